@@ -1,0 +1,110 @@
+/**
+ * Every failure that Windlass names: its HTTP status, its title, and whether trying again could help.
+ * The API's last middleware and the workers' run-job.ts both read this one table.
+ * A title with a final full stop is a reason phrase that the interface quotes.
+ */
+export const ERRORS = {
+  bad_request: { status: 400, title: 'Bad request' },
+  invalid_input: { status: 400, title: 'Invalid parameters' },
+  agent_required: { status: 400, title: 'Agent required.' },
+  missing_agent: { status: 400, title: 'Missing agent configuration.' },
+  agent_problem: { status: 400, title: 'Remote agent problem.' },
+  missing_content_type: { status: 400, title: 'Missing content-type.' },
+  missing_images: { status: 400, title: 'Missing images.' },
+  unsupported_video_type: { status: 400, title: 'Unsupported content-type.' },
+  output_limit: { status: 400, title: 'Output limit reached.' },
+  time_limit: { status: 400, title: 'Time limit reached.' },
+  remote_disk_full: { status: 400, title: 'Remote disk full.' },
+  bad_frames: { status: 400, title: 'Frames cannot be used.' },
+  video_failed: { status: 400, title: 'Video creation failed.' },
+  wrong_node: { status: 400, title: 'The run is on another node.' },
+  unauthorized: { status: 401, title: 'Credentials required.' },
+  forbidden: { status: 403, title: 'Forbidden' },
+  host_not_allowed: { status: 403, title: 'Host not allowed.' },
+  remote_authentication_failed: { status: 403, title: 'Remote authentication failed.' },
+  not_found: { status: 404, title: 'Not found' },
+  session_not_found: { status: 404, title: 'Session does not exist or has timed out.' },
+  method_not_allowed: { status: 405, title: 'Method not allowed' },
+  request_timeout: { status: 408, title: 'Request timeout' },
+  conflict: { status: 409, title: 'Conflict' },
+  cancelled: { status: 409, title: 'Cancelled.' },
+  host_key_changed: { status: 409, title: 'Host key changed.' },
+  idempotency_conflict: { status: 409, title: 'Idempotency-Key used with another request.' },
+  video_not_ready: { status: 409, title: 'Video is not ready.' },
+  precondition_failed: { status: 412, title: 'Precondition failed' },
+  payload_too_large: { status: 413, title: 'Payload too large' },
+  unsupported_media_type: { status: 415, title: 'Unsupported media type' },
+  range_not_satisfiable: { status: 416, title: 'Range not satisfiable' },
+  too_many_requests: { status: 429, title: 'Too many requests' },
+  internal: { status: 500, title: 'Internal error' },
+  remote_connection_failed: { status: 500, title: 'Remote connection failed.', retry: true },
+  startup_files_print: { status: 500, title: 'Start-up files print.' },
+  agent_startup_failed: { status: 500, title: 'Agent startup failed.' },
+  outcome_unknown: { status: 500, title: 'Outcome unknown.' },
+  worker_lost: { status: 500, title: 'Workers were lost.' },
+  unavailable: { status: 503, title: 'Service unavailable', retry: true },
+  insufficient_storage: { status: 507, title: 'Insufficient storage' },
+} as const satisfies Record<string, { status: number; title: string; retry?: true }>;
+
+export type ErrorCode = keyof typeof ERRORS;
+
+/** What a failed job and a problem answer have in common. */
+export interface ErrorRecord {
+  code: ErrorCode;
+  /** One sentence for people; begins with the title. */
+  detail: string;
+  /** What to do about it. */
+  hint?: string;
+}
+
+export interface ErrorOptions {
+  detail?: string;
+  hint?: string;
+  cause?: unknown;
+  /** HTTP response headers that belong to this error, such as Retry-After. */
+  headers?: Record<string, string>;
+  /** Further members of the problem document, such as the wrong fields. */
+  extra?: Record<string, unknown>;
+}
+
+/** The one error class: a code of the table, a detail that begins with its title, perhaps a hint. */
+export class WindlassError extends Error {
+  readonly code: ErrorCode;
+  readonly hint: string | undefined;
+  readonly headers: Record<string, string>;
+  readonly extra: Record<string, unknown>;
+
+  constructor(code: ErrorCode, options: ErrorOptions = {}) {
+    super(beginWithTitle(ERRORS[code].title, options.detail), { cause: options.cause });
+    this.name = 'WindlassError';
+    this.code = code;
+    this.hint = options.hint;
+    this.headers = options.headers ?? {};
+    this.extra = options.extra ?? {};
+  }
+
+  get status(): number {
+    return ERRORS[this.code].status;
+  }
+
+  /** True where the same work may succeed later without anyone changing anything. */
+  get retryable(): boolean {
+    return 'retry' in ERRORS[this.code];
+  }
+
+  toRecord(): ErrorRecord {
+    return { code: this.code, detail: this.message, ...(this.hint ? { hint: this.hint } : {}) };
+  }
+}
+
+function beginWithTitle(title: string, detail: string | undefined): string {
+  if (!detail) return title;
+  const bare = title.replace(/\.$/, '');
+  return detail.startsWith(bare) ? detail : `${bare}: ${detail}`;
+}
+
+/** The record of any thrown value; what is not ours becomes `internal` and keeps its words to the log. */
+export function toErrorRecord(error: unknown): ErrorRecord {
+  if (error instanceof WindlassError) return error.toRecord();
+  return { code: 'internal', detail: ERRORS.internal.title };
+}
