@@ -1,0 +1,59 @@
+import { randomUUID } from 'node:crypto';
+import express, { type Express, Router } from 'express';
+import type { ApiContext } from './context.ts';
+import { authenticate } from './middleware/authenticate.ts';
+import { answerErrors, notFound } from './middleware/errors.ts';
+import { limitRequests } from './middleware/limit-requests.ts';
+import { logRequests } from './middleware/log-requests.ts';
+import { routeHosts } from './routes/hosts.ts';
+import { routeJobs } from './routes/jobs.ts';
+import { routeLaunch } from './routes/launch.ts';
+import { routeRemotes } from './routes/remotes.ts';
+import { routeService } from './routes/service.ts';
+import { routeUsers } from './routes/users.ts';
+import { routeVideos } from './routes/videos.ts';
+
+const JSON_LIMIT = 1 << 20;
+
+/** The HTTP service: thin; what takes longer than a request becomes a job. */
+export function createApp(api: ApiContext): Express {
+  const app = express();
+  app
+    .disable('x-powered-by')
+    .disable('etag')
+    .set('trust proxy', api.config.TRUST_PROXY)
+    .set('query parser', 'simple');
+  app.use((req, res, next) => {
+    const given = req.get('X-Request-Id');
+    res.locals.requestId = given && /^[\w.:-]{1,128}$/.test(given) ? given : randomUUID();
+    res
+      .set('X-Request-Id', res.locals.requestId)
+      .set('X-Content-Type-Options', 'nosniff')
+      .set('Referrer-Policy', 'no-referrer');
+    next();
+  });
+  app.use(logRequests(api.log));
+
+  const open = Router();
+  routeService(open, api);
+  app.use(open);
+
+  const operations = Router();
+  operations.use(
+    authenticate(api.passwords),
+    limitRequests(api.config.LIMIT_REQUESTS),
+    express.json({ limit: JSON_LIMIT }),
+  );
+  // Before /remotes/:sid, which would take "launch" for a session.
+  routeLaunch(operations, api);
+  routeRemotes(operations, api);
+  routeVideos(operations, api);
+  routeJobs(operations, api);
+  routeHosts(operations, api);
+  routeUsers(operations, api);
+  app.use(['/api', '/'], operations);
+
+  app.use(notFound);
+  app.use(answerErrors(api.log));
+  return app;
+}

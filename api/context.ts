@@ -1,0 +1,22 @@
+import type { Config } from '../shared/config.ts';
+import type { Database } from '../shared/database/connect.ts';
+import type { Notifications } from '../shared/database/notifications.ts';
+import type { JobQueues } from '../shared/jobs/queue.ts';
+import type { Logger } from '../shared/log.ts';
+import type { ObjectStore } from '../shared/storage/object-store.ts';
+import type { JobWatch } from './job-watch.ts';
+import type { PasswordCheck } from './password-check.ts';
+
+/** What an API process is made of; built once by main.ts. */
+export interface ApiContext {
+  config: Config & { SECRET_KEY: string; SEAL_PUBLIC_KEY: string };
+  log: Logger;
+  database: Database;
+  notifications: Notifications;
+  objects: ObjectStore;
+  queues: JobQueues;
+  jobs: JobWatch;
+  passwords: PasswordCheck;
+  /** Aborted when the process is asked to stop: whoever is held waiting is answered now. */
+  stopping: AbortSignal;
+}

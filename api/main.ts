@@ -1,0 +1,85 @@
+import { createServer } from 'node:http';
+import { setTimeout as delay } from 'node:timers/promises';
+import { ConfigError, readConfig } from '../shared/config.ts';
+import { openDatabase } from '../shared/database/connect.ts';
+import { waitForSchema } from '../shared/database/migrate.ts';
+import { Notifications } from '../shared/database/notifications.ts';
+import { JobQueues } from '../shared/jobs/queue.ts';
+import { createLog } from '../shared/log.ts';
+import { beginProcess, exitWith } from '../shared/process.ts';
+import { openObjectStore } from '../shared/storage/open.ts';
+import { createApp } from './app.ts';
+import type { ApiContext } from './context.ts';
+import { JobWatch } from './job-watch.ts';
+import { PasswordCheck } from './password-check.ts';
+
+/** Answers that are being sent when the process is asked to stop may take so long to end. */
+const DRAIN_MS = 10_000;
+
+const life = beginProcess('windlass-api');
+
+try {
+  await main();
+} catch (error) {
+  if (error instanceof ConfigError)
+    exitWith(error.problems.map(problem => `windlass: ${problem}`).join('\n'));
+  throw error;
+}
+
+async function main(): Promise<void> {
+  const config = readConfig(process.env);
+  const { DATABASE_URL, SECRET_KEY, SEAL_PUBLIC_KEY } = config;
+  if (!DATABASE_URL || !SECRET_KEY || !SEAL_PUBLIC_KEY) {
+    exitWith(
+      'windlass: the API needs DATABASE_URL, SECRET_KEY and SEAL_PUBLIC_KEY; `npm start` makes them itself',
+    );
+  }
+  const log = createLog({ level: config.LOG_LEVEL, name: 'api' });
+  const database = openDatabase(DATABASE_URL, { max: 20 });
+  const notifications = new Notifications(database, log);
+  await waitForSchema(database, { signal: life.stopping, onWait: reason => log.info(reason) });
+  await notifications.listen();
+  const context: ApiContext = {
+    config: { ...config, SECRET_KEY, SEAL_PUBLIC_KEY },
+    log,
+    database,
+    notifications,
+    objects: openObjectStore(config),
+    queues: new JobQueues({ databaseUrl: DATABASE_URL, redisUrl: config.REDIS_URL, log }),
+    jobs: new JobWatch({ database, notifications, log }),
+    passwords: new PasswordCheck(database),
+    stopping: life.stopping,
+  };
+
+  // A launch is held for as long as its command takes: no limit on the whole request, one on its head and body.
+  const server = createServer(
+    { requestTimeout: 300_000, headersTimeout: 15_000, keepAliveTimeout: 65_000 },
+    createApp(context),
+  );
+  await new Promise<void>((resolve, reject) => {
+    server.once('error', reject);
+    server.listen(config.PORT, config.HOST, resolve);
+  }).catch((error: NodeJS.ErrnoException) => {
+    if (error.code === 'EADDRINUSE')
+      exitWith(`windlass: port ${config.PORT} on ${config.HOST} is in use; set PORT to a free one`);
+    exitWith(
+      `windlass: cannot listen on ${config.HOST}:${config.PORT} (${error.code}); set HOST and PORT`,
+    );
+  });
+  log.info({ host: config.HOST, port: config.PORT }, 'the API is ready');
+  life.ready();
+
+  await new Promise(resolve => life.stopping.addEventListener('abort', resolve, { once: true }));
+  const closed = new Promise(resolve => server.close(resolve));
+  server.closeIdleConnections();
+  await Promise.race([closed, delay(DRAIN_MS)]);
+  server.closeAllConnections();
+  context.jobs.close();
+  await Promise.race([
+    Promise.allSettled([notifications.close(), context.queues.close()]).then(() =>
+      database.close(),
+    ),
+    delay(3_000),
+  ]);
+  process.exit(0);
+}

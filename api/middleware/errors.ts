@@ -1,0 +1,97 @@
+import type { ErrorRequestHandler, RequestHandler, Response } from 'express';
+import { isDatabaseDown } from '../../shared/database/connect.ts';
+import { ERRORS, WindlassError } from '../../shared/errors.ts';
+import type { Logger } from '../../shared/log.ts';
+
+/** What an error answers with: RFC 9457, with our code, hint and request id. */
+export function sendProblem(
+  res: Response,
+  error: WindlassError,
+  type = 'application/problem+json',
+): void {
+  const { title } = ERRORS[error.code];
+  const requestId: unknown = res.locals.requestId;
+  res.status(error.status).set(error.headers).set('X-Service-Message', headerText(error.message));
+  if (error.hint) res.set('X-Service-Hint', headerText(error.hint));
+  res.set('Cache-Control', 'no-store').type(type);
+  res.send(
+    JSON.stringify({
+      type: `about:blank#${error.code}`,
+      title,
+      status: error.status,
+      detail: error.message,
+      code: error.code,
+      hint: error.hint,
+      requestId,
+      ...error.extra,
+    }),
+  );
+}
+
+/** A header's value is one line of printable ASCII. */
+export function headerText(text: string): string {
+  return text.replace(/[^\x20-\x7e]+/g, '?').slice(0, 1_000);
+}
+
+export const notFound: RequestHandler = req => {
+  throw new WindlassError('not_found', {
+    detail: `Not found: there is no ${req.path}.`,
+    hint: 'GET / says where to begin.',
+  });
+};
+
+/** The last middleware: every error becomes an answer of the table, and what nobody foresaw a bare 500 with the request id. */
+export function answerErrors(log: Logger): ErrorRequestHandler {
+  return (thrown: unknown, req, res, _next) => {
+    const error = toWindlassError(thrown);
+    if (error.code === 'internal')
+      log.error(
+        { err: thrown, requestId: res.locals.requestId, method: req.method, path: req.path },
+        'request failed',
+      );
+    // Too late for a status: an answer cut short is the only sign left.
+    if (res.headersSent) return void res.destroy();
+    sendProblem(res, error);
+  };
+}
+
+export function toWindlassError(error: unknown): WindlassError {
+  if (error instanceof WindlassError) return error;
+  if (isDatabaseDown(error)) {
+    return new WindlassError('unavailable', {
+      detail: 'Service unavailable: the database cannot be reached.',
+      hint: 'Try again in a few seconds.',
+      headers: { 'Retry-After': '2' },
+      cause: error,
+    });
+  }
+  return fromBodyParser(error) ?? new WindlassError('internal', { cause: error });
+}
+
+/** Errors of express and its body parser carry a type or a status. */
+function fromBodyParser(error: unknown): WindlassError | undefined {
+  const { type, status, limit } = error as { type?: string; status?: number; limit?: number };
+  switch (type) {
+    case 'entity.too.large':
+      return new WindlassError('payload_too_large', {
+        detail: `The body is larger than ${limit} bytes.`,
+        hint: 'Send a smaller body.',
+      });
+    case 'entity.parse.failed':
+      return new WindlassError('invalid_input', {
+        detail: 'The body is not JSON.',
+        hint: 'Send JSON in UTF-8.',
+      });
+    case 'charset.unsupported':
+    case 'encoding.unsupported':
+      return new WindlassError('unsupported_media_type', { hint: 'Send JSON in UTF-8.' });
+    case 'request.aborted':
+      return new WindlassError('bad_request', { detail: 'The request ended early.' });
+  }
+  if (status === 400)
+    return new WindlassError('bad_request', {
+      detail: 'The address cannot be decoded.',
+      hint: 'Escape the path per RFC 3986.',
+    });
+  return undefined;
+}

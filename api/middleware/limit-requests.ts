@@ -1,0 +1,27 @@
+import type { RequestHandler } from 'express';
+import { WindlassError } from '../../shared/errors.ts';
+import { currentUser } from './authenticate.ts';
+
+/** At most `perSecond` requests of one user, counted in this process over whole seconds. */
+export function limitRequests(perSecond: number): RequestHandler {
+  let second = 0;
+  let counts = new Map<string, number>();
+  return (_req, res, next) => {
+    const now = Math.floor(Date.now() / 1_000);
+    if (now !== second) {
+      second = now;
+      counts = new Map();
+    }
+    const { username } = currentUser(res);
+    const count = (counts.get(username) ?? 0) + 1;
+    counts.set(username, count);
+    if (perSecond > 0 && count > perSecond) {
+      throw new WindlassError('too_many_requests', {
+        detail: `More than ${perSecond} requests in one second.`,
+        hint: 'Wait a second. LIMIT_REQUESTS sets the limit.',
+        headers: { 'Retry-After': '1' },
+      });
+    }
+    next();
+  };
+}

@@ -1,0 +1,172 @@
+import { and, asc, count, eq, gt, isNull, sql } from 'drizzle-orm';
+import type { Request, Response, Router } from 'express';
+import ssh2 from 'ssh2';
+import { z } from 'zod';
+import { type HostRow, hosts, sessions } from '../../shared/database/schema.ts';
+import { WindlassError } from '../../shared/errors.ts';
+import type { Result } from '../../shared/jobs/catalog.ts';
+import { fingerprint, keyBytes } from '../../shared/ssh-keys.ts';
+import type { ApiContext } from '../context.ts';
+import { currentUser, requireAdministrator } from '../middleware/authenticate.ts';
+import { checkIfMatch, entityTag, page, pageQuery, sendRecord } from '../records.ts';
+import { pathParameter, resource } from '../resource.ts';
+import { awaitOwnJob, requireWorker, startRequestedJob } from '../run-request.ts';
+import { parseBody, parseQuery } from '../validate.ts';
+
+const keyLine = z
+  .string()
+  .max(4_096)
+  .refine(
+    line => !(ssh2.utils.parseKey(line) instanceof Error),
+    'must be a public key such as "ssh-ed25519 AAAA…"',
+  )
+  .transform(line => line.trim().split(/\s+/).slice(0, 2).join(' '));
+const fields = {
+  address: z.string().regex(/^[\w.:-]{1,253}$/, 'must be a host name or an IP address'),
+  port: z.number().int().min(1).max(65_535),
+  keys: z.array(keyLine).min(1).max(20),
+  trust: z.literal('now'),
+  agent: z.boolean(),
+  private: z.boolean(),
+};
+const name = z.string().regex(/^[\w][\w.-]{0,252}$/, 'must be 1 to 253 letters, digits, . _ -');
+const oneOf = (given: { keys?: unknown; trust?: unknown }) =>
+  (given.keys === undefined) !== (given.trust === undefined);
+const newHost = z
+  .strictObject({
+    name,
+    ...fields,
+    address: fields.address.optional(),
+    port: fields.port.default(22),
+    keys: fields.keys.optional(),
+    trust: fields.trust.optional(),
+    agent: fields.agent.default(true),
+    private: fields.private.default(false),
+  })
+  .refine(oneOf, { path: ['keys'], message: 'give either keys or "trust": "now"' });
+const changes = z
+  .strictObject(fields)
+  .partial()
+  .refine(given => given.keys === undefined || given.trust === undefined, {
+    path: ['keys'],
+    message: 'give either keys or "trust": "now"',
+  });
+
+const fullView = (row: HostRow) => ({
+  name: row.name,
+  address: row.address,
+  port: row.port,
+  keys: row.keys,
+  fingerprints: row.keys.map(line => fingerprint(keyBytes(line))),
+  agent: row.agent,
+  private: row.private,
+  created: row.created,
+});
+/** What every user may know: which hosts there are, and whether they take an agent. */
+const shortView = ({ name, agent }: HostRow) => ({ name, agent });
+
+/** Hosts that sessions may be opened on, with their pinned keys; changed by server administrators alone. */
+export function routeHosts(router: Router, api: ApiContext): void {
+  const { db } = api.database;
+  const find = async (name: string): Promise<HostRow> => {
+    const [row] = await db.select().from(hosts).where(eq(hosts.name, name));
+    if (!row)
+      throw new WindlassError('not_found', {
+        detail: `Not found: there is no host ${name}.`,
+        hint: 'GET /api/hosts lists them.',
+      });
+    return row;
+  };
+  /** Has a worker connect once, and takes the keys it is shown. */
+  const scan = async (
+    at: { address: string; port: number; private: boolean },
+    req: Request,
+    res: Response,
+  ): Promise<string[]> => {
+    await requireWorker(api, 'remote');
+    const job = await startRequestedJob(api, req, res, async () => ({
+      kind: 'scan-host' as const,
+      payload: at,
+    }));
+    const ended = await awaitOwnJob(api, res, job);
+    return (ended.result as Result<'scan-host'> | null)?.keys ?? [];
+  };
+
+  resource(router, '/hosts', {
+    get: async (req, res) => {
+      const { limit, after } = parseQuery(req, pageQuery);
+      const rows = await db
+        .select()
+        .from(hosts)
+        .where(after === undefined ? undefined : gt(hosts.name, after))
+        .orderBy(asc(hosts.name))
+        .limit(limit + 1);
+      const { items, next } = page(rows, limit, row => row.name);
+      res.json({ items: items.map(currentUser(res).administrator ? fullView : shortView), next });
+    },
+    post: async (req, res) => {
+      requireAdministrator(res);
+      const { trust, keys, ...given } = parseBody(req, newHost);
+      const host = { ...given, address: given.address ?? given.name };
+      const pinned =
+        keys ??
+        (await scan({ address: host.address, port: host.port, private: host.private }, req, res));
+      const [row] = await db
+        .insert(hosts)
+        .values({ ...host, keys: pinned })
+        .onConflictDoNothing()
+        .returning();
+      if (!row)
+        throw new WindlassError('conflict', {
+          detail: `Conflict: there is a host ${host.name} already.`,
+          hint: 'Change it with PUT.',
+        });
+      res.status(201).location(`/api/hosts/${row.name}`).json(fullView(row));
+    },
+  });
+
+  resource(router, '/hosts/:name', {
+    get: async (req, res) => {
+      const row = await find(pathParameter(req, 'name'));
+      const record = currentUser(res).administrator ? fullView : shortView;
+      sendRecord(req, res, { tag: entityTag(record(row)), record: () => record(row) });
+    },
+    put: async (req, res) => {
+      requireAdministrator(res);
+      const row = await find(pathParameter(req, 'name'));
+      checkIfMatch(req, entityTag(fullView(row)));
+      const { trust, ...given } = parseBody(req, changes);
+      const next = { ...row, ...given };
+      const keys = trust
+        ? await scan({ address: next.address, port: next.port, private: next.private }, req, res)
+        : next.keys;
+      const [changed] = await db
+        .update(hosts)
+        .set({ ...given, keys, version: sql`${hosts.version} + 1` })
+        .where(and(eq(hosts.name, row.name), eq(hosts.version, row.version)))
+        .returning();
+      if (!changed)
+        throw new WindlassError('conflict', {
+          detail: 'Conflict: somebody else changed this host at the same time.',
+          hint: 'Get it again and repeat the change.',
+        });
+      res.json(fullView(changed));
+    },
+    delete: async (req, res) => {
+      requireAdministrator(res);
+      const row = await find(pathParameter(req, 'name'));
+      checkIfMatch(req, entityTag(fullView(row)));
+      const [open] = await db
+        .select({ n: count() })
+        .from(sessions)
+        .where(and(eq(sessions.hostname, row.name), isNull(sessions.ended)));
+      if (open && open.n > 0)
+        throw new WindlassError('conflict', {
+          detail: `Conflict: ${open.n} sessions are open on ${row.name}.`,
+          hint: 'Wait until they have ended.',
+        });
+      await db.delete(hosts).where(eq(hosts.name, row.name));
+      res.status(204).end();
+    },
+  });
+}

@@ -1,0 +1,95 @@
+import type { Request, Response, Router } from 'express';
+import { z } from 'zod';
+import type { JobRow, SessionRow } from '../../shared/database/schema.ts';
+import { commandText, type Result } from '../../shared/jobs/catalog.ts';
+import { readStream, type Stream } from '../../shared/jobs/output.ts';
+import type { ApiContext } from '../context.ts';
+import { currentUser } from '../middleware/authenticate.ts';
+import { resource } from '../resource.ts';
+import {
+  errorOfJob,
+  readPreference,
+  startRequestedJob,
+  untilNoLongerWaiting,
+} from '../run-request.ts';
+import { touchSession, useSession } from '../sessions.ts';
+import { parseBody } from '../validate.ts';
+import { jobView } from './jobs.ts';
+
+/** Bytes of each stream that a launch answers with; the whole is at the job's output. */
+const ANSWERED = 10 << 20;
+
+const launch = z.strictObject({ sid: z.string(), command: commandText });
+
+/** POST /remotes/launch: a command through an existing session, waited for unless the client prefers otherwise. */
+export function routeLaunch(router: Router, api: ApiContext): void {
+  resource(router, '/remotes/launch', {
+    post: async (req: Request, res: Response) => {
+      const { sid, command } = parseBody(req, launch);
+      const owner = currentUser(res).username;
+      let session: SessionRow | undefined;
+      const job = await startRequestedJob(api, req, res, async tx => {
+        session = await useSession(tx, sid, owner);
+        return { kind: 'command' as const, payload: { command }, session: sid };
+      });
+      if (session) await touchSession(api.database.db, session);
+      const { respondAsync, wait } = readPreference(req);
+      const ended = respondAsync ? job : await waitForEnd(api, res, job, wait);
+      if (respondAsync) res.set('Preference-Applied', 'respond-async');
+      else if (wait !== undefined) res.set('Preference-Applied', `wait=${wait}`);
+      const location = `/api/jobs/${job.id}`;
+      if (!ended.finished) return void res.status(202).location(location).json(jobView(ended));
+      if (ended.state !== 'succeeded') throw errorOfJob(ended, { Location: location });
+      const [stdout, stderr] = await Promise.all([
+        readText(api, ended, 'stdout'),
+        readText(api, ended, 'stderr'),
+      ]);
+      res.location(location).json({
+        command,
+        output: stdout.text,
+        errors: stderr.text,
+        returncode: (ended.result as Result<'command'>).returncode,
+        job: ended.id,
+        ...(stdout.truncated || stderr.truncated ? { truncated: true } : {}),
+      });
+    },
+  });
+}
+
+/** A client that leaves cancels nothing; a process that stops answers 202 at once. */
+function waitForEnd(
+  api: ApiContext,
+  res: Response,
+  job: JobRow,
+  wait: number | undefined,
+): Promise<JobRow> {
+  if (wait === 0) return Promise.resolve(job);
+  const max = api.config.LAUNCH_MAX_WAIT;
+  const seconds = wait === undefined ? max : max > 0 ? Math.min(wait, max) : wait;
+  return api.jobs.ended(job, untilNoLongerWaiting(api, res, seconds).signal);
+}
+
+/** A stream as UTF-8, invalid bytes replaced, up to the limit. */
+async function readText(
+  { database, objects }: ApiContext,
+  job: JobRow,
+  stream: Stream,
+): Promise<{ text: string; truncated: boolean }> {
+  const total = stream === 'stdout' ? job.stdoutBytes : job.stderrBytes;
+  const bytes: Buffer[] = [];
+  let length = 0;
+  if (total > 0) {
+    for await (const piece of readStream({ db: database.db, objects }, job.id, {
+      stream,
+      offset: 0,
+    })) {
+      bytes.push(piece);
+      length += piece.length;
+      if (length >= ANSWERED) break;
+    }
+  }
+  return {
+    text: Buffer.concat(bytes).subarray(0, ANSWERED).toString('utf8'),
+    truncated: total > ANSWERED,
+  };
+}

@@ -1,0 +1,195 @@
+import { and, asc, count, eq, gt, isNotNull, isNull, sql } from 'drizzle-orm';
+import type { Request, Router } from 'express';
+import ssh2 from 'ssh2';
+import { z } from 'zod';
+import type { Tx } from '../../shared/database/connect.ts';
+import { hosts, jobs, type SessionRow, sessions } from '../../shared/database/schema.ts';
+import { WindlassError } from '../../shared/errors.ts';
+import { newId } from '../../shared/ids.ts';
+import { type Credential, seal } from '../../shared/secrets.ts';
+import type { ApiContext } from '../context.ts';
+import { currentUser } from '../middleware/authenticate.ts';
+import { entityTag, page, pageQuery, sendRecord } from '../records.ts';
+import { pathParameter, resource } from '../resource.ts';
+import { awaitOwnJob, requireWorker, startRequestedJob } from '../run-request.ts';
+import { endSession, findSession } from '../sessions.ts';
+import { parseBody, parseInput, parseQuery } from '../validate.ts';
+
+const newSession = z
+  .strictObject({
+    hostname: z.string().min(1).max(253),
+    username: z
+      .string()
+      .min(1)
+      .max(256)
+      .refine(name => !/[\0\r\n]/.test(name), 'must be one line'),
+    password: z.string().max(4_096).optional(),
+    privateKey: z.string().max(65_536).optional(),
+    passphrase: z.string().max(4_096).optional(),
+    port: z.number().int().min(1).max(65_535).optional(),
+    agent: z.boolean().optional(),
+  })
+  .refine(given => (given.password === undefined) !== (given.privateKey === undefined), {
+    path: ['password'],
+    message: 'give either password or privateKey',
+  })
+  .refine(given => given.passphrase === undefined || given.privateKey !== undefined, {
+    path: ['passphrase'],
+    message: 'belongs to a privateKey',
+  });
+type NewSession = z.output<typeof newSession>;
+
+/** Remote sessions: opened here, used by launch and videos, ended by DELETE or by being idle. */
+export function routeRemotes(router: Router, api: ApiContext): void {
+  const { db } = api.database;
+
+  resource(router, '/remotes', {
+    get: async (req, res) => {
+      const { limit, after } = parseQuery(req, pageQuery);
+      const owner = currentUser(res).username;
+      const mine = and(
+        eq(sessions.owner, owner),
+        isNull(sessions.ended),
+        isNotNull(sessions.opened),
+      );
+      const rows = await db
+        .select({ session: sessions, lastEnd })
+        .from(sessions)
+        .where(after === undefined ? mine : and(mine, gt(sessions.sid, after)))
+        .orderBy(asc(sessions.sid))
+        .limit(limit + 1);
+      const { items, next } = page(rows, limit, row => row.session.sid);
+      res.json({ items: items.map(({ session, lastEnd }) => view(api, session, lastEnd)), next });
+    },
+    post: async (req, res) => {
+      const owner = currentUser(res).username;
+      const given = parseBody(req, newSession);
+      const credential = readCredential(given);
+      const host = await findHost(api, given);
+      await requireWorker(api, 'remote');
+      const sid = newId();
+      const sealed = await seal(
+        api.config.SEAL_PUBLIC_KEY,
+        { sid, owner, hostname: host.name },
+        credential,
+      );
+      const job = await startRequestedJob(api, req, res, async tx => {
+        await refuseTooMany(api, tx, owner);
+        await tx
+          .insert(sessions)
+          .values({
+            sid,
+            owner,
+            hostname: host.name,
+            username: given.username,
+            agent: given.agent ?? host.agent,
+            sealed,
+          });
+        return { kind: 'connect' as const, payload: {}, session: sid };
+      });
+      const ended = await awaitOwnJob(api, res, job);
+      if (ended.finished)
+        res.location(`/api/remotes/${ended.session}`).json({ sid: ended.session });
+    },
+  });
+
+  resource(router, '/remotes/:sid', {
+    get: async (req, res) => {
+      const row = await findSession(db, pathParameter(req, 'sid'), currentUser(res).username);
+      const [last] = await db.select({ lastEnd }).from(sessions).where(eq(sessions.sid, row.sid));
+      const record = view(api, row, last?.lastEnd ?? null);
+      sendRecord(req, res, { tag: entityTag(record), record: () => record });
+    },
+    delete: async (req: Request, res) => {
+      const sid = pathParameter(req, 'sid');
+      const cancelled = await db.transaction(tx => endSession(tx, sid, currentUser(res).username));
+      for (const id of cancelled) {
+        api.notifications.publish('cancel', id);
+        api.notifications.publish('job', id);
+      }
+      api.notifications.publish('session', sid);
+      // RFC 9745: the operation is deprecated since the epoch of this interface.
+      res
+        .set('Deprecation', '@1767225600')
+        .set('Link', '</api/docs#remotes>; rel="deprecation"; type="text/html"');
+      res.statusMessage = 'Session deleted.';
+      res.status(204).end();
+    },
+  });
+}
+
+/** When the session's last job ended, so that it is idle since then at the earliest; null while one is open. */
+const lastEnd = sql<
+  string | null
+>`(select case when bool_or(${jobs.finished} is null) then null else max(${jobs.finished}) end from ${jobs} where ${jobs.session} = ${sessions.sid})`;
+
+function view({ config }: ApiContext, row: SessionRow, end: string | null) {
+  const idleSince = Math.max(row.accessed.getTime(), end ? new Date(end).getTime() : 0);
+  return {
+    sid: row.sid,
+    hostname: row.hostname,
+    username: row.username,
+    agent: row.agent,
+    created: row.created,
+    accessed: row.accessed,
+    expires: new Date(idleSince + config.SESSION_IDLE_TIMEOUT * 1_000),
+  };
+}
+
+function readCredential({ password, privateKey, passphrase }: NewSession): Credential {
+  if (privateKey === undefined) return { password: password ?? '' };
+  const parsed = ssh2.utils.parseKey(privateKey, passphrase);
+  if (parsed instanceof Error) {
+    // The library's words may quote the key.
+    const encrypted = /passphrase|encrypted|decrypt/i.test(parsed.message);
+    parseInput(
+      {},
+      z.object({
+        privateKey: z.never(
+          encrypted
+            ? 'cannot be opened with this passphrase'
+            : 'must be a private key in OpenSSH or PEM form',
+        ),
+      }),
+    );
+  }
+  return { privateKey, ...(passphrase === undefined ? {} : { passphrase }) };
+}
+
+async function findHost({ database: { db } }: ApiContext, given: NewSession) {
+  const [host] = await db.select().from(hosts).where(eq(hosts.name, given.hostname));
+  if (!host) {
+    throw new WindlassError('host_not_allowed', {
+      detail: `Host not allowed: ${given.hostname} is not a host of this service.`,
+      hint: 'GET /api/hosts lists the hosts; a server administrator adds one with POST /api/hosts.',
+    });
+  }
+  if (given.port !== undefined && given.port !== host.port) {
+    throw new WindlassError('host_not_allowed', {
+      detail: `Host not allowed: ${host.name} is set up for port ${host.port}.`,
+      hint: 'Leave the port out.',
+    });
+  }
+  if (given.agent === true && !host.agent) {
+    throw new WindlassError('missing_agent', {
+      detail: `Missing agent configuration. ${host.name} is not set up for an agent.`,
+      hint: 'Leave "agent" out, or have a server administrator set "agent": true in the host\'s entry.',
+    });
+  }
+  return host;
+}
+
+async function refuseTooMany({ config }: ApiContext, tx: Tx, owner: string): Promise<void> {
+  const limit = config.LIMIT_SESSIONS;
+  if (limit === 0) return;
+  const [open] = await tx
+    .select({ n: count() })
+    .from(sessions)
+    .where(and(eq(sessions.owner, owner), isNull(sessions.ended)));
+  if ((open?.n ?? 0) < limit) return;
+  throw new WindlassError('too_many_requests', {
+    detail: `You have ${limit} open sessions, which is the limit.`,
+    hint: 'End some with DELETE /api/remotes/(sid). LIMIT_SESSIONS sets the limit.',
+    headers: { 'Retry-After': '60' },
+  });
+}

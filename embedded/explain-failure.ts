@@ -1,0 +1,94 @@
+import { errnoOf, StartError } from './start-error.ts';
+
+interface Failure {
+  /** What Postgres or initdb wrote. */
+  output: string;
+  /** What it was asked to do, to follow "could not". */
+  task: string;
+  directory: string;
+  /** 128 + n for a signal; undefined when its keeper was killed. */
+  code: number | undefined;
+}
+
+const EXTERNAL = 'Or set DATABASE_URL to use another Postgres.';
+
+const CAUSES: [RegExp, (failure: Failure, match: RegExpExecArray) => [string, string?]][] = [
+  [
+    /No space left on device|Disk quota exceeded/,
+    ({ directory }) => [
+      `the disk that holds ${directory} is full`,
+      'Free some space, then start again.',
+    ],
+  ],
+  [
+    /could not look up effective user ID (\d+)/,
+    (_, match) => [`user id ${match[1]} has no entry in /etc/passwd`, `Add one. ${EXTERNAL}`],
+  ],
+  [
+    /Read-only file system/,
+    ({ directory }) => [
+      `${directory} is on a read-only file system`,
+      'Set DATA_DIR to another place.',
+    ],
+  ],
+  [
+    /could not (?:map anonymous shared memory|create shared memory segment|fork)[^\n]*/,
+    () => ['the machine has no memory left for it', `Free some memory. ${EXTERNAL}`],
+  ],
+  [
+    /(?:data directory|file|directory) "?([^"\n]*)"?[^\n]*(?:Permission denied|has wrong ownership)/,
+    (_, match) => [
+      `its user may not use ${match[1]}`,
+      'Give the whole directory to that user (chown -R).',
+    ],
+  ],
+  [
+    /incompatible with server|could not locate a valid checkpoint|invalid checkpoint|PANIC: {2}could not/,
+    ({ directory }) => [`the database in ${directory} is damaged`, 'Restore it from a backup.'],
+  ],
+];
+
+/** Turns the last words of Postgres into one clear line. */
+export function explainFailure(failure: Failure): StartError {
+  for (const [pattern, explain] of CAUSES) {
+    const match = pattern.exec(failure.output);
+    if (!match) continue;
+    const [reason, hint] = explain(failure, match);
+    return new StartError(`Postgres could not ${failure.task}: ${reason}.`, { hint });
+  }
+  return new StartError(`Postgres could not ${failure.task}: ${findLastWords(failure)}`, {
+    hint: EXTERNAL,
+  });
+}
+
+/** The same for what the file system refuses this process; other errors are returned as they are. */
+export function explainSystemError(error: unknown, dataDir: string): unknown {
+  if (error instanceof StartError) return error;
+  const code = errnoOf(error);
+  if (code === 'ENOSPC' || code === 'EDQUOT') {
+    return new StartError(`The disk that holds ${dataDir} is full.`, {
+      hint: 'Free some space, then start again.',
+      cause: error,
+    });
+  }
+  if (code === 'EACCES' || code === 'EPERM' || code === 'EROFS') {
+    const path = error instanceof Error && 'path' in error ? String(error.path) : dataDir;
+    return new StartError(
+      `${path} cannot be used: ${code === 'EROFS' ? 'read-only file system' : 'permission denied'}.`,
+      {
+        hint: 'Start Windlass as the user the data directory belongs to, or set another DATA_DIR.',
+        cause: error,
+      },
+    );
+  }
+  return error;
+}
+
+function findLastWords({ output, code }: Failure): string {
+  const lines = output.trim().split('\n');
+  const told = lines.findLast(line => /\b(?:FATAL|PANIC|ERROR|error):/.test(line)) ?? lines.at(-1);
+  if (told) return told.replace(/^.*?\b(?:FATAL|PANIC|ERROR|error):\s*/, '');
+  return code !== undefined && code >= 128
+    ? `it was killed by signal ${code - 128}.`
+    : `exit code ${code}.`;
+}

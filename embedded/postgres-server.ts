@@ -1,0 +1,81 @@
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+import { type Cluster, requireClear } from './cluster.ts';
+import { explainFailure } from './explain-failure.ts';
+import { type KeptCommand, runKept } from './keeper.ts';
+import { listSettings } from './postgres-settings.ts';
+import type { StartError } from './start-error.ts';
+
+const READY_CHECK_MS = 20;
+const LOCK_WAIT_MS = 10_000;
+
+/** Another program listens on the port that Postgres was to have. */
+export class PortTakenError extends Error {
+  readonly port: number;
+  constructor(port: number) {
+    super(`Port ${port} is taken by another program.`);
+    this.name = 'PortTakenError';
+    this.port = port;
+  }
+}
+
+/**
+ * Starts the server on its directory and waits until it takes connections, through recovery however
+ * long that is. What an earlier run left is stopped first; a lock of a server that is just ending is
+ * waited for, up to 10 s. Throws StartError, PortTakenError, or the signal's reason.
+ */
+export async function startServer(options: {
+  cluster: Cluster;
+  port: number;
+  signal?: AbortSignal;
+}): Promise<KeptCommand> {
+  const deadline = Date.now() + LOCK_WAIT_MS;
+  for (;;) {
+    const outcome = await tryToStart(options);
+    if (!('retry' in outcome)) return outcome;
+    if (Date.now() > deadline) throw outcome.retry;
+    await delay(100, undefined, { signal: options.signal });
+  }
+}
+
+async function tryToStart(options: {
+  cluster: Cluster;
+  port: number;
+  signal?: AbortSignal;
+}): Promise<KeptCommand | { retry: StartError }> {
+  const { cluster, port, signal } = options;
+  const { directory, user, binaries, log } = cluster;
+  signal?.throwIfAborted();
+  await requireClear(directory, user);
+  const mark = await log.mark();
+  const server = await runKept({
+    directory,
+    user,
+    output: log.descriptor,
+    command: [binaries.postgres, '-D', directory, ...listSettings(port)],
+  });
+  let ended: { code: number | undefined } | undefined;
+  const exited = server.exited.then(code => {
+    ended = { code };
+  });
+  while (!ended && !(await isReady(directory, server.pid))) {
+    if (signal?.aborted) await server.stop();
+    await Promise.race([exited, delay(READY_CHECK_MS)]);
+  }
+  signal?.throwIfAborted();
+  if (!ended) return server;
+  const output = await log.readSince(mark);
+  if (/could not bind|Address already in use/.test(output)) throw new PortTakenError(port);
+  const failure = explainFailure({ output, task: 'start', directory, code: ended.code });
+  if (/lock file "[^"]*" already exists|pre-existing shared memory/.test(output))
+    return { retry: failure };
+  throw failure;
+}
+
+/** Postgres names its pid in the first line of its lock file, and its state in the eighth. */
+async function isReady(directory: string, pid: number): Promise<boolean> {
+  const text = await readFile(join(directory, 'postmaster.pid'), 'utf8').catch(() => '');
+  const lines = text.split('\n');
+  return Number(lines[0]) === pid && lines[7]?.trim() === 'ready';
+}

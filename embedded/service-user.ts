@@ -1,0 +1,75 @@
+import { spawnSync } from 'node:child_process';
+import { readFileSync, statSync } from 'node:fs';
+import { errnoOf, StartError } from './start-error.ts';
+
+/** The account that the embedded Postgres runs as. */
+export interface ServiceUser {
+  name: string;
+  uid: number;
+  gid: number;
+}
+
+const CANDIDATES = ['postgres', 'nobody'];
+
+/**
+ * Postgres refuses to run as root: then it runs as the owner of its existing data, else as `postgres`
+ * or `nobody`. The owner comes first, so that an account added later does not take the data from it.
+ * Returns undefined where this process is an ordinary user's and needs no other.
+ * Throws StartError where there is no such account.
+ */
+export function chooseServiceUser(clusterDir: string): ServiceUser | undefined {
+  if (process.geteuid?.() !== 0) return undefined;
+  const users = readUsers();
+  const owner = statSync(clusterDir, { throwIfNoEntry: false });
+  if (owner && owner.uid !== 0) {
+    const name = users.find(user => user.uid === owner.uid)?.name ?? `user ${owner.uid}`;
+    return { name, uid: owner.uid, gid: owner.gid };
+  }
+  for (const name of CANDIDATES) {
+    const user = users.find(entry => entry.name === name && entry.uid !== 0);
+    if (user) return user;
+  }
+  throw new StartError(
+    'The embedded Postgres does not run as root, and there is no user to run it.',
+    {
+      hint: 'Start Windlass as an ordinary user, add a user named postgres, or set DATABASE_URL.',
+    },
+  );
+}
+
+/** True when this user may enter the directory. Asked of the kernel, which knows of access lists too. */
+export function canEnter(user: ServiceUser, directory: string): boolean {
+  const { error, status } = spawnSync('/bin/sh', ['-c', 'test -x "$1"', 'sh', directory], {
+    uid: user.uid,
+    gid: user.gid,
+    cwd: '/',
+    env: {},
+    stdio: 'ignore',
+  });
+  if (error) throw explainSwitch(error, user);
+  return status === 0;
+}
+
+/** A container's root may lack the right to become another user. */
+export function explainSwitch(error: unknown, user: ServiceUser | undefined): unknown {
+  const code = errnoOf(error);
+  if (!user || (code !== 'EPERM' && code !== 'EINVAL')) return error;
+  return new StartError(
+    `The embedded Postgres does not run as root, and this root may not become ${user.name}.`,
+    { hint: 'Start Windlass as an ordinary user, or set DATABASE_URL.', cause: error },
+  );
+}
+
+function readUsers(): ServiceUser[] {
+  let text: string;
+  try {
+    text = readFileSync('/etc/passwd', 'utf8');
+  } catch (error) {
+    if (errnoOf(error) === 'ENOENT') return [];
+    throw error;
+  }
+  return text.split('\n').flatMap(line => {
+    const [name, , uid, gid] = line.split(':');
+    return name && uid && gid ? [{ name, uid: Number(uid), gid: Number(gid) }] : [];
+  });
+}

@@ -1,0 +1,16 @@
+/** Why Windlass cannot start, for the person who started it: one line, and one on what to do about it. */
+export class StartError extends Error {
+  readonly hint: string | undefined;
+
+  constructor(message: string, options: { hint?: string; cause?: unknown } = {}) {
+    super(message, { cause: options.cause });
+    this.name = 'StartError';
+    this.hint = options.hint;
+  }
+}
+
+/** The code of a failed system call, such as `ENOENT`. */
+export function errnoOf(error: unknown): string | undefined {
+  if (!(error instanceof Error) || !('code' in error)) return undefined;
+  return typeof error.code === 'string' ? error.code : undefined;
+}

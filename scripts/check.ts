@@ -1,0 +1,62 @@
+/** `npm run check`: lint and format, types, shell scripts, side by side; fails when one of them does. */
+import { spawn } from 'node:child_process';
+import { readdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { findProgram } from './programs.ts';
+
+interface Check {
+  name: string;
+  command: string;
+  args: string[];
+}
+
+// This file runs from dist/scripts.
+const root = fileURLToPath(new URL('../../', import.meta.url));
+const FOREIGN = new Set(['node_modules', 'dist', 'data', '.git', '.cache']);
+
+const checks: Check[] = [
+  {
+    name: 'biome',
+    command: process.execPath,
+    args: ['node_modules/@biomejs/biome/bin/biome', 'check', '.'],
+  },
+  { name: 'tsc', command: process.execPath, args: ['node_modules/typescript/bin/tsc', '-p', '.'] },
+];
+const shellcheck = findProgram('shellcheck');
+if (shellcheck === undefined) {
+  console.log('shellcheck: skipped, it is not on this machine (Debian: shellcheck)');
+} else {
+  const scripts = ['.ci/run', ...listShellScripts('.')];
+  checks.push({ name: 'shellcheck', command: shellcheck, args: scripts });
+}
+const results = await Promise.all(checks.map(runCheck));
+process.exitCode = results.every(Boolean) ? 0 : 1;
+
+function listShellScripts(folder: string): string[] {
+  return readdirSync(join(root, folder), { withFileTypes: true }).flatMap(entry => {
+    const path = join(folder, entry.name);
+    if (entry.isDirectory()) return FOREIGN.has(entry.name) ? [] : listShellScripts(path);
+    return entry.name.endsWith('.sh') ? [path] : [];
+  });
+}
+
+/** Prints a check's output in one piece when it ends. */
+function runCheck({ name, command, args }: Check): Promise<boolean> {
+  return new Promise(settle => {
+    const child = spawn(command, args, { cwd: root, stdio: ['ignore', 'pipe', 'pipe'] });
+    let output = '';
+    for (const stream of [child.stdout, child.stderr]) {
+      stream.setEncoding('utf8').on('data', chunk => {
+        output += chunk;
+      });
+    }
+    child.once('error', error => {
+      output += error.message;
+    });
+    child.once('close', (code, signal) => {
+      console.log(`${output}${name}: ${code === 0 ? 'ok' : `failed (${signal ?? code})`}`);
+      settle(code === 0);
+    });
+  });
+}

@@ -1,0 +1,50 @@
+import { spawnSync } from 'node:child_process';
+import { chmodSync, existsSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { findProgram, TEST_PROGRAMS, type TestProgram } from './programs.ts';
+
+const POLICY = '/usr/sbin/policy-rc.d';
+const MARK = '# made by the tests of Windlass';
+
+/** True where missing programs can be installed: by root, with apt-get. */
+export function canInstall(): boolean {
+  return process.getuid?.() === 0 && findProgram('apt-get') !== undefined;
+}
+
+export function listMissingPrograms(): TestProgram[] {
+  const names = Object.keys(TEST_PROGRAMS) as TestProgram[];
+  return names.filter(name => findProgram(name) === undefined);
+}
+
+/** Installs the Debian packages of these programs, as far as they are to be had. Starts no service. */
+export function installPrograms(names: TestProgram[]): void {
+  const packages = [...new Set(names.map(name => TEST_PROGRAMS[name]))];
+  const removePolicy = forbidServiceStarts();
+  try {
+    const arguments_ = ['install', '-y', '-qq', '--no-install-recommends'];
+    if (aptGet([...arguments_, ...packages])) return;
+    aptGet(['update', '-qq']);
+    if (aptGet([...arguments_, ...packages])) return;
+    // One package that this Debian lacks must not keep the others away.
+    for (const name of packages) aptGet([...arguments_, name]);
+  } finally {
+    removePolicy();
+  }
+}
+
+function aptGet(args: string[]): boolean {
+  const env = { ...process.env, DEBIAN_FRONTEND: 'noninteractive', RUNLEVEL: '1' };
+  return spawnSync('apt-get', args, { stdio: ['ignore', 2, 2], env }).status === 0;
+}
+
+/**
+ * Debian starts a server as it installs it, unless policy-rc.d says no. Ours says so for as long as
+ * this process lives, should it die before it can remove it; a policy that is there is left alone.
+ */
+function forbidServiceStarts(): () => void {
+  if (existsSync(POLICY) && !readFileSync(POLICY, 'utf8').includes(MARK)) return () => {};
+  const script = `#!/bin/sh\n${MARK}\nkill -0 ${process.pid} 2>/dev/null && exit 101\nexit 0\n`;
+  writeFileSync(`${POLICY}.new`, script);
+  chmodSync(`${POLICY}.new`, 0o755);
+  renameSync(`${POLICY}.new`, POLICY);
+  return () => rmSync(POLICY, { force: true });
+}

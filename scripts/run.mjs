@@ -1,0 +1,46 @@
+/**
+ * Makes a checkout runnable and then runs a compiled program of it in this same process:
+ *
+ *   node scripts/run.mjs dist/embedded/main.js up
+ *
+ * Packages are installed when they are not what package-lock.json says, sources are compiled when
+ * they are not what dist was made from; without a program nothing more happens. Both are decided by
+ * content, never by times, so a copied, unpacked or checked-out tree is judged like any other.
+ * Plain JavaScript that old versions of Node can read as well: it runs before anything is installed.
+ */
+import { dirname, resolve } from 'node:path';
+import { fileURLToPath, pathToFileURL } from 'node:url';
+
+const OLDEST = [20, 19];
+const root = resolve(dirname(fileURLToPath(import.meta.url)), '..');
+
+async function main() {
+  const version = process.versions.node.split('.').map(Number);
+  if (version[0] < OLDEST[0] || (version[0] === OLDEST[0] && version[1] < OLDEST[1])) {
+    fail(`Windlass needs Node.js ${OLDEST.join('.')} or newer; this is ${process.versions.node}.`);
+    return;
+  }
+  const name = process.argv[2];
+  const program = name === undefined ? undefined : resolve(root, name);
+  const { prepareCheckout } = await import('./prepare.mjs');
+  // Programs under dist/scripts (check, test) are a developer's and use the development packages.
+  const development = program === undefined || program.startsWith(resolve(root, 'dist', 'scripts'));
+  const problem = await prepareCheckout({ root, development, say: line => console.error(line) });
+  if (problem !== undefined) {
+    fail(problem);
+    return;
+  }
+  if (program === undefined) return;
+  process.argv = [process.argv[0], program].concat(process.argv.slice(3));
+  await import(pathToFileURL(program).href);
+}
+
+function fail(line) {
+  console.error(line);
+  process.exitCode = 1;
+}
+
+main().catch(error => {
+  console.error(error);
+  process.exit(1);
+});

@@ -1,0 +1,177 @@
+import { z } from 'zod';
+
+/** A whole number from the environment. */
+const whole = (min: number, max = Number.MAX_SAFE_INTEGER) =>
+  z
+    .string()
+    .regex(/^\d+$/, 'must be a whole number')
+    .transform(Number)
+    .pipe(z.number().min(min).max(max));
+const url = (...schemes: string[]) =>
+  z.string().refine(
+    value => {
+      try {
+        return schemes.includes(new URL(value).protocol.replace(':', ''));
+      } catch {
+        return false;
+      }
+    },
+    `must be a URL that begins with ${schemes.map(scheme => `${scheme}://`).join(' or ')}`,
+  );
+
+interface Setting {
+  schema: z.ZodType<unknown, string | undefined>;
+  /** Used when the variable is absent or empty. */
+  default?: string;
+  meaning: string;
+}
+
+/** Every setting that Windlass knows, with its default and meaning. The docs' table is made from this. */
+export const SETTINGS = {
+  HOST: { schema: z.string(), default: '127.0.0.1', meaning: 'address the API listens on' },
+  PORT: { schema: whole(0, 65_535), default: '8080', meaning: 'port the API listens on' },
+  PUBLIC_URL: {
+    schema: url('http', 'https').optional(),
+    meaning:
+      'the address clients use, when a proxy stands before the API (default: from HOST and PORT)',
+  },
+  TRUST_PROXY: {
+    schema: whole(0, 10),
+    default: '0',
+    meaning: 'proxies before the API whose X-Forwarded-For is believed',
+  },
+  DATA_DIR: {
+    schema: z.string().optional(),
+    meaning: 'where the embedded database and the files live (default: ./data)',
+  },
+  ADMIN_USERNAME: {
+    schema: z.string().regex(/^[\w.@-]{1,64}$/, 'must be 1 to 64 letters, digits, . _ @ -'),
+    default: 'admin',
+    meaning: 'name of the first administrator',
+  },
+  ADMIN_PASSWORD: {
+    schema: z.string().min(8, 'must have at least 8 characters').optional(),
+    meaning:
+      "the first administrator's password (default: made up at the first start and printed once)",
+  },
+  LOG_LEVEL: {
+    schema: z.enum(['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent']),
+    default: 'info',
+    meaning: 'least severe log line that is written',
+  },
+  DATABASE_URL: {
+    schema: url('postgres', 'postgresql').optional(),
+    meaning: 'PostgreSQL 16 or newer (default: the embedded one)',
+  },
+  REDIS_URL: {
+    schema: url('redis', 'rediss').optional(),
+    meaning: 'Redis that carries the queues (default: the database carries them)',
+  },
+  SECRET_KEY: {
+    schema: z.string().min(32, 'must have at least 32 characters').optional(),
+    meaning: 'key of the HMACs that the API keeps (embedded: made at the first start)',
+  },
+  SEAL_PUBLIC_KEY: {
+    schema: z.string().optional(),
+    meaning: 'key that remote credentials are sealed to (embedded: made at the first start)',
+  },
+  SEAL_PRIVATE_KEYS: {
+    schema: z.string().optional(),
+    meaning:
+      'keys that open them, comma separated, the current one first; for remote and video workers alone',
+  },
+  SESSION_IDLE_TIMEOUT: {
+    schema: whole(1),
+    default: '900',
+    meaning: 'seconds after which an unused remote session ends',
+  },
+  LAUNCH_MAX_WAIT: {
+    schema: whole(0),
+    default: '0',
+    meaning: 'seconds that a launch is held before it is answered 202; 0: no limit',
+  },
+  LIMIT_COMMAND_SECONDS: {
+    schema: whole(0),
+    default: '0',
+    meaning: 'longest run of a command, in seconds; 0: no limit',
+  },
+  LIMIT_SPOOL_BYTES: {
+    schema: whole(1 << 20),
+    default: String(1 << 30),
+    meaning: 'output kept on a host until it is stored, in bytes per run',
+  },
+  LIMIT_OUTPUT_BYTES: {
+    schema: whole(0),
+    default: String(10 * 2 ** 30),
+    meaning: 'largest output of a command, both streams together, in bytes',
+  },
+  LIMIT_OPEN_JOBS: {
+    schema: whole(0),
+    default: '10000',
+    meaning: 'jobs that one user may have open; 0: no limit',
+  },
+  LIMIT_SESSIONS: {
+    schema: whole(0),
+    default: '100',
+    meaning: 'remote sessions that one user may have open; 0: no limit',
+  },
+  LIMIT_REQUESTS: {
+    schema: whole(0),
+    default: '500',
+    meaning: 'requests a second of one user, in each API process; 0: no limit',
+  },
+  REMOTE_SLOTS: {
+    schema: whole(1, 1000),
+    default: '64',
+    meaning: 'remote jobs that one worker carries at once',
+  },
+  VIDEO_SLOTS: {
+    schema: whole(1, 100),
+    default: '2',
+    meaning: 'videos that one worker makes at once',
+  },
+} as const satisfies Record<string, Setting>;
+
+export type Config = { [K in keyof typeof SETTINGS]: z.output<(typeof SETTINGS)[K]['schema']> };
+
+/** All that is wrong with the settings, at once, one line each. */
+export class ConfigError extends Error {
+  readonly problems: string[];
+  constructor(problems: string[]) {
+    super(problems.join('\n'));
+    this.name = 'ConfigError';
+    this.problems = problems;
+  }
+}
+
+/**
+ * Reads the configuration. The only place that interprets the environment; `main.ts` files pass it in.
+ * Throws ConfigError that names every bad setting, what it is, and never a secret's value.
+ */
+export function readConfig(environment: Record<string, string | undefined>): Config {
+  const problems: string[] = [];
+  const config: Record<string, unknown> = {};
+  for (const [name, setting] of Object.entries<Setting>(SETTINGS)) {
+    const given = environment[name] || setting.default;
+    const parsed =
+      given === undefined
+        ? { success: true as const, data: undefined }
+        : setting.schema.safeParse(given);
+    if (parsed.success) config[name] = parsed.data;
+    else
+      problems.push(
+        `${name} (${setting.meaning}): ${parsed.error.issues.map(issue => issue.message).join(', ')}`,
+      );
+  }
+  if (problems.length > 0) throw new ConfigError(problems);
+  return config as Config;
+}
+
+/** The settings as a Markdown table, for the docs. */
+export function describeSettings(): string {
+  const rows = Object.entries<Setting>(SETTINGS).map(
+    ([name, { default: fallback, meaning }]) =>
+      `| \`${name}\` | ${fallback ? `\`${fallback}\`` : ''} | ${meaning} |`,
+  );
+  return ['| setting | default | meaning |', '| --- | --- | --- |', ...rows].join('\n');
+}

@@ -1,0 +1,114 @@
+import { connect as connectSocket, type Socket } from 'node:net';
+import { drizzle, type PostgresJsDatabase } from 'drizzle-orm/postgres-js';
+import postgres from 'postgres';
+
+export type Db = PostgresJsDatabase;
+/** A transaction, or the database itself: whatever a query can be sent on. */
+export type Tx = Parameters<Parameters<Db['transaction']>[0]>[0] | Db;
+
+/** A statement that takes longer is ended by the server. */
+const STATEMENT_TIMEOUT_MS = 10_000;
+/** A connection on which nothing was received or sent for so long is dead: postgres.js itself would wait for ever. */
+const SILENCE_MS = 20_000;
+const CONNECT_TIMEOUT_MS = 5_000;
+
+export interface Database {
+  db: Db;
+  /** The plain client, for LISTEN and for a connection of one's own. */
+  sql: postgres.Sql;
+  close(): Promise<void>;
+}
+
+export function openDatabase(url: string, { max = 10 }: { max?: number } = {}): Database {
+  const options = {
+    max,
+    // Below SILENCE_MS: an idle connection is closed by us and never mistaken for a dead one.
+    idle_timeout: 10,
+    connect_timeout: CONNECT_TIMEOUT_MS / 1000,
+    max_lifetime: null,
+    connection: { application_name: process.title, statement_timeout: STATEMENT_TIMEOUT_MS },
+    onnotice: () => {},
+    socket: openSocket,
+  };
+  const sql = postgres(url, options);
+  return {
+    db: drizzle(sql, { casing: 'snake_case' }),
+    sql,
+    // end() can wait for ever after a failed query (porsager/postgres#1130); its own timeout destroys the sockets.
+    close: () => sql.end({ timeout: 2 }),
+  };
+}
+
+/** postgres.js has no deadline of its own for a link that went silent; the socket's inactivity is one. */
+function openSocket(options: {
+  host: string[];
+  port: number[];
+  path?: string | false;
+}): Promise<Socket> {
+  const target = options.path
+    ? { path: options.path }
+    : { host: options.host[0], port: options.port[0] ?? 5432 };
+  return new Promise((resolve, reject) => {
+    const socket = connectSocket({ ...target, noDelay: true });
+    socket.setTimeout(CONNECT_TIMEOUT_MS, () =>
+      socket.destroy(new Error('connecting to the database timed out')),
+    );
+    socket.once('error', reject);
+    socket.once('connect', () => {
+      socket.off('error', reject);
+      socket.removeAllListeners('timeout');
+      socket.setTimeout(SILENCE_MS, () =>
+        socket.destroy(new Error('the database connection went silent')),
+      );
+      resolve(socket);
+    });
+  });
+}
+
+const CONNECTION_CODES = new Set([
+  'ECONNREFUSED',
+  'ECONNRESET',
+  'EPIPE',
+  'ETIMEDOUT',
+  'ENOTFOUND',
+  'EAI_AGAIN',
+  'ENOENT',
+  'EHOSTUNREACH',
+  'CONNECTION_CLOSED',
+  'CONNECTION_ENDED',
+  'CONNECTION_DESTROYED',
+  'CONNECT_TIMEOUT',
+  'UND_ERR_SOCKET',
+]);
+
+/**
+ * True for errors that say the database cannot be reached or is going down or coming up, whatever was asked of it:
+ * classes 08 (connection), 57P (shutdown, start-up, killed) and 53 (no resources) of PostgreSQL's error codes,
+ * and the system's own.
+ */
+export function isDatabaseDown(error: unknown): boolean {
+  for (let e: unknown = error; e instanceof Error; e = e.cause) {
+    const code = (e as { code?: unknown }).code;
+    if (typeof code !== 'string') continue;
+    if (
+      CONNECTION_CODES.has(code) ||
+      /^(08|57P|53)/.test(code) ||
+      code === '57014' ||
+      code === '25006'
+    )
+      return true;
+  }
+  return (
+    error instanceof Error &&
+    /database connection went silent|connecting to the database/.test(error.message)
+  );
+}
+
+/** The SQLSTATE of a failed statement, through drizzle's wrapping. */
+export function sqlState(error: unknown): string | undefined {
+  for (let e: unknown = error; e instanceof Error; e = e.cause) {
+    const code = (e as { code?: unknown }).code;
+    if (typeof code === 'string') return code;
+  }
+  return undefined;
+}

@@ -1,0 +1,90 @@
+import type { Logger } from '../log.ts';
+import type { Database } from './connect.ts';
+
+/** What is told between processes: a job changed, a job is to be cancelled, a session ended. Hints only: rows are the truth. */
+export type Topic = 'job' | 'cancel' | 'session';
+
+const CHANNEL = 'windlass';
+/** One NOTIFY per commit halves write throughput with 32 writers (a single lock): so at most one every 20 ms. */
+const WINDOW_MS = 20;
+/** PostgreSQL's payload limit is 8,000 bytes. */
+const MAX_PAYLOAD = 7_000;
+/** Something must pass on a listening connection, or its silence could not be told from a dead link. */
+const PING_MS = 5_000;
+
+type Listener = (id: string) => void;
+
+/** Publishes and receives notifications; what is lost is made up for by whoever listens, by reading the rows each second. */
+export class Notifications {
+  readonly #database: Database;
+  readonly #log: Logger;
+  readonly #listeners: Record<Topic, Set<Listener>> = {
+    job: new Set(),
+    cancel: new Set(),
+    session: new Set(),
+  };
+  readonly #pending = new Set<string>();
+  #window: NodeJS.Timeout | undefined;
+  #ping: NodeJS.Timeout | undefined;
+  #unlisten: (() => Promise<void>) | undefined;
+
+  constructor(database: Database, log: Logger) {
+    this.#database = database;
+    this.#log = log;
+  }
+
+  async listen(): Promise<void> {
+    const { unlisten } = await this.#database.sql.listen(CHANNEL, payload =>
+      this.#receive(payload),
+    );
+    this.#unlisten = unlisten;
+    this.#ping = setInterval(() => this.#send(''), PING_MS);
+    this.#ping.unref();
+  }
+
+  on(topic: Topic, listener: Listener): () => void {
+    this.#listeners[topic].add(listener);
+    return () => this.#listeners[topic].delete(listener);
+  }
+
+  /** Tells everyone, this process too; the first at once, more within 20 ms together. */
+  publish(topic: Topic, id: string): void {
+    this.#pending.add(`${topic}:${id}`);
+    if (!this.#window) this.#flush();
+  }
+
+  async close(): Promise<void> {
+    clearInterval(this.#ping);
+    clearTimeout(this.#window);
+    this.#flush();
+    await this.#unlisten?.().catch(() => {});
+  }
+
+  #flush(): void {
+    this.#window = undefined;
+    if (this.#pending.size === 0) return;
+    let payload = '';
+    for (const entry of this.#pending) {
+      if (payload.length + entry.length > MAX_PAYLOAD) break;
+      payload += payload ? `,${entry}` : entry;
+      this.#pending.delete(entry);
+    }
+    this.#send(payload);
+    this.#window = setTimeout(() => this.#flush(), WINDOW_MS);
+    this.#window.unref();
+  }
+
+  #send(payload: string): void {
+    this.#database.sql`select pg_notify(${CHANNEL}, ${payload})`.catch((error: unknown) => {
+      this.#log.debug({ err: error }, 'a notification was lost');
+    });
+  }
+
+  #receive(payload: string): void {
+    for (const entry of payload.split(',')) {
+      const colon = entry.indexOf(':');
+      const listeners = this.#listeners[entry.slice(0, colon) as Topic];
+      for (const listener of listeners ?? []) listener(entry.slice(colon + 1));
+    }
+  }
+}

@@ -1,0 +1,183 @@
+import { sql } from 'drizzle-orm';
+import {
+  bigint,
+  boolean,
+  customType,
+  index,
+  integer,
+  jsonb,
+  pgTable,
+  primaryKey,
+  real,
+  smallint,
+  text,
+  timestamp,
+} from 'drizzle-orm/pg-core';
+
+const bytea = customType<{ data: Buffer; driverData: Buffer }>({ dataType: () => 'bytea' });
+const time = () => timestamp({ withTimezone: true, mode: 'date' });
+const count = () => bigint({ mode: 'number' }).notNull().default(0);
+
+/** People and programs that may use the service. `version` changes with the password, so that a remembered check ends. */
+export const users = pgTable('users', {
+  username: text().primaryKey(),
+  passwordHash: text().notNull(),
+  administrator: boolean().notNull().default(false),
+  version: integer().notNull().default(1),
+  created: time().notNull().defaultNow(),
+});
+
+/** Remote hosts that may be connected to; `keys` are the pinned public host keys, `ssh-ed25519 AAAA…`. */
+export const hosts = pgTable('hosts', {
+  name: text().primaryKey(),
+  address: text().notNull(),
+  port: integer().notNull().default(22),
+  keys: text().array().notNull(),
+  agent: boolean().notNull().default(false),
+  private: boolean().notNull().default(false),
+  version: integer().notNull().default(1),
+  created: time().notNull().defaultNow(),
+});
+
+/**
+ * Remote sessions. `opened` is null until its connect job has logged in; `ended` is set by DELETE and by the time-out;
+ * `sealed` is erased once its jobs are stopped and cleaned up on the host.
+ */
+export const sessions = pgTable(
+  'sessions',
+  {
+    sid: text().primaryKey(),
+    owner: text().notNull(),
+    hostname: text().notNull(),
+    username: text().notNull(),
+    agent: boolean().notNull(),
+    sealed: bytea(),
+    /** The account's shell as the host named it, so that a second connection need not ask. */
+    shell: text(),
+    created: time().notNull().defaultNow(),
+    accessed: time().notNull().defaultNow(),
+    opened: time(),
+    ended: time(),
+  },
+  table => [
+    index('sessions_owner').on(table.owner, table.sid).where(sql`ended is null`),
+    index('sessions_idle').on(table.accessed).where(sql`sealed is not null`),
+  ],
+);
+
+/** Jobs: the truth about all work, and its own outbox. See docs/design.md, "Truth and the queue". */
+export const jobs = pgTable(
+  'jobs',
+  {
+    id: text().primaryKey(),
+    kind: text().notNull(),
+    queue: text().notNull(),
+    owner: text().notNull(),
+    session: text(),
+    payload: jsonb().$type<unknown>().notNull(),
+    state: text().$type<JobState>().notNull().default('queued'),
+    progress: real(),
+    message: text(),
+    result: jsonb().$type<unknown>(),
+    error: jsonb().$type<unknown>(),
+    created: time().notNull().defaultNow(),
+    started: time(),
+    finished: time(),
+    /** Counts every change that a client can see. */
+    version: count(),
+    retryOf: text(),
+
+    /** The queue entry `id-epoch` is the one that may be claimed. */
+    epoch: integer().notNull().default(0),
+    dispatched: time(),
+    notBefore: time(),
+    /** The token of the worker's attempt that holds the lease; null when nobody does. */
+    attempt: text(),
+    lease: time(),
+    worker: text(),
+    /** Workers lost in a row without progress. */
+    setbacks: smallint().notNull().default(0),
+    cancelRequested: time(),
+
+    /** Bytes stored so far. */
+    stdoutBytes: count(),
+    stderrBytes: count(),
+
+    /** Committed before the first request to run on the host: when, and on which boot of which node. */
+    runAt: time(),
+    runBoot: text(),
+    /** The run is no longer on the host, or never was. */
+    runForgotten: boolean().notNull().default(false),
+  },
+  table => [
+    index('jobs_due').on(table.queue, table.id).where(sql`finished is null and attempt is null`),
+    index('jobs_leased').on(table.lease).where(sql`finished is null and attempt is not null`),
+    index('jobs_owner').on(table.owner, table.id),
+    index('jobs_open_owner').on(table.owner).where(sql`finished is null`),
+    index('jobs_session').on(table.session),
+    index('jobs_unforgotten')
+      .on(table.session)
+      .where(sql`run_at is not null and not run_forgotten`),
+  ],
+);
+
+export type JobState = 'queued' | 'running' | 'succeeded' | 'failed' | 'cancelled';
+export type JobRow = typeof jobs.$inferSelect;
+export type SessionRow = typeof sessions.$inferSelect;
+export type HostRow = typeof hosts.$inferSelect;
+
+/** Output as it came: one writer per job, `seq` numbers its pieces; `stream` is 1 (stdout) or 2 (stderr). */
+export const chunks = pgTable(
+  'job_chunks',
+  {
+    job: text().notNull(),
+    seq: bigint({ mode: 'number' }).notNull(),
+    stream: smallint().notNull(),
+    start: bigint({ mode: 'number' }).notNull(),
+    bytes: bytea().notNull(),
+  },
+  table => [
+    primaryKey({ columns: [table.job, table.seq] }),
+    index('job_chunks_start').on(table.job, table.stream, table.start),
+  ],
+);
+
+/** Output that was rolled up from chunks into objects. */
+export const segments = pgTable(
+  'job_segments',
+  {
+    job: text().notNull(),
+    stream: smallint().notNull(),
+    start: bigint({ mode: 'number' }).notNull(),
+    length: bigint({ mode: 'number' }).notNull(),
+    object: text().notNull(),
+  },
+  table => [primaryKey({ columns: [table.job, table.stream, table.start] })],
+);
+
+/** Which job an Idempotency-Key started; `body` is a keyed HMAC of the request, which may hold a password. */
+export const idempotencyKeys = pgTable(
+  'idempotency_keys',
+  {
+    owner: text().notNull(),
+    route: text().notNull(),
+    key: text().notNull(),
+    body: text().notNull(),
+    job: text().notNull(),
+    created: time().notNull().defaultNow(),
+  },
+  table => [
+    primaryKey({ columns: [table.owner, table.route, table.key] }),
+    index('idempotency_created').on(table.created),
+  ],
+);
+
+/** Workers that are alive: seen less than 10 s ago. `slots` is how many jobs of each queue it carries at once. */
+export const workers = pgTable('workers', {
+  id: text().primaryKey(),
+  host: text().notNull(),
+  pid: integer().notNull(),
+  slots: jsonb().$type<Record<string, number>>().notNull(),
+  started: time().notNull().defaultNow(),
+  seen: time().notNull().defaultNow(),
+});

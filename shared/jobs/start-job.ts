@@ -1,0 +1,117 @@
+import { and, eq, sql } from 'drizzle-orm';
+import type { Tx } from '../database/connect.ts';
+import { idempotencyKeys, type JobRow, jobs } from '../database/schema.ts';
+import { WindlassError } from '../errors.ts';
+import { newId } from '../ids.ts';
+import { JOBS, type JobKind, type Payload } from './catalog.ts';
+import { ENTRIES_PER_SLOT } from './lease.ts';
+
+export interface JobRequest<K extends JobKind = JobKind> {
+  kind: K;
+  payload: Payload<K>;
+  owner: string;
+  session?: string;
+  retryOf?: string;
+  /** Jobs the owner may have open; 0: any number. */
+  limit: number;
+}
+
+/** The Idempotency-Key of a request: the same key again gives the same job, with another body 409. */
+export interface Idempotency {
+  route: string;
+  key: string;
+  /** Keyed HMAC of the request's body. */
+  body: string;
+}
+
+/** The rows that say how many entries of a queue are on their way to a worker. */
+const onTheWay = (queue: string) =>
+  sql`(select count(*) from ${jobs} where ${jobs.queue} = ${queue} and finished is null and attempt is null and dispatched is not null)`;
+
+/** The most entries that the queue should hold now. */
+export const queueRoom = (queue: string) =>
+  sql`${ENTRIES_PER_SLOT} * (select coalesce(sum((slots->>${queue}::text)::int), 0) from workers where seen > now() - interval '10 seconds') - ${onTheWay(queue)}`;
+
+/**
+ * Inserts a job's row in the caller's transaction: once that commits, the job will end in one of the end states.
+ * Where the queue has room the row is marked as dispatched at once (epoch 1) and the caller adds the entry after the
+ * commit; if it dies in between, the dispatcher finds the row unclaimed and adds it again.
+ */
+export async function startJob<K extends JobKind>(tx: Tx, request: JobRequest<K>): Promise<JobRow> {
+  if (request.limit > 0) await refuseTooMany(tx, request);
+  const { queue, payload } = JOBS[request.kind];
+  const dispatch = sql<boolean>`${queueRoom(queue)} > 0`;
+  const [row] = await tx
+    .insert(jobs)
+    .values({
+      id: newId(),
+      kind: request.kind,
+      queue,
+      owner: request.owner,
+      session: request.session ?? null,
+      payload: payload.parse(request.payload),
+      retryOf: request.retryOf ?? null,
+      epoch: sql`case when ${dispatch} then 1 else 0 end`,
+      dispatched: sql`case when ${dispatch} then now() end`,
+    })
+    .returning();
+  if (!row) throw new Error('insert returned no row');
+  return row;
+}
+
+async function refuseTooMany(tx: Tx, { owner, limit }: JobRequest): Promise<void> {
+  const [open] = await tx.execute<{ n: number }>(
+    sql`select count(*)::int as n from (select 1 from ${jobs} where ${jobs.owner} = ${owner} and finished is null limit ${limit}) open`,
+  );
+  if ((open?.n ?? 0) < limit) return;
+  throw new WindlassError('too_many_requests', {
+    detail: `You have ${limit} open jobs, which is the limit.`,
+    hint: 'Wait for some of them to end, or cancel some. LIMIT_OPEN_JOBS sets the limit.',
+    headers: { 'Retry-After': '10' },
+  });
+}
+
+/**
+ * The job that this key started within the last 24 h, if any. Holds the key for the rest of the transaction, so that of
+ * two requests with one key the second waits and finds the first one's job.
+ */
+export async function findByIdempotencyKey(
+  tx: Tx,
+  owner: string,
+  given: Idempotency,
+): Promise<JobRow | undefined> {
+  await tx.execute(
+    sql`select pg_advisory_xact_lock(hashtextextended(${`${owner}\n${given.route}\n${given.key}`}, 0))`,
+  );
+  const [found] = await tx
+    .select({ job: jobs, body: idempotencyKeys.body })
+    .from(idempotencyKeys)
+    .innerJoin(jobs, eq(jobs.id, idempotencyKeys.job))
+    .where(
+      and(
+        eq(idempotencyKeys.owner, owner),
+        eq(idempotencyKeys.route, given.route),
+        eq(idempotencyKeys.key, given.key),
+        sql`${idempotencyKeys.created} > now() - interval '24 hours'`,
+      ),
+    );
+  if (found && found.body !== given.body) {
+    throw new WindlassError('idempotency_conflict', { hint: 'Use a new key for a new request.' });
+  }
+  return found?.job;
+}
+
+export async function keepIdempotencyKey(
+  tx: Tx,
+  owner: string,
+  given: Idempotency,
+  job: string,
+): Promise<void> {
+  await tx
+    .insert(idempotencyKeys)
+    .values({ owner, ...given, job })
+    .onConflictDoUpdate({
+      target: [idempotencyKeys.owner, idempotencyKeys.route, idempotencyKeys.key],
+      set: { body: given.body, job, created: sql`now()` },
+    });
+}

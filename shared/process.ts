@@ -1,0 +1,24 @@
+/** What every program of Windlass does about itself: its title, its end, its word that it is ready. */
+export interface ProcessLife {
+  /** Aborted when the process is asked to stop, by a signal or because its supervisor is gone. */
+  stopping: AbortSignal;
+  ready(): void;
+}
+
+export function beginProcess(title: string): ProcessLife {
+  process.title = title;
+  const stop = new AbortController();
+  for (const signal of ['SIGTERM', 'SIGINT'] as const) process.on(signal, () => stop.abort(signal));
+  if (process.channel) {
+    // The supervisor died without a word: nobody would restart or stop this process.
+    process.on('disconnect', () => stop.abort('disconnect'));
+    process.channel.unref();
+  }
+  return { stopping: stop.signal, ready: () => process.send?.({ type: 'ready' }) };
+}
+
+/** Ends the process with one line that says what to do. */
+export function exitWith(message: string, code = 1): never {
+  process.stderr.write(`${message}\n`);
+  process.exit(code);
+}

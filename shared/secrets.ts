@@ -1,0 +1,106 @@
+import { createHash, createHmac } from 'node:crypto';
+import { Aes256Gcm, CipherSuite, DhkemP256HkdfSha256, HkdfSha256 } from '@hpke/core';
+
+/** HPKE in base mode (RFC 9180) with DHKEM(P-256, HKDF-SHA256), HKDF-SHA256 and AES-256-GCM. */
+const suite = new CipherSuite({
+  kem: new DhkemP256HkdfSha256(),
+  kdf: new HkdfSha256(),
+  aead: new Aes256Gcm(),
+});
+const VERSION = 1;
+const ID_BYTES = 4;
+
+/** A key of the list, `id.base64url`: the id says which one opens what was sealed. */
+interface NamedKey {
+  id: string;
+  bytes: Buffer;
+}
+
+function parseKey(text: string, setting: string): NamedKey {
+  const [id, encoded] = text.trim().split('.');
+  if (!id || !encoded || !/^[0-9a-f]{8}$/.test(id))
+    throw new Error(`${setting} must be what \`windlass keys new\` prints`);
+  return { id, bytes: Buffer.from(encoded, 'base64url') };
+}
+
+/** A new pair in the form of SEAL_PUBLIC_KEY and SEAL_PRIVATE_KEYS. */
+export async function generateSealKeys(): Promise<{ publicKey: string; privateKey: string }> {
+  const pair = await suite.kem.generateKeyPair();
+  const publicBytes = Buffer.from(await suite.kem.serializePublicKey(pair.publicKey));
+  const privateBytes = Buffer.from(await suite.kem.serializePrivateKey(pair.privateKey));
+  const id = createHash('sha256')
+    .update(publicBytes)
+    .digest('hex')
+    .slice(0, 2 * ID_BYTES);
+  return {
+    publicKey: `${id}.${publicBytes.toString('base64url')}`,
+    privateKey: `${id}.${privateBytes.toString('base64url')}`,
+  };
+}
+
+/** What a sealed credential belongs to: opened for anything else, it fails. */
+export interface SealContext {
+  sid: string;
+  owner: string;
+  hostname: string;
+}
+
+const info = ({ sid, owner, hostname }: SealContext) =>
+  new TextEncoder().encode(JSON.stringify(['windlass session', sid, owner, hostname]));
+
+/** Seals a credential so that only a holder of the private key can read it; every process may. */
+export async function seal(
+  publicKey: string,
+  context: SealContext,
+  secret: unknown,
+): Promise<Buffer> {
+  const key = parseKey(publicKey, 'SEAL_PUBLIC_KEY');
+  const sender = await suite.createSenderContext({
+    recipientPublicKey: await suite.kem.deserializePublicKey(arrayBuffer(key.bytes)),
+    info: arrayBuffer(info(context)),
+  });
+  const sealed = await sender.seal(arrayBuffer(Buffer.from(JSON.stringify(secret))));
+  const head = Buffer.concat([
+    Buffer.from([VERSION]),
+    Buffer.from(key.id, 'hex'),
+    Buffer.from([sender.enc.byteLength]),
+  ]);
+  return Buffer.concat([head, Buffer.from(sender.enc), Buffer.from(sealed)]);
+}
+
+/** Opens what `seal` made, with the key of the list that it names. Throws when the key is not there or the context differs. */
+export async function unseal<T>(
+  privateKeys: string,
+  context: SealContext,
+  sealed: Buffer,
+): Promise<T> {
+  const id = sealed.subarray(1, 1 + ID_BYTES).toString('hex');
+  const key = privateKeys
+    .split(',')
+    .map(text => parseKey(text, 'SEAL_PRIVATE_KEYS'))
+    .find(candidate => candidate.id === id);
+  if (!key) throw new Error(`no private key ${id} among SEAL_PRIVATE_KEYS`);
+  const encStart = 2 + ID_BYTES;
+  const encEnd = encStart + (sealed[1 + ID_BYTES] ?? 0);
+  const recipient = await suite.createRecipientContext({
+    recipientKey: await suite.kem.deserializePrivateKey(arrayBuffer(key.bytes)),
+    enc: arrayBuffer(sealed.subarray(encStart, encEnd)),
+    info: arrayBuffer(info(context)),
+  });
+  const opened = await recipient.open(arrayBuffer(sealed.subarray(encEnd)));
+  return JSON.parse(Buffer.from(opened).toString()) as T;
+}
+
+/** Compares requests without keeping them: they may hold passwords. */
+export function hmac(secretKey: string, ...parts: string[]): string {
+  const mac = createHmac('sha256', secretKey);
+  for (const part of parts) mac.update(`${Buffer.byteLength(part)}:${part}`);
+  return mac.digest('base64url');
+}
+
+function arrayBuffer(bytes: Uint8Array): ArrayBuffer {
+  return new Uint8Array(bytes).buffer;
+}
+
+/** How a user logs in to a remote host. */
+export type Credential = { password: string } | { privateKey: string; passphrase?: string };

@@ -1,0 +1,128 @@
+import { createReadStream, createWriteStream } from 'node:fs';
+import { access, constants, mkdir, open, opendir, rename, rm, stat } from 'node:fs/promises';
+import { dirname, join, relative, sep } from 'node:path';
+import { Readable } from 'node:stream';
+import { pipeline } from 'node:stream/promises';
+import { WindlassError } from '../errors.ts';
+import { newId } from '../ids.ts';
+import { assertKey, type ByteRange, type ObjectStore, type StoredObject } from './object-store.ts';
+
+/** Objects as files under one folder: `objects/` by key, `incoming/` for those still being written. */
+export class FileStore implements ObjectStore {
+  readonly #objects: string;
+  readonly #incoming: string;
+
+  constructor(root: string) {
+    this.#objects = join(root, 'objects');
+    this.#incoming = join(root, 'incoming');
+  }
+
+  async put(
+    key: string,
+    bytes: Readable | Buffer,
+    options: { signal?: AbortSignal } = {},
+  ): Promise<number> {
+    const path = this.#path(key);
+    await mkdir(this.#incoming, { recursive: true });
+    const partial = join(this.#incoming, newId());
+    try {
+      const sink = createWriteStream(partial, { flags: 'wx', mode: 0o600, flush: true });
+      await pipeline(Buffer.isBuffer(bytes) ? Readable.from([bytes]) : bytes, sink, {
+        signal: options.signal,
+      });
+      await mkdir(dirname(path), { recursive: true });
+      await rename(partial, path);
+      await syncDirectory(dirname(path));
+      return sink.bytesWritten;
+    } catch (error) {
+      await rm(partial, { force: true });
+      throw explainFull(error);
+    }
+  }
+
+  async get(
+    key: string,
+    options: { range?: ByteRange; signal?: AbortSignal } = {},
+  ): Promise<Readable> {
+    const { range, signal } = options;
+    const file = await open(this.#path(key)).catch(rethrowMissing);
+    const stream = createReadStream('', { fd: file, ...range, highWaterMark: 1 << 18, signal });
+    return stream;
+  }
+
+  async stat(key: string): Promise<StoredObject | undefined> {
+    try {
+      const { size, mtime } = await stat(this.#path(key));
+      return { key, size, modified: mtime };
+    } catch (error) {
+      if (isMissing(error)) return undefined;
+      throw error;
+    }
+  }
+
+  async remove(key: string): Promise<void> {
+    await rm(this.#path(key), { force: true });
+  }
+
+  async *list(prefix: string): AsyncIterable<StoredObject> {
+    const folder = prefix.endsWith('/')
+      ? join(this.#objects, prefix)
+      : dirname(join(this.#objects, prefix || 'x'));
+    const entries = await opendir(folder, { recursive: true }).catch((error: unknown) => {
+      if (isMissing(error)) return [];
+      throw error;
+    });
+    for await (const entry of entries) {
+      if (!entry.isFile()) continue;
+      const key = relative(this.#objects, join(entry.parentPath, entry.name)).split(sep).join('/');
+      if (!key.startsWith(prefix)) continue;
+      const found = await this.stat(key);
+      if (found) yield found;
+    }
+  }
+
+  async check(): Promise<void> {
+    try {
+      await mkdir(this.#objects, { recursive: true });
+      await access(this.#objects, constants.W_OK);
+    } catch (cause) {
+      throw new WindlassError('unavailable', {
+        detail: 'The object store cannot be written.',
+        cause,
+      });
+    }
+  }
+
+  #path(key: string): string {
+    assertKey(key);
+    return join(this.#objects, key);
+  }
+}
+
+/** A rename is durable once its directory is. */
+async function syncDirectory(path: string): Promise<void> {
+  const directory = await open(path);
+  try {
+    await directory.sync();
+  } finally {
+    await directory.close();
+  }
+}
+
+const isMissing = (error: unknown) => (error as NodeJS.ErrnoException).code === 'ENOENT';
+
+function rethrowMissing(error: unknown): never {
+  if (isMissing(error))
+    throw new WindlassError('not_found', { detail: 'There is no such object.', cause: error });
+  throw error;
+}
+
+function explainFull(error: unknown): unknown {
+  const { code } = error as NodeJS.ErrnoException;
+  if (code !== 'ENOSPC' && code !== 'EDQUOT') return error;
+  return new WindlassError('insufficient_storage', {
+    detail: 'The disk of the object store is full.',
+    hint: 'Free some space or ask the administrator to.',
+    cause: error,
+  });
+}

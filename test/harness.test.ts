@@ -1,0 +1,284 @@
+import { randomBytes } from 'node:crypto';
+import { existsSync } from 'node:fs';
+import { mkdtemp, readFile, rm } from 'node:fs/promises';
+import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
+import { tmpdir, userInfo } from 'node:os';
+import { join } from 'node:path';
+import { Redis } from 'ioredis';
+import ssh2, { type Client, type ConnectConfig } from 'ssh2';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { listProcesses } from '../demo/processes.ts';
+import { keepKey } from '../demo/ssh-host.ts';
+import { startSsh2Server } from '../demo/ssh2-server.ts';
+import { type Account, makeAccount } from './harness/accounts.ts';
+import { startRedis, type TestRedis } from './harness/redis.ts';
+import { describeUnless, missingPrograms, missingRoot } from './harness/skip.ts';
+import { startTestSshd, type TestSshd } from './harness/sshd.ts';
+import { startTcpProxy, type TcpProxy } from './harness/tcp-proxy.ts';
+import { waitFor } from './harness/wait-for.ts';
+
+interface Outcome {
+  stdout: Buffer;
+  stderr: Buffer;
+  code: number | null;
+  signal: string | undefined;
+}
+
+function login(config: ConnectConfig): Promise<Client> {
+  const client = new ssh2.Client();
+  return new Promise((settle, reject) => {
+    client.once('ready', () => settle(client));
+    client.once('error', reject);
+    client.connect({ host: '127.0.0.1', ...config });
+  });
+}
+
+function run(client: Client, command: string): Promise<Outcome> {
+  return new Promise((settle, reject) => {
+    client.exec(command, (error, channel) => {
+      if (error) return reject(error);
+      const stdout: Buffer[] = [];
+      const stderr: Buffer[] = [];
+      let code: number | null = null;
+      let signal: string | undefined;
+      channel.on('data', (chunk: Buffer) => stdout.push(chunk));
+      channel.stderr.on('data', (chunk: Buffer) => stderr.push(chunk));
+      channel.on('exit', (exitCode: number | null, name?: string) => {
+        code = exitCode;
+        signal = name;
+      });
+      channel.on('close', () =>
+        settle({ stdout: Buffer.concat(stdout), stderr: Buffer.concat(stderr), code, signal }),
+      );
+      channel.end();
+    });
+  });
+}
+
+async function print(client: Client, command: string): Promise<string> {
+  const { stdout } = await run(client, command);
+  return stdout.toString().trim();
+}
+
+describeUnless(missingPrograms('sshd'), 'an sshd for the current user', () => {
+  let host: TestSshd;
+  beforeAll(async () => {
+    host = await startTestSshd({ lines: ['MaxSessions 2'] });
+  });
+  afterAll(() => host?.stop());
+
+  test('runs commands in a home of its own', async () => {
+    const client = await login({ ...host, password: undefined });
+    expect(await print(client, 'id -un')).toBe(userInfo().username);
+    expect(await print(client, 'pwd; echo "$HOME"')).toBe(`${host.home}\n${host.home}`);
+    expect(await print(client, 'touch here && echo "a  b" \'$HOME\'')).toBe('a  b $HOME');
+    expect(existsSync(join(host.home, 'here'))).toBe(true);
+    expect((await run(client, 'echo oops >&2; exit 7')).code).toBe(7);
+    expect(await print(client, 'echo "$SSH_ORIGINAL_COMMAND/$SHLVL"')).toBe('/1');
+    client.end();
+  });
+
+  test('shows the host key it promises', async () => {
+    const seen: Buffer[] = [];
+    const hostVerifier = (key: Buffer) => seen.push(key) > 0;
+    const client = await login({ ...host, password: undefined, hostVerifier });
+    client.end();
+    expect(`ssh-ed25519 ${seen[0]?.toString('base64')}`).toBe(host.hostKey);
+  });
+
+  test('obeys extra configuration', async () => {
+    const client = await login({ ...host, password: undefined });
+    const open = () =>
+      new Promise((settle, reject) =>
+        client.exec('cat', (error, channel) => (error ? reject(error) : settle(channel))),
+      );
+    await open();
+    await open();
+    await expect(open()).rejects.toThrow('open failed');
+    client.end();
+  });
+
+  test('goes away and comes back on its port with its key; commands live on until stop', async () => {
+    const client = await login({ ...host, password: undefined });
+    const pid = await print(client, 'setsid sleep 1000 >/dev/null 2>&1 </dev/null & echo $!');
+    const closed = new Promise<void>(settle => client.once('close', () => settle()));
+    client.on('error', () => {});
+    await host.down();
+    await closed;
+    await expect(login({ ...host, password: undefined })).rejects.toThrow('ECONNREFUSED');
+    await host.up();
+    const again = await login({ ...host, password: undefined });
+    expect(await print(again, `kill -0 ${pid} && echo alive`)).toBe('alive');
+
+    const cut = new Promise<void>(settle => again.once('close', () => settle()));
+    again.on('error', () => {});
+    host.disconnect();
+    await cut;
+    const third = await login({ ...host, password: undefined });
+    third.on('error', () => {});
+    await host.stop();
+    const lives = () => listProcesses().some(entry => entry.pid === Number(pid));
+    await waitFor(() => !lives(), { what: 'the command to be ended' });
+  });
+});
+
+describeUnless(missingRoot() ?? missingPrograms('sshd', 'busybox'), 'throwaway accounts', () => {
+  let account: Account;
+  let host: TestSshd;
+  beforeAll(async () => {
+    account = await makeAccount({ shell: 'busybox' });
+    host = await startTestSshd({ account });
+  });
+  afterAll(async () => {
+    await host?.stop();
+    await account?.remove();
+  });
+
+  test('log in by password and by key, with their shell and their home', async () => {
+    const { port, username, password, privateKey } = host;
+    const byPassword = await login({ port, username, password });
+    const words = 'id -un; pwd; readlink /proc/$$/exe; true';
+    expect(await print(byPassword, words)).toMatch(`${username}\n${account.home}\n`);
+    expect(await print(byPassword, words)).toMatch(/busybox$/);
+    byPassword.end();
+    const byKey = await login({ port, username, privateKey });
+    expect(await print(byKey, 'echo $HOME')).toBe(account.home);
+    byKey.end();
+    await expect(login({ port, username, password: 'wrong' })).rejects.toThrow('authentication');
+  });
+
+  test('are gone with their processes once removed', async () => {
+    const other = await makeAccount();
+    const server = await startTestSshd({ account: other });
+    const client = await login({ ...server, privateKey: undefined });
+    client.on('error', () => {});
+    const pid = await print(client, 'setsid sleep 1000 >/dev/null 2>&1 </dev/null & echo $!');
+    await server.stop();
+    expect(existsSync(`/proc/${pid}`)).toBe(true);
+    await other.remove();
+    expect(existsSync(other.home)).toBe(false);
+    expect(await readFile('/etc/passwd', 'utf8')).not.toContain(other.username);
+  });
+});
+
+describe('the stand-in for sshd', () => {
+  test('runs commands and passes on output, exit codes and signals', async () => {
+    const directory = await mkdtemp(join(tmpdir(), 'windlass-ssh2-'));
+    const hostKey = keepKey(join(directory, 'host_key'));
+    const host = await startSsh2Server({ home: directory, hostKey, log: () => {} });
+    const { port, username, password } = host;
+    await expect(login({ port, username, password: 'wrong' })).rejects.toThrow('authentication');
+    const client = await login({ port, username, password });
+    expect(await print(client, 'pwd')).toBe(directory);
+    expect((await run(client, 'exit 3')).code).toBe(3);
+    expect((await run(client, 'kill -TERM $$')).signal).toMatch(/TERM/);
+    const big = await run(client, 'head -c 20000000 /dev/zero; head -c 20000000 /dev/zero >&2');
+    expect([big.stdout.length, big.stderr.length, big.code]).toEqual([20_000_000, 20_000_000, 0]);
+    client.on('error', () => {});
+    await host.stop();
+    await rm(directory, { recursive: true });
+  });
+});
+
+describeUnless(missingPrograms('redis-server'), 'a Redis', () => {
+  let redis: TestRedis;
+  beforeAll(async () => {
+    redis = await startRedis();
+  });
+  afterAll(() => redis?.stop());
+
+  test('is flushed, goes away and comes back empty on its port', async () => {
+    const client = new Redis(redis.url);
+    client.on('error', () => {});
+    await client.set('a', 'b');
+    await redis.flushall();
+    expect(await client.get('a')).toBeNull();
+    await client.set('a', 'b');
+    await redis.down();
+    await waitFor(() => client.status !== 'ready', { what: 'the client to notice' });
+    await redis.up();
+    expect(await client.get('a')).toBeNull();
+    client.disconnect();
+  });
+});
+
+describe('a TCP proxy', () => {
+  const echo = createServer(socket => {
+    socket.on('error', () => {});
+    socket.pipe(socket);
+  });
+  let proxy: TcpProxy;
+  beforeAll(async () => {
+    await new Promise<void>(settle => echo.listen(0, '127.0.0.1', settle));
+    proxy = await startTcpProxy({ host: '127.0.0.1', port: (echo.address() as AddressInfo).port });
+  });
+  afterAll(async () => {
+    await proxy?.stop();
+    echo.close();
+  });
+
+  function open(): { socket: Socket; received: () => Buffer; closed: Promise<unknown> } {
+    const socket = connect(proxy.port, proxy.host);
+    const chunks: Buffer[] = [];
+    socket.on('data', chunk => chunks.push(chunk)).on('error', () => {});
+    const closed = new Promise(settle => socket.once('close', settle));
+    return { socket, received: () => Buffer.concat(chunks), closed };
+  }
+
+  test('passes on every byte, and the end of a side', async () => {
+    const bytes = randomBytes(5_000_000);
+    const before = { ...proxy.bytes };
+    const { socket, received, closed } = open();
+    socket.end(bytes);
+    await closed;
+    expect(received().equals(bytes)).toBe(true);
+    expect(proxy.bytes.up - before.up).toBe(bytes.length);
+    expect(proxy.bytes.down - before.down).toBe(bytes.length);
+    await waitFor(() => proxy.connections.open === 0, { what: 'the connection to be forgotten' });
+  });
+
+  test('cuts after a number of bytes', async () => {
+    proxy.cutAfter('down', 1000);
+    const { socket, received, closed } = open();
+    socket.write(randomBytes(1_000_000));
+    await closed;
+    expect(received().length).toBeLessThanOrEqual(1000);
+    expect(proxy.connections.open).toBe(0);
+  });
+
+  test('holds one direction or both back, and lets go', async () => {
+    const { socket, received, closed } = open();
+    socket.write('a');
+    await waitFor(() => received().toString() === 'a', { what: 'the first echo' });
+    proxy.blackhole('down');
+    const { up } = proxy.bytes;
+    socket.write('b');
+    await waitFor(() => proxy.bytes.up === up + 1, { what: 'the way up to stay open' });
+    proxy.blackhole();
+    socket.write('c');
+    const late = open();
+    late.socket.write('d');
+    await waitFor(() => proxy.connections.open === 2, { what: 'the new connection' });
+    expect(proxy.bytes.up).toBe(up + 1);
+    expect(received().toString()).toBe('a');
+    proxy.heal();
+    await waitFor(() => received().toString() === 'abc', { what: 'what was held back' });
+    await waitFor(() => late.received().toString() === 'd', { what: 'the late echo' });
+    socket.end();
+    late.socket.end();
+    await Promise.all([closed, late.closed]);
+  });
+
+  test('refuses and takes again', async () => {
+    const first = open();
+    await waitFor(() => proxy.connections.open === 1, { what: 'the connection' });
+    proxy.refuse();
+    await first.closed;
+    await open().closed;
+    proxy.heal();
+    const { socket, received } = open();
+    socket.write('x');
+    await waitFor(() => received().toString() === 'x', { what: 'an echo' });
+    socket.destroy();
+  });
+});

@@ -1,0 +1,95 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { Redis } from 'ioredis';
+import { awaitExit, endChild, endWithThisProcess } from '../../demo/processes.ts';
+import { findFreePort } from '../../demo/sshd.ts';
+import { findProgram } from '../../scripts/programs.ts';
+import { makeTempDir } from './temp-dir.ts';
+import { waitFor } from './wait-for.ts';
+
+export interface TestRedis {
+  url: string;
+  host: '127.0.0.1';
+  port: number;
+  flushall(): Promise<void>;
+  /** Ends the server as a crash does; all it held is gone, for nothing is written to disk. */
+  down(): Promise<void>;
+  /** Starts it again, empty, on the same port. */
+  up(): Promise<void>;
+  stop(): Promise<void>;
+}
+
+/** Starts a Redis of its own, on a free port of 127.0.0.1, with neither AOF nor snapshots. */
+export async function startRedis(): Promise<TestRedis> {
+  const program = findProgram('redis-server');
+  if (program === undefined) throw new Error('There is no redis-server; see missingPrograms().');
+  const directory = makeTempDir('redis');
+  let port = await findFreePort();
+  let child: ChildProcess | undefined;
+  for (let attempt = 1; child === undefined; attempt++) {
+    try {
+      child = await launch({ program, directory: directory.path, port });
+    } catch (error) {
+      // Someone may take the free port first.
+      if (attempt === 5) throw error;
+      port = await findFreePort();
+    }
+  }
+  let running: ChildProcess = child;
+  const redis: TestRedis = {
+    url: `redis://127.0.0.1:${port}`,
+    host: '127.0.0.1',
+    port,
+    async flushall() {
+      await withClient(port, client => client.flushall());
+    },
+    async down() {
+      await endChild(running, 0);
+    },
+    async up() {
+      running = await launch({ program, directory: directory.path, port });
+    },
+    async stop() {
+      await redis.down();
+      directory.remove();
+    },
+  };
+  return redis;
+}
+
+async function launch(options: {
+  program: string;
+  directory: string;
+  port: number;
+}): Promise<ChildProcess> {
+  const { program, directory, port } = options;
+  const settings = {
+    bind: '127.0.0.1',
+    port: String(port),
+    dir: directory,
+    save: '',
+    appendonly: 'no',
+    'maxmemory-policy': 'noeviction',
+  };
+  const args = Object.entries(settings).flatMap(([name, value]) => [`--${name}`, value]);
+  const child = spawn(program, args, { stdio: ['ignore', 'pipe', 'inherit'] });
+  endWithThisProcess(child);
+  let log = '';
+  child.stdout.setEncoding('utf8').on('data', chunk => {
+    log = (log + chunk).slice(-4000);
+  });
+  const ended = new AbortController();
+  void awaitExit(child).then(() => ended.abort(new Error(`redis-server ended:\n${log}`)));
+  const waiting = { what: 'Redis to listen', signal: ended.signal };
+  await waitFor(() => log.includes('Ready to accept connections'), waiting);
+  return child;
+}
+
+async function withClient(port: number, use: (client: Redis) => Promise<unknown>): Promise<void> {
+  const client = new Redis({ host: '127.0.0.1', port, retryStrategy: null, lazyConnect: true });
+  try {
+    await client.connect();
+    await use(client);
+  } finally {
+    client.disconnect();
+  }
+}

@@ -1,0 +1,86 @@
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { findSshd, keepKey, startSshHost } from '../../demo/ssh-host.ts';
+import { type Sshd, startSshd } from '../../demo/sshd.ts';
+import type { Account } from './accounts.ts';
+import { makeTempDir } from './temp-dir.ts';
+
+export interface TestSshd extends Sshd {
+  host: '127.0.0.1';
+  username: string;
+  /** In OpenSSH's format. */
+  privateKey: string;
+  /** Where the login is a throwaway account. */
+  password?: string;
+  /** `ssh-ed25519 AAAA…` */
+  hostKey: string;
+  home: string;
+  /** What sshd has logged so far. */
+  log(): string;
+}
+
+/**
+ * Starts a real sshd on a free port, as often as wanted. The login is the given throwaway account, by
+ * key and by password; without one the current user, by key, with a home in a temporary folder.
+ * `lines` of sshd_config win over the harness's own. Needs sshd: see missingPrograms().
+ */
+export async function startTestSshd(
+  options: { account?: Account; lines?: string[] } = {},
+): Promise<TestSshd> {
+  const directory = makeTempDir('sshd');
+  const lines: string[] = [];
+  const log = (line: string) => lines.push(line);
+  const start = options.account ? startForAccount(options.account) : startForUser();
+  const { sshd, ...login } = await start.catch(error => {
+    directory.remove();
+    throw error;
+  });
+
+  async function startForUser() {
+    const path = join(directory.path, 'host');
+    const host = await startSshHost({ directory: path, log, lines: options.lines });
+    if (!host.sshd || !host.privateKey) throw new Error('There is no sshd; see missingPrograms().');
+    const { username, privateKey, hostKey, home } = host;
+    return { sshd: host.sshd, username, privateKey, hostKey, home };
+  }
+
+  async function startForAccount(account: Account) {
+    const program = findSshd();
+    if (program === undefined) throw new Error('There is no sshd; see missingPrograms().');
+    const key = keepKey(join(directory.path, 'login_key'));
+    const hostKey = keepKey(join(directory.path, 'host_key')).public;
+    // sshd reads it as the account.
+    const keys = join(directory.path, 'authorized_keys');
+    writeFileSync(keys, `${key.public}\n`, { mode: 0o644 });
+    const sshd = await startSshd({
+      program,
+      directory: directory.path,
+      log,
+      lines: [
+        ...(options.lines ?? []),
+        `AuthorizedKeysFile "${keys}"`,
+        `AllowUsers ${account.username}`,
+        'PasswordAuthentication yes',
+      ],
+    });
+    const { username, password, home } = account;
+    return { sshd, username, password, privateKey: key.private, hostKey, home };
+  }
+
+  return {
+    ...login,
+    host: '127.0.0.1',
+    port: sshd.port,
+    get pid() {
+      return sshd.pid;
+    },
+    log: () => lines.join('\n'),
+    down: () => sshd.down(),
+    up: () => sshd.up(),
+    disconnect: () => sshd.disconnect(),
+    async stop() {
+      await sshd.stop();
+      directory.remove();
+    },
+  };
+}

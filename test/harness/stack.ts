@@ -1,0 +1,218 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { randomBytes } from 'node:crypto';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import {
+  awaitExit,
+  endWithThisProcess,
+  findDescendants,
+  listProcesses,
+  type ProcessEntry,
+  readEnvironment,
+  signalProcess,
+} from '../../demo/processes.ts';
+import { findFreePort } from '../../demo/sshd.ts';
+import { SETTINGS } from '../../shared/config.ts';
+import { startRedis, type TestRedis } from './redis.ts';
+import { makeTempDir } from './temp-dir.ts';
+import { waitFor } from './wait-for.ts';
+
+const PROGRAM = fileURLToPath(new URL('../../dist/embedded/main.js', import.meta.url));
+const READY = /^Windlass is ready at (http:\/\/\S+)/m;
+
+export interface StackOptions {
+  /** Queue on a Redis of the stack's own instead of on the embedded Postgres. */
+  redis?: boolean;
+  /** Settings; they win over the harness's own. */
+  env?: Record<string, string>;
+  /** Default 60,000. */
+  startTimeoutMs?: number;
+}
+
+export interface StackProcess extends ProcessEntry {
+  /** process.title where the program sets one; `supervisor`, `postgres`, `postgres-child`; else the program. */
+  name: string;
+}
+
+export interface Stack {
+  /** No slash at the end. */
+  url: string;
+  username: string;
+  password: string;
+  dataDir: string;
+  redis?: TestRedis;
+  /** The supervisor's. */
+  pid: number;
+  /** Everything the stack runs now, the supervisor first. Linux only. */
+  pids(): StackProcess[];
+  /** Request as the administrator, unless `init` has an Authorization of its own. */
+  api(path: string, init?: RequestInit): Promise<Response>;
+  /** Sends SIGKILL, or another signal, to the processes of this name; their pids. Throws when there is none. */
+  kill(name: string, signal?: NodeJS.Signals): number[];
+  /** Everything that was printed so far. */
+  log(): string;
+  /** Starts it again on the same data and port, after `kill('supervisor')` or a `down()`. */
+  up(): Promise<void>;
+  /** Ends it as Ctrl-C does; throws when it does not end, or leaves a process behind. */
+  down(): Promise<void>;
+  /** `down`, and everything it stored is removed. */
+  stop(): Promise<void>;
+}
+
+/**
+ * Starts `windlass up` as an operator does, from dist, with a temporary data directory, and waits until
+ * it says that it is ready. Rejects with all it printed when it ends or takes too long.
+ */
+export async function startStack(options: StackOptions = {}): Promise<Stack> {
+  const directory = makeTempDir('stack');
+  const dataDir = join(directory.path, 'data');
+  const redis = options.redis ? await startRedis() : undefined;
+  const password = randomBytes(12).toString('base64url');
+  const environment = {
+    ...readOwnEnvironment(),
+    HOST: '127.0.0.1',
+    PORT: String(await findFreePort()),
+    DATA_DIR: dataDir,
+    ADMIN_PASSWORD: password,
+    ...(redis ? { REDIS_URL: redis.url } : {}),
+    ...options.env,
+    // Marks every process of this stack for pids(): an orphan is still found by it.
+    WINDLASS_TEST_STACK: directory.path,
+  };
+  const username = options.env?.ADMIN_USERNAME ?? 'admin';
+  const authorization = `Basic ${btoa(`${username}:${environment.ADMIN_PASSWORD}`)}`;
+  const timeoutMs = options.startTimeoutMs ?? 60_000;
+  let log = '';
+  let child: ChildProcess;
+
+  async function up(): Promise<string> {
+    // Another folder than the checkout, whose .env is the developer's.
+    child = spawn(process.execPath, [PROGRAM, 'up'], {
+      cwd: directory.path,
+      env: environment,
+      stdio: ['ignore', 'pipe', 'pipe'],
+    });
+    endWithThisProcess(child);
+    let printed = '';
+    for (const stream of [child.stdout, child.stderr]) {
+      stream?.setEncoding('utf8').on('data', chunk => {
+        log += chunk;
+        if (stream === child.stdout) printed += chunk;
+      });
+    }
+    const ended = new AbortController();
+    void awaitExit(child).then(({ code, signal }) => {
+      ended.abort(new Error(`windlass up ended with ${signal ?? code}.`));
+    });
+    try {
+      const ready = await waitFor(() => READY.exec(printed)?.[1], {
+        what: 'the line "Windlass is ready at …"',
+        timeoutMs,
+        signal: ended.signal,
+      });
+      return ready.replace(/\/$/, '');
+    } catch (error) {
+      throw new Error(`The stack did not start. It printed:\n${log}`, { cause: error });
+    }
+  }
+
+  function pids(): StackProcess[] {
+    return findProcesses({ supervisor: child.pid ?? 0, mark: directory.path });
+  }
+
+  async function down(): Promise<void> {
+    child.kill('SIGINT');
+    try {
+      await waitFor(() => pids().length === 0, {
+        what: 'every process of the stack to end',
+        timeoutMs: 30_000,
+        intervalMs: 50,
+      });
+    } catch (cause) {
+      const left = pids();
+      for (const { pid } of left) signalProcess(pid, 'SIGKILL');
+      const names = left.map(entry => `${entry.pid} ${entry.command}`).join('\n');
+      throw new Error(`The stack left processes behind:\n${names}\nIt printed:\n${log}`, { cause });
+    }
+  }
+
+  async function remove(): Promise<void> {
+    await redis?.stop();
+    directory.remove();
+  }
+
+  try {
+    const url = await up();
+    return {
+      url,
+      username,
+      password: environment.ADMIN_PASSWORD,
+      dataDir,
+      redis,
+      get pid() {
+        return child.pid ?? 0;
+      },
+      pids,
+      api(path, init = {}) {
+        const headers = new Headers(init.headers);
+        if (!headers.has('authorization')) headers.set('authorization', authorization);
+        return fetch(`${url}${path}`, { ...init, headers });
+      },
+      kill(name, signal = 'SIGKILL') {
+        const found = pids().filter(entry => entry.name === name);
+        if (found.length === 0) throw new Error(`The stack runs no ${name}.`);
+        return found.filter(entry => signalProcess(entry.pid, signal)).map(entry => entry.pid);
+      },
+      log: () => log,
+      async up() {
+        await up();
+      },
+      down,
+      async stop() {
+        try {
+          await down();
+        } finally {
+          await remove();
+        }
+      },
+    };
+  } catch (error) {
+    for (const { pid } of pids()) signalProcess(pid, 'SIGKILL');
+    await waitFor(() => pids().length === 0, { what: 'the failed stack to end' });
+    await remove();
+    throw error;
+  }
+}
+
+/** What this process runs with, less every setting of Windlass: a developer's must not reach the stack. */
+function readOwnEnvironment(): NodeJS.ProcessEnv {
+  const entries = Object.entries(process.env).filter(
+    ([name]) => !Object.hasOwn(SETTINGS, name) && !name.startsWith('VITEST') && name !== 'NODE_ENV',
+  );
+  return Object.fromEntries(entries);
+}
+
+/**
+ * The supervisor and its descendants, and everything that carries the stack's mark in its environment
+ * or the stack's folder in its command line: Postgres and orphans are found by these.
+ */
+function findProcesses(stack: { supervisor: number; mark: string }): StackProcess[] {
+  const all = listProcesses();
+  const isMarked = (entry: ProcessEntry) =>
+    entry.pid === stack.supervisor ||
+    entry.command.includes(stack.mark) ||
+    readEnvironment(entry.pid).WINDLASS_TEST_STACK === stack.mark;
+  const roots = all.filter(isMarked);
+  const rootPids = roots.map(entry => entry.pid);
+  return [...roots, ...findDescendants(rootPids, all)]
+    .map(entry => ({ ...entry, name: nameProcess(entry, stack.supervisor) }))
+    .sort((a, b) => Number(b.name === 'supervisor') - Number(a.name === 'supervisor'));
+}
+
+function nameProcess(entry: ProcessEntry, supervisor: number): string {
+  if (entry.pid === supervisor) return 'supervisor';
+  // The server's own children say what they do; killing the server alone is what a crash looks like.
+  if (entry.command.startsWith('postgres:')) return 'postgres-child';
+  const [first = ''] = entry.command.split(' ');
+  return first.replace(/^.*\//, '');
+}

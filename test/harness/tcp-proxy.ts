@@ -1,0 +1,150 @@
+import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
+
+/** `up` is from the client to the server, `down` the way back. */
+export type Direction = 'up' | 'down';
+
+export interface TcpProxy {
+  host: '127.0.0.1';
+  port: number;
+  /** Bytes passed on so far. */
+  readonly bytes: Readonly<Record<Direction, number>>;
+  /** Connections open now, and ever taken. */
+  readonly connections: { readonly open: number; readonly total: number };
+  /** Resets every connection, as a firewall does that forgets; new ones are taken. */
+  cut(): void;
+  /** Resets all connections once so many more bytes have passed in a direction; that chunk is cut there. */
+  cutAfter(direction: Direction, bytes: number): void;
+  /** As a network that drops every packet: nothing passes, nothing is closed, new connections are silent. */
+  blackhole(...directions: Direction[]): void;
+  /** Ends `blackhole` and `refuse`: what was held back passes on, as TCP sends it again. */
+  heal(): void;
+  /** Cuts every connection and resets each new one at once, as where nothing runs. */
+  refuse(): void;
+  stop(): Promise<void>;
+}
+
+interface Link {
+  client: Socket;
+  server: Socket;
+}
+
+/** A TCP proxy on a free port of 127.0.0.1, to be put between two of our own processes. */
+export async function startTcpProxy(target: { host: string; port: number }): Promise<TcpProxy> {
+  const links = new Set<Link>();
+  const bytes = { up: 0, down: 0 };
+  const held = { up: false, down: false };
+  const budget = { up: Number.POSITIVE_INFINITY, down: Number.POSITIVE_INFINITY };
+  let total = 0;
+  let refusing = false;
+
+  const listener = createServer({ allowHalfOpen: true, noDelay: true }, client => {
+    if (refusing) {
+      client.on('error', () => {});
+      client.resetAndDestroy();
+      return;
+    }
+    total++;
+    const server = connect({ ...target, allowHalfOpen: true, noDelay: true });
+    const link = { client, server };
+    links.add(link);
+    watchEnd(link, 'up');
+    watchEnd(link, 'down');
+    forward(client, server, 'up');
+    forward(server, client, 'down');
+  });
+
+  function forward(from: Socket, to: Socket, direction: Direction): void {
+    if (held[direction]) from.pause();
+    from.on('data', (chunk: Buffer) => {
+      const passed = chunk.subarray(0, budget[direction]);
+      budget[direction] -= passed.length;
+      bytes[direction] += passed.length;
+      const hasRoom = to.write(passed);
+      if (budget[direction] === 0) {
+        budget[direction] = Number.POSITIVE_INFINITY;
+        to.write('', () => proxy.cut());
+        from.pause();
+      } else if (!hasRoom) {
+        from.pause();
+        to.once('drain', () => {
+          if (!held[direction]) from.resume();
+        });
+      }
+    });
+    from.once('end', () => {
+      if (to.writable) to.end();
+    });
+  }
+
+  /** Passes the end of one side on to the other, unless a black hole swallows it. */
+  function watchEnd(link: Link, direction: Direction): void {
+    const [from, to] = direction === 'up' ? [link.client, link.server] : [link.server, link.client];
+    let failed = false;
+    from.on('error', () => {
+      failed = true;
+    });
+    from.once('close', () => {
+      if (held[direction]) return;
+      links.delete(link);
+      if (failed) to.resetAndDestroy();
+      else to.destroySoon();
+    });
+  }
+
+  function reset(link: Link): void {
+    links.delete(link);
+    link.client.resetAndDestroy();
+    link.server.resetAndDestroy();
+  }
+
+  await new Promise<void>((settle, reject) => {
+    listener.once('error', reject);
+    listener.listen(0, '127.0.0.1', settle);
+  });
+
+  const proxy: TcpProxy = {
+    host: '127.0.0.1',
+    port: (listener.address() as AddressInfo).port,
+    bytes,
+    connections: {
+      get open() {
+        return links.size;
+      },
+      get total() {
+        return total;
+      },
+    },
+    cut() {
+      for (const link of [...links]) reset(link);
+    },
+    cutAfter(direction, count) {
+      budget[direction] = count;
+    },
+    blackhole(...directions) {
+      for (const direction of directions.length > 0 ? directions : (['up', 'down'] as const)) {
+        held[direction] = true;
+        for (const { client, server } of links) (direction === 'up' ? client : server).pause();
+      }
+    },
+    heal() {
+      refusing = false;
+      held.up = false;
+      held.down = false;
+      for (const link of [...links]) {
+        if (link.client.destroyed || link.server.destroyed) reset(link);
+        link.client.resume();
+        link.server.resume();
+      }
+    },
+    refuse() {
+      refusing = true;
+      proxy.cut();
+    },
+    async stop() {
+      const closed = new Promise(settle => listener.close(settle));
+      proxy.cut();
+      await closed;
+    },
+  };
+  return proxy;
+}

@@ -1,0 +1,22 @@
+import { defineConfig } from 'vitest/config';
+
+const patience = { testTimeout: 60_000, hookTimeout: 120_000, retry: 0 };
+
+export default defineConfig({
+  test: {
+    globalSetup: 'test/harness/global-setup.ts',
+    pool: 'forks',
+    // Each acceptance test runs a whole stack beside itself.
+    maxWorkers: 2,
+    projects: [
+      {
+        test: {
+          name: 'unit',
+          include: ['{api,workers,shared,embedded,demo,scripts,bench}/**/*.test.ts'],
+          ...patience,
+        },
+      },
+      { test: { name: 'acceptance', include: ['test/**/*.test.ts'], ...patience } },
+    ],
+  },
+});

@@ -1,0 +1,154 @@
+import { and, eq, inArray, isNull, sql } from 'drizzle-orm';
+import { type Db, isDatabaseDown, type Tx } from '../shared/database/connect.ts';
+import { type JobRow, type JobState, jobs } from '../shared/database/schema.ts';
+import type { ErrorRecord } from '../shared/errors.ts';
+import { newId } from '../shared/ids.ts';
+import { LEASE_SECONDS } from '../shared/jobs/lease.ts';
+import type { Entry } from '../shared/jobs/queue.ts';
+
+/** The right to work on a job: every write carries its token, and a stale one changes nothing. */
+export interface Claim {
+  id: string;
+  token: string;
+}
+
+/** Thrown when a write found that the lease is another worker's, or nobody's: whatever was being done must stop. */
+export class LeaseLost extends Error {
+  constructor(id: string) {
+    super(`the lease of job ${id} was lost`);
+    this.name = 'LeaseLost';
+  }
+}
+
+const leaseEnd = sql`now() + ${`${LEASE_SECONDS} seconds`}::interval`;
+export const heldBy = ({ id, token }: Claim) =>
+  and(eq(jobs.id, id), eq(jobs.attempt, token), isNull(jobs.finished));
+
+/** Takes the job by compare-and-set, or returns nothing: it has ended, is another worker's, or the entry is an old one. */
+export async function claimJob(db: Db, entry: Entry, worker: string): Promise<JobRow | undefined> {
+  const [row] = await db
+    .update(jobs)
+    .set({
+      attempt: newId(),
+      lease: leaseEnd,
+      worker,
+      state: 'running',
+      started: sql`coalesce(${jobs.started}, now())`,
+      version: sql`${jobs.version} + 1`,
+    })
+    .where(
+      and(
+        eq(jobs.id, entry.id),
+        eq(jobs.epoch, entry.epoch),
+        isNull(jobs.attempt),
+        isNull(jobs.finished),
+      ),
+    )
+    .returning();
+  return row;
+}
+
+/** Lengthens the leases that are still held, all in one statement; says which those are and which are to be cancelled. */
+export async function renewLeases(
+  db: Db,
+  claims: Claim[],
+): Promise<Map<string, { cancel: boolean }>> {
+  if (claims.length === 0) return new Map();
+  const rows = await db
+    .update(jobs)
+    .set({ lease: leaseEnd })
+    .where(
+      and(
+        inArray(
+          jobs.attempt,
+          claims.map(claim => claim.token),
+        ),
+        isNull(jobs.finished),
+      ),
+    )
+    .returning({ id: jobs.id, cancel: sql<boolean>`${jobs.cancelRequested} is not null` });
+  return new Map(rows.map(row => [row.id, { cancel: row.cancel }]));
+}
+
+/** Reads whether the lease is held, for a worker about to do what cannot be undone. */
+export async function isHeld(db: Db, claim: Claim): Promise<boolean> {
+  const [row] = await db
+    .select({ id: jobs.id })
+    .from(jobs)
+    .where(and(heldBy(claim), sql`${jobs.lease} > now()`));
+  return row !== undefined;
+}
+
+/** Writes to the held row in `tx`; throws LeaseLost, which rolls the transaction back, when it is not held. */
+export async function updateHeld(
+  tx: Tx,
+  claim: Claim,
+  set: Partial<{ [K in keyof JobRow]: unknown }>,
+): Promise<void> {
+  const rows = await tx
+    .update(jobs)
+    .set({ ...(set as Partial<JobRow>), version: sql`${jobs.version} + 1` as unknown as number })
+    .where(heldBy(claim))
+    .returning({ id: jobs.id });
+  if (rows.length === 0) throw new LeaseLost(claim.id);
+}
+
+/** Gives the job back for another worker to take up at once: an orderly stop, which counts as no setback. */
+export async function releaseJob(db: Db, claim: Claim): Promise<void> {
+  await db
+    .update(jobs)
+    .set({
+      attempt: null,
+      lease: null,
+      dispatched: null,
+      notBefore: null,
+      version: sql`${jobs.version} + 1`,
+    })
+    .where(heldBy(claim));
+}
+
+export interface Ending {
+  state: Extract<JobState, 'succeeded' | 'failed' | 'cancelled'>;
+  result?: unknown;
+  error?: ErrorRecord;
+}
+
+/** The row's last update; `promote` makes the attempt's work visible in the same transaction. */
+export async function finishJob(
+  db: Db,
+  claim: Claim,
+  ending: Ending,
+  promote?: (tx: Tx) => Promise<void>,
+): Promise<void> {
+  const finish = (tx: Tx) =>
+    updateHeld(tx, claim, {
+      state: ending.state,
+      result: ending.result ?? null,
+      error: ending.error ?? null,
+      finished: sql`now()`,
+      attempt: null,
+      lease: null,
+      ...(ending.state === 'succeeded' ? { progress: 1 } : {}),
+    });
+  if (!promote) return finish(db);
+  await db.transaction(async tx => {
+    await finish(tx);
+    await promote(tx);
+  });
+}
+
+/** How long a worker that holds results waits for the database to come back. */
+const OUTLAST_MS = 120_000;
+
+/** Repeats what failed because the database was away; `tries` tells the step that an earlier one may have been committed. */
+export async function outlastDatabase<T>(step: (tries: number) => Promise<T>): Promise<T> {
+  const until = performance.now() + OUTLAST_MS;
+  for (let tries = 0; ; tries++) {
+    try {
+      return await step(tries);
+    } catch (error) {
+      if (!isDatabaseDown(error) || performance.now() > until) throw error;
+      await new Promise(resolve => setTimeout(resolve, 250));
+    }
+  }
+}

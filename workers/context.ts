@@ -1,0 +1,66 @@
+import type { Config } from '../shared/config.ts';
+import type { Database, Tx } from '../shared/database/connect.ts';
+import type { Notifications } from '../shared/database/notifications.ts';
+import type { JobRow } from '../shared/database/schema.ts';
+import type { JobKind, Payload, Result } from '../shared/jobs/catalog.ts';
+import type { JobQueues } from '../shared/jobs/queue.ts';
+import type { Logger } from '../shared/log.ts';
+import type { ObjectStore } from '../shared/storage/object-store.ts';
+import type { LeaseKeeper } from './lease-keeper.ts';
+import type { OutputWriter } from './output-writer.ts';
+import type { SessionPool } from './remote/session-pool.ts';
+
+/** What a worker process is made of; built once by main.ts. */
+export interface WorkerContext {
+  id: string;
+  config: Config;
+  log: Logger;
+  database: Database;
+  notifications: Notifications;
+  objects: ObjectStore;
+  queues: JobQueues;
+  leases: LeaseKeeper;
+  /** Present in workers that take remote or video work: they alone can open credentials. */
+  sessions: SessionPool;
+  /** Aborted when the process is asked to stop: what another worker can go on with should be let go. */
+  stopping: AbortSignal;
+}
+
+/** What a handler works with: one attempt at one job. */
+export interface JobContext<K extends JobKind = JobKind> {
+  worker: WorkerContext;
+  job: JobRow;
+  payload: Payload<K>;
+  /** This attempt's token. */
+  token: string;
+  log: Logger;
+  /** Aborted when the lease is lost or the process can wait no longer: stop at once, touch nothing. */
+  signal: AbortSignal;
+  /** Aborted when the client asked for the end: stop the work where it is done, then return or throw. */
+  cancel: AbortSignal;
+  /** Call before an effect outside that a stale worker must not have; see LeaseKeeper.assertHeld. */
+  assertHeld(since?: number): Promise<void>;
+  /** 0…1; told to clients at most about twice a second. */
+  progress(value: number, message?: string): void;
+  /** Writes to the job's own row under the lease, at once. */
+  update(set: Partial<JobRow>): Promise<void>;
+  /** The job's output, opened where the last attempt left it. */
+  output(): Promise<OutputWriter>;
+}
+
+/** What a handler gives back; `promote` runs in the transaction that ends the job, `after` once that is committed. */
+export interface Outcome<K extends JobKind> {
+  result: Result<K>;
+  promote?: (tx: Tx) => Promise<void>;
+  after?: () => Promise<void>;
+}
+
+export type Handler<K extends JobKind> = (context: JobContext<K>) => Promise<Outcome<K>>;
+
+/** Thrown by a handler that lets go of its job because the process stops: another worker goes on. */
+export class LetGo extends Error {
+  constructor() {
+    super('the worker is stopping');
+    this.name = 'LetGo';
+  }
+}

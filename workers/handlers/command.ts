@@ -1,0 +1,151 @@
+import { constants } from 'node:os';
+import { setTimeout as delay } from 'node:timers/promises';
+import { eq } from 'drizzle-orm';
+import { sessions } from '../../shared/database/schema.ts';
+import { WindlassError } from '../../shared/errors.ts';
+import type { Stream } from '../../shared/jobs/output.ts';
+import { type Handler, type JobContext, LetGo } from '../context.ts';
+import type { OutputWriter } from '../output-writer.ts';
+import { carryRun } from '../remote/carry-run.ts';
+import { forgetRun } from '../remote/forget-run.ts';
+import type { SshChannel } from '../remote/remote-session.ts';
+
+/** Runs a command on the session's host: through its agent exactly once, without one at most once. */
+const command: Handler<'command'> = async context => {
+  const { worker, job } = context;
+  const [session] = await worker.database.db
+    .select({ agent: sessions.agent })
+    .from(sessions)
+    .where(eq(sessions.sid, job.session ?? ''));
+  if (!session) throw new WindlassError('session_not_found');
+  const output = await context.output();
+  const limits = watchLimits(context, output);
+  const take = async (stream: Stream, bytes: Buffer) => {
+    await output.append(stream, bytes);
+    limits.check();
+  };
+  try {
+    const run = { context, output, take, limit: limits.signal };
+    const returncode = session.agent ? await runWithAgent(run) : await runPlainly(run);
+    return { result: { returncode }, after: () => forgetRun(context) };
+  } finally {
+    limits.close();
+    await output.flush();
+  }
+};
+
+export default command;
+
+interface Run {
+  context: JobContext<'command'>;
+  output: OutputWriter;
+  take(stream: Stream, bytes: Buffer): Promise<void>;
+  limit: AbortSignal;
+}
+
+async function runWithAgent({ context, output, take, limit }: Run): Promise<number> {
+  const end = await carryRun(context, context.payload, {
+    stored: () => ({ ...output.stored }),
+    take,
+    limit,
+    acknowledge: ack => output.whenStored(ack),
+  });
+  return end.code;
+}
+
+/** A plain exec. If the worker or the link is lost in between, nobody can know what became of it, and it is not run again. */
+async function runPlainly({ context, take, limit }: Run): Promise<number> {
+  const { worker, job, payload, cancel, signal } = context;
+  if (job.runAt) throw lost();
+  if (worker.stopping.aborted) throw new LetGo();
+  return worker.sessions.use(
+    job.session ?? '',
+    AbortSignal.any([signal, cancel]),
+    async session => {
+      const promised = { runAt: new Date(), runForgotten: true };
+      await context.update(promised);
+      await context.assertHeld(session.since);
+      const channel = await session.exec(payload.command, signal);
+      channel.stdin.end();
+      const giveUp = AbortSignal.any([cancel, signal, limit]);
+      giveUp.addEventListener('abort', () => void endCommand(channel), { once: true });
+      if (giveUp.aborted) void endCommand(channel);
+      const read = async (stream: Stream) => {
+        for await (const bytes of channel[stream]) await take(stream, bytes as Buffer);
+      };
+      await Promise.all([read('stdout'), read('stderr')]).catch((error: unknown) => {
+        if (!isPrematureClose(error)) throw error;
+      });
+      const closed = await channel.closed;
+      limit.throwIfAborted();
+      if (cancel.aborted) throw new WindlassError('cancelled');
+      if (closed.signal)
+        return (
+          128 + (constants.signals[`SIG${closed.signal}` as keyof typeof constants.signals] ?? 0)
+        );
+      if (closed.code === null) throw lost();
+      return closed.code;
+    },
+  );
+}
+
+/** As far as a plain exec can be ended: signals, which not every server passes on, and the end of the channel. */
+async function endCommand(channel: SshChannel): Promise<void> {
+  channel.signal('TERM');
+  await delay(1_000);
+  channel.signal('KILL');
+  channel.destroy();
+}
+
+function isPrematureClose(error: unknown): boolean {
+  return (error as NodeJS.ErrnoException).code === 'ERR_STREAM_PREMATURE_CLOSE';
+}
+
+function lost(): WindlassError {
+  return new WindlassError('outcome_unknown', {
+    detail:
+      'Outcome unknown: the worker or the link was lost while the command ran without an agent.',
+    hint: 'Look on the host what it did before you start it again. Sessions with an agent survive this.',
+  });
+}
+
+/** Aborted, with the error as its reason, when the command has used up its time or its output. */
+function watchLimits(
+  { job, worker }: JobContext<'command'>,
+  output: OutputWriter,
+): { signal: AbortSignal; check(): void; close(): void } {
+  const { LIMIT_COMMAND_SECONDS: seconds, LIMIT_OUTPUT_BYTES: bytes } = worker.config;
+  const limit = new AbortController();
+  const left = seconds * 1_000 - (Date.now() - Number(job.runAt ?? Date.now()));
+  const timer =
+    seconds > 0
+      ? setLongTimeout(() => limit.abort(timeLimit(seconds)), Math.max(0, left))
+      : undefined;
+  return {
+    signal: limit.signal,
+    check: () => {
+      if (bytes > 0 && output.stored.stdout + output.stored.stderr > bytes)
+        limit.abort(outputLimit(bytes));
+    },
+    close: () => clearTimeout(timer),
+  };
+}
+
+/** setTimeout's own limit is 24.8 days; no command is given more. */
+function setLongTimeout(callback: () => void, ms: number): NodeJS.Timeout {
+  return setTimeout(callback, Math.min(ms, 2 ** 31 - 1));
+}
+
+function timeLimit(seconds: number): WindlassError {
+  return new WindlassError('time_limit', {
+    detail: `Time limit reached: the command ran for ${seconds} s and was stopped.`,
+    hint: 'Split the work into shorter commands. LIMIT_COMMAND_SECONDS sets the limit.',
+  });
+}
+
+function outputLimit(bytes: number): WindlassError {
+  return new WindlassError('output_limit', {
+    detail: `Output limit reached: the command wrote more than ${bytes} bytes and was stopped.`,
+    hint: 'Write to a file on the host instead. LIMIT_OUTPUT_BYTES sets the limit.',
+  });
+}

@@ -1,0 +1,96 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import { ConfigError, readConfig } from '../shared/config.ts';
+import { openDatabase } from '../shared/database/connect.ts';
+import { waitForSchema } from '../shared/database/migrate.ts';
+import { Notifications } from '../shared/database/notifications.ts';
+import { newId } from '../shared/ids.ts';
+import { QUEUES, WORK, type Work } from '../shared/jobs/catalog.ts';
+import { JobQueues } from '../shared/jobs/queue.ts';
+import { createLog } from '../shared/log.ts';
+import { beginProcess, exitWith } from '../shared/process.ts';
+import { openObjectStore } from '../shared/storage/open.ts';
+import type { WorkerContext } from './context.ts';
+import { loadHandlers } from './handlers.ts';
+import { startHeartbeat } from './heartbeat.ts';
+import { LeaseKeeper } from './lease-keeper.ts';
+import { SessionPool } from './remote/session-pool.ts';
+import { runJob } from './run-job.ts';
+import { runDispatcher } from './upkeep/dispatcher.ts';
+import { runJanitor } from './upkeep/janitor.ts';
+
+/** After a stop is asked for, jobs that cannot be handed over may go on for so long. */
+const DRAIN_MS = 28_000;
+
+const work =
+  (process.argv.slice(2) as Work[]).length > 0 ? (process.argv.slice(2) as Work[]) : [...WORK];
+const unknown = work.find(kind => !WORK.includes(kind));
+if (unknown) exitWith(`windlass: there is no work named ${unknown}; there is ${WORK.join(', ')}`);
+
+const title = work.length === WORK.length ? 'windlass-worker' : `windlass-worker-${work.join('-')}`;
+const life = beginProcess(title);
+
+try {
+  await main();
+} catch (error) {
+  if (error instanceof ConfigError)
+    exitWith(error.problems.map(problem => `windlass: ${problem}`).join('\n'));
+  throw error;
+}
+
+async function main(): Promise<void> {
+  const config = readConfig(process.env);
+  const log = createLog({ level: config.LOG_LEVEL, name: title });
+  if (!config.DATABASE_URL)
+    exitWith('windlass: DATABASE_URL is not set; `npm start` brings a database of its own');
+  const database = openDatabase(config.DATABASE_URL);
+  const notifications = new Notifications(database, log);
+  await waitForSchema(database, { signal: life.stopping, onWait: reason => log.info(reason) });
+  await notifications.listen();
+  const leases = new LeaseKeeper({ database, notifications, log });
+  const sessions = new SessionPool({ config, database, notifications, log });
+  const context: WorkerContext = {
+    id: newId(),
+    config,
+    log,
+    database,
+    notifications,
+    leases,
+    sessions,
+    objects: openObjectStore(config),
+    queues: new JobQueues({ databaseUrl: config.DATABASE_URL, redisUrl: config.REDIS_URL, log }),
+    stopping: life.stopping,
+  };
+
+  const slots: Record<string, number> = {};
+  if (work.includes('remote')) slots.remote = config.REMOTE_SLOTS;
+  if (work.includes('video')) slots.video = config.VIDEO_SLOTS;
+  if (work.includes('parse')) slots.parse = 1;
+  const handlers = await loadHandlers();
+  const consumers = QUEUES.filter(queue => slots[queue]).map(queue => {
+    const consumer = context.queues.worker(queue, slots[queue] ?? 1, entry =>
+      runJob(context, entry, handlers),
+    );
+    consumer.on('error', error => log.debug({ err: error, queue }, 'queue'));
+    return consumer;
+  });
+  const stopHeartbeat = await startHeartbeat(context, slots);
+  const upkeep = work.includes('upkeep') ? [runDispatcher(context), runJanitor(context)] : [];
+  log.info({ work, id: context.id }, 'worker is ready');
+  life.ready();
+
+  await new Promise(resolve => life.stopping.addEventListener('abort', resolve, { once: true }));
+  log.info({ jobs: leases.size }, 'stopping');
+  await Promise.race([
+    Promise.allSettled([...consumers.map(consumer => consumer.close()), ...upkeep]),
+    delay(DRAIN_MS),
+  ]);
+  leases.stop();
+  sessions.close();
+  await Promise.race([
+    Promise.allSettled([stopHeartbeat(), notifications.close(), context.queues.close()]).then(() =>
+      database.close(),
+    ),
+    delay(3_000),
+  ]);
+  process.exit(0);
+}

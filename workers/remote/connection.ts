@@ -1,0 +1,157 @@
+import ssh2 from 'ssh2';
+import type { HostRow } from '../../shared/database/schema.ts';
+import { WindlassError } from '../../shared/errors.ts';
+import type { Credential } from '../../shared/secrets.ts';
+import { fingerprint, keyBytes, keyLine, signatureAlgorithms } from '../../shared/ssh-keys.ts';
+import { resolveHost } from './addresses.ts';
+
+/** Until the server's key and login are through; sshd itself gives 120 s. */
+const LOGIN_MS = 20_000;
+const KEEPALIVE_MS = 5_000;
+const KEEPALIVE_MISSES = 3;
+
+export interface Target {
+  host: HostRow;
+  username: string;
+  credential: Credential;
+}
+
+/**
+ * Logs in to a host whose key is pinned. Not one byte of a credential is sent before the key was found to be one of
+ * the pinned ones. Throws `host_key_changed`, `remote_authentication_failed`, `host_not_allowed`,
+ * `remote_connection_failed`.
+ */
+export async function connect(target: Target, signal: AbortSignal): Promise<ssh2.Client> {
+  const { host, username, credential } = target;
+  let shown: Buffer | undefined;
+  const pinned = host.keys.map(keyBytes);
+  const options: ssh2.ConnectConfig = {
+    host: await resolveHost(host),
+    port: host.port,
+    username,
+    ...credential,
+    tryKeyboard: 'password' in credential,
+    readyTimeout: LOGIN_MS,
+    keepaliveInterval: KEEPALIVE_MS,
+    keepaliveCountMax: KEEPALIVE_MISSES,
+    algorithms: { serverHostKey: signatureAlgorithms(host.keys) as ssh2.ServerHostKeyAlgorithm[] },
+    hostVerifier: (key: Buffer) => {
+      shown = key;
+      return pinned.some(known => known.equals(key));
+    },
+  };
+  const client = new ssh2.Client();
+  client.on('keyboard-interactive', (_name, _instructions, _language, prompts, answer) => {
+    const password = 'password' in credential ? credential.password : '';
+    answer(prompts.map(prompt => (prompt.echo ? '' : password)));
+  });
+  try {
+    await reach(client, options, signal);
+  } catch (error) {
+    client.destroy();
+    if (signal.aborted) throw signal.reason;
+    if (shown && !pinned.some(known => known.equals(shown as Buffer)))
+      throw keyChanged(host, shown);
+    throw explain(error as Error & { level?: string }, target);
+  }
+  client.setNoDelay(true);
+  return client;
+}
+
+/**
+ * Connects once, without logging in, and returns the key lines that the host shows, one for each type it has. For hosts
+ * that an administrator trusts on sight.
+ */
+export async function scanHostKeys(
+  host: { address: string; port: number; private: boolean },
+  signal: AbortSignal,
+): Promise<string[]> {
+  const address = await resolveHost(host);
+  const found = new Set<string>();
+  for (const algorithm of ['ssh-ed25519', 'ecdsa-sha2-nistp256', 'rsa-sha2-512'] as const) {
+    const key = await showKey({ address, port: host.port, algorithm }, signal);
+    if (key) found.add(keyLine(key));
+  }
+  if (found.size === 0) {
+    throw new WindlassError('remote_connection_failed', {
+      detail: `${host.address}:${host.port} shows no host key that Windlass knows.`,
+      hint: 'Check that an SSH server listens there.',
+    });
+  }
+  return [...found];
+}
+
+async function showKey(
+  at: { address: string; port: number; algorithm: ssh2.ServerHostKeyAlgorithm },
+  signal: AbortSignal,
+): Promise<Buffer | undefined> {
+  const client = new ssh2.Client();
+  let shown: Buffer | undefined;
+  const options: ssh2.ConnectConfig = {
+    host: at.address,
+    port: at.port,
+    username: 'nobody',
+    readyTimeout: LOGIN_MS,
+    algorithms: { serverHostKey: [at.algorithm] },
+    hostVerifier: (key: Buffer) => {
+      shown = key;
+      return false;
+    },
+  };
+  try {
+    await reach(client, options, signal);
+  } catch (error) {
+    const { level } = error as { level?: string };
+    if (!shown && level !== 'handshake')
+      throw explain(error as Error, { host: { address: at.address, port: at.port } });
+  } finally {
+    client.destroy();
+  }
+  return shown;
+}
+
+function reach(
+  client: ssh2.Client,
+  options: ssh2.ConnectConfig,
+  signal: AbortSignal,
+): Promise<void> {
+  return new Promise((resolve, reject) => {
+    signal.throwIfAborted();
+    const abort = () => reject(signal.reason);
+    signal.addEventListener('abort', abort, { once: true });
+    client.once('ready', () => {
+      signal.removeEventListener('abort', abort);
+      resolve();
+    });
+    client.on('error', reject);
+    client.once('close', () => reject(new Error('the host closed the connection')));
+    client.connect(options);
+  });
+}
+
+function keyChanged(host: HostRow, shown: Buffer): WindlassError {
+  const pinned = host.keys.map(line => fingerprint(keyBytes(line))).join(', ');
+  return new WindlassError('host_key_changed', {
+    detail: `Host key changed: ${host.name} shows ${fingerprint(shown)}, pinned is ${pinned}.`,
+    hint: "Somebody may be listening in. If the change is right, a server administrator sets the new key in the host's entry.",
+  });
+}
+
+function explain(
+  error: Error & { level?: string },
+  { host }: { host: { address: string; port: number } },
+): WindlassError {
+  if (error instanceof WindlassError) return error;
+  if (error.level === 'client-authentication') {
+    return new WindlassError('remote_authentication_failed', {
+      detail: 'The host refused the user name, password or key.',
+      hint: 'Open a new session with credentials that the host accepts.',
+      cause: error,
+    });
+  }
+  return new WindlassError('remote_connection_failed', {
+    detail: `${host.address}:${host.port}: ${error.message}.`,
+    hint: 'Check that the host is up and that its SSH server can be reached from the workers.',
+    cause: error,
+  });
+}

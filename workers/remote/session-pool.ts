@@ -1,0 +1,186 @@
+import { and, eq, inArray, isNotNull, isNull, sql } from 'drizzle-orm';
+import { hosts, jobs, type SessionRow, sessions } from '../../shared/database/schema.ts';
+import { WindlassError } from '../../shared/errors.ts';
+import { type Credential, unseal } from '../../shared/secrets.ts';
+import type { WorkerContext } from '../context.ts';
+import { connect } from './connection.ts';
+import { RemoteSession } from './remote-session.ts';
+
+/** A connection that nobody used for so long is closed. */
+const IDLE_MS = 300_000;
+const CONNECT_MS = 60_000;
+const SWEEP_MS = 5_000;
+/** A host that cannot be reached is asked again this much later when a leftover run is to be removed. */
+const SWEEP_AGAIN_MS = 60_000;
+
+interface Pooled {
+  session: Promise<RemoteSession>;
+  users: number;
+  idleSince: number;
+}
+
+type PoolContext = Pick<WorkerContext, 'config' | 'database' | 'notifications' | 'log'>;
+
+/**
+ * The connections of this worker, one for each session it serves. Also takes care that runs which ended are removed
+ * from their hosts, whoever followed them to their end.
+ */
+export class SessionPool {
+  readonly #context: PoolContext;
+  readonly #pooled = new Map<string, Pooled>();
+  readonly #sweepAgain = new Map<string, number>();
+  readonly #stop: () => void;
+  #sweeping = false;
+
+  constructor(context: PoolContext) {
+    this.#context = context;
+    const timer = setInterval(() => void this.#sweep(), SWEEP_MS);
+    const unsubscribe = context.notifications.on('session', sid => {
+      if (this.#pooled.has(sid)) void this.#closeEnded();
+    });
+    this.#stop = () => {
+      clearInterval(timer);
+      unsubscribe();
+    };
+  }
+
+  /**
+   * Calls `work` with the session's connection, made when there is none. Throws `session_not_found` when there is no
+   * such session (any more), and what connect() throws.
+   */
+  async use<T>(
+    sid: string,
+    signal: AbortSignal,
+    work: (session: RemoteSession) => Promise<T>,
+  ): Promise<T> {
+    const pooled = this.#pooled.get(sid) ?? this.#open(sid);
+    pooled.users++;
+    try {
+      return await work(await orAborted(pooled.session, signal));
+    } finally {
+      pooled.users--;
+      pooled.idleSince = performance.now();
+    }
+  }
+
+  /** Ends all connections; runs on hosts go on. */
+  close(): void {
+    this.#stop();
+    for (const { session } of this.#pooled.values())
+      session.then(open => open.close()).catch(() => {});
+    this.#pooled.clear();
+  }
+
+  #open(sid: string): Pooled {
+    // Others may come to wait for the same connection: it is not ended with the one who asked first.
+    const pooled: Pooled = {
+      session: this.#connect(sid, AbortSignal.timeout(CONNECT_MS)),
+      users: 0,
+      idleSince: performance.now(),
+    };
+    this.#pooled.set(sid, pooled);
+    const forget = () => {
+      if (this.#pooled.get(sid) === pooled) this.#pooled.delete(sid);
+    };
+    pooled.session.then(session => session.closed.then(forget), forget);
+    return pooled;
+  }
+
+  async #connect(sid: string, signal: AbortSignal): Promise<RemoteSession> {
+    const { database, config } = this.#context;
+    const [found] = await database.db
+      .select({ session: sessions, host: hosts })
+      .from(sessions)
+      .innerJoin(hosts, eq(hosts.name, sessions.hostname))
+      .where(and(eq(sessions.sid, sid), isNotNull(sessions.sealed)));
+    if (!found?.session.sealed) throw new WindlassError('session_not_found');
+    const credential = await this.#openCredential(found.session);
+    const client = await connect(
+      { host: found.host, username: found.session.username, credential },
+      signal,
+    );
+    return new RemoteSession(client, {
+      spoolLimitBytes: config.LIMIT_SPOOL_BYTES,
+      shell: found.session.shell ?? undefined,
+    });
+  }
+
+  #openCredential(session: SessionRow): Promise<Credential> {
+    const { SEAL_PRIVATE_KEYS } = this.#context.config;
+    if (!SEAL_PRIVATE_KEYS || !session.sealed)
+      throw new Error('this worker has no SEAL_PRIVATE_KEYS');
+    return unseal<Credential>(SEAL_PRIVATE_KEYS, session, session.sealed);
+  }
+
+  async #sweep(): Promise<void> {
+    if (this.#sweeping) return;
+    this.#sweeping = true;
+    try {
+      await this.#closeEnded();
+      await this.#removeLeftoverRuns();
+    } catch (error) {
+      this.#context.log.debug({ err: error }, 'session sweep');
+    } finally {
+      this.#sweeping = false;
+    }
+  }
+
+  /** Closes what is idle, and what belongs to a session that ended and has nothing left to clean up. */
+  async #closeEnded(): Promise<void> {
+    const sids = [...this.#pooled.keys()];
+    if (sids.length === 0) return;
+    const open = await this.#context.database.db
+      .select({ sid: sessions.sid })
+      .from(sessions)
+      .where(and(inArray(sessions.sid, sids), isNull(sessions.ended)));
+    const alive = new Set(open.map(row => row.sid));
+    for (const [sid, pooled] of this.#pooled) {
+      const idle = performance.now() - pooled.idleSince > IDLE_MS;
+      if (pooled.users > 0 || !sids.includes(sid) || (alive.has(sid) && !idle)) continue;
+      this.#pooled.delete(sid);
+      pooled.session.then(session => session.close()).catch(() => {});
+    }
+  }
+
+  /** Runs whose job has ended but that are still on their host, because the worker died in between. */
+  async #removeLeftoverRuns(): Promise<void> {
+    const { db } = this.#context.database;
+    const left = await db
+      .select({ id: jobs.id, sid: jobs.session })
+      .from(jobs)
+      .innerJoin(sessions, eq(sessions.sid, jobs.session))
+      .where(
+        and(
+          isNotNull(jobs.runAt),
+          eq(jobs.runForgotten, false),
+          sql`${jobs.finished} < now() - interval '5 seconds'`,
+          isNotNull(sessions.sealed),
+        ),
+      )
+      .limit(20);
+    for (const { id, sid } of left) {
+      if (!sid || (this.#sweepAgain.get(sid) ?? 0) > performance.now()) continue;
+      try {
+        await this.use(sid, AbortSignal.timeout(30_000), async session =>
+          (await session.agent()).forget(id),
+        );
+        await db.update(jobs).set({ runForgotten: true }).where(eq(jobs.id, id));
+      } catch (error) {
+        this.#sweepAgain.set(sid, performance.now() + SWEEP_AGAIN_MS);
+        this.#context.log.info(
+          { err: error, job: id },
+          'a run that ended could not be removed from its host yet',
+        );
+      }
+    }
+  }
+}
+
+function orAborted<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> {
+  return new Promise((resolve, reject) => {
+    if (signal.aborted) reject(signal.reason);
+    const abort = () => reject(signal.reason);
+    signal.addEventListener('abort', abort, { once: true });
+    promise.then(resolve, reject).finally(() => signal.removeEventListener('abort', abort));
+  });
+}

@@ -1,0 +1,199 @@
+import { eq } from 'drizzle-orm';
+import { isDatabaseDown, sqlState } from '../shared/database/connect.ts';
+import { type JobRow, jobs } from '../shared/database/schema.ts';
+import { type ErrorRecord, toErrorRecord, WindlassError } from '../shared/errors.ts';
+import { CANCELLED } from '../shared/jobs/cancel.ts';
+import { JOBS, type JobKind, type Payload } from '../shared/jobs/catalog.ts';
+import type { Entry } from '../shared/jobs/queue.ts';
+import {
+  type Claim,
+  claimJob,
+  type Ending,
+  finishJob,
+  LeaseLost,
+  outlastDatabase,
+  releaseJob,
+  updateHeld,
+} from './claims.ts';
+import {
+  type Handler,
+  type JobContext,
+  LetGo,
+  type Outcome,
+  type WorkerContext,
+} from './context.ts';
+import type { Held } from './lease-keeper.ts';
+import { OutputWriter } from './output-writer.ts';
+
+/** Progress is written at most so often. */
+const PROGRESS_MS = 400;
+
+/** Takes up what a queue entry names and carries it to an end, or leaves it to another worker. Never throws. */
+export async function runJob(
+  worker: WorkerContext,
+  entry: Entry,
+  handlers: Map<JobKind, Handler<JobKind>>,
+): Promise<void> {
+  const row = await claimJob(worker.database.db, entry, worker.id).catch((error: unknown) => {
+    // The dispatcher looks again in 15 s.
+    worker.log.warn({ err: error, job: entry.id }, 'a job could not be claimed');
+    return undefined;
+  });
+  if (!row?.attempt) return;
+  const claim: Claim = { id: row.id, token: row.attempt };
+  const log = worker.log.child({ job: row.id, kind: row.kind });
+  worker.notifications.publish('job', row.id);
+  const held = worker.leases.hold(claim, { cancelled: row.cancelRequested !== null });
+  const attempt = new Attempt(worker, row, held, log);
+  try {
+    const handler = handlers.get(row.kind as JobKind);
+    if (!handler)
+      throw new WindlassError('internal', { detail: `No worker knows how to do ${row.kind}.` });
+    const outcome = await handler(attempt.context);
+    await attempt.succeed(outcome);
+  } catch (error) {
+    await attempt
+      .fail(error)
+      .catch((later: unknown) =>
+        log.error({ err: later }, 'a job could not be ended; its lease will run out'),
+      );
+  } finally {
+    attempt.close();
+    worker.leases.letGo(claim);
+    worker.notifications.publish('job', row.id);
+  }
+}
+
+class Attempt {
+  readonly context: JobContext;
+  readonly #worker: WorkerContext;
+  readonly #held: Held;
+  readonly #progress: ProgressWriter;
+
+  constructor(worker: WorkerContext, row: JobRow, held: Held, log: JobContext['log']) {
+    this.#worker = worker;
+    this.#held = held;
+    this.#progress = new ProgressWriter(worker, held);
+    let output: Promise<OutputWriter> | undefined;
+    const tell = () => worker.notifications.publish('job', row.id);
+    this.context = {
+      worker,
+      job: row,
+      payload: JOBS[row.kind as JobKind].payload.parse(row.payload) as Payload<JobKind>,
+      token: held.token,
+      log,
+      signal: held.lost.signal,
+      cancel: held.cancel.signal,
+      assertHeld: since => worker.leases.assertHeld(held, since),
+      progress: (value, message) => this.#progress.set(value, message),
+      update: async set => {
+        await outlastDatabase(() => updateHeld(worker.database.db, held, set));
+        tell();
+      },
+      output: () => {
+        output ??= OutputWriter.open(
+          { database: worker.database, objects: worker.objects, onStored: tell },
+          held,
+        );
+        return output;
+      },
+    };
+  }
+
+  async succeed(outcome: Outcome<JobKind>): Promise<void> {
+    const { job } = this.context;
+    const result = JOBS[job.kind as JobKind].result.parse(outcome.result);
+    await this.#end({ state: 'succeeded', result }, outcome.promote);
+    await outcome
+      .after?.()
+      .catch((error: unknown) =>
+        this.context.log.warn({ err: error }, 'cleaning up after a job failed'),
+      );
+  }
+
+  async fail(error: unknown): Promise<void> {
+    const { log } = this.context;
+    if (error instanceof LeaseLost || this.#held.lost.signal.aborted)
+      return log.warn('stopped: the job is no longer ours');
+    if (error instanceof LetGo) return releaseJob(this.#worker.database.db, this.#held);
+    if (this.#held.cancel.signal.aborted)
+      return this.#end({ state: 'cancelled', error: CANCELLED });
+    if (isDatabaseDown(error))
+      return log.warn({ err: error }, 'the database went away; the lease will run out');
+    const record = explain(error);
+    if (record.code === 'internal') log.error({ err: error }, 'job failed');
+    else log.info({ code: record.code, detail: record.detail }, 'job failed');
+    await this.#end({ state: 'failed', error: record });
+  }
+
+  close(): void {
+    this.#progress.close();
+  }
+
+  /** A commit whose answer was lost shows as a lost lease at the second try: then the row says what came of it. */
+  async #end(ending: Ending, promote?: Outcome<JobKind>['promote']): Promise<void> {
+    this.#progress.close();
+    await outlastDatabase(async tries => {
+      try {
+        await finishJob(this.#worker.database.db, this.#held, ending, promote);
+      } catch (error) {
+        if (tries > 0 && error instanceof LeaseLost && (await this.#hasEndedAs(ending))) return;
+        throw error;
+      }
+    });
+  }
+
+  async #hasEndedAs({ state }: Ending): Promise<boolean> {
+    const [row] = await this.#worker.database.db
+      .select({ state: jobs.state })
+      .from(jobs)
+      .where(eq(jobs.id, this.#held.id));
+    return row?.state === state;
+  }
+}
+
+/** What a failed job says; words of unknown errors stay in the log. */
+function explain(error: unknown): ErrorRecord & { extra?: unknown } {
+  if (error instanceof WindlassError && Object.keys(error.extra).length > 0)
+    return { ...error.toRecord(), ...error.extra };
+  if (sqlState(error) === '53100')
+    return new WindlassError('insufficient_storage', {
+      detail: "The database's disk is full.",
+    }).toRecord();
+  return toErrorRecord(error);
+}
+
+/** Writes progress to the row, at most every 400 ms and never backwards in time. */
+class ProgressWriter {
+  #next: { progress: number; message: string | null } | undefined;
+  #timer: NodeJS.Timeout | undefined;
+  readonly #worker: WorkerContext;
+  readonly #held: Held;
+
+  constructor(worker: WorkerContext, held: Held) {
+    this.#worker = worker;
+    this.#held = held;
+  }
+
+  set(value: number, message?: string): void {
+    this.#next = { progress: Math.min(1, Math.max(0, value)), message: message ?? null };
+    this.#timer ??= setTimeout(() => this.#write(), PROGRESS_MS);
+  }
+
+  close(): void {
+    clearTimeout(this.#timer);
+    this.#timer = undefined;
+    this.#next = undefined;
+  }
+
+  #write(): void {
+    this.#timer = undefined;
+    if (!this.#next) return;
+    const { db } = this.#worker.database;
+    // Progress is also a sign of life: it starts the count of setbacks anew.
+    updateHeld(db, this.#held, { ...this.#next, setbacks: 0 })
+      .then(() => this.#worker.notifications.publish('job', this.#held.id))
+      .catch(() => {});
+    this.#next = undefined;
+  }
+}

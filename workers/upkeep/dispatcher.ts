@@ -1,0 +1,213 @@
+import { and, eq, inArray, isNotNull, isNull, sql } from 'drizzle-orm';
+import { drizzle } from 'drizzle-orm/postgres-js';
+import type postgres from 'postgres';
+import type { Db } from '../../shared/database/connect.ts';
+import { jobs } from '../../shared/database/schema.ts';
+import { QUEUES, type QueueName } from '../../shared/jobs/catalog.ts';
+import {
+  ENTRIES_PER_SLOT,
+  MAX_SETBACKS,
+  RENEW_MS,
+  SETBACK_SECONDS,
+  UNCLAIMED_SECONDS,
+} from '../../shared/jobs/lease.ts';
+import type { Entry } from '../../shared/jobs/queue.ts';
+import { queueRoom } from '../../shared/jobs/start-job.ts';
+import type { WorkerContext } from '../context.ts';
+
+/** Any number will do, as long as every upkeep worker uses the same one. */
+const LOCK = 7_493_222;
+const TICK_MS = 1_000;
+/** A tick that was asked for, because jobs ended while more wait, comes this soon. */
+const HASTY_TICK_MS = 50;
+/**
+ * Who has just become the dispatcher takes no lease away for so long: after an outage of the database every worker
+ * first gets the chance to renew.
+ */
+const PATIENCE_MS = 2 * RENEW_MS;
+
+/**
+ * Moves rows that wait to the queues, a few at a time and in turn between users, and takes back what dead workers held.
+ * One dispatcher at a time, by an advisory lock on a connection of its own: when that breaks, so does the lock, and
+ * another upkeep worker takes over. All its statements go over that connection.
+ */
+export async function runDispatcher(context: WorkerContext): Promise<void> {
+  while (!context.stopping.aborted) {
+    let connection: postgres.ReservedSql | undefined;
+    try {
+      connection = await context.database.sql.reserve();
+      const db = drizzle(connection as unknown as postgres.Sql, { casing: 'snake_case' });
+      const [lock] = await db.execute<{ mine: boolean }>(
+        sql`select pg_try_advisory_lock(${LOCK}) as mine`,
+      );
+      if (lock?.mine) {
+        try {
+          await dispatchUntilStopped(context, db);
+        } finally {
+          await db.execute(sql`select pg_advisory_unlock(${LOCK})`);
+        }
+      }
+    } catch (error) {
+      context.log.warn({ err: error }, 'the dispatcher was interrupted');
+    } finally {
+      connection?.release();
+    }
+    await pause(context, TICK_MS);
+  }
+}
+
+async function dispatchUntilStopped(context: WorkerContext, db: Db): Promise<void> {
+  context.log.debug('dispatching');
+  const since = performance.now();
+  let backlog = false;
+  let wake = () => {};
+  const unsubscribe = context.notifications.on('job', () => backlog && wake());
+  try {
+    while (!context.stopping.aborted) {
+      if (performance.now() - since > PATIENCE_MS) await takeBackExpired(context, db);
+      backlog = false;
+      for (const queue of QUEUES) {
+        await redispatchUnclaimed(context, db, queue);
+        if (await dispatchWaiting(context, db, queue)) backlog = true;
+      }
+      await new Promise<void>(resolve => {
+        const timer = setTimeout(resolve, TICK_MS);
+        wake = () => {
+          wake = () => {};
+          clearTimeout(timer);
+          setTimeout(resolve, HASTY_TICK_MS);
+        };
+        context.stopping.addEventListener('abort', () => resolve(), { once: true });
+      });
+    }
+  } finally {
+    unsubscribe();
+  }
+}
+
+/** Leases that ran out: the job waits a little longer after each worker lost, and fails after 20 in a row. */
+export async function takeBackExpired(
+  context: Pick<WorkerContext, 'notifications' | 'log'>,
+  db: Db,
+): Promise<void> {
+  const waits = sql.raw(`(array[${SETBACK_SECONDS.join(',')}])`);
+  const last = SETBACK_SECONDS.length;
+  const lost = JSON.stringify({
+    code: 'worker_lost',
+    detail: `Workers were lost: ${MAX_SETBACKS} in a row ended while they did this, without any progress.`,
+    hint: 'What is asked for may exhaust a worker. See the log of the workers.',
+  });
+  const gone = sql`(${jobs.setbacks} + 1 >= ${MAX_SETBACKS})`;
+  const rows = await db
+    .update(jobs)
+    .set({
+      attempt: null,
+      lease: null,
+      dispatched: null,
+      setbacks: sql`${jobs.setbacks} + 1`,
+      notBefore: sql`now() + make_interval(secs => ${waits}[least(${jobs.setbacks} + 1, ${last})])`,
+      version: sql`${jobs.version} + 1`,
+      state: sql`case when ${gone} then 'failed' else ${jobs.state} end`,
+      finished: sql`case when ${gone} then now() end`,
+      error: sql`case when ${gone} then ${lost}::jsonb end`,
+    })
+    .where(and(isNotNull(jobs.attempt), isNull(jobs.finished), sql`${jobs.lease} < now()`))
+    .returning({ id: jobs.id, worker: jobs.worker });
+  for (const row of rows) {
+    context.log.warn(
+      { job: row.id, worker: row.worker },
+      'a worker was lost; its job is taken up again',
+    );
+    context.notifications.publish('job', row.id);
+  }
+}
+
+/** Fills the queue up to its room; true when more waits than there was room for. */
+async function dispatchWaiting(context: WorkerContext, db: Db, queue: QueueName): Promise<boolean> {
+  const due = sql`${jobs.queue} = ${queue} and finished is null and attempt is null and dispatched is null and (not_before is null or not_before <= now())`;
+  const [look] = await db.execute<{ room: string; waiting: boolean }>(
+    sql`select ${queueRoom(queue)} as room, exists (select 1 from ${jobs} where ${due}) as waiting`,
+  );
+  const room = Number(look?.room ?? 0);
+  if (!look?.waiting || room <= 0) return look?.waiting === true;
+  const picked = sql`(select id from (select id, row_number() over (partition by owner order by id) as turn from ${jobs} where ${due}) waiting order by turn, id limit ${room})`;
+  const entries = await db
+    .update(jobs)
+    .set({ epoch: sql`${jobs.epoch} + 1`, dispatched: sql`now()` })
+    .where(
+      and(
+        sql`${jobs.id} in ${picked}`,
+        isNull(jobs.attempt),
+        isNull(jobs.dispatched),
+        isNull(jobs.finished),
+      ),
+    )
+    .returning({ id: jobs.id, epoch: jobs.epoch });
+  await addEntries(context, queue, entries);
+  return entries.length >= room;
+}
+
+/** What was sent and not taken: gone or ended in the queue, it is sent again under the next epoch; else it just waits. */
+async function redispatchUnclaimed(
+  context: WorkerContext,
+  db: Db,
+  queue: QueueName,
+): Promise<void> {
+  const late = and(
+    eq(jobs.queue, queue),
+    isNull(jobs.finished),
+    isNull(jobs.attempt),
+    sql`${jobs.dispatched} < now() - ${`${UNCLAIMED_SECONDS} seconds`}::interval`,
+  );
+  const unclaimed = await db
+    .select({ id: jobs.id, epoch: jobs.epoch })
+    .from(jobs)
+    .where(late)
+    .limit(64 * ENTRIES_PER_SLOT);
+  if (unclaimed.length === 0) return;
+  const missing = await context.queues.missing(queue, unclaimed).catch(() => [] as Entry[]);
+  const still = unclaimed.filter(entry => !missing.includes(entry)).map(entry => entry.id);
+  // Looked up and found: the next look is due in another 15 s.
+  if (still.length > 0)
+    await db
+      .update(jobs)
+      .set({ dispatched: sql`now()` })
+      .where(and(late, inArray(jobs.id, still)));
+  if (missing.length === 0) return;
+  await db
+    .update(jobs)
+    .set({ dispatched: null })
+    .where(
+      and(
+        late,
+        inArray(
+          jobs.id,
+          missing.map(entry => entry.id),
+        ),
+      ),
+    );
+  context.log.info({ queue, count: missing.length }, 'the queue lost entries; they are sent again');
+}
+
+async function addEntries(
+  context: WorkerContext,
+  queue: QueueName,
+  entries: Entry[],
+): Promise<void> {
+  if (entries.length === 0) return;
+  await context.queues.add(queue, entries, context.stopping).catch((error: unknown) => {
+    context.log.warn(
+      { err: error, queue, count: entries.length },
+      'the queue does not take entries; they are sent again later',
+    );
+  });
+}
+
+async function pause(context: WorkerContext, ms: number): Promise<void> {
+  await new Promise<void>(resolve => {
+    const timer = setTimeout(resolve, ms);
+    context.stopping.addEventListener('abort', () => (clearTimeout(timer), resolve()), {
+      once: true,
+    });
+  });
+}

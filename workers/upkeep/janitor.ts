@@ -1,0 +1,139 @@
+import { and, eq, inArray, isNotNull, isNull, lt, notExists, or, sql } from 'drizzle-orm';
+import { idempotencyKeys, jobs, sessions, workers } from '../../shared/database/schema.ts';
+import { requestCancel } from '../../shared/jobs/cancel.ts';
+import type { WorkerContext } from '../context.ts';
+
+const ROUND_MS = 5_000;
+/** How long the sealed credential of an ended session may be kept for cleaning up on its host. */
+const CLEAN_UP = sql`interval '10 minutes'`;
+/** Bytes of a job that a client may still ask for: a video's result, output that travelled for connect-like jobs. */
+const RESULT_KEPT = sql`interval '24 hours'`;
+
+/** Ends what has timed out and removes what nobody can ask for any more. Every step is safe to race and to repeat. */
+export async function runJanitor(context: WorkerContext): Promise<void> {
+  for (let round = 0; !context.stopping.aborted; round++) {
+    try {
+      await endIdleSessions(context);
+      await eraseCredentials(context);
+      await forgetDeadWorkers(context);
+      if (round % 60 === 0) {
+        await removeOldKeys(context);
+        await removeOldVideos(context);
+      }
+    } catch (error) {
+      context.log.warn({ err: error }, 'upkeep was interrupted');
+    }
+    await new Promise<void>(resolve => {
+      const timer = setTimeout(resolve, ROUND_MS);
+      context.stopping.addEventListener('abort', () => (clearTimeout(timer), resolve()), {
+        once: true,
+      });
+    });
+  }
+}
+
+const openJobs = (context: WorkerContext) =>
+  context.database.db
+    .select({ id: jobs.id })
+    .from(jobs)
+    .where(and(eq(jobs.session, sessions.sid), isNull(jobs.finished)));
+
+/** A session ends when idle past its time-out, since the later of its last use and the end of its last job. */
+async function endIdleSessions(context: WorkerContext): Promise<void> {
+  const timeout = sql`make_interval(secs => ${context.config.SESSION_IDLE_TIMEOUT})`;
+  const lastEnd = sql`(select max(${jobs.finished}) from ${jobs} where ${jobs.session} = ${sessions.sid})`;
+  const ended = await context.database.db
+    .update(sessions)
+    .set({ ended: sql`now()` })
+    .where(
+      and(
+        isNull(sessions.ended),
+        sql`${sessions.accessed} < now() - ${timeout}`,
+        sql`coalesce(${lastEnd}, ${sessions.accessed}) < now() - ${timeout}`,
+        notExists(openJobs(context)),
+      ),
+    )
+    .returning({ sid: sessions.sid });
+  for (const { sid } of ended) context.notifications.publish('session', sid);
+}
+
+/** The sealed credential goes once the ended session's jobs are stopped and cleaned up on the host, or after 10 minutes. */
+async function eraseCredentials(context: WorkerContext): Promise<void> {
+  const { db } = context.database;
+  // A session that was never opened, whose connect job has ended without success or was lost, never was one.
+  await db
+    .update(sessions)
+    .set({ ended: sql`now()` })
+    .where(
+      and(
+        isNull(sessions.opened),
+        isNull(sessions.ended),
+        notExists(openJobs(context)),
+        sql`${sessions.created} < now() - interval '1 minute'`,
+      ),
+    );
+  const unforgotten = db
+    .select({ id: jobs.id })
+    .from(jobs)
+    .where(
+      and(eq(jobs.session, sessions.sid), isNotNull(jobs.runAt), eq(jobs.runForgotten, false)),
+    );
+  await db
+    .update(sessions)
+    .set({ sealed: null })
+    .where(
+      and(
+        isNotNull(sessions.sealed),
+        isNotNull(sessions.ended),
+        or(
+          and(notExists(openJobs(context)), notExists(unforgotten)),
+          sql`${sessions.ended} < now() - ${CLEAN_UP}`,
+        ),
+      ),
+    );
+  // Whoever opened a session may have been cut off before its jobs were asked to end.
+  const stray = await requestCancel(
+    db,
+    and(
+      isNull(jobs.cancelRequested),
+      sql`exists (select 1 from ${sessions} where ${sessions.sid} = ${jobs.session} and ${sessions.ended} is not null)`,
+    ),
+  );
+  for (const id of stray) context.notifications.publish('cancel', id);
+}
+
+async function forgetDeadWorkers(context: WorkerContext): Promise<void> {
+  await context.database.db.delete(workers).where(lt(workers.seen, sql`now() - interval '1 hour'`));
+}
+
+async function removeOldKeys(context: WorkerContext): Promise<void> {
+  await context.database.db
+    .delete(idempotencyKeys)
+    .where(lt(idempotencyKeys.created, sql`now() - interval '24 hours'`));
+}
+
+/** Videos whose time is up, and those of attempts that never came to anything. */
+async function removeOldVideos(context: WorkerContext): Promise<void> {
+  const { db } = context.database;
+  const old: string[] = [];
+  for await (const { key, modified } of context.objects.list('videos/')) {
+    if (Date.now() - modified.getTime() > 3_600_000) old.push(key);
+  }
+  for (let i = 0; i < old.length; i += 500) {
+    const keys = old.slice(i, i + 500);
+    const ids = keys.map(key => key.split('/')[1] ?? '');
+    const kept = await db
+      .select({ object: sql<string>`${jobs.result}->>'object'` })
+      .from(jobs)
+      .where(and(inArray(jobs.id, ids), sql`${jobs.finished} > now() - ${RESULT_KEPT}`));
+    const open = await db
+      .select({ id: jobs.id })
+      .from(jobs)
+      .where(and(inArray(jobs.id, ids), isNull(jobs.finished)));
+    const keep = new Set(kept.map(row => row.object));
+    const working = new Set(open.map(row => row.id));
+    for (const [n, key] of keys.entries()) {
+      if (!keep.has(key) && !working.has(ids[n] ?? '')) await context.objects.remove(key);
+    }
+  }
+}
