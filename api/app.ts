@@ -51,7 +51,8 @@ export function createApp(api: ApiContext): Express {
   routeJobs(operations, api);
   routeHosts(operations, api);
   routeUsers(operations, api);
-  app.use(['/api', '/'], operations);
+  app.use('/api', operations);
+  app.use(operations);
 
   app.use(notFound);
   app.use(answerErrors(api.log));

@@ -105,4 +105,5 @@ done
 # Killed itself, it leaves backends that a running query keeps from noticing.
 [ $code -ge 128 ] && kill -KILL $(list_all postgres) 2>/dev/null
 kill -KILL "$watcher" 2>/dev/null
+wait "$watcher" 2>/dev/null
 exit $code

@@ -19,7 +19,7 @@ export async function choosePort(dataDir: string): Promise<number> {
   const kept = Number(await readFile(path, 'utf8').catch(() => '0'));
   if (kept > 0 && (await isFree(kept))) return kept;
   const port = await findFreePort();
-  await writeWhole({ path, text: String(port), user: undefined });
+  await writeWhole({ path, text: String(port) });
   return port;
 }
 

@@ -13,7 +13,7 @@ export async function writeWhole({
 }: {
   path: string;
   text: string;
-  user: ServiceUser | undefined;
+  user?: ServiceUser;
 }): Promise<void> {
   const unfinished = `${path}.tmp`;
   await rm(unfinished, { force: true });

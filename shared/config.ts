@@ -29,7 +29,7 @@ interface Setting {
 /** Every setting that Windlass knows, with its default and meaning. The docs' table is made from this. */
 export const SETTINGS = {
   HOST: { schema: z.string(), default: '127.0.0.1', meaning: 'address the API listens on' },
-  PORT: { schema: whole(0, 65_535), default: '8080', meaning: 'port the API listens on' },
+  PORT: { schema: whole(1, 65_535), default: '8080', meaning: 'port the API listens on' },
   PUBLIC_URL: {
     schema: url('http', 'https').optional(),
     meaning:

@@ -1,12 +1,13 @@
+import { spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { existsSync } from 'node:fs';
-import { mkdtemp, readFile, rm } from 'node:fs/promises';
+import { readFile } from 'node:fs/promises';
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
-import { tmpdir, userInfo } from 'node:os';
+import { userInfo } from 'node:os';
 import { join } from 'node:path';
 import { Redis } from 'ioredis';
 import ssh2, { type Client, type ConnectConfig } from 'ssh2';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { listProcesses } from '../demo/processes.ts';
 import { keepKey } from '../demo/ssh-host.ts';
 import { startSsh2Server } from '../demo/ssh2-server.ts';
@@ -15,6 +16,7 @@ import { startRedis, type TestRedis } from './harness/redis.ts';
 import { describeUnless, missingPrograms, missingRoot } from './harness/skip.ts';
 import { startTestSshd, type TestSshd } from './harness/sshd.ts';
 import { startTcpProxy, type TcpProxy } from './harness/tcp-proxy.ts';
+import { makeTempDir } from './harness/temp-dir.ts';
 import { waitFor } from './harness/wait-for.ts';
 
 interface Outcome {
@@ -149,6 +151,8 @@ describeUnless(missingRoot() ?? missingPrograms('sshd', 'busybox'), 'throwaway a
 
   test('are gone with their processes once removed', async () => {
     const other = await makeAccount();
+    let isRemoved = false;
+    onTestFinished(() => (isRemoved ? undefined : other.remove()));
     const server = await startTestSshd({ account: other });
     const client = await login({ ...server, privateKey: undefined });
     client.on('error', () => {});
@@ -156,6 +160,7 @@ describeUnless(missingRoot() ?? missingPrograms('sshd', 'busybox'), 'throwaway a
     await server.stop();
     expect(existsSync(`/proc/${pid}`)).toBe(true);
     await other.remove();
+    isRemoved = true;
     expect(existsSync(other.home)).toBe(false);
     expect(await readFile('/etc/passwd', 'utf8')).not.toContain(other.username);
   });
@@ -163,20 +168,21 @@ describeUnless(missingRoot() ?? missingPrograms('sshd', 'busybox'), 'throwaway a
 
 describe('the stand-in for sshd', () => {
   test('runs commands and passes on output, exit codes and signals', async () => {
-    const directory = await mkdtemp(join(tmpdir(), 'windlass-ssh2-'));
-    const hostKey = keepKey(join(directory, 'host_key'));
-    const host = await startSsh2Server({ home: directory, hostKey, log: () => {} });
+    const directory = makeTempDir('ssh2');
+    onTestFinished(() => directory.remove());
+    const home = directory.path;
+    const hostKey = keepKey(join(home, 'host_key'));
+    const host = await startSsh2Server({ home, hostKey, log: () => {} });
+    onTestFinished(() => host.stop());
     const { port, username, password } = host;
     await expect(login({ port, username, password: 'wrong' })).rejects.toThrow('authentication');
     const client = await login({ port, username, password });
-    expect(await print(client, 'pwd')).toBe(directory);
+    expect(await print(client, 'pwd')).toBe(home);
     expect((await run(client, 'exit 3')).code).toBe(3);
     expect((await run(client, 'kill -TERM $$')).signal).toMatch(/TERM/);
     const big = await run(client, 'head -c 20000000 /dev/zero; head -c 20000000 /dev/zero >&2');
     expect([big.stdout.length, big.stderr.length, big.code]).toEqual([20_000_000, 20_000_000, 0]);
-    client.on('error', () => {});
-    await host.stop();
-    await rm(directory, { recursive: true });
+    client.end();
   });
 });
 
@@ -280,5 +286,25 @@ describe('a TCP proxy', () => {
     socket.write('x');
     await waitFor(() => received().toString() === 'x', { what: 'an echo' });
     socket.destroy();
+  });
+});
+
+describe('what a test starts', () => {
+  test('ends when the test process is killed', async () => {
+    const processes = new URL('../dist/demo/processes.js', import.meta.url);
+    const script = `
+      const { spawn } = await import('node:child_process');
+      const { endWithThisProcess } = await import('${processes}');
+      const child = spawn('sleep', ['1000'], { stdio: 'ignore' });
+      endWithThisProcess(child);
+      console.log(child.pid);`;
+    const parent = spawn(process.execPath, ['--input-type=module', '-e', script], {
+      stdio: ['ignore', 'pipe', 'inherit'],
+    });
+    const pid = Number(await new Promise(settle => parent.stdout.once('data', settle)));
+    const lives = () => listProcesses().some(entry => entry.pid === pid);
+    expect(lives()).toBe(true);
+    parent.kill('SIGKILL');
+    await waitFor(() => !lives(), { what: 'the child to be ended' });
   });
 });

@@ -1,3 +1,4 @@
+import { hostname } from 'node:os';
 import { setTimeout as delay } from 'node:timers/promises';
 import { ConfigError, readConfig } from '../shared/config.ts';
 import { openDatabase } from '../shared/database/connect.ts';
@@ -49,7 +50,7 @@ async function main(): Promise<void> {
   const leases = new LeaseKeeper({ database, notifications, log });
   const sessions = new SessionPool({ config, database, notifications, log });
   const context: WorkerContext = {
-    id: newId(),
+    id: `${hostname()}/${process.pid}/${newId().slice(-6)}`,
     config,
     log,
     database,

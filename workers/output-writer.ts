@@ -201,15 +201,13 @@ export class OutputWriter {
     await objects.put(object, whole);
     await database.db.transaction(async (tx: Tx) => {
       await updateHeld(tx, this.#claim, {});
-      await tx
-        .insert(segments)
-        .values({
-          job: id,
-          stream: streamNumber(stream),
-          start: first.start,
-          length: whole.length,
-          object,
-        });
+      await tx.insert(segments).values({
+        job: id,
+        stream: streamNumber(stream),
+        start: first.start,
+        length: whole.length,
+        object,
+      });
       await tx.delete(chunks).where(and(where, lt(chunks.start, first.start + whole.length)));
     });
     this.#live[stream] = 0;

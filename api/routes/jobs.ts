@@ -30,6 +30,7 @@ export const jobView = (row: JobRow) => ({
   progress: row.progress,
   message: row.message,
   session: row.session,
+  worker: row.attempt === null ? null : (row.worker?.split('/').slice(0, 2).join('/') ?? null),
   created: row.created,
   started: row.started,
   finished: row.finished,

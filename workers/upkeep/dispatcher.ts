@@ -14,6 +14,7 @@ import {
 import type { Entry } from '../../shared/jobs/queue.ts';
 import { queueRoom } from '../../shared/jobs/start-job.ts';
 import type { WorkerContext } from '../context.ts';
+import { pauseUnlessStopping } from '../pause.ts';
 
 /** Any number will do, as long as every upkeep worker uses the same one. */
 const LOCK = 7_493_222;
@@ -52,7 +53,7 @@ export async function runDispatcher(context: WorkerContext): Promise<void> {
     } finally {
       connection?.release();
     }
-    await pause(context, TICK_MS);
+    await pauseUnlessStopping(context.stopping, TICK_MS);
   }
 }
 
@@ -60,7 +61,7 @@ async function dispatchUntilStopped(context: WorkerContext, db: Db): Promise<voi
   context.log.debug('dispatching');
   const since = performance.now();
   let backlog = false;
-  let wake = () => {};
+  let wake: () => unknown = () => {};
   const unsubscribe = context.notifications.on('job', () => backlog && wake());
   try {
     while (!context.stopping.aborted) {
@@ -70,15 +71,9 @@ async function dispatchUntilStopped(context: WorkerContext, db: Db): Promise<voi
         await redispatchUnclaimed(context, db, queue);
         if (await dispatchWaiting(context, db, queue)) backlog = true;
       }
-      await new Promise<void>(resolve => {
-        const timer = setTimeout(resolve, TICK_MS);
-        wake = () => {
-          wake = () => {};
-          clearTimeout(timer);
-          setTimeout(resolve, HASTY_TICK_MS);
-        };
-        context.stopping.addEventListener('abort', () => resolve(), { once: true });
-      });
+      const hasty = new AbortController();
+      wake = () => setTimeout(() => hasty.abort(), HASTY_TICK_MS);
+      await pauseUnlessStopping(AbortSignal.any([context.stopping, hasty.signal]), TICK_MS);
     }
   } finally {
     unsubscribe();
@@ -200,14 +195,5 @@ async function addEntries(
       { err: error, queue, count: entries.length },
       'the queue does not take entries; they are sent again later',
     );
-  });
-}
-
-async function pause(context: WorkerContext, ms: number): Promise<void> {
-  await new Promise<void>(resolve => {
-    const timer = setTimeout(resolve, ms);
-    context.stopping.addEventListener('abort', () => (clearTimeout(timer), resolve()), {
-      once: true,
-    });
   });
 }

@@ -2,6 +2,7 @@ import { and, eq, inArray, isNotNull, isNull, lt, notExists, or, sql } from 'dri
 import { idempotencyKeys, jobs, sessions, workers } from '../../shared/database/schema.ts';
 import { requestCancel } from '../../shared/jobs/cancel.ts';
 import type { WorkerContext } from '../context.ts';
+import { pauseUnlessStopping } from '../pause.ts';
 
 const ROUND_MS = 5_000;
 /** How long the sealed credential of an ended session may be kept for cleaning up on its host. */
@@ -23,12 +24,7 @@ export async function runJanitor(context: WorkerContext): Promise<void> {
     } catch (error) {
       context.log.warn({ err: error }, 'upkeep was interrupted');
     }
-    await new Promise<void>(resolve => {
-      const timer = setTimeout(resolve, ROUND_MS);
-      context.stopping.addEventListener('abort', () => (clearTimeout(timer), resolve()), {
-        once: true,
-      });
-    });
+    await pauseUnlessStopping(context.stopping, ROUND_MS);
   }
 }
 

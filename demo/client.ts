@@ -1,0 +1,89 @@
+import type { ReadableWritablePair } from 'node:stream/web';
+
+/** The demonstration's HTTP client: what any web client would do. */
+export class Client {
+  readonly base: string;
+  readonly #authorization: string;
+
+  constructor(base: string, username: string, password: string) {
+    this.base = base;
+    this.#authorization = `Basic ${Buffer.from(`${username}:${password}`).toString('base64')}`;
+  }
+
+  /** The answer, whatever its status. */
+  fetch(path: string, init: RequestInit = {}): Promise<Response> {
+    const headers = new Headers(init.headers);
+    headers.set('Authorization', this.#authorization);
+    if (init.body) headers.set('Content-Type', 'application/json');
+    return fetch(`${this.base}${path}`, { ...init, headers });
+  }
+
+  async get<T>(path: string): Promise<T> {
+    return read<T>(await this.fetch(path));
+  }
+
+  async post<T>(path: string, body: unknown, headers: Record<string, string> = {}): Promise<T> {
+    return read<T>(await this.fetch(path, { method: 'POST', body: JSON.stringify(body), headers }));
+  }
+
+  async delete(path: string): Promise<void> {
+    await read(await this.fetch(path, { method: 'DELETE' }));
+  }
+
+  /** The events of a job, connecting again from the last one when the stream breaks. */
+  async *events(job: string): AsyncGenerator<{ event: string; data: Record<string, unknown> }> {
+    let last = '';
+    for (;;) {
+      try {
+        const response = await this.fetch(`/api/jobs/${job}/events`, {
+          headers: last ? { 'Last-Event-ID': last } : {},
+        });
+        if (!response.body) return;
+        for await (const { event, id, data } of parseEvents(response.body)) {
+          last = id || last;
+          yield { event, data: JSON.parse(data) };
+        }
+        return;
+      } catch (error) {
+        if (!(error instanceof TypeError)) throw error;
+      }
+    }
+  }
+}
+
+async function read<T>(response: Response): Promise<T> {
+  const text = await response.text();
+  if (response.ok) return (text ? JSON.parse(text) : undefined) as T;
+  throw new Error(
+    `${response.status}: ${response.headers.get('X-Service-Message') ?? text} ${response.headers.get('X-Service-Hint') ?? ''}`,
+  );
+}
+
+async function* parseEvents(
+  body: ReadableStream<Uint8Array>,
+): AsyncGenerator<{ event: string; id: string; data: string }> {
+  let text = '';
+  for await (const part of body.pipeThrough(
+    new TextDecoderStream() as unknown as ReadableWritablePair<string, Uint8Array>,
+  )) {
+    text += part;
+    const frames = text.split('\n\n');
+    text = frames.pop() ?? '';
+    for (const frame of frames) {
+      const fields = new Map(
+        frame
+          .split('\n')
+          .map(line => [
+            line.slice(0, line.indexOf(':')),
+            line.slice(line.indexOf(':') + 1).trimStart(),
+          ]),
+      );
+      if (fields.has('data'))
+        yield {
+          event: fields.get('event') ?? 'message',
+          id: fields.get('id') ?? '',
+          data: fields.get('data') ?? '',
+        };
+    }
+  }
+}

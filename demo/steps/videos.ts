@@ -1,0 +1,88 @@
+import { mkdir, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import sharp from 'sharp';
+import { countFrames } from '../../workers/video/probe.ts';
+import { expect } from '../console.ts';
+import type { Demo } from './commands.ts';
+
+const FRAMES = 60;
+const WIDTH = 640;
+const HEIGHT = 360;
+
+/** Frames on the host's disk, as a simulation would leave them. */
+export async function drawFrames({ host, out }: Demo): Promise<string[]> {
+  const folder = join(host.home, 'frames');
+  await mkdir(folder, { recursive: true });
+  const progress = out.progress('frames');
+  const paths: string[] = [];
+  for (let n = 0; n < FRAMES; n++) {
+    const path = join(folder, `${String(n).padStart(3, '0')}.png`);
+    await writeFile(
+      path,
+      await sharp(Buffer.from(drawing(n)))
+        .png()
+        .toBuffer(),
+    );
+    paths.push(path);
+    progress((n + 1) / FRAMES);
+  }
+  return paths;
+}
+
+function drawing(n: number): string {
+  const turn = (n / FRAMES) * 2 * Math.PI;
+  const dots = Array.from({ length: 12 }, (_, i) => {
+    const angle = turn + (i * Math.PI) / 6;
+    return `<circle cx="${WIDTH / 2 + 120 * Math.cos(angle)}" cy="${HEIGHT / 2 + 120 * Math.sin(angle)}" r="${6 + i}" fill="hsl(${i * 30},70%,60%)"/>`;
+  });
+  return `<svg width="${WIDTH}" height="${HEIGHT}"><rect width="100%" height="100%" fill="#14213d"/>${dots.join('')}</svg>`;
+}
+
+interface Status {
+  ok: boolean;
+  ready: boolean;
+  message: string;
+  progress: number;
+}
+
+/** Makes a video, polls its status, and checks what comes back. */
+export async function makeVideo(
+  { client, out }: Demo,
+  {
+    session,
+    frames,
+    type,
+    directory,
+  }: { session: string; frames: string[]; type: 'video/mp4' | 'video/webm'; directory: string },
+): Promise<void> {
+  const { vsid } = await client.post<{ vsid: string }>(`/api/remotes/${session}/videos`, {
+    'content-type': type,
+    images: frames,
+  });
+  const progress = out.progress('encoding');
+  const at = `/api/remotes/${session}/videos/${vsid}`;
+  for (;;) {
+    const status = await client.get<Status>(`${at}/status`);
+    expect(status.ok, status.message);
+    progress(status.progress);
+    if (status.ready) break;
+    await new Promise(resolve => setTimeout(resolve, 150));
+  }
+  const whole = await client.fetch(at);
+  const bytes = Buffer.from(await whole.arrayBuffer());
+  expect(
+    whole.status === 200 && whole.headers.get('Content-Type') === type,
+    `the video came as ${whole.status} ${whole.headers.get('Content-Type')}`,
+  );
+  const part = await client.fetch(at, { headers: { Range: 'bytes=1000-1999' } });
+  const range = Buffer.from(await part.arrayBuffer());
+  expect(
+    part.status === 206 && range.equals(bytes.subarray(1_000, 2_000)),
+    'the range is not the same bytes',
+  );
+  const file = join(directory, `demo.${type.slice(6)}`);
+  await writeFile(file, bytes);
+  const counted = await countFrames(file);
+  expect(counted === FRAMES, `${counted} frames were decoded`);
+  out.note(`${bytes.length} bytes, bytes 1000-1999 by range, ${counted} frames decoded`);
+}

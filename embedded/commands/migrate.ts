@@ -1,0 +1,60 @@
+import { type Config, readConfig } from '../../shared/config.ts';
+import { isDatabaseDown, openDatabase, sqlState } from '../../shared/database/connect.ts';
+import { makeFirstAdministrator } from '../../shared/database/first-administrator.ts';
+import { migrateDatabase } from '../../shared/database/migrate.ts';
+import { StartError } from '../start-error.ts';
+
+/** `windlass migrate`: the schema, and the first administrator. */
+export async function migrate(): Promise<void> {
+  const config = readConfig(process.env);
+  if (!config.DATABASE_URL)
+    throw new StartError('DATABASE_URL is not set.', {
+      hint: 'Set it to the database to migrate.',
+    });
+  await prepareDatabase(config.DATABASE_URL, config);
+  process.stdout.write('The database is up to date.\n');
+}
+
+/** Applies the migrations and makes the administrator, whose made-up password is printed once. */
+export async function prepareDatabase(url: string, config: Config): Promise<void> {
+  await migrateDatabase(url).catch((error: unknown) => {
+    throw explain(error, url);
+  });
+  const database = openDatabase(url, { max: 1 });
+  try {
+    const password = await makeFirstAdministrator(database, {
+      username: config.ADMIN_USERNAME,
+      password: config.ADMIN_PASSWORD,
+    });
+    if (password)
+      process.stdout.write(
+        `Administrator: ${config.ADMIN_USERNAME}, password: ${password} (shown only now)\n`,
+      );
+  } finally {
+    await database.close();
+  }
+}
+
+function explain(error: unknown, url: string): unknown {
+  const { host, pathname, username } = new URL(url);
+  const state = sqlState(error);
+  if (state === '28P01' || state === '28000') {
+    return new StartError(`The database at ${host} refuses the password of ${username}.`, {
+      hint: 'Correct DATABASE_URL.',
+      cause: error,
+    });
+  }
+  if (state === '3D000') {
+    return new StartError(`There is no database ${pathname.slice(1)} at ${host}.`, {
+      hint: 'Create it, or correct DATABASE_URL.',
+      cause: error,
+    });
+  }
+  if (isDatabaseDown(error)) {
+    return new StartError(`The database at ${host} cannot be reached.`, {
+      hint: 'Start it, or correct DATABASE_URL.',
+      cause: error,
+    });
+  }
+  return error;
+}

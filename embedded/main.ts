@@ -1,0 +1,41 @@
+import { config as readDotEnv } from 'dotenv';
+import { ConfigError } from '../shared/config.ts';
+import { beginProcess, exitWith } from '../shared/process.ts';
+import { makeKeys } from './commands/keys.ts';
+import { migrate } from './commands/migrate.ts';
+import { up } from './commands/up.ts';
+import { StartError } from './start-error.ts';
+
+const COMMANDS: Record<
+  string,
+  { run: (life: ReturnType<typeof beginProcess>) => Promise<void>; meaning: string }
+> = {
+  up: { run: up, meaning: 'start everything, in the foreground' },
+  migrate: {
+    run: migrate,
+    meaning: 'bring the database at DATABASE_URL up to date and make the administrator',
+  },
+  'keys new': {
+    run: makeKeys,
+    meaning: 'print new values for SECRET_KEY, SEAL_PUBLIC_KEY and SEAL_PRIVATE_KEYS',
+  },
+};
+
+const given = process.argv.slice(2).join(' ') || 'up';
+const command = COMMANDS[given];
+if (!command) {
+  const known = Object.entries(COMMANDS).map(
+    ([name, { meaning }]) => `  windlass ${name.padEnd(10)} ${meaning}`,
+  );
+  exitWith([`windlass: there is no command "${given}". There is:`, ...known].join('\n'));
+}
+readDotEnv({ quiet: true });
+try {
+  await command.run(beginProcess('windlass'));
+} catch (error) {
+  if (error instanceof ConfigError)
+    exitWith(error.problems.map(problem => `windlass: ${problem}`).join('\n'));
+  if (error instanceof StartError)
+    exitWith(`windlass: ${[error.message, error.hint].filter(Boolean).join(' ')}`);
+  throw error;
+}

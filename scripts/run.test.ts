@@ -1,0 +1,157 @@
+import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
+import {
+  cpSync,
+  existsSync,
+  mkdirSync,
+  readFileSync,
+  rmSync,
+  utimesSync,
+  writeFileSync,
+} from 'node:fs';
+import { readdir } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { missingRoot, skipTest } from '../test/harness/skip.ts';
+import { makeTempDir } from '../test/harness/temp-dir.ts';
+
+const SCRIPTS = ['run', 'prepare', 'build', 'packages', 'stamps', 'child', 'lock'];
+const HELLO = `process.on('SIGTERM', () => process.exit(7));
+console.log(JSON.stringify(process.argv.slice(2)));
+if (process.argv[2] === 'stay') setInterval(() => {}, 1000);
+`;
+
+const directory = makeTempDir('run');
+const root = join(directory.path, 'checkout');
+
+function put(path: string, text: string): void {
+  mkdirSync(dirname(join(root, path)), { recursive: true });
+  writeFileSync(join(root, path), text);
+}
+
+/** A package as npm takes it from a file, so that nothing is fetched. */
+function pack(name: string, files: Record<string, string>, extra = {}): void {
+  const manifest = { name, version: '1.0.0', ...extra };
+  for (const [path, text] of Object.entries(files)) put(`packed/package/${path}`, text);
+  put('packed/package/package.json', JSON.stringify(manifest));
+  execFileSync('tar', ['-czf', join(root, `${name}.tgz`), '-C', join(root, 'packed'), 'package']);
+  rmSync(join(root, 'packed'), { recursive: true });
+}
+
+interface Run {
+  child: ChildProcess;
+  ended: Promise<{ code: number | null; stdout: string; stderr: string }>;
+}
+
+function start(args: string[], options: { uid?: number } = {}): Run {
+  const child = spawn(process.execPath, [join(root, 'scripts/run.mjs'), ...args], {
+    ...options,
+    cwd: '/',
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+  const texts = { stdout: '', stderr: '' };
+  for (const name of ['stdout', 'stderr'] as const) {
+    child[name].setEncoding('utf8').on('data', chunk => {
+      texts[name] += chunk;
+    });
+  }
+  const ended = new Promise<Awaited<Run['ended']>>(settle =>
+    child.once('close', code => settle({ code, ...texts })),
+  );
+  return { child, ended };
+}
+
+const hello = (...args: string[]) => start(['dist/demo/hello.js', ...args]).ended;
+
+describe('scripts/run.mjs', () => {
+  beforeAll(() => {
+    for (const name of SCRIPTS) {
+      cpSync(new URL(`${name}.mjs`, import.meta.url), join(root, `scripts/${name}.mjs`));
+    }
+    const compiler = new URL('../node_modules/typescript/bin/tsc', import.meta.url);
+    pack('typescript', { 'bin/tsc': `import('${compiler}');` });
+    pack('tool', {}, { optionalDependencies: { 'tool-other-platform': 'file:absent.tgz' } });
+    const dependencies = { tool: 'file:tool.tgz' };
+    const devDependencies = { typescript: 'file:typescript.tgz' };
+    const manifest = { name: 'x', version: '1.0.0', type: 'module', dependencies, devDependencies };
+    put('package.json', JSON.stringify(manifest));
+    const packages = {
+      '': manifest,
+      'node_modules/tool': {
+        version: '1.0.0',
+        resolved: 'file:tool.tgz',
+        optionalDependencies: { 'tool-other-platform': 'file:absent.tgz' },
+      },
+      'node_modules/typescript': { version: '1.0.0', resolved: 'file:typescript.tgz', dev: true },
+    };
+    put(
+      'package-lock.json',
+      JSON.stringify({ name: 'x', version: '1.0.0', lockfileVersion: 3, requires: true, packages }),
+    );
+    const settings = readFileSync(new URL('../tsconfig.json', import.meta.url), 'utf8');
+    put('tsconfig.json', settings.replace('"types": ["node"]', '"types": []'));
+    cpSync(new URL('../tsconfig.build.json', import.meta.url), join(root, 'tsconfig.build.json'));
+    put('demo/hello.ts', HELLO);
+    put('demo/hello.sh', 'echo hello\n');
+    put('demo/hello.test.ts', 'is not compiled');
+  });
+  afterAll(() => directory.remove());
+
+  test('installs once and builds once, however many start, and breaks a dead one’s lock', async () => {
+    put('.cache/prepare.lock/4194305.1', '');
+    const runs = await Promise.all(['a', 'b', 'c', 'd'].map(name => hello(name, '--flag')));
+    expect(runs.map(run => run.stdout)).toEqual(
+      ['a', 'b', 'c', 'd'].map(name => `["${name}","--flag"]\n`),
+    );
+    const said = runs.map(run => run.stderr).join('');
+    expect(said.match(/Building/g)).toHaveLength(1);
+    // The lockfile lacks another platform's package, so npm ci would refuse it.
+    expect(said.match(/Installing packages \(npm install --no-save\)/g)).toHaveLength(1);
+    expect(existsSync(join(root, 'dist/demo/hello.sh'))).toBe(true);
+    expect(existsSync(join(root, 'dist/demo/hello.test.js'))).toBe(false);
+    expect(await readdir(join(root, '.cache'))).toEqual([]);
+  });
+
+  test('says nothing when nothing changed, and passes on exit codes and signals', async () => {
+    const { child, ended } = start(['dist/demo/hello.js', 'stay']);
+    child.stdout?.once('data', () => child.kill('SIGTERM'));
+    expect(await ended).toEqual({ code: 7, stdout: '["stay"]\n', stderr: '' });
+  });
+
+  test('builds what was changed, added or deleted, whatever the times of the files', async () => {
+    put('demo/hello.ts', `${HELLO}console.log('changed');\n`);
+    utimesSync(join(root, 'demo/hello.ts'), 1, 1);
+    put('demo/second.ts', '');
+    expect((await hello('x')).stdout).toBe('["x"]\nchanged\n');
+    expect(existsSync(join(root, 'dist/demo/second.js'))).toBe(true);
+    rmSync(join(root, 'demo/second.ts'));
+    expect((await hello('x')).stderr).toBe('Building …\n');
+    expect(existsSync(join(root, 'dist/demo/second.js'))).toBe(false);
+  });
+
+  test('does not run what does not compile, and recovers', async () => {
+    put('demo/broken.ts', 'const = ;');
+    const broken = await hello('x');
+    expect(broken).toMatchObject({ code: 1, stdout: '' });
+    expect(broken.stderr).toContain('demo/broken.ts(1,7)');
+    rmSync(join(root, 'demo/broken.ts'));
+    expect((await hello('x')).stdout).toBe('["x"]\nchanged\n');
+  });
+
+  test('repairs a dist that a killed build left', async () => {
+    rmSync(join(root, 'dist/.stamp'));
+    rmSync(join(root, 'dist/demo/hello.js'));
+    expect((await hello('x')).stdout).toBe('["x"]\nchanged\n');
+  });
+
+  test('only reads a built checkout of someone else', async context => {
+    const skip = missingRoot();
+    if (skip) skipTest(context, skip);
+    rmSync(join(root, 'node_modules/.windlass-stamp'));
+    const nobody = () => start(['dist/demo/hello.js', 'x'], { uid: 65_534 }).ended;
+    expect(await nobody()).toEqual({ code: 0, stdout: '["x"]\nchanged\n', stderr: '' });
+    put('demo/hello.ts', HELLO);
+    const outdated = await nobody();
+    expect(outdated.code).toBe(1);
+    expect(outdated.stderr).toMatch(/^Windlass is not built .*EACCES.*\n$/);
+  });
+});

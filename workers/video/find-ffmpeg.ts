@@ -1,0 +1,44 @@
+import { execFile } from 'node:child_process';
+import { access, chmod, constants } from 'node:fs/promises';
+import { promisify } from 'node:util';
+import { WindlassError } from '../../shared/errors.ts';
+import { hasEncoder } from './ffmpeg-arguments.ts';
+
+const runFile = promisify(execFile);
+
+/**
+ * The ffmpeg for this worker: the one on PATH when it has both encoders, else the one that npm brought.
+ * Throws WindlassError `video_failed` where there is neither.
+ */
+export async function findFfmpeg(): Promise<string> {
+  if (await canEncodeBoth('ffmpeg')) return 'ffmpeg';
+  const bundled = await findBundledFfmpeg();
+  if (bundled && (await canEncodeBoth(bundled))) return bundled;
+  throw new WindlassError('video_failed', {
+    detail: 'no worker has an ffmpeg with libx264 and libvpx-vp9.',
+    hint: 'Install ffmpeg where the video workers run.',
+  });
+}
+
+/** The static binary of `@ffmpeg-installer/ffmpeg`, where there is one for this platform. */
+export async function findBundledFfmpeg(): Promise<string | undefined> {
+  try {
+    const { path } = (await import('@ffmpeg-installer/ffmpeg')).default;
+    // Where install scripts are off nothing has made it executable.
+    await access(path, constants.X_OK).catch(() => chmod(path, 0o755));
+    return path;
+  } catch {
+    // The package throws a string on platforms that it has no binary for.
+    return undefined;
+  }
+}
+
+async function canEncodeBoth(ffmpeg: string): Promise<boolean> {
+  try {
+    const { stdout } = await runFile(ffmpeg, ['-hide_banner', '-loglevel', 'error', '-encoders']);
+    const encoders = [...stdout.matchAll(/^ V\S+ (\S+)/gm)].map(match => match[1] ?? '');
+    return hasEncoder(encoders, 'video/mp4') && hasEncoder(encoders, 'video/webm');
+  } catch {
+    return false;
+  }
+}
