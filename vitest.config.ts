@@ -1,6 +1,7 @@
 import { defineConfig } from 'vitest/config';
 
-const patience = { testTimeout: 60_000, hookTimeout: 120_000, retry: 0 };
+// Longer than what a test waits for inside, so that it is told what did not come.
+const patience = { testTimeout: 90_000, hookTimeout: 120_000, retry: 0 };
 
 export default defineConfig({
   test: {

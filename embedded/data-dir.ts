@@ -27,13 +27,24 @@ export interface DataDirOptions {
  * directory is made enterable (0711) for the user that Postgres runs as.
  * Throws StartError where a given directory cannot be used.
  */
-export function chooseDataDir({
+export function chooseDataDir(options: DataDirOptions): ChosenDataDir {
+  const { given, checkout, systemDir = SYSTEM_DIR } = options;
+  const wanted = given ? resolve(given) : join(resolve(checkout), 'data');
+  // The lock file of Postgres has a line for it.
+  if (/[\n\r\0]/.test(wanted)) throw new StartError('DATA_DIR must not hold a line break.');
+  try {
+    return choose({ wanted, given, checkout, systemDir });
+  } catch (error) {
+    throw explain(error, wanted);
+  }
+}
+
+function choose({
+  wanted,
   given,
   checkout,
-  systemDir = SYSTEM_DIR,
-}: DataDirOptions): ChosenDataDir {
-  const wanted = given ? resolve(given) : join(resolve(checkout), 'data');
-  if (/[\n\0]/.test(wanted)) throw new StartError('DATA_DIR must not hold a line break.');
+  systemDir,
+}: Required<Omit<DataDirOptions, 'given'>> & { wanted: string; given?: string }): ChosenDataDir {
   if (process.geteuid?.() !== 0) {
     makeDirectory(wanted, 0o700);
     return { dataDir: wanted };
@@ -91,29 +102,31 @@ function findExisting(path: string): string {
 
 /** Makes what is missing with exactly this mode, whatever the umask. */
 function makeDirectory(path: string, mode: number): void {
-  try {
-    const first = mkdirSync(path, { recursive: true });
-    for (let made = path; first && made.length >= first.length; made = dirname(made)) {
-      chmodSync(made, mode);
-    }
-    accessSync(path, constants.W_OK | constants.X_OK);
-  } catch (error) {
-    const code = errnoOf(error);
-    const reasons: Record<string, string> = {
-      ENOSPC: 'the disk is full',
-      EROFS: 'it is on a read-only file system',
-      EEXIST: 'it is a file',
-      ENOTDIR: 'a part of its path is a file',
-      EACCES: 'permission denied',
-      EPERM: 'permission denied',
-    };
-    const reason = code && reasons[code];
-    if (!reason) throw error;
-    throw new StartError(`The data directory ${path} cannot be used: ${reason}.`, {
-      hint: 'Set DATA_DIR to a directory that this user can write.',
-      cause: error,
-    });
+  const first = mkdirSync(path, { recursive: true });
+  for (let made = path; first && made.length >= first.length; made = dirname(made)) {
+    chmodSync(made, mode);
   }
+  accessSync(path, constants.W_OK | constants.X_OK);
+}
+
+const REASONS: Record<string, string> = {
+  ENOSPC: 'the disk is full',
+  EROFS: 'it is on a read-only file system',
+  EEXIST: 'it is a file',
+  ENOTDIR: 'it or a part of its path is a file',
+  EACCES: 'permission denied',
+  EPERM: 'permission denied',
+  ENAMETOOLONG: 'its name is too long',
+};
+
+function explain(error: unknown, wanted: string): unknown {
+  const reason = REASONS[errnoOf(error) ?? ''];
+  if (!reason) return error;
+  const path = error instanceof Error && 'path' in error ? String(error.path) : wanted;
+  return new StartError(`The data directory ${path} cannot be used: ${reason}.`, {
+    hint: 'Set DATA_DIR to a directory that this user can write.',
+    cause: error,
+  });
 }
 
 /** Two checkouts of one name get a directory each; the same checkout always the same. */

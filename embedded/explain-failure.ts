@@ -72,9 +72,11 @@ export function explainSystemError(error: unknown, dataDir: string): unknown {
     });
   }
   if (code === 'EACCES' || code === 'EPERM' || code === 'EROFS') {
-    const path = error instanceof Error && 'path' in error ? String(error.path) : dataDir;
+    // A program that could not be started in the directory is named instead of it.
+    const { path = dataDir, syscall = '' } = error as NodeJS.ErrnoException;
+    const place = syscall.startsWith('spawn') ? dataDir : path;
     return new StartError(
-      `${path} cannot be used: ${code === 'EROFS' ? 'read-only file system' : 'permission denied'}.`,
+      `${place} cannot be used: ${code === 'EROFS' ? 'read-only file system' : 'permission denied'}.`,
       {
         hint: 'Start Windlass as the user the data directory belongs to, or set another DATA_DIR.',
         cause: error,

@@ -7,20 +7,24 @@
 # It runs as the same user as Postgres, who alone may look at its processes everywhere, and in the
 # data directory itself: a later start finds it there and waits until it is done.
 
+# shellcheck disable=SC2086,SC2046,SC3013 # pids are split on purpose; -ef is in every sh that we met
+
 mode=$1 directory=$2
 shift 2
 
-# The pids of processes on the directory: of Postgres, or of keepers.
+# The pids of processes on the directory: of Postgres, or of keepers. Forks for keepers alone.
 list() {
-  ls -l /proc/[0-9]*/cwd 2>/dev/null | while IFS= read -r line; do
-    case $line in *" -> $directory") ;; *) continue ;; esac
-    line=${line%" -> $directory"} line=${line##*/proc/} pid=${line%/cwd}
-    [ "$pid" != $$ ] && read -r name 2>/dev/null <"/proc/$pid/comm" || continue
+  for process in /proc/[0-9]*; do
+    pid=${process#/proc/}
+    [ "$pid" = $$ ] && continue
+    read -r name 2>/dev/null <"$process/comm" || continue
     case $1:$name in
-      postgres:postgres | postgres:initdb) echo "$pid" ;;
+      postgres:postgres | postgres:initdb) [ "$process/cwd" -ef "$directory" ] && echo "$pid" ;;
       keepers:sh | keepers:*ash | keepers:busybox)
         # A shell of an operator may stand here as well.
-        tr '\0' '\n' 2>/dev/null <"/proc/$pid/cmdline" | grep -qx windlass-postgres-keeper && echo "$pid" ;;
+        [ "$process/cwd" -ef "$directory" ] &&
+          tr '\0' '\n' 2>/dev/null <"$process/cmdline" | grep -qx windlass-postgres-keeper && echo "$pid"
+        ;;
     esac
   done
 }
@@ -40,16 +44,23 @@ postmaster() {
   [ -n "$head" ]
 }
 
+includes() {
+  wanted=$1
+  shift
+  for one; do [ "$one" = "$wanted" ] && return; done
+  return 1
+}
+
 clear_directory() {
   round=0
   while :; do
     found=$(list_all postgres)
     if [ -z "$found" ]; then
       left=$(list_all keepers)
-      [ -z "$left" ] && return
+      [ -z "$left" ] && break
       # A keeper whose command is gone ends at once, if it is not frozen.
       [ $round -ge 30 ] && kill -KILL $left 2>/dev/null
-    elif postmaster && case " $(echo $found) " in *" $head "*) true ;; *) false ;; esac; then
+    elif postmaster && includes "$head" $found; then
       case $round in
         0) kill -INT "$head" ;;
         60) kill -QUIT "$head" ;;
@@ -63,6 +74,11 @@ clear_directory() {
     round=$((round + 1))
     sleep 0.1
   done
+  # Postgres takes a living process of this user for its own, though the pid was only used again.
+  if [ -d /proc/self ] && postmaster && kill -0 "$head" 2>/dev/null; then
+    rm -f "$directory/postmaster.pid"
+  fi
+  return 0
 }
 
 # Fast (clients are cut off), then immediate (recovery at the next start), then by force.
@@ -93,6 +109,9 @@ exec 1>&2
   trap '' TERM
   while read -r _; do kill -INT "$child" 2>/dev/null; done
   stop_child
+  # The keeper ends this watcher as soon as the command is gone, if it is not frozen.
+  sleep 1
+  kill -KILL $$
 ) <&3 &
 watcher=$!
 exec 3<&-

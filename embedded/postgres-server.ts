@@ -2,10 +2,10 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { type Cluster, requireClear } from './cluster.ts';
-import { explainFailure } from './explain-failure.ts';
+import { explainFailure, explainSystemError } from './explain-failure.ts';
 import { type KeptCommand, runKept } from './keeper.ts';
 import { listSettings } from './postgres-settings.ts';
-import type { StartError } from './start-error.ts';
+import { errnoOf, type StartError } from './start-error.ts';
 
 const READY_CHECK_MS = 20;
 const LOCK_WAIT_MS = 10_000;
@@ -59,9 +59,14 @@ async function tryToStart(options: {
   const exited = server.exited.then(code => {
     ended = { code };
   });
-  while (!ended && !(await isReady(directory, server.pid))) {
-    if (signal?.aborted) await server.stop();
-    await Promise.race([exited, delay(READY_CHECK_MS)]);
+  try {
+    while (!ended && !(await isReady(directory, server.pid))) {
+      if (signal?.aborted) await server.stop();
+      await Promise.race([exited, delay(READY_CHECK_MS)]);
+    }
+  } catch (error) {
+    await server.stop();
+    throw explainSystemError(error, directory);
   }
   signal?.throwIfAborted();
   if (!ended) return server;
@@ -75,7 +80,10 @@ async function tryToStart(options: {
 
 /** Postgres names its pid in the first line of its lock file, and its state in the eighth. */
 async function isReady(directory: string, pid: number): Promise<boolean> {
-  const text = await readFile(join(directory, 'postmaster.pid'), 'utf8').catch(() => '');
+  const text = await readFile(join(directory, 'postmaster.pid'), 'utf8').catch(error => {
+    if (errnoOf(error) === 'ENOENT') return '';
+    throw error;
+  });
   const lines = text.split('\n');
   return Number(lines[0]) === pid && lines[7]?.trim() === 'ready';
 }

@@ -2,7 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import type { Logger } from '../shared/log.ts';
 import { type Cluster, DATABASE_NAME, DATABASE_USER, prepareCluster } from './cluster.ts';
 import { type DataLock, lockDataDir } from './data-lock.ts';
-import type { KeptCommand } from './keeper.ts';
+import { clearDirectory, type KeptCommand } from './keeper.ts';
 import { choosePort } from './port.ts';
 import { PortTakenError, startServer } from './postgres-server.ts';
 import { chooseRestartDelay } from './restart-delay.ts';
@@ -112,7 +112,6 @@ function keepRunning({
     clearInterval(trimming);
     signal?.removeEventListener('abort', announce);
     await cluster.log.close();
-    await lock.release();
   });
 
   return {
@@ -126,6 +125,9 @@ function keepRunning({
       closing.abort();
       await current.stop();
       await exited;
+      // Finds nothing, unless keepers were killed as well.
+      await clearDirectory({ directory: cluster.directory, user: cluster.user });
+      await lock.release();
     },
     exited,
   };

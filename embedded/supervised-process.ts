@@ -1,6 +1,7 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Logger } from '../shared/log.ts';
+import type { Guard } from './guard.ts';
 import { chooseRestartDelay } from './restart-delay.ts';
 
 /** A process without a message is taken as ready after this; one that dies sooner was not. */
@@ -31,6 +32,7 @@ export interface SupervisedProcess {
 export interface KeepOptions {
   spec: ProcessSpec;
   log: Logger;
+  guard: Guard;
   onReady(name: string): void;
 }
 
@@ -40,7 +42,7 @@ export interface KeepOptions {
  * Each is the leader of a session of its own: a Ctrl-C at the terminal does not reach it before its
  * turn, and what it started and left behind is found by its group and killed with it.
  */
-export function keepProcess({ spec, log, onReady }: KeepOptions): SupervisedProcess {
+export function keepProcess({ spec, log, guard, onReady }: KeepOptions): SupervisedProcess {
   const closing = new AbortController();
   let child: ChildProcess | undefined;
   let ready = false;
@@ -73,6 +75,7 @@ export function keepProcess({ spec, log, onReady }: KeepOptions): SupervisedProc
       }
       child = started;
       const { pid } = started;
+      if (pid !== undefined) guard.add(pid);
       const becomeReady = () => {
         if (ready || child !== started) return;
         ready = true;
@@ -89,7 +92,10 @@ export function keepProcess({ spec, log, onReady }: KeepOptions): SupervisedProc
         child = undefined;
         const wasReady = ready;
         ready = false;
-        if (pid !== undefined) killGroup(pid);
+        if (pid !== undefined) {
+          killGroup(pid);
+          guard.remove(pid);
+        }
         resolve({ wasReady, ...outcome });
       };
       started.once('exit', (code, signal) =>

@@ -1,4 +1,5 @@
 import type { Logger } from '../shared/log.ts';
+import { startGuard } from './guard.ts';
 import { listenForHaste } from './haste.ts';
 import { keepProcess, type ProcessSpec, type SupervisedProcess } from './supervised-process.ts';
 
@@ -27,12 +28,13 @@ export interface Supervisor {
 
 /**
  * Runs processes and starts again what ends, within 2 s, or with delays that grow to 20 s where one
- * dies again and again before it was ready.
+ * dies again and again before it was ready. When this process dies, all of them are gone within 3 s.
  */
 export function supervise(options: SuperviseOptions): Supervisor {
   const { log, signal, hasten = listenForHaste(signal), graceMs = GRACE_MS } = options;
-  const groups: SupervisedProcess[][] = [];
   if (signal.aborted) return { ready: new Promise(() => {}), stopped: Promise.resolve() };
+  const guard = startGuard(log);
+  const groups: SupervisedProcess[][] = [];
 
   const ready = new Promise<void>(resolve => {
     const onReady = (name: string) => {
@@ -40,7 +42,7 @@ export function supervise(options: SuperviseOptions): Supervisor {
       if (!signal.aborted && groups.flat().every(one => one.ready)) resolve();
     };
     for (const group of options.groups) {
-      groups.push(group.map(spec => keepProcess({ spec, log, onReady })));
+      groups.push(group.map(spec => keepProcess({ spec, log, guard, onReady })));
     }
   });
   const stopped = new Promise<void>(resolve => {
@@ -50,6 +52,7 @@ export function supervise(options: SuperviseOptions): Supervisor {
     for (const group of groups) {
       await Promise.all(group.map(one => one.stop({ graceMs, hasten })));
     }
+    guard.close();
   };
   return { ready, stopped };
 }

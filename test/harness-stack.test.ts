@@ -63,5 +63,5 @@ describeUnless(missingPrograms('redis-server'), 'the stack of the tests on Redis
 
 test('a stack that cannot start says why and leaves nothing', async () => {
   const broken = startStack({ env: { PORT: 'seventeen' } });
-  await expect(broken).rejects.toThrow(/did not start[^]*PORT/);
+  await expect(broken).rejects.toThrow(/did not start[\s\S]*PORT/);
 });

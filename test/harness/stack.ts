@@ -112,7 +112,7 @@ export async function startStack(options: StackOptions = {}): Promise<Stack> {
       });
       return ready.replace(/\/$/, '');
     } catch (error) {
-      throw new Error(`The stack did not start. It printed:\n${log}`, { cause: error });
+      throw new Error(`The stack did not start. ${quoteEnd(log)}`, { cause: error });
     }
   }
 
@@ -132,7 +132,7 @@ export async function startStack(options: StackOptions = {}): Promise<Stack> {
       const left = pids();
       for (const { pid } of left) signalProcess(pid, 'SIGKILL');
       const names = left.map(entry => `${entry.pid} ${entry.command}`).join('\n');
-      throw new Error(`The stack left processes behind:\n${names}\nIt printed:\n${log}`, { cause });
+      throw new Error(`The stack left processes behind:\n${names}\n${quoteEnd(log)}`, { cause });
     }
   }
 
@@ -182,6 +182,12 @@ export async function startStack(options: StackOptions = {}): Promise<Stack> {
     await remove();
     throw error;
   }
+}
+
+/** The mark before each line keeps vitest from taking its stack traces for the test's own. */
+function quoteEnd(log: string): string {
+  const lines = log.trimEnd().split('\n').slice(-60);
+  return `It printed:\n${lines.map(line => `| ${line}`).join('\n')}`;
 }
 
 /** What this process runs with, less every setting of Windlass: a developer's must not reach the stack. */

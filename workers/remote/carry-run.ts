@@ -42,30 +42,35 @@ export interface RunEnd {
  * Has a command run on the host exactly once and brings its output, through lost connections and workers. Returns when
  * it has ended; throws `outcome_unknown` where it cannot be known whether it ran, and never runs it a second time.
  */
-export async function carryRun(
-  context: JobContext,
-  request: RunRequest,
-  sink: RunSink,
-): Promise<RunEnd> {
+export function carryRun(context: JobContext, request: RunRequest, sink: RunSink): Promise<RunEnd> {
   const run = new Run(context, request, sink);
+  const limitMs = () => (run.asked ? REPEAT_MS : FIRST_CONNECT_MS);
+  return whileConnected(context, session => run.carry(session), limitMs);
+}
+
+/**
+ * Calls `work` with the session's connection, and again over a new one when it is lost, for `limitMs`. Throws LetGo when
+ * the process stops, at once.
+ */
+export async function whileConnected<T>(
+  context: JobContext,
+  work: (session: RemoteSession) => Promise<T>,
+  limitMs: () => number = () => FIRST_CONNECT_MS,
+): Promise<T> {
+  const signal = AbortSignal.any([context.signal, context.worker.stopping]);
   const began = performance.now();
   for (let tries = 0; ; tries++) {
     try {
-      return await context.worker.sessions.use(context.job.session ?? '', run.signal, session =>
-        run.carry(session),
-      );
+      return await context.worker.sessions.use(context.job.session ?? '', signal, work);
     } catch (error) {
       context.signal.throwIfAborted();
       if (context.worker.stopping.aborted) throw new LetGo();
-      const limit = run.asked ? REPEAT_MS : FIRST_CONNECT_MS;
-      if (!(error instanceof WindlassError && error.retryable) || performance.now() - began > limit)
-        throw error;
-      if (context.cancel.aborted && !run.asked) throw error;
+      const retryable = error instanceof WindlassError && error.retryable;
+      if (!retryable || performance.now() - began > limitMs()) throw error;
       context.log.info({ err: error, tries }, 'connecting again');
       // Jittered, so that the jobs of a host that comes back do not all come at once.
-      await delay(Math.min(250 * 2 ** tries, 10_000) * (0.5 + Math.random()), undefined, {
-        signal: run.signal,
-      }).catch(() => {});
+      const pause = Math.min(250 * 2 ** tries, 10_000) * (0.5 + Math.random());
+      await delay(pause, undefined, { signal }).catch(() => {});
     }
   }
 }
@@ -105,7 +110,7 @@ class Run {
         if (cancel.aborted || limit?.aborted) stop();
         return await this.#follow(agent, session);
       }
-      if (cancel.aborted) throw new WindlassError('cancelled');
+      cancel.throwIfAborted();
       await this.#promise(agent);
       return await this.#run(agent, session);
     } finally {
@@ -127,13 +132,13 @@ class Run {
     // carry a belated request, and only the row says whether this one is belated.
     await this.#context.assertHeld(session.since);
     const end = await this.#read(agent.run({ id: job.id, token, ...this.#request }));
-    return end === 'taken' ? this.#follow(agent, session) : end;
+    return typeof end === 'object' ? end : this.#follow(agent, session);
   }
 
   async #follow(agent: AgentClient, session: RemoteSession): Promise<RunEnd> {
     const { job, cancel } = this.#context;
     const end = await this.#read(agent.follow({ id: job.id, ...this.#sink.stored() }));
-    if (end !== 'absent') return end as RunEnd;
+    if (typeof end === 'object') return end;
     if (cancel.aborted) {
       await agent.stop(job.id);
       throw new WindlassError('cancelled');

@@ -1,6 +1,8 @@
 import type ssh2 from 'ssh2';
 import { WindlassError } from '../../shared/errors.ts';
-import { type AgentClient, type ExecChannel, openAgent, type RemoteExec } from './agent/client.ts';
+import { openAgent } from './agent/bootstrap.ts';
+import type { ExecChannel, RemoteExec } from './agent/channel.ts';
+import type { AgentClient } from './agent/client.ts';
 
 /** Channels of one connection at first; sshd's MaxSessions is 10 by default. A refusal lowers it. */
 const CHANNELS = 9;

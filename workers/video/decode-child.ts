@@ -4,22 +4,33 @@
  * never outlives the worker that started it.
  */
 import { once } from 'node:events';
-import sharp from 'sharp';
+import { writeFileSync } from 'node:fs';
+import sharp, { type Sharp } from 'sharp';
 import { ByteReader } from './byte-reader.ts';
 import { type Decoded, readRequest, type Wanted, writeAnswer } from './decode-protocol.ts';
 import { findSizeProblem, MAX_PIXELS } from './frames.ts';
 
 /** Loaders of exactly the formats that inspectFrame() names; others, some of which can open files, are locked. */
-const LOADERS = ['Jpeg', 'Png', 'Tiff', 'Webp', 'Nsgif', 'Heif'].map(name => `VipsForeignLoad${name}`);
+const LOADERS = ['Jpeg', 'Png', 'Tiff', 'Webp', 'Nsgif', 'Heif'].map(
+  name => `VipsForeignLoad${name}`,
+);
 /** A frame that takes longer than this is refused. */
 const SECONDS_PER_FRAME = 60;
 
 process.title = 'windlass-child-decode';
+preferAsVictim();
 sharp.cache(false);
 sharp.concurrency(1);
 sharp.block({ operation: ['VipsForeignLoad'] });
 sharp.unblock({ operation: LOADERS });
 await answerRequests();
+
+/** Where memory runs out Linux ends this process, not the worker. Elsewhere there is no such file. */
+function preferAsVictim(): void {
+  try {
+    writeFileSync('/proc/self/oom_score_adj', '1000');
+  } catch {}
+}
 
 async function answerRequests(): Promise<void> {
   const reader = new ByteReader(process.stdin);
@@ -49,7 +60,7 @@ async function decode(frame: Buffer, wanted: Wanted): Promise<Decoded> {
   return { width: info.width, height: info.height, bytes };
 }
 
-function encode(picture: sharp.Sharp, wanted: Wanted): sharp.Sharp {
+function encode(picture: Sharp, wanted: Wanted): Sharp {
   if (wanted === 'png') return picture.png({ compressionLevel: 1 });
   if (wanted === 'jpeg') return picture.jpeg({ quality: 98 });
   return picture.raw({ depth: 'uchar' });

@@ -11,20 +11,28 @@ const PROGRAM = fileURLToPath(new URL('dist/workers/video/decode-child.js', pack
 export class Decoder {
   #child: ChildProcess | undefined;
   #reader: ByteReader | undefined;
+  #isClosed = false;
 
   /** One picture at a time. What is wrong with it is answered, never thrown. */
   async decode(frame: Buffer, wanted: Wanted): Promise<Decoded> {
+    if (this.#isClosed) return { problem: 'was not decoded' };
     const { child, reader } = this.#start();
     for (const bytes of writeRequest(wanted, frame)) child.stdin?.write(bytes);
     try {
       return await readAnswer(reader);
     } catch {
-      this.close();
+      this.#stop();
       return { problem: 'cannot be decoded: the decoder crashed' };
     }
   }
 
+  /** Ends the child; a picture that is being decoded is answered as a problem. */
   close(): void {
+    this.#isClosed = true;
+    this.#stop();
+  }
+
+  #stop(): void {
     this.#child?.kill('SIGKILL');
     this.#child = undefined;
     this.#reader = undefined;

@@ -1,4 +1,10 @@
-import { ffmpegArguments, hasEncoder, type Pictures, type VideoSettings, type VideoType } from './ffmpeg-arguments.ts';
+import {
+  ffmpegArguments,
+  hasEncoder,
+  type Pictures,
+  type VideoSettings,
+  type VideoType,
+} from './ffmpeg-arguments.ts';
 import type { FrameKind } from './frames.ts';
 import { quoteWord } from './shell.ts';
 
@@ -26,22 +32,29 @@ export function canHostEncode(encoders: readonly string[], type: VideoType): boo
  * standard error: what cat and ffmpeg complain about. It fails when a frame cannot be read, when
  * ffmpeg fails (with its exit code), and when the video has not one picture for each frame.
  *
- * One fork for some hundred frames. A run that dies leaves nothing but `$WINDLASS_RUN`.
+ * What it says of a failure is read by toHostVideoError(). One fork for some hundred frames. A run that dies leaves nothing but `$WINDLASS_RUN`.
  */
-export function hostEncodeScript({ images, pictures, ffmpeg, ...settings }: HostEncodeOptions): string {
+export function hostEncodeScript({
+  images,
+  pictures,
+  ffmpeg,
+  ...settings
+}: HostEncodeOptions): string {
   const { input, output } = ffmpegArguments(pictures, settings);
   const words = [ffmpeg, ...input, '-i', 'pipe:0', ...output, '-y'].map(quoteWord).join(' ');
   // sh has no pipefail: how cat and ffmpeg ended is told on the pipe that progress travels on.
   return `LC_ALL=C; export LC_ALL
-part=$WINDLASS_RUN/${HOST_VIDEO}.part
+part=\${WINDLASS_RUN:?}/${HOST_VIDEO}.part
 feed() {
-${batchPaths(images).map(batch => `cat ${batch} || return`).join('\n')}
+${batchPaths(images)
+  .map(batch => `cat ${batch} || return`)
+  .join('\n')}
 }
 {
   { feed; echo "fed=$?" >&4; } | ${words} "$part" 4>&-
   echo "encoded=$?"
 } 4>&1 | {
-  fed= encoded= frames=0
+  fed='' encoded='' frames=0
   while IFS= read -r line; do
     case $line in
       fed=*) fed=\${line#fed=} ;;

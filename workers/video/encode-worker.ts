@@ -1,14 +1,14 @@
 import { rm, stat } from 'node:fs/promises';
 import { availableParallelism } from 'node:os';
 import { Readable } from 'node:stream';
-import { WindlassError } from '../../shared/errors.ts';
 import { ffmpegArguments, type VideoSettings } from './ffmpeg-arguments.ts';
 import { findFfmpeg } from './find-ffmpeg.ts';
 import { FrameCheck } from './frame-check.ts';
-import { openPictures } from './pictures.ts';
+import { PictureReader } from './pictures.ts';
 import { ProgressReader } from './progress.ts';
 import type { Frame, FrameFailure } from './read-frames.ts';
 import { type FfmpegEnd, runFfmpeg } from './run-ffmpeg.ts';
+import { toVideoError } from './video-error.ts';
 
 export interface EncodeVideoOptions extends VideoSettings {
   /** In order. Of any kinds, all of one size; what cannot be used is listed in `bad_frames`. */
@@ -39,17 +39,20 @@ export interface EncodedVideo {
  */
 export async function encodeVideo(options: EncodeVideoOptions): Promise<EncodedVideo> {
   const { frames, total, outputPath, onProgress, signal, ...settings } = options;
-  const check = new FrameCheck({ mixed: true });
-  const source = await openPictures(frames, check);
+  const source = new PictureReader(frames, new FrameCheck({ mixed: true }));
   const progress = new ProgressReader();
+  const close = () => source.close();
+  signal?.addEventListener('abort', close, { once: true });
   try {
+    signal?.throwIfAborted();
+    const pictures = await source.open();
     const ffmpeg = options.ffmpeg ?? (await findFfmpeg());
     const threads = settings.threads ?? Math.min(8, availableParallelism());
-    const { size, ...args } = ffmpegArguments(source.pictures, { ...settings, threads });
+    const { size, ...args } = ffmpegArguments(pictures, { ...settings, threads });
     const end = await runFfmpeg({
       ffmpeg,
       arguments: args,
-      input: Readable.from(source.bytes, { objectMode: false }),
+      input: Readable.from(source.read(), { objectMode: false }),
       outputPath,
       onStdout: piece => {
         if (progress.add(piece)) onProgress?.(Math.min(1, progress.frames / total));
@@ -60,18 +63,15 @@ export async function encodeVideo(options: EncodeVideoOptions): Promise<EncodedV
     return { bytes: (await stat(outputPath)).size, frames: progress.frames, ...size };
   } catch (error) {
     await rm(outputPath, { force: true });
+    signal?.throwIfAborted();
     throw error;
   } finally {
-    await source.close();
+    signal?.removeEventListener('abort', close);
+    close();
   }
 }
 
-function assertComplete({ returncode, stderr }: FfmpegEnd, made: number, total: number): void {
-  if (returncode === 0 && made === total) return;
-  const reason = returncode === 0 ? `${made} pictures were made of ${total} frames` : stderr.trim().split('\n').at(-1);
-  throw new WindlassError('video_failed', {
-    detail: `${reason || `ffmpeg ended with ${returncode}`}.`,
-    hint: 'Look whether a frame is broken or cut short.',
-    extra: { returncode, stderr },
-  });
+function assertComplete(end: FfmpegEnd, made: number, total: number): void {
+  if (end.returncode !== 0) throw toVideoError(end);
+  if (made !== total) throw toVideoError(end, `${made} pictures were made of ${total} frames`);
 }

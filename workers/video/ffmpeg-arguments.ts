@@ -25,7 +25,10 @@ export interface VideoSettings {
   threads?: number;
 }
 
-export const ENCODERS: Record<VideoType, string> = { 'video/mp4': 'libx264', 'video/webm': 'libvpx-vp9' };
+export const ENCODERS: Record<VideoType, string> = {
+  'video/mp4': 'libx264',
+  'video/webm': 'libvpx-vp9',
+};
 const FORMATS: Record<VideoType, string> = { 'video/mp4': 'mp4', 'video/webm': 'webm' };
 
 const DEFAULT_FPS = 25;
@@ -47,7 +50,7 @@ export interface FfmpegArguments {
 }
 
 /**
- * The arguments of ffmpeg, the same on a host and in a worker, for ffmpeg 3.4 and newer: pictures come
+ * The arguments of ffmpeg, the same on a host and in a worker, for ffmpeg 4.0 and newer: pictures come
  * on standard input, progress goes to standard output (`-progress`), errors alone to standard error.
  *
  * A frame is never sniffed: its demuxer is forced and no protocol but the pipe is open, so a
@@ -65,7 +68,16 @@ export function ffmpegArguments(pictures: Pictures, settings: VideoSettings): Ff
   ];
   const output = [
     ...['-map', '0:v:0', '-an', '-vf', filterChain(pictures, size), '-pix_fmt', 'yuv420p'],
-    ...['-color_range', 'tv', '-colorspace', 'bt709', '-color_primaries', 'bt709', '-color_trc', 'bt709'],
+    ...[
+      '-color_range',
+      'tv',
+      '-colorspace',
+      'bt709',
+      '-color_primaries',
+      'bt709',
+      '-color_trc',
+      'bt709',
+    ],
     ...encoderArguments(settings),
     // A picture that stands alone at least every two seconds, so that a viewer can jump.
     ...['-g', String(Math.max(25, Math.round(2 * fps))), '-f', FORMATS[settings.type]],
@@ -82,14 +94,30 @@ function demuxerArguments({ kind, width, height }: Pictures): string[] {
  * Constant quality. H.264: crf 40 (0) … 14 (1), 23 by default. VP9: crf 56 … 16, 30 by default.
  * 60 pictures of 640×480 take half a second on two cores with these presets.
  */
-function encoderArguments({ type, quality = DEFAULT_QUALITY, threads = DEFAULT_THREADS }: VideoSettings): string[] {
+function encoderArguments({
+  type,
+  quality = DEFAULT_QUALITY,
+  threads = DEFAULT_THREADS,
+}: VideoSettings): string[] {
   const codec = ['-c:v', ENCODERS[type], '-threads', String(threads)];
   if (type === 'video/mp4') {
     const crf = Math.round(40 - 26 * quality);
     return [...codec, '-preset', 'veryfast', '-crf', String(crf), '-movflags', '+faststart'];
   }
   const crf = Math.round(56 - 40 * quality);
-  return [...codec, '-deadline', 'realtime', '-cpu-used', '5', '-row-mt', '1', '-crf', String(crf), '-b:v', '0'];
+  return [
+    ...codec,
+    '-deadline',
+    'realtime',
+    '-cpu-used',
+    '5',
+    '-row-mt',
+    '1',
+    '-crf',
+    String(crf),
+    '-b:v',
+    '0',
+  ];
 }
 
 /** The size of the pictures in the video, before they are padded to even sides. */
@@ -110,16 +138,23 @@ function makeEven({ width, height }: Size): Size {
   return { width: width + (width % 2), height: height + (height % 2) };
 }
 
-/** Odd sides are padded while chroma still has full resolution: in 4:2:0 the filter drops the odd column instead. */
+/**
+ * Odd sides grow by one row or column that repeats the last, while chroma still has full resolution:
+ * in 4:2:0 the pad filter drops the odd column instead, and a black one would darken its neighbour.
+ */
 function filterChain(pictures: Size, size: Size): string {
   const even = makeEven(size);
   const isOdd = even.width !== size.width || even.height !== size.height;
   const isSame = pictures.width === size.width && pictures.height === size.height;
   return [
     `scale=${isSame ? '' : `w=${size.width}:h=${size.height}:flags=bicubic:`}out_color_matrix=bt709:out_range=tv`,
-    isOdd ? `format=yuv444p,pad=${even.width}:${even.height}` : '',
+    isOdd ? `format=yuv444p,pad=${even.width}:${even.height},${repeatEdges(even, size)}` : '',
     'format=yuv420p',
   ]
     .filter(part => part)
     .join(',');
+}
+
+function repeatEdges(even: Size, size: Size): string {
+  return `fillborders=right=${even.width - size.width}:bottom=${even.height - size.height}:mode=smear`;
 }

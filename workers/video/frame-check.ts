@@ -24,7 +24,7 @@ export class FrameCheck {
   /** The first twenty that cannot be used, in the order in which they were looked at. */
   readonly problems: FrameProblem[] = [];
   readonly #mixed: boolean;
-  #size: { width: number; height: number; kind: string } | undefined;
+  #size: { width: number; height: number } | undefined;
 
   /** `mixed`: frames of another kind than the first are no problem, because they will be decoded. */
   constructor(options: { mixed?: boolean } = {}) {
@@ -45,12 +45,12 @@ export class FrameCheck {
     if (isOther) this.needsDecode = true;
     if (isOther && !this.#mixed) return this.#refuse(path, describeKind(kind, this.first));
     if (facts.kind === 'other') return true;
-    return this.#compareSize(path, { ...facts, kind });
+    return this.#compareSize(path, facts);
   }
 
   /** The size of a frame that was looked at before and is decoded now. */
-  addSize(path: string, size: { width: number; height: number; format: string }): boolean {
-    return this.#compareSize(path, { ...size, kind: size.format });
+  addSize(path: string, size: { width: number; height: number }): boolean {
+    return this.#compareSize(path, size);
   }
 
   /** A problem of a frame that was looked at before. */
@@ -64,7 +64,9 @@ export class FrameCheck {
   }
 
   toError(): WindlassError {
-    const named = this.problems.slice(0, NAMED).map(({ path, reason }) => `${showPath(path)} ${reason}`);
+    const named = this.problems
+      .slice(0, NAMED)
+      .map(({ path, reason }) => `${showPath(path)} ${reason}`);
     const rest = this.bad - named.length;
     return new WindlassError('bad_frames', {
       detail: `${named.join('; ')}${rest > 0 ? `; and ${rest} more` : ''}.`,
@@ -73,8 +75,8 @@ export class FrameCheck {
     });
   }
 
-  #compareSize(path: string, { width, height, kind }: { width: number; height: number; kind: string }): boolean {
-    this.#size ??= { width, height, kind };
+  #compareSize(path: string, { width, height }: { width: number; height: number }): boolean {
+    this.#size ??= { width, height };
     const wanted = this.#size;
     if (width === wanted.width && height === wanted.height) return true;
     const sizes = `${width}×${height} pixels, the first is ${wanted.width}×${wanted.height}`;

@@ -2,9 +2,6 @@
 export const MAX_PIXELS = 2 ** 26;
 /** The longest side that H.264 and VP9 encoders take. */
 export const MAX_SIDE = 16_384;
-/** The most bytes of a frame that are read to find its kind and size. */
-export const HEAD_BYTES = 65_536;
-
 /** Kinds that ffmpeg reads from a pipe as they are. */
 export type FrameKind = 'png' | 'jpeg';
 
@@ -46,7 +43,11 @@ function inspectPng(head: Buffer): FrameFacts | { problem: string; more?: true }
   return withSize('png', head.readUInt32BE(16), head.readUInt32BE(20));
 }
 
-function withSize(kind: FrameKind, width: number, height: number): FrameFacts | { problem: string } {
+function withSize(
+  kind: FrameKind,
+  width: number,
+  height: number,
+): FrameFacts | { problem: string } {
   const problem = findSizeProblem(width, height);
   return problem ? { problem } : { kind, width, height };
 }
@@ -67,6 +68,10 @@ function inspectJpeg(head: Buffer): FrameFacts | { problem: string; more?: true 
     if (at + 2 > head.length) return short;
     const length = head.readUInt16BE(at);
     if (length < 2 || marker === SOS || marker === EOI) return broken;
+    if (marker === APP2 && head.length < at + 6) return short;
+    if (marker === APP2 && head.toString('latin1', at + 2, at + 6) === 'MPF\0') {
+      return { kind: 'other', format: 'jpeg' };
+    }
     if (isFrameHeader(marker)) {
       if (at + 8 > head.length) return short;
       return readFrameHeader(marker, head.subarray(at, at + 8));
@@ -76,6 +81,8 @@ function inspectJpeg(head: Buffer): FrameFacts | { problem: string; more?: true 
 }
 
 const SOS = 0xda;
+/** Cameras put an index of further pictures here (CIPA DC-007); ffmpeg would take each for a frame. */
+const APP2 = 0xe2;
 const EOI = 0xd9;
 
 function isStandalone(marker: number): boolean {

@@ -59,7 +59,10 @@ export async function* readFrames(
         continue;
       }
       if (word !== 'frame') throw outOfStep();
-      const { bytes, isWhole } = await reader.readUntil(Buffer.from(`\n${mark} end ${index} `), limit);
+      const { bytes, isWhole } = await reader.readUntil(
+        Buffer.from(`\n${mark} end ${index} `),
+        limit,
+      );
       const status = (await reader.readUntil(NEWLINE, LINE_LIMIT)).bytes.toString('latin1');
       if (!isWhole) yield { index, path, problem: `is larger than ${limit} bytes` };
       else if (status !== '0') yield { index, path, problem: 'cannot be read' };

@@ -1,5 +1,4 @@
 import type { ChildProcess } from 'node:child_process';
-import { once } from 'node:events';
 import { constants } from 'node:os';
 import type { Readable } from 'node:stream';
 import createCommand, { type FfmpegCommand } from 'fluent-ffmpeg';
@@ -38,7 +37,8 @@ export async function runFfmpeg(options: RunFfmpegOptions): Promise<FfmpegEnd> {
   input.on('error', error => {
     inputError ??= error;
   });
-  const onAbort = () => input.destroy(signal?.reason instanceof Error ? signal.reason : new Error('aborted'));
+  const onAbort = () =>
+    input.destroy(signal?.reason instanceof Error ? signal.reason : new Error('aborted'));
   signal?.addEventListener('abort', onAbort, { once: true });
   try {
     const end = await runCommand(options, () => inputError !== undefined);
@@ -57,31 +57,43 @@ async function runCommand(options: RunFfmpegOptions, hasFailed: () => boolean): 
     .inputOptions(...input)
     .outputOptions(...output)
     .output(options.outputPath);
+  // Kept for the whole process by fluent-ffmpeg: videos that are made at once must use the same one.
   command.setFfmpegPath(options.ffmpeg);
   let child: ChildProcess | undefined;
-  let closed: Promise<unknown> | undefined;
-  let stderr = '';
-  command.once('start', () => {
-    // The types leave it out; it is the only way to the exit code and to standard output as it comes.
-    child = (command as FfmpegCommand & { ffmpegProc: ChildProcess }).ffmpegProc;
-    closed = once(child, 'close').catch(() => undefined);
-    child.stdout?.setEncoding('utf8').on('data', options.onStdout);
-    child.stderr?.on('data', (piece: string) => {
-      stderr = (stderr + piece).slice(-STDERR_KEPT);
+  return new Promise(resolve => {
+    const fail = (error: Error) => resolve({ returncode: -1, stderr: error.message });
+    // Before there is a process it could not be started; afterwards the input has failed.
+    command.on('error', (error: Error) => (child ? child.kill('SIGKILL') : fail(error)));
+    command.once('start', () => {
+      // The types leave it out; it is the only way to the exit code and to standard output as it comes.
+      child = (command as FfmpegCommand & { ffmpegProc: ChildProcess }).ffmpegProc;
+      followChild(child, { onStdout: options.onStdout, resolve, fail });
+      if (hasFailed()) child.kill('SIGKILL');
     });
-    // The input failed before there was a process that fluent-ffmpeg could end for it.
-    if (hasFailed()) child.kill('SIGKILL');
-  });
-  const problem = await new Promise<Error | undefined>(resolve => {
-    command.once('end', () => resolve(undefined));
-    command.on('error', (error: Error) => resolve(error));
     command.run();
   });
-  if (!child || child.pid === undefined) return { returncode: -1, stderr: problem?.message ?? '' };
-  // Nobody wants what it would still make of an input that failed; after its end this does nothing.
-  if (problem) child.kill('SIGKILL');
-  await closed;
-  return { returncode: child.exitCode ?? 128 + signalNumber(child.signalCode), stderr };
+}
+
+interface Follow {
+  onStdout(piece: string): void;
+  resolve(end: FfmpegEnd): void;
+  fail(error: Error): void;
+}
+
+function followChild(child: ChildProcess, { onStdout, resolve, fail }: Follow): void {
+  let stderr = '';
+  child.stdout?.setEncoding('utf8').on('data', onStdout);
+  child.stderr?.setEncoding('utf8').on('data', (piece: string) => {
+    stderr = (stderr + piece).slice(-STDERR_KEPT);
+  });
+  // fluent-ffmpeg 2.1.3 throws in its own listener when a process cannot be started, which nobody could catch.
+  child.removeAllListeners('error');
+  child.on('error', error => {
+    if (child.pid === undefined) fail(error);
+  });
+  child.once('close', (code, signal) => {
+    resolve({ returncode: code ?? 128 + signalNumber(signal), stderr });
+  });
 }
 
 function signalNumber(name: NodeJS.Signals | null): number {

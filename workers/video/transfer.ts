@@ -22,7 +22,13 @@ export const TRANSFER_COMMAND = `/bin/sh -c 'eval "$(cat)"'`;
  * file can hold. So no size has to be known before, and a file that grows or shrinks while it is
  * read cannot bring the stream out of step. FIFOs and devices are not opened: they could block.
  */
-export function transferScript({ images, headBytes }: { images: readonly string[]; headBytes?: number }): string {
+export function transferScript({
+  images,
+  headBytes,
+}: {
+  images: readonly string[];
+  headBytes?: number;
+}): string {
   const mark = randomBytes(16).toString('hex');
   const limit = headBytes ?? MAX_FRAME_BYTES + 1;
   return `LC_ALL=C; export LC_ALL

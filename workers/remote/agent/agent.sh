@@ -11,7 +11,7 @@
 # and never with a leading zero, which arithmetic would take for octal.
 #
 # Forks cost milliseconds: between a request and its command there is none, and at the end one where it printed.
-# shellcheck disable=SC2013,SC2034,SC2046,SC2086,SC2154,SC3013
+# shellcheck disable=SC2013,SC2034,SC2046,SC2086,SC2154,SC3013,SC3044
 # Words are split on purpose wherever a variable stands unquoted, numbered variables are read and set by eval,
 # and every shell named above has -nt.
 
@@ -216,9 +216,9 @@ pump() {
     if [ $count -gt $most ]; then count=$most; fi
     segment=$dir/$stream.$((BASE + at))
     stats=$(LC_ALL=C dd bs=65536 count=$count of="$segment" 2>&1 3>&- 4>&- 5>&-)
-    status=$?
+    result=$?
     records=0 bytes=''
-    if [ $status -eq 0 ]; then
+    if [ $result -eq 0 ]; then
       # GNU dd warns of short reads, which a pipe is made of.
       while case $stats in dd:*) ;; *) false ;; esac do stats=${stats#*"$nl"}; done
       set -- $stats
@@ -227,11 +227,11 @@ pump() {
     fi
     if [ -z "$bytes" ]; then bytes=$(($(wc -c <"$segment"))); fi
     at=$((at + bytes))
-    if [ $status -gt 128 ]; then
+    if [ $result -gt 128 ]; then
       # Someone killed it, perhaps with bytes in hand: what was printed is not known whole.
       echo "$stream $at dead" >&3
       return
-    elif [ $status -ne 0 ]; then
+    elif [ $result -ne 0 ]; then
       echo "$stream $at full" >&3
       halt >/dev/null 2>&1 3>&- &
       cat >/dev/null 3>&-
@@ -275,8 +275,8 @@ minder() {
         {
           lead "$@" "$agent" body "$dn" "$mask" </dev/null >/dev/null 2>&1 3>&3 4>&4 5>&5
           echo "c $?" >&3
-        } 5>&1 >/dev/null | pump e >/dev/null 4>&-
-      } 4>&1 | pump o >/dev/null
+        } 5>&1 >/dev/null | (exec >/dev/null 4>&- && pump e)
+      } 4>&1 | (exec >/dev/null && pump o)
     } 3>&1
   )
   handle='' code='' out='' err='' spool=ok
@@ -311,6 +311,7 @@ body() {
   echo "$$ $start" >"$dir/body"
   # Whoever retires a serve renames its directory and then kills the bodies on record: one of us sees the other.
   if [ ! -d "${fifo%/*}" ] || [ ! -s "$dir/body" ]; then exit 1; fi
+  environment=$(cat "${fifo%/*}/environment") || exit 1
   true >"$dir/ready"
   read -r handle id token mode || exit 1
   create "$dir/claim" "$id" || exit 1
@@ -320,12 +321,6 @@ body() {
     tell "failed $handle full"
     exit 1
   fi
-  norc=''
-  # Debian's bash would read .bashrc again for each command of an SSH session.
-  case ${SHELL:=/bin/sh} in */bash) norc=--norc ;; esac
-  if [ -n "${WINDLASS_BASH_ENV+x}" ]; then export BASH_ENV="$WINDLASS_BASH_ENV"; fi
-  export WINDLASS_RUN="$dir"
-  unset SHLVL OLDPWD WINDLASS_BASH_ENV
   if ! create "$base/started/$id" "$token $dn"; then
     tell "taken $handle"
     exit
@@ -338,8 +333,21 @@ body() {
   echo "s $handle" >&3
   tell "started $handle"
   umask "$2"
-  if [ "$mode" = s ]; then exec /bin/sh "$dir/script" </dev/null >&4 2>&5 3>&- 4>&- 5>&-; fi
-  exec "$SHELL" $norc -c "$text" </dev/null >&4 2>&5 3>&- 4>&- 5>&-
+  # The account's own variables come back, those too whose names were used here; what is still needed is $1 to $4.
+  set -- "$dir" "$mode" "$text" "$environment"
+  eval "$4"
+  export WINDLASS_RUN="$1"
+  unset OLDPWD
+  case ${KSH_VERSION-} in
+  '') unset SHLVL ;;
+  *) typeset +x SHLVL _AST_FEATURES ;; # an `exec` of ksh crashes where there is no SHLVL
+  esac
+  if [ "$2" = s ]; then exec /bin/sh "$1/script" </dev/null >&4 2>&5 3>&- 4>&- 5>&-; fi
+  # Debian's bash would read .bashrc again for each command of an SSH session.
+  case ${SHELL:=/bin/sh} in
+  */bash) exec "$SHELL" --norc -c "$3" </dev/null >&4 2>&5 3>&- 4>&- 5>&- ;;
+  *) exec "$SHELL" -c "$3" </dev/null >&4 2>&5 3>&- 4>&- 5>&- ;;
+  esac
 }
 
 # --- the emitter: the one writer to the client -----------------------------------------------------------------
@@ -723,6 +731,8 @@ forget_run() {
   case $dn in '' | - | */*) ;; *) rm -rf "$base/runs/$dn" ;; esac
 }
 
+answer_forget() { if forget_run "$1"; then say "forgot $1"; else say "forgot $1 busy"; fi; }
+
 list_runs() {
   for file in "$base"/started/*; do
     [ -e "$file" ] || continue
@@ -733,19 +743,19 @@ list_runs() {
 }
 
 probe_ffmpeg() {
-  path=$(command -v ffmpeg) || path=''
+  program=$(command -v ffmpeg) || program=''
   found=''
-  case $path in
+  case $program in
   /*)
     for word in $(ffmpeg -hide_banner -encoders 2>/dev/null </dev/null); do
       case $word in libx264 | libvpx-vp9 | libvpx | libopenh264) ;; *) continue ;; esac
       case $found, in *",$word,"*) ;; *) found="$found,$word" ;; esac
     done
     ;;
-  *) path=- ;;
+  *) program=- ;;
   esac
   found=${found#,}
-  say "ffmpeg ${found:--} $path"
+  say "ffmpeg ${found:--} $program"
 }
 
 # prepare: makes one more attempt ready, to be waited for only when it is needed.
@@ -802,16 +812,14 @@ serve() {
   limit=$1 interp=$2 flag=$3
   mask=$(umask)
   umask 077
-  if [ -n "${BASH_ENV+x}" ]; then # read by the commands, not once more by each of their minders
-    export WINDLASS_BASH_ENV="$BASH_ENV"
-    unset BASH_ENV
-  fi
+  environment=$(export -p)
+  unset BASH_ENV # read by the commands, not once more by each of their minders
   choose_tool || refuse 'needs setsid, perl or python3'
   identify
   start_of $$ || start=0
   name=$boot8-$$-$start
   mine=$base/serve/$name
-  why=$(mkdir -p "$base/runs" "$base/started" "$mine" 2>&1 && echo "$node" 2>&1 >"$mine/born") || refuse "cannot write: $why"
+  why=$(mkdir -p "$base/runs" "$base/started" "$mine" 2>&1 && echo "$node" 2>&1 >"$mine/born" && printf '%s\n' "$environment" 2>&1 >"$mine/environment") || refuse "cannot write: $why"
   cores=$(getconf _NPROCESSORS_ONLN 2>/dev/null) || cores=1
   set -f
   available=0
@@ -825,21 +833,22 @@ serve() {
   if [ $((available * 512)) -lt "$limit" ]; then limit=$((available * 512)); fi
   mkfifo "$mine/fifo" "$mine/ticks" || exit 1
   exec 9<>"$mine/fifo"
-  emit <"$mine/fifo" 7>"$mine/ticks" 9>&- &
+  # In a subshell of its own: a redirected function would keep the old descriptors, saved, and so keep them open.
+  (exec <"$mine/fifo" 7>"$mine/ticks" 9>&- && emit) &
   emitter=$!
-  tick <"$mine/ticks" >/dev/null 9>&- &
+  (exec <"$mine/ticks" >/dev/null 9>&- && tick) &
   trap end_serve TERM HUP PIPE
   made=1000000 used=1000000
   while [ $made -lt $((used + PREPARED)) ]; do prepare; done
-  { sweep && sweep_old; } >/dev/null 9>&- &
+  (exec >/dev/null 9>&- && sweep && sweep_old) &
   while IFS=' ' read -r verb first second third fourth rest; do
     case $verb in
     run) start_run "$first" "$second" "$third" "$fourth" "$rest" ;;
     follow | ack | unfollow) echo "$verb $first $second $third $fourth" >&9 ;;
-    stop) stop_run "$first" >/dev/null & ;;
-    forget) { if forget_run "$first"; then say "forgot $first"; else say "forgot $first busy"; fi; } >/dev/null & ;;
-    list) list_runs >/dev/null & ;;
-    ffmpeg) probe_ffmpeg >/dev/null & ;;
+    stop) (exec >/dev/null && stop_run "$first") & ;;
+    forget) (exec >/dev/null && answer_forget "$first") & ;;
+    list) (exec >/dev/null && list_runs) & ;;
+    ffmpeg) (exec >/dev/null && probe_ffmpeg) & ;;
     ping) say pong ;;
     esac
   done

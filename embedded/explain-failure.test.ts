@@ -1,0 +1,52 @@
+import { expect, test } from 'vitest';
+import { explainFailure, explainSystemError } from './explain-failure.ts';
+
+const explain = (output: string, code: number | undefined = 1) =>
+  explainFailure({ output, task: 'start', directory: '/data/postgres', code });
+
+/** As PostgreSQL 18 writes them. */
+test.each([
+  [
+    'FATAL:  could not write lock file "postmaster.pid": No space left on device',
+    'the disk that holds /data/postgres is full.',
+  ],
+  [
+    'initdb: error: could not look up effective user ID 4242: user does not exist',
+    'user id 4242 has no entry in /etc/passwd.',
+  ],
+  [
+    'FATAL:  could not open file "global/pg_filenode.map": Permission denied',
+    'its user may not use global/pg_filenode.map.',
+  ],
+  [
+    'FATAL:  data directory "/data/postgres" has wrong ownership',
+    'its user may not use /data/postgres.',
+  ],
+  [
+    'FATAL:  could not map anonymous shared memory: Cannot allocate memory\nHINT:  This error usually means',
+    'the machine has no memory left for it.',
+  ],
+  [
+    'LOG:  invalid checkpoint record\nPANIC:  could not locate a valid checkpoint record at 0/1526AE8',
+    'the database in /data/postgres is damaged.',
+  ],
+])('%s', (output, message) => {
+  expect(explain(output).message).toBe(`Postgres could not start: ${message}`);
+  expect(explain(output).hint).toMatch(/\.$/);
+});
+
+test('what it does not know is told in the last words of Postgres', () => {
+  const output =
+    '2026-11-21 10:43:27.015 UTC [7] LOG:  starting\n2026-11-21 10:43:27 UTC [7] FATAL:  no idea\n';
+  expect(explain(output).message).toBe('Postgres could not start: no idea');
+  expect(explain('', 137).message).toBe('Postgres could not start: it was killed by signal 9.');
+});
+
+test('errors of the file system name the path and what to do', () => {
+  const error = Object.assign(new Error('EACCES'), { code: 'EACCES', path: '/data/lock' });
+  expect(explainSystemError(error, '/data')).toMatchObject({
+    message: '/data/lock cannot be used: permission denied.',
+  });
+  const other = new Error('a mistake of ours');
+  expect(explainSystemError(other, '/data')).toBe(other);
+});

@@ -1,0 +1,10 @@
+import { readFileSync } from 'node:fs';
+
+/**
+ * The text of a script beside this file, for `sh -c`: the user that runs it may not reach the
+ * checkout, and one that runs on is not changed by an update. Without its comments, for `ps`.
+ */
+export function readScript(name: string): string {
+  const text = readFileSync(new URL(name, import.meta.url), 'utf8');
+  return text.replace(/^ *#.*\n/gm, '').trim();
+}

@@ -1,0 +1,87 @@
+import { Client } from '../../demo/client.ts';
+import type { TestSshd } from './sshd.ts';
+import type { Stack } from './stack.ts';
+import { waitFor } from './wait-for.ts';
+
+export interface Job {
+  id: string;
+  kind: string;
+  state: 'queued' | 'running' | 'succeeded' | 'failed' | 'cancelled';
+  progress: number | null;
+  worker: string | null;
+  result: Record<string, unknown> | null;
+  error: { code: string; detail: string; hint?: string } | null;
+}
+
+export const connectClient = (stack: Stack) =>
+  new Client(stack.url, stack.username, stack.password);
+
+/** Adds the host, with its key pinned, under this name. */
+export async function addHost(
+  client: Client,
+  sshd: TestSshd,
+  { name = 'host', agent = true, port = sshd.port } = {},
+): Promise<string> {
+  await client.post('/api/hosts', {
+    name,
+    address: sshd.host,
+    port,
+    keys: [sshd.hostKey],
+    agent,
+    private: true,
+  });
+  return name;
+}
+
+export async function openSession(
+  client: Client,
+  sshd: TestSshd,
+  { hostname = 'host', agent = true } = {},
+): Promise<string> {
+  const { sid } = await client.post<{ sid: string }>('/api/remotes', {
+    hostname,
+    username: sshd.username,
+    privateKey: sshd.privateKey,
+    agent,
+  });
+  return sid;
+}
+
+/** Starts a command without waiting for it; its job. */
+export async function launchAsync(client: Client, sid: string, command: string): Promise<Job> {
+  return client.post<Job>('/api/remotes/launch', { sid, command }, { Prefer: 'respond-async' });
+}
+
+export const isEnded = (job: Job) => !['queued', 'running'].includes(job.state);
+
+export async function waitForEnd(client: Client, id: string, timeoutMs = 60_000): Promise<Job> {
+  return waitFor(
+    async () => {
+      const job = await client.get<Job>(`/api/jobs/${id}`);
+      return isEnded(job) ? job : undefined;
+    },
+    { what: `job ${id} to end`, timeoutMs, intervalMs: 100 },
+  );
+}
+
+export async function readOutput(
+  client: Client,
+  id: string,
+  stream: 'stdout' | 'stderr' = 'stdout',
+  offset = 0,
+): Promise<Buffer> {
+  const response = await client.fetch(`/api/jobs/${id}/output?stream=${stream}&offset=${offset}`);
+  if (!response.ok) throw new Error(`${response.status}: ${await response.text()}`);
+  return Buffer.from(await response.arrayBuffer());
+}
+
+/** The process that holds the job now. */
+export async function holderOf(client: Client, id: string): Promise<number> {
+  return waitFor(
+    async () => {
+      const { worker } = await client.get<Job>(`/api/jobs/${id}`);
+      return Number(worker?.split('/')[1]);
+    },
+    { what: `a worker to hold job ${id}` },
+  );
+}

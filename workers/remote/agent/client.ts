@@ -1,0 +1,266 @@
+import { ERRORS, WindlassError } from '../../../shared/errors.ts';
+import type { ExecChannel } from './channel.ts';
+import { EventQueue } from './event-queue.ts';
+import { FrameParser } from './framing.ts';
+import type { Hello } from './hello.ts';
+import { quoteLine } from './quote.ts';
+
+export type RunEvent =
+  | { type: 'running' }
+  /** No attempt has started it: it is safe to run. */
+  | { type: 'absent' }
+  /** Another attempt holds the fence: follow it instead. */
+  | { type: 'taken' }
+  /** Bytes of one stream from offset on, in order and without gaps. */
+  | { type: 'output'; stream: 'stdout' | 'stderr'; offset: number; bytes: Buffer }
+  /** All output was sent before this. code is the exit status, 128 + n for signal n; with diskFull it is unknown: -1. */
+  | { type: 'ended'; code: number; stdoutBytes: number; stderrBytes: number; diskFull: boolean }
+  /** It was stopped before it ever started, and never will. */
+  | { type: 'stopped' }
+  /** It started and its end will never be known. */
+  | { type: 'lost' }
+  | { type: 'wrong_node'; node: string };
+
+export interface RunRequest {
+  /** Letters, digits and hyphens, like token. */
+  id: string;
+  /** Names the attempt: the same id and token run once, and asked for again are followed from the start. */
+  token: string;
+  /** Run by the account's own `$SHELL -c`; at most 128 KiB, as for every argument on Linux. */
+  command?: string;
+  /** Run by /bin/sh from a file; of any length. */
+  script?: string;
+}
+
+interface Follow {
+  id: string;
+  queue: EventQueue<RunEvent>;
+}
+
+/**
+ * One serving agent on a host. Runs outlive it: when the channel is lost every iterator and promise rejects with
+ * `remote_connection_failed`, and another client follows the runs.
+ * The agent sends at most 4 MiB of a run past what `ack` has named, which bounds what an unread iterator holds.
+ */
+export class AgentClient {
+  readonly hello: Hello;
+  /** Resolves when the agent or the channel to it has ended, for whatever reason. */
+  readonly closed: Promise<void>;
+  readonly #channel: ExecChannel;
+  readonly #follows = new Map<number, Follow>();
+  readonly #waiting = new Map<string, PromiseWithReject[]>();
+  #items: { id: string; state: string }[] = [];
+  #lastHandle = 0;
+  #failure: WindlassError | undefined;
+
+  /** Made by openAgent, when the channel's next byte is the first after the hello. */
+  constructor(channel: ExecChannel, hello: Hello) {
+    this.#channel = channel;
+    this.hello = hello;
+    const parser = new FrameParser({
+      onLine: line => this.#takeLine(line),
+      onData: ({ run, ...output }) =>
+        this.#follows.get(run)?.queue.push({ type: 'output', ...output }),
+    });
+    channel.stdout.on('data', (chunk: Buffer) => {
+      try {
+        parser.push(chunk);
+      } catch (error) {
+        this.#fail(error);
+      }
+    });
+    channel.stdout.resume();
+    channel.stdout.on('error', error => this.#fail(error));
+    channel.stdin.on('error', error => this.#fail(error));
+    channel.stderr.on('error', () => {}).resume();
+    this.closed = channel.closed.then(() => this.#fail());
+  }
+
+  /**
+   * Starts a run unless any attempt has started it before, and follows it from its first byte.
+   * The iterator ends after a terminal event (absent, taken, ended, stopped, lost, wrong_node) and is read once.
+   * Rejects with `invalid_input` (a NUL in the text), `remote_disk_full`, `agent_problem` (nothing was started).
+   */
+  run(request: RunRequest): AsyncIterableIterator<RunEvent> {
+    const text = request.command ?? request.script ?? '';
+    const mode = request.command === undefined ? 's' : 'c';
+    const id = checkName(request.id);
+    const line = `${id} ${checkName(request.token)} ${mode} ${quoteLine(text)}`;
+    return this.#startFollow(id, handle => `run ${handle} ${line}`);
+  }
+
+  /** Follows a run from these offsets, in bytes, each the end of what is stored; events as of run. */
+  follow(from: { id: string; stdout: number; stderr: number }): AsyncIterableIterator<RunEvent> {
+    const { id, stdout, stderr } = from;
+    checkName(id);
+    return this.#startFollow(id, handle => `follow ${handle} ${id} ${stdout} ${stderr}`);
+  }
+
+  /** Says that the bytes below these offsets are stored: the host deletes them and sends as many more. */
+  ack(id: string, stdout: number, stderr: number): void {
+    for (const [handle, follow] of this.#follows) {
+      if (follow.id === id) this.#write(`ack ${handle} ${stdout} ${stderr}`);
+    }
+  }
+
+  /**
+   * Ends every process of a run and resolves when none is left, after 6 s at most; its iterators then see it end.
+   * how: `mark` (all found by their environment or session), `group` (the host has no /proc), `left` (some would not
+   * die), `never` (it had not started and now never will), or `ended`, `stopped`, `wrong_node`: nothing to be done.
+   */
+  async stop(id: string): Promise<{ how: string }> {
+    return { how: await this.#ask(`stop ${checkName(id)}`, `halted ${id}`) };
+  }
+
+  /** Removes a run that has ended from the host; `conflict` while it may still live. Unknown ids are no error. */
+  async forget(id: string): Promise<void> {
+    const answer = await this.#ask(`forget ${checkName(id)}`, `forgot ${id}`);
+    if (answer === 'busy')
+      throw new WindlassError('conflict', { detail: `run ${id} has not ended.` });
+  }
+
+  /** The host's ffmpeg and which of libx264, libvpx-vp9, libvpx and libopenh264 it has; null where there is none. */
+  async ffmpeg(): Promise<{ path: string; encoders: string[] } | null> {
+    const answer = await this.#ask('ffmpeg', 'ffmpeg');
+    const [encoders = '-', ...path] = answer.split(' ');
+    if (path.join(' ') === '-') return null;
+    return { path: path.join(' '), encoders: encoders === '-' ? [] : encoders.split(',') };
+  }
+
+  /** Every run the host knows of. state: running, ended, stopped, lost, wrong_node. */
+  async list(): Promise<{ id: string; state: string }[]> {
+    await this.#ask('list', 'listed');
+    const items = this.#items;
+    this.#items = [];
+    return items;
+  }
+
+  async ping(): Promise<void> {
+    await this.#ask('ping', 'pong');
+  }
+
+  /** Ends the agent, never the runs. `closed` tells when the channel is gone too. */
+  close(): void {
+    this.#fail();
+    this.#channel.stdin.end();
+  }
+
+  #startFollow(id: string, request: (handle: number) => string): EventQueue<RunEvent> {
+    const handle = ++this.#lastHandle;
+    const queue = new EventQueue<RunEvent>(() => {
+      this.#follows.delete(handle);
+      this.#write(`unfollow ${handle}`);
+    });
+    if (this.#failure) {
+      queue.fail(this.#failure);
+    } else {
+      this.#follows.set(handle, { id, queue });
+      this.#write(request(handle));
+    }
+    return queue;
+  }
+
+  #ask(request: string, answer: string): Promise<string> {
+    return new Promise((resolve, reject) => {
+      if (this.#failure) return reject(this.#failure);
+      const waiting = this.#waiting.get(answer) ?? [];
+      this.#waiting.set(answer, waiting);
+      waiting.push({ resolve, reject });
+      this.#write(request);
+    });
+  }
+
+  #write(line: string): void {
+    if (!this.#failure) this.#channel.stdin.write(`${line}\n`);
+  }
+
+  #takeLine(line: string): void {
+    const [verb = '', name = '', ...rest] = line.split(' ');
+    if (verb === 'item') {
+      this.#items.push({ id: name, state: rest[0] ?? '' });
+      return;
+    }
+    for (const answer of [verb, `${verb} ${name}`]) {
+      const waiting = this.#waiting.get(answer);
+      if (!waiting) continue;
+      waiting.shift()?.resolve(line.slice(answer.length + 1));
+      if (waiting.length === 0) this.#waiting.delete(answer);
+      return;
+    }
+    const follow = this.#follows.get(Number(name));
+    if (!follow) return;
+    if (verb === 'failed') {
+      this.#follows.delete(Number(name));
+      follow.queue.fail(explainFailure(rest[0]));
+      return;
+    }
+    const event = toEvent(verb, rest);
+    follow.queue.push(event);
+    if (event.type === 'running') return;
+    this.#follows.delete(Number(name));
+    follow.queue.finish();
+  }
+
+  #fail(cause?: unknown): void {
+    if (this.#failure) return;
+    this.#failure = new WindlassError('remote_connection_failed', {
+      detail: 'the agent is no longer reached.',
+      cause,
+    });
+    for (const { queue } of this.#follows.values()) queue.fail(this.#failure);
+    for (const waiting of this.#waiting.values()) {
+      for (const { reject } of waiting) reject(this.#failure);
+    }
+    this.#follows.clear();
+    this.#waiting.clear();
+    if (cause !== undefined) this.#channel.destroy();
+  }
+}
+
+interface PromiseWithReject {
+  resolve(answer: string): void;
+  reject(error: unknown): void;
+}
+
+function toEvent(verb: string, rest: string[]): RunEvent {
+  switch (verb) {
+    case 'ended': {
+      const [code = '', stdoutBytes, stderrBytes] = rest;
+      return {
+        type: 'ended',
+        code: code === 'full' ? -1 : Number(code),
+        stdoutBytes: Number(stdoutBytes),
+        stderrBytes: Number(stderrBytes),
+        diskFull: code === 'full',
+      };
+    }
+    case 'wrong_node':
+      return { type: 'wrong_node', node: rest.join(' ') };
+    case 'running':
+    case 'absent':
+    case 'taken':
+    case 'stopped':
+    case 'lost':
+      return { type: verb };
+    default:
+      throw new Error(`The agent said ${JSON.stringify(verb)}.`);
+  }
+}
+
+function explainFailure(reason: string | undefined): WindlassError {
+  if (reason === 'full') {
+    return new WindlassError('remote_disk_full', {
+      detail: 'there is no room to start the command.',
+    });
+  }
+  return new WindlassError('agent_problem', {
+    detail: `${ERRORS.agent_problem.title.replace('.', '')}: the command was not started (${reason}).`,
+  });
+}
+
+function checkName(name: string): string {
+  if (!/^[A-Za-z0-9][A-Za-z0-9-]{0,99}$/.test(name)) {
+    throw new WindlassError('invalid_input', { detail: `not a run's id or token: ${name}` });
+  }
+  return name;
+}

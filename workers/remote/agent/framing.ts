@@ -1,0 +1,62 @@
+const NEWLINE = 10;
+const LONGEST_LINE = 65_536;
+
+export interface FrameHandler {
+  /** One line without its newline, data headers excepted. */
+  onLine(line: string): void;
+  /** A piece of a frame's body; bytes is a view of the chunk that arrived, never a copy. */
+  onData(piece: { run: number; stream: 'stdout' | 'stderr'; offset: number; bytes: Buffer }): void;
+}
+
+/**
+ * Takes apart what the agent sends: lines, and after a line `data RUN o|e OFFSET LENGTH` that many raw bytes.
+ * Bodies are handed on as they arrive and never collected.
+ */
+export class FrameParser {
+  readonly #handler: FrameHandler;
+  #line = '';
+  #body = { run: 0, stream: 'stdout' as 'stdout' | 'stderr', offset: 0 };
+  #left = 0;
+
+  constructor(handler: FrameHandler) {
+    this.#handler = handler;
+  }
+
+  /** Throws an Error where the bytes are not the agent's. */
+  push(chunk: Buffer): void {
+    let at = 0;
+    while (at < chunk.length)
+      at = this.#left > 0 ? this.#takeBody(chunk, at) : this.#takeLine(chunk, at);
+  }
+
+  #takeBody(chunk: Buffer, at: number): number {
+    const end = Math.min(chunk.length, at + this.#left);
+    const offset = this.#body.offset;
+    this.#left -= end - at;
+    this.#body.offset += end - at;
+    this.#handler.onData({ ...this.#body, offset, bytes: chunk.subarray(at, end) });
+    return end;
+  }
+
+  #takeLine(chunk: Buffer, at: number): number {
+    const newline = chunk.indexOf(NEWLINE, at);
+    // latin1 keeps a character that straddles two chunks whole; the line is decoded when it is complete.
+    this.#line += chunk.toString('latin1', at, newline < 0 ? chunk.length : newline);
+    if (this.#line.length > LONGEST_LINE) throw new Error('The agent sent a line without end.');
+    if (newline < 0) return chunk.length;
+    const line = Buffer.from(this.#line, 'latin1').toString('utf8');
+    this.#line = '';
+    const header = /^data (\d+) ([oe]) (\d+) (\d+)$/.exec(line);
+    if (header) {
+      this.#body = {
+        run: Number(header[1]),
+        stream: header[2] === 'o' ? 'stdout' : 'stderr',
+        offset: Number(header[3]),
+      };
+      this.#left = Number(header[4]);
+    } else {
+      this.#handler.onLine(line);
+    }
+    return newline + 1;
+  }
+}

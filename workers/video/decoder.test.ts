@@ -1,0 +1,94 @@
+import { spawn } from 'node:child_process';
+import { readdirSync, readFileSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+import sharp from 'sharp';
+import { afterEach, describe, expect, it } from 'vitest';
+import { packageRoot } from '../../shared/package-root.ts';
+import { waitFor } from '../../test/harness/wait-for.ts';
+import { Decoder } from './decoder.ts';
+import { drawFrame } from './draw-frames.ts';
+
+let decoder = new Decoder();
+afterEach(() => {
+  decoder.close();
+  decoder = new Decoder();
+});
+
+/** This process's own children of that title. */
+function findDecoders(): number[] {
+  return readdirSync('/proc')
+    .filter(name => /^\d+$/.test(name))
+    .filter(pid => {
+      try {
+        const [, parent] =
+          /^PPid:\s*(\d+)/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8')) ?? [];
+        const title = readFileSync(`/proc/${pid}/cmdline`, 'utf8');
+        return Number(parent) === process.pid && title.startsWith('windlass-child-decode');
+      } catch {
+        return false;
+      }
+    })
+    .map(Number);
+}
+
+describe('Decoder', () => {
+  it('makes raw RGB of 8 bits of whatever has colours or greys', async () => {
+    const background = { r: 200, g: 100, b: 50, alpha: 0.5 };
+    const colours = sharp({ create: { width: 3, height: 2, channels: 4, background } });
+    const bytes = Buffer.from(Array.from({ length: 6 }, () => [200, 100, 50]).flat());
+    for (const picture of [
+      colours.clone().png(),
+      colours.clone().webp({ lossless: true, exact: true }),
+      colours.clone().tiff({ compression: 'lzw' }),
+    ]) {
+      const decoded = await decoder.decode(await picture.toBuffer(), 'raw');
+      expect(decoded).toEqual({ width: 3, height: 2, bytes });
+    }
+    const grey = sharp(Buffer.alloc(6, 77), { raw: { width: 3, height: 2, channels: 1 } });
+    for (const picture of [
+      grey.clone().tiff(),
+      grey.clone().toColourspace('grey16').tiff({ compression: 'lzw' }),
+      grey.clone().webp({ lossless: true }),
+    ]) {
+      const decoded = await decoder.decode(await picture.toBuffer(), 'raw');
+      expect(decoded).toEqual({ width: 3, height: 2, bytes: Buffer.alloc(18, 77) });
+    }
+  });
+
+  it('opens nothing but pictures, and none that is too large', async () => {
+    const svg = '<svg xmlns="http://www.w3.org/2000/svg" width="9" height="9"/>';
+    expect(await decoder.decode(Buffer.from(svg), 'raw')).toMatchObject({
+      problem: expect.stringContaining('cannot be decoded'),
+    });
+    const create = { width: 16_384, height: 4_097, channels: 3, background: 'red' } as const;
+    const large = await sharp({ create }).tiff({ compression: 'deflate' }).toBuffer();
+    expect(await decoder.decode(large, 'raw')).toMatchObject({
+      problem: expect.stringContaining('pixel'),
+    });
+    expect(await decoder.decode(Buffer.alloc(0), 'raw')).toMatchObject({
+      problem: expect.any(String),
+    });
+  });
+
+  it('answers for a child that crashed, and starts another', async () => {
+    const frame = await drawFrame({ width: 2000, height: 2000, kind: 'webp' });
+    expect(await decoder.decode(frame, 'png')).toMatchObject({ width: 2000 });
+    const [pid = 0] = findDecoders();
+    process.kill(pid, 'SIGSTOP');
+    const decoding = decoder.decode(frame, 'png');
+    process.kill(pid, 'SIGKILL');
+    expect(await decoding).toEqual({ problem: 'cannot be decoded: the decoder crashed' });
+    expect(await decoder.decode(frame, 'png')).toMatchObject({ width: 2000 });
+    expect(findDecoders()).toHaveLength(1);
+    decoder.close();
+    await waitFor(() => findDecoders().length === 0, { what: 'the child to end' });
+    expect(await decoder.decode(frame, 'png')).toEqual({ problem: 'was not decoded' });
+  });
+
+  it('has a child that ends with its standard input', async () => {
+    const program = fileURLToPath(new URL('dist/workers/video/decode-child.js', packageRoot));
+    const child = spawn(process.execPath, [program], { stdio: ['pipe', 'ignore', 'ignore'] });
+    child.stdin.end(Buffer.from([0, 0, 0, 1]));
+    expect(await new Promise(resolve => child.once('close', resolve))).toBe(0);
+  });
+});

@@ -1,0 +1,156 @@
+import { PassThrough } from 'node:stream';
+import { pipeline } from 'node:stream/promises';
+import { WindlassError } from '../../shared/errors.ts';
+import type { JobContext } from '../context.ts';
+import { carryRun, type RunEnd, whileConnected } from '../remote/carry-run.ts';
+import { canHostEncode, HOST_VIDEO, hostEncodeScript } from './encode-host.ts';
+import type { Pictures } from './ffmpeg-arguments.ts';
+import type { FrameKind } from './frames.ts';
+import { lookAtFrames } from './look-at-frames.ts';
+import { ProgressReader } from './progress.ts';
+import { quoteWord } from './shell.ts';
+
+type VideoContext = JobContext<'video'>;
+
+/** What ffmpeg says on standard error is kept up to here, for the failure's record. */
+const STDERR_KEPT = 8 << 10;
+
+/** The host's ffmpeg, when it can make this kind of video. */
+export async function findHostEncoder(context: VideoContext): Promise<string | undefined> {
+  const found = await whileConnected(context, async session => (await session.agent()).ffmpeg());
+  return found && canHostEncode(found.encoders, context.payload.type) ? found.path : undefined;
+}
+
+interface HostVideo {
+  object: string;
+  pictures: Pictures & { kind: FrameKind };
+  ffmpeg: string;
+}
+
+/**
+ * Has the host make the video, exactly once, while all frames are looked at; fetches it, stores it under the key and
+ * returns its size in bytes. Undefined when the frames turn out to be of several kinds and must be decoded here.
+ */
+export async function encodeOnHost(
+  context: VideoContext,
+  { object, pictures, ffmpeg }: HostVideo,
+): Promise<number | undefined> {
+  const { payload } = context;
+  const unusable = new AbortController();
+  const checking = lookAtFrames(context, payload.images).then(check => {
+    if (!check.ok) unusable.abort(check.toError());
+    else if (check.needsDecode)
+      unusable.abort(
+        new WindlassError('bad_frames', { detail: 'The frames are of several kinds.' }),
+      );
+    return check;
+  });
+  const report = new RunReport(context);
+  const running = carryRun(
+    context,
+    { script: tellWhere(hostEncodeScript({ ...payload, pictures, ffmpeg })) },
+    {
+      stored: () => ({ stdout: 0, stderr: 0 }),
+      take: async (stream, bytes) => report.take(stream, bytes),
+      acknowledge: () => report.begin(),
+      limit: unusable.signal,
+    },
+  );
+  const [checked, ran] = await Promise.allSettled([checking, running]);
+  if (checked.status === 'rejected') throw checked.reason;
+  checked.value.assertUsable();
+  if (checked.value.needsDecode && payload.encode !== 'host') return undefined;
+  if (ran.status === 'rejected') throw ran.reason;
+  report.assertSucceeded(ran.value);
+  return fetchVideo(context, { object, directory: report.directory, size: report.size });
+}
+
+/** The run's directory is said first and the video's size last: all that is needed to fetch it. */
+function tellWhere(script: string): string {
+  return `echo "run=$WINDLASS_RUN"
+(
+${script}
+) || exit $?
+echo "size=$(($(wc -c <"$WINDLASS_RUN/${HOST_VIDEO}")))"
+`;
+}
+
+/** What the run says, from its first byte on over each connection anew. */
+class RunReport {
+  readonly #context: VideoContext;
+  #progress = new ProgressReader();
+  #stdout = '';
+  #stderr = '';
+
+  constructor(context: VideoContext) {
+    this.#context = context;
+  }
+
+  begin(): void {
+    this.#progress = new ProgressReader();
+    this.#stdout = '';
+    this.#stderr = '';
+  }
+
+  take(stream: 'stdout' | 'stderr', bytes: Buffer): void {
+    const text = bytes.toString('latin1');
+    if (stream === 'stderr') {
+      this.#stderr = (this.#stderr + text).slice(-STDERR_KEPT);
+      return;
+    }
+    this.#stdout += text;
+    if (this.#progress.add(text)) {
+      this.#context.progress(
+        (this.#progress.frames / this.#context.payload.images.length) * 0.95,
+        'Encoding on the host.',
+      );
+    }
+  }
+
+  get directory(): string {
+    return Buffer.from(/^run=(.*)$/m.exec(this.#stdout)?.[1] ?? '', 'latin1').toString('utf8');
+  }
+
+  get size(): number {
+    return Number(/^size=(\d+)$/m.exec(this.#stdout)?.[1]);
+  }
+
+  assertSucceeded({ code }: RunEnd): void {
+    if (code === 0 && this.size > 0) return;
+    const stderr = Buffer.from(this.#stderr, 'latin1').toString('utf8');
+    throw new WindlassError('video_failed', {
+      detail: `Video creation failed: ${stderr.trim().split('\n').at(-1) || `ffmpeg ended with ${code}`}.`,
+      hint: 'Look whether a frame is broken or cut short.',
+      extra: { returncode: code, stderr },
+    });
+  }
+}
+
+/** Brings the finished file from the run's directory; a transfer that breaks off is begun again under the same key. */
+async function fetchVideo(
+  context: VideoContext,
+  video: { object: string; directory: string; size: number },
+): Promise<number> {
+  const { worker, signal, cancel } = context;
+  const anyEnd = AbortSignal.any([signal, cancel, worker.stopping]);
+  context.progress(0.96, 'Fetching the video from the host.');
+  return whileConnected(context, async session => {
+    const channel = await session.exec(
+      `cat ${quoteWord(`${video.directory}/${HOST_VIDEO}`)}`,
+      anyEnd,
+    );
+    channel.stdin.end();
+    const bytes = new PassThrough();
+    const [stored] = await Promise.all([
+      worker.objects.put(video.object, bytes, { signal: anyEnd }),
+      pipeline(channel.stdout, bytes, { signal: anyEnd }),
+    ]);
+    if (stored !== video.size) {
+      await worker.objects.remove(video.object);
+      throw new WindlassError('remote_connection_failed', {
+        detail: `Of the video's ${video.size} bytes ${stored} came.`,
+      });
+    }
+    return stored;
+  });
+}

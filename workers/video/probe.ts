@@ -1,0 +1,54 @@
+import { spawn } from 'node:child_process';
+import { createInterface } from 'node:readline';
+import { findFfmpeg } from './find-ffmpeg.ts';
+
+export interface VideoFacts {
+  frames: number;
+  width: number;
+  height: number;
+}
+
+/** Decodes every frame of a video file's first stream with ffmpeg; throws where one is broken or there is none. */
+export async function probeVideo(file: string): Promise<VideoFacts> {
+  const input = [
+    '-hide_banner',
+    '-loglevel',
+    'error',
+    '-nostdin',
+    '-xerror',
+    '-protocol_whitelist',
+    'file',
+  ];
+  // framecrc: a line `#dimensions 0: 640x480`, then one line for each frame.
+  const child = spawn(
+    await findFfmpeg(),
+    [...input, '-i', `file:${file}`, '-map', '0:v:0', '-f', 'framecrc', '-'],
+    {
+      stdio: ['ignore', 'pipe', 'pipe'],
+    },
+  );
+  const ended = new Promise<number | null>((resolve, reject) =>
+    child.once('error', reject).once('close', resolve),
+  );
+  let stderr = '';
+  child.stderr.setEncoding('utf8').on('data', (piece: string) => {
+    stderr = (stderr + piece).slice(-8192);
+  });
+  const facts = { frames: 0, width: 0, height: 0 };
+  const readFacts = async () => {
+    for await (const line of createInterface(child.stdout)) {
+      const [, width, height] = /^#dimensions 0: (\d+)x(\d+)/.exec(line) ?? [];
+      if (width && height) Object.assign(facts, { width: Number(width), height: Number(height) });
+      else if (/^\d/.test(line)) facts.frames++;
+    }
+  };
+  const [code] = await Promise.all([ended, readFacts()]);
+  if (code !== 0)
+    throw new Error(`ffmpeg cannot read ${file}: ${stderr.trim() || `it ended with ${code}`}`);
+  return facts;
+}
+
+/** The number of frames in a video file, by decoding them all. */
+export async function countFrames(file: string): Promise<number> {
+  return (await probeVideo(file)).frames;
+}

@@ -1,0 +1,219 @@
+import { spawn } from 'node:child_process';
+import { mkdirSync, symlinkSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { Readable } from 'node:stream';
+import { afterAll, describe, expect, it } from 'vitest';
+import { makeTempDir } from '../../test/harness/temp-dir.ts';
+import { waitFor } from '../../test/harness/wait-for.ts';
+import { checkFrames } from './check-frames.ts';
+import { drawFrame, drawFrames } from './draw-frames.ts';
+import { FrameCheck } from './frame-check.ts';
+import { type Frame, type FrameFailure, readFrames } from './read-frames.ts';
+import { TRANSFER_COMMAND, transferScript } from './transfer.ts';
+
+const temp = makeTempDir('transfer');
+afterAll(() => temp.remove());
+
+/** What sshd does with a command: the account's shell runs it. */
+function runLike(shell: readonly string[], script: string) {
+  const [program = '', ...args] = shell;
+  const child = spawn(program, [...args, '-c', TRANSFER_COMMAND], {
+    stdio: ['pipe', 'pipe', 'ignore'],
+  });
+  child.stdin.on('error', () => undefined);
+  child.stdin.end(script);
+  return child;
+}
+
+async function transfer(
+  images: string[],
+  options: { headBytes?: number; limit?: number; shell?: string[] } = {},
+) {
+  const { shell = ['/bin/sh'], limit, headBytes } = options;
+  const { stdout } = runLike(shell, transferScript({ images, headBytes }));
+  const frames: (Frame | FrameFailure)[] = [];
+  for await (const frame of readFrames(stdout, { images, limit })) frames.push(frame);
+  return frames;
+}
+
+describe('frames over one channel', () => {
+  const bytes = Buffer.alloc(200_000, Buffer.from('\n0 end frame \0\xff', 'latin1'));
+  const names = [
+    'plain',
+    'with\nnewline',
+    `it's "$HOME" \`id\` \\ *`,
+    'é\u0081\u{1f600}',
+    '-n',
+    ' ',
+  ];
+
+  it.each(['sh', 'bash', 'dash', 'ksh', 'zsh', 'busybox sh', 'csh', 'fish'])(
+    'are exact, whatever they and their names hold, with %s',
+    async shell => {
+      const paths = names.map(name => join(temp.path, name));
+      for (const [i, path] of paths.entries()) writeFileSync(path, bytes.subarray(i));
+      const frames = await transfer(paths, { shell: shell.split(' ') });
+      expect(frames.map(({ index, path }) => ({ index, path }))).toEqual(
+        paths.map((path, index) => ({ index, path })),
+      );
+      for (const [i, frame] of frames.entries()) {
+        expect('bytes' in frame && frame.bytes.equals(bytes.subarray(i)), names[i]).toBe(true);
+        expect(frame).toMatchObject({ size: bytes.length - i });
+      }
+    },
+  );
+
+  it('tell what is wrong, by path', async () => {
+    const at = (name: string) => join(temp.path, name);
+    mkdirSync(at('folder'));
+    writeFileSync(at('empty'), '');
+    writeFileSync(at('good'), 'good');
+    symlinkSync(at('good'), at('link'));
+    symlinkSync(at('nowhere'), at('dangling'));
+    const paths = [at('gone'), at('folder'), '/dev/zero', at('empty'), at('dangling'), at('link')];
+    expect(await transfer(paths)).toMatchObject([
+      { problem: 'is missing' },
+      { problem: 'is a directory' },
+      { problem: 'is not a regular file' },
+      { size: 0 },
+      { problem: 'is missing' },
+      { bytes: Buffer.from('good') },
+    ]);
+  });
+
+  it('are cut to their heads on request, and refused past the limit', async () => {
+    const path = join(temp.path, 'long');
+    writeFileSync(path, bytes);
+    expect(await transfer([path, path], { headBytes: 1000 })).toMatchObject([
+      { size: 1000 },
+      { size: 1000 },
+    ]);
+    expect(await transfer([path, path], { limit: 1000 })).toMatchObject([
+      { problem: 'is larger than 1000 bytes' },
+      { problem: 'is larger than 1000 bytes' },
+    ]);
+  });
+
+  it('are split anywhere by the stream', async () => {
+    const images = ['/a', '/b'];
+    const mark = '0123456789abcdef0123456789abcdef';
+    const text = `Welcome!\n\nwindlass-frames ${mark}\n${mark} frame 0\nx\n${mark} en\n${mark} end 0 0\n${mark} problem 1 missing\n${mark} done 2\n`;
+    const stream = Readable.from([...text].map(char => Buffer.from(char)));
+    const frames = [];
+    for await (const frame of readFrames(stream, { images })) frames.push(frame);
+    expect(frames).toMatchObject([
+      { bytes: Buffer.from(`x\n${mark} en`) },
+      { problem: 'is missing' },
+    ]);
+  });
+
+  it('end as a lost connection when the stream does, at whatever byte', async () => {
+    const path = join(temp.path, 'short');
+    writeFileSync(path, 'some bytes');
+    const images = [path, path];
+    const chunks: Buffer[] = [];
+    for await (const chunk of runLike(['/bin/sh'], transferScript({ images })).stdout)
+      chunks.push(chunk);
+    const whole = Buffer.concat(chunks);
+    for (let length = 0; length < whole.length; length++) {
+      const read = async () => {
+        for await (const _ of readFrames(Readable.from([whole.subarray(0, length)]), { images }));
+      };
+      await expect(read(), `${length} bytes`).rejects.toMatchObject({
+        code: 'remote_connection_failed',
+      });
+    }
+  });
+
+  it('stop the host when the reader leaves, and do not run ahead of it', async () => {
+    const path = join(temp.path, 'big');
+    writeFileSync(path, Buffer.alloc(4_000_000));
+    const images = Array.from({ length: 200 }, () => path);
+    const child = runLike(['/bin/sh'], transferScript({ images }));
+    let received = 0;
+    child.stdout.on('data', (chunk: Buffer) => {
+      received += chunk.length;
+    });
+    child.stdout.pause();
+    for await (const frame of readFrames(child.stdout, { images })) if (frame.index === 2) break;
+    expect(received).toBeLessThan(3 * 4_000_000 + 1_000_000);
+    await waitFor(() => child.exitCode ?? child.signalCode, { what: 'the end of the script' });
+  });
+
+  it('are given up when the signal says so', async () => {
+    const abort = new AbortController();
+    const stream = new Readable({ read() {} });
+    const frames = readFrames(stream, { images: ['/a'], signal: abort.signal });
+    const next = frames.next();
+    abort.abort(new Error('enough'));
+    await expect(next).rejects.toThrow('enough');
+    expect(stream.destroyed).toBe(true);
+  });
+});
+
+describe('checkFrames', () => {
+  async function check(images: string[]) {
+    const frameCheck = new FrameCheck();
+    let scripts = 0;
+    await checkFrames({
+      images,
+      check: frameCheck,
+      open: async script => {
+        scripts++;
+        return runLike(['/bin/sh'], script).stdout;
+      },
+    });
+    return { frameCheck, scripts };
+  }
+
+  it('finds what does not fit among the frames', async () => {
+    const [first = '', second = ''] = await drawFrames({
+      folder: join(temp.path, 'mixed'),
+      count: 2,
+    });
+    const other = join(temp.path, 'other-size');
+    writeFileSync(other, await drawFrame({ width: 66, height: 48, kind: 'png' }));
+    const jpeg = join(temp.path, 'other.png');
+    writeFileSync(jpeg, await drawFrame({ width: 64, height: 48, kind: 'jpeg' }));
+    const playlist = join(temp.path, 'playlist.png');
+    writeFileSync(playlist, `#EXTM3U\n#EXTINF:1,\nfile://${first}\n`);
+    const gone = join(temp.path, 'no\nsuch');
+    const { frameCheck } = await check([first, other, second, temp.path, jpeg, playlist, gone]);
+    expect(frameCheck.first).toEqual({ kind: 'png', width: 64, height: 48 });
+    expect(frameCheck.problems).toEqual([
+      { path: other, reason: 'is of another size: 66×48 pixels, the first is 64×48' },
+      { path: temp.path, reason: 'is a directory' },
+      { path: jpeg, reason: 'is of another kind: JPEG, the first is PNG' },
+      { path: playlist, reason: 'is not an image' },
+      { path: gone, reason: 'is missing' },
+    ]);
+  });
+
+  it('looks again at JPEGs with long metadata, be they first or later', async () => {
+    const plain = await drawFrame({ width: 30, height: 20, kind: 'jpeg' });
+    const segment = Buffer.alloc(4 + 60_000);
+    segment.writeUInt32BE(0xffe1_0000 + 60_002);
+    const paths = [2, 0, 1].map(count => {
+      const path = join(temp.path, `segments-${count}`);
+      const segments = Array.from({ length: count }, () => segment);
+      writeFileSync(path, Buffer.concat([plain.subarray(0, 2), ...segments, plain.subarray(2)]));
+      return path;
+    });
+    const cut = join(temp.path, 'cut');
+    writeFileSync(cut, plain.subarray(0, 20));
+    const { frameCheck, scripts } = await check([...paths, cut]);
+    expect(scripts).toBe(4);
+    expect(frameCheck.looked).toBe(4);
+    expect(frameCheck.problems).toEqual([{ path: cut, reason: 'is cut short' }]);
+  });
+
+  it('takes one fork a frame: 2,000 frames in seconds', async () => {
+    const [frame = ''] = await drawFrames({ folder: join(temp.path, 'many'), count: 1 });
+    const images = Array.from({ length: 2000 }, () => frame);
+    const start = performance.now();
+    const { frameCheck } = await check(images);
+    console.info(`2,000 heads checked in ${Math.round(performance.now() - start)} ms`);
+    expect(frameCheck).toMatchObject({ looked: 2000, ok: true });
+    expect(performance.now() - start).toBeLessThan(20_000);
+  });
+});
