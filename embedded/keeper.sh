@@ -110,8 +110,7 @@ exec 1>&2
   while read -r _; do kill -INT "$child" 2>/dev/null; done
   stop_child
   # The keeper ends this watcher as soon as the command is gone, if it is not frozen.
-  sleep 1
-  kill -KILL $$
+  kill -0 $$ 2>/dev/null && sleep 1 && kill -KILL $$
 ) <&3 &
 watcher=$!
 exec 3<&-

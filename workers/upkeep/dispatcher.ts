@@ -1,7 +1,5 @@
 import { and, eq, inArray, isNotNull, isNull, sql } from 'drizzle-orm';
-import { drizzle } from 'drizzle-orm/postgres-js';
-import type postgres from 'postgres';
-import type { Db } from '../../shared/database/connect.ts';
+import { type Db, openDatabase } from '../../shared/database/connect.ts';
 import { jobs } from '../../shared/database/schema.ts';
 import { QUEUES, type QueueName } from '../../shared/jobs/catalog.ts';
 import {
@@ -29,54 +27,65 @@ const PATIENCE_MS = 2 * RENEW_MS;
 
 /**
  * Moves rows that wait to the queues, a few at a time and in turn between users, and takes back what dead workers held.
- * One dispatcher at a time, by an advisory lock on a connection of its own: when that breaks, so does the lock, and
- * another upkeep worker takes over. All its statements go over that connection.
+ * One dispatcher at a time: each tick asks for an advisory lock on a connection that does nothing else. The lock lasts
+ * as long as the connection, and whoever holds it gets it again; when it breaks another upkeep worker takes over.
  */
 export async function runDispatcher(context: WorkerContext): Promise<void> {
-  while (!context.stopping.aborted) {
-    let connection: postgres.ReservedSql | undefined;
+  const { stopping, log } = context;
+  const database = openDatabase(context.config.DATABASE_URL ?? '', { max: 1 });
+  const alarm = new Alarm(context);
+  let since: number | undefined;
+  while (!stopping.aborted) {
     try {
-      connection = await context.database.sql.reserve();
-      const db = drizzle(connection as unknown as postgres.Sql, { casing: 'snake_case' });
-      const [lock] = await db.execute<{ mine: boolean }>(
+      const [lock] = await database.db.execute<{ mine: boolean }>(
         sql`select pg_try_advisory_lock(${LOCK}) as mine`,
       );
-      if (lock?.mine) {
-        try {
-          await dispatchUntilStopped(context, db);
-        } finally {
-          await db.execute(sql`select pg_advisory_unlock(${LOCK})`);
-        }
+      if (!lock?.mine) since = undefined;
+      else {
+        since ??= performance.now();
+        alarm.wanted = await dispatch(context, database.db, since);
       }
     } catch (error) {
-      context.log.warn({ err: error }, 'the dispatcher was interrupted');
-    } finally {
-      connection?.release();
+      since = undefined;
+      log.warn({ err: error }, 'the dispatcher was interrupted');
     }
-    await pauseUnlessStopping(context.stopping, TICK_MS);
+    await pauseUnlessStopping(AbortSignal.any([stopping, alarm.set()]), TICK_MS);
   }
+  alarm.close();
+  await database.close();
 }
 
-async function dispatchUntilStopped(context: WorkerContext, db: Db): Promise<void> {
-  context.log.debug('dispatching');
-  const since = performance.now();
+/** One round; true when more waits than the queues have room for. */
+async function dispatch(context: WorkerContext, db: Db, since: number): Promise<boolean> {
+  if (performance.now() - since > PATIENCE_MS) await takeBackExpired(context, db);
   let backlog = false;
-  let wake: () => unknown = () => {};
-  const unsubscribe = context.notifications.on('job', () => backlog && wake());
-  try {
-    while (!context.stopping.aborted) {
-      if (performance.now() - since > PATIENCE_MS) await takeBackExpired(context, db);
-      backlog = false;
-      for (const queue of QUEUES) {
-        await redispatchUnclaimed(context, db, queue);
-        if (await dispatchWaiting(context, db, queue)) backlog = true;
-      }
-      const hasty = new AbortController();
-      wake = () => setTimeout(() => hasty.abort(), HASTY_TICK_MS);
-      await pauseUnlessStopping(AbortSignal.any([context.stopping, hasty.signal]), TICK_MS);
-    }
-  } finally {
-    unsubscribe();
+  for (const queue of QUEUES) {
+    await redispatchUnclaimed(context, db, queue);
+    if (await dispatchWaiting(context, db, queue)) backlog = true;
+  }
+  return backlog;
+}
+
+/** Rings soon after a job changed, where that is wanted: it may have made room in a queue. */
+class Alarm {
+  wanted = false;
+  #ring = new AbortController();
+  readonly #unsubscribe: () => void;
+
+  constructor({ notifications }: WorkerContext) {
+    this.#unsubscribe = notifications.on('job', () => {
+      const ring = this.#ring;
+      if (this.wanted) setTimeout(() => ring.abort(), HASTY_TICK_MS).unref();
+    });
+  }
+
+  set(): AbortSignal {
+    this.#ring = new AbortController();
+    return this.#ring.signal;
+  }
+
+  close(): void {
+    this.#unsubscribe();
   }
 }
 

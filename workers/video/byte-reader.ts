@@ -2,22 +2,48 @@ import type { Readable } from 'node:stream';
 
 /** Reads a byte stream up to marks; no more is taken from the stream than was asked for, a chunk aside. */
 export class ByteReader {
+  readonly #stream: Readable;
   readonly #chunks: AsyncIterator<Buffer>;
+  readonly #signal: AbortSignal | undefined;
   #rest: Buffer = Buffer.alloc(0);
+  #giveUp: ((reason: unknown) => void) | undefined;
 
-  constructor(stream: Readable) {
-    this.#chunks = stream[Symbol.asyncIterator]();
+  /** The signal ends a wait at once, also where the stream itself would not: over SSH its end comes from the host. */
+  constructor(stream: Readable, signal?: AbortSignal) {
+    this.#stream = stream;
+    this.#chunks = stream.iterator({ destroyOnReturn: false });
+    this.#signal = signal;
+    signal?.addEventListener('abort', this.#onAbort, { once: true });
   }
 
-  /** The next bytes of the stream, as they come; undefined at its end. */
+  readonly #onAbort = () => this.#giveUp?.(this.#signal?.reason);
+
+  /** The next bytes of the stream, as they come; undefined at its end. Throws the signal's reason. */
   async read(): Promise<Buffer | undefined> {
+    this.#signal?.throwIfAborted();
     if (this.#rest.length > 0) {
       const bytes = this.#rest;
       this.#rest = Buffer.alloc(0);
       return bytes;
     }
-    const { done, value } = await this.#chunks.next();
+    // Not Promise.race: it would hold every chunk for as long as the signal lives.
+    const { done, value } = await new Promise<IteratorResult<Buffer>>((resolve, reject) => {
+      this.#giveUp = reject;
+      this.#chunks.next().then(resolve, reject);
+    });
     return done ? undefined : value;
+  }
+
+  /**
+   * Destroys the stream and drops what it still brings: an ssh2 channel closes, and gives its place
+   * free, only when everything that it received has been read.
+   */
+  close(): void {
+    this.#signal?.removeEventListener('abort', this.#onAbort);
+    this.#stream.on('error', () => undefined);
+    this.#stream.destroy();
+    const detached = this.#chunks.return?.() ?? Promise.resolve();
+    detached.catch(() => undefined).finally(() => this.#stream.resume());
   }
 
   /** Exactly so many bytes; throws where the stream ends before. */

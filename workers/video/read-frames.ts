@@ -1,4 +1,4 @@
-import { addAbortSignal, type Readable } from 'node:stream';
+import type { Readable } from 'node:stream';
 import { WindlassError } from '../../shared/errors.ts';
 import { ByteReader } from './byte-reader.ts';
 import { MAX_FRAME_BYTES, STREAM_MAGIC } from './transfer.ts';
@@ -22,7 +22,7 @@ export interface ReadFramesOptions {
   images: readonly string[];
   /** Bytes that one frame may have; a larger one is a problem and is not kept in memory. */
   limit?: number;
-  /** Destroys the stream. */
+  /** Ends the wait for more and destroys the stream. */
   signal?: AbortSignal;
 }
 
@@ -47,8 +47,7 @@ export async function* readFrames(
   stdout: Readable,
   { images, limit = MAX_FRAME_BYTES, signal }: ReadFramesOptions,
 ): AsyncGenerator<Frame | FrameFailure> {
-  if (signal) addAbortSignal(signal, stdout);
-  const reader = new ByteReader(stdout);
+  const reader = new ByteReader(stdout, signal);
   try {
     const mark = await readMark(reader);
     for (const [index, path] of images.entries()) {
@@ -74,7 +73,7 @@ export async function* readFrames(
     signal?.throwIfAborted();
     throw error instanceof WindlassError ? error : lost(error);
   } finally {
-    stdout.destroy();
+    reader.close();
   }
 }
 

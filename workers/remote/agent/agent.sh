@@ -16,6 +16,7 @@
 # and every shell named above has -nt.
 
 if [ -n "${ZSH_VERSION:-}" ]; then emulate sh; fi
+set +Cefuvx # as BASH_ENV or SHELLOPTS may have set them
 agent=$0
 base=$HOME/.windlass
 BASE=1000000000000000
@@ -233,7 +234,7 @@ pump() {
       return
     elif [ $result -ne 0 ]; then
       echo "$stream $at full" >&3
-      halt >/dev/null 2>&1 3>&- &
+      (exec >/dev/null 2>&1 3>&- && halt) &
       cat >/dev/null 3>&-
       return
     fi
@@ -279,18 +280,20 @@ minder() {
       } 4>&1 | (exec >/dev/null && pump o)
     } 3>&1
   )
-  handle='' code='' out='' err='' spool=ok
+  handle='' id=- code='' out='' err='' spool=ok
   set -- $said
   while [ $# -gt 0 ]; do
     case $1 in
-    s) handle=$2 && shift 2 ;;
+    s) handle=$2 id=$3 && shift 3 ;;
     c) code=$2 && shift 2 ;;
     o) out=$2 && if [ "$3" != ok ]; then spool=$3; fi && shift 3 ;;
     e) err=$2 && if [ "$3" != ok ]; then spool=$3; fi && shift 3 ;;
     *) exit 1 ;;
     esac
   done
-  if [ -z "$handle" ]; then # nothing was started here
+  token='' fenced=''
+  { read -r token fenced <"$base/started/$id"; } 2>/dev/null
+  if [ "$fenced" != "$dn" ]; then # nothing was started here
     rm -rf "$dir"
     exit
   fi
@@ -311,10 +314,12 @@ body() {
   echo "$$ $start" >"$dir/body"
   # Whoever retires a serve renames its directory and then kills the bodies on record: one of us sees the other.
   if [ ! -d "${fifo%/*}" ] || [ ! -s "$dir/body" ]; then exit 1; fi
-  environment=$(cat "${fifo%/*}/environment") || exit 1
+  environment=$(cat "${fifo%/*}/environment")
+  if [ -z "$environment" ]; then exit 1; fi
   true >"$dir/ready"
   read -r handle id token mode || exit 1
   create "$dir/claim" "$id" || exit 1
+  echo "s $handle $id" >&3
   # shellcheck source=/dev/null
   . "$dir/cmd"
   if [ "$mode" = s ] && ! printf '%s' "$text" >"$dir/script"; then
@@ -330,7 +335,6 @@ body() {
     tell "failed $handle full"
     exit 1
   fi
-  echo "s $handle" >&3
   tell "started $handle"
   umask "$2"
   # The account's own variables come back, those too whose names were used here; what is still needed is $1 to $4.
@@ -446,7 +450,10 @@ push() {
     fi
     eval "s$side=\$at s${side}_$h=\$at"
   done
-  if [ "$state" = e ] && [ "$so" -eq "$to" ] && [ "$se" -eq "$te" ]; then
+  if [ "$state" = e ] && { [ "$so" -gt "$to" ] || [ "$se" -gt "$te" ]; }; then
+    echo "lost $h" # its follower has seen more than is known here
+    leave "$h"
+  elif [ "$state" = e ] && [ "$so" -eq "$to" ] && [ "$se" -eq "$te" ]; then
     eval "echo \"ended $h \$co_$h $to $te\""
     leave "$h"
   fi
@@ -564,7 +571,7 @@ on_taken() {
     echo "stopped $1"
   elif [ $verdict = absent ]; then
     echo "failed $1 full"
-  elif [ "$token" = "$tok" ]; then
+  elif [ "$token" = "$tok" ] && [ -d "$dir" ]; then
     follow "$1" "$id" 0 0
   else
     echo "taken $1"
@@ -635,19 +642,19 @@ tick() {
 
 # --- what is left over -----------------------------------------------------------------------------------------
 
+# is_serving NAME: whether that serve may live. Of another node nothing can be known; another boot of this one has ended.
 is_serving() {
+  where=''
+  { read -r where <"$base/serve/$1/born"; } 2>/dev/null
   case $1 in
-  "$boot8"-*)
-    set -- "${1#*-}"
-    is_alive "${1%-*}" "${1#*-}"
-    ;;
+  "$boot8"-*) if [ -n "$where" ] && [ "$where" != "$node" ]; then return 0; fi ;;
   *)
-    # Of another node nothing can be known; of this one, another boot has ended.
-    where=''
-    { read -r where <"$base/serve/$1/born"; } 2>/dev/null
     [ "$where" != "$node" ]
+    return
     ;;
   esac
+  set -- "${1#*-}"
+  is_alive "${1%-*}" "${1#*-}"
 }
 
 # retire NAME: ends what a dead or ending serve kept prepared. A claim decides between it and a body that was just told
@@ -727,7 +734,7 @@ forget_run() {
   esac
   # A fence that names no directory counts as forgotten.
   if [ -z "$dn" ] || [ "$dn" = - ]; then echo '-forgotten -' >"$fence"; fi
-  touch "$fence"
+  touch -c "$fence"
   case $dn in '' | - | */*) ;; *) rm -rf "$base/runs/$dn" ;; esac
 }
 
@@ -765,30 +772,44 @@ prepare() {
     </dev/null >/dev/null 2>&1 9>&-
 }
 
+# await_attempt: until the attempt of number $used is ready; false when it died or does not come.
+await_attempt() {
+  dir=$base/runs/$name-$used tries=0
+  until [ -e "$dir/ready" ]; do
+    tries=$((tries + 1))
+    # On a full disk its directory does not last.
+    if [ $tries -gt 1000 ] || { [ $tries -gt 100 ] && [ ! -d "$dir" ]; }; then return 1; fi
+    sleep 0.005 || sleep 1
+  done
+  { read -r where its_boot pid its_start <"$dir/minder"; } 2>/dev/null && is_alive "$pid" "$its_start"
+}
+
+# start_run HANDLE ID TOKEN MODE QUOTED
 start_run() {
-  handle=$1 id=$2 token=$3 mode=$4 quoted=$5
-  if [ -e "$base/started/$id" ]; then
-    printf 'run %s %s %s -\ntaken %s\n' "$handle" "$id" "$token" "$handle" >&9
+  if [ -e "$base/started/$2" ]; then
+    printf 'run %s %s %s -\ntaken %s\n' "$1" "$2" "$3" "$1" >&9
     return
   fi
   used=$((used + 1))
   while [ $made -lt $used ]; do prepare; done
-  dir=$base/runs/$name-$used tries=0
-  until [ -e "$dir/ready" ]; do
-    tries=$((tries + 1))
-    if [ $tries -gt 100 ]; then
-      say "failed $handle unprepared"
+  if ! await_attempt; then
+    # What was prepared has died, on a full disk perhaps: one fresh attempt.
+    used=$((made + 1))
+    prepare
+    if ! await_attempt; then
+      why=full
+      if echo "$1" >"$mine/probe" && [ -s "$mine/probe" ]; then why=unprepared; fi
+      say "failed $1 $why"
       return
     fi
-    doze 05
-  done
-  if ! printf 'text=%s\n' "$quoted" >"$dir/cmd"; then
-    say "failed $handle full"
+  fi
+  if ! printf 'text=%s\n' "$5" >"$dir/cmd"; then
+    say "failed $1 full"
     return
   fi
   # The emitter hears of the run before anything of the run can speak.
-  echo "run $handle $id $token ${dir##*/}" >&9
-  echo "$handle $id $token $mode" 1<>"$dir/go"
+  echo "run $1 $2 $3 ${dir##*/}" >&9
+  echo "$1 $2 $3 $4" 1<>"$dir/go"
   while [ $made -lt $((used + PREPARED)) ]; do prepare; done
 }
 
@@ -810,6 +831,7 @@ end_serve() {
 # serve LIMIT SHELL [FLAG]: answers the requests of one client, line by line, until its standard input ends.
 serve() {
   limit=$1 interp=$2 flag=$3
+  exec 2>/dev/null
   mask=$(umask)
   umask 077
   environment=$(export -p)
@@ -819,7 +841,10 @@ serve() {
   start_of $$ || start=0
   name=$boot8-$$-$start
   mine=$base/serve/$name
-  why=$(mkdir -p "$base/runs" "$base/started" "$mine" 2>&1 && echo "$node" 2>&1 >"$mine/born" && printf '%s\n' "$environment" 2>&1 >"$mine/environment") || refuse "cannot write: $why"
+  why=$(mkdir -p "$base/runs" "$base/started" "$mine" 2>&1) || refuse "cannot write: $why"
+  # On a full disk these stay empty: no run can start then, but those there are can be stored and forgotten.
+  echo "$node" >"$mine/born"
+  printf '%s\n' "$environment" >"$mine/environment"
   cores=$(getconf _NPROCESSORS_ONLN 2>/dev/null) || cores=1
   set -f
   available=0
@@ -829,8 +854,8 @@ serve() {
   done
   set +f
   echo "windlass-agent 1 $node $boot $cores $((available * 1024)) $HOME"
-  exec 2>/dev/null
   if [ $((available * 512)) -lt "$limit" ]; then limit=$((available * 512)); fi
+  if [ "$limit" -lt 1048576 ]; then limit=1048576; fi
   mkfifo "$mine/fifo" "$mine/ticks" || exit 1
   exec 9<>"$mine/fifo"
   # In a subshell of its own: a redirected function would keep the old descriptors, saved, and so keep them open.

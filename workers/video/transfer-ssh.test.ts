@@ -1,0 +1,91 @@
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import ssh2 from 'ssh2';
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { describeUnless, missingPrograms } from '../../test/harness/skip.ts';
+import { startTestSshd, type TestSshd } from '../../test/harness/sshd.ts';
+import { makeTempDir } from '../../test/harness/temp-dir.ts';
+import { RemoteSession } from '../remote/remote-session.ts';
+import { readFrames } from './read-frames.ts';
+import { TRANSFER_COMMAND, transferScript } from './transfer.ts';
+
+const FRAME_BYTES = 5_000_000;
+
+describeUnless(missingPrograms('sshd'), 'frames over an SSH connection', () => {
+  const temp = makeTempDir('transfer-ssh');
+  const path = join(temp.path, 'frame');
+  const images = Array.from({ length: 20 }, () => path);
+  const client = new ssh2.Client();
+  let sshd: TestSshd;
+  let session: RemoteSession;
+
+  beforeAll(async () => {
+    writeFileSync(path, Buffer.alloc(FRAME_BYTES, 7));
+    sshd = await startTestSshd();
+    const { host, port, username, privateKey } = sshd;
+    await new Promise<void>((resolve, reject) => {
+      client.once('ready', resolve).once('error', reject);
+      client.connect({ host, port, username, privateKey });
+    });
+    session = new RemoteSession(client, { spoolLimitBytes: 1, shell: undefined });
+  });
+
+  afterAll(async () => {
+    session?.close();
+    await sshd?.stop();
+    temp.remove();
+  });
+
+  async function open(signal?: AbortSignal) {
+    const channel = await session.exec(TRANSFER_COMMAND);
+    channel.stdin.end(transferScript({ images }));
+    return { channel, frames: readFrames(channel.stdout, { images, signal }) };
+  }
+
+  it('are exact, and their channel closes after the last', async () => {
+    const { channel, frames } = await open();
+    let count = 0;
+    for await (const frame of frames) {
+      expect(frame).toMatchObject({ index: count++, size: FRAME_BYTES });
+    }
+    expect(count).toBe(images.length);
+    await channel.closed;
+  });
+
+  it('close their channel when the reader leaves in between', async () => {
+    const { channel, frames } = await open();
+    for await (const frame of frames) if (frame.index === 2) break;
+    await channel.closed;
+  });
+
+  it('close their channel when they are given up while the reader waits or works', async () => {
+    for (const wait of [true, false]) {
+      const abort = new AbortController();
+      const { channel, frames } = await open(abort.signal);
+      await frames.next();
+      const next = wait ? frames.next() : undefined;
+      abort.abort(new Error('enough'));
+      await expect(next ?? frames.next()).rejects.toThrow('enough');
+      await channel.closed;
+    }
+  });
+
+  it('are given up at once although the host has fallen silent', async () => {
+    const abort = new AbortController();
+    const channel = await session.exec('cat');
+    const next = readFrames(channel.stdout, { images, signal: abort.signal }).next();
+    abort.abort(new Error('enough'));
+    await expect(next).rejects.toThrow('enough');
+    await channel.closed;
+  });
+
+  it('are a lost connection when it is lost', async () => {
+    const { frames } = await open();
+    await frames.next();
+    client.destroy();
+    const read = async () => {
+      for await (const _ of frames);
+    };
+    await expect(read()).rejects.toMatchObject({ code: 'remote_connection_failed' });
+  });
+});
