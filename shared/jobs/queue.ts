@@ -1,7 +1,7 @@
 import { createPostgresBackend, Queue, Worker, withBackend } from 'bullmq';
-import { Redis } from 'ioredis';
+import { Redis, type RedisOptions } from 'ioredis';
 import type { Logger } from '../log.ts';
-import { QUEUES, type QueueName } from './catalog.ts';
+import type { QueueName } from './catalog.ts';
 
 /** The queue carries ids only; see entryId. */
 export interface Entry {
@@ -24,108 +24,114 @@ const WORKER_OPTIONS = {
 /** BullMQ on Redis or on PostgreSQL: one interface, chosen by REDIS_URL. A hint that makes a worker look, never the truth. */
 export class JobQueues {
   readonly #factory: Factory;
-  readonly #queues: Map<QueueName, Queue>;
+  readonly #log: Logger;
+  readonly #open = new Map<QueueName, Promise<Queue>>();
 
-  constructor(connections: { databaseUrl: string; redisUrl: string | undefined; log: Logger }) {
-    this.#factory = connections.redisUrl
-      ? onRedis(connections.redisUrl)
-      : onPostgres(connections.databaseUrl);
-    this.#queues = new Map(QUEUES.map(name => [name, this.#factory.queue(name)]));
-    for (const queue of this.#queues.values()) {
-      queue.on('error', error => connections.log.debug({ err: error, queue: queue.name }, 'queue'));
-    }
+  constructor(options: { databaseUrl: string; redisUrl: string | undefined; log: Logger }) {
+    this.#factory = options.redisUrl ? onRedis(options.redisUrl) : onPostgres(options.databaseUrl);
+    this.#log = options.log;
   }
 
-  queue(name: QueueName): Queue {
-    const queue = this.#queues.get(name);
-    if (!queue) throw new Error(`no queue ${name}`);
-    return queue;
-  }
-
-  async add(name: QueueName, entries: Entry[], signal?: AbortSignal): Promise<void> {
-    const queue = this.queue(name);
-    const toAdd = entries.map(entry => ({
+  /** Rejects soon when the queue is away: the dispatcher adds again what could not be added. */
+  async add(name: QueueName, entries: Entry[]): Promise<void> {
+    const jobs = entries.map(entry => ({
       name: 'job',
       data: entry,
       opts: { ...OPTIONS, jobId: entryId(entry) },
     }));
-    const [only] = toAdd;
-    const added: Promise<unknown> =
-      toAdd.length === 1 && only
-        ? queue.add(only.name, only.data, only.opts)
-        : queue.addBulk(toAdd);
-    await withDeadline(added, 5_000, signal);
+    const [only] = jobs;
+    await withDeadline(async () => {
+      const queue = await this.#queue(name);
+      // One at a time is three times as fast as a bulk of one, which makes temporary tables on PostgreSQL.
+      if (jobs.length === 1 && only) await queue.add(only.name, only.data, only.opts);
+      else await queue.addBulk(jobs);
+    });
   }
 
   /** Which of these entries the queue no longer holds, or holds as ended. */
   async missing(name: QueueName, entries: Entry[]): Promise<Entry[]> {
-    const queue = this.queue(name);
-    const states = await withDeadline(
-      Promise.all(entries.map(entry => queue.getJobState(entryId(entry)))),
-      5_000,
-    );
+    const states = await withDeadline(async () => {
+      const queue = await this.#queue(name);
+      return Promise.all(entries.map(entry => queue.getJobState(entryId(entry))));
+    });
     return entries.filter((_, i) => ['unknown', 'completed', 'failed'].includes(String(states[i])));
   }
 
-  worker(name: QueueName, concurrency: number, process: (entry: Entry) => Promise<void>): Worker {
+  worker(name: QueueName, concurrency: number, process: Process): Worker {
     return this.#factory.worker(name, concurrency, process);
   }
 
   async close(): Promise<void> {
-    await Promise.allSettled(
-      [...this.#queues.values()].map(queue => withDeadline(queue.close(), 2_000)),
-    );
-    await this.#factory.close();
+    const open = [...this.#open.values()];
+    await Promise.allSettled(open.map(queue => withDeadline(async () => (await queue).close())));
+    this.#factory.close();
+  }
+
+  /** A queue that failed to begin would fail for ever: the next call makes another one. */
+  #queue(name: QueueName): Promise<Queue> {
+    let opening = this.#open.get(name);
+    if (!opening) {
+      opening = this.#begin(name);
+      this.#open.set(name, opening);
+      opening.catch(() => this.#open.delete(name));
+    }
+    return opening;
+  }
+
+  async #begin(name: QueueName): Promise<Queue> {
+    const queue = this.#factory.queue(name);
+    queue.on('error', error => this.#log.debug({ err: error, queue: name }, 'queue'));
+    await queue.waitUntilReady();
+    return queue;
   }
 }
 
+type Process = (entry: Entry) => Promise<void>;
+
 interface Factory {
+  /** Throws when the backend is away. */
   queue(name: QueueName): Queue;
-  worker(name: QueueName, concurrency: number, process: (entry: Entry) => Promise<void>): Worker;
-  close(): Promise<void>;
+  worker(name: QueueName, concurrency: number, process: Process): Worker;
+  close(): void;
 }
 
 function onRedis(url: string): Factory {
-  // Without socketTimeout a link that went silent was not noticed in 90 s; with it, in 16 s.
-  const shared = {
-    socketTimeout: 20_000,
-    connectTimeout: 5_000,
-    keepAlive: 5_000,
-    retryStrategy: (times: number) => Math.min(times * 100, 2_000),
+  const connect = (options: RedisOptions) => {
+    const redis = new Redis(url, {
+      // Without it a link that went silent was not noticed in 90 s; with it, in 16 s.
+      socketTimeout: 20_000,
+      connectTimeout: 5_000,
+      keepAlive: 5_000,
+      retryStrategy: times => Math.min(times * 100, 2_000),
+      ...options,
+    });
+    redis.on('error', () => {});
+    return redis;
   };
-  // A request that finds Redis away must not wait for it: the dispatcher adds the entry later.
-  const producer = new Redis(url, {
-    ...shared,
-    maxRetriesPerRequest: 1,
-    enableOfflineQueue: false,
-  });
-  producer.on('error', () => {});
-  const consumers: Redis[] = [];
+  const producer = connect({ maxRetriesPerRequest: 1 });
+  const connections = [producer];
   return {
-    queue: name =>
-      new Queue(name, {
-        connection: producer,
-        skipWaitingForReady: true,
-        streams: { events: { maxLen: 100 } },
-      }),
+    queue: name => {
+      if (producer.status !== 'ready') throw new Error('Redis cannot be reached');
+      return new Queue(name, { connection: producer, streams: { events: { maxLen: 100 } } });
+    },
     worker: (name, concurrency, process) => {
-      const consumer = new Redis(url, { ...shared, maxRetriesPerRequest: null });
-      consumer.on('error', () => {});
-      consumers.push(consumer);
+      const connection = connect({ maxRetriesPerRequest: null });
+      connections.push(connection);
       return new Worker<Entry>(name, job => process(job.data), {
         ...WORKER_OPTIONS,
         concurrency,
-        connection: consumer,
+        connection,
       });
     },
-    close: async () => {
-      for (const connection of [producer, ...consumers]) connection.disconnect();
+    close: () => {
+      for (const connection of connections) connection.disconnect();
     },
   };
 }
 
 function onPostgres(url: string): Factory {
-  const { Queue: PgQueue, Worker: PgWorker } = withBackend(createPostgresBackend);
+  const backend = withBackend(createPostgresBackend);
   // In a link that went silent a worker never came back in 80 s; with these, in 3.5 s.
   const connection = (max: number) => ({
     connectionString: url,
@@ -136,25 +142,29 @@ function onPostgres(url: string): Factory {
     application_name: `${process.title}-queue`,
   });
   return {
-    queue: name => new PgQueue(name, { connection: connection(2) }) as unknown as Queue,
-    worker: (name, concurrency, process) =>
-      new PgWorker<Entry>(name, job => process(job.data), {
-        ...WORKER_OPTIONS,
-        concurrency,
-        connection: connection(3),
-      }) as unknown as Worker,
-    close: async () => {},
+    queue: name => new backend.Queue(name, { connection: connection(2) }) as unknown as Queue,
+    worker: (name, concurrency, process) => {
+      const options = { ...WORKER_OPTIONS, concurrency, connection: connection(3) };
+      return new backend.Worker<Entry>(
+        name,
+        job => process(job.data),
+        options,
+      ) as unknown as Worker;
+    },
+    close: () => {},
   };
 }
 
-async function withDeadline<T>(promise: Promise<T>, ms: number, signal?: AbortSignal): Promise<T> {
+const DEADLINE_MS = 5_000;
+
+async function withDeadline<T>(work: () => Promise<T>): Promise<T> {
   let timer: NodeJS.Timeout | undefined;
   const late = new Promise<never>((_, reject) => {
-    timer = setTimeout(() => reject(new Error(`the queue did not answer within ${ms} ms`)), ms);
-    signal?.addEventListener('abort', () => reject(signal.reason), { once: true });
+    const error = new Error(`the queue did not answer within ${DEADLINE_MS} ms`);
+    timer = setTimeout(() => reject(error), DEADLINE_MS);
   });
   try {
-    return await Promise.race([promise, late]);
+    return await Promise.race([work(), late]);
   } finally {
     clearTimeout(timer);
   }

@@ -67,22 +67,23 @@ async function runPlainly({ context, take, limit }: Run): Promise<number> {
       await context.assertHeld(session.since);
       const channel = await session.exec(payload.command, signal);
       channel.stdin.end();
-      const giveUp = AbortSignal.any([cancel, signal, limit]);
-      giveUp.addEventListener('abort', () => void endCommand(channel), { once: true });
-      if (giveUp.aborted) void endCommand(channel);
       const read = async (stream: Stream) => {
         for await (const bytes of channel[stream]) await take(stream, bytes as Buffer);
       };
-      await Promise.all([read('stdout'), read('stderr')]).catch((error: unknown) => {
+      const whole = Promise.all([read('stdout'), read('stderr')]);
+      const giveUp = AbortSignal.any([cancel, signal, limit]);
+      // A server may keep the channel of a command that does not die: it is not waited for.
+      const givenUp = whenAborted(giveUp).then(() => endCommand(channel));
+      await Promise.race([whole, givenUp]).catch((error: unknown) => {
         if (!isPrematureClose(error)) throw error;
       });
-      const closed = await channel.closed;
+      whole.catch(() => {});
+      const closed = await Promise.race([channel.closed, givenUp]);
+      signal.throwIfAborted();
       limit.throwIfAborted();
       if (cancel.aborted) throw new WindlassError('cancelled');
-      if (closed.signal)
-        return (
-          128 + (constants.signals[`SIG${closed.signal}` as keyof typeof constants.signals] ?? 0)
-        );
+      if (!closed) throw lost();
+      if (closed.signal) return 128 + signalNumber(closed.signal);
       if (closed.code === null) throw lost();
       return closed.code;
     },
@@ -95,6 +96,19 @@ async function endCommand(channel: SshChannel): Promise<void> {
   await delay(1_000);
   channel.signal('KILL');
   channel.destroy();
+}
+
+function whenAborted(signal: AbortSignal): Promise<void> {
+  return new Promise(resolve => {
+    if (signal.aborted) resolve();
+    signal.addEventListener('abort', () => resolve(), { once: true });
+  });
+}
+
+/** RFC 4254, 6.10 names signals without their SIG. */
+function signalNumber(name: string): number {
+  const key = `SIG${name.replace(/^SIG/, '')}` as keyof typeof constants.signals;
+  return constants.signals[key] ?? 0;
 }
 
 function isPrematureClose(error: unknown): boolean {

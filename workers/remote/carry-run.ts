@@ -81,7 +81,7 @@ class Run {
   readonly #sink: RunSink;
   /** Aborted when this worker must not go on with the run. */
   readonly signal: AbortSignal;
-  #stopped: Promise<unknown> | undefined;
+  #stopped: Promise<{ how: string } | undefined> | undefined;
   #wrongNode = 0;
 
   constructor(context: JobContext, request: RunRequest, sink: RunSink) {
@@ -167,7 +167,7 @@ class Run {
           return event.type;
         case 'ended':
           if (event.diskFull) throw diskFull();
-          this.#sink.limit?.throwIfAborted();
+          await this.#throwIfStopped();
           return {
             code: event.code,
             stdoutBytes: event.stdoutBytes,
@@ -190,9 +190,17 @@ class Run {
   /** Stops the run on the host, once for each connection; its output up to there still comes. */
   #stop(agent: AgentClient): void {
     if (this.#stopped) return;
-    this.#stopped = agent.stop(this.#context.job.id).catch(() => {});
+    this.#stopped = agent.stop(this.#context.job.id).catch(() => undefined);
     const { log } = this.#context;
     setTimeout(() => log.warn('a stopped run did not end in time'), STOP_MS).unref();
+  }
+
+  /** A run that was stopped did not end by itself, unless it had ended before the host was told. */
+  async #throwIfStopped(): Promise<void> {
+    const stopped = await this.#stopped;
+    if (!stopped || stopped.how === 'ended') return;
+    this.#sink.limit?.throwIfAborted();
+    throw new WindlassError('cancelled');
   }
 
   #elsewhere(node: string): WindlassError {

@@ -134,7 +134,12 @@ function toExecChannel(channel: ssh2.ClientChannel, release: () => void): SshCha
     stdout: channel,
     stderr: channel.stderr,
     closed,
-    destroy: () => channel.destroy(),
+    destroy: () => {
+      // Bytes that nobody reads would hold back the channel's close for ever.
+      channel.resume();
+      channel.stderr.resume();
+      channel.destroy();
+    },
     signal: name => {
       // The channel may be gone already: then so is what was to be signalled.
       if (channel.writable) channel.signal(name);

@@ -199,7 +199,7 @@ async function addEntries(
   entries: Entry[],
 ): Promise<void> {
   if (entries.length === 0) return;
-  await context.queues.add(queue, entries, context.stopping).catch((error: unknown) => {
+  await context.queues.add(queue, entries).catch((error: unknown) => {
     context.log.warn(
       { err: error, queue, count: entries.length },
       'the queue does not take entries; they are sent again later',

@@ -1,7 +1,8 @@
 import { mkdirSync } from 'node:fs';
-import { writeFile } from 'node:fs/promises';
+import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import sharp from 'sharp';
+import type { Frame } from './read-frames.ts';
 
 export type DrawnKind = 'png' | 'jpeg' | 'tiff' | 'webp' | 'gif';
 
@@ -35,4 +36,12 @@ export function drawFrame(options: {
     <rect width="100%" height="100%" fill="hsl(${hue},70%,50%)"/>
     <circle cx="${(hue / 360) * width}" cy="50%" r="20%" fill="white"/></svg>`;
   return sharp(Buffer.from(svg)).toFormat(kind).toBuffer();
+}
+
+/** Frames of this machine, as readFrames() gives those of a host. */
+export async function* readLocalFrames(paths: readonly string[]): AsyncGenerator<Frame> {
+  for (const [index, path] of paths.entries()) {
+    const bytes = await readFile(path);
+    yield { index, path, size: bytes.length, bytes };
+  }
 }

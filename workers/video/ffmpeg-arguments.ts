@@ -92,7 +92,8 @@ function demuxerArguments({ kind, width, height }: Pictures): string[] {
 
 /**
  * Constant quality. H.264: crf 40 (0) … 14 (1), 23 by default. VP9: crf 56 … 16, 30 by default.
- * 60 pictures of 640×480 take half a second on two cores with these presets.
+ * 60 pictures of 1280×720 on two cores: 0.8 s with x264's veryfast, 1.2 s with VP9 at good/5, whose
+ * file has 0.16 MB where realtime/5 makes 0.88 MB in 0.7 s.
  */
 function encoderArguments({
   type,
@@ -108,7 +109,7 @@ function encoderArguments({
   return [
     ...codec,
     '-deadline',
-    'realtime',
+    'good',
     '-cpu-used',
     '5',
     '-row-mt',

@@ -9,6 +9,7 @@ import type { FrameKind } from './frames.ts';
 import { lookAtFrames } from './look-at-frames.ts';
 import { ProgressReader } from './progress.ts';
 import { quoteWord } from './shell.ts';
+import { toHostVideoError } from './video-error.ts';
 
 type VideoContext = JobContext<'video'>;
 
@@ -29,7 +30,7 @@ interface HostVideo {
 
 /**
  * Has the host make the video, exactly once, while all frames are looked at; fetches it, stores it under the key and
- * returns its size in bytes. Undefined when the frames turn out to be of several kinds and must be decoded here.
+ * returns its size in bytes. Undefined when it must be made here: the frames are of several kinds, or the host failed.
  */
 export async function encodeOnHost(
   context: VideoContext,
@@ -61,7 +62,13 @@ export async function encodeOnHost(
   checked.value.assertUsable();
   if (checked.value.needsDecode && payload.encode !== 'host') return undefined;
   if (ran.status === 'rejected') throw ran.reason;
-  report.assertSucceeded(ran.value);
+  const failure = report.failureOf(ran.value);
+  // The frames are good, so it may be the host's ffmpeg, too old for our options: ours can try.
+  if (failure?.code === 'video_failed' && payload.encode !== 'host') {
+    context.log.info({ err: failure }, 'the host could not make the video; this worker tries');
+    return undefined;
+  }
+  if (failure) throw failure;
   return fetchVideo(context, { object, directory: report.directory, size: report.size });
 }
 
@@ -115,14 +122,10 @@ class RunReport {
     return Number(/^size=(\d+)$/m.exec(this.#stdout)?.[1]);
   }
 
-  assertSucceeded({ code }: RunEnd): void {
-    if (code === 0 && this.size > 0) return;
+  failureOf({ code }: RunEnd): WindlassError | undefined {
+    if (code === 0 && this.size > 0) return undefined;
     const stderr = Buffer.from(this.#stderr, 'latin1').toString('utf8');
-    throw new WindlassError('video_failed', {
-      detail: `Video creation failed: ${stderr.trim().split('\n').at(-1) || `ffmpeg ended with ${code}`}.`,
-      hint: 'Look whether a frame is broken or cut short.',
-      extra: { returncode: code, stderr },
-    });
+    return toHostVideoError({ returncode: code, stderr });
   }
 }
 

@@ -16,6 +16,8 @@
 # and every shell named above has -nt.
 
 if [ -n "${ZSH_VERSION:-}" ]; then emulate sh; fi
+# Before any name is used here, what the account exports under it.
+case $1 in serve) environment=$(export -p) ;; esac
 set +Cefuvx # as BASH_ENV or SHELLOPTS may have set them
 agent=$0
 base=$HOME/.windlass
@@ -834,7 +836,6 @@ serve() {
   exec 2>/dev/null
   mask=$(umask)
   umask 077
-  environment=$(export -p)
   unset BASH_ENV # read by the commands, not once more by each of their minders
   choose_tool || refuse 'needs setsid, perl or python3'
   identify
