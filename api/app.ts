@@ -1,10 +1,12 @@
 import { randomUUID } from 'node:crypto';
 import express, { type Express, Router } from 'express';
+import { addressTooLong, MAX_ADDRESS } from './client-errors.ts';
 import type { ApiContext } from './context.ts';
 import { authenticate } from './middleware/authenticate.ts';
 import { answerErrors, notFound } from './middleware/errors.ts';
 import { limitRequests } from './middleware/limit-requests.ts';
 import { logRequests } from './middleware/log-requests.ts';
+import { readJson } from './middleware/read-json.ts';
 import { routeHosts } from './routes/hosts.ts';
 import { routeJobs } from './routes/jobs.ts';
 import { routeLaunch } from './routes/launch.ts';
@@ -12,8 +14,6 @@ import { routeRemotes } from './routes/remotes.ts';
 import { routeService } from './routes/service.ts';
 import { routeUsers } from './routes/users.ts';
 import { routeVideos } from './routes/videos.ts';
-
-const JSON_LIMIT = 1 << 20;
 
 /** The HTTP service: thin; what takes longer than a request becomes a job. */
 export function createApp(api: ApiContext): Express {
@@ -33,17 +33,17 @@ export function createApp(api: ApiContext): Express {
     next();
   });
   app.use(logRequests(api.log));
+  app.use((req, _res, next) => {
+    if (req.originalUrl.length > MAX_ADDRESS) throw addressTooLong();
+    next();
+  });
 
   const open = Router();
   routeService(open, api);
   app.use(open);
 
   const operations = Router();
-  operations.use(
-    authenticate(api.passwords),
-    limitRequests(api.config.LIMIT_REQUESTS),
-    express.json({ limit: JSON_LIMIT }),
-  );
+  operations.use(authenticate(api.passwords), limitRequests(api.config.LIMIT_REQUESTS), readJson());
   // Before /remotes/:sid, which would take "launch" for a session.
   routeLaunch(operations, api);
   routeRemotes(operations, api);

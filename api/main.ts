@@ -9,6 +9,7 @@ import { createLog } from '../shared/log.ts';
 import { beginProcess, exitWith } from '../shared/process.ts';
 import { openObjectStore } from '../shared/storage/open.ts';
 import { createApp } from './app.ts';
+import { answerClientErrors } from './client-errors.ts';
 import type { ApiContext } from './context.ts';
 import { JobWatch } from './job-watch.ts';
 import { PasswordCheck } from './password-check.ts';
@@ -53,9 +54,15 @@ async function main(): Promise<void> {
 
   // A launch is held for as long as its command takes: no limit on the whole request, one on its head and body.
   const server = createServer(
-    { requestTimeout: 300_000, headersTimeout: 15_000, keepAliveTimeout: 65_000 },
+    {
+      requestTimeout: 300_000,
+      headersTimeout: 15_000,
+      keepAliveTimeout: 65_000,
+      maxHeaderSize: 32 << 10,
+    },
     createApp(context),
   );
+  answerClientErrors(server);
   await new Promise<void>((resolve, reject) => {
     server.once('error', reject);
     server.listen(config.PORT, config.HOST, resolve);

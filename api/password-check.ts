@@ -7,6 +7,9 @@ import { hashPassword, verifyPassword } from '../shared/passwords.ts';
 /** Verified passwords that are remembered at most; the oldest goes first. */
 const REMEMBERED = 10_000;
 
+/** Anything else is nobody's name, and some of it no text for the database. */
+const NAME = /^[\w.@-]{1,64}$/;
+
 export interface User {
   username: string;
   administrator: boolean;
@@ -28,7 +31,9 @@ export class PasswordCheck {
 
   /** The user, or undefined for a wrong password and an unknown name alike, at the same cost. */
   async check(username: string, password: string): Promise<User | undefined> {
-    const [row] = await this.#database.db.select().from(users).where(eq(users.username, username));
+    const [row] = NAME.test(username)
+      ? await this.#database.db.select().from(users).where(eq(users.username, username))
+      : [];
     const mac = row && this.#mac(row.username, row.version, password);
     if (row && mac && this.#verified.get(row.username) === mac) return row;
     const right = await verifyPassword(row?.passwordHash ?? (await this.#unknown), password);

@@ -19,21 +19,23 @@ export function sendRecord(
   { tag, record }: { tag: string; record: () => unknown },
 ): void {
   res.set('ETag', tag).set('Cache-Control', 'private, no-cache');
-  if (matches(req.get('If-None-Match'), tag)) return void res.status(304).end();
+  if (isNamedBy(req.get('If-None-Match'), tag)) return void res.status(304).end();
   res.json(record());
 }
 
 /** If-Match of a write (RFC 9110, 13.1.1): 412 when the record is no longer the one that the client saw. */
 export function checkIfMatch(req: Request, tag: string): void {
   const given = req.get('If-Match');
-  if (given === undefined || matches(given, tag)) return;
+  // A strong comparison: what is marked as weak is never the same.
+  if (given === undefined || isNamedBy(given.replace(/W\/"[^"]*"/g, ''), tag)) return;
   throw new WindlassError('precondition_failed', {
     detail: 'Precondition failed: the record has changed since.',
     hint: 'Get it again and repeat the change.',
   });
 }
 
-function matches(header: string | undefined, tag: string): boolean {
+/** Whether a list of entity tags, or `*`, names this one; by weak comparison (RFC 9110, 8.8.3.2). */
+export function isNamedBy(header: string | undefined, tag: string): boolean {
   if (header === undefined) return false;
   return (
     header.trim() === '*' ||

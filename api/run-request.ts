@@ -13,6 +13,7 @@ import {
   startJob,
 } from '../shared/jobs/start-job.ts';
 import { hmac } from '../shared/secrets.ts';
+import { followSignal } from '../shared/signals.ts';
 import type { ApiContext } from './context.ts';
 import { currentUser } from './middleware/authenticate.ts';
 
@@ -94,7 +95,9 @@ export function untilNoLongerWaiting(
 ): { signal: AbortSignal; left(): boolean } {
   const gone = new AbortController();
   res.once('close', () => gone.abort());
-  const signals = [gone.signal, api.stopping];
+  const stopping = followSignal(api.stopping);
+  res.once('close', stopping.unlink);
+  const signals = [gone.signal, stopping.signal];
   if (seconds > 0) signals.push(AbortSignal.timeout(Math.min(seconds * 1_000, 2 ** 31 - 1)));
   return { signal: AbortSignal.any(signals), left: () => gone.signal.aborted };
 }

@@ -3,7 +3,7 @@ import type { Request, Response } from 'express';
 import { WindlassError } from '../shared/errors.ts';
 import type { ByteRange } from '../shared/storage/object-store.ts';
 import type { ApiContext } from './context.ts';
-import { entityTag } from './records.ts';
+import { checkIfMatch, entityTag, isNamedBy } from './records.ts';
 
 /**
  * Sends an object, or the range of it that was asked for: RFC 9110, sections 13 (conditions) and 14 (ranges). An object
@@ -30,7 +30,8 @@ export async function sendObject(
     .set('Cache-Control', 'private, no-cache')
     .set('Content-Type', type)
     .set('X-Content-Type-Options', 'nosniff');
-  if (req.fresh) return void res.status(304).end();
+  checkIfMatch(req, tag);
+  if (isNotModified(req, { tag, modified: object.modified })) return void res.status(304).end();
 
   const range = readRange(req, { size: object.size, tag });
   if (range === 'unsatisfiable') {
@@ -50,6 +51,17 @@ export async function sendObject(
   await pipeline(bytes, res).catch((error: unknown) => {
     if (!gone.signal.aborted) throw error;
   });
+}
+
+/**
+ * 13.1.2 and 13.1.3: If-None-Match decides alone where it is given. Not req.fresh: that takes `Cache-Control: no-cache`,
+ * which a browser's fetch adds to every condition and which is a word to caches, for a wish to have the bytes anyway.
+ */
+function isNotModified(req: Request, { tag, modified }: { tag: string; modified: Date }): boolean {
+  const tags = req.get('If-None-Match');
+  if (tags !== undefined) return isNamedBy(tags, tag);
+  const since = Date.parse(req.get('If-Modified-Since') ?? '');
+  return Math.floor(modified.getTime() / 1_000) * 1_000 <= since;
 }
 
 /**

@@ -33,6 +33,7 @@ export async function streamJobEvents(
     .type('text/event-stream')
     .set('Cache-Control', 'no-store')
     .set('X-Accel-Buffering', 'no');
+  if (req.method === 'HEAD') return void res.end();
   res.flushHeaders();
   const { signal } = untilNoLongerWaiting(api, res);
   const stream = new EventStream(res, at);

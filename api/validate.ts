@@ -6,7 +6,7 @@ import { WindlassError } from '../shared/errors.ts';
 export function parseBody<S extends z.ZodType>(req: Request, schema: S): z.output<S> {
   if (req.body === undefined) {
     const other = req.get('Content-Type');
-    throw other
+    throw other && !/^application\/json\s*(;|$)/i.test(other)
       ? new WindlassError('unsupported_media_type', {
           detail: `Unsupported media type: ${other}.`,
           hint: 'Send application/json.',

@@ -38,7 +38,7 @@ test.each([
 test('what it does not know is told in the last words of Postgres', () => {
   const output =
     '2026-11-21 10:43:27.015 UTC [7] LOG:  starting\n2026-11-21 10:43:27 UTC [7] FATAL:  no idea\n';
-  expect(explain(output).message).toBe('Postgres could not start: no idea');
+  expect(explain(output).message).toBe('Postgres could not start: no idea.');
   expect(explain('', 137).message).toBe('Postgres could not start: it was killed by signal 9.');
 });
 

@@ -10,7 +10,7 @@ interface Failure {
   code: number | undefined;
 }
 
-const EXTERNAL = 'Or set DATABASE_URL to use another Postgres.';
+const EXTERNAL = 'Set DATABASE_URL to use another Postgres.';
 
 const CAUSES: [RegExp, (failure: Failure, match: RegExpExecArray) => [string, string?]][] = [
   [
@@ -22,7 +22,10 @@ const CAUSES: [RegExp, (failure: Failure, match: RegExpExecArray) => [string, st
   ],
   [
     /could not look up effective user ID (\d+)/,
-    (_, match) => [`user id ${match[1]} has no entry in /etc/passwd`, `Add one. ${EXTERNAL}`],
+    (_, match) => [
+      `user id ${match[1]} has no entry in /etc/passwd`,
+      `Add one, or start as another user. ${EXTERNAL}`,
+    ],
   ],
   [
     /Read-only file system/,
@@ -89,7 +92,7 @@ export function explainSystemError(error: unknown, dataDir: string): unknown {
 function findLastWords({ output, code }: Failure): string {
   const lines = output.trim().split('\n');
   const told = lines.findLast(line => /\b(?:FATAL|PANIC|ERROR|error):/.test(line)) ?? lines.at(-1);
-  if (told) return told.replace(/^.*?\b(?:FATAL|PANIC|ERROR|error):\s*/, '');
+  if (told) return told.replace(/^.*?\b(?:FATAL|PANIC|ERROR|error):\s*/, '').replace(/\.?$/, '.');
   return code !== undefined && code >= 128
     ? `it was killed by signal ${code - 128}.`
     : `exit code ${code}.`;

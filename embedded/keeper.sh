@@ -81,6 +81,14 @@ clear_directory() {
   return 0
 }
 
+# Also when dead and not yet buried: without its keeper that is init's to do, and may take it long.
+is_gone() {
+  kill -0 "$1" 2>/dev/null || return 0
+  read -r stat 2>/dev/null <"/proc/$1/stat" || return 1
+  case ${stat##*) } in Z*) return 0 ;; esac
+  return 1
+}
+
 # Fast (clients are cut off), then immediate (recovery at the next start), then by force.
 stop_child() {
   for step in INT QUIT KILL; do
@@ -88,7 +96,7 @@ stop_child() {
     round=0
     while [ $round -lt 40 ]; do
       sleep 0.1
-      kill -0 "$child" 2>/dev/null || return
+      is_gone "$child" && return
       round=$((round + 1))
     done
   done

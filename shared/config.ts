@@ -19,6 +19,9 @@ const url = (...schemes: string[]) =>
     `must be a URL that begins with ${schemes.map(scheme => `${scheme}://`).join(' or ')}`,
   );
 
+/** The id of a pair and one of its halves. */
+const SEAL_KEY = /^[0-9a-f]{8}\.[\w-]{40,}$/;
+
 interface Setting {
   schema: z.ZodType<unknown, string | undefined>;
   /** Used when the variable is absent or empty. */
@@ -45,7 +48,12 @@ export const SETTINGS = {
     meaning: 'where the embedded database and the files live (default: ./data)',
   },
   ADMIN_USERNAME: {
-    schema: z.string().regex(/^[\w.@-]{1,64}$/, 'must be 1 to 64 letters, digits, . _ @ -'),
+    schema: z
+      .string()
+      .regex(
+        /^\w[\w.@-]{0,63}$/,
+        'must be 1 to 64 letters, digits, . _ @ -, and begin with no sign',
+      ),
     default: 'admin',
     meaning: 'name of the first administrator',
   },
@@ -72,11 +80,17 @@ export const SETTINGS = {
     meaning: 'key of the HMACs that the API keeps (embedded: made at the first start)',
   },
   SEAL_PUBLIC_KEY: {
-    schema: z.string().optional(),
+    schema: z.string().regex(SEAL_KEY, 'must be what `windlass keys new` prints').optional(),
     meaning: 'key that remote credentials are sealed to (embedded: made at the first start)',
   },
   SEAL_PRIVATE_KEYS: {
-    schema: z.string().optional(),
+    schema: z
+      .string()
+      .refine(
+        keys => keys.split(',').every(key => SEAL_KEY.test(key.trim())),
+        'must be what `windlass keys new` prints',
+      )
+      .optional(),
     meaning:
       'keys that open them, comma separated, the current one first; for remote and video workers alone',
   },
@@ -163,8 +177,19 @@ export function readConfig(environment: Record<string, string | undefined>): Con
         `${name} (${setting.meaning}): ${parsed.error.issues.map(issue => issue.message).join(', ')}`,
       );
   }
+  problems.push(...findContradictions(config as Config));
   if (problems.length > 0) throw new ConfigError(problems);
   return config as Config;
+}
+
+function findContradictions({ SEAL_PUBLIC_KEY, SEAL_PRIVATE_KEYS }: Partial<Config>): string[] {
+  const idOf = (key: string) => key.trim().slice(0, 8);
+  const opens = SEAL_PRIVATE_KEYS?.split(',').some(
+    key => idOf(key) === idOf(SEAL_PUBLIC_KEY ?? ''),
+  );
+  return SEAL_PUBLIC_KEY && opens === false
+    ? ['SEAL_PRIVATE_KEYS: none of them opens what is sealed to SEAL_PUBLIC_KEY']
+    : [];
 }
 
 /** The settings as a Markdown table, for the docs. */

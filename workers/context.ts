@@ -22,7 +22,7 @@ export interface WorkerContext {
   leases: LeaseKeeper;
   /** Present in workers that take remote or video work: they alone can open credentials. */
   sessions: SessionPool;
-  /** Aborted when the process is asked to stop: what another worker can go on with should be let go. */
+  /** Aborted when the process is asked to stop. Jobs have a `stopping` of their own, which does not outlive them. */
   stopping: AbortSignal;
 }
 
@@ -38,6 +38,10 @@ export interface JobContext<K extends JobKind = JobKind> {
   signal: AbortSignal;
   /** Aborted when the client asked for the end: stop the work where it is done, then return or throw. */
   cancel: AbortSignal;
+  /** Aborted when the process is asked to stop: throw LetGo if another worker can go on with the job. */
+  stopping: AbortSignal;
+  /** Aborted with any of the three. */
+  over: AbortSignal;
   /** Call before an effect outside that a stale worker must not have; see LeaseKeeper.assertHeld. */
   assertHeld(since?: number): Promise<void>;
   /** 0…1; told to clients at most about twice a second. */

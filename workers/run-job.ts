@@ -5,6 +5,7 @@ import { type ErrorRecord, toErrorRecord, WindlassError } from '../shared/errors
 import { CANCELLED } from '../shared/jobs/cancel.ts';
 import { JOBS, type JobKind, type Payload } from '../shared/jobs/catalog.ts';
 import type { Entry } from '../shared/jobs/queue.ts';
+import { followSignal } from '../shared/signals.ts';
 import {
   type Claim,
   claimJob,
@@ -69,11 +70,14 @@ class Attempt {
   readonly #worker: WorkerContext;
   readonly #held: Held;
   readonly #progress: ProgressWriter;
+  readonly #unlink: () => void;
 
   constructor(worker: WorkerContext, row: JobRow, held: Held, log: JobContext['log']) {
     this.#worker = worker;
     this.#held = held;
     this.#progress = new ProgressWriter(worker, held);
+    const stopping = followSignal(worker.stopping);
+    this.#unlink = stopping.unlink;
     let output: Promise<OutputWriter> | undefined;
     const tell = () => worker.notifications.publish('job', row.id);
     this.context = {
@@ -84,6 +88,8 @@ class Attempt {
       log,
       signal: held.lost.signal,
       cancel: held.cancel.signal,
+      stopping: stopping.signal,
+      over: AbortSignal.any([held.lost.signal, held.cancel.signal, stopping.signal]),
       assertHeld: since => worker.leases.assertHeld(held, since),
       progress: (value, message) => this.#progress.set(value, message),
       update: async set => {
@@ -128,6 +134,7 @@ class Attempt {
 
   close(): void {
     this.#progress.close();
+    this.#unlink();
   }
 
   /** A commit whose answer was lost shows as a lost lease at the second try: then the row says what came of it. */

@@ -1,5 +1,5 @@
 import type { ErrorRequestHandler, RequestHandler, Response } from 'express';
-import { isDatabaseDown } from '../../shared/database/connect.ts';
+import { isDatabaseDown, sqlState } from '../../shared/database/connect.ts';
 import { ERRORS, WindlassError } from '../../shared/errors.ts';
 import type { Logger } from '../../shared/log.ts';
 
@@ -9,23 +9,24 @@ export function sendProblem(
   error: WindlassError,
   type = 'application/problem+json',
 ): void {
-  const { title } = ERRORS[error.code];
-  const requestId: unknown = res.locals.requestId;
   res.status(error.status).set(error.headers).set('X-Service-Message', headerText(error.message));
   if (error.hint) res.set('X-Service-Hint', headerText(error.hint));
   res.set('Cache-Control', 'no-store').type(type);
-  res.send(
-    JSON.stringify({
-      type: `about:blank#${error.code}`,
-      title,
-      status: error.status,
-      detail: error.message,
-      code: error.code,
-      hint: error.hint,
-      requestId,
-      ...error.extra,
-    }),
-  );
+  res.send(JSON.stringify(describeProblem(error, res.locals.requestId)));
+}
+
+/** The problem document. */
+export function describeProblem(error: WindlassError, requestId: string | undefined): object {
+  return {
+    type: `about:blank#${error.code}`,
+    title: ERRORS[error.code].title,
+    status: error.status,
+    detail: error.message,
+    code: error.code,
+    hint: error.hint,
+    requestId,
+    ...error.extra,
+  };
 }
 
 /** A header's value is one line of printable ASCII. */
@@ -65,6 +66,13 @@ export function toWindlassError(error: unknown): WindlassError {
       cause: error,
     });
   }
+  // The one character that no text in PostgreSQL can hold, wherever in the request it was.
+  if (sqlState(error) === '22021') {
+    return new WindlassError('invalid_input', {
+      detail: 'Invalid parameters: a NUL character cannot be used.',
+      cause: error,
+    });
+  }
   return fromBodyParser(error) ?? new WindlassError('internal', { cause: error });
 }
 
@@ -82,16 +90,27 @@ function fromBodyParser(error: unknown): WindlassError | undefined {
         detail: 'The body is not JSON.',
         hint: 'Send JSON in UTF-8.',
       });
+    case 'body.not_utf8':
+      return new WindlassError('invalid_input', {
+        detail: 'The body is not UTF-8.',
+        hint: 'Send JSON in UTF-8.',
+      });
+    case 'body.too_deep':
+      return new WindlassError('invalid_input', {
+        detail: 'The body is nested more than 100 deep.',
+        hint: 'Send a flatter value.',
+      });
     case 'charset.unsupported':
     case 'encoding.unsupported':
       return new WindlassError('unsupported_media_type', { hint: 'Send JSON in UTF-8.' });
     case 'request.aborted':
       return new WindlassError('bad_request', { detail: 'The request ended early.' });
   }
-  if (status === 400)
-    return new WindlassError('bad_request', {
-      detail: 'The address cannot be decoded.',
-      hint: 'Escape the path per RFC 3986.',
-    });
-  return undefined;
+  if (status !== 400) return undefined;
+  return error instanceof URIError
+    ? new WindlassError('bad_request', {
+        detail: 'The address cannot be decoded.',
+        hint: 'Escape the path per RFC 3986.',
+      })
+    : new WindlassError('bad_request', { detail: 'The body cannot be read.' });
 }

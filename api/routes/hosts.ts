@@ -1,4 +1,4 @@
-import { and, asc, count, eq, gt, isNull, sql } from 'drizzle-orm';
+import { and, asc, count, eq, gt, sql } from 'drizzle-orm';
 import type { Request, Response, Router } from 'express';
 import ssh2 from 'ssh2';
 import { z } from 'zod';
@@ -11,6 +11,7 @@ import { currentUser, requireAdministrator } from '../middleware/authenticate.ts
 import { checkIfMatch, entityTag, page, pageQuery, sendRecord } from '../records.ts';
 import { pathParameter, resource } from '../resource.ts';
 import { awaitOwnJob, requireWorker, startRequestedJob } from '../run-request.ts';
+import { isOpening } from '../sessions.ts';
 import { parseBody, parseQuery } from '../validate.ts';
 
 const keyLine = z
@@ -159,7 +160,7 @@ export function routeHosts(router: Router, api: ApiContext): void {
       const [open] = await db
         .select({ n: count() })
         .from(sessions)
-        .where(and(eq(sessions.hostname, row.name), isNull(sessions.ended)));
+        .where(and(eq(sessions.hostname, row.name), isOpening(db)));
       if (open && open.n > 0)
         throw new WindlassError('conflict', {
           detail: `Conflict: ${open.n} sessions are open on ${row.name}.`,

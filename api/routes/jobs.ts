@@ -182,7 +182,11 @@ export function routeJobs(router: Router, api: ApiContext): void {
           hint: 'Wait for its end, or cancel it.',
         });
       const job = await startRequestedJob(api, req, res, async tx => {
-        await useSession(tx, row.session ?? '', row.owner);
+        await useSession(tx, {
+          sid: row.session ?? '',
+          owner: row.owner,
+          idleSeconds: api.config.SESSION_IDLE_TIMEOUT,
+        });
         return {
           kind,
           payload: row.payload as Payload<JobKind>,

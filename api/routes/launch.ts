@@ -29,7 +29,11 @@ export function routeLaunch(router: Router, api: ApiContext): void {
       const owner = currentUser(res).username;
       let session: SessionRow | undefined;
       const job = await startRequestedJob(api, req, res, async tx => {
-        session = await useSession(tx, sid, owner);
+        session = await useSession(tx, {
+          sid,
+          owner,
+          idleSeconds: api.config.SESSION_IDLE_TIMEOUT,
+        });
         return { kind: 'command' as const, payload: { command }, session: sid };
       });
       if (session) await touchSession(api.database.db, session);

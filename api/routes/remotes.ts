@@ -1,5 +1,5 @@
-import { and, asc, count, eq, gt, isNotNull, isNull, sql } from 'drizzle-orm';
-import type { Request, Router } from 'express';
+import { and, asc, count, eq, gt, sql } from 'drizzle-orm';
+import type { Request, Response, Router } from 'express';
 import ssh2 from 'ssh2';
 import { z } from 'zod';
 import type { Tx } from '../../shared/database/connect.ts';
@@ -12,7 +12,7 @@ import { currentUser } from '../middleware/authenticate.ts';
 import { entityTag, page, pageQuery, sendRecord } from '../records.ts';
 import { pathParameter, resource } from '../resource.ts';
 import { awaitOwnJob, requireWorker, startRequestedJob } from '../run-request.ts';
-import { endSession, findSession } from '../sessions.ts';
+import { endSession, findSession, isInUse, isOpening, type SessionKey } from '../sessions.ts';
 import { parseBody, parseInput, parseQuery } from '../validate.ts';
 
 const newSession = z
@@ -22,7 +22,7 @@ const newSession = z
       .string()
       .min(1)
       .max(256)
-      .refine(name => !/[\0\r\n]/.test(name), 'must be one line'),
+      .refine(name => !/[\0\r\n\p{Surrogate}]/u.test(name), 'must be one line of Unicode'),
     password: z.string().max(4_096).optional(),
     privateKey: z.string().max(65_536).optional(),
     passphrase: z.string().max(4_096).optional(),
@@ -42,16 +42,17 @@ type NewSession = z.output<typeof newSession>;
 /** Remote sessions: opened here, used by launch and videos, ended by DELETE or by being idle. */
 export function routeRemotes(router: Router, api: ApiContext): void {
   const { db } = api.database;
+  const keyOf = (req: Request, res: Response): SessionKey => ({
+    sid: pathParameter(req, 'sid'),
+    owner: currentUser(res).username,
+    idleSeconds: api.config.SESSION_IDLE_TIMEOUT,
+  });
 
   resource(router, '/remotes', {
     get: async (req, res) => {
       const { limit, after } = parseQuery(req, pageQuery);
       const owner = currentUser(res).username;
-      const mine = and(
-        eq(sessions.owner, owner),
-        isNull(sessions.ended),
-        isNotNull(sessions.opened),
-      );
+      const mine = and(eq(sessions.owner, owner), isInUse(db, api.config.SESSION_IDLE_TIMEOUT));
       const rows = await db
         .select({ session: sessions, lastEnd })
         .from(sessions)
@@ -75,16 +76,14 @@ export function routeRemotes(router: Router, api: ApiContext): void {
       );
       const job = await startRequestedJob(api, req, res, async tx => {
         await refuseTooMany(api, tx, owner);
-        await tx
-          .insert(sessions)
-          .values({
-            sid,
-            owner,
-            hostname: host.name,
-            username: given.username,
-            agent: given.agent ?? host.agent,
-            sealed,
-          });
+        await tx.insert(sessions).values({
+          sid,
+          owner,
+          hostname: host.name,
+          username: given.username,
+          agent: given.agent ?? host.agent,
+          sealed,
+        });
         return { kind: 'connect' as const, payload: {}, session: sid };
       });
       const ended = await awaitOwnJob(api, res, job);
@@ -95,19 +94,19 @@ export function routeRemotes(router: Router, api: ApiContext): void {
 
   resource(router, '/remotes/:sid', {
     get: async (req, res) => {
-      const row = await findSession(db, pathParameter(req, 'sid'), currentUser(res).username);
+      const row = await findSession(db, keyOf(req, res));
       const [last] = await db.select({ lastEnd }).from(sessions).where(eq(sessions.sid, row.sid));
       const record = view(api, row, last?.lastEnd ?? null);
       sendRecord(req, res, { tag: entityTag(record), record: () => record });
     },
     delete: async (req: Request, res) => {
-      const sid = pathParameter(req, 'sid');
-      const cancelled = await db.transaction(tx => endSession(tx, sid, currentUser(res).username));
+      const key = keyOf(req, res);
+      const cancelled = await db.transaction(tx => endSession(tx, key));
       for (const id of cancelled) {
         api.notifications.publish('cancel', id);
         api.notifications.publish('job', id);
       }
-      api.notifications.publish('session', sid);
+      api.notifications.publish('session', key.sid);
       // RFC 9745: the operation is deprecated since the epoch of this interface.
       res
         .set('Deprecation', '@1767225600')
@@ -185,7 +184,7 @@ async function refuseTooMany({ config }: ApiContext, tx: Tx, owner: string): Pro
   const [open] = await tx
     .select({ n: count() })
     .from(sessions)
-    .where(and(eq(sessions.owner, owner), isNull(sessions.ended)));
+    .where(and(eq(sessions.owner, owner), isOpening(tx)));
   if ((open?.n ?? 0) < limit) return;
   throw new WindlassError('too_many_requests', {
     detail: `You have ${limit} open sessions, which is the limit.`,

@@ -1,4 +1,4 @@
-import { asc, eq, gt, sql } from 'drizzle-orm';
+import { and, asc, eq, gt, sql } from 'drizzle-orm';
 import type { Router } from 'express';
 import { z } from 'zod';
 import { users } from '../../shared/database/schema.ts';
@@ -7,13 +7,13 @@ import { hashPassword } from '../../shared/passwords.ts';
 import type { ApiContext } from '../context.ts';
 import { currentUser, requireAdministrator } from '../middleware/authenticate.ts';
 import { checkIfMatch, entityTag, page, pageQuery, sendRecord } from '../records.ts';
+import { removeUser } from '../remove-user.ts';
 import { pathParameter, resource } from '../resource.ts';
 import { parseBody, parseQuery } from '../validate.ts';
 
 const username = z
   .string()
-  .regex(/^[\w.@-]{1,64}$/, 'must be 1 to 64 letters, digits, . _ @ -')
-  .refine(name => name !== '-', 'is reserved');
+  .regex(/^\w[\w.@-]{0,63}$/, 'must be 1 to 64 letters, digits, . _ @ -, and begin with no sign');
 const password = z.string().min(8, 'must have at least 8 characters').max(1_024);
 const newUser = z.strictObject({ username, password, administrator: z.boolean().default(false) });
 const changes = z.strictObject({
@@ -29,7 +29,8 @@ const view = ({ username, administrator, created }: UserRow) => ({
 });
 
 /** Users, for server administrators; `/users/-` is whoever asks, and everyone may change their own password. */
-export function routeUsers(router: Router, { database: { db } }: ApiContext): void {
+export function routeUsers(router: Router, api: ApiContext): void {
+  const { db } = api.database;
   const find = async (name: string): Promise<UserRow> => {
     const [row] = await db.select().from(users).where(eq(users.username, name));
     if (!row)
@@ -88,6 +89,7 @@ export function routeUsers(router: Router, { database: { db } }: ApiContext): vo
       const me = currentUser(res);
       const { password, administrator } = parseBody(req, changes);
       if (me.username !== name || administrator !== undefined) requireAdministrator(res);
+      if (me.username === name && administrator === false) throw notOnYourself('stop being one');
       const row = await find(name);
       checkIfMatch(req, entityTag(row.version));
       const passwordHash = password && (await hashPassword(password));
@@ -98,22 +100,35 @@ export function routeUsers(router: Router, { database: { db } }: ApiContext): vo
           ...(passwordHash ? { passwordHash } : {}),
           ...(administrator === undefined ? {} : { administrator }),
         })
-        .where(eq(users.username, name))
+        .where(and(eq(users.username, name), eq(users.version, row.version)))
         .returning();
-      if (!changed) throw new WindlassError('not_found');
+      if (!changed)
+        throw new WindlassError('conflict', {
+          detail: 'Conflict: somebody else changed this user at the same time.',
+          hint: 'Get it again and repeat the change.',
+        });
       res.json(view(changed));
     },
     delete: async (req, res) => {
       const me = requireAdministrator(res);
       const row = await find(pathParameter(req, 'username'));
       checkIfMatch(req, entityTag(row.version));
-      if (row.username === me.username)
-        throw new WindlassError('conflict', {
-          detail: 'Conflict: you cannot delete yourself.',
-          hint: 'Have another administrator do it.',
-        });
-      await db.delete(users).where(eq(users.username, row.username));
+      if (row.username === me.username) throw notOnYourself('delete yourself');
+      const gone = await db.transaction(tx => removeUser(tx, row.username));
+      for (const id of gone.jobs) {
+        api.notifications.publish('cancel', id);
+        api.notifications.publish('job', id);
+      }
+      for (const sid of gone.sessions) api.notifications.publish('session', sid);
       res.status(204).end();
     },
+  });
+}
+
+/** There is always an administrator: the one who asks. */
+function notOnYourself(what: string): WindlassError {
+  return new WindlassError('conflict', {
+    detail: `Conflict: an administrator cannot ${what}.`,
+    hint: 'Have another administrator do it.',
   });
 }

@@ -30,12 +30,13 @@ export function routeVideos(router: Router, api: ApiContext): void {
     post: async (req, res) => {
       const sid = pathParameter(req, 'sid');
       const owner = currentUser(res).username;
-      const session = await findSession(api.database.db, sid, owner);
+      const key = { sid, owner, idleSeconds: api.config.SESSION_IDLE_TIMEOUT };
+      const session = await findSession(api.database.db, key);
       requireAgent(session);
       const { 'content-type': type, images, ...options } = parseBody(req, newVideo);
       const payload = { ...options, type: readType(type), images: readImages(images) };
       const job = await startRequestedJob(api, req, res, async tx => {
-        await useSession(tx, sid, owner);
+        await useSession(tx, key);
         return { kind: 'video' as const, payload, session: sid };
       });
       await touchSession(api.database.db, session);
@@ -66,7 +67,11 @@ export function routeVideos(router: Router, api: ApiContext): void {
 /** The video of this session; polling counts as a use of the session. */
 async function findVideo(api: ApiContext, req: Request, res: Response): Promise<JobRow> {
   const { db } = api.database;
-  const session = await findSession(db, pathParameter(req, 'sid'), currentUser(res).username);
+  const session = await findSession(db, {
+    sid: pathParameter(req, 'sid'),
+    owner: currentUser(res).username,
+    idleSeconds: api.config.SESSION_IDLE_TIMEOUT,
+  });
   requireAgent(session);
   await touchSession(db, session);
   const vsid = pathParameter(req, 'vsid');

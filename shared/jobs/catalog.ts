@@ -21,7 +21,8 @@ const absolutePath = z
   .string()
   .max(4096)
   .regex(/^\//, 'must be an absolute path')
-  .refine(path => !path.includes('\0'), 'must not hold a NUL character');
+  .refine(path => !path.includes('\0'), 'must not hold a NUL character')
+  .refine(path => !/\p{Surrogate}/u.test(path), 'must be well-formed Unicode');
 
 /** The program's own words for one command line: execve's limit for one argument is 128 KiB. */
 export const commandText = z

@@ -55,9 +55,9 @@ async function runWithAgent({ context, output, take, limit }: Run): Promise<numb
 
 /** A plain exec. If the worker or the link is lost in between, nobody can know what became of it, and it is not run again. */
 async function runPlainly({ context, take, limit }: Run): Promise<number> {
-  const { worker, job, payload, cancel, signal } = context;
+  const { worker, job, payload, cancel, signal, stopping } = context;
   if (job.runAt) throw lost();
-  if (worker.stopping.aborted) throw new LetGo();
+  if (stopping.aborted) throw new LetGo();
   return worker.sessions.use(
     job.session ?? '',
     AbortSignal.any([signal, cancel]),

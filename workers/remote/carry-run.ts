@@ -57,14 +57,14 @@ export async function whileConnected<T>(
   work: (session: RemoteSession) => Promise<T>,
   limitMs: () => number = () => FIRST_CONNECT_MS,
 ): Promise<T> {
-  const signal = AbortSignal.any([context.signal, context.worker.stopping]);
+  const signal = AbortSignal.any([context.signal, context.stopping]);
   const began = performance.now();
   for (let tries = 0; ; tries++) {
     try {
       return await context.worker.sessions.use(context.job.session ?? '', signal, work);
     } catch (error) {
       context.signal.throwIfAborted();
-      if (context.worker.stopping.aborted) throw new LetGo();
+      if (context.stopping.aborted) throw new LetGo();
       const retryable = error instanceof WindlassError && error.retryable;
       if (!retryable || performance.now() - began > limitMs()) throw error;
       context.log.info({ err: error, tries }, 'connecting again');
@@ -88,7 +88,7 @@ class Run {
     this.#context = context;
     this.#request = request;
     this.#sink = sink;
-    this.signal = AbortSignal.any([context.signal, context.worker.stopping]);
+    this.signal = AbortSignal.any([context.signal, context.stopping]);
   }
 
   /** The run may exist on the host: from here on, it is followed before it is asked for again. */

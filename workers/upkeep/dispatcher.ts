@@ -49,7 +49,7 @@ export async function runDispatcher(context: WorkerContext): Promise<void> {
       since = undefined;
       log.warn({ err: error }, 'the dispatcher was interrupted');
     }
-    await pauseUnlessStopping(AbortSignal.any([stopping, alarm.set()]), TICK_MS);
+    await alarm.wait(stopping);
   }
   alarm.close();
   await database.close();
@@ -66,7 +66,7 @@ async function dispatch(context: WorkerContext, db: Db, since: number): Promise<
   return backlog;
 }
 
-/** Rings soon after a job changed, where that is wanted: it may have made room in a queue. */
+/** Ends the pause between two rounds early when a job changed, where that is wanted: it may have made room in a queue. */
 class Alarm {
   wanted = false;
   #ring = new AbortController();
@@ -79,9 +79,12 @@ class Alarm {
     });
   }
 
-  set(): AbortSignal {
+  async wait(stopping: AbortSignal): Promise<void> {
     this.#ring = new AbortController();
-    return this.#ring.signal;
+    const stop = () => this.#ring.abort();
+    stopping.addEventListener('abort', stop, { once: true });
+    await pauseUnlessStopping(this.#ring.signal, stopping.aborted ? 0 : TICK_MS);
+    stopping.removeEventListener('abort', stop);
   }
 
   close(): void {

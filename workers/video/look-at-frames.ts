@@ -34,12 +34,11 @@ export async function lookAtFrames(
   context: VideoContext,
   images: readonly string[],
 ): Promise<FrameCheck> {
-  const { signal, cancel, worker } = context;
-  const anyEnd = AbortSignal.any([signal, cancel, worker.stopping]);
+  const { over } = context;
   return whileConnected(context, async session => {
     const check = new FrameCheck({ mixed: true });
-    const open = (script: string) => openTransfer(session, script, anyEnd);
-    await checkFrames({ images, check, open, signal: anyEnd });
+    const open = (script: string) => openTransfer(session, script, over);
+    await checkFrames({ images, check, open, signal: over });
     return check;
   });
 }

@@ -13,30 +13,25 @@ const PREFIX = 'windlass-video-';
 
 /** Makes the video in this worker, stores it under the key, and returns its size in bytes. */
 export async function encodeHere(context: JobContext<'video'>, object: string): Promise<number> {
-  const { payload, worker, signal, cancel } = context;
-  const anyEnd = AbortSignal.any([signal, cancel, worker.stopping]);
+  const { payload, worker, over } = context;
   await removeLeftovers();
   const directory = await mkdtemp(join(tmpdir(), `${PREFIX}${process.pid}-`));
   const outputPath = join(directory, 'video');
   try {
     await whileConnected(context, async session => {
-      const stdout = await openTransfer(
-        session,
-        transferScript({ images: payload.images }),
-        anyEnd,
-      );
+      const stdout = await openTransfer(session, transferScript({ images: payload.images }), over);
       await encodeVideo({
         ...payload,
-        frames: readFrames(stdout, { images: payload.images, signal: anyEnd }),
+        frames: readFrames(stdout, { images: payload.images, signal: over }),
         total: payload.images.length,
         outputPath,
         onProgress: share => context.progress(share * 0.98, 'Encoding.'),
-        signal: anyEnd,
+        signal: over,
       });
     });
-    return await worker.objects.put(object, createReadStream(outputPath), { signal: anyEnd });
+    return await worker.objects.put(object, createReadStream(outputPath), { signal: over });
   } catch (error) {
-    if (worker.stopping.aborted) throw new LetGo();
+    if (context.stopping.aborted) throw new LetGo();
     throw error;
   } finally {
     await rm(directory, { recursive: true, force: true });

@@ -134,19 +134,18 @@ async function fetchVideo(
   context: VideoContext,
   video: { object: string; directory: string; size: number },
 ): Promise<number> {
-  const { worker, signal, cancel } = context;
-  const anyEnd = AbortSignal.any([signal, cancel, worker.stopping]);
+  const { worker, over } = context;
   context.progress(0.96, 'Fetching the video from the host.');
   return whileConnected(context, async session => {
     const channel = await session.exec(
       `cat ${quoteWord(`${video.directory}/${HOST_VIDEO}`)}`,
-      anyEnd,
+      over,
     );
     channel.stdin.end();
     const bytes = new PassThrough();
     const [stored] = await Promise.all([
-      worker.objects.put(video.object, bytes, { signal: anyEnd }),
-      pipeline(channel.stdout, bytes, { signal: anyEnd }),
+      worker.objects.put(video.object, bytes, { signal: over }),
+      pipeline(channel.stdout, bytes, { signal: over }),
     ]);
     if (stored !== video.size) {
       await worker.objects.remove(video.object);

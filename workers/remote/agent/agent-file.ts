@@ -10,11 +10,16 @@ export interface AgentFile {
   checksum: number;
 }
 
+/** In the order in which they make up the one file; they lie beside this module in the sources and in the build. */
+const PARTS = ['agent.sh', 'agent-attempt.sh', 'agent-emitter.sh', 'agent-serve.sh'];
+
 let loaded: AgentFile | undefined;
 
-/** Reads agent.sh, which lies beside this module in the sources and in the build; once a process. */
+/** Read once a process. */
 export function loadAgentFile(): AgentFile {
-  loaded ??= describe(readFileSync(new URL('./agent.sh', import.meta.url)));
+  loaded ??= describe(
+    Buffer.concat(PARTS.map(part => readFileSync(new URL(part, import.meta.url)))),
+  );
   return loaded;
 }
 

@@ -1,4 +1,4 @@
-import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync } from 'node:fs';
+import { mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { openAgent } from './bootstrap.ts';
@@ -38,17 +38,10 @@ export class AgentHarness {
     return new LocalExec({ home, shell: join(folder, 'ash'), env: { ...ENV, ...env } });
   }
 
-  /** A folder of links to these programs: a PATH without all others. */
-  makePath(programs: string[]): string {
+  /** A folder of links, by name: a PATH without all other programs. */
+  makePath(links: Record<string, string>): string {
     const folder = mkdtempSync(join(this.#root, 'path-'));
-    for (const program of programs)
-      symlinkSync(program, join(folder, program.split('/').at(-1) ?? ''));
-    return folder;
-  }
-
-  makeFolder(name: string): string {
-    const folder = join(this.#root, name);
-    mkdirSync(folder);
+    for (const [name, target] of Object.entries(links)) symlinkSync(target, join(folder, name));
     return folder;
   }
 

@@ -196,7 +196,8 @@ for (const name of FAMILY) {
       const script = `head -c ${12 * MiB} /dev/zero; touch done`;
       const waits = () =>
         processesOf(host).some(line =>
-          readProc(line.split(' ')[0] ?? '', 'wchan').includes('pipe_write'),
+          // ksh's pipes are sockets.
+          /pipe_write|sock_alloc_send/.test(readProc(line.split(' ')[0] ?? '', 'wchan')),
         );
       let read = 0;
       let stalled = false;

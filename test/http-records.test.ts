@@ -1,0 +1,209 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import type { Client } from '../demo/client.ts';
+import { expectProblem } from './harness/problem.ts';
+import {
+  addHost,
+  connectClient,
+  type Job,
+  launchAsync,
+  openSession,
+  waitForEnd,
+} from './harness/remote.ts';
+import { describeUnless, missingPrograms } from './harness/skip.ts';
+import { startTestSshd, type TestSshd } from './harness/sshd.ts';
+import { type Stack, startStack } from './harness/stack.ts';
+
+type Fields = Record<string, string>;
+
+describeUnless(missingPrograms('sshd'), 'records, lists and jobs over HTTP', () => {
+  let stack: Stack;
+  let sshd: TestSshd;
+  let client: Client;
+  let sid: string;
+
+  beforeAll(async () => {
+    [stack, sshd] = await Promise.all([startStack(), startTestSshd()]);
+    client = connectClient(stack);
+    await addHost(client, sshd);
+    sid = await openSession(client, sshd);
+  });
+  afterAll(async () => {
+    await stack?.stop();
+    await sshd?.stop();
+  });
+
+  const send = (method: string, path: string, body?: unknown, headers: Fields = {}) =>
+    client.fetch(path, {
+      method,
+      headers,
+      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+    });
+
+  test('ETag, 304, If-Match and 412 on records', async () => {
+    const path = '/api/users/tagged';
+    await client.post('/api/users', { username: 'tagged', password: 'long enough' });
+    const first = await client.fetch(path);
+    const tag = first.headers.get('ETag') ?? '';
+    expect(tag).toMatch(/^"[^"]+"$/);
+    for (const names of [tag, `"x", W/${tag}`, '*']) {
+      const unchanged = await client.fetch(path, { headers: { 'If-None-Match': names } });
+      expect([names, unchanged.status, await unchanged.text()]).toEqual([names, 304, '']);
+      expect(unchanged.headers.get('ETag')).toBe(tag);
+    }
+    const other = await client.fetch(path, { headers: { 'If-None-Match': '"x"' } });
+    expect([other.status, await other.json()]).toMatchObject([200, { username: 'tagged' }]);
+
+    const put = (condition: string) =>
+      send('PUT', path, { administrator: true }, { 'If-Match': condition });
+    for (const wrong of ['"x"', `W/${tag}`])
+      await expectProblem(await put(wrong), 412, 'precondition_failed');
+    expect((await put(tag)).status).toBe(200);
+    await expectProblem(await put(tag), 412, 'precondition_failed');
+    const changed = await client.fetch(path, { headers: { 'If-None-Match': tag } });
+    expect([changed.status, await changed.json()]).toMatchObject([200, { administrator: true }]);
+    const remove = (condition: string) =>
+      client.fetch(path, { method: 'DELETE', headers: { 'If-Match': condition } });
+    await expectProblem(await remove(tag), 412, 'precondition_failed');
+    expect((await remove(changed.headers.get('ETag') ?? '')).status).toBe(204);
+    expect((await client.fetch(path)).status).toBe(404);
+
+    for (const record of ['/api/hosts/host', `/api/remotes/${sid}`]) {
+      const found = await client.fetch(record);
+      const again = await client.fetch(record, {
+        headers: { 'If-None-Match': found.headers.get('ETag') ?? '' },
+      });
+      expect([record, again.status]).toEqual([record, 304]);
+    }
+  });
+
+  test('lists go on after the last key, without gaps and repeats', async () => {
+    const made = [];
+    for (let i = 0; i < 5; i++) made.push((await launchAsync(client, sid, `echo ${i}`)).id);
+    const walk = async (path: string, limit: number, key: string) => {
+      const seen: string[] = [];
+      let after = '';
+      for (;;) {
+        const { items, next } = await client.get<{
+          items: Record<string, string>[];
+          next: string | null;
+        }>(`${path}?limit=${limit}${after}`);
+        expect(items.length).toBeLessThanOrEqual(limit);
+        seen.push(...items.map(item => item[key] ?? ''));
+        if (next === null) return seen;
+        expect(items).toHaveLength(limit);
+        after = `&after=${encodeURIComponent(next)}`;
+      }
+    };
+    const jobs = await walk('/api/jobs', 2, 'id');
+    expect(jobs.slice(0, 5)).toEqual([...made].reverse());
+    expect(new Set(jobs).size).toBe(jobs.length);
+    expect(jobs).toEqual(await walk('/api/jobs', 100, 'id'));
+    for (const username of ['list.b', 'list.a', 'list.c'])
+      await client.post('/api/users', { username, password: 'long enough' });
+    const users = await walk('/api/users', 1, 'username');
+    expect(users.filter(name => name.startsWith('list.'))).toEqual(['list.a', 'list.b', 'list.c']);
+    expect(await walk('/api/remotes', 1, 'sid')).toEqual([sid]);
+    for (const id of made) await waitForEnd(client, id);
+  });
+
+  test('HEAD is GET without the body', async () => {
+    const { id } = await launchAsync(client, sid, 'printf 12345');
+    await waitForEnd(client, id);
+    const paths = ['/healthz', '/api/users/-', `/api/jobs/${id}`, `/api/jobs/${id}/output`];
+    for (const path of paths) {
+      const got = await client.fetch(path);
+      const length = Buffer.byteLength(await got.text());
+      const head = await client.fetch(path, { method: 'HEAD' });
+      expect([path, head.status, await head.text()]).toEqual([path, got.status, '']);
+      for (const name of ['Content-Type', 'ETag'])
+        expect([path, name, head.headers.get(name)]).toEqual([path, name, got.headers.get(name)]);
+      expect([path, head.headers.get('Content-Length')]).toEqual([path, String(length)]);
+    }
+    const running = await launchAsync(client, sid, 'sleep 30');
+    const events = await client.fetch(`/api/jobs/${running.id}/events`, { method: 'HEAD' });
+    expect(events.headers.get('Content-Type')).toContain('text/event-stream');
+    expect(await events.text()).toBe('');
+    await client.delete(`/api/jobs/${running.id}`);
+    const missing = await client.fetch('/api/jobs/none', { method: 'HEAD' });
+    expect([missing.status, missing.headers.get('X-Service-Message')]).toEqual([
+      404,
+      'Not found: there is no such job.',
+    ]);
+  });
+
+  test('Prefer is applied and said to be, and 202 tells where to look', async () => {
+    const launch = (command: string, prefer?: string) =>
+      send('POST', '/api/remotes/launch', { sid, command }, prefer ? { Prefer: prefer } : {});
+    const applied = (response: Response) => response.headers.get('Preference-Applied');
+    for (const prefer of ['respond-async', 'respond-async, wait=5', 'handling=lenient, wait=0']) {
+      const response = await launch('sleep 0.2', prefer);
+      const { id } = (await response.json()) as Job;
+      expect([prefer, response.status, response.headers.get('Location')]).toEqual([
+        prefer,
+        202,
+        `/api/jobs/${id}`,
+      ]);
+      expect(applied(response)).toBe(prefer.startsWith('respond') ? 'respond-async' : 'wait=0');
+      await waitForEnd(client, id);
+    }
+    const waited = await launch('echo soon', 'wait=30');
+    expect([waited.status, applied(waited)]).toEqual([200, 'wait=30']);
+    const plain = await launch('echo now', 'depth-noroot');
+    expect([plain.status, applied(plain)]).toEqual([200, null]);
+
+    const { id } = await launchAsync(client, sid, 'sleep 1');
+    await client.fetch(`/api/jobs/${id}/events`).then(response => response.text());
+    const polled = await client.fetch(`/api/jobs/${id}`, { headers: { Prefer: 'wait=20' } });
+    expect(await polled.json()).toMatchObject({ state: 'succeeded' });
+  });
+
+  test('a job that was cancelled, has ended or has no bytes is a conflict, or not found', async () => {
+    const { id } = await launchAsync(client, sid, 'sleep 60');
+    const early = await client.fetch(`/api/jobs/${id}/result`);
+    await expectProblem(early, 409, 'conflict');
+    expect(early.headers.get('Retry-After')).toBe('1');
+    await expectProblem(await send('POST', `/api/jobs/${id}/retry`), 409, 'conflict');
+    const launched = send('POST', '/api/remotes/launch', { sid, command: 'echo on; sleep 60' });
+    const held = await findJob(job => job.state === 'running' && job.id !== id);
+    await client.delete(`/api/jobs/${id}`);
+    await client.delete(`/api/jobs/${held.id}`);
+    const answer = await launched;
+    await expectProblem(answer, 409, 'cancelled');
+    expect(answer.headers.get('Location')).toBe(`/api/jobs/${held.id}`);
+    await waitForEnd(client, id);
+    await expectProblem(
+      await client.fetch(`/api/jobs/${id}`, { method: 'DELETE' }),
+      409,
+      'conflict',
+    );
+    await expectProblem(await client.fetch(`/api/jobs/${id}/result`), 404, 'not_found');
+    const events = await client.fetch(`/api/jobs/${id}/events`, {
+      headers: { 'Last-Event-ID': 'nonsense' },
+    });
+    await expectProblem(events, 400, 'invalid_input');
+  });
+
+  async function findJob(which: (job: Job) => boolean): Promise<Job> {
+    for (;;) {
+      const { items } = await client.get<{ items: Job[] }>('/api/jobs?limit=5');
+      const found = items.find(which);
+      if (found) return found;
+    }
+  }
+
+  test('retry makes a new job, linked to the old; a connect cannot be repeated', async () => {
+    const { id } = await launchAsync(client, sid, 'echo again');
+    await waitForEnd(client, id);
+    const response = await send('POST', `/api/jobs/${id}/retry`);
+    const job = (await response.json()) as Job & { retryOf: string };
+    expect([response.status, response.headers.get('Location'), job.retryOf]).toEqual([
+      202,
+      `/api/jobs/${job.id}`,
+      id,
+    ]);
+    expect((await waitForEnd(client, job.id)).state).toBe('succeeded');
+    const { items } = await client.get<{ items: Job[] }>('/api/jobs?limit=1000');
+    const connect = items.find(({ kind }) => kind === 'connect');
+    await expectProblem(await send('POST', `/api/jobs/${connect?.id}/retry`), 409, 'conflict');
+  });
+});

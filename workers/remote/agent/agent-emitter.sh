@@ -1,0 +1,286 @@
+# Part of agent.sh: the emitter, the one writer to the client.
+# shellcheck shell=sh disable=SC2013,SC2034,SC2046,SC2086,SC2154,SC3013,SC3044
+#
+# Of each followed run H it keeps, in variables that end in _H: id, dir, tok, st (w waiting, r running, e ended),
+# own (prepared by this serve), so and se (sent), ao and ae (acknowledged), ko and ke (known to be spooled),
+# and once ended co (code), to and te (totals).
+
+# begin H ID DIR STATE OWN TOKEN OUT ERR
+begin() {
+  eval "id_$1=\$2 dir_$1=\$3 st_$1=\$4 own_$1=\$5 tok_$1=\$6 so_$1=\$7 ao_$1=\$7 ko_$1=\$7 se_$1=\$8 ae_$1=\$8 ke_$1=\$8"
+  live="$live $1"
+  ask_tick
+}
+
+leave() {
+  rest=''
+  for i in $live; do
+    if [ "$i" != "$1" ]; then rest="$rest $i"; fi
+  done
+  live=$rest
+  unset "id_$1" "dir_$1" "st_$1" "own_$1" "tok_$1" "so_$1" "ao_$1" "ko_$1" "se_$1" "ae_$1" "ke_$1" "co_$1" "to_$1" "te_$1"
+}
+
+is_live() { case "$live " in *" $1 "*) ;; *) return 1 ;; esac }
+
+# The ticker sleeps and then says `t`; one tick at most is asked for and not yet heard.
+ask_tick() {
+  if [ -z "$asked" ]; then
+    asked=y
+    echo t >&7
+  fi
+}
+
+# copy FILE SKIP LENGTH
+copy() {
+  if [ -z "$dd_bytes" ]; then
+    dd_bytes=n
+    if dd if=/dev/null bs=65536 iflag=skip_bytes,count_bytes,fullblock count=1 2>/dev/null; then dd_bytes=y; fi
+  fi
+  if [ $dd_bytes = y ]; then
+    dd if="$1" bs=65536 iflag=skip_bytes,count_bytes,fullblock skip="$2" count="$3" 2>/dev/null
+  else
+    tail -c "+$(($2 + 1))" "$1" | head -c "$3"
+  fi
+}
+
+# send STREAM: frames from offset $at up to $upto, at most $room bytes, and moves both; $total is empty while the run
+# lives. Finished segments go out by one cat. False where the bytes are gone.
+send() {
+  stream=$1
+  set -- "$dir/$stream".1*
+  while [ "$at" -lt "$upto" ] && [ "$room" -gt 0 ]; do
+    while [ $# -gt 1 ] && [ $((${2##*.} - BASE)) -le "$at" ]; do shift; done
+    case ${1##*.} in '' | *[!0-9]*) return 1 ;; esac
+    from=$((${1##*.} - BASE))
+    [ $from -le "$at" ] || return 1
+    whole='' length=0
+    while [ $# -gt 0 ] && [ $((${1##*.} - BASE)) -eq $((at + length)) ]; do
+      if [ $# -gt 1 ]; then stop=$((${2##*.} - BASE)); else stop=${total:-0}; fi
+      if [ "$stop" -le $((at + length)) ] || [ $((stop - at)) -gt "$room" ]; then break; fi
+      whole="$whole \"\$dir/\$stream.${1##*.}\"" length=$((stop - at))
+      shift
+    done
+    if [ -n "$whole" ]; then
+      echo "data $h $stream $at $length"
+      eval "cat $whole" || exit 1
+    else
+      stop=$upto
+      if [ $# -gt 1 ]; then stop=$((${2##*.} - BASE)); fi
+      length=$((stop - at))
+      if [ $length -gt "$room" ]; then length=$room; fi
+      echo "data $h $stream $at $length"
+      copy "$1" $((at - from)) $length || exit 1
+    fi
+    at=$((at + length)) room=$((room - length))
+  done
+}
+
+# push H: sends what the window allows; says how the run ended once all of it is sent.
+push() {
+  h=$1
+  eval "dir=\$dir_$h state=\$st_$h so=\$so_$h se=\$se_$h ko=\$ko_$h ke=\$ke_$h to=\$to_$h te=\$te_$h"
+  eval "room=\$((WINDOW + ao_$h + ae_$h - so - se))"
+  for side in o e; do
+    eval "at=\$s$side known=\$k$side total=\$t$side"
+    if [ -n "$total" ]; then upto=$total; else
+      span $side
+      upto=$known
+      if [ $newest -gt "$upto" ]; then upto=$newest; fi
+    fi
+    if ! send $side; then
+      echo "lost $h"
+      leave "$h"
+      return
+    fi
+    eval "s$side=\$at s${side}_$h=\$at"
+  done
+  if [ "$state" = e ] && { [ "$so" -gt "$to" ] || [ "$se" -gt "$te" ]; }; then
+    echo "lost $h" # its follower has seen more than is known here
+    leave "$h"
+  elif [ "$state" = e ] && [ "$so" -eq "$to" ] && [ "$se" -eq "$te" ]; then
+    eval "echo \"ended $h \$co_$h $to $te\""
+    leave "$h"
+  fi
+}
+
+# measure H: looks for what came since the last tick. A segment not written since before that tick's stamp was measured
+# whole then; an equal time counts as written, so that coarse clocks cost a fork and never a byte.
+measure() {
+  eval "dir=\$dir_$1"
+  for side in o e; do
+    span $side
+    segment=$dir/$side.$((BASE + newest))
+    if [ -s "$segment" ] && ! [ "$mine/stamp.$before" -nt "$segment" ]; then
+      size=$(($(wc -c <"$segment")))
+      eval "k${side}_$1=\$((newest + size))"
+    fi
+  done
+}
+
+# conclude H: looks whether it ended without our being told, or was lost.
+conclude() {
+  eval "id=\$id_$1 state=\$st_$1"
+  judge "$id"
+  case $verdict in
+  ended) finish "$1" "$code" "$out" "$err" ;;
+  absent)
+    # Prepared here and not started: only as long as its minder lives will it be.
+    if [ "$state" = w ]; then
+      eval "dir=\$dir_$1"
+      { read -r where its_boot pid its_start <"$dir/minder"; } 2>/dev/null && is_alive "$pid" "$its_start" && return
+    fi
+    echo "failed $1 died"
+    leave "$1"
+    ;;
+  lost | wrong_node)
+    echo "$verdict $1 $where"
+    leave "$1"
+    ;;
+  esac
+}
+
+# finish H CODE OUT ERR
+finish() {
+  eval "st_$1=e co_$1=\$2 to_$1=\$3 te_$1=\$4"
+  push "$1"
+}
+
+on_tick() {
+  asked='' before=$stamp ticks=$((ticks + 1))
+  if [ $stamp = a ]; then stamp=b; else stamp=a; fi
+  true >"$mine/stamp.$stamp"
+  for h in $live; do
+    eval "state=\$st_$h own=\$own_$h dir=\$dir_$h"
+    [ "$state" != e ] || continue
+    ask_tick
+    if [ $((ticks % 10)) -eq 0 ] || { [ -z "$own" ] && find_end; }; then
+      conclude "$h"
+      is_live "$h" || continue
+    fi
+    if [ "$state" = r ]; then
+      measure "$h"
+      push "$h"
+    fi
+  done
+}
+
+# follow H ID OUT ERR
+follow() {
+  judge "$2"
+  case $verdict in
+  running)
+    echo "running $1"
+    begin "$1" "$2" "$dir" r '' '' "$3" "$4"
+    # What an earlier tick's stamp would call unchanged was never measured for this follower.
+    before=none
+    measure "$1"
+    push "$1"
+    ;;
+  ended)
+    if is_whole; then
+      begin "$1" "$2" "$dir" e '' '' "$3" "$4"
+      finish "$1" "$code" "$out" "$err"
+    else
+      echo "lost $1"
+    fi
+    ;;
+  *) echo "$verdict $1 $where" ;;
+  esac
+}
+
+# is_whole: the spool of the ended run in $dir has the lengths that its names promise; a crash of the host can leave less.
+is_whole() {
+  for side in o e; do
+    total=$out
+    if [ $side = e ]; then total=$err; fi
+    set -- "$dir/$side".1*
+    [ -e "$1" ] || continue
+    set -- $(cd "$dir" && wc -c $side.1*) # SIZE NAME pairs, and perhaps a total
+    while [ $# -gt 1 ]; do
+      case $2 in $side.*) ;; *) break ;; esac
+      next=$total
+      case $4 in $side.*) next=$((${4##*.} - BASE)) ;; esac
+      [ $((${2##*.} - BASE + $1)) -eq "$next" ] || return 1
+      shift 2
+    done
+  done
+}
+
+# on_taken H: another attempt was there first. One of the same token is a repeated request: its run is followed.
+on_taken() {
+  eval "id=\$id_$1 tok=\$tok_$1"
+  leave "$1"
+  judge "$id"
+  if [ $verdict = stopped ]; then
+    echo "stopped $1"
+  elif [ $verdict = absent ]; then
+    echo "failed $1 full"
+  elif [ "$token" = "$tok" ] && [ -d "$dir" ]; then
+    follow "$1" "$id" 0 0
+  else
+    echo "taken $1"
+  fi
+}
+
+# drop H STREAM OFFSET: deletes the segments that end at or below it, but never the last.
+drop() {
+  eval "dir=\$dir_$1"
+  stream=$2 offset=$3 old=''
+  set -- "$dir/$stream".1*
+  while [ $# -gt 1 ] && [ $((${2##*.} - BASE)) -le "$offset" ]; do
+    old="$old \"\$dir/\$stream.${1##*.}\""
+    shift
+  done
+  if [ -n "$old" ]; then eval "rm -f $old"; fi
+}
+
+emit() {
+  live='' asked='' stamp=a before=b ticks=0 dd_bytes='' where=''
+  while IFS= read -r line; do
+    case $line in
+    say\ *)
+      printf '%s\n' "${line#say }"
+      continue
+      ;;
+    esac
+    set -- $line
+    case $1 in
+    t) on_tick ;;
+    run) begin "$2" "$3" "$base/runs/$5" w y "$4" 0 0 ;;
+    follow) follow "$2" "$3" "$4" "$5" ;;
+    *) if is_live "$2"; then
+      case $1 in
+      started) eval "st_$2=r" && echo "running $2" ;;
+      done) finish "$2" "$3" "$4" "$5" ;;
+      taken) on_taken "$2" ;;
+      failed)
+        echo "$line"
+        leave "$2"
+        ;;
+      unfollow) leave "$2" ;;
+      ack)
+        eval "ao_$2=\$3 ae_$2=\$4"
+        drop "$2" o "$3"
+        drop "$2" e "$4"
+        push "$2"
+        ;;
+      esac
+    fi ;;
+    esac
+  done
+  # The fifo ends with the intake, its one lasting writer: killed, it has cleaned up nothing.
+  if [ -d "$mine" ]; then
+    retire "$name"
+    sweep
+  fi
+}
+
+# A ticker without an emitter ends the serve: nobody is left to answer.
+tick() {
+  while read -r line; do
+    doze 05
+    echo t 1<>"$mine/fifo"
+  done
+  kill -TERM $$
+}

@@ -1,0 +1,238 @@
+import { execFileSync } from 'node:child_process';
+import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterAll, afterEach, describe, expect, test } from 'vitest';
+import { findProgram } from '../../../scripts/programs.ts';
+import { waitFor } from '../../../test/harness/wait-for.ts';
+import {
+  AgentHarness,
+  collect,
+  filesOf,
+  follow,
+  processesOf,
+  runDirectory,
+} from './agent-harness.ts';
+
+const MiB = 1024 * 1024;
+const WINDOW = 4 * MiB;
+const harness = new AgentHarness();
+afterEach(() => harness.close());
+afterAll(() => harness.clean());
+
+const SHELLS = ['dash', 'bash'].map(name => findProgram(name)).filter(path => path !== undefined);
+const DASH = findProgram('dash') ?? '/bin/sh';
+
+describe.each(SHELLS)('runs under %s', shell => {
+  test('a run whose minder was killed is lost, and its processes can still be stopped', async () => {
+    const host = harness.makeHost(shell);
+    const client = await harness.connect(host);
+    const id = harness.newName();
+    const events = client.run({ id, token: harness.newName(), command: 'sleep 300' });
+    expect(await events.next()).toMatchObject({ value: { type: 'running' } });
+    killMinder(runDirectory(host, id));
+    expect(await events.next()).toEqual({ value: { type: 'lost' }, done: false });
+    expect(await client.stop(id)).toEqual({ how: 'mark' });
+    expect(processesOf(host).filter(line => line.includes('sleep 300'))).toEqual([]);
+    expect((await follow(client, id)).types).toEqual(['lost']);
+    await client.forget(id);
+    expect(existsSync(runDirectory(host, id))).toBe(false);
+  });
+
+  test('what was stopped before it started never starts', async () => {
+    const host = harness.makeHost(shell);
+    const client = await harness.connect(host);
+    const id = harness.newName();
+    expect(await client.stop(id)).toEqual({ how: 'never' });
+    const events = client.run({ id, token: harness.newName(), command: 'touch ran' });
+    expect((await collect({ client, id, events })).types).toEqual(['stopped']);
+    expect((await follow(client, id)).types).toEqual(['stopped']);
+    await client.forget(id);
+    const again = client.run({ id, token: harness.newName(), command: 'touch ran' });
+    expect((await collect({ client, id, events: again })).types).toEqual(['taken']);
+    expect(existsSync(join(host.account.home, 'ran'))).toBe(false);
+  });
+
+  test('a command that kills its own group ends as one, with its output', async () => {
+    const client = await harness.connect(harness.makeHost(shell));
+    const result = await harness.run(
+      client,
+      "trap 'echo bye; trap - TERM; kill 0' EXIT; echo hello",
+    );
+    expect(result.stdout.toString()).toBe('hello\nbye\n');
+    expect(result.last).toMatchObject({ type: 'ended', code: 143 });
+  });
+
+  test('what was forgotten is not started again, and its fence goes when nobody can ask', async () => {
+    const host = harness.makeHost(shell);
+    const first = await harness.connect(host);
+    const second = await harness.connect(host);
+    const { id } = await harness.run(first, 'true');
+    await first.forget(id);
+    for (const client of [first, second]) {
+      const events = client.run({ id, token: harness.newName(), command: 'touch ran' });
+      expect((await collect({ client, id, events })).types).toEqual(['taken']);
+    }
+    first.close();
+    await first.closed;
+    expect(filesOf(host)).toContain(`started/${id}`);
+    // Born after: its client knows that the run is over.
+    const third = await harness.connect(host);
+    second.close();
+    await second.closed;
+    await third.ping();
+    expect(filesOf(host)).not.toContain(`started/${id}`);
+  });
+
+  test('an emitter killed alone ends its serve', async () => {
+    const host = harness.makeHost(shell);
+    const client = await harness.connect(host);
+    await client.ping();
+    const serve = host.pids.at(-1);
+    const children = execFileSync('ps', ['-o', 'pid=', '--ppid', String(serve)]).toString();
+    const emitter = children.trim().split(/\s+/)[0];
+    process.kill(Number(emitter), 'SIGKILL');
+    await client.closed;
+    await waitFor(() => processesOf(host).length === 0, { what: 'the end of every process' });
+    expect(filesOf(host).filter(file => file.includes('/'))).toEqual([]);
+  });
+
+  test('a serve killed with its emitter is cleaned up by the next', async () => {
+    const host = harness.makeHost(shell);
+    const client = await harness.connect(host);
+    const running = client.run({ id: 'survivor', token: 'one', command: 'sleep 300' });
+    await running.next();
+    for (const line of processesOf(host)) {
+      if (/ agent-\S+ serve |agent-\S+ serve /.test(line))
+        process.kill(Number.parseInt(line, 10), 'SIGKILL');
+    }
+    await client.closed;
+    const next = await harness.connect(host);
+    await waitFor(() => readdirSync(join(host.account.home, '.windlass/serve')).length === 1, {
+      what: 'one serve',
+    });
+    expect(await next.list()).toEqual([{ id: 'survivor', state: 'running' }]);
+    await next.stop('survivor');
+    expect((await follow(next, 'survivor')).last).toMatchObject({ type: 'ended', code: 143 });
+  });
+
+  test('a full disk ends the run as such, with all that was written', async context => {
+    const host = harness.makeHost(shell);
+    const { home } = host.account;
+    try {
+      execFileSync('mount', ['-t', 'tmpfs', '-o', 'size=8m', 'tmpfs', home], { stdio: 'ignore' });
+    } catch {
+      return context.skip('needs root that may mount a tmpfs');
+    }
+    try {
+      const client = await harness.connect(host);
+      const script = [
+        'trap : TERM PIPE',
+        'echo before',
+        'while ! [ -s "$WINDLASS_RUN/o.1000000000000000" ]; do sleep 0.02; done',
+        'head -c 16000000 /dev/zero >filling',
+        'head -c 2000000 /dev/zero',
+        'sleep 300',
+      ].join('\n');
+      const id = harness.newName();
+      const result = await collect({
+        client,
+        id,
+        events: client.run({ id, token: harness.newName(), script }),
+      });
+      const stdoutBytes = result.stdout.length;
+      expect(result.stdout.toString()).toMatch(/^before\n\0*$/);
+      expect(result.last).toMatchObject({ type: 'ended', code: -1, stdoutBytes, diskFull: true });
+      expect(processesOf(host).filter(line => line.includes('sleep 300'))).toEqual([]);
+      const refused = client.run({ id: 'refused', token: 'one', command: 'true' });
+      await expect(refused.next()).rejects.toMatchObject({ code: 'remote_disk_full' });
+      await client.forget(id);
+      execFileSync('rm', [join(home, 'filling')]);
+      expect((await harness.run(client, 'echo again')).stdout.toString()).toBe('again\n');
+    } finally {
+      await harness.close();
+      await waitFor(() => processesOf(host).length === 0, { what: 'the end of every process' });
+      execFileSync('umount', [home]);
+    }
+  });
+});
+
+test('a run on another node of the same home is told by its name', async () => {
+  const host = harness.makeHost(DASH);
+  const client = await harness.connect(host);
+  const events = client.run({ id: 'far', token: 'one', command: 'sleep 300' });
+  await events.next();
+  const record = join(runDirectory(host, 'far'), 'minder');
+  const written = readFileSync(record, 'utf8');
+  writeFileSync(record, written.replace(client.hello.node, 'elsewhere'));
+  const last = { type: 'wrong_node', node: 'elsewhere' };
+  expect((await follow(client, 'far')).last).toEqual(last);
+  expect(await client.stop('far')).toEqual({ how: 'wrong_node' });
+  await expect(client.forget('far')).rejects.toMatchObject({ code: 'conflict' });
+  writeFileSync(record, written);
+  expect(await client.stop('far')).toEqual({ how: 'mark' });
+});
+
+test('an empty fence counts as lost, and damaged spools do', async () => {
+  const host = harness.makeHost(DASH);
+  const client = await harness.connect(host);
+  writeFileSync(join(host.account.home, '.windlass/started/empty'), '');
+  expect((await follow(client, 'empty')).types).toEqual(['lost']);
+  const { id } = await harness.run(client, 'echo whole');
+  const [segment = ''] = readdirSync(runDirectory(host, id)).filter(file => file.startsWith('o.'));
+  writeFileSync(join(runDirectory(host, id), segment), 'wh');
+  expect((await follow(client, id)).types).toEqual(['lost']);
+  for (const run of ['empty', id]) await client.forget(run);
+});
+
+test('sends no more than the window past what is acknowledged, and other runs go on', async () => {
+  const client = await harness.connect(harness.makeHost(DASH));
+  const command = `head -c ${3 * WINDOW} /dev/zero`;
+  const events = client.run({ id: 'wide', token: 'one', command });
+  let read = 0;
+  while (read < WINDOW) {
+    const { value } = await events.next();
+    if (value?.type === 'output') read += value.bytes.length;
+  }
+  expect(read).toBe(WINDOW);
+  // Whatever more had been sent would have come before this run's answer.
+  expect((await harness.run(client, 'echo other')).stdout.toString()).toBe('other\n');
+  const more = events.next();
+  let came = false;
+  more.then(() => {
+    came = true;
+  });
+  await client.ping();
+  expect(came).toBe(false);
+  client.ack('wide', read, 0);
+  expect(await more).toMatchObject({ value: { type: 'output', offset: WINDOW } });
+  await events.return?.();
+  const rest = await follow(client, 'wide', { stdout: 2 * WINDOW, stderr: 0 });
+  expect(rest.last).toMatchObject({ type: 'ended', stdoutBytes: 3 * WINDOW });
+  expect(rest.stdout.length).toBe(WINDOW);
+});
+
+test('a live line comes soon, for each of ten runs that are followed at once', async () => {
+  const host = harness.makeHost(DASH);
+  const client = await harness.connect(host);
+  const lags: number[] = [];
+  const follows = Array.from({ length: 10 }, async (_, n) => {
+    const id = `line-${n}`;
+    const script = `while :; do if test -e go${n}; then echo here; exit; fi; sleep 0.02; done`;
+    let wrote = 0;
+    for await (const event of client.run({ id, token: 'one', script })) {
+      if (event.type === 'running') {
+        wrote = performance.now();
+        writeFileSync(join(host.account.home, `go${n}`), '');
+      }
+      if (event.type === 'output') lags.push(performance.now() - wrote);
+    }
+  });
+  await Promise.all(follows);
+  expect(lags.length).toBe(10);
+  expect(Math.max(...lags)).toBeLessThan(2000);
+});
+
+function killMinder(directory: string): void {
+  const [, , pid] = readFileSync(join(directory, 'minder'), 'utf8').split(' ');
+  process.kill(Number(pid), 'SIGKILL');
+}

@@ -1,0 +1,245 @@
+# Part of agent.sh: the requests of a client, and what is left over by others.
+# shellcheck shell=sh disable=SC2013,SC2034,SC2046,SC2086,SC2154,SC3013,SC3044
+
+# is_serving NAME: whether that serve may live. Of another node nothing can be known; another boot of this one has ended.
+is_serving() {
+  where=''
+  { read -r where <"$base/serve/$1/born"; } 2>/dev/null
+  case $1 in
+  "$boot8"-*) if [ -n "$where" ] && [ "$where" != "$node" ]; then return 0; fi ;;
+  *)
+    [ "$where" != "$node" ]
+    return
+    ;;
+  esac
+  set -- "${1#*-}"
+  is_alive "${1%-*}" "${1#*-}"
+}
+
+# retire NAME: ends what a dead or ending serve kept prepared. A claim decides between it and a body that was just told
+# to start: what is claimed here never starts, what its body claimed lives on.
+retire() {
+  mv "$base/serve/$1" "$base/serve/.$1"
+  for dir in "$base/runs/$1"-*; do
+    [ -d "$dir" ] || continue
+    if create "$dir/claim" -; then
+      pid=0 its_start=''
+      { read -r pid its_start <"$dir/body"; } 2>/dev/null
+      case $1 in "$boot8"-*) if is_alive "$pid" "$its_start"; then kill -TERM "$pid"; fi ;; esac
+      rm -rf "$dir"
+    elif find_end && { read -r where its_boot pid its_start <"$dir/minder"; } 2>/dev/null; then
+      # All it has left to do is to tell the emitter that is gone; a full fifo would hold it for ever.
+      if [ "$its_boot" = "$boot" ] && is_alive "$pid" "$its_start"; then kill -TERM "$pid"; fi
+    fi
+  done
+  rm -rf "$base/serve/.$1"
+}
+
+# A fence outlives its run's directory until every serve that was alive when it was forgotten has ended, this one
+# included: each could still have an old `run` of it in its pipes. A serve born later is spoken to by clients that
+# know of the end. Forgetting touches the fence, so the two times compare.
+sweep() {
+  set --
+  for dir in "$base"/serve/*; do
+    [ -d "$dir" ] || continue
+    if is_serving "${dir##*/}"; then set -- "$@" "$dir/born"; else retire "${dir##*/}"; fi
+  done
+  for fence in "$base"/started/*; do
+    token='' dn=''
+    { read -r token dn <"$fence"; } 2>/dev/null
+    if [ -z "$dn" ]; then continue; fi
+    if [ "$token" = -stopped ] || [ -d "$base/runs/$dn" ]; then continue; fi
+    for born in "$@"; do
+      [ "$born" -nt "$fence" ] || continue 2
+    done
+    rm -f "$fence"
+  done
+}
+
+# A run that ended a day ago and that nobody asked to forget.
+sweep_old() {
+  find "$base/runs" -name 'end.*' -mtime +0 2>/dev/null | while read -r file; do
+    { read -r id <"${file%/*}/claim"; } 2>/dev/null && forget_run "$id"
+  done
+}
+
+say() { printf 'say %s\n' "$1" >&9; }
+
+stop_run() {
+  judge "$1"
+  if [ $verdict = absent ]; then
+    if create "$fence" '-stopped -'; then
+      say "halted $1 never"
+      return
+    fi
+    judge "$1"
+  fi
+  case $verdict in
+  running | lost)
+    halt
+    say "halted $1 $how"
+    ;;
+  *) say "halted $1 $verdict" ;;
+  esac
+}
+
+forget_run() {
+  judge "$1"
+  case $verdict in
+  running | wrong_node) return 1 ;;
+  absent) return 0 ;;
+  esac
+  # A fence that names no directory counts as forgotten.
+  if [ -z "$dn" ] || [ "$dn" = - ]; then echo '-forgotten -' >"$fence"; fi
+  touch -c "$fence"
+  case $dn in '' | - | */*) ;; *) rm -rf "$base/runs/$dn" ;; esac
+}
+
+answer_forget() { if forget_run "$1"; then say "forgot $1"; else say "forgot $1 busy"; fi; }
+
+list_runs() {
+  for file in "$base"/started/*; do
+    [ -e "$file" ] || continue
+    judge "${file##*/}"
+    say "item ${file##*/} $verdict"
+  done
+  say listed
+}
+
+probe_ffmpeg() {
+  program=$(command -v ffmpeg) || program=''
+  found=''
+  case $program in
+  /*)
+    for word in $(ffmpeg -hide_banner -encoders 2>/dev/null </dev/null); do
+      case $word in libx264 | libvpx-vp9 | libvpx | libopenh264) ;; *) continue ;; esac
+      case $found, in *",$word,"*) ;; *) found="$found,$word" ;; esac
+    done
+    ;;
+  *) program=- ;;
+  esac
+  found=${found#,}
+  say "ffmpeg ${found:--} $program"
+}
+
+# prepare: makes one more attempt ready, to be waited for only when it is needed.
+prepare() {
+  made=$((made + 1))
+  detach "$interp" $flag "$agent" minder "$name" $made "$mask" "$limit" $tool "$interp" $flag \
+    </dev/null >/dev/null 2>&1 9>&-
+}
+
+# await_attempt: until the attempt of number $used is ready; false when it died or does not come.
+await_attempt() {
+  dir=$base/runs/$name-$used tries=0
+  until [ -e "$dir/ready" ]; do
+    tries=$((tries + 1))
+    # On a full disk its directory does not last.
+    if [ $tries -gt 1000 ] || { [ $tries -gt 100 ] && [ ! -d "$dir" ]; }; then return 1; fi
+    sleep 0.005 || sleep 1
+  done
+  { read -r where its_boot pid its_start <"$dir/minder"; } 2>/dev/null && is_alive "$pid" "$its_start"
+}
+
+# start_run HANDLE ID TOKEN MODE QUOTED
+start_run() {
+  if [ -e "$base/started/$2" ]; then
+    printf 'run %s %s %s -\ntaken %s\n' "$1" "$2" "$3" "$1" >&9
+    return
+  fi
+  used=$((used + 1))
+  while [ $made -lt $used ]; do prepare; done
+  if ! await_attempt; then
+    # What was prepared has died, on a full disk perhaps: one fresh attempt.
+    used=$((made + 1))
+    prepare
+    if ! await_attempt; then
+      why=full
+      if echo "$1" >"$mine/probe" && [ -s "$mine/probe" ]; then why=unprepared; fi
+      say "failed $1 $why"
+      return
+    fi
+  fi
+  if ! printf 'text=%s\n' "$5" >"$dir/cmd"; then
+    say "failed $1 full"
+    return
+  fi
+  # The emitter hears of the run before anything of the run can speak.
+  echo "run $1 $2 $3 ${dir##*/}" >&9
+  echo "$1 $2 $3 $4" 1<>"$dir/go"
+  while [ $made -lt $((used + PREPARED)) ]; do prepare; done
+}
+
+refuse() {
+  echo "windlass-agent 1 refused $1"
+  exit 1
+}
+
+end_serve() {
+  trap '' TERM HUP PIPE
+  retire "$name"
+  kill -TERM $emitter
+  exec 9>&-
+  wait
+  sweep
+  exit 0
+}
+
+# serve LIMIT SHELL [FLAG]: answers the requests of one client, line by line, until its standard input ends.
+serve() {
+  limit=$1 interp=$2 flag=$3
+  exec 2>/dev/null
+  mask=$(umask)
+  umask 077
+  unset BASH_ENV # read by the commands, not once more by each of their minders
+  choose_tool || refuse 'needs setsid, perl or python3'
+  identify
+  start_of $$ || start=0
+  name=$boot8-$$-$start
+  mine=$base/serve/$name
+  why=$(mkdir -p "$base/runs" "$base/started" "$mine" 2>&1) || refuse "cannot write: $why"
+  # On a full disk these stay empty: no run can start then, but those there are can be stored and forgotten.
+  echo "$node" >"$mine/born"
+  printf '%s\n' "$environment" >"$mine/environment"
+  cores=$(getconf _NPROCESSORS_ONLN 2>/dev/null) || cores=1
+  set -f
+  available=0
+  for word in $(LC_ALL=C df -Pk "$base"); do
+    case $word in [0-9]*%) break ;; esac
+    available=$word
+  done
+  set +f
+  echo "windlass-agent 1 $node $boot $cores $((available * 1024)) $HOME"
+  if [ $((available * 512)) -lt "$limit" ]; then limit=$((available * 512)); fi
+  if [ "$limit" -lt 1048576 ]; then limit=1048576; fi
+  mkfifo "$mine/fifo" "$mine/ticks" || exit 1
+  exec 9<>"$mine/fifo"
+  # In a subshell of its own: a redirected function would keep the old descriptors, saved, and so keep them open.
+  (exec <"$mine/fifo" 7>"$mine/ticks" 9>&- && emit) &
+  emitter=$!
+  (exec <"$mine/ticks" >/dev/null 9>&- && tick) &
+  trap end_serve TERM HUP PIPE
+  made=1000000 used=1000000
+  while [ $made -lt $((used + PREPARED)) ]; do prepare; done
+  (exec >/dev/null 9>&- && sweep && sweep_old) &
+  while IFS=' ' read -r verb first second third fourth rest; do
+    case $verb in
+    run) start_run "$first" "$second" "$third" "$fourth" "$rest" ;;
+    follow | ack | unfollow) echo "$verb $first $second $third $fourth" >&9 ;;
+    stop) (exec >/dev/null && stop_run "$first") & ;;
+    forget) (exec >/dev/null && answer_forget "$first") & ;;
+    list) (exec >/dev/null && list_runs) & ;;
+    ffmpeg) (exec >/dev/null && probe_ffmpeg) & ;;
+    ping) say pong ;;
+    esac
+  done
+  end_serve
+}
+
+main() {
+  if [ $((2147483647 + 1)) -lt 0 ]; then exec /bin/sh "$agent" "$@"; fi # mksh counts to 2 GiB
+  "$@"
+}
+
+# The last line: a file cut short does nothing.
+main "$@"
