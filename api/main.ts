@@ -76,7 +76,7 @@ async function main(): Promise<void> {
   log.info({ host: config.HOST, port: config.PORT }, 'the API is ready');
   life.ready();
 
-  await new Promise(resolve => life.stopping.addEventListener('abort', resolve, { once: true }));
+  await life.stopped;
   const closed = new Promise(resolve => server.close(resolve));
   server.closeIdleConnections();
   await Promise.race([closed, delay(DRAIN_MS)]);

@@ -95,6 +95,7 @@ export function untilNoLongerWaiting(
 ): { signal: AbortSignal; left(): boolean } {
   const gone = new AbortController();
   res.once('close', () => gone.abort());
+  if (res.destroyed) gone.abort();
   const stopping = followSignal(api.stopping);
   res.once('close', stopping.unlink);
   const signals = [gone.signal, stopping.signal];

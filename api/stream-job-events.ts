@@ -1,4 +1,3 @@
-import { once } from 'node:events';
 import type { Request, Response } from 'express';
 import type { JobRow } from '../shared/database/schema.ts';
 import { WindlassError } from '../shared/errors.ts';
@@ -10,6 +9,7 @@ import {
   type Stream,
 } from '../shared/jobs/output.ts';
 import type { ApiContext } from './context.ts';
+import { drained } from './drained.ts';
 import { untilNoLongerWaiting } from './run-request.ts';
 
 /** A comment this often keeps proxies from closing a quiet stream. */
@@ -44,7 +44,11 @@ export async function streamJobEvents(
       await stream.job(current);
       // An ended job's output is complete: what is read now is all.
       await stream.output(
-        readOutput({ db: api.database.db, objects: api.objects }, row.id, stream.at, signal),
+        readOutput({ db: api.database.db, objects: api.objects }, row.id, {
+          from: stream.at,
+          until: { stdout: current.stdoutBytes, stderr: current.stderrBytes },
+          signal,
+        }),
         current.finished !== null,
       );
       if (current.finished) {
@@ -55,11 +59,13 @@ export async function streamJobEvents(
       if (!next) break;
       current = next;
     }
+    res.end();
   } catch (error) {
+    // Cut off, not ended: the client sees that more would have come and asks again from its last event on.
+    res.destroy();
     if (!signal.aborted) throw error;
   } finally {
     clearInterval(comment);
-    res.end();
   }
 }
 
@@ -153,8 +159,7 @@ class EventStream {
   async #send(event: string, data: string): Promise<void> {
     const frame = `event: ${event}\nid: ${this.at.stdout}-${this.at.stderr}\ndata: ${data}\n\n`;
     if (this.#res.destroyed) return;
-    if (!this.#res.write(frame))
-      await Promise.race([once(this.#res, 'drain'), once(this.#res, 'close')]);
+    if (!this.#res.write(frame)) await drained(this.#res);
   }
 }
 

@@ -1,15 +1,13 @@
 import { config as readDotEnv } from 'dotenv';
 import { ConfigError } from '../shared/config.ts';
 import { beginProcess, exitWith } from '../shared/process.ts';
+import type { CommandCall } from './commands/call.ts';
 import { makeKeys } from './commands/keys.ts';
 import { migrate } from './commands/migrate.ts';
 import { up } from './commands/up.ts';
 import { StartError } from './start-error.ts';
 
-const COMMANDS: Record<
-  string,
-  { run: (life: ReturnType<typeof beginProcess>) => Promise<void>; meaning: string }
-> = {
+const COMMANDS: Record<string, { run: (call: CommandCall) => Promise<void>; meaning: string }> = {
   up: { run: up, meaning: 'start everything, in the foreground' },
   migrate: {
     run: migrate,
@@ -30,9 +28,12 @@ if (!command) {
   exitWith([`windlass: there is no command "${given}". There is:`, ...known].join('\n'));
 }
 readDotEnv({ quiet: true });
+const life = beginProcess('windlass');
 try {
-  await command.run(beginProcess('windlass'));
+  await command.run({ life, environment: process.env });
 } catch (error) {
+  // Asked to stop while it was starting.
+  if (life.stopping.aborted) process.exit(0);
   if (error instanceof ConfigError)
     exitWith(error.problems.map(problem => `windlass: ${problem}`).join('\n'));
   if (error instanceof StartError)

@@ -2,6 +2,8 @@
 export interface ProcessLife {
   /** Aborted when the process is asked to stop, by a signal or because its supervisor is gone. */
   stopping: AbortSignal;
+  /** Resolves when it is. */
+  stopped: Promise<void>;
   ready(): void;
 }
 
@@ -14,7 +16,10 @@ export function beginProcess(title: string): ProcessLife {
     process.on('disconnect', () => stop.abort('disconnect'));
     process.channel.unref();
   }
-  return { stopping: stop.signal, ready: () => process.send?.({ type: 'ready' }) };
+  const stopped = new Promise<void>(resolve => {
+    stop.signal.addEventListener('abort', () => resolve(), { once: true });
+  });
+  return { stopping: stop.signal, stopped, ready: () => process.send?.({ type: 'ready' }) };
 }
 
 /** Ends the process with one line that says what to do. */

@@ -37,6 +37,8 @@ export class LeaseKeeper {
   }
 
   hold(claim: Claim, { cancelled }: { cancelled: boolean }): Held {
+    const older = this.#held.get(claim.id);
+    if (older) this.#lose(older);
     const held = {
       ...claim,
       lost: new AbortController(),

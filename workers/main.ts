@@ -79,7 +79,7 @@ async function main(): Promise<void> {
   log.info({ work, id: context.id }, 'worker is ready');
   life.ready();
 
-  await new Promise(resolve => life.stopping.addEventListener('abort', resolve, { once: true }));
+  await life.stopped;
   log.info({ jobs: leases.size }, 'stopping');
   await Promise.race([
     Promise.allSettled([...consumers.map(consumer => consumer.close()), ...upkeep]),

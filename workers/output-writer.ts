@@ -193,7 +193,8 @@ export class OutputWriter {
     const bytes: Buffer[] = [];
     for await (const piece of readStream({ db: database.db, objects }, id, {
       stream,
-      offset: first.start,
+      from: first.start,
+      until: this.stored[stream],
     }))
       bytes.push(piece);
     const whole = Buffer.concat(bytes);

@@ -3,7 +3,7 @@ import { isDatabaseDown, sqlState } from '../shared/database/connect.ts';
 import { type JobRow, jobs } from '../shared/database/schema.ts';
 import { type ErrorRecord, toErrorRecord, WindlassError } from '../shared/errors.ts';
 import { CANCELLED } from '../shared/jobs/cancel.ts';
-import { JOBS, type JobKind, type Payload } from '../shared/jobs/catalog.ts';
+import { isJobKind, JOBS, type JobKind, type Payload } from '../shared/jobs/catalog.ts';
 import type { Entry } from '../shared/jobs/queue.ts';
 import { followSignal } from '../shared/signals.ts';
 import {
@@ -47,6 +47,7 @@ export async function runJob(
   const held = worker.leases.hold(claim, { cancelled: row.cancelRequested !== null });
   const attempt = new Attempt(worker, row, held, log);
   try {
+    attempt.readPayload();
     const handler = handlers.get(row.kind as JobKind);
     if (!handler)
       throw new WindlassError('internal', { detail: `No worker knows how to do ${row.kind}.` });
@@ -83,7 +84,8 @@ class Attempt {
     this.context = {
       worker,
       job: row,
-      payload: JOBS[row.kind as JobKind].payload.parse(row.payload) as Payload<JobKind>,
+      // Until readPayload() has looked at it, which may fail: the row may be from a newer version.
+      payload: row.payload as Payload<JobKind>,
       token: held.token,
       log,
       signal: held.lost.signal,
@@ -106,10 +108,18 @@ class Attempt {
     };
   }
 
+  readPayload(): void {
+    const { job } = this.context;
+    if (!isJobKind(job.kind))
+      throw new WindlassError('internal', { detail: `No worker knows how to do ${job.kind}.` });
+    this.context.payload = JOBS[job.kind].payload.parse(job.payload);
+  }
+
   async succeed(outcome: Outcome<JobKind>): Promise<void> {
     const { job } = this.context;
     const result = JOBS[job.kind as JobKind].result.parse(outcome.result);
     await this.#end({ state: 'succeeded', result }, outcome.promote);
+    this.#worker.leases.letGo(this.#held);
     await outcome
       .after?.()
       .catch((error: unknown) =>

@@ -8,6 +8,7 @@ import { cancelJob } from '../../shared/jobs/cancel.ts';
 import { isJobKind, type JobKind, jobDefinition, type Payload } from '../../shared/jobs/catalog.ts';
 import { readStream, STREAMS } from '../../shared/jobs/output.ts';
 import type { ApiContext } from '../context.ts';
+import { drained } from '../drained.ts';
 import { currentUser } from '../middleware/authenticate.ts';
 import { entityTag, page, pageQuery, sendRecord } from '../records.ts';
 import { pathParameter, resource } from '../resource.ts';
@@ -143,7 +144,7 @@ export function routeJobs(router: Router, api: ApiContext): void {
       if (req.method === 'HEAD' || offset >= total) return void res.end();
       await sendBytes(
         res,
-        readStream({ db, objects: api.objects }, row.id, { stream, offset }),
+        readStream({ db, objects: api.objects }, row.id, { stream, from: offset, until: total }),
         total - offset,
       );
     },
@@ -215,18 +216,4 @@ async function sendBytes(
   // Fewer than announced: the answer must not look whole.
   if (left > 0) res.destroy();
   else res.end();
-}
-
-function drained(res: Response): Promise<boolean> {
-  return new Promise(resolve => {
-    const settle = (ok: boolean) => () => {
-      res.off('drain', onDrain);
-      res.off('close', onClose);
-      resolve(ok);
-    };
-    const onDrain = settle(true);
-    const onClose = settle(false);
-    if (res.destroyed) return resolve(false);
-    res.once('drain', onDrain).once('close', onClose);
-  });
 }

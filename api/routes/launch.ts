@@ -1,5 +1,6 @@
 import type { Request, Response, Router } from 'express';
 import { z } from 'zod';
+import { isDatabaseDown } from '../../shared/database/connect.ts';
 import type { JobRow, SessionRow } from '../../shared/database/schema.ts';
 import { commandText, type Result } from '../../shared/jobs/catalog.ts';
 import { readStream, type Stream } from '../../shared/jobs/output.ts';
@@ -37,26 +38,37 @@ export function routeLaunch(router: Router, api: ApiContext): void {
         return { kind: 'command' as const, payload: { command }, session: sid };
       });
       if (session) await touchSession(api.database.db, session);
-      const { respondAsync, wait } = readPreference(req);
-      const ended = respondAsync ? job : await waitForEnd(api, res, job, wait);
-      if (respondAsync) res.set('Preference-Applied', 'respond-async');
-      else if (wait !== undefined) res.set('Preference-Applied', `wait=${wait}`);
-      const location = `/api/jobs/${job.id}`;
-      if (!ended.finished) return void res.status(202).location(location).json(jobView(ended));
-      if (ended.state !== 'succeeded') throw errorOfJob(ended, { Location: location });
-      const [stdout, stderr] = await Promise.all([
-        readText(api, ended, 'stdout'),
-        readText(api, ended, 'stderr'),
-      ]);
-      res.location(location).json({
-        command,
-        output: stdout.text,
-        errors: stderr.text,
-        returncode: (ended.result as Result<'command'>).returncode,
-        job: ended.id,
-        ...(stdout.truncated || stderr.truncated ? { truncated: true } : {}),
+      res.location(`/api/jobs/${job.id}`);
+      await answer(api, { req, res, job, command }).catch((error: unknown) => {
+        // The job is committed and will run: "try again" would run it twice.
+        if (!isDatabaseDown(error) || res.headersSent) throw error;
+        res.status(202).json(jobView(job));
       });
     },
+  });
+}
+
+async function answer(
+  api: ApiContext,
+  { req, res, job, command }: { req: Request; res: Response; job: JobRow; command: string },
+): Promise<void> {
+  const { respondAsync, wait } = readPreference(req);
+  if (respondAsync) res.set('Preference-Applied', 'respond-async');
+  else if (wait !== undefined) res.set('Preference-Applied', `wait=${wait}`);
+  const ended = respondAsync ? job : await waitForEnd(api, res, job, wait);
+  if (!ended.finished) return void res.status(202).json(jobView(ended));
+  if (ended.state !== 'succeeded') throw errorOfJob(ended);
+  const [stdout, stderr] = await Promise.all([
+    readText(api, ended, 'stdout'),
+    readText(api, ended, 'stderr'),
+  ]);
+  res.json({
+    command,
+    output: stdout.text,
+    errors: stderr.text,
+    returncode: (ended.result as Result<'command'>).returncode,
+    job: ended.id,
+    ...(stdout.truncated || stderr.truncated ? { truncated: true } : {}),
   });
 }
 
@@ -85,7 +97,8 @@ async function readText(
   if (total > 0) {
     for await (const piece of readStream({ db: database.db, objects }, job.id, {
       stream,
-      offset: 0,
+      from: 0,
+      until: Math.min(total, ANSWERED),
     })) {
       bytes.push(piece);
       length += piece.length;

@@ -3,10 +3,11 @@ import { isDatabaseDown, openDatabase, sqlState } from '../../shared/database/co
 import { makeFirstAdministrator } from '../../shared/database/first-administrator.ts';
 import { migrateDatabase } from '../../shared/database/migrate.ts';
 import { StartError } from '../start-error.ts';
+import type { CommandCall } from './call.ts';
 
 /** `windlass migrate`: the schema, and the first administrator. */
-export async function migrate(): Promise<void> {
-  const config = readConfig(process.env);
+export async function migrate({ environment }: CommandCall): Promise<void> {
+  const config = readConfig(environment);
   if (!config.DATABASE_URL)
     throw new StartError('DATABASE_URL is not set.', {
       hint: 'Set it to the database to migrate.',

@@ -1,15 +1,17 @@
 import { once } from 'node:events';
 import { createServer } from 'node:net';
+import { setTimeout as delay } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { type Config, readConfig } from '../../shared/config.ts';
 import { createLog, type Logger } from '../../shared/log.ts';
 import { packageRoot } from '../../shared/package-root.ts';
-import type { ProcessLife } from '../../shared/process.ts';
 import { chooseDataDir } from '../data-dir.ts';
+import { lockDataDir } from '../data-lock.ts';
 import { readMadeSecrets } from '../made-secrets.ts';
 import { startPostgres } from '../postgres.ts';
-import { StartError } from '../start-error.ts';
+import { errnoOf, StartError } from '../start-error.ts';
 import { supervise } from '../supervisor.ts';
+import type { CommandCall } from './call.ts';
 import { prepareDatabase } from './migrate.ts';
 
 /** Workers of the embedded form: one may die and the other goes on. */
@@ -19,8 +21,8 @@ const WORKERS = 2;
  * `windlass up`: the embedded Postgres unless DATABASE_URL names another, the API and two workers that take every kind
  * of work; until it is asked to stop.
  */
-export async function up({ stopping }: ProcessLife): Promise<void> {
-  const config = readConfig(process.env);
+export async function up({ life: { stopping }, environment }: CommandCall): Promise<void> {
+  const config = readConfig(environment);
   const log = createLog({ level: config.LOG_LEVEL, name: 'windlass' });
   await requireFreePort(config);
   const { dataDir, notice } = chooseDataDir({
@@ -28,9 +30,9 @@ export async function up({ stopping }: ProcessLife): Promise<void> {
     checkout: fileURLToPath(packageRoot),
   });
   if (notice) process.stdout.write(`${notice}\n`);
-  const postgres = config.DATABASE_URL
-    ? undefined
-    : await startPostgres({ dataDir, log, signal: stopping });
+  // The embedded Postgres locks the directory itself.
+  const lock = config.DATABASE_URL ? await lockDataDir({ dataDir, signal: stopping }) : undefined;
+  const postgres = lock ? undefined : await startPostgres({ dataDir, log, signal: stopping });
   try {
     const databaseUrl = config.DATABASE_URL ?? postgres?.url ?? '';
     const secrets = await readMadeSecrets(dataDir, config);
@@ -39,9 +41,10 @@ export async function up({ stopping }: ProcessLife): Promise<void> {
       config,
       log,
       stopping,
-      env: { DATA_DIR: dataDir, DATABASE_URL: databaseUrl, ...secrets },
+      env: { ...environment, DATA_DIR: dataDir, DATABASE_URL: databaseUrl, ...secrets },
     });
   } finally {
+    await lock?.release();
     await postgres?.stop();
   }
 }
@@ -50,20 +53,19 @@ async function superviseAll(options: {
   config: Config;
   log: Logger;
   stopping: AbortSignal;
-  env: Record<string, string>;
+  env: Record<string, string | undefined>;
 }): Promise<void> {
   const { config, log, stopping, env } = options;
   const program = (path: string) => [
     process.execPath,
     fileURLToPath(new URL(`../../${path}`, import.meta.url)),
   ];
-  const inherited = process.env as Record<string, string>;
   const worker = (n: number) => ({
     name: `worker.${n}`,
     command: program('workers/main.js'),
-    env: { ...inherited, ...env },
+    env: env,
   });
-  const { SEAL_PRIVATE_KEYS: _, ...apiEnv } = { ...inherited, ...env };
+  const { SEAL_PRIVATE_KEYS: _, ...apiEnv } = env;
   const supervisor = supervise({
     groups: [
       [{ name: 'api', command: program('api/main.js'), env: apiEnv }],
@@ -82,22 +84,39 @@ async function superviseAll(options: {
   await supervisor.stopped;
 }
 
+/** What a supervisor that was killed left behind needs so long to end, and to give the port free. */
+const PORT_WAIT_MS = 5_000;
+
 /** A port in use is told before anything is started, in one line. */
 async function requireFreePort({ HOST, PORT }: Config): Promise<void> {
-  const server = createServer();
-  server.listen(PORT, HOST);
-  try {
-    await once(server, 'listening');
-  } catch (error) {
-    const { code } = error as NodeJS.ErrnoException;
-    if (code === 'EADDRINUSE')
+  const until = performance.now() + PORT_WAIT_MS;
+  for (;;) {
+    const code = await tryPort(HOST, PORT);
+    if (code === undefined) return;
+    if (code !== 'EADDRINUSE') {
+      throw new StartError(`Windlass cannot listen on ${HOST}:${PORT} (${code}).`, {
+        hint: 'Set HOST and PORT.',
+      });
+    }
+    if (performance.now() > until) {
       throw new StartError(`Port ${PORT} on ${HOST} is in use.`, {
         hint: 'Set PORT to a free one.',
       });
-    throw new StartError(`Windlass cannot listen on ${HOST}:${PORT} (${code}).`, {
-      hint: 'Set HOST and PORT.',
-    });
+    }
+    await delay(100);
+  }
+}
+
+/** The code of the error that listening there gives, if any. */
+async function tryPort(host: string, port: number): Promise<string | undefined> {
+  const server = createServer();
+  try {
+    server.listen(port, host);
+    await once(server, 'listening');
+  } catch (error) {
+    return errnoOf(error) ?? 'unknown';
   }
   server.close();
   await once(server, 'close');
+  return undefined;
 }

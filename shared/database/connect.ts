@@ -19,14 +19,30 @@ export interface Database {
   close(): Promise<void>;
 }
 
-export function openDatabase(url: string, { max = 10 }: { max?: number } = {}): Database {
+export interface DatabaseOptions {
+  /** Connections at most. */
+  max?: number;
+  /** The server ends a connection on which nothing was asked for so long. */
+  idleSessionMs?: number;
+}
+
+export function openDatabase(
+  url: string,
+  { max = 10, idleSessionMs = 0 }: DatabaseOptions = {},
+): Database {
   const options = {
     max,
     // Below SILENCE_MS: an idle connection is closed by us and never mistaken for a dead one.
     idle_timeout: 10,
     connect_timeout: CONNECT_TIMEOUT_MS / 1000,
     max_lifetime: null,
-    connection: { application_name: process.title, statement_timeout: STATEMENT_TIMEOUT_MS },
+    connection: {
+      application_name: process.title,
+      statement_timeout: STATEMENT_TIMEOUT_MS,
+      // Who hangs in the middle of a transaction must not keep its locks.
+      idle_in_transaction_session_timeout: STATEMENT_TIMEOUT_MS,
+      idle_session_timeout: idleSessionMs,
+    },
     onnotice: () => {},
     socket: openSocket,
   };
@@ -38,6 +54,9 @@ export function openDatabase(url: string, { max = 10 }: { max?: number } = {}): 
     close: () => sql.end({ timeout: 2 }),
   };
 }
+
+/** Errors of the sockets to the database; the same codes come from other places too. */
+const brokenLinks = new WeakSet<object>();
 
 /** postgres.js has no deadline of its own for a link that went silent; the socket's inactivity is one. */
 function openSocket(options: {
@@ -53,6 +72,7 @@ function openSocket(options: {
     socket.setTimeout(CONNECT_TIMEOUT_MS, () =>
       socket.destroy(new Error('connecting to the database timed out')),
     );
+    socket.on('error', error => brokenLinks.add(error));
     socket.once('error', reject);
     socket.once('connect', () => {
       socket.off('error', reject);
@@ -65,43 +85,20 @@ function openSocket(options: {
   });
 }
 
-const CONNECTION_CODES = new Set([
-  'ECONNREFUSED',
-  'ECONNRESET',
-  'EPIPE',
-  'ETIMEDOUT',
-  'ENOTFOUND',
-  'EAI_AGAIN',
-  'ENOENT',
-  'EHOSTUNREACH',
-  'CONNECTION_CLOSED',
-  'CONNECTION_ENDED',
-  'CONNECTION_DESTROYED',
-  'CONNECT_TIMEOUT',
-  'UND_ERR_SOCKET',
-]);
-
 /**
  * True for errors that say the database cannot be reached or is going down or coming up, whatever was asked of it:
- * classes 08 (connection), 57P (shutdown, start-up, killed) and 53 (no resources) of PostgreSQL's error codes,
- * and the system's own.
+ * classes 08 (connection), 57P (shutdown, start-up, killed) and 53 (no resources) of PostgreSQL's error codes, 57014
+ * (statement timeout), 25006 (it became a standby), the driver's own, and those of its sockets.
  */
 export function isDatabaseDown(error: unknown): boolean {
   for (let e: unknown = error; e instanceof Error; e = e.cause) {
     const code = (e as { code?: unknown }).code;
+    if (brokenLinks.has(e)) return true;
     if (typeof code !== 'string') continue;
-    if (
-      CONNECTION_CODES.has(code) ||
-      /^(08|57P|53)/.test(code) ||
-      code === '57014' ||
-      code === '25006'
-    )
-      return true;
+    if (/^CONNECTION_(CLOSED|ENDED|DESTROYED)$|^CONNECT_TIMEOUT$/.test(code)) return true;
+    if (e.name === 'PostgresError' && /^(08|57P|53)|^57014$|^25006$/.test(code)) return true;
   }
-  return (
-    error instanceof Error &&
-    /database connection went silent|connecting to the database/.test(error.message)
-  );
+  return false;
 }
 
 /** The SQLSTATE of a failed statement, through drizzle's wrapping. */

@@ -22,24 +22,50 @@ const chunkEnd = sql<number>`${chunks.start} + octet_length(${chunks.bytes})`;
 /** Where a reader stands in both streams. */
 export type Offsets = Record<Stream, number>;
 
+interface Stores {
+  db: Db;
+  objects: ObjectStore;
+}
+
+export interface OutputSpan {
+  from: Offsets;
+  /** How far the job's row says that output is stored: so far it is read, wherever it is moved to meanwhile. */
+  until: Offsets;
+  signal?: AbortSignal;
+}
+
+/** Output moves from chunks to an object at most once; a reader that sees neither looks again. */
+const PASSES = 4;
+
 /**
- * The stored bytes of both streams from these offsets on, in the order they came as far as that is known: what was
- * rolled up into objects first, by stream, then the chunks by number. Ends where nothing more is stored.
+ * The stored bytes of both streams, in the order they came as far as that is known: what was rolled up into objects
+ * first, by stream, then the chunks by number. May go on past `until` where more was stored meanwhile.
  */
 export async function* readOutput(
-  stores: { db: Db; objects: ObjectStore },
+  stores: Stores,
   job: string,
-  from: Offsets,
-  signal?: AbortSignal,
+  span: OutputSpan,
 ): AsyncGenerator<OutputPiece> {
-  const at = { ...from };
-  for (const stream of STREAMS) {
-    for await (const piece of readSegments(stores, job, stream, at[stream], signal)) {
-      at[stream] = piece.offset + piece.bytes.length;
+  const at = { ...span.from };
+  for (let pass = 0; pass < PASSES; pass++) {
+    for await (const piece of readOnce(stores, job, at, span.signal)) {
+      at[piece.stream] = piece.offset + piece.bytes.length;
       yield piece;
     }
+    if (STREAMS.every(stream => at[stream] >= span.until[stream])) return;
   }
+}
+
+/** Segments, then chunks, from `at` on, which the caller moves. Ends early where a chunk was rolled up in between. */
+async function* readOnce(
+  stores: Stores,
+  job: string,
+  at: Offsets,
+  signal?: AbortSignal,
+): AsyncGenerator<OutputPiece> {
+  for (const stream of STREAMS) yield* readSegments(stores, job, stream, at[stream], signal);
   for (;;) {
+    signal?.throwIfAborted();
     const found = await stores.db
       .select()
       .from(chunks)
@@ -48,32 +74,36 @@ export async function* readOutput(
       .limit(BATCH);
     for (const chunk of found) {
       const stream = streamName(chunk.stream);
-      // Rolled up between the two reads: start over, the objects have it now.
-      if (chunk.start > at[stream]) return yield* readOutput(stores, job, at, signal);
-      const bytes = chunk.bytes.subarray(at[stream] - chunk.start);
-      yield { stream, offset: at[stream], bytes };
-      at[stream] += bytes.length;
+      if (chunk.start > at[stream]) return;
+      yield { stream, offset: at[stream], bytes: chunk.bytes.subarray(at[stream] - chunk.start) };
     }
     if (found.length < BATCH) return;
   }
 }
 
-/** The stored bytes of one stream from an offset on. */
+/** The stored bytes of one stream. */
 export async function* readStream(
-  stores: { db: Db; objects: ObjectStore },
+  stores: Stores,
   job: string,
-  options: { stream: Stream; offset: number; signal?: AbortSignal },
+  options: { stream: Stream; from: number; until: number; signal?: AbortSignal },
 ): AsyncGenerator<Buffer> {
-  const other = options.stream === 'stdout' ? 'stderr' : 'stdout';
-  const from = { [options.stream]: options.offset, [other]: Number.MAX_SAFE_INTEGER } as Offsets;
-  for await (const piece of readOutput(stores, job, from, options.signal)) yield piece.bytes;
+  const { stream, from, until, signal } = options;
+  const other = stream === 'stdout' ? 'stderr' : 'stdout';
+  const only = (offset: number) =>
+    ({ [stream]: offset, [other]: Number.MAX_SAFE_INTEGER }) as Offsets;
+  for await (const piece of readOutput(stores, job, {
+    from: only(from),
+    until: only(until),
+    signal,
+  }))
+    yield piece.bytes;
 }
 
 const after = (at: Offsets, stream: Stream) =>
   and(eq(chunks.stream, streamNumber(stream)), sql`${chunkEnd} > ${at[stream]}`);
 
 async function* readSegments(
-  { db, objects }: { db: Db; objects: ObjectStore },
+  { db, objects }: Stores,
   job: string,
   stream: Stream,
   offset: number,

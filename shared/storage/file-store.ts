@@ -1,5 +1,15 @@
 import { createReadStream, createWriteStream } from 'node:fs';
-import { access, constants, mkdir, open, opendir, rename, rm, stat } from 'node:fs/promises';
+import {
+  access,
+  constants,
+  mkdir,
+  open,
+  opendir,
+  readdir,
+  rename,
+  rm,
+  stat,
+} from 'node:fs/promises';
 import { dirname, join, relative, sep } from 'node:path';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
@@ -78,6 +88,18 @@ export class FileStore implements ObjectStore {
       if (!key.startsWith(prefix)) continue;
       const found = await this.stat(key);
       if (found) yield found;
+    }
+  }
+
+  async removeAbandoned(before: Date): Promise<void> {
+    const names = await readdir(this.#incoming).catch((error: unknown) => {
+      if (isMissing(error)) return [];
+      throw error;
+    });
+    for (const name of names) {
+      const path = join(this.#incoming, name);
+      const found = await stat(path).catch(() => undefined);
+      if (found && found.mtime < before) await rm(path, { force: true });
     }
   }
 

@@ -26,6 +26,8 @@ export interface ObjectStore {
   /** Removing what is not there is no error. */
   remove(key: string): Promise<void>;
   list(prefix: string): AsyncIterable<StoredObject>;
+  /** Removes what writers that died before `before` left unfinished. */
+  removeAbandoned(before: Date): Promise<void>;
   /** Throws WindlassError `unavailable` when the store cannot be used now. */
   check(): Promise<void>;
 }

@@ -45,11 +45,22 @@ interface Run {
 
 async function runWithAgent({ context, output, take, limit }: Run): Promise<number> {
   const end = await carryRun(context, context.payload, {
-    stored: () => ({ ...output.stored }),
+    stored: async () => {
+      // What is on its way to the store would come from the host a second time.
+      await output.flush();
+      return { ...output.stored };
+    },
     take,
     limit,
     acknowledge: ack => output.whenStored(ack),
   });
+  await output.flush();
+  const { stdout, stderr } = output.stored;
+  if (stdout !== end.stdoutBytes || stderr !== end.stderrBytes) {
+    throw new Error(
+      `of ${end.stdoutBytes} and ${end.stderrBytes} bytes ${stdout} and ${stderr} were stored`,
+    );
+  }
   return end.code;
 }
 
@@ -58,36 +69,35 @@ async function runPlainly({ context, take, limit }: Run): Promise<number> {
   const { worker, job, payload, cancel, signal, stopping } = context;
   if (job.runAt) throw lost();
   if (stopping.aborted) throw new LetGo();
-  return worker.sessions.use(
-    job.session ?? '',
-    AbortSignal.any([signal, cancel]),
-    async session => {
+  return worker.sessions.use(job.session ?? '', context.over, async session => {
+    const channel = await session.exec(payload.command, context.over, async () => {
+      if (job.runAt) return;
       const promised = { runAt: new Date(), runForgotten: true };
       await context.update(promised);
+      Object.assign(job, promised);
       await context.assertHeld(session.since);
-      const channel = await session.exec(payload.command, signal);
-      channel.stdin.end();
-      const read = async (stream: Stream) => {
-        for await (const bytes of channel[stream]) await take(stream, bytes as Buffer);
-      };
-      const whole = Promise.all([read('stdout'), read('stderr')]);
-      const giveUp = AbortSignal.any([cancel, signal, limit]);
-      // A server may keep the channel of a command that does not die: it is not waited for.
-      const givenUp = whenAborted(giveUp).then(() => endCommand(channel));
-      await Promise.race([whole, givenUp]).catch((error: unknown) => {
-        if (!isPrematureClose(error)) throw error;
-      });
-      whole.catch(() => {});
-      const closed = await Promise.race([channel.closed, givenUp]);
-      signal.throwIfAborted();
-      limit.throwIfAborted();
-      if (cancel.aborted) throw new WindlassError('cancelled');
-      if (!closed) throw lost();
-      if (closed.signal) return 128 + signalNumber(closed.signal);
-      if (closed.code === null) throw lost();
-      return closed.code;
-    },
-  );
+    });
+    channel.stdin.end();
+    const read = async (stream: Stream) => {
+      for await (const bytes of channel[stream]) await take(stream, bytes as Buffer);
+    };
+    const whole = Promise.all([read('stdout'), read('stderr')]);
+    const giveUp = AbortSignal.any([cancel, signal, limit]);
+    // A server may keep the channel of a command that does not die: it is not waited for.
+    const givenUp = whenAborted(giveUp).then(() => endCommand(channel));
+    await Promise.race([whole, givenUp]).catch((error: unknown) => {
+      if (!isPrematureClose(error)) throw error;
+    });
+    whole.catch(() => {});
+    const closed = await Promise.race([channel.closed, givenUp]);
+    signal.throwIfAborted();
+    limit.throwIfAborted();
+    if (cancel.aborted) throw new WindlassError('cancelled');
+    if (!closed) throw lost();
+    if (closed.signal) return 128 + signalNumber(closed.signal);
+    if (closed.code === null) throw lost();
+    return closed.code;
+  });
 }
 
 /** As far as a plain exec can be ended: signals, which not every server passes on, and the end of the channel. */

@@ -1,16 +1,14 @@
-import { setTimeout as delay } from 'node:timers/promises';
+import { isDatabaseDown } from '../../shared/database/connect.ts';
 import { WindlassError } from '../../shared/errors.ts';
 import type { Offsets, Stream } from '../../shared/jobs/output.ts';
-import { type JobContext, LetGo } from '../context.ts';
+import { LeaseLost } from '../claims.ts';
+import type { JobContext } from '../context.ts';
 import type { AgentClient, RunEvent } from './agent/client.ts';
 import type { RemoteSession } from './remote-session.ts';
+import { CONNECT_FOR_MS, whileConnected } from './while-connected.ts';
 
-/** Before a run was ever asked for, a connection is tried for so long. */
-const FIRST_CONNECT_MS = 60_000;
 /** A run may be asked for again, on the same boot, for so long; after that it is only followed. */
 const REPEAT_MS = 12 * 3_600_000;
-/** After stop, the run's end is awaited for so long. */
-const STOP_MS = 15_000;
 const WRONG_NODE_TRIES = 5;
 
 export interface RunRequest {
@@ -22,8 +20,8 @@ export interface RunRequest {
 
 /** Where a run's output goes. */
 export interface RunSink {
-  /** How far the output is safe: following starts there, and the host may forget what lies before. */
-  stored(): Offsets;
+  /** Settles what is under way and tells how far the output is safe: following starts there. */
+  stored(): Offsets | Promise<Offsets>;
   take(stream: Stream, bytes: Buffer): Promise<void>;
   /** Told how to acknowledge, for as long as this connection lasts. */
   acknowledge?(ack: (stored: Offsets) => void): void;
@@ -44,35 +42,11 @@ export interface RunEnd {
  */
 export function carryRun(context: JobContext, request: RunRequest, sink: RunSink): Promise<RunEnd> {
   const run = new Run(context, request, sink);
-  const limitMs = () => (run.asked ? REPEAT_MS : FIRST_CONNECT_MS);
-  return whileConnected(context, session => run.carry(session), limitMs);
-}
-
-/**
- * Calls `work` with the session's connection, and again over a new one when it is lost, for `limitMs`. Throws LetGo when
- * the process stops, at once.
- */
-export async function whileConnected<T>(
-  context: JobContext,
-  work: (session: RemoteSession) => Promise<T>,
-  limitMs: () => number = () => FIRST_CONNECT_MS,
-): Promise<T> {
-  const signal = AbortSignal.any([context.signal, context.stopping]);
-  const began = performance.now();
-  for (let tries = 0; ; tries++) {
-    try {
-      return await context.worker.sessions.use(context.job.session ?? '', signal, work);
-    } catch (error) {
-      context.signal.throwIfAborted();
-      if (context.stopping.aborted) throw new LetGo();
-      const retryable = error instanceof WindlassError && error.retryable;
-      if (!retryable || performance.now() - began > limitMs()) throw error;
-      context.log.info({ err: error, tries }, 'connecting again');
-      // Jittered, so that the jobs of a host that comes back do not all come at once.
-      const pause = Math.min(250 * 2 ** tries, 10_000) * (0.5 + Math.random());
-      await delay(pause, undefined, { signal }).catch(() => {});
-    }
-  }
+  return whileConnected(context, session => run.carry(session), {
+    limitMs: () => (run.asked ? REPEAT_MS : CONNECT_FOR_MS),
+    // What was never asked for is cancelled here; what may run must be stopped on the host.
+    signal: () => (run.asked ? run.signal : context.over),
+  });
 }
 
 class Run {
@@ -131,13 +105,16 @@ class Run {
     // This connection may be younger than the claim: the fence on the host is kept for every connection that could still
     // carry a belated request, and only the row says whether this one is belated.
     await this.#context.assertHeld(session.since);
-    const end = await this.#read(agent.run({ id: job.id, token, ...this.#request }));
+    const end = await this.#read(agent.run({ id: job.id, token, ...this.#request }), agent);
     return typeof end === 'object' ? end : this.#follow(agent, session);
   }
 
   async #follow(agent: AgentClient, session: RemoteSession): Promise<RunEnd> {
     const { job, cancel } = this.#context;
-    const end = await this.#read(agent.follow({ id: job.id, ...this.#sink.stored() }));
+    const end = await this.#read(
+      agent.follow({ id: job.id, ...(await this.#sink.stored()) }),
+      agent,
+    );
     if (typeof end === 'object') return end;
     if (cancel.aborted) {
       await agent.stop(job.id);
@@ -150,12 +127,29 @@ class Run {
     );
   }
 
+  /** Output that cannot be taken, whatever the reason, must not leave a command behind that nobody listens to. */
+  async #take(
+    { stream, bytes }: Extract<RunEvent, { type: 'output' }>,
+    agent: AgentClient,
+  ): Promise<void> {
+    try {
+      await this.#sink.take(stream, bytes);
+    } catch (error) {
+      if (!(error instanceof LeaseLost) && !isDatabaseDown(error))
+        await agent.stop(this.#context.job.id).catch(() => {});
+      throw error;
+    }
+  }
+
   /** Reads a run's events to their end. */
-  async #read(events: AsyncIterable<RunEvent>): Promise<RunEnd | 'absent' | 'taken'> {
+  async #read(
+    events: AsyncIterableIterator<RunEvent>,
+    agent: AgentClient,
+  ): Promise<RunEnd | 'absent' | 'taken'> {
     for await (const event of untilAborted(events, this.signal)) {
       switch (event.type) {
         case 'output':
-          await this.#sink.take(event.stream, event.bytes);
+          await this.#take(event, agent);
           break;
         case 'running':
           // A sign of life from the host: a run that lives is followed without limit.
@@ -191,8 +185,6 @@ class Run {
   #stop(agent: AgentClient): void {
     if (this.#stopped) return;
     this.#stopped = agent.stop(this.#context.job.id).catch(() => undefined);
-    const { log } = this.#context;
-    setTimeout(() => log.warn('a stopped run did not end in time'), STOP_MS).unref();
   }
 
   /** A run that was stopped did not end by itself, unless it had ended before the host was told. */
@@ -213,24 +205,24 @@ class Run {
 }
 
 /** Passes events on until the signal is aborted; then leaves the source and throws the reason. */
-async function* untilAborted<T>(source: AsyncIterable<T>, signal: AbortSignal): AsyncGenerator<T> {
-  const iterator = source[Symbol.asyncIterator]();
-  let abort = () => {};
-  const aborted = new Promise<never>((_, reject) => {
-    abort = () => reject(signal.reason);
-    signal.addEventListener('abort', abort, { once: true });
-    if (signal.aborted) abort();
-  });
-  aborted.catch(() => {});
+async function* untilAborted<T>(
+  source: AsyncIterableIterator<T>,
+  signal: AbortSignal,
+): AsyncGenerator<T> {
+  // No race with a promise of the signal's: each would keep its result, so all output, until the signal goes.
+  const leave = () => void source.return?.();
+  signal.addEventListener('abort', leave, { once: true });
   try {
     for (;;) {
-      const next = await Promise.race([iterator.next(), aborted]);
+      signal.throwIfAborted();
+      const next = await source.next();
+      signal.throwIfAborted();
       if (next.done) return;
       yield next.value;
     }
   } finally {
-    signal.removeEventListener('abort', abort);
-    void iterator.return?.();
+    signal.removeEventListener('abort', leave);
+    leave();
   }
 }
 

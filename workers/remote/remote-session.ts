@@ -6,7 +6,10 @@ import type { AgentClient } from './agent/client.ts';
 
 /** Channels of one connection at first; sshd's MaxSessions is 10 by default. A refusal lowers it. */
 const CHANNELS = 9;
+const LIMIT_LASTS_MS = 10_000;
 const AGENT_START_MS = 30_000;
+/** An agent that does not answer within so long is taken for dead, and its connection with it. */
+const PING_MS = 30_000;
 
 export interface AgentSettings {
   spoolLimitBytes: number;
@@ -27,7 +30,7 @@ export class RemoteSession implements RemoteExec {
   #agent: Promise<AgentClient> | undefined;
   #limit = CHANNELS;
   #open = 0;
-  readonly #waiting: (() => void)[] = [];
+  readonly #waiting = new Set<() => void>();
   #isClosed = false;
   /** performance.now() when the connection stood: a lease must have been seen since, before anything is run over it. */
   readonly since = performance.now();
@@ -38,7 +41,7 @@ export class RemoteSession implements RemoteExec {
     this.closed = new Promise(resolve => {
       client.once('close', () => {
         this.#isClosed = true;
-        for (const wake of this.#waiting.splice(0)) wake();
+        for (const wake of [...this.#waiting]) wake();
         resolve();
       });
     });
@@ -55,7 +58,7 @@ export class RemoteSession implements RemoteExec {
       const agent = openAgent(this, { timeoutMs: AGENT_START_MS, ...this.#settings });
       this.#agent = agent;
       agent.then(
-        client => client.closed.then(() => this.close()),
+        client => this.#watch(client),
         () => {
           if (this.#agent === agent) this.#agent = undefined;
         },
@@ -64,32 +67,48 @@ export class RemoteSession implements RemoteExec {
     return this.#agent;
   }
 
-  /** Runs one command; a channel that the server refuses waits until another one closes. */
-  async exec(command: string, signal?: AbortSignal): Promise<SshChannel> {
+  /**
+   * Runs one command. A channel that the server refuses, or that is one too many, waits until another one closes.
+   * `before` is called when there is room for the channel, each time just before it is asked for.
+   */
+  async exec(
+    command: string,
+    signal?: AbortSignal,
+    before: () => Promise<void> = async () => {},
+  ): Promise<SshChannel> {
     for (;;) {
-      signal?.throwIfAborted();
-      if (this.#isClosed) throw lost();
-      if (this.#open >= this.#limit) {
-        await new Promise<void>(resolve => this.#waiting.push(resolve));
-        continue;
-      }
-      this.#open++;
+      await this.#takeSlot(signal);
       try {
+        await before();
+        signal?.throwIfAborted();
         return await this.#openChannel(command);
       } catch (error) {
         this.#release();
-        const refused = /open failure|channel open/i.test((error as Error).message);
-        if (!refused || this.#isClosed) throw lost(error);
-        if (this.#open === 0) {
-          throw new WindlassError('remote_connection_failed', {
-            detail: 'The host refuses to open a channel.',
-            hint: "Raise MaxSessions in the host's sshd_config.",
-            cause: error,
-          });
-        }
-        this.#limit = this.#open;
+        if (signal?.aborted) throw signal.reason;
+        if (!isRefusal(error) || this.#isClosed)
+          throw error instanceof SshError ? lost(error) : error;
+        this.#lowerLimit(error);
       }
     }
+  }
+
+  /** A living sshd says nothing of an agent that hangs, on a home directory that went away for instance. */
+  #watch(client: AgentClient): void {
+    let answered = true;
+    const timer = setInterval(() => {
+      if (!answered) return this.close();
+      answered = false;
+      client.ping().then(
+        () => {
+          answered = true;
+        },
+        () => {},
+      );
+    }, PING_MS);
+    void client.closed.then(() => {
+      clearInterval(timer);
+      this.close();
+    });
   }
 
   close(): void {
@@ -99,20 +118,72 @@ export class RemoteSession implements RemoteExec {
 
   #openChannel(command: string): Promise<SshChannel> {
     return new Promise((resolve, reject) => {
-      const onClose = () => reject(new Error('the connection was lost'));
+      const onClose = () => reject(new SshError('the connection was lost'));
       this.#client.once('close', onClose);
-      this.#client.exec(command, (error, channel) => {
-        this.#client.off('close', onClose);
-        if (error) return reject(error);
-        resolve(toExecChannel(channel, () => this.#release()));
-      });
+      try {
+        this.#client.exec(command, (error, channel) => {
+          this.#client.off('close', onClose);
+          if (error) return reject(new SshError(error.message, { cause: error }));
+          resolve(toExecChannel(channel, () => this.#release()));
+        });
+      } catch (error) {
+        // ssh2 throws at once where the connection is gone.
+        reject(new SshError('the connection was lost', { cause: error }));
+      }
     });
+  }
+
+  async #takeSlot(signal?: AbortSignal): Promise<void> {
+    while (this.#open >= this.#limit && !this.#isClosed && !signal?.aborted) {
+      await new Promise<void>(resolve => {
+        const wake = () => {
+          signal?.removeEventListener('abort', wake);
+          this.#waiting.delete(wake);
+          resolve();
+        };
+        this.#waiting.add(wake);
+        signal?.addEventListener('abort', wake, { once: true });
+      });
+    }
+    signal?.throwIfAborted();
+    if (this.#isClosed) throw lost();
+    this.#open++;
   }
 
   #release(): void {
     this.#open--;
-    this.#waiting.shift()?.();
+    this.#wakeOne();
   }
+
+  #wakeOne(): void {
+    const [first] = this.#waiting;
+    first?.();
+  }
+
+  /** Others of the account may have taken the server's channels: the limit is forgotten after a while. */
+  #lowerLimit(refusal: unknown): void {
+    const kept = this.#agent ? 1 : 0;
+    if (this.#open <= kept) {
+      throw new WindlassError('remote_connection_failed', {
+        detail: 'The host refuses to open another channel.',
+        hint: "Raise MaxSessions in the host's sshd_config.",
+        cause: refusal,
+      });
+    }
+    this.#limit = this.#open;
+    setTimeout(() => {
+      this.#limit = CHANNELS;
+      this.#wakeOne();
+    }, LIMIT_LASTS_MS).unref();
+  }
+}
+
+/** What ssh2 says of a channel or the connection. */
+class SshError extends Error {}
+
+/** RFC 4254, 5.1: the server did not confirm the channel; the connection is well. */
+function isRefusal(error: unknown): boolean {
+  return error instanceof SshError && /open failure|channel open/i.test(error.message);
 }
 
 function toExecChannel(channel: ssh2.ClientChannel, release: () => void): SshChannel {

@@ -1,4 +1,4 @@
-import { and, eq, inArray, isNotNull, isNull, sql } from 'drizzle-orm';
+import { and, eq, inArray, isNotNull, isNull, notInArray, sql } from 'drizzle-orm';
 import { hosts, jobs, type SessionRow, sessions } from '../../shared/database/schema.ts';
 import { WindlassError } from '../../shared/errors.ts';
 import { type Credential, unseal } from '../../shared/secrets.ts';
@@ -145,6 +145,10 @@ export class SessionPool {
   /** Runs whose job has ended but that are still on their host, because the worker died in between. */
   async #removeLeftoverRuns(): Promise<void> {
     const { db } = this.#context.database;
+    if (!this.#context.config.SEAL_PRIVATE_KEYS) return;
+    const notYet = [...this.#sweepAgain]
+      .filter(([, at]) => at > performance.now())
+      .map(([sid]) => sid);
     const left = await db
       .select({ id: jobs.id, sid: jobs.session })
       .from(jobs)
@@ -155,16 +159,19 @@ export class SessionPool {
           eq(jobs.runForgotten, false),
           sql`${jobs.finished} < now() - interval '5 seconds'`,
           isNotNull(sessions.sealed),
+          // Hosts that do not answer must not keep the runs of others from being removed.
+          notYet.length > 0 ? notInArray(jobs.session, notYet) : undefined,
         ),
       )
       .limit(20);
     for (const { id, sid } of left) {
-      if (!sid || (this.#sweepAgain.get(sid) ?? 0) > performance.now()) continue;
+      if (!sid) continue;
       try {
         await this.use(sid, AbortSignal.timeout(30_000), async session =>
           (await session.agent()).forget(id),
         );
         await db.update(jobs).set({ runForgotten: true }).where(eq(jobs.id, id));
+        this.#sweepAgain.delete(sid);
       } catch (error) {
         this.#sweepAgain.set(sid, performance.now() + SWEEP_AGAIN_MS);
         this.#context.log.info(

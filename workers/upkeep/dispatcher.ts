@@ -1,5 +1,5 @@
 import { and, eq, inArray, isNotNull, isNull, sql } from 'drizzle-orm';
-import { type Db, openDatabase } from '../../shared/database/connect.ts';
+import { type Db, isDatabaseDown, openDatabase, sqlState } from '../../shared/database/connect.ts';
 import { jobs } from '../../shared/database/schema.ts';
 import { QUEUES, type QueueName } from '../../shared/jobs/catalog.ts';
 import {
@@ -32,7 +32,11 @@ const PATIENCE_MS = 2 * RENEW_MS;
  */
 export async function runDispatcher(context: WorkerContext): Promise<void> {
   const { stopping, log } = context;
-  const database = openDatabase(context.config.DATABASE_URL ?? '', { max: 1 });
+  const database = openDatabase(context.config.DATABASE_URL ?? '', {
+    max: 1,
+    // A dispatcher that hangs, or whose machine vanished, loses its connection and so the lock.
+    idleSessionMs: 10 * TICK_MS,
+  });
   const alarm = new Alarm(context);
   let since: number | undefined;
   while (!stopping.aborted) {
@@ -55,13 +59,19 @@ export async function runDispatcher(context: WorkerContext): Promise<void> {
   await database.close();
 }
 
-/** One round; true when more waits than the queues have room for. */
+/** One round; true when more waits than the queues have room for. A step that fails does not keep the others from theirs. */
 async function dispatch(context: WorkerContext, db: Db, since: number): Promise<boolean> {
-  if (performance.now() - since > PATIENCE_MS) await takeBackExpired(context, db);
+  const attempt = (step: Promise<unknown>) =>
+    step.catch((error: unknown) => {
+      if (isDatabaseDown(error) && sqlState(error) !== '57014') throw error;
+      context.log.warn({ err: error }, 'a step of the dispatcher failed');
+      return false;
+    });
+  if (performance.now() - since > PATIENCE_MS) await attempt(takeBackExpired(context, db));
   let backlog = false;
   for (const queue of QUEUES) {
-    await redispatchUnclaimed(context, db, queue);
-    if (await dispatchWaiting(context, db, queue)) backlog = true;
+    await attempt(redispatchUnclaimed(context, db, queue));
+    if (await attempt(dispatchWaiting(context, db, queue))) backlog = true;
   }
   return backlog;
 }
@@ -105,6 +115,12 @@ export async function takeBackExpired(
     hint: 'What is asked for may exhaust a worker. See the log of the workers.',
   });
   const gone = sql`(${jobs.setbacks} + 1 >= ${MAX_SETBACKS})`;
+  // A worker that is about to write to its row has it locked: it is alive enough to be asked again.
+  const expired = db
+    .select({ id: jobs.id })
+    .from(jobs)
+    .where(and(isNotNull(jobs.attempt), isNull(jobs.finished), sql`${jobs.lease} < now()`))
+    .for('update', { skipLocked: true });
   const rows = await db
     .update(jobs)
     .set({
@@ -118,7 +134,7 @@ export async function takeBackExpired(
       finished: sql`case when ${gone} then now() end`,
       error: sql`case when ${gone} then ${lost}::jsonb end`,
     })
-    .where(and(isNotNull(jobs.attempt), isNull(jobs.finished), sql`${jobs.lease} < now()`))
+    .where(inArray(jobs.id, expired))
     .returning({ id: jobs.id, worker: jobs.worker });
   for (const row of rows) {
     context.log.warn(

@@ -1,14 +1,13 @@
-import { and, eq, inArray, isNotNull, isNull, lt, notExists, or, sql } from 'drizzle-orm';
+import { and, eq, isNotNull, isNull, lt, notExists, or, sql } from 'drizzle-orm';
 import { idempotencyKeys, jobs, sessions, workers } from '../../shared/database/schema.ts';
 import { requestCancel } from '../../shared/jobs/cancel.ts';
 import type { WorkerContext } from '../context.ts';
 import { pauseUnlessStopping } from '../pause.ts';
+import { removeOldObjects } from './old-objects.ts';
 
 const ROUND_MS = 5_000;
 /** How long the sealed credential of an ended session may be kept for cleaning up on its host. */
 const CLEAN_UP = sql`interval '10 minutes'`;
-/** Bytes of a job that a client may still ask for: a video's result, output that travelled for connect-like jobs. */
-const RESULT_KEPT = sql`interval '24 hours'`;
 
 /** Ends what has timed out and removes what nobody can ask for any more. Every step is safe to race and to repeat. */
 export async function runJanitor(context: WorkerContext): Promise<void> {
@@ -19,7 +18,7 @@ export async function runJanitor(context: WorkerContext): Promise<void> {
       await forgetDeadWorkers(context);
       if (round % 60 === 0) {
         await removeOldKeys(context);
-        await removeOldVideos(context);
+        await removeOldObjects(context);
       }
     } catch (error) {
       context.log.warn({ err: error }, 'upkeep was interrupted');
@@ -106,30 +105,4 @@ async function removeOldKeys(context: WorkerContext): Promise<void> {
   await context.database.db
     .delete(idempotencyKeys)
     .where(lt(idempotencyKeys.created, sql`now() - interval '24 hours'`));
-}
-
-/** Videos whose time is up, and those of attempts that never came to anything. */
-async function removeOldVideos(context: WorkerContext): Promise<void> {
-  const { db } = context.database;
-  const old: string[] = [];
-  for await (const { key, modified } of context.objects.list('videos/')) {
-    if (Date.now() - modified.getTime() > 3_600_000) old.push(key);
-  }
-  for (let i = 0; i < old.length; i += 500) {
-    const keys = old.slice(i, i + 500);
-    const ids = keys.map(key => key.split('/')[1] ?? '');
-    const kept = await db
-      .select({ object: sql<string>`${jobs.result}->>'object'` })
-      .from(jobs)
-      .where(and(inArray(jobs.id, ids), sql`${jobs.finished} > now() - ${RESULT_KEPT}`));
-    const open = await db
-      .select({ id: jobs.id })
-      .from(jobs)
-      .where(and(inArray(jobs.id, ids), isNull(jobs.finished)));
-    const keep = new Set(kept.map(row => row.object));
-    const working = new Set(open.map(row => row.id));
-    for (const [n, key] of keys.entries()) {
-      if (!keep.has(key) && !working.has(ids[n] ?? '')) await context.objects.remove(key);
-    }
-  }
 }

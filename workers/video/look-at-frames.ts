@@ -1,7 +1,7 @@
 import type { Readable } from 'node:stream';
 import type { JobContext } from '../context.ts';
-import { whileConnected } from '../remote/carry-run.ts';
 import type { RemoteSession } from '../remote/remote-session.ts';
+import { whileConnected } from '../remote/while-connected.ts';
 import { checkFrames } from './check-frames.ts';
 import type { Pictures } from './ffmpeg-arguments.ts';
 import { FrameCheck } from './frame-check.ts';

@@ -3,7 +3,7 @@ import { mkdtemp, readdir, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type JobContext, LetGo } from '../context.ts';
-import { whileConnected } from '../remote/carry-run.ts';
+import { whileConnected } from '../remote/while-connected.ts';
 import { encodeVideo } from './encode-worker.ts';
 import { openTransfer } from './look-at-frames.ts';
 import { readFrames } from './read-frames.ts';

@@ -1,0 +1,199 @@
+import { join } from 'node:path';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import type { Client } from '../demo/client.ts';
+import { type KeyPair, keepKey } from '../demo/ssh-host.ts';
+import { findFreePort } from '../demo/sshd.ts';
+import { expectProblem } from './harness/problem.ts';
+import {
+  fingerprintOf,
+  type RecordingServer,
+  startRecordingServer,
+} from './harness/recording-server.ts';
+import { addHost, connectClient, openSession } from './harness/remote.ts';
+import { describeUnless, missingPrograms } from './harness/skip.ts';
+import { startTestSshd, type TestSshd } from './harness/sshd.ts';
+import { type Stack, startStack } from './harness/stack.ts';
+import { makeTempDir } from './harness/temp-dir.ts';
+
+const PASSWORD = 'open sesame';
+
+describeUnless(missingPrograms('sshd'), 'which hosts are connected to, and how', () => {
+  const directory = makeTempDir('access');
+  let stack: Stack;
+  let sshd: TestSshd;
+  let client: Client;
+  let server: RecordingServer;
+  let serverKey: KeyPair;
+
+  beforeAll(async () => {
+    serverKey = keepKey(join(directory.path, 'server_key'));
+    [stack, sshd, server] = await Promise.all([
+      startStack({ env: { LIMIT_SESSIONS: '3' } }),
+      startTestSshd(),
+      startRecordingServer({ hostKey: serverKey.private, password: PASSWORD }),
+    ]);
+    client = connectClient(stack);
+    await addHost(client, sshd);
+    await client.post('/api/hosts', {
+      name: 'recording',
+      address: '127.0.0.1',
+      port: server.port,
+      keys: [serverKey.public],
+      agent: false,
+      private: true,
+    });
+  });
+  afterAll(async () => {
+    await stack?.stop();
+    await sshd?.stop();
+    await server?.stop();
+    directory.remove();
+  });
+
+  const send = (method: string, path: string, body: unknown) =>
+    client.fetch(path, { method, body: JSON.stringify(body) });
+  const open = (hostname: string, more: object = {}) =>
+    send('POST', '/api/remotes', { hostname, username: 'someone', password: PASSWORD, ...more });
+
+  test('a wrong password is 403; refused logins use up no session of the limit', async () => {
+    for (const wrong of ['no', 'nope', 'never', '']) {
+      await expectProblem(
+        await open('recording', { password: wrong }),
+        403,
+        'remote_authentication_failed',
+      );
+    }
+    const passwords = server.attempts.flatMap(({ password }) => password ?? []);
+    expect(passwords).toEqual(['no', 'nope', 'never', '']);
+    const response = await open('recording');
+    expect(response.status).toBe(200);
+    const { sid } = (await response.json()) as { sid: string };
+    expect(response.headers.get('Location')).toBe(`/api/remotes/${sid}`);
+    await client.delete(`/api/remotes/${sid}`);
+  });
+
+  test('a host whose key is not the pinned one is 409, and is sent not one byte of a credential', async () => {
+    const pinned = keepKey(join(directory.path, 'other_key')).public;
+    await client.post('/api/hosts', {
+      name: 'changed',
+      address: '127.0.0.1',
+      port: server.port,
+      keys: [pinned],
+      agent: false,
+      private: true,
+    });
+    const { connections } = server;
+    const attempts = server.attempts.length;
+    for (const credential of [
+      { password: PASSWORD },
+      { password: undefined, privateKey: sshd.privateKey },
+    ]) {
+      const problem = await expectProblem(
+        await open('changed', credential),
+        409,
+        'host_key_changed',
+      );
+      expect(problem.detail).toContain(fingerprintOf(pinned));
+      expect(problem.detail).toContain(fingerprintOf(serverKey.public));
+    }
+    expect(server.connections).toBe(connections + 2);
+    expect(server.attempts).toHaveLength(attempts);
+
+    // The administrator looks at the new key, and pins it.
+    const put = await send('PUT', '/api/hosts/changed', { trust: 'now' });
+    expect(await put.json()).toMatchObject({
+      keys: [serverKey.public],
+      fingerprints: [fingerprintOf(serverKey.public)],
+    });
+    expect(server.attempts).toHaveLength(attempts);
+    const opened = await open('changed');
+    expect(opened.status).toBe(200);
+    await client.delete(`/api/remotes/${((await opened.json()) as { sid: string }).sid}`);
+  });
+
+  test('hosts that are not listed, and other ports of those that are, are 403', async () => {
+    for (const [hostname, more] of [
+      ['127.0.0.1', {}],
+      ['nowhere.example', {}],
+      ['HOST', {}],
+      ['host', { port: sshd.port + 1 }],
+    ] as const) {
+      await expectProblem(await open(hostname, more), 403, 'host_not_allowed');
+    }
+    const named = await open('recording', { port: server.port });
+    expect(named.status).toBe(200);
+    await client.delete(`/api/remotes/${((await named.json()) as { sid: string }).sid}`);
+  });
+
+  test('an inner address is refused unless the entry grants it, however it is written', async () => {
+    const { connections } = server;
+    const addresses = ['127.0.0.1', 'localhost', '2130706433', '0', '::1', '::ffff:127.0.0.1'];
+    for (const [n, address] of addresses.entries()) {
+      const host = { name: `inner${n}`, address, port: server.port };
+      await client.post('/api/hosts', { ...host, keys: [serverKey.public], agent: false });
+      await expectProblem(await open(host.name), 403, 'host_not_allowed');
+      const scanned = await send('POST', '/api/hosts', {
+        ...host,
+        name: `trusted${n}`,
+        trust: 'now',
+      });
+      await expectProblem(scanned, 403, 'host_not_allowed');
+      expect((await client.fetch(`/api/hosts/trusted${n}`)).status).toBe(404);
+    }
+    expect(server.connections).toBe(connections);
+    expect((await send('PUT', '/api/hosts/inner0', { private: true })).status).toBe(200);
+    const opened = await open('inner0');
+    expect(opened.status).toBe(200);
+    await client.delete(`/api/remotes/${((await opened.json()) as { sid: string }).sid}`);
+  });
+
+  test('trust: "now" pins what is shown, and says so', async () => {
+    const response = await send('POST', '/api/hosts', {
+      name: 'trusted',
+      address: '127.0.0.1',
+      port: sshd.port,
+      trust: 'now',
+      private: true,
+    });
+    const host = (await response.json()) as { keys: string[]; fingerprints: string[] };
+    expect([response.status, response.headers.get('Location')]).toEqual([
+      201,
+      '/api/hosts/trusted',
+    ]);
+    expect(host.keys).toEqual([sshd.hostKey]);
+    expect(host.fingerprints).toEqual([fingerprintOf(sshd.hostKey)]);
+    const sid = await openSession(client, sshd, { hostname: 'trusted' });
+    await client.delete(`/api/remotes/${sid}`);
+    const silent = await send('POST', '/api/hosts', {
+      name: 'silent',
+      address: '127.0.0.1',
+      port: await findFreePort(),
+      trust: 'now',
+      private: true,
+    });
+    await expectProblem(silent, 500, 'remote_connection_failed');
+    expect((await client.fetch('/api/hosts/silent')).status).toBe(404);
+  });
+
+  test('agent: what the host is set up for, unless the session says no', async () => {
+    const agentOf = async (hostname: string, agent?: boolean) => {
+      const { sid } = await client.post<{ sid: string }>('/api/remotes', {
+        hostname,
+        username: sshd.username,
+        privateKey: sshd.privateKey,
+        ...(agent === undefined ? {} : { agent }),
+      });
+      const session = await client.get<{ agent: boolean }>(`/api/remotes/${sid}`);
+      await client.delete(`/api/remotes/${sid}`);
+      return session.agent;
+    };
+    await addHost(client, sshd, { name: 'plain', agent: false });
+    expect(await agentOf('host')).toBe(true);
+    expect(await agentOf('host', false)).toBe(false);
+    expect(await agentOf('plain')).toBe(false);
+    expect(await agentOf('plain', false)).toBe(false);
+    const problem = await expectProblem(await open('plain', { agent: true }), 400, 'missing_agent');
+    expect(problem.title).toBe('Missing agent configuration.');
+    expect(problem.detail).toMatch(/^Missing agent configuration\b/);
+  });
+});

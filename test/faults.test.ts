@@ -1,0 +1,3 @@
+import { describeFaults } from './faults/suite.ts';
+
+describeFaults('postgres');

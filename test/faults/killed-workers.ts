@@ -1,0 +1,145 @@
+import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+import { expect, test } from 'vitest';
+import { signalProcess } from '../../demo/processes.ts';
+import { drawFrames } from '../../workers/video/draw-frames.ts';
+import { countFrames } from '../../workers/video/probe.ts';
+import type { Job } from '../harness/remote.ts';
+import { makeTempDir } from '../harness/temp-dir.ts';
+import { waitFor } from '../harness/wait-for.ts';
+import { type Count, expectWhole, launchCounts, waitForOutput } from './counting.ts';
+import { expectCleanHost, expectForgotten } from './host-state.ts';
+import { type FaultHost, findWorkers, killSomeWorker, type Rig, withHost } from './rig.ts';
+import { faultRuns, isFull, type Random, withSeed } from './settings.ts';
+
+/** Workers that die, or stand still, at any moment: a job goes on in another one, and nothing is done twice. */
+export function testKilledWorkers(rig: () => Rig): void {
+  test(
+    'commands lose and repeat nothing while workers are killed at random',
+    {
+      timeout: 60_000 + faultRuns * 60_000,
+    },
+    () =>
+      withHost(rig(), host =>
+        withSeed(async random => {
+          for (let left = faultRuns; left > 0; left -= 4) {
+            const counts = await launchCounts(rig(), host.sid, { commands: 20, seconds: 6 });
+            await killAtRandom(rig(), { kills: Math.min(4, left), random, longestPauseMs: 2_500 });
+            await expectWhole(rig(), host, counts);
+          }
+          await expectCleanHost(rig(), host);
+        }),
+      ),
+  );
+
+  const videos = isFull ? { each: 6, kills: 10 } : { each: 3, kills: 2 };
+  test(
+    'videos are whole although workers are killed while they are made',
+    {
+      timeout: 300_000,
+    },
+    () =>
+      withHost(rig(), host =>
+        withSeed(async random => {
+          const images = await drawLongFilm(host);
+          const started = await Promise.all(
+            Array.from({ length: videos.each }, (_, i) =>
+              startVideo(rig(), host, { images, ...(i % 2 === 1 ? { encode: 'worker' } : {}) }),
+            ),
+          );
+          await killAtRandom(rig(), { kills: videos.kills, random, longestPauseMs: 3_000 });
+          for (const id of started)
+            await expectWholeVideo(rig(), host, { id, frames: images.length });
+          await expectForgotten(host);
+        }),
+      ),
+  );
+
+  test(
+    'a worker that stood still for longer than its lease does no harm',
+    {
+      timeout: 180_000,
+    },
+    () =>
+      withHost(rig(), async host => {
+        // One of the workers is also the dispatcher: each of them in turn.
+        for (const paused of findWorkers(rig())) {
+          const counts = await launchCounts(rig(), host.sid, { commands: 12, seconds: 8 });
+          await waitForOutput(rig(), counts);
+          const held = await heldBy(rig(), counts, paused);
+          expect(held.length).toBeGreaterThan(0);
+          signalProcess(paused, 'SIGSTOP');
+          try {
+            await waitFor(async () => (await heldBy(rig(), held, paused)).length === 0, {
+              what: 'the other worker to take over what the paused one held',
+              timeoutMs: 45_000,
+              intervalMs: 200,
+            });
+          } finally {
+            signalProcess(paused, 'SIGCONT');
+          }
+          await expectWhole(rig(), host, counts);
+        }
+      }),
+  );
+}
+
+/** At moments that the seed draws; what state the work is in then is the point of the test. */
+async function killAtRandom(
+  rig: Rig,
+  options: { kills: number; random: Random; longestPauseMs: number },
+): Promise<void> {
+  for (let n = 0; n < options.kills; n++) {
+    await delay(options.random.between(200, options.longestPauseMs));
+    await killSomeWorker(rig, options.random);
+  }
+}
+
+async function heldBy({ client }: Rig, counts: Count[], worker: number): Promise<Count[]> {
+  const rows = await Promise.all(counts.map(({ id }) => client.get<Job>(`/api/jobs/${id}`)));
+  return counts.filter((_, i) => rows[i]?.worker?.endsWith(`/${worker}`));
+}
+
+/** The paths of few frames, shown again and again: long to encode and quick to draw. */
+async function drawLongFilm({ sshd }: FaultHost): Promise<string[]> {
+  const folder = join(sshd.home, 'frames');
+  const drawn = await drawFrames({ folder, count: 10, width: 640, height: 360 });
+  return Array.from({ length: 40 }, () => drawn).flat();
+}
+
+async function startVideo(
+  { client }: Rig,
+  { sid }: FaultHost,
+  options: { images: string[]; encode?: string },
+): Promise<string> {
+  const body = { 'content-type': 'video/mp4', ...options };
+  return (await client.post<{ vsid: string }>(`/api/remotes/${sid}/videos`, body)).vsid;
+}
+
+async function expectWholeVideo(
+  { client }: Rig,
+  { sid }: FaultHost,
+  { id, frames }: { id: string; frames: number },
+): Promise<void> {
+  const at = `/api/remotes/${sid}/videos/${id}`;
+  const status = await waitFor(
+    async () => {
+      const now = await client.get<{ ok: boolean; ready: boolean; message: string }>(
+        `${at}/status`,
+      );
+      return (now.ready || !now.ok) && now;
+    },
+    { what: `video ${id}`, timeoutMs: 120_000, intervalMs: 200 },
+  );
+  expect(status).toMatchObject({ ok: true, ready: true });
+  const response = await client.fetch(at);
+  const directory = makeTempDir('video');
+  try {
+    const file = join(directory.path, 'video.mp4');
+    await writeFile(file, Buffer.from(await response.arrayBuffer()));
+    expect(await countFrames(file)).toBe(frames);
+  } finally {
+    directory.remove();
+  }
+}

@@ -1,0 +1,175 @@
+import { createHash, randomUUID } from 'node:crypto';
+import { expect, test } from 'vitest';
+import { readOutput, waitForEnd } from '../harness/remote.ts';
+import { waitFor } from '../harness/wait-for.ts';
+import { expectWhole, launchCounts, launchSurely, readLedger, waitForOutput } from './counting.ts';
+import { followEvents, nothingSeen } from './events.ts';
+import { type Rig, withHost } from './rig.ts';
+import { isFull } from './settings.ts';
+
+/** `seq 1 LAST` prints some 23 MB. */
+const LAST = 3_000_000;
+
+/** The ways to the clients and to the hosts break: work goes on behind, and whoever comes back misses nothing. */
+export function testLostLinks(rig: () => Rig): void {
+  test(
+    'the API killed: the launch goes on, events resume without a gap or a repeat',
+    {
+      timeout: 120_000,
+    },
+    () =>
+      withHost(rig(), async host => {
+        const { stack, client } = rig();
+        const [count] = await launchCounts(rig(), host.sid, { commands: 1, seconds: 6 });
+        if (!count) throw new Error('nothing was launched');
+        const seen = nothingSeen();
+        const followed = followEvents(client, count.id, seen);
+        const waiting = launchAndWait(rig(), host.sid);
+        for (const lines of [5, 15]) {
+          await waitFor(() => seen.stdout.split('\n').length > lines, { what: `${lines} lines` });
+          stack.kill('windlass-api');
+          // Some answer before that, and so know of nothing that broke.
+          await waitFor(async () => (await stack.api('/readyz')).ok, {
+            what: 'the API to be back',
+          });
+        }
+        await expectWhole(rig(), host, [count]);
+        await followed;
+        expect(seen).toMatchObject({ jumps: [], state: 'succeeded', connections: 3 });
+        expect(seen.stdout).toBe(String(await readOutput(client, count.id)));
+        expect(seen.stderr).toBe(String(await readOutput(client, count.id, 'stderr')));
+        const { answer, broken } = await waiting;
+        expect(answer).toMatchObject({ output: 'begun\nended\n', returncode: 0 });
+        expect(broken).toBeGreaterThan(0);
+      }),
+  );
+
+  test(
+    'the link to the host cut: with an agent each command runs once and all of its output comes',
+    {
+      timeout: 120_000,
+    },
+    () =>
+      withHost(rig(), async host => {
+        const counts = await launchCounts(rig(), host.sid, { commands: 4, seconds: 6 });
+        await waitForOutput(rig(), counts);
+        host.proxy.cut();
+        const { id } = await launchSurely(rig(), host.sid, `seq 1 ${LAST}`);
+        for (let cuts = 0; cuts < (isFull ? 8 : 3); cuts++) {
+          // In the middle of what one commit of output holds, or of the next.
+          const before = host.proxy.connections.total;
+          host.proxy.cutAfter('down', 1_800_000);
+          await waitFor(() => host.proxy.connections.total > before, {
+            what: 'the link to be cut and made again',
+            timeoutMs: 30_000,
+          });
+        }
+        expect(await waitForEnd(rig().client, id, 60_000)).toMatchObject({ state: 'succeeded' });
+        expect(digest(await readOutput(rig().client, id))).toBe(digest(countTo(LAST)));
+        await expectWhole(rig(), host, counts);
+      }),
+  );
+
+  if (isFull) {
+    test('the link to the host silent: noticed, and made anew', { timeout: 180_000 }, () =>
+      withHost(rig(), async host => {
+        const counts = await launchCounts(rig(), host.sid, { commands: 4, seconds: 8 });
+        await waitForOutput(rig(), counts);
+        const before = host.proxy.connections.total;
+        host.proxy.blackhole();
+        await waitFor(() => host.proxy.connections.total > before, {
+          what: 'a worker to give the silent link up',
+          timeoutMs: 60_000,
+        });
+        host.proxy.heal();
+        await expectWhole(rig(), host, counts);
+      }),
+    );
+  }
+
+  test(
+    'sshd stopped and started: commands go on, and what waited for it runs',
+    {
+      timeout: 120_000,
+    },
+    () =>
+      withHost(rig(), async host => {
+        const counts = await launchCounts(rig(), host.sid, { commands: 4, seconds: 5 });
+        await waitForOutput(rig(), counts);
+        await host.sshd.down();
+        const late = await launchCounts(rig(), host.sid, { commands: 2, seconds: 1 });
+        await waitFor(() => late.every(({ id }) => isConnectingAgain(rig().stack.log(), id)), {
+          what: 'the late commands to be refused by the host',
+        });
+        await host.sshd.up();
+        await expectWhole(rig(), host, [...counts, ...late]);
+      }),
+  );
+
+  test(
+    'without an agent a cut link leaves the outcome unknown and never a second run',
+    {
+      timeout: 120_000,
+    },
+    () =>
+      withHost(
+        rig(),
+        async host => {
+          const counts = await launchCounts(rig(), host.plain, { commands: 3, seconds: 6 });
+          await waitForOutput(rig(), counts);
+          host.proxy.cut();
+          for (const { id, ledger } of counts) {
+            expect(await waitForEnd(rig().client, id, 30_000)).toMatchObject({
+              state: 'failed',
+              error: { code: 'outcome_unknown' },
+            });
+            const lines = readLedger(host, ledger).trim().split('\n');
+            expect(lines).toEqual(lines.map((_, i) => String(i + 1)));
+          }
+        },
+        { plain: true },
+      ),
+  );
+}
+
+/** A launch that is held until its command ends, asked again with its key whenever the answer breaks off. */
+async function launchAndWait(
+  { client }: Rig,
+  sid: string,
+): Promise<{ answer: unknown; broken: number }> {
+  const key = randomUUID();
+  let broken = 0;
+  const answer = await waitFor(
+    async () => {
+      try {
+        const response = await client.fetch('/api/remotes/launch', {
+          method: 'POST',
+          headers: { 'Idempotency-Key': key },
+          body: JSON.stringify({ sid, command: 'echo begun; sleep 5; echo ended' }),
+        });
+        return response.status === 200 && (await response.json());
+      } catch (error) {
+        broken++;
+        throw error;
+      }
+    },
+    { what: 'the answer of the launch', timeoutMs: 60_000, intervalMs: 100 },
+  );
+  return { answer, broken };
+}
+
+/** Whether a worker has logged that it tries again to reach this job's host. */
+function isConnectingAgain(log: string, job: string): boolean {
+  return log
+    .split('\n')
+    .some(line => line.includes('"msg":"connecting again"') && line.includes(`"job":"${job}"`));
+}
+
+function countTo(last: number): string {
+  return Array.from({ length: last }, (_, i) => `${i + 1}\n`).join('');
+}
+
+/** A difference of 23 MB is not worth printing. */
+function digest(bytes: Buffer | string): string {
+  return `${bytes.length} bytes, ${createHash('sha256').update(bytes).digest('hex')}`;
+}

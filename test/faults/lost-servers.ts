@@ -1,0 +1,85 @@
+import { expect, test } from 'vitest';
+import { waitFor } from '../harness/wait-for.ts';
+import { expectWhole, launchCounts, waitForOutput } from './counting.ts';
+import { pidsNamed, type Rig, withHost } from './rig.ts';
+
+/** The database and the queue's server go away and come back: what was accepted ends, once. */
+export function testLostServers(rig: () => Rig, queue: 'postgres' | 'redis'): void {
+  test(
+    'Postgres killed: running commands end right, requests are answered 503 meanwhile',
+    {
+      timeout: 120_000,
+    },
+    () =>
+      withHost(rig(), async host => {
+        const { stack, client } = rig();
+        const counts = await launchCounts(rig(), host.sid, { commands: 8, seconds: 6 });
+        await waitForOutput(rig(), counts);
+        const api = pidsNamed(stack, 'windlass-api');
+        const answers: { status: number; retryAfter: string | null }[] = [];
+        const note = ({ status, headers }: Response) =>
+          void answers.push({ status, retryAfter: headers.get('Retry-After') });
+        stack.kill('postgres');
+        const late = launchCounts(rig(), host.sid, { commands: 2, seconds: 1, onAnswer: note });
+        await waitFor(
+          async () => {
+            const response = await client.fetch(`/api/jobs/${counts[0]?.id}`);
+            note(response);
+            await response.arrayBuffer();
+            return response.ok && answers.some(({ status }) => status === 503);
+          },
+          { what: 'an answer after 503', timeoutMs: 30_000 },
+        );
+        await expectWhole(rig(), host, [...counts, ...(await late)]);
+        for (const { status, retryAfter } of answers) {
+          expect([200, 202, 503]).toContain(status);
+          if (status === 503) expect(retryAfter).toMatch(/^\d+$/);
+        }
+        expect(pidsNamed(stack, 'windlass-api')).toEqual(api);
+      }),
+  );
+
+  if (queue !== 'redis') return;
+
+  test(
+    'FLUSHALL among 30 commands, queued and running: each ends, none runs twice',
+    {
+      timeout: 150_000,
+    },
+    () =>
+      withHost(rig(), async host => {
+        const counts = await launchCounts(rig(), host.sid, { commands: 30, seconds: 4 });
+        await waitForOutput(rig(), counts.slice(0, 1));
+        await rig().stack.redis?.flushall();
+        await expectWhole(rig(), host, counts, 120_000);
+      }),
+  );
+
+  test(
+    'commands are accepted while Redis is down and end when it is back',
+    {
+      timeout: 150_000,
+    },
+    () =>
+      withHost(rig(), async host => {
+        const redis = rig().stack.redis;
+        if (!redis) throw new Error('The stack has no Redis.');
+        const before = await launchCounts(rig(), host.sid, { commands: 4, seconds: 4 });
+        await waitForOutput(rig(), before);
+        await redis.down();
+        const statuses: number[] = [];
+        const began = performance.now();
+        const meanwhile = await launchCounts(rig(), host.sid, {
+          commands: 10,
+          seconds: 1,
+          onAnswer: ({ status }) => void statuses.push(status),
+        });
+        expect(statuses).toEqual(Array(10).fill(202));
+        expect(performance.now() - began).toBeLessThan(5_000);
+        // What was started before needs no queue to end.
+        await expectWhole(rig(), host, before);
+        await redis.up();
+        await expectWhole(rig(), host, meanwhile);
+      }),
+  );
+}

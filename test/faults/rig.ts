@@ -1,0 +1,76 @@
+import type { Client } from '../../demo/client.ts';
+import { signalProcess } from '../../demo/processes.ts';
+import { addHost, connectClient, openSession } from '../harness/remote.ts';
+import { startTestSshd, type TestSshd } from '../harness/sshd.ts';
+import { type Stack, startStack } from '../harness/stack.ts';
+import { startTcpProxy, type TcpProxy } from '../harness/tcp-proxy.ts';
+import { waitFor } from '../harness/wait-for.ts';
+import type { Random } from './settings.ts';
+
+export type QueueKind = 'postgres' | 'redis';
+
+/** One running stack that the faults of a suite share. */
+export interface Rig {
+  stack: Stack;
+  client: Client;
+}
+
+/** A host of a test's own, so that what is left on it is that test's. */
+export interface FaultHost {
+  sshd: TestSshd;
+  /** Between the workers and sshd. */
+  proxy: TcpProxy;
+  /** A session with an agent. */
+  sid: string;
+  /** One without, where it was asked for. */
+  plain: string;
+}
+
+/** Few slots, so that of 20 commands some wait in the queue while the others run. */
+const SETTINGS = { REMOTE_SLOTS: '8' };
+
+export async function startRig(queue: QueueKind): Promise<Rig> {
+  const stack = await startStack({ redis: queue === 'redis', env: SETTINGS });
+  return { stack, client: connectClient(stack) };
+}
+
+let made = 0;
+
+/** Lends a host with an open session; afterwards it ends with all it runs. */
+export async function withHost(
+  { client }: Rig,
+  use: (host: FaultHost) => Promise<void>,
+  { plain = false } = {},
+): Promise<void> {
+  const sshd = await startTestSshd();
+  const proxy = await startTcpProxy({ host: sshd.host, port: sshd.port });
+  try {
+    const hostname = await addHost(client, sshd, { name: `faults-${++made}`, port: proxy.port });
+    await use({
+      sshd,
+      proxy,
+      sid: await openSession(client, sshd, { hostname }),
+      plain: plain ? await openSession(client, sshd, { hostname, agent: false }) : '',
+    });
+  } finally {
+    await proxy.stop();
+    await sshd.stop();
+  }
+}
+
+export function findWorkers({ stack }: Rig): number[] {
+  return pidsNamed(stack, 'windlass-worker');
+}
+
+export function pidsNamed(stack: Stack, name: string): number[] {
+  return stack
+    .pids()
+    .filter(entry => entry.name === name)
+    .map(entry => entry.pid);
+}
+
+/** Kills one of the workers, whichever; waits for one to kill where all are dead. */
+export async function killSomeWorker(rig: Rig, random: Random): Promise<void> {
+  await waitFor(() => findWorkers(rig).length > 0, { what: 'a worker to kill' });
+  signalProcess(random.pick(findWorkers(rig)), 'SIGKILL');
+}

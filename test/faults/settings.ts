@@ -1,0 +1,46 @@
+import { randomInt } from 'node:crypto';
+
+/** `npm run test:faults` runs every fault in full, `npm test` each a few times. */
+export const isFull = process.env.FAULTS === 'full';
+
+/** How many workers are killed in a chaos test. */
+export const faultRuns = Number(process.env.FAULT_RUNS || (isFull ? 20 : 3));
+
+const seed = Number(process.env.FAULT_SEED || randomInt(1, 2 ** 31));
+
+/** Numbers that one seed makes again: Mulberry32. */
+export class Random {
+  #state: number;
+
+  constructor(start: number) {
+    this.#state = start;
+  }
+
+  /** 0 ≤ x < 1. */
+  next(): number {
+    this.#state = (this.#state + 0x6d2b79f5) | 0;
+    let t = Math.imul(this.#state ^ (this.#state >>> 15), 1 | this.#state);
+    t = (t + Math.imul(t ^ (t >>> 7), 61 | t)) ^ t;
+    return ((t ^ (t >>> 14)) >>> 0) / 2 ** 32;
+  }
+
+  between(low: number, high: number): number {
+    return low + this.next() * (high - low);
+  }
+
+  pick<T>(from: readonly T[]): T {
+    const picked = from[Math.floor(this.next() * from.length)];
+    if (picked === undefined) throw new Error('There is nothing to pick from.');
+    return picked;
+  }
+}
+
+/** Runs a test whose faults are drawn from the seed; a failure names the seed that makes the same draws. */
+export async function withSeed(run: (random: Random) => Promise<void>): Promise<void> {
+  try {
+    await run(new Random(seed));
+  } catch (cause) {
+    const message = cause instanceof Error ? cause.message : String(cause);
+    throw new Error(`With FAULT_SEED=${seed} FAULT_RUNS=${faultRuns}: ${message}`, { cause });
+  }
+}
