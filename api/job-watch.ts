@@ -27,11 +27,9 @@ export class JobWatch {
   constructor(context: { database: Database; notifications: Notifications; log: Logger }) {
     this.#database = context.database;
     this.#log = context.log;
-    const timer = setInterval(() => void this.#read([...this.#waiters.keys()]), READ_MS);
+    const timer = setInterval(() => this.#look([...this.#waiters.keys()]), READ_MS);
     const unsubscribe = context.notifications.on('job', id => {
-      if (!this.#waiters.has(id)) return;
-      this.#told.add(id);
-      if (!this.#reading) void this.#readTold();
+      if (this.#waiters.has(id)) this.#look([id]);
     });
     this.#stop = () => {
       clearInterval(timer);
@@ -58,8 +56,7 @@ export class JobWatch {
       waiters.add(waiter);
       signal.addEventListener('abort', abort, { once: true });
       // What changed between the caller's read and this line was told to nobody.
-      this.#told.add(id);
-      if (!this.#reading) void this.#readTold();
+      this.#look([id]);
     });
   }
 
@@ -78,30 +75,36 @@ export class JobWatch {
     this.#stop();
   }
 
+  /** Reads these rows, together with whatever else is asked for while a read is under way. */
+  #look(ids: string[]): void {
+    for (const id of ids) this.#told.add(id);
+    if (!this.#reading) void this.#readTold();
+  }
+
   async #readTold(): Promise<void> {
-    while (this.#told.size > 0) {
-      const ids = [...this.#told];
-      this.#told.clear();
-      await this.#read(ids);
+    this.#reading = true;
+    try {
+      while (this.#told.size > 0) {
+        const ids = [...this.#told];
+        this.#told.clear();
+        await this.#read(ids);
+      }
+    } catch (error) {
+      // The next second reads them again.
+      this.#log.debug({ err: error }, 'waiting jobs could not be read');
+    } finally {
+      this.#reading = false;
     }
   }
 
   async #read(ids: string[]): Promise<void> {
-    if (ids.length === 0) return;
-    this.#reading = true;
-    try {
-      const rows = await this.#database.db.select().from(jobs).where(inArray(jobs.id, ids));
-      const found = new Map(rows.map(row => [row.id, row]));
-      for (const id of ids) {
-        const row = found.get(id);
-        for (const waiter of [...(this.#waiters.get(id) ?? [])]) {
-          if (!row || row.version !== waiter.version) waiter.resolve(row);
-        }
+    const rows = await this.#database.db.select().from(jobs).where(inArray(jobs.id, ids));
+    const found = new Map(rows.map(row => [row.id, row]));
+    for (const id of ids) {
+      const row = found.get(id);
+      for (const waiter of [...(this.#waiters.get(id) ?? [])]) {
+        if (!row || row.version !== waiter.version) waiter.resolve(row);
       }
-    } catch (error) {
-      this.#log.debug({ err: error }, 'waiting jobs could not be read');
-    } finally {
-      this.#reading = false;
     }
   }
 }

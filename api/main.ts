@@ -78,8 +78,10 @@ async function main(): Promise<void> {
 
   await life.stopped;
   const closed = new Promise(resolve => server.close(resolve));
-  server.closeIdleConnections();
+  // Whoever was held is answered now, and their connection would be kept for the next request.
+  const sweep = setInterval(() => server.closeIdleConnections(), 50);
   await Promise.race([closed, delay(DRAIN_MS)]);
+  clearInterval(sweep);
   server.closeAllConnections();
   context.jobs.close();
   await Promise.race([

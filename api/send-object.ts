@@ -10,7 +10,7 @@ import { checkIfMatch, entityTag, isNamedBy } from './records.ts';
  * never changes under its key, so the key is its validator.
  */
 export async function sendObject(
-  api: ApiContext,
+  api: Pick<ApiContext, 'objects'>,
   req: Request,
   res: Response,
   { key, type }: { key: string; type: string },

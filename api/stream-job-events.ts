@@ -169,6 +169,8 @@ export function cutAtCharacter(bytes: Buffer): Buffer {
     const byte = bytes[bytes.length - back] ?? 0;
     if (byte < 0x80) return bytes;
     if (byte < 0xc0) continue;
+    // Never the first byte of a character: there is nothing to wait for.
+    if (byte < 0xc2 || byte > 0xf4) return bytes;
     const needs = byte >= 0xf0 ? 4 : byte >= 0xe0 ? 3 : 2;
     return needs > back ? bytes.subarray(0, bytes.length - back) : bytes;
   }

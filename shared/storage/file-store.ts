@@ -40,9 +40,9 @@ export class FileStore implements ObjectStore {
       await pipeline(Buffer.isBuffer(bytes) ? Readable.from([bytes]) : bytes, sink, {
         signal: options.signal,
       });
-      await mkdir(dirname(path), { recursive: true });
+      const made = await mkdir(dirname(path), { recursive: true });
       await rename(partial, path);
-      await syncDirectory(dirname(path));
+      await syncDirectories(dirname(path), made === undefined ? dirname(path) : dirname(made));
       return sink.bytesWritten;
     } catch (error) {
       await rm(partial, { force: true });
@@ -62,8 +62,9 @@ export class FileStore implements ObjectStore {
 
   async stat(key: string): Promise<StoredObject | undefined> {
     try {
-      const { size, mtime } = await stat(this.#path(key));
-      return { key, size, modified: mtime };
+      const found = await stat(this.#path(key));
+      // A folder is the beginning of other keys.
+      return found.isFile() ? { key, size: found.size, modified: found.mtime } : undefined;
     } catch (error) {
       if (isMissing(error)) return undefined;
       throw error;
@@ -121,13 +122,16 @@ export class FileStore implements ObjectStore {
   }
 }
 
-/** A rename is durable once its directory is. */
-async function syncDirectory(path: string): Promise<void> {
-  const directory = await open(path);
-  try {
-    await directory.sync();
-  } finally {
-    await directory.close();
+/** A rename is durable once its directory is, and a new directory once the one above it is. */
+async function syncDirectories(from: string, upTo: string): Promise<void> {
+  for (let path = from; ; path = dirname(path)) {
+    const directory = await open(path);
+    try {
+      await directory.sync();
+    } finally {
+      await directory.close();
+    }
+    if (path.length <= upTo.length) return;
   }
 }
 

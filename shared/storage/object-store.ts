@@ -14,7 +14,7 @@ export interface StoredObject {
 
 /**
  * Where videos, output and uploads lie. Keys are slash-separated words of [A-Za-z0-9._-]; a key is written once,
- * by one attempt, and is visible whole or not at all. test/storage-contract.ts holds for every implementation.
+ * by one attempt, and is visible whole or not at all. store-contract.ts holds for every implementation.
  */
 export interface ObjectStore {
   /** Stores the bytes under the key and returns how many there were. On any error nothing is visible. */

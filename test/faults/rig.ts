@@ -1,6 +1,6 @@
 import type { Client } from '../../demo/client.ts';
 import { signalProcess } from '../../demo/processes.ts';
-import { addHost, connectClient, openSession } from '../harness/remote.ts';
+import { addHost, connectClient, isEnded, type Job, openSession } from '../harness/remote.ts';
 import { startTestSshd, type TestSshd } from '../harness/sshd.ts';
 import { type Stack, startStack } from '../harness/stack.ts';
 import { startTcpProxy, type TcpProxy } from '../harness/tcp-proxy.ts';
@@ -44,18 +44,38 @@ export async function withHost(
 ): Promise<void> {
   const sshd = await startTestSshd();
   const proxy = await startTcpProxy({ host: sshd.host, port: sshd.port });
+  const sids: string[] = [];
+  const open = async (options: { hostname: string; agent?: boolean }) => {
+    const sid = await openSession(client, sshd, options);
+    sids.push(sid);
+    return sid;
+  };
   try {
     const hostname = await addHost(client, sshd, { name: `faults-${++made}`, port: proxy.port });
     await use({
       sshd,
       proxy,
-      sid: await openSession(client, sshd, { hostname }),
-      plain: plain ? await openSession(client, sshd, { hostname, agent: false }) : '',
+      sid: await open({ hostname }),
+      plain: plain ? await open({ hostname, agent: false }) : '',
     });
   } finally {
+    proxy.heal();
+    await endSessions(client, sids).catch(() => {});
     await proxy.stop();
     await sshd.stop();
   }
+}
+
+/** What a failed test left running must not keep the next one's commands from their slots. */
+async function endSessions(client: Client, sids: string[]): Promise<void> {
+  for (const sid of sids) await client.fetch(`/api/remotes/${sid}`, { method: 'DELETE' });
+  await waitFor(
+    async () => {
+      const { items } = await client.get<{ items: Job[] }>('/api/jobs?limit=100');
+      return items.every(isEnded);
+    },
+    { what: "the sessions' jobs to end", timeoutMs: 20_000, intervalMs: 200 },
+  );
 }
 
 export function findWorkers({ stack }: Rig): number[] {

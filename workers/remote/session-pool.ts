@@ -1,8 +1,11 @@
 import { and, eq, inArray, isNotNull, isNull, notInArray, sql } from 'drizzle-orm';
+import type { Config } from '../../shared/config.ts';
+import type { Database } from '../../shared/database/connect.ts';
+import type { Notifications } from '../../shared/database/notifications.ts';
 import { hosts, jobs, type SessionRow, sessions } from '../../shared/database/schema.ts';
 import { WindlassError } from '../../shared/errors.ts';
+import type { Logger } from '../../shared/log.ts';
 import { type Credential, unseal } from '../../shared/secrets.ts';
-import type { WorkerContext } from '../context.ts';
 import { connect } from './connection.ts';
 import { RemoteSession } from './remote-session.ts';
 
@@ -19,7 +22,12 @@ interface Pooled {
   idleSince: number;
 }
 
-type PoolContext = Pick<WorkerContext, 'config' | 'database' | 'notifications' | 'log'>;
+interface PoolContext {
+  config: Config;
+  database: Database;
+  notifications: Notifications;
+  log: Logger;
+}
 
 /**
  * The connections of this worker, one for each session it serves. Also takes care that runs which ended are removed

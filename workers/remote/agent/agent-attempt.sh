@@ -44,8 +44,8 @@ pump() {
       return
     fi
     [ "$records" -ge $count ] || break
-    # About 1 MiB a segment: small ones cost forks, large ones are deleted late.
-    count=$((1048576 * records / (bytes + 1)))
+    # About 4 MiB a segment: small ones cost forks, large ones are deleted late.
+    count=$((4194304 * records / (bytes + 1)))
     if [ $count -lt 16 ]; then count=16; fi
     if [ $count -gt 1024 ]; then count=1024; fi
     while

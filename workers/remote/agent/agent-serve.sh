@@ -22,7 +22,9 @@ retire() {
   mv "$base/serve/$1" "$base/serve/.$1"
   for dir in "$base/runs/$1"-*; do
     [ -d "$dir" ] || continue
-    if create "$dir/claim" -; then
+    id=''
+    # A claim of `-` was made here before, by one that died before it went on.
+    if create "$dir/claim" - || { { read -r id <"$dir/claim"; } 2>/dev/null && [ "$id" = - ]; }; then
       pid=0 its_start=''
       { read -r pid its_start <"$dir/body"; } 2>/dev/null
       case $1 in "$boot8"-*) if is_alive "$pid" "$its_start"; then kill -TERM "$pid"; fi ;; esac
@@ -43,6 +45,9 @@ sweep() {
   for dir in "$base"/serve/*; do
     [ -d "$dir" ] || continue
     if is_serving "${dir##*/}"; then set -- "$@" "$dir/born"; else retire "${dir##*/}"; fi
+  done
+  for retired in "$base"/serve/.[!.]*; do # its retirement may have been killed half-way; doing it twice is harmless
+    if [ -d "$retired" ]; then retire "${retired##*/.}"; fi
   done
   for fence in "$base"/started/*; do
     token='' dn=''
@@ -129,13 +134,18 @@ prepare() {
     </dev/null >/dev/null 2>&1 9>&-
 }
 
-# await_attempt: until the attempt of number $used is ready; false when it died or does not come.
+has_room() { { echo room >"$mine/probe"; } 2>/dev/null && [ -s "$mine/probe" ]; }
+
+# await_attempt PATIENCE: until the attempt of number $used is ready; false when it has died, or has no directory after
+# PATIENCE looks 5 ms apart: on a full disk none lasts. A busy host is waited for half a minute.
 await_attempt() {
   dir=$base/runs/$name-$used tries=0
   until [ -e "$dir/ready" ]; do
     tries=$((tries + 1))
-    # On a full disk its directory does not last.
-    if [ $tries -gt 1000 ] || { [ $tries -gt 100 ] && [ ! -d "$dir" ]; }; then return 1; fi
+    if [ $tries -gt 6000 ]; then return 1; fi
+    if [ ! -d "$dir" ] && [ $((tries % 50)) -eq 0 ]; then
+      if [ $tries -gt "$1" ] || ! has_room; then return 1; fi
+    fi
     sleep 0.005 || sleep 1
   done
   { read -r where its_boot pid its_start <"$dir/minder"; } 2>/dev/null && is_alive "$pid" "$its_start"
@@ -149,13 +159,13 @@ start_run() {
   fi
   used=$((used + 1))
   while [ $made -lt $used ]; do prepare; done
-  if ! await_attempt; then
+  if ! await_attempt 400; then
     # What was prepared has died, on a full disk perhaps: one fresh attempt.
     used=$((made + 1))
     prepare
-    if ! await_attempt; then
+    if ! await_attempt 6000; then
       why=full
-      if echo "$1" >"$mine/probe" && [ -s "$mine/probe" ]; then why=unprepared; fi
+      if has_room; then why=unprepared; fi
       say "failed $1 $why"
       return
     fi

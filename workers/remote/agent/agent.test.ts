@@ -91,7 +91,10 @@ for (const name of ALL) {
       const mark = /@WINDLASS_RUN=([^@]*)/;
       const last = /@_=[^@]*/; // the program that a shell started last: with a pid in ksh
       const actual = result.stdout.toString();
-      expect(actual.replace(mark, '').replace(last, '')).toBe(expected.replace(last, ''));
+      // glibc's own signals 32 and 33, which ksh and fish now ignore and now do not.
+      const own = /(?<=SigIgn:\t0{7})18/;
+      const clean = (text: string) => text.replace(mark, '').replace(last, '').replace(own, '00');
+      expect(clean(actual)).toBe(clean(expected));
       expect(mark.exec(actual)?.[1]).toBe(runDirectory(host, result.id));
       const input = await harness.run(client, 'cat; readlink /proc/self/fd/0');
       expect(input.stdout.toString()).toBe('/dev/null\n');

@@ -35,7 +35,14 @@ export interface RunRequest {
 interface Follow {
   id: string;
   queue: EventQueue<RunEvent>;
+  /** What the caller has acknowledged, and how much of it the agent was told. */
+  acked: { stdout: number; stderr: number };
+  told: number;
 }
+
+/** Each acknowledgement costs the host some milliseconds: small ones wait for company, but not long. */
+const ACK_BYTES = 2 ** 20;
+const ACK_DELAY_MS = 50;
 
 /**
  * One serving agent on a host. Runs outlive it: when the channel is lost every iterator and promise rejects with
@@ -51,6 +58,7 @@ export class AgentClient {
   readonly #waiting = new Map<string, PromiseWithReject[]>();
   #items: { id: string; state: string }[] = [];
   #lastHandle = 0;
+  #ackTimer: NodeJS.Timeout | undefined;
   #failure: WindlassError | undefined;
 
   /** Made by openAgent, when the channel's next byte is the first after the hello. */
@@ -86,20 +94,26 @@ export class AgentClient {
     const mode = request.command === undefined ? 's' : 'c';
     const id = checkName(request.id);
     const line = `${id} ${checkName(request.token)} ${mode} ${quoteLine(text)}`;
-    return this.#startFollow(id, handle => `run ${handle} ${line}`);
+    return this.#startFollow({ id }, handle => `run ${handle} ${line}`);
   }
 
   /** Follows a run from these offsets, in bytes, each the end of what is stored; events as of run. */
   follow(from: { id: string; stdout: number; stderr: number }): AsyncIterableIterator<RunEvent> {
     const { id, stdout, stderr } = from;
     checkName(id);
-    return this.#startFollow(id, handle => `follow ${handle} ${id} ${stdout} ${stderr}`);
+    return this.#startFollow(from, handle => `follow ${handle} ${id} ${stdout} ${stderr}`);
   }
 
-  /** Says that the bytes below these offsets are stored: the host deletes them and sends as many more. */
+  /**
+   * Says that the bytes below these offsets are stored: the host deletes them and sends as many more. Cheap to call
+   * often: what is small is gathered for 50 ms. Without effect once the run's end has been told: then forget it.
+   */
   ack(id: string, stdout: number, stderr: number): void {
     for (const [handle, follow] of this.#follows) {
-      if (follow.id === id) this.#write(`ack ${handle} ${stdout} ${stderr}`);
+      if (follow.id !== id) continue;
+      follow.acked = { stdout, stderr };
+      if (stdout + stderr - follow.told >= ACK_BYTES) this.#tellAck(handle, follow);
+      else this.#ackTimer ??= setTimeout(() => this.#tellAcks(), ACK_DELAY_MS);
     }
   }
 
@@ -145,7 +159,23 @@ export class AgentClient {
     this.#channel.stdin.end();
   }
 
-  #startFollow(id: string, request: (handle: number) => string): EventQueue<RunEvent> {
+  #tellAcks(): void {
+    this.#ackTimer = undefined;
+    for (const [handle, follow] of this.#follows) this.#tellAck(handle, follow);
+  }
+
+  #tellAck(handle: number, follow: Follow): void {
+    const { stdout, stderr } = follow.acked;
+    if (stdout + stderr === follow.told) return;
+    follow.told = stdout + stderr;
+    this.#write(`ack ${handle} ${stdout} ${stderr}`);
+  }
+
+  #startFollow(
+    from: { id: string; stdout?: number; stderr?: number },
+    request: (handle: number) => string,
+  ): EventQueue<RunEvent> {
+    const { id, stdout = 0, stderr = 0 } = from;
     const handle = ++this.#lastHandle;
     const queue = new EventQueue<RunEvent>(() => {
       this.#follows.delete(handle);
@@ -154,7 +184,7 @@ export class AgentClient {
     if (this.#failure) {
       queue.fail(this.#failure);
     } else {
-      this.#follows.set(handle, { id, queue });
+      this.#follows.set(handle, { id, queue, acked: { stdout, stderr }, told: stdout + stderr });
       this.#write(request(handle));
     }
     return queue;
@@ -211,6 +241,7 @@ export class AgentClient {
     for (const waiting of this.#waiting.values()) {
       for (const { reject } of waiting) reject(this.#failure);
     }
+    clearTimeout(this.#ackTimer);
     this.#follows.clear();
     this.#waiting.clear();
     if (cause !== undefined) this.#channel.destroy();

@@ -1,0 +1,79 @@
+import { expect, test } from 'vitest';
+import { ConfigError, describeSettings, readConfig, SETTINGS } from './config.ts';
+import { generateSealKeys } from './secrets.ts';
+
+function problemsOf(environment: Record<string, string>): string[] {
+  try {
+    readConfig(environment);
+    return [];
+  } catch (error) {
+    if (error instanceof ConfigError) return error.problems;
+    throw error;
+  }
+}
+
+test('defaults, for what is absent and for what is empty', () => {
+  const config = readConfig({});
+  expect(config).toMatchObject({
+    HOST: '127.0.0.1',
+    PORT: 8080,
+    ADMIN_USERNAME: 'admin',
+    SESSION_IDLE_TIMEOUT: 900,
+    LAUNCH_MAX_WAIT: 0,
+    LIMIT_COMMAND_SECONDS: 0,
+    LIMIT_SPOOL_BYTES: 2 ** 30,
+    LIMIT_OUTPUT_BYTES: 10 * 2 ** 30,
+    LIMIT_OPEN_JOBS: 10_000,
+    LIMIT_SESSIONS: 100,
+    LIMIT_REQUESTS: 500,
+  });
+  const empty = Object.fromEntries(Object.keys(SETTINGS).map(name => [name, '']));
+  expect(readConfig(empty)).toEqual(config);
+});
+
+test('every mistake is named, in the order of the table', () => {
+  const wrong = {
+    PORT: '0',
+    TRUST_PROXY: '-1',
+    PUBLIC_URL: 'example.org',
+    DATABASE_URL: 'postgres',
+    REDIS_URL: 'http://x',
+    LIMIT_SPOOL_BYTES: '1',
+    REMOTE_SLOTS: '1e3',
+    SECRET_KEY: 'short',
+  };
+  const named = problemsOf(wrong).map(problem => problem.split(' ')[0]);
+  expect(named).toEqual(Object.keys(SETTINGS).filter(name => Object.hasOwn(wrong, name)));
+  expect(named).toHaveLength(8);
+});
+
+test('a secret is never quoted', () => {
+  const secret = 'hunter2';
+  const wrong = {
+    ADMIN_PASSWORD: secret,
+    SECRET_KEY: secret,
+    SEAL_PUBLIC_KEY: secret,
+    SEAL_PRIVATE_KEYS: secret,
+    DATABASE_URL: `mysql://u:${secret}@h/d`,
+  };
+  const problems = problemsOf(wrong);
+  expect(problems).toHaveLength(5);
+  for (const problem of problems) expect(problem).not.toContain(secret);
+});
+
+test('sealing keys must be a pair', async () => {
+  const [one, other] = await Promise.all([generateSealKeys(), generateSealKeys()]);
+  const keys = (publicKey: string, ...privateKeys: string[]) =>
+    problemsOf({ SEAL_PUBLIC_KEY: publicKey, SEAL_PRIVATE_KEYS: privateKeys.join(', ') });
+  expect(keys(one.publicKey, one.privateKey)).toEqual([]);
+  expect(keys(one.publicKey, other.privateKey, one.privateKey)).toEqual([]);
+  expect(keys(one.publicKey)).toEqual([]);
+  expect(keys(one.publicKey, other.privateKey)).toEqual([
+    expect.stringMatching(/^SEAL_PRIVATE_KEYS: /),
+  ]);
+});
+
+test('the table names every setting once', () => {
+  const rows = describeSettings().split('\n').slice(2);
+  expect(rows.map(row => /^\| `(\w+)` \|/.exec(row)?.[1])).toEqual(Object.keys(SETTINGS));
+});

@@ -1,0 +1,48 @@
+import { expect, test } from 'vitest';
+import { ERRORS, type ErrorCode, toErrorRecord, WindlassError } from './errors.ts';
+
+const codes = Object.keys(ERRORS) as ErrorCode[];
+
+test('every code is a word, has an HTTP status of failure, and a title that needs no cleaning', () => {
+  for (const code of codes) {
+    expect(code).toMatch(/^[a-z]+(_[a-z]+)*$/);
+    const { status, title } = ERRORS[code];
+    expect(status).toBeGreaterThanOrEqual(400);
+    expect(status).toBeLessThan(600);
+    expect(status).not.toBe(422);
+    expect(title).toMatch(/^[A-Z][\x20-\x7e]+$/);
+  }
+});
+
+test('a detail begins with the title, a final full stop aside', () => {
+  const detailOf = (code: ErrorCode, detail?: string) =>
+    new WindlassError(code, { detail }).message;
+  expect(detailOf('agent_required')).toBe('Agent required.');
+  expect(detailOf('agent_required', 'Agent required for this.')).toBe('Agent required for this.');
+  expect(detailOf('agent_required', 'This session has none.')).toBe(
+    'Agent required: This session has none.',
+  );
+  expect(detailOf('conflict', 'Somebody was faster.')).toBe('Conflict: Somebody was faster.');
+  for (const code of codes) {
+    const bare = ERRORS[code].title.replace(/\.$/, '');
+    expect(detailOf(code, 'Words.').startsWith(bare)).toBe(true);
+  }
+});
+
+test('a record holds what clients see, and an unknown error keeps its words', () => {
+  const error = new WindlassError('cancelled', { hint: 'Try.', cause: new Error('secret') });
+  expect(error.toRecord()).toEqual({ code: 'cancelled', detail: 'Cancelled.', hint: 'Try.' });
+  expect(new WindlassError('cancelled').toRecord()).toEqual({
+    code: 'cancelled',
+    detail: 'Cancelled.',
+  });
+  for (const thrown of [new Error('secret'), 'secret', undefined])
+    expect(toErrorRecord(thrown)).toEqual({ code: 'internal', detail: 'Internal error' });
+});
+
+test('what may be tried again is what the table says', () => {
+  expect(codes.filter(code => new WindlassError(code).retryable)).toEqual([
+    'remote_connection_failed',
+    'unavailable',
+  ]);
+});

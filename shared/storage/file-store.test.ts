@@ -1,0 +1,53 @@
+import { execFileSync } from 'node:child_process';
+import { readdirSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { Readable } from 'node:stream';
+import { afterAll, expect, test } from 'vitest';
+import { describeUnless, missingRoot } from '../../test/harness/skip.ts';
+import { makeTempDir } from '../../test/harness/temp-dir.ts';
+import { FileStore } from './file-store.ts';
+import { describeObjectStore } from './store-contract.ts';
+
+const directory = makeTempDir('store');
+afterAll(() => directory.remove());
+
+describeObjectStore('objects as files', async () => ({
+  store: new FileStore(join(directory.path, 'contract')),
+  close: () => {},
+}));
+
+test('a failed put leaves no file behind', async () => {
+  const root = join(directory.path, 'failed');
+  const store = new FileStore(root);
+  const failing = async function* () {
+    yield Buffer.alloc(100_000);
+    throw new Error('the source broke');
+  };
+  await expect(store.put('a', Readable.from(failing()))).rejects.toThrow();
+  expect(readdirSync(join(root, 'incoming'))).toEqual([]);
+});
+
+test('a store that cannot be used says that it is unavailable', async () => {
+  const root = join(directory.path, 'file');
+  writeFileSync(root, '');
+  await expect(new FileStore(root).check()).rejects.toMatchObject({ code: 'unavailable' });
+});
+
+describeUnless(missingRoot(), 'a full disk', () => {
+  test('is insufficient_storage, and what was begun is removed', async () => {
+    const root = directory.path;
+    const mounted = join(root, 'full');
+    execFileSync('mkdir', [mounted]);
+    execFileSync('mount', ['-t', 'tmpfs', '-o', 'size=1m', 'tmpfs', mounted]);
+    try {
+      const store = new FileStore(mounted);
+      await expect(store.put('a', Buffer.alloc(2 << 20))).rejects.toMatchObject({
+        code: 'insufficient_storage',
+      });
+      expect(readdirSync(join(mounted, 'incoming'))).toEqual([]);
+      expect(await store.put('b', Buffer.alloc(1_000))).toBe(1_000);
+    } finally {
+      execFileSync('umount', ['-l', mounted]);
+    }
+  });
+});

@@ -1,0 +1,134 @@
+import { Readable } from 'node:stream';
+import { buffer } from 'node:stream/consumers';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import type { ObjectStore } from './object-store.ts';
+
+/** What every implementation of ObjectStore holds to. `open` gives an empty store and what removes it again. */
+export function describeObjectStore(
+  name: string,
+  open: () => Promise<{ store: ObjectStore; close(): Promise<void> | void }>,
+): void {
+  describe(name, () => {
+    let store: ObjectStore;
+    let close: () => Promise<void> | void;
+    beforeAll(async () => {
+      ({ store, close } = await open());
+    });
+    afterAll(() => close?.());
+
+    const read = async (key: string, range?: { start: number; end: number }) =>
+      buffer(await store.get(key, { range }));
+    const keys = async (prefix: string) => {
+      const found: string[] = [];
+      for await (const { key } of store.list(prefix)) found.push(key);
+      return found.sort();
+    };
+
+    test('keeps bytes as they are, from a buffer and from a stream', async () => {
+      const bytes = Buffer.from([0, 255, 13, 10, 0xc3, 0x28]);
+      expect(await store.put('kept/buffer', bytes)).toBe(6);
+      expect(await store.put('kept/stream', Readable.from([bytes, bytes]))).toBe(12);
+      expect(await store.put('kept/empty', Buffer.alloc(0))).toBe(0);
+      expect((await read('kept/buffer')).equals(bytes)).toBe(true);
+      expect((await read('kept/stream')).equals(Buffer.concat([bytes, bytes]))).toBe(true);
+      expect(await read('kept/empty')).toHaveLength(0);
+      expect(await store.stat('kept/stream')).toEqual({
+        key: 'kept/stream',
+        size: 12,
+        modified: expect.any(Date),
+      });
+    });
+
+    test('gives ranges, both ends included', async () => {
+      await store.put('range/a', Buffer.from('0123456789'));
+      expect(String(await read('range/a', { start: 0, end: 0 }))).toBe('0');
+      expect(String(await read('range/a', { start: 3, end: 6 }))).toBe('3456');
+      expect(String(await read('range/a', { start: 9, end: 9 }))).toBe('9');
+    });
+
+    test('large objects come whole', async () => {
+      const piece = Buffer.alloc(1 << 20, 'x');
+      const pieces = function* () {
+        for (let i = 0; i < 20; i++) yield piece;
+      };
+      expect(await store.put('large/a', Readable.from(pieces()))).toBe(20 << 20);
+      expect(await read('large/a', { start: (20 << 20) - 2, end: (20 << 20) - 1 })).toHaveLength(2);
+      expect(await read('large/a')).toHaveLength(20 << 20);
+    });
+
+    test('what is not there is undefined, not_found, and no error to remove', async () => {
+      expect(await store.stat('none/a')).toBeUndefined();
+      await expect(store.get('none/a')).rejects.toMatchObject({ code: 'not_found' });
+      await store.remove('none/a');
+      await store.put('gone/a', Buffer.from('x'));
+      expect(await store.stat('gone')).toBeUndefined();
+      await store.remove('gone/a');
+      expect(await store.stat('gone/a')).toBeUndefined();
+    });
+
+    test('a put that fails or is aborted leaves nothing to be seen', async () => {
+      const failing = async function* () {
+        yield Buffer.from('first');
+        throw new Error('the source broke');
+      };
+      await expect(store.put('half/failed', Readable.from(failing()))).rejects.toThrow(
+        'the source broke',
+      );
+      const stop = new AbortController();
+      const endless = async function* () {
+        for (let n = 0; ; n++) {
+          if (n === 3) stop.abort(new Error('stopped'));
+          yield Buffer.alloc(1_000);
+        }
+      };
+      await expect(
+        store.put('half/aborted', Readable.from(endless()), { signal: stop.signal }),
+      ).rejects.toThrow();
+      expect(await keys('half/')).toEqual([]);
+      expect(await store.stat('half/failed')).toBeUndefined();
+    });
+
+    test('nothing of an object is seen before all of it is', async () => {
+      let release = () => {};
+      const released = new Promise<void>(resolve => {
+        release = resolve;
+      });
+      let reached = () => {};
+      const half = new Promise<void>(resolve => {
+        reached = resolve;
+      });
+      const slow = async function* () {
+        yield Buffer.alloc(1 << 20);
+        reached();
+        await released;
+        yield Buffer.alloc(1 << 20);
+      };
+      const putting = store.put('slow/a', Readable.from(slow()));
+      await half;
+      expect(await store.stat('slow/a')).toBeUndefined();
+      expect(await keys('slow/')).toEqual([]);
+      release();
+      expect(await putting).toBe(2 << 20);
+      expect(await keys('slow/')).toEqual(['slow/a']);
+    });
+
+    test('lists by prefix, with sizes', async () => {
+      for (const key of ['list/a/1', 'list/a/2', 'list/ab', 'listing'])
+        await store.put(key, Buffer.from(key));
+      expect(await keys('list/')).toEqual(['list/a/1', 'list/a/2', 'list/ab']);
+      expect(await keys('list/a')).toEqual(['list/a/1', 'list/a/2', 'list/ab']);
+      expect(await keys('list')).toEqual(['list/a/1', 'list/a/2', 'list/ab', 'listing']);
+      expect(await keys('nowhere/')).toEqual([]);
+      for await (const { key, size } of store.list('list/')) expect(size).toBe(key.length);
+    });
+
+    test('refuses keys that could lead elsewhere', async () => {
+      for (const key of ['', '/a', 'a/', 'a//b', '../a', 'a/../b', 'a/./b', 'a b', 'ä', 'a\0'])
+        await expect(store.put(key, Buffer.from('x')), key).rejects.toThrow('bad object key');
+    });
+
+    test('says that it works', async () => {
+      await expect(store.check()).resolves.toBeUndefined();
+    });
+  });
+}

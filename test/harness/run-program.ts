@@ -1,0 +1,48 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { fileURLToPath } from 'node:url';
+import { endWithThisProcess } from '../../demo/processes.ts';
+import { SETTINGS } from '../../shared/config.ts';
+
+const ROOT = fileURLToPath(new URL('../../', import.meta.url));
+
+export interface ProgramEnd {
+  code: number | null;
+  stdout: string;
+  stderr: string;
+}
+
+export interface RunningProgram {
+  child: ChildProcess;
+  /** What was printed so far. */
+  stdout(): string;
+  ended: Promise<ProgramEnd>;
+}
+
+/** Starts a program of the checkout, such as `dist/embedded/main.js`, with these settings and no others. */
+export function startProgram(options: {
+  args: string[];
+  cwd: string;
+  settings?: Record<string, string>;
+}): RunningProgram {
+  const others = Object.entries(process.env).filter(
+    ([name]) => !Object.hasOwn(SETTINGS, name) && !name.startsWith('VITEST') && name !== 'NODE_ENV',
+  );
+  const [program = '', ...args] = options.args;
+  const child = spawn(process.execPath, [`${ROOT}${program}`, ...args], {
+    // Not the checkout, whose .env is the developer's.
+    cwd: options.cwd,
+    env: { ...Object.fromEntries(others), ...options.settings },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+  endWithThisProcess(child);
+  const texts = { stdout: '', stderr: '' };
+  for (const name of ['stdout', 'stderr'] as const) {
+    child[name]?.setEncoding('utf8').on('data', piece => {
+      texts[name] += piece;
+    });
+  }
+  const ended = new Promise<ProgramEnd>(resolve =>
+    child.once('close', code => resolve({ code, ...texts })),
+  );
+  return { child, stdout: () => texts.stdout, ended };
+}
