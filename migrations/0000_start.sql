@@ -57,6 +57,7 @@ CREATE TABLE "jobs" (
 	"stderr_bytes" bigint DEFAULT 0 NOT NULL,
 	"run_at" timestamp with time zone,
 	"run_boot" text,
+	"unreachable_since" timestamp with time zone,
 	"run_forgotten" boolean DEFAULT false NOT NULL
 );
 --> statement-breakpoint

@@ -93,15 +93,15 @@ export async function updateHeld(
   if (rows.length === 0) throw new LeaseLost(claim.id);
 }
 
-/** Gives the job back for another worker to take up at once: an orderly stop, which counts as no setback. */
-export async function releaseJob(db: Db, claim: Claim): Promise<void> {
+/** Gives the job back for another worker to take up, at once or after a while; it counts as no setback. */
+export async function releaseJob(db: Db, claim: Claim, afterSeconds: number): Promise<void> {
   await db
     .update(jobs)
     .set({
       attempt: null,
       lease: null,
       dispatched: null,
-      notBefore: null,
+      notBefore: afterSeconds > 0 ? sql`now() + make_interval(secs => ${afterSeconds})` : null,
       version: sql`${jobs.version} + 1`,
     })
     .where(heldBy(claim));

@@ -61,10 +61,13 @@ export interface Outcome<K extends JobKind> {
 
 export type Handler<K extends JobKind> = (context: JobContext<K>) => Promise<Outcome<K>>;
 
-/** Thrown by a handler that lets go of its job because the process stops: another worker goes on. */
+/** Thrown by a handler that lets go of its job for another worker to go on with, at once or after a while. */
 export class LetGo extends Error {
-  constructor() {
-    super('the worker is stopping');
+  readonly forSeconds: number;
+
+  constructor(why: string, forSeconds = 0) {
+    super(why);
     this.name = 'LetGo';
+    this.forSeconds = forSeconds;
   }
 }

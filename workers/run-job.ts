@@ -131,9 +131,10 @@ class Attempt {
     const { log } = this.context;
     if (error instanceof LeaseLost || this.#held.lost.signal.aborted)
       return log.warn('stopped: the job is no longer ours');
-    if (error instanceof LetGo) return releaseJob(this.#worker.database.db, this.#held);
+    if (error instanceof LetGo)
+      return releaseJob(this.#worker.database.db, this.#held, error.forSeconds);
     if (this.#held.cancel.signal.aborted)
-      return this.#end({ state: 'cancelled', error: CANCELLED });
+      return this.#end({ state: 'cancelled', error: asCancelled(error) });
     if (isDatabaseDown(error))
       return log.warn({ err: error }, 'the database went away; the lease will run out');
     const record = explain(error);
@@ -167,6 +168,13 @@ class Attempt {
       .where(eq(jobs.id, this.#held.id));
     return row?.state === state;
   }
+}
+
+/** Cancelled is cancelled, however the handler came to its end; it may say more about it. */
+function asCancelled(error: unknown): ErrorRecord {
+  return error instanceof WindlassError && error.code === 'cancelled'
+    ? error.toRecord()
+    : CANCELLED;
 }
 
 /** What a failed job says; words of unknown errors stay in the log. */

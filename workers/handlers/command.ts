@@ -68,7 +68,7 @@ async function runWithAgent({ context, output, take, limit }: Run): Promise<numb
 async function runPlainly({ context, take, limit }: Run): Promise<number> {
   const { worker, job, payload, cancel, signal, stopping } = context;
   if (job.runAt) throw lost();
-  if (stopping.aborted) throw new LetGo();
+  if (stopping.aborted) throw new LetGo('the worker is stopping');
   return worker.sessions.use(job.session ?? '', context.over, async session => {
     const channel = await session.exec(payload.command, context.over, async () => {
       if (job.runAt) return;

@@ -1,15 +1,19 @@
 import { isDatabaseDown } from '../../shared/database/connect.ts';
+import type { JobRow } from '../../shared/database/schema.ts';
 import { WindlassError } from '../../shared/errors.ts';
 import type { Offsets, Stream } from '../../shared/jobs/output.ts';
 import { LeaseLost } from '../claims.ts';
-import type { JobContext } from '../context.ts';
+import { type JobContext, LetGo } from '../context.ts';
 import type { AgentClient, RunEvent } from './agent/client.ts';
 import type { RemoteSession } from './remote-session.ts';
-import { CONNECT_FOR_MS, whileConnected } from './while-connected.ts';
+import { whileConnected } from './while-connected.ts';
 
 /** A run may be asked for again, on the same boot, for so long; after that it is only followed. */
 const REPEAT_MS = 12 * 3_600_000;
 const WRONG_NODE_TRIES = 5;
+/** A run on a host that cannot be reached is looked for this often, and given up after so long. */
+const LOOK_AGAIN_SECONDS = 20;
+const UNREACHABLE_FOR_MS = 12 * 3_600_000;
 
 export interface RunRequest {
   /** For the account's own shell. */
@@ -40,13 +44,22 @@ export interface RunEnd {
  * Has a command run on the host exactly once and brings its output, through lost connections and workers. Returns when
  * it has ended; throws `outcome_unknown` where it cannot be known whether it ran, and never runs it a second time.
  */
-export function carryRun(context: JobContext, request: RunRequest, sink: RunSink): Promise<RunEnd> {
+export async function carryRun(
+  context: JobContext,
+  request: RunRequest,
+  sink: RunSink,
+): Promise<RunEnd> {
   const run = new Run(context, request, sink);
-  return whileConnected(context, session => run.carry(session), {
-    limitMs: () => (run.asked ? REPEAT_MS : CONNECT_FOR_MS),
+  try {
     // What was never asked for is cancelled here; what may run must be stopped on the host.
-    signal: () => (run.asked ? run.signal : context.over),
-  });
+    const signal = () => (run.asked ? run.signal : context.over);
+    return await whileConnected(context, session => run.carry(session), { signal });
+  } catch (error) {
+    const isUnreachable =
+      error instanceof WindlassError && error.code === 'remote_connection_failed';
+    if (!run.asked || !isUnreachable) throw error;
+    throw await run.giveWay();
+  }
 }
 
 class Run {
@@ -73,6 +86,7 @@ class Run {
   async carry(session: RemoteSession): Promise<RunEnd> {
     const agent = await session.agent();
     const { job, cancel } = this.#context;
+    if (job.unreachableSince) await this.#note({ unreachableSince: null });
     this.#stopped = undefined;
     this.#sink.acknowledge?.(stored => agent.ack(job.id, stored.stdout, stored.stderr));
     const { limit } = this.#sink;
@@ -95,9 +109,29 @@ class Run {
 
   /** Committed before the host is asked for the first time: whoever takes over knows that it may have been. */
   async #promise(agent: AgentClient): Promise<void> {
-    const promised = { runAt: new Date(), runBoot: agent.hello.boot };
-    await this.#context.update(promised);
-    Object.assign(this.#context.job, promised);
+    await this.#note({ runAt: new Date(), runBoot: agent.hello.boot });
+  }
+
+  async #note(set: Partial<JobRow>): Promise<void> {
+    await this.#context.update(set);
+    Object.assign(this.#context.job, set);
+  }
+
+  /** The host cannot be reached: the slot is given to other jobs, and the run is looked for again after a while. */
+  async giveWay(): Promise<Error> {
+    const { job, cancel } = this.#context;
+    if (cancel.aborted) {
+      return new WindlassError('cancelled', {
+        detail:
+          'Cancelled, but the host cannot be reached: what still runs there is stopped as soon as it can be.',
+        hint: 'Keep the session open until the host is back.',
+      });
+    }
+    const since = job.unreachableSince ?? new Date();
+    if (Date.now() - since.getTime() > UNREACHABLE_FOR_MS)
+      return unknown('The host could not be reached for too long.');
+    await this.#note({ unreachableSince: since });
+    return new LetGo('the host cannot be reached', LOOK_AGAIN_SECONDS);
   }
 
   async #run(agent: AgentClient, session: RemoteSession): Promise<RunEnd> {

@@ -175,9 +175,12 @@ export class SessionPool {
     for (const { id, sid } of left) {
       if (!sid) continue;
       try {
-        await this.use(sid, AbortSignal.timeout(30_000), async session =>
-          (await session.agent()).forget(id),
-        );
+        await this.use(sid, AbortSignal.timeout(30_000), async session => {
+          const agent = await session.agent();
+          // Its job has ended without it, where the host could not be reached.
+          await agent.stop(id);
+          await agent.forget(id);
+        });
         await db.update(jobs).set({ runForgotten: true }).where(eq(jobs.id, id));
         this.#sweepAgain.delete(sid);
       } catch (error) {

@@ -4,7 +4,7 @@ import { type JobContext, LetGo } from '../context.ts';
 import type { RemoteSession } from './remote-session.ts';
 
 /** A connection is tried for so long, counted from the first try or from the moment it was lost. */
-export const CONNECT_FOR_MS = 60_000;
+const CONNECT_FOR_MS = 60_000;
 /** Work that held its connection for so long before losing it has the full time to connect again. */
 const SETTLED_MS = 5_000;
 const LONGEST_PAUSE_MS = 10_000;
@@ -16,9 +16,9 @@ const LONGEST_PAUSE_MS = 10_000;
 export async function whileConnected<T>(
   context: JobContext,
   work: (session: RemoteSession) => Promise<T>,
-  options: { limitMs?: () => number; signal?: () => AbortSignal } = {},
+  options: { signal?: () => AbortSignal } = {},
 ): Promise<T> {
-  const { limitMs = () => CONNECT_FOR_MS, signal = () => context.over } = options;
+  const { signal = () => context.over } = options;
   let since = performance.now();
   for (let tries = 0; ; tries++) {
     let connected: number | undefined;
@@ -29,13 +29,13 @@ export async function whileConnected<T>(
       });
     } catch (error) {
       context.signal.throwIfAborted();
-      if (context.stopping.aborted) throw new LetGo();
+      if (context.stopping.aborted) throw new LetGo('the worker is stopping');
       if (connected && performance.now() - connected > SETTLED_MS) {
         since = performance.now();
         tries = 0;
       }
       const retryable = error instanceof WindlassError && error.retryable;
-      if (!retryable || performance.now() - since > limitMs()) throw error;
+      if (!retryable || performance.now() - since > CONNECT_FOR_MS) throw error;
       context.log.info({ err: error, tries }, 'connecting again');
       // Jittered, so that the jobs of a host that comes back do not all come at once.
       const pause = Math.min(250 * 2 ** tries, LONGEST_PAUSE_MS) * (0.5 + Math.random());

@@ -31,7 +31,7 @@ export async function encodeHere(context: JobContext<'video'>, object: string): 
     });
     return await worker.objects.put(object, createReadStream(outputPath), { signal: over });
   } catch (error) {
-    if (context.stopping.aborted) throw new LetGo();
+    if (context.stopping.aborted) throw new LetGo('the worker is stopping');
     throw error;
   } finally {
     await rm(directory, { recursive: true, force: true });
