@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { accessSync, chmodSync, constants, mkdirSync, readdirSync, statSync } from 'node:fs';
 import { basename, dirname, join, resolve } from 'node:path';
-import { canEnter, chooseServiceUser, type ServiceUser } from './service-user.ts';
+import { canEnter, chooseServiceUser, type ServiceUser } from './postgres/service-user.ts';
 import { errnoOf, StartError } from './start-error.ts';
 
 /** Where root keeps what an unprivileged Postgres must reach. */

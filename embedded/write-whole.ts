@@ -1,6 +1,6 @@
 import { open, rename, rm } from 'node:fs/promises';
 import { dirname } from 'node:path';
-import type { ServiceUser } from './service-user.ts';
+import type { ServiceUser } from './postgres/service-user.ts';
 
 /**
  * Writes one line to a file that only this user (and root) may read. Dying at any moment leaves the

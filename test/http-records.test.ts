@@ -12,6 +12,7 @@ import {
 import { describeUnless, missingPrograms } from './harness/skip.ts';
 import { startTestSshd, type TestSshd } from './harness/sshd.ts';
 import { type Stack, startStack } from './harness/stack.ts';
+import { waitFor } from './harness/wait-for.ts';
 
 type Fields = Record<string, string>;
 
@@ -106,6 +107,36 @@ describeUnless(missingPrograms('sshd'), 'records, lists and jobs over HTTP', () 
     for (const id of made) await waitForEnd(client, id);
   });
 
+  test('output is read from any offset, and says when no more will come', async () => {
+    const { id } = await launchAsync(
+      client,
+      sid,
+      'printf abc; printf error >&2; while [ ! -e "$HOME/more" ]; do sleep 0.1; done; printf def',
+    );
+    const read = async (query: string) => {
+      const response = await client.fetch(`/api/jobs/${id}/output?${query}`);
+      const headers = ['Output-Complete', 'Content-Type', 'Cache-Control'];
+      expect(response.status).toBe(200);
+      return [await response.text(), ...headers.map(name => response.headers.get(name))];
+    };
+    const kind = ['application/octet-stream', 'no-store'];
+    await waitFor(async () => (await read('offset=0'))[0] === 'abc', { what: 'the first output' });
+    expect(await read('stream=stdout&offset=1')).toEqual(['bc', 'false', ...kind]);
+    expect(await read('offset=3')).toEqual(['', 'false', ...kind]);
+    await client.post('/api/remotes/launch', { sid, command: 'touch "$HOME/more"' });
+    await waitForEnd(client, id);
+    expect(await read('offset=0')).toEqual(['abcdef', 'true', ...kind]);
+    expect(await read('offset=6')).toEqual(['', 'true', ...kind]);
+    expect(await read('offset=9007199254740991')).toEqual(['', 'true', ...kind]);
+    expect(await read('stream=stderr&offset=2')).toEqual(['ror', 'true', ...kind]);
+    for (const query of ['stream=stdin', 'offset=-1', 'offset=1.5', 'offset=9007199254740992'])
+      await expectProblem(
+        await client.fetch(`/api/jobs/${id}/output?${query}`),
+        400,
+        'invalid_input',
+      );
+  });
+
   test('HEAD is GET without the body', async () => {
     const { id } = await launchAsync(client, sid, 'printf 12345');
     await waitForEnd(client, id);
@@ -183,13 +214,14 @@ describeUnless(missingPrograms('sshd'), 'records, lists and jobs over HTTP', () 
     await expectProblem(events, 400, 'invalid_input');
   });
 
-  async function findJob(which: (job: Job) => boolean): Promise<Job> {
-    for (;;) {
-      const { items } = await client.get<{ items: Job[] }>('/api/jobs?limit=5');
-      const found = items.find(which);
-      if (found) return found;
-    }
-  }
+  const findJob = (which: (job: Job) => boolean) =>
+    waitFor(
+      async () => {
+        const { items } = await client.get<{ items: Job[] }>('/api/jobs?limit=5');
+        return items.find(which);
+      },
+      { what: 'the job' },
+    );
 
   test('retry makes a new job, linked to the old; a connect cannot be repeated', async () => {
     const { id } = await launchAsync(client, sid, 'echo again');

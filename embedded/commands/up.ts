@@ -8,9 +8,9 @@ import { packageRoot } from '../../shared/package-root.ts';
 import { chooseDataDir } from '../data-dir.ts';
 import { lockDataDir } from '../data-lock.ts';
 import { readMadeSecrets } from '../made-secrets.ts';
-import { startPostgres } from '../postgres.ts';
+import { startPostgres } from '../postgres/postgres.ts';
 import { errnoOf, StartError } from '../start-error.ts';
-import { supervise } from '../supervisor.ts';
+import { supervise } from '../supervisor/supervisor.ts';
 import type { CommandCall } from './call.ts';
 import { prepareDatabase } from './migrate.ts';
 

@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process';
-import { readdirSync, writeFileSync } from 'node:fs';
+import { readdirSync, utimesSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Readable } from 'node:stream';
 import { afterAll, expect, test } from 'vitest';
@@ -25,6 +25,26 @@ test('a failed put leaves no file behind', async () => {
   };
   await expect(store.put('a', Readable.from(failing()))).rejects.toThrow();
   expect(readdirSync(join(root, 'incoming'))).toEqual([]);
+});
+
+test('what killed processes had begun is removed, and what is being written is not', async () => {
+  const root = join(directory.path, 'abandoned');
+  const store = new FileStore(root);
+  const incoming = join(root, 'incoming');
+  await store.removeAbandoned(new Date());
+  await store.put('kept', Buffer.from('x'));
+  const old = join(incoming, 'old');
+  writeFileSync(old, '');
+  utimesSync(old, 1, 1);
+  const slow = async function* () {
+    yield Buffer.alloc(1 << 20);
+    await store.removeAbandoned(new Date(Date.now() - 60_000));
+    yield Buffer.alloc(1 << 20);
+  };
+  expect(await store.put('slow', Readable.from(slow()))).toBe(2 << 20);
+  expect(readdirSync(incoming)).toEqual([]);
+  expect(await store.stat('slow')).toMatchObject({ size: 2 << 20 });
+  expect(await store.stat('kept')).toMatchObject({ size: 1 });
 });
 
 test('a store that cannot be used says that it is unavailable', async () => {

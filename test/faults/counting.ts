@@ -54,13 +54,14 @@ export async function launchSurely(
         method: 'POST',
         headers: { Prefer: 'respond-async', 'Idempotency-Key': key },
         body: JSON.stringify({ sid, command }),
+        signal: AbortSignal.timeout(20_000),
       });
       onAnswer(response);
       const text = await response.text();
       if (response.status !== 202) throw new Error(`${response.status}: ${text}`);
       return JSON.parse(text) as Job;
     },
-    { what: 'a launch to be accepted', timeoutMs: 30_000, intervalMs: 50 },
+    { what: 'a launch to be accepted', timeoutMs: 60_000, intervalMs: 50 },
   );
 }
 

@@ -10,6 +10,8 @@ import {
   stat,
 } from 'node:fs/promises';
 import { join } from 'node:path';
+import { errnoOf, StartError } from '../start-error.ts';
+import { syncDirectory } from '../write-whole.ts';
 import { findBinaries, type PostgresBinaries } from './binaries.ts';
 import { explainSystemError } from './explain-failure.ts';
 import { clearDirectory } from './keeper.ts';
@@ -17,8 +19,6 @@ import { keepPassword, type Password, readPassword, setPassword } from './passwo
 import { runToEnd } from './run-to-end.ts';
 import { openServerLog, type ServerLog } from './server-log.ts';
 import { chooseServiceUser, type ServiceUser } from './service-user.ts';
-import { errnoOf, StartError } from './start-error.ts';
-import { syncDirectory } from './write-whole.ts';
 
 export const DATABASE_USER = 'windlass';
 export const DATABASE_NAME = 'postgres';

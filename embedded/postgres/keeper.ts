@@ -1,8 +1,8 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import type { Readable, Writable } from 'node:stream';
+import { readScript } from '../shell-script.ts';
 import { explainSwitch, type ServiceUser } from './service-user.ts';
-import { readScript } from './shell-script.ts';
 
 /** Found in its command line by keeper.sh: the name that every keeper goes by. */
 const KEEPER_NAME = 'windlass-postgres-keeper';
@@ -84,7 +84,7 @@ function spawnScript(
   args: string[],
   { user, ...options }: { user: ServiceUser | undefined; cwd: string; stdio: StdioOptions },
 ): ChildProcess {
-  const script = readScript('keeper.sh');
+  const script = readScript(new URL('./keeper.sh', import.meta.url));
   try {
     return spawn('/bin/sh', ['-c', script, KEEPER_NAME, ...args], {
       ...options,

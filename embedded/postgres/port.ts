@@ -2,8 +2,8 @@ import { randomInt } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
-import { errnoOf } from './start-error.ts';
-import { writeWhole } from './write-whole.ts';
+import { errnoOf } from '../start-error.ts';
+import { writeWhole } from '../write-whole.ts';
 
 /**
  * Below the range that the kernel takes clients' ports from: while Postgres is down, a connection of

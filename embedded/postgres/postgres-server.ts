@@ -1,11 +1,11 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
+import { errnoOf, type StartError } from '../start-error.ts';
 import { type Cluster, requireClear } from './cluster.ts';
 import { explainFailure, explainSystemError } from './explain-failure.ts';
 import { type KeptCommand, runKept } from './keeper.ts';
 import { listSettings } from './postgres-settings.ts';
-import { errnoOf, type StartError } from './start-error.ts';
 
 const READY_CHECK_MS = 20;
 const LOCK_WAIT_MS = 10_000;

@@ -8,7 +8,7 @@ import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import type { ProcessSpec } from './supervised-process.ts';
 import { supervise } from './supervisor.ts';
 
-const compiled = new URL('../dist/embedded/supervisor.js', import.meta.url).href;
+const compiled = new URL('../../dist/embedded/supervisor/supervisor.js', import.meta.url).href;
 const WAIT = { timeout: 15_000, interval: 10 };
 
 /** Writes `what pid milliseconds` lines to the file NOTES and lives until it is told to go. */

@@ -16,9 +16,9 @@ import {
 import { createRequire } from 'node:module';
 import { dirname, join, relative } from 'node:path';
 import { promisify } from 'node:util';
-import { SYSTEM_DIR } from './data-dir.ts';
+import { SYSTEM_DIR } from '../data-dir.ts';
+import { errnoOf, StartError } from '../start-error.ts';
 import { explainSwitch, type ServiceUser } from './service-user.ts';
-import { errnoOf, StartError } from './start-error.ts';
 
 const FORGOTTEN_AFTER_MS = 3_600_000;
 

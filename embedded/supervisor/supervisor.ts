@@ -1,4 +1,4 @@
-import type { Logger } from '../shared/log.ts';
+import type { Logger } from '../../shared/log.ts';
 import { startGuard } from './guard.ts';
 import { listenForHaste } from './haste.ts';
 import { keepProcess, type ProcessSpec, type SupervisedProcess } from './supervised-process.ts';

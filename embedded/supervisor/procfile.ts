@@ -1,4 +1,4 @@
-import { StartError } from './start-error.ts';
+import { StartError } from '../start-error.ts';
 import type { ProcessSpec } from './supervised-process.ts';
 
 export interface ProcfileOptions {

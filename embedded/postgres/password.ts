@@ -1,11 +1,11 @@
 import { randomBytes } from 'node:crypto';
 import { readFile, rename } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
+import { errnoOf } from '../start-error.ts';
+import { syncDirectory, writeWhole } from '../write-whole.ts';
 import { runToEnd } from './run-to-end.ts';
 import type { ServerLog } from './server-log.ts';
 import type { ServiceUser } from './service-user.ts';
-import { errnoOf } from './start-error.ts';
-import { syncDirectory, writeWhole } from './write-whole.ts';
 
 export interface Password {
   text: string;

@@ -1,6 +1,6 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { setTimeout as delay } from 'node:timers/promises';
-import type { Logger } from '../shared/log.ts';
+import type { Logger } from '../../shared/log.ts';
 import type { Guard } from './guard.ts';
 import { chooseRestartDelay } from './restart-delay.ts';
 

@@ -1,6 +1,6 @@
 import { type ChildProcess, spawn } from 'node:child_process';
-import type { Logger } from '../shared/log.ts';
-import { readScript } from './shell-script.ts';
+import type { Logger } from '../../shared/log.ts';
+import { readScript } from '../shell-script.ts';
 
 const RESTART_MS = 100;
 
@@ -49,12 +49,16 @@ export function startGuard(log: Logger): Guard {
 }
 
 function spawnGuard(): ChildProcess {
-  const guard = spawn('/bin/sh', ['-c', readScript('guard.sh'), 'windlass-guard'], {
-    cwd: '/',
-    detached: true,
-    env: { PATH: '/usr/local/bin:/usr/bin:/bin' },
-    stdio: ['pipe', 'ignore', 'ignore'],
-  });
+  const guard = spawn(
+    '/bin/sh',
+    ['-c', readScript(new URL('./guard.sh', import.meta.url)), 'windlass-guard'],
+    {
+      cwd: '/',
+      detached: true,
+      env: { PATH: '/usr/local/bin:/usr/bin:/bin' },
+      stdio: ['pipe', 'ignore', 'ignore'],
+    },
+  );
   guard.stdin?.on('error', () => {
     // It was killed; its exit starts another.
   });

@@ -1,4 +1,4 @@
-import { errnoOf, StartError } from './start-error.ts';
+import { errnoOf, StartError } from '../start-error.ts';
 
 interface Failure {
   /** What Postgres or initdb wrote. */

@@ -6,7 +6,7 @@ const node = process.execPath;
 
 describe('readProcfile', () => {
   test('reads the one that is shipped: the API first, then a process for each kind of work', () => {
-    const text = readFileSync(new URL('../Procfile', import.meta.url), 'utf8');
+    const text = readFileSync(new URL('../../Procfile', import.meta.url), 'utf8');
     const [first = [], then = []] = readProcfile({ text });
     expect(first.map(({ command }) => command)).toEqual([[node, 'dist/api/main.js']]);
     expect(then.map(({ command }) => command)).toEqual(

@@ -1,12 +1,12 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import type { Logger } from '../shared/log.ts';
+import type { Logger } from '../../shared/log.ts';
+import { type DataLock, lockDataDir } from '../data-lock.ts';
+import { StartError } from '../start-error.ts';
+import { chooseRestartDelay } from '../supervisor/restart-delay.ts';
 import { type Cluster, DATABASE_NAME, DATABASE_USER, prepareCluster } from './cluster.ts';
-import { type DataLock, lockDataDir } from './data-lock.ts';
 import { clearDirectory, type KeptCommand } from './keeper.ts';
 import { choosePort } from './port.ts';
 import { PortTakenError, startServer } from './postgres-server.ts';
-import { chooseRestartDelay } from './restart-delay.ts';
-import { StartError } from './start-error.ts';
 
 const TRIM_LOG_EVERY_MS = 600_000;
 const PORT_TRIES = 5;

@@ -1,6 +1,6 @@
 import { spawnSync } from 'node:child_process';
 import { readFileSync, statSync } from 'node:fs';
-import { errnoOf, StartError } from './start-error.ts';
+import { errnoOf, StartError } from '../start-error.ts';
 
 /** The account that the embedded Postgres runs as. */
 export interface ServiceUser {
