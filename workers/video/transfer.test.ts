@@ -207,13 +207,10 @@ describe('checkFrames', () => {
     expect(frameCheck.problems).toEqual([{ path: cut, reason: 'is cut short' }]);
   });
 
-  it('takes one fork a frame: 2,000 frames in seconds', async () => {
+  it('checks 2,000 frames', async () => {
     const [frame = ''] = await drawFrames({ folder: join(temp.path, 'many'), count: 1 });
     const images = Array.from({ length: 2000 }, () => frame);
-    const start = performance.now();
     const { frameCheck } = await check(images);
-    console.info(`2,000 heads checked in ${Math.round(performance.now() - start)} ms`);
     expect(frameCheck).toMatchObject({ looked: 2000, ok: true });
-    expect(performance.now() - start).toBeLessThan(20_000);
   });
 });
