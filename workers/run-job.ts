@@ -77,7 +77,7 @@ class Attempt {
     this.#worker = worker;
     this.#held = held;
     this.#progress = new ProgressWriter(worker, held);
-    const stopping = followSignal(worker.stopping);
+    const stopping = followSignal(worker.stopping, new LetGo('the worker is stopping'));
     this.#unlink = stopping.unlink;
     let output: Promise<OutputWriter> | undefined;
     const tell = () => worker.notifications.publish('job', row.id);

@@ -58,31 +58,24 @@ export function openDatabase(
 /** Errors of the sockets to the database; the same codes come from other places too. */
 const brokenLinks = new WeakSet<object>();
 
-/** postgres.js has no deadline of its own for a link that went silent; the socket's inactivity is one. */
-function openSocket(options: {
-  host: string[];
-  port: number[];
-  path?: string | false;
-}): Promise<Socket> {
+/**
+ * postgres.js has no deadline of its own for a link that went silent; the socket's inactivity is one. The socket is
+ * handed over while it connects, and what goes wrong reaches the driver as the socket's error: a promise that rejected
+ * instead would take the connection out of its pool for ever.
+ */
+function openSocket(options: { host: string[]; port: number[]; path?: string | false }): Socket {
   const target = options.path
     ? { path: options.path }
     : { host: options.host[0], port: options.port[0] ?? 5432 };
-  return new Promise((resolve, reject) => {
-    const socket = connectSocket({ ...target, noDelay: true });
-    socket.setTimeout(CONNECT_TIMEOUT_MS, () =>
-      socket.destroy(new Error('connecting to the database timed out')),
-    );
-    socket.on('error', error => brokenLinks.add(error));
-    socket.once('error', reject);
-    socket.once('connect', () => {
-      socket.off('error', reject);
-      socket.removeAllListeners('timeout');
-      socket.setTimeout(SILENCE_MS, () =>
-        socket.destroy(new Error('the database connection went silent')),
-      );
-      resolve(socket);
-    });
+  const socket = connectSocket({ ...target, noDelay: true });
+  socket.on('error', error => brokenLinks.add(error));
+  let limit = 'connecting to the database timed out';
+  socket.setTimeout(CONNECT_TIMEOUT_MS, () => socket.destroy(new Error(limit)));
+  socket.once('connect', () => {
+    limit = 'the database connection went silent';
+    socket.setTimeout(SILENCE_MS);
   });
+  return socket;
 }
 
 /**

@@ -1,14 +1,15 @@
 import { constants } from 'node:os';
 import { setTimeout as delay } from 'node:timers/promises';
 import { eq } from 'drizzle-orm';
-import { sessions } from '../../shared/database/schema.ts';
+import { type JobRow, sessions } from '../../shared/database/schema.ts';
 import { WindlassError } from '../../shared/errors.ts';
 import type { Stream } from '../../shared/jobs/output.ts';
 import { type Handler, type JobContext, LetGo } from '../context.ts';
 import type { OutputWriter } from '../output-writer.ts';
 import { carryRun } from '../remote/carry-run.ts';
 import { forgetRun } from '../remote/forget-run.ts';
-import type { SshChannel } from '../remote/remote-session.ts';
+import { mayHaveBeenSent, type SshChannel } from '../remote/remote-session.ts';
+import { whileConnected } from '../remote/while-connected.ts';
 
 /** Runs a command on the session's host: through its agent exactly once, without one at most once. */
 const command: Handler<'command'> = async context => {
@@ -66,38 +67,54 @@ async function runWithAgent({ context, output, take, limit }: Run): Promise<numb
 
 /** A plain exec. If the worker or the link is lost in between, nobody can know what became of it, and it is not run again. */
 async function runPlainly({ context, take, limit }: Run): Promise<number> {
-  const { worker, job, payload, cancel, signal, stopping } = context;
+  const { job, payload, stopping } = context;
   if (job.runAt) throw lost();
   if (stopping.aborted) throw new LetGo('the worker is stopping');
-  return worker.sessions.use(job.session ?? '', context.over, async session => {
-    const channel = await session.exec(payload.command, context.over, async () => {
-      if (job.runAt) return;
-      const promised = { runAt: new Date(), runForgotten: true };
-      await context.update(promised);
-      Object.assign(job, promised);
-      await context.assertHeld(session.since);
-    });
-    channel.stdin.end();
-    const read = async (stream: Stream) => {
-      for await (const bytes of channel[stream]) await take(stream, bytes as Buffer);
+  return whileConnected(context, async session => {
+    const note = async (set: Pick<JobRow, 'runAt' | 'runForgotten'>) => {
+      await context.update(set);
+      Object.assign(job, set);
     };
-    const whole = Promise.all([read('stdout'), read('stderr')]);
-    const giveUp = AbortSignal.any([cancel, signal, limit]);
-    // A server may keep the channel of a command that does not die: it is not waited for.
-    const givenUp = whenAborted(giveUp).then(() => endCommand(channel));
-    await Promise.race([whole, givenUp]).catch((error: unknown) => {
-      if (!isPrematureClose(error)) throw error;
-    });
-    whole.catch(() => {});
-    const closed = await Promise.race([channel.closed, givenUp]);
-    signal.throwIfAborted();
-    limit.throwIfAborted();
-    if (cancel.aborted) throw new WindlassError('cancelled');
-    if (!closed) throw lost();
-    if (closed.signal) return 128 + signalNumber(closed.signal);
-    if (closed.code === null) throw lost();
-    return closed.code;
+    const promise = async () => {
+      if (!job.runAt) await note({ runAt: new Date(), runForgotten: true });
+      await context.assertHeld(session.since);
+    };
+    const channel = await session
+      .exec(payload.command, context.over, promise)
+      .catch(async (error: unknown) => {
+        if (job.runAt && mayHaveBeenSent(error)) throw lost();
+        if (job.runAt) await note({ runAt: null, runForgotten: false });
+        throw error;
+      });
+    channel.stdin.end();
+    return readToEnd({ context, take, limit }, channel).finally(() => channel.destroy());
   });
+}
+
+async function readToEnd(
+  { context, take, limit }: Omit<Run, 'output'>,
+  channel: SshChannel,
+): Promise<number> {
+  const { cancel, signal } = context;
+  const read = async (stream: Stream) => {
+    for await (const bytes of channel[stream]) await take(stream, bytes as Buffer);
+  };
+  const whole = Promise.all([read('stdout'), read('stderr')]);
+  // A server may keep the channel of a command that does not die: it is not waited for.
+  const givenUp = whenAborted(AbortSignal.any([cancel, signal, limit])).then(() =>
+    endCommand(channel),
+  );
+  await Promise.race([whole, givenUp]).catch((error: unknown) => {
+    if (!isPrematureClose(error)) throw error;
+  });
+  whole.catch(() => {});
+  const closed = await Promise.race([channel.closed, givenUp]);
+  signal.throwIfAborted();
+  limit.throwIfAborted();
+  cancel.throwIfAborted();
+  if (closed?.signal) return 128 + signalNumber(closed.signal);
+  if (!closed || closed.code === null) throw lost();
+  return closed.code;
 }
 
 /** As far as a plain exec can be ended: signals, which not every server passes on, and the end of the channel. */

@@ -84,7 +84,6 @@ export class RemoteSession implements RemoteExec {
         return await this.#openChannel(command);
       } catch (error) {
         this.#release();
-        if (signal?.aborted) throw signal.reason;
         if (!isRefusal(error) || this.#isClosed)
           throw error instanceof SshError ? lost(error) : error;
         this.#lowerLimit(error);
@@ -118,17 +117,17 @@ export class RemoteSession implements RemoteExec {
 
   #openChannel(command: string): Promise<SshChannel> {
     return new Promise((resolve, reject) => {
-      const onClose = () => reject(new SshError('the connection was lost'));
+      const onClose = () => reject(new SshError('the connection was lost', { sent: true }));
       this.#client.once('close', onClose);
       try {
         this.#client.exec(command, (error, channel) => {
           this.#client.off('close', onClose);
-          if (error) return reject(new SshError(error.message, { cause: error }));
-          resolve(toExecChannel(channel, () => this.#release()));
+          if (!error) return resolve(toExecChannel(channel, () => this.#release()));
+          reject(new SshError(error.message, { sent: !isRefusal(error), cause: error }));
         });
-      } catch (error) {
+      } catch (cause) {
         // ssh2 throws at once where the connection is gone.
-        reject(new SshError('the connection was lost', { cause: error }));
+        reject(new SshError('the connection was lost', { sent: false, cause }));
       }
     });
   }
@@ -179,11 +178,24 @@ export class RemoteSession implements RemoteExec {
 }
 
 /** What ssh2 says of a channel or the connection. */
-class SshError extends Error {}
+class SshError extends Error {
+  /** The command may have reached the host. */
+  readonly sent: boolean;
+
+  constructor(message: string, { sent, cause }: { sent: boolean; cause?: unknown }) {
+    super(message, { cause });
+    this.sent = sent;
+  }
+}
+
+/** Whether a failed exec() may have reached the host: not when it was refused, or given up before it was asked for. */
+export function mayHaveBeenSent(error: unknown): boolean {
+  return error instanceof WindlassError && error.cause instanceof SshError && error.cause.sent;
+}
 
 /** RFC 4254, 5.1: the server did not confirm the channel; the connection is well. */
 function isRefusal(error: unknown): boolean {
-  return error instanceof SshError && /open failure|channel open/i.test(error.message);
+  return error instanceof Error && /open failure|channel open/i.test(error.message);
 }
 
 function toExecChannel(channel: ssh2.ClientChannel, release: () => void): SshChannel {
