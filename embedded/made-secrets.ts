@@ -16,6 +16,11 @@ export async function readMadeSecrets(
   dataDir: string,
   config: Config,
 ): Promise<Record<keyof Secrets, string>> {
+  if ((config.SEAL_PUBLIC_KEY === undefined) !== (config.SEAL_PRIVATE_KEYS === undefined)) {
+    throw new StartError('SEAL_PUBLIC_KEY and SEAL_PRIVATE_KEYS belong together.', {
+      hint: 'Set both, as `windlass keys new` prints them, or none.',
+    });
+  }
   const path = join(dataDir, 'secrets.json');
   const made = (await readSecrets(path)) ?? (await makeSecrets(path));
   return {

@@ -1,4 +1,5 @@
 import { join } from 'node:path';
+import ssh2 from 'ssh2';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { Client } from '../demo/client.ts';
 import { type KeyPair, keepKey } from '../demo/ssh-host.ts';
@@ -109,6 +110,23 @@ describeUnless(missingPrograms('sshd'), 'which hosts are connected to, and how',
     const opened = await open('changed');
     expect(opened.status).toBe(200);
     await client.delete(`/api/remotes/${((await opened.json()) as { sid: string }).sid}`);
+  });
+
+  test('a host that shows a key of another type than the pinned one has changed too', async () => {
+    const pinned = ssh2.utils.generateKeyPairSync('ecdsa', { bits: 256 }).public;
+    await client.post('/api/hosts', {
+      name: 'other-type',
+      address: '127.0.0.1',
+      port: server.port,
+      keys: [pinned],
+      agent: false,
+      private: true,
+    });
+    const attempts = server.attempts.length;
+    const problem = await expectProblem(await open('other-type'), 409, 'host_key_changed');
+    expect(problem.detail).toContain(fingerprintOf(pinned));
+    expect(problem.detail).toContain(fingerprintOf(serverKey.public));
+    expect(server.attempts).toHaveLength(attempts);
   });
 
   test('hosts that are not listed, and other ports of those that are, are 403', async () => {

@@ -9,6 +9,8 @@ import { resolveHost } from './addresses.ts';
 const LOGIN_MS = 20_000;
 const KEEPALIVE_MS = 5_000;
 const KEEPALIVE_MISSES = 3;
+/** One of each type of host key. */
+const ALGORITHMS = ['ssh-ed25519', 'ecdsa-sha2-nistp256', 'rsa-sha2-512'] as const;
 
 export interface Target {
   host: HostRow;
@@ -25,6 +27,7 @@ export async function connect(target: Target, signal: AbortSignal): Promise<ssh2
   const { host, username, credential } = target;
   let shown: Buffer | undefined;
   const pinned = host.keys.map(keyBytes);
+  const isPinned = (key: Buffer) => pinned.some(known => known.equals(key));
   const options: ssh2.ConnectConfig = {
     host: await resolveHost(host),
     port: host.port,
@@ -37,7 +40,7 @@ export async function connect(target: Target, signal: AbortSignal): Promise<ssh2
     algorithms: { serverHostKey: signatureAlgorithms(host.keys) as ssh2.ServerHostKeyAlgorithm[] },
     hostVerifier: (key: Buffer) => {
       shown = key;
-      return pinned.some(known => known.equals(key));
+      return isPinned(key);
     },
   };
   const client = new ssh2.Client();
@@ -50,8 +53,11 @@ export async function connect(target: Target, signal: AbortSignal): Promise<ssh2
   } catch (error) {
     client.destroy();
     if (signal.aborted) throw signal.reason;
-    if (shown && !pinned.some(known => known.equals(shown as Buffer)))
-      throw keyChanged(host, shown);
+    // Only the pinned types were offered: a host that has none of them any more shows another one.
+    const noCommonType = !shown && (error as { level?: string }).level === 'handshake';
+    if (noCommonType)
+      shown = await findAnyKey({ address: options.host ?? '', port: host.port }, signal);
+    if (shown && !isPinned(shown)) throw keyChanged(host, shown);
     throw explain(error as Error & { level?: string }, target);
   }
   client.setNoDelay(true);
@@ -68,7 +74,7 @@ export async function scanHostKeys(
 ): Promise<string[]> {
   const address = await resolveHost(host);
   const found = new Set<string>();
-  for (const algorithm of ['ssh-ed25519', 'ecdsa-sha2-nistp256', 'rsa-sha2-512'] as const) {
+  for (const algorithm of ALGORITHMS) {
     const key = await showKey({ address, port: host.port, algorithm }, signal);
     if (key) found.add(keyLine(key));
   }
@@ -79,6 +85,17 @@ export async function scanHostKeys(
     });
   }
   return [...found];
+}
+
+async function findAnyKey(
+  at: { address: string; port: number },
+  signal: AbortSignal,
+): Promise<Buffer | undefined> {
+  for (const algorithm of ALGORITHMS) {
+    const key = await showKey({ ...at, algorithm }, signal);
+    if (key) return key;
+  }
+  return undefined;
 }
 
 async function showKey(
