@@ -88,6 +88,11 @@ describeUnless(missingPrograms('sshd', 'ssh', 'ffmpeg'), 'the commands of the pa
     expect(ran.output).toContain('data: {"state":"succeeded"}');
   });
 
+  test('a cancelled job says so, and a repeated request gets the first answer', () => {
+    expect(ran.output).toMatch(/event: state\nid: 0-0\ndata: \{"state":"cancelled"/);
+    expect(ran.output).toMatch(/(\{"command":"date [^}]*"output":"\d+\\n"[^}]*\})\1/);
+  });
+
   test('the video comes whole and by range', () => {
     const whole = readFileSync(join(directory.path, 'video.mp4'));
     expect(whole.subarray(4, 8).toString()).toBe('ftyp');

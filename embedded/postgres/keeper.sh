@@ -1,3 +1,4 @@
+# shellcheck shell=sh
 # Keeps one command of the embedded Postgres, or clears away what an earlier one left.
 #
 #   keep DIRECTORY COMMAND …   runs the command and prints its pid; descriptor 3 comes from the

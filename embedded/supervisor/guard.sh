@@ -1,3 +1,4 @@
+# shellcheck shell=sh
 # Reads "+PID" where a process was started and "-PID" where one has ended. When that input ends, the
 # supervisor is gone: what was not gone by then is given 2 s, then it is killed with its group.
 

@@ -28,6 +28,8 @@ export async function migrateDatabase(url: string): Promise<void> {
 
 async function migrateBullmq(url: string): Promise<void> {
   const client = new pg.Client({ connectionString: url, connectionTimeoutMillis: 5_000 });
+  // Without a listener a connection that breaks would end the process; the query says so too.
+  client.on('error', () => {});
   await client.connect();
   try {
     await migrateQueue(client);

@@ -33,14 +33,14 @@ export class FileStore implements ObjectStore {
     options: { signal?: AbortSignal } = {},
   ): Promise<number> {
     const path = this.#path(key);
-    await mkdir(this.#incoming, { recursive: true });
+    await mkdir(this.#incoming, { recursive: true, mode: 0o700 });
     const partial = join(this.#incoming, newId());
     try {
       const sink = createWriteStream(partial, { flags: 'wx', mode: 0o600, flush: true });
       await pipeline(Buffer.isBuffer(bytes) ? Readable.from([bytes]) : bytes, sink, {
         signal: options.signal,
       });
-      const made = await mkdir(dirname(path), { recursive: true });
+      const made = await mkdir(dirname(path), { recursive: true, mode: 0o700 });
       await rename(partial, path);
       await syncDirectories(dirname(path), made === undefined ? dirname(path) : dirname(made));
       return sink.bytesWritten;
@@ -79,7 +79,7 @@ export class FileStore implements ObjectStore {
     const folder = prefix.endsWith('/')
       ? join(this.#objects, prefix)
       : dirname(join(this.#objects, prefix || 'x'));
-    const entries = await opendir(folder, { recursive: true }).catch((error: unknown) => {
+    const entries = await opendir(folder, { recursive: true, mode: 0o700 }).catch((error: unknown) => {
       if (isMissing(error)) return [];
       throw error;
     });
@@ -106,7 +106,7 @@ export class FileStore implements ObjectStore {
 
   async check(): Promise<void> {
     try {
-      await mkdir(this.#objects, { recursive: true });
+      await mkdir(this.#objects, { recursive: true, mode: 0o700 });
       await access(this.#objects, constants.W_OK);
     } catch (cause) {
       throw new WindlassError('unavailable', {
