@@ -79,7 +79,7 @@ export class FileStore implements ObjectStore {
     const folder = prefix.endsWith('/')
       ? join(this.#objects, prefix)
       : dirname(join(this.#objects, prefix || 'x'));
-    const entries = await opendir(folder, { recursive: true, mode: 0o700 }).catch((error: unknown) => {
+    const entries = await opendir(folder, { recursive: true }).catch((error: unknown) => {
       if (isMissing(error)) return [];
       throw error;
     });
