@@ -70,6 +70,7 @@ class Run {
   readonly signal: AbortSignal;
   #stopped: Promise<{ how: string } | undefined> | undefined;
   #wrongNode = 0;
+  #isElsewhere = false;
 
   constructor(context: JobContext, request: RunRequest, sink: RunSink) {
     this.#context = context;
@@ -101,6 +102,11 @@ class Run {
       cancel.throwIfAborted();
       await this.#promise(agent);
       return await this.#run(agent, session);
+    } catch (error) {
+      // Another connection may reach another node of the same name.
+      if (this.#isElsewhere) session.close();
+      this.#isElsewhere = false;
+      throw error;
     } finally {
       cancel.removeEventListener('abort', stop);
       limit?.removeEventListener('abort', stop);
@@ -230,6 +236,7 @@ class Run {
   }
 
   #elsewhere(node: string): WindlassError {
+    this.#isElsewhere = true;
     const last = ++this.#wrongNode >= WRONG_NODE_TRIES;
     return new WindlassError(last ? 'wrong_node' : 'remote_connection_failed', {
       detail: `The run is on another node: ${node}.`,

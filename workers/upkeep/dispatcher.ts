@@ -4,6 +4,7 @@ import { jobs } from '../../shared/database/schema.ts';
 import { QUEUES, type QueueName } from '../../shared/jobs/catalog.ts';
 import {
   ENTRIES_PER_SLOT,
+  LEASE_SECONDS,
   MAX_SETBACKS,
   RENEW_MS,
   SETBACK_SECONDS,
@@ -67,7 +68,10 @@ async function dispatch(context: WorkerContext, db: Db, since: number): Promise<
       context.log.warn({ err: error }, 'a step of the dispatcher failed');
       return false;
     });
-  if (performance.now() - since > PATIENCE_MS) await attempt(takeBackExpired(context, db));
+  if (performance.now() - since > PATIENCE_MS) {
+    await attempt(endStuckTransactions(db));
+    await attempt(takeBackExpired(context, db));
+  }
   let backlog = false;
   for (const queue of QUEUES) {
     await attempt(redispatchUnclaimed(context, db, queue));
@@ -100,6 +104,18 @@ class Alarm {
   close(): void {
     this.#unsubscribe();
   }
+}
+
+/**
+ * A worker that stands still between a statement's parts, in a transaction, keeps its job's row locked for as long as its
+ * connection lives: the server waits for it, and counts that as work, which none of its own time-outs ends.
+ */
+async function endStuckTransactions(db: Db): Promise<void> {
+  await db.execute(sql`
+    select pg_terminate_backend(pid) from pg_stat_activity
+    where datname = current_database() and usename = current_user and pid <> pg_backend_pid()
+      and application_name like 'windlass-%' and wait_event = 'ClientRead'
+      and xact_start < now() - ${`${LEASE_SECONDS} seconds`}::interval`);
 }
 
 /** Leases that ran out: the job waits a little longer after each worker lost, and fails after 20 in a row. */
