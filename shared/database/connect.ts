@@ -44,6 +44,9 @@ export function openDatabase(
       idle_session_timeout: idleSessionMs,
     },
     onnotice: () => {},
+    // drizzle reads arrays itself; the driver's own query for their types, at each connect, rejects unseen when the database
+    // goes away just then (porsager/postgres#1223), which would end the process.
+    fetch_types: false,
     socket: openSocket,
   };
   const sql = postgres(url, options);
@@ -74,6 +77,11 @@ function openSocket(options: { host: string[]; port: number[]; path?: string | f
   socket.once('connect', () => {
     limit = 'the database connection went silent';
     socket.setTimeout(SILENCE_MS);
+  });
+  // A close without an error, in the middle of a transaction, makes postgres.js 3.4.9 write to a socket that it has let go
+  // of: an uncaught TypeError, and the end of the process.
+  socket.on('end', () => {
+    if (!socket.writableEnded) socket.destroy(new Error('the database closed the connection'));
   });
   return socket;
 }

@@ -1,0 +1,71 @@
+import { once } from 'node:events';
+import { type AddressInfo, createServer, type Server, type Socket } from 'node:net';
+import { afterEach, expect, test } from 'vitest';
+import { type Database, isDatabaseDown, openDatabase } from './connect.ts';
+
+let server: Server | undefined;
+let database: Database | undefined;
+
+afterEach(async () => {
+  await database?.close();
+  server?.close();
+});
+
+/** A message of PostgreSQL's protocol, version 3. */
+function message(type: string, body: Buffer = Buffer.alloc(0)): Buffer {
+  const head = Buffer.alloc(5);
+  head.write(type);
+  head.writeInt32BE(body.length + 4, 1);
+  return Buffer.concat([head, body]);
+}
+const ready = (state: 'I' | 'T') => message('Z', Buffer.from(state));
+
+/** A database that lets everyone in, begins transactions, and does the rest as it is told. */
+async function serve(
+  onStatement: (socket: Socket) => void,
+): Promise<{ url: string; connections: () => number }> {
+  let connections = 0;
+  server = createServer(socket => {
+    connections++;
+    let greeted = false;
+    socket.on('error', () => {});
+    socket.on('data', data => {
+      if (!greeted) {
+        greeted = true;
+        socket.write(Buffer.concat([message('R', Buffer.alloc(4)), ready('I')]));
+      } else if (data.includes('begin')) {
+        socket.write(Buffer.concat([message('C', Buffer.from('BEGIN\0')), ready('T')]));
+      } else onStatement(socket);
+    });
+  }).listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const { port } = server.address() as AddressInfo;
+  return {
+    url: `postgres://user:secret@127.0.0.1:${port}/database`,
+    connections: () => connections,
+  };
+}
+
+test('a refused connect costs the pool nothing: every query is answered', async () => {
+  const { url } = await serve(() => {});
+  server?.close();
+  database = openDatabase(url, { max: 1 });
+  for (let tries = 0; tries < 4; tries++) {
+    const error = await database.sql`select 1`.catch((reason: unknown) => reason);
+    expect(isDatabaseDown(error)).toBe(true);
+  }
+});
+
+test('a database that goes away in the middle of a transaction ends the query, not the process', async () => {
+  const { url, connections } = await serve(socket => socket.end());
+  database = openDatabase(url, { max: 1 });
+  for (let tries = 1; tries <= 3; tries++) {
+    const error = await database.sql.begin(tx => tx`select 1`).catch((reason: unknown) => reason);
+    expect(isDatabaseDown(error)).toBe(true);
+    expect(connections()).toBe(tries);
+  }
+});
+
+test('a file that is missing is no database that is down', () => {
+  expect(isDatabaseDown(Object.assign(new Error('spawn ffmpeg'), { code: 'ENOENT' }))).toBe(false);
+});
