@@ -22,7 +22,7 @@ const ready = (state: 'I' | 'T') => message('Z', Buffer.from(state));
 
 /** A database that lets everyone in, begins transactions, and does the rest as it is told. */
 async function serve(
-  onStatement: (socket: Socket) => void,
+  onStatement: (socket: Socket) => unknown,
 ): Promise<{ url: string; connections: () => number }> {
   let connections = 0;
   server = createServer(socket => {
@@ -64,6 +64,38 @@ test('a database that goes away in the middle of a transaction ends the query, n
     expect(isDatabaseDown(error)).toBe(true);
     expect(connections()).toBe(tries);
   }
+});
+
+/** One column of text. */
+function answer(
+  rows: string[],
+  end: Buffer[] = [message('C', Buffer.from(`SELECT ${rows.length}\0`)), ready('I')],
+): Buffer {
+  const field = Buffer.alloc(18);
+  field.writeInt32BE(25, 6);
+  const one = Buffer.from([0, 1]);
+  const data = rows.map(text => {
+    const length = Buffer.alloc(4);
+    length.writeInt32BE(text.length);
+    return message('D', Buffer.concat([one, length, Buffer.from(text)]));
+  });
+  return Buffer.concat([
+    message('T', Buffer.concat([one, Buffer.from('word\0'), field])),
+    ...data,
+    ...end,
+  ]);
+}
+
+test('an answer that broke off leaves no hole in the next one', async () => {
+  let asked = 0;
+  const { url } = await serve(socket => {
+    if (++asked > 1) return socket.write(answer(['whole']));
+    socket.write(answer(['cut', 'off'], []), () => socket.end());
+  });
+  database = openDatabase(url, { max: 1 });
+  const cut = await database.sql.unsafe('select').catch((reason: unknown) => reason);
+  expect(isDatabaseDown(cut)).toBe(true);
+  expect([...(await database.sql.unsafe('select'))]).toEqual([{ word: 'whole' }]);
 });
 
 test('a file that is missing is no database that is down', () => {

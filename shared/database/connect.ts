@@ -1,6 +1,7 @@
 import { connect as connectSocket, type Socket } from 'node:net';
 import { drizzle, type PostgresJsDatabase } from 'drizzle-orm/postgres-js';
 import postgres from 'postgres';
+import { mendResults } from './mend-results.ts';
 
 export type Db = PostgresJsDatabase;
 /** A transaction, or the database itself: whatever a query can be sent on. */
@@ -49,7 +50,7 @@ export function openDatabase(
     fetch_types: false,
     socket: openSocket,
   };
-  const sql = postgres(url, options);
+  const sql = mendResults(postgres(url, options));
   return {
     db: drizzle(sql, { casing: 'snake_case' }),
     sql,
