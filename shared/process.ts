@@ -1,3 +1,5 @@
+import { setMaxListeners } from 'node:events';
+
 /** What every program of Windlass does about itself: its title, its end, its word that it is ready. */
 export interface ProcessLife {
   /** Aborted when the process is asked to stop, by a signal or because its supervisor is gone. */
@@ -10,6 +12,8 @@ export interface ProcessLife {
 export function beginProcess(title: string): ProcessLife {
   process.title = title;
   const stop = new AbortController();
+  // Every job and every held request listens to it.
+  setMaxListeners(0, stop.signal);
   for (const signal of ['SIGTERM', 'SIGINT'] as const) process.on(signal, () => stop.abort(signal));
   if (process.channel) {
     // The supervisor died without a word: nobody would restart or stop this process.
