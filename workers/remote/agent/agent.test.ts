@@ -226,10 +226,13 @@ for (const name of FAMILY) {
       const events = client.run({ id, token: harness.newName(), command: 'sleep 300' });
       expect(await events.next()).toMatchObject({ value: { type: 'running' } });
       await harness.close();
+      const count = (what: RegExp) => filesOf(host).filter(file => what.test(file)).length;
       const serving = () => processesOf(host).some(line => /agent-\S+ (serve|body) /.test(line));
       await waitFor(() => !serving(), { what: 'the end of the serve' });
-      expect(filesOf(host).filter(file => file.startsWith('serve/'))).toEqual([]);
-      expect(filesOf(host).filter(file => /^runs\/[^/]*$/.test(file)).length).toBe(1);
+      // What waited for a run clears up after itself.
+      await waitFor(() => count(/^serve\//) === 0 && count(/^runs\/[^/]*$/) === 1, {
+        what: 'nothing of the serve and one run to be left',
+      });
       const next = await harness.connect(host);
       const outcome = follow(next, id);
       await next.stop(id);
