@@ -80,7 +80,7 @@ describe.each(SHELLS)('runs under %s', shell => {
     second.close();
     await second.closed;
     await third.ping();
-    expect(filesOf(host)).not.toContain(`started/${id}`);
+    await waitFor(() => !filesOf(host).includes(`started/${id}`), { what: 'the end of the fence' });
   });
 
   test('an emitter killed alone ends its serve', async () => {
