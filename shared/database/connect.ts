@@ -1,7 +1,7 @@
-import { connect as connectSocket, type Socket } from 'node:net';
 import { drizzle, type PostgresJsDatabase } from 'drizzle-orm/postgres-js';
 import postgres from 'postgres';
-import { mendResults } from './mend-results.ts';
+import { openPool } from './pool.ts';
+import { brokenLinks, CONNECT_TIMEOUT_MS, openSocket } from './socket.ts';
 
 export type Db = PostgresJsDatabase;
 /** A transaction, or the database itself: whatever a query can be sent on. */
@@ -9,14 +9,15 @@ export type Tx = Parameters<Parameters<Db['transaction']>[0]>[0] | Db;
 
 /** A statement that takes longer is ended by the server. */
 const STATEMENT_TIMEOUT_MS = 10_000;
-/** A connection on which nothing was received or sent for so long is dead: postgres.js itself would wait for ever. */
-const SILENCE_MS = 20_000;
-const CONNECT_TIMEOUT_MS = 5_000;
 
 export interface Database {
   db: Db;
-  /** The plain client, for LISTEN and for a connection of one's own. */
+  /** The plain client. */
   sql: postgres.Sql;
+  listen(
+    channel: string,
+    onPayload: (payload: string) => void,
+  ): Promise<{ unlisten(): Promise<void> }>;
   close(): Promise<void>;
 }
 
@@ -33,7 +34,7 @@ export function openDatabase(
 ): Database {
   const options = {
     max,
-    // Below SILENCE_MS: an idle connection is closed by us and never mistaken for a dead one.
+    // Below the socket's limit for silence: an idle connection is closed by us and never mistaken for a dead one.
     idle_timeout: 10,
     connect_timeout: CONNECT_TIMEOUT_MS / 1000,
     max_lifetime: null,
@@ -48,43 +49,20 @@ export function openDatabase(
     // drizzle reads arrays itself; the driver's own query for their types, at each connect, rejects unseen when the database
     // goes away just then (porsager/postgres#1223), which would end the process.
     fetch_types: false,
-    socket: openSocket,
   };
-  const sql = mendResults(postgres(url, options));
+  const sql = openPool(url, options);
+  // LISTEN has a connection of its own, which comes back by itself; it is made when it is first asked for.
+  const listener = postgres(url, { ...options, max: 1, socket: openSocket } as typeof options);
+  // end() can wait for ever after a failed query (porsager/postgres#1130); its own timeout destroys the sockets.
+  const close = async () => {
+    await Promise.all([sql.end({ timeout: 2 }), listener.end({ timeout: 2 })]);
+  };
   return {
     db: drizzle(sql, { casing: 'snake_case' }),
     sql,
-    // end() can wait for ever after a failed query (porsager/postgres#1130); its own timeout destroys the sockets.
-    close: () => sql.end({ timeout: 2 }),
+    listen: (channel, onPayload) => listener.listen(channel, onPayload),
+    close,
   };
-}
-
-/** Errors of the sockets to the database; the same codes come from other places too. */
-const brokenLinks = new WeakSet<object>();
-
-/**
- * postgres.js has no deadline of its own for a link that went silent; the socket's inactivity is one. The socket is
- * handed over while it connects, and what goes wrong reaches the driver as the socket's error: a promise that rejected
- * instead would take the connection out of its pool for ever.
- */
-function openSocket(options: { host: string[]; port: number[]; path?: string | false }): Socket {
-  const target = options.path
-    ? { path: options.path }
-    : { host: options.host[0], port: options.port[0] ?? 5432 };
-  const socket = connectSocket({ ...target, noDelay: true });
-  socket.on('error', error => brokenLinks.add(error));
-  let limit = 'connecting to the database timed out';
-  socket.setTimeout(CONNECT_TIMEOUT_MS, () => socket.destroy(new Error(limit)));
-  socket.once('connect', () => {
-    limit = 'the database connection went silent';
-    socket.setTimeout(SILENCE_MS);
-  });
-  // A close without an error, in the middle of a transaction, makes postgres.js 3.4.9 write to a socket that it has let go
-  // of: an uncaught TypeError, and the end of the process.
-  socket.on('end', () => {
-    if (!socket.writableEnded) socket.destroy(new Error('the database closed the connection'));
-  });
-  return socket;
 }
 
 /**

@@ -34,9 +34,7 @@ export class Notifications {
   }
 
   async listen(): Promise<void> {
-    const { unlisten } = await this.#database.sql.listen(CHANNEL, payload =>
-      this.#receive(payload),
-    );
+    const { unlisten } = await this.#database.listen(CHANNEL, payload => this.#receive(payload));
     this.#unlisten = unlisten;
     this.#ping = setInterval(() => this.#send(''), PING_MS);
     this.#ping.unref();

@@ -88,9 +88,14 @@ describe.each(SHELLS)('runs under %s', shell => {
     const client = await harness.connect(host);
     await client.ping();
     const serve = host.pids.at(-1);
-    const children = execFileSync('ps', ['-o', 'pid=', '--ppid', String(serve)]).toString();
-    const emitter = children.trim().split(/\s+/)[0];
-    process.kill(Number(emitter), 'SIGKILL');
+    const children = () =>
+      execFileSync('ps', ['-o', 'pid=', '--ppid', String(serve)])
+        .toString()
+        .trim()
+        .split(/\s+/);
+    // While it prepares attempts it has more of them.
+    await waitFor(() => children().length === 1, { what: 'the emitter to be its only child' });
+    process.kill(Number(children()[0]), 'SIGKILL');
     await client.closed;
     await waitFor(() => processesOf(host).length === 0, { what: 'the end of every process' });
     expect(filesOf(host).filter(file => file.includes('/'))).toEqual([]);
