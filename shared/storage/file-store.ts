@@ -1,4 +1,4 @@
-import { createReadStream, createWriteStream } from 'node:fs';
+import { createReadStream } from 'node:fs';
 import {
   access,
   constants,
@@ -36,7 +36,8 @@ export class FileStore implements ObjectStore {
     await mkdir(this.#incoming, { recursive: true, mode: 0o700 });
     const partial = join(this.#incoming, newId());
     try {
-      const sink = createWriteStream(partial, { flags: 'wx', mode: 0o600, flush: true });
+      // Made before anything can fail: a stream that opens it itself may do so after it was given up and removed.
+      const sink = (await open(partial, 'wx', 0o600)).createWriteStream({ flush: true });
       await pipeline(Buffer.isBuffer(bytes) ? Readable.from([bytes]) : bytes, sink, {
         signal: options.signal,
       });
