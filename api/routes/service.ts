@@ -1,6 +1,7 @@
 import { sql } from 'drizzle-orm';
 import type { Router } from 'express';
 import { workers } from '../../shared/database/schema.ts';
+import { ALIVE_SECONDS } from '../../shared/jobs/lease.ts';
 import type { ApiContext } from '../context.ts';
 import { toWindlassError } from '../middleware/errors.ts';
 import { resource } from '../resource.ts';
@@ -61,7 +62,7 @@ async function countWorkers({ database }: ApiContext): Promise<number> {
   const [row] = await database.db
     .select({ n: sql<number>`count(*)::int` })
     .from(workers)
-    .where(sql`${workers.seen} > now() - interval '10 seconds'`);
+    .where(sql`${workers.seen} > now() - interval '${sql.raw(String(ALIVE_SECONDS))} seconds'`);
   return row?.n ?? 0;
 }
 

@@ -4,7 +4,7 @@ import { idempotencyKeys, type JobRow, jobs } from '../database/schema.ts';
 import { WindlassError } from '../errors.ts';
 import { newId } from '../ids.ts';
 import { JOBS, type JobKind, type Payload } from './catalog.ts';
-import { ENTRIES_PER_SLOT } from './lease.ts';
+import { ALIVE_SECONDS, ENTRIES_PER_SLOT } from './lease.ts';
 
 export interface JobRequest<K extends JobKind = JobKind> {
   kind: K;
@@ -30,7 +30,7 @@ const onTheWay = (queue: string) =>
 
 /** The most entries that the queue should hold now. */
 export const queueRoom = (queue: string) =>
-  sql`${ENTRIES_PER_SLOT} * (select coalesce(sum((slots->>${queue}::text)::int), 0) from workers where seen > now() - interval '10 seconds') - ${onTheWay(queue)}`;
+  sql`${ENTRIES_PER_SLOT} * (select coalesce(sum((slots->>${queue}::text)::int), 0) from workers where seen > now() - interval '${sql.raw(String(ALIVE_SECONDS))} seconds') - ${onTheWay(queue)}`;
 
 /**
  * Inserts a job's row in the caller's transaction: once that commits, the job will end in one of the end states.
