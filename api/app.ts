@@ -7,11 +7,26 @@ import { answerErrors, notFound } from './middleware/errors.ts';
 import { limitRequests } from './middleware/limit-requests.ts';
 import { logRequests } from './middleware/log-requests.ts';
 import { readJson } from './middleware/read-json.ts';
+import { routeBookmarks } from './routes/bookmarks.ts';
+import { routeCache } from './routes/cache.ts';
+import { recordEvents } from './routes/events.ts';
+import { routeFiles } from './routes/files.ts';
 import { routeHosts } from './routes/hosts.ts';
 import { routeJobs } from './routes/jobs.ts';
 import { routeLaunch } from './routes/launch.ts';
+import { routeLogin } from './routes/login.ts';
+import { routeMetrics } from './routes/metrics.ts';
+import { routeModels } from './routes/models.ts';
+import { routeParameters } from './routes/parameters.ts';
+import { routeParsers } from './routes/parsers.ts';
+import { routeParts } from './routes/parts.ts';
+import { routeProjects } from './routes/projects.ts';
+import { routeQueues } from './routes/queues.ts';
 import { routeRemotes } from './routes/remotes.ts';
 import { routeService } from './routes/service.ts';
+import { routeTables } from './routes/tables.ts';
+import { routeTokens } from './routes/tokens.ts';
+import { routeUploads } from './routes/uploads.ts';
 import { routeUsers } from './routes/users.ts';
 import { routeVideos } from './routes/videos.ts';
 
@@ -42,15 +57,37 @@ export function createApp(api: ApiContext): Express {
   routeService(open, api);
   app.use(open);
 
+  const identify = [authenticate(api.passwords), limitRequests(api.config.LIMIT_REQUESTS)];
+  // Both once, without the prefix.
+  const administration = Router();
+  routeMetrics(administration, api);
+  routeQueues(administration, api);
+  app.use(['/metrics', '/admin'], identify);
+  app.use(administration);
+
   const operations = Router();
-  operations.use(authenticate(api.passwords), limitRequests(api.config.LIMIT_REQUESTS), readJson());
+  routeLogin(operations, api);
+  operations.use(identify, recordEvents(api));
+  // These read their bodies themselves.
+  routeParameters(operations, api);
+  routeBookmarks(operations, api);
+  routeParts(operations, api);
+  operations.use(readJson());
   // Before /remotes/:sid, which would take "launch" for a session.
   routeLaunch(operations, api);
   routeRemotes(operations, api);
   routeVideos(operations, api);
   routeJobs(operations, api);
   routeHosts(operations, api);
+  routeTokens(operations, api);
   routeUsers(operations, api);
+  routeProjects(operations, api);
+  routeCache(operations, api);
+  routeModels(operations, api);
+  routeTables(operations, api);
+  routeFiles(operations, api);
+  routeUploads(operations, api);
+  routeParsers(operations, api);
   app.use('/api', operations);
   app.use(operations);
 

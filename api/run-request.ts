@@ -21,7 +21,7 @@ import { currentUser } from './middleware/authenticate.ts';
 const NO_WORKER = sql`interval '30 seconds'`;
 
 /** What a route starts: the job, after whatever must be true or written in the same transaction. */
-export type Start = (tx: Tx) => Promise<Omit<JobRequest, 'owner' | 'limit'>>;
+export type Start = (tx: Tx) => Promise<Omit<JobRequest, 'owner' | 'limit' | 'requestId'>>;
 
 /**
  * Starts a job for the request: one transaction for all of its rows, then the queue, which may be away. With an
@@ -42,6 +42,7 @@ export async function startRequestedJob(
     const job = await startJob(tx, {
       ...request,
       owner,
+      requestId: res.locals.requestId,
       limit: api.config.LIMIT_OPEN_JOBS,
     } as JobRequest<JobKind>);
     if (idempotency) await keepIdempotencyKey(tx, owner, idempotency, job.id);

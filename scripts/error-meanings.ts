@@ -51,6 +51,39 @@ export const ERROR_MEANINGS: Record<ErrorCode, { meaning: string; remedy: string
       'Frames are missing, unreadable or of different sizes; `frames` lists the first twenty.',
     remedy: 'Correct the frames listed.',
   },
+  parse_failed: {
+    meaning: 'A file of the upload cannot be parsed; `errors` names file, row, column and reason.',
+    remedy: 'Correct the file and upload it anew.',
+  },
+  upload_incomplete: {
+    meaning: 'Parts named in `uploaded` were not received; `missing` lists them as [file, part].',
+    remedy: 'Send the missing parts, then `finished` again.',
+  },
+  client_confused: {
+    meaning:
+      'More parts were received than `uploaded` states; `excess` lists them as [file, part].',
+    remedy: 'Send `finished` again with the numbers of parts that were sent.',
+  },
+  digest_mismatch: {
+    meaning: 'The bytes that arrived are not those that `Content-Digest` names; nothing was kept.',
+    remedy: 'Send the part again.',
+  },
+  unknown_cache_type: {
+    meaning: '`cache` has a value other than `project`.',
+    remedy: 'Give `cache=project`, or leave it out.',
+  },
+  missing_project: {
+    meaning: '`cache=project` was given without `project`.',
+    remedy: 'Name the project by its id.',
+  },
+  missing_cache_key: {
+    meaning: '`cache=project` was given without `key`.',
+    remedy: 'Give the key that the video is to be found by.',
+  },
+  locked: {
+    meaning: 'The server is still copying a part of this upload.',
+    remedy: 'Wait for the copy, which is a job, then send `finished` again.',
+  },
   video_failed: {
     meaning: 'The encoder failed; `returncode` and `stderr`, where given, are for debugging.',
     remedy: 'See the detail; another `encode` may help.',

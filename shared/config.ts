@@ -94,6 +94,28 @@ export const SETTINGS = {
     meaning:
       'keys that open them, comma separated, the current one first; for remote and video workers alone',
   },
+  S3_ENDPOINT: {
+    schema: url('http', 'https').optional(),
+    meaning: 'MinIO or another S3 server that keeps the objects (default: files in DATA_DIR)',
+  },
+  S3_REGION: { schema: z.string(), default: 'us-east-1', meaning: 'region of the S3 server' },
+  S3_BUCKET: {
+    schema: z.string().regex(/^[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]$/, 'must be a bucket name of S3'),
+    default: 'windlass',
+    meaning: 'bucket for all objects; made when it is missing',
+  },
+  S3_ACCESS_KEY: { schema: z.string().optional(), meaning: 'access key of the S3 server' },
+  S3_SECRET_KEY: { schema: z.string().optional(), meaning: 'its secret' },
+  LOGIN_TIMEOUT: {
+    schema: whole(60),
+    default: '43200',
+    meaning: 'seconds after which an unused login by cookie ends',
+  },
+  UPLOAD_IDLE_TIMEOUT: {
+    schema: whole(1),
+    default: '86400',
+    meaning: 'seconds after which an upload that nothing was sent to ends',
+  },
   SESSION_IDLE_TIMEOUT: {
     schema: whole(1),
     default: '900',
@@ -138,6 +160,11 @@ export const SETTINGS = {
     schema: whole(1, 1000),
     default: '64',
     meaning: 'remote jobs that one worker carries at once',
+  },
+  PARSE_SLOTS: {
+    schema: whole(1, 100),
+    default: '2',
+    meaning: 'uploads and table views that one worker works on at once',
   },
   VIDEO_SLOTS: {
     schema: whole(1, 100),

@@ -65,7 +65,7 @@ async function main(): Promise<void> {
   const slots: Record<string, number> = {};
   if (work.includes('remote')) slots.remote = config.REMOTE_SLOTS;
   if (work.includes('video')) slots.video = config.VIDEO_SLOTS;
-  if (work.includes('parse')) slots.parse = 1;
+  if (work.includes('parse')) slots.parse = config.PARSE_SLOTS;
   const handlers = await loadHandlers();
   const consumers = QUEUES.filter(queue => slots[queue]).map(queue => {
     const consumer = context.queues.worker(queue, slots[queue] ?? 1, entry =>

@@ -26,6 +26,8 @@ import {
 import type { Held } from './lease-keeper.ts';
 import { OutputWriter } from './output-writer.ts';
 
+/** After so long a job is tried again that found the object store away. */
+const UNAVAILABLE_SECONDS = 3;
 /** Progress is written at most so often. */
 const PROGRESS_MS = 400;
 
@@ -137,6 +139,10 @@ class Attempt {
       return this.#end({ state: 'cancelled', error: asCancelled(error) });
     if (isDatabaseDown(error))
       return log.warn({ err: error }, 'the database went away; the lease will run out');
+    if (error instanceof WindlassError && error.code === 'unavailable') {
+      log.warn({ err: error }, 'something that the job needs is away; it waits');
+      return releaseJob(this.#worker.database.db, this.#held, UNAVAILABLE_SECONDS);
+    }
     const record = explain(error);
     if (record.code === 'internal') log.error({ err: error }, 'job failed');
     else log.info({ code: record.code, detail: record.detail }, 'job failed');

@@ -17,7 +17,7 @@ interface Definition {
   endsWithClient?: boolean;
 }
 
-const absolutePath = z
+export const absolutePath = z
   .string()
   .max(4096)
   .regex(/^\//, 'must be an absolute path')
@@ -31,6 +31,14 @@ export const commandText = z
   .refine(text => !text.includes('\0'), 'must not hold a NUL character')
   .refine(text => Buffer.byteLength(text) <= 131_000, 'must be at most 131,000 bytes long')
   .refine(text => !/\p{Surrogate}/u.test(text), 'must be well-formed Unicode');
+
+/** One condition on a table's rows; `null` asks whether the value is missing ("true") or not ("false"). */
+export const tableFilter = z.object({
+  column: z.string(),
+  op: z.enum(['eq', 'ne', 'lt', 'le', 'gt', 'ge', 'null']),
+  value: z.string(),
+});
+export type TableFilter = z.output<typeof tableFilter>;
 
 /**
  * Every kind of job: where it queues, what goes in, what comes out. The handler is workers/handlers/(kind).ts and is
@@ -68,6 +76,8 @@ export const JOBS = {
       width: z.number().int().min(2).max(7680).optional(),
       quality: z.number().min(0).max(1).optional(),
       encode: z.enum(['host', 'worker']).optional(),
+      /** The project cache that refers to the video once it is ready. */
+      cache: z.object({ project: z.string(), key: z.string() }).optional(),
     }),
     result: z.object({
       object: z.string(),
@@ -77,6 +87,38 @@ export const JOBS = {
       encoded: z.enum(['host', 'worker']),
     }),
     retry: true,
+  },
+  /** A part of an upload, copied from a file on the session's host. */
+  copy: {
+    queue: 'remote',
+    payload: z.object({
+      upload: z.string(),
+      file: z.number().int(),
+      part: z.number().int(),
+      path: absolutePath,
+    }),
+    result: z.object({ size: z.number().int(), digest: z.string() }),
+  },
+  /** A finished upload, made into artifacts of its model. */
+  parse: {
+    queue: 'parse',
+    payload: z.object({ upload: z.string() }),
+    result: z.object({
+      artifacts: z.array(
+        z.object({ aid: z.string(), kind: z.enum(['file', 'table']), size: z.number().int() }),
+      ),
+    }),
+  },
+  /** A sorted or filtered copy of a table artifact: a row of table_views. */
+  view: {
+    queue: 'parse',
+    payload: z.object({
+      view: z.string(),
+      source: z.string(),
+      sort: z.array(z.object({ column: z.string(), descending: z.boolean() })),
+      filter: z.array(tableFilter),
+    }),
+    result: z.object({ object: z.string(), size: z.number().int(), rows: z.number().int() }),
   },
 } as const satisfies Record<string, Definition>;
 

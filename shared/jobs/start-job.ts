@@ -10,8 +10,15 @@ export interface JobRequest<K extends JobKind = JobKind> {
   kind: K;
   payload: Payload<K>;
   owner: string;
+  /** Chosen by the caller where other rows of the same transaction name the job. */
+  id?: string;
   session?: string;
+  /** What the job works for; see cancel.ts. */
+  project?: string;
+  model?: string;
+  upload?: string;
   retryOf?: string;
+  requestId?: string;
   /** Jobs the owner may have open; 0: any number. */
   limit: number;
 }
@@ -44,11 +51,15 @@ export async function startJob<K extends JobKind>(tx: Tx, request: JobRequest<K>
   const [row] = await tx
     .insert(jobs)
     .values({
-      id: newId(),
+      id: request.id ?? newId(),
       kind: request.kind,
       queue,
       owner: request.owner,
       session: request.session ?? null,
+      project: request.project ?? null,
+      model: request.model ?? null,
+      upload: request.upload ?? null,
+      requestId: request.requestId ?? null,
       payload: payload.parse(request.payload),
       retryOf: request.retryOf ?? null,
       epoch: sql`case when ${dispatch} then 1 else 0 end`,

@@ -17,8 +17,16 @@ export interface StoredObject {
  * by one attempt, and is visible whole or not at all. store-contract.ts holds for every implementation.
  */
 export interface ObjectStore {
-  /** Stores the bytes under the key and returns how many there were. On any error nothing is visible. */
-  put(key: string, bytes: Readable | Buffer, options?: { signal?: AbortSignal }): Promise<number>;
+  /**
+   * Stores the bytes under the key and returns how many there were. On any error nothing is visible, and the source is
+   * destroyed. Give the `size` where it is known: an object store then takes the stream as it comes, without a buffer;
+   * another number of bytes is an error.
+   */
+  put(
+    key: string,
+    bytes: Readable | Buffer,
+    options?: { size?: number; signal?: AbortSignal },
+  ): Promise<number>;
   /** The bytes, or those of the range; throws WindlassError `not_found` before the first byte. */
   get(key: string, options?: { range?: ByteRange; signal?: AbortSignal }): Promise<Readable>;
   /** Size and time, or undefined where there is no such object. */

@@ -3,7 +3,12 @@ import { idempotencyKeys, jobs, sessions, workers } from '../../shared/database/
 import { requestCancel } from '../../shared/jobs/cancel.ts';
 import type { WorkerContext } from '../context.ts';
 import { pauseUnlessStopping } from '../pause.ts';
+import { purgeDeletedProjects } from './deleted-projects.ts';
+import { endIdleUploads } from './idle-uploads.ts';
+import { removeLooseObjects } from './loose-objects.ts';
+import { removeOldLogins } from './old-logins.ts';
 import { removeOldObjects } from './old-objects.ts';
+import { removeUnusedViews } from './unused-views.ts';
 
 const ROUND_MS = 5_000;
 /** How long the sealed credential of an ended session may be kept for cleaning up on its host. */
@@ -16,8 +21,13 @@ export async function runJanitor(context: WorkerContext): Promise<void> {
       await endIdleSessions(context);
       await eraseCredentials(context);
       await forgetDeadWorkers(context);
+      await purgeDeletedProjects(context);
+      await endIdleUploads(context);
+      await removeLooseObjects(context);
       if (round % 60 === 0) {
         await removeOldKeys(context);
+        await removeOldLogins(context);
+        await removeUnusedViews(context);
         await removeOldObjects(context);
       }
     } catch (error) {

@@ -1,0 +1,144 @@
+import { sql } from 'drizzle-orm';
+import {
+  bigint,
+  boolean,
+  index,
+  integer,
+  jsonb,
+  pgTable,
+  primaryKey,
+  real,
+  smallint,
+  text,
+} from 'drizzle-orm/pg-core';
+import { bytea, count, time } from './columns.ts';
+
+/** Jobs: the truth about all work, and its own outbox. See docs/design.md, "Truth and the queue". */
+export const jobs = pgTable(
+  'jobs',
+  {
+    id: text().primaryKey(),
+    kind: text().notNull(),
+    queue: text().notNull(),
+    owner: text().notNull(),
+    session: text(),
+    /** What the job works for: it is cancelled when one of these goes. */
+    project: text(),
+    model: text(),
+    upload: text(),
+    /** X-Request-Id of the request that started it, for the logs. */
+    requestId: text(),
+    payload: jsonb().$type<unknown>().notNull(),
+    state: text().$type<JobState>().notNull().default('queued'),
+    progress: real(),
+    message: text(),
+    result: jsonb().$type<unknown>(),
+    error: jsonb().$type<unknown>(),
+    created: time().notNull().defaultNow(),
+    started: time(),
+    finished: time(),
+    /** Counts every change that a client can see. */
+    version: count(),
+    retryOf: text(),
+
+    /** The queue entry `id-epoch` is the one that may be claimed. */
+    epoch: integer().notNull().default(0),
+    dispatched: time(),
+    notBefore: time(),
+    /** The token of the worker's attempt that holds the lease; null when nobody does. */
+    attempt: text(),
+    lease: time(),
+    worker: text(),
+    /** Workers lost in a row without progress. */
+    setbacks: smallint().notNull().default(0),
+    cancelRequested: time(),
+
+    /** Bytes stored so far. */
+    stdoutBytes: count(),
+    stderrBytes: count(),
+
+    /** Committed before the first request to run on the host: when, and on which boot of which node. */
+    runAt: time(),
+    runBoot: text(),
+    /** Since when the host of a run that was asked for could not be reached. */
+    unreachableSince: time(),
+    /** The run is no longer on the host, or never was. */
+    runForgotten: boolean().notNull().default(false),
+  },
+  table => [
+    index('jobs_due').on(table.queue, table.id).where(sql`finished is null and attempt is null`),
+    index('jobs_leased').on(table.lease).where(sql`finished is null and attempt is not null`),
+    index('jobs_owner').on(table.owner, table.id),
+    index('jobs_open_owner').on(table.owner).where(sql`finished is null`),
+    index('jobs_session').on(table.session),
+    index('jobs_open_project')
+      .on(table.project)
+      .where(sql`finished is null and project is not null`),
+    index('jobs_open_model').on(table.model).where(sql`finished is null and model is not null`),
+    index('jobs_open_upload').on(table.upload).where(sql`finished is null and upload is not null`),
+    index('jobs_unforgotten')
+      .on(table.session)
+      .where(sql`run_at is not null and not run_forgotten`),
+  ],
+);
+
+export type JobState = 'queued' | 'running' | 'succeeded' | 'failed' | 'cancelled';
+export type JobRow = typeof jobs.$inferSelect;
+
+/** Output as it came: one writer per job, `seq` numbers its pieces; `stream` is 1 (stdout) or 2 (stderr). */
+export const chunks = pgTable(
+  'job_chunks',
+  {
+    job: text().notNull(),
+    seq: bigint({ mode: 'number' }).notNull(),
+    stream: smallint().notNull(),
+    start: bigint({ mode: 'number' }).notNull(),
+    bytes: bytea().notNull(),
+  },
+  table => [
+    primaryKey({ columns: [table.job, table.seq] }),
+    index('job_chunks_start').on(table.job, table.stream, table.start),
+  ],
+);
+
+/** Output that was rolled up from chunks into objects. */
+export const segments = pgTable(
+  'job_segments',
+  {
+    job: text().notNull(),
+    stream: smallint().notNull(),
+    start: bigint({ mode: 'number' }).notNull(),
+    length: bigint({ mode: 'number' }).notNull(),
+    object: text().notNull(),
+  },
+  table => [primaryKey({ columns: [table.job, table.stream, table.start] })],
+);
+
+/** Which job an Idempotency-Key started; `body` is a keyed HMAC of the request, which may hold a password. */
+export const idempotencyKeys = pgTable(
+  'idempotency_keys',
+  {
+    owner: text().notNull(),
+    route: text().notNull(),
+    key: text().notNull(),
+    body: text().notNull(),
+    job: text().notNull(),
+    created: time().notNull().defaultNow(),
+  },
+  table => [
+    primaryKey({ columns: [table.owner, table.route, table.key] }),
+    index('idempotency_created').on(table.created),
+  ],
+);
+
+/** Workers that are alive: seen less than 10 s ago. `slots` is how many jobs of each queue it carries at once. */
+export const workers = pgTable('workers', {
+  id: text().primaryKey(),
+  host: text().notNull(),
+  pid: integer().notNull(),
+  slots: jsonb().$type<Record<string, number>>().notNull(),
+  /** What the worker counts, as prom-client gives it, for /metrics of the API. */
+  metrics: jsonb().$type<unknown>(),
+  started: time().notNull().defaultNow(),
+  seen: time().notNull().defaultNow(),
+});

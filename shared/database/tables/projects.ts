@@ -1,0 +1,142 @@
+import { sql } from 'drizzle-orm';
+import {
+  bigint,
+  boolean,
+  check,
+  index,
+  integer,
+  jsonb,
+  pgTable,
+  primaryKey,
+  text,
+  uniqueIndex,
+} from 'drizzle-orm/pg-core';
+import { count, time } from './columns.ts';
+
+/** Projects. `deleted` hides one at once with all it holds; upkeep removes the rest of it. */
+export const projects = pgTable('projects', {
+  pid: text().primaryKey(),
+  name: text().notNull(),
+  description: text().notNull().default(''),
+  version: integer().notNull().default(1),
+  created: time().notNull().defaultNow(),
+  updated: time().notNull().defaultNow(),
+  deleted: time(),
+});
+
+export type Role = 'administrator' | 'writer' | 'reader';
+
+/** Who has a part in a project, and which. */
+export const members = pgTable(
+  'project_members',
+  {
+    project: text()
+      .notNull()
+      .references(() => projects.pid, { onDelete: 'cascade' }),
+    username: text().notNull(),
+    role: text().$type<Role>().notNull(),
+  },
+  table => [
+    primaryKey({ columns: [table.project, table.username] }),
+    index('project_members_username').on(table.username, table.project),
+  ],
+);
+
+export const models = pgTable(
+  'models',
+  {
+    mid: text().primaryKey(),
+    project: text()
+      .notNull()
+      .references(() => projects.pid, { onDelete: 'cascade' }),
+    type: text().notNull(),
+    name: text().notNull(),
+    description: text().notNull().default(''),
+    marking: text().notNull().default(''),
+    /** Counts changes of the record, its artifacts and its parses. */
+    version: integer().notNull().default(1),
+    created: time().notNull().defaultNow(),
+    updated: time().notNull().defaultNow(),
+  },
+  table => [index('models_project').on(table.project, table.mid)],
+);
+
+/** What the table parsers found out about a column; `top` are the commonest values of a text column. */
+export interface ColumnFacts {
+  name: string;
+  type: 'boolean' | 'integer' | 'number' | 'date' | 'time' | 'timestamp' | 'text';
+  min: unknown;
+  max: unknown;
+  nulls: number;
+  top?: { value: string; count: number }[];
+}
+
+/** Named parts of a model: a parameter is in `value`, a file or table (Parquet) in the object store. */
+export const artifacts = pgTable(
+  'artifacts',
+  {
+    model: text()
+      .notNull()
+      .references(() => models.mid, { onDelete: 'cascade' }),
+    aid: text().notNull(),
+    kind: text().$type<'parameter' | 'file' | 'table'>().notNull(),
+    input: boolean().notNull().default(false),
+    /** Bytes. */
+    size: count(),
+    /** Parameters: JSON, byte for byte as it was sent. */
+    value: text(),
+    object: text(),
+    /** Tables. */
+    rows: bigint({ mode: 'number' }),
+    columns: jsonb().$type<ColumnFacts[]>(),
+    version: integer().notNull().default(1),
+    updated: time().notNull().defaultNow(),
+  },
+  table => [
+    primaryKey({ columns: [table.model, table.aid] }),
+    index('artifacts_object').on(table.object).where(sql`object is not null`),
+    check('artifacts_value', sql`value is null or value is json`),
+  ],
+);
+
+/** A project's cache: named references to videos that lie in the object store. */
+export const cacheEntries = pgTable(
+  'cache_entries',
+  {
+    project: text()
+      .notNull()
+      .references(() => projects.pid, { onDelete: 'cascade' }),
+    key: text().notNull(),
+    object: text().notNull(),
+    type: text().notNull(),
+    size: count(),
+    created: time().notNull().defaultNow(),
+  },
+  table => [
+    primaryKey({ columns: [table.project, table.key] }),
+    index('cache_entries_object').on(table.object),
+  ],
+);
+
+/** Client state, byte for byte as it was sent; the same bytes in the same project are one bookmark. */
+export const bookmarks = pgTable(
+  'bookmarks',
+  {
+    bid: text().primaryKey(),
+    project: text()
+      .notNull()
+      .references(() => projects.pid, { onDelete: 'cascade' }),
+    /** SHA-256 of the content. */
+    hash: text().notNull(),
+    content: text().notNull(),
+    created: time().notNull().defaultNow(),
+  },
+  table => [
+    uniqueIndex('bookmarks_content').on(table.project, table.hash),
+    check('bookmarks_content_json', sql`content is json object`),
+  ],
+);
+
+export type ProjectRow = typeof projects.$inferSelect;
+export type ModelRow = typeof models.$inferSelect;
+export type ArtifactRow = typeof artifacts.$inferSelect;

@@ -1,0 +1,89 @@
+import { sql } from 'drizzle-orm';
+import {
+  bigint,
+  boolean,
+  index,
+  integer,
+  jsonb,
+  pgTable,
+  primaryKey,
+  text,
+} from 'drizzle-orm/pg-core';
+import { count, time } from './columns.ts';
+import { models } from './projects.ts';
+
+/** Upload sessions. `job` is the parse, once `finished` was accepted: its state is the upload's. */
+export const uploads = pgTable(
+  'uploads',
+  {
+    uid: text().primaryKey(),
+    owner: text().notNull(),
+    model: text()
+      .notNull()
+      .references(() => models.mid, { onDelete: 'cascade' }),
+    parser: text().notNull(),
+    parameters: jsonb().$type<unknown>().notNull(),
+    aids: text().array().notNull(),
+    input: boolean().notNull(),
+    /** Counts changes of the record and its parts. */
+    version: integer().notNull().default(1),
+    job: text(),
+    created: time().notNull().defaultNow(),
+    accessed: time().notNull().defaultNow(),
+  },
+  table => [
+    index('uploads_owner').on(table.owner),
+    index('uploads_model').on(table.model),
+    index('uploads_job').on(table.job),
+    index('uploads_accessed').on(table.accessed),
+  ],
+);
+
+/** Parts of an upload that have arrived whole: `digest` is their SHA-256 in base64. */
+export const parts = pgTable(
+  'upload_parts',
+  {
+    upload: text()
+      .notNull()
+      .references(() => uploads.uid, { onDelete: 'cascade' }),
+    file: integer().notNull(),
+    part: integer().notNull(),
+    size: bigint({ mode: 'number' }).notNull(),
+    digest: text().notNull(),
+    object: text().notNull(),
+    stored: time().notNull().defaultNow(),
+  },
+  table => [
+    primaryKey({ columns: [table.upload, table.file, table.part] }),
+    index('upload_parts_object').on(table.object),
+  ],
+);
+
+/** Sorted or filtered copies of a table, made once by a job and kept while they are used. */
+export const views = pgTable(
+  'table_views',
+  {
+    /** SHA-256 of the source's object and what was asked for. */
+    id: text().primaryKey(),
+    source: text().notNull(),
+    job: text().notNull(),
+    object: text(),
+    size: count(),
+    rows: bigint({ mode: 'number' }),
+    used: time().notNull().defaultNow(),
+  },
+  table => [
+    index('table_views_source').on(table.source),
+    index('table_views_used').on(table.used),
+    index('table_views_object').on(table.object).where(sql`object is not null`),
+  ],
+);
+
+/** Objects that lost a reference: upkeep looks soon whether another one holds them, and else removes them. */
+export const looseObjects = pgTable('loose_objects', {
+  object: text().primaryKey(),
+  since: time().notNull().defaultNow(),
+});
+
+export type UploadRow = typeof uploads.$inferSelect;
+export type PartRow = typeof parts.$inferSelect;
