@@ -7,8 +7,10 @@ import { answerErrors, notFound } from './middleware/errors.ts';
 import { limitRequests } from './middleware/limit-requests.ts';
 import { logRequests } from './middleware/log-requests.ts';
 import { readJson } from './middleware/read-json.ts';
+import { createRouter } from './resource.ts';
 import { routeBookmarks } from './routes/bookmarks.ts';
 import { routeCache } from './routes/cache.ts';
+import { routeDescription } from './routes/description.ts';
 import { recordEvents } from './routes/events.ts';
 import { routeFiles } from './routes/files.ts';
 import { routeHosts } from './routes/hosts.ts';
@@ -53,7 +55,7 @@ export function createApp(api: ApiContext): Express {
     next();
   });
 
-  const open = Router();
+  const open = createRouter();
   routeService(open, api);
   app.use(open);
 
@@ -65,7 +67,7 @@ export function createApp(api: ApiContext): Express {
   app.use(['/metrics', '/admin'], identify);
   app.use(administration);
 
-  const operations = Router();
+  const operations = createRouter();
   routeLogin(operations, api);
   operations.use(identify, recordEvents(api));
   // These read their bodies themselves.
@@ -88,6 +90,13 @@ export function createApp(api: ApiContext): Express {
   routeFiles(operations, api);
   routeUploads(operations, api);
   routeParsers(operations, api);
+  // Known without credentials.
+  const description = Router();
+  routeDescription(description, [
+    { prefix: '', described: open.described },
+    { prefix: '/api', described: operations.described },
+  ]);
+  app.use(description);
   app.use('/api', operations);
   app.use(operations);
 

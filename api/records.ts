@@ -49,6 +49,10 @@ export const pageQuery = z.strictObject({
   after: z.string().max(200).optional(),
 });
 
+/** The answer of every list; `next` is the `after` of the next page, null at the end. */
+export const pageOf = <T extends z.ZodType>(item: T) =>
+  z.object({ items: z.array(item), next: z.string().nullable() });
+
 /** A page of a list: one row more was read than asked for, to know whether there is a next one. */
 export function page<T>(
   rows: T[],

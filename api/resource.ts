@@ -1,18 +1,39 @@
-import type { Request, RequestHandler, Response, Router } from 'express';
+import { type Request, type RequestHandler, type Response, Router } from 'express';
 import { WindlassError } from '../shared/errors.ts';
+import { callOperation, type Operation } from './describe/operation.ts';
 
-type Method = 'get' | 'put' | 'post' | 'delete';
+export type Method = 'get' | 'put' | 'post' | 'delete';
 type Handle = (req: Request, res: Response) => Promise<void> | void;
+
+/** An operation with its place. */
+export interface Described {
+  path: string;
+  method: Method;
+  operation: Operation;
+}
+
+/** A router that knows what its operations are, so that they can be described and tested one by one. */
+export type DescribedRouter = Router & { described: Described[] };
+
+export function createRouter(): DescribedRouter {
+  return Object.assign(Router(), { described: [] });
+}
 
 /** Routes the methods of one path; any other method is answered 405 with the ones there are. */
 export function resource(
-  router: Router,
+  router: Router & Partial<Pick<DescribedRouter, 'described'>>,
   path: string,
-  methods: Partial<Record<Method, Handle>>,
+  methods: Partial<Record<Method, Handle | Operation>>,
 ): void {
   const route = router.route(path);
-  for (const [method, handle] of Object.entries(methods) as [Method, Handle][])
-    route[method](handle as RequestHandler);
+  for (const [method, given] of Object.entries(methods) as [Method, Handle | Operation][]) {
+    if (typeof given === 'function') {
+      route[method](given as RequestHandler);
+      continue;
+    }
+    route[method]((req, res) => callOperation(given, req, res));
+    router.described?.push({ path, method, operation: given });
+  }
   const allowed = Object.keys(methods).map(method => method.toUpperCase());
   if (methods.get) allowed.push('HEAD');
   const allow = allowed.join(', ');

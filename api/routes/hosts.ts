@@ -1,5 +1,5 @@
 import { and, asc, count, eq, gt, sql } from 'drizzle-orm';
-import type { Request, Response, Router } from 'express';
+import type { Request, Response } from 'express';
 import ssh2 from 'ssh2';
 import { z } from 'zod';
 import { type HostRow, hosts, sessions } from '../../shared/database/schema.ts';
@@ -7,12 +7,12 @@ import { WindlassError } from '../../shared/errors.ts';
 import type { Result } from '../../shared/jobs/catalog.ts';
 import { fingerprint, keyBytes } from '../../shared/ssh-keys.ts';
 import type { ApiContext } from '../context.ts';
+import { operation } from '../describe/operation.ts';
 import { currentUser, requireAdministrator } from '../middleware/authenticate.ts';
-import { checkIfMatch, entityTag, page, pageQuery, sendRecord } from '../records.ts';
-import { pathParameter, resource } from '../resource.ts';
+import { checkIfMatch, entityTag, page, pageOf, pageQuery, sendRecord } from '../records.ts';
+import { type DescribedRouter, pathParameter, resource } from '../resource.ts';
 import { awaitOwnJob, requireWorker, startRequestedJob } from '../run-request.ts';
 import { isOpening } from '../sessions.ts';
-import { parseBody, parseQuery } from '../validate.ts';
 
 const keyLine = z
   .string()
@@ -53,7 +53,19 @@ const changes = z
     message: 'give either keys or "trust": "now"',
   });
 
-const fullView = (row: HostRow) => ({
+const hostName = z.object({ name: z.string(), agent: z.boolean() });
+const fullHost = hostName.extend({
+  address: z.string(),
+  port: z.number().int(),
+  keys: z.array(z.string()),
+  fingerprints: z.array(z.string()),
+  private: z.boolean(),
+  created: z.date(),
+});
+/** Server administrators see all of a host, others its name and whether it takes an agent. */
+const hostRecord = z.union([fullHost, hostName]);
+
+const fullView = (row: HostRow): z.output<typeof fullHost> => ({
   name: row.name,
   address: row.address,
   port: row.port,
@@ -67,7 +79,7 @@ const fullView = (row: HostRow) => ({
 const shortView = ({ name, agent }: HostRow) => ({ name, agent });
 
 /** Hosts that sessions may be opened on, with their pinned keys; changed by server administrators alone. */
-export function routeHosts(router: Router, api: ApiContext): void {
+export function routeHosts(router: DescribedRouter, api: ApiContext): void {
   const { db } = api.database;
   const find = async (name: string): Promise<HostRow> => {
     const [row] = await db.select().from(hosts).where(eq(hosts.name, name));
@@ -94,80 +106,120 @@ export function routeHosts(router: Router, api: ApiContext): void {
   };
 
   resource(router, '/hosts', {
-    get: async (req, res) => {
-      const { limit, after } = parseQuery(req, pageQuery);
-      const rows = await db
-        .select()
-        .from(hosts)
-        .where(after === undefined ? undefined : gt(hosts.name, after))
-        .orderBy(asc(hosts.name))
-        .limit(limit + 1);
-      const { items, next } = page(rows, limit, row => row.name);
-      res.json({ items: items.map(currentUser(res).administrator ? fullView : shortView), next });
-    },
-    post: async (req, res) => {
-      requireAdministrator(res);
-      const { trust, keys, ...given } = parseBody(req, newHost);
-      const host = { ...given, address: given.address ?? given.name };
-      const pinned =
-        keys ??
-        (await scan({ address: host.address, port: host.port, private: host.private }, req, res));
-      const [row] = await db
-        .insert(hosts)
-        .values({ ...host, keys: pinned })
-        .onConflictDoNothing()
-        .returning();
-      if (!row)
-        throw new WindlassError('conflict', {
-          detail: `Conflict: there is a host ${host.name} already.`,
-          hint: 'Change it with PUT.',
-        });
-      res.status(201).location(`/api/hosts/${row.name}`).json(fullView(row));
-    },
+    get: operation({
+      summary: 'List the hosts that sessions can be opened on',
+      query: pageQuery,
+      answers: { 200: { means: 'A page of hosts.', json: pageOf(hostRecord) } },
+      handle: async ({ res, query }) => {
+        const { limit, after } = query();
+        const rows = await db
+          .select()
+          .from(hosts)
+          .where(after === undefined ? undefined : gt(hosts.name, after))
+          .orderBy(asc(hosts.name))
+          .limit(limit + 1);
+        const { items, next } = page(rows, limit, row => row.name);
+        res.json({ items: items.map(currentUser(res).administrator ? fullView : shortView), next });
+      },
+    }),
+    post: operation({
+      summary: 'Add a host, with its keys or trusting what it shows now',
+      body: newHost,
+      headers: ['Idempotency-Key'],
+      for: 'administrators',
+      answers: {
+        201: {
+          means: 'Added.',
+          json: fullHost,
+          headers: { Location: 'The host.' },
+        },
+      },
+      errors: ['conflict', 'host_not_allowed', 'remote_connection_failed', 'idempotency_conflict'],
+      handle: async ({ req, res, body }) => {
+        requireAdministrator(res);
+        const { trust, keys, ...given } = body();
+        const host = { ...given, address: given.address ?? given.name };
+        const pinned =
+          keys ??
+          (await scan({ address: host.address, port: host.port, private: host.private }, req, res));
+        const [row] = await db
+          .insert(hosts)
+          .values({ ...host, keys: pinned })
+          .onConflictDoNothing()
+          .returning();
+        if (!row)
+          throw new WindlassError('conflict', {
+            detail: `Conflict: there is a host ${host.name} already.`,
+            hint: 'Change it with PUT.',
+          });
+        res.status(201).location(`/api/hosts/${row.name}`).json(fullView(row));
+      },
+    }),
   });
 
   resource(router, '/hosts/:name', {
-    get: async (req, res) => {
-      const row = await find(pathParameter(req, 'name'));
-      const record = currentUser(res).administrator ? fullView : shortView;
-      sendRecord(req, res, { tag: entityTag(record(row)), record: () => record(row) });
-    },
-    put: async (req, res) => {
-      requireAdministrator(res);
-      const row = await find(pathParameter(req, 'name'));
-      checkIfMatch(req, entityTag(fullView(row)));
-      const { trust, ...given } = parseBody(req, changes);
-      const next = { ...row, ...given };
-      const keys = trust
-        ? await scan({ address: next.address, port: next.port, private: next.private }, req, res)
-        : next.keys;
-      const [changed] = await db
-        .update(hosts)
-        .set({ ...given, keys, version: sql`${hosts.version} + 1` })
-        .where(and(eq(hosts.name, row.name), eq(hosts.version, row.version)))
-        .returning();
-      if (!changed)
-        throw new WindlassError('conflict', {
-          detail: 'Conflict: somebody else changed this host at the same time.',
-          hint: 'Get it again and repeat the change.',
-        });
-      res.json(fullView(changed));
-    },
-    delete: async (req, res) => {
-      requireAdministrator(res);
-      const row = await find(pathParameter(req, 'name'));
-      checkIfMatch(req, entityTag(fullView(row)));
-      const [open] = await db
-        .select({ n: count() })
-        .from(sessions)
-        .where(and(eq(sessions.hostname, row.name), isOpening(db)));
-      if (open && open.n > 0)
-        throw new WindlassError('conflict', {
-          detail: `Conflict: ${open.n} sessions are open on ${row.name}.`,
-          hint: 'Wait until they have ended.',
-        });
-      await db.delete(hosts).where(eq(hosts.name, row.name));
-      res.status(204).end();
-    },
+    get: operation({
+      summary: 'Look at a host',
+      headers: ['If-None-Match'],
+      answers: { 200: { means: 'The host.', json: hostRecord }, 304: 'Unchanged.' },
+      errors: ['not_found'],
+      handle: async ({ req, res }) => {
+        const row = await find(pathParameter(req, 'name'));
+        const record = currentUser(res).administrator ? fullView : shortView;
+        sendRecord(req, res, { tag: entityTag(record(row)), record: () => record(row) });
+      },
+    }),
+    put: operation({
+      summary: 'Change a host',
+      body: changes,
+      headers: ['If-Match'],
+      for: 'administrators',
+      answers: { 200: { means: 'Changed.', json: fullHost } },
+      errors: ['not_found', 'conflict', 'host_not_allowed', 'remote_connection_failed'],
+      handle: async ({ req, res, body }) => {
+        requireAdministrator(res);
+        const row = await find(pathParameter(req, 'name'));
+        checkIfMatch(req, entityTag(fullView(row)));
+        const { trust, ...given } = body();
+        const next = { ...row, ...given };
+        const keys = trust
+          ? await scan({ address: next.address, port: next.port, private: next.private }, req, res)
+          : next.keys;
+        const [changed] = await db
+          .update(hosts)
+          .set({ ...given, keys, version: sql`${hosts.version} + 1` })
+          .where(and(eq(hosts.name, row.name), eq(hosts.version, row.version)))
+          .returning();
+        if (!changed)
+          throw new WindlassError('conflict', {
+            detail: 'Conflict: somebody else changed this host at the same time.',
+            hint: 'Get it again and repeat the change.',
+          });
+        res.json(fullView(changed));
+      },
+    }),
+    delete: operation({
+      summary: 'Remove a host that no session is open on',
+      headers: ['If-Match'],
+      for: 'administrators',
+      answers: { 204: 'Removed.' },
+      errors: ['not_found', 'conflict'],
+      handle: async ({ req, res }) => {
+        requireAdministrator(res);
+        const row = await find(pathParameter(req, 'name'));
+        checkIfMatch(req, entityTag(fullView(row)));
+        const [open] = await db
+          .select({ n: count() })
+          .from(sessions)
+          .where(and(eq(sessions.hostname, row.name), isOpening(db)));
+        if (open && open.n > 0)
+          throw new WindlassError('conflict', {
+            detail: `Conflict: ${open.n} sessions are open on ${row.name}.`,
+            hint: 'Wait until they have ended.',
+          });
+        await db.delete(hosts).where(eq(hosts.name, row.name));
+        res.status(204).end();
+      },
+    }),
   });
 }

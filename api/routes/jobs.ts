@@ -1,5 +1,5 @@
 import { and, desc, eq, lt } from 'drizzle-orm';
-import type { Request, Response, Router } from 'express';
+import type { Request, Response } from 'express';
 import { z } from 'zod';
 import { type JobRow, jobs } from '../../shared/database/schema.ts';
 import { WindlassError } from '../../shared/errors.ts';
@@ -8,20 +8,51 @@ import { cancelJob } from '../../shared/jobs/cancel.ts';
 import { isJobKind, type JobKind, jobDefinition, type Payload } from '../../shared/jobs/catalog.ts';
 import { readStream, STREAMS } from '../../shared/jobs/output.ts';
 import type { ApiContext } from '../context.ts';
+import { operation } from '../describe/operation.ts';
 import { drained } from '../drained.ts';
 import { currentUser } from '../middleware/authenticate.ts';
-import { entityTag, page, pageQuery, sendRecord } from '../records.ts';
-import { pathParameter, resource } from '../resource.ts';
+import { entityTag, page, pageOf, pageQuery, sendRecord } from '../records.ts';
+import { type DescribedRouter, pathParameter, resource } from '../resource.ts';
 import { readPreference, startRequestedJob, untilNoLongerWaiting } from '../run-request.ts';
 import { sendObject } from '../send-object.ts';
 import { useSession } from '../sessions.ts';
 import { streamJobEvents } from '../stream-job-events.ts';
-import { parseQuery } from '../validate.ts';
 
 const outputQuery = z.strictObject({
   stream: z.enum(STREAMS).default('stdout'),
   offset: z.coerce.number().int().min(0).max(Number.MAX_SAFE_INTEGER).default(0),
 });
+
+const state = z.enum(['queued', 'running', 'succeeded', 'failed', 'cancelled']);
+export const jobRecord = z.object({
+  id: z.string(),
+  kind: z.string(),
+  state,
+  progress: z.number().min(0).max(1).nullable(),
+  message: z.string().nullable(),
+  session: z.string().nullable(),
+  worker: z.string().nullable(),
+  created: z.date(),
+  started: z.date().nullable(),
+  finished: z.date().nullable(),
+  result: z.unknown(),
+  error: z
+    .looseObject({ code: z.string(), detail: z.string(), hint: z.string().optional() })
+    .nullable(),
+  retryOf: z.string().nullable(),
+});
+/** What a server administrator sees of other people's jobs. */
+const foreignRecord = jobRecord
+  .pick({
+    id: true,
+    kind: true,
+    state: true,
+    created: true,
+    started: true,
+    finished: true,
+    worker: true,
+  })
+  .extend({ owner: z.string() });
 
 /** A job as its owner sees it. */
 export const jobView = (row: JobRow) => ({
@@ -60,7 +91,7 @@ const foreignView = ({ id, kind, state, created, started, finished, worker, owne
 });
 
 /** Jobs: everything long, its state, its output as it comes, its result. A job is its owner's alone. */
-export function routeJobs(router: Router, api: ApiContext): void {
+export function routeJobs(router: DescribedRouter, api: ApiContext): void {
   const { db } = api.database;
   const findAny = async (req: Request): Promise<JobRow | undefined> => {
     const id = pathParameter(req, 'id');
@@ -83,120 +114,187 @@ export function routeJobs(router: Router, api: ApiContext): void {
   };
 
   resource(router, '/jobs', {
-    get: async (req, res) => {
-      const { limit, after } = parseQuery(req, pageQuery);
-      const mine = eq(jobs.owner, currentUser(res).username);
-      const rows = await db
-        .select()
-        .from(jobs)
-        .where(after === undefined ? mine : and(mine, lt(jobs.id, after)))
-        .orderBy(desc(jobs.id))
-        .limit(limit + 1);
-      const { items, next } = page(rows, limit, row => row.id);
-      res.json({ items: items.map(jobView), next });
-    },
+    get: operation({
+      summary: 'List your jobs, the latest first',
+      query: pageQuery,
+      answers: { 200: { means: 'A page of jobs.', json: pageOf(jobRecord) } },
+      handle: async ({ res, query }) => {
+        const { limit, after } = query();
+        const mine = eq(jobs.owner, currentUser(res).username);
+        const rows = await db
+          .select()
+          .from(jobs)
+          .where(after === undefined ? mine : and(mine, lt(jobs.id, after)))
+          .orderBy(desc(jobs.id))
+          .limit(limit + 1);
+        const { items, next } = page(rows, limit, row => row.id);
+        res.json({ items: items.map(jobView), next });
+      },
+    }),
   });
 
   resource(router, '/jobs/:id', {
-    get: async (req, res) => {
-      let row = await findForOperation(req, res);
-      const { wait } = readPreference(req);
-      if (wait && !row.finished) {
-        res.set('Preference-Applied', `wait=${wait}`);
-        row =
-          (await api.jobs.changed(
-            row.id,
-            row.version,
-            untilNoLongerWaiting(api, res, wait).signal,
-          )) ?? row;
-      }
-      const view = row.owner === currentUser(res).username ? jobView : foreignView;
-      sendRecord(req, res, { tag: entityTag(row.version), record: () => view(row) });
-    },
-    delete: async (req, res) => {
-      const row = await findForOperation(req, res);
-      const cancelled = await cancelJob(db, row.id);
-      if (cancelled.length === 0)
-        throw new WindlassError('conflict', {
-          detail: `Conflict: the job has ended: ${row.state}.`,
-          hint: 'There is nothing left to cancel.',
-        });
-      api.notifications.publish('cancel', row.id);
-      api.notifications.publish('job', row.id);
-      res.status(202).location(`/api/jobs/${row.id}`).json({ id: row.id });
-    },
+    get: operation({
+      summary: 'Look at a job, or wait until it has changed',
+      headers: ['If-None-Match', 'Prefer'],
+      answers: {
+        200: { means: 'The job.', json: z.union([jobRecord, foreignRecord]) },
+        304: 'Unchanged.',
+      },
+      errors: ['not_found'],
+      handle: async ({ req, res }) => {
+        let row = await findForOperation(req, res);
+        const { wait } = readPreference(req);
+        if (wait && !row.finished) {
+          res.set('Preference-Applied', `wait=${wait}`);
+          row =
+            (await api.jobs.changed(
+              row.id,
+              row.version,
+              untilNoLongerWaiting(api, res, wait).signal,
+            )) ?? row;
+        }
+        const view = row.owner === currentUser(res).username ? jobView : foreignView;
+        sendRecord(req, res, { tag: entityTag(row.version), record: () => view(row) });
+      },
+    }),
+    delete: operation({
+      summary: 'Cancel a job',
+      answers: {
+        202: {
+          means: 'Its end is asked for.',
+          json: z.object({ id: z.string() }),
+          headers: { Location: 'The job.' },
+        },
+      },
+      errors: ['not_found', 'conflict'],
+      handle: async ({ req, res }) => {
+        const row = await findForOperation(req, res);
+        const cancelled = await cancelJob(db, row.id);
+        if (cancelled.length === 0)
+          throw new WindlassError('conflict', {
+            detail: `Conflict: the job has ended: ${row.state}.`,
+            hint: 'There is nothing left to cancel.',
+          });
+        api.notifications.publish('cancel', row.id);
+        api.notifications.publish('job', row.id);
+        res.status(202).location(`/api/jobs/${row.id}`).json({ id: row.id });
+      },
+    }),
   });
 
   resource(router, '/jobs/:id/events', {
-    get: async (req, res) => streamJobEvents(api, req, res, await find(req, res)),
+    get: operation({
+      summary: 'Follow a job: its state, progress and output as they come',
+      details:
+        'Server-sent events: `state` {state, error?}, the present one first; `progress` {progress, message?}; `output` {stream, offset, text | base64}.',
+      headers: ['Last-Event-ID'],
+      answers: { 200: { means: 'The stream of events.', types: ['text/event-stream'] } },
+      errors: ['not_found'],
+      handle: async ({ req, res }) => streamJobEvents(api, req, res, await find(req, res)),
+    }),
   });
 
   resource(router, '/jobs/:id/output', {
-    get: async (req, res) => {
-      const row = await find(req, res);
-      const { stream, offset } = parseQuery(req, outputQuery);
-      const total = stream === 'stdout' ? row.stdoutBytes : row.stderrBytes;
-      res.type('application/octet-stream').set('Cache-Control', 'no-store');
-      res
-        .set('Output-Complete', String(row.finished !== null))
-        .set('X-Content-Type-Options', 'nosniff');
-      res.set('Content-Length', String(Math.max(0, total - offset)));
-      if (req.method === 'HEAD' || offset >= total) return void res.end();
-      await sendBytes(
-        res,
-        readStream({ db, objects: api.objects }, row.id, { stream, from: offset, until: total }),
-        total - offset,
-      );
-    },
+    get: operation({
+      summary: 'Fetch the output of a command from an offset on',
+      query: outputQuery,
+      answers: {
+        200: {
+          means: 'The bytes stored so far, from there on.',
+          types: ['application/octet-stream'],
+          headers: { 'Output-Complete': '`true` once no more will come.' },
+        },
+      },
+      errors: ['not_found'],
+      handle: async ({ req, res, query }) => {
+        const row = await find(req, res);
+        const { stream, offset } = query();
+        const total = stream === 'stdout' ? row.stdoutBytes : row.stderrBytes;
+        res.type('application/octet-stream').set('Cache-Control', 'no-store');
+        res
+          .set('Output-Complete', String(row.finished !== null))
+          .set('X-Content-Type-Options', 'nosniff');
+        res.set('Content-Length', String(Math.max(0, total - offset)));
+        if (req.method === 'HEAD' || offset >= total) return void res.end();
+        await sendBytes(
+          res,
+          readStream({ db, objects: api.objects }, row.id, { stream, from: offset, until: total }),
+          total - offset,
+        );
+      },
+    }),
   });
 
   resource(router, '/jobs/:id/result', {
-    get: async (req, res) => {
-      const row = await find(req, res);
-      const { object, type } = (row.result ?? {}) as { object?: string; type?: string };
-      if (!row.finished)
-        throw new WindlassError('conflict', {
-          detail: `Conflict: the job is ${row.state}.`,
-          hint: 'Wait for its end.',
-          headers: { 'Retry-After': '1' },
-        });
-      if (!object || !type)
-        throw new WindlassError('not_found', {
-          detail: 'Not found: this job has no result in bytes.',
-        });
-      await sendObject(api, req, res, { key: object, type });
-    },
+    get: operation({
+      summary: 'Fetch the result of a job in bytes, such as a video',
+      headers: ['If-None-Match', 'If-Range', 'Range'],
+      answers: {
+        200: { means: 'All of it.', types: ['video/mp4', 'video/webm'] },
+        206: { means: 'The range.', types: ['video/mp4', 'video/webm'] },
+        304: 'Unchanged.',
+      },
+      errors: ['not_found', 'conflict', 'precondition_failed', 'range_not_satisfiable'],
+      handle: async ({ req, res }) => {
+        const row = await find(req, res);
+        const { object, type } = (row.result ?? {}) as { object?: string; type?: string };
+        if (!row.finished)
+          throw new WindlassError('conflict', {
+            detail: `Conflict: the job is ${row.state}.`,
+            hint: 'Wait for its end.',
+            headers: { 'Retry-After': '1' },
+          });
+        if (!object || !type)
+          throw new WindlassError('not_found', {
+            detail: 'Not found: this job has no result in bytes.',
+          });
+        await sendObject(api, req, res, { key: object, type });
+      },
+    }),
   });
 
   resource(router, '/jobs/:id/retry', {
-    post: async (req, res) => {
-      const row = await find(req, res);
-      const { kind } = row;
-      if (!isJobKind(kind) || !jobDefinition(kind).retry)
-        throw new WindlassError('conflict', {
-          detail: `Conflict: a ${kind} cannot be repeated.`,
-          hint: 'Send the request again that started it.',
+    post: operation({
+      summary: 'Do a job once more',
+      headers: ['Idempotency-Key'],
+      answers: {
+        202: {
+          means: 'A new job, linked to the old one.',
+          json: jobRecord,
+          headers: { Location: 'The new job.' },
+        },
+      },
+      errors: ['not_found', 'session_not_found', 'conflict', 'idempotency_conflict'],
+      handle: async ({ req, res }) => {
+        const row = await find(req, res);
+        const { kind } = row;
+        if (!isJobKind(kind) || !jobDefinition(kind).retry)
+          throw new WindlassError('conflict', {
+            detail: `Conflict: a ${kind} cannot be repeated.`,
+            hint: 'Send the request again that started it.',
+          });
+        if (!row.finished)
+          throw new WindlassError('conflict', {
+            detail: `Conflict: the job is ${row.state}.`,
+            hint: 'Wait for its end, or cancel it.',
+          });
+        const job = await startRequestedJob(api, req, res, async tx => {
+          await useSession(tx, {
+            sid: row.session ?? '',
+            owner: row.owner,
+            idleSeconds: api.config.SESSION_IDLE_TIMEOUT,
+          });
+          return {
+            kind,
+            payload: row.payload as Payload<JobKind>,
+            session: row.session ?? undefined,
+            retryOf: row.id,
+          };
         });
-      if (!row.finished)
-        throw new WindlassError('conflict', {
-          detail: `Conflict: the job is ${row.state}.`,
-          hint: 'Wait for its end, or cancel it.',
-        });
-      const job = await startRequestedJob(api, req, res, async tx => {
-        await useSession(tx, {
-          sid: row.session ?? '',
-          owner: row.owner,
-          idleSeconds: api.config.SESSION_IDLE_TIMEOUT,
-        });
-        return {
-          kind,
-          payload: row.payload as Payload<JobKind>,
-          session: row.session ?? undefined,
-          retryOf: row.id,
-        };
-      });
-      res.status(202).location(`/api/jobs/${job.id}`).json(jobView(job));
-    },
+        res.status(202).location(`/api/jobs/${job.id}`).json(jobView(job));
+      },
+    }),
   });
 }
 

@@ -1,12 +1,13 @@
-import type { Request, Response, Router } from 'express';
+import type { Request, Response } from 'express';
 import { z } from 'zod';
 import { isDatabaseDown } from '../../shared/database/connect.ts';
 import type { JobRow, SessionRow } from '../../shared/database/schema.ts';
 import { commandText, type Result } from '../../shared/jobs/catalog.ts';
 import { readStream, type Stream } from '../../shared/jobs/output.ts';
 import type { ApiContext } from '../context.ts';
+import { operation } from '../describe/operation.ts';
 import { currentUser } from '../middleware/authenticate.ts';
-import { resource } from '../resource.ts';
+import { type DescribedRouter, resource } from '../resource.ts';
 import {
   errorOfJob,
   readPreference,
@@ -14,37 +15,84 @@ import {
   untilNoLongerWaiting,
 } from '../run-request.ts';
 import { touchSession, useSession } from '../sessions.ts';
-import { parseBody } from '../validate.ts';
-import { jobView } from './jobs.ts';
+import { jobRecord, jobView } from './jobs.ts';
 
 /** Bytes of each stream that a launch answers with; the whole is at the job's output. */
 const ANSWERED = 10 << 20;
 
 const launch = z.strictObject({ sid: z.string(), command: commandText });
+const commandResult = z.object({
+  command: z.string(),
+  output: z.string(),
+  errors: z.string(),
+  returncode: z.number().int(),
+  job: z.string(),
+  truncated: z.literal(true).optional(),
+});
 
 /** POST /remotes/launch: a command through an existing session, waited for unless the client prefers otherwise. */
-export function routeLaunch(router: Router, api: ApiContext): void {
+export function routeLaunch(router: DescribedRouter, api: ApiContext): void {
   resource(router, '/remotes/launch', {
-    post: async (req: Request, res: Response) => {
-      const { sid, command } = parseBody(req, launch);
-      const owner = currentUser(res).username;
-      let session: SessionRow | undefined;
-      const job = await startRequestedJob(api, req, res, async tx => {
-        session = await useSession(tx, {
-          sid,
-          owner,
-          idleSeconds: api.config.SESSION_IDLE_TIMEOUT,
+    post: operation({
+      summary: 'Run a command on the host of a session',
+      details:
+        'Answers when the command has ended, whatever its exit status; `output` and `errors` hold up to 10 MiB each, the whole is at the job.',
+      body: launch,
+      headers: ['Prefer', 'Idempotency-Key'],
+      answers: {
+        200: {
+          means: 'The command has ended.',
+          json: commandResult,
+          headers: { Location: 'The job.' },
+        },
+        202: {
+          means: 'It goes on as a job.',
+          json: jobRecord,
+          headers: {
+            Location: 'The job.',
+            'Preference-Applied': 'The preference that was followed.',
+          },
+        },
+      },
+      errors: [
+        'session_not_found',
+        'agent_problem',
+        'output_limit',
+        'time_limit',
+        'remote_disk_full',
+        'wrong_node',
+        'cancelled',
+        'idempotency_conflict',
+        'host_key_changed',
+        'remote_authentication_failed',
+        'host_not_allowed',
+        'remote_connection_failed',
+        'startup_files_print',
+        'agent_startup_failed',
+        'outcome_unknown',
+        'worker_lost',
+      ],
+      handle: async ({ req, res, body }) => {
+        const { sid, command } = body();
+        const owner = currentUser(res).username;
+        let session: SessionRow | undefined;
+        const job = await startRequestedJob(api, req, res, async tx => {
+          session = await useSession(tx, {
+            sid,
+            owner,
+            idleSeconds: api.config.SESSION_IDLE_TIMEOUT,
+          });
+          return { kind: 'command' as const, payload: { command }, session: sid };
         });
-        return { kind: 'command' as const, payload: { command }, session: sid };
-      });
-      if (session) await touchSession(api.database.db, session);
-      res.location(`/api/jobs/${job.id}`);
-      await answer(api, { req, res, job, command }).catch((error: unknown) => {
-        // The job is committed and will run: "try again" would run it twice.
-        if (!isDatabaseDown(error) || res.headersSent) throw error;
-        res.status(202).json(jobView(job));
-      });
-    },
+        if (session) await touchSession(api.database.db, session);
+        res.location(`/api/jobs/${job.id}`);
+        await answer(api, { req, res, job, command }).catch((error: unknown) => {
+          // The job is committed and will run: "try again" would run it twice.
+          if (!isDatabaseDown(error) || res.headersSent) throw error;
+          res.status(202).json(jobView(job));
+        });
+      },
+    }),
   });
 }
 

@@ -1,5 +1,5 @@
 import { and, asc, count, eq, gt, sql } from 'drizzle-orm';
-import type { Request, Response, Router } from 'express';
+import type { Request, Response } from 'express';
 import ssh2 from 'ssh2';
 import { z } from 'zod';
 import type { Tx } from '../../shared/database/connect.ts';
@@ -8,12 +8,13 @@ import { WindlassError } from '../../shared/errors.ts';
 import { newId } from '../../shared/ids.ts';
 import { type Credential, seal } from '../../shared/secrets.ts';
 import type { ApiContext } from '../context.ts';
+import { operation } from '../describe/operation.ts';
 import { currentUser } from '../middleware/authenticate.ts';
-import { entityTag, page, pageQuery, sendRecord } from '../records.ts';
-import { pathParameter, resource } from '../resource.ts';
+import { entityTag, page, pageOf, pageQuery, sendRecord } from '../records.ts';
+import { type DescribedRouter, pathParameter, resource } from '../resource.ts';
 import { awaitOwnJob, requireWorker, startRequestedJob } from '../run-request.ts';
 import { endSession, findSession, isInUse, isOpening, type SessionKey } from '../sessions.ts';
-import { parseBody, parseInput, parseQuery } from '../validate.ts';
+import { parseInput } from '../validate.ts';
 
 const newSession = z
   .strictObject({
@@ -39,8 +40,18 @@ const newSession = z
   });
 type NewSession = z.output<typeof newSession>;
 
+const sessionRecord = z.object({
+  sid: z.string(),
+  hostname: z.string(),
+  username: z.string(),
+  agent: z.boolean(),
+  created: z.date(),
+  accessed: z.date(),
+  expires: z.date(),
+});
+
 /** Remote sessions: opened here, used by launch and videos, ended by DELETE or by being idle. */
-export function routeRemotes(router: Router, api: ApiContext): void {
+export function routeRemotes(router: DescribedRouter, api: ApiContext): void {
   const { db } = api.database;
   const keyOf = (req: Request, res: Response): SessionKey => ({
     sid: pathParameter(req, 'sid'),
@@ -49,71 +60,122 @@ export function routeRemotes(router: Router, api: ApiContext): void {
   });
 
   resource(router, '/remotes', {
-    get: async (req, res) => {
-      const { limit, after } = parseQuery(req, pageQuery);
-      const owner = currentUser(res).username;
-      const mine = and(eq(sessions.owner, owner), isInUse(db, api.config.SESSION_IDLE_TIMEOUT));
-      const rows = await db
-        .select({ session: sessions, lastEnd })
-        .from(sessions)
-        .where(after === undefined ? mine : and(mine, gt(sessions.sid, after)))
-        .orderBy(asc(sessions.sid))
-        .limit(limit + 1);
-      const { items, next } = page(rows, limit, row => row.session.sid);
-      res.json({ items: items.map(({ session, lastEnd }) => view(api, session, lastEnd)), next });
-    },
-    post: async (req, res) => {
-      const owner = currentUser(res).username;
-      const given = parseBody(req, newSession);
-      const credential = readCredential(given);
-      const host = await findHost(api, given);
-      await requireWorker(api, 'remote');
-      const sid = newId();
-      const sealed = await seal(
-        api.config.SEAL_PUBLIC_KEY,
-        { sid, owner, hostname: host.name },
-        credential,
-      );
-      const job = await startRequestedJob(api, req, res, async tx => {
-        await refuseTooMany(api, tx, owner);
-        await tx.insert(sessions).values({
-          sid,
-          owner,
-          hostname: host.name,
-          username: given.username,
-          agent: given.agent ?? host.agent,
-          sealed,
+    get: operation({
+      summary: 'List your remote sessions',
+      query: pageQuery,
+      answers: { 200: { means: 'A page of sessions.', json: pageOf(sessionRecord) } },
+      handle: async ({ res, query }) => {
+        const { limit, after } = query();
+        const owner = currentUser(res).username;
+        const mine = and(eq(sessions.owner, owner), isInUse(db, api.config.SESSION_IDLE_TIMEOUT));
+        const rows = await db
+          .select({ session: sessions, lastEnd })
+          .from(sessions)
+          .where(after === undefined ? mine : and(mine, gt(sessions.sid, after)))
+          .orderBy(asc(sessions.sid))
+          .limit(limit + 1);
+        const { items, next } = page(rows, limit, row => row.session.sid);
+        res.json({ items: items.map(({ session, lastEnd }) => view(api, session, lastEnd)), next });
+      },
+    }),
+    post: operation({
+      summary: 'Open a remote session',
+      details: 'Logs in to the host; the credential is kept sealed and is never given out.',
+      body: newSession,
+      headers: ['Idempotency-Key'],
+      answers: {
+        200: {
+          means: 'The session is open.',
+          json: z.object({ sid: z.string() }),
+          headers: { Location: 'The session.' },
+        },
+      },
+      errors: [
+        'missing_agent',
+        'remote_authentication_failed',
+        'host_not_allowed',
+        'cancelled',
+        'host_key_changed',
+        'idempotency_conflict',
+        'agent_startup_failed',
+        'remote_connection_failed',
+        'startup_files_print',
+        'worker_lost',
+      ],
+      handle: async ({ req, res, body }) => {
+        const owner = currentUser(res).username;
+        const given = body();
+        const credential = readCredential(given);
+        const host = await findHost(api, given);
+        await requireWorker(api, 'remote');
+        const sid = newId();
+        const sealed = await seal(
+          api.config.SEAL_PUBLIC_KEY,
+          { sid, owner, hostname: host.name },
+          credential,
+        );
+        const job = await startRequestedJob(api, req, res, async tx => {
+          await refuseTooMany(api, tx, owner);
+          await tx.insert(sessions).values({
+            sid,
+            owner,
+            hostname: host.name,
+            username: given.username,
+            agent: given.agent ?? host.agent,
+            sealed,
+          });
+          return { kind: 'connect' as const, payload: {}, session: sid };
         });
-        return { kind: 'connect' as const, payload: {}, session: sid };
-      });
-      const ended = await awaitOwnJob(api, res, job);
-      if (ended.finished)
-        res.location(`/api/remotes/${ended.session}`).json({ sid: ended.session });
-    },
+        const ended = await awaitOwnJob(api, res, job);
+        if (ended.finished)
+          res.location(`/api/remotes/${ended.session}`).json({ sid: ended.session });
+      },
+    }),
   });
 
   resource(router, '/remotes/:sid', {
-    get: async (req, res) => {
-      const row = await findSession(db, keyOf(req, res));
-      const [last] = await db.select({ lastEnd }).from(sessions).where(eq(sessions.sid, row.sid));
-      const record = view(api, row, last?.lastEnd ?? null);
-      sendRecord(req, res, { tag: entityTag(record), record: () => record });
-    },
-    delete: async (req: Request, res) => {
-      const key = keyOf(req, res);
-      const cancelled = await db.transaction(tx => endSession(tx, key));
-      for (const id of cancelled) {
-        api.notifications.publish('cancel', id);
-        api.notifications.publish('job', id);
-      }
-      api.notifications.publish('session', key.sid);
-      // RFC 9745: the operation is deprecated since the epoch of this interface.
-      res
-        .set('Deprecation', '@1767225600')
-        .set('Link', '</api/docs#remotes>; rel="deprecation"; type="text/html"');
-      res.statusMessage = 'Session deleted.';
-      res.status(204).end();
-    },
+    get: operation({
+      summary: 'Look at a remote session',
+      headers: ['If-None-Match'],
+      answers: { 200: { means: 'The session.', json: sessionRecord }, 304: 'Unchanged.' },
+      errors: ['session_not_found'],
+      handle: async ({ req, res }) => {
+        const row = await findSession(db, keyOf(req, res));
+        const [last] = await db.select({ lastEnd }).from(sessions).where(eq(sessions.sid, row.sid));
+        const record = view(api, row, last?.lastEnd ?? null);
+        sendRecord(req, res, { tag: entityTag(record), record: () => record });
+      },
+    }),
+    delete: operation({
+      summary: 'End a remote session',
+      details: 'Its jobs are cancelled.',
+      deprecated: true,
+      answers: {
+        204: {
+          means: 'Session deleted.',
+          headers: {
+            Deprecation: 'Since when it is deprecated (RFC 9745).',
+            Link: 'Its documentation.',
+          },
+        },
+      },
+      errors: ['session_not_found'],
+      handle: async ({ req, res }) => {
+        const key = keyOf(req, res);
+        const cancelled = await db.transaction(tx => endSession(tx, key));
+        for (const id of cancelled) {
+          api.notifications.publish('cancel', id);
+          api.notifications.publish('job', id);
+        }
+        api.notifications.publish('session', key.sid);
+        // RFC 9745: the operation is deprecated since the epoch of this interface.
+        res
+          .set('Deprecation', '@1767225600')
+          .set('Link', '</api/docs#remotes>; rel="deprecation"; type="text/html"');
+        res.statusMessage = 'Session deleted.';
+        res.status(204).end();
+      },
+    }),
   });
 }
 

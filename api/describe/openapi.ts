@@ -1,0 +1,213 @@
+import { z } from 'zod';
+import { ERRORS, type ErrorCode } from '../../shared/errors.ts';
+import type { Described } from '../resource.ts';
+import { type Answer, type Operation, REQUEST_HEADERS } from './operation.ts';
+import { describeParameter } from './parameters.ts';
+
+const PROBLEM = 'application/problem+json';
+/** What any operation that needs credentials can fail with. */
+const COMMON: ErrorCode[] = [
+  'unauthorized',
+  'too_many_requests',
+  'request_timeout',
+  'internal',
+  'unavailable',
+];
+
+export type Json = null | boolean | number | string | Json[] | { [member: string]: Json };
+type JsonObject = { [member: string]: Json };
+
+/**
+ * The service as an OpenAPI 3.1 document, made from the operations themselves. Paths are given in their documented form,
+ * with /api where they have it.
+ */
+export function describeService(
+  groups: { prefix: string; described: Described[] }[],
+  version: string,
+): JsonObject {
+  const paths: Record<string, JsonObject> = {};
+  for (const { prefix, described } of groups) {
+    for (const { path, method, operation } of described) {
+      const template = `${prefix}${toTemplate(path)}`;
+      paths[template] ??= {};
+      paths[template][method] = describeOperation(template, method, operation);
+    }
+  }
+  return {
+    openapi: '3.1.0',
+    info: {
+      title: 'Windlass',
+      version,
+      description:
+        'Hauls long work off the request path: remote commands, videos made from remote frames, uploads parsed into models.',
+      license: { name: 'Apache-2.0', identifier: 'Apache-2.0' },
+    },
+    security: [{ basic: [] }, { token: [] }, { cookie: [] }],
+    tags: tagsOf(paths),
+    paths,
+    components: {
+      securitySchemes: {
+        basic: { type: 'http', scheme: 'basic' },
+        token: { type: 'http', scheme: 'bearer', description: 'An API token.' },
+        cookie: { type: 'apiKey', in: 'cookie', name: 'serviceauth' },
+      },
+      schemas: { Problem: toSchema(problem, 'output') },
+    },
+  };
+}
+
+/** RFC 9457, with our code, hint and request id; further members belong to the code. */
+const problem = z
+  .looseObject({
+    type: z.string(),
+    title: z.string(),
+    status: z.number().int(),
+    detail: z.string(),
+    code: z.enum(Object.keys(ERRORS) as [ErrorCode, ...ErrorCode[]]),
+    hint: z.string().optional(),
+    requestId: z.string(),
+  })
+  .meta({
+    description: 'An error: RFC 9457. X-Service-Message repeats `detail`, X-Service-Hint `hint`.',
+  });
+
+/** `/projects/:pid/cache/*key` is `/projects/{pid}/cache/{key}`. */
+function toTemplate(path: string): string {
+  return path.replace(/[:*](\w+)/g, '{$1}');
+}
+
+function tagsOf(paths: Record<string, JsonObject>): Json[] {
+  const names = Object.keys(paths).map(tagOf);
+  return [...new Set(names)].map(name => ({ name }));
+}
+
+/** Operations are grouped by the first word of their path. */
+function tagOf(path: string): string {
+  return path.replace(/^\/api(?=\/)/, '').split('/')[1] || 'service';
+}
+
+function describeOperation(path: string, method: string, operation: Operation): JsonObject {
+  const words = path
+    .replace(/^\/api(?=\/)/, '')
+    .split('/')
+    .filter(Boolean);
+  const body = describeBody(operation);
+  return {
+    operationId: [method, ...words.map(word => word.replace(/\W/g, ''))].join('_'),
+    summary: operation.summary,
+    ...(operation.details ? { description: operation.details } : {}),
+    tags: [tagOf(path)],
+    parameters: [
+      ...[...path.matchAll(/\{(\w+)\}/g)].map(([, name = '']) => describeParameter(name)),
+      ...describeQuery(operation),
+      ...(operation.headers ?? []).map(name => ({
+        name,
+        in: 'header',
+        description: REQUEST_HEADERS[name],
+        schema: { type: 'string' },
+      })),
+    ],
+    ...(body ? { requestBody: body } : {}),
+    responses: describeAnswers(operation),
+    ...(operation.for === 'everyone' ? { security: [] } : {}),
+    ...(operation.deprecated ? { deprecated: true } : {}),
+  };
+}
+
+function describeQuery({ query }: Operation): JsonObject[] {
+  if (!query) return [];
+  const { properties = {}, required = [] } = toSchema(query, 'input') as {
+    properties?: Record<string, JsonObject>;
+    required?: string[];
+  };
+  return Object.entries(properties).map(([name, schema]) => ({
+    name,
+    in: 'query',
+    required: required.includes(name),
+    schema,
+  }));
+}
+
+function describeBody({ body, bodies = [] }: Operation): JsonObject | undefined {
+  const content: JsonObject = {};
+  if (body) content['application/json'] = { schema: toSchema(body, 'input') };
+  for (const { type, means, schema } of bodies) {
+    content[type] = {
+      schema: schema
+        ? { ...toSchema(schema, 'input'), description: means }
+        : { description: means },
+    };
+  }
+  if (Object.keys(content).length === 0) return undefined;
+  return { required: true, content };
+}
+
+function describeAnswers(operation: Operation): JsonObject {
+  const responses: JsonObject = {};
+  for (const [status, answer] of Object.entries(operation.answers))
+    responses[status] = describeAnswer(typeof answer === 'string' ? { means: answer } : answer);
+  const input: ErrorCode[] = operation.query || operation.body ? ['invalid_input'] : [];
+  const bodied: ErrorCode[] = operation.body
+    ? ['bad_request', 'payload_too_large', 'unsupported_media_type']
+    : [];
+  const administrators: ErrorCode[] = operation.for === 'administrators' ? ['forbidden'] : [];
+  const conditional: ErrorCode[] = operation.headers?.includes('If-Match')
+    ? ['precondition_failed']
+    : [];
+  const common = operation.for === 'everyone' ? COMMON.slice(2) : COMMON;
+  const codes = new Set([
+    ...common,
+    ...input,
+    ...bodied,
+    ...administrators,
+    ...conditional,
+    ...(operation.errors ?? []),
+  ]);
+  for (const code of codes) {
+    const { status, title } = ERRORS[code];
+    const told = responses[status] as JsonObject | undefined;
+    const words = `\`${code}\`: ${title}`;
+    responses[status] = {
+      description: told ? `${told.description}; ${words}` : words,
+      content: {
+        ...((told?.content as JsonObject | undefined) ?? {}),
+        [PROBLEM]: { schema: { $ref: '#/components/schemas/Problem' } },
+      },
+    };
+  }
+  return responses;
+}
+
+function describeAnswer({ means, json, types = [], headers = {} }: Answer): JsonObject {
+  const content: JsonObject = {};
+  if (json) content['application/json'] = { schema: toSchema(json, 'output') };
+  for (const type of types) content[type] = {};
+  return {
+    description: means,
+    ...(Object.keys(content).length > 0 ? { content } : {}),
+    ...(Object.keys(headers).length > 0
+      ? {
+          headers: Object.fromEntries(
+            Object.entries(headers).map(([name, description]) => [
+              name,
+              { description, schema: { type: 'string' } },
+            ]),
+          ),
+        }
+      : {}),
+  };
+}
+
+/** Dates go out as text (ISO 8601); what a schema refines beyond JSON Schema is said in its messages. */
+function toSchema(schema: z.ZodType, io: 'input' | 'output'): JsonObject {
+  const { $schema: _, ...rest } = z.toJSONSchema(schema, {
+    io,
+    unrepresentable: 'any',
+    override: ({ zodSchema, jsonSchema }) => {
+      if (zodSchema._zod.def.type !== 'date') return;
+      jsonSchema.type = 'string';
+      jsonSchema.format = 'date-time';
+    },
+  });
+  return rest as JsonObject;
+}

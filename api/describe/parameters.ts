@@ -1,0 +1,24 @@
+/** Identifiers in paths, by their name in the interface. */
+const PARAMETERS: Record<string, string> = {
+  sid: 'Remote session.',
+  vsid: 'Video creation session.',
+  pid: 'Project.',
+  mid: 'Model.',
+  aid: 'Artifact: the name of a parameter, table or file.',
+  bid: 'Bookmark.',
+  uid: 'Upload session.',
+  fid: 'File of an upload, from 0.',
+  part: 'Part of a file, from 0.',
+  key: 'Key in a project cache; may hold slashes.',
+  id: 'Job or token.',
+  name: 'Host.',
+  username: 'User.',
+  path: 'Absolute path on the host; its first slash may be left out.',
+  event: 'What the user did: any path-like text, and a query.',
+};
+
+export function describeParameter(name: string) {
+  const description = PARAMETERS[name];
+  if (!description) throw new Error(`describe the path parameter ${name} in parameters.ts`);
+  return { name, in: 'path', required: true, description, schema: { type: 'string' } };
+}
