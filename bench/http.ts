@@ -1,0 +1,173 @@
+/**
+ * `npm run bench:http`: what HTTP costs here, as ratios against bare Express (bench/peer.ts) on the same database, in the
+ * same run. Fails when a promise of docs/performance.md is not kept.
+ */
+import { fork } from 'node:child_process';
+import { once } from 'node:events';
+import { chmodSync, mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { pino } from 'pino';
+import { startPostgres } from '../embedded/postgres/postgres.ts';
+import { openDatabase } from '../shared/database/connect.ts';
+import { jobs, sessions } from '../shared/database/schema.ts';
+import { newId } from '../shared/ids.ts';
+import { measureRate } from './load.ts';
+import { type Compared, compare } from './pairs.ts';
+import { startApi } from './start-api.ts';
+
+const directory = mkdtempSync(join(tmpdir(), 'windlass-bench-'));
+// Postgres runs as another user where this is root.
+chmodSync(directory, 0o711);
+const stop = new AbortController();
+const log = pino({ level: 'silent' });
+const postgres = await startPostgres({
+  dataDir: join(directory, 'database'),
+  log,
+  signal: stop.signal,
+});
+const stack = await startApi({ directory, databaseUrl: postgres.url });
+const peer = fork(fileURLToPath(new URL('./peer.js', import.meta.url)), [postgres.url]);
+const [peerPort] = (await once(peer, 'message')) as [number];
+const peerUrl = `http://127.0.0.1:${peerPort}`;
+
+try {
+  const results = await run();
+  process.exitCode = results.every(result => result.kept) ? 0 : 1;
+} finally {
+  peer.disconnect();
+  await stack.stop();
+  await postgres.stop();
+  rmSync(directory, { recursive: true, force: true });
+}
+
+async function run(): Promise<Compared[]> {
+  const { sid, vsid } = await makeRecords();
+  const { url, username, password } = stack;
+  const basic = { Authorization: `Basic ${btoa(`${username}:${password}`)}` };
+  const bearer = { Authorization: `Bearer ${await makeToken(basic)}` };
+  const path = `${url}/api/remotes/${sid}/videos/${vsid}/status`;
+  const poll = (headers: Record<string, string>, status = 200) =>
+    measureRate({ url: path, headers, status });
+  const answer = await fetch(path, { headers: basic });
+  const tag = answer.headers.get('ETag') ?? '';
+  const large = await makeLargeRecord(basic);
+  const launch = { sid, command: 'true' };
+  const json = { 'Content-Type': 'application/json' };
+  const peerPoll = () => measureRate({ url: `${peerUrl}/status/${sid}/${vsid}`, status: 200 });
+  return [
+    await compare({
+      name: 'status poll with Basic',
+      ours: () => poll(basic),
+      peer: peerPoll,
+      unit: 'requests/s',
+      promise: 0.9,
+    }),
+    await compare({
+      name: 'status poll with a token',
+      ours: () => poll(bearer),
+      peer: peerPoll,
+      unit: 'requests/s',
+      promise: 0.9,
+    }),
+    await compare({
+      name: '304 against our own 200 of a small record',
+      ours: () => poll({ ...basic, 'If-None-Match': tag }, 304),
+      peer: () => poll(basic),
+      unit: 'requests/s',
+      promise: 1,
+    }),
+    await compare({
+      name: '304 against our own 200 of 16 KB',
+      ours: () =>
+        measureRate({
+          url: large.url,
+          headers: { ...basic, 'If-None-Match': large.tag },
+          status: 304,
+        }),
+      peer: () => measureRate({ url: large.url, headers: basic, status: 200 }),
+      unit: 'requests/s',
+      promise: 1.2,
+    }),
+    await compare({
+      name: 'a command accepted',
+      ours: () =>
+        measureRate({
+          url: `${url}/api/remotes/launch`,
+          method: 'POST',
+          headers: { ...basic, ...json, Prefer: 'respond-async' },
+          body: JSON.stringify(launch),
+          status: 202,
+        }),
+      peer: () =>
+        measureRate({
+          url: `${peerUrl}/launch`,
+          method: 'POST',
+          headers: json,
+          body: JSON.stringify(launch),
+          status: 202,
+        }),
+      unit: 'requests/s',
+      promise: 0.7,
+    }),
+  ];
+}
+
+/** An open session with a video that is being made; no worker touches either. */
+async function makeRecords(): Promise<{ sid: string; vsid: string }> {
+  const database = openDatabase(postgres.url, { max: 1 });
+  const [sid, vsid] = [newId(), newId()];
+  await database.db.insert(sessions).values({
+    sid,
+    owner: stack.username,
+    hostname: 'bench',
+    username: 'bench',
+    agent: true,
+    opened: new Date(),
+  });
+  await database.db.insert(jobs).values({
+    id: vsid,
+    kind: 'video',
+    queue: 'nobody',
+    owner: stack.username,
+    session: sid,
+    payload: {},
+    state: 'running',
+    message: 'Encoding.',
+    progress: 0.5,
+  });
+  await database.close();
+  return { sid, vsid };
+}
+
+async function makeToken(headers: Record<string, string>): Promise<string> {
+  const answer = await fetch(`${stack.url}/api/users/-/tokens`, {
+    method: 'POST',
+    headers: { ...headers, 'Content-Type': 'application/json' },
+    body: JSON.stringify({ name: 'bench', scope: 'read' }),
+  });
+  return ((await answer.json()) as { token: string }).token;
+}
+
+/** A parameter of 16 KB. */
+async function makeLargeRecord(headers: Record<string, string>) {
+  const send = async (method: string, path: string, body: unknown) => {
+    const answer = await fetch(`${stack.url}/api${path}`, {
+      method,
+      headers: { ...headers, 'Content-Type': 'application/json' },
+      body: JSON.stringify(body),
+    });
+    if (!answer.ok) throw new Error(`${method} ${path}: ${await answer.text()}`);
+    return answer;
+  };
+  const { id: pid } = (await (await send('POST', '/projects', { name: 'bench' })).json()) as {
+    id: string;
+  };
+  const made = await send('POST', `/projects/${pid}/models`, { 'model-type': 'x', name: 'bench' });
+  const { id: mid } = (await made.json()) as { id: string };
+  await send('PUT', `/models/${mid}/parameters/large`, { value: 'x'.repeat(16_000) });
+  const url = `${stack.url}/api/models/${mid}/parameters/large`;
+  const answer = await fetch(url, { headers });
+  return { url, tag: answer.headers.get('ETag') ?? '' };
+}

@@ -1,0 +1,90 @@
+import { once } from 'node:events';
+import { connect, type Socket } from 'node:net';
+
+export interface Load {
+  url: string;
+  method?: string;
+  headers?: Record<string, string>;
+  body?: string;
+  /** Every answer must have it. */
+  status: number;
+  connections?: number;
+  seconds?: number;
+}
+
+/**
+ * Requests a second that a server answers, each connection sending the next one when it has the last answer. Raw sockets:
+ * a client library costs more than the server that is to be measured.
+ */
+export async function measureRate(load: Load): Promise<number> {
+  const { connections = 16, seconds = 1 } = load;
+  const { hostname, port } = new URL(load.url);
+  const sockets = await Promise.all(
+    Array.from({ length: connections }, async () => {
+      const socket = connect({ host: hostname, port: Number(port), noDelay: true });
+      await once(socket, 'connect');
+      return socket;
+    }),
+  );
+  const request = writeRequest(load);
+  const began = performance.now();
+  const until = began + seconds * 1_000;
+  const counts = await Promise.all(
+    sockets.map(socket => askUntil({ socket, request, status: load.status, until })),
+  );
+  const total = counts.reduce((sum, count) => sum + count, 0);
+  return total / ((performance.now() - began) / 1_000);
+}
+
+function writeRequest({ url, method = 'GET', headers = {}, body }: Load): Buffer {
+  const { host, pathname, search } = new URL(url);
+  const lines = [
+    `${method} ${pathname}${search} HTTP/1.1`,
+    `Host: ${host}`,
+    ...Object.entries(headers).map(([name, value]) => `${name}: ${value}`),
+    ...(body === undefined ? [] : [`Content-Length: ${Buffer.byteLength(body)}`]),
+  ];
+  return Buffer.from(`${lines.join('\r\n')}\r\n\r\n${body ?? ''}`);
+}
+
+interface Asking {
+  socket: Socket;
+  request: Buffer;
+  status: number;
+  until: number;
+}
+
+function askUntil({ socket, request, status, until }: Asking): Promise<number> {
+  return new Promise((resolve, reject) => {
+    let count = 0;
+    let pending: Buffer = Buffer.alloc(0);
+    const fail = (why: string) => {
+      socket.destroy();
+      reject(new Error(why));
+    };
+    socket.on('error', reject);
+    socket.on('close', () => resolve(count));
+    socket.on('data', (bytes: Buffer) => {
+      pending = pending.length === 0 ? bytes : Buffer.concat([pending, bytes]);
+      const length = answerLength(pending);
+      if (length === undefined || pending.length < length) return;
+      const head = pending.toString('latin1', 9, 12);
+      if (head !== String(status))
+        return fail(`${head} instead of ${status}: ${pending.toString('utf8').slice(0, 1_000)}`);
+      pending = pending.subarray(length);
+      count++;
+      if (performance.now() < until) socket.write(request);
+      else socket.end();
+    });
+    socket.write(request);
+  });
+}
+
+/** The whole length of the answer that begins here, once its head is complete. */
+function answerLength(bytes: Buffer): number | undefined {
+  const end = bytes.indexOf('\r\n\r\n');
+  if (end < 0) return undefined;
+  const head = bytes.toString('latin1', 0, end);
+  const length = /\r\ncontent-length: *(\d+)/i.exec(head)?.[1] ?? '0';
+  return end + 4 + Number(length);
+}

@@ -1,0 +1,54 @@
+import { fork } from 'node:child_process';
+import { randomBytes } from 'node:crypto';
+import { once } from 'node:events';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { findFreePort } from '../demo/sshd.ts';
+import { prepareDatabase } from '../embedded/commands/migrate.ts';
+import { readConfig } from '../shared/config.ts';
+import { generateSealKeys } from '../shared/secrets.ts';
+import { waitFor } from '../test/harness/wait-for.ts';
+
+export interface Api {
+  url: string;
+  username: string;
+  password: string;
+  stop(): Promise<void>;
+}
+
+/** One API process without any worker, on a migrated database, with no limits of ours in its way. */
+export async function startApi(options: { directory: string; databaseUrl: string }): Promise<Api> {
+  const port = await findFreePort();
+  const password = randomBytes(9).toString('base64url');
+  const { publicKey } = await generateSealKeys();
+  const settings = {
+    HOST: '127.0.0.1',
+    PORT: String(port),
+    DATABASE_URL: options.databaseUrl,
+    DATA_DIR: join(options.directory, 'data'),
+    ADMIN_PASSWORD: password,
+    SECRET_KEY: randomBytes(32).toString('base64url'),
+    SEAL_PUBLIC_KEY: publicKey,
+    LOG_LEVEL: 'error',
+    LIMIT_REQUESTS: '0',
+    LIMIT_OPEN_JOBS: '0',
+  };
+  const config = readConfig(settings);
+  await prepareDatabase(options.databaseUrl, config);
+  const child = fork(fileURLToPath(new URL('../api/main.js', import.meta.url)), {
+    env: { PATH: process.env.PATH, ...settings },
+  });
+  const url = `http://127.0.0.1:${port}`;
+  await waitFor(async () => (await fetch(`${url}/healthz`).catch(() => undefined))?.ok, {
+    what: 'the API to answer',
+  });
+  return {
+    url,
+    username: config.ADMIN_USERNAME,
+    password,
+    stop: async () => {
+      child.kill('SIGTERM');
+      await once(child, 'exit');
+    },
+  };
+}
