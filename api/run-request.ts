@@ -109,17 +109,26 @@ export async function awaitOwnJob(api: ApiContext, res: Response, job: JobRow): 
   const { signal, left } = untilNoLongerWaiting(api, res);
   const row = await api.jobs.ended(job, signal);
   if (!row.finished) {
-    await cancelJob(api.database.db, row.id);
-    api.notifications.publish('cancel', row.id);
+    await cancelOwnJob(api, row.id);
     if (left()) return row;
-    throw new WindlassError('unavailable', {
-      detail: 'Service unavailable: the service is stopping.',
-      hint: 'Try again.',
-      headers: { 'Retry-After': '2' },
-    });
+    throw serviceStopping();
   }
   if (row.state !== 'succeeded') throw errorOfJob(row);
   return row;
+}
+
+/** Ends a job that nobody waits for any more. */
+export async function cancelOwnJob(api: ApiContext, id: string): Promise<void> {
+  await cancelJob(api.database.db, id);
+  api.notifications.publish('cancel', id);
+}
+
+export function serviceStopping(): WindlassError {
+  return new WindlassError('unavailable', {
+    detail: 'Service unavailable: the service is stopping.',
+    hint: 'Try again.',
+    headers: { 'Retry-After': '2' },
+  });
 }
 
 /** The error that a job ended with, as an answer of its own. */

@@ -71,9 +71,9 @@ const problem = z
     description: 'An error: RFC 9457. X-Service-Message repeats `detail`, X-Service-Hint `hint`.',
   });
 
-/** `/projects/:pid/cache/*key` is `/projects/{pid}/cache/{key}`. */
+/** `/projects/:pid/cache/*key` is `/projects/{pid}/cache/{key}`; what may be left out is shown. */
 function toTemplate(path: string): string {
-  return path.replace(/[:*](\w+)/g, '{$1}');
+  return path.replace(/[{}]/g, '').replace(/[:*](\w+)/g, '{$1}');
 }
 
 function tagsOf(paths: Record<string, JsonObject>): Json[] {

@@ -88,6 +88,13 @@ export const JOBS = {
     }),
     retry: true,
   },
+  /** The entries of a directory on the host, a line of JSON each in its output. */
+  browse: {
+    queue: 'remote',
+    payload: z.object({ path: absolutePath }),
+    result: z.object({ entries: z.number().int() }),
+    endsWithClient: true,
+  },
   /** A part of an upload, copied from a file on the session's host. */
   copy: {
     queue: 'remote',

@@ -91,6 +91,39 @@ export class RemoteSession implements RemoteExec {
     }
   }
 
+  /** SFTP over a channel of its own (draft-ietf-secsh-filexfer-02); end() gives the channel back. */
+  async sftp(signal?: AbortSignal): Promise<ssh2.SFTPWrapper> {
+    for (;;) {
+      await this.#takeSlot(signal);
+      try {
+        return await this.#openSftp();
+      } catch (error) {
+        this.#release();
+        if (!isRefusal(error) || this.#isClosed)
+          throw error instanceof SshError ? lost(error) : error;
+        this.#lowerLimit(error);
+      }
+    }
+  }
+
+  #openSftp(): Promise<ssh2.SFTPWrapper> {
+    return new Promise((resolve, reject) => {
+      const onClose = () => reject(new SshError('the connection was lost', { sent: false }));
+      this.#client.once('close', onClose);
+      try {
+        this.#client.sftp((error, sftp) => {
+          this.#client.off('close', onClose);
+          if (error) return reject(new SshError(error.message, { sent: false, cause: error }));
+          sftp.on('error', () => sftp.end());
+          sftp.once('close', () => this.#release());
+          resolve(sftp);
+        });
+      } catch (cause) {
+        reject(new SshError('the connection was lost', { sent: false, cause }));
+      }
+    });
+  }
+
   /** A living sshd says nothing of an agent that hangs, on a home directory that went away for instance. */
   #watch(client: AgentClient): void {
     let answered = true;

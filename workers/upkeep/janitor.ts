@@ -7,7 +7,8 @@ import { purgeDeletedProjects } from './deleted-projects.ts';
 import { endIdleUploads } from './idle-uploads.ts';
 import { removeLooseObjects } from './loose-objects.ts';
 import { removeOldLogins } from './old-logins.ts';
-import { removeOldObjects } from './old-objects.ts';
+import { OldObjects } from './old-objects.ts';
+import { removePassedOn } from './passed-on.ts';
 import { removeUnusedViews } from './unused-views.ts';
 
 const ROUND_MS = 5_000;
@@ -16,6 +17,7 @@ const CLEAN_UP = sql`interval '10 minutes'`;
 
 /** Ends what has timed out and removes what nobody can ask for any more. Every step is safe to race and to repeat. */
 export async function runJanitor(context: WorkerContext): Promise<void> {
+  const oldObjects = new OldObjects(context);
   for (let round = 0; !context.stopping.aborted; round++) {
     try {
       await endIdleSessions(context);
@@ -24,11 +26,12 @@ export async function runJanitor(context: WorkerContext): Promise<void> {
       await purgeDeletedProjects(context);
       await endIdleUploads(context);
       await removeLooseObjects(context);
+      await oldObjects.look();
       if (round % 60 === 0) {
         await removeOldKeys(context);
         await removeOldLogins(context);
+        await removePassedOn(context);
         await removeUnusedViews(context);
-        await removeOldObjects(context);
       }
     } catch (error) {
       context.log.warn({ err: error }, 'upkeep was interrupted');

@@ -76,6 +76,9 @@ export const jobs = pgTable(
       .where(sql`finished is null and project is not null`),
     index('jobs_open_model').on(table.model).where(sql`finished is null and model is not null`),
     index('jobs_open_upload').on(table.upload).where(sql`finished is null and upload is not null`),
+    index('jobs_passed_on')
+      .on(table.finished)
+      .where(sql`kind in ('browse', 'file') and stdout_bytes > 0`),
     index('jobs_unforgotten')
       .on(table.session)
       .where(sql`run_at is not null and not run_forgotten`),

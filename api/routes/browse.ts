@@ -1,0 +1,137 @@
+import { pipeline } from 'node:stream/promises';
+import type { Request, Response } from 'express';
+import { z } from 'zod';
+import type { JobRow } from '../../shared/database/schema.ts';
+import { absolutePath } from '../../shared/jobs/catalog.ts';
+import { readStream } from '../../shared/jobs/output.ts';
+import type { ApiContext } from '../context.ts';
+import { operation } from '../describe/operation.ts';
+import { followOutput, splitLines } from '../follow-output.ts';
+import { currentUser } from '../middleware/authenticate.ts';
+import { remotePath } from '../remote-path.ts';
+import { type DescribedRouter, pathParameter, resource } from '../resource.ts';
+import {
+  cancelOwnJob,
+  requireWorker,
+  serviceStopping,
+  startRequestedJob,
+  untilNoLongerWaiting,
+} from '../run-request.ts';
+import { touchSession, useSession } from '../sessions.ts';
+
+/** Entries of a directory, as arrays side by side. */
+const listing = z.object({
+  path: absolutePath,
+  names: z.array(z.string()),
+  sizes: z.array(z.number()),
+  types: z.array(z.enum(['f', 'd'])),
+  mtimes: z.array(z.iso.datetime()),
+});
+type Entry = [name: string, size: number, type: string, modified: string];
+const COLUMNS = ['names', 'sizes', 'types', 'mtimes'] as const;
+
+/** What lies in a directory on the host, so that a client can find frames. */
+export function routeBrowse(router: DescribedRouter, api: ApiContext): void {
+  resource(router, '/remotes/:sid/browse{/*path}', {
+    post: operation({
+      summary: 'List a directory on the host',
+      details:
+        'In the order the host has them, streamed; `types` are `d` for directories, `f` for the rest.',
+      answers: { 200: { means: 'The entries, as arrays side by side.', json: listing } },
+      errors: [
+        'invalid_input',
+        'session_not_found',
+        'not_found',
+        'forbidden',
+        'remote_authentication_failed',
+        'host_not_allowed',
+        'host_key_changed',
+        'cancelled',
+        'remote_connection_failed',
+        'worker_lost',
+      ],
+      handle: async ({ req, res }) => {
+        const path = remotePath(req, 'browse');
+        const job = await startListing(api, req, res, path);
+        const { signal, left } = untilNoLongerWaiting(api, res);
+        try {
+          await sendListing(api, res, { job, path, signal });
+        } catch (error) {
+          if (left()) return;
+          if (signal.aborted && !res.headersSent) throw serviceStopping();
+          throw error;
+        } finally {
+          if (signal.aborted) await cancelOwnJob(api, job.id);
+        }
+      },
+    }),
+  });
+}
+
+async function startListing(
+  api: ApiContext,
+  req: Request,
+  res: Response,
+  path: string,
+): Promise<JobRow> {
+  await requireWorker(api, 'remote');
+  const sid = pathParameter(req, 'sid');
+  const owner = currentUser(res).username;
+  return startRequestedJob(api, req, res, async tx => {
+    const session = await useSession(tx, {
+      sid,
+      owner,
+      idleSeconds: api.config.SESSION_IDLE_TIMEOUT,
+    });
+    await touchSession(tx, session);
+    return { kind: 'browse' as const, payload: { path }, session: sid };
+  });
+}
+
+/**
+ * The names go out as they come; the other columns are then read from what was stored meanwhile, so that a directory of
+ * any size takes the memory of one batch. Until the host has listed something, an error is an answer of its own.
+ */
+async function sendListing(
+  api: ApiContext,
+  res: Response,
+  listed: { job: JobRow; path: string; signal: AbortSignal },
+): Promise<void> {
+  const text = writeListing(api, listed);
+  const first = await text.next();
+  res.type('application/json').set('Cache-Control', 'no-store');
+  await pipeline(async function* () {
+    yield first.value;
+    yield* text;
+  }, res);
+}
+
+async function* writeListing(
+  api: ApiContext,
+  { job, path, signal }: { job: JobRow; path: string; signal: AbortSignal },
+): AsyncGenerator<string, string> {
+  const stores = { db: api.database.db, objects: api.objects };
+  let until = 0;
+  const live = async function* () {
+    for await (const bytes of followOutput(api, job, signal)) {
+      until += bytes.length;
+      yield bytes;
+    }
+  };
+  let before = `{"path":${JSON.stringify(path)},`;
+  for (const [index, column] of COLUMNS.entries()) {
+    const bytes =
+      index === 0
+        ? live()
+        : readStream(stores, job.id, { stream: 'stdout', from: 0, until, signal });
+    before += `"${column}":[`;
+    for await (const lines of splitLines(bytes)) {
+      const values = lines.map(line => JSON.stringify((JSON.parse(line) as Entry)[index]));
+      yield before + values.join(',');
+      before = ',';
+    }
+    before = before === ',' ? '],' : `${before}],`;
+  }
+  yield `${before.slice(0, -1)}}`;
+  return '';
+}

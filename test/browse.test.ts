@@ -1,0 +1,109 @@
+import { mkdirSync, symlinkSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import type { Client } from '../demo/client.ts';
+import { describeForms } from './harness/forms.ts';
+import { expectProblem } from './harness/problem.ts';
+import { addHost, connectClient, openSession } from './harness/remote.ts';
+import { missingPrograms } from './harness/skip.ts';
+import { startTestSshd, type TestSshd } from './harness/sshd.ts';
+import type { Stack } from './harness/stack.ts';
+import { makeTempDir } from './harness/temp-dir.ts';
+
+interface Listing {
+  path: string;
+  names: string[];
+  sizes: number[];
+  types: string[];
+  mtimes: string[];
+}
+
+describeForms(missingPrograms('sshd'), 'browsing a host', form => {
+  const directory = makeTempDir('browse');
+  let stack: Stack;
+  let sshd: TestSshd;
+  let client: Client;
+
+  beforeAll(async () => {
+    [stack, sshd] = await Promise.all([form.start(), startTestSshd()]);
+    client = connectClient(stack);
+    await addHost(client, sshd);
+  });
+  afterAll(async () => {
+    await stack?.stop();
+    await sshd?.stop();
+    directory.remove();
+  });
+
+  const browse = (sid: string, path: string) =>
+    client.fetch(`/api/remotes/${sid}/browse/${path}`, { method: 'POST' });
+
+  for (const agent of [true, false]) {
+    test(`lists files, folders and links ${agent ? 'with' : 'without'} an agent`, async () => {
+      const sid = await openSession(client, sshd, { agent });
+      const folder = join(directory.path, `some ${agent}`);
+      mkdirSync(join(folder, 'sub'), { recursive: true });
+      writeFileSync(join(folder, 'ä "quoted" 😀\n.png'), 'four');
+      symlinkSync('sub', join(folder, 'to-sub'));
+      symlinkSync('nowhere', join(folder, 'to-nowhere'));
+      const answer = await browse(sid, encodeURI(folder.slice(1)));
+      expect(answer.status).toBe(200);
+      const listing = (await answer.json()) as Listing;
+      expect(listing.path).toBe(folder);
+      const types = Object.fromEntries(
+        listing.names.map((name, index) => [name, listing.types[index]]),
+      );
+      expect(types).toEqual({
+        'ä "quoted" 😀\n.png': 'f',
+        sub: 'd',
+        'to-sub': 'd',
+        'to-nowhere': 'f',
+      });
+      expect(listing.sizes[listing.names.indexOf('ä "quoted" 😀\n.png')]).toBe(4);
+      expect(listing.mtimes).toHaveLength(4);
+      for (const time of listing.mtimes) expect(Date.parse(time)).toBeGreaterThan(0);
+    });
+  }
+
+  test('an empty folder, and the first slash written or escaped', async () => {
+    const sid = await openSession(client, sshd);
+    const folder = join(directory.path, 'empty');
+    mkdirSync(folder);
+    for (const path of [folder.slice(1), folder, encodeURIComponent(folder)]) {
+      expect(await (await browse(sid, path)).json()).toEqual({
+        path: folder,
+        names: [],
+        sizes: [],
+        types: [],
+        mtimes: [],
+      });
+    }
+  });
+
+  test('what cannot be listed is told by name', async () => {
+    const sid = await openSession(client, sshd);
+    const file = join(directory.path, 'file');
+    writeFileSync(file, '');
+    await expectProblem(await browse(sid, 'no/such/folder'), 404, 'not_found');
+    const problem = await expectProblem(await browse(sid, file), 400, 'invalid_input');
+    expect(problem.detail).toContain(`${file} is not a directory`);
+    await expectProblem(await browse(sid, 'a%00b'), 400, 'invalid_input');
+    await expectProblem(await browse(sid, '%ff'), 400, 'bad_request');
+    await expectProblem(await browse('nobody', 'tmp'), 404, 'session_not_found');
+  });
+
+  test('a large folder comes whole', async () => {
+    const sid = await openSession(client, sshd);
+    const folder = join(directory.path, 'large');
+    mkdirSync(folder);
+    const names = Array.from(
+      { length: 5_000 },
+      (_, n) => `frame-${String(n).padStart(6, '0')}.png`,
+    );
+    for (const name of names) writeFileSync(join(folder, name), '');
+    const listing = (await (await browse(sid, folder)).json()) as Listing;
+    expect(listing.names.toSorted()).toEqual(names);
+    for (const column of [listing.sizes, listing.types, listing.mtimes])
+      expect(column).toHaveLength(names.length);
+  });
+});
