@@ -1,3 +1,9 @@
+CREATE TABLE "failed_logins" (
+	"key" text PRIMARY KEY NOT NULL,
+	"failures" integer NOT NULL,
+	"began" timestamp with time zone NOT NULL
+);
+--> statement-breakpoint
 CREATE TABLE "logins" (
 	"token" text PRIMARY KEY NOT NULL,
 	"username" text NOT NULL,
@@ -151,4 +157,5 @@ CREATE INDEX "table_views_used" ON "table_views" USING btree ("used");--> statem
 CREATE INDEX "table_views_object" ON "table_views" USING btree ("object") WHERE object is not null;--> statement-breakpoint
 CREATE INDEX "jobs_open_project" ON "jobs" USING btree ("project") WHERE finished is null and project is not null;--> statement-breakpoint
 CREATE INDEX "jobs_open_model" ON "jobs" USING btree ("model") WHERE finished is null and model is not null;--> statement-breakpoint
-CREATE INDEX "jobs_open_upload" ON "jobs" USING btree ("upload") WHERE finished is null and upload is not null;
+CREATE INDEX "jobs_open_upload" ON "jobs" USING btree ("upload") WHERE finished is null and upload is not null;--> statement-breakpoint
+CREATE INDEX "jobs_passed_on" ON "jobs" USING btree ("finished") WHERE kind in ('browse', 'file') and stdout_bytes > 0;

@@ -1,6 +1,14 @@
 import type { Request, RequestHandler, Response } from 'express';
 import { WindlassError } from '../../shared/errors.ts';
-import type { PasswordCheck, User } from '../password-check.ts';
+import { findToken } from '../api-tokens.ts';
+import { clientAddress } from '../client-address.ts';
+import type { ApiContext } from '../context.ts';
+import { readLoginCookie, setLoginCookies } from '../login-cookies.ts';
+import { extendLogin, findLogin } from '../logins.ts';
+import type { User } from '../password-check.ts';
+import { mayWrite, refuseCrossSite, requireSameOrigin } from './same-origin.ts';
+
+type Authenticator = Pick<ApiContext, 'config' | 'database' | 'passwords'>;
 
 /** The user of an authenticated request. */
 export function currentUser(res: Response): User {
@@ -20,19 +28,78 @@ export function requireAdministrator(res: Response): User {
   return user;
 }
 
-/** Everything behind this needs credentials: HTTP Basic (RFC 7617). */
-export function authenticate(passwords: PasswordCheck): RequestHandler {
+/** For what makes credentials: a token that got out must not live on in others after it was deleted. */
+export function refuseToken(res: Response): void {
+  if (res.locals.by !== 'token') return;
+  throw new WindlassError('forbidden', {
+    detail: 'Forbidden: a token cannot make tokens or users, or change passwords.',
+    hint: 'Use your user name and password, or a login.',
+  });
+}
+
+/**
+ * Everything behind this needs credentials: HTTP Basic (RFC 7617), an API token as Bearer (RFC 6750), or the cookie of a
+ * login. An Authorization header was sent on purpose: it alone counts, and a wrong one is a 401 whatever cookie came along.
+ */
+export function authenticate(api: Authenticator): RequestHandler {
   return async (req, res, next) => {
-    const given = basicCredentials(req);
-    const user = given && (await passwords.check(given.username, given.password));
-    if (!user) throw refusal(req, given !== undefined);
-    res.locals.user = user;
+    const authorization = req.get('Authorization');
+    if (authorization !== undefined) await useAuthorization(api, { req, res, authorization });
+    else await useCookie(api, req, res);
     next();
   };
 }
 
-function basicCredentials(req: Request): { username: string; password: string } | undefined {
-  const encoded = /^Basic +([A-Za-z0-9+/]+=*) *$/i.exec(req.get('Authorization') ?? '')?.[1];
+async function useAuthorization(
+  { config, database, passwords }: Authenticator,
+  { req, res, authorization }: { req: Request; res: Response; authorization: string },
+): Promise<void> {
+  const basic = basicCredentials(authorization);
+  if (basic) {
+    const user = await passwords.check({ ...basic, address: clientAddress(req) });
+    if (!user) throw wrongPassword(req);
+    refuseCrossSite(req, config, { believe: 'site' });
+    Object.assign(res.locals, { user, by: 'password' });
+    return;
+  }
+  const bearer = /^Bearer +([\w.~+/=-]+) *$/i.exec(authorization)?.[1];
+  const token = bearer && (await findToken(database.db, bearer));
+  if (!token)
+    throw refusal(
+      req,
+      bearer
+        ? 'the token is wrong or has ended.'
+        : 'the Authorization header is neither Basic nor Bearer.',
+    );
+  if (token.scope === 'read' && mayWrite(req)) {
+    throw new WindlassError('forbidden', {
+      detail: 'Forbidden: this token may only read.',
+      hint: 'Make a token with "scope": "write".',
+    });
+  }
+  Object.assign(res.locals, { user: token.user, by: 'token' });
+}
+
+async function useCookie(
+  { config, database: { db } }: Authenticator,
+  req: Request,
+  res: Response,
+): Promise<void> {
+  const secret = readLoginCookie(req);
+  if (!secret) throw refusal(req);
+  const login = await findLogin(db, secret, config.LOGIN_TIMEOUT);
+  if (!login) throw refusal(req, 'the login has ended.');
+  requireSameOrigin(req, config);
+  Object.assign(res.locals, { user: login.user, by: 'cookie' });
+  if (!login.due) return;
+  const expires = await extendLogin(db, secret, config.LOGIN_TIMEOUT);
+  if (expires) setLoginCookies(req, res, { config, secret, expires });
+}
+
+function basicCredentials(
+  authorization: string,
+): { username: string; password: string } | undefined {
+  const encoded = /^Basic +([A-Za-z0-9+/]+=*) *$/i.exec(authorization)?.[1];
   if (!encoded) return undefined;
   const text = Buffer.from(encoded, 'base64').toString('utf8');
   const colon = text.indexOf(':');
@@ -41,14 +108,16 @@ function basicCredentials(req: Request): { username: string; password: string } 
     : { username: text.slice(0, colon), password: text.slice(colon + 1) };
 }
 
-function refusal(req: Request, given: boolean): WindlassError {
+export function wrongPassword(req: Request): WindlassError {
+  return refusal(req, 'the user name or password is wrong.');
+}
+
+function refusal(req: Request, why?: string): WindlassError {
   // A script in a page gets a scheme that makes no browser show a dialog.
   const scripted = req.get('X-Requested-With') !== undefined;
   return new WindlassError('unauthorized', {
-    detail: given
-      ? 'Credentials required: the user name or password is wrong.'
-      : 'Credentials required.',
-    hint: 'Send a user name and password by HTTP Basic authentication.',
+    detail: why ? `Credentials required: ${why}` : 'Credentials required.',
+    hint: 'Send a user name and password (HTTP Basic), a token (Bearer), or POST /api/login first.',
     headers: {
       'WWW-Authenticate': scripted ? 'Bearer' : 'Basic realm="Windlass", charset="UTF-8"',
     },

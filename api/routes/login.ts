@@ -1,5 +1,93 @@
-import type { Router } from 'express';
+import express, { type RequestHandler } from 'express';
+import { z } from 'zod';
+import { clientAddress } from '../client-address.ts';
 import type { ApiContext } from '../context.ts';
+import { operation } from '../describe/operation.ts';
+import { clearLoginCookies, readLoginCookie, setLoginCookies } from '../login-cookies.ts';
+import { safeTarget } from '../login-target.ts';
+import { beginLogin, endLogin } from '../logins.ts';
+import { wrongPassword } from '../middleware/authenticate.ts';
+import { readJson } from '../middleware/read-json.ts';
+import { refuseCrossSite } from '../middleware/same-origin.ts';
+import { type DescribedRouter, resource } from '../resource.ts';
 
-/** Cookie sessions: begun with a password, ended by DELETE /logout. Login needs no credentials. */
-export function routeLogin(_router: Router, _api: ApiContext): void {}
+const FORM = 'application/x-www-form-urlencoded';
+const FORM_BYTES = 16 << 10;
+
+const credentials = z.strictObject({
+  username: z.string(),
+  password: z.string(),
+  target: z.string().optional(),
+});
+const welcome = z.object({ success: z.literal(true), target: z.string() });
+
+/** Cookie logins begin with a password; the operation that begins one needs no other credentials. */
+export function routeLogin(router: DescribedRouter, api: ApiContext): void {
+  const { config, database, passwords } = api;
+  const refuseForeignPages: RequestHandler = (req, _res, next) => {
+    refuseCrossSite(req, config, { believe: 'origin' });
+    next();
+  };
+  router.post('/login', refuseForeignPages, readJson(), readForm());
+
+  resource(router, '/login', {
+    post: operation({
+      summary: 'Log in, for browsers',
+      details:
+        'Sets two cookies: `serviceauth` (HttpOnly) and `servicetimeout`, the moment the login ends (ISO 8601, UTC, as it is). Use makes it last longer, for 7 days at most. A changed password ends it.',
+      body: credentials,
+      bodies: [{ type: FORM, means: 'The same, as a form.', schema: credentials }],
+      for: 'everyone',
+      answers: {
+        200: {
+          means:
+            'Logged in. `target` is the one given where it is a path on this origin, else `/`.',
+          json: welcome,
+          headers: { 'Set-Cookie': 'Both cookies.' },
+        },
+      },
+      errors: ['unauthorized', 'forbidden', 'too_many_requests'],
+      handle: async ({ req, res, body }) => {
+        const { username, password, target } = body();
+        const address = clientAddress(req);
+        const user = await passwords.check({ username, password, address });
+        const login =
+          user &&
+          (await beginLogin(database.db, user, {
+            timeout: config.LOGIN_TIMEOUT,
+            instead: readLoginCookie(req),
+          }));
+        if (!login) throw wrongPassword(req);
+        res.locals.user = user;
+        setLoginCookies(req, res, { config, ...login });
+        res.set('Cache-Control', 'no-store').json({ success: true, target: safeTarget(target) });
+      },
+    }),
+  });
+}
+
+/** Logging out needs the login: it goes behind authentication. */
+export function routeLogout(router: DescribedRouter, api: ApiContext): void {
+  resource(router, '/logout', {
+    delete: operation({
+      summary: 'Log out: end the login of the cookie',
+      answers: { 204: { means: 'Ended.', headers: { 'Set-Cookie': 'Removes both cookies.' } } },
+      handle: async ({ req, res }) => {
+        const secret = readLoginCookie(req);
+        if (secret) await endLogin(api.database.db, secret);
+        clearLoginCookies(req, res, api.config);
+        res.status(204).end();
+      },
+    }),
+  });
+}
+
+/** A form's fields as an object, as readJson() would have made it of JSON. */
+function readForm(): RequestHandler[] {
+  const toFields: RequestHandler = (req, _res, next) => {
+    if (typeof req.body === 'string' && req.is(FORM))
+      req.body = Object.fromEntries(new URLSearchParams(req.body));
+    next();
+  };
+  return [express.text({ type: FORM, limit: FORM_BYTES }), toFields];
+}

@@ -1,5 +1,114 @@
-import type { Router } from 'express';
+import { and, asc, eq, gt } from 'drizzle-orm';
+import { z } from 'zod';
+import { tokens } from '../../shared/database/schema.ts';
+import { WindlassError } from '../../shared/errors.ts';
+import { isId } from '../../shared/ids.ts';
+import { isOpenToken, makeToken, type TokenRow } from '../api-tokens.ts';
 import type { ApiContext } from '../context.ts';
+import { operation } from '../describe/operation.ts';
+import { currentUser, refuseToken } from '../middleware/authenticate.ts';
+import { page, pageOf, pageQuery } from '../records.ts';
+import { type DescribedRouter, pathParameter, resource } from '../resource.ts';
 
-/** API tokens of whoever asks. */
-export function routeTokens(_router: Router, _api: ApiContext): void {}
+const scope = z.enum(['read', 'write']);
+const newToken = z.strictObject({
+  name: z
+    .string()
+    .min(1)
+    .max(100)
+    .regex(/^[^\p{Cc}\p{Cs}]*$/u, 'must hold no control characters'),
+  scope,
+  expires: z.iso
+    .datetime({
+      offset: true,
+      error: 'must be a time in ISO 8601 with its zone, such as 2030-01-01T00:00:00Z',
+    })
+    .transform(text => new Date(text))
+    .refine(time => time.getTime() > Date.now(), 'must be in the future')
+    .optional(),
+});
+const madeToken = z.object({ id: z.string(), token: z.string() });
+const tokenRecord = z.object({
+  id: z.string(),
+  name: z.string(),
+  scope,
+  created: z.date(),
+  expires: z.date().nullable(),
+});
+
+const view = ({ id, name, scope, created, expires }: TokenRow): z.output<typeof tokenRecord> => ({
+  id,
+  name,
+  scope,
+  created,
+  expires,
+});
+
+/**
+ * API tokens of whoever asks, for programs. A token outlives a change of the password, which it does not know, and ends
+ * when it expires, is deleted or its user is removed.
+ */
+export function routeTokens(router: DescribedRouter, api: ApiContext): void {
+  const { db } = api.database;
+
+  resource(router, '/users/-/tokens', {
+    get: operation({
+      summary: 'List your API tokens',
+      query: pageQuery,
+      answers: {
+        200: { means: 'A page of tokens, without their texts.', json: pageOf(tokenRecord) },
+      },
+      handle: async ({ res, query }) => {
+        const { limit, after } = query();
+        const mine = and(eq(tokens.username, currentUser(res).username), isOpenToken);
+        const rows = await db
+          .select()
+          .from(tokens)
+          .where(after === undefined ? mine : and(mine, gt(tokens.id, after)))
+          .orderBy(asc(tokens.id))
+          .limit(limit + 1);
+        const { items, next } = page(rows, limit, row => row.id);
+        res.set('Cache-Control', 'private, no-cache').json({ items: items.map(view), next });
+      },
+    }),
+    post: operation({
+      summary: 'Make an API token for a program',
+      details:
+        'A `read` token may only GET and HEAD, and cache nothing. A token lives on when the password changes; no token makes another.',
+      body: newToken,
+      answers: {
+        201: {
+          means: 'Made. `token` is shown this once: `Authorization: Bearer`.',
+          json: madeToken,
+        },
+      },
+      errors: ['forbidden', 'conflict'],
+      handle: async ({ res, body }) => {
+        refuseToken(res);
+        const made = await makeToken(db, currentUser(res), body());
+        res.status(201).set('Cache-Control', 'no-store').json(made);
+      },
+    }),
+  });
+
+  resource(router, '/users/-/tokens/:id', {
+    delete: operation({
+      summary: 'Delete an API token: it is refused at once',
+      answers: { 204: 'Deleted.' },
+      errors: ['not_found'],
+      handle: async ({ req, res }) => {
+        const id = pathParameter(req, 'id');
+        const mine = and(eq(tokens.id, id), eq(tokens.username, currentUser(res).username));
+        const gone = isId(id)
+          ? await db.delete(tokens).where(and(mine, isOpenToken)).returning({ id: tokens.id })
+          : [];
+        if (gone.length === 0)
+          throw new WindlassError('not_found', {
+            detail: 'Not found: you have no such token.',
+            hint: 'GET /api/users/-/tokens lists them.',
+          });
+        res.status(204).end();
+      },
+    }),
+  });
+}

@@ -1,15 +1,14 @@
 import { and, asc, eq, gt, sql } from 'drizzle-orm';
-import type { Router } from 'express';
 import { z } from 'zod';
 import { users } from '../../shared/database/schema.ts';
 import { WindlassError } from '../../shared/errors.ts';
 import { hashPassword } from '../../shared/passwords.ts';
 import type { ApiContext } from '../context.ts';
-import { currentUser, requireAdministrator } from '../middleware/authenticate.ts';
-import { checkIfMatch, entityTag, page, pageQuery, sendRecord } from '../records.ts';
+import { operation } from '../describe/operation.ts';
+import { currentUser, refuseToken, requireAdministrator } from '../middleware/authenticate.ts';
+import { checkIfMatch, entityTag, page, pageOf, pageQuery, sendRecord } from '../records.ts';
 import { removeUser } from '../remove-user.ts';
-import { pathParameter, resource } from '../resource.ts';
-import { parseBody, parseQuery } from '../validate.ts';
+import { type DescribedRouter, pathParameter, resource } from '../resource.ts';
 
 const username = z
   .string()
@@ -22,14 +21,19 @@ const changes = z.strictObject({
 });
 
 type UserRow = typeof users.$inferSelect;
-const view = ({ username, administrator, created }: UserRow) => ({
+const userRecord = z.object({
+  username: z.string(),
+  administrator: z.boolean(),
+  created: z.date(),
+});
+const view = ({ username, administrator, created }: UserRow): z.output<typeof userRecord> => ({
   username,
   administrator,
   created,
 });
 
 /** Users, for server administrators; `/users/-` is whoever asks, and everyone may change their own password. */
-export function routeUsers(router: Router, api: ApiContext): void {
+export function routeUsers(router: DescribedRouter, api: ApiContext): void {
   const { db } = api.database;
   const find = async (name: string): Promise<UserRow> => {
     const [row] = await db.select().from(users).where(eq(users.username, name));
@@ -42,86 +46,132 @@ export function routeUsers(router: Router, api: ApiContext): void {
   };
 
   resource(router, '/users', {
-    get: async (req, res) => {
-      requireAdministrator(res);
-      const { limit, after } = parseQuery(req, pageQuery);
-      const rows = await db
-        .select()
-        .from(users)
-        .where(after === undefined ? undefined : gt(users.username, after))
-        .orderBy(asc(users.username))
-        .limit(limit + 1);
-      const { items, next } = page(rows, limit, row => row.username);
-      res.json({ items: items.map(view), next });
-    },
-    post: async (req, res) => {
-      requireAdministrator(res);
-      const { password, ...given } = parseBody(req, newUser);
-      const [row] = await db
-        .insert(users)
-        .values({ ...given, passwordHash: await hashPassword(password) })
-        .onConflictDoNothing()
-        .returning();
-      if (!row)
-        throw new WindlassError('conflict', {
-          detail: `Conflict: there is a user ${given.username} already.`,
-          hint: 'Choose another name, or change that user with PUT.',
-        });
-      res.status(201).location(`/api/users/${given.username}`).json(view(row));
-    },
+    get: operation({
+      summary: 'List the users',
+      query: pageQuery,
+      for: 'administrators',
+      answers: { 200: { means: 'A page of users.', json: pageOf(userRecord) } },
+      handle: async ({ res, query }) => {
+        requireAdministrator(res);
+        const { limit, after } = query();
+        const rows = await db
+          .select()
+          .from(users)
+          .where(after === undefined ? undefined : gt(users.username, after))
+          .orderBy(asc(users.username))
+          .limit(limit + 1);
+        const { items, next } = page(rows, limit, row => row.username);
+        res.json({ items: items.map(view), next });
+      },
+    }),
+    post: operation({
+      summary: 'Add a user',
+      body: newUser,
+      for: 'administrators',
+      answers: { 201: { means: 'Added.', json: userRecord, headers: { Location: 'The user.' } } },
+      errors: ['forbidden', 'conflict'],
+      handle: async ({ res, body }) => {
+        requireAdministrator(res);
+        refuseToken(res);
+        const { password, ...given } = body();
+        const [row] = await db
+          .insert(users)
+          .values({ ...given, passwordHash: await hashPassword(password) })
+          .onConflictDoNothing()
+          .returning();
+        if (!row)
+          throw new WindlassError('conflict', {
+            detail: `Conflict: there is a user ${given.username} already.`,
+            hint: 'Choose another name, or change that user with PUT.',
+          });
+        res.status(201).location(`/api/users/${given.username}`).json(view(row));
+      },
+    }),
   });
 
   resource(router, '/users/-', {
-    get: async (req, res) => {
-      const row = await find(currentUser(res).username);
-      sendRecord(req, res, { tag: entityTag(row.version), record: () => view(row) });
-    },
+    get: operation({
+      summary: 'Who am I',
+      headers: ['If-None-Match'],
+      answers: {
+        200: { means: 'The user of these credentials.', json: userRecord },
+        304: 'Unchanged.',
+      },
+      handle: async ({ req, res }) => {
+        const row = await find(currentUser(res).username);
+        sendRecord(req, res, { tag: entityTag(row.version), record: () => view(row) });
+      },
+    }),
   });
 
   resource(router, '/users/:username', {
-    get: async (req, res) => {
-      requireAdministrator(res);
-      const row = await find(pathParameter(req, 'username'));
-      sendRecord(req, res, { tag: entityTag(row.version), record: () => view(row) });
-    },
-    put: async (req, res) => {
-      const name = pathParameter(req, 'username');
-      const me = currentUser(res);
-      const { password, administrator } = parseBody(req, changes);
-      if (me.username !== name || administrator !== undefined) requireAdministrator(res);
-      if (me.username === name && administrator === false) throw notOnYourself('stop being one');
-      const row = await find(name);
-      checkIfMatch(req, entityTag(row.version));
-      const passwordHash = password && (await hashPassword(password));
-      const [changed] = await db
-        .update(users)
-        .set({
-          version: sql`${users.version} + 1`,
-          ...(passwordHash ? { passwordHash } : {}),
-          ...(administrator === undefined ? {} : { administrator }),
-        })
-        .where(and(eq(users.username, name), eq(users.version, row.version)))
-        .returning();
-      if (!changed)
-        throw new WindlassError('conflict', {
-          detail: 'Conflict: somebody else changed this user at the same time.',
-          hint: 'Get it again and repeat the change.',
-        });
-      res.json(view(changed));
-    },
-    delete: async (req, res) => {
-      const me = requireAdministrator(res);
-      const row = await find(pathParameter(req, 'username'));
-      checkIfMatch(req, entityTag(row.version));
-      if (row.username === me.username) throw notOnYourself('delete yourself');
-      const gone = await db.transaction(tx => removeUser(tx, row.username));
-      for (const id of gone.jobs) {
-        api.notifications.publish('cancel', id);
-        api.notifications.publish('job', id);
-      }
-      for (const sid of gone.sessions) api.notifications.publish('session', sid);
-      res.status(204).end();
-    },
+    get: operation({
+      summary: 'Look at a user',
+      headers: ['If-None-Match'],
+      for: 'administrators',
+      answers: { 200: { means: 'The user.', json: userRecord }, 304: 'Unchanged.' },
+      errors: ['not_found'],
+      handle: async ({ req, res }) => {
+        requireAdministrator(res);
+        const row = await find(pathParameter(req, 'username'));
+        sendRecord(req, res, { tag: entityTag(row.version), record: () => view(row) });
+      },
+    }),
+    put: operation({
+      summary: "Change a user's password or rights",
+      details:
+        'Everyone may change their own password. Logins by cookie end with any change, remembered passwords with the password; API tokens live on.',
+      body: changes,
+      headers: ['If-Match'],
+      answers: { 200: { means: 'Changed.', json: userRecord } },
+      errors: ['forbidden', 'not_found', 'conflict'],
+      handle: async ({ req, res, body }) => {
+        const name = pathParameter(req, 'username');
+        const me = currentUser(res);
+        const { password, administrator } = body();
+        if (me.username !== name || administrator !== undefined) requireAdministrator(res);
+        refuseToken(res);
+        if (me.username === name && administrator === false) throw notOnYourself('stop being one');
+        const row = await find(name);
+        checkIfMatch(req, entityTag(row.version));
+        const passwordHash = password && (await hashPassword(password));
+        const [changed] = await db
+          .update(users)
+          .set({
+            version: sql`${users.version} + 1`,
+            ...(passwordHash ? { passwordHash } : {}),
+            ...(administrator === undefined ? {} : { administrator }),
+          })
+          .where(and(eq(users.username, name), eq(users.version, row.version)))
+          .returning();
+        if (!changed)
+          throw new WindlassError('conflict', {
+            detail: 'Conflict: somebody else changed this user at the same time.',
+            hint: 'Get it again and repeat the change.',
+          });
+        res.json(view(changed));
+      },
+    }),
+    delete: operation({
+      summary: 'Remove a user, with their logins, tokens and sessions',
+      headers: ['If-Match'],
+      for: 'administrators',
+      answers: { 204: 'Removed.' },
+      errors: ['not_found', 'conflict'],
+      handle: async ({ req, res }) => {
+        const me = requireAdministrator(res);
+        const row = await find(pathParameter(req, 'username'));
+        checkIfMatch(req, entityTag(row.version));
+        if (row.username === me.username) throw notOnYourself('delete yourself');
+        const gone = await db.transaction(tx => removeUser(tx, row.username));
+        for (const id of gone.jobs) {
+          api.notifications.publish('cancel', id);
+          api.notifications.publish('job', id);
+        }
+        for (const sid of gone.sessions) api.notifications.publish('session', sid);
+        res.status(204).end();
+      },
+    }),
   });
 }
 

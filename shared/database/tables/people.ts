@@ -40,3 +40,13 @@ export const tokens = pgTable(
     index('tokens_username').on(table.username, table.id),
   ],
 );
+
+/**
+ * Failed logins since `began`, by who tries: `key` is an address, or an address and an account. A try is counted before
+ * it is checked and taken back when it was right, so that tries at the same time count as well.
+ */
+export const failedLogins = pgTable('failed_logins', {
+  key: text().primaryKey(),
+  failures: integer().notNull(),
+  began: time().notNull(),
+});

@@ -1,0 +1,79 @@
+import type { Request } from 'express';
+import type { Config } from '../../shared/config.ts';
+import { WindlassError } from '../../shared/errors.ts';
+
+/** Whether a request may change something: every method but the safe ones (RFC 9110, 9.2.1), and a GET that caches. */
+export function mayWrite(req: Request): boolean {
+  if (req.method === 'GET') return req.query.cache !== undefined;
+  return req.method !== 'HEAD' && req.method !== 'OPTIONS';
+}
+
+/**
+ * A browser sends our cookie with requests that another site's page made it send: what writes must come from a page of
+ * ours. No page can set Origin, Referer or Sec-Fetch-Site itself. Throws `forbidden`.
+ */
+export function requireSameOrigin(req: Request, config: Config): void {
+  if (!mayWrite(req)) return;
+  const isFetchedByUs = req.get('Sec-Fetch-Site') === 'same-origin';
+  if (req.method === 'GET') {
+    // A GET of one's own page carries no Origin.
+    if (isFetchedByUs || isOwn(req, config, req.get('Referer'))) return;
+    throw refusal(req, config, 'its Referer');
+  }
+  const origin = req.get('Origin');
+  if (origin === undefined ? isFetchedByUs : isOwn(req, config, origin)) return;
+  throw refusal(req, config, 'its Origin');
+}
+
+/**
+ * For what a browser may be made to send without our cookie: a login, so that nobody is logged in as somebody else, and
+ * what carries a password that the browser keeps. Programs other than browsers send none of these headers.
+ */
+export function refuseCrossSite(
+  req: Request,
+  config: Config,
+  { believe }: { believe: 'origin' | 'site' },
+): void {
+  if (!mayWrite(req)) return;
+  const origin = req.get('Origin');
+  const site = req.get('Sec-Fetch-Site');
+  if (believe === 'origin' && origin !== undefined && !isOwn(req, config, origin))
+    throw refusal(req, config, 'its Origin');
+  if (site === 'cross-site' || site === 'same-site')
+    throw refusal(req, config, 'its Sec-Fetch-Site');
+}
+
+/** Whether the origin of this URL is ours; `null` and what is no URL are nobody's. */
+function isOwn(req: Request, config: Config, url: string | undefined): boolean {
+  const given = parse(url);
+  const own = ownUrl(req, config);
+  if (!given || !own || given.protocol !== own.protocol || given.port !== own.port) return false;
+  if (given.hostname === own.hostname) return true;
+  // On one's own machine both names are used for the same thing.
+  return !config.PUBLIC_URL && LOOPBACK.has(given.hostname) && LOOPBACK.has(own.hostname);
+}
+
+const LOOPBACK = new Set(['localhost', '127.0.0.1', '[::1]']);
+
+/**
+ * Where this service is, as the client sees it: PUBLIC_URL; without it what the request was sent to, by its Host, or by
+ * X-Forwarded-Host and -Proto where a proxy is trusted (TRUST_PROXY). To believe Host is safe here: no page can set
+ * it, and a browser sends our cookie, which has no Domain, to the very host that set it: a foreign name that leads to
+ * this server (DNS rebinding) comes without. A proxy that rewrites Host makes the origins differ, and writes are
+ * refused until PUBLIC_URL or TRUST_PROXY is set.
+ */
+function ownUrl(req: Request, { PUBLIC_URL }: Config): URL | undefined {
+  return parse(PUBLIC_URL ?? `${req.protocol}://${req.host}`);
+}
+
+function parse(url: string | undefined): URL | undefined {
+  return url !== undefined && URL.canParse(url) ? new URL(url) : undefined;
+}
+
+function refusal(req: Request, config: Config, because: string): WindlassError {
+  const own = ownUrl(req, config)?.origin ?? 'this service';
+  return new WindlassError('forbidden', {
+    detail: `Forbidden: a browser must send this from a page of ${own}, and ${because} does not say so.`,
+    hint: 'Behind a proxy set PUBLIC_URL. Programs send an Authorization header instead of the cookie.',
+  });
+}

@@ -1,0 +1,39 @@
+import { expect, test } from 'vitest';
+import { Turns } from './turns.ts';
+
+test('so many go on at once, the others in order, whether work fails or not', async () => {
+  const turns = new Turns(2);
+  const begun: number[] = [];
+  const ends: (() => void)[] = [];
+  const all = [0, 1, 2, 3].map(n =>
+    turns.take(async () => {
+      begun.push(n);
+      await new Promise<void>(resolve => {
+        ends[n] = resolve;
+      });
+      if (n % 2 === 0) throw new Error(`failed ${n}`);
+      return n;
+    }),
+  );
+  const outcomes = Promise.allSettled(all);
+  const settle = async (n: number) => {
+    ends[n]?.();
+    await all[n]?.catch(() => {});
+    await new Promise(resolve => setImmediate(resolve));
+  };
+  await new Promise(resolve => setImmediate(resolve));
+  expect(begun).toEqual([0, 1]);
+  await settle(0);
+  expect(begun).toEqual([0, 1, 2]);
+  await settle(2);
+  await settle(1);
+  await settle(3);
+  expect(begun).toEqual([0, 1, 2, 3]);
+  expect((await outcomes).map(({ status }) => status)).toEqual([
+    'rejected',
+    'fulfilled',
+    'rejected',
+    'fulfilled',
+  ]);
+  expect(await turns.take(async () => 'free again')).toBe('free again');
+});

@@ -1,0 +1,17 @@
+import postgres from 'postgres';
+import { readEnvironment } from '../../demo/processes.ts';
+import type { Stack } from './stack.ts';
+
+/** The stack's own database, to make time pass in it. Close it with end(). */
+export function openStackDatabase(stack: Stack): postgres.Sql {
+  const api = stack.pids().find(({ name }) => name === 'windlass-api');
+  const url = readEnvironment(api?.pid ?? 0).DATABASE_URL;
+  if (!url) throw new Error('The stack has no API process, or its environment cannot be read.');
+  return postgres(url, { max: 1, onnotice: () => {} });
+}
+
+/** Every API process of the stack: a fleet has two, on ports in a row. */
+export function apiUrls(stack: Stack): string[] {
+  const apis = stack.pids().filter(({ name }) => name === 'windlass-api');
+  return apis.map(({ pid }) => `http://127.0.0.1:${readEnvironment(pid).PORT}`);
+}
