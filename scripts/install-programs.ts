@@ -1,6 +1,23 @@
-import { spawnSync } from 'node:child_process';
-import { chmodSync, existsSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
-import { findProgram, TEST_PROGRAMS, type TestProgram } from './programs.ts';
+import { type StdioOptions, spawnSync } from 'node:child_process';
+import {
+  chmodSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
+import { join } from 'node:path';
+import {
+  BUILT_PROGRAMS,
+  type BuiltProgram,
+  findProgram,
+  PROGRAM_CACHE,
+  TEST_PROGRAMS,
+  type TestProgram,
+} from './programs.ts';
 
 const POLICY = '/usr/sbin/policy-rc.d';
 const MARK = '# made by the tests of Windlass';
@@ -28,6 +45,32 @@ export function installPrograms(names: TestProgram[]): void {
     for (const name of packages) aptGet([...arguments_, name]);
   } finally {
     removePolicy();
+  }
+}
+
+/** True where missing Go programs can be built; needs no root. */
+export function canBuild(): boolean {
+  return findProgram('go') !== undefined;
+}
+
+export function listUnbuiltPrograms(): BuiltProgram[] {
+  const names = Object.keys(BUILT_PROGRAMS) as BuiltProgram[];
+  return names.filter(name => findProgram(name) === undefined);
+}
+
+/** Builds these into the cache folder, each visible there only when it is whole. Takes minutes; needs the network. */
+export function buildPrograms(names: BuiltProgram[]): void {
+  mkdirSync(PROGRAM_CACHE, { recursive: true });
+  for (const name of names) {
+    const folder = mkdtempSync(join(PROGRAM_CACHE, '.new-'));
+    try {
+      const env = { ...process.env, GOBIN: folder };
+      const stdio: StdioOptions = ['ignore', 2, 2];
+      const { status } = spawnSync('go', ['install', BUILT_PROGRAMS[name]], { stdio, env });
+      if (status === 0) renameSync(join(folder, name), join(PROGRAM_CACHE, name));
+    } finally {
+      rmSync(folder, { recursive: true, force: true });
+    }
   }
 }
 

@@ -1,4 +1,5 @@
 import { accessSync, constants } from 'node:fs';
+import { homedir } from 'node:os';
 import { delimiter, join } from 'node:path';
 
 /** Programs that tests use when they are there, and the Debian package that has each. */
@@ -13,9 +14,27 @@ export const TEST_PROGRAMS = {
   tcsh: 'tcsh',
   fish: 'fish',
   shellcheck: 'shellcheck',
+  nginx: 'nginx-light',
+  openssl: 'openssl',
+  'docker-compose': 'docker-compose',
+  chromium: 'chromium',
 } as const;
 
 export type TestProgram = keyof typeof TEST_PROGRAMS;
+
+/** Programs that Debian lacks, and the Go package that has each: built once, where `go` is, into PROGRAM_CACHE. */
+export const BUILT_PROGRAMS = {
+  minio: 'github.com/minio/minio@v0.0.0-20260212201848-7aac2a2c5b7c',
+} as const;
+
+export type BuiltProgram = keyof typeof BUILT_PROGRAMS;
+
+/** Outside the checkout: what took minutes to build outlives it. */
+export const PROGRAM_CACHE = join(
+  process.env.XDG_CACHE_HOME || join(homedir(), '.cache'),
+  'windlass',
+  'bin',
+);
 
 /** The absolute path of a program, from PATH and the folders of servers; undefined where it is missing. */
 export function findProgram(name: string): string | undefined {
@@ -24,6 +43,7 @@ export function findProgram(name: string): string | undefined {
     '/usr/local/sbin',
     '/usr/sbin',
     '/sbin',
+    PROGRAM_CACHE,
   ];
   return folders.map(folder => join(folder, name)).find(isExecutable);
 }

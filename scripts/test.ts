@@ -1,7 +1,14 @@
 /** `npm test [-- vitest's arguments]`, `npm run test:faults`: every test, and what was skipped and why. */
 import { parseCLI, startVitest } from 'vitest/node';
-import { canInstall, installPrograms, listMissingPrograms } from './install-programs.ts';
-import { TEST_PROGRAMS } from './programs.ts';
+import {
+  buildPrograms,
+  canBuild,
+  canInstall,
+  installPrograms,
+  listMissingPrograms,
+  listUnbuiltPrograms,
+} from './install-programs.ts';
+import { BUILT_PROGRAMS, TEST_PROGRAMS } from './programs.ts';
 import { describeRun, SummaryReporter } from './summary-reporter.ts';
 
 const args = process.argv.slice(2);
@@ -15,8 +22,16 @@ if (wanted.length > 0 && canInstall()) {
   console.error(`Installing what tests use and this machine lacks: ${wanted.join(', ')} …`);
   installPrograms(wanted);
 }
+const unbuilt = listUnbuiltPrograms();
+if (unbuilt.length > 0 && canBuild()) {
+  console.error(`Building what tests use, once, a few minutes: ${unbuilt.join(', ')} …`);
+  buildPrograms(unbuilt);
+}
 for (const name of listMissingPrograms()) {
   console.error(`Not on this machine: ${name} (Debian: ${TEST_PROGRAMS[name]}).`);
+}
+for (const name of listUnbuiltPrograms()) {
+  console.error(`Not on this machine: ${name} (go install ${BUILT_PROGRAMS[name]}).`);
 }
 
 const summary = new SummaryReporter();

@@ -73,6 +73,21 @@ test('sealing keys must be a pair', async () => {
   ]);
 });
 
+test('an S3 server needs both keys and no path', () => {
+  const keys = { S3_ACCESS_KEY: 'a', S3_SECRET_KEY: 'b' };
+  const endpoint = 'http://minio:9000';
+  expect(problemsOf({ S3_ENDPOINT: endpoint, ...keys })).toEqual([]);
+  expect(problemsOf(keys)).toEqual([]);
+  expect(problemsOf({ S3_ENDPOINT: endpoint, S3_ACCESS_KEY: 'a' })).toEqual([
+    'S3_ENDPOINT: needs S3_SECRET_KEY too',
+  ]);
+  expect(problemsOf({ S3_ENDPOINT: endpoint })).toEqual([
+    'S3_ENDPOINT: needs S3_ACCESS_KEY and S3_SECRET_KEY too',
+  ]);
+  for (const wrong of ['minio:9000', `${endpoint}/bucket`, 'http://user@minio:9000', ''])
+    expect(problemsOf({ S3_ENDPOINT: wrong, ...keys }), wrong).toHaveLength(wrong ? 1 : 0);
+});
+
 test('the table names every setting once', () => {
   const rows = describeSettings().split('\n').slice(2);
   expect(rows.map(row => /^\| `(\w+)` \|/.exec(row)?.[1])).toEqual(Object.keys(SETTINGS));

@@ -19,6 +19,9 @@ const url = (...schemes: string[]) =>
     `must be a URL that begins with ${schemes.map(scheme => `${scheme}://`).join(' or ')}`,
   );
 
+const isBareOrigin = ({ pathname, search, username }: URL) =>
+  pathname === '/' && search === '' && username === '';
+
 /** The id of a pair and one of its halves. */
 const SEAL_KEY = /^[0-9a-f]{8}\.[\w-]{40,}$/;
 
@@ -95,7 +98,12 @@ export const SETTINGS = {
       'keys that open them, comma separated, the current one first; for remote and video workers alone',
   },
   S3_ENDPOINT: {
-    schema: url('http', 'https').optional(),
+    schema: url('http', 'https')
+      .refine(
+        value => !URL.canParse(value) || isBareOrigin(new URL(value)),
+        'must be a scheme, a host and perhaps a port',
+      )
+      .optional(),
     meaning: 'MinIO or another S3 server that keeps the objects (default: files in DATA_DIR)',
   },
   S3_REGION: { schema: z.string(), default: 'us-east-1', meaning: 'region of the S3 server' },
@@ -107,7 +115,7 @@ export const SETTINGS = {
   S3_ACCESS_KEY: { schema: z.string().optional(), meaning: 'access key of the S3 server' },
   S3_SECRET_KEY: { schema: z.string().optional(), meaning: 'its secret' },
   LOGIN_TIMEOUT: {
-    schema: whole(60),
+    schema: whole(1, 31_536_000),
     default: '43200',
     meaning: 'seconds after which an unused login by cookie ends',
   },
@@ -141,6 +149,16 @@ export const SETTINGS = {
     default: String(10 * 2 ** 30),
     meaning: 'largest output of a command, both streams together, in bytes',
   },
+  LIMIT_PARSE_BYTES: {
+    schema: whole(256 << 20),
+    default: String(512 << 20),
+    meaning: 'memory of the process that reads a table or makes a view of one, in bytes',
+  },
+  LIMIT_PARSE_SECONDS: {
+    schema: whole(1),
+    default: '3600',
+    meaning: 'longest reading of one table file, or making of one view, in seconds',
+  },
   LIMIT_OPEN_JOBS: {
     schema: whole(0),
     default: '10000',
@@ -151,10 +169,21 @@ export const SETTINGS = {
     default: '100',
     meaning: 'remote sessions that one user may have open; 0: no limit',
   },
+  LIMIT_UPLOADS: {
+    schema: whole(0),
+    default: '1000',
+    meaning: 'uploads that one user may have open; 0: no limit',
+  },
   LIMIT_REQUESTS: {
     schema: whole(0),
     default: '500',
     meaning: 'requests a second of one user, in each API process; 0: no limit',
+  },
+  LIMIT_FAILED_LOGINS: {
+    schema: whole(0),
+    default: '10',
+    meaning:
+      'failed logins of one account from one address in 15 minutes, and ten times as many from one address; 0: no limit',
   },
   REMOTE_SLOTS: {
     schema: whole(1, 1000),
@@ -209,14 +238,19 @@ export function readConfig(environment: Record<string, string | undefined>): Con
   return config as Config;
 }
 
-function findContradictions({ SEAL_PUBLIC_KEY, SEAL_PRIVATE_KEYS }: Partial<Config>): string[] {
+function findContradictions(config: Partial<Config>): string[] {
+  const { SEAL_PUBLIC_KEY, SEAL_PRIVATE_KEYS } = config;
+  const problems: string[] = [];
   const idOf = (key: string) => key.trim().slice(0, 8);
   const opens = SEAL_PRIVATE_KEYS?.split(',').some(
     key => idOf(key) === idOf(SEAL_PUBLIC_KEY ?? ''),
   );
-  return SEAL_PUBLIC_KEY && opens === false
-    ? ['SEAL_PRIVATE_KEYS: none of them opens what is sealed to SEAL_PUBLIC_KEY']
-    : [];
+  if (SEAL_PUBLIC_KEY && opens === false)
+    problems.push('SEAL_PRIVATE_KEYS: none of them opens what is sealed to SEAL_PUBLIC_KEY');
+  const missing = (['S3_ACCESS_KEY', 'S3_SECRET_KEY'] as const).filter(name => !config[name]);
+  if (config.S3_ENDPOINT && missing.length > 0)
+    problems.push(`S3_ENDPOINT: needs ${missing.join(' and ')} too`);
+  return problems;
 }
 
 /** The settings as a Markdown table, for the docs. */

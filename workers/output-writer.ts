@@ -1,5 +1,6 @@
+import { Readable } from 'node:stream';
 import { and, asc, eq, lt, sql } from 'drizzle-orm';
-import type { Database, Tx } from '../shared/database/connect.ts';
+import { type Database, isDatabaseDown } from '../shared/database/connect.ts';
 import { chunks, jobs, segments } from '../shared/database/schema.ts';
 import { newId } from '../shared/ids.ts';
 import {
@@ -11,6 +12,8 @@ import {
 } from '../shared/jobs/output.ts';
 import type { ObjectStore } from '../shared/storage/object-store.ts';
 import { type Claim, heldBy, LeaseLost, outlastDatabase, updateHeld } from './claims.ts';
+import { isStoreAway } from './outlast-store.ts';
+import { pauseUnlessStopping } from './pause.ts';
 
 /** Bytes that may wait to be stored before append() makes its caller wait. */
 const MAX_PENDING = 8 << 20;
@@ -18,6 +21,11 @@ const MAX_PENDING = 8 << 20;
 const MAX_CHUNK = 1 << 20;
 /** Live output in the database is rolled up into an object once a stream has so much of it. */
 const ROLL_UP = 4 << 20;
+/** Chunks in one object at most: they may be small. */
+const ROLL_UP_CHUNKS = 1_000;
+/** So much of a stream may stay in the database while the object store is away; then its writer waits, and so does the run. */
+const MAX_LIVE = 32 << 20;
+const RETRY_MS = 2_000;
 
 interface Piece {
   stream: Stream;
@@ -30,6 +38,8 @@ export interface OutputContext {
   objects: ObjectStore;
   /** Called after each commit. */
   onStored(): void;
+  /** Aborted when the attempt is over: nothing waits for the object store any more. */
+  over: AbortSignal;
 }
 
 /**
@@ -45,6 +55,8 @@ export class OutputWriter {
   #seq: number;
   #live: Offsets;
   #writing: Promise<void> | undefined;
+  #rolling: Promise<void> | undefined;
+  #rollNotBefore = 0;
   #whenStored: (stored: Offsets) => void = () => {};
   #failure: unknown;
 
@@ -112,6 +124,7 @@ export class OutputWriter {
   /** Waits until all that was appended is stored. */
   async flush(): Promise<void> {
     while (this.#writing) await this.#writing;
+    await this.#rolling;
     this.#throwFailure();
   }
 
@@ -134,7 +147,44 @@ export class OutputWriter {
       this.#pendingBytes -= batch.reduce((sum, piece) => sum + piece.length, 0);
       this.#context.onStored();
       this.#whenStored(this.stored);
-      for (const stream of STREAMS) if (this.#live[stream] >= ROLL_UP) await this.#rollUp(stream);
+      this.#startRolling();
+      await this.#holdBack();
+    }
+  }
+
+  /** Waits while more stays in the database than may: until the object store takes it, or the attempt is over. */
+  async #holdBack(): Promise<void> {
+    const { over } = this.#context;
+    while (STREAMS.some(stream => this.#live[stream] >= MAX_LIVE) && !over.aborted) {
+      await (this.#rolling ?? pauseUnlessStopping(over, RETRY_MS));
+      this.#throwFailure();
+      this.#startRolling();
+    }
+  }
+
+  /** Begins to roll up what there is enough of. Where the store or the database is away that is tried again later. */
+  #startRolling(): void {
+    if (this.#rolling || this.#context.over.aborted) return;
+    if (performance.now() < this.#rollNotBefore) return;
+    if (STREAMS.every(stream => this.#live[stream] < ROLL_UP)) return;
+    this.#rolling = this.#rollAll()
+      .catch((error: unknown) => {
+        this.#rollNotBefore = performance.now() + RETRY_MS;
+        const mayPass = isStoreAway(error) || isDatabaseDown(error) || this.#context.over.aborted;
+        if (!mayPass) this.#failure = error;
+      })
+      .finally(() => {
+        this.#rolling = undefined;
+      });
+  }
+
+  async #rollAll(): Promise<void> {
+    for (const stream of STREAMS) {
+      while (this.#live[stream] >= ROLL_UP) {
+        const moved = await this.#rollUp(stream);
+        // Less than was thought is there when the answer to an earlier commit was lost.
+        this.#live[stream] = moved < ROLL_UP ? 0 : this.#live[stream] - moved;
+      }
     }
   }
 
@@ -178,43 +228,54 @@ export class OutputWriter {
     return row.stdout === end.stdout && row.stderr === end.stderr;
   }
 
-  /** Moves a stream's chunks into one object; a reader finds the bytes in the one place or the other at any moment. */
-  async #rollUp(stream: Stream): Promise<void> {
-    const { database, objects } = this.#context;
+  /**
+   * Moves a stream's first chunks into one object, and returns how many bytes that were; a reader finds the bytes in the
+   * one place or the other at any moment.
+   */
+  async #rollUp(stream: Stream): Promise<number> {
+    const { database, objects, over } = this.#context;
     const { id } = this.#claim;
     const where = and(eq(chunks.job, id), eq(chunks.stream, streamNumber(stream)));
-    const [first] = await database.db
-      .select({ start: chunks.start })
+    const found = await database.db
+      .select({ start: chunks.start, length: sql<number>`octet_length(${chunks.bytes})` })
       .from(chunks)
       .where(where)
       .orderBy(asc(chunks.start))
-      .limit(1);
-    if (!first) return;
-    const bytes: Buffer[] = [];
-    for await (const piece of readStream({ db: database.db, objects }, id, {
-      stream,
-      from: first.start,
-      until: this.stored[stream],
-    }))
-      bytes.push(piece);
-    const whole = Buffer.concat(bytes);
-    const object = `output/${id}/${stream}-${first.start}-${newId()}`;
-    await objects.put(object, whole);
-    await database.db.transaction(async (tx: Tx) => {
-      await updateHeld(tx, this.#claim, {});
-      await tx.insert(segments).values({
-        job: id,
-        stream: streamNumber(stream),
-        start: first.start,
-        length: whole.length,
-        object,
-      });
-      await tx.delete(chunks).where(and(where, lt(chunks.start, first.start + whole.length)));
+      .limit(ROLL_UP_CHUNKS);
+    const start = found[0]?.start ?? 0;
+    let length = 0;
+    for (const chunk of found) if (length < ROLL_UP) length += chunk.length;
+    if (length === 0) return 0;
+    const object = `output/${id}/${stream}-${start}-${newId()}`;
+    const bytes = takeBytes(
+      readStream({ db: database.db, objects }, id, { stream, from: start, until: start + length }),
+      length,
+    );
+    await objects.put(object, Readable.from(bytes, { objectMode: false }), {
+      size: length,
+      signal: over,
     });
-    this.#live[stream] = 0;
+    await database.db.transaction(async tx => {
+      await updateHeld(tx, this.#claim, {});
+      await tx
+        .insert(segments)
+        .values({ job: id, stream: streamNumber(stream), start, length, object });
+      await tx.delete(chunks).where(and(where, lt(chunks.start, start + length)));
+    });
+    return length;
   }
 
   #throwFailure(): void {
     if (this.#failure) throw this.#failure;
+  }
+}
+
+/** The first so many bytes. */
+async function* takeBytes(source: AsyncIterable<Buffer>, count: number): AsyncGenerator<Buffer> {
+  let left = count;
+  for await (const piece of source) {
+    yield piece.subarray(0, left);
+    left -= piece.length;
+    if (left <= 0) return;
   }
 }

@@ -16,6 +16,20 @@ describeObjectStore('objects as files', async () => ({
   close: () => {},
 }));
 
+test('folders go with the last object in them', async () => {
+  const root = join(directory.path, 'emptied');
+  const store = new FileStore(root);
+  for (const key of ['a/b/1', 'a/b/2', 'a/c']) await store.put(key, Buffer.from('x'));
+  await store.remove('a/b/1');
+  expect(readdirSync(join(root, 'objects', 'a')).sort()).toEqual(['b', 'c']);
+  await store.remove('a/b/2');
+  expect(readdirSync(join(root, 'objects', 'a'))).toEqual(['c']);
+  await store.remove('a/c');
+  expect(readdirSync(join(root, 'objects'))).toEqual([]);
+  await store.remove('a/c');
+  await store.check();
+});
+
 test('a failed put leaves no file behind', async () => {
   const root = join(directory.path, 'failed');
   const store = new FileStore(root);

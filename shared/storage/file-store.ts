@@ -8,6 +8,7 @@ import {
   readdir,
   rename,
   rm,
+  rmdir,
   stat,
 } from 'node:fs/promises';
 import { dirname, join, relative, sep } from 'node:path';
@@ -15,6 +16,7 @@ import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { WindlassError } from '../errors.ts';
 import { newId } from '../ids.ts';
+import { assertSize, exactly } from './exact-size.ts';
 import { assertKey, type ByteRange, type ObjectStore, type StoredObject } from './object-store.ts';
 
 /** Objects as files under one folder: `objects/` by key, `incoming/` for those still being written. */
@@ -30,22 +32,26 @@ export class FileStore implements ObjectStore {
   async put(
     key: string,
     bytes: Readable | Buffer,
-    options: { signal?: AbortSignal } = {},
+    options: { size?: number; signal?: AbortSignal } = {},
   ): Promise<number> {
+    const { size, signal } = options;
     const path = this.#path(key);
-    await mkdir(this.#incoming, { recursive: true, mode: 0o700 });
+    if (Buffer.isBuffer(bytes)) assertSize(bytes, size);
+    const source = Buffer.isBuffer(bytes) ? Readable.from([bytes]) : bytes;
+    // Destroyed by a signal while nothing reads it, it would end the process.
+    source.on('error', ignore);
     const partial = join(this.#incoming, newId());
     try {
+      await mkdir(this.#incoming, { recursive: true, mode: 0o700 });
       // Made before anything can fail: a stream that opens it itself may do so after it was given up and removed.
       const sink = (await open(partial, 'wx', 0o600)).createWriteStream({ flush: true });
-      await pipeline(Buffer.isBuffer(bytes) ? Readable.from([bytes]) : bytes, sink, {
-        signal: options.signal,
-      });
-      const made = await mkdir(dirname(path), { recursive: true, mode: 0o700 });
-      await rename(partial, path);
-      await syncDirectories(dirname(path), made === undefined ? dirname(path) : dirname(made));
+      if (size === undefined) await pipeline(source, sink, { signal });
+      else await pipeline(source, given => exactly(size, given), sink, { signal });
+      await moveInto(partial, path);
+      await syncDirectories(dirname(path), this.#objects);
       return sink.bytesWritten;
     } catch (error) {
+      source.destroy();
       await rm(partial, { force: true });
       throw explainFull(error);
     }
@@ -73,20 +79,28 @@ export class FileStore implements ObjectStore {
   }
 
   async remove(key: string): Promise<void> {
-    await rm(this.#path(key), { force: true });
+    const path = this.#path(key);
+    await rm(path, { force: true });
+    await this.#removeEmptied(dirname(path));
+  }
+
+  /** Removes a folder that became empty, and the one above it; who puts into it meanwhile makes it again. */
+  async #removeEmptied(folder: string): Promise<void> {
+    for (let path = folder; path !== this.#objects; path = dirname(path)) {
+      const isGone = await rmdir(path).then(
+        () => true,
+        (error: unknown) => isMissing(error),
+      );
+      if (!isGone) return;
+    }
   }
 
   async *list(prefix: string): AsyncIterable<StoredObject> {
     const folder = prefix.endsWith('/')
       ? join(this.#objects, prefix)
       : dirname(join(this.#objects, prefix || 'x'));
-    const entries = await opendir(folder, { recursive: true }).catch((error: unknown) => {
-      if (isMissing(error)) return [];
-      throw error;
-    });
-    for await (const entry of entries) {
-      if (!entry.isFile()) continue;
-      const key = relative(this.#objects, join(entry.parentPath, entry.name)).split(sep).join('/');
+    for await (const path of walk(folder)) {
+      const key = relative(this.#objects, path).split(sep).join('/');
       if (!key.startsWith(prefix)) continue;
       const found = await this.stat(key);
       if (found) yield found;
@@ -123,7 +137,34 @@ export class FileStore implements ObjectStore {
   }
 }
 
-/** A rename is durable once its directory is, and a new directory once the one above it is. */
+const ignore = () => {};
+
+/** Every file below a folder; folders that are removed meanwhile are empty. */
+async function* walk(folder: string): AsyncGenerator<string> {
+  const entries = await opendir(folder).catch((error: unknown) => {
+    if (isMissing(error)) return [];
+    throw error;
+  });
+  for await (const entry of entries) {
+    const path = join(folder, entry.name);
+    if (entry.isDirectory()) yield* walk(path);
+    else if (entry.isFile()) yield path;
+  }
+}
+
+/** Renames a file into a folder that is made where it is missing, as often as somebody removes it for being empty. */
+async function moveInto(partial: string, path: string): Promise<void> {
+  for (let tries = 1; ; tries++) {
+    await mkdir(dirname(path), { recursive: true, mode: 0o700 });
+    try {
+      return await rename(partial, path);
+    } catch (error) {
+      if (!isMissing(error) || tries === 100) throw error;
+    }
+  }
+}
+
+/** A rename is durable once its directory is, and a new directory, whoever made it, once the one above it is. */
 async function syncDirectories(from: string, upTo: string): Promise<void> {
   for (let path = from; ; path = dirname(path)) {
     const directory = await open(path);

@@ -1,10 +1,10 @@
-import { type ChildProcess, spawn } from 'node:child_process';
+import type { ChildProcess } from 'node:child_process';
 import { Redis } from 'ioredis';
-import { awaitExit, endChild, endWithThisProcess } from '../../demo/processes.ts';
+import { endChild } from '../../demo/processes.ts';
+import { launchRedis } from '../../demo/servers.ts';
 import { findFreePort } from '../../demo/sshd.ts';
 import { findProgram } from '../../scripts/programs.ts';
 import { makeTempDir } from './temp-dir.ts';
-import { waitFor } from './wait-for.ts';
 
 export interface TestRedis {
   url: string;
@@ -27,7 +27,7 @@ export async function startRedis(): Promise<TestRedis> {
   let child: ChildProcess | undefined;
   for (let attempt = 1; child === undefined; attempt++) {
     try {
-      child = await launch({ program, directory: directory.path, port });
+      child = await launchRedis({ program, directory: directory.path, port });
     } catch (error) {
       // Someone may take the free port first.
       if (attempt === 5) throw error;
@@ -46,7 +46,7 @@ export async function startRedis(): Promise<TestRedis> {
       await endChild(running, 0);
     },
     async up() {
-      running = await launch({ program, directory: directory.path, port });
+      running = await launchRedis({ program, directory: directory.path, port });
     },
     async stop() {
       await redis.down();
@@ -54,34 +54,6 @@ export async function startRedis(): Promise<TestRedis> {
     },
   };
   return redis;
-}
-
-async function launch(options: {
-  program: string;
-  directory: string;
-  port: number;
-}): Promise<ChildProcess> {
-  const { program, directory, port } = options;
-  const settings = {
-    bind: '127.0.0.1',
-    port: String(port),
-    dir: directory,
-    save: '',
-    appendonly: 'no',
-    'maxmemory-policy': 'noeviction',
-  };
-  const args = Object.entries(settings).flatMap(([name, value]) => [`--${name}`, value]);
-  const child = spawn(program, args, { stdio: ['ignore', 'pipe', 'inherit'] });
-  endWithThisProcess(child);
-  let log = '';
-  child.stdout.setEncoding('utf8').on('data', chunk => {
-    log = (log + chunk).slice(-4000);
-  });
-  const ended = new AbortController();
-  void awaitExit(child).then(() => ended.abort(new Error(`redis-server ended:\n${log}`)));
-  const waiting = { what: 'Redis to listen', signal: ended.signal };
-  await waitFor(() => log.includes('Ready to accept connections'), waiting);
-  return child;
 }
 
 async function withClient(port: number, use: (client: Redis) => Promise<unknown>): Promise<void> {

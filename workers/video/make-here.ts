@@ -1,8 +1,9 @@
 import { createReadStream } from 'node:fs';
-import { mkdtemp, readdir, rm } from 'node:fs/promises';
+import { mkdtemp, readdir, rm, stat } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type JobContext, LetGo } from '../context.ts';
+import { outlastStore } from '../outlast-store.ts';
 import { whileConnected } from '../remote/while-connected.ts';
 import { encodeVideo } from './encode-worker.ts';
 import { openTransfer } from './look-at-frames.ts';
@@ -29,7 +30,11 @@ export async function encodeHere(context: JobContext<'video'>, object: string): 
         signal: over,
       });
     });
-    return await worker.objects.put(object, createReadStream(outputPath), { signal: over });
+    const { size } = await stat(outputPath);
+    return await outlastStore(
+      () => worker.objects.put(object, createReadStream(outputPath), { size, signal: over }),
+      { over, onWait: () => context.progress(0.99, 'Waiting for the object store.') },
+    );
   } catch (error) {
     if (context.stopping.aborted) throw new LetGo('the worker is stopping');
     throw error;

@@ -2,6 +2,7 @@ import { PassThrough } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { WindlassError } from '../../shared/errors.ts';
 import type { JobContext } from '../context.ts';
+import { isStoreAway, outlastStore } from '../outlast-store.ts';
 import { carryRun, type RunEnd } from '../remote/carry-run.ts';
 import { whileConnected } from '../remote/while-connected.ts';
 import { canHostEncode, HOST_VIDEO, hostEncodeScript } from './encode-host.ts';
@@ -137,23 +138,32 @@ async function fetchVideo(
 ): Promise<number> {
   const { worker, over } = context;
   context.progress(0.96, 'Fetching the video from the host.');
-  return whileConnected(context, async session => {
-    const channel = await session.exec(
-      `cat ${quoteWord(`${video.directory}/${HOST_VIDEO}`)}`,
-      over,
-    );
-    channel.stdin.end();
-    const bytes = new PassThrough();
-    const [stored] = await Promise.all([
-      worker.objects.put(video.object, bytes, { signal: over }),
-      pipeline(channel.stdout, bytes, { signal: over }),
-    ]);
-    if (stored !== video.size) {
+  const fetchOnce = async () => {
+    const fetched = await whileConnected(context, async session => {
+      const command = `cat ${quoteWord(`${video.directory}/${HOST_VIDEO}`)}`;
+      const channel = await session.exec(command, over);
+      channel.stdin.end();
+      const bytes = new PassThrough();
+      const [stored] = await Promise.all([
+        worker.objects.put(video.object, bytes, { signal: over }),
+        pipeline(channel.stdout, bytes, { signal: over }),
+      ]).catch((error: unknown) => {
+        channel.destroy();
+        // The connection is good: another one would not help.
+        if (isStoreAway(error)) return [error] as const;
+        throw error;
+      });
+      if (stored instanceof WindlassError || stored === video.size) return stored;
       await worker.objects.remove(video.object);
       throw new WindlassError('remote_connection_failed', {
         detail: `Of the video's ${video.size} bytes ${stored} came.`,
       });
-    }
-    return stored;
+    });
+    if (fetched instanceof WindlassError) throw fetched;
+    return fetched;
+  };
+  return outlastStore(fetchOnce, {
+    over,
+    onWait: () => context.progress(0.99, 'Waiting for the object store.'),
   });
 }

@@ -1,0 +1,266 @@
+import { execFileSync } from 'node:child_process';
+import { Readable } from 'node:stream';
+import { buffer } from 'node:stream/consumers';
+import { Client } from 'minio';
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
+import { missingMinio, startMinio, type TestMinio } from '../../test/harness/minio.ts';
+import { describeUnless, missingRoot } from '../../test/harness/skip.ts';
+import { startTcpProxy } from '../../test/harness/tcp-proxy.ts';
+import { makeTempDir } from '../../test/harness/temp-dir.ts';
+import { waitFor } from '../../test/harness/wait-for.ts';
+import { S3Store } from './s3-store.ts';
+import { describeObjectStore } from './store-contract.ts';
+
+const UNAVAILABLE = {
+  code: 'unavailable',
+  headers: { 'Retry-After': expect.stringMatching(/^\d+$/) },
+};
+const MIB = Buffer.alloc(1 << 20, 'x');
+
+describeUnless(missingMinio(), 'objects on MinIO', () => {
+  describeObjectStore('the contract', async () => {
+    const minio = await startMinio();
+    return { store: openStore(minio), close: () => minio.stop() };
+  });
+
+  describe('a MinIO that is there', () => {
+    let minio: TestMinio;
+    beforeAll(async () => {
+      minio = await startMinio();
+    });
+    afterAll(() => minio?.stop());
+
+    test('many who find the bucket missing make it together', async () => {
+      const stores = Array.from({ length: 8 }, () => openStore(minio, { bucket: 'raced' }));
+      await Promise.all(stores.map((store, i) => store.put(`raced/${i}`, Buffer.from('x'))));
+      await Promise.all(stores.map(() => openStore(minio, { bucket: 'checked' }).check()));
+      expect(await openClient(minio).bucketExists('checked')).toBe(true);
+    });
+
+    test('refused credentials are one line that names the settings', async () => {
+      for (const wrong of [{ secretKey: 'wrong-secret' }, { accessKey: 'nobody' }]) {
+        const store = openStore(minio, wrong);
+        await expect(store.check()).rejects.toMatchObject(UNAVAILABLE);
+        await expect(store.check()).rejects.toThrow(/^[^\n]*credentials[^\n]*S3_ACCESS_KEY[^\n]*$/);
+        await expect(store.put('a', Buffer.from('x'))).rejects.toMatchObject(UNAVAILABLE);
+      }
+    });
+
+    test('a put that fails in its third part leaves no multipart upload', async () => {
+      const store = openStore(minio);
+      const failing = function* () {
+        for (let i = 0; i < 20; i++) yield MIB;
+        throw new Error('the source broke');
+      };
+      const putting = store.put('broken/a', Readable.from(failing(), { objectMode: false }));
+      await expect(putting).rejects.toThrow('the source broke');
+      expect(await listUploads(minio, 'broken/a')).toEqual([]);
+    });
+
+    test('what killed writers began is ended once it is old, and what is being written is not', async () => {
+      const store = openStore(minio);
+      await store.check();
+      await openClient(minio).initiateNewMultipartUpload('windlass', 'killed/a', {});
+      await store.removeAbandoned(new Date(Date.now() - 60_000));
+      expect(await listUploads(minio, 'killed/a')).toHaveLength(1);
+      await store.removeAbandoned(new Date(Date.now() + 60_000));
+      expect(await listUploads(minio, 'killed/a')).toEqual([]);
+    });
+
+    test('a reader who leaves frees the connection', async () => {
+      const proxy = await startTcpProxy(minio);
+      onTestFinished(() => proxy.stop());
+      const store = openStore(minio, { endpoint: `http://127.0.0.1:${proxy.port}` });
+      await store.put('left/a', Buffer.alloc(32 << 20));
+      for (let i = 0; i < 3; i++) for await (const _ of await store.get('left/a')) break;
+      const leave = new AbortController();
+      const bytes = await store.get('left/a', { signal: leave.signal });
+      leave.abort();
+      await expect(buffer(bytes)).rejects.toThrow();
+      // What is kept for the next call: the one of the put, and the one of the bucket's check.
+      await waitFor(() => proxy.connections.open <= 2, { what: 'the connections to close' });
+    });
+
+    test('slow sources and slow readers have all the time they want', {
+      timeout: 30_000,
+    }, async () => {
+      const store = openStore(minio, { silenceMs: 500 });
+      const slow = async function* () {
+        yield MIB;
+        // Longer than the server may be silent; nothing else can be waited for here.
+        await new Promise(resolve => setTimeout(resolve, 1_500));
+        yield MIB;
+      };
+      for (const size of [undefined, 2 << 20])
+        expect(await store.put('slow/a', Readable.from(slow()), { size })).toBe(2 << 20);
+      await store.put('slow/b', Buffer.alloc(32 << 20));
+      let bytes = 0;
+      for await (const piece of await store.get('slow/b')) {
+        if (bytes === 0) await new Promise(resolve => setTimeout(resolve, 1_500));
+        bytes += (piece as Buffer).length;
+      }
+      expect(bytes).toBe(32 << 20);
+    });
+
+    for (const size of [undefined, 100 << 20]) {
+      const given = size === undefined ? 'unknown' : 'given';
+      test(`a server that takes nothing ends a put of ${given} size, of which little was read`, async () => {
+        const proxy = await startTcpProxy(minio);
+        onTestFinished(() => proxy.stop());
+        const store = openStore(minio, {
+          endpoint: `http://127.0.0.1:${proxy.port}`,
+          silenceMs: 1_000,
+        });
+        await store.check();
+        await store.put('warm/a', Buffer.from('x'));
+        let asked = 0;
+        const pieces = function* () {
+          for (; asked < 100; asked++) yield MIB;
+        };
+        const source = Readable.from(pieces(), { objectMode: false });
+        proxy.blackhole('up');
+        await expect(store.put('hanging/a', source, { size })).rejects.toMatchObject(UNAVAILABLE);
+        expect(source.destroyed).toBe(true);
+        expect(asked).toBeLessThan(50);
+        proxy.heal();
+        expect(await store.stat('hanging/a')).toBeUndefined();
+      });
+    }
+  });
+
+  describe('a MinIO that comes and goes', () => {
+    let minio: TestMinio;
+    beforeAll(async () => {
+      minio = await startMinio();
+    });
+    afterAll(() => minio?.stop());
+
+    const everything = (store: S3Store): [string, () => Promise<unknown>][] => [
+      ['put', () => store.put('away/a', Buffer.from('x'))],
+      ['put a stream', () => store.put('away/b', Readable.from([MIB]), { size: 1 << 20 })],
+      ['put parts', () => store.put('away/c', Readable.from(Array(20).fill(MIB)))],
+      ['get', () => store.get('kept')],
+      ['stat', () => store.stat('kept')],
+      ['remove', () => store.remove('away/a')],
+      ['list', () => listAll(store)],
+      ['removeAbandoned', () => store.removeAbandoned(new Date())],
+      ['check', () => store.check()],
+    ];
+
+    test('down, silent or cut, everything is unavailable; afterwards it works', {
+      timeout: 60_000,
+    }, async () => {
+      const proxy = await startTcpProxy(minio);
+      onTestFinished(() => proxy.stop());
+      const endpoint = `http://127.0.0.1:${proxy.port}`;
+      const open = () => openStore(minio, { endpoint, silenceMs: 700 });
+      const warm = open();
+      await warm.put('kept', Buffer.from('kept'));
+      const expectAway = async (store: S3Store) => {
+        await Promise.all(
+          everything(store).map(async ([name, call]) => {
+            await expect(call(), name).rejects.toMatchObject(UNAVAILABLE);
+          }),
+        );
+      };
+      for (const breaks of [
+        () => proxy.refuse(),
+        () => proxy.blackhole(),
+        () => proxy.blackhole('down'),
+      ]) {
+        breaks();
+        await expectAway(warm);
+        await expectAway(open());
+        proxy.heal();
+        expect(String(await buffer(await warm.get('kept')))).toBe('kept');
+      }
+      await minio.down();
+      await expectAway(openStore(minio));
+      await minio.up();
+      // The connections that were kept are all closed by now.
+      expect(String(await buffer(await warm.get('kept')))).toBe('kept');
+      await warm.put('again', Buffer.from('x'));
+    });
+
+    test('a kept connection that was just cut is no failure', async () => {
+      const proxy = await startTcpProxy(minio);
+      onTestFinished(() => proxy.stop());
+      const store = openStore(minio, { endpoint: `http://127.0.0.1:${proxy.port}` });
+      await store.put('cut/a', Buffer.from('x'));
+      for (let i = 0; i < 20; i++) {
+        proxy.cut();
+        expect(await store.stat('cut/a')).toMatchObject({ size: 1 });
+        proxy.cut();
+        expect(await store.put(`cut/${i}`, Readable.from([MIB]), { size: 1 << 20 })).toBe(1 << 20);
+      }
+    });
+
+    test('bytes that break off or stay away in the middle are unavailable', async () => {
+      const proxy = await startTcpProxy(minio);
+      onTestFinished(() => proxy.stop());
+      const store = openStore(minio, {
+        endpoint: `http://127.0.0.1:${proxy.port}`,
+        silenceMs: 700,
+      });
+      await store.put('middle/a', Buffer.alloc(16 << 20));
+      for (const breaks of [() => proxy.cut(), () => proxy.blackhole('down')]) {
+        let bytes = 0;
+        const read = async () => {
+          for await (const piece of await store.get('middle/a')) {
+            if (bytes === 0) breaks();
+            bytes += (piece as Buffer).length;
+          }
+        };
+        await expect(read()).rejects.toMatchObject(UNAVAILABLE);
+        expect(bytes).toBeLessThan(16 << 20);
+        proxy.heal();
+      }
+    });
+  });
+
+  describeUnless(missingRoot(), 'a full disk', () => {
+    test('is insufficient_storage, however the size is told', async () => {
+      const directory = makeTempDir('full');
+      onTestFinished(() => directory.remove());
+      execFileSync('mount', ['-t', 'tmpfs', '-o', 'size=64m', 'tmpfs', directory.path]);
+      onTestFinished(() => void execFileSync('umount', ['-l', directory.path]));
+      const minio = await startMinio({ drive: directory.path });
+      onTestFinished(() => minio.stop());
+      const store = openStore(minio);
+      await store.put('small', Buffer.from('x'));
+      const pieces = () => Readable.from(Array(100).fill(MIB), { objectMode: false });
+      const full = { code: 'insufficient_storage' };
+      await expect(store.put('a', pieces())).rejects.toMatchObject(full);
+      await expect(store.put('b', pieces(), { size: 100 << 20 })).rejects.toMatchObject(full);
+      await expect(store.put('c', Buffer.alloc(100 << 20))).rejects.toMatchObject(full);
+      expect(await listUploads(minio, 'a')).toEqual([]);
+      expect(await listAll(store)).toEqual(['small']);
+      expect(String(await buffer(await store.get('small')))).toBe('x');
+    });
+  });
+});
+
+function openStore(
+  { endpoint, accessKey, secretKey }: TestMinio,
+  other: Partial<ConstructorParameters<typeof S3Store>[0]> = {},
+): S3Store {
+  return new S3Store({
+    ...{ endpoint, region: 'us-east-1', bucket: 'windlass', accessKey, secretKey },
+    ...other,
+  });
+}
+
+async function listAll(store: S3Store): Promise<string[]> {
+  const keys: string[] = [];
+  for await (const { key } of store.list('')) keys.push(key);
+  return keys;
+}
+
+function openClient({ host, port, accessKey, secretKey }: TestMinio): Client {
+  return new Client({ endPoint: host, port, useSSL: false, accessKey, secretKey });
+}
+
+async function listUploads(minio: TestMinio, key: string) {
+  const page = await openClient(minio).listIncompleteUploadsQuery('windlass', key, '', '', '');
+  return page.uploads;
+}
