@@ -35,12 +35,28 @@ export async function findProject(db: Tx, pid: string, need: Need): Promise<Proj
   return require(found, need, unknownProject);
 }
 
-/** The project, for writing below it: it cannot be deleted before the caller's transaction commits. */
-export async function useProject(tx: Tx, pid: string, need: Need): Promise<ProjectAccess> {
-  const [found] = isId(pid)
-    ? await selectProject(tx, pid, need.username).for('share', { of: projects })
-    : [];
-  return require(found, need, unknownProject);
+/**
+ * The project, for writing below it: it cannot be deleted, nor its access list be changed, before the caller's transaction
+ * commits.
+ */
+export function useProject(tx: Tx, pid: string, need: Need): Promise<ProjectAccess> {
+  return lockProject(tx, pid, { ...need, lock: 'share' });
+}
+
+/** The project, for changing it: nobody else does so, nor writes below it, before the caller's transaction commits. */
+export function holdProject(tx: Tx, pid: string, need: Need): Promise<ProjectAccess> {
+  return lockProject(tx, pid, { ...need, lock: 'update' });
+}
+
+/** Locked first and then read: who waited for a change of the access list must not go by the old one. */
+async function lockProject(
+  tx: Tx,
+  pid: string,
+  { lock, ...need }: Need & { lock: 'share' | 'update' },
+): Promise<ProjectAccess> {
+  if (isId(pid))
+    await tx.select({ pid: projects.pid }).from(projects).where(eq(projects.pid, pid)).for(lock);
+  return findProject(tx, pid, need);
 }
 
 /** The model with its project, for reading. */

@@ -1,5 +1,161 @@
-import type { Router } from 'express';
+import { createHash } from 'node:crypto';
+import { and, eq, sql } from 'drizzle-orm';
+import { z } from 'zod';
+import { sqlState, type Tx } from '../../shared/database/connect.ts';
+import { bookmarks } from '../../shared/database/schema.ts';
+import { WindlassError } from '../../shared/errors.ts';
+import { isId, newId } from '../../shared/ids.ts';
+import { findProject, type Need, useProject } from '../access.ts';
 import type { ApiContext } from '../context.ts';
+import { operation } from '../describe/operation.ts';
+import { currentUser } from '../middleware/authenticate.ts';
+import { type DescribedRouter, pathParameter, resource } from '../resource.ts';
 
-/** Client state, kept byte for byte under an id. */
-export function routeBookmarks(_router: Router, _api: ApiContext): void {}
+const clientState = z.looseObject({}).describe('Any JSON object, kept byte for byte.');
+
+/** Bookmarks: what a client wants to come back to. The same bytes in the same project are one bookmark. */
+export function routeBookmarks(router: DescribedRouter, api: ApiContext): void {
+  const { db } = api.database;
+
+  resource(router, '/projects/:pid/bookmarks', {
+    post: operation({
+      summary: 'Store a bookmark: any JSON object',
+      details:
+        'The same bytes in the same project give the same id. At most 16 MiB, nested at most 100 deep.',
+      bodies: [{ type: 'application/json', means: "The client's state.", schema: clientState }],
+      answers: {
+        201: {
+          means: 'Stored.',
+          json: z.object({ id: z.string() }),
+          headers: { Location: 'The bookmark.' },
+        },
+      },
+      errors: [
+        'invalid_input',
+        'payload_too_large',
+        'unsupported_media_type',
+        'not_found',
+        'forbidden',
+      ],
+      handle: async ({ req, res }) => {
+        const pid = pathParameter(req, 'pid');
+        const need: Need = { username: currentUser(res).username, role: 'writer' };
+        await findProject(db, pid, need);
+        const { text: content } = await api.bodies.read(req, res, 'object');
+        const hash = createHash('sha256').update(content).digest('hex');
+        const bid = await db
+          .transaction(async tx => {
+            await useProject(tx, pid, need);
+            return insertBookmark(tx, { project: pid, hash, content });
+          })
+          .catch(refuseUnlessJson);
+        res.status(201).location(`/api/bookmarks/${bid}`).json({ id: bid });
+      },
+    }),
+  });
+
+  resource(router, '/bookmarks/:bid', {
+    get: operation({
+      summary: 'Retrieve a bookmark',
+      answers: {
+        200: {
+          means: "The client's state, as it was stored.",
+          json: clientState,
+          headers: { 'Cache-Control': 'Not to be kept.' },
+        },
+      },
+      errors: ['not_found'],
+      handle: async ({ req, res }) => {
+        const { bid, size } = await findBookmark(db, pathParameter(req, 'bid'), {
+          username: currentUser(res).username,
+          role: 'reader',
+        });
+        res
+          .type('application/json')
+          .set('Cache-Control', 'no-cache, no-store, must-revalidate')
+          .set('Pragma', 'no-cache')
+          .set('Expires', '0')
+          .set('Content-Length', String(size));
+        if (req.method === 'HEAD') return void res.end();
+        await api.bodies.makeRoom(res, size);
+        const [row] = await db
+          .select({ content: bookmarks.content })
+          .from(bookmarks)
+          .where(eq(bookmarks.bid, bid));
+        if (!row) throw unknownBookmark();
+        res.end(row.content);
+      },
+    }),
+    delete: operation({
+      summary: 'Remove a bookmark',
+      answers: { 204: 'Removed.' },
+      errors: ['not_found', 'forbidden'],
+      handle: async ({ req, res }) => {
+        await db.transaction(async tx => {
+          const need: Need = { username: currentUser(res).username, role: 'writer' };
+          const { bid, project } = await findBookmark(tx, pathParameter(req, 'bid'), need);
+          await useProject(tx, project, need);
+          await tx.delete(bookmarks).where(eq(bookmarks.bid, bid));
+        });
+        res.status(204).end();
+      },
+    }),
+  });
+}
+
+/** The id of the bookmark with this content, made now or before; of two who make it at once the second waits. */
+async function insertBookmark(
+  tx: Tx,
+  given: { project: string; hash: string; content: string },
+): Promise<string> {
+  const same = and(eq(bookmarks.project, given.project), eq(bookmarks.hash, given.hash));
+  for (;;) {
+    const [before] = await tx.select({ bid: bookmarks.bid }).from(bookmarks).where(same);
+    if (before) return before.bid;
+    const [made] = await tx
+      .insert(bookmarks)
+      .values({ bid: newId(), ...given })
+      .onConflictDoNothing({ target: [bookmarks.project, bookmarks.hash] })
+      .returning({ bid: bookmarks.bid });
+    if (made) return made.bid;
+    // Another's, which was committed just now, and may even be gone again.
+  }
+}
+
+/** Of a stored value this is known without reading it. */
+const contentBytes = sql<number>`octet_length(${bookmarks.content})`;
+
+async function findBookmark(
+  db: Tx,
+  bid: string,
+  need: Need,
+): Promise<{ bid: string; project: string; size: number }> {
+  const [row] = isId(bid)
+    ? await db
+        .select({ bid: bookmarks.bid, project: bookmarks.project, size: contentBytes })
+        .from(bookmarks)
+        .where(eq(bookmarks.bid, bid))
+    : [];
+  if (!row) throw unknownBookmark();
+  // A stranger is told of the bookmark, not of its project.
+  await findProject(db, row.project, need).catch((error: unknown) => {
+    throw error instanceof WindlassError && error.code === 'not_found' ? unknownBookmark() : error;
+  });
+  return row;
+}
+
+const unknownBookmark = () =>
+  new WindlassError('not_found', {
+    detail: 'Not found: there is no such bookmark.',
+    hint: 'POST /api/projects/(pid)/bookmarks makes one.',
+  });
+
+/** The column takes JSON objects alone (23514, a check), whatever this process took for one. */
+function refuseUnlessJson(error: unknown): never {
+  if (sqlState(error) !== '23514') throw error;
+  throw new WindlassError('invalid_input', {
+    detail: 'Invalid parameters: body: is no JSON that the database can keep.',
+    hint: 'Send JSON (RFC 8259) in UTF-8.',
+    extra: { fields: [{ field: 'body', problem: 'is no JSON that the database can keep' }] },
+  });
+}

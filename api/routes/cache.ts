@@ -1,5 +1,111 @@
-import type { Router } from 'express';
+import { and, asc, eq, gt } from 'drizzle-orm';
+import type { Request } from 'express';
+import { z } from 'zod';
+import { cacheEntries } from '../../shared/database/schema.ts';
+import { WindlassError } from '../../shared/errors.ts';
+import { loosenObjects } from '../../shared/storage/loosen.ts';
+import { findProject, type Need, useProject } from '../access.ts';
+import { readCacheKey } from '../cache-key.ts';
 import type { ApiContext } from '../context.ts';
+import { operation } from '../describe/operation.ts';
+import { currentUser } from '../middleware/authenticate.ts';
+import { page, pageOf } from '../records.ts';
+import { type DescribedRouter, pathParameter, resource } from '../resource.ts';
+import { sendObject } from '../send-object.ts';
 
-/** A project's cache: named references to videos. */
-export function routeCache(_router: Router, _api: ApiContext): void {}
+const listQuery = z.strictObject({
+  limit: z.coerce.number().int().min(1).max(1_000).default(100),
+  after: z.string().max(900).optional(),
+});
+const cacheItem = z.object({
+  key: z.string(),
+  type: z.string(),
+  size: z.number().int(),
+  created: z.date(),
+});
+
+/** A project's cache: named references to videos, which stay as long as the reference does. */
+export function routeCache(router: DescribedRouter, api: ApiContext): void {
+  const { db } = api.database;
+
+  resource(router, '/projects/:pid/cache', {
+    get: operation({
+      summary: 'List what is in the cache of a project',
+      query: listQuery,
+      answers: { 200: { means: 'A page of entries, by key.', json: pageOf(cacheItem) } },
+      errors: ['not_found'],
+      handle: async ({ req, res, query }) => {
+        const need: Need = { username: currentUser(res).username, role: 'reader' };
+        const { project } = await findProject(db, pathParameter(req, 'pid'), need);
+        const { limit, after } = query();
+        const its = eq(cacheEntries.project, project.pid);
+        const rows = await db
+          .select()
+          .from(cacheEntries)
+          .where(after === undefined ? its : and(its, gt(cacheEntries.key, after)))
+          .orderBy(asc(cacheEntries.key))
+          .limit(limit + 1);
+        const { items, next } = page(rows, limit, row => row.key);
+        res.json({
+          items: items.map(({ key, type, size, created }) => ({ key, type, size, created })),
+          next,
+        });
+      },
+    }),
+  });
+
+  resource(router, '/projects/:pid/cache/*key', {
+    get: operation({
+      summary: 'Retrieve a cached object',
+      headers: ['Range', 'If-Range', 'If-None-Match', 'If-Match'],
+      answers: {
+        200: { means: 'The whole.', types: ['video/mp4', 'video/webm'] },
+        206: { means: 'The range asked for.', types: ['video/mp4', 'video/webm'] },
+        304: 'Unchanged.',
+      },
+      errors: ['not_found', 'range_not_satisfiable'],
+      handle: async ({ req, res }) => {
+        const need: Need = { username: currentUser(res).username, role: 'reader' };
+        const { project } = await findProject(db, pathParameter(req, 'pid'), need);
+        const key = keyOf(req);
+        const [entry] = await db
+          .select()
+          .from(cacheEntries)
+          .where(and(eq(cacheEntries.project, project.pid), eq(cacheEntries.key, key)));
+        if (!entry) throw unknownEntry();
+        await sendObject(api, req, res, { key: entry.object, type: entry.type });
+      },
+    }),
+    delete: operation({
+      summary: 'Remove an object from the cache of a project',
+      answers: { 204: 'Cache object deleted.' },
+      errors: ['not_found', 'forbidden'],
+      handle: async ({ req, res }) => {
+        const need: Need = { username: currentUser(res).username, role: 'writer' };
+        await db.transaction(async tx => {
+          const { project } = await useProject(tx, pathParameter(req, 'pid'), need);
+          const [gone] = await tx
+            .delete(cacheEntries)
+            .where(and(eq(cacheEntries.project, project.pid), eq(cacheEntries.key, keyOf(req))))
+            .returning({ object: cacheEntries.object });
+          if (!gone) throw unknownEntry();
+          await loosenObjects(tx, [gone.object]);
+        });
+        res.statusMessage = 'Cache object deleted.';
+        res.status(204).end();
+      },
+    }),
+  });
+}
+
+/** The rest of the path: slashes in it may be escaped or not. Express gives its segments, each decoded once. */
+function keyOf(req: Request): string {
+  const segments: unknown = req.params.key;
+  return readCacheKey(Array.isArray(segments) ? segments.join('/') : '');
+}
+
+const unknownEntry = () =>
+  new WindlassError('not_found', {
+    detail: 'Not found: the cache of this project has no such key.',
+    hint: 'GET /api/projects/(pid)/cache lists its keys.',
+  });

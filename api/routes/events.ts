@@ -1,7 +1,108 @@
-import type { RequestHandler } from 'express';
+import type { Request, RequestHandler, Response } from 'express';
+import { type Logger, pino } from 'pino';
+import { WindlassError } from '../../shared/errors.ts';
 import type { ApiContext } from '../context.ts';
+import { operation } from '../describe/operation.ts';
+import { currentUser } from '../middleware/authenticate.ts';
+import type { Described } from '../resource.ts';
 
-/** POST /events/(event): matched before any decoding, one log line each. */
-export function recordEvents(_api: ApiContext): RequestHandler {
-  return (_req, _res, next) => next();
+const MAX_BODY_BYTES = 16 << 20;
+
+/** The target as it came, perhaps in absolute form (RFC 9112, 3.2.2); what follows `/events` is the client's own. */
+const TARGET = /^(?:https?:\/\/[^/?]*)?(?:\/api)?\/events(?:\/([^?]*))?(?:\?(.*))?$/is;
+
+/** For the description of the interface; recordEvents() answers. */
+export const EVENTS: Described = {
+  path: '/events/*event',
+  method: 'post',
+  operation: operation({
+    summary: 'Record what a user did: one line in the log of the service',
+    details:
+      'The path behind /events/ and the query mean what the client likes, and need not even decode. A body is not read, and may have 16 MiB at most.',
+    answers: { 204: 'Recorded.' },
+    errors: ['payload_too_large', 'address_too_long'],
+    handle: ({ req }) => {
+      throw new Error(`an event came to a route: ${req.originalUrl}`);
+    },
+  }),
+};
+
+/**
+ * POST /events/(event): one log line each. A middleware, because a route would decode the path first and refuse what
+ * cannot be decoded.
+ */
+export function recordEvents(api: ApiContext): RequestHandler {
+  const log = createEventLog(api);
+  return (req, res, next) => {
+    const match = TARGET.exec(req.originalUrl);
+    if (!match) return next();
+    if (req.method !== 'POST') throw notAllowed(req);
+    if (Number(req.get('Content-Length')) > MAX_BODY_BYTES) throw tooLarge();
+    const [, path = '', query = ''] = match;
+    dropBody(req, res, error => {
+      if (error) return next(error);
+      // One line for the request, and this is it.
+      res.locals.logged = true;
+      const { username } = currentUser(res);
+      log.info({
+        event: { user: username, path: asAscii(path), query: asAscii(query) },
+        requestId: res.locals.requestId,
+      });
+      res.status(204).end();
+    });
+  };
+}
+
+/** Calls back once the body is over or too large; not at all when the client left or was answered because it is too slow. */
+function dropBody(req: Request, res: Response, done: (error?: WindlassError) => void): void {
+  let bytes = 0;
+  const count = (chunk: Buffer) => {
+    bytes += chunk.length;
+    if (bytes <= MAX_BODY_BYTES) return;
+    req.off('data', count).off('end', end);
+    if (!res.headersSent) done(tooLarge());
+  };
+  const end = () => {
+    if (!res.headersSent) done();
+  };
+  req.on('data', count).once('end', end);
+}
+
+/** Events are kept whatever LOG_LEVEL says, save `silent`; on standard output, apart from the log about the service. */
+function createEventLog({ config, log }: ApiContext): Logger {
+  const output = pino.destination({ fd: 1, sync: true });
+  // Whoever read it is gone; the service goes on.
+  output.on('error', (error: unknown) => log.warn({ err: error }, 'an event was lost'));
+  return pino(
+    {
+      level: config.LOG_LEVEL === 'silent' ? 'silent' : 'info',
+      base: undefined,
+      timestamp: pino.stdTimeFunctions.isoTime,
+    },
+    output,
+  );
+}
+
+/** Visible ASCII, with all else escaped as in RFC 3986: a target has other bytes only where a client breaks the rules. */
+function asAscii(text: string): string {
+  // Node gives each byte of a target as one character.
+  return text.replace(
+    /[^\x21-\x7e]/g,
+    byte => `%${byte.charCodeAt(0).toString(16).toUpperCase().padStart(2, '0')}`,
+  );
+}
+
+function notAllowed({ method }: Request): WindlassError {
+  return new WindlassError('method_not_allowed', {
+    detail: `Method not allowed: ${method} cannot be used here.`,
+    hint: 'Use POST.',
+    headers: { Allow: 'POST' },
+  });
+}
+
+function tooLarge(): WindlassError {
+  return new WindlassError('payload_too_large', {
+    detail: `The body is larger than ${MAX_BODY_BYTES} bytes.`,
+    hint: 'Put what the event says into its path and query; its body is not read.',
+  });
 }

@@ -7,6 +7,7 @@ import { isId } from '../../shared/ids.ts';
 import { cancelJob } from '../../shared/jobs/cancel.ts';
 import { isJobKind, type JobKind, jobDefinition, type Payload } from '../../shared/jobs/catalog.ts';
 import { readStream, STREAMS } from '../../shared/jobs/output.ts';
+import { useProject } from '../access.ts';
 import type { ApiContext } from '../context.ts';
 import { operation } from '../describe/operation.ts';
 import { drained } from '../drained.ts';
@@ -285,10 +286,14 @@ export function routeJobs(router: DescribedRouter, api: ApiContext): void {
             owner: row.owner,
             idleSeconds: api.config.SESSION_IDLE_TIMEOUT,
           });
+          // A video for a project's cache.
+          const project = row.project ?? undefined;
+          if (project) await useProject(tx, project, { username: row.owner, role: 'writer' });
           return {
             kind,
             payload: row.payload as Payload<JobKind>,
             session: row.session ?? undefined,
+            project,
             retryOf: row.id,
           };
         });

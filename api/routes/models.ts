@@ -1,5 +1,212 @@
-import type { Router } from 'express';
+import { and, asc, eq, gt, sql } from 'drizzle-orm';
+import { z } from 'zod';
+import { artifacts, jobs, type ModelRow, models, projects } from '../../shared/database/schema.ts';
+import { newId } from '../../shared/ids.ts';
+import { requestCancelOfFree } from '../../shared/jobs/cancel.ts';
+import { findModel, findProject, type Need, useModel, useProject } from '../access.ts';
 import type { ApiContext } from '../context.ts';
+import { operation } from '../describe/operation.ts';
+import { longText, nameText } from '../fields.ts';
+import { currentUser } from '../middleware/authenticate.ts';
+import { modelTag, parseRecord, readParses } from '../model-parses.ts';
+import { publishCancelled } from '../publish-cancelled.ts';
+import { checkIfMatch, page, pageOf, pageQuery, sendRecord } from '../records.ts';
+import { type DescribedRouter, pathParameter, resource } from '../resource.ts';
 
-/** Models of a project, with the list of what they hold. */
-export function routeModels(_router: Router, _api: ApiContext): void {}
+const name = nameText(255);
+const description = longText(20_000);
+const marking = longText(20_000);
+const newModel = z.strictObject({
+  'model-type': nameText(255),
+  name,
+  description: description.default(''),
+  marking: marking.default(''),
+});
+const changes = z.strictObject({
+  name: name.optional(),
+  description: description.optional(),
+  marking: marking.optional(),
+});
+/** Artifacts come in pages too: a model may have any number of them. */
+const modelQuery = z.strictObject({
+  limit: z.coerce.number().int().min(1).max(10_000).default(1_000),
+  after: z.string().max(255).optional(),
+});
+
+const artifactItem = z.object({
+  aid: z.string(),
+  type: z.enum(['parameter', 'file', 'table']),
+  input: z.boolean(),
+  size: z.number().int(),
+  updated: z.date(),
+});
+const modelItem = z.object({
+  id: z.string(),
+  project: z.string(),
+  'model-type': z.string(),
+  name: z.string(),
+  description: z.string(),
+  marking: z.string(),
+  created: z.date(),
+  updated: z.date(),
+});
+const modelRecord = modelItem.extend({
+  artifacts: z.array(artifactItem),
+  next: z.string().nullable().describe('`after` of the next page of artifacts.'),
+  parses: z.array(parseRecord),
+});
+
+const itemView = (row: ModelRow): z.output<typeof modelItem> => ({
+  id: row.mid,
+  project: row.project,
+  'model-type': row.type,
+  name: row.name,
+  description: row.description,
+  marking: row.marking,
+  created: row.created,
+  updated: row.updated,
+});
+
+/** Models of a project, and what they hold. */
+export function routeModels(router: DescribedRouter, api: ApiContext): void {
+  const { db } = api.database;
+
+  const readArtifacts = async (mid: string, { limit, after }: z.output<typeof modelQuery>) => {
+    const of = eq(artifacts.model, mid);
+    const rows = await db
+      .select({
+        aid: artifacts.aid,
+        type: artifacts.kind,
+        input: artifacts.input,
+        size: artifacts.size,
+        updated: artifacts.updated,
+      })
+      .from(artifacts)
+      .where(after === undefined ? of : and(of, gt(artifacts.aid, after)))
+      .orderBy(asc(artifacts.aid))
+      .limit(limit + 1);
+    return page(rows, limit, row => row.aid);
+  };
+
+  resource(router, '/projects/:pid/models', {
+    get: operation({
+      summary: 'List the models of a project',
+      query: pageQuery,
+      answers: { 200: { means: 'A page of models.', json: pageOf(modelItem) } },
+      errors: ['not_found'],
+      handle: async ({ req, res, query }) => {
+        const need: Need = { username: currentUser(res).username, role: 'reader' };
+        const { project } = await findProject(db, pathParameter(req, 'pid'), need);
+        const { limit, after } = query();
+        const its = eq(models.project, project.pid);
+        const rows = await db
+          .select()
+          .from(models)
+          .where(after === undefined ? its : and(its, gt(models.mid, after)))
+          .orderBy(asc(models.mid))
+          .limit(limit + 1);
+        const { items, next } = page(rows, limit, row => row.mid);
+        res.json({ items: items.map(itemView), next });
+      },
+    }),
+    post: operation({
+      summary: 'Make a model in a project',
+      details: "`model-type` is any name: what it means is the client's own.",
+      body: newModel,
+      answers: {
+        201: {
+          means: 'Made.',
+          json: z.object({ id: z.string() }),
+          headers: { Location: 'The model.' },
+        },
+      },
+      errors: ['not_found', 'forbidden'],
+      handle: async ({ req, res, body }) => {
+        const pid = pathParameter(req, 'pid');
+        const need: Need = { username: currentUser(res).username, role: 'writer' };
+        await findProject(db, pid, need);
+        const { 'model-type': type, ...given } = body();
+        const mid = newId();
+        await db.transaction(async tx => {
+          await useProject(tx, pid, need);
+          await tx.insert(models).values({ mid, project: pid, type, ...given });
+        });
+        res.status(201).location(`/api/models/${mid}`).json({ id: mid });
+      },
+    }),
+  });
+
+  resource(router, '/models/:mid', {
+    get: operation({
+      summary: 'Look at a model, its artifacts and its parses',
+      details: 'Artifacts are sorted by name and come in pages; of the parses, the newest 200.',
+      query: modelQuery,
+      headers: ['If-None-Match'],
+      answers: { 200: { means: 'The model.', json: modelRecord }, 304: 'Unchanged.' },
+      errors: ['not_found'],
+      handle: async ({ req, res, query }) => {
+        const need: Need = { username: currentUser(res).username, role: 'reader' };
+        const { model } = await findModel(db, pathParameter(req, 'mid'), need);
+        const which = query();
+        const parses = await readParses(db, model.mid);
+        const { items, next } = await readArtifacts(model.mid, which);
+        const record: z.output<typeof modelRecord> = {
+          ...itemView(model),
+          artifacts: items,
+          next,
+          parses,
+        };
+        sendRecord(req, res, { tag: modelTag(model, parses), record: () => record });
+      },
+    }),
+    put: operation({
+      summary: 'Change a model',
+      body: changes,
+      headers: ['If-Match'],
+      answers: { 200: { means: 'Changed.', json: modelItem } },
+      errors: ['not_found', 'forbidden'],
+      handle: async ({ req, res, body }) => {
+        const mid = pathParameter(req, 'mid');
+        const need: Need = { username: currentUser(res).username, role: 'writer' };
+        await findModel(db, mid, need);
+        const given = body();
+        const row = await db.transaction(async tx => {
+          const { model } = await useModel(tx, mid, need);
+          checkIfMatch(req, modelTag(model, await readParses(tx, mid)));
+          const [changed] = await tx
+            .update(models)
+            .set({ ...given, version: sql`${models.version} + 1`, updated: sql`now()` })
+            .where(eq(models.mid, mid))
+            .returning();
+          return changed ?? model;
+        });
+        res.json(itemView(row));
+      },
+    }),
+    delete: operation({
+      summary: 'Delete a model with all that it holds',
+      headers: ['If-Match'],
+      answers: { 204: 'Deleted.' },
+      errors: ['not_found', 'forbidden'],
+      handle: async ({ req, res }) => {
+        const mid = pathParameter(req, 'mid');
+        const need: Need = { username: currentUser(res).username, role: 'writer' };
+        const cancelled = await db.transaction(async tx => {
+          const { model } = await useModel(tx, mid, need);
+          checkIfMatch(req, modelTag(model, await readParses(tx, mid)));
+          // What it holds may be too much for one statement: it moves to a project that is deleted already, which hides it
+          // at once, and upkeep removes that one like any other.
+          const grave = newId();
+          await tx.insert(projects).values({ pid: grave, name: model.name, deleted: sql`now()` });
+          await tx
+            .update(models)
+            .set({ project: grave, version: sql`${models.version} + 1` })
+            .where(eq(models.mid, mid));
+          return requestCancelOfFree(tx, eq(jobs.model, mid));
+        });
+        publishCancelled(api, cancelled);
+        res.status(204).end();
+      },
+    }),
+  });
+}

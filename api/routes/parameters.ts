@@ -1,5 +1,180 @@
-import type { Router } from 'express';
+import { and, eq, sql } from 'drizzle-orm';
+import type { Request, Response } from 'express';
+import { z } from 'zod';
+import { sqlState, type Tx } from '../../shared/database/connect.ts';
+import { artifacts, models } from '../../shared/database/schema.ts';
+import { WindlassError } from '../../shared/errors.ts';
+import { findModel, type Need, useModel } from '../access.ts';
+import { readArtifactName } from '../artifact-names.ts';
 import type { ApiContext } from '../context.ts';
+import { operation } from '../describe/operation.ts';
+import { currentUser } from '../middleware/authenticate.ts';
+import { checkIfMatch, entityTag, isNamedBy } from '../records.ts';
+import { type DescribedRouter, pathParameter, resource } from '../resource.ts';
 
-/** Named values of a model, kept byte for byte. */
-export function routeParameters(_router: Router, _api: ApiContext): void {}
+const parameterBody = z.strictObject({
+  value: z.unknown().describe('Any JSON value, `null` too.'),
+  input: z.boolean().default(false).describe('Whether it is an input of the model.'),
+});
+
+/** All but the value, which may be big. */
+const HEAD = {
+  kind: artifacts.kind,
+  size: artifacts.size,
+  version: artifacts.version,
+};
+
+/** Parameters of a model: any JSON value, kept and answered byte for byte. */
+export function routeParameters(router: DescribedRouter, api: ApiContext): void {
+  const { db } = api.database;
+  const place = (req: Request, res: Response, role: Need['role']) => ({
+    mid: pathParameter(req, 'mid'),
+    aid: readArtifactName(pathParameter(req, 'aid')),
+    need: { username: currentUser(res).username, role } satisfies Need,
+  });
+
+  resource(router, '/models/:mid/parameters/:aid', {
+    get: operation({
+      summary: 'Look at a parameter: its bare value',
+      details: 'Byte for byte as it was sent, less white space around it.',
+      headers: ['If-None-Match'],
+      answers: {
+        200: { means: 'The value.', json: z.unknown(), headers: { ETag: 'Its validator.' } },
+        304: 'Unchanged.',
+      },
+      errors: ['not_found', 'conflict'],
+      handle: async ({ req, res }) => {
+        const { mid, aid, need } = place(req, res, 'reader');
+        await findModel(db, mid, need);
+        const known = requireParameter(await findArtifact(db, mid, aid), aid);
+        const tag = entityTag(known.version);
+        res.set('ETag', tag).set('Cache-Control', 'private, no-cache');
+        res.type('application/json');
+        if (isNamedBy(req.get('If-None-Match'), tag)) return void res.status(304).end();
+        if (req.method === 'HEAD') return void res.set('Content-Length', String(known.size)).end();
+        await api.bodies.makeRoom(res, known.size);
+        const [found] = await db
+          .select({ ...HEAD, value: artifacts.value })
+          .from(artifacts)
+          .where(and(eq(artifacts.model, mid), eq(artifacts.aid, aid)));
+        // It may have been replaced since.
+        const { version, value } = requireParameter(found, aid);
+        const bytes = Buffer.from(value ?? '');
+        res.set('ETag', entityTag(version)).set('Content-Length', String(bytes.length)).end(bytes);
+      },
+    }),
+    put: operation({
+      summary: 'Store a parameter',
+      details:
+        'Its value is kept byte for byte. At most 16 MiB, nested at most 100 deep; a member of the body that is given twice is refused.',
+      bodies: [{ type: 'application/json', means: 'The value.', schema: parameterBody }],
+      headers: ['If-Match'],
+      answers: { 200: 'Stored.' },
+      errors: [
+        'invalid_input',
+        'payload_too_large',
+        'unsupported_media_type',
+        'not_found',
+        'forbidden',
+        'conflict',
+      ],
+      handle: async ({ req, res }) => {
+        const { mid, aid, need } = place(req, res, 'writer');
+        await findModel(db, mid, need);
+        const { text, input } = await api.bodies.read(req, res, 'parameter');
+        await db
+          .transaction(async tx => {
+            await useModel(tx, mid, need);
+            const present = await findArtifact(tx, mid, aid);
+            if (present) checkIfMatch(req, entityTag(requireParameter(present, aid).version));
+            else refuseIfMatch(req);
+            const version = await bumpModel(tx, mid);
+            const set = { value: text, input, size: Buffer.byteLength(text), version };
+            await tx
+              .insert(artifacts)
+              .values({ model: mid, aid, kind: 'parameter', ...set })
+              .onConflictDoUpdate({
+                target: [artifacts.model, artifacts.aid],
+                set: { ...set, updated: sql`now()` },
+              });
+          })
+          .catch(refuseUnlessJson);
+        res.status(200).end();
+      },
+    }),
+    delete: operation({
+      summary: 'Remove a parameter',
+      headers: ['If-Match'],
+      answers: { 204: 'Removed.' },
+      errors: ['not_found', 'forbidden', 'conflict'],
+      handle: async ({ req, res }) => {
+        const { mid, aid, need } = place(req, res, 'writer');
+        await db.transaction(async tx => {
+          await useModel(tx, mid, need);
+          const { version } = requireParameter(await findArtifact(tx, mid, aid), aid);
+          checkIfMatch(req, entityTag(version));
+          await tx.delete(artifacts).where(and(eq(artifacts.model, mid), eq(artifacts.aid, aid)));
+          await bumpModel(tx, mid);
+        });
+        res.status(204).end();
+      },
+    }),
+  });
+}
+
+async function findArtifact(db: Tx, mid: string, aid: string) {
+  const [row] = await db
+    .select(HEAD)
+    .from(artifacts)
+    .where(and(eq(artifacts.model, mid), eq(artifacts.aid, aid)));
+  return row;
+}
+
+function requireParameter<T extends { kind: 'parameter' | 'file' | 'table' }>(
+  row: T | undefined,
+  aid: string,
+): T {
+  if (!row)
+    throw new WindlassError('not_found', {
+      detail: `Not found: this model has no parameter ${aid}.`,
+      hint: 'GET /api/models/(mid) lists what it has.',
+    });
+  if (row.kind === 'parameter') return row;
+  throw new WindlassError('conflict', {
+    detail: `Conflict: ${aid} is a ${row.kind}, not a parameter.`,
+    hint:
+      row.kind === 'table'
+        ? 'See /api/models/(mid)/tables/(aid)/metadata, or choose another name.'
+        : 'See /api/models/(mid)/files/(aid), or choose another name.',
+  });
+}
+
+/** The model's next version; the artifact takes it too, so that one that is made anew never has an old one's. */
+async function bumpModel(tx: Tx, mid: string): Promise<number> {
+  const [row] = await tx
+    .update(models)
+    .set({ version: sql`${models.version} + 1`, updated: sql`now()` })
+    .where(eq(models.mid, mid))
+    .returning({ version: models.version });
+  if (!row) throw new Error(`model ${mid} is gone`);
+  return row.version;
+}
+
+/** RFC 9110, 13.1.1: where there is nothing, no tag matches, `*` neither. */
+function refuseIfMatch(req: Request): void {
+  if (req.get('If-Match') === undefined) return;
+  throw new WindlassError('precondition_failed', {
+    detail: 'Precondition failed: there is no such parameter.',
+    hint: 'Leave If-Match out to make it.',
+  });
+}
+
+/** The column takes JSON alone (23514, a check), whatever this process took for it. */
+function refuseUnlessJson(error: unknown): never {
+  if (sqlState(error) !== '23514') throw error;
+  throw new WindlassError('invalid_input', {
+    detail: 'Invalid parameters: value: is no JSON that the database can keep.',
+    hint: 'Send JSON (RFC 8259) in UTF-8.',
+    extra: { fields: [{ field: 'value', problem: 'is no JSON that the database can keep' }] },
+  });
+}

@@ -1,5 +1,196 @@
-import type { Router } from 'express';
+import { and, asc, eq, gt, isNull, sql } from 'drizzle-orm';
+import { z } from 'zod';
+import type { Tx } from '../../shared/database/connect.ts';
+import {
+  jobs,
+  members,
+  type ProjectRow,
+  projects,
+  type Role,
+} from '../../shared/database/schema.ts';
+import { newId } from '../../shared/ids.ts';
+import { requestCancelOfFree } from '../../shared/jobs/cancel.ts';
+import { findProject, holdProject } from '../access.ts';
+import {
+  aclInput,
+  aclRecord,
+  changeAcl,
+  checkAcl,
+  insertAcl,
+  lockNamedUsers,
+  readAcl,
+} from '../acl.ts';
 import type { ApiContext } from '../context.ts';
+import { operation } from '../describe/operation.ts';
+import { longText, nameText } from '../fields.ts';
+import { currentUser } from '../middleware/authenticate.ts';
+import { publishCancelled } from '../publish-cancelled.ts';
+import { checkIfMatch, entityTag, page, pageOf, pageQuery, sendRecord } from '../records.ts';
+import { type DescribedRouter, pathParameter, resource } from '../resource.ts';
+
+const name = nameText(255);
+const description = longText(20_000);
+const newProject = z.strictObject({
+  name,
+  description: description.default(''),
+  acl: aclInput.optional(),
+});
+const changes = z.strictObject({
+  name: name.optional(),
+  description: description.optional(),
+  acl: aclInput.optional(),
+});
+
+const projectItem = z.object({
+  id: z.string(),
+  name: z.string(),
+  description: z.string(),
+  role: z.enum(['administrator', 'writer', 'reader']),
+  created: z.date(),
+  updated: z.date(),
+});
+const projectRecord = projectItem.extend({ acl: aclRecord });
+
+const itemView = (row: ProjectRow, role: Role): z.output<typeof projectItem> => ({
+  id: row.pid,
+  name: row.name,
+  description: row.description,
+  role,
+  created: row.created,
+  updated: row.updated,
+});
 
 /** Projects: named folders of models with an access list. */
-export function routeProjects(_router: Router, _api: ApiContext): void {}
+export function routeProjects(router: DescribedRouter, api: ApiContext): void {
+  const { db } = api.database;
+  const view = async (
+    tx: Tx,
+    row: ProjectRow,
+    role: Role,
+  ): Promise<z.output<typeof projectRecord>> => ({
+    ...itemView(row, role),
+    acl: await readAcl(tx, row.pid),
+  });
+
+  resource(router, '/projects', {
+    get: operation({
+      summary: 'List the projects that you have a part in',
+      query: pageQuery,
+      answers: { 200: { means: 'A page of projects.', json: pageOf(projectItem) } },
+      handle: async ({ res, query }) => {
+        const { limit, after } = query();
+        const mine = and(
+          eq(members.username, currentUser(res).username),
+          after === undefined ? undefined : gt(members.project, after),
+        );
+        const rows = await db
+          .select({ project: projects, role: members.role })
+          .from(members)
+          .innerJoin(projects, eq(projects.pid, members.project))
+          .where(and(mine, isNull(projects.deleted)))
+          .orderBy(asc(members.project))
+          .limit(limit + 1);
+        const { items, next } = page(rows, limit, row => row.project.pid);
+        res.json({ items: items.map(({ project, role }) => itemView(project, role)), next });
+      },
+    }),
+    post: operation({
+      summary: 'Make a project',
+      details: 'Whoever makes it is one of its administrators.',
+      body: newProject,
+      answers: {
+        201: {
+          means: 'Made.',
+          json: z.object({ id: z.string() }),
+          headers: { Location: 'The project.' },
+        },
+      },
+      handle: async ({ res, body }) => {
+        const { acl, ...given } = body();
+        const user = currentUser(res).username;
+        const named = acl?.administrators ?? [];
+        const whole = {
+          administrators: [{ user }, ...named.filter(entry => entry.user !== user)],
+          writers: acl?.writers ?? [],
+          readers: acl?.readers ?? [],
+        };
+        checkAcl(whole);
+        const pid = newId();
+        await db.transaction(async tx => {
+          await lockNamedUsers(tx, { ...acl, administrators: [...named, { user }] });
+          await tx.insert(projects).values({ pid, ...given });
+          await insertAcl(tx, pid, whole);
+        });
+        res.status(201).location(`/api/projects/${pid}`).json({ id: pid });
+      },
+    }),
+  });
+
+  resource(router, '/projects/:pid', {
+    get: operation({
+      summary: 'Look at a project',
+      headers: ['If-None-Match'],
+      answers: { 200: { means: 'The project.', json: projectRecord }, 304: 'Unchanged.' },
+      errors: ['not_found'],
+      handle: async ({ req, res }) => {
+        const need = { username: currentUser(res).username, role: 'reader' as const };
+        const { project, role } = await findProject(db, pathParameter(req, 'pid'), need);
+        const record = await view(db, project, role);
+        sendRecord(req, res, { tag: entityTag(project.version), record: () => record });
+      },
+    }),
+    put: operation({
+      summary: 'Change a project',
+      details:
+        'Writers may change name and description, administrators the access list too. A list that is left out stays.',
+      body: changes,
+      headers: ['If-Match'],
+      answers: { 200: { means: 'Changed.', json: projectRecord } },
+      errors: ['not_found', 'forbidden'],
+      handle: async ({ req, res, body }) => {
+        const pid = pathParameter(req, 'pid');
+        const { username } = currentUser(res);
+        // Who may not see it is told so before anything about the body.
+        await findProject(db, pid, { username, role: 'writer' });
+        const { acl, ...given } = body();
+        const role = acl ? 'administrator' : 'writer';
+        await findProject(db, pid, { username, role });
+        const record = await db.transaction(async tx => {
+          if (acl) await lockNamedUsers(tx, acl);
+          const found = await holdProject(tx, pid, { username, role });
+          checkIfMatch(req, entityTag(found.project.version));
+          if (acl) await changeAcl(tx, pid, acl);
+          const [changed] = await tx
+            .update(projects)
+            .set({ ...given, version: sql`${projects.version} + 1`, updated: sql`now()` })
+            .where(eq(projects.pid, pid))
+            .returning();
+          return view(tx, changed ?? found.project, found.role);
+        });
+        res.json(record);
+      },
+    }),
+    delete: operation({
+      summary: 'Delete a project with all that it holds',
+      headers: ['If-Match'],
+      answers: { 204: 'Project deleted.' },
+      errors: ['not_found', 'forbidden'],
+      handle: async ({ req, res }) => {
+        const pid = pathParameter(req, 'pid');
+        const need = { username: currentUser(res).username, role: 'administrator' as const };
+        const cancelled = await db.transaction(async tx => {
+          const { project } = await holdProject(tx, pid, need);
+          checkIfMatch(req, entityTag(project.version));
+          await tx
+            .update(projects)
+            .set({ deleted: sql`now()`, version: sql`${projects.version} + 1` })
+            .where(eq(projects.pid, pid));
+          return requestCancelOfFree(tx, eq(jobs.project, pid));
+        });
+        publishCancelled(api, cancelled);
+        res.statusMessage = 'Project deleted.';
+        res.status(204).end();
+      },
+    }),
+  });
+}

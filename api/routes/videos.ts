@@ -1,66 +1,157 @@
 import { and, eq } from 'drizzle-orm';
-import type { Request, Response, Router } from 'express';
+import type { Request, Response } from 'express';
 import { z } from 'zod';
 import { type JobRow, jobs } from '../../shared/database/schema.ts';
 import { type ErrorRecord, WindlassError } from '../../shared/errors.ts';
 import { isId } from '../../shared/ids.ts';
 import { JOBS, type Result } from '../../shared/jobs/catalog.ts';
+import { findProject, type Need, useProject } from '../access.ts';
+import { cacheVideo, readCacheType, readPlace } from '../cache-video.ts';
 import type { ApiContext } from '../context.ts';
+import { operation } from '../describe/operation.ts';
 import { currentUser } from '../middleware/authenticate.ts';
 import { entityTag, sendRecord } from '../records.ts';
-import { pathParameter, resource } from '../resource.ts';
+import { type DescribedRouter, pathParameter, resource } from '../resource.ts';
 import { startRequestedJob } from '../run-request.ts';
 import { sendObject } from '../send-object.ts';
 import { findSession, touchSession, useSession } from '../sessions.ts';
-import { parseBody } from '../validate.ts';
 
 const { shape } = JOBS.video.payload;
 const newVideo = z.strictObject({
-  'content-type': z.unknown().optional(),
-  images: z.unknown().optional(),
+  'content-type': z.unknown().optional().describe('video/mp4 or video/webm; required.'),
+  images: z
+    .unknown()
+    .optional()
+    .describe('Absolute paths of the frames on the host, in order; required.'),
   fps: shape.fps.default(25),
   width: shape.width,
   quality: shape.quality,
   encode: shape.encode,
+  project: z
+    .string()
+    .optional()
+    .describe('Project whose cache gets the video once it is ready, with `key`.'),
+  key: z.string().optional(),
 });
+/** Not strict: players add parameters of their own. */
+const videoQuery = z.object({
+  cache: z.string().optional().describe('`project` stores the video in a project cache.'),
+  project: z.string().optional(),
+  key: z.string().optional(),
+});
+const started = z.object({ sid: z.string(), vsid: z.string(), job: z.string() });
+const statusRecord = z.object({
+  ok: z.boolean(),
+  ready: z.boolean(),
+  message: z.string(),
+  progress: z.number().optional(),
+  returncode: z.number().int().optional().describe('For debugging.'),
+  stderr: z.string().optional().describe('For debugging.'),
+});
+const TYPES = ['video/mp4', 'video/webm'];
 
 /** Videos made through a session with an agent: started, polled, fetched by range. A video session is its job. */
-export function routeVideos(router: Router, api: ApiContext): void {
+export function routeVideos(router: DescribedRouter, api: ApiContext): void {
   resource(router, '/remotes/:sid/videos', {
-    post: async (req, res) => {
-      const sid = pathParameter(req, 'sid');
-      const owner = currentUser(res).username;
-      const key = { sid, owner, idleSeconds: api.config.SESSION_IDLE_TIMEOUT };
-      const session = await findSession(api.database.db, key);
-      requireAgent(session);
-      const { 'content-type': type, images, ...options } = parseBody(req, newVideo);
-      const payload = { ...options, type: readType(type), images: readImages(images) };
-      const job = await startRequestedJob(api, req, res, async tx => {
-        await useSession(tx, key);
-        return { kind: 'video' as const, payload, session: sid };
-      });
-      await touchSession(api.database.db, session);
-      res
-        .status(202)
-        .location(`/api/remotes/${sid}/videos/${job.id}/status`)
-        .json({ sid: job.id, vsid: job.id, job: job.id });
-    },
+    post: operation({
+      summary: 'Start making a video of frames on the host',
+      body: newVideo,
+      headers: ['Idempotency-Key'],
+      answers: {
+        202: {
+          means: 'Started; `sid` is the id of the video session, as `vsid` is.',
+          json: started,
+          headers: { Location: 'The status of the video.' },
+        },
+      },
+      errors: [
+        'session_not_found',
+        'agent_required',
+        'missing_content_type',
+        'missing_images',
+        'unsupported_video_type',
+        'missing_project',
+        'missing_cache_key',
+        'not_found',
+        'forbidden',
+        'idempotency_conflict',
+      ],
+      handle: async ({ req, res, body }) => {
+        const sid = pathParameter(req, 'sid');
+        const owner = currentUser(res).username;
+        const key = { sid, owner, idleSeconds: api.config.SESSION_IDLE_TIMEOUT };
+        const session = await findSession(api.database.db, key);
+        requireAgent(session);
+        const { 'content-type': type, images, project, key: cacheKey, ...options } = body();
+        const cache =
+          project === undefined && cacheKey === undefined
+            ? undefined
+            : readPlace({ project, key: cacheKey });
+        const payload = { ...options, type: readType(type), images: readImages(images), cache };
+        const need: Need = { username: owner, role: 'writer' };
+        if (cache) await findProject(api.database.db, cache.project, need);
+        const job = await startRequestedJob(api, req, res, async tx => {
+          await useSession(tx, key);
+          if (cache) await useProject(tx, cache.project, need);
+          return { kind: 'video' as const, payload, session: sid, project: cache?.project };
+        });
+        await touchSession(api.database.db, session);
+        res
+          .status(202)
+          .location(`/api/remotes/${sid}/videos/${job.id}/status`)
+          .json({ sid: job.id, vsid: job.id, job: job.id });
+      },
+    }),
   });
 
   resource(router, '/remotes/:sid/videos/:vsid/status', {
-    get: async (req, res) => {
-      const row = await findVideo(api, req, res);
-      sendRecord(req, res, { tag: entityTag(row.version), record: () => videoStatus(row) });
-    },
+    get: operation({
+      summary: 'Look how a video is getting on',
+      headers: ['If-None-Match'],
+      answers: { 200: { means: 'Its status.', json: statusRecord }, 304: 'Unchanged.' },
+      errors: ['session_not_found', 'not_found', 'agent_required'],
+      handle: async ({ req, res }) => {
+        const row = await findVideo(api, req, res);
+        sendRecord(req, res, { tag: entityTag(row.version), record: () => videoStatus(row) });
+      },
+    }),
   });
 
   resource(router, '/remotes/:sid/videos/:vsid', {
-    get: async (req, res) => {
-      const row = await findVideo(api, req, res);
-      if (row.state !== 'succeeded') throw notReady(row);
-      const { object, type } = row.result as Result<'video'>;
-      await sendObject(api, req, res, { key: object, type });
-    },
+    get: operation({
+      summary: 'Retrieve a video',
+      details:
+        "With `cache=project`, `project` and `key` it is stored in that project's cache too, before the first byte is sent.",
+      query: videoQuery,
+      headers: ['Range', 'If-Range', 'If-None-Match', 'If-Match'],
+      answers: {
+        200: { means: 'The whole video.', types: TYPES },
+        206: { means: 'The range asked for.', types: TYPES },
+        304: 'Unchanged.',
+      },
+      errors: [
+        'session_not_found',
+        'not_found',
+        'forbidden',
+        'agent_required',
+        'video_not_ready',
+        'conflict',
+        'range_not_satisfiable',
+        'unknown_cache_type',
+        'missing_project',
+        'missing_cache_key',
+      ],
+      handle: async ({ req, res, query }) => {
+        const row = await findVideo(api, req, res);
+        const { cache, ...place } = query();
+        const wanted = cache === undefined ? undefined : readCacheType(cache, place);
+        if (row.state !== 'succeeded') throw notReady(row);
+        const { object, type } = row.result as Result<'video'>;
+        // Reading is all that HEAD may do (RFC 9110, 9.2.1).
+        if (wanted && req.method === 'GET') await cacheVideo(api, res, row, wanted);
+        await sendObject(api, req, res, { key: object, type });
+      },
+    }),
   });
 }
 

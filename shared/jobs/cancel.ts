@@ -1,4 +1,4 @@
-import { and, eq, isNull, type SQL, sql } from 'drizzle-orm';
+import { and, eq, inArray, isNull, type SQL, sql } from 'drizzle-orm';
 import type { Tx } from '../database/connect.ts';
 import { jobs } from '../database/schema.ts';
 import type { ErrorRecord } from '../errors.ts';
@@ -26,3 +26,17 @@ export async function requestCancel(tx: Tx, which: SQL | undefined): Promise<str
 }
 
 export const cancelJob = (tx: Tx, id: string) => requestCancel(tx, eq(jobs.id, id));
+
+/**
+ * requestCancel() for a transaction that holds what the jobs work for. Who ends a job holds its row and then waits for
+ * that, to promote; so a row that is locked is left out instead of waited for, or both would wait for ever. What is left
+ * out is cancelled by upkeep, unless it was ending: then its promotion finds its target gone, and it fails.
+ */
+export async function requestCancelOfFree(tx: Tx, which: SQL | undefined): Promise<string[]> {
+  const free = tx
+    .select({ id: jobs.id })
+    .from(jobs)
+    .where(and(which, isNull(jobs.finished)))
+    .for('update', { skipLocked: true });
+  return requestCancel(tx, inArray(jobs.id, free));
+}

@@ -1,3 +1,7 @@
+import { and, eq, isNull } from 'drizzle-orm';
+import { putCacheEntry } from '../../shared/cache-entry.ts';
+import type { Tx } from '../../shared/database/connect.ts';
+import { projects } from '../../shared/database/schema.ts';
 import { WindlassError } from '../../shared/errors.ts';
 import { newId } from '../../shared/ids.ts';
 import type { Handler } from '../context.ts';
@@ -27,11 +31,31 @@ const video: Handler<'video'> = async context => {
       frames: payload.images.length,
       encoded: onHost ? 'host' : 'worker',
     },
+    promote: async tx => {
+      const { cache, type } = payload;
+      if (!cache) return;
+      await lockProject(tx, cache.project);
+      await putCacheEntry(tx, { ...cache, object, type, size: bytes });
+    },
     after: () => forgetRun(context),
   };
 };
 
 export default video;
+
+/** Keeps the project until the transaction ends; without it there is nowhere to put the video. */
+async function lockProject(tx: Tx, pid: string): Promise<void> {
+  const [found] = await tx
+    .select({ pid: projects.pid })
+    .from(projects)
+    .where(and(eq(projects.pid, pid), isNull(projects.deleted)))
+    .for('share');
+  if (found) return;
+  throw new WindlassError('conflict', {
+    detail: 'Conflict: the project that the video was for has been deleted.',
+    hint: 'Start another one, for another project or none.',
+  });
+}
 
 function cannotEncodeThere(type: string): WindlassError {
   return new WindlassError('video_failed', {

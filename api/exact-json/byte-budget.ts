@@ -1,0 +1,82 @@
+import { WindlassError } from '../../shared/errors.ts';
+
+interface Waiter {
+  user: string;
+  bytes: number;
+  grant(): void;
+}
+
+/**
+ * Memory for big bodies and values: so many bytes of one user at once, and so many in all. Who comes later waits, before
+ * anything was read, so that memory does not grow with what clients send, or take slowly, at the same time.
+ */
+export class ByteBudget {
+  readonly #limits: { perUser: number; inAll: number; waitMs: number };
+  readonly #used = new Map<string, number>();
+  #total = 0;
+  #waiters: Waiter[] = [];
+
+  constructor(limits: { perUser: number; inAll: number; waitMs: number }) {
+    this.#limits = limits;
+  }
+
+  /**
+   * Resolves when the bytes may be held, with the function that gives them back (once; further calls do nothing). Throws
+   * `unavailable` after the time that the budget was made with, and the signal's reason when it is aborted.
+   */
+  async take(user: string, bytes: number, signal: AbortSignal): Promise<() => void> {
+    signal.throwIfAborted();
+    const wanted = Math.min(bytes, this.#limits.perUser);
+    await new Promise<void>((resolve, reject) => {
+      const settle = (then: () => void) => {
+        clearTimeout(timer);
+        signal.removeEventListener('abort', abort);
+        then();
+      };
+      const giveUp = (error: unknown) => {
+        this.#waiters = this.#waiters.filter(other => other !== waiter);
+        settle(() => reject(error));
+        this.#grant();
+      };
+      const abort = () => giveUp(signal.reason);
+      const timer = setTimeout(() => giveUp(tooBusy()), this.#limits.waitMs);
+      const waiter = { user, bytes: wanted, grant: () => settle(resolve) };
+      signal.addEventListener('abort', abort, { once: true });
+      this.#waiters.push(waiter);
+      this.#grant();
+    });
+    let isHeld = true;
+    return () => {
+      if (!isHeld) return;
+      isHeld = false;
+      this.#add(user, -wanted);
+      this.#grant();
+    };
+  }
+
+  /** In turn; who waits for others of the same user alone is passed by. */
+  #grant(): void {
+    for (const waiter of [...this.#waiters]) {
+      if ((this.#used.get(waiter.user) ?? 0) + waiter.bytes > this.#limits.perUser) continue;
+      if (this.#total + waiter.bytes > this.#limits.inAll) return;
+      this.#waiters = this.#waiters.filter(other => other !== waiter);
+      this.#add(waiter.user, waiter.bytes);
+      waiter.grant();
+    }
+  }
+
+  #add(user: string, bytes: number): void {
+    this.#total += bytes;
+    const used = (this.#used.get(user) ?? 0) + bytes;
+    if (used === 0) this.#used.delete(user);
+    else this.#used.set(user, used);
+  }
+}
+
+function tooBusy(): WindlassError {
+  return new WindlassError('unavailable', {
+    detail: 'Service unavailable: too many big values are on their way at once.',
+    hint: 'Send or fetch fewer of them at the same time.',
+    headers: { 'Retry-After': '5' },
+  });
+}

@@ -1,0 +1,79 @@
+import express, { type Request, type Response } from 'express';
+import { z } from 'zod';
+import { WindlassError } from '../../shared/errors.ts';
+import { currentUser } from '../middleware/authenticate.ts';
+import { parseBody } from '../validate.ts';
+import { ByteBudget } from './byte-budget.ts';
+import type { Exact, Shape } from './read-exactly.ts';
+import { ThreadReader } from './thread-reader.ts';
+
+/** Bytes of a parameter's or bookmark's body. */
+export const MAX_EXACT_BYTES = 16 << 20;
+
+const readRaw = express.raw({
+  limit: MAX_EXACT_BYTES,
+  type: req => /^application\/json\s*(;|$)/i.test(req.headers['content-type'] ?? ''),
+});
+
+/** JSON bodies that are kept as they were sent, and the memory that these and the values in answers may take. */
+export class ExactBodies {
+  readonly #budget = new ByteBudget({ perUser: 32 << 20, inAll: 128 << 20, waitMs: 30_000 });
+  readonly #reader = new ThreadReader();
+
+  /** Waits until an answer of so many bytes may be made; they are given back when it was sent or its client has left. */
+  async makeRoom(res: Response, bytes: number): Promise<void> {
+    const gone = new AbortController();
+    const leave = () =>
+      gone.abort(new WindlassError('bad_request', { detail: 'The request ended early.' }));
+    res.once('close', leave);
+    // Who left while this waited for the database is never told of the close.
+    if (res.closed || res.destroyed) leave();
+    const giveBack = await this.#budget.take(currentUser(res).username, bytes, gone.signal);
+    res.once('close', giveBack);
+    if (res.closed || res.destroyed) giveBack();
+  }
+
+  /** The body's text by its shape; throws what the body parser or a schema would. */
+  async read(req: Request, res: Response, shape: Shape): Promise<{ text: string; input: boolean }> {
+    const bytes = await this.#receive(req, res);
+    const exact = await this.#reader.read(bytes, shape);
+    if ('text' in exact) return exact;
+    throw refusal(exact);
+  }
+
+  async #receive(req: Request, res: Response): Promise<Buffer> {
+    const charset = /;\s*charset="?([^\s;"]+)/i.exec(req.get('Content-Type') ?? '')?.[1];
+    if (charset && !/^utf-?8$/i.test(charset)) throw ofBodyParser('charset.unsupported');
+    const length = Number(req.get('Content-Length') ?? Number.NaN);
+    const isPlain = (req.get('Content-Encoding') ?? 'identity').toLowerCase() === 'identity';
+    // What is compressed or comes in chunks may be of any size.
+    const most = isPlain && length >= 0 ? length : MAX_EXACT_BYTES;
+    // What is too large is refused before anything of it is read.
+    if (most <= MAX_EXACT_BYTES) await this.makeRoom(res, most);
+    await new Promise<void>((resolve, reject) => {
+      readRaw(req, res, (error?: unknown) => (error ? reject(error) : resolve()));
+    });
+    const body: unknown = req.body;
+    req.body = undefined;
+    // There is no body of the right type; parseBody() says so.
+    return Buffer.isBuffer(body) ? body : parseBody(req, z.never());
+  }
+}
+
+function refusal(exact: Exclude<Exact, { text: string }>): Error {
+  if ('refused' in exact) return ofBodyParser(exact.refused);
+  if ('notJson' in exact)
+    return new WindlassError('invalid_input', {
+      detail: `The body is not JSON: ${exact.notJson}.`,
+      hint: 'Send JSON (RFC 8259) in UTF-8.',
+    });
+  const words = exact.wrong.slice(0, 10).map(({ field, problem }) => `${field}: ${problem}`);
+  return new WindlassError('invalid_input', {
+    detail: `Invalid parameters: ${words.join('; ')}.`,
+    hint: 'Correct the named fields.',
+    extra: { fields: exact.wrong },
+  });
+}
+
+/** An error as the body parser makes them: answerErrors() words it. */
+const ofBodyParser = (type: string) => Object.assign(new Error(type), { type });

@@ -1,0 +1,7 @@
+import { parentPort } from 'node:worker_threads';
+import { readExactly, type Shape } from './read-exactly.ts';
+
+/** The other end of thread-reader.ts. */
+parentPort?.on('message', ({ id, bytes, shape }: { id: number; bytes: Uint8Array; shape: Shape }) =>
+  parentPort?.postMessage({ id, exact: readExactly(bytes, shape) }),
+);

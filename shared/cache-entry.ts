@@ -1,0 +1,49 @@
+import { and, eq, sql } from 'drizzle-orm';
+import type { Tx } from './database/connect.ts';
+import { cacheEntries } from './database/schema.ts';
+import { loosenObjects } from './storage/loosen.ts';
+
+/** B-tree pages of PostgreSQL take keys of 2,704 bytes, the project's id and what surrounds both included. */
+const MAX_BYTES = 2_400;
+const MAX_CHARACTERS = 900;
+
+/** What is wrong with a key of a project's cache; undefined where nothing is. */
+export function findKeyProblem(key: string): string | undefined {
+  if (key === '') return 'must not be empty';
+  if (key.length > MAX_CHARACTERS) return `must have at most ${MAX_CHARACTERS} characters`;
+  if (/[\p{Cc}\p{Surrogate}]/u.test(key))
+    return 'must be well-formed Unicode without control characters';
+  if (Buffer.byteLength(key) > MAX_BYTES) return `must have at most ${MAX_BYTES} bytes in UTF-8`;
+  return undefined;
+}
+
+export interface CacheReference {
+  project: string;
+  key: string;
+  object: string;
+  type: string;
+  size: number;
+}
+
+/**
+ * Makes a project's cache refer to an object. The same one again changes nothing; another one replaces it. The caller's
+ * transaction has locked the project.
+ */
+export async function putCacheEntry(tx: Tx, given: CacheReference): Promise<void> {
+  const place = and(eq(cacheEntries.project, given.project), eq(cacheEntries.key, given.key));
+  for (;;) {
+    const [made] = await tx
+      .insert(cacheEntries)
+      .values(given)
+      .onConflictDoNothing()
+      .returning({ key: cacheEntries.key });
+    if (made) return;
+    const [present] = await tx.select().from(cacheEntries).where(place).for('update');
+    // It was removed in between: then it can be made.
+    if (!present) continue;
+    if (present.object === given.object) return;
+    const { object, type, size } = given;
+    await tx.update(cacheEntries).set({ object, type, size, created: sql`now()` }).where(place);
+    return loosenObjects(tx, [present.object]);
+  }
+}
