@@ -2,6 +2,7 @@ import { pipeline } from 'node:stream/promises';
 import type { Request, Response } from 'express';
 import { WindlassError } from '../shared/errors.ts';
 import type { ByteRange } from '../shared/storage/object-store.ts';
+import { readRange } from './byte-range.ts';
 import type { ApiContext } from './context.ts';
 import { checkIfMatch, entityTag, isNamedBy } from './records.ts';
 
@@ -33,7 +34,7 @@ export async function sendObject(
   checkIfMatch(req, tag);
   if (isNotModified(req, { tag, modified: object.modified })) return void res.status(304).end();
 
-  const range = readRange(req, { size: object.size, tag });
+  const range = placeRange(req, { size: object.size, tag });
   if (range === 'unsatisfiable') {
     throw new WindlassError('range_not_satisfiable', {
       detail: `Range not satisfiable: there are ${object.size} bytes.`,
@@ -64,27 +65,20 @@ function isNotModified(req: Request, { tag, modified }: { tag: string; modified:
   return Math.floor(modified.getTime() / 1_000) * 1_000 <= since;
 }
 
-/**
- * The one range of the request. Undefined, so the whole is sent, where there is none, where it is malformed or asks for
- * several (14.2: a server may ignore the field), for other methods than GET, and where If-Range names another object.
- */
-function readRange(
+/** Where the range lies that was asked for; undefined also where If-Range names another object. */
+function placeRange(
   req: Request,
   { size, tag }: { size: number; tag: string },
 ): ByteRange | 'unsatisfiable' | undefined {
-  if (req.method !== 'GET') return undefined;
-  const match = /^bytes=[ \t]*(\d*)-(\d*)[ \t]*$/i.exec(req.get('Range') ?? '');
-  if (!match || (match[1] === '' && match[2] === '')) return undefined;
+  const range = readRange(req);
+  if (!range) return undefined;
   // 13.1.5: a strong comparison; a date is never an exact validator here.
   const condition = req.get('If-Range');
   if (condition !== undefined && condition !== tag) return undefined;
-  const [, first = '', last = ''] = match;
-  if (first === '') {
-    const length = Math.min(Number(last), size);
+  if ('suffix' in range) {
+    const length = Math.min(range.suffix, size);
     return length === 0 ? 'unsatisfiable' : { start: size - length, end: size - 1 };
   }
-  const start = Number(first);
-  if (last !== '' && Number(last) < start) return undefined;
-  if (start >= size) return 'unsatisfiable';
-  return { start, end: last === '' ? size - 1 : Math.min(Number(last), size - 1) };
+  if (range.first >= size) return 'unsatisfiable';
+  return { start: range.first, end: Math.min(range.last ?? size, size - 1) };
 }

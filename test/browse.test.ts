@@ -92,6 +92,51 @@ describeForms(missingPrograms('sshd'), 'browsing a host', form => {
     await expectProblem(await browse('nobody', 'tmp'), 404, 'session_not_found');
   });
 
+  test('a file comes whole or by range, and HEAD tells its size', async () => {
+    const sid = await openSession(client, sshd);
+    const file = join(directory.path, 'a file.bin');
+    const bytes = Buffer.from(Array.from({ length: 300_000 }, (_, n) => (n * 7) % 251));
+    writeFileSync(file, bytes);
+    const read = (range?: string, init: RequestInit = {}) =>
+      client.fetch(`/api/remotes/${sid}/file${encodeURI(file)}`, {
+        ...init,
+        ...(range ? { headers: { Range: range } } : {}),
+      });
+    const whole = await read();
+    expect([whole.status, whole.headers.get('Content-Length')]).toEqual([200, '300000']);
+    expect(Buffer.from(await whole.arrayBuffer()).equals(bytes)).toBe(true);
+    for (const [range, from, to] of [
+      ['bytes=0-9', 0, 10],
+      ['bytes=65530-131100', 65_530, 131_101],
+      ['bytes=299990-', 299_990, 300_000],
+      ['bytes=-5', 299_995, 300_000],
+      ['bytes=299999-400000', 299_999, 300_000],
+      ['bytes=-400000', 0, 300_000],
+    ] as const) {
+      const part = await read(range);
+      expect([range, part.status, part.headers.get('Content-Range')]).toEqual([
+        range,
+        206,
+        `bytes ${from}-${to - 1}/300000`,
+      ]);
+      expect(Buffer.from(await part.arrayBuffer()).equals(bytes.subarray(from, to))).toBe(true);
+    }
+    const beyond = await read('bytes=300000-');
+    expect(beyond.headers.get('Content-Range')).toBe('bytes */300000');
+    await expectProblem(beyond, 416, 'range_not_satisfiable');
+    const head = await read(undefined, { method: 'HEAD' });
+    expect([head.status, head.headers.get('Content-Length')]).toEqual([200, '300000']);
+    expect((await read('bytes=5-2')).status).toBe(200);
+
+    writeFileSync(file, '');
+    expect(await (await read()).text()).toBe('');
+    expect((await read(undefined, { method: 'HEAD' })).headers.get('Content-Length')).toBe('0');
+    const missing = await client.fetch(`/api/remotes/${sid}/file/no/such`);
+    await expectProblem(missing, 404, 'not_found');
+    const folder = await client.fetch(`/api/remotes/${sid}/file${directory.path}`);
+    await expectProblem(folder, 400, 'invalid_input');
+  });
+
   test('a large folder comes whole', async () => {
     const sid = await openSession(client, sshd);
     const folder = join(directory.path, 'large');

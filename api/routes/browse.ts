@@ -1,5 +1,5 @@
 import { pipeline } from 'node:stream/promises';
-import type { Request, Response } from 'express';
+import type { Response } from 'express';
 import { z } from 'zod';
 import type { JobRow } from '../../shared/database/schema.ts';
 import { absolutePath } from '../../shared/jobs/catalog.ts';
@@ -7,17 +7,9 @@ import { readStream } from '../../shared/jobs/output.ts';
 import type { ApiContext } from '../context.ts';
 import { operation } from '../describe/operation.ts';
 import { followOutput, splitLines } from '../follow-output.ts';
-import { currentUser } from '../middleware/authenticate.ts';
+import { readHost } from '../read-host.ts';
 import { remotePath } from '../remote-path.ts';
-import { type DescribedRouter, pathParameter, resource } from '../resource.ts';
-import {
-  cancelOwnJob,
-  requireWorker,
-  serviceStopping,
-  startRequestedJob,
-  untilNoLongerWaiting,
-} from '../run-request.ts';
-import { touchSession, useSession } from '../sessions.ts';
+import { type DescribedRouter, resource } from '../resource.ts';
 
 /** Entries of a directory, as arrays side by side. */
 const listing = z.object({
@@ -52,39 +44,12 @@ export function routeBrowse(router: DescribedRouter, api: ApiContext): void {
       ],
       handle: async ({ req, res }) => {
         const path = remotePath(req, 'browse');
-        const job = await startListing(api, req, res, path);
-        const { signal, left } = untilNoLongerWaiting(api, res);
-        try {
-          await sendListing(api, res, { job, path, signal });
-        } catch (error) {
-          if (left()) return;
-          if (signal.aborted && !res.headersSent) throw serviceStopping();
-          throw error;
-        } finally {
-          if (signal.aborted) await cancelOwnJob(api, job.id);
-        }
+        const request = { kind: 'browse' as const, payload: { path } };
+        await readHost(api, { req, res }, request, (job, signal) =>
+          sendListing(api, res, { job, path, signal }),
+        );
       },
     }),
-  });
-}
-
-async function startListing(
-  api: ApiContext,
-  req: Request,
-  res: Response,
-  path: string,
-): Promise<JobRow> {
-  await requireWorker(api, 'remote');
-  const sid = pathParameter(req, 'sid');
-  const owner = currentUser(res).username;
-  return startRequestedJob(api, req, res, async tx => {
-    const session = await useSession(tx, {
-      sid,
-      owner,
-      idleSeconds: api.config.SESSION_IDLE_TIMEOUT,
-    });
-    await touchSession(tx, session);
-    return { kind: 'browse' as const, payload: { path }, session: sid };
   });
 }
 

@@ -95,6 +95,25 @@ export const JOBS = {
     result: z.object({ entries: z.number().int() }),
     endsWithClient: true,
   },
+  /** A file on the host, or a range of it: one line of JSON about it in the job's output, then its bytes. */
+  file: {
+    queue: 'remote',
+    payload: z.object({
+      path: absolutePath,
+      /** No bytes, only what is said of the file. */
+      headOnly: z.boolean(),
+      /** As RFC 9110, 14.1.2 has it: from `first` to `last`, both included, or the `suffix` last bytes. */
+      range: z
+        .object({
+          first: z.number().int().optional(),
+          last: z.number().int().optional(),
+          suffix: z.number().int().optional(),
+        })
+        .optional(),
+    }),
+    result: z.object({ bytes: z.number().int() }),
+    endsWithClient: true,
+  },
   /** A part of an upload, copied from a file on the session's host. */
   copy: {
     queue: 'remote',

@@ -1,0 +1,114 @@
+import { pipeline } from 'node:stream/promises';
+import type { Request, Response } from 'express';
+import type { JobRow } from '../../shared/database/schema.ts';
+import { WindlassError } from '../../shared/errors.ts';
+import { readRange } from '../byte-range.ts';
+import type { ApiContext } from '../context.ts';
+import { operation } from '../describe/operation.ts';
+import { followOutput } from '../follow-output.ts';
+import { readHost } from '../read-host.ts';
+import { remotePath } from '../remote-path.ts';
+import { type DescribedRouter, resource } from '../resource.ts';
+
+/** What the worker says of the file before its bytes; `end` is the offset after the last one that is sent. */
+interface FileHead {
+  size: number;
+  start: number;
+  end: number;
+}
+
+/** A file on the host, by range, as its bytes come. */
+export function routeRemoteFile(router: DescribedRouter, api: ApiContext): void {
+  resource(router, '/remotes/:sid/file{/*path}', {
+    get: operation({
+      summary: 'Fetch a file of the host, or a range of it',
+      headers: ['Range'],
+      answers: {
+        200: { means: 'All of it.', types: ['application/octet-stream'] },
+        206: { means: 'The range.', types: ['application/octet-stream'] },
+      },
+      errors: [
+        'bad_request',
+        'invalid_input',
+        'session_not_found',
+        'not_found',
+        'forbidden',
+        'range_not_satisfiable',
+        'remote_authentication_failed',
+        'host_not_allowed',
+        'host_key_changed',
+        'cancelled',
+        'remote_connection_failed',
+        'worker_lost',
+      ],
+      handle: async ({ req, res }) => {
+        const path = remotePath(req, 'file');
+        const payload = { path, headOnly: req.method === 'HEAD', range: readRange(req) };
+        const request = { kind: 'file' as const, payload };
+        await readHost(api, { req, res }, request, (job, signal) =>
+          sendFile(api, { req, res, job, signal }),
+        );
+      },
+    }),
+  });
+}
+
+interface Sending {
+  req: Request;
+  res: Response;
+  job: JobRow;
+  signal: AbortSignal;
+}
+
+async function sendFile(api: ApiContext, { req, res, job, signal }: Sending): Promise<void> {
+  const output = followOutput(api, job, signal);
+  const { head, rest } = await readHead(output, res);
+  res
+    .set('Accept-Ranges', 'bytes')
+    .set('Cache-Control', 'no-store')
+    .set('Content-Security-Policy', 'sandbox')
+    .type('application/octet-stream');
+  if (req.method === 'HEAD') {
+    await output.return(undefined);
+    return void res.set('Content-Length', String(head.size)).end();
+  }
+  if (readRange(req))
+    res.status(206).set('Content-Range', `bytes ${head.start}-${head.end - 1}/${head.size}`);
+  const length = head.end - head.start;
+  res.set('Content-Length', String(length));
+  await pipeline(async function* () {
+    let sent = rest.length;
+    yield rest;
+    for await (const bytes of output) {
+      sent += bytes.length;
+      yield bytes;
+    }
+    // It became shorter while it was read: the answer must not look whole.
+    if (sent !== length) throw new Error(`of ${length} bytes ${sent} came`);
+  }, res);
+}
+
+/** Until the host has said something, an error is an answer of its own. */
+async function readHead(
+  output: AsyncGenerator<Buffer>,
+  res: Response,
+): Promise<{ head: FileHead; rest: Buffer }> {
+  let seen: Buffer = Buffer.alloc(0);
+  try {
+    for (;;) {
+      const { value, done } = await output.next();
+      if (done) throw new Error('the output ended before it began');
+      seen = seen.length === 0 ? value : Buffer.concat([seen, value]);
+      const end = seen.indexOf(0x0a);
+      if (end < 0) continue;
+      return {
+        head: JSON.parse(seen.toString('utf8', 0, end)) as FileHead,
+        rest: seen.subarray(end + 1),
+      };
+    }
+  } catch (error) {
+    if (error instanceof WindlassError && error.code === 'range_not_satisfiable')
+      res.set('Content-Range', `bytes */${error.extra.size}`);
+    throw error;
+  }
+}

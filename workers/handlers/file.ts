@@ -1,0 +1,73 @@
+import { WindlassError } from '../../shared/errors.ts';
+import type { Payload } from '../../shared/jobs/catalog.ts';
+import type { Handler } from '../context.ts';
+import { openRemoteFile } from '../remote/read-file.ts';
+import type { RemoteSession } from '../remote/remote-session.ts';
+
+/** Brings a file, or a range of it: `{"size", "start", "end"}` and a line break, then the bytes from start to before end. */
+const file: Handler<'file'> = async context => {
+  const { worker, job, payload, over } = context;
+  const output = await context.output();
+  // It may be another file by now, and the client has been told how long it is.
+  if (output.stored.stdout > 0) {
+    throw new WindlassError('remote_connection_failed', {
+      detail: `The reading of ${payload.path} was cut off.`,
+      hint: 'Ask for the rest with Range.',
+    });
+  }
+  const bytes = await worker.sessions.use(job.session ?? '', over, async session => {
+    const { offset, length } = payload.headOnly
+      ? { offset: 0, length: 0 }
+      : await placeRange(session, payload, over);
+    const found = await openRemoteFile(session, {
+      path: payload.path,
+      offset,
+      length,
+      signal: over,
+    });
+    try {
+      if (payload.range && offset >= found.size) throw unsatisfiable(found.size);
+      const end = Math.min(found.size, offset + (length ?? found.size));
+      const head = { size: found.size, start: offset, end };
+      await output.append('stdout', Buffer.from(`${JSON.stringify(head)}\n`));
+      let left = end - offset;
+      for await (const piece of found.bytes) {
+        const part = (piece as Buffer).subarray(0, left);
+        left -= part.length;
+        if (part.length > 0) await output.append('stdout', part);
+        // What was written to the file since it was opened was not announced.
+        if (left === 0) break;
+      }
+      return end - offset - left;
+    } finally {
+      found.bytes.destroy();
+    }
+  });
+  await output.flush();
+  return { result: { bytes } };
+};
+
+export default file;
+
+/** Where the range lies; of a suffix that is known once the size is. */
+async function placeRange(
+  session: RemoteSession,
+  { path, range }: Payload<'file'>,
+  signal: AbortSignal,
+): Promise<{ offset: number; length: number | undefined }> {
+  const { first = 0, last, suffix } = range ?? {};
+  if (suffix === undefined)
+    return { offset: first, length: last === undefined ? undefined : last - first + 1 };
+  const { size, bytes } = await openRemoteFile(session, { path, length: 0, signal });
+  bytes.destroy();
+  if (suffix === 0) throw unsatisfiable(size);
+  return { offset: Math.max(0, size - suffix), length: suffix };
+}
+
+function unsatisfiable(size: number): WindlassError {
+  return new WindlassError('range_not_satisfiable', {
+    detail: `Range not satisfiable: there are ${size} bytes.`,
+    hint: `Ask for bytes 0 to ${Math.max(0, size - 1)}.`,
+    extra: { size },
+  });
+}
