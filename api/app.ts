@@ -3,20 +3,22 @@ import express, { type Express, Router } from 'express';
 import { addressTooLong, MAX_ADDRESS } from './client-errors.ts';
 import type { ApiContext } from './context.ts';
 import { authenticate } from './middleware/authenticate.ts';
+import { boundBodies } from './middleware/bound-bodies.ts';
 import { answerErrors, notFound } from './middleware/errors.ts';
 import { limitRequests } from './middleware/limit-requests.ts';
 import { logRequests } from './middleware/log-requests.ts';
 import { readJson } from './middleware/read-json.ts';
 import { createRouter } from './resource.ts';
 import { routeBookmarks } from './routes/bookmarks.ts';
+import { routeBrowse } from './routes/browse.ts';
 import { routeCache } from './routes/cache.ts';
 import { routeDescription } from './routes/description.ts';
-import { recordEvents } from './routes/events.ts';
+import { EVENTS, recordEvents } from './routes/events.ts';
 import { routeFiles } from './routes/files.ts';
 import { routeHosts } from './routes/hosts.ts';
 import { routeJobs } from './routes/jobs.ts';
 import { routeLaunch } from './routes/launch.ts';
-import { routeLogin } from './routes/login.ts';
+import { routeLogin, routeLogout } from './routes/login.ts';
 import { routeMetrics } from './routes/metrics.ts';
 import { routeModels } from './routes/models.ts';
 import { routeParameters } from './routes/parameters.ts';
@@ -24,6 +26,7 @@ import { routeParsers } from './routes/parsers.ts';
 import { routeParts } from './routes/parts.ts';
 import { routeProjects } from './routes/projects.ts';
 import { routeQueues } from './routes/queues.ts';
+import { routeRemoteFile } from './routes/remote-file.ts';
 import { routeRemotes } from './routes/remotes.ts';
 import { routeService } from './routes/service.ts';
 import { routeTables } from './routes/tables.ts';
@@ -46,10 +49,12 @@ export function createApp(api: ApiContext): Express {
     res
       .set('X-Request-Id', res.locals.requestId)
       .set('X-Content-Type-Options', 'nosniff')
-      .set('Referrer-Policy', 'no-referrer');
+      // Not `no-referrer`: with it a form of our own page sends `Origin: null` (Fetch, 3.2), and no Referer.
+      .set('Referrer-Policy', 'same-origin');
     next();
   });
-  app.use(logRequests(api.log));
+  app.use(logRequests(api));
+  app.use(boundBodies());
   app.use((req, _res, next) => {
     if (req.originalUrl.length > MAX_ADDRESS) throw addressTooLong();
     next();
@@ -59,7 +64,7 @@ export function createApp(api: ApiContext): Express {
   routeService(open, api);
   app.use(open);
 
-  const identify = [authenticate(api.passwords), limitRequests(api.config.LIMIT_REQUESTS)];
+  const identify = [authenticate(api), limitRequests(api.config.LIMIT_REQUESTS)];
   // Both once, without the prefix.
   const administration = Router();
   routeMetrics(administration, api);
@@ -70,6 +75,7 @@ export function createApp(api: ApiContext): Express {
   const operations = createRouter();
   routeLogin(operations, api);
   operations.use(identify, recordEvents(api));
+  operations.described.push(EVENTS);
   // These read their bodies themselves.
   routeParameters(operations, api);
   routeBookmarks(operations, api);
@@ -78,9 +84,12 @@ export function createApp(api: ApiContext): Express {
   // Before /remotes/:sid, which would take "launch" for a session.
   routeLaunch(operations, api);
   routeRemotes(operations, api);
+  routeBrowse(operations, api);
+  routeRemoteFile(operations, api);
   routeVideos(operations, api);
   routeJobs(operations, api);
   routeHosts(operations, api);
+  routeLogout(operations, api);
   routeTokens(operations, api);
   routeUsers(operations, api);
   routeProjects(operations, api);

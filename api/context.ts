@@ -4,7 +4,9 @@ import type { Notifications } from '../shared/database/notifications.ts';
 import type { JobQueues } from '../shared/jobs/queue.ts';
 import type { Logger } from '../shared/log.ts';
 import type { ObjectStore } from '../shared/storage/object-store.ts';
+import type { ExactBodies } from './exact-json/exact-bodies.ts';
 import type { JobWatch } from './job-watch.ts';
+import type { ApiMetrics } from './operate/api-metrics.ts';
 import type { PasswordCheck } from './password-check.ts';
 
 /** What an API process is made of; built once by main.ts. */
@@ -17,6 +19,9 @@ export interface ApiContext {
   queues: JobQueues;
   jobs: JobWatch;
   passwords: PasswordCheck;
+  /** JSON bodies that are kept exactly. */
+  bodies: ExactBodies;
+  metrics: ApiMetrics;
   /** Aborted when the process is asked to stop: whoever is held waiting is answered now. */
   stopping: AbortSignal;
 }

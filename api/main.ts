@@ -6,12 +6,16 @@ import { waitForSchema } from '../shared/database/migrate.ts';
 import { Notifications } from '../shared/database/notifications.ts';
 import { JobQueues } from '../shared/jobs/queue.ts';
 import { createLog } from '../shared/log.ts';
-import { beginProcess, exitWith } from '../shared/process.ts';
+import { beginProcess, endOnError, exitWith } from '../shared/process.ts';
+import { listSecrets } from '../shared/redact.ts';
 import { openObjectStore } from '../shared/storage/open.ts';
 import { createApp } from './app.ts';
 import { answerClientErrors } from './client-errors.ts';
 import type { ApiContext } from './context.ts';
+import { ExactBodies } from './exact-json/exact-bodies.ts';
+import { answerExpectations } from './expect-continue.ts';
 import { JobWatch } from './job-watch.ts';
+import { ApiMetrics } from './operate/api-metrics.ts';
 import { PasswordCheck } from './password-check.ts';
 
 /** Answers that are being sent when the process is asked to stop may take so long to end. */
@@ -35,7 +39,8 @@ async function main(): Promise<void> {
       'windlass: the API needs DATABASE_URL, SECRET_KEY and SEAL_PUBLIC_KEY; `npm start` makes them itself',
     );
   }
-  const log = createLog({ level: config.LOG_LEVEL, name: 'api' });
+  const log = createLog({ level: config.LOG_LEVEL, name: 'api', secrets: listSecrets(config) });
+  endOnError(log);
   const database = openDatabase(DATABASE_URL, { max: 20 });
   const notifications = new Notifications(database, log);
   await waitForSchema(database, { signal: life.stopping, onWait: reason => log.info(reason) });
@@ -48,21 +53,25 @@ async function main(): Promise<void> {
     objects: openObjectStore(config),
     queues: new JobQueues({ databaseUrl: DATABASE_URL, redisUrl: config.REDIS_URL, log }),
     jobs: new JobWatch({ database, notifications, log }),
-    passwords: new PasswordCheck(database),
+    bodies: new ExactBodies(),
+    passwords: new PasswordCheck(database, config.LIMIT_FAILED_LOGINS),
+    metrics: new ApiMetrics(),
     stopping: life.stopping,
   };
 
-  // A launch is held for as long as its command takes: no limit on the whole request, one on its head and body.
+  // A part of 5 GiB takes as long as it takes: the body is bounded by middleware/bound-bodies.ts.
+  const app = createApp(context);
   const server = createServer(
     {
-      requestTimeout: 300_000,
+      requestTimeout: 0,
       headersTimeout: 15_000,
       keepAliveTimeout: 65_000,
       maxHeaderSize: 32 << 10,
     },
-    createApp(context),
+    app,
   );
   answerClientErrors(server);
+  answerExpectations(server, app);
   await new Promise<void>((resolve, reject) => {
     server.once('error', reject);
     server.listen(config.PORT, config.HOST, resolve);

@@ -94,11 +94,13 @@ export const ERROR_MEANINGS: Record<ErrorCode, { meaning: string; remedy: string
   },
   unauthorized: {
     meaning: 'No credentials came, or they are wrong.',
-    remedy: 'Send a user name and password (HTTP Basic).',
+    remedy:
+      'Send a user name and password (HTTP Basic), a token (Bearer) or the cookie of a login.',
   },
   forbidden: {
-    meaning: 'Only a server administrator may do this.',
-    remedy: 'Ask one.',
+    meaning:
+      'These credentials may not do this: it takes another role, a token that may write, or a page of this origin.',
+    remedy: 'See the hint; ask an administrator for the role.',
   },
   host_not_allowed: {
     meaning: 'The host is not on the list, its port differs, or its address is an inner one.',
@@ -149,8 +151,8 @@ export const ERROR_MEANINGS: Record<ErrorCode, { meaning: string; remedy: string
     remedy: 'Read it again and repeat the change.',
   },
   payload_too_large: {
-    meaning: 'The body is larger than 1 MiB.',
-    remedy: 'Send a smaller one.',
+    meaning: 'The body is larger than it may be: JSON 1 MiB, a part of an upload 5 GiB.',
+    remedy: 'Send a smaller one, a file in more parts.',
   },
   address_too_long: {
     meaning: 'Path and query are longer than 8,192 characters.',
@@ -165,7 +167,7 @@ export const ERROR_MEANINGS: Record<ErrorCode, { meaning: string; remedy: string
     remedy: 'Ask for bytes that exist.',
   },
   too_many_requests: {
-    meaning: 'More requests a second, open sessions or open jobs than one user may have.',
+    meaning: 'More requests a second, open sessions, uploads or jobs than one user may have.',
     remedy: 'Wait as long as `Retry-After` says, or end some.',
   },
   headers_too_large: {

@@ -1,4 +1,5 @@
 import { setMaxListeners } from 'node:events';
+import type { Logger } from './log.ts';
 
 /** What every program of Windlass does about itself: its title, its end, its word that it is ready. */
 export interface ProcessLife {
@@ -24,6 +25,14 @@ export function beginProcess(title: string): ProcessLife {
     stop.signal.addEventListener('abort', () => resolve(), { once: true });
   });
   return { stopping: stop.signal, stopped, ready: () => process.send?.({ type: 'ready' }) };
+}
+
+/** An error that nobody caught ends the process with one line of its log, where secrets are cut out, and not in Node's own words. */
+export function endOnError(log: Logger): void {
+  process.on('uncaughtException', error => {
+    log.fatal({ err: error }, 'ended by an unforeseen error');
+    process.exit(1);
+  });
 }
 
 /** Ends the process with one line that says what to do. */

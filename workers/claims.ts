@@ -1,4 +1,4 @@
-import { and, eq, inArray, isNull, sql } from 'drizzle-orm';
+import { and, eq, getTableColumns, inArray, isNull, sql } from 'drizzle-orm';
 import { type Db, isDatabaseDown, type Tx } from '../shared/database/connect.ts';
 import { type JobRow, type JobState, jobs } from '../shared/database/schema.ts';
 import type { ErrorRecord } from '../shared/errors.ts';
@@ -24,8 +24,15 @@ const leaseEnd = sql`now() + ${`${LEASE_SECONDS} seconds`}::interval`;
 export const heldBy = ({ id, token }: Claim) =>
   and(eq(jobs.id, id), eq(jobs.attempt, token), isNull(jobs.finished));
 
+/** A job just taken; `ranSeconds` ago it was taken for the first time, by the database's clock: 0 is just now. */
+export type ClaimedRow = JobRow & { ranSeconds: number };
+
 /** Takes the job by compare-and-set, or returns nothing: it has ended, is another worker's, or the entry is an old one. */
-export async function claimJob(db: Db, entry: Entry, worker: string): Promise<JobRow | undefined> {
+export async function claimJob(
+  db: Db,
+  entry: Entry,
+  worker: string,
+): Promise<ClaimedRow | undefined> {
   const [row] = await db
     .update(jobs)
     .set({
@@ -44,7 +51,10 @@ export async function claimJob(db: Db, entry: Entry, worker: string): Promise<Jo
         isNull(jobs.finished),
       ),
     )
-    .returning();
+    .returning({
+      ...getTableColumns(jobs),
+      ranSeconds: sql<number>`extract(epoch from now() - ${jobs.started})::float8`,
+    });
   return row;
 }
 
@@ -101,7 +111,8 @@ export async function releaseJob(db: Db, claim: Claim, afterSeconds: number): Pr
       attempt: null,
       lease: null,
       dispatched: null,
-      notBefore: afterSeconds > 0 ? sql`now() + make_interval(secs => ${afterSeconds})` : null,
+      // Also where it is now: since then it waits.
+      notBefore: sql`now() + make_interval(secs => ${afterSeconds})`,
       version: sql`${jobs.version} + 1`,
     })
     .where(heldBy(claim));
@@ -132,8 +143,11 @@ export async function finishJob(
     });
   if (!promote) return finish(db);
   await db.transaction(async tx => {
-    await finish(tx);
+    const [held] = await tx.select({ id: jobs.id }).from(jobs).where(heldBy(claim));
+    if (!held) throw new LeaseLost(claim.id);
+    // Jobs are locked after what they work for, as where that is deleted: the other way round the two wait for each other.
     await promote(tx);
+    await finish(tx);
   });
 }
 

@@ -1,18 +1,31 @@
 import type { RequestHandler } from 'express';
 import type { Logger } from '../../shared/log.ts';
+import type { ApiMetrics } from '../operate/api-metrics.ts';
 
-/** One line for each request once it has been answered; polls and successes only where debug is wanted. */
-export function logRequests(log: Logger): RequestHandler {
+/**
+ * Counts each request once it has been answered, and writes a line about it: polls and successes only where debug is
+ * wanted, and none where the answer's handler wrote its own (`res.locals.logged`).
+ */
+export function logRequests({
+  log,
+  metrics,
+}: {
+  log: Logger;
+  metrics: ApiMetrics;
+}): RequestHandler {
   return (req, res, next) => {
     const began = performance.now();
     res.once('close', () => {
+      const ms = performance.now() - began;
+      metrics.answered(req, res.statusCode, ms / 1_000);
+      if (res.locals.logged) return;
       const line = {
         requestId: res.locals.requestId,
         method: req.method,
         path: req.originalUrl.split('?')[0],
         status: res.statusCode,
         user: res.locals.user?.username,
-        ms: Math.round(performance.now() - began),
+        ms: Math.round(ms),
       };
       if (res.statusCode >= 500) log.warn(line, 'request');
       else log.debug(line, 'request');

@@ -1,5 +1,27 @@
-import type { Router } from 'express';
 import type { ApiContext } from '../context.ts';
+import { operation } from '../describe/operation.ts';
+import { type DescribedRouter, resource } from '../resource.ts';
+import { sendObject } from '../send-object.ts';
+import { setAttachment } from '../tables/attachment.ts';
+import { findStored } from '../tables/find-table.ts';
 
 /** File artifacts, by range. */
-export function routeFiles(_router: Router, _api: ApiContext): void {}
+export function routeFiles(router: DescribedRouter, api: ApiContext): void {
+  resource(router, '/models/:mid/files/:aid', {
+    get: operation({
+      summary: 'Retrieve a file artifact',
+      headers: ['Range', 'If-Range', 'If-None-Match', 'If-Match'],
+      answers: {
+        200: { means: 'The whole file.', types: ['application/octet-stream'] },
+        206: { means: 'The range asked for.', types: ['application/octet-stream'] },
+        304: 'Unchanged.',
+      },
+      errors: ['not_found', 'range_not_satisfiable', 'precondition_failed'],
+      handle: async ({ req, res }) => {
+        const { aid, object } = await findStored(api, { req, res, kind: 'file' });
+        setAttachment(res, aid);
+        await sendObject(api, req, res, { key: object, type: 'application/octet-stream' });
+      },
+    }),
+  });
+}

@@ -1,5 +1,39 @@
-import type { Router } from 'express';
+import { z } from 'zod';
+import { PARSERS } from '../../shared/parsers.ts';
 import type { ApiContext } from '../context.ts';
+import { operation } from '../describe/operation.ts';
+import { entityTag, sendRecord } from '../records.ts';
+import { type DescribedRouter, resource } from '../resource.ts';
+
+const parserRecord = z.object({
+  name: z.string(),
+  meaning: z.string(),
+  makes: z.enum(['file', 'table']),
+  parameters: z.record(z.string(), z.unknown()).meta({ description: 'A JSON Schema.' }),
+});
+
+/** Parameters are told as JSON Schema (2020-12). */
+const record = {
+  items: Object.entries(PARSERS).map(([name, { meaning, makes, parameters }]) => ({
+    name,
+    meaning,
+    makes,
+    parameters: z.toJSONSchema(parameters, { io: 'input' }),
+  })),
+};
 
 /** What uploads can be parsed by. */
-export function routeParsers(_router: Router, _api: ApiContext): void {}
+export function routeParsers(router: DescribedRouter, _api: ApiContext): void {
+  resource(router, '/configuration/parsers', {
+    get: operation({
+      summary: 'List the parsers of uploads, with their parameters',
+      headers: ['If-None-Match'],
+      answers: {
+        200: { means: 'The parsers.', json: z.object({ items: z.array(parserRecord) }) },
+        304: 'Unchanged.',
+      },
+      handle: ({ req, res }) =>
+        sendRecord(req, res, { tag: entityTag(record), record: () => record }),
+    }),
+  });
+}

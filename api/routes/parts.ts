@@ -1,5 +1,202 @@
-import type { Router } from 'express';
+import express, { type Request, type RequestHandler, type Response } from 'express';
+import { z } from 'zod';
+import { WindlassError } from '../../shared/errors.ts';
+import { absolutePath } from '../../shared/jobs/catalog.ts';
+import { MAX_PART_BYTES } from '../../shared/part-meter.ts';
+import {
+  assertOpen,
+  assertRoom,
+  commitPart,
+  MAX_FILES,
+  MAX_PARTS,
+  touchSeconds,
+  touchUpload,
+} from '../../shared/uploads.ts';
+import { readContentDigest } from '../content-digest.ts';
 import type { ApiContext } from '../context.ts';
+import { operation } from '../describe/operation.ts';
+import { currentUser } from '../middleware/authenticate.ts';
+import { takeOwnTime } from '../middleware/bound-bodies.ts';
+import { readJson } from '../middleware/read-json.ts';
+import { MAX_FORM_BYTES, readForm } from '../parts/read-form.ts';
+import { refuseTooLarge, type StoredBytes, storeBody } from '../parts/store-part.ts';
+import { type DescribedRouter, pathParameter, resource } from '../resource.ts';
+import { startRequestedJob } from '../run-request.ts';
+import { touchSession, useSession } from '../sessions.ts';
+import { findUpload, type UploadKey, useUpload } from '../uploads.ts';
+import { parseInput } from '../validate.ts';
+import { jobRecord, jobView } from './jobs.ts';
+
+const position = (limit: number) =>
+  z
+    .string()
+    .regex(/^(0|[1-9]\d{0,8})$/, `must be a whole number from 0 to ${limit - 1}`)
+    .transform(Number)
+    .refine(n => n < limit, `must be a whole number from 0 to ${limit - 1}`);
+const place = z.object({ fid: position(MAX_FILES), part: position(MAX_PARTS) });
+const remoteFile = z.strictObject({ sid: z.string(), path: absolutePath });
+
+const FORM = 'application/x-www-form-urlencoded';
+const MULTIPART = 'multipart/form-data';
+
+/** Which part a request is about. */
+interface Place extends UploadKey {
+  file: number;
+  part: number;
+  /** When something was sent to the upload last. */
+  accessed: Date;
+}
 
 /** Parts of an upload, streamed into the object store. */
-export function routeParts(_router: Router, _api: ApiContext): void {}
+export function routeParts(router: DescribedRouter, api: ApiContext): void {
+  const { db } = api.database;
+  resource(router, '/uploads/:uid/files/:fid/parts/:part', {
+    put: operation({
+      summary: 'Send a part of a file',
+      details: `The bytes as they are, or a form with \`file\`; in any order and many at once, the same part again replaces it. Or \`sid\` and \`path\`: the server copies that remote file itself, as a job. \`fid\` is below ${MAX_FILES}, \`part\` below ${MAX_PARTS}, and an upload has at most ${MAX_PARTS} parts of at most 5 GiB. Of \`Content-Digest\` sha-256 is verified, other algorithms are passed over.`,
+      bodies: [
+        { type: 'application/octet-stream', means: 'The bytes of the part.' },
+        {
+          type: MULTIPART,
+          means: 'One file, named `file`, or the fields `sid` and `path`.',
+        },
+        { type: FORM, means: 'A remote file to copy.', schema: remoteFile },
+        { type: 'application/json', means: 'A remote file to copy.', schema: remoteFile },
+      ],
+      headers: ['Content-Digest', 'Idempotency-Key'],
+      answers: {
+        200: { means: 'The part is stored.', headers: { ETag: 'From its SHA-256.' } },
+        202: {
+          means: 'The remote file is being copied.',
+          json: jobRecord,
+          headers: { Location: 'The job.' },
+        },
+      },
+      errors: [
+        'invalid_input',
+        'bad_request',
+        'digest_mismatch',
+        'forbidden',
+        'not_found',
+        'session_not_found',
+        'conflict',
+        'idempotency_conflict',
+        'payload_too_large',
+        'unsupported_media_type',
+        'insufficient_storage',
+      ],
+      handle: async ({ req, res }) => {
+        const at = await readPlace(req, res);
+        const type = req.is([MULTIPART, FORM, 'application/json']);
+        if (type === FORM || type === 'application/json') {
+          await runMiddleware(type === FORM ? readFields : readJsonBody, { req, res });
+          return startCopy(at, { req, res, fields: req.body });
+        }
+        const stored = await store(at, { req, res, isForm: type === MULTIPART });
+        if ('fields' in stored) return startCopy(at, { req, res, fields: stored.fields });
+        await commit(at, stored.stored);
+        res.set('ETag', `"${Buffer.from(stored.stored.digest, 'base64').toString('hex')}"`).end();
+      },
+    }),
+  });
+
+  /** Refuses before the first byte what would be refused after the last. */
+  async function readPlace(req: Request, res: Response): Promise<Place> {
+    const key = { uid: pathParameter(req, 'uid'), owner: currentUser(res).username };
+    const found = await findUpload(db, key);
+    const { fid, part } = parseInput(req.params, place);
+    assertOpen(found);
+    return { ...key, file: fid, part, accessed: found.upload.accessed };
+  }
+
+  /** Streams the body into the store; as long as bytes come, the upload is not idle. */
+  async function store(
+    { uid, file, part, accessed }: Place,
+    { req, res, isForm }: { req: Request; res: Response; isForm: boolean },
+  ) {
+    refuseOtherContent(req);
+    refuseTooLarge(req, isForm ? MAX_FORM_BYTES : MAX_PART_BYTES);
+    const expected = readContentDigest(req.get('Content-Digest'));
+    await assertRoom(db, { upload: uid, file, part });
+    takeOwnTime(res);
+    const seconds = touchSeconds(api.config.UPLOAD_IDLE_TIMEOUT);
+    const touch = () => touchUpload(db, uid, seconds);
+    if (Date.now() - accessed.getTime() > seconds * 1_000) await touch();
+    const timer = setInterval(touch, seconds * 1_000);
+    try {
+      const options = { objects: api.objects, uid, expected };
+      return isForm ? await readForm(req, options) : { stored: await storeBody(req, options) };
+    } finally {
+      clearInterval(timer);
+    }
+  }
+
+  async function commit({ uid, file, part }: Place, stored: StoredBytes): Promise<void> {
+    try {
+      await db.transaction(tx => commitPart(tx, { upload: uid, file, part, ...stored }));
+    } catch (error) {
+      // Refused, so rolled back for certain; of what broke off nobody knows, and upkeep looks at it later.
+      if (error instanceof WindlassError) await api.objects.remove(stored.object).catch(() => {});
+      throw error;
+    }
+  }
+
+  async function startCopy(
+    at: Place,
+    { req, res, fields }: { req: Request; res: Response; fields: unknown },
+  ): Promise<void> {
+    const { sid, path } = parseInput(fields ?? {}, remoteFile);
+    // An Idempotency-Key is bound to what was asked for, in whichever form that came.
+    req.body = { sid, path };
+    const { uid, file, part, owner } = at;
+    let touch = async () => {};
+    const job = await startRequestedJob(api, req, res, async tx => {
+      const idleSeconds = api.config.SESSION_IDLE_TIMEOUT;
+      const session = await useSession(tx, { sid, owner, idleSeconds });
+      touch = () => touchSession(db, session);
+      const found = await useUpload(tx, at);
+      assertOpen(found);
+      await assertRoom(tx, { upload: uid, file, part });
+      return {
+        kind: 'copy' as const,
+        payload: { upload: uid, file, part, path },
+        session: sid,
+        project: found.project,
+        model: found.upload.model,
+        upload: uid,
+      };
+    });
+    await touch();
+    res.status(202).location(`/api/jobs/${job.id}`).json(jobView(job));
+  }
+}
+
+const readJsonBody = readJson();
+const readFields = express.urlencoded({ extended: false, limit: 16 << 10, parameterLimit: 10 });
+
+function runMiddleware(
+  middleware: RequestHandler,
+  { req, res }: { req: Request; res: Response },
+): Promise<void> {
+  return new Promise((resolve, reject) => {
+    middleware(req, res, (error?: unknown) => (error ? reject(error) : resolve()));
+  });
+}
+
+/** What says of itself that it is not simply the part's bytes. */
+function refuseOtherContent(req: Request): void {
+  const coding = req.get('Content-Encoding') ?? 'identity';
+  if (coding.toLowerCase() !== 'identity') {
+    throw new WindlassError('unsupported_media_type', {
+      detail: `Unsupported media type: Content-Encoding ${coding} is not undone.`,
+      hint: 'Send the bytes as they are to be stored, without Content-Encoding.',
+    });
+  }
+  // RFC 9110, 14.5: a server that does not know partial PUT must not take the part for the whole.
+  if (req.get('Content-Range') !== undefined) {
+    throw new WindlassError('bad_request', {
+      detail: 'Bad request: Content-Range is not supported.',
+      hint: 'Send each part whole, under its own number.',
+    });
+  }
+}

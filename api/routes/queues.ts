@@ -1,5 +1,67 @@
-import type { Router } from 'express';
+import type { Express, Request, Response, Router } from 'express';
+import { WindlassError } from '../../shared/errors.ts';
 import type { ApiContext } from '../context.ts';
+import { requireAdministrator } from '../middleware/authenticate.ts';
+import { openBoard } from '../operate/board.ts';
+import { queueAway } from '../operate/board-adapter.ts';
 
-/** Bull Board at /admin/queues, read-only, for server administrators. */
-export function routeQueues(_router: Router, _api: ApiContext): void {}
+const PATH = '/admin/queues';
+/** Its scripts set styles of elements; everything else comes from this service alone. */
+const POLICY = [
+  "default-src 'none'",
+  "script-src 'self'",
+  "worker-src 'self'",
+  "connect-src 'self'",
+  "img-src 'self' data:",
+  "font-src 'self'",
+  "style-src 'self' 'unsafe-inline'",
+  "base-uri 'self'",
+  "form-action 'none'",
+  "frame-ancestors 'none'",
+].join('; ');
+
+/** Bull Board, read-only, for server administrators. It shows entries of the queue: ids of jobs and nothing of them. */
+export function routeQueues(router: Router, { queues, log }: ApiContext): void {
+  // Opened when it is first asked for: an API process that nobody looks into makes no connection for it.
+  let board: Promise<Express> | undefined;
+  const open = () => {
+    board ??= openBoard(queues, PATH).catch((error: unknown) => {
+      board = undefined;
+      throw queueAway(error);
+    });
+    return board;
+  };
+
+  router.use(PATH, async (req, res, next) => {
+    requireAdministrator(res);
+    refuseChanges(req);
+    res.set('Content-Security-Policy', POLICY).set('Cache-Control', 'no-store');
+    try {
+      const show = await open();
+      show(req, res, next);
+    } catch (error) {
+      if (!(error instanceof WindlassError) || !isPage(req)) throw error;
+      log.debug({ err: error }, 'the queues cannot be shown');
+      sendErrorPage(res, error);
+    }
+  });
+}
+
+/** Whatever would change a queue: Windlass alone writes to it. */
+function refuseChanges(req: Request): void {
+  if (req.method === 'GET' || req.method === 'HEAD') return;
+  throw new WindlassError('method_not_allowed', {
+    detail: 'Method not allowed: the queues are shown here and cannot be changed.',
+    hint: 'DELETE /api/jobs/(id) cancels a job.',
+    headers: { Allow: 'GET, HEAD' },
+  });
+}
+
+const isPage = (req: Request) => req.accepts(['json', 'html']) === 'html';
+
+function sendErrorPage(res: Response, error: WindlassError): void {
+  res.status(error.status).set(error.headers).type('html');
+  res.send(
+    `<!doctype html><html lang="en"><meta charset="utf-8"><title>Windlass queues</title><h1>${error.message}</h1><p>${error.hint ?? ''}</p></html>`,
+  );
+}

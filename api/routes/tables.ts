@@ -1,5 +1,203 @@
-import type { Router } from 'express';
+import type { Request, Response } from 'express';
+import { z } from 'zod';
+import type { ColumnFacts } from '../../shared/database/schema.ts';
 import type { ApiContext } from '../context.ts';
+import { operation } from '../describe/operation.ts';
+import { isNamedBy } from '../records.ts';
+import { type DescribedRouter, resource } from '../resource.ts';
+import { sendObject } from '../send-object.ts';
+import { setAttachment } from '../tables/attachment.ts';
+import { ColumnCache, findStored, type StoredArtifact } from '../tables/find-table.ts';
+import { Lru } from '../tables/lru.ts';
+import { readColumns, readFilter, readSort, refuse } from '../tables/read-query.ts';
+import { TableReader } from '../tables/table-reader.ts';
+import { useView } from '../tables/use-view.ts';
+
+/** Values of one page. */
+const MAX_CELLS = 1_000_000;
+/** Bytes of the histograms that were asked for last. */
+const CACHED_HISTOGRAMS = 8 << 20;
+
+const texts = z.union([z.string(), z.array(z.string()).max(5_000)]).optional();
+const rowsQuery = z.strictObject({
+  offset: z.coerce.number().int().min(0).max(Number.MAX_SAFE_INTEGER).default(0),
+  limit: z.coerce.number().int().min(1).max(10_000).default(100),
+  columns: texts.describe('Names, separated by commas; repeatable, for names that hold a comma.'),
+  sort: texts.describe('Names, separated by commas, `-` before one for descending; repeatable.'),
+  filter: texts.describe('column:op:value; repeatable: rows pass all. op: eq ne lt le gt ge null.'),
+});
+const histogramQuery = z.strictObject({
+  column: z.string(),
+  bins: z.coerce.number().int().min(1).max(1_000).default(20),
+});
+const value = z.union([z.string(), z.number(), z.boolean(), z.null()]);
+const columnItem = z.object({
+  name: z.string(),
+  type: z.enum(['boolean', 'integer', 'number', 'date', 'time', 'timestamp', 'text']),
+  min: value,
+  max: value,
+  nulls: z.number().int(),
+});
+const rowsPage = z.object({
+  offset: z.number().int(),
+  total: z.number().int().describe('Rows of the whole table or view.'),
+  columns: z.array(z.string()),
+  rows: z.array(z.array(value)),
+});
+const bin = z.object({ from: value, to: value, count: z.number().int() });
+const histogramRecord = z.object({
+  column: z.string(),
+  nulls: z.number().int(),
+  bins: z.array(bin).optional(),
+  values: z.array(z.object({ value, count: z.number().int() })).optional(),
+});
 
 /** Table artifacts: metadata, pages of rows, histograms, the Parquet itself. */
-export function routeTables(_router: Router, _api: ApiContext): void {}
+export function routeTables(router: DescribedRouter, api: ApiContext): void {
+  const columnsOf = new ColumnCache();
+  const reader = new TableReader(api.objects);
+  const histograms = new Lru<Buffer>(CACHED_HISTOGRAMS);
+  const find = (req: Request, res: Response) => findStored(api, { req, res, kind: 'table' });
+  const path = '/models/:mid/tables/:aid';
+
+  resource(router, `${path}/metadata`, {
+    get: operation({
+      summary: "Look at a table's columns",
+      headers: ['If-None-Match'],
+      answers: {
+        200: {
+          means: 'The columns, each with its type, least and greatest value and missing values.',
+          json: z.object({ rows: z.number().int(), columns: z.array(columnItem) }),
+        },
+        304: 'Unchanged.',
+      },
+      errors: ['not_found'],
+      handle: async ({ req, res }) => {
+        const table = await find(req, res);
+        if (isUnchanged(req, res, table)) return;
+        const columns = await columnsOf.find(api, table);
+        res.type('application/json').send(metadataText(table.rows, columns));
+      },
+    }),
+  });
+
+  resource(router, `${path}/rows`, {
+    get: operation({
+      summary: 'Read rows of a table',
+      details:
+        'In the order of the file, or of `sort`, where equal rows keep that of the file and missing values come last. Integers are exact at any size; dates and times are ISO 8601; NaN and the infinities are texts. The first request of a sorted or filtered view waits for the job that makes it, as a launch does; a missing value passes no filter but `null`.',
+      query: rowsQuery,
+      headers: ['If-None-Match', 'Prefer'],
+      answers: {
+        200: { means: 'The rows.', json: rowsPage },
+        202: {
+          means: 'The view is still being made; ask again.',
+          headers: { Location: 'The job, where it is yours.' },
+        },
+        304: 'Unchanged.',
+      },
+      errors: ['invalid_input', 'not_found', 'payload_too_large', 'too_many_requests', 'conflict'],
+      handle: async ({ req, res, query }) => {
+        const table = await find(req, res);
+        const { offset, limit, ...given } = query();
+        const known = await columnsOf.find(api, table);
+        const columns = readColumns(given.columns, known);
+        const sort = readSort(given.sort, known);
+        const filter = readFilter(given.filter, known);
+        if (columns.length * limit > MAX_CELLS)
+          throw refuse(
+            'limit',
+            `${limit} rows of ${columns.length} columns are more than ${MAX_CELLS} values: ask for fewer of either`,
+          );
+        if (isUnchanged(req, res, table)) return;
+        const isPlain = sort.length === 0 && filter.length === 0;
+        const view = isPlain
+          ? { key: table.object, size: table.size, rows: table.rows }
+          : await useView(api, { req, res, table, view: { sort, filter } });
+        if (!view) return;
+        const end = Math.min(view.rows, offset + limit);
+        const rows =
+          offset >= end
+            ? Buffer.from('[]')
+            : await reader.read(view, { kind: 'rows', columns, start: offset, end });
+        const head = JSON.stringify({ offset, total: view.rows, columns }).slice(0, -1);
+        sendParts(res, [`${head},"rows":`, rows, '}']);
+      },
+    }),
+  });
+
+  resource(router, `${path}/histogram`, {
+    get: operation({
+      summary: 'Count the values of a column',
+      details:
+        'Bins of equal width between the least and the greatest value, for numbers and times; each value is counted in the bin that begins with or below it. For texts the 20 commonest values, cut at 200 characters.',
+      query: histogramQuery,
+      headers: ['If-None-Match'],
+      answers: { 200: { means: 'The counts.', json: histogramRecord }, 304: 'Unchanged.' },
+      errors: ['invalid_input', 'not_found'],
+      handle: async ({ req, res, query }) => {
+        const table = await find(req, res);
+        const { column: name, bins } = query();
+        const column = (await columnsOf.find(api, table)).find(one => one.name === name);
+        if (!column)
+          throw refuse('column', `there is no column ${JSON.stringify(name.slice(0, 100))}`);
+        if (isUnchanged(req, res, table)) return;
+        const { nulls, type, top = [] } = column;
+        const head = JSON.stringify({ column: name, nulls }).slice(0, -1);
+        if (type === 'text') return sendParts(res, [`${head},"values":`, JSON.stringify(top), '}']);
+        const key = JSON.stringify([table.object, name, type === 'boolean' ? 0 : bins]);
+        const counts =
+          histograms.get(key) ??
+          (await reader.read(
+            { key: table.object, size: table.size },
+            { kind: 'histogram', column, bins },
+          ));
+        histograms.set(key, counts, counts.length + key.length);
+        sendParts(res, [`${head},"${type === 'boolean' ? 'values' : 'bins'}":`, counts, '}']);
+      },
+    }),
+  });
+
+  resource(router, `${path}/data`, {
+    get: operation({
+      summary: 'Retrieve a table as Parquet',
+      headers: ['Range', 'If-Range', 'If-None-Match', 'If-Match'],
+      answers: {
+        200: { means: 'The whole file.', types: ['application/vnd.apache.parquet'] },
+        206: { means: 'The range asked for.', types: ['application/vnd.apache.parquet'] },
+        304: 'Unchanged.',
+      },
+      errors: ['not_found', 'range_not_satisfiable', 'precondition_failed'],
+      handle: async ({ req, res }) => {
+        const { aid, object } = await find(req, res);
+        setAttachment(res, `${aid}.parquet`);
+        await sendObject(api, req, res, { key: object, type: 'application/vnd.apache.parquet' });
+      },
+    }),
+  });
+}
+
+/** A table's bytes decide all answers about it: 304 before anything of it is read. */
+function isUnchanged(req: Request, res: Response, { tag }: StoredArtifact): boolean {
+  res.set('ETag', tag).set('Cache-Control', 'private, no-cache');
+  if (!isNamedBy(req.get('If-None-Match'), tag)) return false;
+  res.status(304).end();
+  return true;
+}
+
+function sendParts(res: Response, parts: (string | Buffer)[]): void {
+  const bytes = Buffer.concat(
+    parts.map(part => (typeof part === 'string' ? Buffer.from(part) : part)),
+  );
+  res.type('application/json').send(bytes);
+}
+
+/** Integers are kept as texts, and answered as the JSON numbers that they are. */
+function metadataText(rows: number, columns: ColumnFacts[]): string {
+  const items = columns.map(({ name, type, min, max, nulls }) => {
+    const write = (value: unknown) =>
+      type === 'integer' && value !== null ? String(value) : JSON.stringify(value);
+    return `{"name":${JSON.stringify(name)},"type":"${type}","min":${write(min)},"max":${write(max)},"nulls":${nulls}}`;
+  });
+  return `{"rows":${rows},"columns":[${items.join(',')}]}`;
+}

@@ -1,5 +1,227 @@
-import type { Router } from 'express';
+import { and, asc, count, eq, gt, inArray, isNull, ne, sql } from 'drizzle-orm';
+import type { Request, Response } from 'express';
+import { z } from 'zod';
+import type { Tx } from '../../shared/database/connect.ts';
+import {
+  artifacts,
+  jobs,
+  members,
+  models,
+  projects,
+  uploads,
+} from '../../shared/database/schema.ts';
+import { WindlassError } from '../../shared/errors.ts';
+import { newId } from '../../shared/ids.ts';
+import { isParserName, PARSERS, type ParserName } from '../../shared/parsers.ts';
+import { lockUpload, MAX_FILES, removeUpload } from '../../shared/uploads.ts';
+import { useModel } from '../access.ts';
 import type { ApiContext } from '../context.ts';
+import { operation } from '../describe/operation.ts';
+import { currentUser } from '../middleware/authenticate.ts';
+import { checkIfMatch, entityTag, page, pageOf, pageQuery, sendRecord } from '../records.ts';
+import { type DescribedRouter, pathParameter, resource } from '../resource.ts';
+import {
+  type ParseJob,
+  parseJobColumns,
+  readParts,
+  stateOf,
+  summaryColumns,
+  uploadRecord,
+  uploadSummary,
+  viewSummary,
+  viewUpload,
+} from '../upload-record.ts';
+import { findUpload, type UploadKey } from '../uploads.ts';
+import { parseInput } from '../validate.ts';
+import { routeFinished } from './finished.ts';
+
+const aid = z
+  .string()
+  .min(1)
+  .max(255)
+  .regex(/^[^\p{Cc}\p{Surrogate}]*$/u, 'must hold no control characters');
+const newUpload = z.looseObject({
+  mid: z.string(),
+  input: z.boolean(),
+  parser: z
+    .string()
+    .refine(isParserName, `must be one of ${Object.keys(PARSERS).join(', ')}`)
+    .meta({ description: 'See GET /configuration/parsers; its parameters stand beside it.' }),
+  aids: z
+    .array(aid)
+    .min(1)
+    .max(MAX_FILES)
+    .refine(names => new Set(names).size === names.length, 'must all be different'),
+});
 
 /** Upload sessions: made, looked at, finished, given up. */
-export function routeUploads(_router: Router, _api: ApiContext): void {}
+export function routeUploads(router: DescribedRouter, api: ApiContext): void {
+  const { db } = api.database;
+  const keyOf = (req: Request, res: Response): UploadKey => ({
+    uid: pathParameter(req, 'uid'),
+    owner: currentUser(res).username,
+  });
+
+  resource(router, '/uploads', {
+    get: operation({
+      summary: 'List your upload sessions',
+      query: pageQuery,
+      answers: { 200: { means: 'A page of uploads.', json: pageOf(uploadSummary) } },
+      handle: async ({ res, query }) => {
+        const { limit, after } = query();
+        const rows = await selectMine(db, currentUser(res).username)
+          .where(after === undefined ? undefined : gt(uploads.uid, after))
+          .orderBy(asc(uploads.uid))
+          .limit(limit + 1);
+        const { items, next } = page(rows, limit, row => row.upload.uid);
+        res.json({ items: items.map(({ upload, job }) => viewSummary(upload, job)), next });
+      },
+    }),
+    post: operation({
+      summary: 'Begin an upload into a model',
+      details: `\`aids\` names the artifacts, one a file, at most ${MAX_FILES}; a parser that makes several of one file adds /name.`,
+      body: newUpload,
+      answers: {
+        201: {
+          means: 'The upload takes parts.',
+          json: z.object({ id: z.string() }),
+          headers: { Location: 'The upload.' },
+        },
+      },
+      errors: ['forbidden', 'not_found', 'conflict'],
+      handle: async ({ res, body }) => {
+        const owner = currentUser(res).username;
+        const { mid, input, parser, aids, ...rest } = body();
+        const parameters = parseInput(rest, PARSERS[parser as ParserName].parameters);
+        const uid = newId();
+        await db.transaction(async tx => {
+          const { model } = await useModel(tx, mid, { username: owner, role: 'writer' });
+          await refuseOtherKind(tx, { mid, aids, makes: PARSERS[parser as ParserName].makes });
+          await refuseTooMany(api, tx, owner);
+          await tx
+            .insert(uploads)
+            .values({ uid, owner, model: model.mid, parser, parameters, aids, input });
+        });
+        res.status(201).location(`/api/uploads/${uid}`).json({ id: uid });
+      },
+    }),
+  });
+
+  resource(router, '/uploads/:uid', {
+    get: operation({
+      summary: 'Look at an upload: what has arrived, and what became of it',
+      headers: ['If-None-Match'],
+      answers: { 200: { means: 'The upload.', json: uploadRecord }, 304: 'Unchanged.' },
+      errors: ['not_found'],
+      handle: async ({ req, res }) => {
+        const { upload } = await findUpload(db, keyOf(req, res));
+        const job = await findJob(db, upload.job);
+        // Read after the record: a part that comes in between is told too early under the older tag, never too late.
+        const stored = await readParts(db, upload.uid);
+        sendRecord(req, res, {
+          tag: tagOf(upload.version, job),
+          record: () => viewUpload(upload, job, stored),
+        });
+      },
+    }),
+    delete: operation({
+      summary: 'Give an upload up',
+      details: 'Its parts are removed and its copies cancelled.',
+      headers: ['If-Match'],
+      answers: { 204: 'Upload session deleted.' },
+      errors: ['not_found', 'conflict'],
+      handle: async ({ req, res }) => {
+        const key = keyOf(req, res);
+        const cancelled = await db.transaction(async tx => {
+          const found = await findUpload(tx, key);
+          // The model shows its parses: one of them may go.
+          await useModel(tx, found.upload.model, { username: key.owner, role: 'reader' });
+          const { upload } = await lockUpload(tx, key.uid);
+          const job = await findJob(tx, upload.job);
+          checkIfMatch(req, tagOf(upload.version, job));
+          if (stateOf(upload, job) === 'parsing') throw isParsing(upload.job);
+          if (upload.job !== null) await bumpModel(tx, upload.model);
+          return removeUpload(tx, key.uid);
+        });
+        for (const id of cancelled) {
+          api.notifications.publish('cancel', id);
+          api.notifications.publish('job', id);
+        }
+        res.statusMessage = 'Upload session deleted.';
+        res.status(204).end();
+      },
+    }),
+  });
+
+  routeFinished(router, api, keyOf);
+}
+
+/** The user's uploads, while their projects and models are there and they have a part in them. */
+function selectMine(db: Tx, owner: string) {
+  const mine = db
+    .select({ project: members.project })
+    .from(members)
+    .innerJoin(projects, and(eq(projects.pid, members.project), isNull(projects.deleted)))
+    .where(eq(members.username, owner));
+  return db
+    .select({ upload: summaryColumns, job: parseJobColumns })
+    .from(uploads)
+    .innerJoin(
+      models,
+      and(eq(models.mid, uploads.model), eq(uploads.owner, owner), inArray(models.project, mine)),
+    )
+    .leftJoin(jobs, eq(jobs.id, uploads.job));
+}
+
+const tagOf = (version: number, job: ParseJob | null) =>
+  entityTag(job ? `${version}.${job.version}` : version);
+
+async function findJob(tx: Tx, id: string | null): Promise<ParseJob | null> {
+  if (id === null) return null;
+  const [job] = await tx.select(parseJobColumns).from(jobs).where(eq(jobs.id, id));
+  return job ?? null;
+}
+
+async function bumpModel(tx: Tx, mid: string): Promise<void> {
+  await tx
+    .update(models)
+    .set({ version: sql`${models.version} + 1`, updated: sql`now()` })
+    .where(eq(models.mid, mid));
+}
+
+async function refuseOtherKind(
+  tx: Tx,
+  { mid, aids, makes }: { mid: string; aids: string[]; makes: 'file' | 'table' },
+): Promise<void> {
+  const [other] = await tx
+    .select({ aid: artifacts.aid, kind: artifacts.kind })
+    .from(artifacts)
+    .where(and(eq(artifacts.model, mid), inArray(artifacts.aid, aids), ne(artifacts.kind, makes)))
+    .limit(1);
+  if (!other) return;
+  throw new WindlassError('conflict', {
+    detail: `Conflict: the artifact ${other.aid} of this model is a ${other.kind}, and this parser makes a ${makes}.`,
+    hint: 'Choose another name, or delete that artifact.',
+  });
+}
+
+async function refuseTooMany({ config }: ApiContext, tx: Tx, owner: string): Promise<void> {
+  const limit = config.LIMIT_UPLOADS;
+  if (limit === 0) return;
+  const [open] = await tx
+    .select({ n: count() })
+    .from(uploads)
+    .where(and(eq(uploads.owner, owner), isNull(uploads.job)));
+  if ((open?.n ?? 0) < limit) return;
+  throw new WindlassError('too_many_requests', {
+    detail: `You have ${limit} open uploads, which is the limit.`,
+    hint: 'Finish some, or end them with DELETE /api/uploads/(uid). LIMIT_UPLOADS sets the limit.',
+    headers: { 'Retry-After': '60' },
+  });
+}
+
+const isParsing = (job: string | null) =>
+  new WindlassError('conflict', {
+    detail: 'Conflict: the upload is being parsed.',
+    hint: `Wait for its job, or cancel that with DELETE /api/jobs/${job}.`,
+  });

@@ -1,7 +1,7 @@
 import { createPostgresBackend, Queue, Worker, withBackend } from 'bullmq';
 import { Redis, type RedisOptions } from 'ioredis';
 import type { Logger } from '../log.ts';
-import type { QueueName } from './catalog.ts';
+import { QUEUES, type QueueName } from './catalog.ts';
 
 /** The queue carries ids only; see entryId. */
 export interface Entry {
@@ -55,6 +55,16 @@ export class JobQueues {
       return Promise.all(entries.map(entry => queue.getJobState(entryId(entry))));
     });
     return entries.filter((_, i) => ['unknown', 'completed', 'failed'].includes(String(states[i])));
+  }
+
+  /** The queue itself, for whoever shows it; rejects within 5 s when it is away. */
+  open(name: QueueName): Promise<Queue> {
+    return withDeadline(() => this.#queue(name));
+  }
+
+  /** Rejects unless the queue's server answers, within 5 s. */
+  async check(): Promise<void> {
+    await withDeadline(async () => (await this.#queue(QUEUES[0])).isPaused());
   }
 
   worker(name: QueueName, concurrency: number, process: Process): Worker {

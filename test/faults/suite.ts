@@ -25,7 +25,7 @@ export function describeFaults(queue: QueueKind): void {
 }
 
 /** What the stack logged in this test: without it a fault that is hit once in a hundred runs is lost. */
-function quoteLog(log: string): string {
+export function quoteLog(log: string): string {
   const lines = log.trimEnd().split('\n').slice(-400);
   return `The stack logged:\n${lines.map(line => `| ${line}`).join('\n')}`;
 }

@@ -1,8 +1,62 @@
 import { WindlassError } from '../../shared/errors.ts';
-import type { Handler } from '../context.ts';
+import { newId } from '../../shared/ids.ts';
+import { MAX_PART_BYTES, PartMeter, partTooLarge } from '../../shared/part-meter.ts';
+import { commitPart, touchSeconds, touchUpload } from '../../shared/uploads.ts';
+import { type Handler, type JobContext, LetGo } from '../context.ts';
+import { openRemoteFile } from '../remote/read-file.ts';
+import type { RemoteSession } from '../remote/remote-session.ts';
+import { whileConnected } from '../remote/while-connected.ts';
 
-const copy: Handler<'copy'> = async () => {
-  throw new WindlassError('internal');
+const REPORT_MS = 500;
+
+/**
+ * Copies a file of the session's host into the store, as a part of an upload. What was read is what it is, also where the
+ * file changes meanwhile. A lost link or worker means another object, begun anew; the part is there with the job's end.
+ */
+const copy: Handler<'copy'> = async context => {
+  const { worker, payload } = context;
+  const { upload, file, part } = payload;
+  const seconds = touchSeconds(worker.config.UPLOAD_IDLE_TIMEOUT);
+  const touch = () => touchUpload(worker.database.db, upload, seconds);
+  await touch();
+  const timer = setInterval(touch, seconds * 1_000);
+  try {
+    const stored = await whileConnected(context, session => copyOnce(context, session));
+    const { size, digest } = stored;
+    return {
+      result: { size, digest },
+      promote: tx => commitPart(tx, { upload, file, part, ...stored }),
+    };
+  } catch (error) {
+    if (context.stopping.aborted) throw new LetGo('the worker is stopping');
+    throw error;
+  } finally {
+    clearInterval(timer);
+  }
 };
 
 export default copy;
+
+async function copyOnce(context: JobContext<'copy'>, session: RemoteSession) {
+  const { worker, payload, over } = context;
+  const object = `uploads/${payload.upload}/${newId()}`;
+  const { size, bytes } = await openRemoteFile(session, { path: payload.path, signal: over });
+  const meter = new PartMeter();
+  // Both may fail before the store listens.
+  meter.on('error', () => {}).once('close', () => bytes.destroy());
+  bytes.on('error', error => meter.destroy(error)).pipe(meter);
+  const report = setInterval(() => {
+    if (size > 0) context.progress(meter.size / size, 'Copying.');
+  }, REPORT_MS);
+  try {
+    if (size > MAX_PART_BYTES) throw partTooLarge();
+    await worker.objects.put(object, meter, { signal: over });
+  } catch (error) {
+    over.throwIfAborted();
+    throw meter.errored instanceof WindlassError ? meter.errored : error;
+  } finally {
+    clearInterval(report);
+    meter.destroy();
+  }
+  return { object, size: meter.size, digest: meter.digest };
+}

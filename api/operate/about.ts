@@ -1,0 +1,76 @@
+/** GET /: what this is and where to begin. Links of its own service alone, so that it is whole without any other. */
+export const ABOUT = {
+  name: 'Windlass',
+  is: 'Hauls long work off the request path: commands on remote hosts over SSH, videos made from frames there, and big uploads that are parsed into models.',
+  begin: {
+    'POST /api/login':
+      'username, password: cookies for a browser; programs use HTTP Basic or a token',
+    'GET /api/users/-': 'who you are',
+    'POST /api/users/-/tokens': 'a token for a program: name, scope',
+  },
+  remote: {
+    'GET /api/hosts': 'hosts that sessions can be opened on',
+    'POST /api/remotes': 'open a session: hostname, username, password or privateKey',
+    'POST /api/remotes/launch': 'run a command: sid, command',
+    'POST /api/remotes/(sid)/browse/(path)': 'list a folder there',
+    'GET /api/remotes/(sid)/file/(path)': 'read a file there',
+    'POST /api/remotes/(sid)/videos': 'make a video: content-type, images',
+    'GET /api/remotes/(sid)/videos/(vsid)/status': 'how far it is; without /status the video',
+  },
+  projects: {
+    'POST /api/projects': 'make a project: name',
+    'POST /api/projects/(pid)/models': 'make a model in it: model-type, name',
+    'PUT /api/models/(mid)/parameters/(aid)': 'store a parameter: value',
+    'GET /api/models/(mid)/tables/(aid)/rows': 'rows of a table, sorted and filtered',
+    'GET /api/projects/(pid)/cache/(key)': 'a video that was cached',
+    'POST /api/projects/(pid)/bookmarks': 'keep the state of a client',
+    'POST /api/events/(event)': 'log what a user did',
+  },
+  uploads: {
+    'POST /api/uploads': 'begin an upload: mid, parser, aids',
+    'PUT /api/uploads/(uid)/files/(fid)/parts/(pid)': 'send a part of a file',
+    'POST /api/uploads/(uid)/finished': 'check that all is there, and parse it: uploaded',
+    'GET /api/configuration/parsers': 'parsers and what they take',
+  },
+  jobs: {
+    'GET /api/jobs': 'your long work; what runs longer than its request is a job',
+    'GET /api/jobs/(id)/events': 'follow one as it goes',
+    'DELETE /api/jobs/(id)': 'cancel it',
+  },
+  reference: {
+    '/api/docs': 'every operation',
+    '/api/openapi.json': 'the same for programs (OpenAPI)',
+  },
+  operation: {
+    '/healthz': 'whether this process answers',
+    '/readyz': 'whether it can serve, and what is away',
+    '/metrics': 'numbers for Prometheus, for server administrators',
+    '/admin/queues': 'the queues, for server administrators',
+  },
+};
+
+const HEADINGS: Partial<Record<keyof typeof ABOUT, string>> = {
+  begin: 'To begin',
+  remote: 'Remote hosts',
+  projects: 'Projects and models',
+  uploads: 'Uploads',
+  jobs: 'Jobs',
+  reference: 'Reference',
+  operation: 'Operation',
+};
+
+const STYLE =
+  'body{font:16px/1.5 system-ui,sans-serif;max-width:54rem;margin:3rem auto;padding:0 1rem;color-scheme:light dark}td{padding:.1rem 1.5rem .1rem 0;vertical-align:top}h2{font-size:1.1rem;margin:1.5rem 0 .3rem}code{font-size:.9em}';
+
+/** The same as a page. */
+export function drawAbout(): string {
+  const parts = Object.entries(HEADINGS).map(([key, heading]) => {
+    const rows = Object.entries(ABOUT[key as keyof typeof ABOUT]).map(([route, meaning]) => {
+      const code = `<code>${route}</code>`;
+      const cell = route.startsWith('/') ? `<a href="${route}">${code}</a>` : code;
+      return `<tr><td>${cell}</td><td>${meaning}</td></tr>`;
+    });
+    return `<h2>${heading}</h2><table>${rows.join('')}</table>`;
+  });
+  return `<!doctype html><html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width"><title>${ABOUT.name}</title><style>${STYLE}</style></head><body><h1>${ABOUT.name}</h1><p>${ABOUT.is}</p>${parts.join('')}</body></html>`;
+}

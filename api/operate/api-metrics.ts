@@ -1,0 +1,46 @@
+import type { Request } from 'express';
+import { collectDefaultMetrics, type Registry } from 'prom-client';
+import { API_METRICS, createMetrics } from '../../shared/metrics.ts';
+
+/** Coarse enough to cost nothing while idle; prom-client's own 10 ms would wake the process a hundred times a second. */
+const LAG_RESOLUTION_MS = 100;
+const METHODS = new Set(['GET', 'HEAD', 'POST', 'PUT', 'DELETE', 'OPTIONS', 'PATCH']);
+/** Served by routers of their own, or before there is a route. */
+const WITHOUT_ROUTE: [RegExp, string][] = [
+  [/^\/admin\/queues(?![^/?])/, '/admin/queues'],
+  [/^(\/api)?\/events(?![^/?])/, '/events/*event'],
+];
+
+/** What an API process counts of itself, with the usual numbers of a Node process beside. */
+export class ApiMetrics {
+  readonly registry: Registry;
+  readonly #metrics;
+
+  constructor() {
+    const { registry, metrics } = createMetrics(API_METRICS);
+    this.registry = registry;
+    this.#metrics = metrics;
+    collectDefaultMetrics({ register: registry, eventLoopMonitoringPrecision: LAG_RESOLUTION_MS });
+  }
+
+  answered(req: Request, status: number, seconds: number): void {
+    const labels = {
+      method: METHODS.has(req.method) ? req.method : 'other',
+      route: routeOf(req),
+      status: `${Math.floor(status / 100)}xx`,
+    };
+    this.#metrics.windlass_http_requests_total.inc(labels);
+    this.#metrics.windlass_http_request_duration_seconds.observe(labels, seconds);
+  }
+
+  get gauges() {
+    return this.#metrics;
+  }
+}
+
+/** The pattern of the route that took the request, without the prefix, which changes nothing; never what a client wrote. */
+function routeOf(req: Request): string {
+  for (const [path, route] of WITHOUT_ROUTE) if (path.test(req.originalUrl)) return route;
+  const path: unknown = req.route?.path;
+  return typeof path === 'string' ? path : path === undefined ? 'none' : String(path);
+}

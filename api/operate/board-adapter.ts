@@ -1,0 +1,108 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { ExpressAdapter } from '@bull-board/express';
+import type { Express, Request } from 'express';
+import { WindlassError } from '../../shared/errors.ts';
+
+type Routes = Parameters<ExpressAdapter['setApiRoutes']>[0];
+type EntryRoute = Parameters<ExpressAdapter['setEntryRoute']>[0];
+
+/** A queue that does not answer a page within this time counts as away. */
+const DEADLINE_MS = 5_000;
+
+/**
+ * Bull Board's own adapter for Express, less what we do not serve: routes that change anything are never made, its page
+ * is drawn without the fonts that it loads from another host, and an error is answered as everywhere else.
+ */
+export class ReadOnlyAdapter extends ExpressAdapter {
+  #pages = '';
+
+  constructor(basePath: string) {
+    super();
+    this.setBasePath(basePath);
+    this.app.disable('x-powered-by');
+  }
+
+  override getRouter(): Express {
+    return this.app;
+  }
+
+  override setViewsPath(path: string): this {
+    this.#pages = path;
+    return this;
+  }
+
+  override setEntryRoute({ route, handler }: EntryRoute): this {
+    const template = readFileSync(join(this.#pages, 'index.ejs'), 'utf8');
+    this.app.get(route, (_req, res) => {
+      const { basePath, uiConfig } = this;
+      res.type('html').send(drawPage(template, handler({ basePath, uiConfig }).params));
+    });
+    return this;
+  }
+
+  override setApiRoutes(routes: Routes): this {
+    for (const { method, route, handler } of routes) {
+      if (method !== 'get') continue;
+      this.app.get(route, async (req, res) => {
+        const { status = 200, body } = await withinDeadline(async () => handler(this.#ask(req)));
+        res.status(status).json(body);
+      });
+    }
+    return this;
+  }
+
+  #ask({ query, params, headers }: Request) {
+    return {
+      queues: this.bullBoardQueues ?? new Map(),
+      uiConfig: this.uiConfig,
+      query,
+      params,
+      body: {},
+      headers: headers as Record<string, string | undefined>,
+    };
+  }
+}
+
+/** The page that the template would make, with its scripts and style sheets and nothing else: no other host, no code in it. */
+function drawPage(template: string, params: Record<string, string>): string {
+  const styles = [...template.matchAll(/<link href="(static\/[\w./-]+\.css)"/g)];
+  const scripts = [...template.matchAll(/<script defer src="(static\/[\w./-]+\.js)"/g)];
+  if (styles.length === 0 || scripts.length === 0)
+    throw new Error('the page of @bull-board/ui is not what it was: see board-adapter.ts');
+  return [
+    '<!doctype html><html lang="en" dir="ltr"><head><meta charset="utf-8">',
+    '<meta name="viewport" content="width=device-width, initial-scale=1, shrink-to-fit=no">',
+    `<base href="${params.basePath}"><title>${params.title}</title>`,
+    `<link rel="icon" type="image/svg+xml" id="fav-logo" href="${params.favIconDefault}">`,
+    ...styles.map(([, href]) => `<link href="${href}" rel="stylesheet">`),
+    '</head><body class="preload">',
+    // Data, which no Content-Security-Policy counts as a script.
+    `<script id="__UI_CONFIG__" type="application/json">${params.uiConfig}</script>`,
+    '<div id="root"></div>',
+    ...scripts.map(([, src]) => `<script defer src="${src}"></script>`),
+    '</body></html>',
+  ].join('\n');
+}
+
+async function withinDeadline<T>(work: () => Promise<T>): Promise<T> {
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<never>((_, reject) => {
+    timer = setTimeout(() => reject(new Error('the queue did not answer')), DEADLINE_MS);
+  });
+  try {
+    return await Promise.race([work(), late]);
+  } catch (error) {
+    throw queueAway(error);
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+export const queueAway = (cause: unknown) =>
+  new WindlassError('unavailable', {
+    detail: 'Service unavailable: the queue cannot be reached.',
+    hint: 'Try again in a few seconds. Work is accepted meanwhile, and waits.',
+    headers: { 'Retry-After': '5' },
+    cause,
+  });

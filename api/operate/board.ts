@@ -1,0 +1,38 @@
+import { createBullBoard } from '@bull-board/api';
+import { BullMQAdapter } from '@bull-board/api/bullMQAdapter';
+import type { Express } from 'express';
+import { QUEUES } from '../../shared/jobs/catalog.ts';
+import type { JobQueues } from '../../shared/jobs/queue.ts';
+import { ReadOnlyAdapter } from './board-adapter.ts';
+
+/** Bull Board over the queues as they are, on the connections that this process has for them. Rejects when the queue is away. */
+export async function openBoard(queues: JobQueues, basePath: string): Promise<Express> {
+  const open = await Promise.all(QUEUES.map(name => queues.open(name)));
+  const adapter = new ReadOnlyAdapter(basePath);
+  createBullBoard({
+    queues: open.map(
+      queue =>
+        new BullMQAdapter(queue, {
+          readOnlyMode: true,
+          allowRetries: false,
+          // The entry of an attempt leads to the job that it is for.
+          externalJobUrl: entry => ({
+            href: `/api/jobs/${String(entry.id).replace(/-\d+$/, '')}`,
+            displayText: 'The job',
+          }),
+        }),
+    ),
+    serverAdapter: adapter,
+    options: {
+      uiConfig: {
+        boardTitle: 'Windlass queues',
+        boardLogo: { path: 'static/images/logo.svg', width: 24, height: 24 },
+        hideDocsLink: true,
+        // Heartbeats tell who is alive; asking the queue's server would list all of its clients with every poll.
+        showWorkers: false,
+        locale: { lng: 'en' },
+      },
+    },
+  });
+  return adapter.getRouter();
+}

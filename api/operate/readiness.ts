@@ -1,0 +1,122 @@
+import { sql } from 'drizzle-orm';
+import type { Db } from '../../shared/database/connect.ts';
+import { workers } from '../../shared/database/schema.ts';
+import type { ApiContext } from '../context.ts';
+import { toWindlassError } from '../middleware/errors.ts';
+import { isAlive, type QueueState, readLastTaken, readQueues } from './work-state.ts';
+
+/** Each check has so long; what has not answered by then counts as away. */
+const DEADLINE_MS = 2_000;
+/** Work that waited so long while nothing of its queue was done is stuck. */
+const STUCK_SECONDS = 30;
+
+export interface Readiness {
+  ready: boolean;
+  /** Null, or in one line what is wrong. The queue may be away: work is accepted without it. */
+  checks: {
+    database: string | null;
+    objects: string | null;
+    queue: string | null;
+    work: string | null;
+  };
+  /** Alive; null when the database does not say. */
+  workers: number | null;
+}
+
+/** Asks every dependency at once. A check that hangs is not asked a second time, whoever asks how often. */
+export class ReadinessCheck {
+  readonly #api: ApiContext;
+  readonly #pending = new Map<string, Promise<unknown>>();
+  /** Of this process: after an outage of everything, workers get their time too. */
+  readonly #began = performance.now();
+
+  constructor(api: ApiContext) {
+    this.#api = api;
+  }
+
+  async run(): Promise<Readiness> {
+    const { db } = this.#api.database;
+    const [database, objects, queue, work] = await Promise.all([
+      this.#ask('database', () => countWorkers(db)),
+      this.#ask('objects', () => this.#api.objects.check()),
+      this.#ask('queue', () => this.#api.queues.check()),
+      this.#ask('work', () => findStuck(db, (performance.now() - this.#began) / 1_000)),
+    ]);
+    const checks = {
+      database: database.problem,
+      objects: objects.problem,
+      queue: queue.problem,
+      // Without the database nothing is known about work.
+      work: work.value ?? null,
+    };
+    const isReady = !checks.database && !checks.objects && !checks.work;
+    return {
+      ready: isReady && !this.#api.stopping.aborted,
+      checks,
+      workers: database.value ?? null,
+    };
+  }
+
+  async #ask<T>(
+    name: string,
+    check: () => Promise<T>,
+  ): Promise<{ value?: T; problem: string | null }> {
+    let pending = this.#pending.get(name) as Promise<T> | undefined;
+    if (!pending) {
+      pending = Promise.resolve()
+        .then(check)
+        .finally(() => this.#pending.delete(name));
+      this.#pending.set(name, pending);
+    }
+    let timer: NodeJS.Timeout | undefined;
+    const late = new Promise<never>((_, reject) => {
+      timer = setTimeout(() => reject(new Late(name)), DEADLINE_MS);
+    });
+    try {
+      return { value: await Promise.race([pending, late]), problem: null };
+    } catch (error) {
+      const problem = explain(name, error);
+      if (problem === BROKEN) this.#api.log.warn({ err: error, check: name }, 'a check failed');
+      return { problem };
+    } finally {
+      clearTimeout(timer);
+    }
+  }
+}
+
+class Late extends Error {}
+
+const BROKEN = 'It does not work; see the log of the API.';
+
+/** One line for whoever asks, without a word about where the dependency is: this is open to everyone. */
+function explain(name: string, error: unknown): string {
+  if (error instanceof Late) return `The ${name} did not answer within ${DEADLINE_MS / 1_000} s.`;
+  if (name === 'queue') return 'The queue cannot be reached; work is accepted and waits.';
+  const known = toWindlassError(error);
+  return known.code === 'internal' ? BROKEN : known.message;
+}
+
+async function countWorkers(db: Db): Promise<number> {
+  const [row] = await db.select({ n: sql<number>`count(*)::int` }).from(workers).where(isAlive);
+  return row?.n ?? 0;
+}
+
+/**
+ * Names the queues with work that could have been taken 30 s ago, while no job of theirs is in a worker's hands and none
+ * was taken since: no worker takes this work, or those that should do not look. Full slots are no such case, nor jobs
+ * that wait for a set time, nor is having no workers where nothing waits.
+ */
+async function findStuck(db: Db, upSeconds: number): Promise<string | null> {
+  if (upSeconds < STUCK_SECONDS) return null;
+  const suspects = (await readQueues(db)).filter(isSuspect);
+  if (suspects.length === 0) return null;
+  const taken = await readLastTaken(db);
+  const stuck = suspects.filter(({ queue }) => (taken.get(queue) ?? Infinity) > STUCK_SECONDS);
+  return stuck.length > 0 ? `Work waits and is not done: ${stuck.map(describe).join('; ')}.` : null;
+}
+
+const isSuspect = ({ oldestSeconds, running }: QueueState) =>
+  oldestSeconds > STUCK_SECONDS && Object.keys(running).length === 0;
+
+const describe = ({ queue, due, oldestSeconds, slots }: QueueState) =>
+  `${queue}, ${due} ${due === 1 ? 'job' : 'jobs'}, for ${Math.round(oldestSeconds)} s, ${slots === 0 ? 'no worker is alive' : `with ${slots} slots of workers alive`}`;

@@ -1,0 +1,72 @@
+import { createServer, type IncomingMessage, request, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { Writable } from 'node:stream';
+import { finished } from 'node:stream/promises';
+import { afterEach, expect, test } from 'vitest';
+import { PartMeter } from '../../shared/part-meter.ts';
+import { pipeBody } from './pipe-body.ts';
+
+let server: Server;
+afterEach(() => {
+  server.closeAllConnections();
+  server.close();
+});
+
+/** Begins a request that announces more than it sends; what the server sees of it. */
+async function beginRequest(): Promise<{ req: IncomingMessage; leave(): void }> {
+  server = createServer();
+  await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve));
+  const seen = new Promise<IncomingMessage>(resolve => server.once('request', resolve));
+  const { port } = server.address() as AddressInfo;
+  const sending = request({
+    port,
+    host: '127.0.0.1',
+    method: 'PUT',
+    headers: { 'Content-Length': 100 },
+  });
+  sending.on('error', () => {});
+  sending.write('some');
+  return { req: await seen, leave: () => sending.destroy() };
+}
+
+test('a client that falls silent is cut off', async () => {
+  const { req } = await beginRequest();
+  const meter = new PartMeter();
+  const stop = pipeBody(req, meter, 100);
+  meter.resume();
+  await expect(finished(meter)).rejects.toMatchObject({ code: 'request_timeout' });
+  expect(meter.size).toBe(4);
+  // It can still be answered.
+  expect(req.socket.destroyed).toBe(false);
+  stop();
+});
+
+test('a store that is slow is not the client’s silence', async () => {
+  const { req, leave } = await beginRequest();
+  let takeOn = () => {};
+  const asleep = new Promise<void>(resolve => {
+    takeOn = resolve;
+  });
+  const sink = new Writable({
+    highWaterMark: 1,
+    write: (_bytes, _encoding, done) => void asleep.then(() => done()),
+  });
+  const stop = pipeBody(req, sink, 50);
+  await new Promise(resolve => setTimeout(resolve, 300));
+  expect(sink.errored).toBeNull();
+  takeOn();
+  leave();
+  await expect(finished(sink)).rejects.toMatchObject({ code: 'bad_request' });
+  stop();
+});
+
+test('a client that has left before fails the sink, too', async () => {
+  const { req, leave } = await beginRequest();
+  req.on('error', () => {});
+  leave();
+  await new Promise(resolve => req.once('close', resolve));
+  const meter = new PartMeter();
+  const stop = pipeBody(req, meter);
+  await expect(finished(meter)).rejects.toMatchObject({ code: 'bad_request' });
+  stop();
+});

@@ -1,0 +1,54 @@
+import type { IncomingMessage } from 'node:http';
+import { WindlassError } from '../../shared/errors.ts';
+import { newId } from '../../shared/ids.ts';
+import { PartMeter, partTooLarge } from '../../shared/part-meter.ts';
+import type { ObjectStore } from '../../shared/storage/object-store.ts';
+import type { StoredPart } from '../../shared/uploads.ts';
+import { pipeBody } from './pipe-body.ts';
+
+export type StoredBytes = Pick<StoredPart, 'object' | 'size' | 'digest'>;
+
+export interface StoreOptions {
+  objects: ObjectStore;
+  uid: string;
+  /** SHA-256 that the bytes must have. */
+  expected?: Buffer;
+}
+
+/** Streams a request's body into the store, under a key of its own that nothing refers to yet. */
+export async function storeBody(
+  req: IncomingMessage,
+  { objects, uid, expected }: StoreOptions,
+): Promise<StoredBytes> {
+  const given = req.headers['content-length'];
+  const size = given === undefined ? undefined : Number(given);
+  const meter = new PartMeter({ expected });
+  const stop = pipeBody(req, meter);
+  try {
+    return await storeMetered(objects, uid, { meter, size });
+  } finally {
+    stop();
+  }
+}
+
+/** RFC 9110, 8.6: a length that is announced is refused before the body is read. */
+export function refuseTooLarge(req: IncomingMessage, limit: number): void {
+  if (Number(req.headers['content-length'] ?? 0) > limit) throw partTooLarge();
+}
+
+/** Stores what comes out of the meter; where the meter failed for a reason of ours, that is what is thrown. */
+export async function storeMetered(
+  objects: ObjectStore,
+  uid: string,
+  { meter, size }: { meter: PartMeter; size?: number },
+): Promise<StoredBytes> {
+  const object = `uploads/${uid}/${newId()}`;
+  // It may fail before the store listens to it.
+  meter.on('error', () => {});
+  try {
+    await objects.put(object, meter, { size });
+  } catch (error) {
+    throw meter.errored instanceof WindlassError ? meter.errored : error;
+  }
+  return { object, size: meter.size, digest: meter.digest };
+}

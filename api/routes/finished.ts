@@ -1,0 +1,144 @@
+import { and, eq, isNull, sql } from 'drizzle-orm';
+import type { Request, Response } from 'express';
+import { z } from 'zod';
+import type { Tx } from '../../shared/database/connect.ts';
+import { jobs, models, uploads } from '../../shared/database/schema.ts';
+import { ERRORS, WindlassError } from '../../shared/errors.ts';
+import { newId } from '../../shared/ids.ts';
+import { assertOpen, lockUpload, MAX_FILES } from '../../shared/uploads.ts';
+import { useModel } from '../access.ts';
+import { type Comparison, compareParts, MAX_LISTED } from '../compare-parts.ts';
+import type { ApiContext } from '../context.ts';
+import { operation } from '../describe/operation.ts';
+import { sendProblem } from '../middleware/errors.ts';
+import { type DescribedRouter, resource } from '../resource.ts';
+import { startRequestedJob } from '../run-request.ts';
+import { readParts } from '../upload-record.ts';
+import { findUpload, type UploadKey } from '../uploads.ts';
+
+const finished = z.strictObject({
+  uploaded: z
+    .array(z.number().int().positive())
+    .min(1, 'must name at least one file')
+    .max(MAX_FILES)
+    .meta({ description: 'The number of parts of each file.' }),
+});
+const tuples = z.array(z.tuple([z.number().int(), z.number().int()]));
+
+/** POST …/finished: all was sent, so it can be parsed. */
+export function routeFinished(
+  router: DescribedRouter,
+  api: ApiContext,
+  keyOf: (req: Request, res: Response) => UploadKey,
+): void {
+  const { db } = api.database;
+  resource(router, '/uploads/:uid/finished', {
+    post: operation({
+      summary: 'Say that all parts were sent, so that parsing begins',
+      details: `Where the counts differ from what has arrived: 400 with \`missing\` and \`excess\`, lists of [fid, pid] of at most ${MAX_LISTED} entries each (\`truncated\` where there are more). Parsing does not begin then.`,
+      body: finished,
+      headers: ['Idempotency-Key'],
+      answers: {
+        202: {
+          means: 'All is there: parsing begins.',
+          json: z.object({ missing: tuples, job: z.string() }),
+          headers: { Location: 'The job.' },
+        },
+      },
+      errors: [
+        'upload_incomplete',
+        'client_confused',
+        'forbidden',
+        'not_found',
+        'conflict',
+        'idempotency_conflict',
+        'locked',
+      ],
+      handle: async ({ req, res, body }) => {
+        const key = keyOf(req, res);
+        await findUpload(db, key);
+        const { uploaded } = body();
+        try {
+          const job = await startRequestedJob(api, req, res, tx => accept(tx, key, uploaded));
+          res.status(202).location(`/api/jobs/${job.id}`).json({ missing: [], job: job.id });
+        } catch (error) {
+          if (!isMiscounted(error)) throw error;
+          // The interface gives these two their words in the status line, and plain JSON.
+          res.statusMessage = ERRORS[error.code].title;
+          sendProblem(res, error, 'application/json');
+        }
+      },
+    }),
+  });
+}
+
+/** What is accepted is bound to its job in one transaction: neither is there without the other. */
+async function accept(tx: Tx, { uid, owner }: UploadKey, uploaded: number[]) {
+  const before = await findUpload(tx, { uid, owner });
+  const { model, project } = await useModel(tx, before.upload.model, {
+    username: owner,
+    role: 'writer',
+  });
+  const found = await lockUpload(tx, uid);
+  assertOpen(found);
+  await refuseWhileCopying(tx, uid);
+  refuseMiscounted(compareParts(uploaded, await readParts(tx, uid)));
+  const job = newId();
+  await tx
+    .update(uploads)
+    .set({ job, version: sql`${uploads.version} + 1`, accessed: sql`now()` })
+    .where(eq(uploads.uid, uid));
+  await tx
+    .update(models)
+    .set({ version: sql`${models.version} + 1`, updated: sql`now()` })
+    .where(eq(models.mid, model.mid));
+  return {
+    id: job,
+    kind: 'parse' as const,
+    payload: { upload: uid },
+    project: project.pid,
+    model: model.mid,
+    upload: uid,
+  };
+}
+
+async function refuseWhileCopying(tx: Tx, uid: string): Promise<void> {
+  const [copy] = await tx
+    .select({ id: jobs.id })
+    .from(jobs)
+    .where(and(eq(jobs.upload, uid), isNull(jobs.finished)))
+    .limit(1);
+  if (!copy) return;
+  throw new WindlassError('locked', {
+    detail: `Locked: a part is still being copied, by job ${copy.id}.`,
+    hint: `Wait for GET /api/jobs/${copy.id} to end, then send this again.`,
+    headers: { 'Retry-After': '2' },
+  });
+}
+
+function refuseMiscounted({ missing, excess, truncated }: Comparison): void {
+  const cut = truncated ? { truncated } : {};
+  if (missing.length > 0) {
+    throw new WindlassError('upload_incomplete', {
+      detail: `Upload incomplete: ${tell(missing.length, truncated)} not received.`,
+      hint: 'Send the parts that "missing" lists as [fid, pid], then this again.',
+      extra: { missing, ...(excess.length > 0 ? { excess } : {}), ...cut },
+    });
+  }
+  if (excess.length === 0) return;
+  throw new WindlassError('client_confused', {
+    detail: `Client confused: ${tell(excess.length, truncated)} received beyond what "uploaded" states.`,
+    hint: 'Send this again with the numbers of parts that were sent; "excess" lists the others as [fid, pid].',
+    extra: { excess, ...cut },
+  });
+}
+
+const tell = (n: number, truncated: boolean) =>
+  `${truncated ? 'more than ' : ''}${n === 1 ? '1 part was' : `${n} parts were`}`;
+
+function isMiscounted(error: unknown): error is WindlassError {
+  return (
+    error instanceof WindlassError &&
+    (error.code === 'upload_incomplete' || error.code === 'client_confused')
+  );
+}

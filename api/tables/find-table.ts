@@ -1,0 +1,76 @@
+import { and, eq } from 'drizzle-orm';
+import type { Request, Response } from 'express';
+import { artifacts, type ColumnFacts } from '../../shared/database/schema.ts';
+import { WindlassError } from '../../shared/errors.ts';
+import { findModel } from '../access.ts';
+import { readArtifactName } from '../artifact-names.ts';
+import type { ApiContext } from '../context.ts';
+import { currentUser } from '../middleware/authenticate.ts';
+import { entityTag } from '../records.ts';
+import { pathParameter } from '../resource.ts';
+import { Lru } from './lru.ts';
+
+/** An artifact that lies in the object store. */
+export interface StoredArtifact {
+  model: string;
+  project: string;
+  aid: string;
+  object: string;
+  size: number;
+  rows: number;
+  /** Of the object, which never changes under its key. */
+  tag: string;
+}
+
+/** The artifact that the path names, if it is of this kind; 404 otherwise, and where its model is hidden. */
+export async function findStored(
+  api: ApiContext,
+  { req, res, kind }: { req: Request; res: Response; kind: 'file' | 'table' },
+): Promise<StoredArtifact> {
+  const { db } = api.database;
+  const aid = readArtifactName(pathParameter(req, 'aid'));
+  const need = { username: currentUser(res).username, role: 'reader' as const };
+  const { model, project } = await findModel(db, pathParameter(req, 'mid'), need);
+  const [found] = await db
+    .select({
+      kind: artifacts.kind,
+      object: artifacts.object,
+      size: artifacts.size,
+      rows: artifacts.rows,
+    })
+    .from(artifacts)
+    .where(and(eq(artifacts.model, model.mid), eq(artifacts.aid, aid)));
+  if (found?.kind !== kind || found.object === null)
+    throw new WindlassError('not_found', {
+      detail: found
+        ? `Not found: ${aid} is a ${found.kind}, not a ${kind}.`
+        : `Not found: the model has no ${kind} ${aid}.`,
+      hint: 'GET /api/models/(mid) lists what it has.',
+    });
+  const { object, size, rows } = found;
+  const tag = entityTag({ key: object });
+  return { model: model.mid, project: project.pid, aid, object, size, rows: rows ?? 0, tag };
+}
+
+/** Columns of the tables that were asked for last, in columns: they may be some MB and never change. */
+const CACHED_COLUMNS = 20_000;
+
+export class ColumnCache {
+  readonly #columns = new Lru<ColumnFacts[]>(CACHED_COLUMNS);
+
+  async find(api: ApiContext, { model, aid, object }: StoredArtifact): Promise<ColumnFacts[]> {
+    const known = this.#columns.get(object);
+    if (known) return known;
+    const [found] = await api.database.db
+      .select({ columns: artifacts.columns })
+      .from(artifacts)
+      .where(and(eq(artifacts.model, model), eq(artifacts.aid, aid), eq(artifacts.object, object)));
+    if (!found?.columns)
+      throw new WindlassError('conflict', {
+        detail: 'Conflict: the table was replaced or deleted just now.',
+        hint: 'Ask again.',
+      });
+    this.#columns.set(object, found.columns, found.columns.length);
+    return found.columns;
+  }
+}

@@ -1,0 +1,152 @@
+import { type AsyncBuffer, type FileMetaData, parquetRead } from 'hyparquet';
+import type { ColumnFacts } from '../../shared/database/schema.ts';
+import { encodeValue, formatDay, formatTime, formatTimestamp } from './encode-value.ts';
+
+/** Raw numbers: days, microseconds. */
+const RAW_PARSERS = {
+  dateFromDays: (days: number) => days,
+  timestampFromMicroseconds: (micros: bigint) => micros,
+};
+
+type Scalar = number | bigint;
+
+/**
+ * The bins of a column of numbers or times, between its least and greatest value, as the text of a JSON array. The
+ * first begins and the last ends exactly there; each takes its lower end, the last its upper one too; every value but
+ * the missing, NaN and the infinities is counted once.
+ */
+export async function makeHistogram(
+  file: AsyncBuffer,
+  metadata: FileMetaData,
+  { column, bins }: { column: ColumnFacts; bins: number },
+): Promise<string> {
+  const scale = scaleOf(column);
+  if (!scale) return '[]';
+  const { min, max, write } = scale;
+  const counts = new Array<number>(isSame(min, max) ? 1 : bins).fill(0);
+  const share = shareOf(min, max);
+  await eachValue(file, metadata, column.name, value => {
+    if (typeof value === 'number' && !Number.isFinite(value)) return;
+    const at = Math.floor(share(value) * counts.length);
+    const bin = Math.min(counts.length - 1, Math.max(0, at));
+    counts[bin] = (counts[bin] ?? 0) + 1;
+  });
+  const edge = (i: number) => {
+    if (i === 0) return write(min);
+    return i === counts.length ? write(max) : write(between(min, max, i / counts.length), true);
+  };
+  const texts = counts.map(
+    (count, i) => `{"from":${edge(i)},"to":${edge(i + 1)},"count":${count}}`,
+  );
+  return `[${texts.join(',')}]`;
+}
+
+/** How often each of the two comes, the commoner one first. */
+export async function countBooleans(
+  file: AsyncBuffer,
+  metadata: FileMetaData,
+  column: string,
+): Promise<string> {
+  const counts = new Map<boolean, number>();
+  await eachValue<boolean>(file, metadata, column, value => {
+    counts.set(value, (counts.get(value) ?? 0) + 1);
+  });
+  const values = [...counts].sort((a, b) => b[1] - a[1]);
+  return JSON.stringify(values.map(([value, count]) => ({ value, count })));
+}
+
+/** One row group after the other; others' requests have their turn in between. */
+async function eachValue<T = Scalar>(
+  file: AsyncBuffer,
+  metadata: FileMetaData,
+  column: string,
+  take: (value: T) => void,
+): Promise<void> {
+  for (const group of metadata.row_groups) {
+    await parquetRead({
+      file,
+      metadata: { ...metadata, num_rows: group.num_rows, row_groups: [group] },
+      columns: [column],
+      parsers: RAW_PARSERS,
+      onChunk: ({ columnData }) => {
+        for (const value of columnData as ArrayLike<T | null | undefined> &
+          Iterable<T | null | undefined>)
+          if (value !== null && value !== undefined) take(value);
+      },
+    });
+    await new Promise(resolve => setImmediate(resolve));
+  }
+}
+
+interface Scale {
+  min: Scalar;
+  max: Scalar;
+  /** A value as JSON; `isEdge` where it lies between values and may be a fraction. */
+  write(value: Scalar, isEdge?: boolean): string;
+}
+
+function scaleOf({ type, min, max }: ColumnFacts): Scale | undefined {
+  if (min === null || max === null) return undefined;
+  const zone = String(min).endsWith('Z') ? 'Z' : '';
+  const whole = (value: Scalar) => (typeof value === 'bigint' ? value : BigInt(Math.round(value)));
+  switch (type) {
+    case 'integer':
+      return { min: BigInt(String(min)), max: BigInt(String(max)), write: encodeValue };
+    case 'number':
+      return { min: Number(min), max: Number(max), write: encodeValue };
+    case 'date':
+      return {
+        min: parseDay(min),
+        max: parseDay(max),
+        write: value => `"${formatDay(Math.round(Number(value)))}"`,
+      };
+    case 'time':
+      return {
+        min: parseTime(String(min)),
+        max: parseTime(String(max)),
+        write: value => `"${formatTime(whole(value))}"`,
+      };
+    case 'timestamp':
+      return {
+        min: parseTimestamp(min),
+        max: parseTimestamp(max),
+        write: value => `"${formatTimestamp(whole(value))}${zone}"`,
+      };
+    default:
+      return undefined;
+  }
+}
+
+const isSame = (a: Scalar, b: Scalar) => a === b;
+
+/** Where a value lies between the two, 0…1; differences of integers are exact, of numbers never infinite. */
+function shareOf(min: Scalar, max: Scalar): (value: Scalar) => number {
+  if (typeof min === 'bigint' && typeof max === 'bigint') {
+    const range = Number(max - min);
+    return value => Number(BigInt(value) - min) / range;
+  }
+  const low = Number(min);
+  const range = Number(max) - low;
+  if (Number.isFinite(range)) return value => (Number(value) - low) / range;
+  const half = Number(max) / 2 - low / 2;
+  return value => (Number(value) / 2 - low / 2) / half;
+}
+
+function between(min: Scalar, max: Scalar, share: number): Scalar {
+  const low = Number(min);
+  const high = Number(max);
+  return low * (1 - share) + high * share;
+}
+
+const parseDay = (text: unknown) => Date.parse(`${text}T00:00:00Z`) / 86_400_000;
+
+function parseTime(text: string): bigint {
+  const [hours = 0, minutes = 0, seconds = 0] = text.split('.')[0]?.split(':').map(Number) ?? [];
+  const fraction = (text.split('.')[1] ?? '').padEnd(6, '0');
+  return BigInt(hours * 3_600 + minutes * 60 + seconds) * 1_000_000n + BigInt(fraction);
+}
+
+function parseTimestamp(value: unknown): bigint {
+  const [day = '', time = ''] = String(value).replace('Z', '').split('T');
+  return BigInt(parseDay(day)) * 86_400_000_000n + parseTime(time);
+}

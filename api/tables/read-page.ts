@@ -1,0 +1,97 @@
+import { type AsyncBuffer, type FileMetaData, parquetRead } from 'hyparquet';
+import { type Encode, EXACT_PARSERS, encoderOf } from './encode-value.ts';
+import { TableReadError } from './thread-protocol.ts';
+
+/** Bytes of one row group's columns, unpacked, and of one answer. */
+export const MAX_DECODED = 128 << 20;
+export const MAX_ANSWERED = 64 << 20;
+
+export interface PageRequest {
+  columns: string[];
+  /** Rows from `start` up to `end`, not included. */
+  start: number;
+  end: number;
+}
+
+/** Rows as the text of a JSON array, from only those row groups and columns that hold them. */
+export async function readPage(
+  file: AsyncBuffer,
+  metadata: FileMetaData,
+  { columns, start, end }: PageRequest,
+): Promise<string> {
+  const wanted = [...new Set(columns)];
+  const encoders = new Map(
+    metadata.schema
+      .filter(element => element.type)
+      .map(element => [element.name, encoderOf(element)]),
+  );
+  const order = columns.map(column => wanted.indexOf(column));
+  const encode = columns.map(column => encoders.get(column) as Encode);
+  const lines: string[] = [];
+  let length = 0;
+  for (const { group, first } of groupsOf(metadata, start, end)) {
+    checkSize(group, wanted);
+    const count = Number(group.num_rows);
+    const rows = await readRows(
+      { file, metadata: { ...metadata, num_rows: group.num_rows, row_groups: [group] } },
+      { columns: wanted, start: Math.max(0, start - first), end: Math.min(count, end - first) },
+    );
+    for (const row of rows) {
+      const line = `[${order.map((at, i) => encode[i]?.(row[at])).join(',')}]`;
+      length += line.length;
+      if (length > MAX_ANSWERED) throw tooLarge(MAX_ANSWERED);
+      lines.push(line);
+    }
+  }
+  return `[${lines.join(',')}]`;
+}
+
+function readRows(
+  source: { file: AsyncBuffer; metadata: FileMetaData },
+  { columns, start, end }: PageRequest,
+): Promise<unknown[][]> {
+  return new Promise((resolve, reject) => {
+    parquetRead({
+      ...source,
+      columns,
+      rowStart: start,
+      rowEnd: end,
+      rowFormat: 'array',
+      parsers: EXACT_PARSERS,
+      onComplete: resolve,
+    }).catch(reject);
+  });
+}
+
+type RowGroup = FileMetaData['row_groups'][number];
+
+/** The row groups that hold any of these rows, each with the number of its first one. */
+export function* groupsOf(
+  { row_groups }: FileMetaData,
+  start: number,
+  end: number,
+): Generator<{ group: RowGroup; first: number }> {
+  let first = 0;
+  for (const group of row_groups) {
+    if (first >= end) return;
+    const next = first + Number(group.num_rows);
+    if (next > start) yield { group, first };
+    first = next;
+  }
+}
+
+function checkSize(group: RowGroup, columns: string[]): void {
+  const names = new Set(columns);
+  let bytes = 0;
+  for (const { meta_data: data } of group.columns)
+    if (names.has(data?.path_in_schema[0] ?? ''))
+      bytes += Number(data?.total_uncompressed_size ?? 0);
+  if (bytes > MAX_DECODED) throw tooLarge(MAX_DECODED);
+}
+
+function tooLarge(limit: number): TableReadError {
+  return new TableReadError(
+    `Payload too large: these rows and columns hold more than ${limit} bytes.`,
+    'Ask for fewer rows or columns, or take the whole table from …/data.',
+  );
+}

@@ -1,0 +1,78 @@
+import { expect, test } from 'vitest';
+import type { ColumnFacts } from '../../shared/database/schema.ts';
+import { formatDay, formatTime, formatTimestamp } from './encode-value.ts';
+import { checkFilterValue } from './filter-value.ts';
+import { readColumns, readFilter, readSort, viewId } from './read-query.ts';
+
+const facts = (name: string, type: ColumnFacts['type']): ColumnFacts => ({
+  name,
+  type,
+  min: null,
+  max: null,
+  nulls: 0,
+});
+const columns = [
+  facts('a', 'integer'),
+  facts('-a', 'text'),
+  facts('b,c', 'text'),
+  facts('x', 'text'),
+  facts('x:eq', 'number'),
+];
+
+test('names may hold commas, signs and colons', () => {
+  expect(readColumns(['x,a', 'b,c'], columns)).toEqual(['x', 'a', 'b,c']);
+  expect(readSort(['-a', '--a', 'b,c', 'x,-x'], columns)).toEqual([
+    { column: '-a', descending: false },
+    { column: 'b,c', descending: false },
+    { column: 'x', descending: false },
+  ]);
+  expect(readFilter('x:eq:eq:5', columns)).toEqual([{ column: 'x:eq', op: 'eq', value: '5' }]);
+  expect(readFilter('x:ne:a:b', columns)).toEqual([{ column: 'x', op: 'ne', value: 'a:b' }]);
+});
+
+test('the order of filters makes no other view, that of sorting does', () => {
+  const view = (filter: string[], sort: string) =>
+    viewId('object', { filter: readFilter(filter, columns), sort: readSort(sort, columns) });
+  expect(view(['a:gt:1', 'a:lt:9'], 'a')).toBe(view(['a:lt:9', 'a:gt:1', 'a:lt:9'], 'a'));
+  expect(view([], 'a,x')).not.toBe(view([], 'x,a'));
+});
+
+test('values are held against the type of the column', () => {
+  const right: [ColumnFacts['type'], string][] = [
+    ['integer', '-9223372036854775808'],
+    ['number', '1e5'],
+    ['date', '2020-02-29'],
+    ['time', '23:59:59.5'],
+    ['timestamp', '2020-01-01'],
+    ['timestamp', '2020-01-01T10:00Z'],
+    ['boolean', 'true'],
+    ['text', ''],
+  ];
+  const wrong: [ColumnFacts['type'], string][] = [
+    ['integer', '9223372036854775808'],
+    ['integer', '1.5'],
+    ['number', '1e999'],
+    ['number', 'x'],
+    ['date', '2021-02-29'],
+    ['time', '24:00:00'],
+    ['timestamp', '2020-13-01'],
+    ['boolean', '1'],
+    ['text', 'a\0'],
+  ];
+  for (const [type, value] of right)
+    expect([type, value, checkFilterValue(type, 'eq', value)]).toEqual([type, value, undefined]);
+  for (const [type, value] of wrong)
+    expect([type, value, checkFilterValue(type, 'eq', value)]).toEqual([
+      type,
+      value,
+      expect.any(String),
+    ]);
+  expect(checkFilterValue('boolean', 'lt', 'true')).toMatch(/eq and ne/);
+});
+
+test('times are exact, before 1970 too', () => {
+  expect(formatTimestamp(-1n)).toBe('1969-12-31T23:59:59.999999');
+  expect(formatTimestamp(1_577_840_523_123_450n)).toBe('2020-01-01T01:02:03.12345');
+  expect(formatTime(86_399_999_999n)).toBe('23:59:59.999999');
+  expect(formatDay(-719_162)).toBe('0001-01-01');
+});

@@ -1,0 +1,76 @@
+/**
+ * The thread of an API process that decodes tables, so that a large page holds up no other request. It has no way to
+ * the object store: it asks the main thread for ranges of bytes.
+ */
+import { parentPort } from 'node:worker_threads';
+import { type AsyncBuffer, type FileMetaData, parquetMetadataAsync } from 'hyparquet';
+import { countBooleans, makeHistogram } from './histogram.ts';
+import { Lru } from './lru.ts';
+import { readPage } from './read-page.ts';
+import {
+  type FromThread,
+  type TableFile,
+  TableReadError,
+  type TableTask,
+  type ToThread,
+} from './thread-protocol.ts';
+
+/** Footers that were used last, in bytes as stored: they take some five times as much when decoded. */
+const footers = new Lru<FileMetaData>(48 << 20);
+/** An object never changes under its key. */
+const FOOTER_BYTES = 1 << 18;
+
+const port = parentPort;
+if (!port) throw new Error('this is a thread of the API');
+const waiting = new Map<number, (bytes: ArrayBuffer | undefined) => void>();
+let fetches = 0;
+const tell = (message: FromThread, transfer: ArrayBuffer[] = []) =>
+  port.postMessage(message, transfer);
+
+port.on('message', (message: ToThread) => {
+  if ('fetch' in message) {
+    waiting.get(message.fetch)?.(message.bytes);
+    waiting.delete(message.fetch);
+  } else void answer(message.id, message.file, message.task);
+});
+
+async function answer(id: number, file: TableFile, task: TableTask): Promise<void> {
+  try {
+    const bytes = new TextEncoder().encode(await carryOut(id, file, task));
+    tell({ id, json: bytes }, [bytes.buffer as ArrayBuffer]);
+  } catch (error) {
+    if (error instanceof TableReadError)
+      tell({ id, tooLarge: { detail: error.message, hint: error.hint } });
+    else
+      tell({ id, failed: error instanceof Error ? (error.stack ?? error.message) : String(error) });
+  }
+}
+
+async function carryOut(id: number, { key, size }: TableFile, task: TableTask): Promise<string> {
+  const file = fileOf(id, size);
+  const metadata = footers.get(key) ?? (await readFooter(key, file));
+  if (task.kind === 'rows') return readPage(file, metadata, task);
+  return task.column.type === 'boolean'
+    ? countBooleans(file, metadata, task.column.name)
+    : makeHistogram(file, metadata, task);
+}
+
+async function readFooter(key: string, file: AsyncBuffer): Promise<FileMetaData> {
+  const metadata = await parquetMetadataAsync(file, { initialFetchSize: FOOTER_BYTES });
+  footers.set(key, metadata, metadata.metadata_length);
+  return metadata;
+}
+
+function fileOf(id: number, size: number): AsyncBuffer {
+  return {
+    byteLength: size,
+    slice: (start, end = size) =>
+      new Promise((resolve, reject) => {
+        const fetch = ++fetches;
+        waiting.set(fetch, bytes =>
+          bytes ? resolve(bytes) : reject(new Error('the bytes could not be read')),
+        );
+        tell({ fetch, of: id, start, end: Math.min(end, size) });
+      }),
+  };
+}

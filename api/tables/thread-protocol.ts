@@ -1,0 +1,36 @@
+import type { ColumnFacts } from '../../shared/database/schema.ts';
+import type { PageRequest } from './read-page.ts';
+
+/** A Parquet file in the object store. */
+export interface TableFile {
+  key: string;
+  /** Bytes. */
+  size: number;
+}
+
+export type TableTask =
+  | ({ kind: 'rows' } & PageRequest)
+  | { kind: 'histogram'; column: ColumnFacts; bins: number };
+
+/** To the thread: a task, or bytes that it asked for. */
+export type ToThread =
+  | { id: number; file: TableFile; task: TableTask }
+  | { fetch: number; bytes: ArrayBuffer | undefined };
+
+/** From the thread: a wish for bytes (`end` not included), or what became of a task: the text of a JSON value. */
+export type FromThread =
+  | { fetch: number; of: number; start: number; end: number }
+  | { id: number; json: Uint8Array }
+  | { id: number; tooLarge: { detail: string; hint: string } }
+  | { id: number; failed: string };
+
+/** What a client asked for is more than one answer may hold. */
+export class TableReadError extends Error {
+  readonly hint: string;
+
+  constructor(message: string, hint: string) {
+    super(message);
+    this.name = 'TableReadError';
+    this.hint = hint;
+  }
+}

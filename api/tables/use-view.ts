@@ -1,0 +1,139 @@
+import { and, eq, isNull, sql } from 'drizzle-orm';
+import type { Request, Response } from 'express';
+import type { Tx } from '../../shared/database/connect.ts';
+import { type JobRow, jobs, views } from '../../shared/database/schema.ts';
+import { WindlassError } from '../../shared/errors.ts';
+import { newId } from '../../shared/ids.ts';
+import type { ApiContext } from '../context.ts';
+import { currentUser } from '../middleware/authenticate.ts';
+import { jobView } from '../routes/jobs.ts';
+import {
+  errorOfJob,
+  readPreference,
+  startRequestedJob,
+  untilNoLongerWaiting,
+} from '../run-request.ts';
+import type { StoredArtifact } from './find-table.ts';
+import { type View, viewId } from './read-query.ts';
+import type { TableFile } from './thread-protocol.ts';
+
+/** A view that is there. */
+export interface MadeView extends TableFile {
+  rows: number;
+}
+
+/**
+ * The view of a table: the one that is there, or a new one, made by a job that is waited for as a launch is. Undefined
+ * where the answer is 202, which is sent then. Views are everybody's who may read the table.
+ */
+export async function useView(
+  api: ApiContext,
+  { req, res, table, view }: { req: Request; res: Response; table: StoredArtifact; view: View },
+): Promise<MadeView | undefined> {
+  const id = viewId(table.object, view);
+  const made = await findMade(api.database.db, id);
+  if (made) return made;
+  const job = await startOrJoin(api, { req, res, table, view, id });
+  const { respondAsync, wait } = readPreference(req);
+  if (respondAsync) res.set('Preference-Applied', 'respond-async');
+  else if (wait !== undefined) res.set('Preference-Applied', `wait=${wait}`);
+  const ended = respondAsync || wait === 0 ? job : await waitForEnd(api, res, { job, wait });
+  if (!ended.finished) return void answerLater(res, ended);
+  if (ended.state !== 'succeeded') throw errorOfJob(ended);
+  const now = await findMade(api.database.db, id);
+  if (now) return now;
+  throw new WindlassError('conflict', {
+    detail: 'Conflict: the table was replaced or deleted just now.',
+    hint: 'Ask again.',
+  });
+}
+
+async function findMade(db: Tx, id: string): Promise<MadeView | undefined> {
+  const [row] = await db
+    .select({ key: views.object, size: views.size, rows: views.rows, used: views.used })
+    .from(views)
+    .where(eq(views.id, id));
+  if (!row || row.key === null || row.rows === null) return undefined;
+  // Written at most once a minute.
+  if (Date.now() - row.used.getTime() > 60_000)
+    await db
+      .update(views)
+      .set({ used: sql`now()` })
+      .where(and(eq(views.id, id), sql`${views.used} < now() - interval '1 minute'`));
+  return { key: row.key, size: row.size, rows: row.rows };
+}
+
+/** Thrown to leave the transaction that would have started another job. */
+class Joined extends Error {
+  readonly job: JobRow;
+  constructor(job: JobRow) {
+    super('the view is being made already');
+    this.job = job;
+  }
+}
+
+interface Wish {
+  req: Request;
+  res: Response;
+  table: StoredArtifact;
+  view: View;
+  id: string;
+}
+
+/** The row of the view is held meanwhile, so that of two requests the second finds the job of the first. */
+async function startOrJoin(api: ApiContext, { req, res, table, view, id }: Wish): Promise<JobRow> {
+  const job = newId();
+  try {
+    const started = await startRequestedJob(api, req, res, async tx => {
+      const [row] = await tx
+        .insert(views)
+        .values({ id, source: table.object, job })
+        .onConflictDoUpdate({ target: views.id, set: { used: sql`now()` } })
+        .returning();
+      const under = row && row.job !== job ? await findUnderWay(tx, row) : undefined;
+      if (under) throw new Joined(under);
+      await tx.update(views).set({ job }).where(eq(views.id, id));
+      return {
+        kind: 'view' as const,
+        id: job,
+        project: table.project,
+        model: table.model,
+        payload: { view: id, source: table.object, ...view },
+      };
+    });
+    if ((started.payload as { view?: string }).view === id) return started;
+    throw new WindlassError('idempotency_conflict', { hint: 'Leave the key out of a GET.' });
+  } catch (error) {
+    if (error instanceof Joined) return error.job;
+    throw error;
+  }
+}
+
+/** The job that makes the view, or has made it just now. One that was cancelled or failed is followed by another. */
+async function findUnderWay(
+  tx: Tx,
+  { job, object }: { job: string; object: string | null },
+): Promise<JobRow | undefined> {
+  const which = object === null ? and(eq(jobs.id, job), isNull(jobs.finished)) : eq(jobs.id, job);
+  const [row] = await tx.select().from(jobs).where(which);
+  return row?.cancelRequested && !row.finished ? undefined : row;
+}
+
+function waitForEnd(
+  api: ApiContext,
+  res: Response,
+  { job, wait }: { job: JobRow; wait: number | undefined },
+): Promise<JobRow> {
+  const max = api.config.LAUNCH_MAX_WAIT;
+  const seconds = wait === undefined ? max : max > 0 ? Math.min(wait, max) : wait;
+  return api.jobs.ended(job, untilNoLongerWaiting(api, res, seconds).signal);
+}
+
+/** The job is its owner's alone; the others are told when to ask again. */
+function answerLater(res: Response, job: JobRow): void {
+  if (res.headersSent || res.destroyed) return;
+  res.status(202).set('Retry-After', '1').set('Cache-Control', 'no-store');
+  if (job.owner === currentUser(res).username)
+    res.location(`/api/jobs/${job.id}`).json(jobView(job));
+  else res.json({ state: job.state, progress: job.progress });
+}

@@ -1,0 +1,119 @@
+import { Counter, Gauge, Histogram, Registry } from 'prom-client';
+
+/** Upper bounds in seconds: of what a person waits for, and of work that may take a day. */
+const REQUEST_BUCKETS = [0.005, 0.025, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 120];
+const WAIT_BUCKETS = [0.01, 0.05, 0.25, 1, 2.5, 5, 10, 30, 60, 300, 1_800, 7_200];
+const WORK_BUCKETS = [0.05, 0.25, 1, 2.5, 5, 10, 30, 60, 300, 1_800, 7_200, 86_400];
+
+interface Metric {
+  type: 'counter' | 'gauge' | 'histogram';
+  labels: readonly string[];
+  help: string;
+  buckets?: number[];
+}
+
+/** What the API counts and reads from the database at each scrape. Every label has few values, whatever clients send. */
+export const API_METRICS = {
+  windlass_http_requests_total: {
+    type: 'counter',
+    labels: ['method', 'route', 'status'],
+    help: 'Requests answered, by method, route pattern (none: no route) and class of status (2xx).',
+  },
+  windlass_http_request_duration_seconds: {
+    type: 'histogram',
+    labels: ['method', 'route', 'status'],
+    help: 'Time until a request was answered; held launches and event streams take long.',
+    buckets: REQUEST_BUCKETS,
+  },
+  windlass_queue_depth: {
+    type: 'gauge',
+    labels: ['queue'],
+    help: 'Jobs that no worker has, those that wait for a set time too; counted up to 50,000.',
+  },
+  windlass_queue_oldest_waiting_seconds: {
+    type: 'gauge',
+    labels: ['queue'],
+    help: 'How long the job has waited that could have been taken the longest; 0: none waits.',
+  },
+  windlass_jobs_running: {
+    type: 'gauge',
+    labels: ['kind'],
+    help: 'Jobs in the hands of a worker.',
+  },
+  windlass_workers_alive: {
+    type: 'gauge',
+    labels: [],
+    help: 'Workers seen in the last 10 s.',
+  },
+  windlass_worker_slots: {
+    type: 'gauge',
+    labels: ['queue'],
+    help: 'Jobs that the workers alive can carry at once.',
+  },
+} as const satisfies Record<string, Metric>;
+
+/** What each worker counts; the API serves it with the worker's id as `worker`, while the worker is alive. */
+export const WORKER_METRICS = {
+  windlass_job_wait_seconds: {
+    type: 'histogram',
+    labels: ['kind'],
+    help: 'Time from the request for a job until a worker first took it.',
+    buckets: WAIT_BUCKETS,
+  },
+  windlass_job_duration_seconds: {
+    type: 'histogram',
+    labels: ['kind', 'outcome'],
+    help: 'Time from then until its end: succeeded, failed, cancelled.',
+    buckets: WORK_BUCKETS,
+  },
+  windlass_job_retakes_total: {
+    type: 'counter',
+    labels: ['kind'],
+    help: 'Jobs taken that another attempt had begun.',
+  },
+  windlass_leases_lost_total: {
+    type: 'counter',
+    labels: [],
+    help: 'Leases that this worker found to be gone: it had not renewed in time.',
+  },
+  windlass_leases_expired_total: {
+    type: 'counter',
+    labels: [],
+    help: 'Leases of silent workers that this one, as the dispatcher, took back.',
+  },
+  windlass_worker_last_taken_timestamp_seconds: {
+    type: 'gauge',
+    labels: ['queue'],
+    help: "When this worker last took a job of the queue, by the database's clock.",
+  },
+  windlass_worker_eventloop_lag_seconds: {
+    type: 'gauge',
+    labels: [],
+    help: 'The longest that this worker stood still since its last report (3 s).',
+  },
+  windlass_worker_memory_bytes: {
+    type: 'gauge',
+    labels: [],
+    help: 'Resident memory of this worker, without its children.',
+  },
+} as const satisfies Record<string, Metric>;
+
+type Made<M extends Metric> = M['type'] extends 'counter'
+  ? Counter
+  : M['type'] extends 'gauge'
+    ? Gauge
+    : Histogram;
+
+/** Makes the metrics of a table in a registry of their own. */
+export function createMetrics<T extends Record<string, Metric>>(
+  table: T,
+): { registry: Registry; metrics: { [K in keyof T]: Made<T[K]> } } {
+  const registry = new Registry();
+  const entries = Object.entries(table).map(([name, { type, labels, help, buckets }]) => {
+    const options = { name, help, labelNames: [...labels], registers: [registry] };
+    if (type === 'counter') return [name, new Counter(options)];
+    if (type === 'gauge') return [name, new Gauge(options)];
+    return [name, new Histogram({ ...options, buckets })];
+  });
+  return { registry, metrics: Object.fromEntries(entries) };
+}

@@ -1,0 +1,61 @@
+import { createHash } from 'node:crypto';
+import { Transform, type TransformCallback } from 'node:stream';
+import { WindlassError } from './errors.ts';
+
+/** Bytes that one part of an upload may have: what S3 takes in one request, too. */
+export const MAX_PART_BYTES = 5 * 2 ** 30;
+
+/**
+ * Bytes on their way into the store, counted and hashed (SHA-256). What fails them, too many of them or another digest
+ * than `expected`, fails the stream before its end, so that the store keeps nothing.
+ */
+export class PartMeter extends Transform {
+  readonly #hash = createHash('sha256');
+  readonly #limit: number;
+  readonly #expected: Buffer | undefined;
+  #digest = '';
+  /** Bytes so far. */
+  size = 0;
+
+  constructor({ limit = MAX_PART_BYTES, expected }: { limit?: number; expected?: Buffer } = {}) {
+    super();
+    this.#limit = limit;
+    this.#expected = expected;
+  }
+
+  /** In base64; known at the end. */
+  get digest(): string {
+    return this.#digest;
+  }
+
+  override _transform(bytes: Buffer, _encoding: BufferEncoding, done: TransformCallback): void {
+    this.size += bytes.length;
+    if (this.size > this.#limit) {
+      done(partTooLarge());
+      return;
+    }
+    this.#hash.update(bytes);
+    done(null, bytes);
+  }
+
+  override _flush(done: TransformCallback): void {
+    const digest = this.#hash.digest();
+    this.#digest = digest.toString('base64');
+    const isOther = this.#expected?.equals(digest) === false;
+    done(isOther ? this.#mismatch() : null);
+  }
+
+  #mismatch(): WindlassError {
+    return new WindlassError('digest_mismatch', {
+      detail: `Content digest does not match: what arrived has sha-256=:${this.#digest}:, ${this.size} bytes.`,
+      hint: 'Send the part again. Nothing was kept.',
+    });
+  }
+}
+
+export function partTooLarge(): WindlassError {
+  return new WindlassError('payload_too_large', {
+    detail: `Payload too large: a part may have ${MAX_PART_BYTES} bytes (5 GiB).`,
+    hint: 'Split the file into more parts.',
+  });
+}

@@ -1,0 +1,123 @@
+/**
+ * Cuts secrets out of what is logged, three times over: by the name of a field, however deep it lies; by the shape of a
+ * text (a URL with a password, a private key, an Authorization header); and by the value, where the process knows it.
+ */
+const CENSOR = '[redacted]';
+
+/** Names of fields whose values are never logged; compared without case, `-` and `_`. */
+const SECRET_FIELD =
+  /^(authorization|proxyauthorization|cookie|setcookie|sealed|\w*password(hash)?|\w*passphrase|privatekey|\w*token|\w*secret|\w*secretkey|secretaccesskey|sealprivatekeys?|serviceauth|databaseurl|redisurl|params|parameters|args)$/;
+
+/** What of an error is told; anything else may quote what it was given: rows, parameters, commands to Redis. */
+const ERROR_FIELDS = [
+  'code',
+  'hint',
+  'errno',
+  'syscall',
+  'address',
+  'port',
+  'severity',
+  'schema_name',
+  'table_name',
+  'column_name',
+  'constraint_name',
+  'routine',
+  'statusCode',
+] as const;
+
+/** Deeper and longer than anything that we log on purpose. */
+const MAX_DEPTH = 6;
+const MAX_ITEMS = 200;
+
+/** A copy of what is to be logged, without secrets and with errors as plain objects. */
+export function redact(value: unknown, depth = 0): unknown {
+  if (value instanceof Error) return describeError(value, depth);
+  if (typeof value !== 'object' || value === null) return value;
+  if (value instanceof Date) return value;
+  if (ArrayBuffer.isView(value) || value instanceof ArrayBuffer) return `${value.byteLength} bytes`;
+  if (depth >= MAX_DEPTH) return '…';
+  if (Array.isArray(value)) return value.slice(0, MAX_ITEMS).map(item => redact(item, depth + 1));
+  if (value instanceof Map || value instanceof Set) return `${value.size} entries`;
+  const copy: Record<string, unknown> = {};
+  for (const [key, item] of Object.entries(value).slice(0, MAX_ITEMS)) {
+    const isSecret = SECRET_FIELD.test(key.toLowerCase().replace(/[-_]/g, ''));
+    copy[key] = isSecret && item !== undefined && item !== null ? CENSOR : redact(item, depth + 1);
+  }
+  return copy;
+}
+
+/** Name, words, stack, codes and causes of an error, less the parameters of the statement that it may quote. */
+function describeError(error: Error, depth: number): unknown {
+  if (depth >= MAX_DEPTH) return '…';
+  const message = withoutParameters(error.message);
+  const told: Record<string, unknown> = { type: error.name, message };
+  // A stack begins with the words that the error was made with.
+  const stack = error.stack?.replace(error.message, () => message) ?? '';
+  if (message === error.message || !stack.includes(PARAMETERS)) told.stack = stack;
+  for (const field of ERROR_FIELDS) {
+    const value: unknown = Reflect.get(error, field);
+    if (typeof value === 'string' || typeof value === 'number') told[field] = value;
+  }
+  if (error.cause !== undefined) told.cause = redact(error.cause, depth + 1);
+  if (error instanceof AggregateError) told.errors = redact(error.errors, depth + 1);
+  return told;
+}
+
+const PARAMETERS = '\nparams: ';
+
+/** drizzle ends the message of a failed query with every value that was sent along; the query itself has $1 for them. */
+function withoutParameters(message: string): string {
+  const at = message.startsWith('Failed query: ') ? message.indexOf(PARAMETERS) : -1;
+  return at < 0 ? message : message.slice(0, at);
+}
+
+/** Texts that are secrets by their shape. Each bounded, so that a long line costs no more than its length. */
+const SHAPES: [RegExp, string][] = [
+  [/(\b[a-z][a-z0-9+.-]{0,20}:\/\/[^\s"/:@]{0,300}:)[^\s"/@]{1,600}@/gi, `$1${CENSOR}@`],
+  [/-----BEGIN [A-Z ]{0,30}PRIVATE KEY-----[^-]{0,40000}/g, `${CENSOR} `],
+  [/\b(Basic|Bearer) +[\w+/.~-]{20,4096}={0,2}/g, `$1 ${CENSOR}`],
+  [/\bserviceauth=[\w%.~+/=-]{1,4096}/g, `serviceauth=${CENSOR}`],
+];
+
+/** Cuts out of a finished line what has the shape of a secret, and the values themselves where they are known. */
+export function createScrubber(secrets: readonly string[]): (line: string) => string {
+  const known = [...new Set(secrets.flatMap(spellings))].sort((a, b) => b.length - a.length);
+  return line => {
+    let text = line;
+    for (const secret of known) if (text.includes(secret)) text = text.replaceAll(secret, CENSOR);
+    for (const [shape, replacement] of SHAPES) text = text.replace(shape, replacement);
+    return text;
+  };
+}
+
+/** As it is, as JSON escapes it, and as a URL does. */
+function spellings(secret: string): string[] {
+  // Anything shorter would cut holes into ordinary words.
+  if (secret.length < 6) return [];
+  return [secret, JSON.stringify(secret).slice(1, -1), encodeURIComponent(secret)];
+}
+
+/** The secrets among a process's settings, the password of a URL by itself too. */
+export function listSecrets(settings: Record<string, unknown>): string[] {
+  const secrets: string[] = [];
+  for (const [name, value] of Object.entries(settings)) {
+    if (typeof value !== 'string') continue;
+    if (/PASSWORD|SECRET|PRIVATE/.test(name)) secrets.push(value, ...value.split(','));
+    if (!/_URL$|_ENDPOINT$/.test(name)) continue;
+    const password = passwordOf(value);
+    secrets.push(password, decode(password));
+  }
+  return secrets;
+}
+
+function passwordOf(url: string): string {
+  return URL.canParse(url) ? new URL(url).password : '';
+}
+
+function decode(text: string): string {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return text;
+  }
+}
