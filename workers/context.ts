@@ -7,6 +7,7 @@ import type { JobQueues } from '../shared/jobs/queue.ts';
 import type { Logger } from '../shared/log.ts';
 import type { ObjectStore } from '../shared/storage/object-store.ts';
 import type { LeaseKeeper } from './lease-keeper.ts';
+import type { WorkerMetrics } from './metrics.ts';
 import type { OutputWriter } from './output-writer.ts';
 import type { SessionPool } from './remote/session-pool.ts';
 
@@ -20,6 +21,7 @@ export interface WorkerContext {
   objects: ObjectStore;
   queues: JobQueues;
   leases: LeaseKeeper;
+  metrics: WorkerMetrics;
   /** Present in workers that take remote or video work: they alone can open credentials. */
   sessions: SessionPool;
   /** Aborted when the process is asked to stop. Jobs have a `stopping` of their own, which does not outlive them. */

@@ -3,6 +3,7 @@ import type { Notifications } from '../shared/database/notifications.ts';
 import { RENEW_MS } from '../shared/jobs/lease.ts';
 import type { Logger } from '../shared/log.ts';
 import { type Claim, isHeld, LeaseLost, renewLeases } from './claims.ts';
+import type { WorkerMetrics } from './metrics.ts';
 
 /** One job in this worker's hands. */
 export interface Held extends Claim {
@@ -10,18 +11,27 @@ export interface Held extends Claim {
   lost: AbortController;
   /** Aborted when the client asked for the end. */
   cancel: AbortController;
+  /** The attempt's. */
+  log: Logger;
 }
 
 /** Renews all leases of a process in one statement every 3 s, and passes on what the rows say. */
 export class LeaseKeeper {
   readonly #database: Database;
   readonly #log: Logger;
+  readonly #metrics: WorkerMetrics;
   readonly #held = new Map<string, Held & { renewed: number }>();
   readonly #stop: () => void;
 
-  constructor(context: { database: Database; notifications: Notifications; log: Logger }) {
+  constructor(context: {
+    database: Database;
+    notifications: Notifications;
+    log: Logger;
+    metrics: WorkerMetrics;
+  }) {
     this.#database = context.database;
     this.#log = context.log;
+    this.#metrics = context.metrics;
     const timer = setInterval(() => this.renew(), RENEW_MS);
     const unsubscribe = context.notifications.on('cancel', id => {
       if (this.#held.has(id)) void this.renew();
@@ -36,11 +46,12 @@ export class LeaseKeeper {
     return this.#held.size;
   }
 
-  hold(claim: Claim, { cancelled }: { cancelled: boolean }): Held {
+  hold(claim: Claim, { cancelled, log }: { cancelled: boolean; log: Logger }): Held {
     const older = this.#held.get(claim.id);
     if (older) this.#lose(older);
     const held = {
       ...claim,
+      log,
       lost: new AbortController(),
       cancel: new AbortController(),
       renewed: performance.now(),
@@ -96,7 +107,8 @@ export class LeaseKeeper {
     // A job that ended in this worker's hands meanwhile is no longer held, and is not lost.
     if (this.#held.get(held.id)?.token !== held.token) return;
     this.#held.delete(held.id);
-    this.#log.warn({ job: held.id }, 'lease lost');
+    this.#metrics.leaseLost();
+    held.log.warn('lease lost');
     held.lost.abort(new LeaseLost(held.id));
   }
 }

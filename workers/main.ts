@@ -8,12 +8,14 @@ import { newId } from '../shared/ids.ts';
 import { QUEUES, WORK, type Work } from '../shared/jobs/catalog.ts';
 import { JobQueues } from '../shared/jobs/queue.ts';
 import { createLog } from '../shared/log.ts';
-import { beginProcess, exitWith } from '../shared/process.ts';
+import { beginProcess, endOnError, exitWith } from '../shared/process.ts';
+import { listSecrets } from '../shared/redact.ts';
 import { openObjectStore } from '../shared/storage/open.ts';
 import type { WorkerContext } from './context.ts';
 import { loadHandlers } from './handlers.ts';
 import { startHeartbeat } from './heartbeat.ts';
 import { LeaseKeeper } from './lease-keeper.ts';
+import { WorkerMetrics } from './metrics.ts';
 import { SessionPool } from './remote/session-pool.ts';
 import { runJob } from './run-job.ts';
 import { runDispatcher } from './upkeep/dispatcher.ts';
@@ -40,14 +42,20 @@ try {
 
 async function main(): Promise<void> {
   const config = readConfig(process.env);
-  const log = createLog({ level: config.LOG_LEVEL, name: title });
+  const log = createLog({
+    level: config.LOG_LEVEL,
+    name: title,
+    secrets: listSecrets(config),
+  });
+  endOnError(log);
   if (!config.DATABASE_URL)
     exitWith('windlass: DATABASE_URL is not set; `npm start` brings a database of its own');
   const database = openDatabase(config.DATABASE_URL);
   const notifications = new Notifications(database, log);
   await waitForSchema(database, { signal: life.stopping, onWait: reason => log.info(reason) });
   await notifications.listen();
-  const leases = new LeaseKeeper({ database, notifications, log });
+  const metrics = new WorkerMetrics();
+  const leases = new LeaseKeeper({ database, notifications, log, metrics });
   const sessions = new SessionPool({ config, database, notifications, log });
   const context: WorkerContext = {
     id: `${hostname()}/${process.pid}/${newId().slice(-6)}`,
@@ -56,6 +64,7 @@ async function main(): Promise<void> {
     database,
     notifications,
     leases,
+    metrics,
     sessions,
     objects: openObjectStore(config),
     queues: new JobQueues({ databaseUrl: config.DATABASE_URL, redisUrl: config.REDIS_URL, log }),

@@ -1,6 +1,6 @@
 import { eq } from 'drizzle-orm';
 import { isDatabaseDown, sqlState } from '../shared/database/connect.ts';
-import { type JobRow, jobs } from '../shared/database/schema.ts';
+import { jobs } from '../shared/database/schema.ts';
 import { type ErrorRecord, toErrorRecord, WindlassError } from '../shared/errors.ts';
 import { CANCELLED } from '../shared/jobs/cancel.ts';
 import { isJobKind, JOBS, type JobKind, type Payload } from '../shared/jobs/catalog.ts';
@@ -8,6 +8,7 @@ import type { Entry } from '../shared/jobs/queue.ts';
 import { followSignal } from '../shared/signals.ts';
 import {
   type Claim,
+  type ClaimedRow,
   claimJob,
   type Ending,
   finishJob,
@@ -44,9 +45,15 @@ export async function runJob(
   });
   if (!row?.attempt) return;
   const claim: Claim = { id: row.id, token: row.attempt };
-  const log = worker.log.child({ job: row.id, kind: row.kind });
+  const log = worker.log.child({
+    job: row.id,
+    kind: row.kind,
+    requestId: row.requestId ?? undefined,
+  });
+  worker.metrics.taken(row);
+  log.debug({ epoch: row.epoch, setbacks: row.setbacks }, 'job taken');
   worker.notifications.publish('job', row.id);
-  const held = worker.leases.hold(claim, { cancelled: row.cancelRequested !== null });
+  const held = worker.leases.hold(claim, { cancelled: row.cancelRequested !== null, log });
   const attempt = new Attempt(worker, row, held, log);
   try {
     attempt.readPayload();
@@ -74,10 +81,13 @@ class Attempt {
   readonly #held: Held;
   readonly #progress: ProgressWriter;
   readonly #unlink: () => void;
+  /** When the job was first taken, as performance.now() counts. */
+  readonly #began: number;
 
-  constructor(worker: WorkerContext, row: JobRow, held: Held, log: JobContext['log']) {
+  constructor(worker: WorkerContext, row: ClaimedRow, held: Held, log: JobContext['log']) {
     this.#worker = worker;
     this.#held = held;
+    this.#began = performance.now() - row.ranSeconds * 1_000;
     this.#progress = new ProgressWriter(worker, held);
     const stopping = followSignal(worker.stopping, new LetGo('the worker is stopping'));
     this.#unlink = stopping.unlink;
@@ -102,7 +112,12 @@ class Attempt {
       },
       output: () => {
         output ??= OutputWriter.open(
-          { database: worker.database, objects: worker.objects, onStored: tell },
+          {
+            database: worker.database,
+            objects: worker.objects,
+            onStored: tell,
+            over: this.context.over,
+          },
           held,
         );
         return output;
@@ -165,6 +180,9 @@ class Attempt {
         throw error;
       }
     });
+    const seconds = (performance.now() - this.#began) / 1_000;
+    this.#worker.metrics.ended(this.context.job.kind, ending.state, seconds);
+    this.context.log.debug({ state: ending.state, seconds }, 'job ended');
   }
 
   async #hasEndedAs({ state }: Ending): Promise<boolean> {

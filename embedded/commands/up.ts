@@ -1,79 +1,108 @@
-import { once } from 'node:events';
-import { createServer } from 'node:net';
-import { setTimeout as delay } from 'node:timers/promises';
+import { resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { type Config, readConfig } from '../../shared/config.ts';
-import { createLog, type Logger } from '../../shared/log.ts';
+import { createLog } from '../../shared/log.ts';
 import { packageRoot } from '../../shared/package-root.ts';
+import { listSecrets } from '../../shared/redact.ts';
 import { chooseDataDir } from '../data-dir.ts';
 import { lockDataDir } from '../data-lock.ts';
 import { readMadeSecrets } from '../made-secrets.ts';
 import { startPostgres } from '../postgres/postgres.ts';
-import { errnoOf, StartError } from '../start-error.ts';
-import { supervise } from '../supervisor/supervisor.ts';
+import { listEmbedded, listFleet, listFleetPorts } from '../supervisor/forms.ts';
+import { type ProcessSpec, supervise } from '../supervisor/supervisor.ts';
 import type { CommandCall } from './call.ts';
+import { checkServers } from './check-servers.ts';
+import { requireFreePorts } from './free-ports.ts';
 import { prepareDatabase } from './migrate.ts';
 
-/** Workers of the embedded form: one may die and the other goes on. */
-const WORKERS = 2;
-
 /**
- * `windlass up`: the embedded Postgres unless DATABASE_URL names another, the API and two workers that take every kind
- * of work; until it is asked to stop.
+ * `windlass up`, until it is asked to stop. With DATABASE_URL, REDIS_URL and S3_ENDPOINT all set it is the fleet form: the
+ * processes of the Procfile, two of each. Otherwise the embedded form: an API and two workers of every kind, with the
+ * embedded Postgres unless DATABASE_URL names another.
  */
-export async function up({ life: { stopping }, environment }: CommandCall): Promise<void> {
-  const config = readConfig(environment);
-  const log = createLog({ level: config.LOG_LEVEL, name: 'windlass' });
-  await requireFreePort(config);
-  const { dataDir, notice } = chooseDataDir({
-    given: config.DATA_DIR,
-    checkout: fileURLToPath(packageRoot),
+export async function up(call: CommandCall): Promise<void> {
+  const config = readConfig(call.environment);
+  const { DATABASE_URL, REDIS_URL, S3_ENDPOINT } = config;
+  if (DATABASE_URL && REDIS_URL && S3_ENDPOINT) await upFleet(call, config);
+  else await upEmbedded(call, config);
+}
+
+async function upEmbedded({ life, environment }: CommandCall, config: Config): Promise<void> {
+  const { stopping } = life;
+  await requireFreePorts(config.HOST, [config.PORT]);
+  const dataDir = findDataDir(config);
+  const log = createLog({
+    level: config.LOG_LEVEL,
+    name: 'windlass',
+    secrets: listSecrets(config),
   });
-  if (notice) process.stdout.write(`${notice}\n`);
   // The embedded Postgres locks the directory itself.
   const lock = config.DATABASE_URL ? await lockDataDir({ dataDir, signal: stopping }) : undefined;
   const postgres = lock ? undefined : await startPostgres({ dataDir, log, signal: stopping });
   try {
     const databaseUrl = config.DATABASE_URL ?? postgres?.url ?? '';
     const secrets = await readMadeSecrets(dataDir, config);
+    await checkServers(config);
     await prepareDatabase(databaseUrl, config);
-    await superviseAll({
-      config,
-      log,
-      stopping,
-      env: { ...environment, DATA_DIR: dataDir, DATABASE_URL: databaseUrl, ...secrets },
-    });
+    const env = { ...environment, DATA_DIR: dataDir, DATABASE_URL: databaseUrl, ...secrets };
+    await superviseAll({ config, stopping, groups: listEmbedded(env) });
   } finally {
     await lock?.release();
     await postgres?.stop();
   }
 }
 
+/** Everything is kept elsewhere: the data directory is used for keys alone, and only where they are not given. */
+async function upFleet({ life, environment }: CommandCall, config: Config): Promise<void> {
+  const { stopping } = life;
+  await requireFreePorts(config.HOST, listFleetPorts(config.PORT));
+  const { SECRET_KEY, SEAL_PUBLIC_KEY, SEAL_PRIVATE_KEYS } = config;
+  const hasKeys = SECRET_KEY && SEAL_PUBLIC_KEY && SEAL_PRIVATE_KEYS;
+  const keys = hasKeys ? {} : await keepKeys(config, stopping);
+  // The processes work in the package's folder.
+  const dataDir = config.DATA_DIR ? { DATA_DIR: resolve(config.DATA_DIR) } : {};
+  await checkServers(config);
+  await prepareDatabase(config.DATABASE_URL ?? '', config);
+  const env = { ...environment, ...dataDir, ...keys };
+  await superviseAll({ config, stopping, groups: listFleet(env, config.PORT) });
+}
+
+/** Locked while they may be made: two starts must not each make their own. */
+async function keepKeys(config: Config, signal: AbortSignal): Promise<Record<string, string>> {
+  const dataDir = findDataDir(config);
+  const lock = await lockDataDir({ dataDir, signal });
+  try {
+    const keys = await readMadeSecrets(dataDir, config);
+    process.stdout.write(
+      `Keys are kept in ${dataDir}/secrets.json: another machine of this fleet needs the same ones.\n`,
+    );
+    return keys;
+  } finally {
+    await lock.release();
+  }
+}
+
+function findDataDir(config: Config): string {
+  const { dataDir, notice } = chooseDataDir({
+    given: config.DATA_DIR,
+    checkout: fileURLToPath(packageRoot),
+  });
+  if (notice) process.stdout.write(`${notice}\n`);
+  return dataDir;
+}
+
 async function superviseAll(options: {
   config: Config;
-  log: Logger;
   stopping: AbortSignal;
-  env: Record<string, string | undefined>;
+  groups: ProcessSpec[][];
 }): Promise<void> {
-  const { config, log, stopping, env } = options;
-  const program = (path: string) => [
-    process.execPath,
-    fileURLToPath(new URL(`../../${path}`, import.meta.url)),
-  ];
-  const worker = (n: number) => ({
-    name: `worker.${n}`,
-    command: program('workers/main.js'),
-    env: env,
+  const { config, stopping, groups } = options;
+  const log = createLog({
+    level: config.LOG_LEVEL,
+    name: 'windlass',
+    secrets: listSecrets(config),
   });
-  const { SEAL_PRIVATE_KEYS: _, ...apiEnv } = env;
-  const supervisor = supervise({
-    groups: [
-      [{ name: 'api', command: program('api/main.js'), env: apiEnv }],
-      Array.from({ length: WORKERS }, (_unused, n) => worker(n + 1)),
-    ],
-    log,
-    signal: stopping,
-  });
+  const supervisor = supervise({ groups, log, signal: stopping });
   supervisor.ready
     .then(() =>
       process.stdout.write(
@@ -82,41 +111,4 @@ async function superviseAll(options: {
     )
     .catch(() => {});
   await supervisor.stopped;
-}
-
-/** What a supervisor that was killed left behind needs so long to end, and to give the port free. */
-const PORT_WAIT_MS = 5_000;
-
-/** A port in use is told before anything is started, in one line. */
-async function requireFreePort({ HOST, PORT }: Config): Promise<void> {
-  const until = performance.now() + PORT_WAIT_MS;
-  for (;;) {
-    const code = await tryPort(HOST, PORT);
-    if (code === undefined) return;
-    if (code !== 'EADDRINUSE') {
-      throw new StartError(`Windlass cannot listen on ${HOST}:${PORT} (${code}).`, {
-        hint: 'Set HOST and PORT.',
-      });
-    }
-    if (performance.now() > until) {
-      throw new StartError(`Port ${PORT} on ${HOST} is in use.`, {
-        hint: 'Set PORT to a free one.',
-      });
-    }
-    await delay(100);
-  }
-}
-
-/** The code of the error that listening there gives, if any. */
-async function tryPort(host: string, port: number): Promise<string | undefined> {
-  const server = createServer();
-  try {
-    server.listen(port, host);
-    await once(server, 'listening');
-  } catch (error) {
-    return errnoOf(error) ?? 'unknown';
-  }
-  server.close();
-  await once(server, 'close');
-  return undefined;
 }

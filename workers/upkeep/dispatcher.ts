@@ -120,7 +120,7 @@ async function endStuckTransactions(db: Db): Promise<void> {
 
 /** Leases that ran out: the job waits a little longer after each worker lost, and fails after 20 in a row. */
 export async function takeBackExpired(
-  context: Pick<WorkerContext, 'notifications' | 'log'>,
+  context: Pick<WorkerContext, 'notifications' | 'log' | 'metrics'>,
   db: Db,
 ): Promise<void> {
   const waits = sql.raw(`(array[${SETBACK_SECONDS.join(',')}])`);
@@ -151,13 +151,11 @@ export async function takeBackExpired(
       error: sql`case when ${gone} then ${lost}::jsonb end`,
     })
     .where(inArray(jobs.id, expired))
-    .returning({ id: jobs.id, worker: jobs.worker });
-  for (const row of rows) {
-    context.log.warn(
-      { job: row.id, worker: row.worker },
-      'a worker was lost; its job is taken up again',
-    );
-    context.notifications.publish('job', row.id);
+    .returning({ id: jobs.id, worker: jobs.worker, requestId: jobs.requestId });
+  context.metrics.leasesExpired(rows.length);
+  for (const { id, ...row } of rows) {
+    context.log.warn({ job: id, ...row }, 'a worker was lost; its job is taken up again');
+    context.notifications.publish('job', id);
   }
 }
 
