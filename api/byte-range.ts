@@ -9,9 +9,13 @@ export type RangeSpec = { first: number; last?: number } | { suffix: number };
  */
 export function readRange(req: Request): RangeSpec | undefined {
   if (req.method !== 'GET') return undefined;
-  const match = /^bytes=[ \t]*(\d{0,15})-(\d{0,15})[ \t]*$/i.exec(req.get('Range') ?? '');
+  const match = /^bytes=[ \t]*(\d*)-(\d*)[ \t]*$/i.exec(req.get('Range') ?? '');
   const [, first = '', last = ''] = match ?? [];
-  if (first === '') return last === '' ? undefined : { suffix: Number(last) };
-  if (last === '') return { first: Number(first) };
-  return Number(last) < Number(first) ? undefined : { first: Number(first), last: Number(last) };
+  if (first === '') return last === '' ? undefined : { suffix: readOffset(last) };
+  if (last === '') return { first: readOffset(first) };
+  if (readOffset(last) < readOffset(first)) return undefined;
+  return { first: readOffset(first), last: readOffset(last) };
 }
+
+/** No file reaches what is beyond a safe integer. */
+const readOffset = (digits: string) => Math.min(Number(digits), Number.MAX_SAFE_INTEGER);

@@ -4,6 +4,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { Client } from '../demo/client.ts';
 import { type KeyPair, keepKey } from '../demo/ssh-host.ts';
 import { findFreePort } from '../demo/sshd.ts';
+import { describeForms } from './harness/forms.ts';
 import { expectProblem } from './harness/problem.ts';
 import {
   fingerprintOf,
@@ -11,14 +12,14 @@ import {
   startRecordingServer,
 } from './harness/recording-server.ts';
 import { addHost, connectClient, openSession } from './harness/remote.ts';
-import { describeUnless, missingPrograms } from './harness/skip.ts';
+import { missingPrograms } from './harness/skip.ts';
 import { startTestSshd, type TestSshd } from './harness/sshd.ts';
-import { type Stack, startStack } from './harness/stack.ts';
+import type { Stack } from './harness/stack.ts';
 import { makeTempDir } from './harness/temp-dir.ts';
 
 const PASSWORD = 'open sesame';
 
-describeUnless(missingPrograms('sshd'), 'which hosts are connected to, and how', () => {
+describeForms(missingPrograms('sshd'), 'which hosts are connected to, and how', form => {
   const directory = makeTempDir('access');
   let stack: Stack;
   let sshd: TestSshd;
@@ -29,7 +30,7 @@ describeUnless(missingPrograms('sshd'), 'which hosts are connected to, and how',
   beforeAll(async () => {
     serverKey = keepKey(join(directory.path, 'server_key'));
     [stack, sshd, server] = await Promise.all([
-      startStack({ env: { LIMIT_SESSIONS: '3' } }),
+      form.start({ env: { LIMIT_SESSIONS: '3' } }),
       startTestSshd(),
       startRecordingServer({ hostKey: serverKey.private, password: PASSWORD }),
     ]);

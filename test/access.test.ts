@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { Client } from '../demo/client.ts';
+import { describeForms } from './harness/forms.ts';
 import { expectProblem } from './harness/problem.ts';
 import {
   addHost,
@@ -18,7 +19,7 @@ import { waitFor } from './harness/wait-for.ts';
 const PASSWORD = 'correct horse';
 const LIMITS = { LIMIT_SESSIONS: '4', LIMIT_OPEN_JOBS: '3' };
 
-describeUnless(missingPrograms('sshd'), 'who may see and do what', () => {
+describeForms(missingPrograms('sshd'), 'who may see and do what', form => {
   let stack: Stack;
   let sshd: TestSshd;
   let admin: Client;
@@ -40,7 +41,7 @@ describeUnless(missingPrograms('sshd'), 'who may see and do what', () => {
   };
 
   beforeAll(async () => {
-    [stack, sshd] = await Promise.all([startStack({ env: LIMITS }), startTestSshd()]);
+    [stack, sshd] = await Promise.all([form.start({ env: LIMITS }), startTestSshd()]);
     admin = connectClient(stack);
     await addHost(admin, sshd);
     [alice, bob] = await Promise.all([addUser('alice'), addUser('bob')]);

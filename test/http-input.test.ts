@@ -2,22 +2,23 @@ import { once } from 'node:events';
 import { connect } from 'node:net';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { Client } from '../demo/client.ts';
+import { describeForms } from './harness/forms.ts';
 import { expectProblem, type Problem } from './harness/problem.ts';
 import { addHost, connectClient, openSession } from './harness/remote.ts';
-import { describeUnless, missingPrograms } from './harness/skip.ts';
+import { missingPrograms } from './harness/skip.ts';
 import { startTestSshd, type TestSshd } from './harness/sshd.ts';
-import { type Stack, startStack } from './harness/stack.ts';
+import type { Stack } from './harness/stack.ts';
 
 type Fields = Record<string, string>;
 
-describeUnless(missingPrograms('sshd'), 'what clients send', () => {
+describeForms(missingPrograms('sshd'), 'what clients send', form => {
   let stack: Stack;
   let sshd: TestSshd;
   let client: Client;
   let sid: string;
 
   beforeAll(async () => {
-    [stack, sshd] = await Promise.all([startStack(), startTestSshd()]);
+    [stack, sshd] = await Promise.all([form.start(), startTestSshd()]);
     client = connectClient(stack);
     await addHost(client, sshd);
     sid = await openSession(client, sshd);

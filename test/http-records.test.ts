@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { Client } from '../demo/client.ts';
+import { describeForms } from './harness/forms.ts';
 import { expectProblem } from './harness/problem.ts';
 import {
   addHost,
@@ -9,21 +10,21 @@ import {
   openSession,
   waitForEnd,
 } from './harness/remote.ts';
-import { describeUnless, missingPrograms } from './harness/skip.ts';
+import { missingPrograms } from './harness/skip.ts';
 import { startTestSshd, type TestSshd } from './harness/sshd.ts';
-import { type Stack, startStack } from './harness/stack.ts';
+import type { Stack } from './harness/stack.ts';
 import { waitFor } from './harness/wait-for.ts';
 
 type Fields = Record<string, string>;
 
-describeUnless(missingPrograms('sshd'), 'records, lists and jobs over HTTP', () => {
+describeForms(missingPrograms('sshd'), 'records, lists and jobs over HTTP', form => {
   let stack: Stack;
   let sshd: TestSshd;
   let client: Client;
   let sid: string;
 
   beforeAll(async () => {
-    [stack, sshd] = await Promise.all([startStack(), startTestSshd()]);
+    [stack, sshd] = await Promise.all([form.start(), startTestSshd()]);
     client = connectClient(stack);
     await addHost(client, sshd);
     sid = await openSession(client, sshd);

@@ -2,22 +2,23 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { Client } from '../demo/client.ts';
 import { drawFrames } from '../workers/video/draw-frames.ts';
+import { describeForms } from './harness/forms.ts';
 import { expectProblem } from './harness/problem.ts';
 import { addHost, connectClient, type Job, openSession, waitForEnd } from './harness/remote.ts';
-import { describeUnless, missingPrograms } from './harness/skip.ts';
+import { missingPrograms } from './harness/skip.ts';
 import { startTestSshd, type TestSshd } from './harness/sshd.ts';
-import { type Stack, startStack } from './harness/stack.ts';
+import type { Stack } from './harness/stack.ts';
 
 type Fields = Record<string, string>;
 
-describeUnless(missingPrograms('sshd'), 'the HTTP surface', () => {
+describeForms(missingPrograms('sshd'), 'the HTTP surface', form => {
   let stack: Stack;
   let sshd: TestSshd;
   let client: Client;
   let sid: string;
 
   beforeAll(async () => {
-    [stack, sshd] = await Promise.all([startStack(), startTestSshd()]);
+    [stack, sshd] = await Promise.all([form.start(), startTestSshd()]);
     client = connectClient(stack);
     await addHost(client, sshd);
     sid = await openSession(client, sshd);
@@ -91,8 +92,8 @@ describeUnless(missingPrograms('sshd'), 'the HTTP surface', () => {
     expect(await about.json()).toMatchObject({ name: 'Windlass' });
     expect(await (await fetch(`${stack.url}/readyz`)).json()).toEqual({
       ready: true,
-      checks: { database: null, objects: null },
-      workers: 2,
+      checks: { database: null, objects: null, queue: null, work: null },
+      workers: form.name === 'fleet' ? 8 : 2,
     });
   });
 

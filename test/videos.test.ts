@@ -4,6 +4,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { Client } from '../demo/client.ts';
 import { drawFrames } from '../workers/video/draw-frames.ts';
 import { probeVideo } from '../workers/video/probe.ts';
+import { describeForms } from './harness/forms.ts';
 import { expectProblem } from './harness/problem.ts';
 import {
   addHost,
@@ -14,9 +15,9 @@ import {
   openSession,
   waitForEnd,
 } from './harness/remote.ts';
-import { describeUnless, missingPrograms } from './harness/skip.ts';
+import { missingPrograms } from './harness/skip.ts';
 import { startTestSshd, type TestSshd } from './harness/sshd.ts';
-import { type Stack, startStack } from './harness/stack.ts';
+import type { Stack } from './harness/stack.ts';
 import { makeTempDir } from './harness/temp-dir.ts';
 import { waitFor } from './harness/wait-for.ts';
 
@@ -30,7 +31,7 @@ interface Status {
 }
 const UNKNOWN = '00000000000000000000000000';
 
-describeUnless(missingPrograms('sshd', 'ffmpeg'), 'videos', () => {
+describeForms(missingPrograms('sshd', 'ffmpeg'), 'videos', form => {
   const directory = makeTempDir('videos');
   let stack: Stack;
   let sshd: TestSshd;
@@ -39,7 +40,7 @@ describeUnless(missingPrograms('sshd', 'ffmpeg'), 'videos', () => {
   let images: string[];
 
   beforeAll(async () => {
-    [stack, sshd] = await Promise.all([startStack(), startTestSshd()]);
+    [stack, sshd] = await Promise.all([form.start(), startTestSshd()]);
     client = connectClient(stack);
     await addHost(client, sshd);
     sid = await openSession(client, sshd);

@@ -1,5 +1,11 @@
+import { sql } from 'drizzle-orm';
 import { type Config, readConfig } from '../../shared/config.ts';
-import { isDatabaseDown, openDatabase, sqlState } from '../../shared/database/connect.ts';
+import {
+  type Database,
+  isDatabaseDown,
+  openDatabase,
+  sqlState,
+} from '../../shared/database/connect.ts';
 import { makeFirstAdministrator } from '../../shared/database/first-administrator.ts';
 import { migrateDatabase } from '../../shared/database/migrate.ts';
 import { StartError } from '../start-error.ts';
@@ -18,11 +24,13 @@ export async function migrate({ environment }: CommandCall): Promise<void> {
 
 /** Applies the migrations and makes the administrator, whose made-up password is printed once. */
 export async function prepareDatabase(url: string, config: Config): Promise<void> {
-  await migrateDatabase(url).catch((error: unknown) => {
-    throw explain(error, url);
-  });
   const database = openDatabase(url, { max: 1 });
   try {
+    await checkVersion(database, url)
+      .then(() => migrateDatabase(url))
+      .catch((error: unknown) => {
+        throw explain(error, url);
+      });
     const password = await makeFirstAdministrator(database, {
       username: config.ADMIN_USERNAME,
       password: config.ADMIN_PASSWORD,
@@ -34,6 +42,20 @@ export async function prepareDatabase(url: string, config: Config): Promise<void
   } finally {
     await database.close();
   }
+}
+
+/** What reads JSON as it was sent came with this one. */
+const OLDEST = 16;
+
+async function checkVersion({ db }: Database, url: string): Promise<void> {
+  const [row] = await db.execute<{ version: string }>(
+    sql`select current_setting('server_version_num') as version`,
+  );
+  const major = Math.floor(Number(row?.version) / 10_000);
+  if (major >= OLDEST) return;
+  throw new StartError(`The database at ${new URL(url).host} is PostgreSQL ${major}.`, {
+    hint: `Windlass needs ${OLDEST} or newer.`,
+  });
 }
 
 function explain(error: unknown, url: string): unknown {
@@ -50,6 +72,15 @@ function explain(error: unknown, url: string): unknown {
       hint: 'Create it, or correct DATABASE_URL.',
       cause: error,
     });
+  }
+  if (state === '42501') {
+    return new StartError(
+      `${username} may not make schemas and tables in ${pathname.slice(1)} at ${host}.`,
+      {
+        hint: `Let it own the database: ALTER DATABASE "${pathname.slice(1)}" OWNER TO "${username}".`,
+        cause: error,
+      },
+    );
   }
   if (isDatabaseDown(error)) {
     return new StartError(`The database at ${host} cannot be reached.`, {

@@ -10,7 +10,7 @@ describe('readProcfile', () => {
     const [first = [], then = []] = readProcfile({ text });
     expect(first.map(({ command }) => command)).toEqual([[node, 'dist/api/main.js']]);
     expect(then.map(({ command }) => command)).toEqual(
-      ['remote', 'video', 'upkeep'].map(kind => [node, 'dist/workers/main.js', kind]),
+      ['remote', 'video', 'parse', 'upkeep'].map(kind => [node, 'dist/workers/main.js', kind]),
     );
   });
 

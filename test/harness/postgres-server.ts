@@ -1,0 +1,66 @@
+import type { ChildProcess } from 'node:child_process';
+import postgres from 'postgres';
+import { awaitExit } from '../../demo/processes.ts';
+import { launchPostgres } from '../../demo/servers.ts';
+import { findFreePort } from '../../demo/sshd.ts';
+import { DATABASE_USER, prepareCluster } from '../../embedded/postgres/cluster.ts';
+import { makeTempDir } from './temp-dir.ts';
+
+export interface TestPostgres {
+  host: '127.0.0.1';
+  port: number;
+  /** The URL of a database of this server. */
+  url(database: string): string;
+  /** Makes an empty database; its URL. */
+  createDatabase(name: string): Promise<string>;
+  /** Ends the server as a crash does; what was committed is kept. */
+  down(): Promise<void>;
+  /** Starts it again on the same data and port. */
+  up(): Promise<void>;
+  /** Ends it; everything it stored is removed. */
+  stop(): Promise<void>;
+}
+
+/** Starts a PostgreSQL of its own, on a free port of 127.0.0.1, from the binaries that npm brings. */
+export async function startTestPostgres(): Promise<TestPostgres> {
+  const directory = makeTempDir('postgres');
+  const cluster = await prepareCluster({ dataDir: directory.path }).catch(error => {
+    directory.remove();
+    throw error;
+  });
+  const port = await findFreePort();
+  let running = await launchPostgres(cluster, port);
+  const url = (database: string) =>
+    `postgres://${DATABASE_USER}:${cluster.password}@127.0.0.1:${port}/${database}`;
+  const server: TestPostgres = {
+    host: '127.0.0.1',
+    port,
+    url,
+    async createDatabase(name) {
+      const client = postgres(url('postgres'), { max: 1 });
+      try {
+        await client`create database ${client(name)}`;
+      } finally {
+        await client.end({ timeout: 2 });
+      }
+      return url(name);
+    },
+    // SIGQUIT: it leaves without a checkpoint, and with all of its own processes.
+    down: () => end(running, 'SIGQUIT'),
+    async up() {
+      running = await launchPostgres(cluster, port);
+    },
+    async stop() {
+      await end(running, 'SIGQUIT');
+      await cluster.log.close();
+      directory.remove();
+    },
+  };
+  return server;
+}
+
+async function end(child: ChildProcess, signal: NodeJS.Signals): Promise<void> {
+  const ended = awaitExit(child);
+  child.kill(signal);
+  await ended;
+}
