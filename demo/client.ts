@@ -3,19 +3,31 @@ import type { ReadableWritablePair } from 'node:stream/web';
 /** The demonstration's HTTP client: what any web client would do. */
 export class Client {
   readonly base: string;
-  readonly #authorization: string;
+  /** The value of the header, for requests that are made by other means. */
+  readonly authorization: string;
 
   constructor(base: string, username: string, password: string) {
     this.base = base;
-    this.#authorization = `Basic ${Buffer.from(`${username}:${password}`).toString('base64')}`;
+    this.authorization = `Basic ${Buffer.from(`${username}:${password}`).toString('base64')}`;
   }
 
   /** The answer, whatever its status. */
   fetch(path: string, init: RequestInit = {}): Promise<Response> {
     const headers = new Headers(init.headers);
-    headers.set('Authorization', this.#authorization);
-    if (init.body) headers.set('Content-Type', 'application/json');
+    headers.set('Authorization', this.authorization);
+    if (init.body && !headers.has('Content-Type')) headers.set('Content-Type', 'application/json');
     return fetch(`${this.base}${path}`, { ...init, headers });
+  }
+
+  /** The bytes of an answer, of whichever content type; throws where it is an error. */
+  async getBytes(
+    path: string,
+    headers: Record<string, string> = {},
+  ): Promise<{ status: number; type: string | null; bytes: Buffer }> {
+    const response = await this.fetch(path, { headers });
+    if (!response.ok) throw await explain(response);
+    const bytes = Buffer.from(await response.arrayBuffer());
+    return { status: response.status, type: response.headers.get('Content-Type'), bytes };
   }
 
   async get<T>(path: string): Promise<T> {
@@ -52,11 +64,17 @@ export class Client {
 }
 
 async function read<T>(response: Response): Promise<T> {
+  if (!response.ok) throw await explain(response);
   const text = await response.text();
-  if (response.ok) return (text ? JSON.parse(text) : undefined) as T;
-  throw new Error(
-    `${response.status}: ${response.headers.get('X-Service-Message') ?? text} ${response.headers.get('X-Service-Hint') ?? ''}`,
-  );
+  return (text ? JSON.parse(text) : undefined) as T;
+}
+
+/** The words of an error's answer, in one line. */
+async function explain(response: Response): Promise<Error> {
+  const text = await response.text();
+  const message = response.headers.get('X-Service-Message') ?? text;
+  const hint = response.headers.get('X-Service-Hint') ?? '';
+  return new Error(`${response.status}: ${message} ${hint}`.trimEnd());
 }
 
 async function* parseEvents(

@@ -1,61 +1,120 @@
+const isTerminal = () => process.stdout.isTTY === true;
+
 /** What a person watches: numbered steps, what they showed, how long they took. */
 export class Console {
   #step = 0;
+  /** A bar is being redrawn on the present line. */
+  #drawing = false;
+  #closed = false;
   readonly #began = performance.now();
 
+  /** Nothing is shown any more, for what an interrupted step still says is of no interest, and no step begins. */
+  close(): void {
+    this.#closed = true;
+  }
+
   title(text: string): void {
-    process.stdout.write(`\n${bold(text)}\n`);
+    this.#write(`\n${bold(text)}\n`);
   }
 
   note(text: string): void {
-    process.stdout.write(`   ${text}\n`);
+    this.#write(`   ${text}\n`);
   }
 
   /** Runs one step; a step that throws is shown as failed and ends the demonstration. */
   async step<T>(what: string, work: () => Promise<T>): Promise<T> {
+    if (this.#closed) throw new Error('the demonstration was stopped');
     const began = performance.now();
-    process.stdout.write(`\n${bold(`${++this.#step}. ${what}`)}\n`);
+    this.#write(`\n${bold(`${++this.#step}. ${what}`)}\n`);
     try {
       const result = await work();
-      process.stdout.write(`   ${green('done')} in ${seconds(performance.now() - began)}\n`);
+      this.note(`${green('done')} in ${seconds(performance.now() - began)}`);
       return result;
     } catch (error) {
-      process.stdout.write(
-        `   ${red('failed')}: ${error instanceof Error ? error.message : String(error)}\n`,
-      );
+      this.note(`${red('failed')}: ${describeError(error)}`);
       throw error;
     }
   }
 
-  /** A bar that redraws itself on a terminal, and a line for each quarter elsewhere. */
+  /** A bar that redraws itself on a terminal, and a line for each quarter elsewhere. Never goes back. */
   progress(label: string): (part: number) => void {
     let shown = -1;
     return part => {
-      const filled = Math.round(Math.min(1, part) * 24);
-      if (process.stdout.isTTY) {
-        process.stdout.write(
-          `\r   ${label} ${'█'.repeat(filled)}${'░'.repeat(24 - filled)} ${Math.round(part * 100)} %${part >= 1 ? '\n' : ''}`,
-        );
-      } else if (Math.floor(filled / 6) !== shown) {
-        shown = Math.floor(filled / 6);
-        process.stdout.write(`   ${label} ${Math.round(part * 100)} %\n`);
-      }
+      const cells = Math.floor(Math.min(1, part) * CELLS);
+      const step = isTerminal() ? cells : Math.floor(Math.min(1, part) * 4);
+      if (step <= shown || this.#closed) return;
+      shown = step;
+      const percent = `${Math.round(Math.min(1, part) * 100)} %`;
+      if (!isTerminal()) return this.note(`${label} ${percent}`);
+      const bar = `${'█'.repeat(cells)}${'░'.repeat(CELLS - cells)}`;
+      process.stdout.write(`\r   ${label} ${bar} ${percent.padStart(5)}`);
+      this.#drawing = part < 1;
+      if (part >= 1) process.stdout.write('\n');
     };
+  }
+
+  /** Columns as wide as they need to be, at most 32 characters; numbers to the right. */
+  table(names: string[], rows: unknown[][]): void {
+    const texts = rows.map(row => row.map(showCell));
+    const widths = names.map((name, n) =>
+      Math.max(name.length, ...texts.map(row => row[n]?.length ?? 0)),
+    );
+    const line = (cells: string[], isRight: (n: number) => boolean) =>
+      cells
+        .map((cell, n) =>
+          isRight(n) ? cell.padStart(widths[n] ?? 0) : cell.padEnd(widths[n] ?? 0),
+        )
+        .join('  ')
+        .trimEnd();
+    const isNumber = (n: number) => rows.some(row => typeof row[n] === 'number');
+    this.note(dim(line(names, isNumber)));
+    for (const row of texts) this.note(line(row, isNumber));
+  }
+
+  /** One line for each of these, its bar in proportion to the largest. */
+  bars(entries: { label: string; count: number }[]): void {
+    const largest = Math.max(1, ...entries.map(entry => entry.count));
+    const width = Math.max(...entries.map(entry => entry.label.length));
+    for (const { label, count } of entries) {
+      const bar = (isTerminal() ? '█' : '#').repeat(Math.round((count / largest) * 40));
+      this.note(`${label.padStart(width)} ${bar} ${dim(String(count))}`);
+    }
   }
 
   get total(): string {
     return seconds(performance.now() - this.#began);
   }
+
+  #write(text: string): void {
+    if (this.#closed) return;
+    process.stdout.write(this.#drawing ? `\n${text}` : text);
+    this.#drawing = false;
+  }
 }
 
+const CELLS = 24;
+
 const paint = (code: number) => (text: string) =>
-  process.stdout.isTTY ? `\u001b[${code}m${text}\u001b[0m` : text;
+  isTerminal() ? `\u001b[${code}m${text}\u001b[0m` : text;
 export const bold = paint(1);
 export const green = paint(32);
 export const red = paint(31);
 export const dim = paint(2);
 
 const seconds = (ms: number) => `${(ms / 1_000).toFixed(ms < 10_000 ? 2 : 1)} s`;
+
+function showCell(value: unknown): string {
+  const text = (typeof value === 'string' ? value : JSON.stringify(value)).replace(/\s+/g, ' ');
+  return text.length > 32 ? `${text.slice(0, 31)}…` : text;
+}
+
+/** One line. fetch() keeps what went wrong in its cause. */
+export function describeError(error: unknown): string {
+  if (!(error instanceof Error)) return String(error);
+  const cause = error.cause instanceof Error ? error.cause : undefined;
+  const more = cause ? ` (${cause.message || (cause as NodeJS.ErrnoException).code})` : '';
+  return `${error.message}${more}`.replace(/\s*\n\s*/g, ' | ');
+}
 
 /** Throws with the words unless the condition holds: every step of the demonstration is checked. */
 export function expect(condition: unknown, words: string): asserts condition {

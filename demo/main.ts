@@ -1,83 +1,132 @@
-import { chmod, mkdtemp, rm } from 'node:fs/promises';
+import { chmod, mkdir, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { bold, Console, dim, green, red } from './console.ts';
+import { bold, Console, describeError, dim, green, red } from './console.ts';
+import { describeMissing, type FleetServers, startFleetServers } from './fleet-servers.ts';
 import { type SshHost, startSshHost } from './ssh-host.ts';
 import { type Stack, startStack } from './stack.ts';
-import { openSession, runCommand, surviveKill } from './steps/commands.ts';
-import { drawFrames, makeVideo } from './steps/videos.ts';
+import { runSteps, type Shown } from './steps.ts';
 
 process.title = 'windlass-demo';
-const exits = process.argv.includes('--exit');
-const out = new Console();
-const stopped = new AbortController();
-for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => stopped.abort());
+const USAGE = `npm run demo [-- [--fleet] [--exit]]
+  --fleet  on a PostgreSQL, a Redis and a MinIO instead of on the embedded database and files
+  --exit   end after the last step instead of leaving the service up to try`;
 
-let host: SshHost | undefined;
-let stack: Stack | undefined;
+const given = process.argv.slice(2);
+const unknown = given.find(argument => !['--fleet', '--exit', '--help'].includes(argument));
+if (unknown !== undefined || given.includes('--help')) {
+  const words = unknown === undefined ? USAGE : `There is no ${unknown}.\n${USAGE}`;
+  (unknown === undefined ? process.stdout : process.stderr).write(`${words}\n`);
+  process.exit(unknown === undefined ? 0 : 2);
+}
+const isFleet = given.includes('--fleet');
+const missing = isFleet ? describeMissing() : undefined;
+if (missing) {
+  process.stderr.write(`${missing}\n`);
+  process.exit(1);
+}
+
+const out = new Console();
+let signals = 0;
+const stopped = new Promise<'stopped'>(resolve => {
+  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
+    process.on(signal, () => {
+      resolve('stopped');
+      // A second one does not wait: what was started ends with this process.
+      if (++signals > 1) process.exit(130);
+    });
+  }
+});
+// Promises: what is still starting when all is stopped is stopped once it has started.
+let host: Promise<SshHost> | undefined;
+let servers: Promise<FleetServers> | undefined;
+let stack: Promise<Stack> | undefined;
 const directory = await mkdtemp(join(tmpdir(), 'windlass-demo-'));
 // As root the database runs as another user, who must be able to pass through.
 await chmod(directory, 0o711);
+
 let status = 0;
 try {
-  await demonstrate();
+  if ((await Promise.race([demonstrate(), stopped])) === 'stopped') status = 130;
+  else if (!given.includes('--exit')) await stopped;
 } catch (error) {
   status = 1;
+  // The step has told what went wrong, in one line.
   if (process.env.LOG_LEVEL === 'debug') console.error(error);
   process.stdout.write(`\n${red('The demonstration failed.')} LOG_LEVEL=debug shows more.\n`);
 } finally {
-  await stack?.stop();
-  await host?.stop();
-  await rm(directory, { recursive: true, force: true });
+  out.close();
+  process.stdout.write(dim('\nStopping …\n'));
+  await stopAll();
 }
 process.exit(status);
 
 async function demonstrate(): Promise<void> {
-  out.title('Windlass: remote commands and videos that survive any process');
-
+  out.title(
+    `Windlass: remote commands, videos and uploads that survive any process (${isFleet ? 'fleet' : 'embedded'})`,
+  );
   const ssh = await out.step(
     'Start an SSH host on loopback, for this demonstration only',
     async () => {
-      host = await startSshHost({ directory: join(directory, 'host'), log: () => {} });
-      out.note(`${host.kind} on ${host.host}:${host.port}, keys and home of its own`);
+      host = startSshHost({ directory: join(directory, 'host'), log: () => {} });
+      const { kind, host: address, port } = await host;
+      out.note(`${kind} on ${address}:${port}, keys and home of its own`);
       return host;
     },
   );
-  const service = await out.step('Start the service: Postgres, API and two workers', async () => {
-    stack = await startStack(directory);
-    out.note(stack.url);
+  const settings = isFleet ? await startServers() : undefined;
+  const what = isFleet
+    ? 'Start the service: two API processes and two workers for each kind of work'
+    : 'Start the service: PostgreSQL, API and two workers';
+  const service = await out.step(what, async () => {
+    stack = startStack({ directory, environment: process.env, settings });
+    out.note((await stack).url);
     return stack;
   });
-  const demo = { out, host: ssh, client: service.client };
-
-  const session = await out.step('Open a session with an agent', () => openSession(demo));
-  await out.step('Run a command and show its lines as they come', () => runCommand(demo, session));
-  const frames = await out.step('Draw 60 frames on the host', () => drawFrames(demo));
-  for (const type of ['video/mp4', 'video/webm'] as const) {
-    await out.step(`Make a ${type}, fetch it whole and by range, count its frames`, () =>
-      makeVideo(demo, { session, frames, type, directory }),
-    );
-  }
-  await out.step('Start a long command and kill the worker that holds it with -9', () =>
-    surviveKill(demo, session),
-  );
-
+  const files = join(directory, 'files');
+  await mkdir(files);
+  const demo = { out, host: ssh, client: service.client, directory: files };
+  const shown = await runSteps(demo, service);
   process.stdout.write(`\n${green('All of it worked')}, in ${out.total}.\n`);
-  if (exits) return;
-  showHow(service, session);
-  await new Promise(resolve => {
-    if (stopped.signal.aborted) return resolve(undefined);
-    stopped.signal.addEventListener('abort', resolve, { once: true });
+  if (!given.includes('--exit')) showHow(service, shown);
+}
+
+function startServers(): Promise<Record<string, string>> {
+  return out.step('Start a PostgreSQL, a Redis and a MinIO beside it', async () => {
+    servers = startFleetServers(directory);
+    const { settings } = await servers;
+    const { DATABASE_URL = '', REDIS_URL = '', S3_ENDPOINT = '' } = settings;
+    for (const url of [DATABASE_URL, REDIS_URL, S3_ENDPOINT])
+      out.note(`${new URL(url).protocol}//${new URL(url).host}`);
+    return settings;
   });
 }
 
-function showHow({ url, username, password }: Stack, session: string): void {
+/** Whatever one of them says, the others are stopped too. */
+async function stopAll(): Promise<void> {
+  for (const started of [stack, servers, host]) {
+    // Its failure was told when it was started.
+    const one = await started?.catch(() => undefined);
+    await one?.stop().catch(tell);
+  }
+  const again = { maxRetries: 5, retryDelay: 100 };
+  await rm(directory, { recursive: true, force: true, ...again }).catch(tell);
+}
+
+function tell(error: unknown): void {
+  process.stdout.write(`${red('Stopping failed')}: ${describeError(error)}\n`);
+}
+
+function showHow({ url, username, password }: Stack, { session, table }: Shown): void {
   const login = `-u ${username}:${password}`;
   process.stdout.write(`
 ${bold('The service is still up. Try:')}
-  curl ${login} ${url}/api/users/-
   curl ${login} ${url}/api/remotes/launch --json '{"sid": "${session}", "command": "uname -a; uptime"}'
+  curl ${login} '${url}${table}/rows?limit=3&sort=temperature'
   curl ${login} '${url}/api/jobs?limit=3'
+${bold('Or open in a browser,')} logged in as ${username} with the password ${password}:
+  ${url}/admin/queues   the queues, in Bull Board
+  ${url}/api/docs       every operation
 ${dim('Ctrl-C ends it and removes its data.')}
 `);
 }

@@ -4,48 +4,68 @@ import { once } from 'node:events';
 import { mkdirSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
-import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
+import { SETTINGS } from '../shared/config.ts';
 import { Client } from './client.ts';
+import { type Lines, readLines } from './lines.ts';
+import { endWithThisProcess } from './processes.ts';
+import { findFreePort } from './sshd.ts';
+
+const START_MS = 120_000;
 
 export interface Stack {
   client: Client;
   url: string;
   username: string;
   password: string;
+  /** The first line that the service printed or will print with these words in it. */
+  logged(words: string): Promise<string>;
   stop(): Promise<void>;
 }
 
-/** Starts the embedded form as `npm start` does, on a free port and with data of its own. */
-export async function startStack(directory: string): Promise<Stack> {
-  const port = await freePort();
+interface StackOptions {
+  directory: string;
+  /** What the service is started with; settings of Windlass in it are left out. */
+  environment: Record<string, string | undefined>;
+  /** The fleet's servers. Default: none, the embedded form. */
+  settings?: Record<string, string>;
+}
+
+/** Starts the service as `npm start` does, on a free port and with data of its own. */
+export async function startStack(options: StackOptions): Promise<Stack> {
+  const { directory, environment, settings = {} } = options;
+  const port = await findFreePorts();
   const password = randomBytes(9).toString('base64url');
   const dataDir = join(directory, 'data');
   mkdirSync(dataDir, { mode: 0o711 });
   const main = fileURLToPath(new URL('../embedded/main.js', import.meta.url));
+  const others = Object.entries(environment).filter(([name]) => !Object.hasOwn(SETTINGS, name));
   const child = spawn(process.execPath, [main, 'up'], {
     stdio: ['ignore', 'pipe', 'pipe'],
+    // Not the checkout, whose .env is another service's.
+    cwd: directory,
     // A group of its own: Ctrl-C reaches the demonstration, which stops this in order.
     detached: true,
     env: {
-      ...process.env,
+      ...Object.fromEntries(others),
+      ...settings,
       PORT: String(port),
       HOST: '127.0.0.1',
-      PUBLIC_URL: '',
       DATA_DIR: dataDir,
-      DATABASE_URL: '',
-      REDIS_URL: '',
       ADMIN_USERNAME: 'admin',
       ADMIN_PASSWORD: password,
-      LOG_LEVEL: process.env.LOG_LEVEL ?? 'error',
+      LOG_LEVEL: environment.LOG_LEVEL ?? 'error',
     },
   });
-  const url = await waitUntilReady(child);
+  endWithThisProcess(child);
+  const lines = readLines(child);
+  const url = await waitUntilReady(child, lines);
   return {
     url,
     username: 'admin',
     password,
     client: new Client(url, 'admin', password),
+    logged: words => lines.find(words),
     stop: async () => {
       if (child.exitCode !== null || child.signalCode !== null) return;
       child.kill('SIGTERM');
@@ -54,26 +74,26 @@ export async function startStack(directory: string): Promise<Stack> {
   };
 }
 
-async function waitUntilReady(child: ChildProcess): Promise<string> {
-  const said: string[] = [];
-  child.stderr?.on('data', (text: Buffer) => said.push(String(text)));
-  const lines = createInterface({ input: child.stdout as NodeJS.ReadableStream });
-  return new Promise((resolve, reject) => {
-    child.once('exit', () =>
-      reject(new Error(`the service did not start: ${said.join('').trim().slice(-2_000)}`)),
-    );
-    lines.on('line', line => {
-      const url = /^Windlass is ready at (http\S+)$/.exec(line)?.[1];
-      if (url) resolve(url);
-    });
+const READY = 'Windlass is ready at ';
+
+async function waitUntilReady(child: ChildProcess, lines: Lines): Promise<string> {
+  const failed = once(child, 'exit').then(() => {
+    throw new Error(`the service did not start: ${lines.last()}`);
   });
+  const line = await Promise.race([lines.find(READY, START_MS), failed]);
+  failed.catch(() => {});
+  return line.slice(line.indexOf(READY) + READY.length).trim();
 }
 
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const address = server.address();
-  server.close();
-  await once(server, 'close');
-  return typeof address === 'object' && address ? address.port : 0;
+/** Two ports in a row: the second API process of a fleet listens on the next one. */
+async function findFreePorts(): Promise<number> {
+  for (;;) {
+    const port = await findFreePort();
+    const server = createServer();
+    const isFree = await new Promise<boolean>(resolve => {
+      server.once('error', () => resolve(false));
+      server.listen(port + 1, '127.0.0.1', () => server.close(() => resolve(true)));
+    });
+    if (isFree) return port;
+  }
 }

@@ -11,9 +11,17 @@ const root = join(import.meta.dirname, '..');
 const read = (path: string) => readFileSync(join(root, path), 'utf8');
 const pages = ['README.md', 'docs/guide.md'];
 
+interface Block {
+  page: string;
+  text: string;
+  /** The page says that the service refuses it: `<!-- refused -->` stands before it. */
+  refused: boolean;
+}
+
 /** The fenced blocks of a page marked `sh`: those that are run as printed. Other languages are only shown. */
-function readBlocks(path: string): string[] {
-  return [...read(path).matchAll(/^```sh\n([\s\S]*?)^```$/gm)].map(match => match[1] ?? '');
+function readBlocks(page: string): Block[] {
+  const blocks = read(page).matchAll(/^(<!-- refused -->\n)?```sh\n([\s\S]*?)^```$/gm);
+  return [...blocks].map(([, mark, text = '']) => ({ page, text, refused: mark !== undefined }));
 }
 
 interface Ran {
@@ -23,10 +31,14 @@ interface Ran {
 
 /** Runs the blocks in one bash, which ends at the first command that fails and says in which block. */
 function runBlocks(
-  blocks: { page: string; text: string }[],
+  blocks: Block[],
   options: { cwd: string; env: NodeJS.ProcessEnv },
 ): Promise<Ran> {
-  const script = blocks.map(({ page, text }, n) => `echo "=== ${page}, block ${n + 1}"\n${text}`);
+  const script = blocks.map(({ page, text, refused }, n) => {
+    // curl ends with 22 when an HTTP error made it fail.
+    const commands = refused ? `status=0; ${text.trim()} || status=$?\n[ $status = 22 ]` : text;
+    return `echo "=== ${page}, block ${n + 1}"\n${commands}`;
+  });
   const bash = spawn('bash', ['-euo', 'pipefail', '-c', script.join('\n')], {
     ...options,
     stdio: ['ignore', 'pipe', 'pipe'],
@@ -55,8 +67,7 @@ describeUnless(missingPrograms('sshd', 'ssh', 'ffmpeg'), 'the commands of the pa
     writeFileSync(key, `${sshd.privateKey}\n`, { mode: 0o600 });
     // An HTTP error makes curl fail, in every command, without a word in the pages.
     writeFileSync(join(directory.path, '.curlrc'), 'fail-with-body\nmax-time = 30\n');
-    const blocks = pages.flatMap(page => readBlocks(page).map(text => ({ page, text })));
-    ran = await runBlocks(blocks, {
+    ran = await runBlocks(pages.flatMap(readBlocks), {
       cwd: directory.path,
       env: {
         PATH: process.env.PATH,
@@ -99,6 +110,37 @@ describeUnless(missingPrograms('sshd', 'ssh', 'ffmpeg'), 'the commands of the pa
     expect(statSync(join(directory.path, 'first-bytes')).size).toBe(1_000);
     expect(readFileSync(join(directory.path, 'first-bytes'))).toEqual(whole.subarray(0, 1_000));
   });
+
+  test('a directory of the host is listed, and the beginning of a file is fetched', () => {
+    expect(ran.output).toMatch(/"names":\[[^\n]*"001\.png"/);
+    const begin = readFileSync(join(directory.path, 'frame-begins'));
+    expect(begin.toString('latin1')).toBe('\x89PNG\r\n\x1a\n');
+  });
+
+  test('a file and a cached video come back as they were sent', () => {
+    const whole = readFileSync(join(directory.path, 'video.mp4'));
+    expect(readFileSync(join(directory.path, 'copy.mp4'))).toEqual(whole);
+    expect(readFileSync(join(directory.path, 'cached.mp4'))).toEqual(whole);
+  });
+
+  test('a finish that came too early names the part, and tables answer what was uploaded', () => {
+    expect(ran.output).toContain('Upload incomplete');
+    expect(ran.output).toMatch(/"missing":\[\[1,0\]\]/);
+    expect(ran.output).toMatch(/"rows":86400/);
+    expect(ran.output).toMatch(/"rows":\[\[\d+,"rain",(20|19\.99)/);
+    expect(ran.output).toMatch(/"offset":43200,[^\n]*"rows":\[\[43201,/);
+    expect(ran.output).toMatch(/"column":"sky",[^\n]*"count":74058/);
+  });
+
+  test('a parameter and a bookmark are what was stored', () => {
+    expect(ran.output).toContain('123456789012345678901234567890');
+    expect(ran.output).toContain('{"camera": [0, 12.5, 3], "selection": [17, 4]}');
+  });
+
+  test('cookies and tokens say who it is', () => {
+    expect(ran.output).toContain('"success":true');
+    expect(ran.output).toMatch(/"success":true[^\n]*\}\{"username":"admin"/);
+  });
 });
 
 describe('the pages', () => {
@@ -107,6 +149,7 @@ describe('the pages', () => {
     'CHANGELOG.md',
     'docs/operations.md',
     'docs/design.md',
+    'docs/fleet.md',
     'docs/errors.md',
     'docs/settings.md',
   ];

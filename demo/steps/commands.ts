@@ -1,12 +1,6 @@
-import type { Client } from '../client.ts';
-import { type Console, dim, expect, red } from '../console.ts';
-import type { SshHost } from '../ssh-host.ts';
-
-export interface Demo {
-  out: Console;
-  host: SshHost;
-  client: Client;
-}
+import { dim, expect } from '../console.ts';
+import type { Demo } from '../demo.ts';
+import { killWorker } from '../kill-worker.ts';
 
 interface Job {
   id: string;
@@ -65,7 +59,7 @@ export async function surviveKill(demo: Demo, sid: string): Promise<void> {
   out.note(dim(`$ ${command}`));
   const job = await launch(demo, sid, command);
   const progress = out.progress('lines');
-  let killed: string | undefined;
+  let killed = false;
   let text = '';
   for await (const { event, data } of client.events(job)) {
     if (event !== 'output') continue;
@@ -88,18 +82,6 @@ export async function surviveKill(demo: Demo, sid: string): Promise<void> {
   out.note(
     `all ${LINES} lines are there, once; the host's ledger agrees${worker ? ` (${worker})` : ''}`,
   );
-}
-
-async function killWorker({ client, out }: Demo, job: string): Promise<string> {
-  const { worker } = await client.get<Job>(`/api/jobs/${job}`);
-  expect(worker, 'no worker holds the job');
-  process.kill(Number(worker.split('/')[1]), 'SIGKILL');
-  process.stdout.write(process.stdout.isTTY ? '\n' : '');
-  out.note(
-    red(`kill -9 ${worker.split('/')[1]}`) +
-      dim(' (the worker that holds the job; another one takes it up)'),
-  );
-  return worker;
 }
 
 async function launch({ client }: Demo, sid: string, command: string): Promise<string> {

@@ -1,9 +1,11 @@
 import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
 import sharp from 'sharp';
 import { countFrames } from '../../workers/video/probe.ts';
 import { expect } from '../console.ts';
-import type { Demo } from './commands.ts';
+import type { Demo } from '../demo.ts';
+import { killWorker } from '../kill-worker.ts';
 
 const FRAMES = 60;
 const WIDTH = 640;
@@ -45,39 +47,39 @@ interface Status {
   progress: number;
 }
 
+export interface Video {
+  /** Its address under /api/remotes, and what came from there. */
+  path: string;
+  bytes: Buffer;
+}
+
+interface VideoWish {
+  session: string;
+  frames: string[];
+  type: 'video/mp4' | 'video/webm';
+  /** Kill the worker that makes it, once, while it does. */
+  kill?: boolean;
+}
+
 /** Makes a video, polls its status, and checks what comes back. */
-export async function makeVideo(
-  { client, out }: Demo,
-  {
-    session,
-    frames,
-    type,
-    directory,
-  }: { session: string; frames: string[]; type: 'video/mp4' | 'video/webm'; directory: string },
-): Promise<void> {
+export async function makeVideo(demo: Demo, wish: VideoWish): Promise<Video> {
+  const { client, out, directory } = demo;
+  const { session, frames, type } = wish;
   const { vsid } = await client.post<{ vsid: string }>(`/api/remotes/${session}/videos`, {
     'content-type': type,
     images: frames,
   });
-  const progress = out.progress('encoding');
-  const at = `/api/remotes/${session}/videos/${vsid}`;
-  for (;;) {
-    const status = await client.get<Status>(`${at}/status`);
-    expect(status.ok, status.message);
-    progress(status.progress);
-    if (status.ready) break;
-    await new Promise(resolve => setTimeout(resolve, 150));
-  }
-  const whole = await client.fetch(at);
-  const bytes = Buffer.from(await whole.arrayBuffer());
+  const path = `/api/remotes/${session}/videos/${vsid}`;
+  const killing = wish.kill ? killWorker(demo, vsid) : undefined;
+  killing?.catch(() => {});
+  await untilReady(demo, path);
+  expect((await killing) !== false, 'no worker was killed');
+  const whole = await client.getBytes(path);
+  expect(whole.status === 200 && whole.type === type, `it came as ${whole.status} ${whole.type}`);
+  const { bytes } = whole;
+  const part = await client.getBytes(path, { Range: 'bytes=1000-1999' });
   expect(
-    whole.status === 200 && whole.headers.get('Content-Type') === type,
-    `the video came as ${whole.status} ${whole.headers.get('Content-Type')}`,
-  );
-  const part = await client.fetch(at, { headers: { Range: 'bytes=1000-1999' } });
-  const range = Buffer.from(await part.arrayBuffer());
-  expect(
-    part.status === 206 && range.equals(bytes.subarray(1_000, 2_000)),
+    part.status === 206 && part.bytes.equals(bytes.subarray(1_000, 2_000)),
     'the range is not the same bytes',
   );
   const file = join(directory, `demo.${type.slice(6)}`);
@@ -85,4 +87,16 @@ export async function makeVideo(
   const counted = await countFrames(file);
   expect(counted === FRAMES, `${counted} frames were decoded`);
   out.note(`${bytes.length} bytes, bytes 1000-1999 by range, ${counted} frames decoded`);
+  return { path, bytes };
+}
+
+async function untilReady({ client, out }: Demo, path: string): Promise<void> {
+  const progress = out.progress('encoding');
+  for (;;) {
+    const status = await client.get<Status>(`${path}/status`);
+    expect(status.ok, status.message);
+    progress(status.progress);
+    if (status.ready) return;
+    await delay(150);
+  }
 }

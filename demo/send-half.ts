@@ -1,0 +1,31 @@
+import { request } from 'node:http';
+
+/** Sends the first half of a body that was announced whole, and then destroys the socket, as a lost link does. */
+export async function sendHalf({
+  url,
+  authorization,
+  bytes,
+}: {
+  url: string;
+  authorization: string;
+  bytes: Buffer;
+}): Promise<void> {
+  const put = request(url, {
+    method: 'PUT',
+    agent: false,
+    headers: {
+      Authorization: authorization,
+      'Content-Type': 'application/octet-stream',
+      'Content-Length': bytes.length,
+    },
+  });
+  // What the broken connection says here is what was wanted.
+  put.on('error', () => {});
+  put.on('response', response => response.resume());
+  const closed = new Promise<void>(resolve => put.once('close', () => resolve()));
+  await new Promise<void>(resolve =>
+    put.write(bytes.subarray(0, bytes.length / 2), () => resolve()),
+  );
+  put.socket?.destroy();
+  await closed;
+}

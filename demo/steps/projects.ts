@@ -1,0 +1,39 @@
+import { dim, expect } from '../console.ts';
+import type { Demo } from '../demo.ts';
+import type { Video } from './videos.ts';
+
+export interface Place {
+  /** The project. */
+  pid: string;
+  /** The model in it. */
+  mid: string;
+}
+
+/** A project, and a model in it. */
+export async function makeProject({ client, out }: Demo): Promise<Place> {
+  const { id: pid } = await client.post<{ id: string }>('/api/projects', {
+    name: 'Weather stations',
+    description: 'What the demonstration makes.',
+  });
+  const { id: mid } = await client.post<{ id: string }>(`/api/projects/${pid}/models`, {
+    'model-type': 'measurements',
+    name: 'A summer',
+  });
+  out.note(`project ${pid}, model ${mid}`);
+  return { pid, mid };
+}
+
+const KEY = 'runs/1/turning.mp4';
+
+/** Keeps the video in the project's cache, where it outlives its session, and fetches it from there. */
+export async function cacheVideo({ client, out }: Demo, video: Video, pid: string): Promise<void> {
+  const query = `cache=project&project=${pid}&key=${encodeURIComponent(KEY)}`;
+  const first = await client.getBytes(`${video.path}?${query}`);
+  expect(first.bytes.equals(video.bytes), 'the video that was cached is not the same');
+  const path = `/api/projects/${pid}/cache/${KEY}`;
+  const { bytes } = await client.getBytes(path);
+  expect(bytes.equals(video.bytes), 'the cache holds other bytes');
+  out.note(dim(`GET ${video.path}?${query}`));
+  out.note(dim(`GET ${path}`));
+  out.note(`${bytes.length} bytes from the cache, the same ones`);
+}
