@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import express, { type Express, Router } from 'express';
+import express, { type Express } from 'express';
 import { addressTooLong, MAX_ADDRESS } from './client-errors.ts';
 import type { ApiContext } from './context.ts';
 import { authenticate } from './middleware/authenticate.ts';
@@ -66,7 +66,7 @@ export function createApp(api: ApiContext): Express {
 
   const identify = [authenticate(api), limitRequests(api.config.LIMIT_REQUESTS)];
   // Both once, without the prefix.
-  const administration = Router();
+  const administration = createRouter();
   routeMetrics(administration, api);
   routeQueues(administration, api);
   app.use(['/metrics', '/admin'], identify);
@@ -100,9 +100,9 @@ export function createApp(api: ApiContext): Express {
   routeUploads(operations, api);
   routeParsers(operations, api);
   // Known without credentials.
-  const description = Router();
+  const description = createRouter();
   routeDescription(description, [
-    { prefix: '', described: open.described },
+    { prefix: '', described: [...open.described, ...administration.described] },
     { prefix: '/api', described: operations.described },
   ]);
   app.use(description);

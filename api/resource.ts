@@ -1,9 +1,8 @@
-import { type Request, type RequestHandler, type Response, Router } from 'express';
+import { type Request, Router } from 'express';
 import { WindlassError } from '../shared/errors.ts';
 import { callOperation, type Operation } from './describe/operation.ts';
 
 export type Method = 'get' | 'put' | 'post' | 'delete';
-type Handle = (req: Request, res: Response) => Promise<void> | void;
 
 /** An operation with its place. */
 export interface Described {
@@ -19,20 +18,16 @@ export function createRouter(): DescribedRouter {
   return Object.assign(Router(), { described: [] });
 }
 
-/** Routes the methods of one path; any other method is answered 405 with the ones there are. */
+/** Routes and describes the methods of one path; any other method is answered 405 with the ones there are. */
 export function resource(
-  router: Router & Partial<Pick<DescribedRouter, 'described'>>,
+  router: DescribedRouter,
   path: string,
-  methods: Partial<Record<Method, Handle | Operation>>,
+  methods: Partial<Record<Method, Operation>>,
 ): void {
   const route = router.route(path);
-  for (const [method, given] of Object.entries(methods) as [Method, Handle | Operation][]) {
-    if (typeof given === 'function') {
-      route[method](given as RequestHandler);
-      continue;
-    }
-    route[method]((req, res) => callOperation(given, req, res));
-    router.described?.push({ path, method, operation: given });
+  for (const [method, operation] of Object.entries(methods) as [Method, Operation][]) {
+    route[method]((req, res) => callOperation(operation, req, res));
+    router.described.push({ path, method, operation });
   }
   const allowed = Object.keys(methods).map(method => method.toUpperCase());
   if (methods.get) allowed.push('HEAD');

@@ -8,6 +8,9 @@ interface ParserDefinition {
   parameters: z.ZodObject;
 }
 
+/** The readers go by bytes. */
+const oneCharacter = z.string().regex(/^[\t\x20-\x7e]$/, 'must be one ASCII character or a tab');
+
 /**
  * Every parser: what it takes. Its work is workers/parsers/(name).ts, typed against this entry; nothing else needs to
  * know a new one.
@@ -23,13 +26,21 @@ export const PARSERS = {
     makes: 'table',
     parameters: z.strictObject({
       /** One character between values; found out where it is not given. */
-      delimiter: z.string().length(1).optional(),
+      delimiter: oneCharacter.optional(),
       /** Whether the first line names the columns; found out where it is not given. */
       header: z.boolean().optional(),
       /** The character around values that hold delimiters or line breaks. */
-      quote: z.string().length(1).optional(),
+      quote: oneCharacter.optional(),
       /** Texts that stand for a missing value. */
-      nulls: z.array(z.string().max(100)).max(20).optional(),
+      nulls: z
+        .array(
+          z
+            .string()
+            .max(100)
+            .refine(text => !text.includes('\0'), 'must not hold NUL'),
+        )
+        .max(20)
+        .optional(),
       /** Read every column as text. */
       text: z.boolean().optional(),
     }),

@@ -5,14 +5,16 @@ import { type Answer, type Operation, REQUEST_HEADERS } from './operation.ts';
 import { describeParameter } from './parameters.ts';
 
 const PROBLEM = 'application/problem+json';
-/** What any operation that needs credentials can fail with. */
+/** What any operation can fail with. */
 const COMMON: ErrorCode[] = [
-  'unauthorized',
-  'too_many_requests',
   'request_timeout',
+  'address_too_long',
+  'headers_too_large',
   'internal',
   'unavailable',
 ];
+/** And any that needs credentials. */
+const KNOWN: ErrorCode[] = ['unauthorized', 'too_many_requests'];
 
 export type Json = null | boolean | number | string | Json[] | { [member: string]: Json };
 type JsonObject = { [member: string]: Json };
@@ -108,7 +110,7 @@ function describeOperation(path: string, method: string, operation: Operation): 
       })),
     ],
     ...(body ? { requestBody: body } : {}),
-    responses: describeAnswers(operation),
+    responses: describeAnswers(path, method, operation),
     ...(operation.for === 'everyone' ? { security: [] } : {}),
     ...(operation.deprecated ? { deprecated: true } : {}),
   };
@@ -142,7 +144,7 @@ function describeBody({ body, bodies = [] }: Operation): JsonObject | undefined 
   return { required: true, content };
 }
 
-function describeAnswers(operation: Operation): JsonObject {
+function describeAnswers(path: string, method: string, operation: Operation): JsonObject {
   const responses: JsonObject = {};
   for (const [status, answer] of Object.entries(operation.answers))
     responses[status] = describeAnswer(typeof answer === 'string' ? { means: answer } : answer);
@@ -150,16 +152,25 @@ function describeAnswers(operation: Operation): JsonObject {
   const bodied: ErrorCode[] = operation.body
     ? ['bad_request', 'payload_too_large', 'unsupported_media_type']
     : [];
-  const administrators: ErrorCode[] = operation.for === 'administrators' ? ['forbidden'] : [];
+  const named: ErrorCode[] = path.includes('{') ? ['bad_request'] : [];
+  // A read token, and a browser's request from a page of another site, may not write.
+  const refused: ErrorCode[] =
+    operation.for === 'administrators' || method !== 'get' ? ['forbidden'] : [];
+  const keyed: ErrorCode[] = operation.headers?.includes('Idempotency-Key')
+    ? ['invalid_input', 'idempotency_conflict']
+    : [];
   const conditional: ErrorCode[] = operation.headers?.includes('If-Match')
     ? ['precondition_failed']
     : [];
-  const common = operation.for === 'everyone' ? COMMON.slice(2) : COMMON;
+  const known = operation.for === 'everyone' ? [] : KNOWN;
   const codes = new Set([
-    ...common,
+    ...COMMON,
+    ...known,
+    ...named,
     ...input,
     ...bodied,
-    ...administrators,
+    ...refused,
+    ...keyed,
     ...conditional,
     ...(operation.errors ?? []),
   ]);

@@ -1,26 +1,45 @@
 import { readFileSync } from 'node:fs';
-import type { Router } from 'express';
+import { z } from 'zod';
 import { packageRoot } from '../../shared/package-root.ts';
 import { describeService } from '../describe/openapi.ts';
+import { operation } from '../describe/operation.ts';
 import { drawPage, PAGE_POLICY } from '../describe/page.ts';
 import { entityTag, sendRecord } from '../records.ts';
-import { type Described, resource } from '../resource.ts';
+import { type Described, type DescribedRouter, resource } from '../resource.ts';
 
-/** The interface, described by itself: for programs at /api/openapi.json, for people at /api/docs. */
+/** The interface, described by itself, these two included: for programs at /api/openapi.json, for people at /api/docs. */
 export function routeDescription(
-  router: Router,
+  router: DescribedRouter,
   groups: { prefix: string; described: Described[] }[],
 ): void {
-  const { version } = JSON.parse(readFileSync(new URL('package.json', packageRoot), 'utf8'));
-  const description = describeService(groups, version);
-  const tag = entityTag(description);
-  const page = drawPage(description);
   resource(router, '/api/openapi.json', {
-    get: (req, res) => sendRecord(req, res, { tag, record: () => description }),
+    get: operation({
+      summary: 'This description',
+      for: 'everyone',
+      headers: ['If-None-Match'],
+      answers: {
+        200: {
+          means: 'An OpenAPI 3.1 document.',
+          json: z.looseObject({ openapi: z.literal('3.1.0') }),
+        },
+        304: 'Unchanged.',
+      },
+      handle: ({ req, res }) => sendRecord(req, res, { tag, record: () => description }),
+    }),
   });
   resource(router, '/api/docs', {
-    get: (_req, res) => {
-      res.type('html').set('Content-Security-Policy', PAGE_POLICY).send(page);
-    },
+    get: operation({
+      summary: 'This description, as a page for people',
+      for: 'everyone',
+      answers: { 200: { means: 'The page.', types: ['text/html'] } },
+      handle: ({ res }) => {
+        res.type('html').set('Content-Security-Policy', PAGE_POLICY).send(page);
+      },
+    }),
   });
+  const { version } = JSON.parse(readFileSync(new URL('package.json', packageRoot), 'utf8'));
+  const own = { prefix: '', described: router.described };
+  const description = describeService([...groups, own], version);
+  const tag = entityTag(description);
+  const page = drawPage(description);
 }

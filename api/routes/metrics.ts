@@ -1,21 +1,26 @@
-import type { Router } from 'express';
 import type { ApiContext } from '../context.ts';
+import { operation } from '../describe/operation.ts';
 import { requireAdministrator } from '../middleware/authenticate.ts';
 import { collectMetrics } from '../operate/serve-metrics.ts';
-import { resource } from '../resource.ts';
+import { type DescribedRouter, resource } from '../resource.ts';
 
 /** GET /metrics for Prometheus, for server administrators. */
-export function routeMetrics(router: Router, { database, metrics }: ApiContext): void {
+export function routeMetrics(router: DescribedRouter, { database, metrics }: ApiContext): void {
   // Whoever asks while it is being collected gets the same: the cost is bounded, however many ask.
   let pending: Promise<string> | undefined;
   resource(router, '/metrics', {
-    get: async (_req, res) => {
-      requireAdministrator(res);
-      pending ??= collectMetrics(database.db, metrics).finally(() => {
-        pending = undefined;
-      });
-      res.set('Cache-Control', 'no-store').set('Content-Type', metrics.registry.contentType);
-      res.send(await pending);
-    },
+    get: operation({
+      summary: 'Numbers for Prometheus',
+      for: 'administrators',
+      answers: { 200: { means: 'In its text format.', types: ['text/plain'] } },
+      handle: async ({ res }) => {
+        requireAdministrator(res);
+        pending ??= collectMetrics(database.db, metrics).finally(() => {
+          pending = undefined;
+        });
+        res.set('Cache-Control', 'no-store').set('Content-Type', metrics.registry.contentType);
+        res.send(await pending);
+      },
+    }),
   });
 }

@@ -1,9 +1,11 @@
-import type { Express, Request, Response, Router } from 'express';
+import type { Express, Request, Response } from 'express';
 import { WindlassError } from '../../shared/errors.ts';
 import type { ApiContext } from '../context.ts';
+import { operation } from '../describe/operation.ts';
 import { requireAdministrator } from '../middleware/authenticate.ts';
 import { openBoard } from '../operate/board.ts';
 import { queueAway } from '../operate/board-adapter.ts';
+import type { Described, DescribedRouter } from '../resource.ts';
 
 const PATH = '/admin/queues';
 /** Its scripts set styles of elements; everything else comes from this service alone. */
@@ -20,8 +22,22 @@ const POLICY = [
   "frame-ancestors 'none'",
 ].join('; ');
 
+/** For the description of the interface; the board's own router answers. */
+const BOARD: Described = {
+  path: PATH,
+  method: 'get',
+  operation: operation({
+    summary: 'The queues, as a page to look at',
+    for: 'administrators',
+    answers: { 200: { means: 'Bull Board, read-only.', types: ['text/html'] } },
+    handle: ({ req }) => {
+      throw new Error(`the board did not answer: ${req.originalUrl}`);
+    },
+  }),
+};
+
 /** Bull Board, read-only, for server administrators. It shows entries of the queue: ids of jobs and nothing of them. */
-export function routeQueues(router: Router, { queues, log }: ApiContext): void {
+export function routeQueues(router: DescribedRouter, { queues, log }: ApiContext): void {
   // Opened when it is first asked for: an API process that nobody looks into makes no connection for it.
   let board: Promise<Express> | undefined;
   const open = () => {
@@ -32,6 +48,7 @@ export function routeQueues(router: Router, { queues, log }: ApiContext): void {
     return board;
   };
 
+  router.described.push(BOARD);
   router.use(PATH, async (req, res, next) => {
     requireAdministrator(res);
     refuseChanges(req);

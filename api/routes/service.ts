@@ -1,34 +1,68 @@
-import type { Router } from 'express';
+import { z } from 'zod';
 import type { ApiContext } from '../context.ts';
+import { operation } from '../describe/operation.ts';
 import { ABOUT, drawAbout } from '../operate/about.ts';
 import { ReadinessCheck } from '../operate/readiness.ts';
-import { resource } from '../resource.ts';
+import { type DescribedRouter, resource } from '../resource.ts';
+
+const problem = z.string().nullable();
+const readinessRecord = z.object({
+  ready: z.boolean(),
+  checks: z.object({ database: problem, objects: problem, queue: problem, work: problem }),
+  workers: z.number().int().nullable().describe('Alive; null when the database does not say.'),
+});
 
 /** What the service is, and how it is: open to everyone, once, without a prefix. */
-export function routeService(router: Router, api: ApiContext): void {
+export function routeService(router: DescribedRouter, api: ApiContext): void {
   const readiness = new ReadinessCheck(api);
 
   resource(router, '/', {
-    get: (req, res) => {
-      res.vary('Accept');
-      if (req.accepts(['json', 'html']) !== 'html') return void res.json(ABOUT);
-      res
-        .type('html')
-        .set('Content-Security-Policy', "default-src 'none'; style-src 'unsafe-inline'")
-        .send(drawAbout());
-    },
+    get: operation({
+      summary: 'What this is, and where to begin',
+      for: 'everyone',
+      answers: {
+        200: {
+          means: 'As JSON, or as a page for browsers.',
+          json: z.looseObject({ name: z.string(), is: z.string() }),
+          types: ['text/html'],
+        },
+      },
+      handle: ({ req, res }) => {
+        res.vary('Accept');
+        if (req.accepts(['json', 'html']) !== 'html') return void res.json(ABOUT);
+        res
+          .type('html')
+          .set('Content-Security-Policy', "default-src 'none'; style-src 'unsafe-inline'")
+          .send(drawAbout());
+      },
+    }),
   });
 
-  /** This process answers; nothing else is asked. */
-  resource(router, '/healthz', { get: (_req, res) => void res.json({ ok: true }) });
+  resource(router, '/healthz', {
+    get: operation({
+      summary: 'Whether this process answers',
+      details: 'Nothing else is asked.',
+      for: 'everyone',
+      answers: { 200: { means: 'It does.', json: z.object({ ok: z.literal(true) }) } },
+      handle: ({ res }) => void res.json({ ok: true }),
+    }),
+  });
 
-  /** Ready to serve: what requests need answers, and the work that they started is being done. */
   resource(router, '/readyz', {
-    get: async (_req, res) => {
-      const answer = await readiness.run();
-      res.set('Cache-Control', 'no-store');
-      if (!answer.ready) res.set('Retry-After', '2').status(503);
-      res.json(answer);
-    },
+    get: operation({
+      summary: 'Whether the service can serve, and what is away',
+      details: 'What requests need answers, and the work that they started is being done.',
+      for: 'everyone',
+      answers: {
+        200: { means: 'Ready.', json: readinessRecord },
+        503: { means: 'Not ready.', json: readinessRecord, headers: { 'Retry-After': 'Seconds.' } },
+      },
+      handle: async ({ res }) => {
+        const answer = await readiness.run();
+        res.set('Cache-Control', 'no-store');
+        if (!answer.ready) res.set('Retry-After', '2').status(503);
+        res.json(answer);
+      },
+    }),
   });
 }

@@ -1,8 +1,108 @@
+import { eq } from 'drizzle-orm';
+import { models, projects, type UploadRow, uploads } from '../../shared/database/schema.ts';
 import { WindlassError } from '../../shared/errors.ts';
-import type { Handler } from '../context.ts';
+import { newId } from '../../shared/ids.ts';
+import { isParserName, PARSERS } from '../../shared/parsers.ts';
+import { type Handler, type JobContext, LetGo } from '../context.ts';
+import { loadParser, type MadeArtifact } from '../parsers/parser.ts';
+import { promoteArtifacts } from '../parsers/promote.ts';
+import { listFiles, type UploadedFile } from '../parsers/read-parts.ts';
+import { TableError } from '../parsers/table/protocol.ts';
 
-const parse: Handler<'parse'> = async () => {
-  throw new WindlassError('internal');
+/**
+ * Makes a finished upload into artifacts of its model: all of them with the job's end, or none. Begun anew after a lost
+ * worker, from parts that stay until then.
+ */
+const parse: Handler<'parse'> = async context => {
+  const { worker, payload } = context;
+  const [row] = await worker.database.db
+    .select({ upload: uploads, project: models.project })
+    .from(uploads)
+    .innerJoin(models, eq(models.mid, uploads.model))
+    .innerJoin(projects, eq(projects.pid, models.project))
+    .where(eq(uploads.uid, payload.upload));
+  if (!row) throw modelIsGone();
+  const files = await listFiles(worker.database.db, row.upload.uid);
+  checkCount(row.upload, files);
+  const made = await parseFiles(context, row.upload, files).catch((error: unknown) => {
+    if (context.stopping.aborted && !context.cancel.aborted)
+      throw new LetGo('the worker is stopping');
+    throw error;
+  });
+  return {
+    result: { artifacts: made.map(({ aid, kind, size }) => ({ aid, kind, size })) },
+    promote: tx => promoteArtifacts(tx, { upload: row.upload, project: row.project, made }),
+  };
 };
 
 export default parse;
+
+async function parseFiles(
+  context: JobContext<'parse'>,
+  upload: UploadRow,
+  files: UploadedFile[],
+): Promise<MadeArtifact[]> {
+  if (!isParserName(upload.parser))
+    throw new WindlassError('parse_failed', {
+      detail: `The upload cannot be parsed: there is no parser ${upload.parser} any more.`,
+      hint: 'GET /api/configuration/parsers lists them.',
+    });
+  const parser = await loadParser(upload.parser);
+  const parameters = PARSERS[upload.parser].parameters.parse(upload.parameters);
+  const total = files.reduce((sum, { size }) => sum + size, 0);
+  const made: MadeArtifact[] = [];
+  let done = 0;
+  for (const [i, file] of files.entries()) {
+    const aid = upload.aids[i] ?? '';
+    const artifacts = await parser(file, {
+      job: context,
+      upload: upload.uid,
+      parameters,
+      aid,
+      newKey: () => `artifacts/${upload.model}/${newId()}`,
+      tell: (share, message) =>
+        context.progress((done + file.size * share) / Math.max(1, total), message),
+    }).catch((error: unknown) => {
+      throw error instanceof TableError ? explain(error, { aid, file: file.file }) : error;
+    });
+    made.push(...artifacts);
+    done += file.size;
+  }
+  return made;
+}
+
+/** Files are numbered from 0 without gaps, which `finished` has seen to. */
+function checkCount({ aids }: UploadRow, files: UploadedFile[]): void {
+  if (files.length === aids.length) return;
+  throw new WindlassError('parse_failed', {
+    detail: `The upload cannot be parsed: it has ${count(files.length, 'file')} and ${count(aids.length, 'artifact name')} in "aids".`,
+    hint: 'Make an upload with one name for each file.',
+  });
+}
+
+const count = (n: number, what: string) => `${n} ${what}${n === 1 ? '' : 's'}`;
+
+/** The file by its number and its artifact, each problem by its place. */
+function explain(
+  { problems, count, hint, message }: TableError,
+  { aid, file }: { aid: string; file: number },
+): WindlassError {
+  const [first] = problems;
+  const place = [
+    first?.row === undefined ? '' : `, line ${first.row}`,
+    first?.column === undefined ? '' : `, column ${first.column.slice(0, 100)}`,
+  ].join('');
+  const more = count > 1 ? ` (and ${(count - 1).toLocaleString('en')} more)` : '';
+  return new WindlassError('parse_failed', {
+    detail: `The upload cannot be parsed: file ${file} (${aid})${place}: ${message}${more}.`,
+    hint,
+    extra: { errors: problems.map(problem => ({ file, ...problem })), count },
+  });
+}
+
+function modelIsGone(): WindlassError {
+  return new WindlassError('conflict', {
+    detail: 'Conflict: the upload or its model was deleted meanwhile.',
+    hint: 'Make a new upload for another model.',
+  });
+}

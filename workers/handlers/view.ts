@@ -1,8 +1,86 @@
+import { createReadStream } from 'node:fs';
+import { stat } from 'node:fs/promises';
+import { join } from 'node:path';
+import { and, eq } from 'drizzle-orm';
+import { artifacts, views } from '../../shared/database/schema.ts';
 import { WindlassError } from '../../shared/errors.ts';
-import type { Handler } from '../context.ts';
+import { newId } from '../../shared/ids.ts';
+import { loosenObjects } from '../../shared/storage/loosen.ts';
+import { type Handler, type JobContext, LetGo } from '../context.ts';
+import { withScratch, writeScratch } from '../parsers/scratch.ts';
+import { runTableChild } from '../parsers/table/run-child.ts';
 
-const view: Handler<'view'> = async () => {
-  throw new WindlassError('internal');
+const BROUGHT = 0.2;
+const MADE = 0.9;
+
+/** Makes a sorted or filtered copy of a table; it is there with the job's end, or not at all. */
+const view: Handler<'view'> = async context => {
+  const { payload, job } = context;
+  const made = await make(context).catch((error: unknown) => {
+    if (context.stopping.aborted && !context.cancel.aborted)
+      throw new LetGo('the worker is stopping');
+    throw error;
+  });
+  return {
+    result: made,
+    promote: async tx => {
+      const which = and(eq(views.id, payload.view), eq(views.job, job.id));
+      const [before] = await tx
+        .select({ object: views.object })
+        .from(views)
+        .where(which)
+        .for('update');
+      if (!before) throw isGone();
+      await tx.update(views).set(made).where(which);
+      await loosenObjects(tx, [before.object]);
+    },
+  };
 };
 
 export default view;
+
+async function make(
+  context: JobContext<'view'>,
+): Promise<{ object: string; size: number; rows: number }> {
+  const { payload, worker, over } = context;
+  const { objects, config, database } = worker;
+  const [source] = await database.db
+    .select({ columns: artifacts.columns })
+    .from(artifacts)
+    .where(eq(artifacts.object, payload.source));
+  if (!source) throw isGone();
+  return withScratch(async scratch => {
+    const input = join(scratch, 'table.parquet');
+    const output = join(scratch, 'view.parquet');
+    await writeScratch(input, await objects.get(payload.source, { signal: over }), over);
+    context.progress(BROUGHT);
+    const { rows } = await runTableChild(
+      {
+        kind: 'view',
+        scratch,
+        input,
+        output,
+        columns: source.columns?.length ?? 0,
+        sort: payload.sort,
+        filter: payload.filter,
+      },
+      {
+        memory: config.LIMIT_PARSE_BYTES,
+        seconds: config.LIMIT_PARSE_SECONDS,
+        onProgress: share => context.progress(BROUGHT + share * (MADE - BROUGHT)),
+        signal: over,
+      },
+    );
+    const object = `views/${payload.view}/${newId()}`;
+    const { size } = await stat(output);
+    await objects.put(object, createReadStream(output), { size, signal: over });
+    return { object, size, rows };
+  });
+}
+
+function isGone(): WindlassError {
+  return new WindlassError('conflict', {
+    detail: 'Conflict: the table was replaced or deleted meanwhile.',
+    hint: 'Ask again.',
+  });
+}

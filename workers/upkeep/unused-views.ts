@@ -1,4 +1,61 @@
+import { and, eq, inArray, isNull, lt, notExists, or, sql } from 'drizzle-orm';
+import type { Tx } from '../../shared/database/connect.ts';
+import { artifacts, jobs, views } from '../../shared/database/schema.ts';
+import { requestCancel } from '../../shared/jobs/cancel.ts';
+import { loosenObjects } from '../../shared/storage/loosen.ts';
 import type { WorkerContext } from '../context.ts';
 
+const BATCH = 200;
+
 /** Removes table views that nobody looked at for a day, or whose table is gone. */
-export async function removeUnusedViews(_context: WorkerContext): Promise<void> {}
+export async function removeUnusedViews({ database, notifications }: WorkerContext): Promise<void> {
+  for (;;) {
+    const { removed, cancelled } = await database.db.transaction(removeSome);
+    for (const id of cancelled) {
+      notifications.publish('cancel', id);
+      notifications.publish('job', id);
+    }
+    if (removed < BATCH) return;
+  }
+}
+
+async function removeSome(tx: Tx): Promise<{ removed: number; cancelled: string[] }> {
+  const source = tx
+    .select({ object: artifacts.object })
+    .from(artifacts)
+    .where(eq(artifacts.object, views.source));
+  const open = tx
+    .select({ id: jobs.id })
+    .from(jobs)
+    .where(and(eq(jobs.id, views.job), isNull(jobs.finished)));
+  const rows = await tx
+    .select({ id: views.id, job: views.job, object: views.object })
+    .from(views)
+    .where(
+      or(notExists(source), and(lt(views.used, sql`now() - interval '1 day'`), notExists(open))),
+    )
+    .limit(BATCH)
+    .for('update', { skipLocked: true });
+  if (rows.length === 0) return { removed: 0, cancelled: [] };
+  const cancelled = await requestCancel(
+    tx,
+    and(
+      inArray(
+        jobs.id,
+        rows.map(row => row.job),
+      ),
+      isNull(jobs.cancelRequested),
+    ),
+  );
+  await tx.delete(views).where(
+    inArray(
+      views.id,
+      rows.map(row => row.id),
+    ),
+  );
+  await loosenObjects(
+    tx,
+    rows.map(row => row.object),
+  );
+  return { removed: rows.length, cancelled };
+}

@@ -1,0 +1,199 @@
+import { open } from 'node:fs/promises';
+import { TableError } from '../table/protocol.ts';
+
+/** A record, line breaks in quotes and all, is at most so many bytes; what is longer is no table. */
+export const MAX_RECORD_BYTES = 2_000_000;
+/** 2,048 rows of all columns are in memory at once, as texts, as values and as a row group. */
+export const MAX_COLUMNS = 4_000;
+const MAX_NAME = 1_000;
+const DELIMITERS = [',', ';', '\t', '|'];
+
+export type LineBreak = '\n' | '\r\n' | '\r';
+
+/** How a file is written: RFC 4180, with the delimiter and the line break of its first record. */
+export interface Dialect {
+  delimiter: string;
+  quote: string;
+  lineBreak: LineBreak;
+  /** The values of the first record. */
+  first: string[];
+}
+
+/**
+ * Reads the dialect from a file's first record, which is its first line: see skipPreamble. Throws TableError
+ * for what can be no table at all.
+ */
+export async function readDialect(
+  path: string,
+  given: { delimiter?: string; quote?: string },
+): Promise<Dialect> {
+  const head = await readHead(path);
+  refuseOtherEncodings(head.bytes);
+  if (head.bytes.length === 0)
+    throw new TableError({ reason: 'the file is empty', hint: 'Send a file with a first line.' });
+  const quote = given.quote ?? '"';
+  if (given.delimiter === quote)
+    throw new TableError({ reason: 'delimiter and quote are the same character' });
+  const delimiter = given.delimiter ?? guessDelimiter(head, quote);
+  const { end, lineBreak } = endOfRecord(head, { quote, delimiter });
+  const first = splitRecord(head.bytes.subarray(0, end), { delimiter, quote });
+  if (first.length > MAX_COLUMNS) throw tooManyColumns(first.length);
+  return { delimiter, quote, lineBreak, first };
+}
+
+/** Names for the columns: what is empty or taken already is named as DuckDB does, column2 and name_1. */
+export function nameColumns(given: string[]): string[] {
+  const taken = new Set<string>();
+  const next = new Map<string, number>();
+  return given.map((text, i) => {
+    const wanted = text.trim() || `column${i}`;
+    if (wanted.length > MAX_NAME)
+      throw new TableError({
+        row: 1,
+        reason: `the name of column ${i + 1} is longer than ${MAX_NAME} characters`,
+      });
+    // SQL does not tell upper from lower case in names.
+    const key = wanted.toLowerCase();
+    let name = wanted;
+    let n = next.get(key) ?? 0;
+    while (taken.has(name.toLowerCase())) name = `${wanted}_${++n}`;
+    next.set(key, n);
+    taken.add(name.toLowerCase());
+    return name;
+  });
+}
+
+interface Head {
+  bytes: Buffer;
+  /** Whether these are all bytes of the file. */
+  whole: boolean;
+}
+
+async function readHead(path: string): Promise<Head> {
+  const file = await open(path);
+  try {
+    const bytes = Buffer.alloc(MAX_RECORD_BYTES + 16);
+    let length = 0;
+    for (;;) {
+      const { bytesRead } = await file.read(bytes, length, bytes.length - length);
+      length += bytesRead;
+      if (bytesRead === 0 || length === bytes.length) break;
+    }
+    return { bytes: bytes.subarray(0, length), whole: length < bytes.length };
+  } finally {
+    await file.close();
+  }
+}
+
+function refuseOtherEncodings(bytes: Buffer): void {
+  const mark = bytes.subarray(0, 2).toString('hex');
+  if (mark === 'fffe' || mark === 'feff')
+    throw new TableError({
+      row: 1,
+      reason: 'the file is in UTF-16, not in UTF-8',
+      hint: 'Save it as UTF-8.',
+    });
+}
+
+/** Of the usual ones, the one that the first record holds most. */
+function guessDelimiter({ bytes }: Head, quote: string): string {
+  const counts = new Map(DELIMITERS.map(delimiter => [delimiter.charCodeAt(0), 0]));
+  walkRecord(bytes, quote, byte => {
+    const n = counts.get(byte);
+    if (n === undefined) return false;
+    counts.set(byte, n + 1);
+    return true;
+  });
+  const most = Math.max(...counts.values());
+  return DELIMITERS.find(delimiter => counts.get(delimiter.charCodeAt(0)) === most) ?? ',';
+}
+
+function endOfRecord(
+  { bytes, whole }: Head,
+  { quote, delimiter }: { quote: string; delimiter: string },
+): { end: number; lineBreak: LineBreak } {
+  const code = delimiter.charCodeAt(0);
+  const { end, inQuotes } = walkRecord(bytes, quote, byte => byte === code);
+  if (bytes[end] === 10) return { end, lineBreak: '\n' };
+  if (bytes[end] === 13) return { end, lineBreak: bytes[end + 1] === 10 ? '\r\n' : '\r' };
+  if (!whole) throw recordTooLong();
+  if (inQuotes) throw new TableError({ row: 1, reason: 'a quote is never closed' });
+  return { end, lineBreak: '\n' };
+}
+
+/** Where the first record ends: at its line break, or with the bytes. Quotes count where a value begins with one. */
+function walkRecord(
+  bytes: Buffer,
+  quote: string,
+  isDelimiter: (byte: number) => boolean,
+): { end: number; inQuotes: boolean } {
+  const q = quote.charCodeAt(0);
+  const limit = Math.min(bytes.length, MAX_RECORD_BYTES);
+  let inQuotes = false;
+  let isStart = true;
+  for (let i = 0; i < limit; i++) {
+    const byte = bytes[i] ?? 0;
+    if (inQuotes) {
+      if (byte !== q) continue;
+      if (bytes[i + 1] === q) i++;
+      else inQuotes = false;
+    } else if (byte === 10 || byte === 13) return { end: i, inQuotes };
+    else if (byte === q && isStart) {
+      inQuotes = true;
+      isStart = false;
+    } else isStart = isDelimiter(byte);
+  }
+  return { end: limit, inQuotes };
+}
+
+/** Bytes of one record into its values; what is odd about them is found by the scan. */
+function splitRecord(
+  bytes: Buffer,
+  { delimiter, quote }: { delimiter: string; quote: string },
+): string[] {
+  const text = bytes.toString('utf8');
+  const values: string[] = [];
+  let value = '';
+  let inQuotes = false;
+  let from = 0;
+  for (let i = 0; i <= text.length; i++) {
+    const char = text[i];
+    if (inQuotes && char !== undefined) {
+      if (char !== quote) continue;
+      value += text.slice(from, i);
+      inQuotes = false;
+      from = i + 1;
+      // A doubled quote is one quote.
+      if (text[i + 1] === quote) {
+        value += quote;
+        inQuotes = true;
+        i++;
+        from = i + 1;
+      }
+    } else if (char === quote && from === i && value === '') {
+      inQuotes = true;
+      from = i + 1;
+    } else if (char === delimiter || char === undefined) {
+      values.push(value + text.slice(from, i));
+      value = '';
+      from = i + 1;
+    }
+  }
+  return values;
+}
+
+function recordTooLong(): TableError {
+  return new TableError({
+    row: 1,
+    reason: `the row is longer than ${MAX_RECORD_BYTES.toLocaleString('en')} bytes`,
+    hint: 'Look for a quote that is never closed, or for a file without line breaks.',
+  });
+}
+
+function tooManyColumns(columns: number): TableError {
+  return new TableError({
+    row: 1,
+    reason: `there are ${columns.toLocaleString('en')} columns, and at most ${MAX_COLUMNS.toLocaleString('en')} can be kept`,
+    hint: 'Turn the table, or split it.',
+  });
+}

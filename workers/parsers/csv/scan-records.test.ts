@@ -1,0 +1,97 @@
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterAll, expect, test } from 'vitest';
+import { makeTempDir } from '../../../test/harness/temp-dir.ts';
+import { countLines } from './count-lines.ts';
+import { nameColumns, readDialect } from './dialect.ts';
+import { scanRecords } from './scan-records.ts';
+import { skipPreamble } from './skip-preamble.ts';
+
+const directory = makeTempDir('scan');
+afterAll(() => directory.remove());
+
+const place = (content: string | Buffer) => {
+  const path = join(directory.path, 'table.csv');
+  writeFileSync(path, content);
+  return path;
+};
+
+const scan = async (content: string | Buffer) => {
+  const path = place(content);
+  const dialect = await readDialect(path, {});
+  const { records, problems } = await scanRecords(path, dialect);
+  const lines = await countLines(
+    path,
+    dialect.lineBreak,
+    problems.map(({ offset }) => offset),
+  );
+  return { records, problems: problems.map(({ offset, reason }) => [lines.get(offset), reason]) };
+};
+
+test('records are counted as RFC 4180 has them', async () => {
+  for (const [content, records] of [
+    ['a,b\n1,2\n3,4\n', 3],
+    ['a,b\r\n1,2\r\n"3\r\n",4', 3],
+    ['a,b\r1,2\r3,4', 3],
+    ['a,b\n\n1,2\n\n', 2],
+    ['a\n1\n\n3\n', 4],
+    ['"a""b",","\n"",""""\n', 2],
+    ['a,5" b\n', 1],
+  ] as const)
+    expect([content, await scan(content)]).toEqual([content, { records, problems: [] }]);
+});
+
+test('whatever is wrong is named by its line', async () => {
+  const cases: [string | Buffer, [number, string][]][] = [
+    [
+      'a,b\n"1\n",2\n3\n4,5,6\n',
+      [
+        [4, 'expected 2 values, found 1'],
+        [5, 'expected 2 values, found 3'],
+      ],
+    ],
+    ['a,b\n1,"x"y\n', [[2, 'there is text after the end of a quoted value']]],
+    ['a,b\n1, "x"\n', [[2, 'there is a space before a quote']]],
+    ['a,b\n1,2\n"3,4\n', [[3, 'a quote is never closed']]],
+    ['a,b\r\n1,2\n', [[2, 'the line ends in LF where the first one ends in CRLF']]],
+    ['a,b\n1,2\0\n', [[2, 'there is a NUL character']]],
+    [Buffer.from('a\né\n\xe9\n', 'latin1'), [[2, 'there are bytes that are not UTF-8']]],
+    [
+      Buffer.concat([Buffer.from('a\né\nx'), Buffer.from([0xe2, 0x82])]),
+      [[3, 'there are bytes that are not UTF-8']],
+    ],
+  ];
+  for (const [content, problems] of cases)
+    expect([content, (await scan(content)).problems]).toEqual([content, problems]);
+});
+
+test('characters and records that straddle chunks are whole', async () => {
+  const row = `${'€'.repeat(333)},"${'ü\n'.repeat(100)}"\n`;
+  const content = `a,b\n${row.repeat(3_000)}`;
+  expect(await scan(content)).toEqual({ records: 3_001, problems: [] });
+});
+
+test('names of columns are made distinct', () => {
+  expect(nameColumns(['a', 'A', '', 'a_1', 'a', ' b '])).toEqual([
+    'a',
+    'A_1',
+    'column2',
+    'a_1_1',
+    'a_2',
+    'b',
+  ]);
+});
+
+test('a byte order mark and blank lines are dropped and counted, wherever a chunk ends', async () => {
+  const bytes = Buffer.from('\ufeff\r\n\n\ra,b\n');
+  for (let cut = 0; cut <= bytes.length; cut++) {
+    const preamble = { lines: 0 };
+    const kept: Buffer[] = [];
+    const pieces = (async function* () {
+      yield bytes.subarray(0, cut);
+      yield bytes.subarray(cut);
+    })();
+    for await (const piece of skipPreamble(pieces, preamble)) kept.push(piece);
+    expect([cut, String(Buffer.concat(kept)), preamble.lines]).toEqual([cut, 'a,b\n', 3]);
+  }
+});

@@ -1,0 +1,232 @@
+import { isUtf8 } from 'node:buffer';
+import { createReadStream } from 'node:fs';
+import { MAX_PROBLEMS } from '../table/protocol.ts';
+import { type Dialect, MAX_RECORD_BYTES } from './dialect.ts';
+
+/** A problem by its place in the file. */
+export interface ScanProblem {
+  /** Where its record begins, in bytes. */
+  offset: number;
+  reason: string;
+}
+
+export interface Scan {
+  /** Records, the first one among them. */
+  records: number;
+  problems: ScanProblem[];
+  /** How many there are, named or not. */
+  count: number;
+  /** Where the records that were asked for begin. */
+  offsets: Map<number, number>;
+}
+
+const FIELD_START = 0;
+const PLAIN = 1;
+const QUOTED = 2;
+/** After a quote within quotes: the end of the value, or the first of two that stand for one. */
+const QUOTE_SEEN = 3;
+/** After CR, which LF must follow. */
+const CR_SEEN = 4;
+
+/**
+ * Reads a whole file by RFC 4180 and says what is wrong with it. DuckDB's reader, which makes the table afterwards, is
+ * several times faster, but skips some broken rows without a word; after this there are none, and the number of
+ * records must be the same. 150 to 400 MB/s, in memory that does not grow.
+ */
+export async function scanRecords(
+  path: string,
+  dialect: Dialect,
+  options: { wanted?: Set<number>; onBytes?: (bytes: number) => void } = {},
+): Promise<Scan> {
+  const scanner = new Scanner(dialect, options.wanted ?? new Set());
+  const utf8 = new Utf8Check();
+  let offset = 0;
+  for await (const chunk of createReadStream(path, { highWaterMark: 1 << 20 })) {
+    const bytes = chunk as Buffer;
+    const bad = utf8.findProblem(bytes);
+    if (bad) {
+      // What comes before it has its place; what follows is not read.
+      scanner.feed(bytes.subarray(0, Math.max(0, bad.at)));
+      scanner.report(bad.reason);
+      return scanner.result();
+    }
+    if (!scanner.feed(bytes)) return scanner.result();
+    offset += bytes.length;
+    options.onBytes?.(offset);
+  }
+  if (!utf8.isComplete) scanner.report(NOT_UTF8);
+  scanner.end();
+  return scanner.result();
+}
+
+const NOT_UTF8 = 'there are bytes that are not UTF-8';
+
+/** Checks UTF-8 across chunks: up to three bytes of a character may wait for the next one. */
+class Utf8Check {
+  #rest = Buffer.alloc(0);
+
+  get isComplete(): boolean {
+    return this.#rest.length === 0;
+  }
+
+  /** The first byte that is wrong, by its place in this chunk (negative: in the one before). */
+  findProblem(chunk: Buffer): { at: number; reason: string } | undefined {
+    const nul = chunk.indexOf(0);
+    const before = this.#rest.length;
+    const bytes = before > 0 ? Buffer.concat([this.#rest, chunk]) : chunk;
+    const whole = bytes.length - incompleteTail(bytes);
+    if (!isUtf8(bytes.subarray(0, whole))) {
+      const at = firstInvalid(bytes.subarray(0, whole)) - before;
+      if (nul < 0 || at < nul) return { at, reason: NOT_UTF8 };
+    }
+    this.#rest = Buffer.from(bytes.subarray(whole));
+    return nul < 0 ? undefined : { at: nul, reason: 'there is a NUL character' };
+  }
+}
+
+/** Bytes at the end that may be the beginning of a character. */
+function incompleteTail(bytes: Buffer): number {
+  for (let back = 1; back <= Math.min(3, bytes.length); back++) {
+    const byte = bytes[bytes.length - back] ?? 0;
+    if (byte < 0x80) return 0;
+    if (byte >= 0xc0) {
+      const length = byte >= 0xf0 ? 4 : byte >= 0xe0 ? 3 : 2;
+      return length > back ? back : 0;
+    }
+  }
+  return 0;
+}
+
+/** Where the first character begins that is not UTF-8; by halves, an unfinished character at the end being fine. */
+function firstInvalid(bytes: Buffer): number {
+  const goodEnd = (length: number) => length - incompleteTail(bytes.subarray(0, length));
+  let good = 0;
+  let bad = bytes.length;
+  while (bad - good > 1) {
+    const middle = (good + bad) >> 1;
+    if (isUtf8(bytes.subarray(0, goodEnd(middle)))) good = middle;
+    else bad = middle;
+  }
+  return goodEnd(good);
+}
+
+class Scanner {
+  readonly #delimiter: number;
+  readonly #quote: number;
+  readonly #lineBreak: string;
+  readonly #fields: number;
+  readonly #wanted: Set<number>;
+  readonly #problems: ScanProblem[] = [];
+  readonly #offsets = new Map<number, number>();
+  #count = 0;
+  #state = FIELD_START;
+  #field = 1;
+  /** One problem a record. */
+  #isReported = false;
+  #records = 0;
+  /** Of the chunk that comes next, of the present record. */
+  #base = 0;
+  #start = 0;
+  /** Only spaces so far in the present value. */
+  #onlySpaces = true;
+
+  constructor(dialect: Dialect, wanted: Set<number>) {
+    this.#delimiter = dialect.delimiter.charCodeAt(0);
+    this.#quote = dialect.quote.charCodeAt(0);
+    this.#lineBreak = dialect.lineBreak;
+    this.#fields = dialect.first.length;
+    this.#wanted = wanted;
+  }
+
+  result(): Scan {
+    return {
+      records: this.#records,
+      problems: this.#problems,
+      count: this.#count,
+      offsets: this.#offsets,
+    };
+  }
+
+  report(reason: string): void {
+    if (this.#isReported) return;
+    this.#isReported = true;
+    this.#count++;
+    if (this.#problems.length < MAX_PROBLEMS) this.#problems.push({ offset: this.#start, reason });
+  }
+
+  /** False when there is no sense in reading on. */
+  feed(chunk: Buffer): boolean {
+    const delimiter = this.#delimiter;
+    const quote = this.#quote;
+    let state = this.#state;
+    for (let i = 0; i < chunk.length; i++) {
+      if (state === QUOTED) {
+        const next = chunk.indexOf(quote, i);
+        if (next < 0) break;
+        i = next;
+        state = QUOTE_SEEN;
+        continue;
+      }
+      const byte = chunk[i] as number;
+      if (state === CR_SEEN) {
+        this.#endRecord(this.#base + i - 1, byte === 10 ? '\r\n' : '\r');
+        state = FIELD_START;
+        if (byte === 10) continue;
+      }
+      if (byte === delimiter) {
+        this.#field++;
+        this.#onlySpaces = true;
+        state = FIELD_START;
+      } else if (byte === 10) {
+        this.#endRecord(this.#base + i, '\n');
+        state = FIELD_START;
+      } else if (byte === 13) {
+        state = CR_SEEN;
+      } else if (byte === quote) {
+        if (state === FIELD_START || state === QUOTE_SEEN) state = QUOTED;
+        else if (this.#onlySpaces) this.report('there is a space before a quote');
+      } else if (state === QUOTE_SEEN) {
+        this.report('there is text after the end of a quoted value');
+        state = PLAIN;
+        this.#onlySpaces = false;
+      } else {
+        if (byte !== 32) this.#onlySpaces = false;
+        state = PLAIN;
+      }
+    }
+    this.#state = state;
+    this.#base += chunk.length;
+    if (this.#base - this.#start <= MAX_RECORD_BYTES) return true;
+    this.report(`the row is longer than ${MAX_RECORD_BYTES.toLocaleString('en')} bytes`);
+    return false;
+  }
+
+  end(): void {
+    if (this.#state === QUOTED) this.report('a quote is never closed');
+    else if (this.#state === CR_SEEN) this.#endRecord(this.#base - 1, '\r');
+    else if (this.#base > this.#start) this.#endRecord(this.#base, this.#lineBreak);
+  }
+
+  /** `end` is where the line break begins. A blank line is a missing value of a table of one column, else nothing. */
+  #endRecord(end: number, lineBreak: string): void {
+    if (end > this.#start || this.#fields === 1) {
+      if (end - this.#start > MAX_RECORD_BYTES)
+        this.report(`the row is longer than ${MAX_RECORD_BYTES.toLocaleString('en')} bytes`);
+      if (this.#field !== this.#fields)
+        this.report(`expected ${count(this.#fields)}, found ${this.#field.toLocaleString('en')}`);
+      if (this.#wanted.has(this.#records)) this.#offsets.set(this.#records, this.#start);
+      this.#records++;
+    }
+    if (lineBreak !== this.#lineBreak)
+      this.report(
+        `the line ends in ${name(lineBreak)} where the first one ends in ${name(this.#lineBreak)}`,
+      );
+    this.#start = end + lineBreak.length;
+    this.#field = 1;
+    this.#isReported = false;
+    this.#onlySpaces = true;
+  }
+}
+
+const count = (n: number) => (n === 1 ? '1 value' : `${n.toLocaleString('en')} values`);
+const name = (lineBreak: string) => lineBreak.replace('\r', 'CR').replace('\n', 'LF');

@@ -1,0 +1,96 @@
+import { and, eq, isNull, sql } from 'drizzle-orm';
+import type { Tx } from '../../shared/database/connect.ts';
+import {
+  artifacts,
+  models,
+  projects,
+  type UploadRow,
+  uploads,
+} from '../../shared/database/schema.ts';
+import { WindlassError } from '../../shared/errors.ts';
+import { loosenObjects } from '../../shared/storage/loosen.ts';
+import { removeParts } from '../../shared/uploads.ts';
+import type { MadeArtifact } from './parser.ts';
+
+interface Promotion {
+  upload: UploadRow;
+  project: string;
+  made: MadeArtifact[];
+}
+
+/**
+ * Makes the artifacts the model's, in the transaction that ends the job: those of the same name and kind are replaced.
+ * The upload's parts go; the object that an artifact took over has the artifact's row to hold it.
+ */
+export async function promoteArtifacts(
+  tx: Tx,
+  { upload, project, made }: Promotion,
+): Promise<void> {
+  await lockTarget(tx, upload, project);
+  const [model] = await tx
+    .update(models)
+    .set({ version: sql`${models.version} + 1`, updated: sql`now()` })
+    .where(eq(models.mid, upload.model))
+    .returning({ version: models.version });
+  for (const artifact of made) await putArtifact(tx, { upload, artifact, version: model?.version });
+  await removeParts(tx, [upload.uid]);
+  await tx
+    .update(uploads)
+    .set({ version: sql`${uploads.version} + 1` })
+    .where(eq(uploads.uid, upload.uid));
+}
+
+/** Locks in the order of all: project, model, upload. */
+async function lockTarget(tx: Tx, upload: UploadRow, project: string): Promise<void> {
+  const [alive] = await tx
+    .select({ pid: projects.pid })
+    .from(projects)
+    .where(and(eq(projects.pid, project), isNull(projects.deleted)))
+    .for('share');
+  const [model] = alive
+    ? await tx
+        .select({ mid: models.mid })
+        .from(models)
+        .where(eq(models.mid, upload.model))
+        .for('update')
+    : [];
+  const [found] = model
+    ? await tx
+        .select({ uid: uploads.uid })
+        .from(uploads)
+        .where(eq(uploads.uid, upload.uid))
+        .for('update')
+    : [];
+  if (found) return;
+  throw new WindlassError('conflict', {
+    detail: 'Conflict: the model or its upload was deleted while it was parsed.',
+    hint: 'Make a new upload for another model.',
+  });
+}
+
+/** Its version is the model's, which never comes again, not even after the artifact was deleted in between. */
+async function putArtifact(
+  tx: Tx,
+  given: { upload: UploadRow; artifact: MadeArtifact; version: number | undefined },
+): Promise<void> {
+  const { upload, artifact, version } = given;
+  const { aid, kind, object, size, rows = null, columns = null } = artifact;
+  const which = and(eq(artifacts.model, upload.model), eq(artifacts.aid, aid));
+  const [before] = await tx
+    .select({ kind: artifacts.kind, object: artifacts.object })
+    .from(artifacts)
+    .where(which);
+  if (before && before.kind !== kind)
+    throw new WindlassError('conflict', {
+      detail: `Conflict: the model has a ${before.kind} named ${aid} already.`,
+      hint: 'Choose another name in "aids", or delete that artifact.',
+    });
+  const values = { kind, object, size, rows, columns, version, input: upload.input };
+  if (before) {
+    await tx
+      .update(artifacts)
+      .set({ ...values, updated: sql`now()` })
+      .where(which);
+    await loosenObjects(tx, [before.object]);
+  } else await tx.insert(artifacts).values({ model: upload.model, aid, ...values });
+}

@@ -1,0 +1,24 @@
+import { text } from './duckdb.ts';
+
+/** A page of rows is answered from one or two row groups: small ones are decoded fast. DuckDB's least is 2,048. */
+const GROUP_ROWS = 8_192;
+const LEAST_ROWS = 2_048;
+const GROUP_CELLS = 2_000_000;
+const GROUP_BYTES = 32 << 20;
+
+/** The statement that writes a query's rows, in their order. Snappy is what the API's reader has built in. */
+export function writeParquet({
+  select,
+  output,
+  columns,
+  bytesPerRow,
+}: {
+  select: string;
+  output: string;
+  columns: number;
+  bytesPerRow: number;
+}): string {
+  const rows = Math.min(GROUP_ROWS, GROUP_CELLS / columns, GROUP_BYTES / Math.max(1, bytesPerRow));
+  return `COPY (${select}) TO ${text(output)}
+    (FORMAT parquet, COMPRESSION snappy, ROW_GROUP_SIZE ${Math.max(LEAST_ROWS, Math.floor(rows))})`;
+}
