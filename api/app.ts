@@ -1,14 +1,14 @@
 import { randomUUID } from 'node:crypto';
 import express, { type Express } from 'express';
-import { addressTooLong, MAX_ADDRESS } from './client-errors.ts';
 import type { ApiContext } from './context.ts';
+import { addressTooLong, MAX_ADDRESS } from './http/client-errors.ts';
+import { createRouter } from './http/resource.ts';
 import { authenticate } from './middleware/authenticate.ts';
 import { boundBodies } from './middleware/bound-bodies.ts';
 import { answerErrors, notFound } from './middleware/errors.ts';
 import { limitRequests } from './middleware/limit-requests.ts';
 import { logRequests } from './middleware/log-requests.ts';
 import { readJson } from './middleware/read-json.ts';
-import { createRouter } from './resource.ts';
 import { routeBookmarks } from './routes/bookmarks.ts';
 import { routeBrowse } from './routes/browse.ts';
 import { routeCache } from './routes/cache.ts';

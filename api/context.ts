@@ -5,9 +5,9 @@ import type { JobQueues } from '../shared/jobs/queue.ts';
 import type { Logger } from '../shared/log.ts';
 import type { ObjectStore } from '../shared/storage/object-store.ts';
 import type { ExactBodies } from './exact-json/exact-bodies.ts';
-import type { JobWatch } from './job-watch.ts';
+import type { PasswordCheck } from './identity/password-check.ts';
+import type { JobWatch } from './jobs/job-watch.ts';
 import type { ApiMetrics } from './operate/api-metrics.ts';
-import type { PasswordCheck } from './password-check.ts';
 
 /** What an API process is made of; built once by main.ts. */
 export interface ApiContext {

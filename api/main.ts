@@ -10,13 +10,13 @@ import { beginProcess, endOnError, exitWith } from '../shared/process.ts';
 import { listSecrets } from '../shared/redact.ts';
 import { openObjectStore } from '../shared/storage/open.ts';
 import { createApp } from './app.ts';
-import { answerClientErrors } from './client-errors.ts';
 import type { ApiContext } from './context.ts';
 import { ExactBodies } from './exact-json/exact-bodies.ts';
-import { answerExpectations } from './expect-continue.ts';
-import { JobWatch } from './job-watch.ts';
+import { answerClientErrors } from './http/client-errors.ts';
+import { answerExpectations } from './http/expect-continue.ts';
+import { PasswordCheck } from './identity/password-check.ts';
+import { JobWatch } from './jobs/job-watch.ts';
 import { ApiMetrics } from './operate/api-metrics.ts';
-import { PasswordCheck } from './password-check.ts';
 
 /** Answers that are being sent when the process is asked to stop may take so long to end. */
 const DRAIN_MS = 10_000;

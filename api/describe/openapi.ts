@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { ERRORS, type ErrorCode } from '../../shared/errors.ts';
-import type { Described } from '../resource.ts';
+import type { Described } from '../http/resource.ts';
 import { type Answer, type Operation, REQUEST_HEADERS } from './operation.ts';
 import { describeParameter } from './parameters.ts';
 

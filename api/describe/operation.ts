@@ -1,7 +1,7 @@
 import type { Request, Response } from 'express';
 import type { z } from 'zod';
 import type { ErrorCode } from '../../shared/errors.ts';
-import { parseBody, parseQuery } from '../validate.ts';
+import { parseBody, parseQuery } from '../http/validate.ts';
 
 /** What an operation answers with where it succeeds. */
 export interface Answer {

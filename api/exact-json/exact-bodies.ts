@@ -1,8 +1,8 @@
 import express, { type Request, type Response } from 'express';
 import { z } from 'zod';
 import { WindlassError } from '../../shared/errors.ts';
+import { parseBody } from '../http/validate.ts';
 import { currentUser } from '../middleware/authenticate.ts';
-import { parseBody } from '../validate.ts';
 import { ByteBudget } from './byte-budget.ts';
 import type { Exact, Shape } from './read-exactly.ts';
 import { ThreadReader } from './thread-reader.ts';

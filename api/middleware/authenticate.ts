@@ -1,11 +1,11 @@
 import type { Request, RequestHandler, Response } from 'express';
 import { WindlassError } from '../../shared/errors.ts';
-import { findToken } from '../api-tokens.ts';
-import { clientAddress } from '../client-address.ts';
 import type { ApiContext } from '../context.ts';
-import { readLoginCookie, setLoginCookies } from '../login-cookies.ts';
-import { extendLogin, findLogin } from '../logins.ts';
-import type { User } from '../password-check.ts';
+import { findToken } from '../identity/api-tokens.ts';
+import { clientAddress } from '../identity/client-address.ts';
+import { readLoginCookie, setLoginCookies } from '../identity/login-cookies.ts';
+import { extendLogin, findLogin } from '../identity/logins.ts';
+import type { User } from '../identity/password-check.ts';
 import { mayWrite, refuseCrossSite, requireSameOrigin } from './same-origin.ts';
 
 type Authenticator = Pick<ApiContext, 'config' | 'database' | 'passwords'>;

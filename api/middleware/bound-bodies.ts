@@ -1,6 +1,6 @@
 import type { Request, RequestHandler, Response } from 'express';
 import { WindlassError } from '../../shared/errors.ts';
-import { keepsBodyBack } from '../expect-continue.ts';
+import { keepsBodyBack } from '../http/expect-continue.ts';
 import { sendProblem } from './errors.ts';
 
 /** A body comes within so long, where the route does not say otherwise. */

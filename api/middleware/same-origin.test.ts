@@ -5,7 +5,7 @@ import express from 'express';
 import { afterEach, expect, test } from 'vitest';
 import { readConfig } from '../../shared/config.ts';
 import { createLog } from '../../shared/log.ts';
-import { setLoginCookies } from '../login-cookies.ts';
+import { setLoginCookies } from '../identity/login-cookies.ts';
 import { answerErrors } from './errors.ts';
 import { refuseCrossSite, requireSameOrigin } from './same-origin.ts';
 

@@ -5,11 +5,11 @@ import { sqlState, type Tx } from '../../shared/database/connect.ts';
 import { bookmarks } from '../../shared/database/schema.ts';
 import { WindlassError } from '../../shared/errors.ts';
 import { isId, newId } from '../../shared/ids.ts';
-import { findProject, type Need, useProject } from '../access.ts';
 import type { ApiContext } from '../context.ts';
 import { operation } from '../describe/operation.ts';
+import { type DescribedRouter, pathParameter, resource } from '../http/resource.ts';
 import { currentUser } from '../middleware/authenticate.ts';
-import { type DescribedRouter, pathParameter, resource } from '../resource.ts';
+import { findProject, type Need, useProject } from '../projects/access.ts';
 
 const clientState = z.looseObject({}).describe('Any JSON object, kept byte for byte.');
 

@@ -6,10 +6,10 @@ import { absolutePath } from '../../shared/jobs/catalog.ts';
 import { readStream } from '../../shared/jobs/output.ts';
 import type { ApiContext } from '../context.ts';
 import { operation } from '../describe/operation.ts';
-import { followOutput, splitLines } from '../follow-output.ts';
-import { readHost } from '../read-host.ts';
-import { remotePath } from '../remote-path.ts';
-import { type DescribedRouter, resource } from '../resource.ts';
+import { type DescribedRouter, resource } from '../http/resource.ts';
+import { followOutput, splitLines } from '../jobs/follow-output.ts';
+import { readHost } from '../remote/read-host.ts';
+import { remotePath } from '../remote/remote-path.ts';
 
 /** Entries of a directory, as arrays side by side. */
 const listing = z.object({

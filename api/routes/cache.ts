@@ -4,14 +4,14 @@ import { z } from 'zod';
 import { cacheEntries } from '../../shared/database/schema.ts';
 import { WindlassError } from '../../shared/errors.ts';
 import { loosenObjects } from '../../shared/storage/loosen.ts';
-import { findProject, type Need, useProject } from '../access.ts';
-import { readCacheKey } from '../cache-key.ts';
 import type { ApiContext } from '../context.ts';
 import { operation } from '../describe/operation.ts';
+import { page, pageOf } from '../http/records.ts';
+import { type DescribedRouter, pathParameter, resource } from '../http/resource.ts';
+import { sendObject } from '../http/send-object.ts';
 import { currentUser } from '../middleware/authenticate.ts';
-import { page, pageOf } from '../records.ts';
-import { type DescribedRouter, pathParameter, resource } from '../resource.ts';
-import { sendObject } from '../send-object.ts';
+import { findProject, type Need, useProject } from '../projects/access.ts';
+import { readCacheKey } from '../projects/cache-key.ts';
 
 const listQuery = z.strictObject({
   limit: z.coerce.number().int().min(1).max(1_000).default(100),

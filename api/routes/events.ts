@@ -3,8 +3,8 @@ import { type Logger, pino } from 'pino';
 import { WindlassError } from '../../shared/errors.ts';
 import type { ApiContext } from '../context.ts';
 import { operation } from '../describe/operation.ts';
+import type { Described } from '../http/resource.ts';
 import { currentUser } from '../middleware/authenticate.ts';
-import type { Described } from '../resource.ts';
 
 const MAX_BODY_BYTES = 16 << 20;
 

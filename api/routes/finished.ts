@@ -6,15 +6,15 @@ import { jobs, models, uploads } from '../../shared/database/schema.ts';
 import { ERRORS, WindlassError } from '../../shared/errors.ts';
 import { newId } from '../../shared/ids.ts';
 import { assertOpen, lockUpload, MAX_FILES } from '../../shared/uploads.ts';
-import { useModel } from '../access.ts';
-import { type Comparison, compareParts, MAX_LISTED } from '../compare-parts.ts';
 import type { ApiContext } from '../context.ts';
 import { operation } from '../describe/operation.ts';
+import { type DescribedRouter, resource } from '../http/resource.ts';
+import { startRequestedJob } from '../jobs/run-request.ts';
 import { sendProblem } from '../middleware/errors.ts';
-import { type DescribedRouter, resource } from '../resource.ts';
-import { startRequestedJob } from '../run-request.ts';
-import { readParts } from '../upload-record.ts';
-import { findUpload, type UploadKey } from '../uploads.ts';
+import { useModel } from '../projects/access.ts';
+import { type Comparison, compareParts, MAX_LISTED } from '../uploads/compare-parts.ts';
+import { readParts } from '../uploads/upload-record.ts';
+import { findUpload, type UploadKey } from '../uploads/uploads.ts';
 
 const finished = z.strictObject({
   uploaded: z

@@ -8,11 +8,11 @@ import type { Result } from '../../shared/jobs/catalog.ts';
 import { fingerprint, keyBytes } from '../../shared/ssh-keys.ts';
 import type { ApiContext } from '../context.ts';
 import { operation } from '../describe/operation.ts';
+import { checkIfMatch, entityTag, page, pageOf, pageQuery, sendRecord } from '../http/records.ts';
+import { type DescribedRouter, pathParameter, resource } from '../http/resource.ts';
+import { awaitOwnJob, requireWorker, startRequestedJob } from '../jobs/run-request.ts';
 import { currentUser, requireAdministrator } from '../middleware/authenticate.ts';
-import { checkIfMatch, entityTag, page, pageOf, pageQuery, sendRecord } from '../records.ts';
-import { type DescribedRouter, pathParameter, resource } from '../resource.ts';
-import { awaitOwnJob, requireWorker, startRequestedJob } from '../run-request.ts';
-import { isOpening } from '../sessions.ts';
+import { isOpening } from '../remote/sessions.ts';
 
 const keyLine = z
   .string()

@@ -7,17 +7,17 @@ import { isId } from '../../shared/ids.ts';
 import { cancelJob } from '../../shared/jobs/cancel.ts';
 import { isJobKind, type JobKind, jobDefinition, type Payload } from '../../shared/jobs/catalog.ts';
 import { readStream, STREAMS } from '../../shared/jobs/output.ts';
-import { useProject } from '../access.ts';
 import type { ApiContext } from '../context.ts';
 import { operation } from '../describe/operation.ts';
-import { drained } from '../drained.ts';
+import { drained } from '../http/drained.ts';
+import { entityTag, page, pageOf, pageQuery, sendRecord } from '../http/records.ts';
+import { type DescribedRouter, pathParameter, resource } from '../http/resource.ts';
+import { sendObject } from '../http/send-object.ts';
+import { readPreference, startRequestedJob, untilNoLongerWaiting } from '../jobs/run-request.ts';
+import { streamJobEvents } from '../jobs/stream-job-events.ts';
 import { currentUser } from '../middleware/authenticate.ts';
-import { entityTag, page, pageOf, pageQuery, sendRecord } from '../records.ts';
-import { type DescribedRouter, pathParameter, resource } from '../resource.ts';
-import { readPreference, startRequestedJob, untilNoLongerWaiting } from '../run-request.ts';
-import { sendObject } from '../send-object.ts';
-import { useSession } from '../sessions.ts';
-import { streamJobEvents } from '../stream-job-events.ts';
+import { useProject } from '../projects/access.ts';
+import { useSession } from '../remote/sessions.ts';
 
 const outputQuery = z.strictObject({
   stream: z.enum(STREAMS).default('stdout'),

@@ -6,15 +6,15 @@ import { commandText, type Result } from '../../shared/jobs/catalog.ts';
 import { readStream, type Stream } from '../../shared/jobs/output.ts';
 import type { ApiContext } from '../context.ts';
 import { operation } from '../describe/operation.ts';
-import { currentUser } from '../middleware/authenticate.ts';
-import { type DescribedRouter, resource } from '../resource.ts';
+import { type DescribedRouter, resource } from '../http/resource.ts';
 import {
   errorOfJob,
   readPreference,
   startRequestedJob,
   untilNoLongerWaiting,
-} from '../run-request.ts';
-import { touchSession, useSession } from '../sessions.ts';
+} from '../jobs/run-request.ts';
+import { currentUser } from '../middleware/authenticate.ts';
+import { touchSession, useSession } from '../remote/sessions.ts';
 import { jobRecord, jobView } from './jobs.ts';
 
 /** Bytes of each stream that a launch answers with; the whole is at the job's output. */

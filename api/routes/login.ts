@@ -1,15 +1,15 @@
 import express, { type RequestHandler } from 'express';
 import { z } from 'zod';
-import { clientAddress } from '../client-address.ts';
 import type { ApiContext } from '../context.ts';
 import { operation } from '../describe/operation.ts';
-import { clearLoginCookies, readLoginCookie, setLoginCookies } from '../login-cookies.ts';
-import { safeTarget } from '../login-target.ts';
-import { beginLogin, endLogin } from '../logins.ts';
+import { type DescribedRouter, resource } from '../http/resource.ts';
+import { clientAddress } from '../identity/client-address.ts';
+import { clearLoginCookies, readLoginCookie, setLoginCookies } from '../identity/login-cookies.ts';
+import { safeTarget } from '../identity/login-target.ts';
+import { beginLogin, endLogin } from '../identity/logins.ts';
 import { wrongPassword } from '../middleware/authenticate.ts';
 import { readJson } from '../middleware/read-json.ts';
 import { refuseCrossSite } from '../middleware/same-origin.ts';
-import { type DescribedRouter, resource } from '../resource.ts';
 
 const FORM = 'application/x-www-form-urlencoded';
 const FORM_BYTES = 16 << 10;

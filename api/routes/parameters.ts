@@ -4,13 +4,13 @@ import { z } from 'zod';
 import { sqlState, type Tx } from '../../shared/database/connect.ts';
 import { artifacts, models } from '../../shared/database/schema.ts';
 import { WindlassError } from '../../shared/errors.ts';
-import { findModel, type Need, useModel } from '../access.ts';
-import { readArtifactName } from '../artifact-names.ts';
 import type { ApiContext } from '../context.ts';
 import { operation } from '../describe/operation.ts';
+import { checkIfMatch, entityTag, isNamedBy } from '../http/records.ts';
+import { type DescribedRouter, pathParameter, resource } from '../http/resource.ts';
 import { currentUser } from '../middleware/authenticate.ts';
-import { checkIfMatch, entityTag, isNamedBy } from '../records.ts';
-import { type DescribedRouter, pathParameter, resource } from '../resource.ts';
+import { findModel, type Need, useModel } from '../projects/access.ts';
+import { readArtifactName } from '../projects/artifact-names.ts';
 
 const parameterBody = z.strictObject({
   value: z.unknown().describe('Any JSON value, `null` too.'),

@@ -12,19 +12,19 @@ import {
   touchSeconds,
   touchUpload,
 } from '../../shared/uploads.ts';
-import { readContentDigest } from '../content-digest.ts';
 import type { ApiContext } from '../context.ts';
 import { operation } from '../describe/operation.ts';
+import { type DescribedRouter, pathParameter, resource } from '../http/resource.ts';
+import { parseInput } from '../http/validate.ts';
+import { startRequestedJob } from '../jobs/run-request.ts';
 import { currentUser } from '../middleware/authenticate.ts';
 import { takeOwnTime } from '../middleware/bound-bodies.ts';
 import { readJson } from '../middleware/read-json.ts';
-import { MAX_FORM_BYTES, readForm } from '../parts/read-form.ts';
-import { refuseTooLarge, type StoredBytes, storeBody } from '../parts/store-part.ts';
-import { type DescribedRouter, pathParameter, resource } from '../resource.ts';
-import { startRequestedJob } from '../run-request.ts';
-import { touchSession, useSession } from '../sessions.ts';
-import { findUpload, type UploadKey, useUpload } from '../uploads.ts';
-import { parseInput } from '../validate.ts';
+import { touchSession, useSession } from '../remote/sessions.ts';
+import { readContentDigest } from '../uploads/content-digest.ts';
+import { MAX_FORM_BYTES, readForm } from '../uploads/read-form.ts';
+import { refuseTooLarge, type StoredBytes, storeBody } from '../uploads/store-part.ts';
+import { findUpload, type UploadKey, useUpload } from '../uploads/uploads.ts';
 import { jobRecord, jobView } from './jobs.ts';
 
 const position = (limit: number) =>

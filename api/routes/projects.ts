@@ -10,7 +10,13 @@ import {
 } from '../../shared/database/schema.ts';
 import { newId } from '../../shared/ids.ts';
 import { requestCancelOfFree } from '../../shared/jobs/cancel.ts';
-import { findProject, holdProject } from '../access.ts';
+import type { ApiContext } from '../context.ts';
+import { operation } from '../describe/operation.ts';
+import { checkIfMatch, entityTag, page, pageOf, pageQuery, sendRecord } from '../http/records.ts';
+import { type DescribedRouter, pathParameter, resource } from '../http/resource.ts';
+import { publishCancelled } from '../jobs/publish-cancelled.ts';
+import { currentUser } from '../middleware/authenticate.ts';
+import { findProject, holdProject } from '../projects/access.ts';
 import {
   aclInput,
   aclRecord,
@@ -19,14 +25,8 @@ import {
   insertAcl,
   lockNamedUsers,
   readAcl,
-} from '../acl.ts';
-import type { ApiContext } from '../context.ts';
-import { operation } from '../describe/operation.ts';
-import { longText, nameText } from '../fields.ts';
-import { currentUser } from '../middleware/authenticate.ts';
-import { publishCancelled } from '../publish-cancelled.ts';
-import { checkIfMatch, entityTag, page, pageOf, pageQuery, sendRecord } from '../records.ts';
-import { type DescribedRouter, pathParameter, resource } from '../resource.ts';
+} from '../projects/acl.ts';
+import { longText, nameText } from '../projects/fields.ts';
 
 const name = nameText(255);
 const description = longText(20_000);

@@ -2,10 +2,10 @@ import type { Express, Request, Response } from 'express';
 import { WindlassError } from '../../shared/errors.ts';
 import type { ApiContext } from '../context.ts';
 import { operation } from '../describe/operation.ts';
+import type { Described, DescribedRouter } from '../http/resource.ts';
 import { requireAdministrator } from '../middleware/authenticate.ts';
 import { openBoard } from '../operate/board.ts';
 import { queueAway } from '../operate/board-adapter.ts';
-import type { Described, DescribedRouter } from '../resource.ts';
 
 const PATH = '/admin/queues';
 /** Its scripts set styles of elements; everything else comes from this service alone. */

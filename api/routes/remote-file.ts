@@ -2,13 +2,13 @@ import { pipeline } from 'node:stream/promises';
 import type { Request, Response } from 'express';
 import type { JobRow } from '../../shared/database/schema.ts';
 import { WindlassError } from '../../shared/errors.ts';
-import { readRange } from '../byte-range.ts';
 import type { ApiContext } from '../context.ts';
 import { operation } from '../describe/operation.ts';
-import { followOutput } from '../follow-output.ts';
-import { readHost } from '../read-host.ts';
-import { remotePath } from '../remote-path.ts';
-import { type DescribedRouter, resource } from '../resource.ts';
+import { readRange } from '../http/byte-range.ts';
+import { type DescribedRouter, resource } from '../http/resource.ts';
+import { followOutput } from '../jobs/follow-output.ts';
+import { readHost } from '../remote/read-host.ts';
+import { remotePath } from '../remote/remote-path.ts';
 
 /** What the worker says of the file before its bytes; `end` is the offset after the last one that is sent. */
 interface FileHead {

@@ -9,12 +9,18 @@ import { newId } from '../../shared/ids.ts';
 import { type Credential, seal } from '../../shared/secrets.ts';
 import type { ApiContext } from '../context.ts';
 import { operation } from '../describe/operation.ts';
+import { entityTag, page, pageOf, pageQuery, sendRecord } from '../http/records.ts';
+import { type DescribedRouter, pathParameter, resource } from '../http/resource.ts';
+import { parseInput } from '../http/validate.ts';
+import { awaitOwnJob, requireWorker, startRequestedJob } from '../jobs/run-request.ts';
 import { currentUser } from '../middleware/authenticate.ts';
-import { entityTag, page, pageOf, pageQuery, sendRecord } from '../records.ts';
-import { type DescribedRouter, pathParameter, resource } from '../resource.ts';
-import { awaitOwnJob, requireWorker, startRequestedJob } from '../run-request.ts';
-import { endSession, findSession, isInUse, isOpening, type SessionKey } from '../sessions.ts';
-import { parseInput } from '../validate.ts';
+import {
+  endSession,
+  findSession,
+  isInUse,
+  isOpening,
+  type SessionKey,
+} from '../remote/sessions.ts';
 
 const newSession = z
   .strictObject({

@@ -3,12 +3,12 @@ import { z } from 'zod';
 import { tokens } from '../../shared/database/schema.ts';
 import { WindlassError } from '../../shared/errors.ts';
 import { isId } from '../../shared/ids.ts';
-import { isOpenToken, makeToken, type TokenRow } from '../api-tokens.ts';
 import type { ApiContext } from '../context.ts';
 import { operation } from '../describe/operation.ts';
+import { page, pageOf, pageQuery } from '../http/records.ts';
+import { type DescribedRouter, pathParameter, resource } from '../http/resource.ts';
+import { isOpenToken, makeToken, type TokenRow } from '../identity/api-tokens.ts';
 import { currentUser, refuseToken } from '../middleware/authenticate.ts';
-import { page, pageOf, pageQuery } from '../records.ts';
-import { type DescribedRouter, pathParameter, resource } from '../resource.ts';
 
 const scope = z.enum(['read', 'write']);
 const newToken = z.strictObject({

@@ -14,12 +14,13 @@ import { WindlassError } from '../../shared/errors.ts';
 import { newId } from '../../shared/ids.ts';
 import { isParserName, PARSERS, type ParserName } from '../../shared/parsers.ts';
 import { lockUpload, MAX_FILES, removeUpload } from '../../shared/uploads.ts';
-import { useModel } from '../access.ts';
 import type { ApiContext } from '../context.ts';
 import { operation } from '../describe/operation.ts';
+import { checkIfMatch, entityTag, page, pageOf, pageQuery, sendRecord } from '../http/records.ts';
+import { type DescribedRouter, pathParameter, resource } from '../http/resource.ts';
+import { parseInput } from '../http/validate.ts';
 import { currentUser } from '../middleware/authenticate.ts';
-import { checkIfMatch, entityTag, page, pageOf, pageQuery, sendRecord } from '../records.ts';
-import { type DescribedRouter, pathParameter, resource } from '../resource.ts';
+import { useModel } from '../projects/access.ts';
 import {
   type ParseJob,
   parseJobColumns,
@@ -30,9 +31,8 @@ import {
   uploadSummary,
   viewSummary,
   viewUpload,
-} from '../upload-record.ts';
-import { findUpload, type UploadKey } from '../uploads.ts';
-import { parseInput } from '../validate.ts';
+} from '../uploads/upload-record.ts';
+import { findUpload, type UploadKey } from '../uploads/uploads.ts';
 import { routeFinished } from './finished.ts';
 
 const aid = z

@@ -5,10 +5,10 @@ import { WindlassError } from '../../shared/errors.ts';
 import { hashPassword } from '../../shared/passwords.ts';
 import type { ApiContext } from '../context.ts';
 import { operation } from '../describe/operation.ts';
+import { checkIfMatch, entityTag, page, pageOf, pageQuery, sendRecord } from '../http/records.ts';
+import { type DescribedRouter, pathParameter, resource } from '../http/resource.ts';
+import { removeUser } from '../identity/remove-user.ts';
 import { currentUser, refuseToken, requireAdministrator } from '../middleware/authenticate.ts';
-import { checkIfMatch, entityTag, page, pageOf, pageQuery, sendRecord } from '../records.ts';
-import { removeUser } from '../remove-user.ts';
-import { type DescribedRouter, pathParameter, resource } from '../resource.ts';
 
 const username = z
   .string()

@@ -5,16 +5,16 @@ import { type JobRow, jobs } from '../../shared/database/schema.ts';
 import { type ErrorRecord, WindlassError } from '../../shared/errors.ts';
 import { isId } from '../../shared/ids.ts';
 import { JOBS, type Result } from '../../shared/jobs/catalog.ts';
-import { findProject, type Need, useProject } from '../access.ts';
-import { cacheVideo, readCacheType, readPlace } from '../cache-video.ts';
 import type { ApiContext } from '../context.ts';
 import { operation } from '../describe/operation.ts';
+import { entityTag, sendRecord } from '../http/records.ts';
+import { type DescribedRouter, pathParameter, resource } from '../http/resource.ts';
+import { sendObject } from '../http/send-object.ts';
+import { startRequestedJob } from '../jobs/run-request.ts';
 import { currentUser } from '../middleware/authenticate.ts';
-import { entityTag, sendRecord } from '../records.ts';
-import { type DescribedRouter, pathParameter, resource } from '../resource.ts';
-import { startRequestedJob } from '../run-request.ts';
-import { sendObject } from '../send-object.ts';
-import { findSession, touchSession, useSession } from '../sessions.ts';
+import { findProject, type Need, useProject } from '../projects/access.ts';
+import { cacheVideo, readCacheType, readPlace } from '../projects/cache-video.ts';
+import { findSession, touchSession, useSession } from '../remote/sessions.ts';
 
 const { shape } = JOBS.video.payload;
 const newVideo = z.strictObject({

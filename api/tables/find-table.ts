@@ -2,12 +2,12 @@ import { and, eq } from 'drizzle-orm';
 import type { Request, Response } from 'express';
 import { artifacts, type ColumnFacts } from '../../shared/database/schema.ts';
 import { WindlassError } from '../../shared/errors.ts';
-import { findModel } from '../access.ts';
-import { readArtifactName } from '../artifact-names.ts';
 import type { ApiContext } from '../context.ts';
+import { entityTag } from '../http/records.ts';
+import { pathParameter } from '../http/resource.ts';
 import { currentUser } from '../middleware/authenticate.ts';
-import { entityTag } from '../records.ts';
-import { pathParameter } from '../resource.ts';
+import { findModel } from '../projects/access.ts';
+import { readArtifactName } from '../projects/artifact-names.ts';
 import { Lru } from './lru.ts';
 
 /** An artifact that lies in the object store. */

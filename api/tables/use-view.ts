@@ -5,14 +5,14 @@ import { type JobRow, jobs, views } from '../../shared/database/schema.ts';
 import { WindlassError } from '../../shared/errors.ts';
 import { newId } from '../../shared/ids.ts';
 import type { ApiContext } from '../context.ts';
-import { currentUser } from '../middleware/authenticate.ts';
-import { jobView } from '../routes/jobs.ts';
 import {
   errorOfJob,
   readPreference,
   startRequestedJob,
   untilNoLongerWaiting,
-} from '../run-request.ts';
+} from '../jobs/run-request.ts';
+import { currentUser } from '../middleware/authenticate.ts';
+import { jobView } from '../routes/jobs.ts';
 import type { StoredArtifact } from './find-table.ts';
 import { type View, viewId } from './read-query.ts';
 import type { TableFile } from './thread-protocol.ts';

@@ -1,0 +1,57 @@
+import { type Server, STATUS_CODES } from 'node:http';
+import type { Socket } from 'node:net';
+import { WindlassError } from '../../shared/errors.ts';
+import { describeProblem, headerText } from '../middleware/errors.ts';
+
+/** Answers what Node's parser refuses before there is a request: too slow, head too long, or no HTTP at all. */
+export function answerClientErrors(server: Server): void {
+  server.on('clientError', (error: NodeJS.ErrnoException & { rawPacket?: Buffer }, stream) => {
+    const socket = stream as Socket;
+    if (error.code === 'ECONNRESET' || !socket.writable) return void socket.destroy();
+    const problem = explain(error);
+    const body = JSON.stringify(describeProblem(problem, undefined));
+    socket.end(
+      [
+        `HTTP/1.1 ${problem.status} ${STATUS_CODES[problem.status]}`,
+        'Content-Type: application/problem+json; charset=utf-8',
+        `Content-Length: ${Buffer.byteLength(body)}`,
+        `X-Service-Message: ${headerText(problem.message)}`,
+        ...(problem.hint ? [`X-Service-Hint: ${headerText(problem.hint)}`] : []),
+        'Cache-Control: no-store',
+        'Connection: close',
+        '',
+        body,
+      ].join('\r\n'),
+    );
+  });
+}
+
+function explain({
+  code,
+  rawPacket,
+}: NodeJS.ErrnoException & { rawPacket?: Buffer }): WindlassError {
+  switch (code) {
+    case 'ERR_HTTP_REQUEST_TIMEOUT':
+      return new WindlassError('request_timeout', {
+        detail: 'The request came too slowly.',
+        hint: 'Send it again.',
+      });
+    case 'HPE_HEADER_OVERFLOW':
+      // The first line alone was too much, or the fields after it.
+      return rawPacket && !rawPacket.subarray(0, MAX_ADDRESS).includes('\r\n')
+        ? addressTooLong()
+        : new WindlassError('headers_too_large', { hint: 'Send fewer or shorter header fields.' });
+    default:
+      return new WindlassError('bad_request', { detail: 'This is not a valid HTTP request.' });
+  }
+}
+
+/** Characters that a request's path and query may have together. */
+export const MAX_ADDRESS = 8_192;
+
+export function addressTooLong(): WindlassError {
+  return new WindlassError('address_too_long', {
+    detail: `The address is longer than ${MAX_ADDRESS} characters.`,
+    hint: 'Send a shorter one.',
+  });
+}

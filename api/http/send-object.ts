@@ -1,0 +1,84 @@
+import { pipeline } from 'node:stream/promises';
+import type { Request, Response } from 'express';
+import { WindlassError } from '../../shared/errors.ts';
+import type { ByteRange } from '../../shared/storage/object-store.ts';
+import type { ApiContext } from '../context.ts';
+import { readRange } from './byte-range.ts';
+import { checkIfMatch, entityTag, isNamedBy } from './records.ts';
+
+/**
+ * Sends an object, or the range of it that was asked for: RFC 9110, sections 13 (conditions) and 14 (ranges). An object
+ * never changes under its key, so the key is its validator.
+ */
+export async function sendObject(
+  api: Pick<ApiContext, 'objects'>,
+  req: Request,
+  res: Response,
+  { key, type }: { key: string; type: string },
+): Promise<void> {
+  const object = await api.objects.stat(key);
+  if (!object)
+    throw new WindlassError('not_found', {
+      detail: 'Not found: the bytes are no longer kept.',
+      hint: 'They are kept for 24 hours.',
+    });
+  const tag = entityTag({ key });
+  res
+    .set('ETag', tag)
+    .set('Accept-Ranges', 'bytes')
+    .set('Last-Modified', object.modified.toUTCString());
+  res
+    .set('Cache-Control', 'private, no-cache')
+    .set('Content-Type', type)
+    .set('X-Content-Type-Options', 'nosniff');
+  checkIfMatch(req, tag);
+  if (isNotModified(req, { tag, modified: object.modified })) return void res.status(304).end();
+
+  const range = placeRange(req, { size: object.size, tag });
+  if (range === 'unsatisfiable') {
+    throw new WindlassError('range_not_satisfiable', {
+      detail: `Range not satisfiable: there are ${object.size} bytes.`,
+      hint: `Ask for bytes 0 to ${object.size - 1}.`,
+      headers: { 'Content-Range': `bytes */${object.size}` },
+    });
+  }
+  if (range)
+    res.status(206).set('Content-Range', `bytes ${range.start}-${range.end}/${object.size}`);
+  res.set('Content-Length', String(range ? range.end - range.start + 1 : object.size));
+  if (req.method === 'HEAD') return void res.end();
+  const gone = new AbortController();
+  res.once('close', () => gone.abort());
+  const bytes = await api.objects.get(key, { range, signal: gone.signal });
+  await pipeline(bytes, res).catch((error: unknown) => {
+    if (!gone.signal.aborted) throw error;
+  });
+}
+
+/**
+ * 13.1.2 and 13.1.3: If-None-Match decides alone where it is given. Not req.fresh: that takes `Cache-Control: no-cache`,
+ * which a browser's fetch adds to every condition and which is a word to caches, for a wish to have the bytes anyway.
+ */
+function isNotModified(req: Request, { tag, modified }: { tag: string; modified: Date }): boolean {
+  const tags = req.get('If-None-Match');
+  if (tags !== undefined) return isNamedBy(tags, tag);
+  const since = Date.parse(req.get('If-Modified-Since') ?? '');
+  return Math.floor(modified.getTime() / 1_000) * 1_000 <= since;
+}
+
+/** Where the range lies that was asked for; undefined also where If-Range names another object. */
+function placeRange(
+  req: Request,
+  { size, tag }: { size: number; tag: string },
+): ByteRange | 'unsatisfiable' | undefined {
+  const range = readRange(req);
+  if (!range) return undefined;
+  // 13.1.5: a strong comparison; a date is never an exact validator here.
+  const condition = req.get('If-Range');
+  if (condition !== undefined && condition !== tag) return undefined;
+  if ('suffix' in range) {
+    const length = Math.min(range.suffix, size);
+    return length === 0 ? 'unsatisfiable' : { start: size - length, end: size - 1 };
+  }
+  if (range.first >= size) return 'unsatisfiable';
+  return { start: range.first, end: Math.min(range.last ?? size, size - 1) };
+}

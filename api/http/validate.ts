@@ -1,0 +1,45 @@
+import type { Request } from 'express';
+import type { z } from 'zod';
+import { WindlassError } from '../../shared/errors.ts';
+
+/** The request's JSON body by the schema; each wrong field is named. */
+export function parseBody<S extends z.ZodType>(req: Request, schema: S): z.output<S> {
+  if (req.body === undefined) {
+    const other = req.get('Content-Type');
+    throw other && !/^application\/json\s*(;|$)/i.test(other)
+      ? new WindlassError('unsupported_media_type', {
+          detail: `Unsupported media type: ${other}.`,
+          hint: 'Send application/json.',
+        })
+      : new WindlassError('invalid_input', {
+          detail: 'A JSON body is required.',
+          hint: 'Send Content-Type: application/json.',
+        });
+  }
+  return parseInput(req.body, schema);
+}
+
+export function parseQuery<S extends z.ZodType>(req: Request, schema: S): z.output<S> {
+  return parseInput(req.query, schema);
+}
+
+export function parseInput<S extends z.ZodType>(input: unknown, schema: S): z.output<S> {
+  const parsed = schema.safeParse(input);
+  if (parsed.success) return parsed.data;
+  const fields = parsed.error.issues.flatMap(issue => {
+    const path = issue.path.join('.');
+    // Unknown members are one issue with their names.
+    if (issue.code === 'unrecognized_keys')
+      return issue.keys.map(key => ({
+        field: path ? `${path}.${key}` : key,
+        problem: 'is not a known field',
+      }));
+    return [{ field: path || 'body', problem: issue.message }];
+  });
+  const words = fields.slice(0, 10).map(({ field, problem }) => `${field}: ${problem}`);
+  throw new WindlassError('invalid_input', {
+    detail: `Invalid parameters: ${words.join('; ')}.`,
+    hint: 'Correct the named fields.',
+    extra: { fields: fields.slice(0, 100) },
+  });
+}

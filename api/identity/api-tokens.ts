@@ -1,0 +1,69 @@
+import { and, count, eq, gt, isNull, or, sql } from 'drizzle-orm';
+import type { Db } from '../../shared/database/connect.ts';
+import { tokens, users } from '../../shared/database/schema.ts';
+import { WindlassError } from '../../shared/errors.ts';
+import { newId } from '../../shared/ids.ts';
+import { hashSecret, isSecret, newSecret } from './login-secrets.ts';
+import type { User } from './password-check.ts';
+
+/** By it a token that got out is known for one, by people and by scanners. */
+const PREFIX = 'wdl_';
+/** Tokens that one user may have, so that nobody fills the table. */
+const MOST = 100;
+
+export type Scope = 'read' | 'write';
+export type TokenRow = typeof tokens.$inferSelect;
+
+/** A token that has not ended: gone from lists and refused at once, removed by upkeep. */
+export const isOpenToken = or(isNull(tokens.expires), gt(tokens.expires, sql`now()`));
+
+/** Makes a token; its text is known here and never again. Throws `conflict` when there are too many. */
+export async function makeToken(
+  db: Db,
+  { username }: User,
+  given: { name: string; scope: Scope; expires?: Date },
+): Promise<{ id: string; token: string }> {
+  const token = PREFIX + newSecret();
+  const id = newId();
+  await db.transaction(async tx => {
+    // Two at once are counted one after the other; and who removes the user removes this token too.
+    const [user] = await tx
+      .select({ username: users.username })
+      .from(users)
+      .where(eq(users.username, username))
+      .for('update');
+    if (!user) throw new WindlassError('unauthorized');
+    const [open] = await tx
+      .select({ n: count() })
+      .from(tokens)
+      .where(and(eq(tokens.username, username), isOpenToken));
+    if ((open?.n ?? 0) >= MOST)
+      throw new WindlassError('conflict', {
+        detail: `Conflict: you have ${MOST} tokens.`,
+        hint: 'Delete one: GET /api/users/-/tokens lists them.',
+      });
+    await tx.insert(tokens).values({ ...given, id, username, hash: hashSecret(token) });
+  });
+  return { id, token };
+}
+
+/** Whose token this is: one query, so that every process sees its end at once. */
+export async function findToken(
+  db: Db,
+  token: string,
+): Promise<{ user: User; scope: Scope } | undefined> {
+  if (!token.startsWith(PREFIX) || !isSecret(token.slice(PREFIX.length))) return undefined;
+  const [found] = await db
+    .select({
+      username: users.username,
+      administrator: users.administrator,
+      version: users.version,
+      scope: tokens.scope,
+    })
+    .from(tokens)
+    .innerJoin(users, eq(users.username, tokens.username))
+    .where(and(eq(tokens.hash, hashSecret(token)), isOpenToken));
+  if (!found) return undefined;
+  const { scope, ...user } = found;
+  return { user, scope };
+}

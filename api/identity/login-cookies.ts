@@ -1,0 +1,51 @@
+import type { CookieOptions, Request, Response } from 'express';
+import type { Config } from '../../shared/config.ts';
+import { isSecret } from './login-secrets.ts';
+
+/** Holds the login's secret; no script can read it. */
+const SECRET = 'serviceauth';
+/** For scripts: the moment the login ends unless it is used before, as ISO 8601 in UTC. */
+const END = 'servicetimeout';
+
+/** The secret of the request's cookie, if there is one that can be ours. */
+export function readLoginCookie(req: Request): string | undefined {
+  // RFC 6265, 5.4: pairs are separated by a semicolon, and the name ends at the first `=`.
+  for (const pair of (req.get('Cookie') ?? '').split(';')) {
+    const equals = pair.indexOf('=');
+    if (equals < 0 || pair.slice(0, equals).trim() !== SECRET) continue;
+    const value = pair.slice(equals + 1).trim();
+    if (isSecret(value)) return value;
+  }
+  return undefined;
+}
+
+/** Both cookies, for as long as the login lasts. */
+export function setLoginCookies(
+  req: Request,
+  res: Response,
+  { config, secret, expires }: { config: Config; secret: string; expires: Date },
+): void {
+  const options = {
+    ...cookieOptions(req, config),
+    maxAge: Math.max(0, expires.getTime() - Date.now()),
+  };
+  res.cookie(SECRET, secret, { ...options, httpOnly: true });
+  res.cookie(END, expires.toISOString(), options);
+}
+
+export function clearLoginCookies(req: Request, res: Response, config: Config): void {
+  const options = cookieOptions(req, config);
+  res.clearCookie(SECRET, { ...options, httpOnly: true });
+  res.clearCookie(END, options);
+}
+
+function cookieOptions(req: Request, config: Config): CookieOptions {
+  return {
+    path: '/',
+    sameSite: 'lax',
+    // The proxy is asked where it is trusted; Express decides that.
+    secure: config.PUBLIC_URL ? new URL(config.PUBLIC_URL).protocol === 'https:' : req.secure,
+    // All characters of both values are cookie-octets (RFC 6265, 4.1.1), the colons of a time too: nothing is escaped.
+    encode: String,
+  };
+}

@@ -1,0 +1,110 @@
+import { and, desc, eq, gt, inArray, sql } from 'drizzle-orm';
+import type { Db } from '../../shared/database/connect.ts';
+import { logins, users } from '../../shared/database/schema.ts';
+import { hashSecret, newSecret } from './login-secrets.ts';
+import type { User } from './password-check.ts';
+
+/** However much it is used, a login ends so long after its password was given, or after LOGIN_TIMEOUT if that is longer. */
+const LONGEST_SECONDS = 7 * 86_400;
+/** Used sooner after it was last extended, a login is left as it is. */
+const EXTEND_SECONDS = 60;
+/** Logins that one user may have open; the oldest end. */
+const OPEN_LOGINS = 100;
+
+export interface Login {
+  user: User;
+  /** When it ends unless it is extended. */
+  expires: Date;
+  /** Whether a use now makes it last longer. */
+  due: boolean;
+}
+
+/** What a login lasts when it is used now; `timeout` is LOGIN_TIMEOUT. */
+const extended = (timeout: number) => {
+  const longest = Math.max(LONGEST_SECONDS, timeout);
+  return sql<Date>`least(now() + make_interval(secs => ${timeout}), ${logins.created} + make_interval(secs => ${longest}))`;
+};
+
+/**
+ * Begins a login for a user whose password was just verified, in place of the one that `instead` is the secret of, if any.
+ * Undefined when the user was changed or removed meanwhile.
+ */
+export async function beginLogin(
+  db: Db,
+  { username, version }: User,
+  { timeout, instead }: { timeout: number; instead: string | undefined },
+): Promise<{ secret: string; expires: Date } | undefined> {
+  const secret = newSecret();
+  return db.transaction(async tx => {
+    // Logins of one user come one after the other; who removes the user waits, and then removes this one too.
+    const [user] = await tx
+      .select({ username: users.username })
+      .from(users)
+      .where(and(eq(users.username, username), eq(users.version, version)))
+      .for('no key update');
+    if (!user) return undefined;
+    if (instead) await tx.delete(logins).where(eq(logins.token, hashSecret(instead)));
+    const [login] = await tx
+      .insert(logins)
+      .values({
+        token: hashSecret(secret),
+        username,
+        userVersion: version,
+        expires: sql`now() + make_interval(secs => ${timeout})`,
+      })
+      .returning({ expires: logins.expires });
+    const surplus = tx
+      .select({ token: logins.token })
+      .from(logins)
+      .where(eq(logins.username, username))
+      .orderBy(desc(logins.created), desc(logins.token))
+      .offset(OPEN_LOGINS);
+    await tx.delete(logins).where(inArray(logins.token, surplus));
+    return login && { secret, expires: login.expires };
+  });
+}
+
+/** The open login of this secret: one query, so that every process sees its end at once. */
+export async function findLogin(
+  db: Db,
+  secret: string,
+  timeout: number,
+): Promise<Login | undefined> {
+  const slack = Math.min(EXTEND_SECONDS, timeout / 10);
+  const [found] = await db
+    .select({
+      username: users.username,
+      administrator: users.administrator,
+      version: users.version,
+      expires: logins.expires,
+      due: sql<boolean>`${logins.expires} < ${extended(timeout)} - make_interval(secs => ${slack})`,
+    })
+    .from(logins)
+    // A login is good for the password that it was begun with.
+    .innerJoin(
+      users,
+      and(eq(users.username, logins.username), eq(users.version, logins.userVersion)),
+    )
+    .where(and(eq(logins.token, hashSecret(secret)), gt(logins.expires, sql`now()`)));
+  if (!found) return undefined;
+  const { expires, due, ...user } = found;
+  return { user, expires, due };
+}
+
+/** Makes a login last longer, as it is used; the new end, or undefined when it has ended meanwhile. */
+export async function extendLogin(
+  db: Db,
+  secret: string,
+  timeout: number,
+): Promise<Date | undefined> {
+  const [login] = await db
+    .update(logins)
+    .set({ expires: extended(timeout) })
+    .where(and(eq(logins.token, hashSecret(secret)), gt(logins.expires, sql`now()`)))
+    .returning({ expires: logins.expires });
+  return login?.expires;
+}
+
+export async function endLogin(db: Db, secret: string): Promise<void> {
+  await db.delete(logins).where(eq(logins.token, hashSecret(secret)));
+}

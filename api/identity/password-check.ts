@@ -1,0 +1,105 @@
+import { createHmac, randomBytes } from 'node:crypto';
+import { eq } from 'drizzle-orm';
+import type { Database } from '../../shared/database/connect.ts';
+import { users } from '../../shared/database/schema.ts';
+import { hashPassword, verifyPassword } from '../../shared/passwords.ts';
+import { FailedLogins } from './failed-logins.ts';
+import { Turns } from './turns.ts';
+
+/** Verified passwords that are remembered at most; the oldest goes first. */
+const REMEMBERED = 10_000;
+/**
+ * One costs 19 MiB and some 30 ms of one of Node's four threads, which files are read on too. What is under way counts as
+ * failed: few, so that good ones at the same time refuse nobody.
+ */
+const AT_ONCE = 2;
+
+/** Anything else is nobody's name, and some of it no text for the database. */
+const NAME = /^[\w.@-]{1,64}$/;
+
+export interface User {
+  username: string;
+  administrator: boolean;
+  /** Changes with the password. */
+  version: number;
+}
+
+export interface PasswordTry {
+  username: string;
+  password: string;
+  /** As clientAddress() gives it. */
+  address: string;
+}
+
+type UserRow = typeof users.$inferSelect;
+
+/**
+ * Checks names and passwords. argon2id is paid once: a verified pair is remembered as an HMAC under a key of this
+ * process, bound to the stored hash, which no change of the password and no later user of the name has again.
+ */
+export class PasswordCheck {
+  readonly #database: Database;
+  readonly #failed: FailedLogins;
+  readonly #key = randomBytes(32);
+  readonly #verified = new Map<string, string>();
+  readonly #underWay = new Map<string, Promise<boolean>>();
+  readonly #turns = new Turns(AT_ONCE);
+  readonly #unknown = hashPassword(randomBytes(16).toString('hex'));
+
+  /** @param failedLogins LIMIT_FAILED_LOGINS */
+  constructor(database: Database, failedLogins: number) {
+    this.#database = database;
+    this.#failed = new FailedLogins(database, failedLogins);
+  }
+
+  /**
+   * The user, or undefined for a wrong password and an unknown name alike, at the same cost. Throws `too_many_requests`
+   * after too many failures; a remembered pair is right whatever failed, and costs no query for that.
+   */
+  async check({ username, password, address }: PasswordTry): Promise<User | undefined> {
+    const isName = NAME.test(username);
+    const [row] = isName
+      ? await this.#database.db.select().from(users).where(eq(users.username, username))
+      : [];
+    const mac = this.#mac(row?.passwordHash ?? '', username, password);
+    if (row && this.#verified.get(row.username) === mac) return toUser(row);
+    // A client that begins with many requests at once has tried one pair, not many.
+    const key = `${address} ${mac}`;
+    let verifying = this.#underWay.get(key);
+    if (!verifying) {
+      const attempt = { address, username: isName ? username : undefined };
+      verifying = this.#turns
+        .take(async () => {
+          await this.#failed.begin(attempt);
+          const hash = row?.passwordHash ?? (await this.#unknown);
+          const right = (await verifyPassword(hash, password)) && row !== undefined;
+          if (right) await this.#failed.succeed(attempt);
+          return right;
+        })
+        .finally(() => this.#underWay.delete(key));
+      this.#underWay.set(key, verifying);
+    }
+    if (!(await verifying) || !row) return undefined;
+    this.#remember(row.username, mac);
+    return toUser(row);
+  }
+
+  #mac(passwordHash: string, username: string, password: string): string {
+    return createHmac('sha256', this.#key)
+      .update(JSON.stringify([passwordHash, username, password]))
+      .digest('base64');
+  }
+
+  #remember(username: string, mac: string): void {
+    this.#verified.delete(username);
+    this.#verified.set(username, mac);
+    const oldest = this.#verified.keys().next();
+    if (this.#verified.size > REMEMBERED && !oldest.done) this.#verified.delete(oldest.value);
+  }
+}
+
+const toUser = ({ username, administrator, version }: UserRow): User => ({
+  username,
+  administrator,
+  version,
+});

@@ -1,0 +1,110 @@
+import { inArray } from 'drizzle-orm';
+import type { Database } from '../../shared/database/connect.ts';
+import type { Notifications } from '../../shared/database/notifications.ts';
+import { type JobRow, jobs } from '../../shared/database/schema.ts';
+import type { Logger } from '../../shared/log.ts';
+
+/** The rows are read this often whether or not anything was told. */
+const READ_MS = 1_000;
+
+interface Waiter {
+  version: number;
+  resolve(row: JobRow | undefined): void;
+}
+
+/**
+ * Waits for changes of jobs. All waiters of a process share one read of the rows each second; a notification only
+ * hastens it, for the jobs that it names.
+ */
+export class JobWatch {
+  readonly #database: Database;
+  readonly #log: Logger;
+  readonly #waiters = new Map<string, Set<Waiter>>();
+  readonly #told = new Set<string>();
+  readonly #stop: () => void;
+  #reading = false;
+
+  constructor(context: { database: Database; notifications: Notifications; log: Logger }) {
+    this.#database = context.database;
+    this.#log = context.log;
+    const timer = setInterval(() => this.#look([...this.#waiters.keys()]), READ_MS);
+    const unsubscribe = context.notifications.on('job', id => {
+      if (this.#waiters.has(id)) this.#look([id]);
+    });
+    this.#stop = () => {
+      clearInterval(timer);
+      unsubscribe();
+    };
+  }
+
+  /**
+   * The job's row as soon as its version is not `version`; undefined when the signal is aborted first or the row is gone.
+   */
+  async changed(id: string, version: number, signal: AbortSignal): Promise<JobRow | undefined> {
+    if (signal.aborted) return undefined;
+    const waiters = this.#waiters.get(id) ?? new Set<Waiter>();
+    this.#waiters.set(id, waiters);
+    return new Promise(resolve => {
+      const settle = (row: JobRow | undefined) => {
+        waiters.delete(waiter);
+        if (waiters.size === 0 && this.#waiters.get(id) === waiters) this.#waiters.delete(id);
+        signal.removeEventListener('abort', abort);
+        resolve(row);
+      };
+      const abort = () => settle(undefined);
+      const waiter = { version, resolve: settle };
+      waiters.add(waiter);
+      signal.addEventListener('abort', abort, { once: true });
+      // What changed between the caller's read and this line was told to nobody.
+      this.#look([id]);
+    });
+  }
+
+  /** The row once the job has ended, or as it is when the signal is aborted. */
+  async ended(row: JobRow, signal: AbortSignal): Promise<JobRow> {
+    let current = row;
+    while (!current.finished) {
+      const next = await this.changed(current.id, current.version, signal);
+      if (!next) return current;
+      current = next;
+    }
+    return current;
+  }
+
+  close(): void {
+    this.#stop();
+  }
+
+  /** Reads these rows, together with whatever else is asked for while a read is under way. */
+  #look(ids: string[]): void {
+    for (const id of ids) this.#told.add(id);
+    if (!this.#reading) void this.#readTold();
+  }
+
+  async #readTold(): Promise<void> {
+    this.#reading = true;
+    try {
+      while (this.#told.size > 0) {
+        const ids = [...this.#told];
+        this.#told.clear();
+        await this.#read(ids);
+      }
+    } catch (error) {
+      // The next second reads them again.
+      this.#log.debug({ err: error }, 'waiting jobs could not be read');
+    } finally {
+      this.#reading = false;
+    }
+  }
+
+  async #read(ids: string[]): Promise<void> {
+    const rows = await this.#database.db.select().from(jobs).where(inArray(jobs.id, ids));
+    const found = new Map(rows.map(row => [row.id, row]));
+    for (const id of ids) {
+      const row = found.get(id);
+      for (const waiter of [...(this.#waiters.get(id) ?? [])]) {
+        if (!row || row.version !== waiter.version) waiter.resolve(row);
+      }
+    }
+  }
+}

@@ -1,0 +1,156 @@
+import { sql } from 'drizzle-orm';
+import type { Request, Response } from 'express';
+import type { Tx } from '../../shared/database/connect.ts';
+import { type JobRow, workers } from '../../shared/database/schema.ts';
+import { ERRORS, type ErrorCode, WindlassError } from '../../shared/errors.ts';
+import { cancelJob } from '../../shared/jobs/cancel.ts';
+import type { JobKind, QueueName } from '../../shared/jobs/catalog.ts';
+import {
+  findByIdempotencyKey,
+  type Idempotency,
+  type JobRequest,
+  keepIdempotencyKey,
+  startJob,
+} from '../../shared/jobs/start-job.ts';
+import { hmac } from '../../shared/secrets.ts';
+import { followSignal } from '../../shared/signals.ts';
+import type { ApiContext } from '../context.ts';
+import { currentUser } from '../middleware/authenticate.ts';
+
+/** Without a worker seen for so long, what a request waits for is refused instead. */
+const NO_WORKER = sql`interval '30 seconds'`;
+
+/** What a route starts: the job, after whatever must be true or written in the same transaction. */
+export type Start = (tx: Tx) => Promise<Omit<JobRequest, 'owner' | 'limit' | 'requestId'>>;
+
+/**
+ * Starts a job for the request: one transaction for all of its rows, then the queue, which may be away. With an
+ * Idempotency-Key the job that the same request started before is found instead.
+ */
+export async function startRequestedJob(
+  api: ApiContext,
+  req: Request,
+  res: Response,
+  start: Start,
+): Promise<JobRow> {
+  const owner = currentUser(res).username;
+  const idempotency = readIdempotencyKey(api, req);
+  const { job, isNew } = await api.database.db.transaction(async tx => {
+    const found = idempotency && (await findByIdempotencyKey(tx, owner, idempotency));
+    if (found) return { job: found, isNew: false };
+    const request = await start(tx);
+    const job = await startJob(tx, {
+      ...request,
+      owner,
+      requestId: res.locals.requestId,
+      limit: api.config.LIMIT_OPEN_JOBS,
+    } as JobRequest<JobKind>);
+    if (idempotency) await keepIdempotencyKey(tx, owner, idempotency, job.id);
+    return { job, isNew: true };
+  });
+  if (isNew && job.epoch > 0) {
+    api.queues
+      .add(job.queue as QueueName, [{ id: job.id, epoch: job.epoch }])
+      .catch((error: unknown) => {
+        api.log.debug(
+          { err: error, job: job.id },
+          'the queue does not take the entry; the dispatcher will',
+        );
+      });
+  }
+  return job;
+}
+
+function readIdempotencyKey({ config }: ApiContext, req: Request): Idempotency | undefined {
+  const key = req.get('Idempotency-Key');
+  if (key === undefined) return undefined;
+  if (!/^[\x21-\x7e]{1,255}$/.test(key)) {
+    throw new WindlassError('invalid_input', {
+      detail: 'Invalid parameters: Idempotency-Key: must be 1 to 255 visible ASCII characters.',
+    });
+  }
+  const route = `${req.method} ${req.path.replace(/^\/api(?=\/)/, '')}`;
+  return { route, key, body: hmac(config.SECRET_KEY, route, JSON.stringify(req.body ?? null)) };
+}
+
+/** 503 unless a worker of this queue was seen alive lately: for requests that are answered by their job. */
+export async function requireWorker({ database }: ApiContext, queue: QueueName): Promise<void> {
+  const [found] = await database.db
+    .select({ id: workers.id })
+    .from(workers)
+    .where(sql`${workers.seen} > now() - ${NO_WORKER} and ${workers.slots} ? ${queue}::text`)
+    .limit(1);
+  if (found) return;
+  throw new WindlassError('unavailable', {
+    detail: `Service unavailable: no ${queue} worker is running.`,
+    hint: 'Try again in a while, or have an administrator start one.',
+    headers: { 'Retry-After': '10' },
+  });
+}
+
+/** Aborted when nobody waits for the answer any more, when the process stops, or after so many seconds (0: never). */
+export function untilNoLongerWaiting(
+  api: ApiContext,
+  res: Response,
+  seconds = 0,
+): { signal: AbortSignal; left(): boolean } {
+  const gone = new AbortController();
+  res.once('close', () => gone.abort());
+  if (res.destroyed) gone.abort();
+  const stopping = followSignal(api.stopping);
+  res.once('close', stopping.unlink);
+  const signals = [gone.signal, stopping.signal];
+  if (seconds > 0) signals.push(AbortSignal.timeout(Math.min(seconds * 1_000, 2 ** 31 - 1)));
+  return { signal: AbortSignal.any(signals), left: () => gone.signal.aborted };
+}
+
+/** Waits for a job that ends with its client; throws what it failed with. */
+export async function awaitOwnJob(api: ApiContext, res: Response, job: JobRow): Promise<JobRow> {
+  const { signal, left } = untilNoLongerWaiting(api, res);
+  const row = await api.jobs.ended(job, signal);
+  if (!row.finished) {
+    await cancelOwnJob(api, row.id);
+    if (left()) return row;
+    throw serviceStopping();
+  }
+  if (row.state !== 'succeeded') throw errorOfJob(row);
+  return row;
+}
+
+/** Ends a job that nobody waits for any more. */
+export async function cancelOwnJob(api: ApiContext, id: string): Promise<void> {
+  await cancelJob(api.database.db, id);
+  api.notifications.publish('cancel', id);
+}
+
+export function serviceStopping(): WindlassError {
+  return new WindlassError('unavailable', {
+    detail: 'Service unavailable: the service is stopping.',
+    hint: 'Try again.',
+    headers: { 'Retry-After': '2' },
+  });
+}
+
+/** The error that a job ended with, as an answer of its own. */
+export function errorOfJob(row: JobRow, headers: Record<string, string> = {}): WindlassError {
+  const { code, detail, hint, ...extra } = row.error as {
+    code: ErrorCode;
+    detail: string;
+    hint?: string;
+  };
+  const known = Object.hasOwn(ERRORS, code) ? code : 'internal';
+  return new WindlassError(known, { detail, hint, extra, headers });
+}
+
+/** RFC 7240: `respond-async` and `wait=N`; anything else is a preference we do not know. */
+export function readPreference(req: Request): { respondAsync: boolean; wait: number | undefined } {
+  const preferences = (req.get('Prefer') ?? '')
+    .toLowerCase()
+    .split(/[,;]/)
+    .map(text => text.trim());
+  const wait = preferences.map(text => /^wait="?(\d{1,9})"?$/.exec(text)?.[1]).find(Boolean);
+  return {
+    respondAsync: preferences.includes('respond-async'),
+    wait: wait === undefined ? undefined : Number(wait),
+  };
+}

@@ -1,0 +1,119 @@
+import { asc, eq, inArray } from 'drizzle-orm';
+import { z } from 'zod';
+import type { Tx } from '../../shared/database/connect.ts';
+import { members, type Role, users } from '../../shared/database/schema.ts';
+import { WindlassError } from '../../shared/errors.ts';
+
+const entry = z.strictObject({ user: z.string().min(1).max(64) });
+const list = z.array(entry).max(1_000);
+
+/** The access list of a project, as clients give it: a list that is left out stays as it is. */
+export const aclInput = z.strictObject({
+  administrators: list.optional(),
+  writers: list.optional(),
+  readers: list.optional(),
+});
+export type AclInput = z.output<typeof aclInput>;
+
+export const aclRecord = z.object({
+  administrators: z.array(entry),
+  writers: z.array(entry),
+  readers: z.array(entry),
+});
+export type Acl = z.output<typeof aclRecord>;
+
+type List = keyof Acl;
+const LISTS = ['administrators', 'writers', 'readers'] as const satisfies List[];
+const ROLES = {
+  administrators: 'administrator',
+  writers: 'writer',
+  readers: 'reader',
+} as const satisfies Record<List, Role>;
+
+export async function readAcl(db: Tx, pid: string): Promise<Acl> {
+  const rows = await db
+    .select({ user: members.username, role: members.role })
+    .from(members)
+    .where(eq(members.project, pid))
+    .orderBy(asc(members.username));
+  const having = (role: Role) =>
+    rows.filter(row => row.role === role).map(({ user }) => ({ user }));
+  return {
+    administrators: having('administrator'),
+    writers: having('writer'),
+    readers: having('reader'),
+  };
+}
+
+/**
+ * Throws `invalid_input` that names every user who does not exist. Those who do cannot be removed before the caller's
+ * transaction commits: a removed user would leave the membership to a later one of the same name. Call it before any lock
+ * on a project: the removal of a user takes its locks in this order.
+ */
+export async function lockNamedUsers(tx: Tx, acl: AclInput): Promise<void> {
+  const named = LISTS.flatMap(list =>
+    (acl[list] ?? []).map(({ user }, i) => ({ user, field: `acl.${list}.${i}.user` })),
+  );
+  if (named.length === 0) return;
+  const rows = await tx
+    .select({ username: users.username })
+    .from(users)
+    .where(inArray(users.username, [...new Set(named.map(({ user }) => user))]))
+    .orderBy(asc(users.username))
+    .for('key share');
+  const known = new Set(rows.map(row => row.username));
+  refuse(
+    named
+      .filter(({ user }) => !known.has(user))
+      .map(({ user, field }) => ({ field, problem: `there is no user ${user}` })),
+  );
+}
+
+/**
+ * Replaces the lists that are given. Throws `invalid_input` where a user would have two roles, or nobody would be left
+ * who can change the list.
+ */
+export async function changeAcl(tx: Tx, pid: string, given: AclInput): Promise<void> {
+  const present = await readAcl(tx, pid);
+  const next: Acl = {
+    administrators: given.administrators ?? present.administrators,
+    writers: given.writers ?? present.writers,
+    readers: given.readers ?? present.readers,
+  };
+  checkAcl(next);
+  await tx.delete(members).where(eq(members.project, pid));
+  await insertAcl(tx, pid, next);
+}
+
+export async function insertAcl(tx: Tx, pid: string, acl: Acl): Promise<void> {
+  const rows = LISTS.flatMap(list =>
+    acl[list].map(({ user }) => ({ project: pid, username: user, role: ROLES[list] })),
+  );
+  await tx.insert(members).values(rows);
+}
+
+export function checkAcl(acl: Acl): void {
+  const listOf = new Map<string, List>();
+  const problems = LISTS.flatMap(list =>
+    acl[list].flatMap(({ user }, i) => {
+      const other = listOf.get(user);
+      listOf.set(user, list);
+      return other
+        ? [{ field: `acl.${list}.${i}.user`, problem: `${user} is among the ${other} already` }]
+        : [];
+    }),
+  );
+  if (acl.administrators.length === 0)
+    problems.push({ field: 'acl.administrators', problem: 'at least one must stay' });
+  refuse(problems);
+}
+
+function refuse(fields: { field: string; problem: string }[]): void {
+  if (fields.length === 0) return;
+  const words = fields.slice(0, 10).map(({ field, problem }) => `${field}: ${problem}`);
+  throw new WindlassError('invalid_input', {
+    detail: `Invalid parameters: ${words.join('; ')}.`,
+    hint: 'Name each user of the service in one of the three lists; a list that is left out stays.',
+    extra: { fields: fields.slice(0, 100) },
+  });
+}

@@ -1,0 +1,59 @@
+import { and, eq, sql } from 'drizzle-orm';
+import type { Response } from 'express';
+import { putCacheEntry } from '../../shared/cache-entry.ts';
+import { type JobRow, jobs } from '../../shared/database/schema.ts';
+import { WindlassError } from '../../shared/errors.ts';
+import type { Result } from '../../shared/jobs/catalog.ts';
+import type { ApiContext } from '../context.ts';
+import { currentUser } from '../middleware/authenticate.ts';
+import { useProject } from './access.ts';
+import { readCacheKey } from './cache-key.ts';
+
+/** Where in which project's cache. */
+export interface CachePlace {
+  project: string;
+  key: string;
+}
+
+export function readCacheType(cache: string, place: Partial<CachePlace>): CachePlace {
+  if (cache === 'project') return readPlace(place);
+  throw new WindlassError('unknown_cache_type', {
+    detail: `Unknown cache type: ${cache.slice(0, 80)}.`,
+    hint: 'Use cache=project, or leave it out.',
+  });
+}
+
+export function readPlace({ project, key }: Partial<CachePlace>): CachePlace {
+  if (!project)
+    throw new WindlassError('missing_project', {
+      hint: 'Give the id of a project that you write.',
+    });
+  if (!key)
+    throw new WindlassError('missing_cache_key', {
+      hint: "Give the key that the project's cache shall have it under.",
+    });
+  return { project, key: readCacheKey(key) };
+}
+
+/** Committed before the first byte is sent. Bytes are kept for 24 hours: later a reference could come too late to keep them. */
+export async function cacheVideo(
+  { database: { db } }: ApiContext,
+  res: Response,
+  row: JobRow,
+  place: CachePlace,
+): Promise<void> {
+  const { object, type, bytes } = row.result as Result<'video'>;
+  await db.transaction(async tx => {
+    await useProject(tx, place.project, { username: currentUser(res).username, role: 'writer' });
+    const [kept] = await tx
+      .select({ id: jobs.id })
+      .from(jobs)
+      .where(and(eq(jobs.id, row.id), sql`${jobs.finished} > now() - interval '24 hours'`));
+    if (!kept)
+      throw new WindlassError('not_found', {
+        detail: 'Not found: the video was made more than 24 hours ago and is no longer kept.',
+        hint: 'Start another one, with project and key.',
+      });
+    await putCacheEntry(tx, { ...place, object, type, size: bytes });
+  });
+}

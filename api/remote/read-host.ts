@@ -1,0 +1,41 @@
+import type { Request, Response } from 'express';
+import type { JobRow } from '../../shared/database/schema.ts';
+import type { Payload } from '../../shared/jobs/catalog.ts';
+import type { ApiContext } from '../context.ts';
+import { pathParameter } from '../http/resource.ts';
+import {
+  cancelOwnJob,
+  requireWorker,
+  serviceStopping,
+  startRequestedJob,
+  untilNoLongerWaiting,
+} from '../jobs/run-request.ts';
+import { currentUser } from '../middleware/authenticate.ts';
+import { touchSession, useSession } from './sessions.ts';
+
+type Reading = { [K in 'browse' | 'file']: { kind: K; payload: Payload<K> } }['browse' | 'file'];
+
+/** Has a worker read something on the host of the session, and passes it on; ends with the client that waits for it. */
+export async function readHost(
+  api: ApiContext,
+  { req, res }: { req: Request; res: Response },
+  request: Reading,
+  send: (job: JobRow, signal: AbortSignal) => Promise<void>,
+): Promise<void> {
+  await requireWorker(api, 'remote');
+  const sid = pathParameter(req, 'sid');
+  const owner = currentUser(res).username;
+  const idleSeconds = api.config.SESSION_IDLE_TIMEOUT;
+  const job = await startRequestedJob(api, req, res, async tx => {
+    await touchSession(tx, await useSession(tx, { sid, owner, idleSeconds }));
+    return { ...request, session: sid };
+  });
+  const { signal, left } = untilNoLongerWaiting(api, res);
+  try {
+    await send(job, signal);
+  } catch (error) {
+    await cancelOwnJob(api, job.id);
+    if (left()) return;
+    throw signal.aborted && !res.headersSent ? serviceStopping() : error;
+  }
+}

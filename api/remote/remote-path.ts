@@ -1,0 +1,26 @@
+import type { Request } from 'express';
+import { z } from 'zod';
+import { WindlassError } from '../../shared/errors.ts';
+import { absolutePath } from '../../shared/jobs/catalog.ts';
+import { parseInput } from '../http/validate.ts';
+
+/**
+ * The path on the host that follows `/remotes/(sid)/(operation)/`: absolute, its first slash may be left out. Read from
+ * the address as it was sent, so that an escaped slash is one.
+ */
+export function remotePath(req: Request, operation: string): string {
+  const [address = ''] = req.originalUrl.split('?');
+  const marker = `/${operation}`;
+  const rest = address.slice(address.indexOf(marker) + marker.length).replace(/^\//, '');
+  let path: string;
+  try {
+    path = decodeURIComponent(rest);
+  } catch {
+    throw new WindlassError('bad_request', {
+      detail: 'Bad request: the path cannot be decoded.',
+      hint: 'Escape it as UTF-8 per RFC 3986.',
+    });
+  }
+  const whole = path.startsWith('/') ? path : `/${path}`;
+  return parseInput({ path: whole }, z.object({ path: absolutePath })).path;
+}

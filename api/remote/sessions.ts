@@ -1,0 +1,96 @@
+import { and, eq, exists, isNotNull, isNull, or, type SQL, sql } from 'drizzle-orm';
+import type { Tx } from '../../shared/database/connect.ts';
+import { jobs, type SessionRow, sessions } from '../../shared/database/schema.ts';
+import { WindlassError } from '../../shared/errors.ts';
+import { isId } from '../../shared/ids.ts';
+import { requestCancel } from '../../shared/jobs/cancel.ts';
+
+/** Whose session is meant, and when an unused one is over (seconds). */
+export interface SessionKey {
+  sid: string;
+  owner: string;
+  idleSeconds: number;
+}
+
+const itsJobs = (tx: Tx, which: SQL) =>
+  exists(
+    tx
+      .select({ id: jobs.id })
+      .from(jobs)
+      .where(and(eq(jobs.session, sessions.sid), which)),
+  );
+
+/** Not idle past its time-out, whether or not upkeep has noticed yet. Jobs are looked at only where the last use is too old. */
+export const isInUse = (tx: Tx, idleSeconds: number) => {
+  const oldest = sql`now() - make_interval(secs => ${idleSeconds})`;
+  return and(
+    isNotNull(sessions.opened),
+    isNull(sessions.ended),
+    or(
+      sql`${sessions.accessed} > ${oldest}`,
+      itsJobs(tx, sql`(${jobs.finished} is null or ${jobs.finished} > ${oldest})`),
+    ),
+  );
+};
+
+/** Open, or being opened: what counts against a limit and keeps a host from being removed. */
+export const isOpening = (tx: Tx) =>
+  and(
+    isNull(sessions.ended),
+    or(isNotNull(sessions.opened), itsJobs(tx, sql`${jobs.finished} is null`)),
+  );
+
+const usable = (tx: Tx, { sid, owner, idleSeconds }: SessionKey) =>
+  and(eq(sessions.sid, sid), eq(sessions.owner, owner), isInUse(tx, idleSeconds));
+
+function unknownSession(): WindlassError {
+  return new WindlassError('session_not_found', { hint: 'Open a session with POST /api/remotes.' });
+}
+
+/** The user's session, for reading. Throws `session_not_found` also for another user's. */
+export async function findSession(db: Tx, key: SessionKey): Promise<SessionRow> {
+  const [row] = isId(key.sid) ? await db.select().from(sessions).where(usable(db, key)) : [];
+  if (!row) throw unknownSession();
+  return row;
+}
+
+/**
+ * The user's session, for starting work in it: it cannot be ended before the caller's transaction commits, so that
+ * ending it cancels the new job too. Counts as a use, written at most once a minute.
+ */
+export async function useSession(tx: Tx, key: SessionKey): Promise<SessionRow> {
+  const [row] = isId(key.sid)
+    ? await tx.select().from(sessions).where(usable(tx, key)).for('share')
+    : [];
+  if (!row) throw unknownSession();
+  return row;
+}
+
+/** Notes a use; `accessed` is written at most once a minute. Never fails: what was asked for is done or can be. */
+export async function touchSession(db: Tx, { sid, accessed }: SessionRow): Promise<void> {
+  if (Date.now() - accessed.getTime() < 60_000) return;
+  await db
+    .update(sessions)
+    .set({ accessed: sql`now()` })
+    .where(
+      and(
+        eq(sessions.sid, sid),
+        isNull(sessions.ended),
+        sql`${sessions.accessed} < now() - interval '1 minute'`,
+      ),
+    )
+    .catch(() => {});
+}
+
+/** Ends the session at once and asks for the end of its jobs, whose ids it returns. */
+export async function endSession(tx: Tx, key: SessionKey): Promise<string[]> {
+  const ended = isId(key.sid)
+    ? await tx
+        .update(sessions)
+        .set({ ended: sql`now()` })
+        .where(usable(tx, key))
+        .returning({ sid: sessions.sid })
+    : [];
+  if (ended.length === 0) throw unknownSession();
+  return requestCancel(tx, eq(jobs.session, key.sid));
+}

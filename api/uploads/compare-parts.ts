@@ -1,0 +1,40 @@
+import { MAX_PARTS } from '../../shared/uploads.ts';
+
+/** [fid, pid], as the interface writes it. */
+export type PartTuple = [fid: number, pid: number];
+
+/** An answer lists at most so many missing parts; of parts that were stored there are not more. */
+export const MAX_LISTED = MAX_PARTS;
+
+export interface Comparison {
+  missing: PartTuple[];
+  excess: PartTuple[];
+  /** More are missing than are listed. */
+  truncated: boolean;
+}
+
+/**
+ * What was stored against what the client says it sent: the number of parts of each file. `stored` is in order and
+ * bounded; what the client says need not be, so the looking ends with the list.
+ */
+export function compareParts(
+  uploaded: number[],
+  stored: { fid: number; pid: number }[],
+): Comparison {
+  const missing: PartTuple[] = [];
+  const excess: PartTuple[] = [];
+  const there = new Set<string>();
+  for (const { fid, pid } of stored) {
+    if (pid < (uploaded[fid] ?? 0)) there.add(`${fid}/${pid}`);
+    else excess.push([fid, pid]);
+  }
+  let truncated = false;
+  for (const [fid, count] of uploaded.entries()) {
+    for (let pid = 0; pid < count && !truncated; pid++) {
+      if (there.has(`${fid}/${pid}`)) continue;
+      if (missing.length === MAX_LISTED) truncated = true;
+      else missing.push([fid, pid]);
+    }
+  }
+  return { missing, excess, truncated };
+}

@@ -1,0 +1,122 @@
+import type { IncomingMessage } from 'node:http';
+import { Busboy, type BusboyFileStream, type BusboyHeaders } from '@fastify/busboy';
+import { z } from 'zod';
+import { WindlassError } from '../../shared/errors.ts';
+import { MAX_PART_BYTES, PartMeter } from '../../shared/part-meter.ts';
+import { parseInput } from '../http/validate.ts';
+import { endedEarly, pipeBody } from './pipe-body.ts';
+import { type StoredBytes, type StoreOptions, storeMetered } from './store-part.ts';
+
+/** What a form brought: the bytes of its file, stored, or its other fields. */
+export type Form = { stored: StoredBytes } | { fields: Record<string, string> };
+
+/** A file of the largest size with what is around it. */
+export const MAX_FORM_BYTES = MAX_PART_BYTES + (1 << 20);
+/** A path has at most 4,096 characters, of up to 3 bytes. */
+const LIMITS = { fieldNameSize: 100, fieldSize: 12_288, fields: 2, parts: 10, headerPairs: 50 };
+
+/**
+ * Reads multipart/form-data (RFC 7578): one file `file`, streamed into the store, or the fields `sid` and `path`. With
+ * `expected`, the digest of the whole form is verified: Content-Digest is about the content as it is sent (RFC 9530, 2).
+ * Throws `invalid_input` for anything else; what was stored by then is removed.
+ */
+export async function readForm(
+  req: IncomingMessage,
+  { objects, uid, expected }: StoreOptions,
+): Promise<Form> {
+  const form = openForm(req);
+  const whole = new PartMeter({ expected, limit: MAX_FORM_BYTES });
+  whole.on('error', () => {});
+  const fields: Record<string, string> = {};
+  let storing: Promise<StoredBytes> | undefined;
+  let file: PartMeter | undefined;
+
+  const refuse = (name: string, problem: string) => {
+    try {
+      parseInput({}, z.object({ [name]: z.never(problem) }));
+    } catch (error) {
+      whole.destroy(error as Error);
+    }
+  };
+  form.on('file', (name, stream) => {
+    stream.on('error', () => file?.destroy(endedEarly()));
+    const problem = storing ? 'is more than one file' : 'is not a known field';
+    if (name !== 'file' || storing) {
+      stream.resume();
+      return refuse(name, problem);
+    }
+    file = new PartMeter();
+    storing = storeMetered(objects, uid, { meter: pipeFile(stream, file) });
+    // A store that fails ends the reading; the reason is thrown below.
+    storing.catch((error: Error) => whole.destroy(error));
+  });
+  form.on('field', (name, value, nameTruncated, valueTruncated) => {
+    if (nameTruncated || (name !== 'sid' && name !== 'path') || name in fields)
+      return refuse(name, name in fields ? 'is given twice' : 'is not a known field');
+    if (valueTruncated) return refuse(name, `is longer than ${LIMITS.fieldSize} bytes`);
+    fields[name] = value;
+  });
+  form.on('fieldsLimit', () => refuse('body', 'has too many fields'));
+  form.on('partsLimit', () => refuse('body', 'has too many parts'));
+
+  const stop = pipeBody(req, whole);
+  try {
+    await new Promise<void>((resolve, reject) => {
+      whole.once('error', reject);
+      form.once('error', error => reject(asBadForm(error)));
+      form.once('finish', resolve);
+      whole.pipe(form);
+    });
+    if (!storing) return { fields };
+    const stored = await storing;
+    if (Object.keys(fields).length > 0) {
+      await objects.remove(stored.object).catch(() => {});
+      throw new WindlassError('invalid_input', {
+        detail: 'Invalid parameters: give either file, or sid and path.',
+      });
+    }
+    return { stored };
+  } catch (error) {
+    const reason = error instanceof Error ? error : new Error(String(error));
+    file?.destroy(reason);
+    const left = await storing?.catch(() => undefined);
+    if (left) await objects.remove(left.object).catch(() => {});
+    throw error;
+  } finally {
+    stop();
+    whole.destroy();
+  }
+}
+
+function openForm(req: IncomingMessage) {
+  try {
+    const form = new Busboy({
+      headers: req.headers as BusboyHeaders,
+      limits: LIMITS,
+      isPartAFile: (name, _type, filename) => name === 'file' || filename !== undefined,
+    });
+    // It may fail once more when nobody listens to it any longer.
+    form.on('error', () => {});
+    return form;
+  } catch (error) {
+    throw asBadForm(error);
+  }
+}
+
+function pipeFile(stream: BusboyFileStream, meter: PartMeter): PartMeter {
+  // After a failure the rest of the form goes on to nowhere.
+  meter.once('close', () => {
+    stream.unpipe(meter);
+    stream.resume();
+  });
+  return stream.pipe(meter);
+}
+
+function asBadForm(cause: unknown): WindlassError {
+  if (cause instanceof WindlassError) return cause;
+  return new WindlassError('invalid_input', {
+    detail: `Invalid parameters: this is no multipart/form-data that can be read (${cause instanceof Error ? cause.message : 'malformed'}).`,
+    hint: 'See RFC 7578, or send the bytes as application/octet-stream.',
+    cause,
+  });
+}

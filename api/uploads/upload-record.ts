@@ -1,0 +1,106 @@
+import { asc, eq } from 'drizzle-orm';
+import { z } from 'zod';
+import type { Tx } from '../../shared/database/connect.ts';
+import { type JobRow, jobs, parts, type UploadRow, uploads } from '../../shared/database/schema.ts';
+import { MAX_PARTS } from '../../shared/uploads.ts';
+
+const state = z.enum(['open', 'parsing', 'done', 'failed']);
+const reason = z.looseObject({
+  file: z.number().int().optional(),
+  row: z.number().int().optional(),
+  column: z.union([z.string(), z.number()]).optional(),
+  reason: z.string(),
+});
+
+/** What a list tells of an upload: nothing whose size a client chooses. */
+export const uploadSummary = z.object({
+  id: z.string(),
+  mid: z.string(),
+  parser: z.string(),
+  input: z.boolean(),
+  state,
+  created: z.date(),
+  accessed: z.date(),
+  job: z.string().optional(),
+});
+
+export const uploadRecord = uploadSummary.extend({
+  aids: z.array(z.string()),
+  parts: z
+    .array(
+      z.object({
+        fid: z.number().int(),
+        pid: z.number().int(),
+        size: z.number().int(),
+        digest: z.string(),
+      }),
+    )
+    .meta({ description: 'What has arrived; `digest` is its SHA-256 in base64.' }),
+  error: z.object({ message: z.string(), errors: z.array(reason) }).optional(),
+});
+
+type State = z.output<typeof state>;
+/** What is read of an upload's job. */
+export type ParseJob = Pick<JobRow, 'state' | 'version' | 'error'>;
+
+export const parseJobColumns = { state: jobs.state, version: jobs.version, error: jobs.error };
+export const summaryColumns = {
+  uid: uploads.uid,
+  model: uploads.model,
+  parser: uploads.parser,
+  input: uploads.input,
+  job: uploads.job,
+  created: uploads.created,
+  accessed: uploads.accessed,
+};
+
+/** An upload's state is its job's. */
+export function stateOf(
+  upload: Pick<UploadRow, 'job'>,
+  job: Pick<ParseJob, 'state'> | null,
+): State {
+  if (upload.job === null) return 'open';
+  if (job?.state === 'succeeded') return 'done';
+  return job?.state === 'queued' || job?.state === 'running' ? 'parsing' : 'failed';
+}
+
+export function viewSummary(
+  upload: Pick<UploadRow, 'uid' | 'model' | 'parser' | 'input' | 'job' | 'created' | 'accessed'>,
+  job: Pick<ParseJob, 'state'> | null,
+): z.output<typeof uploadSummary> {
+  return {
+    id: upload.uid,
+    mid: upload.model,
+    parser: upload.parser,
+    input: upload.input,
+    state: stateOf(upload, job),
+    created: upload.created,
+    accessed: upload.accessed,
+    ...(upload.job === null ? {} : { job: upload.job }),
+  };
+}
+
+export function viewUpload(
+  upload: UploadRow,
+  job: ParseJob | null,
+  stored: z.output<typeof uploadRecord>['parts'],
+): z.output<typeof uploadRecord> {
+  const error = job?.error as { detail: string; errors?: unknown } | null | undefined;
+  const errors = z.array(reason).safeParse(error?.errors);
+  return {
+    ...viewSummary(upload, job),
+    aids: upload.aids,
+    parts: stored,
+    ...(error ? { error: { message: error.detail, errors: errors.data ?? [] } } : {}),
+  };
+}
+
+/** The parts that have arrived, in order; there are at most MAX_PARTS. */
+export async function readParts(tx: Tx, uid: string) {
+  return tx
+    .select({ fid: parts.file, pid: parts.part, size: parts.size, digest: parts.digest })
+    .from(parts)
+    .where(eq(parts.upload, uid))
+    .orderBy(asc(parts.file), asc(parts.part))
+    .limit(MAX_PARTS);
+}

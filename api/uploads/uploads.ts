@@ -1,0 +1,22 @@
+import type { Tx } from '../../shared/database/connect.ts';
+import { isId } from '../../shared/ids.ts';
+import { lockUpload, selectUpload, type UploadFound, unknownUpload } from '../../shared/uploads.ts';
+
+/** Whose upload is meant: it is hidden from everybody else. */
+export interface UploadKey {
+  uid: string;
+  owner: string;
+}
+
+/** The user's upload, for reading. Throws `not_found` also for another user's and once its model is gone. */
+export async function findUpload(db: Tx, { uid, owner }: UploadKey): Promise<UploadFound> {
+  const [found] = isId(uid) ? await selectUpload(db, uid) : [];
+  if (found?.upload.owner !== owner) throw unknownUpload();
+  return found;
+}
+
+/** The user's upload, for writing it or below it: held until the caller's transaction commits. */
+export async function useUpload(tx: Tx, key: UploadKey): Promise<UploadFound> {
+  await findUpload(tx, key);
+  return lockUpload(tx, key.uid);
+}
