@@ -15,6 +15,7 @@ import { ExactBodies } from './exact-json/exact-bodies.ts';
 import { answerClientErrors } from './http/client-errors.ts';
 import { answerExpectations } from './http/expect-continue.ts';
 import { PasswordCheck } from './identity/password-check.ts';
+import { RecentCredentials } from './identity/recent-credentials.ts';
 import { JobWatch } from './jobs/job-watch.ts';
 import { ApiMetrics } from './operate/api-metrics.ts';
 
@@ -55,6 +56,7 @@ async function main(): Promise<void> {
     jobs: new JobWatch({ database, notifications, log }),
     bodies: new ExactBodies(),
     passwords: new PasswordCheck(database, config.LIMIT_FAILED_LOGINS),
+    recent: new RecentCredentials(notifications),
     metrics: new ApiMetrics(),
     stopping: life.stopping,
   };
@@ -70,7 +72,7 @@ async function main(): Promise<void> {
     },
     app,
   );
-  answerClientErrors(server);
+  answerClientErrors(server, log);
   answerExpectations(server, app);
   await new Promise<void>((resolve, reject) => {
     server.once('error', reject);

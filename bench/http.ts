@@ -4,7 +4,7 @@
  */
 import { fork } from 'node:child_process';
 import { once } from 'node:events';
-import { chmodSync, mkdtempSync, rmSync } from 'node:fs';
+import { chmodSync, mkdirSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -20,15 +20,16 @@ import { startApi } from './start-api.ts';
 const directory = mkdtempSync(join(tmpdir(), 'windlass-bench-'));
 // Postgres runs as another user where this is root.
 chmodSync(directory, 0o711);
+const dataDir = join(directory, 'database');
+mkdirSync(dataDir, { mode: 0o711 });
 const stop = new AbortController();
 const log = pino({ level: 'silent' });
-const postgres = await startPostgres({
-  dataDir: join(directory, 'database'),
-  log,
-  signal: stop.signal,
-});
+const postgres = await startPostgres({ dataDir, log, signal: stop.signal });
 const stack = await startApi({ directory, databaseUrl: postgres.url });
-const peer = fork(fileURLToPath(new URL('./peer.js', import.meta.url)), [postgres.url]);
+const peer = fork(fileURLToPath(new URL('./peer.js', import.meta.url)), [
+  postgres.url,
+  stack.username,
+]);
 const [peerPort] = (await once(peer, 'message')) as [number];
 const peerUrl = `http://127.0.0.1:${peerPort}`;
 

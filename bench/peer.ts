@@ -1,12 +1,12 @@
 /**
  * What `npm run bench:http` compares with: Express 5 alone, making by hand the one query that the answer needs.
- * Arguments: the database's address.
+ * Arguments: the database's address, and who owns what is asked for.
  */
 import { randomBytes } from 'node:crypto';
 import express from 'express';
 import postgres from 'postgres';
 
-const [databaseUrl = ''] = process.argv.slice(2);
+const [databaseUrl = '', owner = ''] = process.argv.slice(2);
 const sql = postgres(databaseUrl, { max: 20, fetch_types: false });
 const app = express();
 app.disable('x-powered-by').disable('etag');
@@ -16,7 +16,7 @@ app.get('/status/:sid/:vsid', async (req, res) => {
   const [row] = await sql`
     select jobs.state, jobs.message, jobs.progress, jobs.error, jobs.version, sessions.agent, sessions.accessed
     from jobs join sessions on sessions.sid = jobs.session
-    where jobs.id = ${vsid} and sessions.sid = ${sid} and sessions.owner = 'bench' and sessions.ended is null`;
+    where jobs.id = ${vsid} and sessions.sid = ${sid} and sessions.owner = ${owner} and sessions.ended is null`;
   if (!row) return void res.status(404).end();
   res.json({ ok: true, ready: false, message: row.message, progress: row.progress });
 });
@@ -28,7 +28,7 @@ app.post('/launch', express.json(), async (req, res) => {
   const id = randomBytes(13).toString('hex');
   const [row] = await sql`
     insert into jobs (id, kind, queue, owner, session, payload)
-    values (${id}, 'command', 'nobody', 'bench', ${sid}, ${sql.json({ command })}) returning *`;
+    values (${id}, 'command', 'nobody', ${owner}, ${sid}, ${sql.json({ command })}) returning *`;
   res.status(202).location(`/jobs/${id}`).json(row);
 });
 

@@ -2,12 +2,12 @@ import { fork } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { findFreePort } from '../demo/sshd.ts';
 import { prepareDatabase } from '../embedded/commands/migrate.ts';
 import { readConfig } from '../shared/config.ts';
 import { generateSealKeys } from '../shared/secrets.ts';
-import { waitFor } from '../test/harness/wait-for.ts';
 
 export interface Api {
   url: string;
@@ -39,9 +39,8 @@ export async function startApi(options: { directory: string; databaseUrl: string
     env: { PATH: process.env.PATH, ...settings },
   });
   const url = `http://127.0.0.1:${port}`;
-  await waitFor(async () => (await fetch(`${url}/healthz`).catch(() => undefined))?.ok, {
-    what: 'the API to answer',
-  });
+  const isReady = async () => (await fetch(`${url}/healthz`).catch(() => undefined))?.ok;
+  while (child.exitCode === null && !(await isReady())) await delay(50);
   return {
     url,
     username: config.ADMIN_USERNAME,

@@ -6,9 +6,10 @@ import { clientAddress } from '../identity/client-address.ts';
 import { readLoginCookie, setLoginCookies } from '../identity/login-cookies.ts';
 import { extendLogin, findLogin } from '../identity/logins.ts';
 import type { User } from '../identity/password-check.ts';
+import type { Identity } from '../identity/recent-credentials.ts';
 import { mayWrite, refuseCrossSite, requireSameOrigin } from './same-origin.ts';
 
-type Authenticator = Pick<ApiContext, 'config' | 'database' | 'passwords'>;
+type Authenticator = Pick<ApiContext, 'config' | 'database' | 'passwords' | 'recent'>;
 
 /** The user of an authenticated request. */
 export function currentUser(res: Response): User {
@@ -51,33 +52,45 @@ export function authenticate(api: Authenticator): RequestHandler {
 }
 
 async function useAuthorization(
-  { config, database, passwords }: Authenticator,
+  api: Authenticator,
   { req, res, authorization }: { req: Request; res: Response; authorization: string },
 ): Promise<void> {
-  const basic = basicCredentials(authorization);
-  if (basic) {
-    const user = await passwords.check({ ...basic, address: clientAddress(req) });
-    if (!user) throw wrongPassword(req);
-    refuseCrossSite(req, config, { believe: 'site' });
-    Object.assign(res.locals, { user, by: 'password' });
-    return;
+  let identity = api.recent.find(authorization);
+  if (!identity) {
+    identity = await identify(api, req, authorization);
+    api.recent.keep(authorization, identity);
   }
-  const bearer = /^Bearer +([\w.~+/=-]+) *$/i.exec(authorization)?.[1];
-  const token = bearer && (await findToken(database.db, bearer));
-  if (!token)
-    throw refusal(
-      req,
-      bearer
-        ? 'the token is wrong or has ended.'
-        : 'the Authorization header is neither Basic nor Bearer.',
-    );
-  if (token.scope === 'read' && mayWrite(req)) {
+  if (identity.by === 'password') refuseCrossSite(req, api.config, { believe: 'site' });
+  if (identity.scope === 'read' && mayWrite(req)) {
     throw new WindlassError('forbidden', {
       detail: 'Forbidden: this token may only read.',
       hint: 'Make a token with "scope": "write".',
     });
   }
-  Object.assign(res.locals, { user: token.user, by: 'token' });
+  res.locals.user = identity.user;
+  res.locals.by = identity.by;
+}
+
+async function identify(
+  { database, passwords }: Authenticator,
+  req: Request,
+  authorization: string,
+): Promise<Identity> {
+  const basic = basicCredentials(authorization);
+  if (basic) {
+    const user = await passwords.check({ ...basic, address: clientAddress(req) });
+    if (!user) throw wrongPassword(req);
+    return { user, by: 'password' };
+  }
+  const bearer = /^Bearer +([\w.~+/=-]+) *$/i.exec(authorization)?.[1];
+  const token = bearer && (await findToken(database.db, bearer));
+  if (token) return { ...token, by: 'token' };
+  throw refusal(
+    req,
+    bearer
+      ? 'the token is wrong or has ended.'
+      : 'the Authorization header is neither Basic nor Bearer.',
+  );
 }
 
 async function useCookie(

@@ -1,5 +1,16 @@
-import { and, eq, exists, isNotNull, isNull, or, type SQL, sql } from 'drizzle-orm';
+import {
+  and,
+  eq,
+  exists,
+  isNotNull,
+  isNull,
+  or,
+  type Placeholder,
+  type SQL,
+  sql,
+} from 'drizzle-orm';
 import type { Tx } from '../../shared/database/connect.ts';
+import { prepareOnce } from '../../shared/database/prepared.ts';
 import { jobs, type SessionRow, sessions } from '../../shared/database/schema.ts';
 import { WindlassError } from '../../shared/errors.ts';
 import { isId } from '../../shared/ids.ts';
@@ -12,6 +23,9 @@ export interface SessionKey {
   idleSeconds: number;
 }
 
+/** Known now, or when the query is asked. */
+type Given<T> = { [K in keyof T]: T[K] | Placeholder };
+
 const itsJobs = (tx: Tx, which: SQL) =>
   exists(
     tx
@@ -21,7 +35,7 @@ const itsJobs = (tx: Tx, which: SQL) =>
   );
 
 /** Not idle past its time-out, whether or not upkeep has noticed yet. Jobs are looked at only where the last use is too old. */
-export const isInUse = (tx: Tx, idleSeconds: number) => {
+export const isInUse = (tx: Tx, idleSeconds: number | Placeholder) => {
   const oldest = sql`now() - make_interval(secs => ${idleSeconds})`;
   return and(
     isNotNull(sessions.opened),
@@ -40,19 +54,30 @@ export const isOpening = (tx: Tx) =>
     or(isNotNull(sessions.opened), itsJobs(tx, sql`${jobs.finished} is null`)),
   );
 
-const usable = (tx: Tx, { sid, owner, idleSeconds }: SessionKey) =>
+export const isUsable = (tx: Tx, { sid, owner, idleSeconds }: Given<SessionKey>) =>
   and(eq(sessions.sid, sid), eq(sessions.owner, owner), isInUse(tx, idleSeconds));
 
-function unknownSession(): WindlassError {
+export function unknownSession(): WindlassError {
   return new WindlassError('session_not_found', { hint: 'Open a session with POST /api/remotes.' });
 }
 
 /** The user's session, for reading. Throws `session_not_found` also for another user's. */
 export async function findSession(db: Tx, key: SessionKey): Promise<SessionRow> {
-  const [row] = isId(key.sid) ? await db.select().from(sessions).where(usable(db, key)) : [];
+  const [row] = isId(key.sid) ? await selectUsable(db).execute({ ...key }) : [];
   if (!row) throw unknownSession();
   return row;
 }
+
+/** The key of a session for a query that is written once. */
+export const givenLater = {
+  sid: sql.placeholder('sid'),
+  owner: sql.placeholder('owner'),
+  idleSeconds: sql.placeholder('idleSeconds'),
+};
+
+const selectUsable = prepareOnce(db =>
+  db.select().from(sessions).where(isUsable(db, givenLater)).prepare('find_session'),
+);
 
 /**
  * The user's session, for starting work in it: it cannot be ended before the caller's transaction commits, so that
@@ -60,14 +85,17 @@ export async function findSession(db: Tx, key: SessionKey): Promise<SessionRow> 
  */
 export async function useSession(tx: Tx, key: SessionKey): Promise<SessionRow> {
   const [row] = isId(key.sid)
-    ? await tx.select().from(sessions).where(usable(tx, key)).for('share')
+    ? await tx.select().from(sessions).where(isUsable(tx, key)).for('share')
     : [];
   if (!row) throw unknownSession();
   return row;
 }
 
 /** Notes a use; `accessed` is written at most once a minute. Never fails: what was asked for is done or can be. */
-export async function touchSession(db: Tx, { sid, accessed }: SessionRow): Promise<void> {
+export async function touchSession(
+  db: Tx,
+  { sid, accessed }: Pick<SessionRow, 'sid' | 'accessed'>,
+): Promise<void> {
   if (Date.now() - accessed.getTime() < 60_000) return;
   await db
     .update(sessions)
@@ -88,7 +116,7 @@ export async function endSession(tx: Tx, key: SessionKey): Promise<string[]> {
     ? await tx
         .update(sessions)
         .set({ ended: sql`now()` })
-        .where(usable(tx, key))
+        .where(isUsable(tx, key))
         .returning({ sid: sessions.sid })
     : [];
   if (ended.length === 0) throw unknownSession();

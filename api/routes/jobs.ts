@@ -1,9 +1,8 @@
 import { and, desc, eq, lt } from 'drizzle-orm';
 import type { Request, Response } from 'express';
 import { z } from 'zod';
-import { type JobRow, jobs } from '../../shared/database/schema.ts';
+import { jobs } from '../../shared/database/schema.ts';
 import { WindlassError } from '../../shared/errors.ts';
-import { isId } from '../../shared/ids.ts';
 import { cancelJob } from '../../shared/jobs/cancel.ts';
 import { isJobKind, type JobKind, jobDefinition, type Payload } from '../../shared/jobs/catalog.ts';
 import { readStream, STREAMS } from '../../shared/jobs/output.ts';
@@ -13,6 +12,8 @@ import { drained } from '../http/drained.ts';
 import { entityTag, page, pageOf, pageQuery, sendRecord } from '../http/records.ts';
 import { type DescribedRouter, pathParameter, resource } from '../http/resource.ts';
 import { sendObject } from '../http/send-object.ts';
+import { findJob } from '../jobs/find-job.ts';
+import { type JobSummary, summaryColumns } from '../jobs/job-summary.ts';
 import { readPreference, startRequestedJob, untilNoLongerWaiting } from '../jobs/run-request.ts';
 import { streamJobEvents } from '../jobs/stream-job-events.ts';
 import { currentUser } from '../middleware/authenticate.ts';
@@ -56,7 +57,7 @@ const foreignRecord = jobRecord
   .extend({ owner: z.string() });
 
 /** A job as its owner sees it. */
-export const jobView = (row: JobRow) => ({
+export const jobView = (row: JobSummary) => ({
   id: row.id,
   kind: row.kind,
   state: row.state,
@@ -73,14 +74,23 @@ export const jobView = (row: JobRow) => ({
 });
 
 /** Where an object lies is nobody's business outside. */
-function publicResult({ result }: JobRow): unknown {
+function publicResult({ result }: JobSummary): unknown {
   if (result === null || typeof result !== 'object') return result;
   const { object: _, ...rest } = result as Record<string, unknown>;
   return rest;
 }
 
 /** What a server administrator sees of other people's jobs: never command, payload or output. */
-const foreignView = ({ id, kind, state, created, started, finished, worker, owner }: JobRow) => ({
+const foreignView = ({
+  id,
+  kind,
+  state,
+  created,
+  started,
+  finished,
+  worker,
+  owner,
+}: JobSummary) => ({
   id,
   kind,
   state,
@@ -94,12 +104,8 @@ const foreignView = ({ id, kind, state, created, started, finished, worker, owne
 /** Jobs: everything long, its state, its output as it comes, its result. A job is its owner's alone. */
 export function routeJobs(router: DescribedRouter, api: ApiContext): void {
   const { db } = api.database;
-  const findAny = async (req: Request): Promise<JobRow | undefined> => {
-    const id = pathParameter(req, 'id');
-    const [row] = isId(id) ? await db.select().from(jobs).where(eq(jobs.id, id)) : [];
-    return row;
-  };
-  const find = async (req: Request, res: Response): Promise<JobRow> => {
+  const findAny = (req: Request) => findJob(db, pathParameter(req, 'id'));
+  const find = async (req: Request, res: Response): Promise<JobSummary> => {
     const row = await findAny(req);
     if (row?.owner !== currentUser(res).username)
       throw new WindlassError('not_found', {
@@ -109,7 +115,7 @@ export function routeJobs(router: DescribedRouter, api: ApiContext): void {
     return row;
   };
   /** Administrators may see that a job exists and cancel it. */
-  const findForOperation = async (req: Request, res: Response): Promise<JobRow> => {
+  const findForOperation = async (req: Request, res: Response): Promise<JobSummary> => {
     const row = currentUser(res).administrator ? await findAny(req) : undefined;
     return row ?? find(req, res);
   };
@@ -123,7 +129,7 @@ export function routeJobs(router: DescribedRouter, api: ApiContext): void {
         const { limit, after } = query();
         const mine = eq(jobs.owner, currentUser(res).username);
         const rows = await db
-          .select()
+          .select(summaryColumns)
           .from(jobs)
           .where(after === undefined ? mine : and(mine, lt(jobs.id, after)))
           .orderBy(desc(jobs.id))
@@ -289,9 +295,13 @@ export function routeJobs(router: DescribedRouter, api: ApiContext): void {
           // A video for a project's cache.
           const project = row.project ?? undefined;
           if (project) await useProject(tx, project, { username: row.owner, role: 'writer' });
+          const [same] = await tx
+            .select({ payload: jobs.payload })
+            .from(jobs)
+            .where(eq(jobs.id, row.id));
           return {
             kind,
-            payload: row.payload as Payload<JobKind>,
+            payload: same?.payload as Payload<JobKind>,
             session: row.session ?? undefined,
             project,
             retryOf: row.id,

@@ -107,6 +107,7 @@ export function routeTokens(router: DescribedRouter, api: ApiContext): void {
             detail: 'Not found: you have no such token.',
             hint: 'GET /api/users/-/tokens lists them.',
           });
+        api.recent.forget(currentUser(res).username);
         res.status(204).end();
       },
     }),

@@ -149,6 +149,7 @@ export function routeUsers(router: DescribedRouter, api: ApiContext): void {
             detail: 'Conflict: somebody else changed this user at the same time.',
             hint: 'Get it again and repeat the change.',
           });
+        api.recent.forget(name);
         res.json(view(changed));
       },
     }),
@@ -164,6 +165,7 @@ export function routeUsers(router: DescribedRouter, api: ApiContext): void {
         checkIfMatch(req, entityTag(row.version));
         if (row.username === me.username) throw notOnYourself('delete yourself');
         const gone = await db.transaction(tx => removeUser(tx, row.username));
+        api.recent.forget(row.username);
         for (const id of gone.jobs) {
           api.notifications.publish('cancel', id);
           api.notifications.publish('job', id);

@@ -1,7 +1,8 @@
-import { and, eq } from 'drizzle-orm';
+import { and, eq, sql } from 'drizzle-orm';
 import type { Request, Response } from 'express';
 import { z } from 'zod';
-import { type JobRow, jobs } from '../../shared/database/schema.ts';
+import { prepareOnce } from '../../shared/database/prepared.ts';
+import { jobs, sessions } from '../../shared/database/schema.ts';
 import { type ErrorRecord, WindlassError } from '../../shared/errors.ts';
 import { isId } from '../../shared/ids.ts';
 import { JOBS, type Result } from '../../shared/jobs/catalog.ts';
@@ -10,11 +11,19 @@ import { operation } from '../describe/operation.ts';
 import { entityTag, sendRecord } from '../http/records.ts';
 import { type DescribedRouter, pathParameter, resource } from '../http/resource.ts';
 import { sendObject } from '../http/send-object.ts';
+import { type JobSummary, summaryColumns } from '../jobs/job-summary.ts';
 import { startRequestedJob } from '../jobs/run-request.ts';
 import { currentUser } from '../middleware/authenticate.ts';
 import { findProject, type Need, useProject } from '../projects/access.ts';
 import { cacheVideo, readCacheType, readPlace } from '../projects/cache-video.ts';
-import { findSession, touchSession, useSession } from '../remote/sessions.ts';
+import {
+  findSession,
+  givenLater,
+  isUsable,
+  touchSession,
+  unknownSession,
+  useSession,
+} from '../remote/sessions.ts';
 
 const { shape } = JOBS.video.payload;
 const newVideo = z.strictObject({
@@ -140,6 +149,7 @@ export function routeVideos(router: DescribedRouter, api: ApiContext): void {
         'unknown_cache_type',
         'missing_project',
         'missing_cache_key',
+        'insufficient_storage',
       ],
       handle: async ({ req, res, query }) => {
         const row = await findVideo(api, req, res);
@@ -156,29 +166,46 @@ export function routeVideos(router: DescribedRouter, api: ApiContext): void {
 }
 
 /** The video of this session; polling counts as a use of the session. */
-async function findVideo(api: ApiContext, req: Request, res: Response): Promise<JobRow> {
+async function findVideo(api: ApiContext, req: Request, res: Response): Promise<JobSummary> {
   const { db } = api.database;
-  const session = await findSession(db, {
+  const key = {
     sid: pathParameter(req, 'sid'),
     owner: currentUser(res).username,
     idleSeconds: api.config.SESSION_IDLE_TIMEOUT,
-  });
-  requireAgent(session);
-  await touchSession(db, session);
-  const vsid = pathParameter(req, 'vsid');
-  const [row] = isId(vsid)
-    ? await db
-        .select()
-        .from(jobs)
-        .where(and(eq(jobs.id, vsid), eq(jobs.session, session.sid), eq(jobs.kind, 'video')))
+  };
+  const [found] = isId(key.sid)
+    ? await selectVideo(db).execute({ ...key, vsid: pathParameter(req, 'vsid') })
     : [];
-  if (!row)
+  if (!found) throw unknownSession();
+  requireAgent(found.session);
+  await touchSession(db, found.session);
+  if (!found.video)
     throw new WindlassError('not_found', {
       detail: 'Not found: this session has no such video.',
       hint: 'Start one with POST /api/remotes/(sid)/videos.',
     });
-  return row;
+  return found.video;
 }
+
+/** A poll is this one query. */
+const selectVideo = prepareOnce(db =>
+  db
+    .select({
+      session: { sid: sessions.sid, agent: sessions.agent, accessed: sessions.accessed },
+      video: summaryColumns,
+    })
+    .from(sessions)
+    .leftJoin(
+      jobs,
+      and(
+        eq(jobs.id, sql.placeholder('vsid')),
+        eq(jobs.session, sessions.sid),
+        eq(jobs.kind, 'video'),
+      ),
+    )
+    .where(isUsable(db, givenLater))
+    .prepare('find_video'),
+);
 
 function requireAgent({ agent }: { agent: boolean }): void {
   if (agent) return;
@@ -219,7 +246,7 @@ function readImages(images: unknown): string[] {
 }
 
 /** Section 4.3 of the interface: `ok` and `message` always; `returncode` and `stderr` on failure alone, for debugging. */
-function videoStatus(row: JobRow) {
+function videoStatus(row: JobSummary) {
   const error = row.error as (ErrorRecord & { returncode?: number; stderr?: string }) | null;
   const { returncode, stderr } = error ?? {};
   switch (row.state) {
@@ -245,7 +272,7 @@ function videoStatus(row: JobRow) {
   }
 }
 
-function notReady(row: JobRow): WindlassError {
+function notReady(row: JobSummary): WindlassError {
   if (row.finished) {
     const { detail, hint } = row.error as ErrorRecord;
     return new WindlassError('conflict', {

@@ -83,6 +83,9 @@ export function isDatabaseDown(error: unknown): boolean {
   return false;
 }
 
+/** True where this transaction was ended, certainly without effect, because it and another waited for each other. */
+export const isDeadlock = (error: unknown) => sqlState(error) === '40P01';
+
 /** The SQLSTATE of a failed statement, through drizzle's wrapping. */
 export function sqlState(error: unknown): string | undefined {
   for (let e: unknown = error; e instanceof Error; e = e.cause) {

@@ -1,8 +1,11 @@
 import type { Logger } from '../log.ts';
 import type { Database } from './connect.ts';
 
-/** What is told between processes: a job changed, a job is to be cancelled, a session ended. Hints only: rows are the truth. */
-export type Topic = 'job' | 'cancel' | 'session';
+/**
+ * What is told between processes: a job changed, a job is to be cancelled, a session ended, a user's credentials are no
+ * longer what they were. Hints only: rows are the truth.
+ */
+export type Topic = 'job' | 'cancel' | 'session' | 'user';
 
 const CHANNEL = 'windlass';
 /** One NOTIFY per commit halves write throughput with 32 writers (a single lock): so at most one every 20 ms. */
@@ -22,6 +25,7 @@ export class Notifications {
     job: new Set(),
     cancel: new Set(),
     session: new Set(),
+    user: new Set(),
   };
   readonly #pending = new Set<string>();
   #window: NodeJS.Timeout | undefined;

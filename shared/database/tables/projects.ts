@@ -53,6 +53,8 @@ export const models = pgTable(
     name: text().notNull(),
     description: text().notNull().default(''),
     marking: text().notNull().default(''),
+    /** Of its artifacts, all together. */
+    bytes: count(),
     /** Counts changes of the record, its artifacts and its parses. */
     version: integer().notNull().default(1),
     created: time().notNull().defaultNow(),

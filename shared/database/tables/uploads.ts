@@ -25,6 +25,8 @@ export const uploads = pgTable(
     parameters: jsonb().$type<unknown>().notNull(),
     aids: text().array().notNull(),
     input: boolean().notNull(),
+    /** Of its parts, all together. */
+    bytes: count(),
     /** Counts changes of the record and its parts. */
     version: integer().notNull().default(1),
     job: text(),
