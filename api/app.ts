@@ -80,7 +80,7 @@ export function createApp(api: ApiContext): Express {
   routeParameters(operations, api);
   routeBookmarks(operations, api);
   routeParts(operations, api);
-  operations.use(readJson());
+  operations.use(readJson(api.config));
   // Before /remotes/:sid, which would take "launch" for a session.
   routeLaunch(operations, api);
   routeRemotes(operations, api);

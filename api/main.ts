@@ -54,7 +54,7 @@ async function main(): Promise<void> {
     objects: openObjectStore(config),
     queues: new JobQueues({ databaseUrl: DATABASE_URL, redisUrl: config.REDIS_URL, log }),
     jobs: new JobWatch({ database, notifications, log }),
-    bodies: new ExactBodies(),
+    bodies: new ExactBodies(config),
     passwords: new PasswordCheck(database, config.LIMIT_FAILED_LOGINS),
     recent: new RecentCredentials(notifications),
     metrics: new ApiMetrics(),
@@ -68,11 +68,11 @@ async function main(): Promise<void> {
       requestTimeout: 0,
       headersTimeout: 15_000,
       keepAliveTimeout: 65_000,
-      maxHeaderSize: 32 << 10,
+      maxHeaderSize: config.LIMIT_HEADER_BYTES,
     },
     app,
   );
-  answerClientErrors(server, log);
+  answerClientErrors(server, { log, headerBytes: config.LIMIT_HEADER_BYTES });
   answerExpectations(server, app);
   await new Promise<void>((resolve, reject) => {
     server.once('error', reject);

@@ -71,6 +71,7 @@ CREATE TABLE "models" (
 	"name" text NOT NULL,
 	"description" text DEFAULT '' NOT NULL,
 	"marking" text DEFAULT '' NOT NULL,
+	"bytes" bigint DEFAULT 0 NOT NULL,
 	"version" integer DEFAULT 1 NOT NULL,
 	"created" timestamp with time zone DEFAULT now() NOT NULL,
 	"updated" timestamp with time zone DEFAULT now() NOT NULL
@@ -110,6 +111,7 @@ CREATE TABLE "uploads" (
 	"parameters" jsonb NOT NULL,
 	"aids" text[] NOT NULL,
 	"input" boolean NOT NULL,
+	"bytes" bigint DEFAULT 0 NOT NULL,
 	"version" integer DEFAULT 1 NOT NULL,
 	"job" text,
 	"created" timestamp with time zone DEFAULT now() NOT NULL,

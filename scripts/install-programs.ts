@@ -9,12 +9,16 @@ import {
   rmSync,
   writeFileSync,
 } from 'node:fs';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { packageRoot } from '../shared/package-root.ts';
 import {
   BUILT_PROGRAMS,
   type BuiltProgram,
   findProgram,
+  findSchemathesis,
   PROGRAM_CACHE,
+  SCHEMATHESIS_FOLDER,
   TEST_PROGRAMS,
   type TestProgram,
 } from './programs.ts';
@@ -72,6 +76,36 @@ export function buildPrograms(names: BuiltProgram[]): void {
       rmSync(folder, { recursive: true, force: true });
     }
   }
+}
+
+/** True where Schemathesis can be installed, with the network; needs no root. */
+export function canInstallSchemathesis(): boolean {
+  const python = findProgram('python3');
+  // Debian keeps the second half of venv in a package of its own.
+  return python !== undefined && run(python, ['-c', 'import venv, ensurepip']);
+}
+
+/** Installs Schemathesis into the cache folder, visible there only when it is whole. Takes a minute; needs the network. */
+export function installSchemathesis(): void {
+  const folder = dirname(SCHEMATHESIS_FOLDER);
+  mkdirSync(folder, { recursive: true });
+  const made = mkdtempSync(join(folder, '.new-'));
+  try {
+    const python = findProgram('python3');
+    if (python === undefined) return;
+    if (!run(python, ['-m', 'venv', made])) return;
+    const list = fileURLToPath(new URL('scripts/schemathesis.txt', packageRoot));
+    const pip = ['-m', 'pip', '--disable-pip-version-check', 'install', '--quiet', '-r', list];
+    // What runs in it is called by `python -m`: that does not mind that the folder is renamed.
+    if (!run(join(made, 'bin', 'python'), pip)) return;
+    if (findSchemathesis() === undefined) renameSync(made, SCHEMATHESIS_FOLDER);
+  } finally {
+    rmSync(made, { recursive: true, force: true });
+  }
+}
+
+function run(program: string, args: string[]): boolean {
+  return spawnSync(program, args, { stdio: ['ignore', 2, 2] }).status === 0;
 }
 
 function aptGet(args: string[]): boolean {

@@ -3,9 +3,9 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { describeSettings } from '../shared/config.ts';
+import { ERROR_MEANINGS } from '../shared/error-meanings.ts';
 import { ERRORS, type ErrorCode } from '../shared/errors.ts';
 import { packageRoot } from '../shared/package-root.ts';
-import { ERROR_MEANINGS } from './error-meanings.ts';
 
 const NOTICE =
   '<!-- Made from the code by `node scripts/run.mjs dist/scripts/make-docs.js`: change it there. -->';
@@ -34,7 +34,7 @@ Every error answer is \`application/problem+json\` (RFC 9457) and carries the he
 
 \`\`\`json
 {
-  "type": "about:blank#session_not_found",
+  "type": "/api/docs#session_not_found",
   "title": "Session does not exist or has timed out.",
   "status": 404,
   "detail": "Session does not exist or has timed out.",
@@ -44,7 +44,7 @@ Every error answer is \`application/problem+json\` (RFC 9457) and carries the he
 }
 \`\`\`
 
-\`code\` is stable: decide by it. \`detail\` begins with the title and is written for people. \`requestId\` is also the
+\`code\` is stable: decide by it; \`type\` leads to its place on the page of the service itself. \`detail\` begins with the title and is written for people. \`requestId\` is also the
 answer's \`X-Request-Id\` and stands in the log. A failed job has the same \`code\`, \`detail\` and \`hint\` in its
 \`error\`. "Again" marks what may succeed later without anybody changing anything; where an answer has \`Retry-After\`,
 wait for so many seconds.

@@ -18,6 +18,7 @@ export const TEST_PROGRAMS = {
   openssl: 'openssl',
   'docker-compose': 'docker-compose',
   chromium: 'chromium',
+  python3: 'python3-venv',
 } as const;
 
 export type TestProgram = keyof typeof TEST_PROGRAMS;
@@ -30,11 +31,18 @@ export const BUILT_PROGRAMS = {
 export type BuiltProgram = keyof typeof BUILT_PROGRAMS;
 
 /** Outside the checkout: what took minutes to build outlives it. */
-export const PROGRAM_CACHE = join(
-  process.env.XDG_CACHE_HOME || join(homedir(), '.cache'),
-  'windlass',
-  'bin',
-);
+const CACHE = join(process.env.XDG_CACHE_HOME || join(homedir(), '.cache'), 'windlass');
+export const PROGRAM_CACHE = join(CACHE, 'bin');
+
+/** A Python environment of its own; scripts/schemathesis.txt pins all that is in it. */
+export const SCHEMATHESIS = '4.32.5';
+export const SCHEMATHESIS_FOLDER = join(CACHE, 'schemathesis', SCHEMATHESIS);
+
+/** The Python that has Schemathesis: to be called with `-m schemathesis.cli`. */
+export function findSchemathesis(): string | undefined {
+  const python = join(SCHEMATHESIS_FOLDER, 'bin', 'python');
+  return isExecutable(python) ? python : undefined;
+}
 
 /** The absolute path of a program, from PATH and the folders of servers; undefined where it is missing. */
 export function findProgram(name: string): string | undefined {

@@ -4,11 +4,13 @@ import {
   buildPrograms,
   canBuild,
   canInstall,
+  canInstallSchemathesis,
   installPrograms,
+  installSchemathesis,
   listMissingPrograms,
   listUnbuiltPrograms,
 } from './install-programs.ts';
-import { BUILT_PROGRAMS, TEST_PROGRAMS } from './programs.ts';
+import { BUILT_PROGRAMS, findSchemathesis, SCHEMATHESIS, TEST_PROGRAMS } from './programs.ts';
 import { describeRun, SummaryReporter } from './summary-reporter.ts';
 
 const args = process.argv.slice(2);
@@ -27,11 +29,18 @@ if (unbuilt.length > 0 && canBuild()) {
   console.error(`Building what tests use, once, a few minutes: ${unbuilt.join(', ')} …`);
   buildPrograms(unbuilt);
 }
+if (findSchemathesis() === undefined && canInstallSchemathesis()) {
+  console.error('Installing what tests use, once: Schemathesis …');
+  installSchemathesis();
+}
 for (const name of listMissingPrograms()) {
   console.error(`Not on this machine: ${name} (Debian: ${TEST_PROGRAMS[name]}).`);
 }
 for (const name of listUnbuiltPrograms()) {
   console.error(`Not on this machine: ${name} (go install ${BUILT_PROGRAMS[name]}).`);
+}
+if (findSchemathesis() === undefined) {
+  console.error(`Not on this machine: Schemathesis (Python: schemathesis==${SCHEMATHESIS}).`);
 }
 
 const summary = new SummaryReporter();

@@ -1,16 +1,17 @@
 import { and, eq, sql } from 'drizzle-orm';
 import type { Tx } from './database/connect.ts';
 import { cacheEntries } from './database/schema.ts';
+import { holdProjectRoom } from './project-bytes.ts';
 import { loosenObjects } from './storage/loosen.ts';
 
 /** B-tree pages of PostgreSQL take keys of 2,704 bytes, the project's id and what surrounds both included. */
 const MAX_BYTES = 2_400;
-const MAX_CHARACTERS = 900;
+export const MAX_CHARACTERS = 900;
 
 /** What is wrong with a key of a project's cache; undefined where nothing is. */
-export function findKeyProblem(key: string): string | undefined {
+export function findKeyProblem(key: string, max = MAX_CHARACTERS): string | undefined {
   if (key === '') return 'must not be empty';
-  if (key.length > MAX_CHARACTERS) return `must have at most ${MAX_CHARACTERS} characters`;
+  if (key.length > max) return `must have at most ${max} characters`;
   if (/[\p{Cc}\p{Surrogate}]/u.test(key))
     return 'must be well-formed Unicode without control characters';
   if (Buffer.byteLength(key) > MAX_BYTES) return `must have at most ${MAX_BYTES} bytes in UTF-8`;
@@ -27,9 +28,17 @@ export interface CacheReference {
 
 /**
  * Makes a project's cache refer to an object. The same one again changes nothing; another one replaces it. The caller's
- * transaction has locked the project.
+ * transaction has locked the project, and locks nothing else afterwards. Throws `insufficient_storage` where the project
+ * would keep more than `limit` bytes.
  */
-export async function putCacheEntry(tx: Tx, given: CacheReference): Promise<void> {
+export async function putCacheEntry(tx: Tx, given: CacheReference, limit: number): Promise<void> {
+  const before = await replaceCacheEntry(tx, given);
+  const added = given.size - before;
+  await holdProjectRoom(tx, { project: given.project, added, limit });
+}
+
+/** The bytes of what the key referred to before. */
+async function replaceCacheEntry(tx: Tx, given: CacheReference): Promise<number> {
   const place = and(eq(cacheEntries.project, given.project), eq(cacheEntries.key, given.key));
   for (;;) {
     const [made] = await tx
@@ -37,13 +46,14 @@ export async function putCacheEntry(tx: Tx, given: CacheReference): Promise<void
       .values(given)
       .onConflictDoNothing()
       .returning({ key: cacheEntries.key });
-    if (made) return;
+    if (made) return 0;
     const [present] = await tx.select().from(cacheEntries).where(place).for('update');
     // It was removed in between: then it can be made.
     if (!present) continue;
-    if (present.object === given.object) return;
+    if (present.object === given.object) return given.size;
     const { object, type, size } = given;
     await tx.update(cacheEntries).set({ object, type, size, created: sql`now()` }).where(place);
-    return loosenObjects(tx, [present.object]);
+    await loosenObjects(tx, [present.object]);
+    return present.size;
   }
 }

@@ -1,5 +1,8 @@
 import { z } from 'zod';
 
+/** Bytes that one part of an upload may have at most: what S3 takes in one request. */
+export const MAX_PART_BYTES = 5 * 2 ** 30;
+
 /** A whole number from the environment. */
 const whole = (min: number, max = Number.MAX_SAFE_INTEGER) =>
   z
@@ -174,6 +177,58 @@ export const SETTINGS = {
     default: '1000',
     meaning: 'uploads that one user may have open; 0: no limit',
   },
+  LIMIT_HEADER_BYTES: {
+    schema: whole(16 << 10, 1 << 20),
+    default: String(32 << 10),
+    meaning: 'first line and header fields of one request, in bytes',
+  },
+  LIMIT_BODY_BYTES: {
+    schema: whole(1 << 10, 16 << 20),
+    default: String(1 << 20),
+    meaning: 'body of one request, in bytes, where nothing else is said',
+  },
+  LIMIT_VALUE_BYTES: {
+    schema: whole(1 << 10, 32 << 20),
+    default: String(16 << 20),
+    meaning: 'body that brings a parameter, a bookmark or an event, in bytes',
+  },
+  LIMIT_PART_BYTES: {
+    schema: whole(1, MAX_PART_BYTES),
+    default: String(MAX_PART_BYTES),
+    meaning: 'one part of an upload, in bytes',
+  },
+  LIMIT_JSON_DEPTH: {
+    schema: whole(1, 1_000),
+    default: '100',
+    meaning: 'arrays and objects within each other in one JSON body',
+  },
+  LIMIT_LIST_ITEMS: {
+    schema: whole(1),
+    default: '100000',
+    meaning: 'items of one list in a JSON body; values and bookmarks are not looked into',
+  },
+  LIMIT_NAME_LENGTH: {
+    schema: whole(1, 255),
+    default: '255',
+    meaning: 'name of a project, a model or an artifact, in characters',
+  },
+  LIMIT_KEY_LENGTH: {
+    schema: whole(1, 900),
+    default: '900',
+    meaning: "key in a project's cache, in characters",
+  },
+  LIMIT_PROJECT_BYTES: {
+    schema: whole(0),
+    default: String(2 ** 40),
+    meaning:
+      'bytes that one project may keep: artifacts, parts of uploads, cached videos, bookmarks; 0: no limit',
+  },
+  LIMIT_FREE_BYTES: {
+    schema: whole(0),
+    default: String(1 << 30),
+    meaning:
+      'bytes that stay free on the disk of the files: a part of an upload that would take them is refused; 0: no limit',
+  },
   LIMIT_REQUESTS: {
     schema: whole(0),
     default: '500',
@@ -184,6 +239,11 @@ export const SETTINGS = {
     default: '10',
     meaning:
       'failed logins of one account from one address in 15 minutes, and ten times as many from one address; 0: no limit',
+  },
+  LIMIT_HOST_CONNECTS: {
+    schema: whole(1, 100),
+    default: '4',
+    meaning: 'connections to one host that one worker makes at once',
   },
   REMOTE_SLOTS: {
     schema: whole(1, 1000),

@@ -37,7 +37,10 @@ export const PARSERS = {
           z
             .string()
             .max(100)
-            .refine(text => !text.includes('\0'), 'must not hold NUL'),
+            .refine(
+              text => !/[\0\p{Surrogate}]/u.test(text),
+              'must be well-formed Unicode without NUL',
+            ),
         )
         .max(20)
         .optional(),

@@ -1,9 +1,7 @@
 import { createHash } from 'node:crypto';
 import { Transform, type TransformCallback } from 'node:stream';
+import { MAX_PART_BYTES } from './config.ts';
 import { WindlassError } from './errors.ts';
-
-/** Bytes that one part of an upload may have: what S3 takes in one request, too. */
-export const MAX_PART_BYTES = 5 * 2 ** 30;
 
 /**
  * Bytes on their way into the store, counted and hashed (SHA-256). What fails them, too many of them or another digest
@@ -31,7 +29,7 @@ export class PartMeter extends Transform {
   override _transform(bytes: Buffer, _encoding: BufferEncoding, done: TransformCallback): void {
     this.size += bytes.length;
     if (this.size > this.#limit) {
-      done(partTooLarge());
+      done(partTooLarge(this.#limit));
       return;
     }
     this.#hash.update(bytes);
@@ -53,9 +51,9 @@ export class PartMeter extends Transform {
   }
 }
 
-export function partTooLarge(): WindlassError {
+export function partTooLarge(limit: number): WindlassError {
   return new WindlassError('payload_too_large', {
-    detail: `Payload too large: a part may have ${MAX_PART_BYTES} bytes (5 GiB).`,
-    hint: 'Split the file into more parts.',
+    detail: `Payload too large: a part may have ${limit} bytes.`,
+    hint: `Split the file into more parts. LIMIT_PART_BYTES (${limit}) sets the limit.`,
   });
 }

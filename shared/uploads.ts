@@ -3,6 +3,7 @@ import type { Tx } from './database/connect.ts';
 import { jobs, members, models, parts, projects, uploads } from './database/schema.ts';
 import { WindlassError } from './errors.ts';
 import { requestCancel } from './jobs/cancel.ts';
+import { holdProjectRoom } from './project-bytes.ts';
 import { loosenObjects } from './storage/loosen.ts';
 
 /** Files of an upload, and so artifacts that it names. */
@@ -61,10 +62,11 @@ export function assertOpen({ upload, role }: Pick<UploadFound, 'upload' | 'role'
 
 /**
  * Makes a stored part one of its upload's, in place of an older one. Throws `not_found` where the upload is gone,
- * `conflict` where it was finished meanwhile, and what assertRoom() throws: the object is then nobody's. An object is
- * committed once: after it was replaced it may be gone.
+ * `conflict` where it was finished meanwhile, `insufficient_storage` where its project would keep more than `limit` bytes,
+ * and what assertRoom() throws: the object is then nobody's. An object is committed once: after it was replaced it may be
+ * gone. Nothing else may be locked afterwards; see holdProjectRoom().
  */
-export async function commitPart(tx: Tx, stored: StoredPart): Promise<void> {
+export async function commitPart(tx: Tx, stored: StoredPart, limit: number): Promise<void> {
   const found = await lockUpload(tx, stored.upload);
   assertOpen(found);
   const which = and(
@@ -72,7 +74,11 @@ export async function commitPart(tx: Tx, stored: StoredPart): Promise<void> {
     eq(parts.file, stored.file),
     eq(parts.part, stored.part),
   );
-  const replaced = await tx.delete(parts).where(which).returning({ object: parts.object });
+  const replaced = await tx
+    .delete(parts)
+    .where(which)
+    .returning({ object: parts.object, size: parts.size });
+  const added = stored.size - replaced.reduce((sum, { size }) => sum + size, 0);
   await assertRoom(tx, stored);
   await tx.insert(parts).values(stored);
   await loosenObjects(
@@ -81,8 +87,22 @@ export async function commitPart(tx: Tx, stored: StoredPart): Promise<void> {
   );
   await tx
     .update(uploads)
-    .set({ version: sql`${uploads.version} + 1`, accessed: sql`now()` })
+    .set({
+      bytes: sql`${uploads.bytes} + ${added}`,
+      version: sql`${uploads.version} + 1`,
+      accessed: sql`now()`,
+    })
     .where(eq(uploads.uid, stored.upload));
+  await holdProjectRoom(tx, { project: found.project, added, limit });
+}
+
+/** Bytes of a part that has arrived, else 0. */
+export async function findPartSize(db: Tx, { upload, file, part }: PartKey): Promise<number> {
+  const [row] = await db
+    .select({ size: parts.size })
+    .from(parts)
+    .where(and(eq(parts.upload, upload), eq(parts.file, file), eq(parts.part, part)));
+  return row?.size ?? 0;
 }
 
 /** Throws `invalid_input` where the upload has as many parts as it may, without this one. */
@@ -127,6 +147,7 @@ export async function removeParts(tx: Tx, uids: string[]): Promise<void> {
     tx,
     removed.map(row => row.object),
   );
+  await tx.update(uploads).set({ bytes: 0 }).where(inArray(uploads.uid, uids));
 }
 
 /** Removes an upload that the caller holds, with its parts, and cancels its copies, whose ids it returns. */

@@ -2,6 +2,7 @@ import { mkdirSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { Client } from '../demo/client.ts';
+import { openStackDatabase } from './harness/database.ts';
 import { describeForms } from './harness/forms.ts';
 import { expectProblem } from './harness/problem.ts';
 import { addHost, connectClient, openSession } from './harness/remote.ts';
@@ -78,6 +79,39 @@ describeForms(missingPrograms('sshd'), 'browsing a host', form => {
         mtimes: [],
       });
     }
+  });
+
+  test('an Idempotency-Key gives the same listing, and a new one once that is gone', async () => {
+    const sid = await openSession(client, sshd);
+    const folder = join(directory.path, 'again');
+    mkdirSync(join(folder, 'first'), { recursive: true });
+    const list = async () => {
+      const answer = await client.fetch(`/api/remotes/${sid}/browse/${folder.slice(1)}`, {
+        method: 'POST',
+        headers: { 'Idempotency-Key': `again-${form.name}` },
+      });
+      return ((await answer.json()) as Listing).names.sort();
+    };
+    expect(await list()).toEqual(['first']);
+    mkdirSync(join(folder, 'second'));
+    expect(await list()).toEqual(['first']);
+    // As upkeep leaves it an hour later.
+    const sql = openStackDatabase(stack);
+    const gone =
+      await sql`update jobs set finished = now() - interval '61 minutes', stdout_bytes = 0
+      where kind = 'browse' and session = ${sid} returning id`;
+    await sql`delete from job_chunks where job in ${sql(gone.map(row => row.id))}`;
+    await sql.end();
+    expect(await list()).toEqual(['first', 'second']);
+    // A GET depends on its Range, too.
+    writeFileSync(join(folder, 'file'), '0123456789');
+    const read = async (range: string) => {
+      const answer = await client.fetch(`/api/remotes/${sid}/file/${folder.slice(1)}/file`, {
+        headers: { 'Idempotency-Key': `range-${form.name}`, Range: range },
+      });
+      return answer.text();
+    };
+    expect([await read('bytes=0-1'), await read('bytes=8-9')]).toEqual(['01', '89']);
   });
 
   test('what cannot be listed is told by name', async () => {

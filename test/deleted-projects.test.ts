@@ -18,7 +18,6 @@ import {
   views,
 } from '../shared/database/schema.ts';
 import { newId } from '../shared/ids.ts';
-import { requestCancelOfFree } from '../shared/jobs/cancel.ts';
 import { createLog } from '../shared/log.ts';
 import { purgeDeletedProjects } from '../workers/upkeep/deleted-projects.ts';
 import { makeTempDir } from './harness/temp-dir.ts';
@@ -173,33 +172,4 @@ test('several at once share the work, and lose no object', async () => {
     { what: 'both projects to go' },
   );
   expect(await loose()).toEqual(dead.flatMap(({ objects }) => objects).sort());
-});
-
-test('a deletion and a job that is just ending do not wait for each other', async () => {
-  const { db } = database;
-  const pid = newId();
-  await db.insert(projects).values({ pid, name: 'p' });
-  const job = await addJob({ project: pid, state: 'running', attempt: 'x' });
-  let promotion: Promise<unknown> | undefined;
-  await db.transaction(async deletion => {
-    await deletion.select().from(projects).where(eq(projects.pid, pid)).for('update');
-    const holds = new Promise<void>(resolve => {
-      promotion = db.transaction(async tx => {
-        await tx.update(jobs).set({ state: 'succeeded' }).where(eq(jobs.id, job));
-        resolve();
-        const found = await tx.select().from(projects).where(eq(projects.pid, pid)).for('share');
-        if (found[0]?.deleted !== null) throw new Error('its project is gone');
-      });
-      promotion.catch(() => {});
-    });
-    await holds;
-    await deletion.update(projects).set({ deleted: sql`now()` }).where(eq(projects.pid, pid));
-    expect(await requestCancelOfFree(deletion, eq(jobs.project, pid))).toEqual([]);
-  });
-  await expect(promotion).rejects.toThrow('its project is gone');
-  // It failed by itself; had it gone on, upkeep would have cancelled it.
-  await purge();
-  const [row] = await db.select().from(jobs).where(eq(jobs.id, job));
-  expect([row?.state, row?.cancelRequested]).toEqual(['running', expect.any(Date)]);
-  expect(await isThere(pid)).toBe(false);
 });

@@ -1,5 +1,9 @@
+import { execFileSync } from 'node:child_process';
+import { readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import type { Client } from '../demo/client.ts';
+import { Client } from '../demo/client.ts';
+import { openStackDatabase } from './harness/database.ts';
 import { describeForms } from './harness/forms.ts';
 import { expectProblem } from './harness/problem.ts';
 import {
@@ -13,6 +17,7 @@ import {
 import { missingPrograms } from './harness/skip.ts';
 import { startTestSshd, type TestSshd } from './harness/sshd.ts';
 import type { Stack } from './harness/stack.ts';
+import { makeTempDir } from './harness/temp-dir.ts';
 import { waitFor } from './harness/wait-for.ts';
 
 type Fields = Record<string, string>;
@@ -107,6 +112,35 @@ describeForms(missingPrograms('sshd'), 'records, lists and jobs over HTTP', form
     expect(await walk('/api/remotes', 1, 'sid')).toEqual([sid]);
     for (const id of made) await waitForEnd(client, id);
   });
+
+  test('a list of jobs takes no more memory where what they were asked is big', async () => {
+    const mib = 1 << 20;
+    const count = 200;
+    const sql = openStackDatabase(stack);
+    await sql`insert into jobs (id, kind, queue, owner, payload, state, finished)
+      select '0' || lpad(n::text, 25, '0'), 'video', 'video', ${stack.username},
+        jsonb_build_object('images', repeat('/', ${mib})), 'failed', now()
+      from generate_series(1, ${count}) n`;
+    try {
+      const before = Math.max(...apiPeaks());
+      const { items } = await client.get<{ items: Job[] }>('/api/jobs?limit=1000');
+      expect(items.filter(({ kind }) => kind === 'video')).toHaveLength(count);
+      expect(Math.max(...apiPeaks()) - before).toBeLessThan((count / 2) * mib);
+    } finally {
+      await sql`delete from jobs where kind = 'video'`;
+      await sql.end();
+    }
+  });
+
+  /** The most memory that each API process ever had, in bytes. */
+  const apiPeaks = () =>
+    stack
+      .pids()
+      .filter(({ name }) => name === 'windlass-api')
+      .map(({ pid }) => {
+        const status = readFileSync(`/proc/${pid}/status`, 'utf8');
+        return Number(/^VmHWM:\s+(\d+)/m.exec(status)?.[1]) * 1_024;
+      });
 
   test('output is read from any offset, and says when no more will come', async () => {
     const { id } = await launchAsync(
@@ -223,6 +257,64 @@ describeForms(missingPrograms('sshd'), 'records, lists and jobs over HTTP', form
       },
       { what: 'the job' },
     );
+
+  test('a session is opened with an encrypted private key', async () => {
+    const directory = makeTempDir('key');
+    const path = join(directory.path, 'key');
+    writeFileSync(path, `${sshd.privateKey.trim()}\n`, { mode: 0o600 });
+    execFileSync('ssh-keygen', ['-q', '-p', '-f', path, '-P', '', '-N', 'a secret', '-a', '1']);
+    const privateKey = readFileSync(path, 'utf8');
+    directory.remove();
+    const open = (passphrase?: string) =>
+      send('POST', '/api/remotes', {
+        ...{ hostname: 'host', username: sshd.username, privateKey, passphrase },
+      });
+    for (const wrong of ['another', undefined]) {
+      const problem = await expectProblem(await open(wrong), 400, 'invalid_input');
+      expect(problem.fields?.map(({ field }) => field)).toEqual(['privateKey']);
+    }
+    const opened = await open('a secret');
+    expect(opened.status).toBe(200);
+    const session = ((await opened.json()) as { sid: string }).sid;
+    const launched = await send('POST', '/api/remotes/launch', {
+      sid: session,
+      command: 'echo in',
+    });
+    expect(await launched.json()).toMatchObject({ output: 'in\n' });
+  });
+
+  test('a user who is removed meanwhile opens no session', async () => {
+    const username = `leaving-${form.name}`;
+    await client.post('/api/users', { username, password: 'long enough' });
+    const leaving = new Client(stack.url, username, 'long enough');
+    await leaving.get('/api/users/-');
+    const sql = openStackDatabase(stack);
+    const watch = openStackDatabase(stack);
+    let opening: Promise<Response> | undefined;
+    await sql.begin(async tx => {
+      await tx`delete from users where username = ${username}`;
+      opening = leaving.fetch('/api/remotes', {
+        method: 'POST',
+        body: JSON.stringify({
+          ...{ hostname: 'host', username: sshd.username, privateKey: sshd.privateKey },
+        }),
+      });
+      await waitFor(
+        async () => {
+          // What goes on is read once a transaction: from outside.
+          const [row] = await watch`select count(*)::int as n from pg_stat_activity
+            where wait_event_type = 'Lock' and query like '%users%'`;
+          return row?.n > 0;
+        },
+        { what: 'the request to wait for the removal' },
+      );
+    });
+    if (!opening) throw new Error('nothing was sent');
+    await expectProblem(await opening, 401, 'unauthorized');
+    const [left] = await sql`select count(*)::int as n from sessions where owner = ${username}`;
+    await Promise.all([sql.end(), watch.end()]);
+    expect(left?.n).toBe(0);
+  });
 
   test('retry makes a new job, linked to the old; a connect cannot be repeated', async () => {
     const { id } = await launchAsync(client, sid, 'echo again');

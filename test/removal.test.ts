@@ -118,6 +118,7 @@ const withOther = (other: Partial<ObjectStore>): ObjectStore => ({
   remove: key => store.remove(key),
   list: prefix => store.list(prefix),
   removeAbandoned: before => store.removeAbandoned(before),
+  freeBytes: () => store.freeBytes(),
   check: () => store.check(),
   ...other,
 });

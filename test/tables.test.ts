@@ -345,6 +345,12 @@ describeForms(undefined, 'tables and files over HTTP', form => {
     await waitFor(() => !stack.pids().some(({ pid }) => orphans.includes(pid)), {
       what: 'the child to end with its worker',
     });
+    // The next worker's child is killed alone: that worker starts another.
+    const next = await waitFor(() => children()[0], {
+      what: 'another worker to take the job',
+      timeoutMs: 30_000,
+    });
+    process.kill(next.pid, 'SIGKILL');
     expect((await waitForEnd(client, job, 80_000)).state).toBe('succeeded');
     const page = await rowsOf(`/api/models/${mid}/tables/big`, '?offset=149999');
     expect([page.total, page.rows.length, page.rows[0]?.[20]]).toEqual([150_000, 1, 1]);

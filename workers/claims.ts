@@ -1,7 +1,7 @@
-import { and, eq, getTableColumns, inArray, isNull, sql } from 'drizzle-orm';
-import { type Db, isDatabaseDown, type Tx } from '../shared/database/connect.ts';
+import { and, asc, eq, getTableColumns, inArray, isNull, sql } from 'drizzle-orm';
+import { type Db, isDatabaseDown, isDeadlock, type Tx } from '../shared/database/connect.ts';
 import { type JobRow, type JobState, jobs } from '../shared/database/schema.ts';
-import type { ErrorRecord } from '../shared/errors.ts';
+import { type ErrorRecord, WindlassError } from '../shared/errors.ts';
 import { newId } from '../shared/ids.ts';
 import { LEASE_SECONDS } from '../shared/jobs/lease.ts';
 import type { Entry } from '../shared/jobs/queue.ts';
@@ -64,18 +64,19 @@ export async function renewLeases(
   claims: Claim[],
 ): Promise<Map<string, { cancel: boolean }>> {
   if (claims.length === 0) return new Map();
+  const tokens = claims.map(claim => claim.token);
+  const isHeldYet = and(inArray(jobs.attempt, tokens), isNull(jobs.finished));
+  // In the order of cancel.ts, so that the two never wait for each other.
+  const held = db
+    .select({ id: jobs.id })
+    .from(jobs)
+    .where(isHeldYet)
+    .orderBy(asc(jobs.id))
+    .for('update');
   const rows = await db
     .update(jobs)
     .set({ lease: leaseEnd })
-    .where(
-      and(
-        inArray(
-          jobs.attempt,
-          claims.map(claim => claim.token),
-        ),
-        isNull(jobs.finished),
-      ),
-    )
+    .where(and(inArray(jobs.id, held), isHeldYet))
     .returning({ id: jobs.id, cancel: sql<boolean>`${jobs.cancelRequested} is not null` });
   return new Map(rows.map(row => [row.id, { cancel: row.cancel }]));
 }
@@ -124,7 +125,20 @@ export interface Ending {
   error?: ErrorRecord;
 }
 
-/** The row's last update; `promote` makes the attempt's work visible in the same transaction. */
+/**
+ * What an error says may come from anywhere: a file, a host, cut in the middle of a character. PostgreSQL's jsonb takes
+ * neither NUL nor halves of surrogate pairs, and a job whose end cannot be written would be done again and again.
+ */
+function storable(error: ErrorRecord): ErrorRecord {
+  const clean = (_key: string, value: unknown) =>
+    typeof value === 'string' ? value.replace(/[\0\p{Surrogate}]/gu, '\ufffd') : value;
+  return JSON.parse(JSON.stringify(error, clean)) as ErrorRecord;
+}
+
+/**
+ * The row's last update; `promote` makes the attempt's work visible in the same transaction. Throws `cancelled`, and
+ * promotes nothing, where the job was asked to end.
+ */
 export async function finishJob(
   db: Db,
   claim: Claim,
@@ -135,7 +149,7 @@ export async function finishJob(
     updateHeld(tx, claim, {
       state: ending.state,
       result: ending.result ?? null,
-      error: ending.error ?? null,
+      error: ending.error ? storable(ending.error) : null,
       finished: sql`now()`,
       attempt: null,
       lease: null,
@@ -147,6 +161,13 @@ export async function finishJob(
     if (!held) throw new LeaseLost(claim.id);
     // Jobs are locked after what they work for, as where that is deleted: the other way round the two wait for each other.
     await promote(tx);
+    // Looked at once the promotion holds what it changes: who was told that the job will end may have done the same by hand
+    // since, which it must not undo.
+    const [row] = await tx
+      .select({ cancelled: sql<boolean>`${jobs.cancelRequested} is not null` })
+      .from(jobs)
+      .where(heldBy(claim));
+    if (row?.cancelled) throw new WindlassError('cancelled');
     await finish(tx);
   });
 }
@@ -154,14 +175,14 @@ export async function finishJob(
 /** How long a worker that holds results waits for the database to come back. */
 const OUTLAST_MS = 120_000;
 
-/** Repeats what failed because the database was away; `tries` tells the step that an earlier one may have been committed. */
+/** Repeats what failed because the database was away, or chose it as the one to fail of two that waited for each other; `tries` tells the step that an earlier one may have been committed. */
 export async function outlastDatabase<T>(step: (tries: number) => Promise<T>): Promise<T> {
   const until = performance.now() + OUTLAST_MS;
   for (let tries = 0; ; tries++) {
     try {
       return await step(tries);
     } catch (error) {
-      if (!isDatabaseDown(error) || performance.now() > until) throw error;
+      if (!(isDatabaseDown(error) || isDeadlock(error)) || performance.now() > until) throw error;
       await new Promise(resolve => setTimeout(resolve, 250));
     }
   }

@@ -150,7 +150,7 @@ class Attempt {
       return log.warn('stopped: the job is no longer ours');
     if (error instanceof LetGo)
       return releaseJob(this.#worker.database.db, this.#held, error.forSeconds);
-    if (this.#held.cancel.signal.aborted)
+    if (this.#held.cancel.signal.aborted || isCancelled(error))
       return this.#end({ state: 'cancelled', error: asCancelled(error) });
     if (isDatabaseDown(error))
       return log.warn({ err: error }, 'the database went away; the lease will run out');
@@ -196,10 +196,11 @@ class Attempt {
 
 /** Cancelled is cancelled, however the handler came to its end; it may say more about it. */
 function asCancelled(error: unknown): ErrorRecord {
-  return error instanceof WindlassError && error.code === 'cancelled'
-    ? error.toRecord()
-    : CANCELLED;
+  return isCancelled(error) ? error.toRecord() : CANCELLED;
 }
+
+const isCancelled = (error: unknown): error is WindlassError =>
+  error instanceof WindlassError && error.code === 'cancelled';
 
 /** What a failed job says; words of unknown errors stay in the log. */
 function explain(error: unknown): ErrorRecord & { extra?: unknown } {

@@ -1,8 +1,9 @@
 import { z } from 'zod';
 import { ERRORS, type ErrorCode } from '../../shared/errors.ts';
 import type { Described } from '../http/resource.ts';
-import { type Answer, type Operation, REQUEST_HEADERS } from './operation.ts';
+import { type Answer, HEADER_SCHEMAS, type Operation, REQUEST_HEADERS } from './operation.ts';
 import { describeParameter } from './parameters.ts';
+import { problem } from './problem.ts';
 
 const PROBLEM = 'application/problem+json';
 /** What any operation can fail with. */
@@ -58,21 +59,6 @@ export function describeService(
   };
 }
 
-/** RFC 9457, with our code, hint and request id; further members belong to the code. */
-const problem = z
-  .looseObject({
-    type: z.string(),
-    title: z.string(),
-    status: z.number().int(),
-    detail: z.string(),
-    code: z.enum(Object.keys(ERRORS) as [ErrorCode, ...ErrorCode[]]),
-    hint: z.string().optional(),
-    requestId: z.string(),
-  })
-  .meta({
-    description: 'An error: RFC 9457. X-Service-Message repeats `detail`, X-Service-Hint `hint`.',
-  });
-
 /** `/projects/:pid/cache/*key` is `/projects/{pid}/cache/{key}`; what may be left out is shown. */
 function toTemplate(path: string): string {
   return path.replace(/[{}]/g, '').replace(/[:*](\w+)/g, '{$1}');
@@ -106,7 +92,7 @@ function describeOperation(path: string, method: string, operation: Operation): 
         name,
         in: 'header',
         description: REQUEST_HEADERS[name],
-        schema: { type: 'string' },
+        schema: { type: 'string', ...HEADER_SCHEMAS[name] },
       })),
     ],
     ...(body ? { requestBody: body } : {}),

@@ -65,6 +65,12 @@ export const REQUEST_HEADERS = {
   'Content-Digest': 'sha-256 of the body, verified (RFC 9530).',
 } as const;
 
+/** What of them is refused otherwise; the rest is passed over where it does not parse. */
+export const HEADER_SCHEMAS: Partial<Record<keyof typeof REQUEST_HEADERS, { pattern: string }>> = {
+  'Last-Event-ID': { pattern: '^(\\d{1,15}-\\d{1,15})?$' },
+  'Idempotency-Key': { pattern: '^[\\x21-\\x7e]{1,255}$' },
+};
+
 /** Infers the types of query and body for the handler. */
 export function operation<Query = undefined, Body = undefined>(
   given: Operation<Query, Body>,

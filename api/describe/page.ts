@@ -1,4 +1,6 @@
 import { createHash } from 'node:crypto';
+import { ERROR_MEANINGS } from '../../shared/error-meanings.ts';
+import { ERRORS, type ErrorCode } from '../../shared/errors.ts';
 import type { Json } from './openapi.ts';
 
 type JsonObject = { [member: string]: Json };
@@ -17,6 +19,8 @@ pre { background: var(--soft); padding: .6rem .8rem; border-radius: .4rem; overf
 .method { display: inline-block; min-width: 4.2rem; font-weight: 600; color: var(--accent); }
 .deprecated { text-decoration: line-through; }
 table { border-collapse: collapse; width: 100%; }
+th { text-align: left; }
+tr:target { background: var(--soft); }
 td { border-top: 1px solid var(--line); padding: .2rem .8rem .2rem 0; vertical-align: top; }
 td:first-child { white-space: nowrap; }
 `;
@@ -38,14 +42,27 @@ export function drawPage(description: JsonObject): string {
   const sections = [...groups].map(
     ([tag, drawn]) => `<h2 id="${escapeHtml(tag)}">${escapeHtml(tag)}</h2>${drawn.join('')}`,
   );
-  const links = [...groups.keys()].map(
+  const links = [...groups.keys(), 'errors'].map(
     tag => `<a href="#${escapeHtml(tag)}">${escapeHtml(tag)}</a>`,
   );
   return `<!doctype html><html lang="en"><meta charset="utf-8"><meta name="viewport" content="width=device-width"><title>Windlass: the interface</title><style>${STYLE}</style>
 <h1>Windlass ${escapeHtml(info.version)}</h1><p>${escapeHtml(info.description)} Every operation exists with and without <code>/api</code>. The same as data: <a href="/api/openapi.json">OpenAPI 3.1</a>.</p>
-<p>Credentials: HTTP Basic, an API token as Bearer, or the cookie of <a href="#login">login</a>. Errors are <code>application/problem+json</code> with a stable <code>code</code>, and a <code>hint</code> where something can be done.</p>
-<nav>${links.join('')}</nav>${sections.join('')}</html>`;
+<p>Credentials: HTTP Basic, an API token as Bearer, or the cookie of <a href="#login">login</a>. Errors are <code>application/problem+json</code> with a stable <code>code</code>, and a <code>hint</code> where something can be done; <a href="#errors">all of them</a>.</p>
+<nav>${links.join('')}</nav>${sections.join('')}${drawErrors()}</html>`;
 }
+
+/** Each code under its own name: the `type` of a problem document leads here. */
+function drawErrors(): string {
+  const rows = (Object.keys(ERRORS) as ErrorCode[]).map(code => {
+    const { status, title } = ERRORS[code];
+    const { meaning, remedy } = ERROR_MEANINGS[code];
+    return `<tr id="${code}"><td><code>${code}</code><td>${status}<td>${escapeHtml(title)}<td>${drawText(meaning)}<td>${drawText(remedy)}</tr>`;
+  });
+  return `<h2 id="errors">errors</h2><table><tr><th>Code<th>Status<th>Title<th>Meaning<th>What to do</tr>${rows.join('')}</table>`;
+}
+
+/** Text in which code stands between backquotes. */
+const drawText = (text: string) => escapeHtml(text).replace(/`([^`]*)`/g, '<code>$1</code>');
 
 function drawOperation(path: string, method: string, operation: JsonObject): string {
   const { parameters, requestBody, responses, deprecated } = operation as {

@@ -1,3 +1,5 @@
+import { MAX_FILES, MAX_PARTS } from '../../shared/uploads.ts';
+
 /** Identifiers in paths, by their name in the interface. */
 const PARAMETERS: Record<string, string> = {
   sid: 'Remote session.',
@@ -17,8 +19,19 @@ const PARAMETERS: Record<string, string> = {
   event: 'What the user did: any path-like text, and a query.',
 };
 
+const TEXT = { type: 'string', minLength: 1 };
+const ONE_LINE = { ...TEXT, pattern: '^[^\\p{Cc}\\p{Cs}]*$' };
+const place = (count: number) => ({ type: 'integer', minimum: 0, maximum: count - 1 });
+const SCHEMAS: Record<string, { [member: string]: string | number }> = {
+  aid: { ...ONE_LINE, maxLength: 255 },
+  event: { type: 'string' },
+  fid: place(MAX_FILES),
+  key: { ...ONE_LINE, maxLength: 900 },
+  part: place(MAX_PARTS),
+};
+
 export function describeParameter(name: string) {
   const description = PARAMETERS[name];
   if (!description) throw new Error(`describe the path parameter ${name} in parameters.ts`);
-  return { name, in: 'path', required: true, description, schema: { type: 'string' } };
+  return { name, in: 'path', required: true, description, schema: SCHEMAS[name] ?? TEXT };
 }

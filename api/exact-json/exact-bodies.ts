@@ -1,24 +1,32 @@
-import express, { type Request, type Response } from 'express';
+import express, { type Request, type RequestHandler, type Response } from 'express';
 import { z } from 'zod';
+import type { Config } from '../../shared/config.ts';
 import { WindlassError } from '../../shared/errors.ts';
 import { parseBody } from '../http/validate.ts';
 import { currentUser } from '../middleware/authenticate.ts';
+import { nameSetting } from '../middleware/read-json.ts';
 import { ByteBudget } from './byte-budget.ts';
 import type { Exact, Shape } from './read-exactly.ts';
 import { ThreadReader } from './thread-reader.ts';
 
-/** Bytes of a parameter's or bookmark's body. */
-export const MAX_EXACT_BYTES = 16 << 20;
-
-const readRaw = express.raw({
-  limit: MAX_EXACT_BYTES,
-  type: req => /^application\/json\s*(;|$)/i.test(req.headers['content-type'] ?? ''),
-});
+type Limits = Pick<Config, 'LIMIT_VALUE_BYTES' | 'LIMIT_JSON_DEPTH'>;
 
 /** JSON bodies that are kept as they were sent, and the memory that these and the values in answers may take. */
 export class ExactBodies {
   readonly #budget = new ByteBudget({ perUser: 32 << 20, inAll: 128 << 20, waitMs: 30_000 });
   readonly #reader = new ThreadReader();
+  readonly #readRaw: RequestHandler;
+  readonly #maxBytes: number;
+  readonly #maxDepth: number;
+
+  constructor({ LIMIT_VALUE_BYTES, LIMIT_JSON_DEPTH }: Limits) {
+    this.#maxBytes = LIMIT_VALUE_BYTES;
+    this.#maxDepth = LIMIT_JSON_DEPTH;
+    this.#readRaw = express.raw({
+      limit: LIMIT_VALUE_BYTES,
+      type: req => /^application\/json\s*(;|$)/i.test(req.headers['content-type'] ?? ''),
+    });
+  }
 
   /** Waits until an answer of so many bytes may be made; they are given back when it was sent or its client has left. */
   async makeRoom(res: Response, bytes: number): Promise<void> {
@@ -36,9 +44,9 @@ export class ExactBodies {
   /** The body's text by its shape; throws what the body parser or a schema would. */
   async read(req: Request, res: Response, shape: Shape): Promise<{ text: string; input: boolean }> {
     const bytes = await this.#receive(req, res);
-    const exact = await this.#reader.read(bytes, shape);
+    const exact = await this.#reader.read(bytes, shape, this.#maxDepth);
     if ('text' in exact) return exact;
-    throw refusal(exact);
+    throw refusal(exact, this.#maxDepth);
   }
 
   async #receive(req: Request, res: Response): Promise<Buffer> {
@@ -47,11 +55,13 @@ export class ExactBodies {
     const length = Number(req.get('Content-Length') ?? Number.NaN);
     const isPlain = (req.get('Content-Encoding') ?? 'identity').toLowerCase() === 'identity';
     // What is compressed or comes in chunks may be of any size.
-    const most = isPlain && length >= 0 ? length : MAX_EXACT_BYTES;
+    const most = isPlain && length >= 0 ? length : this.#maxBytes;
     // What is too large is refused before anything of it is read.
-    if (most <= MAX_EXACT_BYTES) await this.makeRoom(res, most);
+    if (most <= this.#maxBytes) await this.makeRoom(res, most);
     await new Promise<void>((resolve, reject) => {
-      readRaw(req, res, (error?: unknown) => (error ? reject(error) : resolve()));
+      this.#readRaw(req, res, (error?: unknown) =>
+        error ? reject(nameSetting(error, 'LIMIT_VALUE_BYTES')) : resolve(),
+      );
     });
     const body: unknown = req.body;
     req.body = undefined;
@@ -60,8 +70,8 @@ export class ExactBodies {
   }
 }
 
-function refusal(exact: Exclude<Exact, { text: string }>): Error {
-  if ('refused' in exact) return ofBodyParser(exact.refused);
+function refusal(exact: Exclude<Exact, { text: string }>, limit: number): Error {
+  if ('refused' in exact) return Object.assign(ofBodyParser(exact.refused), { limit });
   if ('notJson' in exact)
     return new WindlassError('invalid_input', {
       detail: `The body is not JSON: ${exact.notJson}.`,

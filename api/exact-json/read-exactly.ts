@@ -12,7 +12,6 @@ export type Exact =
   | { notJson: string }
   | { wrong: { field: string; problem: string }[] };
 
-const MAX_DEPTH = 100;
 /** So many wrong members are named. */
 const MAX_WRONG = 100;
 
@@ -20,10 +19,10 @@ const MAX_WRONG = 100;
  * Checks a body as strictly as JSON.parse (RFC 8259) without building its value, which would lose what a number or a
  * string looked like, order and duplicate members, and could take twenty times the memory.
  */
-export function readExactly(bytes: Uint8Array, shape: Shape): Exact {
+export function readExactly(bytes: Uint8Array, shape: Shape, maxDepth = 100): Exact {
   if (!isUtf8(bytes)) return { refused: 'body.not_utf8' };
   const text = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('utf8');
-  const reader = new Reader(text, shape);
+  const reader = new Reader(text, shape, maxDepth);
   try {
     visit(text, reader, { disallowComments: true, allowTrailingComma: false });
     return reader.answer();
@@ -45,6 +44,7 @@ class Stop extends Error {
 class Reader implements JSONVisitor {
   readonly #text: string;
   readonly #shape: Shape;
+  readonly #maxDepth: number;
   readonly #wrong: { field: string; problem: string }[] = [];
   readonly #seen = new Set<string>();
   #depth = 0;
@@ -55,9 +55,10 @@ class Reader implements JSONVisitor {
   #value: string | undefined;
   #input = false;
 
-  constructor(text: string, shape: Shape) {
+  constructor(text: string, shape: Shape, maxDepth: number) {
     this.#text = text;
     this.#shape = shape;
+    this.#maxDepth = maxDepth;
   }
 
   onObjectBegin = (offset: number) => {
@@ -100,7 +101,7 @@ class Reader implements JSONVisitor {
 
   #open(offset: number): void {
     if (this.#depth === 1) this.#start = offset;
-    if (++this.#depth > MAX_DEPTH) throw new Stop({ refused: 'body.too_deep' });
+    if (++this.#depth > this.#maxDepth) throw new Stop({ refused: 'body.too_deep' });
   }
 
   #close(offset: number): void {

@@ -21,8 +21,8 @@ export class ThreadReader {
   #count = 0;
 
   /** Takes the bytes over: the caller must not use them afterwards. */
-  async read(bytes: Buffer, shape: Shape): Promise<Exact> {
-    if (bytes.length <= INLINE_BYTES) return readExactly(bytes, shape);
+  async read(bytes: Buffer, shape: Shape, maxDepth: number): Promise<Exact> {
+    if (bytes.length <= INLINE_BYTES) return readExactly(bytes, shape, maxDepth);
     const id = ++this.#count;
     const thread = this.#start();
     return new Promise((resolve, reject) => {
@@ -30,7 +30,7 @@ export class ThreadReader {
       // Only memory that holds nothing else can be handed over; other bytes are copied.
       const isAlone = bytes.length === bytes.buffer.byteLength;
       thread.postMessage(
-        { id, bytes, shape },
+        { id, bytes, shape, maxDepth },
         isAlone && bytes.buffer instanceof ArrayBuffer ? [bytes.buffer] : [],
       );
     });

@@ -1,20 +1,29 @@
+import { randomUUID } from 'node:crypto';
 import { type Server, STATUS_CODES } from 'node:http';
 import type { Socket } from 'node:net';
 import { WindlassError } from '../../shared/errors.ts';
+import type { Logger } from '../../shared/log.ts';
 import { describeProblem, headerText } from '../middleware/errors.ts';
 
 /** Answers what Node's parser refuses before there is a request: too slow, head too long, or no HTTP at all. */
-export function answerClientErrors(server: Server): void {
+export function answerClientErrors(
+  server: Server,
+  { log, headerBytes }: { log: Logger; headerBytes: number },
+): void {
   server.on('clientError', (error: NodeJS.ErrnoException & { rawPacket?: Buffer }, stream) => {
     const socket = stream as Socket;
     if (error.code === 'ECONNRESET' || !socket.writable) return void socket.destroy();
-    const problem = explain(error);
-    const body = JSON.stringify(describeProblem(problem, undefined));
+    const problem = explain(error, headerBytes);
+    const requestId = randomUUID();
+    log.debug({ requestId, status: problem.status, reason: error.code }, 'request refused');
+    const body = JSON.stringify(describeProblem(problem, requestId));
     socket.end(
       [
         `HTTP/1.1 ${problem.status} ${STATUS_CODES[problem.status]}`,
         'Content-Type: application/problem+json; charset=utf-8',
         `Content-Length: ${Buffer.byteLength(body)}`,
+        `X-Request-Id: ${requestId}`,
+        'X-Content-Type-Options: nosniff',
         `X-Service-Message: ${headerText(problem.message)}`,
         ...(problem.hint ? [`X-Service-Hint: ${headerText(problem.hint)}`] : []),
         'Cache-Control: no-store',
@@ -26,10 +35,10 @@ export function answerClientErrors(server: Server): void {
   });
 }
 
-function explain({
-  code,
-  rawPacket,
-}: NodeJS.ErrnoException & { rawPacket?: Buffer }): WindlassError {
+function explain(
+  { code, rawPacket }: NodeJS.ErrnoException & { rawPacket?: Buffer },
+  headerBytes: number,
+): WindlassError {
   switch (code) {
     case 'ERR_HTTP_REQUEST_TIMEOUT':
       return new WindlassError('request_timeout', {
@@ -40,7 +49,10 @@ function explain({
       // The first line alone was too much, or the fields after it.
       return rawPacket && !rawPacket.subarray(0, MAX_ADDRESS).includes('\r\n')
         ? addressTooLong()
-        : new WindlassError('headers_too_large', { hint: 'Send fewer or shorter header fields.' });
+        : new WindlassError('headers_too_large', {
+            detail: `Header fields too large: they and the first line have more than ${headerBytes} bytes.`,
+            hint: `Send fewer or shorter header fields. LIMIT_HEADER_BYTES (${headerBytes}) sets the limit.`,
+          });
     default:
       return new WindlassError('bad_request', { detail: 'This is not a valid HTTP request.' });
   }

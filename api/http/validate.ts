@@ -39,7 +39,14 @@ export function parseInput<S extends z.ZodType>(input: unknown, schema: S): z.ou
   const words = fields.slice(0, 10).map(({ field, problem }) => `${field}: ${problem}`);
   throw new WindlassError('invalid_input', {
     detail: `Invalid parameters: ${words.join('; ')}.`,
-    hint: 'Correct the named fields.',
+    hint: hintAt(fields.map(({ problem }) => problem)),
     extra: { fields: fields.slice(0, 100) },
   });
+}
+
+/** What a problem names in brackets sets a limit. */
+function hintAt(problems: string[]): string {
+  const settings = problems.flatMap(problem => /\((LIMIT_[A-Z_]+)\)$/.exec(problem)?.[1] ?? []);
+  const [first] = settings;
+  return `Correct the named fields.${first ? ` ${first} sets the limit.` : ''}`;
 }

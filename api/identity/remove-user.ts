@@ -1,4 +1,4 @@
-import { and, asc, eq, inArray, isNull, notInArray, sql } from 'drizzle-orm';
+import { and, asc, eq, inArray, isNull, notInArray, or, sql } from 'drizzle-orm';
 import type { Tx } from '../../shared/database/connect.ts';
 import {
   idempotencyKeys,
@@ -12,12 +12,12 @@ import {
   users,
 } from '../../shared/database/schema.ts';
 import { newId } from '../../shared/ids.ts';
-import { requestCancel, requestCancelOfFree } from '../../shared/jobs/cancel.ts';
+import { requestCancel } from '../../shared/jobs/cancel.ts';
 
 /**
  * Removes a user: the sessions end, the open jobs are cancelled (both are returned), the memberships go, and what is left
  * of them belongs to nobody, so that a later user of the same name inherits nothing. Locks are taken in this order
- * everywhere: users, jobs, projects, uploads.
+ * everywhere: users, sessions, projects, uploads, jobs.
  */
 export async function removeUser(
   tx: Tx,
@@ -31,23 +31,26 @@ export async function removeUser(
     .set({ ended: sql`now()` })
     .where(and(eq(sessions.owner, username), isNull(sessions.ended)))
     .returning({ sid: sessions.sid });
-  const cancelled = await requestCancel(tx, eq(jobs.owner, username));
+  const emptied = await leaveProjects(tx, username);
   const nobody = `${username} (removed ${newId()})`;
-  // Ended sessions keep their owner: the sealed credential, needed to clean up on the host, opens for that name alone.
-  await tx.update(jobs).set({ owner: nobody }).where(eq(jobs.owner, username));
-  await tx.delete(idempotencyKeys).where(eq(idempotencyKeys.owner, username));
-  const orphaned = await leaveProjects(tx, username);
   // An upload may have too many parts for one statement: it ends as an idle one, which upkeep sees to.
   await tx
     .update(uploads)
     .set({ owner: nobody, accessed: sql`to_timestamp(0)` })
     .where(eq(uploads.owner, username));
-  return { jobs: [...cancelled, ...orphaned], sessions: ended.map(row => row.sid) };
+  const cancelled = await requestCancel(
+    tx,
+    or(eq(jobs.owner, username), isAmong(jobs.project, emptied)),
+  );
+  // Ended sessions keep their owner: the sealed credential, needed to clean up on the host, opens for that name alone.
+  await tx.update(jobs).set({ owner: nobody }).where(eq(jobs.owner, username));
+  await tx.delete(idempotencyKeys).where(eq(idempotencyKeys.owner, username));
+  return { jobs: cancelled, sessions: ended.map(row => row.sid) };
 }
 
 /**
  * Where the last administrator goes, the writers become administrators; where nobody is left, the project is deleted.
- * Returns the jobs that were cancelled with it. Readers alone may go on reading: what they were not trusted with before,
+ * Returns those that were. Readers alone may go on reading: what they were not trusted with before,
  * nobody gives them now.
  */
 async function leaveProjects(tx: Tx, username: string): Promise<string[]> {
@@ -96,13 +99,7 @@ async function leaveProjects(tx: Tx, username: string): Promise<string[]> {
       and(isAmong(projects.pid, pids), isNull(projects.deleted), notInArray(projects.pid, peopled)),
     )
     .returning({ pid: projects.pid });
-  return requestCancelOfFree(
-    tx,
-    isAmong(
-      jobs.project,
-      emptied.map(row => row.pid),
-    ),
-  );
+  return emptied.map(row => row.pid);
 }
 
 /** One parameter, however many they are; an SQL statement takes 65,535. */

@@ -1,13 +1,13 @@
-import type { JobRow } from '../../shared/database/schema.ts';
 import { WindlassError } from '../../shared/errors.ts';
 import { readStream } from '../../shared/jobs/output.ts';
 import type { ApiContext } from '../context.ts';
+import type { JobSummary } from './job-summary.ts';
 import { errorOfJob } from './run-request.ts';
 
 /** What a job writes to its standard output, as it comes; throws what the job failed with, or the signal's reason. */
 export async function* followOutput(
   api: ApiContext,
-  job: JobRow,
+  job: JobSummary,
   signal: AbortSignal,
 ): AsyncGenerator<Buffer> {
   let row = job;

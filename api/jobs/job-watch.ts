@@ -1,15 +1,16 @@
 import { inArray } from 'drizzle-orm';
 import type { Database } from '../../shared/database/connect.ts';
 import type { Notifications } from '../../shared/database/notifications.ts';
-import { type JobRow, jobs } from '../../shared/database/schema.ts';
+import { jobs } from '../../shared/database/schema.ts';
 import type { Logger } from '../../shared/log.ts';
+import { type JobSummary, summaryColumns } from './job-summary.ts';
 
 /** The rows are read this often whether or not anything was told. */
 const READ_MS = 1_000;
 
 interface Waiter {
   version: number;
-  resolve(row: JobRow | undefined): void;
+  resolve(row: JobSummary | undefined): void;
 }
 
 /**
@@ -40,12 +41,12 @@ export class JobWatch {
   /**
    * The job's row as soon as its version is not `version`; undefined when the signal is aborted first or the row is gone.
    */
-  async changed(id: string, version: number, signal: AbortSignal): Promise<JobRow | undefined> {
+  async changed(id: string, version: number, signal: AbortSignal): Promise<JobSummary | undefined> {
     if (signal.aborted) return undefined;
     const waiters = this.#waiters.get(id) ?? new Set<Waiter>();
     this.#waiters.set(id, waiters);
     return new Promise(resolve => {
-      const settle = (row: JobRow | undefined) => {
+      const settle = (row: JobSummary | undefined) => {
         waiters.delete(waiter);
         if (waiters.size === 0 && this.#waiters.get(id) === waiters) this.#waiters.delete(id);
         signal.removeEventListener('abort', abort);
@@ -61,7 +62,7 @@ export class JobWatch {
   }
 
   /** The row once the job has ended, or as it is when the signal is aborted. */
-  async ended(row: JobRow, signal: AbortSignal): Promise<JobRow> {
+  async ended(row: JobSummary, signal: AbortSignal): Promise<JobSummary> {
     let current = row;
     while (!current.finished) {
       const next = await this.changed(current.id, current.version, signal);
@@ -98,7 +99,10 @@ export class JobWatch {
   }
 
   async #read(ids: string[]): Promise<void> {
-    const rows = await this.#database.db.select().from(jobs).where(inArray(jobs.id, ids));
+    const rows = await this.#database.db
+      .select(summaryColumns)
+      .from(jobs)
+      .where(inArray(jobs.id, ids));
     const found = new Map(rows.map(row => [row.id, row]));
     for (const id of ids) {
       const row = found.get(id);

@@ -16,6 +16,7 @@ import { hmac } from '../../shared/secrets.ts';
 import { followSignal } from '../../shared/signals.ts';
 import type { ApiContext } from '../context.ts';
 import { currentUser } from '../middleware/authenticate.ts';
+import type { JobSummary } from './job-summary.ts';
 
 /** Without a worker seen for so long, what a request waits for is refused instead. */
 const NO_WORKER = sql`interval '30 seconds'`;
@@ -63,10 +64,17 @@ export async function startRequestedJob(
 
 function readIdempotencyKey({ config }: ApiContext, req: Request): Idempotency | undefined {
   const key = req.get('Idempotency-Key');
-  if (key === undefined) return undefined;
+  // A GET is idempotent by itself, and depends on more than its address: on Range, for one.
+  if (key === undefined || req.method === 'GET' || req.method === 'HEAD') return undefined;
   if (!/^[\x21-\x7e]{1,255}$/.test(key)) {
     throw new WindlassError('invalid_input', {
       detail: 'Invalid parameters: Idempotency-Key: must be 1 to 255 visible ASCII characters.',
+      hint: 'Make up a new key for each new request, such as a UUID.',
+      extra: {
+        fields: [
+          { field: 'Idempotency-Key', problem: 'must be 1 to 255 visible ASCII characters' },
+        ],
+      },
     });
   }
   const route = `${req.method} ${req.path.replace(/^\/api(?=\/)/, '')}`;
@@ -105,7 +113,11 @@ export function untilNoLongerWaiting(
 }
 
 /** Waits for a job that ends with its client; throws what it failed with. */
-export async function awaitOwnJob(api: ApiContext, res: Response, job: JobRow): Promise<JobRow> {
+export async function awaitOwnJob(
+  api: ApiContext,
+  res: Response,
+  job: JobSummary,
+): Promise<JobSummary> {
   const { signal, left } = untilNoLongerWaiting(api, res);
   const row = await api.jobs.ended(job, signal);
   if (!row.finished) {
@@ -132,7 +144,7 @@ export function serviceStopping(): WindlassError {
 }
 
 /** The error that a job ended with, as an answer of its own. */
-export function errorOfJob(row: JobRow, headers: Record<string, string> = {}): WindlassError {
+export function errorOfJob(row: JobSummary, headers: Record<string, string> = {}): WindlassError {
   const { code, detail, hint, ...extra } = row.error as {
     code: ErrorCode;
     detail: string;

@@ -1,5 +1,4 @@
 import type { Request, Response } from 'express';
-import type { JobRow } from '../../shared/database/schema.ts';
 import { WindlassError } from '../../shared/errors.ts';
 import {
   type Offsets,
@@ -10,6 +9,7 @@ import {
 } from '../../shared/jobs/output.ts';
 import type { ApiContext } from '../context.ts';
 import { drained } from '../http/drained.ts';
+import type { JobSummary } from './job-summary.ts';
 import { untilNoLongerWaiting } from './run-request.ts';
 
 /** A comment this often keeps proxies from closing a quiet stream. */
@@ -25,7 +25,7 @@ export async function streamJobEvents(
   api: ApiContext,
   req: Request,
   res: Response,
-  row: JobRow,
+  row: JobSummary,
 ): Promise<void> {
   const at = readLastEventId(req);
   res
@@ -100,7 +100,7 @@ class EventStream {
     this.#res.write(':\n\n');
   }
 
-  async job(row: JobRow): Promise<void> {
+  async job(row: JobSummary): Promise<void> {
     // The end state is told when all output was sent, by end(); but the present state always comes first.
     if (this.#state === undefined || (!row.finished && row.state !== this.#state))
       await this.#sendState(row);
@@ -133,7 +133,7 @@ class EventStream {
       if (rest[stream].length > 0) await this.#sendOutput(stream, rest[stream]);
   }
 
-  async end(row: JobRow): Promise<void> {
+  async end(row: JobSummary): Promise<void> {
     if (row.state !== this.#state) await this.#sendState(row);
   }
 
@@ -148,7 +148,7 @@ class EventStream {
     await this.#send('output', JSON.stringify(data));
   }
 
-  async #sendState(row: JobRow): Promise<void> {
+  async #sendState(row: JobSummary): Promise<void> {
     this.#state = row.state;
     await this.#send(
       'state',

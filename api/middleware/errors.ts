@@ -1,5 +1,5 @@
 import type { ErrorRequestHandler, RequestHandler, Response } from 'express';
-import { isDatabaseDown, sqlState } from '../../shared/database/connect.ts';
+import { isDatabaseDown, isDeadlock, sqlState } from '../../shared/database/connect.ts';
 import { ERRORS, WindlassError } from '../../shared/errors.ts';
 import type { Logger } from '../../shared/log.ts';
 
@@ -15,10 +15,10 @@ export function sendProblem(
   res.send(JSON.stringify(describeProblem(error, res.locals.requestId)));
 }
 
-/** The problem document. */
+/** The problem document; `type` leads to the code's place on our page of the interface (RFC 9457, 3.1.1). */
 export function describeProblem(error: WindlassError, requestId: string | undefined): object {
   return {
-    type: `about:blank#${error.code}`,
+    type: `/api/docs#${error.code}`,
     title: ERRORS[error.code].title,
     status: error.status,
     detail: error.message,
@@ -66,6 +66,14 @@ export function toWindlassError(error: unknown): WindlassError {
       cause: error,
     });
   }
+  if (isDeadlock(error)) {
+    return new WindlassError('unavailable', {
+      detail: 'Service unavailable: this and another request waited for each other.',
+      hint: 'Try again. Nothing was changed.',
+      headers: { 'Retry-After': '1' },
+      cause: error,
+    });
+  }
   // The one character that no text in PostgreSQL can hold, wherever in the request it was.
   if (sqlState(error) === '22021') {
     return new WindlassError('invalid_input', {
@@ -78,12 +86,20 @@ export function toWindlassError(error: unknown): WindlassError {
 
 /** Errors of express and its body parser carry a type or a status. */
 function fromBodyParser(error: unknown): WindlassError | undefined {
-  const { type, status, limit } = error as { type?: string; status?: number; limit?: number };
+  const { type, status, limit, setting } = error as {
+    type?: string;
+    status?: number;
+    limit?: number;
+    /** What sets the limit; see nameSetting(). */
+    setting?: string;
+  };
   switch (type) {
     case 'entity.too.large':
       return new WindlassError('payload_too_large', {
         detail: `The body is larger than ${limit} bytes.`,
-        hint: 'Send a smaller body.',
+        hint: setting
+          ? `Send a smaller body. ${setting} (${limit}) sets the limit.`
+          : 'Send a smaller body.',
       });
     case 'entity.parse.failed':
       return new WindlassError('invalid_input', {
@@ -97,8 +113,8 @@ function fromBodyParser(error: unknown): WindlassError | undefined {
       });
     case 'body.too_deep':
       return new WindlassError('invalid_input', {
-        detail: 'The body is nested more than 100 deep.',
-        hint: 'Send a flatter value.',
+        detail: `The body is nested more than ${limit} deep.`,
+        hint: `Send a flatter value. LIMIT_JSON_DEPTH (${limit}) sets the limit.`,
       });
     case 'charset.unsupported':
     case 'encoding.unsupported':

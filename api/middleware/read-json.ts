@@ -1,13 +1,15 @@
 import { isUtf8 } from 'node:buffer';
 import express, { type RequestHandler } from 'express';
+import type { Config } from '../../shared/config.ts';
+import { WindlassError } from '../../shared/errors.ts';
 
-const LIMIT_BYTES = 1 << 20;
-const DEPTH = 100;
+type Limits = Pick<Config, 'LIMIT_BODY_BYTES' | 'LIMIT_JSON_DEPTH' | 'LIMIT_LIST_ITEMS'>;
 
-/** Reads a JSON body of at most 1 MiB, UTF-8 alone, nested at most 100 deep; what is no JSON leaves `req.body` undefined. */
-export function readJson(): RequestHandler {
-  return express.json({
-    limit: LIMIT_BYTES,
+/** Reads a JSON body within the limits, UTF-8 alone; what is no JSON leaves `req.body` undefined. */
+export function readJson(limits: Limits): RequestHandler {
+  const depth = limits.LIMIT_JSON_DEPTH;
+  const read = express.json({
+    limit: limits.LIMIT_BODY_BYTES,
     // A bare string or number is JSON too: the schema says what it should have been.
     strict: false,
     verify: (_req, _res, bytes, encoding) => {
@@ -15,14 +17,53 @@ export function readJson(): RequestHandler {
       // The decoder behind this would replace what is not UTF-8, and something else would be stored than was sent.
       if (!isUtf8(bytes)) throw refusal('body.not_utf8', 'not UTF-8');
       // Whatever walks the value later may do so by recursion.
-      if (isDeeperThan(bytes, DEPTH)) throw refusal('body.too_deep', 'nested too deep');
+      if (isDeeperThan(bytes, depth))
+        throw Object.assign(refusal('body.too_deep', 'nested too deep'), { limit: depth });
     },
   });
+  return (req, res, next) =>
+    read(req, res, (error?: unknown) => {
+      // Not thrown: nobody would catch what this callback throws.
+      next(
+        error
+          ? nameSetting(error, 'LIMIT_BODY_BYTES')
+          : findLongList(req.body, limits.LIMIT_LIST_ITEMS),
+      );
+    });
+}
+
+/** Which setting a body was too large for: the body parser knows its number alone, and answerErrors() words it. */
+export function nameSetting(error: unknown, setting: keyof Config): unknown {
+  return error instanceof Error ? Object.assign(error, { setting }) : error;
 }
 
 /** The body parser takes an error's type over, and answerErrors() words it. */
 function refusal(type: string, message: string): Error {
   return Object.assign(new Error(message), { type });
+}
+
+/** The refusal of a list that has more items than this, however deep it is. */
+function findLongList(body: unknown, limit: number): WindlassError | undefined {
+  const field = findList(body, limit);
+  if (field === undefined) return undefined;
+  const problem = `has more than ${limit} items`;
+  return new WindlassError('invalid_input', {
+    detail: `Invalid parameters: ${field}: ${problem}.`,
+    hint: `Send shorter lists. LIMIT_LIST_ITEMS (${limit}) sets the limit.`,
+    extra: { fields: [{ field, problem }] },
+  });
+}
+
+/** The path of such a list. The body's depth is bounded, and so is this recursion. */
+function findList(value: unknown, limit: number, path = ''): string | undefined {
+  if (typeof value !== 'object' || value === null) return undefined;
+  if (Array.isArray(value) && value.length > limit) return path || 'body';
+  for (const [name, member] of Object.entries(value)) {
+    if (typeof member !== 'object') continue;
+    const found = findList(member, limit, path ? `${path}.${name}` : name);
+    if (found !== undefined) return found;
+  }
+  return undefined;
 }
 
 /** Whether arrays and objects of a JSON text, valid or not, are nested deeper than this. */

@@ -1,13 +1,13 @@
-import { findKeyProblem } from '../../shared/cache-entry.ts';
+import { findKeyProblem, MAX_CHARACTERS } from '../../shared/cache-entry.ts';
 import { WindlassError } from '../../shared/errors.ts';
 
 /** A key of a project's cache; throws `invalid_input`. */
-export function readCacheKey(key: string): string {
-  const problem = findKeyProblem(key);
+export function readCacheKey(key: string, max = MAX_CHARACTERS): string {
+  const problem = findKeyProblem(key, max);
   if (problem === undefined) return key;
   throw new WindlassError('invalid_input', {
     detail: `Invalid parameters: key: ${problem}.`,
-    hint: 'Correct the named fields.',
+    hint: `Correct the named fields. LIMIT_KEY_LENGTH (${max}) sets how long a key may be.`,
     extra: { fields: [{ field: 'key', problem }] },
   });
 }

@@ -1,10 +1,11 @@
 import { and, eq, sql } from 'drizzle-orm';
 import type { Response } from 'express';
 import { putCacheEntry } from '../../shared/cache-entry.ts';
-import { type JobRow, jobs } from '../../shared/database/schema.ts';
+import { jobs } from '../../shared/database/schema.ts';
 import { WindlassError } from '../../shared/errors.ts';
 import type { Result } from '../../shared/jobs/catalog.ts';
 import type { ApiContext } from '../context.ts';
+import type { JobSummary } from '../jobs/job-summary.ts';
 import { currentUser } from '../middleware/authenticate.ts';
 import { useProject } from './access.ts';
 import { readCacheKey } from './cache-key.ts';
@@ -15,15 +16,16 @@ export interface CachePlace {
   key: string;
 }
 
-export function readCacheType(cache: string, place: Partial<CachePlace>): CachePlace {
-  if (cache === 'project') return readPlace(place);
+export function readCacheType(cache: string, place: Partial<CachePlace>, max: number): CachePlace {
+  if (cache === 'project') return readPlace(place, max);
   throw new WindlassError('unknown_cache_type', {
     detail: `Unknown cache type: ${cache.slice(0, 80)}.`,
     hint: 'Use cache=project, or leave it out.',
   });
 }
 
-export function readPlace({ project, key }: Partial<CachePlace>): CachePlace {
+/** `max` is LIMIT_KEY_LENGTH. */
+export function readPlace({ project, key }: Partial<CachePlace>, max: number): CachePlace {
   if (!project)
     throw new WindlassError('missing_project', {
       hint: 'Give the id of a project that you write.',
@@ -32,14 +34,14 @@ export function readPlace({ project, key }: Partial<CachePlace>): CachePlace {
     throw new WindlassError('missing_cache_key', {
       hint: "Give the key that the project's cache shall have it under.",
     });
-  return { project, key: readCacheKey(key) };
+  return { project, key: readCacheKey(key, max) };
 }
 
 /** Committed before the first byte is sent. Bytes are kept for 24 hours: later a reference could come too late to keep them. */
 export async function cacheVideo(
-  { database: { db } }: ApiContext,
+  { config, database: { db } }: ApiContext,
   res: Response,
-  row: JobRow,
+  row: JobSummary,
   place: CachePlace,
 ): Promise<void> {
   const { object, type, bytes } = row.result as Result<'video'>;
@@ -54,6 +56,7 @@ export async function cacheVideo(
         detail: 'Not found: the video was made more than 24 hours ago and is no longer kept.',
         hint: 'Start another one, with project and key.',
       });
-    await putCacheEntry(tx, { ...place, object, type, size: bytes });
+    const entry = { ...place, object, type, size: bytes };
+    await putCacheEntry(tx, entry, config.LIMIT_PROJECT_BYTES);
   });
 }

@@ -1,8 +1,8 @@
 import type { Request, Response } from 'express';
-import type { JobRow } from '../../shared/database/schema.ts';
 import type { Payload } from '../../shared/jobs/catalog.ts';
 import type { ApiContext } from '../context.ts';
 import { pathParameter } from '../http/resource.ts';
+import type { JobSummary } from '../jobs/job-summary.ts';
 import {
   cancelOwnJob,
   requireWorker,
@@ -20,7 +20,7 @@ export async function readHost(
   api: ApiContext,
   { req, res }: { req: Request; res: Response },
   request: Reading,
-  send: (job: JobRow, signal: AbortSignal) => Promise<void>,
+  send: (job: JobSummary, signal: AbortSignal) => Promise<void>,
 ): Promise<void> {
   await requireWorker(api, 'remote');
   const sid = pathParameter(req, 'sid');

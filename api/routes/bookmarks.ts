@@ -5,6 +5,7 @@ import { sqlState, type Tx } from '../../shared/database/connect.ts';
 import { bookmarks } from '../../shared/database/schema.ts';
 import { WindlassError } from '../../shared/errors.ts';
 import { isId, newId } from '../../shared/ids.ts';
+import { holdProjectRoom } from '../../shared/project-bytes.ts';
 import type { ApiContext } from '../context.ts';
 import { operation } from '../describe/operation.ts';
 import { type DescribedRouter, pathParameter, resource } from '../http/resource.ts';
@@ -36,6 +37,7 @@ export function routeBookmarks(router: DescribedRouter, api: ApiContext): void {
         'unsupported_media_type',
         'not_found',
         'forbidden',
+        'insufficient_storage',
       ],
       handle: async ({ req, res }) => {
         const pid = pathParameter(req, 'pid');
@@ -46,7 +48,10 @@ export function routeBookmarks(router: DescribedRouter, api: ApiContext): void {
         const bid = await db
           .transaction(async tx => {
             await useProject(tx, pid, need);
-            return insertBookmark(tx, { project: pid, hash, content });
+            const { bid, added } = await insertBookmark(tx, { project: pid, hash, content });
+            const limit = api.config.LIMIT_PROJECT_BYTES;
+            await holdProjectRoom(tx, { project: pid, added, limit });
+            return bid;
           })
           .catch(refuseUnlessJson);
         res.status(201).location(`/api/bookmarks/${bid}`).json({ id: bid });
@@ -103,21 +108,21 @@ export function routeBookmarks(router: DescribedRouter, api: ApiContext): void {
   });
 }
 
-/** The id of the bookmark with this content, made now or before; of two who make it at once the second waits. */
+/** The bookmark with this content, made now or before, and the bytes it adds; of two who make it at once the second waits. */
 async function insertBookmark(
   tx: Tx,
   given: { project: string; hash: string; content: string },
-): Promise<string> {
+): Promise<{ bid: string; added: number }> {
   const same = and(eq(bookmarks.project, given.project), eq(bookmarks.hash, given.hash));
   for (;;) {
     const [before] = await tx.select({ bid: bookmarks.bid }).from(bookmarks).where(same);
-    if (before) return before.bid;
+    if (before) return { ...before, added: 0 };
     const [made] = await tx
       .insert(bookmarks)
       .values({ bid: newId(), ...given })
       .onConflictDoNothing({ target: [bookmarks.project, bookmarks.hash] })
       .returning({ bid: bookmarks.bid });
-    if (made) return made.bid;
+    if (made) return { ...made, added: Buffer.byteLength(given.content) };
     // Another's, which was committed just now, and may even be gone again.
   }
 }

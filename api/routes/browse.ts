@@ -1,13 +1,13 @@
 import { pipeline } from 'node:stream/promises';
 import type { Response } from 'express';
 import { z } from 'zod';
-import type { JobRow } from '../../shared/database/schema.ts';
 import { absolutePath } from '../../shared/jobs/catalog.ts';
 import { readStream } from '../../shared/jobs/output.ts';
 import type { ApiContext } from '../context.ts';
 import { operation } from '../describe/operation.ts';
 import { type DescribedRouter, resource } from '../http/resource.ts';
 import { followOutput, splitLines } from '../jobs/follow-output.ts';
+import type { JobSummary } from '../jobs/job-summary.ts';
 import { readHost } from '../remote/read-host.ts';
 import { remotePath } from '../remote/remote-path.ts';
 
@@ -60,7 +60,7 @@ export function routeBrowse(router: DescribedRouter, api: ApiContext): void {
 async function sendListing(
   api: ApiContext,
   res: Response,
-  listed: { job: JobRow; path: string; signal: AbortSignal },
+  listed: { job: JobSummary; path: string; signal: AbortSignal },
 ): Promise<void> {
   const text = writeListing(api, listed);
   const first = await text.next();
@@ -73,7 +73,7 @@ async function sendListing(
 
 async function* writeListing(
   api: ApiContext,
-  { job, path, signal }: { job: JobRow; path: string; signal: AbortSignal },
+  { job, path, signal }: { job: JobSummary; path: string; signal: AbortSignal },
 ): AsyncGenerator<string, string> {
   const stores = { db: api.database.db, objects: api.objects };
   let until = 0;

@@ -6,8 +6,6 @@ import { operation } from '../describe/operation.ts';
 import type { Described } from '../http/resource.ts';
 import { currentUser } from '../middleware/authenticate.ts';
 
-const MAX_BODY_BYTES = 16 << 20;
-
 /** The target as it came, perhaps in absolute form (RFC 9112, 3.2.2); what follows `/events` is the client's own. */
 const TARGET = /^(?:https?:\/\/[^/?]*)?(?:\/api)?\/events(?:\/([^?]*))?(?:\?(.*))?$/is;
 
@@ -33,13 +31,14 @@ export const EVENTS: Described = {
  */
 export function recordEvents(api: ApiContext): RequestHandler {
   const log = createEventLog(api);
+  const limit = api.config.LIMIT_VALUE_BYTES;
   return (req, res, next) => {
     const match = TARGET.exec(req.originalUrl);
     if (!match) return next();
     if (req.method !== 'POST') throw notAllowed(req);
-    if (Number(req.get('Content-Length')) > MAX_BODY_BYTES) throw tooLarge();
+    if (Number(req.get('Content-Length')) > limit) throw tooLarge(limit);
     const [, path = '', query = ''] = match;
-    dropBody(req, res, error => {
+    dropBody(req, res, limit, error => {
       if (error) return next(error);
       // One line for the request, and this is it.
       res.locals.logged = true;
@@ -54,13 +53,18 @@ export function recordEvents(api: ApiContext): RequestHandler {
 }
 
 /** Calls back once the body is over or too large; not at all when the client left or was answered because it is too slow. */
-function dropBody(req: Request, res: Response, done: (error?: WindlassError) => void): void {
+function dropBody(
+  req: Request,
+  res: Response,
+  limit: number,
+  done: (error?: WindlassError) => void,
+): void {
   let bytes = 0;
   const count = (chunk: Buffer) => {
     bytes += chunk.length;
-    if (bytes <= MAX_BODY_BYTES) return;
+    if (bytes <= limit) return;
     req.off('data', count).off('end', end);
-    if (!res.headersSent) done(tooLarge());
+    if (!res.headersSent) done(tooLarge(limit));
   };
   const end = () => {
     if (!res.headersSent) done();
@@ -100,9 +104,9 @@ function notAllowed({ method }: Request): WindlassError {
   });
 }
 
-function tooLarge(): WindlassError {
+function tooLarge(limit: number): WindlassError {
   return new WindlassError('payload_too_large', {
-    detail: `The body is larger than ${MAX_BODY_BYTES} bytes.`,
-    hint: 'Put what the event says into its path and query; its body is not read.',
+    detail: `The body is larger than ${limit} bytes.`,
+    hint: `Put what the event says into its path and query; its body is not read. LIMIT_VALUE_BYTES (${limit}) sets the limit.`,
   });
 }

@@ -8,6 +8,7 @@ import { newId } from '../../shared/ids.ts';
 import { assertOpen, lockUpload, MAX_FILES } from '../../shared/uploads.ts';
 import type { ApiContext } from '../context.ts';
 import { operation } from '../describe/operation.ts';
+import { problem } from '../describe/problem.ts';
 import { type DescribedRouter, resource } from '../http/resource.ts';
 import { startRequestedJob } from '../jobs/run-request.ts';
 import { sendProblem } from '../middleware/errors.ts';
@@ -23,7 +24,12 @@ const finished = z.strictObject({
     .max(MAX_FILES)
     .meta({ description: 'The number of parts of each file.' }),
 });
-const tuples = z.array(z.tuple([z.number().int(), z.number().int()]));
+const tuples = z.array(z.array(z.number().int()).length(2)).describe('[fid, pid] of each part.');
+const miscount = problem.extend({
+  missing: tuples.optional(),
+  excess: tuples.optional(),
+  truncated: z.literal(true).optional(),
+});
 
 /** POST …/finished: all was sent, so it can be parsed. */
 export function routeFinished(
@@ -44,6 +50,7 @@ export function routeFinished(
           json: z.object({ missing: tuples, job: z.string() }),
           headers: { Location: 'The job.' },
         },
+        400: { means: 'The counts differ, or the body is not valid.', json: miscount },
       },
       errors: [
         'upload_incomplete',

@@ -1,12 +1,13 @@
 import type { Request, Response } from 'express';
 import { z } from 'zod';
 import { isDatabaseDown } from '../../shared/database/connect.ts';
-import type { JobRow, SessionRow } from '../../shared/database/schema.ts';
+import type { SessionRow } from '../../shared/database/schema.ts';
 import { commandText, type Result } from '../../shared/jobs/catalog.ts';
 import { readStream, type Stream } from '../../shared/jobs/output.ts';
 import type { ApiContext } from '../context.ts';
 import { operation } from '../describe/operation.ts';
 import { type DescribedRouter, resource } from '../http/resource.ts';
+import type { JobSummary } from '../jobs/job-summary.ts';
 import {
   errorOfJob,
   readPreference,
@@ -98,7 +99,7 @@ export function routeLaunch(router: DescribedRouter, api: ApiContext): void {
 
 async function answer(
   api: ApiContext,
-  { req, res, job, command }: { req: Request; res: Response; job: JobRow; command: string },
+  { req, res, job, command }: { req: Request; res: Response; job: JobSummary; command: string },
 ): Promise<void> {
   const { respondAsync, wait } = readPreference(req);
   if (respondAsync) res.set('Preference-Applied', 'respond-async');
@@ -124,9 +125,9 @@ async function answer(
 function waitForEnd(
   api: ApiContext,
   res: Response,
-  job: JobRow,
+  job: JobSummary,
   wait: number | undefined,
-): Promise<JobRow> {
+): Promise<JobSummary> {
   if (wait === 0) return Promise.resolve(job);
   const max = api.config.LAUNCH_MAX_WAIT;
   const seconds = wait === undefined ? max : max > 0 ? Math.min(wait, max) : wait;
@@ -136,7 +137,7 @@ function waitForEnd(
 /** A stream as UTF-8, invalid bytes replaced, up to the limit. */
 async function readText(
   { database, objects }: ApiContext,
-  job: JobRow,
+  job: JobSummary,
   stream: Stream,
 ): Promise<{ text: string; truncated: boolean }> {
   const total = stream === 'stdout' ? job.stdoutBytes : job.stderrBytes;

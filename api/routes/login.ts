@@ -28,7 +28,7 @@ export function routeLogin(router: DescribedRouter, api: ApiContext): void {
     refuseCrossSite(req, config, { believe: 'origin' });
     next();
   };
-  router.post('/login', refuseForeignPages, readJson(), readForm());
+  router.post('/login', refuseForeignPages, readJson(config), readForm());
 
   resource(router, '/login', {
     post: operation({

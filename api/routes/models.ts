@@ -2,7 +2,7 @@ import { and, asc, eq, gt, sql } from 'drizzle-orm';
 import { z } from 'zod';
 import { artifacts, jobs, type ModelRow, models, projects } from '../../shared/database/schema.ts';
 import { newId } from '../../shared/ids.ts';
-import { requestCancelOfFree } from '../../shared/jobs/cancel.ts';
+import { requestCancel } from '../../shared/jobs/cancel.ts';
 import type { ApiContext } from '../context.ts';
 import { operation } from '../describe/operation.ts';
 import { checkIfMatch, page, pageOf, pageQuery, sendRecord } from '../http/records.ts';
@@ -13,20 +13,21 @@ import { findModel, findProject, type Need, useModel, useProject } from '../proj
 import { longText, nameText } from '../projects/fields.ts';
 import { modelTag, parseRecord, readParses } from '../projects/model-parses.ts';
 
-const name = nameText(255);
 const description = longText(20_000);
 const marking = longText(20_000);
-const newModel = z.strictObject({
-  'model-type': nameText(255),
-  name,
-  description: description.default(''),
-  marking: marking.default(''),
-});
-const changes = z.strictObject({
-  name: name.optional(),
-  description: description.optional(),
-  marking: marking.optional(),
-});
+const newModel = (longest: number) =>
+  z.strictObject({
+    'model-type': nameText(longest),
+    name: nameText(longest),
+    description: description.default(''),
+    marking: marking.default(''),
+  });
+const changes = (longest: number) =>
+  z.strictObject({
+    name: nameText(longest).optional(),
+    description: description.optional(),
+    marking: marking.optional(),
+  });
 /** Artifacts come in pages too: a model may have any number of them. */
 const modelQuery = z.strictObject({
   limit: z.coerce.number().int().min(1).max(10_000).default(1_000),
@@ -70,6 +71,7 @@ const itemView = (row: ModelRow): z.output<typeof modelItem> => ({
 /** Models of a project, and what they hold. */
 export function routeModels(router: DescribedRouter, api: ApiContext): void {
   const { db } = api.database;
+  const longest = api.config.LIMIT_NAME_LENGTH;
 
   const readArtifacts = async (mid: string, { limit, after }: z.output<typeof modelQuery>) => {
     const of = eq(artifacts.model, mid);
@@ -112,7 +114,7 @@ export function routeModels(router: DescribedRouter, api: ApiContext): void {
     post: operation({
       summary: 'Make a model in a project',
       details: "`model-type` is any name: what it means is the client's own.",
-      body: newModel,
+      body: newModel(longest),
       answers: {
         201: {
           means: 'Made.',
@@ -161,7 +163,7 @@ export function routeModels(router: DescribedRouter, api: ApiContext): void {
     }),
     put: operation({
       summary: 'Change a model',
-      body: changes,
+      body: changes(longest),
       headers: ['If-Match'],
       answers: { 200: { means: 'Changed.', json: modelItem } },
       errors: ['not_found', 'forbidden'],
@@ -202,7 +204,7 @@ export function routeModels(router: DescribedRouter, api: ApiContext): void {
             .update(models)
             .set({ project: grave, version: sql`${models.version} + 1` })
             .where(eq(models.mid, mid));
-          return requestCancelOfFree(tx, eq(jobs.model, mid));
+          return requestCancel(tx, eq(jobs.model, mid));
         });
         publishCancelled(api, cancelled);
         res.status(204).end();

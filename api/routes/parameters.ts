@@ -4,6 +4,7 @@ import { z } from 'zod';
 import { sqlState, type Tx } from '../../shared/database/connect.ts';
 import { artifacts, models } from '../../shared/database/schema.ts';
 import { WindlassError } from '../../shared/errors.ts';
+import { holdProjectRoom } from '../../shared/project-bytes.ts';
 import type { ApiContext } from '../context.ts';
 import { operation } from '../describe/operation.ts';
 import { checkIfMatch, entityTag, isNamedBy } from '../http/records.ts';
@@ -27,9 +28,9 @@ const HEAD = {
 /** Parameters of a model: any JSON value, kept and answered byte for byte. */
 export function routeParameters(router: DescribedRouter, api: ApiContext): void {
   const { db } = api.database;
-  const place = (req: Request, res: Response, role: Need['role']) => ({
+  const place = (req: Request, res: Response, role: Need['role'], max?: number) => ({
     mid: pathParameter(req, 'mid'),
-    aid: readArtifactName(pathParameter(req, 'aid')),
+    aid: readArtifactName(pathParameter(req, 'aid'), max),
     need: { username: currentUser(res).username, role } satisfies Need,
   });
 
@@ -77,19 +78,23 @@ export function routeParameters(router: DescribedRouter, api: ApiContext): void 
         'not_found',
         'forbidden',
         'conflict',
+        'insufficient_storage',
       ],
       handle: async ({ req, res }) => {
-        const { mid, aid, need } = place(req, res, 'writer');
+        const longest = api.config.LIMIT_NAME_LENGTH;
+        const { mid, aid, need } = place(req, res, 'writer', longest);
         await findModel(db, mid, need);
         const { text, input } = await api.bodies.read(req, res, 'parameter');
         await db
           .transaction(async tx => {
-            await useModel(tx, mid, need);
+            const { project } = await useModel(tx, mid, need);
             const present = await findArtifact(tx, mid, aid);
             if (present) checkIfMatch(req, entityTag(requireParameter(present, aid).version));
             else refuseIfMatch(req);
-            const version = await bumpModel(tx, mid);
-            const set = { value: text, input, size: Buffer.byteLength(text), version };
+            const size = Buffer.byteLength(text);
+            const added = size - (present?.size ?? 0);
+            const version = await bumpModel(tx, mid, added);
+            const set = { value: text, input, size, version };
             await tx
               .insert(artifacts)
               .values({ model: mid, aid, kind: 'parameter', ...set })
@@ -97,6 +102,8 @@ export function routeParameters(router: DescribedRouter, api: ApiContext): void 
                 target: [artifacts.model, artifacts.aid],
                 set: { ...set, updated: sql`now()` },
               });
+            const limit = api.config.LIMIT_PROJECT_BYTES;
+            await holdProjectRoom(tx, { project: project.pid, added, limit });
           })
           .catch(refuseUnlessJson);
         res.status(200).end();
@@ -111,10 +118,10 @@ export function routeParameters(router: DescribedRouter, api: ApiContext): void 
         const { mid, aid, need } = place(req, res, 'writer');
         await db.transaction(async tx => {
           await useModel(tx, mid, need);
-          const { version } = requireParameter(await findArtifact(tx, mid, aid), aid);
+          const { version, size } = requireParameter(await findArtifact(tx, mid, aid), aid);
           checkIfMatch(req, entityTag(version));
           await tx.delete(artifacts).where(and(eq(artifacts.model, mid), eq(artifacts.aid, aid)));
-          await bumpModel(tx, mid);
+          await bumpModel(tx, mid, -size);
         });
         res.status(204).end();
       },
@@ -150,10 +157,14 @@ function requireParameter<T extends { kind: 'parameter' | 'file' | 'table' }>(
 }
 
 /** The model's next version; the artifact takes it too, so that one that is made anew never has an old one's. */
-async function bumpModel(tx: Tx, mid: string): Promise<number> {
+async function bumpModel(tx: Tx, mid: string, added: number): Promise<number> {
   const [row] = await tx
     .update(models)
-    .set({ version: sql`${models.version} + 1`, updated: sql`now()` })
+    .set({
+      bytes: sql`${models.bytes} + ${added}`,
+      version: sql`${models.version} + 1`,
+      updated: sql`now()`,
+    })
     .where(eq(models.mid, mid))
     .returning({ version: models.version });
   if (!row) throw new Error(`model ${mid} is gone`);

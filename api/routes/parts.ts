@@ -2,11 +2,13 @@ import express, { type Request, type RequestHandler, type Response } from 'expre
 import { z } from 'zod';
 import { WindlassError } from '../../shared/errors.ts';
 import { absolutePath } from '../../shared/jobs/catalog.ts';
-import { MAX_PART_BYTES } from '../../shared/part-meter.ts';
+import { assertProjectRoom } from '../../shared/project-bytes.ts';
+import { assertFreeSpace } from '../../shared/storage/free-space.ts';
 import {
   assertOpen,
   assertRoom,
   commitPart,
+  findPartSize,
   MAX_FILES,
   MAX_PARTS,
   touchSeconds,
@@ -16,13 +18,14 @@ import type { ApiContext } from '../context.ts';
 import { operation } from '../describe/operation.ts';
 import { type DescribedRouter, pathParameter, resource } from '../http/resource.ts';
 import { parseInput } from '../http/validate.ts';
+import { UserTurns } from '../identity/user-turns.ts';
 import { startRequestedJob } from '../jobs/run-request.ts';
 import { currentUser } from '../middleware/authenticate.ts';
 import { takeOwnTime } from '../middleware/bound-bodies.ts';
 import { readJson } from '../middleware/read-json.ts';
 import { touchSession, useSession } from '../remote/sessions.ts';
 import { readContentDigest } from '../uploads/content-digest.ts';
-import { MAX_FORM_BYTES, readForm } from '../uploads/read-form.ts';
+import { AROUND_FILE, readForm } from '../uploads/read-form.ts';
 import { refuseTooLarge, type StoredBytes, storeBody } from '../uploads/store-part.ts';
 import { findUpload, type UploadKey, useUpload } from '../uploads/uploads.ts';
 import { jobRecord, jobView } from './jobs.ts';
@@ -39,10 +42,18 @@ const remoteFile = z.strictObject({ sid: z.string(), path: absolutePath });
 const FORM = 'application/x-www-form-urlencoded';
 const MULTIPART = 'multipart/form-data';
 
+/**
+ * Parts of one user that are taken in at once: a connection to the object store each and, of unknown length, 16 MiB. The
+ * bodies of the others wait, unread.
+ */
+const AT_ONCE = 16;
+
 /** Which part a request is about. */
 interface Place extends UploadKey {
   file: number;
   part: number;
+  /** The one that the upload is for. */
+  project: string;
   /** When something was sent to the upload last. */
   accessed: Date;
 }
@@ -50,6 +61,8 @@ interface Place extends UploadKey {
 /** Parts of an upload, streamed into the object store. */
 export function routeParts(router: DescribedRouter, api: ApiContext): void {
   const { db } = api.database;
+  const turns = new UserTurns(AT_ONCE);
+  const readJsonBody = readJson(api.config);
   resource(router, '/uploads/:uid/files/:fid/parts/:part', {
     put: operation({
       summary: 'Send a part of a file',
@@ -106,34 +119,56 @@ export function routeParts(router: DescribedRouter, api: ApiContext): void {
     const found = await findUpload(db, key);
     const { fid, part } = parseInput(req.params, place);
     assertOpen(found);
-    return { ...key, file: fid, part, accessed: found.upload.accessed };
+    const { project, upload } = found;
+    return { ...key, project, file: fid, part, accessed: upload.accessed };
   }
 
   /** Streams the body into the store; as long as bytes come, the upload is not idle. */
   async function store(
-    { uid, file, part, accessed }: Place,
+    { uid, owner, project, file, part, accessed }: Place,
     { req, res, isForm }: { req: Request; res: Response; isForm: boolean },
   ) {
     refuseOtherContent(req);
-    refuseTooLarge(req, isForm ? MAX_FORM_BYTES : MAX_PART_BYTES);
+    const limit = api.config.LIMIT_PART_BYTES;
+    // What is around a form's file is not kept.
+    const around = isForm ? AROUND_FILE : 0;
+    refuseTooLarge(req, limit, around);
     const expected = readContentDigest(req.get('Content-Digest'));
     await assertRoom(db, { upload: uid, file, part });
+    const length = Number(req.get('Content-Length') ?? 0);
+    await refuseFull({ project, uid, file, part }, Math.max(0, length - around));
     takeOwnTime(res);
     const seconds = touchSeconds(api.config.UPLOAD_IDLE_TIMEOUT);
     const touch = () => touchUpload(db, uid, seconds);
     if (Date.now() - accessed.getTime() > seconds * 1_000) await touch();
     const timer = setInterval(touch, seconds * 1_000);
     try {
-      const options = { objects: api.objects, uid, expected };
-      return isForm ? await readForm(req, options) : { stored: await storeBody(req, options) };
+      const options = { objects: api.objects, uid, limit, expected };
+      return await turns.take(owner, async () =>
+        isForm ? readForm(req, options) : { stored: await storeBody(req, options) },
+      );
     } finally {
       clearInterval(timer);
     }
   }
 
+  /** By the length that is announced; commitPart() sees the bytes that came. */
+  async function refuseFull(
+    { project, uid, file, part }: Pick<Place, 'project' | 'uid' | 'file' | 'part'>,
+    length: number,
+  ): Promise<void> {
+    const { LIMIT_FREE_BYTES, LIMIT_PROJECT_BYTES } = api.config;
+    await assertFreeSpace(api.objects, { added: length, limit: LIMIT_FREE_BYTES });
+    if (LIMIT_PROJECT_BYTES === 0) return;
+    const before = await findPartSize(db, { upload: uid, file, part });
+    const added = length - before;
+    await assertProjectRoom(db, { project, added, limit: LIMIT_PROJECT_BYTES });
+  }
+
   async function commit({ uid, file, part }: Place, stored: StoredBytes): Promise<void> {
     try {
-      await db.transaction(tx => commitPart(tx, { upload: uid, file, part, ...stored }));
+      const limit = api.config.LIMIT_PROJECT_BYTES;
+      await db.transaction(tx => commitPart(tx, { upload: uid, file, part, ...stored }, limit));
     } catch (error) {
       // Refused, so rolled back for certain; of what broke off nobody knows, and upkeep looks at it later.
       if (error instanceof WindlassError) await api.objects.remove(stored.object).catch(() => {});
@@ -171,7 +206,6 @@ export function routeParts(router: DescribedRouter, api: ApiContext): void {
   }
 }
 
-const readJsonBody = readJson();
 const readFields = express.urlencoded({ extended: false, limit: 16 << 10, parameterLimit: 10 });
 
 function runMiddleware(

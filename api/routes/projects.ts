@@ -9,7 +9,7 @@ import {
   type Role,
 } from '../../shared/database/schema.ts';
 import { newId } from '../../shared/ids.ts';
-import { requestCancelOfFree } from '../../shared/jobs/cancel.ts';
+import { requestCancel } from '../../shared/jobs/cancel.ts';
 import type { ApiContext } from '../context.ts';
 import { operation } from '../describe/operation.ts';
 import { checkIfMatch, entityTag, page, pageOf, pageQuery, sendRecord } from '../http/records.ts';
@@ -28,18 +28,19 @@ import {
 } from '../projects/acl.ts';
 import { longText, nameText } from '../projects/fields.ts';
 
-const name = nameText(255);
 const description = longText(20_000);
-const newProject = z.strictObject({
-  name,
-  description: description.default(''),
-  acl: aclInput.optional(),
-});
-const changes = z.strictObject({
-  name: name.optional(),
-  description: description.optional(),
-  acl: aclInput.optional(),
-});
+const newProject = (longest: number) =>
+  z.strictObject({
+    name: nameText(longest),
+    description: description.default(''),
+    acl: aclInput.optional(),
+  });
+const changes = (longest: number) =>
+  z.strictObject({
+    name: nameText(longest).optional(),
+    description: description.optional(),
+    acl: aclInput.optional(),
+  });
 
 const projectItem = z.object({
   id: z.string(),
@@ -63,6 +64,7 @@ const itemView = (row: ProjectRow, role: Role): z.output<typeof projectItem> => 
 /** Projects: named folders of models with an access list. */
 export function routeProjects(router: DescribedRouter, api: ApiContext): void {
   const { db } = api.database;
+  const longest = api.config.LIMIT_NAME_LENGTH;
   const view = async (
     tx: Tx,
     row: ProjectRow,
@@ -97,7 +99,7 @@ export function routeProjects(router: DescribedRouter, api: ApiContext): void {
     post: operation({
       summary: 'Make a project',
       details: 'Whoever makes it is one of its administrators.',
-      body: newProject,
+      body: newProject(longest),
       answers: {
         201: {
           means: 'Made.',
@@ -143,7 +145,7 @@ export function routeProjects(router: DescribedRouter, api: ApiContext): void {
       summary: 'Change a project',
       details:
         'Writers may change name and description, administrators the access list too. A list that is left out stays.',
-      body: changes,
+      body: changes(longest),
       headers: ['If-Match'],
       answers: { 200: { means: 'Changed.', json: projectRecord } },
       errors: ['not_found', 'forbidden'],
@@ -185,7 +187,7 @@ export function routeProjects(router: DescribedRouter, api: ApiContext): void {
             .update(projects)
             .set({ deleted: sql`now()`, version: sql`${projects.version} + 1` })
             .where(eq(projects.pid, pid));
-          return requestCancelOfFree(tx, eq(jobs.project, pid));
+          return requestCancel(tx, eq(jobs.project, pid));
         });
         publishCancelled(api, cancelled);
         res.statusMessage = 'Project deleted.';

@@ -1,12 +1,12 @@
 import { pipeline } from 'node:stream/promises';
 import type { Request, Response } from 'express';
-import type { JobRow } from '../../shared/database/schema.ts';
 import { WindlassError } from '../../shared/errors.ts';
 import type { ApiContext } from '../context.ts';
 import { operation } from '../describe/operation.ts';
 import { readRange } from '../http/byte-range.ts';
 import { type DescribedRouter, resource } from '../http/resource.ts';
 import { followOutput } from '../jobs/follow-output.ts';
+import type { JobSummary } from '../jobs/job-summary.ts';
 import { readHost } from '../remote/read-host.ts';
 import { remotePath } from '../remote/remote-path.ts';
 
@@ -56,7 +56,7 @@ export function routeRemoteFile(router: DescribedRouter, api: ApiContext): void 
 interface Sending {
   req: Request;
   res: Response;
-  job: JobRow;
+  job: JobSummary;
   signal: AbortSignal;
 }
 

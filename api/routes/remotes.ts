@@ -1,9 +1,8 @@
 import { and, asc, count, eq, gt, sql } from 'drizzle-orm';
 import type { Request, Response } from 'express';
-import ssh2 from 'ssh2';
 import { z } from 'zod';
 import type { Tx } from '../../shared/database/connect.ts';
-import { hosts, jobs, type SessionRow, sessions } from '../../shared/database/schema.ts';
+import { hosts, jobs, type SessionRow, sessions, users } from '../../shared/database/schema.ts';
 import { WindlassError } from '../../shared/errors.ts';
 import { newId } from '../../shared/ids.ts';
 import { type Credential, seal } from '../../shared/secrets.ts';
@@ -14,6 +13,7 @@ import { type DescribedRouter, pathParameter, resource } from '../http/resource.
 import { parseInput } from '../http/validate.ts';
 import { awaitOwnJob, requireWorker, startRequestedJob } from '../jobs/run-request.ts';
 import { currentUser } from '../middleware/authenticate.ts';
+import { KeyOpener } from '../remote/open-key.ts';
 import {
   endSession,
   findSession,
@@ -59,6 +59,7 @@ const sessionRecord = z.object({
 /** Remote sessions: opened here, used by launch and videos, ended by DELETE or by being idle. */
 export function routeRemotes(router: DescribedRouter, api: ApiContext): void {
   const { db } = api.database;
+  const keys = new KeyOpener();
   const keyOf = (req: Request, res: Response): SessionKey => ({
     sid: pathParameter(req, 'sid'),
     owner: currentUser(res).username,
@@ -111,7 +112,7 @@ export function routeRemotes(router: DescribedRouter, api: ApiContext): void {
       handle: async ({ req, res, body }) => {
         const owner = currentUser(res).username;
         const given = body();
-        const credential = readCredential(given);
+        const credential = await readCredential(keys, { owner, given });
         const host = await findHost(api, given);
         await requireWorker(api, 'remote');
         const sid = newId();
@@ -121,6 +122,7 @@ export function routeRemotes(router: DescribedRouter, api: ApiContext): void {
           credential,
         );
         const job = await startRequestedJob(api, req, res, async tx => {
+          await holdUser(tx, owner);
           await refuseTooMany(api, tx, owner);
           await tx.insert(sessions).values({
             sid,
@@ -203,24 +205,15 @@ function view({ config }: ApiContext, row: SessionRow, end: string | null) {
   };
 }
 
-function readCredential({ password, privateKey, passphrase }: NewSession): Credential {
+async function readCredential(
+  keys: KeyOpener,
+  { owner, given }: { owner: string; given: NewSession },
+): Promise<Credential> {
+  const { password, privateKey, passphrase } = given;
   if (privateKey === undefined) return { password: password ?? '' };
-  const parsed = ssh2.utils.parseKey(privateKey, passphrase);
-  if (parsed instanceof Error) {
-    // The library's words may quote the key.
-    const encrypted = /passphrase|encrypted|decrypt/i.test(parsed.message);
-    parseInput(
-      {},
-      z.object({
-        privateKey: z.never(
-          encrypted
-            ? 'cannot be opened with this passphrase'
-            : 'must be a private key in OpenSSH or PEM form',
-        ),
-      }),
-    );
-  }
-  return { privateKey, ...(passphrase === undefined ? {} : { passphrase }) };
+  const opened = await keys.open(owner, privateKey, passphrase);
+  if ('key' in opened) return { privateKey: opened.key };
+  return parseInput({}, z.object({ privateKey: z.never(opened.problem) }));
 }
 
 async function findHost({ database: { db } }: ApiContext, given: NewSession) {
@@ -244,6 +237,16 @@ async function findHost({ database: { db } }: ApiContext, given: NewSession) {
     });
   }
   return host;
+}
+
+/** Who is removed just now must not leave a session to a later user of the same name. */
+async function holdUser(tx: Tx, username: string): Promise<void> {
+  const [found] = await tx
+    .select({ username: users.username })
+    .from(users)
+    .where(eq(users.username, username))
+    .for('key share');
+  if (!found) throw new WindlassError('unauthorized');
 }
 
 async function refuseTooMany({ config }: ApiContext, tx: Tx, owner: string): Promise<void> {

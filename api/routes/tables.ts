@@ -12,6 +12,7 @@ import { Lru } from '../tables/lru.ts';
 import { readColumns, readFilter, readSort, refuse } from '../tables/read-query.ts';
 import { TableReader } from '../tables/table-reader.ts';
 import { useView } from '../tables/use-view.ts';
+import { jobRecord } from './jobs.ts';
 
 /** Values of one page. */
 const MAX_CELLS = 1_000_000;
@@ -92,6 +93,7 @@ export function routeTables(router: DescribedRouter, api: ApiContext): void {
         200: { means: 'The rows.', json: rowsPage },
         202: {
           means: 'The view is still being made; ask again.',
+          json: z.union([jobRecord, jobRecord.pick({ state: true, progress: true })]),
           headers: { Location: 'The job, where it is yours.' },
         },
         304: 'Unchanged.',

@@ -21,6 +21,7 @@ import { type DescribedRouter, pathParameter, resource } from '../http/resource.
 import { parseInput } from '../http/validate.ts';
 import { currentUser } from '../middleware/authenticate.ts';
 import { useModel } from '../projects/access.ts';
+import { nameText } from '../projects/fields.ts';
 import {
   type ParseJob,
   parseJobColumns,
@@ -35,24 +36,26 @@ import {
 import { findUpload, type UploadKey } from '../uploads/uploads.ts';
 import { routeFinished } from './finished.ts';
 
-const aid = z
-  .string()
-  .min(1)
-  .max(255)
-  .regex(/^[^\p{Cc}\p{Surrogate}]*$/u, 'must hold no control characters');
-const newUpload = z.looseObject({
-  mid: z.string(),
-  input: z.boolean(),
-  parser: z
-    .string()
-    .refine(isParserName, `must be one of ${Object.keys(PARSERS).join(', ')}`)
-    .meta({ description: 'See GET /configuration/parsers; its parameters stand beside it.' }),
-  aids: z
-    .array(aid)
-    .min(1)
-    .max(MAX_FILES)
-    .refine(names => new Set(names).size === names.length, 'must all be different'),
-});
+/** Characters of all names together: a model's record shows those of 200 uploads. */
+const MAX_NAMES = 65_536;
+const newUpload = (longest: number) =>
+  z.looseObject({
+    mid: z.string(),
+    input: z.boolean(),
+    parser: z
+      .string()
+      .refine(isParserName, `must be one of ${Object.keys(PARSERS).join(', ')}`)
+      .meta({ description: 'See GET /configuration/parsers; its parameters stand beside it.' }),
+    aids: z
+      .array(nameText(longest))
+      .min(1)
+      .max(MAX_FILES)
+      .refine(names => new Set(names).size === names.length, 'must all be different')
+      .refine(
+        names => names.reduce((sum, { length }) => sum + length, 0) <= MAX_NAMES,
+        `must have at most ${MAX_NAMES} characters together`,
+      ),
+  });
 
 /** Upload sessions: made, looked at, finished, given up. */
 export function routeUploads(router: DescribedRouter, api: ApiContext): void {
@@ -80,7 +83,7 @@ export function routeUploads(router: DescribedRouter, api: ApiContext): void {
     post: operation({
       summary: 'Begin an upload into a model',
       details: `\`aids\` names the artifacts, one a file, at most ${MAX_FILES}; a parser that makes several of one file adds /name.`,
-      body: newUpload,
+      body: newUpload(api.config.LIMIT_NAME_LENGTH),
       answers: {
         201: {
           means: 'The upload takes parts.',

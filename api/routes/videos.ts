@@ -95,7 +95,7 @@ export function routeVideos(router: DescribedRouter, api: ApiContext): void {
         const cache =
           project === undefined && cacheKey === undefined
             ? undefined
-            : readPlace({ project, key: cacheKey });
+            : readPlace({ project, key: cacheKey }, api.config.LIMIT_KEY_LENGTH);
         const payload = { ...options, type: readType(type), images: readImages(images), cache };
         const need: Need = { username: owner, role: 'writer' };
         if (cache) await findProject(api.database.db, cache.project, need);
@@ -154,7 +154,8 @@ export function routeVideos(router: DescribedRouter, api: ApiContext): void {
       handle: async ({ req, res, query }) => {
         const row = await findVideo(api, req, res);
         const { cache, ...place } = query();
-        const wanted = cache === undefined ? undefined : readCacheType(cache, place);
+        const longest = api.config.LIMIT_KEY_LENGTH;
+        const wanted = cache === undefined ? undefined : readCacheType(cache, place, longest);
         if (row.state !== 'succeeded') throw notReady(row);
         const { object, type } = row.result as Result<'video'>;
         // Reading is all that HEAD may do (RFC 9110, 9.2.1).

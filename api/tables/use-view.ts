@@ -1,10 +1,11 @@
 import { and, eq, isNull, sql } from 'drizzle-orm';
 import type { Request, Response } from 'express';
 import type { Tx } from '../../shared/database/connect.ts';
-import { type JobRow, jobs, views } from '../../shared/database/schema.ts';
+import { jobs, views } from '../../shared/database/schema.ts';
 import { WindlassError } from '../../shared/errors.ts';
 import { newId } from '../../shared/ids.ts';
 import type { ApiContext } from '../context.ts';
+import { type JobSummary, summaryColumns } from '../jobs/job-summary.ts';
 import {
   errorOfJob,
   readPreference,
@@ -65,8 +66,8 @@ async function findMade(db: Tx, id: string): Promise<MadeView | undefined> {
 
 /** Thrown to leave the transaction that would have started another job. */
 class Joined extends Error {
-  readonly job: JobRow;
-  constructor(job: JobRow) {
+  readonly job: JobSummary;
+  constructor(job: JobSummary) {
     super('the view is being made already');
     this.job = job;
   }
@@ -81,7 +82,10 @@ interface Wish {
 }
 
 /** The row of the view is held meanwhile, so that of two requests the second finds the job of the first. */
-async function startOrJoin(api: ApiContext, { req, res, table, view, id }: Wish): Promise<JobRow> {
+async function startOrJoin(
+  api: ApiContext,
+  { req, res, table, view, id }: Wish,
+): Promise<JobSummary> {
   const job = newId();
   try {
     const started = await startRequestedJob(api, req, res, async tx => {
@@ -113,24 +117,24 @@ async function startOrJoin(api: ApiContext, { req, res, table, view, id }: Wish)
 async function findUnderWay(
   tx: Tx,
   { job, object }: { job: string; object: string | null },
-): Promise<JobRow | undefined> {
+): Promise<JobSummary | undefined> {
   const which = object === null ? and(eq(jobs.id, job), isNull(jobs.finished)) : eq(jobs.id, job);
-  const [row] = await tx.select().from(jobs).where(which);
+  const [row] = await tx.select(summaryColumns).from(jobs).where(which);
   return row?.cancelRequested && !row.finished ? undefined : row;
 }
 
 function waitForEnd(
   api: ApiContext,
   res: Response,
-  { job, wait }: { job: JobRow; wait: number | undefined },
-): Promise<JobRow> {
+  { job, wait }: { job: JobSummary; wait: number | undefined },
+): Promise<JobSummary> {
   const max = api.config.LAUNCH_MAX_WAIT;
   const seconds = wait === undefined ? max : max > 0 ? Math.min(wait, max) : wait;
   return api.jobs.ended(job, untilNoLongerWaiting(api, res, seconds).signal);
 }
 
 /** The job is its owner's alone; the others are told when to ask again. */
-function answerLater(res: Response, job: JobRow): void {
+function answerLater(res: Response, job: JobSummary): void {
   if (res.headersSent || res.destroyed) return;
   res.status(202).set('Retry-After', '1').set('Cache-Control', 'no-store');
   if (job.owner === currentUser(res).username)

@@ -2,7 +2,7 @@ import type { IncomingMessage } from 'node:http';
 import { Busboy, type BusboyFileStream, type BusboyHeaders } from '@fastify/busboy';
 import { z } from 'zod';
 import { WindlassError } from '../../shared/errors.ts';
-import { MAX_PART_BYTES, PartMeter } from '../../shared/part-meter.ts';
+import { PartMeter } from '../../shared/part-meter.ts';
 import { parseInput } from '../http/validate.ts';
 import { endedEarly, pipeBody } from './pipe-body.ts';
 import { type StoredBytes, type StoreOptions, storeMetered } from './store-part.ts';
@@ -10,8 +10,8 @@ import { type StoredBytes, type StoreOptions, storeMetered } from './store-part.
 /** What a form brought: the bytes of its file, stored, or its other fields. */
 export type Form = { stored: StoredBytes } | { fields: Record<string, string> };
 
-/** A file of the largest size with what is around it. */
-export const MAX_FORM_BYTES = MAX_PART_BYTES + (1 << 20);
+/** What may be around the file of a form, in bytes. */
+export const AROUND_FILE = 1 << 20;
 /** A path has at most 4,096 characters, of up to 3 bytes. */
 const LIMITS = { fieldNameSize: 100, fieldSize: 12_288, fields: 2, parts: 10, headerPairs: 50 };
 
@@ -22,10 +22,10 @@ const LIMITS = { fieldNameSize: 100, fieldSize: 12_288, fields: 2, parts: 10, he
  */
 export async function readForm(
   req: IncomingMessage,
-  { objects, uid, expected }: StoreOptions,
+  { objects, uid, limit, expected }: StoreOptions,
 ): Promise<Form> {
   const form = openForm(req);
-  const whole = new PartMeter({ expected, limit: MAX_FORM_BYTES });
+  const whole = new PartMeter({ expected, limit: limit + AROUND_FILE });
   whole.on('error', () => {});
   const fields: Record<string, string> = {};
   let storing: Promise<StoredBytes> | undefined;
@@ -45,7 +45,7 @@ export async function readForm(
       stream.resume();
       return refuse(name, problem);
     }
-    file = new PartMeter();
+    file = new PartMeter({ limit });
     storing = storeMetered(objects, uid, { meter: pipeFile(stream, file) });
     // A store that fails ends the reading; the reason is thrown below.
     storing.catch((error: Error) => whole.destroy(error));

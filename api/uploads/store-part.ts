@@ -11,6 +11,8 @@ export type StoredBytes = Pick<StoredPart, 'object' | 'size' | 'digest'>;
 export interface StoreOptions {
   objects: ObjectStore;
   uid: string;
+  /** Bytes that a part may have. */
+  limit: number;
   /** SHA-256 that the bytes must have. */
   expected?: Buffer;
 }
@@ -18,11 +20,11 @@ export interface StoreOptions {
 /** Streams a request's body into the store, under a key of its own that nothing refers to yet. */
 export async function storeBody(
   req: IncomingMessage,
-  { objects, uid, expected }: StoreOptions,
+  { objects, uid, limit, expected }: StoreOptions,
 ): Promise<StoredBytes> {
   const given = req.headers['content-length'];
   const size = given === undefined ? undefined : Number(given);
-  const meter = new PartMeter({ expected });
+  const meter = new PartMeter({ limit, expected });
   const stop = pipeBody(req, meter);
   try {
     return await storeMetered(objects, uid, { meter, size });
@@ -31,9 +33,9 @@ export async function storeBody(
   }
 }
 
-/** RFC 9110, 8.6: a length that is announced is refused before the body is read. */
-export function refuseTooLarge(req: IncomingMessage, limit: number): void {
-  if (Number(req.headers['content-length'] ?? 0) > limit) throw partTooLarge();
+/** RFC 9110, 8.6: a length that is announced is refused before the body is read. `around` the part may be so much more. */
+export function refuseTooLarge(req: IncomingMessage, limit: number, around: number): void {
+  if (Number(req.headers['content-length'] ?? 0) > limit + around) throw partTooLarge(limit);
 }
 
 /** Stores what comes out of the meter; where the meter failed for a reason of ours, that is what is thrown. */

@@ -82,6 +82,9 @@ async function refuseTooMany(tx: Tx, { owner, limit }: JobRequest): Promise<void
   });
 }
 
+/** What a listing brought is removed an hour after its end: from then on the job has nothing to answer with. */
+const isStillStored = sql`not (${jobs.kind} in ('browse', 'file') and coalesce(${jobs.finished} < now() - interval '50 minutes', false))`;
+
 /**
  * The job that this key started within the last 24 h, if any. Holds the key for the rest of the transaction, so that of
  * two requests with one key the second waits and finds the first one's job.
@@ -104,6 +107,7 @@ export async function findByIdempotencyKey(
         eq(idempotencyKeys.route, given.route),
         eq(idempotencyKeys.key, given.key),
         sql`${idempotencyKeys.created} > now() - interval '24 hours'`,
+        isStillStored,
       ),
     );
   if (found && found.body !== given.body) {

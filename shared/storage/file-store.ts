@@ -10,6 +10,7 @@ import {
   rm,
   rmdir,
   stat,
+  statfs,
 } from 'node:fs/promises';
 import { dirname, join, relative, sep } from 'node:path';
 import { Readable } from 'node:stream';
@@ -117,6 +118,13 @@ export class FileStore implements ObjectStore {
       const found = await stat(path).catch(() => undefined);
       if (found && found.mtime < before) await rm(path, { force: true });
     }
+  }
+
+  async freeBytes(): Promise<number> {
+    await mkdir(this.#objects, { recursive: true, mode: 0o700 });
+    // What is reserved for root does not count.
+    const { bavail, bsize } = await statfs(this.#objects);
+    return bavail * bsize;
   }
 
   async check(): Promise<void> {

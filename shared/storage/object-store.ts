@@ -36,6 +36,8 @@ export interface ObjectStore {
   list(prefix: string): AsyncIterable<StoredObject>;
   /** Removes what writers that died before `before` left unfinished. */
   removeAbandoned(before: Date): Promise<void>;
+  /** Bytes free on the disk that this process writes to; undefined where the store is a server of its own. */
+  freeBytes(): Promise<number | undefined>;
   /** Throws WindlassError `unavailable` when the store cannot be used now. */
   check(): Promise<void>;
 }

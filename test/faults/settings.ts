@@ -6,7 +6,7 @@ export const isFull = process.env.FAULTS === 'full';
 /** How many workers are killed in a chaos test. */
 export const faultRuns = Number(process.env.FAULT_RUNS || (isFull ? 20 : 3));
 
-const seed = Number(process.env.FAULT_SEED || randomInt(1, 2 ** 31));
+export const seed = Number(process.env.FAULT_SEED || randomInt(1, 2 ** 31));
 
 /** Numbers that one seed makes again: Mulberry32. */
 export class Random {

@@ -53,7 +53,7 @@ export class Description {
    * `target` has no prefix where the operation has one.
    */
   hold(method: string, target: string, answer: Answer): string | undefined {
-    const [path = ''] = target.replace(/^\/api(?=\/)/, '').split('?');
+    const [path = ''] = target.split('?');
     const found = this.#paths.find(({ pattern }) => pattern.test(path));
     const asked = `${method} ${target.slice(0, 200)}: ${answer.status}`;
     if (answer.status >= 400 && answer.type === 'application/problem+json')
@@ -118,7 +118,11 @@ const isBytes = (content: Record<string, MediaType>) =>
   Object.values(content).every(({ schema }) => !schema);
 
 const nameOf = (method: string, template: string) =>
-  `${method.toUpperCase()} ${template === '/api/docs' || template === '/api/openapi.json' ? template : template.replace(/^\/api(?=\/)/, '')}`;
+  `${method.toUpperCase()} ${withoutPrefix(template)}`;
+
+/** Two operations exist with the prefix alone. */
+const withoutPrefix = (template: string) =>
+  template.replace(/^\/api(?=\/(?!docs$|openapi\.json$))/, '');
 
 const countParameters = (template: string) => template.split('{').length;
 
@@ -126,8 +130,7 @@ const countParameters = (template: string) => template.split('{').length;
 const REST = ['key', 'path', 'event'];
 
 function toPattern(template: string): RegExp {
-  const pattern = template
-    .replace(/^\/api(?=\/)/, '')
+  const pattern = withoutPrefix(template)
     .replace(/[.*+?^$()|[\]\\]/g, '\\$&')
     .replace(/\/\{(\w+)\}/g, (_, name: string) => (REST.includes(name) ? '(?:/.*)?' : '/[^/]*'));
   return new RegExp(`^${pattern}$`, 's');

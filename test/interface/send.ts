@@ -60,6 +60,8 @@ export function send(
         res.on('data', part => parts.push(part));
         res.once('error', reject);
         res.once('end', () => {
+          // A body that was announced and not sent is not waited for.
+          req.destroy();
           const bytes = Buffer.concat(parts);
           resolve({
             status: res.statusCode ?? 0,

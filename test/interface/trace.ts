@@ -1,9 +1,8 @@
-import { METHODS } from 'node:http';
 import type { Answer } from './send.ts';
 
 /** What of an answer must be the same with and without the prefix. */
 export interface Seen {
-  request: string;
+  method: string;
   status: number;
   reason: string;
   headers: string[];
@@ -13,10 +12,10 @@ export interface Seen {
 /** These say how the bytes came, not what they are. */
 const TRANSPORT = ['connection', 'keep-alive', 'content-length', 'transfer-encoding'];
 
-export function look(request: string, answer: Answer): Seen {
+export function look(method: string, answer: Answer): Seen {
   const isJson = /[/+]json$/.test(answer.type) && answer.bytes.length > 0;
   return {
-    request,
+    method,
     status: answer.status,
     reason: answer.reason,
     headers: Object.keys(answer.headers)
@@ -36,8 +35,3 @@ function shapeOf(value: unknown): unknown {
       .map(([name, member]) => [name, shapeOf(member)]),
   );
 }
-
-/** Ids differ from run to run. */
-export const withoutIds = (text: string) => text.replace(/\b[0-9a-hjkmnp-tv-z]{26}\b/gi, '(id)');
-
-export const isMethod = (word: string) => METHODS.includes(word);

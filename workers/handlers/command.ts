@@ -82,7 +82,7 @@ async function runPlainly({ context, take, limit }: Run): Promise<number> {
     const channel = await session
       .exec(payload.command, context.over, promise)
       .catch(async (error: unknown) => {
-        if (job.runAt && mayHaveBeenSent(error)) throw lost();
+        if (job.runAt && mayHaveBeenSent(error)) throw lost(error);
         if (job.runAt) await note({ runAt: null, runForgotten: false });
         throw error;
       });
@@ -142,11 +142,12 @@ function isPrematureClose(error: unknown): boolean {
   return (error as NodeJS.ErrnoException).code === 'ERR_STREAM_PREMATURE_CLOSE';
 }
 
-function lost(): WindlassError {
+function lost(cause?: unknown): WindlassError {
   return new WindlassError('outcome_unknown', {
     detail:
       'Outcome unknown: the worker or the link was lost while the command ran without an agent.',
     hint: 'Look on the host what it did before you start it again. Sessions with an agent survive this.',
+    cause,
   });
 }
 

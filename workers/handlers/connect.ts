@@ -2,6 +2,7 @@ import { eq, sql } from 'drizzle-orm';
 import { sessions } from '../../shared/database/schema.ts';
 import { WindlassError } from '../../shared/errors.ts';
 import type { Handler, JobContext } from '../context.ts';
+import { orAborted } from '../remote/or-aborted.ts';
 import type { RemoteSession } from '../remote/remote-session.ts';
 
 /** Until start-up files have run and a line has come back. */
@@ -36,13 +37,26 @@ export default connect;
 
 /** Start-up files that print would be taken for a command's output; with an agent, its first line shows them. */
 async function assertQuiet(remote: RemoteSession, { signal }: JobContext): Promise<void> {
-  const channel = await remote.exec(
-    '/bin/true',
-    AbortSignal.any([signal, AbortSignal.timeout(PROBE_MS)]),
-  );
+  const channel = await remote.exec('/bin/true', signal);
+  const tooLong = AbortSignal.timeout(PROBE_MS);
   channel.stdin.end();
   let printed = '';
-  for await (const bytes of channel.stdout) printed += String(bytes).slice(0, 200 - printed.length);
+  const read = async () => {
+    for await (const bytes of channel.stdout)
+      printed += String(bytes).slice(0, 200 - printed.length);
+  };
+  try {
+    await orAborted(read(), AbortSignal.any([signal, tooLong]));
+  } catch (error) {
+    if (!tooLong.aborted) throw error;
+    throw new WindlassError('remote_connection_failed', {
+      detail: `The account's shell did not run /bin/true within ${PROBE_MS / 1_000} s.`,
+      hint: "Look for what the account's start-up files wait for.",
+      cause: error,
+    });
+  } finally {
+    channel.destroy();
+  }
   if (printed === '') return;
   throw new WindlassError('startup_files_print', {
     detail: `Start-up files print: the account's shell wrote ${JSON.stringify(printed.slice(0, 80))} before any command ran.`,

@@ -1,6 +1,7 @@
 import { WindlassError } from '../../shared/errors.ts';
 import { newId } from '../../shared/ids.ts';
-import { MAX_PART_BYTES, PartMeter, partTooLarge } from '../../shared/part-meter.ts';
+import { PartMeter, partTooLarge } from '../../shared/part-meter.ts';
+import { assertFreeSpace } from '../../shared/storage/free-space.ts';
 import { commitPart, touchSeconds, touchUpload } from '../../shared/uploads.ts';
 import { type Handler, type JobContext, LetGo } from '../context.ts';
 import { openRemoteFile } from '../remote/read-file.ts';
@@ -25,7 +26,8 @@ const copy: Handler<'copy'> = async context => {
     const { size, digest } = stored;
     return {
       result: { size, digest },
-      promote: tx => commitPart(tx, { upload, file, part, ...stored }),
+      promote: tx =>
+        commitPart(tx, { upload, file, part, ...stored }, worker.config.LIMIT_PROJECT_BYTES),
     };
   } catch (error) {
     if (context.stopping.aborted) throw new LetGo('the worker is stopping');
@@ -41,7 +43,8 @@ async function copyOnce(context: JobContext<'copy'>, session: RemoteSession) {
   const { worker, payload, over } = context;
   const object = `uploads/${payload.upload}/${newId()}`;
   const { size, bytes } = await openRemoteFile(session, { path: payload.path, signal: over });
-  const meter = new PartMeter();
+  const limit = worker.config.LIMIT_PART_BYTES;
+  const meter = new PartMeter({ limit });
   // Both may fail before the store listens.
   meter.on('error', () => {}).once('close', () => bytes.destroy());
   bytes.on('error', error => meter.destroy(error)).pipe(meter);
@@ -49,7 +52,9 @@ async function copyOnce(context: JobContext<'copy'>, session: RemoteSession) {
     if (size > 0) context.progress(meter.size / size, 'Copying.');
   }, REPORT_MS);
   try {
-    if (size > MAX_PART_BYTES) throw partTooLarge();
+    if (size > limit) throw partTooLarge(limit);
+    const free = worker.config.LIMIT_FREE_BYTES;
+    await assertFreeSpace(worker.objects, { added: size, limit: free });
     await worker.objects.put(object, meter, { signal: over });
   } catch (error) {
     over.throwIfAborted();

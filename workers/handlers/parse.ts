@@ -31,7 +31,13 @@ const parse: Handler<'parse'> = async context => {
   });
   return {
     result: { artifacts: made.map(({ aid, kind, size }) => ({ aid, kind, size })) },
-    promote: tx => promoteArtifacts(tx, { upload: row.upload, project: row.project, made }),
+    promote: tx =>
+      promoteArtifacts(tx, {
+        upload: row.upload,
+        project: row.project,
+        made,
+        limit: worker.config.LIMIT_PROJECT_BYTES,
+      }),
   };
 };
 

@@ -15,7 +15,7 @@ import { encodeOnHost, findHostEncoder } from '../video/make-on-host.ts';
  * frames that come over one channel. It becomes visible with the job's end, whole or not at all.
  */
 const video: Handler<'video'> = async context => {
-  const { payload, job } = context;
+  const { payload, job, worker } = context;
   const object = `videos/${job.id}/${newId()}`;
   const pictures = await learnPictures(context);
   const ffmpeg =
@@ -35,7 +35,8 @@ const video: Handler<'video'> = async context => {
       const { cache, type } = payload;
       if (!cache) return;
       await lockProject(tx, cache.project);
-      await putCacheEntry(tx, { ...cache, object, type, size: bytes });
+      const entry = { ...cache, object, type, size: bytes };
+      await putCacheEntry(tx, entry, worker.config.LIMIT_PROJECT_BYTES);
     },
     after: () => forgetRun(context),
   };

@@ -8,6 +8,7 @@ import {
   uploads,
 } from '../../shared/database/schema.ts';
 import { WindlassError } from '../../shared/errors.ts';
+import { holdProjectRoom } from '../../shared/project-bytes.ts';
 import { loosenObjects } from '../../shared/storage/loosen.ts';
 import { removeParts } from '../../shared/uploads.ts';
 import type { MadeArtifact } from './parser.ts';
@@ -16,6 +17,8 @@ interface Promotion {
   upload: UploadRow;
   project: string;
   made: MadeArtifact[];
+  /** LIMIT_PROJECT_BYTES. */
+  limit: number;
 }
 
 /**
@@ -24,7 +27,7 @@ interface Promotion {
  */
 export async function promoteArtifacts(
   tx: Tx,
-  { upload, project, made }: Promotion,
+  { upload, project, made, limit }: Promotion,
 ): Promise<void> {
   await lockTarget(tx, upload, project);
   const [model] = await tx
@@ -32,12 +35,23 @@ export async function promoteArtifacts(
     .set({ version: sql`${models.version} + 1`, updated: sql`now()` })
     .where(eq(models.mid, upload.model))
     .returning({ version: models.version });
-  for (const artifact of made) await putArtifact(tx, { upload, artifact, version: model?.version });
+  let added = 0;
+  for (const artifact of made)
+    added += await putArtifact(tx, { upload, artifact, version: model?.version });
+  await tx
+    .update(models)
+    .set({ bytes: sql`${models.bytes} + ${added}` })
+    .where(eq(models.mid, upload.model));
+  const [sent] = await tx
+    .select({ bytes: uploads.bytes })
+    .from(uploads)
+    .where(eq(uploads.uid, upload.uid));
   await removeParts(tx, [upload.uid]);
   await tx
     .update(uploads)
     .set({ version: sql`${uploads.version} + 1` })
     .where(eq(uploads.uid, upload.uid));
+  await holdProjectRoom(tx, { project, added: added - (sent?.bytes ?? 0), limit });
 }
 
 /** Locks in the order of all: project, model, upload. */
@@ -68,16 +82,16 @@ async function lockTarget(tx: Tx, upload: UploadRow, project: string): Promise<v
   });
 }
 
-/** Its version is the model's, which never comes again, not even after the artifact was deleted in between. */
+/** The bytes that it has more than the one before. Its version is the model's, which never comes again, not even after the artifact was deleted in between. */
 async function putArtifact(
   tx: Tx,
   given: { upload: UploadRow; artifact: MadeArtifact; version: number | undefined },
-): Promise<void> {
+): Promise<number> {
   const { upload, artifact, version } = given;
   const { aid, kind, object, size, rows = null, columns = null } = artifact;
   const which = and(eq(artifacts.model, upload.model), eq(artifacts.aid, aid));
   const [before] = await tx
-    .select({ kind: artifacts.kind, object: artifacts.object })
+    .select({ kind: artifacts.kind, object: artifacts.object, size: artifacts.size })
     .from(artifacts)
     .where(which);
   if (before && before.kind !== kind)
@@ -93,4 +107,5 @@ async function putArtifact(
       .where(which);
     await loosenObjects(tx, [before.object]);
   } else await tx.insert(artifacts).values({ model: upload.model, aid, ...values });
+  return size - (before?.size ?? 0);
 }

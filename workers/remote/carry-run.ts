@@ -1,6 +1,6 @@
 import { isDatabaseDown } from '../../shared/database/connect.ts';
 import type { JobRow } from '../../shared/database/schema.ts';
-import { WindlassError } from '../../shared/errors.ts';
+import { type ErrorCode, WindlassError } from '../../shared/errors.ts';
 import type { Offsets, Stream } from '../../shared/jobs/output.ts';
 import { LeaseLost } from '../claims.ts';
 import { type JobContext, LetGo } from '../context.ts';
@@ -14,6 +14,15 @@ const WRONG_NODE_TRIES = 5;
 /** A run on a host that cannot be reached is looked for this often, and given up after so long. */
 const LOOK_AGAIN_SECONDS = 20;
 const UNREACHABLE_FOR_MS = 12 * 3_600_000;
+/** The host is there again later, perhaps: an agent cannot start on a full disk either. */
+const AWAY: ErrorCode[] = ['remote_connection_failed', 'agent_startup_failed'];
+/** Trying again would not help, and what runs there runs on. */
+const SHUT_OUT: ErrorCode[] = [
+  'remote_authentication_failed',
+  'host_key_changed',
+  'host_not_allowed',
+  'startup_files_print',
+];
 
 export interface RunRequest {
   /** For the account's own shell. */
@@ -55,10 +64,10 @@ export async function carryRun(
     const signal = () => (run.asked ? run.signal : context.over);
     return await whileConnected(context, session => run.carry(session), { signal });
   } catch (error) {
-    const isUnreachable =
-      error instanceof WindlassError && error.code === 'remote_connection_failed';
-    if (!run.asked || !isUnreachable) throw error;
-    throw await run.giveWay();
+    if (!run.asked || !(error instanceof WindlassError)) throw error;
+    if (AWAY.includes(error.code)) throw await run.giveWay();
+    if (SHUT_OUT.includes(error.code)) throw shutOut(error);
+    throw error;
   }
 }
 
@@ -70,7 +79,8 @@ class Run {
   readonly signal: AbortSignal;
   #stopped: Promise<{ how: string } | undefined> | undefined;
   #wrongNode = 0;
-  #isElsewhere = false;
+  /** Aborted, with what is thrown for it, when the run must be stopped and this connection leads to another node. */
+  #elsewhere = new AbortController();
 
   constructor(context: JobContext, request: RunRequest, sink: RunSink) {
     this.#context = context;
@@ -87,8 +97,8 @@ class Run {
   async carry(session: RemoteSession): Promise<RunEnd> {
     const agent = await session.agent();
     const { job, cancel } = this.#context;
-    if (job.unreachableSince) await this.#note({ unreachableSince: null });
     this.#stopped = undefined;
+    this.#elsewhere = new AbortController();
     this.#sink.acknowledge?.(stored => agent.ack(job.id, stored.stdout, stored.stderr));
     const { limit } = this.#sink;
     const stop = () => this.#stop(agent);
@@ -103,9 +113,8 @@ class Run {
       await this.#promise(agent);
       return await this.#run(agent, session);
     } catch (error) {
-      // Another connection may reach another node of the same name.
-      if (this.#isElsewhere) session.close();
-      this.#isElsewhere = false;
+      // Another connection may reach the run's node.
+      if (this.#elsewhere.signal.aborted) session.close();
       throw error;
     } finally {
       cancel.removeEventListener('abort', stop);
@@ -186,7 +195,8 @@ class Run {
     events: AsyncIterableIterator<RunEvent>,
     agent: AgentClient,
   ): Promise<RunEnd | 'absent' | 'taken'> {
-    for await (const event of untilAborted(events, this.signal)) {
+    const over = AbortSignal.any([this.signal, this.#elsewhere.signal]);
+    for await (const event of untilAborted(events, over)) {
       switch (event.type) {
         case 'output':
           await this.#take(event, agent);
@@ -211,11 +221,7 @@ class Run {
           this.#sink.limit?.throwIfAborted();
           throw new WindlassError('cancelled');
         case 'lost':
-          throw unknown(
-            'What watched over the command on the host is gone and left no record of its end.',
-          );
-        case 'wrong_node':
-          throw this.#elsewhere(event.node);
+          throw lost(event.cause);
       }
     }
     throw new WindlassError('remote_connection_failed', { detail: 'The connection was lost.' });
@@ -224,7 +230,14 @@ class Run {
   /** Stops the run on the host, once for each connection; its output up to there still comes. */
   #stop(agent: AgentClient): void {
     if (this.#stopped) return;
-    this.#stopped = agent.stop(this.#context.job.id).catch(() => undefined);
+    const elsewhere = this.#elsewhere;
+    this.#stopped = agent.stop(this.#context.job.id).then(
+      stopped => {
+        if (stopped.how === 'wrong_node') elsewhere.abort(this.#onWrongNode(stopped.node));
+        return stopped;
+      },
+      () => undefined,
+    );
   }
 
   /** A run that was stopped did not end by itself, unless it had ended before the host was told. */
@@ -235,12 +248,21 @@ class Run {
     throw new WindlassError('cancelled');
   }
 
-  #elsewhere(node: string): WindlassError {
-    this.#isElsewhere = true;
-    const last = ++this.#wrongNode >= WRONG_NODE_TRIES;
-    return new WindlassError(last ? 'wrong_node' : 'remote_connection_failed', {
-      detail: `The run is on another node: ${node}.`,
-      hint: 'Open the session with the name of that node.',
+  /** Its output can be followed from any node of its home; it can be stopped on its own alone. */
+  #onWrongNode(node = 'another'): WindlassError {
+    if (++this.#wrongNode < WRONG_NODE_TRIES)
+      return new WindlassError('remote_connection_failed', {
+        detail: `The run is on another node: ${node}.`,
+      });
+    const hint = `Have ${node} added as a host of its own, and stop it there.`;
+    if (!this.#context.cancel.aborted)
+      return new WindlassError('wrong_node', {
+        detail: `The run is on another node, ${node}, which was not reached to stop it there.`,
+        hint,
+      });
+    return new WindlassError('cancelled', {
+      detail: `Cancelled, but the command runs on another node, ${node}, which was not reached to stop it there.`,
+      hint,
     });
   }
 }
@@ -267,10 +289,36 @@ async function* untilAborted<T>(
   }
 }
 
-function unknown(detail: string): WindlassError {
+function lost(cause?: 'reboot' | 'all' | 'far'): WindlassError {
+  if (cause === 'all')
+    return unknown(
+      'Everything that the connection had started on the host was killed, what watched over the command with it.',
+      "Look on the host what the command did. If it ends what users leave running when they log out (KillUserProcesses=yes), have the account added to KillExcludeUsers in the host's logind.conf.",
+    );
+  if (cause === 'reboot') return unknown('The host was started anew while the command ran.');
+  if (cause === 'far') return unknown('The node that the command ran on gives no sign of life.');
+  return unknown(
+    'What watched over the command on the host is gone and left no record of its end.',
+  );
+}
+
+function unknown(
+  detail: string,
+  hint = 'Look on the host what the command did before you start it again.',
+): WindlassError {
   return new WindlassError('outcome_unknown', {
     detail: `Outcome unknown: ${detail}`,
+    hint,
+  });
+}
+
+/** The plain error would read as if nothing had been run. */
+function shutOut(error: WindlassError): WindlassError {
+  return new WindlassError('outcome_unknown', {
+    detail: `Outcome unknown: the command was started, and the host cannot be asked about it any more. ${error.message}`,
     hint: 'Look on the host what the command did before you start it again.',
+    cause: error,
+    extra: { ...error.extra, because: error.code },
   });
 }
 

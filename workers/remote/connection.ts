@@ -4,9 +4,13 @@ import { WindlassError } from '../../shared/errors.ts';
 import type { Credential } from '../../shared/secrets.ts';
 import { fingerprint, keyBytes, keyLine, signatureAlgorithms } from '../../shared/ssh-keys.ts';
 import { resolveHost } from './addresses.ts';
+import { dial, unreachable } from './dial.ts';
+import { orAborted } from './or-aborted.ts';
 
-/** Until the server's key and login are through; sshd itself gives 120 s. */
-const LOGIN_MS = 20_000;
+/** Until TCP stands; then until the server's key and the login are through, for which sshd itself gives 120 s. */
+const LIMITS = { connectMs: 10_000, loginMs: 20_000 };
+/** The whole of a scan. */
+const SCAN_MS = 60_000;
 const KEEPALIVE_MS = 5_000;
 const KEEPALIVE_MISSES = 3;
 /** One of each type of host key. */
@@ -16,6 +20,7 @@ export interface Target {
   host: HostRow;
   username: string;
   credential: Credential;
+  limits?: typeof LIMITS;
 }
 
 /**
@@ -24,17 +29,17 @@ export interface Target {
  * `remote_connection_failed`.
  */
 export async function connect(target: Target, signal: AbortSignal): Promise<ssh2.Client> {
-  const { host, username, credential } = target;
+  const { host, username, credential, limits = LIMITS } = target;
   let shown: Buffer | undefined;
   const pinned = host.keys.map(keyBytes);
   const isPinned = (key: Buffer) => pinned.some(known => known.equals(key));
   const options: ssh2.ConnectConfig = {
-    host: await resolveHost(host),
-    port: host.port,
     username,
     ...credential,
+    // Without it ssh2 passes over what the handler picks.
     tryKeyboard: 'password' in credential,
-    readyTimeout: LOGIN_MS,
+    authHandler: tryOnce(credential),
+    readyTimeout: limits.loginMs,
     keepaliveInterval: KEEPALIVE_MS,
     keepaliveCountMax: KEEPALIVE_MISSES,
     algorithms: { serverHostKey: signatureAlgorithms(host.keys) as ssh2.ServerHostKeyAlgorithm[] },
@@ -43,11 +48,10 @@ export async function connect(target: Target, signal: AbortSignal): Promise<ssh2
       return isPinned(key);
     },
   };
+  const address = await orAborted(resolveHost(host), signal);
+  options.sock = await dial({ address, port: host.port, timeoutMs: limits.connectMs }, signal);
   const client = new ssh2.Client();
-  client.on('keyboard-interactive', (_name, _instructions, _language, prompts, answer) => {
-    const password = 'password' in credential ? credential.password : '';
-    answer(prompts.map(prompt => (prompt.echo ? '' : password)));
-  });
+  answerPrompts(client, credential);
   try {
     await reach(client, options, signal);
   } catch (error) {
@@ -55,13 +59,36 @@ export async function connect(target: Target, signal: AbortSignal): Promise<ssh2
     if (signal.aborted) throw signal.reason;
     // Only the pinned types were offered: a host that has none of them any more shows another one.
     const noCommonType = !shown && (error as { level?: string }).level === 'handshake';
-    if (noCommonType)
-      shown = await findAnyKey({ address: options.host ?? '', port: host.port }, signal);
+    if (noCommonType) shown = await findAnyKey({ address, port: host.port }, signal);
     if (shown && !isPinned(shown)) throw keyChanged(host, shown);
     throw explain(error as Error & { level?: string }, target);
   }
-  client.setNoDelay(true);
   return client;
+}
+
+/**
+ * One try with what was given: where a server takes a password in two ways, a second refusal would count twice with what
+ * bans addresses.
+ */
+function tryOnce(credential: Credential): ssh2.AuthHandlerMiddleware {
+  const wanted: ssh2.AuthenticationType[] =
+    'password' in credential ? ['password', 'keyboard-interactive'] : ['publickey'];
+  let tries = 0;
+  return (left: ssh2.AuthenticationType[] | null) => {
+    tries++;
+    // RFC 4252, 5.2: what answers `none` is the list of methods.
+    if (tries === 1) return 'none';
+    return (tries === 2 && wanted.find(method => left?.includes(method))) || false;
+  };
+}
+
+/** RFC 4256: a server that asks again for what it was told has refused it. */
+function answerPrompts(client: ssh2.Client, credential: Credential): void {
+  let password = 'password' in credential ? credential.password : '';
+  client.on('keyboard-interactive', (_name, _instructions, _language, prompts, answer) => {
+    answer(prompts.map(prompt => (prompt.echo ? '' : password)));
+    if (prompts.some(prompt => !prompt.echo)) password = '';
+  });
 }
 
 /**
@@ -70,9 +97,21 @@ export async function connect(target: Target, signal: AbortSignal): Promise<ssh2
  */
 export async function scanHostKeys(
   host: { address: string; port: number; private: boolean },
+  outer: AbortSignal,
+): Promise<string[]> {
+  const tooLong = AbortSignal.timeout(SCAN_MS);
+  const signal = AbortSignal.any([outer, tooLong]);
+  return scan(host, signal).catch((error: unknown) => {
+    if (outer.aborted || !tooLong.aborted) throw error;
+    throw unreachable(host, `no host key within ${SCAN_MS / 1_000} s.`);
+  });
+}
+
+async function scan(
+  host: { address: string; port: number; private: boolean },
   signal: AbortSignal,
 ): Promise<string[]> {
-  const address = await resolveHost(host);
+  const address = await orAborted(resolveHost(host), signal);
   const found = new Set<string>();
   for (const algorithm of ALGORITHMS) {
     const key = await showKey({ address, port: host.port, algorithm }, signal);
@@ -105,10 +144,9 @@ async function showKey(
   const client = new ssh2.Client();
   let shown: Buffer | undefined;
   const options: ssh2.ConnectConfig = {
-    host: at.address,
-    port: at.port,
+    sock: await dial({ ...at, timeoutMs: LIMITS.connectMs }, signal),
     username: 'nobody',
-    readyTimeout: LOGIN_MS,
+    readyTimeout: LIMITS.loginMs,
     algorithms: { serverHostKey: [at.algorithm] },
     hostVerifier: (key: Buffer) => {
       shown = key;
@@ -166,9 +204,7 @@ function explain(
       cause: error,
     });
   }
-  return new WindlassError('remote_connection_failed', {
-    detail: `${host.address}:${host.port}: ${error.message}.`,
-    hint: 'Check that the host is up and that its SSH server can be reached from the workers.',
-    cause: error,
-  });
+  if (error.level === 'client-timeout')
+    return unreachable(host, 'the SSH server did not answer, or not the login, in time.', error);
+  return unreachable(host, `${error.message}.`, error);
 }

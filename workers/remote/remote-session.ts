@@ -7,6 +7,8 @@ import type { AgentClient } from './agent/client.ts';
 /** Channels of one connection at first; sshd's MaxSessions is 10 by default. A refusal lowers it. */
 const CHANNELS = 9;
 const LIMIT_LASTS_MS = 10_000;
+/** Until the server has opened a channel and taken its command. A connection that does not is as good as lost. */
+const OPEN_MS = 20_000;
 const AGENT_START_MS = 30_000;
 /** An agent that does not answer within so long is taken for dead, and its connection with it. */
 const PING_MS = 30_000;
@@ -15,6 +17,8 @@ export interface AgentSettings {
   spoolLimitBytes: number;
   /** The account's shell, when an earlier connection has learnt it. */
   shell: string | undefined;
+  /** Default 20,000. */
+  openMs?: number;
 }
 
 /** An exec channel of ssh2, which can also pass signals on to its command. */
@@ -107,20 +111,13 @@ export class RemoteSession implements RemoteExec {
   }
 
   #openSftp(): Promise<ssh2.SFTPWrapper> {
-    return new Promise((resolve, reject) => {
-      const onClose = () => reject(new SshError('the connection was lost', { sent: false }));
-      this.#client.once('close', onClose);
-      try {
-        this.#client.sftp((error, sftp) => {
-          this.#client.off('close', onClose);
-          if (error) return reject(new SshError(error.message, { sent: false, cause: error }));
-          sftp.on('error', () => sftp.end());
-          sftp.once('close', () => this.#release());
-          resolve(sftp);
-        });
-      } catch (cause) {
-        reject(new SshError('the connection was lost', { sent: false, cause }));
-      }
+    return this.#await({ sent: false }, done => {
+      this.#client.sftp((error, sftp) => {
+        if (error) return done(new SshError(error.message, { sent: false, cause: error }));
+        sftp.on('error', () => sftp.end());
+        sftp.once('close', () => this.#release());
+        done(undefined, sftp);
+      });
     });
   }
 
@@ -149,18 +146,42 @@ export class RemoteSession implements RemoteExec {
   }
 
   #openChannel(command: string): Promise<SshChannel> {
+    return this.#await({ sent: true }, done => {
+      this.#client.exec(command, (error, channel) => {
+        if (!error)
+          return done(
+            undefined,
+            toExecChannel(channel, () => this.#release()),
+          );
+        done(new SshError(error.message, { sent: !isRefusal(error), cause: error }));
+      });
+    });
+  }
+
+  /** What the server answers to a request for a channel; a server that does not answer is not asked again. */
+  #await<T>(
+    { sent }: { sent: boolean },
+    ask: (done: (error: SshError | undefined, value?: T) => void) => void,
+  ): Promise<T> {
     return new Promise((resolve, reject) => {
-      const onClose = () => reject(new SshError('the connection was lost', { sent: true }));
+      const onClose = () => settle(new SshError('The connection was lost.', { sent }));
+      const { openMs = OPEN_MS } = this.#settings;
+      const timer = setTimeout(() => {
+        settle(new SshError(`The host opened no channel within ${openMs / 1_000} s.`, { sent }));
+        this.close();
+      }, openMs);
+      const settle = (error: SshError | undefined, value?: T) => {
+        clearTimeout(timer);
+        this.#client.off('close', onClose);
+        if (error) reject(error);
+        else resolve(value as T);
+      };
       this.#client.once('close', onClose);
       try {
-        this.#client.exec(command, (error, channel) => {
-          this.#client.off('close', onClose);
-          if (!error) return resolve(toExecChannel(channel, () => this.#release()));
-          reject(new SshError(error.message, { sent: !isRefusal(error), cause: error }));
-        });
+        ask(settle);
       } catch (cause) {
         // ssh2 throws at once where the connection is gone.
-        reject(new SshError('the connection was lost', { sent: false, cause }));
+        settle(new SshError('The connection was lost.', { sent: false, cause }));
       }
     });
   }
@@ -263,9 +284,9 @@ function toExecChannel(channel: ssh2.ClientChannel, release: () => void): SshCha
   };
 }
 
-function lost(cause?: unknown): WindlassError {
+function lost(cause?: SshError): WindlassError {
   return new WindlassError('remote_connection_failed', {
-    detail: 'The connection was lost.',
+    detail: cause?.message ?? 'The connection was lost.',
     hint: 'Try again.',
     cause,
   });

@@ -7,10 +7,15 @@ import { WindlassError } from '../../shared/errors.ts';
 import type { Logger } from '../../shared/log.ts';
 import { type Credential, unseal } from '../../shared/secrets.ts';
 import { connect } from './connection.ts';
+import { unreachable } from './dial.ts';
+import { HostGates } from './host-gate.ts';
+import { orAborted } from './or-aborted.ts';
+import { RefusedLogins } from './refused-logins.ts';
 import { RemoteSession } from './remote-session.ts';
 
 /** A connection that nobody used for so long is closed. */
 const IDLE_MS = 300_000;
+/** For the whole of it: the turn at the host's gate, the name, TCP, the login. */
 const CONNECT_MS = 60_000;
 const SWEEP_MS = 5_000;
 /** A host that cannot be reached is asked again this much later when a leftover run is to be removed. */
@@ -37,11 +42,15 @@ export class SessionPool {
   readonly #context: PoolContext;
   readonly #pooled = new Map<string, Pooled>();
   readonly #sweepAgain = new Map<string, number>();
+  readonly #gates: HostGates;
+  readonly #refused: RefusedLogins;
   readonly #stop: () => void;
   #sweeping = false;
 
   constructor(context: PoolContext) {
     this.#context = context;
+    this.#gates = new HostGates(context.config.LIMIT_HOST_CONNECTS);
+    this.#refused = new RefusedLogins(context.database);
     const timer = setInterval(() => void this.#sweep(), SWEEP_MS);
     const unsubscribe = context.notifications.on('session', sid => {
       if (this.#pooled.has(sid)) void this.#closeEnded();
@@ -102,11 +111,18 @@ export class SessionPool {
       .innerJoin(hosts, eq(hosts.name, sessions.hostname))
       .where(and(eq(sessions.sid, sid), isNotNull(sessions.sealed)));
     if (!found?.session.sealed) throw new WindlassError('session_not_found');
+    await this.#refused.throwIfRefused(sid);
+    const { host } = found;
+    const { username } = found.session;
     const credential = await this.#openCredential(found.session);
-    const client = await connect(
-      { host: found.host, username: found.session.username, credential },
-      signal,
-    );
+    const client = await this.#gates
+      .of(host)
+      .pass(() => connect({ host, username, credential }, signal), signal)
+      .catch((error: unknown) => {
+        this.#refused.note(sid, error);
+        if (!signal.aborted) throw error;
+        throw unreachable(host, `no connection within ${CONNECT_MS / 1_000} s.`, error);
+      });
     return new RemoteSession(client, {
       spoolLimitBytes: config.LIMIT_SPOOL_BYTES,
       shell: found.session.shell ?? undefined,
@@ -172,8 +188,22 @@ export class SessionPool {
         ),
       )
       .limit(20);
-    for (const { id, sid } of left) {
-      if (!sid) continue;
+    // Side by side: a host that does not answer holds up its own alone.
+    const sids = [...new Set(left.map(run => run.sid ?? ''))];
+    await Promise.all(
+      sids.map(sid => {
+        const runs = left.filter(run => run.sid === sid);
+        return this.#removeRuns(
+          sid,
+          runs.map(run => run.id),
+        );
+      }),
+    );
+  }
+
+  async #removeRuns(sid: string, ids: string[]): Promise<void> {
+    const { database, log } = this.#context;
+    for (const id of ids) {
       try {
         await this.use(sid, AbortSignal.timeout(30_000), async session => {
           const agent = await session.agent();
@@ -181,24 +211,15 @@ export class SessionPool {
           await agent.stop(id);
           await agent.forget(id);
         });
-        await db.update(jobs).set({ runForgotten: true }).where(eq(jobs.id, id));
+        await database.db.update(jobs).set({ runForgotten: true }).where(eq(jobs.id, id));
         this.#sweepAgain.delete(sid);
       } catch (error) {
         this.#sweepAgain.set(sid, performance.now() + SWEEP_AGAIN_MS);
-        this.#context.log.info(
+        return log.info(
           { err: error, job: id },
           'a run that ended could not be removed from its host yet',
         );
       }
     }
   }
-}
-
-function orAborted<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> {
-  return new Promise((resolve, reject) => {
-    if (signal.aborted) reject(signal.reason);
-    const abort = () => reject(signal.reason);
-    signal.addEventListener('abort', abort, { once: true });
-    promise.then(resolve, reject).finally(() => signal.removeEventListener('abort', abort));
-  });
 }

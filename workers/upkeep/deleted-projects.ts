@@ -12,7 +12,7 @@ import {
   uploads,
   views,
 } from '../../shared/database/schema.ts';
-import { requestCancelOfFree } from '../../shared/jobs/cancel.ts';
+import { requestCancel } from '../../shared/jobs/cancel.ts';
 import { loosenObjects } from '../../shared/storage/loosen.ts';
 import type { WorkerContext } from '../context.ts';
 
@@ -63,10 +63,10 @@ const uploadsOf = (tx: Tx, pid: string) =>
     .from(uploads)
     .where(inArray(uploads.model, modelsOf(tx, pid)));
 
-/** The deletion has cancelled all but jobs whose rows were locked just then. */
+/** The deletion has cancelled all but what was being started just then. */
 async function cancelWork({ database, notifications }: Context, pid: string): Promise<void> {
   const { db } = database;
-  const cancelled = await requestCancelOfFree(db, openWork(db, pid));
+  const cancelled = await requestCancel(db, openWork(db, pid));
   for (const id of cancelled) {
     notifications.publish('cancel', id);
     notifications.publish('job', id);

@@ -168,12 +168,14 @@ async function dispatchWaiting(context: WorkerContext, db: Db, queue: QueueName)
   const room = Number(look?.room ?? 0);
   if (!look?.waiting || room <= 0) return look?.waiting === true;
   const picked = sql`(select id from (select id, row_number() over (partition by owner order by id) as turn from ${jobs} where ${due}) waiting order by turn, id limit ${room})`;
+  // What somebody holds, to cancel it, is left out: whoever waits for none cannot be waited for in a circle.
+  const free = sql`(select id from ${jobs} where id in ${picked} for update skip locked)`;
   const entries = await db
     .update(jobs)
     .set({ epoch: sql`${jobs.epoch} + 1`, dispatched: sql`now()` })
     .where(
       and(
-        sql`${jobs.id} in ${picked}`,
+        sql`${jobs.id} in ${free}`,
         isNull(jobs.attempt),
         isNull(jobs.dispatched),
         isNull(jobs.finished),

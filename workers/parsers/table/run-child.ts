@@ -13,6 +13,8 @@ const PROGRAM = fileURLToPath(new URL('dist/workers/parsers/table/child.js', pac
 const WATCH_MS = 25;
 /** Linux counts pages; other page sizes than this only make the limit larger. */
 const PAGE_BYTES = 4_096;
+/** A child that others kill is started again, so often in all. */
+const TRIES = 3;
 /** V8's own share of the limit. */
 const HEAP_MB = 96;
 
@@ -34,6 +36,21 @@ export async function runTableChild(
   request: Unlimited<TableRequest>,
   options: RunOptions,
 ): Promise<MadeTable> {
+  for (let tries = 1; ; tries++) {
+    try {
+      return await runOnce(request, options);
+    } catch (error) {
+      if (!(error instanceof KilledByOthers)) throw error;
+      // By a person once perhaps; again and again by a system that has no memory left.
+      if (tries === TRIES) throw tooLarge(options.memory);
+    }
+  }
+}
+
+/** The child was killed, and not by us. */
+class KilledByOthers extends Error {}
+
+async function runOnce(request: Unlimited<TableRequest>, options: RunOptions): Promise<MadeTable> {
   const { memory, seconds, signal } = options;
   signal.throwIfAborted();
   const child = spawn(process.execPath, [`--max-old-space-size=${HEAP_MB}`, PROGRAM], {
@@ -64,6 +81,7 @@ export async function runTableChild(
     child.stdin?.end();
     await ended;
     if (reason !== undefined) throw reason;
+    if (!answer && child.signalCode === 'SIGKILL') throw new KilledByOthers();
     return settle(answer, { memory, stderr });
   } finally {
     clearTimeout(timer);
@@ -97,7 +115,7 @@ function settle(
   answer: LastAnswer | undefined,
   { memory, stderr }: { memory: number; stderr: string },
 ): MadeTable {
-  // Ended by the system, or by V8 at the limit of its heap.
+  // Ended by V8 at the limit of its heap.
   if (!answer)
     throw /heap out of memory|^$/.test(stderr)
       ? tooLarge(memory)

@@ -3,11 +3,11 @@
 #
 # Of each followed run H it keeps, in variables that end in _H: id, dir, tok, st (w waiting, r running, e ended),
 # own (prepared by this serve), so and se (sent), ao and ae (acknowledged), ko and ke (known to be spooled),
-# and once ended co (code), to and te (totals).
+# and once ended co (code), to and te (totals). Of one that runs on another node also far, looks since a sign of life.
 
 # begin H ID DIR STATE OWN TOKEN OUT ERR
 begin() {
-  eval "id_$1=\$2 dir_$1=\$3 st_$1=\$4 own_$1=\$5 tok_$1=\$6 so_$1=\$7 ao_$1=\$7 ko_$1=\$7 se_$1=\$8 ae_$1=\$8 ke_$1=\$8"
+  eval "id_$1=\$2 dir_$1=\$3 st_$1=\$4 own_$1=\$5 tok_$1=\$6 so_$1=\$7 ao_$1=\$7 ko_$1=\$7 se_$1=\$8 ae_$1=\$8 ke_$1=\$8 far_$1=''"
   live="$live $1"
   ask_tick
 }
@@ -18,7 +18,7 @@ leave() {
     if [ "$i" != "$1" ]; then rest="$rest $i"; fi
   done
   live=$rest
-  unset "id_$1" "dir_$1" "st_$1" "own_$1" "tok_$1" "so_$1" "ao_$1" "ko_$1" "se_$1" "ae_$1" "ke_$1" "co_$1" "to_$1" "te_$1"
+  unset "id_$1" "dir_$1" "st_$1" "own_$1" "tok_$1" "so_$1" "ao_$1" "ko_$1" "se_$1" "ae_$1" "ke_$1" "co_$1" "to_$1" "te_$1" "far_$1"
 }
 
 is_live() { case "$live " in *" $1 "*) ;; *) return 1 ;; esac }
@@ -133,11 +133,52 @@ conclude() {
     echo "failed $1 died"
     leave "$1"
     ;;
-  lost | wrong_node)
-    echo "$verdict $1 $where"
+  lost)
+    find_cause
+    echo "lost $1 $cause"
     leave "$1"
     ;;
+  wrong_node) watch_far "$1" ;;
   esac
+}
+
+# find_cause: of what judge found lost: `reboot`; `all` where neither it nor the serve that it belonged to is left, though
+# both were detached from each other; else `-`.
+find_cause() {
+  cause=-
+  [ -n "$its_boot" ] || return 0
+  if [ "$its_boot" != "$boot" ]; then
+    cause=reboot
+    return 0
+  fi
+  pid=0 its_start=''
+  { read -r pid its_start <"$dir/body"; } 2>/dev/null
+  if is_alive "$pid" "$its_start"; then return 0; fi
+  set -- "${dn#*-}"
+  set -- "${1%-*}"
+  if is_alive "${1%-*}" "${1#*-}"; then return 0; fi
+  cause=all
+}
+
+# watch_far H: a run in $dir on another node of this home. There a heart touches the minder's file every 10 s; here one is
+# touched at each sign of that, by the clock of the same file system. What shows none for 120 looks, a minute at least,
+# is lost. Attributes may be cached: what is written there is measured by opening it, never by its time.
+watch_far() {
+  eval "far=\$far_$1"
+  if [ -z "$far" ] || [ "$dir/minder" -nt "$mine/far.$1" ]; then
+    true >"$mine/far.$1"
+    far=0
+  fi
+  far=$((far + 1))
+  eval "far_$1=\$far"
+  if [ $far -gt 120 ]; then
+    echo "lost $1 far"
+    leave "$1"
+    return
+  fi
+  seen=$before before=none
+  measure "$1"
+  before=$seen
 }
 
 # finish H CODE OUT ERR
@@ -150,6 +191,7 @@ on_tick() {
   asked='' before=$stamp ticks=$((ticks + 1))
   if [ $stamp = a ]; then stamp=b; else stamp=a; fi
   true >"$mine/stamp.$stamp"
+  if [ $((ticks % 100)) -eq 0 ]; then start_heart "$name" "$mine"; fi
   for h in $live; do
     eval "state=\$st_$h own=\$own_$h dir=\$dir_$h"
     [ "$state" != e ] || continue
@@ -169,13 +211,18 @@ on_tick() {
 follow() {
   judge "$2"
   case $verdict in
-  running)
+  running | wrong_node)
     echo "running $1"
+    if [ $verdict = running ]; then where=''; fi
     begin "$1" "$2" "$dir" r '' '' "$3" "$4"
     # What an earlier tick's stamp would call unchanged was never measured for this follower.
     before=none
-    measure "$1"
+    if [ -n "$where" ]; then watch_far "$1"; else measure "$1"; fi
     push "$1"
+    ;;
+  lost)
+    find_cause
+    echo "lost $1 $cause"
     ;;
   ended)
     if is_whole; then
@@ -185,7 +232,7 @@ follow() {
       echo "lost $1"
     fi
     ;;
-  *) echo "$verdict $1 $where" ;;
+  *) echo "$verdict $1" ;;
   esac
 }
 
@@ -236,7 +283,7 @@ drop() {
 }
 
 emit() {
-  live='' asked='' stamp=a before=b ticks=0 dd_bytes='' where=''
+  live='' asked='' stamp=a before=b ticks=0 dd_bytes=''
   while IFS= read -r line; do
     case $line in
     say\ *)

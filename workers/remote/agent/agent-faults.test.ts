@@ -160,22 +160,6 @@ describe.each(SHELLS)('runs under %s', shell => {
   });
 });
 
-test('a run on another node of the same home is told by its name', async () => {
-  const host = harness.makeHost(DASH);
-  const client = await harness.connect(host);
-  const events = client.run({ id: 'far', token: 'one', command: 'sleep 300' });
-  await events.next();
-  const record = join(runDirectory(host, 'far'), 'minder');
-  const written = readFileSync(record, 'utf8');
-  writeFileSync(record, written.replace(client.hello.node, 'elsewhere'));
-  const last = { type: 'wrong_node', node: 'elsewhere' };
-  expect((await follow(client, 'far')).last).toEqual(last);
-  expect(await client.stop('far')).toEqual({ how: 'wrong_node' });
-  await expect(client.forget('far')).rejects.toMatchObject({ code: 'conflict' });
-  writeFileSync(record, written);
-  expect(await client.stop('far')).toEqual({ how: 'mark' });
-});
-
 test('an empty fence counts as lost, and damaged spools do', async () => {
   const host = harness.makeHost(DASH);
   const client = await harness.connect(host);

@@ -20,6 +20,7 @@ is_serving() {
 # to start: what is claimed here never starts, what its body claimed lives on.
 retire() {
   mv "$base/serve/$1" "$base/serve/.$1"
+  lives=''
   for dir in "$base/runs/$1"-*; do
     [ -d "$dir" ] || continue
     id=''
@@ -32,9 +33,39 @@ retire() {
     elif find_end && { read -r where its_boot pid its_start <"$dir/minder"; } 2>/dev/null; then
       # All it has left to do is to tell the emitter that is gone; a full fifo would hold it for ever.
       if [ "$its_boot" = "$boot" ] && is_alive "$pid" "$its_start"; then kill -TERM "$pid"; fi
+    elif ! find_end; then
+      lives=y
     fi
   done
+  case $lives$1 in "y$boot8"-*) start_heart "$1" "$base/serve/.$1" ;; esac
   rm -rf "$base/serve/.$1"
+}
+
+# start_heart NAME DIRECTORY: for the runs of that serve, unless its directory says that it has one.
+start_heart() {
+  create "$2/heart" y || return 0
+  detach "$interp" $flag "$agent" heart "$1" </dev/null >/dev/null 2>&1 7>&- 9>&-
+}
+
+# heart NAME: touches the minder's file of each live run of that serve, so that another node of this home can tell that
+# it lives (watch_far). It outlives its serve as the runs do, and ends with the last of them.
+heart() {
+  name=$1 beat=0
+  identify
+  while :; do
+    set --
+    for dir in "$base/runs/$name"-*; do
+      if [ ! -e "$dir/claim" ] || find_end; then continue; fi
+      pid=0 its_start=''
+      { read -r where its_boot pid its_start <"$dir/minder"; } 2>/dev/null
+      if is_alive "$pid" "$its_start"; then set -- "$@" "$dir/minder"; fi
+    done
+    if [ $# -eq 0 ]; then break; fi
+    if [ $((beat % 5)) -eq 0 ]; then touch -c "$@"; fi
+    beat=$((beat + 1))
+    sleep 2
+  done
+  rm -f "$base/serve/$name/heart"
 }
 
 # A fence outlives its run's directory until every serve that was alive when it was forgotten has ended, this one
@@ -84,6 +115,7 @@ stop_run() {
     halt
     say "halted $1 $how"
     ;;
+  wrong_node) say "halted $1 wrong_node $where" ;;
   *) say "halted $1 $verdict" ;;
   esac
 }
@@ -91,7 +123,9 @@ stop_run() {
 forget_run() {
   judge "$1"
   case $verdict in
-  running | wrong_node) return 1 ;;
+  running) return 1 ;;
+  # Its heart beats every 10 s: an hour is more than two nodes' clocks differ by.
+  wrong_node) if [ -z "$(find "$dir/minder" -mmin +60 2>/dev/null)" ]; then return 1; fi ;;
   absent) return 0 ;;
   esac
   # A fence that names no directory counts as forgotten.

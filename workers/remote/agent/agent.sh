@@ -5,7 +5,7 @@
 #
 #   started/ID              the fence, "TOKEN DIR": whoever creates it may start the run, nobody else ever
 #   runs/DIR/               one attempt: go, body, minder, ready (made ahead), claim, cmd, o.* and e.* (spool), end.*
-#   serve/NAME/             one live serve: fifo (lines to its emitter), ticks, born, stamp.*
+#   serve/NAME/             one live serve: fifo (lines to its emitter), ticks, born, stamp.*, heart, far.*
 #
 # NAME is BOOT-PID-START of the serve and DIR is NAME-NUMBER, so each says whose it is and whether that one lives.
 # A segment of the spool is named by BASE + the offset of its first byte: of one width, so that names sort,
@@ -96,7 +96,7 @@ find_end() {
 
 # judge ID: sets verdict (absent, stopped, running, ended, lost, wrong_node), and token, dn, dir of its attempt.
 judge() {
-  verdict=absent fence=$base/started/$1 tries=0
+  verdict=absent fence=$base/started/$1 tries=0 where='' its_boot=''
   [ -e "$fence" ] || return 0
   # The fence is created and then written: empty for longer than a moment means that its maker died between.
   until token='' dn='' && { read -r token dn <"$fence"; } 2>/dev/null && [ -n "$dn" ]; do

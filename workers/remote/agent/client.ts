@@ -17,9 +17,11 @@ export type RunEvent =
   | { type: 'ended'; code: number; stdoutBytes: number; stderrBytes: number; diskFull: boolean }
   /** It was stopped before it ever started, and never will. */
   | { type: 'stopped' }
-  /** It started and its end will never be known. */
-  | { type: 'lost' }
-  | { type: 'wrong_node'; node: string };
+  /**
+   * It started and its end will never be known. cause, where it shows: `reboot` (the host was started anew), `all`
+   * (everything that its connection had started was killed with it), `far` (its node gives no sign of life).
+   */
+  | { type: 'lost'; cause?: 'reboot' | 'all' | 'far' };
 
 export interface RunRequest {
   /** Letters, digits and hyphens, like token. */
@@ -86,7 +88,7 @@ export class AgentClient {
 
   /**
    * Starts a run unless any attempt has started it before, and follows it from its first byte.
-   * The iterator ends after a terminal event (absent, taken, ended, stopped, lost, wrong_node) and is read once.
+   * The iterator ends after a terminal event (absent, taken, ended, stopped, lost) and is read once.
    * Rejects with `invalid_input` (a NUL in the text), `remote_disk_full`, `agent_problem` (nothing was started).
    */
   run(request: RunRequest): AsyncIterableIterator<RunEvent> {
@@ -120,10 +122,13 @@ export class AgentClient {
   /**
    * Ends every process of a run and resolves when none is left, after 6 s at most; its iterators then see it end.
    * how: `mark` (all found by their environment or session), `group` (the host has no /proc), `left` (some would not
-   * die), `never` (it had not started and now never will), or `ended`, `stopped`, `wrong_node`: nothing to be done.
+   * die), `never` (it had not started and now never will), or `ended`, `stopped`: nothing to be done. `wrong_node`: only
+   * an agent on `node`, another one of this home directory, can stop it.
    */
-  async stop(id: string): Promise<{ how: string }> {
-    return { how: await this.#ask(`stop ${checkName(id)}`, `halted ${id}`) };
+  async stop(id: string): Promise<{ how: string; node?: string }> {
+    const answer = await this.#ask(`stop ${checkName(id)}`, `halted ${id}`);
+    const [how = '', ...node] = answer.split(' ');
+    return node.length > 0 ? { how, node: node.join(' ') } : { how };
   }
 
   /** Removes a run that has ended from the host; `conflict` while it may still live. Unknown ids are no error. */
@@ -265,13 +270,14 @@ function toEvent(verb: string, rest: string[]): RunEvent {
         diskFull: code === 'full',
       };
     }
-    case 'wrong_node':
-      return { type: 'wrong_node', node: rest.join(' ') };
+    case 'lost': {
+      const cause = (['reboot', 'all', 'far'] as const).find(known => known === rest[0]);
+      return cause ? { type: verb, cause } : { type: verb };
+    }
     case 'running':
     case 'absent':
     case 'taken':
     case 'stopped':
-    case 'lost':
       return { type: verb };
     default:
       throw new Error(`The agent said ${JSON.stringify(verb)}.`);

@@ -1,6 +1,6 @@
-import type { ErrorCode } from '../shared/errors.ts';
+import type { ErrorCode } from './errors.ts';
 
-/** What a code of shared/errors.ts means to a client, and what to do about it. A code without an entry does not compile. */
+/** What a code of errors.ts means to a client, and what to do about it. A code without an entry does not compile. */
 export const ERROR_MEANINGS: Record<ErrorCode, { meaning: string; remedy: string }> = {
   bad_request: {
     meaning: 'This is no HTTP request that can be read, or it broke off.',
@@ -203,7 +203,8 @@ export const ERROR_MEANINGS: Record<ErrorCode, { meaning: string; remedy: string
     remedy: 'Try again after `Retry-After`.',
   },
   insufficient_storage: {
-    meaning: 'The disk of the database or of the store is full.',
-    remedy: 'Free some space.',
+    meaning:
+      'The disk of the database or of the store is full, or the project keeps as much as it may (`LIMIT_PROJECT_BYTES`).',
+    remedy: 'Free some space; in a project delete what is no longer needed.',
   },
 };

@@ -1,0 +1,68 @@
+import { createPrivateKey } from 'node:crypto';
+import ssh2 from 'ssh2';
+
+/** The key in a form that needs no passphrase, or what is wrong with it. */
+export type OpenedKey = { key: string } | { problem: string };
+
+const NO_KEY = 'must be a private key in OpenSSH or PEM form';
+
+/** Opens a private key in this thread, which an encrypted one may hold up for as long as its maker liked. */
+export function openKeyHere(privateKey: string, passphrase?: string): OpenedKey {
+  try {
+    return open(privateKey, passphrase);
+  } catch {
+    // Not every broken key is refused in words.
+    return { problem: NO_KEY };
+  }
+}
+
+function open(privateKey: string, passphrase: string | undefined): OpenedKey {
+  const parsed = ssh2.utils.parseKey(privateKey, passphrase);
+  if (parsed instanceof Error) {
+    // The library's words may quote the key.
+    const isEncrypted = /passphrase|encrypted|decrypt/i.test(parsed.message);
+    return {
+      problem: isEncrypted ? 'cannot be opened with this passphrase' : NO_KEY,
+    };
+  }
+  // A public key is a key, too.
+  if (!parsed.isPrivateKey()) return { problem: NO_KEY };
+  if (!passphrase) return { key: privateKey };
+  const pem = parsed.getPrivatePEM();
+  // ssh2 writes this kind as PKCS #8, which it does not read.
+  return { key: parsed.type === 'ssh-ed25519' ? writeEd25519(pem, parsed.getPublicSSH()) : pem };
+}
+
+/** OpenSSH's own form, not encrypted (its PROTOCOL.key); `publicKey` is as in RFC 8709. */
+function writeEd25519(pem: string, publicKey: Buffer): string {
+  const { d = '', x = '' } = createPrivateKey(pem).export({ format: 'jwk' });
+  const seed = Buffer.from(d, 'base64url');
+  const point = Buffer.from(x, 'base64url');
+  const check = Buffer.alloc(8);
+  const secret = [text('ssh-ed25519'), text(point), text(Buffer.concat([seed, point])), text('')];
+  const bytes = Buffer.concat([check, ...secret]);
+  const padding = Buffer.from(
+    Array.from({ length: (8 - (bytes.length % 8)) % 8 }, (_, i) => i + 1),
+  );
+  const whole = Buffer.concat([
+    Buffer.from('openssh-key-v1\0'),
+    ...[text('none'), text('none'), text('')],
+    number(1),
+    text(publicKey),
+    text(Buffer.concat([bytes, padding])),
+  ]);
+  const lines = whole.toString('base64').replace(/.{70}(?=.)/g, '$&\n');
+  return `-----BEGIN OPENSSH PRIVATE KEY-----\n${lines}\n-----END OPENSSH PRIVATE KEY-----\n`;
+}
+
+function number(value: number): Buffer {
+  const bytes = Buffer.alloc(4);
+  bytes.writeUInt32BE(value);
+  return bytes;
+}
+
+/** A string of RFC 4251, 5. */
+function text(value: string | Buffer): Buffer {
+  const bytes = Buffer.from(value);
+  return Buffer.concat([number(bytes.length), bytes]);
+}

@@ -1,0 +1,80 @@
+import { execFileSync } from 'node:child_process';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { setImmediate } from 'node:timers/promises';
+import ssh2, { type ParsedKey } from 'ssh2';
+import { afterAll, expect, test } from 'vitest';
+import { describeUnless, missingPrograms } from '../../test/harness/skip.ts';
+import { makeTempDir } from '../../test/harness/temp-dir.ts';
+import { KeyOpener } from './open-key.ts';
+
+const directory = makeTempDir('keys');
+afterAll(() => directory.remove());
+
+let made = 0;
+function makeKey(...options: string[]): string {
+  const path = join(directory.path, `key${++made}`);
+  execFileSync('ssh-keygen', ['-q', '-N', 'secret', '-f', path, ...options]);
+  return readFileSync(path, 'utf8');
+}
+
+/** The same key, that asks for so many rounds. */
+function withRounds(key: string, rounds: number): string {
+  const [head = '', ...lines] = key.trim().split('\n');
+  const foot = lines.pop();
+  const bytes = Buffer.from(lines.join(''), 'base64');
+  // Behind the magic: cipher, kdf, and the kdf's options, which end with the rounds.
+  let at = 15;
+  for (let i = 0; i < 3; i++) at += 4 + bytes.readUInt32BE(at);
+  bytes.writeUInt32BE(rounds, at - 4);
+  return [head, bytes.toString('base64'), foot].join('\n');
+}
+
+const parse = (key: string, passphrase?: string) =>
+  ssh2.utils.parseKey(key, passphrase) as ParsedKey;
+
+describeUnless(missingPrograms('ssh'), 'private keys', () => {
+  test('an encrypted key of each kind is opened for those who have no passphrase', async () => {
+    const keys = new KeyOpener();
+    const kinds = [['ed25519'], ['ecdsa'], ['rsa'], ['rsa', '-m', 'PEM']];
+    for (const kind of kinds) {
+      const key = makeKey('-a', '1', '-t', ...kind);
+      const opened = await keys.open('u', key, 'secret');
+      if (!('key' in opened)) throw new Error(opened.problem);
+      const signature = parse(opened.key).sign('x') as Buffer;
+      expect([kind, parse(key, 'secret').verify('x', signature)]).toEqual([kind, true]);
+      expect(await keys.open('u', key, 'wrong')).toEqual({
+        problem: 'cannot be opened with this passphrase',
+      });
+      expect(await keys.open('u', key, undefined)).toEqual({
+        problem: 'cannot be opened with this passphrase',
+      });
+    }
+  });
+
+  test('a key that takes for ever to open holds nobody up, and is refused', async () => {
+    const keys = new KeyOpener(1_000);
+    const slow = withRounds(makeKey('-a', '1', '-t', 'ed25519'), 0xffffffff);
+    let isOpen = false;
+    const opening = keys.open('u', slow, 'secret').then(opened => {
+      isOpen = true;
+      return opened;
+    });
+    let turns = 0;
+    for (; !isOpen; turns++) await setImmediate();
+    expect(await opening).toEqual({ problem: expect.stringMatching(/^takes longer than 1 s/) });
+    expect(turns).toBeGreaterThan(100);
+  });
+
+  test('what is no private key is refused', async () => {
+    const keys = new KeyOpener();
+    const problem = 'must be a private key in OpenSSH or PEM form';
+    for (const text of [
+      '',
+      'nonsense',
+      'ssh-ed25519 AAAA',
+      parse(makeKey('-a', '1', '-t', 'rsa'), 'secret').getPublicPEM(),
+    ])
+      expect([text, await keys.open('u', text, undefined)]).toEqual([text, { problem }]);
+  });
+});

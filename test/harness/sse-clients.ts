@@ -1,0 +1,98 @@
+import { connect, type Socket } from 'node:net';
+
+const END_STATES = ['succeeded', 'failed', 'cancelled'];
+
+/**
+ * Many clients of one event stream, each a bare socket that keeps only how far it has come: an HTTP client's own memory
+ * would be most of what a test of thousands measures. What the job prints must be ASCII.
+ */
+export class SseClients {
+  readonly #request: (last: string) => string;
+  readonly #at: { hostname: string; port: number };
+  readonly clients: SseClient[] = [];
+
+  constructor(options: { url: string; path: string; authorization: string }) {
+    const { hostname, port, host } = new URL(options.url);
+    this.#at = { hostname, port: Number(port) };
+    this.#request = last =>
+      `GET ${options.path} HTTP/1.1\r\nHost: ${host}\r\nAuthorization: ${options.authorization}\r\n${last ? `Last-Event-ID: ${last}\r\n` : ''}\r\n`;
+  }
+
+  /** So many more clients, each of which connects again from its last event when its stream breaks off. */
+  open(count: number): void {
+    for (let n = 0; n < count; n++) {
+      const client = new SseClient();
+      this.clients.push(client);
+      this.#connect(client);
+    }
+  }
+
+  close(): void {
+    for (const client of this.clients) {
+      client.closed = true;
+      client.socket?.destroy();
+    }
+  }
+
+  count(is: (client: SseClient) => boolean): number {
+    return this.clients.filter(is).length;
+  }
+
+  #connect(client: SseClient): void {
+    if (client.closed || END_STATES.includes(client.state)) return;
+    const socket = connect(this.#at.port, this.#at.hostname);
+    client.begin(socket);
+    socket.on('connect', () => socket.write(this.#request(client.last)));
+    socket.on('data', bytes => client.take(bytes.toString('latin1')));
+    socket.on('error', () => {});
+    // As an EventSource does, after a while; not all at once.
+    socket.on('close', () => setTimeout(() => this.#connect(client), 200 + Math.random() * 800));
+  }
+}
+
+export class SseClient {
+  socket: Socket | undefined;
+  closed = false;
+  /** Whether this connection has brought an event. */
+  live = false;
+  connections = 0;
+  last = '';
+  state = '';
+  /** Bytes of standard output that came. */
+  bytes = 0;
+  /** Events that did not begin where the last one ended. */
+  jumps = 0;
+  #rest = '';
+
+  begin(socket: Socket): void {
+    this.socket = socket;
+    this.live = false;
+    this.#rest = '';
+  }
+
+  take(text: string): void {
+    const frames = (this.#rest + text).split('\n\n');
+    this.#rest = frames.pop() ?? '';
+    for (const frame of frames) this.#takeFrame(frame);
+  }
+
+  #takeFrame(frame: string): void {
+    // The chunks' sizes (RFC 9112, 7.1) and the head stand before a field's line, never within.
+    const field = (name: string) => new RegExp(`^${name}: (.*)$`, 'm').exec(frame)?.[1];
+    const data = field('data');
+    if (data === undefined) return;
+    if (!this.live) this.connections++;
+    this.live = true;
+    this.last = field('id') ?? this.last;
+    if (field('event') === 'state') this.state = (JSON.parse(data) as { state: string }).state;
+    if (field('event') !== 'output') return;
+    const { stream, offset, text } = JSON.parse(data) as {
+      stream: string;
+      offset: number;
+      text: string;
+    };
+    if (stream !== 'stdout') return;
+    if (offset !== this.bytes) this.jumps++;
+    this.bytes = offset + text.length;
+  }
+}

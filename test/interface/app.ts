@@ -1,0 +1,60 @@
+import type { Express } from 'express';
+import { createApp } from '../../api/app.ts';
+import type { ApiContext } from '../../api/context.ts';
+import { ExactBodies } from '../../api/exact-json/exact-bodies.ts';
+import { PasswordCheck } from '../../api/identity/password-check.ts';
+import { RecentCredentials } from '../../api/identity/recent-credentials.ts';
+import { JobWatch } from '../../api/jobs/job-watch.ts';
+import { ApiMetrics } from '../../api/operate/api-metrics.ts';
+import { readConfig } from '../../shared/config.ts';
+import { openDatabase } from '../../shared/database/connect.ts';
+import { Notifications } from '../../shared/database/notifications.ts';
+import { JobQueues } from '../../shared/jobs/queue.ts';
+import { createLog } from '../../shared/log.ts';
+import { generateSealKeys } from '../../shared/secrets.ts';
+import { openObjectStore } from '../../shared/storage/open.ts';
+import { makeTempDir } from '../harness/temp-dir.ts';
+
+export interface IdleApp {
+  app: Express;
+  close(): Promise<void>;
+}
+
+/** The API as api/main.ts makes it, on a database that is never asked for anything. */
+export async function openIdleApp(): Promise<IdleApp> {
+  const directory = makeTempDir('idle-app');
+  // Port 9 (RFC 863) on this machine: nobody listens there.
+  const databaseUrl = 'postgres://nobody@127.0.0.1:9/nowhere';
+  const { publicKey } = await generateSealKeys();
+  const secrets = { SECRET_KEY: 'x'.repeat(43), SEAL_PUBLIC_KEY: publicKey };
+  const config = {
+    ...readConfig({ ...secrets, DATABASE_URL: databaseUrl, DATA_DIR: directory.path }),
+    ...secrets,
+  };
+  const log = createLog({ level: 'silent', name: 'api' });
+  const database = openDatabase(databaseUrl);
+  const notifications = new Notifications(database, log);
+  const context: ApiContext = {
+    config,
+    log,
+    database,
+    notifications,
+    objects: openObjectStore(config),
+    queues: new JobQueues({ databaseUrl, redisUrl: undefined, log }),
+    jobs: new JobWatch({ database, notifications, log }),
+    bodies: new ExactBodies(config),
+    passwords: new PasswordCheck(database, config.LIMIT_FAILED_LOGINS),
+    recent: new RecentCredentials(notifications),
+    metrics: new ApiMetrics(),
+    stopping: new AbortController().signal,
+  };
+  return {
+    app: createApp(context),
+    async close() {
+      context.jobs.close();
+      await context.queues.close();
+      await database.close();
+      directory.remove();
+    },
+  };
+}

@@ -1,0 +1,205 @@
+import { expect } from 'vitest';
+import { type Row, row } from '../row.ts';
+import type { Credentials } from '../send.ts';
+import { expectAnswer, expectError, type Tools } from '../tools.ts';
+
+const at = (words: string) => `decisions, Everywhere, access: ${words}`;
+const NOT_FOUND = { code: 'not_found' };
+const FORBIDDEN = { code: 'forbidden' };
+
+async function people({ make }: Tools) {
+  const place = await make.sharedPlace();
+  const [writer, reader, stranger] = await Promise.all(
+    (['writer', 'reader', 'stranger'] as const).map(which => make.person(which)),
+  );
+  return { ...place, writer, reader, stranger } as typeof place &
+    Record<'writer' | 'reader' | 'stranger', Credentials>;
+}
+
+/** decisions.md, Everywhere: who may what. */
+export const ACCESS: Row[] = [
+  row(
+    at('a project has administrators, writers and readers: acl'),
+    'GET /projects/{pid}',
+    async tools => {
+      const { pid, writer, reader } = await people(tools);
+      expect((await tools.ask('GET', `/projects/${pid}`)).json().acl).toEqual({
+        administrators: [{ user: tools.world.user.username }],
+        writers: [{ user: writer.username }],
+        readers: [{ user: reader.username }],
+      });
+    },
+    'administrator',
+  ),
+  row(
+    at('models, artifacts, cache and bookmarks follow it'),
+    'GET /models/{mid}, GET /models/{mid}/parameters/{aid}, GET /projects/{pid}/cache, GET /bookmarks/{bid}',
+    async tools => {
+      const { pid, mid, reader, stranger } = await people(tools);
+      const { ask, make } = tools;
+      await make.call('PUT', `/models/${mid}/parameters/p`, { json: { value: 1 } });
+      const json = { b: 1 };
+      const { id } = (await make.call('POST', `/projects/${pid}/bookmarks`, { json })).json();
+      for (const path of [
+        `/projects/${pid}`,
+        `/projects/${pid}/models`,
+        `/models/${mid}`,
+        `/models/${mid}/parameters/p`,
+        `/projects/${pid}/cache`,
+        `/bookmarks/${id}`,
+      ]) {
+        expectAnswer(await ask('GET', path, { as: reader }), 200);
+        expectError(await ask('GET', path, { as: stranger }), 404, NOT_FOUND);
+      }
+    },
+    'administrator',
+  ),
+  row(
+    at('what one may read but not change is 403'),
+    'PUT /projects/{pid}, DELETE /projects/{pid}, PUT /models/{mid}, PUT /models/{mid}/parameters/{aid}, POST /projects/{pid}/bookmarks, POST /uploads',
+    async tools => {
+      const { pid, mid, reader } = await people(tools);
+      const upload = { mid, input: true, parser: 'blob', aids: ['a'] };
+      for (const [method, path, json] of [
+        ['PUT', `/projects/${pid}`, { name: 'n' }],
+        ['DELETE', `/projects/${pid}`, undefined],
+        ['PUT', `/models/${mid}`, { name: 'n' }],
+        ['PUT', `/models/${mid}/parameters/p`, { value: 1 }],
+        ['POST', `/projects/${pid}/bookmarks`, {}],
+        ['POST', '/uploads', upload],
+      ] as const)
+        expectError(await tools.ask(method, path, { as: reader, json }), 403, FORBIDDEN);
+    },
+    'administrator',
+  ),
+  row(
+    at("writers may change a project's name and description, its administrators all of it"),
+    'PUT /projects/{pid}, DELETE /projects/{pid}',
+    async tools => {
+      const { pid, writer } = await people(tools);
+      const path = `/projects/${pid}`;
+      const as = writer;
+      const json = { description: 'of the writer' };
+      expectAnswer(await tools.ask('PUT', path, { as, json }), 200);
+      const acl = { acl: { readers: [] } };
+      expectError(await tools.ask('PUT', path, { as, json: acl }), 403, FORBIDDEN);
+      expectError(await tools.ask('DELETE', path, { as }), 403, FORBIDDEN);
+    },
+    'administrator',
+  ),
+  row(
+    at('being server administrator opens no project'),
+    'GET /projects/{pid}, POST /projects',
+    async ({ ask, make, world }) => {
+      const as = await make.person('stranger');
+      const made = await ask('POST', '/projects', { as, json: { name: world.name('own') } });
+      const { id } = made.json();
+      expectError(await ask('GET', `/projects/${id}`), 404, NOT_FOUND);
+    },
+    'administrator',
+  ),
+  row(
+    at('remote and upload sessions belong to the user who made them'),
+    'GET /uploads/{uid}, DELETE /uploads/{uid}',
+    async tools => {
+      const { writer } = await people(tools);
+      const path = `/uploads/${await tools.make.newUpload()}`;
+      expectError(await tools.ask('GET', path, { as: writer }), 404, NOT_FOUND);
+      expectError(await tools.ask('DELETE', path, { as: writer }), 404, NOT_FOUND);
+    },
+    'administrator',
+  ),
+  row(
+    at("a remote session is its owner's alone, 404 to others"),
+    'GET /remotes/{sid}, DELETE /remotes/{sid}, POST /remotes/launch',
+    async ({ ask, make }) => {
+      const as = await make.person('stranger');
+      const sid = await make.session();
+      for (const method of ['GET', 'DELETE'])
+        expectError(await ask(method, `/remotes/${sid}`, { as }), 404, {});
+      const json = { sid, command: 'true' };
+      expectError(await ask('POST', '/remotes/launch', { as, json }), 404, {});
+    },
+    'host',
+    'administrator',
+  ),
+  row(
+    at("a job is its owner's alone: 404 to others"),
+    'GET /jobs/{id}, GET /jobs/{id}/output, GET /jobs/{id}/events, DELETE /jobs/{id}',
+    async ({ ask, make, world }) => {
+      const as = await make.person('stranger');
+      const { id } = await make.parse(world.name('mine'), 'x', 'blob');
+      for (const path of [`/jobs/${id}`, `/jobs/${id}/output`, `/jobs/${id}/events`])
+        expectError(await ask('GET', path, { as }), 404, NOT_FOUND);
+      expectError(await ask('DELETE', `/jobs/${id}`, { as }), 404, NOT_FOUND);
+    },
+    'administrator',
+  ),
+  row(
+    at(
+      'a server administrator sees of it kind, state, times and host, never command, payload or output',
+    ),
+    'GET /jobs/{id}, GET /jobs/{id}/output',
+    async ({ ask, make, world }) => {
+      const as = await make.person('stranger');
+      const json = { name: world.name('theirs') };
+      const { id: pid } = (await make.call('POST', '/projects', { as, json })).json();
+      const model = { 'model-type': 'any', name: 'm' };
+      const { id: mid } = (
+        await make.call('POST', `/projects/${pid}/models`, { as, json: model })
+      ).json();
+      const upload = { mid, input: true, parser: 'blob', aids: ['a'] };
+      const { id: uid } = (await make.call('POST', '/uploads', { as, json: upload })).json();
+      const headers = { 'Content-Type': 'application/octet-stream' };
+      await make.call('PUT', `/uploads/${uid}/files/0/parts/0`, { as, headers, body: 'x' });
+      const finished = await make.call('POST', `/uploads/${uid}/finished`, {
+        as,
+        json: { uploaded: [1] },
+      });
+      const { job } = finished.json();
+      const seen = (await ask('GET', `/jobs/${job}`)).json();
+      expect(seen).toMatchObject({ id: job, kind: 'parse', owner: as.username });
+      for (const hidden of ['result', 'error', 'payload']) expect(seen).not.toHaveProperty(hidden);
+      expectError(await ask('GET', `/jobs/${job}/output`), 404, NOT_FOUND);
+      await make.call('DELETE', `/projects/${pid}`, { as });
+    },
+    'administrator',
+  ),
+  row(
+    at("a server administrator may cancel another's job"),
+    'DELETE /jobs/{id}',
+    async ({ ask, make, world, ended }) => {
+      const as = await make.newUser();
+      const opened = await make.call('POST', '/remotes', { as, json: { ...world.host } });
+      const json = { sid: opened.json().sid, command: 'exec sleep 600' };
+      const headers = { Prefer: 'respond-async' };
+      const { id } = (await make.call('POST', '/remotes/launch', { as, json, headers })).json();
+      expectAnswer(await ask('DELETE', `/jobs/${id}`), 202);
+      expect(await ended(String(id))).toMatchObject({ state: 'cancelled', owner: as.username });
+    },
+    'host',
+    'administrator',
+  ),
+  row(
+    at('who can read a model sees the state and error of its parses'),
+    'GET /models/{mid}',
+    async tools => {
+      const { mid, reader } = await people(tools);
+      const { ask, make, ended, world } = tools;
+      const json = { mid, input: true, parser: 'csv', aids: [world.name('bad')] };
+      const { id: uid } = (await make.call('POST', '/uploads', { json })).json();
+      await make.putPart(String(uid), [0, 0], 'a,b\n1,2\n3\n4,5,6\n');
+      await make.putPart(String(uid), [1, 0], 'a file too many');
+      const { job } = (
+        await make.call('POST', `/uploads/${uid}/finished`, { json: { uploaded: [1, 1] } })
+      ).json();
+      await ended(String(job));
+      const { parses } = (await ask('GET', `/models/${mid}`, { as: reader })).json();
+      const failed = { aids: json.aids, parser: 'csv', state: 'failed' };
+      expect(parses).toContainEqual(
+        expect.objectContaining({ ...failed, error: expect.anything() }),
+      );
+    },
+    'administrator',
+  ),
+];

@@ -1,0 +1,142 @@
+import { expect } from 'vitest';
+import { HOST_KEY } from '../fixtures.ts';
+import { type Row, row } from '../row.ts';
+import { expectAnswer, expectError } from '../tools.ts';
+
+const at = (words: string) => `decisions, Hosts, users, tokens: ${words}`;
+
+/** decisions.md, Hosts, users, tokens. */
+export const ACCOUNTS: Row[] = [
+  row(
+    at('POST /hosts 201 with the pinned fingerprints; GET, PUT, DELETE /hosts/(name)'),
+    'POST /hosts, GET /hosts, GET /hosts/{name}, PUT /hosts/{name}, DELETE /hosts/{name}',
+    async ({ ask, world }) => {
+      const name = world.name('host');
+      const json = { name, address: '192.0.2.1', port: 2222, keys: [HOST_KEY], agent: false };
+      const added = await ask('POST', '/hosts', { json });
+      expectAnswer(added, 201);
+      expect(added.json()).toMatchObject({
+        ...json,
+        private: false,
+        fingerprints: [expect.stringMatching(/^SHA256:/)],
+      });
+      expectError(await ask('POST', '/hosts', { json }), 409, { code: 'conflict' });
+      const listed = (await ask('GET', '/hosts?limit=1000')).json();
+      expect(listed.items).toContainEqual(expect.objectContaining({ name, agent: false }));
+      expectAnswer(await ask('PUT', `/hosts/${name}`, { json: { agent: true } }), 200);
+      expect((await ask('GET', `/hosts/${name}`)).json()).toMatchObject({ name, agent: true });
+      expectAnswer(await ask('DELETE', `/hosts/${name}`), 204);
+      expectError(await ask('GET', `/hosts/${name}`), 404, {});
+    },
+    'administrator',
+  ),
+  row(
+    at('keys, or trust: "now", one of the two; agent is true, private false unless given'),
+    'POST /hosts, DELETE /hosts/{name}',
+    async ({ ask, world }) => {
+      const name = world.name('host');
+      for (const more of [{}, { keys: [HOST_KEY], trust: 'now' }, { trust: 'later' }, { keys: [] }])
+        expectError(await ask('POST', '/hosts', { json: { name, ...more } }), 400, {
+          code: 'invalid_input',
+        });
+      const added = (await ask('POST', '/hosts', { json: { name, keys: [HOST_KEY] } })).json();
+      expect(added).toMatchObject({ address: name, port: 22, agent: true, private: false });
+      await ask('DELETE', `/hosts/${name}`);
+    },
+    'administrator',
+  ),
+  row(
+    at('trust: "now": a worker connects once and keeps what it is shown'),
+    'POST /hosts, DELETE /hosts/{name}',
+    async ({ ask, world }) => {
+      const name = world.name('trusted');
+      const sshd = world.own?.sshd;
+      const where = { name, address: sshd?.host, port: sshd?.port, trust: 'now' };
+      expectError(await ask('POST', '/hosts', { json: where }), 403, { code: 'host_not_allowed' });
+      const added = await ask('POST', '/hosts', { json: { ...where, private: true } });
+      expectAnswer(added, 201);
+      expect(added.json().keys).toContain(sshd?.hostKey);
+      await ask('DELETE', `/hosts/${name}`);
+    },
+    'host',
+    'own',
+  ),
+  row(
+    at('every user sees of hosts the names and whether an agent; others may not change them'),
+    'GET /hosts, GET /hosts/{name}, POST /hosts, PUT /hosts/{name}, DELETE /hosts/{name}',
+    async ({ ask, make, world }) => {
+      const as = await make.person('stranger');
+      const name = world.name('host');
+      await make.call('POST', '/hosts', { json: { name, keys: [HOST_KEY] } });
+      const short = { name, agent: true };
+      expectAnswer(await ask('GET', `/hosts/${name}`, { as }), 200, { json: short });
+      const { items } = (await ask('GET', '/hosts?limit=1000', { as })).json();
+      expect(items).toContainEqual(short);
+      for (const [method, path, json] of [
+        ['POST', '/hosts', { name: 'n', keys: [HOST_KEY] }],
+        ['PUT', `/hosts/${name}`, { agent: false }],
+        ['DELETE', `/hosts/${name}`, undefined],
+      ] as const)
+        expectError(await ask(method, path, { as, json }), 403, { code: 'forbidden' });
+      await make.call('DELETE', `/hosts/${name}`);
+    },
+    'administrator',
+  ),
+  row(
+    at('POST /users 201; GET, PUT, DELETE /users/(username)'),
+    'POST /users, GET /users, GET /users/{username}, PUT /users/{username}, DELETE /users/{username}',
+    async ({ ask, world }) => {
+      const username = world.name('user');
+      const json = { username, password: 'a long password' };
+      expectAnswer(await ask('POST', '/users', { json }), 201);
+      expectError(await ask('POST', '/users', { json }), 409, { code: 'conflict' });
+      const { items } = (await ask('GET', '/users?limit=1000')).json();
+      expect(items).toContainEqual(expect.objectContaining({ username, administrator: false }));
+      const path = `/users/${username}`;
+      expectAnswer(await ask('PUT', path, { json: { administrator: true } }), 200);
+      expect((await ask('GET', path)).json()).toMatchObject({ username, administrator: true });
+      expectAnswer(await ask('DELETE', path), 204);
+      expectError(await ask('GET', path), 404, {});
+    },
+    'administrator',
+  ),
+  row(
+    at('anyone may change their own password, and nothing else of users'),
+    'PUT /users/{username}, GET /users, POST /users',
+    async ({ ask, make }) => {
+      const user = await make.newUser();
+      const path = `/users/${user.username}`;
+      const next = { ...user, password: 'another password' };
+      const json = { password: next.password };
+      expectAnswer(await ask('PUT', path, { as: user, json }), 200);
+      expectAnswer(await ask('GET', '/users/-', { as: next }), 200);
+      expectError(await ask('GET', '/users/-', { as: user }), 401, {});
+      for (const [method, where, body] of [
+        ['PUT', path, { administrator: true }],
+        ['GET', '/users', undefined],
+        ['POST', '/users', { username: 'x', password: 'a long password' }],
+      ] as const)
+        expectError(await ask(method, where, { as: next, json: body }), 403, {});
+    },
+    'administrator',
+  ),
+  row(
+    at('POST /users/-/tokens 201 {id, token}; expires'),
+    'POST /users/-/tokens, DELETE /users/-/tokens/{id}',
+    async ({ ask, make, world }) => {
+      const name = world.name('token');
+      const made = await ask('POST', '/users/-/tokens', {
+        json: { name, scope: 'write', expires: '2099-01-01T00:00:00Z' },
+      });
+      expectAnswer(made, 201);
+      const { id, token } = made.json();
+      const headers = { Authorization: `Bearer ${token}` };
+      const project = await ask('POST', '/projects', { as: null, headers, json: { name } });
+      expectAnswer(project, 201);
+      await make.call('DELETE', `/projects/${project.json().id}`);
+      expectAnswer(await ask('DELETE', `/users/-/tokens/${id}`), 204);
+      for (const json of [{ name }, { name, scope: 'all' }, { name, scope: 'read', expires: 'x' }])
+        expectError(await ask('POST', '/users/-/tokens', { json }), 400, { code: 'invalid_input' });
+    },
+  ),
+];

@@ -1,0 +1,36 @@
+import type { Row } from '../row.ts';
+import { ACCESS } from './access.ts';
+import { ACCOUNTS } from './accounts.ts';
+import { AUTHENTICATION } from './authentication.ts';
+import { ENDPOINTS } from './endpoints.ts';
+import { REMOTE_ENDPOINTS } from './endpoints-remote.ts';
+import { EVERYWHERE } from './everywhere.ts';
+import { JOB_ROWS } from './jobs.ts';
+import { LAUNCHES } from './launch.ts';
+import { PROJECTS } from './projects.ts';
+import { REMOTES } from './remotes.ts';
+import { RESOURCES } from './resources.ts';
+import { STATES, TIMED_OUT } from './states.ts';
+import { TABLES } from './tables.ts';
+import { UPLOADS } from './uploads.ts';
+import { VIDEOS } from './videos.ts';
+
+/** Every case, in the order of the documents. */
+export const SECTIONS: Record<string, Row[]> = {
+  'interface 2, resources': RESOURCES,
+  'interface 3, states': STATES,
+  'interface 4.1 to 4.5, remote sessions': REMOTE_ENDPOINTS,
+  'interface 4.2, 4.6 to 4.10, the others': ENDPOINTS,
+  'interface 5, authentication': AUTHENTICATION,
+  'decisions, Everywhere': EVERYWHERE,
+  'decisions, access': ACCESS,
+  'decisions, Hosts, users, tokens': ACCOUNTS,
+  'decisions, Remote sessions': REMOTES,
+  'decisions, launch': LAUNCHES,
+  'decisions, Jobs': JOB_ROWS,
+  'decisions, Videos': VIDEOS,
+  'decisions, Uploads': UPLOADS,
+  'decisions, Projects, models, parameters, bookmarks, events': PROJECTS,
+  'decisions, tables and files': TABLES,
+  'interface 3, a session that timed out': TIMED_OUT,
+};

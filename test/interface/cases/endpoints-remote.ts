@@ -1,0 +1,170 @@
+import { expect } from 'vitest';
+import { waitFor } from '../../harness/wait-for.ts';
+import { type Row, row } from '../row.ts';
+import { expectAnswer, expectError } from '../tools.ts';
+
+const STATUS = 'GET /remotes/{sid}/videos/{vsid}/status';
+const VIDEO = 'GET /remotes/{sid}/videos/{vsid}';
+const UNKNOWN = '00000000000000000000000000';
+const GONE = { title: 'Session does not exist or has timed out', code: 'session_not_found' };
+const AGENT = { title: 'Agent required', code: 'agent_required' };
+
+/** Sections 4.1 to 4.5 of interface.md, with what sections 7 and 9 say of these operations. */
+export const REMOTE_ENDPOINTS: Row[] = [
+  row(
+    '4.1 204 Session deleted., no body; with and without /api',
+    'DELETE /remotes/{sid}',
+    async ({ ask, make }) => {
+      const sid = await make.newSession(false);
+      const answer = await ask('DELETE', `/remotes/${sid}`, { headers: { 'Content-Length': '0' } });
+      expectAnswer(answer, 204, { reason: 'Session deleted.' });
+      expect(answer.bytes).toHaveLength(0);
+    },
+    'host',
+  ),
+  row(
+    '4.1, 9 deprecated',
+    'DELETE /remotes/{sid}',
+    async ({ ask, make, world }) => {
+      const sid = await make.newSession(false);
+      const { headers } = await ask('DELETE', `/remotes/${sid}`);
+      expect(headers.deprecation).toMatch(/^@\d+$/);
+      expect(headers.link).toMatch(/^<.+>; rel="deprecation"/);
+      const { paths } = world.description.document;
+      expect(paths['/api/remotes/{sid}']?.delete?.deprecated).toBe(true);
+    },
+    'host',
+  ),
+  row(
+    '4.3 200: a video status record, application/json',
+    STATUS,
+    async ({ ask, make }) => {
+      const { path } = await make.video();
+      expectAnswer(await ask('GET', `${path}/status`), 200, { type: 'application/json' });
+    },
+    'host',
+  ),
+  row(
+    '4.3, 7 400 Agent required',
+    STATUS,
+    async ({ ask, make }) => {
+      const sid = await make.session(false);
+      const answer = await ask('GET', `/remotes/${sid}/videos/${UNKNOWN}/status`);
+      expectError(answer, 400, AGENT);
+      expect(answer.headers).toHaveProperty('x-service-hint');
+    },
+    'host',
+  ),
+  row('4.3, 7 404 Session does not exist or has timed out', STATUS, async ({ ask }) => {
+    const answer = await ask('GET', `/remotes/${UNKNOWN}/videos/${UNKNOWN}/status`);
+    expectError(answer, 404, GONE);
+    expect(answer.headers).toHaveProperty('x-service-hint');
+  }),
+  row(
+    '4.4 200: the whole video, its type as in the original request',
+    VIDEO,
+    async ({ ask, make }) => {
+      for (const type of ['video/mp4', 'video/webm']) {
+        const { path } = await make.video(type);
+        const answer = await ask('GET', path);
+        expectAnswer(answer, 200, { type });
+        expect(answer.bytes).toHaveLength(Number(answer.headers['content-length']));
+      }
+    },
+    'host',
+  ),
+  row(
+    '4.4 206: a portion of the video',
+    VIDEO,
+    async ({ ask, make }) => {
+      const { path } = await make.video();
+      const { bytes } = await make.call('GET', path);
+      const part = await ask('GET', path, { headers: { Range: 'bytes=10-19' } });
+      expectAnswer(part, 206, { type: 'video/mp4' });
+      expect(part.headers['content-range']).toBe(`bytes 10-19/${bytes.length}`);
+      expect(part.bytes).toEqual(bytes.subarray(10, 20));
+    },
+    'host',
+  ),
+  row(
+    '4.4 cache=project, project, key: cached, then at GET /projects/(pid)/cache/(key)',
+    `${VIDEO}, GET /projects/{pid}/cache/{key}`,
+    async ({ ask, make, world }) => {
+      const { pid } = await make.place();
+      const { path } = await make.video();
+      const key = world.name('key');
+      const cached = await ask('GET', `${path}?cache=project&project=${pid}&key=${key}`);
+      expectAnswer(cached, 200);
+      const found = await ask('GET', `/projects/${pid}/cache/${key}`);
+      expectAnswer(found, 200, { type: 'video/mp4' });
+      expect(found.bytes).toEqual(cached.bytes);
+    },
+    'host',
+  ),
+  row(
+    '4.4 project and key are required when cache = project',
+    VIDEO,
+    async ({ ask, make }) => {
+      const { path } = await make.video();
+      expectError(await ask('GET', `${path}?cache=project&key=k`), 400, {
+        title: 'Must specify project id.',
+      });
+      expectError(await ask('GET', `${path}?cache=project&project=p`), 400, {
+        title: 'Must specify cache key.',
+      });
+    },
+    'host',
+  ),
+  row(
+    '4.4, 7 400 Agent required',
+    VIDEO,
+    async ({ ask, make }) => {
+      const answer = await ask('GET', `/remotes/${await make.session(false)}/videos/${UNKNOWN}`);
+      expectError(answer, 400, AGENT);
+      expect(answer.headers).toHaveProperty('x-service-hint');
+    },
+    'host',
+  ),
+  row('4.4, 7 404 Session does not exist or has timed out', VIDEO, async ({ ask }) => {
+    const answer = await ask('GET', `/remotes/${UNKNOWN}/videos/${UNKNOWN}`);
+    expectError(answer, 404, GONE);
+    expect(answer.headers).toHaveProperty('x-service-hint');
+  }),
+  row(
+    '4.5 200: a command result record, application/json',
+    'POST /remotes/launch',
+    async ({ ask, make }) => {
+      const json = { sid: await make.session(), command: 'echo $((6 * 7))' };
+      const answer = await ask('POST', '/remotes/launch', { json });
+      expectAnswer(answer, 200, { type: 'application/json' });
+      expect(answer.json()).toMatchObject({ command: json.command, output: '42\n', errors: '' });
+    },
+    'host',
+  ),
+  row('4.5, 7 400 Invalid parameters', 'POST /remotes/launch', async ({ ask }) => {
+    for (const json of [{}, { sid: 's' }, { command: 'c' }, { sid: 1, command: 2 }, []])
+      expectError(await ask('POST', '/remotes/launch', { json }), 400, {
+        title: 'Invalid parameters',
+      });
+  }),
+  row(
+    '4.5, 7 500 An SSH exception',
+    'POST /remotes/launch',
+    async ({ ask, make, world }) => {
+      // Without an agent a link that breaks leaves a command's outcome unknown.
+      const mark = `${await make.folder()}/${world.name('begun')}`;
+      const sid = await make.newSession(false);
+      const json = { sid, command: `touch ${mark}; exec sleep 600` };
+      const launched = ask('POST', '/remotes/launch', { json });
+      await waitFor(async () => (await make.run(`ls ${mark} || true`)).trim() !== '', {
+        what: 'the command to begin',
+        timeoutMs: 30_000,
+      });
+      await world.own?.sshd?.disconnect();
+      expectError(await launched, 500, { code: 'outcome_unknown' });
+      await make.call('DELETE', `/remotes/${sid}`);
+    },
+    'host',
+    'own',
+  ),
+];

@@ -1,0 +1,172 @@
+import { expect } from 'vitest';
+import { type Row, row } from '../row.ts';
+import { expectAnswer, expectError } from '../tools.ts';
+
+const FINISHED = 'POST /uploads/{uid}/finished';
+const UNKNOWN = '00000000000000000000000000';
+
+/** Sections 4.2 and 4.6 to 4.10 of interface.md, with what section 7 says of these operations. */
+export const ENDPOINTS: Row[] = [
+  row(
+    '4.2 200 OK, empty body',
+    'PUT /models/{mid}/parameters/{aid}',
+    async ({ ask, make, world }) => {
+      const { mid } = await make.place();
+      const json = { value: { any: ['thing'] }, input: true };
+      const answer = await ask('PUT', `/models/${mid}/parameters/${world.name('p')}`, { json });
+      expectAnswer(answer, 200, { reason: 'OK' });
+      expect(answer.bytes).toHaveLength(0);
+    },
+  ),
+  row(
+    '4.2 related: GET /models/(mid)/parameters/(aid)',
+    'GET /models/{mid}/parameters/{aid}',
+    async ({ ask, make, world }) => {
+      const path = `/models/${(await make.place()).mid}/parameters/${world.name('p')}`;
+      await make.call('PUT', path, { json: { value: [1, 2] } });
+      expectAnswer(await ask('GET', path), 200, { json: [1, 2] });
+    },
+  ),
+  row(
+    '4.6 204 Project deleted.; the project, its models and artifacts are deleted',
+    'DELETE /projects/{pid}, GET /projects/{pid}, GET /models/{mid}, GET /models/{mid}/parameters/{aid}',
+    async ({ ask, make }) => {
+      const pid = await make.newProject();
+      const mid = await make.newModel(pid);
+      await make.call('PUT', `/models/${mid}/parameters/p`, { json: { value: 1 } });
+      const answer = await ask('DELETE', `/projects/${pid}`);
+      expectAnswer(answer, 204, { reason: 'Project deleted.' });
+      expect(answer.bytes).toHaveLength(0);
+      for (const path of [`/projects/${pid}`, `/models/${mid}`, `/models/${mid}/parameters/p`])
+        expectError(await ask('GET', path), 404, { code: 'not_found' });
+    },
+  ),
+  row(
+    '4.6 related: GET and PUT /projects/(pid)',
+    'GET /projects/{pid}, PUT /projects/{pid}',
+    async ({ ask, make }) => {
+      const pid = await make.newProject();
+      const json = { description: 'changed' };
+      expectAnswer(await ask('PUT', `/projects/${pid}`, { json }), 200);
+      expect((await ask('GET', `/projects/${pid}`)).json()).toMatchObject({ id: pid, ...json });
+    },
+  ),
+  row(
+    '4.7, 6 an event: any path, segments and query; its body is ignored',
+    'POST /events/{event}',
+    async ({ ask, world }) => {
+      const event = world.name('select');
+      for (const [path, options] of [
+        [`/events/${event}/model/7?x=1.5&y`, {}],
+        [`/events/${event}`, { json: { any: 'thing' } }],
+        [`/events/${event}`, { body: 'no { JSON', headers: { 'Content-Type': 'text/x' } }],
+      ] as const)
+        expectAnswer(await ask('POST', path, options), 204);
+    },
+  ),
+  row(
+    '4.7, 6 it is written to the server log',
+    'POST /events/{event}',
+    async ({ ask, world }) => {
+      const event = world.name('zoom');
+      await ask('POST', `/events/${event}/in?by=2`);
+      await expect
+        .poll(() => world.own?.stack.log(), { timeout: 20_000 })
+        .toMatch(new RegExp(`"path":"${event}/in","query":"by=2"`));
+    },
+    'own',
+  ),
+  row('4.8 202 all data validated; parsing begins', FINISHED, async ({ ask, make, ended }) => {
+    const uid = await make.newUpload();
+    await make.putPart(uid, [0, 0], 'one, ');
+    await make.putPart(uid, [0, 1], 'two');
+    const answer = await ask('POST', `/uploads/${uid}/finished`, { json: { uploaded: [2] } });
+    expectAnswer(answer, 202, { type: 'application/json' });
+    expect(answer.json()).toMatchObject({ missing: [] });
+    expect(await ended(String(answer.json().job))).toMatchObject({ state: 'succeeded' });
+  }),
+  row(
+    '4.8, 7 400 Upload incomplete; parsing begins when the missing parts came and it is called again',
+    FINISHED,
+    async ({ ask, make }) => {
+      const uid = await make.newUpload();
+      await make.putPart(uid, [0, 0], 'a');
+      const finish = () => ask('POST', `/uploads/${uid}/finished`, { json: { uploaded: [2] } });
+      const refused = await finish();
+      expectError(refused, 400, { title: 'Upload incomplete', reason: 'Upload incomplete' });
+      expect([refused.type, refused.json().missing]).toEqual(['application/json', [[0, 1]]]);
+      expect((await make.call('GET', `/uploads/${uid}`)).json().state).toBe('open');
+      await make.putPart(uid, [0, 1], 'b');
+      expectAnswer(await finish(), 202);
+    },
+  ),
+  row(
+    '4.8, 7 400 Client confused; parsing begins when it is called again with correct counts',
+    FINISHED,
+    async ({ ask, make }) => {
+      const uid = await make.newUpload();
+      for (const pid of [0, 1]) await make.putPart(uid, [0, pid], 'a');
+      const finish = (n: number) =>
+        ask('POST', `/uploads/${uid}/finished`, { json: { uploaded: [n] } });
+      const refused = await finish(1);
+      expectError(refused, 400, { title: 'Client confused', reason: 'Client confused' });
+      expect(refused.type).toBe('application/json');
+      expect((await make.call('GET', `/uploads/${uid}`)).json().state).toBe('open');
+      expectAnswer(await finish(2), 202);
+    },
+  ),
+  row(
+    '4.9 200: a JSON object, application/json, not to be cached',
+    'GET /bookmarks/{bid}',
+    async ({ ask, make }) => {
+      const { pid } = await make.place();
+      const json = { state: 1 };
+      const { id } = (await make.call('POST', `/projects/${pid}/bookmarks`, { json })).json();
+      const answer = await ask('GET', `/bookmarks/${id}`);
+      expectAnswer(answer, 200, { json, type: 'application/json' });
+      expect(answer.headers).toMatchObject({
+        'cache-control': 'no-cache, no-store, must-revalidate',
+        pragma: 'no-cache',
+        expires: '0',
+      });
+    },
+  ),
+  row(
+    '4.10 referenced operations exist',
+    'POST /remotes, POST /remotes/{sid}/videos, GET /projects/{pid}/cache/{key}, GET /models/{mid}/parameters/{aid}, GET /projects/{pid}, PUT /projects/{pid}',
+    async ({ ask }) => {
+      for (const [method, path] of [
+        ['POST', '/remotes'],
+        ['PUT', `/projects/${UNKNOWN}`],
+      ] as const)
+        expect((await ask(method, path, { json: { wrong: 1 } })).status).toBeLessThan(405);
+      const gone = [
+        `/projects/${UNKNOWN}/cache/k`,
+        `/models/${UNKNOWN}/parameters/p`,
+        `/projects/${UNKNOWN}`,
+      ];
+      for (const path of gone) expectError(await ask('GET', path), 404, { code: 'not_found' });
+      const started = await ask('POST', `/remotes/${UNKNOWN}/videos`, { json: {} });
+      expectError(started, 404, { code: 'session_not_found' });
+    },
+  ),
+  row(
+    '7 X-Service-Message on launch errors; unknown ids of the other operations are 404',
+    'POST /remotes/launch, DELETE /remotes/{sid}, PUT /models/{mid}/parameters/{aid}, DELETE /projects/{pid}, GET /bookmarks/{bid}, POST /uploads/{uid}/finished',
+    async ({ ask }) => {
+      const launch = { sid: UNKNOWN, command: 'true' };
+      for (const [method, path, json] of [
+        ['POST', '/remotes/launch', launch],
+        ['DELETE', `/remotes/${UNKNOWN}`, undefined],
+        ['PUT', `/models/${UNKNOWN}/parameters/p`, { value: 1 }],
+        ['DELETE', `/projects/${UNKNOWN}`, undefined],
+        ['GET', `/bookmarks/${UNKNOWN}`, undefined],
+        ['POST', `/uploads/${UNKNOWN}/finished`, { uploaded: [1] }],
+      ] as const) {
+        const answer = await ask(method, path, { json });
+        expectError(answer, 404, {});
+        expect(answer.headers).toHaveProperty('x-service-message');
+      }
+    },
+  ),
+];

@@ -1,0 +1,192 @@
+import { expect } from 'vitest';
+import { HOST_KEY } from '../fixtures.ts';
+import { type Row, row } from '../row.ts';
+import { expectAnswer, expectError } from '../tools.ts';
+
+const at = (words: string) => `decisions, Remote sessions: ${words}`;
+const UNKNOWN = '00000000000000000000000000';
+
+/** decisions.md, Remote sessions. */
+export const REMOTES: Row[] = [
+  row(
+    at('POST /remotes 200 {sid}'),
+    'POST /remotes',
+    async ({ ask, make, world }) => {
+      const opened = await ask('POST', '/remotes', { json: { ...world.host } });
+      expectAnswer(opened, 200, { json: { sid: expect.any(String) } });
+      await make.call('DELETE', `/remotes/${opened.json().sid}`);
+    },
+    'host',
+  ),
+  row(at('what is missing or wrong in a new session is 400'), 'POST /remotes', async ({ ask }) => {
+    const good = { hostname: 'h', username: 'u' };
+    for (const json of [
+      {},
+      good,
+      { ...good, password: 'p', privateKey: 'k' },
+      { ...good, privateKey: 'no key' },
+      { ...good, password: 'p', other: 1 },
+    ])
+      expectError(await ask('POST', '/remotes', { json }), 400, { code: 'invalid_input' });
+  }),
+  row(
+    at("403 for a host not on the allow-list, and for another port than the host's"),
+    'POST /remotes',
+    async ({ ask, world }) => {
+      for (const more of [{ hostname: 'not-a-host.example' }, { port: 1 }])
+        expectError(await ask('POST', '/remotes', { json: { ...world.host, ...more } }), 403, {
+          code: 'host_not_allowed',
+        });
+    },
+    'host',
+  ),
+  row(
+    at('403 Remote authentication failed.'),
+    'POST /remotes',
+    async ({ ask, world }) => {
+      const { hostname } = world.host ?? {};
+      const json = { hostname, username: 'nobody-at-all', password: 'wrong' };
+      expectError(await ask('POST', '/remotes', { json }), 403, {
+        title: 'Remote authentication failed.',
+      });
+    },
+    'host',
+  ),
+  row(
+    at(
+      '400 Missing agent configuration.; without an agent asked for, none where the host has none',
+    ),
+    'POST /remotes, GET /remotes/{sid}',
+    async ({ ask, make, world }) => {
+      const sshd = world.own?.sshd;
+      const hostname = world.name('plain');
+      const json = {
+        name: hostname,
+        address: sshd?.host,
+        port: sshd?.port,
+        keys: [sshd?.hostKey],
+        agent: false,
+        private: true,
+      };
+      await make.call('POST', '/hosts', { json });
+      const login = { ...world.host, hostname };
+      expectError(await ask('POST', '/remotes', { json: { ...login, agent: true } }), 400, {
+        title: 'Missing agent configuration.',
+      });
+      const { sid } = (await ask('POST', '/remotes', { json: login })).json();
+      expect((await ask('GET', `/remotes/${sid}`)).json()).toMatchObject({
+        hostname,
+        agent: false,
+      });
+      await make.call('DELETE', `/remotes/${sid}`);
+    },
+    'host',
+    'own',
+  ),
+  row(
+    at('500 Remote connection failed., with a hint'),
+    'POST /remotes',
+    async ({ ask, make, world }) => {
+      const hostname = world.name('away');
+      const json = { name: hostname, address: '127.0.0.1', port: 9, keys: [HOST_KEY] };
+      await make.call('POST', '/hosts', { json: { ...json, private: true } });
+      const login = { hostname, username: 'u', password: 'p', agent: false };
+      const answer = await ask('POST', '/remotes', { json: login });
+      expectError(answer, 500, { title: 'Remote connection failed.' });
+      expect(answer.headers).toHaveProperty('x-service-hint');
+    },
+    'host',
+    'own',
+  ),
+  row(
+    at("409 when the host's key is not the pinned one, with both fingerprints"),
+    'POST /remotes',
+    async ({ ask, make, world }) => {
+      const sshd = world.own?.sshd;
+      const hostname = world.name('changed');
+      const { host: address, port } = sshd ?? {};
+      const json = { name: hostname, address, port, keys: [HOST_KEY], private: true };
+      await make.call('POST', '/hosts', { json });
+      const answer = await ask('POST', '/remotes', { json: { ...world.host, hostname } });
+      const { detail } = expectError(answer, 409, { code: 'host_key_changed' });
+      expect(detail.match(/SHA256:/g)).toHaveLength(2);
+    },
+    'host',
+    'own',
+  ),
+  row(
+    at('GET /remotes (mine), GET /remotes/(sid); no secret ever'),
+    'GET /remotes, GET /remotes/{sid}',
+    async ({ ask, make, world }) => {
+      const sid = await make.session();
+      const found = await ask('GET', `/remotes/${sid}`);
+      const { hostname, username } = world.host ?? {};
+      expect(found.json()).toEqual({
+        sid,
+        hostname,
+        username,
+        agent: true,
+        created: expect.any(String),
+        accessed: expect.any(String),
+        expires: expect.any(String),
+      });
+      const listed = await ask('GET', '/remotes?limit=1000');
+      expect(listed.json().items).toContainEqual(expect.objectContaining({ sid }));
+    },
+    'host',
+  ),
+  row(
+    at('DELETE cancels its jobs; of an unknown one it is 404'),
+    'DELETE /remotes/{sid}, GET /jobs/{id}',
+    async ({ ask, make, ended }) => {
+      const sid = await make.newSession();
+      const json = { sid, command: 'exec sleep 600' };
+      const headers = { Prefer: 'respond-async' };
+      const { id } = (await make.call('POST', '/remotes/launch', { json, headers })).json();
+      expectAnswer(await ask('DELETE', `/remotes/${sid}`), 204, { reason: 'Session deleted.' });
+      expect(await ended(String(id))).toMatchObject({ state: 'cancelled' });
+      for (const gone of [sid, UNKNOWN])
+        expectError(await ask('DELETE', `/remotes/${gone}`), 404, { code: 'session_not_found' });
+    },
+    'host',
+  ),
+  row(
+    at('POST /remotes/(sid)/browse/(path) 200 with arrays side by side'),
+    'POST /remotes/{sid}/browse/{path}',
+    async ({ ask, make }) => {
+      const sid = await make.session();
+      const folder = await make.folder();
+      await make.run(`mkdir -p ${folder}/list/sub; printf abc > '${folder}/list/a file'`);
+      for (const path of [`${folder}/list`, `/${folder.slice(1)}/list`]) {
+        const { names, sizes, types, mtimes, ...rest } = (
+          await ask('POST', `/remotes/${sid}/browse${path}`)
+        ).json<Record<'names' | 'sizes' | 'types' | 'mtimes', unknown[]>>();
+        expect(rest).toEqual({ path: `${folder}/list` });
+        const i = names.indexOf('a file');
+        expect([sizes[i], types[i], types[1 - i], mtimes.length]).toEqual([3, 'f', 'd', 2]);
+      }
+      expectError(await ask('POST', `/remotes/${sid}/browse/nowhere`), 404, { code: 'not_found' });
+    },
+    'host',
+  ),
+  row(
+    at('GET /remotes/(sid)/file/(path), with ranges'),
+    'GET /remotes/{sid}/file/{path}',
+    async ({ ask, make }) => {
+      const sid = await make.session();
+      const folder = await make.folder();
+      await make.run(`printf 0123456789 > '${folder}/digits'`);
+      const path = `/remotes/${sid}/file${folder}/digits`;
+      const whole = await ask('GET', path);
+      expectAnswer(whole, 200, { type: 'application/octet-stream' });
+      expect(whole.text).toBe('0123456789');
+      const part = await ask('GET', path, { headers: { Range: 'bytes=2-4' } });
+      expectAnswer(part, 206);
+      expect([part.text, part.headers['content-range']]).toEqual(['234', 'bytes 2-4/10']);
+      const past = await ask('GET', path, { headers: { Range: 'bytes=10-' } });
+      expectError(past, 416, { code: 'range_not_satisfiable', reason: expect.any(String) });
+      expect(past.headers['content-range']).toBe('bytes */10');
+    },
+    'host',
+  ),
+];

@@ -1,0 +1,158 @@
+import { expect } from 'vitest';
+import { type Row, row } from '../row.ts';
+import { expectAnswer, expectError } from '../tools.ts';
+
+const at = (words: string) => `decisions, tables and files: ${words}`;
+const TABLE = 'GET /models/{mid}/tables/{aid}';
+
+/** decisions.md, Projects …: table and file artifacts. */
+export const TABLES: Row[] = [
+  row(
+    at('metadata {rows, columns: [{name, type, min, max, nulls}]}'),
+    `${TABLE}/metadata`,
+    async ({ ask, make }) => {
+      expectAnswer(await ask('GET', `${await make.table()}/metadata`), 200, {
+        json: {
+          rows: 50,
+          columns: [
+            { name: 'n', type: 'integer', min: 0, max: 49, nulls: 0 },
+            { name: 'word', type: 'text', min: 'even', max: 'odd', nulls: 0 },
+            { name: 'nothing', type: expect.any(String), min: null, max: null, nulls: 50 },
+          ],
+        },
+      });
+    },
+  ),
+  row(
+    at('rows?offset=&limit=&columns= {offset, columns, rows}'),
+    `${TABLE}/rows`,
+    async ({ ask, make }) => {
+      const path = `${await make.table()}/rows`;
+      expect((await ask('GET', path)).json()).toMatchObject({
+        offset: 0,
+        columns: ['n', 'word', 'nothing'],
+      });
+      const page = await ask('GET', `${path}?offset=48&limit=5&columns=word,n`);
+      expect(page.json()).toMatchObject({
+        offset: 48,
+        columns: ['word', 'n'],
+        rows: [
+          ['even', 48],
+          ['odd', 49],
+        ],
+      });
+      expect((await ask('GET', `${path}?offset=50`)).json()).toMatchObject({ rows: [] });
+    },
+  ),
+  row(
+    at('limit at most 10,000; what is unknown or wrong is 400'),
+    `${TABLE}/rows`,
+    async ({ ask, make }) => {
+      const path = `${await make.table()}/rows`;
+      expectAnswer(await ask('GET', `${path}?limit=10000`), 200);
+      for (const query of [
+        'limit=10001',
+        'limit=0',
+        'offset=-1',
+        'columns=none',
+        'sort=none',
+        'filter=n',
+        'filter=n:like:1',
+        'filter=n:eq:x',
+        'other=1',
+      ])
+        expectError(await ask('GET', `${path}?${query}`), 400, { code: 'invalid_input' });
+    },
+  ),
+  row(
+    at('sort=name,-other; filter=column:op:value, repeatable, eq ne lt le gt ge null'),
+    `${TABLE}/rows`,
+    async ({ ask, make }) => {
+      const path = `${await make.table()}/rows?columns=n`;
+      const rows = async (query: string) => {
+        const answer = await ask('GET', `${path}&${query}`);
+        expectAnswer(answer, 200);
+        return answer.json<{ rows: number[][] }>().rows.flat();
+      };
+      expect(await rows('sort=word,-n&limit=3')).toEqual([48, 46, 44]);
+      expect(await rows('filter=n:ge:10&filter=n:lt:12')).toEqual([10, 11]);
+      expect(await rows('filter=n:gt:47&filter=word:ne:odd')).toEqual([48]);
+      expect(await rows('filter=n:le:1&filter=word:eq:odd')).toEqual([1]);
+      expect(await rows('filter=nothing:null:true&limit=2')).toEqual([0, 1]);
+      expect(await rows('filter=nothing:null:false')).toEqual([]);
+    },
+  ),
+  row(
+    at('the first request of a view waits for its job, Prefer as for launch'),
+    `${TABLE}/rows`,
+    async ({ ask, look, make, world, ended }) => {
+      const { mid } = await make.place();
+      const aid = world.name('view');
+      await make.parse(aid, 'a\n3\n1\n2\n', 'csv');
+      const path = `/models/${mid}/tables/${aid}/rows?sort=a`;
+      const later = await ask('GET', path, { headers: { Prefer: 'respond-async' } });
+      expectAnswer(later, 202);
+      const { location = '' } = later.headers;
+      expect(location).toMatch(/^\/api\/jobs\/\w+$/);
+      await ended(location.replace('/api/jobs/', ''));
+      expect((await look('GET', path)).json()).toMatchObject({ rows: [[1], [2], [3]] });
+    },
+  ),
+  row(
+    at('histogram?column=&bins= {column, nulls, bins: [{from, to, count}]}'),
+    `${TABLE}/histogram`,
+    async ({ ask, make }) => {
+      const path = `${await make.table()}/histogram`;
+      type Counts = { bins: { from: number; to: number; count: number }[] };
+      const read = async (query: string) => {
+        const answer = await ask('GET', `${path}?${query}`);
+        expect(answer.json()).toMatchObject({ column: 'n', nulls: 0 });
+        return answer.json<Counts>().bins;
+      };
+      expect(await read('column=n')).toHaveLength(20);
+      const bins = await read('column=n&bins=5');
+      expect(bins).toHaveLength(5);
+      expect(bins.reduce((sum, { count }) => sum + count, 0)).toBe(50);
+      expect([bins[0]?.from, bins.at(-1)?.to]).toEqual([0, 49]);
+      for (const query of ['', 'column=none', 'column=n&bins=0', 'column=n&bins=1001'])
+        expectError(await ask('GET', `${path}?${query}`), 400, { code: 'invalid_input' });
+    },
+  ),
+  row(
+    at('of a text {column, nulls, values: [{value, count}]}'),
+    `${TABLE}/histogram`,
+    async ({ ask, make }) => {
+      const { values, ...rest } = (
+        await ask('GET', `${await make.table()}/histogram?column=word`)
+      ).json<{ values: { value: string }[] }>();
+      expect(rest).toEqual({ column: 'word', nulls: 0 });
+      const sorted = values.sort((a, b) => (a.value < b.value ? -1 : 1));
+      expect(sorted).toEqual([
+        { value: 'even', count: 25 },
+        { value: 'odd', count: 25 },
+      ]);
+    },
+  ),
+  row(at('data: the Parquet, with ranges'), `${TABLE}/data`, async ({ ask, make }) => {
+    const path = `${await make.table()}/data`;
+    const whole = await ask('GET', path);
+    expectAnswer(whole, 200, { type: 'application/vnd.apache.parquet' });
+    expect(whole.text.slice(0, 4)).toBe('PAR1');
+    const part = await ask('GET', path, { headers: { Range: 'bytes=-4' } });
+    expectAnswer(part, 206);
+    expect(part.text).toBe('PAR1');
+  }),
+  row(
+    at('file artifacts: GET /models/(mid)/files/(aid)'),
+    'GET /models/{mid}/files/{aid}',
+    async ({ ask, make }) => {
+      const path = await make.file();
+      const whole = await ask('GET', path);
+      expectAnswer(whole, 200, { type: 'application/octet-stream' });
+      expect(whole.text).toBe('0123456789');
+      expect((await ask('GET', path, { headers: { Range: 'bytes=3-4' } })).text).toBe('34');
+      const { mid } = await make.place();
+      expectError(await ask('GET', `/models/${mid}/files/none`), 404, { code: 'not_found' });
+    },
+  ),
+];

@@ -1,0 +1,249 @@
+import { expect } from 'vitest';
+import { type Row, row } from '../row.ts';
+import { expectAnswer, expectError } from '../tools.ts';
+
+const at = (words: string) => `decisions, Videos: ${words}`;
+const VIDEO = 'GET /remotes/{sid}/videos/{vsid}';
+const STATUS = `${VIDEO}/status`;
+const START = 'POST /remotes/{sid}/videos';
+const CACHED = '/projects/{pid}/cache/{key}';
+const UNKNOWN = '00000000000000000000000000';
+
+/** decisions.md, Videos. */
+export const VIDEOS: Row[] = [
+  row(
+    at('POST 202 {sid: vsid}, plus vsid and job'),
+    START,
+    async ({ ask, make }) => {
+      const json = { 'content-type': 'video/webm', images: await make.frames(), fps: 5, width: 32 };
+      const answer = await ask('POST', `/remotes/${await make.session()}/videos`, { json });
+      expectAnswer(answer, 202);
+      const { sid, vsid, job } = answer.json();
+      expect([typeof sid, vsid, typeof job]).toEqual(['string', sid, 'string']);
+    },
+    'host',
+  ),
+  row(
+    at('encode: "host" | "worker"; fps, width, quality'),
+    START,
+    async ({ ask, make, ended }) => {
+      const path = `/remotes/${await make.session()}/videos`;
+      const images = await make.frames();
+      for (const encode of ['host', 'worker']) {
+        const json = {
+          'content-type': 'video/mp4',
+          images,
+          encode,
+          fps: 120,
+          width: 32,
+          quality: 0.5,
+        };
+        const started = await ask('POST', path, { json });
+        expectAnswer(started, 202);
+        const job = await ended(String(started.json().job));
+        expect(job).toMatchObject({ state: 'succeeded', result: { encoded: encode } });
+      }
+    },
+    'host',
+  ),
+  row(
+    at('DELETE of the session cancels it'),
+    `${START}, DELETE /remotes/{sid}`,
+    async ({ ask, make, ended }) => {
+      const sid = await make.newSession();
+      const [frame = ''] = await make.frames();
+      const json = { 'content-type': 'video/mp4', images: Array(20_000).fill(frame) };
+      const started = await ask('POST', `/remotes/${sid}/videos`, { json });
+      expectAnswer(await ask('DELETE', `/remotes/${sid}`), 204, { reason: 'Session deleted.' });
+      expect(await ended(String(started.json().job))).toMatchObject({ state: 'cancelled' });
+    },
+    'host',
+  ),
+  row(
+    at('400 Missing content-type. / Missing images. / Agent required.; unsupported type 400'),
+    START,
+    async ({ ask, make }) => {
+      const path = `/remotes/${await make.session()}/videos`;
+      const type = { 'content-type': 'video/mp4' };
+      for (const [json, title] of [
+        [{ images: ['/f'] }, 'Missing content-type.'],
+        [type, 'Missing images.'],
+        [{ ...type, images: [] }, 'Missing images.'],
+        [{ 'content-type': 'video/avi', images: ['/f'] }, 'Unsupported content-type.'],
+        [{ ...type, images: ['relative'] }, 'Invalid parameters'],
+        [{ ...type, images: ['/f'], fps: 121 }, 'Invalid parameters'],
+        [{ ...type, images: ['/f'], other: 1 }, 'Invalid parameters'],
+      ] as const)
+        expectError(await ask('POST', path, { json }), 400, { title });
+      const json = { ...type, images: ['/f'] };
+      const plain = await ask('POST', `/remotes/${await make.session(false)}/videos`, { json });
+      expectError(plain, 400, { title: 'Agent required.' });
+    },
+    'host',
+  ),
+  row(
+    at('project and key: cached there when ready, whether or not anyone fetches it'),
+    `${START}, GET ${CACHED}`,
+    async ({ ask, make, world, ended }) => {
+      const { pid } = await make.place();
+      const key = world.name('kept');
+      const json = {
+        'content-type': 'video/mp4',
+        images: await make.frames(),
+        project: pid,
+        key,
+      };
+      const started = await ask('POST', `/remotes/${await make.session()}/videos`, { json });
+      expect(await ended(String(started.json().vsid))).toMatchObject({ state: 'succeeded' });
+      expectAnswer(await ask('GET', `/projects/${pid}/cache/${key}`), 200, { type: 'video/mp4' });
+    },
+    'host',
+  ),
+  row(
+    at('status: ready false while working, progress 0…1; unknown vsid 404'),
+    STATUS,
+    async ({ ask, make }) => {
+      const { path, sid, vsid } = await make.longVideo();
+      const { ready, progress } = (await ask('GET', `${path}/status`)).json();
+      await make.call('DELETE', `/jobs/${vsid}`);
+      expect(ready).toBe(false);
+      expect(progress).toBeGreaterThanOrEqual(0);
+      expect(progress).toBeLessThanOrEqual(1);
+      expectError(await ask('GET', `/remotes/${sid}/videos/${UNKNOWN}/status`), 404, {});
+    },
+    'host',
+  ),
+  row(
+    at('retrieval before it is ready 409 with Retry-After; after failure 409 with the message'),
+    VIDEO,
+    async ({ ask, make, ended }) => {
+      const { path, vsid } = await make.longVideo();
+      const early = await ask('GET', path);
+      await make.call('DELETE', `/jobs/${vsid}`);
+      expectError(early, 409, {});
+      expect(early.headers['retry-after']).toMatch(/^\d+$/);
+      const failed = await make.newVideo({ images: ['/nowhere/frame'] });
+      await ended(failed.vsid);
+      const { message } = (await ask('GET', `${failed.path}/status`)).json();
+      const { detail } = expectError(await ask('GET', failed.path), 409, {});
+      expect(detail).toContain(message);
+    },
+    'host',
+  ),
+  row(
+    at('Accept-Ranges, one range per answer, 416 with Content-Range, ETag, If-Range, HEAD'),
+    VIDEO,
+    async ({ ask, make }) => {
+      const { path } = await make.video();
+      const whole = await ask('GET', path);
+      const { length } = whole.bytes;
+      const tag = whole.headers.etag ?? '';
+      expect([whole.headers['accept-ranges'], tag]).toEqual(['bytes', expect.stringMatching(/^"/)]);
+      const get = (headers: Record<string, string>) => ask('GET', path, { headers });
+      expect((await get({ Range: 'bytes=-5' })).bytes).toEqual(whole.bytes.subarray(-5));
+      for (const Range of ['bytes=0-1,3-4', 'bytes=5-2', 'lines=1-2', 'bytes=x'])
+        expectAnswer(await get({ Range }), 200);
+      const past = await get({ Range: `bytes=${length}-` });
+      expectError(past, 416, { code: 'range_not_satisfiable', reason: expect.any(String) });
+      expect(past.headers['content-range']).toBe(`bytes */${length}`);
+      expectAnswer(await get({ Range: 'bytes=0-0', 'If-Range': tag }), 206);
+      expectAnswer(await get({ Range: 'bytes=0-0', 'If-Range': '"other"' }), 200);
+      expectAnswer(await get({ 'If-None-Match': tag }), 304);
+      const head = await ask('HEAD', path);
+      expect([head.status, head.bytes.length]).toEqual([200, 0]);
+      expect(head.headers['content-length']).toBe(String(length));
+    },
+    'host',
+  ),
+  row(
+    at('400 Unknown cache type: x., Must specify project id., Must specify cache key.'),
+    VIDEO,
+    async ({ ask, make }) => {
+      const { path } = await make.video();
+      for (const [query, words] of [
+        ['cache=x', 'Unknown cache type: x.'],
+        ['cache=project', 'Must specify project id.'],
+        ['cache=project&project=p', 'Must specify cache key.'],
+      ]) {
+        const { detail } = expectError(await ask('GET', `${path}?${query}`), 400, {});
+        expect(detail).toBe(words);
+      }
+    },
+    'host',
+  ),
+  row(
+    at('cache=project needs write access'),
+    `${VIDEO}, ${START}`,
+    async ({ ask, make, world }) => {
+      const { path } = await make.video();
+      const as = await make.person('stranger');
+      const json = { name: world.name('foreign') };
+      const { id } = (await make.call('POST', '/projects', { as, json })).json();
+      const get = () => ask('GET', `${path}?cache=project&project=${id}&key=k`);
+      expectError(await get(), 404, { code: 'not_found' });
+      const acl = { readers: [{ user: world.user.username }] };
+      await make.call('PUT', `/projects/${id}`, { as, json: { acl } });
+      expectError(await get(), 403, { code: 'forbidden' });
+      const video = { 'content-type': 'video/mp4', images: ['/f'], project: id, key: 'k' };
+      const started = await ask('POST', `/remotes/${await make.session()}/videos`, { json: video });
+      expectError(started, 403, { code: 'forbidden' });
+      await make.call('DELETE', `/projects/${id}`, { as });
+    },
+    'host',
+    'administrator',
+  ),
+  row(
+    at('the same video under the same key changes nothing, another one replaces it'),
+    `${VIDEO}, GET ${CACHED}`,
+    async ({ ask, make, world }) => {
+      const pid = (await make.place()).pid;
+      const key = world.name('same');
+      const [first, second] = [await make.video('video/mp4'), await make.video('video/webm')];
+      const cached = `/projects/${pid}/cache/${key}`;
+      const cache = (path: string) => ask('GET', `${path}?cache=project&project=${pid}&key=${key}`);
+      await cache(first.path);
+      const tag = (await ask('GET', cached)).headers.etag;
+      await cache(first.path);
+      expect((await ask('GET', cached)).headers.etag).toBe(tag);
+      await cache(second.path);
+      const replaced = await ask('GET', cached);
+      expectAnswer(replaced, 200, { type: 'video/webm' });
+      expect(replaced.headers.etag).not.toBe(tag);
+    },
+    'host',
+  ),
+  row(
+    at('HEAD never caches'),
+    `${VIDEO}, GET ${CACHED}`,
+    async ({ ask, make, world }) => {
+      const { pid } = await make.place();
+      const { path } = await make.video();
+      const key = world.name('head');
+      const head = await ask('HEAD', `${path}?cache=project&project=${pid}&key=${key}`);
+      expect(head.status).toBe(200);
+      expectError(await ask('GET', `/projects/${pid}/cache/${key}`), 404, {});
+    },
+    'host',
+  ),
+  row(
+    at(
+      'GET | HEAD | DELETE /projects/(pid)/cache/(key); escaped slashes, ranges; 204 Cache object deleted.',
+    ),
+    `GET ${CACHED}, DELETE ${CACHED}`,
+    async ({ ask, make, world }) => {
+      const { pid } = await make.place();
+      const { path } = await make.video();
+      const key = encodeURIComponent(`a/b c/${world.name('ü')}`);
+      await make.call('GET', `${path}?cache=project&project=${pid}&key=${key}`);
+      const cached = `/projects/${pid}/cache/${key}`;
+      for (const where of [cached, cached.replaceAll('%2F', '/')]) {
+        expectAnswer(await ask('GET', where, { headers: { Range: 'bytes=1-3' } }), 206);
+        expect((await ask('HEAD', where)).status).toBe(200);
+      }
+      expectAnswer(await ask('DELETE', cached), 204, { reason: 'Cache object deleted.' });
+      for (const method of ['GET', 'DELETE'])
+        expectError(await ask(method, cached), 404, { code: 'not_found' });
+    },
+    'host',
+  ),
+];

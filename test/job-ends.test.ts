@@ -1,0 +1,151 @@
+import { and, eq, isNull, sql } from 'drizzle-orm';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { removeUser } from '../api/identity/remove-user.ts';
+import { makeOwners, type Owner, stopOwner } from '../embedded/postgres/test-owner.ts';
+import { type Database, openDatabase, type Tx } from '../shared/database/connect.ts';
+import { migrateDatabase } from '../shared/database/migrate.ts';
+import { type JobRow, jobs, members, projects, users } from '../shared/database/schema.ts';
+import { newId } from '../shared/ids.ts';
+import { requestCancel } from '../shared/jobs/cancel.ts';
+import { finishJob } from '../workers/claims.ts';
+import { makeTempDir } from './harness/temp-dir.ts';
+import { waitFor } from './harness/wait-for.ts';
+
+const directory = makeTempDir('job-ends');
+let owner: Owner;
+let database: Database;
+
+beforeAll(async () => {
+  owner = await makeOwners(directory.path).start({});
+  await migrateDatabase(owner.url);
+  database = openDatabase(owner.url);
+}, 60_000);
+afterAll(async () => {
+  await database?.close();
+  if (owner) await stopOwner(owner);
+  directory.remove();
+});
+
+async function makeProject(): Promise<string> {
+  const pid = newId();
+  await database.db.insert(projects).values({ pid, name: 'p' });
+  return pid;
+}
+
+/** A job in a worker's hands. */
+async function makeHeld(set: Partial<typeof jobs.$inferInsert> = {}) {
+  const claim = { id: newId(), token: newId() };
+  await database.db.insert(jobs).values({
+    ...{ id: claim.id, attempt: claim.token, kind: 'video', queue: 'video', owner: 'u' },
+    ...{ payload: {}, state: 'running', ...set },
+  });
+  return claim;
+}
+
+async function read({ id }: { id: string }): Promise<JobRow | undefined> {
+  const [row] = await database.db.select().from(jobs).where(eq(jobs.id, id));
+  return row;
+}
+
+/** Until a transaction waits for another one's lock. */
+const someoneWaits = () =>
+  waitFor(
+    async () => {
+      const [row] = await database.db.execute<{ n: number }>(
+        sql`select count(*)::int as n from pg_stat_activity where wait_event_type = 'Lock'`,
+      );
+      return (row?.n ?? 0) > 0;
+    },
+    { what: 'a transaction to wait for a lock', intervalMs: 20 },
+  );
+
+const lockAlive = async (tx: Tx, pid: string) => {
+  const [found] = await tx
+    .select()
+    .from(projects)
+    .where(and(eq(projects.pid, pid), isNull(projects.deleted)))
+    .for('share');
+  if (!found) throw new Error('its project is gone');
+};
+
+test('a project that is deleted while a job for it ends: the job is asked to end, and promotes nothing', async () => {
+  const { db } = database;
+  const pid = await makeProject();
+  const claim = await makeHeld({ project: pid });
+  let ending: Promise<void> | undefined;
+  await db.transaction(async deletion => {
+    await deletion.select().from(projects).where(eq(projects.pid, pid)).for('update');
+    ending = finishJob(db, claim, { state: 'succeeded' }, tx => lockAlive(tx, pid));
+    ending.catch(() => {});
+    await someoneWaits();
+    await deletion.update(projects).set({ deleted: sql`now()` }).where(eq(projects.pid, pid));
+    expect(await requestCancel(deletion, eq(jobs.project, pid))).toEqual([claim.id]);
+  });
+  await expect(ending).rejects.toThrow('its project is gone');
+  expect(await read(claim)).toMatchObject({ state: 'running', cancelRequested: expect.any(Date) });
+});
+
+test('a user who is removed while a job of theirs ends: neither waits for the other in a circle', async () => {
+  const { db } = database;
+  const username = newId();
+  const pid = await makeProject();
+  await db.insert(users).values({ username, passwordHash: '' });
+  await db.insert(members).values({ project: pid, username, role: 'administrator' });
+  const claim = await makeHeld({ project: pid, owner: username });
+  let removal: Promise<unknown> | undefined;
+  await finishJob(db, claim, { state: 'succeeded' }, async tx => {
+    await lockAlive(tx, pid);
+    removal = db.transaction(other => removeUser(other, username));
+    removal.catch(() => {});
+    await someoneWaits();
+  });
+  await removal;
+  const row = await read(claim);
+  expect([row?.state, row?.cancelRequested]).toEqual(['succeeded', null]);
+  expect(row?.owner).toMatch(new RegExp(`^${username} \\(removed `));
+});
+
+test('a job that a worker takes just then is asked to end, not ended under its hands', async () => {
+  const { db } = database;
+  const claim = await makeHeld({ state: 'queued', attempt: null });
+  let cancelling: Promise<string[]> | undefined;
+  await db.transaction(async taking => {
+    await taking
+      .update(jobs)
+      .set({ state: 'running', attempt: claim.token })
+      .where(eq(jobs.id, claim.id));
+    cancelling = requestCancel(db, eq(jobs.id, claim.id));
+    cancelling.catch(() => {});
+    await someoneWaits();
+  });
+  expect(await cancelling).toEqual([claim.id]);
+  expect(await read(claim)).toMatchObject({
+    ...{ state: 'running', finished: null, cancelRequested: expect.any(Date) },
+  });
+});
+
+test('what was asked to end promotes nothing, also where its worker has not heard of it', async () => {
+  const { db } = database;
+  const [pid, claim] = [await makeProject(), await makeHeld()];
+  const ending = finishJob(db, claim, { state: 'succeeded' }, async tx => {
+    await tx.update(projects).set({ name: 'promoted' }).where(eq(projects.pid, pid));
+    expect(await requestCancel(db, eq(jobs.id, claim.id))).toEqual([claim.id]);
+  });
+  await expect(ending).rejects.toMatchObject({ code: 'cancelled' });
+  const [project] = await db.select().from(projects).where(eq(projects.pid, pid));
+  expect([project?.name, (await read(claim))?.state]).toEqual(['p', 'running']);
+});
+
+test('a job fails with whatever words: what jsonb cannot hold is replaced', async () => {
+  const claim = await makeHeld();
+  const detail = `Invalid: a\0b ${'\u{1f4a5}'.slice(0, 1)} \u{1f4a5}`;
+  const error = { code: 'parse_failed' as const, detail, errors: [{ column: '\ud800' }] };
+  await finishJob(database.db, claim, { state: 'failed', error });
+  expect(await read(claim)).toMatchObject({
+    state: 'failed',
+    error: {
+      ...{ code: 'parse_failed', detail: 'Invalid: a\ufffdb \ufffd \u{1f4a5}' },
+      errors: [{ column: '\ufffd' }],
+    },
+  });
+});

@@ -1,0 +1,428 @@
+import { connect } from 'node:net';
+import { join } from 'node:path';
+import { Readable } from 'node:stream';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import type { Client } from '../demo/client.ts';
+import { drawFrames } from '../workers/video/draw-frames.ts';
+import { describeForms } from './harness/forms.ts';
+import { expectProblem, type Problem } from './harness/problem.ts';
+import { addUsers } from './harness/projects.ts';
+import { addHost, connectClient, openSession, waitForEnd } from './harness/remote.ts';
+import { missingPrograms } from './harness/skip.ts';
+import { startTestSshd, type TestSshd } from './harness/sshd.ts';
+import { type Stack, startStack } from './harness/stack.ts';
+import { startParse, utf8 } from './harness/tables.ts';
+import {
+  beginUpload,
+  finishUpload,
+  makeModel,
+  partPath,
+  putPart,
+  readUpload,
+  someBytes,
+} from './harness/uploads.ts';
+import { waitFor } from './harness/wait-for.ts';
+
+const PROJECT_BYTES = 100_000;
+const LIMITS = {
+  LIMIT_HEADER_BYTES: '16384',
+  LIMIT_BODY_BYTES: '4096',
+  LIMIT_VALUE_BYTES: '8192',
+  LIMIT_PART_BYTES: '50000',
+  LIMIT_JSON_DEPTH: '10',
+  LIMIT_LIST_ITEMS: '20',
+  LIMIT_NAME_LENGTH: '24',
+  LIMIT_KEY_LENGTH: '24',
+  LIMIT_PROJECT_BYTES: String(PROJECT_BYTES),
+};
+const LONG = 'a name of 25 characters!!';
+
+describeForms(missingPrograms('sshd', 'ffmpeg'), 'limits', form => {
+  let stack: Stack;
+  let sshd: TestSshd;
+  let client: Client;
+  let sid: string;
+  let images: string[];
+
+  beforeAll(async () => {
+    [stack, sshd] = await Promise.all([form.start({ env: LIMITS }), startTestSshd()]);
+    client = connectClient(stack);
+    await addHost(client, sshd);
+    sid = await openSession(client, sshd);
+    images = await drawFrames({ folder: join(sshd.home, 'frames'), count: 3 });
+  });
+  afterAll(async () => {
+    await stack?.stop();
+    await sshd?.stop();
+  });
+
+  const send = (method: string, path: string, body: unknown) =>
+    client.fetch(path, { method, body: JSON.stringify(body) });
+  /** Refused as this, and told by which setting, at which number. */
+  const expectLimit = async (
+    answer: Response,
+    [status, code]: [number, string],
+    setting: keyof typeof LIMITS,
+  ): Promise<Problem> => {
+    const problem = await expectProblem(answer, status, code);
+    expect(problem.hint).toContain(setting);
+    expect(`${problem.detail} ${problem.hint}`).toContain(LIMITS[setting]);
+    return problem;
+  };
+  /** A body without a length. */
+  const inChunks = (bytes: Uint8Array) => ({
+    body: Readable.toWeb(Readable.from([bytes])) as ReadableStream,
+    duplex: 'half' as const,
+  });
+  const putParameter = (mid: string, aid: string, text: string) =>
+    send('PUT', `/api/models/${mid}/parameters/${aid}`, { value: text });
+
+  test('bodies: 413', async () => {
+    const TOO_LARGE: [number, string] = [413, 'payload_too_large'];
+    const { pid, mid } = await makeModel(client);
+    const description = 'x'.repeat(4_096);
+    const json = { 'Content-Type': 'application/json' };
+    const chunked = inChunks(utf8(JSON.stringify({ name: 'x', description })));
+    for (const answer of [
+      await send('POST', '/api/projects', { name: 'x', description }),
+      await client.fetch('/api/projects', { method: 'POST', headers: json, ...chunked }),
+      await send('POST', '/api/login', { username: 'x', password: description }),
+    ])
+      await expectLimit(answer, TOO_LARGE, 'LIMIT_BODY_BYTES');
+    expect(
+      (await send('POST', '/api/projects', { name: 'x', description: 'x'.repeat(4_000) })).status,
+    ).toBe(201);
+
+    const value = 'x'.repeat(8_192);
+    for (const answer of [
+      await putParameter(mid, 'a', value),
+      await send('POST', `/api/projects/${pid}/bookmarks`, { value }),
+      await send('POST', '/api/events/select', { value }),
+    ])
+      await expectLimit(answer, TOO_LARGE, 'LIMIT_VALUE_BYTES');
+    expect((await putParameter(mid, 'a', 'x'.repeat(8_000))).status).toBe(200);
+  });
+
+  test('header fields: 431', async () => {
+    const answer = await client.fetch('/api/projects', {
+      headers: { 'X-Long': 'x'.repeat(17_000) },
+    });
+    await expectLimit(answer, [431, 'headers_too_large'], 'LIMIT_HEADER_BYTES');
+    const headers = { 'X-Long': 'x'.repeat(15_000) };
+    expect((await client.fetch('/api/projects', { headers })).status).toBe(200);
+  });
+
+  test('depth, names, keys and lists: 400, with the field', async () => {
+    const WRONG: [number, string] = [400, 'invalid_input'];
+    const { pid, mid } = await makeModel(client);
+    const nested = (depth: number): unknown => (depth === 0 ? 1 : [nested(depth - 1)]);
+    for (const answer of [
+      await send('POST', '/api/projects', { name: nested(10) }),
+      await send('PUT', `/api/models/${mid}/parameters/a`, { value: nested(10) }),
+      await send('POST', `/api/projects/${pid}/bookmarks`, { value: nested(10) }),
+    ])
+      await expectLimit(answer, WRONG, 'LIMIT_JSON_DEPTH');
+    expect(
+      (await send('PUT', `/api/models/${mid}/parameters/a`, { value: nested(9) })).status,
+    ).toBe(200);
+
+    const video = { 'content-type': 'video/mp4', images, project: pid };
+    const readers = Array.from({ length: 21 }, () => ({ user: 'x' }));
+    const upload = { mid, input: true, parser: 'blob' };
+    const cases: [string, keyof typeof LIMITS, string, string, unknown][] = [
+      ['name', 'LIMIT_NAME_LENGTH', 'POST', '/projects', { name: LONG }],
+      ['name', 'LIMIT_NAME_LENGTH', 'PUT', `/projects/${pid}`, { name: LONG }],
+      [
+        'name',
+        'LIMIT_NAME_LENGTH',
+        'POST',
+        `/projects/${pid}/models`,
+        { name: LONG, 'model-type': 'x' },
+      ],
+      [
+        'model-type',
+        'LIMIT_NAME_LENGTH',
+        'POST',
+        `/projects/${pid}/models`,
+        { name: 'x', 'model-type': LONG },
+      ],
+      ['name', 'LIMIT_NAME_LENGTH', 'PUT', `/models/${mid}`, { name: LONG }],
+      [
+        'aid',
+        'LIMIT_NAME_LENGTH',
+        'PUT',
+        `/models/${mid}/parameters/${encodeURIComponent(LONG)}`,
+        { value: 1 },
+      ],
+      ['aids.1', 'LIMIT_NAME_LENGTH', 'POST', '/uploads', { ...upload, aids: ['x', LONG] }],
+      ['key', 'LIMIT_KEY_LENGTH', 'POST', `/remotes/${sid}/videos`, { ...video, key: LONG }],
+      ['acl.readers', 'LIMIT_LIST_ITEMS', 'POST', '/projects', { name: 'x', acl: { readers } }],
+      [
+        'aids',
+        'LIMIT_LIST_ITEMS',
+        'POST',
+        '/uploads',
+        { ...upload, aids: readers.map((_, i) => `${i}`) },
+      ],
+    ];
+    for (const [field, setting, method, path, body] of cases) {
+      const { fields } = await expectLimit(await send(method, `/api${path}`, body), WRONG, setting);
+      expect([path, fields?.map(wrong => wrong.field)]).toEqual([path, [field]]);
+    }
+    const name = LONG.slice(1);
+    expect((await send('PUT', `/api/projects/${pid}`, { name })).status).toBe(200);
+    expect((await putParameter(mid, encodeURIComponent(name), 'x')).status).toBe(200);
+  });
+
+  test('parts: 413, whichever way they come', async () => {
+    const { mid } = await makeModel(client);
+    const uid = await beginUpload(client, mid, ['a']);
+    const path = partPath(uid, 0, 0);
+    const bytes = someBytes(50_001);
+    const formed = new FormData();
+    formed.set('file', new Blob([bytes]));
+    const authorized = { headers: { Authorization: client.authorization }, method: 'PUT' };
+    for (const answer of [
+      await putPart(client, path, bytes),
+      await client.fetch(path, {
+        method: 'PUT',
+        headers: { 'Content-Type': 'application/octet-stream' },
+        ...inChunks(bytes),
+      }),
+      await fetch(`${stack.url}${path}`, { ...authorized, body: formed }),
+    ])
+      await expectLimit(answer, [413, 'payload_too_large'], 'LIMIT_PART_BYTES');
+    expect((await readUpload(client, uid)).parts).toEqual([]);
+    expect((await putPart(client, path, bytes.subarray(1))).status).toBe(200);
+  });
+
+  describe('bytes of a project: 507', () => {
+    const FULL: [number, string] = [507, 'insufficient_storage'];
+    const expectFull = (answer: Response) => expectLimit(answer, FULL, 'LIMIT_PROJECT_BYTES');
+    /** A project in which there is room for so many more bytes, and what takes the rest. */
+    const makeAlmostFull = async (room: number) => {
+      const made = await makeModel(client);
+      const filler = await beginUpload(client, made.mid, ['filler']);
+      const rest = PROJECT_BYTES - room;
+      for (const [part, size] of [50_000, rest - 50_000].entries())
+        expect((await putPart(client, partPath(filler, 0, part), someBytes(size))).status).toBe(
+          200,
+        );
+      return { ...made, filler };
+    };
+
+    test('a part, before its body is sent where its length is told, else when it has come', async () => {
+      const { mid, filler } = await makeAlmostFull(1_000);
+      const uid = await beginUpload(client, mid, ['a']);
+      const path = partPath(uid, 0, 0);
+      const bytes = someBytes(1_001);
+      await expectFull(await putPart(client, path, bytes));
+      expect(await refusedUnsent(path, 1_001)).toContain('LIMIT_PROJECT_BYTES');
+      const headers = { 'Content-Type': 'application/octet-stream' };
+      await expectFull(await client.fetch(path, { method: 'PUT', headers, ...inChunks(bytes) }));
+      expect((await readUpload(client, uid)).parts).toEqual([]);
+      expect((await putPart(client, path, bytes.subarray(1))).status).toBe(200);
+      // What replaces as much, or more, takes no room.
+      expect((await putPart(client, path, bytes.subarray(1))).status).toBe(200);
+      await expectFull(await putPart(client, path, bytes));
+      await client.delete(`/api/uploads/${filler}`);
+      expect((await putPart(client, path, bytes)).status).toBe(200);
+    });
+
+    test('of many parts at once no more are taken than there is room for', async () => {
+      const { mid } = await makeModel(client);
+      const uid = await beginUpload(client, mid, ['a']);
+      const other = await beginUpload(client, mid, ['b']);
+      const answers = await Promise.all(
+        Array.from({ length: 16 }, (_, part) =>
+          putPart(client, partPath(part % 2 ? uid : other, 0, part), someBytes(15_000)),
+        ),
+      );
+      expect(answers.filter(({ status }) => status === 200)).toHaveLength(6);
+      expect(answers.filter(({ status }) => status === 507)).toHaveLength(10);
+    });
+
+    test('values and bookmarks count, and make room when they go', async () => {
+      const { pid, mid } = await makeAlmostFull(8_500);
+      const text = 'x'.repeat(8_000);
+      const path = `/api/models/${mid}/parameters`;
+      expect((await putParameter(mid, 'a', text)).status).toBe(200);
+      expect((await putParameter(mid, 'a', text)).status).toBe(200);
+      await expectFull(await putParameter(mid, 'b', text));
+      await expectFull(await send('POST', `/api/projects/${pid}/bookmarks`, { text }));
+      expect((await client.fetch(`${path}/b`)).status).toBe(404);
+      await client.delete(`${path}/a`);
+      const bookmark = await send('POST', `/api/projects/${pid}/bookmarks`, { text });
+      const { id: bid } = (await bookmark.json()) as { id: string };
+      expect((await send('POST', `/api/projects/${pid}/bookmarks`, { text })).status).toBe(201);
+      await expectFull(await putParameter(mid, 'b', text));
+      await client.delete(`/api/bookmarks/${bid}`);
+      expect((await putParameter(mid, 'b', text)).status).toBe(200);
+      await expectFull(await putParameter(mid, 'c', text));
+      await client.delete(`/api/models/${mid}`);
+      const anew = await client.post<{ id: string }>(`/api/projects/${pid}/models`, {
+        name: 'x',
+        'model-type': 'x',
+      });
+      expect((await putParameter(anew.id, 'c', text)).status).toBe(200);
+    });
+
+    test('a parse takes over the bytes of its parts; one that makes more than there is room for fails', async () => {
+      const { mid, filler } = await makeAlmostFull(100);
+      const finished = await finishUpload(client, filler, [2]);
+      const { job } = (await finished.json()) as { job: string };
+      expect((await waitForEnd(client, job)).state).toBe('succeeded');
+      const files = { table: [utf8('x\n1\n')] };
+      const table = await startParse(client, { mid, parser: 'csv', files });
+      const { state, error } = await waitForEnd(client, table.job);
+      expect([state, error?.code]).toEqual(['failed', FULL[1]]);
+      expect(error?.hint).toContain('LIMIT_PROJECT_BYTES');
+      const model = await client.get<{ artifacts: { aid: string }[] }>(`/api/models/${mid}`);
+      expect(model.artifacts.map(({ aid }) => aid)).toEqual(['filler']);
+    });
+
+    test('a video for the cache', async () => {
+      const { pid } = await makeAlmostFull(100);
+      const body = { 'content-type': 'video/mp4', images };
+      const path = `/api/remotes/${sid}/videos`;
+      const cached = await client.post<{ vsid: string }>(path, { ...body, project: pid, key: 'k' });
+      const failed = await waitForEnd(client, cached.vsid);
+      expect([failed.state, failed.error?.code]).toEqual(['failed', FULL[1]]);
+      const { vsid } = await client.post<{ vsid: string }>(path, body);
+      expect((await waitForEnd(client, vsid)).error).toBeNull();
+      await expectFull(await client.fetch(`${path}/${vsid}?cache=project&project=${pid}&key=k`));
+      expect(await client.get(`/api/projects/${pid}/cache`)).toEqual({ items: [], next: null });
+    });
+  });
+
+  /** What answers a part whose body does not come. */
+  function refusedUnsent(path: string, length: number): Promise<string> {
+    const { hostname, port } = new URL(stack.url);
+    return new Promise((resolve, reject) => {
+      const socket = connect(Number(port), hostname);
+      let got = '';
+      socket.once('error', reject);
+      socket.setEncoding('latin1').on('data', text => {
+        got += text;
+        if (!got.includes('}')) return;
+        socket.destroy();
+        resolve(got);
+      });
+      const fields = [
+        `Host: ${hostname}`,
+        `Authorization: ${client.authorization}`,
+        'Content-Type: application/octet-stream',
+        `Content-Length: ${length}`,
+        'Expect: 100-continue',
+      ];
+      socket.write(`PUT ${path} HTTP/1.1\r\n${fields.join('\r\n')}\r\n\r\n`);
+    });
+  }
+});
+
+describe('limits of a process and its disk', () => {
+  let stack: Stack;
+  let client: Client;
+  let busy: Client;
+
+  beforeAll(async () => {
+    stack = await startStack({
+      env: { LIMIT_REQUESTS: '20', LIMIT_FREE_BYTES: String(2 ** 52) },
+    });
+    client = connectClient(stack);
+    ({ busy } = await addUsers(stack, ['busy']));
+  });
+  afterAll(() => stack?.stop());
+
+  test('a part that the disk has no room for: 507, before its body is read', async () => {
+    const { mid } = await makeModel(client);
+    const uid = await beginUpload(client, mid, ['a']);
+    const answer = await putPart(client, partPath(uid, 0, 0), someBytes(10));
+    const { hint } = await expectProblem(answer, 507, 'insufficient_storage');
+    expect(hint).toContain('LIMIT_FREE_BYTES');
+    expect((await readUpload(client, uid)).parts).toEqual([]);
+  });
+
+  test('requests of one user: 429, and nobody else pays for it', async () => {
+    const answers = await Promise.all(
+      Array.from({ length: 60 }, () => busy.fetch('/api/projects')),
+    );
+    const refused = answers.find(({ status }) => status === 429);
+    if (!refused) throw new Error('none was refused');
+    const { hint } = await expectProblem(refused, 429, 'too_many_requests');
+    expect(hint).toContain('LIMIT_REQUESTS');
+    expect(refused.headers.get('Retry-After')).toBe('1');
+    expect((await client.fetch('/api/projects')).status).toBe(200);
+    await waitFor(async () => (await busy.fetch('/api/projects')).status === 200, {
+      what: 'the next second',
+    });
+  });
+});
+
+describeForms(undefined, 'clients that leave while they send', form => {
+  let stack: Stack;
+  let client: Client;
+  beforeAll(async () => {
+    stack = await form.start();
+    client = connectClient(stack);
+  });
+  afterAll(() => stack?.stop());
+
+  /** Sends the head and the beginning of a body, and breaks off once the service has it. */
+  async function breakOff(
+    [method, path]: [string, string],
+    { length, sent }: { length: number; sent: string },
+  ): Promise<void> {
+    const { hostname, port } = new URL(stack.url);
+    const socket = connect(Number(port), hostname);
+    const fields = [
+      `Host: ${hostname}`,
+      `Authorization: ${client.authorization}`,
+      'Content-Type: application/json',
+      `Content-Length: ${length}`,
+      'Expect: 100-continue',
+    ];
+    const asked = new Promise((resolve, reject) => {
+      socket.once('data', resolve).once('error', reject);
+    });
+    socket.write(`${method} ${path} HTTP/1.1\r\n${fields.join('\r\n')}\r\n\r\n`);
+    // 100 (Continue) is sent when somebody reads.
+    expect(String(await asked)).toMatch(/^HTTP\/1\.1 100 /);
+    await new Promise(resolve => socket.write(sent, resolve));
+    socket.destroy();
+  }
+
+  test('of a JSON body that breaks off nothing is kept', async () => {
+    const { pid, mid } = await makeModel(client);
+    const whole = JSON.stringify({ name: 'half', 'model-type': 'x', description: 'x' });
+    const cases: [[string, string], string][] = [
+      [['POST', '/api/projects'], '{"name":"half"}'],
+      [['PUT', `/api/projects/${pid}`], '{"name":"half"}'],
+      [['POST', `/api/projects/${pid}/models`], whole],
+      [['PUT', `/api/models/${mid}/parameters/half`], '{"value":1}'],
+    ];
+    for (const [request, body] of cases)
+      await breakOff(request, { length: body.length + 1, sent: body });
+    const projects = await client.get<{ items: { name: string }[] }>('/api/projects');
+    const models = await client.get<{ items: { name: string }[] }>(`/api/projects/${pid}/models`);
+    expect([...projects.items, ...models.items].filter(({ name }) => name === 'half')).toEqual([]);
+    expect((await client.fetch(`/api/models/${mid}/parameters/half`)).status).toBe(404);
+  });
+
+  test('big values that break off give back the room that they were to take', async () => {
+    const { mid } = await makeModel(client);
+    const path = `/api/models/${mid}/parameters/big`;
+    const length = 16 << 20;
+    // Two of this size are all that one user may have on their way.
+    for (let round = 0; round < 4; round++)
+      await Promise.all(
+        [1, 2].map(() =>
+          breakOff(['PUT', path], { length, sent: `{"value":"${'x'.repeat(1 << 20)}` }),
+        ),
+      );
+    expect((await client.fetch(path)).status).toBe(404);
+    const value = 'x'.repeat(length - 100);
+    const stored = await client.fetch(path, { method: 'PUT', body: JSON.stringify({ value }) });
+    expect(stored.status).toBe(200);
+  });
+});

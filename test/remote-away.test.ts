@@ -1,0 +1,71 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import type { Client } from '../demo/client.ts';
+import { isFull } from './faults/settings.ts';
+import { describeForms } from './harness/forms.ts';
+import {
+  addHost,
+  connectClient,
+  isEnded,
+  type Job,
+  launchAsync,
+  openSession,
+  waitForEnd,
+} from './harness/remote.ts';
+import { missingPrograms } from './harness/skip.ts';
+import { startTestSshd, type TestSshd } from './harness/sshd.ts';
+import type { Stack } from './harness/stack.ts';
+
+describeForms(missingPrograms('sshd'), 'a host that is away', form => {
+  let stack: Stack;
+  let client: Client;
+  let sshd: TestSshd;
+  let good: TestSshd;
+
+  beforeAll(async () => {
+    [stack, sshd, good] = await Promise.all([
+      form.start({ env: { REMOTE_SLOTS: '2' } }),
+      startTestSshd(),
+      startTestSshd(),
+    ]);
+    client = connectClient(stack);
+    await addHost(client, sshd, { name: 'away' });
+    await addHost(client, good, { name: 'good' });
+  });
+  afterAll(async () => {
+    await stack?.stop();
+    await sshd?.stop();
+    await good?.stop();
+  });
+
+  test('its commands give their slots to others, and run once each when it is back', async () => {
+    const sid = await openSession(client, sshd, { hostname: 'away' });
+    const other = await openSession(client, good, { hostname: 'good' });
+    await sshd.down();
+    const waiting: Job[] = [];
+    for (let n = 0; n < 12; n++)
+      waiting.push(await launchAsync(client, sid, `echo ${n} >>"$HOME/ran"`));
+    const { id } = await launchAsync(client, other, 'echo here');
+    expect(await waitForEnd(client, id)).toMatchObject({ state: 'succeeded' });
+    const jobs = await Promise.all(waiting.map(job => client.get<Job>(`/api/jobs/${job.id}`)));
+    expect(jobs.filter(isEnded)).toEqual([]);
+    await sshd.up();
+    for (const job of waiting)
+      expect(await waitForEnd(client, job.id)).toMatchObject({ state: 'succeeded', error: null });
+    const ran = readFileSync(join(sshd.home, 'ran'), 'utf8').trim().split('\n').map(Number);
+    expect(ran.toSorted((a, b) => a - b)).toEqual(waiting.map((_, n) => n));
+  });
+
+  // Tried for a minute.
+  test.runIf(isFull)('a command that was never begun fails when its host stays away', async () => {
+    const sid = await openSession(client, sshd, { hostname: 'away' });
+    await sshd.down();
+    const { id } = await launchAsync(client, sid, 'true');
+    expect(await waitForEnd(client, id, 85_000)).toMatchObject({
+      state: 'failed',
+      error: { code: 'remote_connection_failed' },
+    });
+    await sshd.up();
+  });
+});

@@ -1,0 +1,92 @@
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import type { Client } from '../demo/client.ts';
+import { listProcesses, readEnvironment, signalProcess } from '../demo/processes.ts';
+import { describeForms } from './harness/forms.ts';
+import {
+  addHost,
+  connectClient,
+  launchAsync,
+  openSession,
+  readOutput,
+  waitForEnd,
+} from './harness/remote.ts';
+import { missingPrograms } from './harness/skip.ts';
+import { startTestSshd, type TestSshd } from './harness/sshd.ts';
+import type { Stack } from './harness/stack.ts';
+import { waitFor } from './harness/wait-for.ts';
+
+describeForms(missingPrograms('sshd'), 'a run that the next connection does not find', form => {
+  let stack: Stack;
+  let client: Client;
+  let sshd: TestSshd;
+  let sid: string;
+
+  beforeAll(async () => {
+    [stack, sshd] = await Promise.all([form.start(), startTestSshd()]);
+    client = connectClient(stack);
+    await addHost(client, sshd);
+    sid = await openSession(client, sshd);
+  });
+  afterAll(async () => {
+    await stack?.stop();
+    await sshd?.stop();
+  });
+
+  /** A command that has printed and waits for the file GO in its home. */
+  async function launchWaiting(go: string): Promise<{ id: string; record: string }> {
+    const command = `echo begun; while ! test -e "$HOME/${go}"; do sleep 0.1; done; echo ended`;
+    const { id } = await launchAsync(client, sid, command);
+    await waitFor(async () => String(await readOutput(client, id)) === 'begun\n', {
+      what: 'its first line',
+    });
+    const runs = join(sshd.home, '.windlass/runs');
+    const fence = readFileSync(join(sshd.home, '.windlass/started', id), 'utf8');
+    const directory = readdirSync(runs).find(name => name === fence.trim().split(' ')[1]);
+    return { id, record: join(runs, directory ?? '', 'minder') };
+  }
+
+  /** As where the host's name leads to another node of the same home from now on. */
+  function moveElsewhere(record: string): string {
+    const written = readFileSync(record, 'utf8');
+    writeFileSync(record, written.replace(/^\S+/, 'login2'));
+    sshd.disconnect();
+    return written;
+  }
+
+  test('because it is on another node of the same home: it is followed from there', async () => {
+    const { id, record } = await launchWaiting('go');
+    moveElsewhere(record);
+    writeFileSync(join(sshd.home, 'go'), '');
+    expect(await waitForEnd(client, id)).toMatchObject({
+      state: 'succeeded',
+      result: { returncode: 0 },
+    });
+    expect(String(await readOutput(client, id))).toBe('begun\nended\n');
+  });
+
+  test('because it is on another node, and is to be stopped: that node is named', async () => {
+    const { id, record } = await launchWaiting('never');
+    const written = moveElsewhere(record);
+    await client.delete(`/api/jobs/${id}`);
+    const job = await waitForEnd(client, id);
+    expect(job).toMatchObject({ state: 'cancelled', error: { code: 'cancelled' } });
+    expect(job.error?.detail).toContain('login2');
+    // Once the node is reached, upkeep stops what was cancelled.
+    writeFileSync(record, written);
+    writeFileSync(join(sshd.home, 'never'), '');
+  });
+
+  test('because the host killed it with its connection: that is said, and it is not run again', async () => {
+    const { id } = await launchWaiting('never-again');
+    for (const { pid } of listProcesses()) {
+      // sshd itself has the developer's home.
+      if (readEnvironment(pid).HOME === sshd.home) signalProcess(pid, 'SIGKILL');
+    }
+    const job = await waitForEnd(client, id);
+    expect(job).toMatchObject({ state: 'failed', error: { code: 'outcome_unknown' } });
+    expect(job.error?.hint).toContain('KillUserProcesses');
+    expect(String(await readOutput(client, id))).toBe('begun\n');
+  });
+});
