@@ -20,19 +20,20 @@ export async function sendObject(
   if (!object)
     throw new WindlassError('not_found', {
       detail: 'Not found: the bytes are no longer kept.',
-      hint: 'They are kept for 24 hours.',
+      hint: 'The result of a job is kept for 24 hours; what lies in a project may just have been replaced: ask again.',
     });
   const tag = entityTag({ key });
-  res
-    .set('ETag', tag)
-    .set('Accept-Ranges', 'bytes')
-    .set('Last-Modified', object.modified.toUTCString());
-  res
-    .set('Cache-Control', 'private, no-cache')
-    .set('Content-Type', type)
-    .set('X-Content-Type-Options', 'nosniff');
+  const headers = {
+    ETag: tag,
+    'Accept-Ranges': 'bytes',
+    'Last-Modified': object.modified.toUTCString(),
+    'Cache-Control': 'private, no-cache',
+    'Content-Type': type,
+    'X-Content-Type-Options': 'nosniff',
+  };
   checkIfMatch(req, tag);
-  if (isNotModified(req, { tag, modified: object.modified })) return void res.status(304).end();
+  if (isNotModified(req, { tag, modified: object.modified }))
+    return void res.set(headers).status(304).end();
 
   const range = placeRange(req, { size: object.size, tag });
   if (range === 'unsatisfiable') {
@@ -42,13 +43,15 @@ export async function sendObject(
       headers: { 'Content-Range': `bytes */${object.size}` },
     });
   }
-  if (range)
-    res.status(206).set('Content-Range', `bytes ${range.start}-${range.end}/${object.size}`);
-  res.set('Content-Length', String(range ? range.end - range.start + 1 : object.size));
-  if (req.method === 'HEAD') return void res.end();
   const gone = new AbortController();
   res.once('close', () => gone.abort());
-  const bytes = await api.objects.get(key, { range, signal: gone.signal });
+  // Before a header is set: an error of the store must not carry those of the object.
+  const bytes =
+    req.method === 'HEAD' ? undefined : await api.objects.get(key, { range, signal: gone.signal });
+  res.set(headers).set('Content-Length', String(range ? range.end - range.start + 1 : object.size));
+  if (range)
+    res.status(206).set('Content-Range', `bytes ${range.start}-${range.end}/${object.size}`);
+  if (!bytes) return void res.end();
   await pipeline(bytes, res).catch((error: unknown) => {
     if (!gone.signal.aborted) throw error;
   });

@@ -6,17 +6,23 @@ export type OpenedKey = { key: string } | { problem: string };
 
 const NO_KEY = 'must be a private key in OpenSSH or PEM form';
 
-/** Opens a private key in this thread, which an encrypted one may hold up for as long as its maker liked. */
-export function openKeyHere(privateKey: string, passphrase?: string): OpenedKey {
+interface OpenOptions {
+  passphrase?: string;
+  /** Give it in its shortest form, so that whoever reads it again is not held up by it. */
+  rewrite?: boolean;
+}
+
+/** Opens a private key in this thread, which one that is long or encrypted may hold up for as long as its maker liked. */
+export function openKeyHere(privateKey: string, options: OpenOptions = {}): OpenedKey {
   try {
-    return open(privateKey, passphrase);
+    return open(privateKey, options);
   } catch {
     // Not every broken key is refused in words.
     return { problem: NO_KEY };
   }
 }
 
-function open(privateKey: string, passphrase: string | undefined): OpenedKey {
+function open(privateKey: string, { passphrase, rewrite }: OpenOptions): OpenedKey {
   const parsed = ssh2.utils.parseKey(privateKey, passphrase);
   if (parsed instanceof Error) {
     // The library's words may quote the key.
@@ -27,7 +33,7 @@ function open(privateKey: string, passphrase: string | undefined): OpenedKey {
   }
   // A public key is a key, too.
   if (!parsed.isPrivateKey()) return { problem: NO_KEY };
-  if (!passphrase) return { key: privateKey };
+  if (!rewrite) return { key: privateKey };
   const pem = parsed.getPrivatePEM();
   // ssh2 writes this kind as PKCS #8, which it does not read.
   return { key: parsed.type === 'ssh-ed25519' ? writeEd25519(pem, parsed.getPublicSSH()) : pem };

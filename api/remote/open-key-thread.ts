@@ -1,6 +1,6 @@
 import { parentPort, workerData } from 'node:worker_threads';
-import { type OpenedKey, openKeyHere } from './open-key-here.ts';
+import { openKeyHere } from './open-key-here.ts';
 
 /** The other end of open-key.ts. */
-const { privateKey, passphrase } = workerData as { privateKey: string; passphrase: string };
-parentPort?.postMessage(openKeyHere(privateKey, passphrase) satisfies OpenedKey);
+const { privateKey, passphrase } = workerData as { privateKey: string; passphrase?: string };
+parentPort?.postMessage(openKeyHere(privateKey, { passphrase, rewrite: true }));

@@ -10,6 +10,8 @@ const PROGRAM = fileURLToPath(new URL('dist/api/remote/open-key-thread.js', pack
 /** A key says itself how much work it is to open: ssh-keygen's usual 16 to 24 rounds take about a second, 2^32 are allowed. */
 const OPEN_MS = 15_000;
 const AT_ONCE = 2;
+/** Longer ones can hold up ssh2's expressions for seconds, encrypted or not: with their length the time grows squared. */
+const INLINE_LENGTH = 4_096;
 
 /**
  * Opens private keys apart from everything else that this process does; workers, which log in with them again and again,
@@ -25,14 +27,13 @@ export class KeyOpener {
   }
 
   async open(user: string, privateKey: string, passphrase: string | undefined): Promise<OpenedKey> {
-    // Without one nothing is decrypted.
-    if (!passphrase) return openKeyHere(privateKey);
+    if (!passphrase && privateKey.length <= INLINE_LENGTH) return openKeyHere(privateKey);
     return this.#users.take(user, () =>
       this.#all.take(() => this.#openApart(privateKey, passphrase)),
     );
   }
 
-  async #openApart(privateKey: string, passphrase: string): Promise<OpenedKey> {
+  async #openApart(privateKey: string, passphrase: string | undefined): Promise<OpenedKey> {
     const thread = new Worker(PROGRAM, { workerData: { privateKey, passphrase } });
     let timer: NodeJS.Timeout | undefined;
     try {
