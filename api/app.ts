@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import express, { type Express } from 'express';
 import type { ApiContext } from './context.ts';
-import { addressTooLong, MAX_ADDRESS } from './http/client-errors.ts';
+import { addressTooLong, hostMissing, MAX_ADDRESS } from './http/client-errors.ts';
 import { createRouter } from './http/resource.ts';
 import { authenticate } from './middleware/authenticate.ts';
 import { boundBodies } from './middleware/bound-bodies.ts';
@@ -57,6 +57,7 @@ export function createApp(api: ApiContext): Express {
   app.use(boundBodies());
   app.use((req, _res, next) => {
     if (req.originalUrl.length > MAX_ADDRESS) throw addressTooLong();
+    if (req.headers.host === undefined && req.httpVersion === '1.1') throw hostMissing();
     next();
   });
 

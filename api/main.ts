@@ -69,6 +69,8 @@ async function main(): Promise<void> {
       headersTimeout: 15_000,
       keepAliveTimeout: 65_000,
       maxHeaderSize: config.LIMIT_HEADER_BYTES,
+      // app.ts refuses what has none, with a problem document.
+      requireHostHeader: false,
     },
     app,
   );

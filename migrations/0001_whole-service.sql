@@ -77,6 +77,11 @@ CREATE TABLE "models" (
 	"updated" timestamp with time zone DEFAULT now() NOT NULL
 );
 --> statement-breakpoint
+CREATE TABLE "project_bytes" (
+	"project" text PRIMARY KEY NOT NULL,
+	"bytes" bigint DEFAULT 0 NOT NULL
+);
+--> statement-breakpoint
 CREATE TABLE "projects" (
 	"pid" text PRIMARY KEY NOT NULL,
 	"name" text NOT NULL,
@@ -138,6 +143,7 @@ ALTER TABLE "bookmarks" ADD CONSTRAINT "bookmarks_project_projects_pid_fk" FOREI
 ALTER TABLE "cache_entries" ADD CONSTRAINT "cache_entries_project_projects_pid_fk" FOREIGN KEY ("project") REFERENCES "public"."projects"("pid") ON DELETE cascade ON UPDATE no action;--> statement-breakpoint
 ALTER TABLE "project_members" ADD CONSTRAINT "project_members_project_projects_pid_fk" FOREIGN KEY ("project") REFERENCES "public"."projects"("pid") ON DELETE cascade ON UPDATE no action;--> statement-breakpoint
 ALTER TABLE "models" ADD CONSTRAINT "models_project_projects_pid_fk" FOREIGN KEY ("project") REFERENCES "public"."projects"("pid") ON DELETE cascade ON UPDATE no action;--> statement-breakpoint
+ALTER TABLE "project_bytes" ADD CONSTRAINT "project_bytes_project_projects_pid_fk" FOREIGN KEY ("project") REFERENCES "public"."projects"("pid") ON DELETE cascade ON UPDATE no action;--> statement-breakpoint
 ALTER TABLE "upload_parts" ADD CONSTRAINT "upload_parts_upload_uploads_uid_fk" FOREIGN KEY ("upload") REFERENCES "public"."uploads"("uid") ON DELETE cascade ON UPDATE no action;--> statement-breakpoint
 ALTER TABLE "uploads" ADD CONSTRAINT "uploads_model_models_mid_fk" FOREIGN KEY ("model") REFERENCES "public"."models"("mid") ON DELETE cascade ON UPDATE no action;--> statement-breakpoint
 CREATE INDEX "logins_username" ON "logins" USING btree ("username");--> statement-breakpoint

@@ -107,7 +107,8 @@ export const ERROR_MEANINGS: Record<ErrorCode, { meaning: string; remedy: string
     remedy: 'Have an administrator add or change the host.',
   },
   remote_authentication_failed: {
-    meaning: 'The host refused the user name, password or key.',
+    meaning:
+      'The host refused the user name, password or key; a session that was refused is not logged in again for five minutes.',
     remedy: 'Open a session with credentials that it accepts.',
   },
   not_found: {

@@ -1,6 +1,8 @@
 import { once } from 'node:events';
+import { existsSync } from 'node:fs';
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { join } from 'node:path';
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import addFormats from 'ajv-formats';
 import type { Express } from 'express';
@@ -10,6 +12,7 @@ import { findProgram } from '../scripts/programs.ts';
 import { describeUnless, missingPrograms } from './harness/skip.ts';
 import { type IdleApp, openIdleApp } from './interface/app.ts';
 import { SECTIONS } from './interface/cases/all.ts';
+import { ELSEWHERE } from './interface/cases/elsewhere.ts';
 import { Description, type Document, type JsonObject } from './interface/description.ts';
 import { type Answer, send } from './interface/send.ts';
 
@@ -80,6 +83,12 @@ describe('the description and the service', () => {
     const cases = new Set(Object.values(SECTIONS).flatMap(rows => rows.flatMap(({ of }) => of)));
     const named = new Description(document).operations();
     expect([...cases].sort()).toEqual([...named].sort());
+  });
+
+  test('what is held elsewhere is held there', () => {
+    const root = join(import.meta.dirname, '..');
+    for (const [sentence, file] of Object.entries(ELSEWHERE))
+      expect([sentence, existsSync(join(root, file))]).toEqual([sentence, true]);
   });
 
   test('no two cases have one name', () => {

@@ -80,10 +80,11 @@ describeForms(missingPrograms('sshd'), 'a run that the next connection does not 
 
   test('because the host killed it with its connection: that is said, and it is not run again', async () => {
     const { id } = await launchWaiting('never-again');
-    for (const { pid } of listProcesses()) {
-      // sshd itself has the developer's home.
-      if (readEnvironment(pid).HOME === sshd.home) signalProcess(pid, 'SIGKILL');
-    }
+    // sshd itself has the developer's home. Minders first: they would say how the rest ended.
+    const ours = listProcesses().filter(({ pid }) => readEnvironment(pid).HOME === sshd.home);
+    const isMinder = ({ command }: { command: string }) => / minder /.test(command);
+    for (const { pid } of ours.filter(isMinder)) signalProcess(pid, 'SIGKILL');
+    for (const { pid } of ours) signalProcess(pid, 'SIGKILL');
     const job = await waitForEnd(client, id);
     expect(job).toMatchObject({ state: 'failed', error: { code: 'outcome_unknown' } });
     expect(job.error?.hint).toContain('KillUserProcesses');

@@ -14,16 +14,16 @@ import { waitFor } from './harness/wait-for.ts';
 import { makeSeeds } from './schemathesis/seeds.ts';
 
 /** What is asked of each operation; what `coverage` adds by itself is some 2,000 cases in all. */
-const EXAMPLES = isFull ? 700 : 50;
+const EXAMPLES = isFull ? 900 : 50;
 const CASES = isFull ? 50_000 : 5_000;
-const MINUTES = isFull ? 60 : 10;
+const MINUTES = isFull ? 180 : 15;
 
 // What the service is held against is the same on both forms; this is about what comes in over HTTP.
 describeUnless(missingSchemathesis() ?? missingPrograms('sshd'), 'Schemathesis', () => {
   const directory = makeTempDir('schemathesis');
   let stack: Stack;
   let sshd: TestSshd;
-  let seeds: Record<string, string>;
+  let seeds: Record<string, unknown>;
 
   beforeAll(async () => {
     [stack, sshd] = await Promise.all([
@@ -55,6 +55,7 @@ describeUnless(missingSchemathesis() ?? missingPrograms('sshd'), 'Schemathesis',
 color = false
 continue-on-failure = true
 request-timeout = 60
+workers = 2
 seed = ${seed}
 [auth]
 basic = { username = ${JSON.stringify(stack.username)}, password = ${JSON.stringify(stack.password)} }

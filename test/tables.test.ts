@@ -297,6 +297,37 @@ describeForms(undefined, 'tables and files over HTTP', form => {
     );
   });
 
+  test('files and tables are removed by their kind, and their names are free again', async () => {
+    const { mid } = await makeModel(client);
+    const table = await makeTable(client, { mid, aid: 'one', csv: 'a\n2\n1\n' });
+    await parse(client, { mid, parser: 'blob', files: { two: [utf8('bytes')] } });
+    const file = `/api/models/${mid}/files/two`;
+    const remove = (path: string, tag?: string) =>
+      client.fetch(path, { method: 'DELETE', ...(tag && { headers: { 'If-Match': tag } }) });
+    const blob = () =>
+      client.fetch('/api/uploads', {
+        method: 'POST',
+        body: JSON.stringify({ mid, input: false, parser: 'blob', aids: ['one'] }),
+      });
+    const taken = await expectProblem(await blob(), 409, 'conflict');
+    expect(taken.hint).toContain('DELETE /api/models/(mid)/tables/(aid)');
+
+    const before = await client.fetch(`/api/models/${mid}`);
+    await expectProblem(await remove(`/api/models/${mid}/files/one`), 404, 'not_found');
+    await expectProblem(await remove(`/api/models/${mid}/tables/two`), 404, 'not_found');
+    await expectProblem(await remove(table, '"another"'), 412, 'precondition_failed');
+    const tag = (await client.fetch(`${table}/data`)).headers.get('ETag') ?? '';
+    expect((await rowsOf(table, '?sort=a')).rows).toEqual([[1], [2]]);
+    expect((await remove(table, tag)).status).toBe(204);
+    expect((await remove(file)).status).toBe(204);
+    await expectProblem(await client.fetch(`${table}/rows?sort=a`), 404, 'not_found');
+    for (const path of [table, file]) await expectProblem(await remove(path), 404, 'not_found');
+    const after = await client.fetch(`/api/models/${mid}`);
+    expect(after.headers.get('ETag')).not.toBe(before.headers.get('ETag'));
+    expect(((await after.json()) as { artifacts: unknown[] }).artifacts).toEqual([]);
+    expect((await blob()).status).toBe(201);
+  });
+
   test('more or fewer files than names fail, and nothing is half there', async () => {
     const { id: uid } = await client.post<{ id: string }>('/api/uploads', {
       mid,

@@ -4,7 +4,7 @@ import type { Config } from '../../shared/config.ts';
 import { WindlassError } from '../../shared/errors.ts';
 import { parseBody } from '../http/validate.ts';
 import { currentUser } from '../middleware/authenticate.ts';
-import { nameSetting } from '../middleware/read-json.ts';
+import { findTooLarge, nameSetting } from '../middleware/read-json.ts';
 import { ByteBudget } from './byte-budget.ts';
 import type { Exact, Shape } from './read-exactly.ts';
 import { ThreadReader } from './thread-reader.ts';
@@ -56,8 +56,9 @@ export class ExactBodies {
     const isPlain = (req.get('Content-Encoding') ?? 'identity').toLowerCase() === 'identity';
     // What is compressed or comes in chunks may be of any size.
     const most = isPlain && length >= 0 ? length : this.#maxBytes;
-    // What is too large is refused before anything of it is read.
-    if (most <= this.#maxBytes) await this.makeRoom(res, most);
+    const tooLarge = findTooLarge(req, this.#maxBytes);
+    if (tooLarge) throw nameSetting(tooLarge, 'LIMIT_VALUE_BYTES');
+    await this.makeRoom(res, most);
     await new Promise<void>((resolve, reject) => {
       this.#readRaw(req, res, (error?: unknown) =>
         error ? reject(nameSetting(error, 'LIMIT_VALUE_BYTES')) : resolve(),

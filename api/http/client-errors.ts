@@ -61,6 +61,14 @@ function explain(
 /** Characters that a request's path and query may have together. */
 export const MAX_ADDRESS = 8_192;
 
+/** RFC 9112, 3.2: HTTP/1.1 names the host, and what does not is answered 400. */
+export function hostMissing(): WindlassError {
+  return new WindlassError('bad_request', {
+    detail: 'The request has no Host field.',
+    hint: 'Send one, as HTTP/1.1 asks for.',
+  });
+}
+
 export function addressTooLong(): WindlassError {
   return new WindlassError('address_too_long', {
     detail: `The address is longer than ${MAX_ADDRESS} characters.`,

@@ -25,4 +25,6 @@ export function answerExpectations(server: Server, listener: RequestListener): v
     };
     listener(req, res);
   });
+  // What else a client may expect is passed over, as RFC 9110, 10.1.1 leaves a server free to do.
+  server.on('checkExpectation', listener);
 }

@@ -43,10 +43,17 @@ export function isNamedBy(header: string | undefined, tag: string): boolean {
   );
 }
 
+/** Where a page goes on: no text in PostgreSQL holds a NUL, so that no row can have been there. */
+export const afterText = (max: number) =>
+  z
+    .string()
+    .max(max)
+    .regex(/^[^\0]*$/, 'must not hold a NUL character');
+
 /** `?limit=&after=` of every list. */
 export const pageQuery = z.strictObject({
   limit: z.coerce.number().int().min(1).max(1_000).default(100),
-  after: z.string().max(200).optional(),
+  after: afterText(200).optional(),
 });
 
 /** The answer of every list; `next` is the `after` of the next page, null at the end. */

@@ -4,6 +4,7 @@ import type { Notifications } from '../../shared/database/notifications.ts';
 import { jobs } from '../../shared/database/schema.ts';
 import type { Logger } from '../../shared/log.ts';
 import { type JobSummary, summaryColumns } from './job-summary.ts';
+import { OutputReads } from './output-reads.ts';
 
 /** The rows are read this often whether or not anything was told. */
 const READ_MS = 1_000;
@@ -18,6 +19,8 @@ interface Waiter {
  * hastens it, for the jobs that it names.
  */
 export class JobWatch {
+  /** Shared by those who follow the same job's output. */
+  readonly output = new OutputReads();
   readonly #database: Database;
   readonly #log: Logger;
   readonly #waiters = new Map<string, Set<Waiter>>();

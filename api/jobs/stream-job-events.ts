@@ -1,12 +1,6 @@
 import type { Request, Response } from 'express';
 import { WindlassError } from '../../shared/errors.ts';
-import {
-  type Offsets,
-  type OutputPiece,
-  readOutput,
-  STREAMS,
-  type Stream,
-} from '../../shared/jobs/output.ts';
+import { type Offsets, type OutputPiece, STREAMS, type Stream } from '../../shared/jobs/output.ts';
 import type { ApiContext } from '../context.ts';
 import { drained } from '../http/drained.ts';
 import type { JobSummary } from './job-summary.ts';
@@ -44,7 +38,7 @@ export async function streamJobEvents(
       await stream.job(current);
       // An ended job's output is complete: what is read now is all.
       await stream.output(
-        readOutput({ db: api.database.db, objects: api.objects }, row.id, {
+        api.jobs.output.read({ db: api.database.db, objects: api.objects }, row.id, {
           from: stream.at,
           until: { stdout: current.stdoutBytes, stderr: current.stderrBytes },
           signal,

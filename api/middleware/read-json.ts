@@ -1,5 +1,5 @@
 import { isUtf8 } from 'node:buffer';
-import express, { type RequestHandler } from 'express';
+import express, { type Request, type RequestHandler } from 'express';
 import type { Config } from '../../shared/config.ts';
 import { WindlassError } from '../../shared/errors.ts';
 
@@ -13,6 +13,8 @@ export function readJson(limits: Limits): RequestHandler {
     // A bare string or number is JSON too: the schema says what it should have been.
     strict: false,
     verify: (_req, _res, bytes, encoding) => {
+      // The body parser would make an empty object of it.
+      if (bytes.length === 0) throw refusal('entity.parse.failed', 'empty');
       if (encoding !== 'utf-8') throw refusal('charset.unsupported', `charset ${encoding}`);
       // The decoder behind this would replace what is not UTF-8, and something else would be stored than was sent.
       if (!isUtf8(bytes)) throw refusal('body.not_utf8', 'not UTF-8');
@@ -21,7 +23,11 @@ export function readJson(limits: Limits): RequestHandler {
         throw Object.assign(refusal('body.too_deep', 'nested too deep'), { limit: depth });
     },
   });
-  return (req, res, next) =>
+  return (req, res, next) => {
+    // There is no body, whatever its type is said to be: an operation that needs one says so.
+    if (req.headers['content-length'] === '0') return next();
+    const tooLarge = req.is('application/json') && findTooLarge(req, limits.LIMIT_BODY_BYTES);
+    if (tooLarge) return next(nameSetting(tooLarge, 'LIMIT_BODY_BYTES'));
     read(req, res, (error?: unknown) => {
       // Not thrown: nobody would catch what this callback throws.
       next(
@@ -30,6 +36,14 @@ export function readJson(limits: Limits): RequestHandler {
           : findLongList(req.body, limits.LIMIT_LIST_ITEMS),
       );
     });
+  };
+}
+
+/** What says itself that it is too large is refused at once: the body parser would first read all of it, and drop it. */
+export function findTooLarge(req: Request, limit: number): Error | undefined {
+  return Number(req.headers['content-length']) > limit
+    ? Object.assign(refusal('entity.too.large', 'too large'), { limit })
+    : undefined;
 }
 
 /** Which setting a body was too large for: the body parser knows its number alone, and answerErrors() words it. */

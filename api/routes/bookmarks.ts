@@ -22,7 +22,7 @@ export function routeBookmarks(router: DescribedRouter, api: ApiContext): void {
     post: operation({
       summary: 'Store a bookmark: any JSON object',
       details:
-        'The same bytes in the same project give the same id. At most 16 MiB, nested at most 100 deep.',
+        'The same bytes in the same project give the same id. At most 16 MiB (LIMIT_VALUE_BYTES), nested at most 100 deep (LIMIT_JSON_DEPTH).',
       bodies: [{ type: 'application/json', means: "The client's state.", schema: clientState }],
       answers: {
         201: {

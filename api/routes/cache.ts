@@ -6,7 +6,7 @@ import { WindlassError } from '../../shared/errors.ts';
 import { loosenObjects } from '../../shared/storage/loosen.ts';
 import type { ApiContext } from '../context.ts';
 import { operation } from '../describe/operation.ts';
-import { page, pageOf } from '../http/records.ts';
+import { afterText, page, pageOf } from '../http/records.ts';
 import { type DescribedRouter, pathParameter, resource } from '../http/resource.ts';
 import { sendObject } from '../http/send-object.ts';
 import { currentUser } from '../middleware/authenticate.ts';
@@ -15,7 +15,7 @@ import { readCacheKey } from '../projects/cache-key.ts';
 
 const listQuery = z.strictObject({
   limit: z.coerce.number().int().min(1).max(1_000).default(100),
-  after: z.string().max(900).optional(),
+  after: afterText(900).optional(),
 });
 const cacheItem = z.object({
   key: z.string(),

@@ -16,7 +16,7 @@ export const EVENTS: Described = {
   operation: operation({
     summary: 'Record what a user did: one line in the log of the service',
     details:
-      'The path behind /events/ and the query mean what the client likes, and need not even decode. A body is not read, and may have 16 MiB at most.',
+      'The path behind /events/ and the query mean what the client likes, and need not even decode. A body is not read, and may have 16 MiB at most (LIMIT_VALUE_BYTES).',
     answers: { 204: 'Recorded.' },
     errors: ['payload_too_large', 'address_too_long'],
     handle: ({ req }) => {

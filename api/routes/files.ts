@@ -4,8 +4,9 @@ import { type DescribedRouter, resource } from '../http/resource.ts';
 import { sendObject } from '../http/send-object.ts';
 import { setAttachment } from '../tables/attachment.ts';
 import { findStored } from '../tables/find-table.ts';
+import { removeStored } from '../tables/remove-stored.ts';
 
-/** File artifacts, by range. */
+/** File artifacts, by range; parses make them. */
 export function routeFiles(router: DescribedRouter, api: ApiContext): void {
   resource(router, '/models/:mid/files/:aid', {
     get: operation({
@@ -22,6 +23,13 @@ export function routeFiles(router: DescribedRouter, api: ApiContext): void {
         setAttachment(res, aid);
         await sendObject(api, req, res, { key: object, type: 'application/octet-stream' });
       },
+    }),
+    delete: operation({
+      summary: 'Remove a file artifact',
+      headers: ['If-Match'],
+      answers: { 204: 'Removed.' },
+      errors: ['not_found', 'forbidden', 'precondition_failed'],
+      handle: ({ req, res }) => removeStored(api, { req, res, kind: 'file' }),
     }),
   });
 }

@@ -67,7 +67,7 @@ export function routeParameters(router: DescribedRouter, api: ApiContext): void 
     put: operation({
       summary: 'Store a parameter',
       details:
-        'Its value is kept byte for byte. At most 16 MiB, nested at most 100 deep; a member of the body that is given twice is refused.',
+        'Its value is kept byte for byte. At most 16 MiB (LIMIT_VALUE_BYTES), nested at most 100 deep (LIMIT_JSON_DEPTH); a member of the body that is given twice is refused.',
       bodies: [{ type: 'application/json', means: 'The value.', schema: parameterBody }],
       headers: ['If-Match'],
       answers: { 200: 'Stored.' },

@@ -167,7 +167,9 @@ export function routeParts(router: DescribedRouter, api: ApiContext): void {
 
   async function commit({ uid, file, part }: Place, stored: StoredBytes): Promise<void> {
     try {
-      const limit = api.config.LIMIT_PROJECT_BYTES;
+      const { LIMIT_FREE_BYTES, LIMIT_PROJECT_BYTES: limit } = api.config;
+      // Its length may not have been told, or others came at the same time.
+      await assertFreeSpace(api.objects, { added: 0, limit: LIMIT_FREE_BYTES });
       await db.transaction(tx => commitPart(tx, { upload: uid, file, part, ...stored }, limit));
     } catch (error) {
       // Refused, so rolled back for certain; of what broke off nobody knows, and upkeep looks at it later.

@@ -11,6 +11,7 @@ import { operation } from '../describe/operation.ts';
 import { entityTag, page, pageOf, pageQuery, sendRecord } from '../http/records.ts';
 import { type DescribedRouter, pathParameter, resource } from '../http/resource.ts';
 import { parseInput } from '../http/validate.ts';
+import { publishCancelled } from '../jobs/publish-cancelled.ts';
 import { awaitOwnJob, requireWorker, startRequestedJob } from '../jobs/run-request.ts';
 import { currentUser } from '../middleware/authenticate.ts';
 import { KeyOpener } from '../remote/open-key.ts';
@@ -171,10 +172,7 @@ export function routeRemotes(router: DescribedRouter, api: ApiContext): void {
       handle: async ({ req, res }) => {
         const key = keyOf(req, res);
         const cancelled = await db.transaction(tx => endSession(tx, key));
-        for (const id of cancelled) {
-          api.notifications.publish('cancel', id);
-          api.notifications.publish('job', id);
-        }
+        publishCancelled(api, cancelled);
         api.notifications.publish('session', key.sid);
         // RFC 9745: the operation is deprecated since the epoch of this interface.
         res

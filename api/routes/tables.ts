@@ -6,11 +6,13 @@ import { operation } from '../describe/operation.ts';
 import { isNamedBy } from '../http/records.ts';
 import { type DescribedRouter, resource } from '../http/resource.ts';
 import { sendObject } from '../http/send-object.ts';
+import { currentUser } from '../middleware/authenticate.ts';
 import { setAttachment } from '../tables/attachment.ts';
 import { ColumnCache, findStored, type StoredArtifact } from '../tables/find-table.ts';
 import { Lru } from '../tables/lru.ts';
 import { readColumns, readFilter, readSort, refuse } from '../tables/read-query.ts';
-import { TableReader } from '../tables/table-reader.ts';
+import { removeStored } from '../tables/remove-stored.ts';
+import { type Reading, TableReader } from '../tables/table-reader.ts';
 import { useView } from '../tables/use-view.ts';
 import { jobRecord } from './jobs.ts';
 
@@ -59,7 +61,22 @@ export function routeTables(router: DescribedRouter, api: ApiContext): void {
   const reader = new TableReader(api.objects);
   const histograms = new Lru<Buffer>(CACHED_HISTOGRAMS);
   const find = (req: Request, res: Response) => findStored(api, { req, res, kind: 'table' });
+  const reading = (res: Response): Reading => ({
+    user: currentUser(res).username,
+    makeRoom: bytes => api.bodies.makeRoom(res, bytes),
+  });
   const path = '/models/:mid/tables/:aid';
+
+  resource(router, path, {
+    delete: operation({
+      summary: 'Remove a table artifact',
+      details: 'With the sorted and filtered views of it.',
+      headers: ['If-Match'],
+      answers: { 204: 'Removed.' },
+      errors: ['not_found', 'forbidden', 'precondition_failed'],
+      handle: ({ req, res }) => removeStored(api, { req, res, kind: 'table' }),
+    }),
+  });
 
   resource(router, `${path}/metadata`, {
     get: operation({
@@ -72,12 +89,14 @@ export function routeTables(router: DescribedRouter, api: ApiContext): void {
         },
         304: 'Unchanged.',
       },
-      errors: ['not_found'],
+      errors: ['not_found', 'conflict'],
       handle: async ({ req, res }) => {
         const table = await find(req, res);
         if (isUnchanged(req, res, table)) return;
         const columns = await columnsOf.find(api, table);
-        res.type('application/json').send(metadataText(table.rows, columns));
+        const bytes = Buffer.from(metadataText(table.rows, columns));
+        await api.bodies.makeRoom(res, bytes.length);
+        res.type('application/json').send(bytes);
       },
     }),
   });
@@ -121,7 +140,7 @@ export function routeTables(router: DescribedRouter, api: ApiContext): void {
         const rows =
           offset >= end
             ? Buffer.from('[]')
-            : await reader.read(view, { kind: 'rows', columns, start: offset, end });
+            : await reader.read(view, { kind: 'rows', columns, start: offset, end }, reading(res));
         const head = JSON.stringify({ offset, total: view.rows, columns }).slice(0, -1);
         sendParts(res, [`${head},"rows":`, rows, '}']);
       },
@@ -136,7 +155,7 @@ export function routeTables(router: DescribedRouter, api: ApiContext): void {
       query: histogramQuery,
       headers: ['If-None-Match'],
       answers: { 200: { means: 'The counts.', json: histogramRecord }, 304: 'Unchanged.' },
-      errors: ['invalid_input', 'not_found'],
+      errors: ['invalid_input', 'not_found', 'conflict'],
       handle: async ({ req, res, query }) => {
         const table = await find(req, res);
         const { column: name, bins } = query();
@@ -153,6 +172,7 @@ export function routeTables(router: DescribedRouter, api: ApiContext): void {
           (await reader.read(
             { key: table.object, size: table.size },
             { kind: 'histogram', column, bins },
+            reading(res),
           ));
         histograms.set(key, counts, counts.length + key.length);
         sendParts(res, [`${head},"${type === 'boolean' ? 'values' : 'bins'}":`, counts, '}']);

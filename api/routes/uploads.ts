@@ -19,6 +19,7 @@ import { operation } from '../describe/operation.ts';
 import { checkIfMatch, entityTag, page, pageOf, pageQuery, sendRecord } from '../http/records.ts';
 import { type DescribedRouter, pathParameter, resource } from '../http/resource.ts';
 import { parseInput } from '../http/validate.ts';
+import { publishCancelled } from '../jobs/publish-cancelled.ts';
 import { currentUser } from '../middleware/authenticate.ts';
 import { useModel } from '../projects/access.ts';
 import { nameText } from '../projects/fields.ts';
@@ -146,10 +147,7 @@ export function routeUploads(router: DescribedRouter, api: ApiContext): void {
           if (upload.job !== null) await bumpModel(tx, upload.model);
           return removeUpload(tx, key.uid);
         });
-        for (const id of cancelled) {
-          api.notifications.publish('cancel', id);
-          api.notifications.publish('job', id);
-        }
+        publishCancelled(api, cancelled);
         res.statusMessage = 'Upload session deleted.';
         res.status(204).end();
       },
@@ -204,7 +202,7 @@ async function refuseOtherKind(
   if (!other) return;
   throw new WindlassError('conflict', {
     detail: `Conflict: the artifact ${other.aid} of this model is a ${other.kind}, and this parser makes a ${makes}.`,
-    hint: 'Choose another name, or delete that artifact.',
+    hint: `Choose another name, or DELETE /api/models/(mid)/${other.kind}s/(aid) first.`,
   });
 }
 

@@ -8,6 +8,7 @@ import { operation } from '../describe/operation.ts';
 import { checkIfMatch, entityTag, page, pageOf, pageQuery, sendRecord } from '../http/records.ts';
 import { type DescribedRouter, pathParameter, resource } from '../http/resource.ts';
 import { removeUser } from '../identity/remove-user.ts';
+import { publishCancelled } from '../jobs/publish-cancelled.ts';
 import { currentUser, refuseToken, requireAdministrator } from '../middleware/authenticate.ts';
 
 const username = z
@@ -166,10 +167,7 @@ export function routeUsers(router: DescribedRouter, api: ApiContext): void {
         if (row.username === me.username) throw notOnYourself('delete yourself');
         const gone = await db.transaction(tx => removeUser(tx, row.username));
         api.recent.forget(row.username);
-        for (const id of gone.jobs) {
-          api.notifications.publish('cancel', id);
-          api.notifications.publish('job', id);
-        }
+        publishCancelled(api, gone.jobs);
         for (const sid of gone.sessions) api.notifications.publish('session', sid);
         res.status(204).end();
       },

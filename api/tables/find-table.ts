@@ -1,5 +1,6 @@
 import { and, eq } from 'drizzle-orm';
 import type { Request, Response } from 'express';
+import type { Tx } from '../../shared/database/connect.ts';
 import { artifacts, type ColumnFacts } from '../../shared/database/schema.ts';
 import { WindlassError } from '../../shared/errors.ts';
 import type { ApiContext } from '../context.ts';
@@ -18,19 +19,37 @@ export interface StoredArtifact {
   object: string;
   size: number;
   rows: number;
-  /** Of the object, which never changes under its key. */
+  /** Of the object. */
   tag: string;
+}
+
+export interface Asked {
+  req: Request;
+  res: Response;
+  kind: 'file' | 'table';
 }
 
 /** The artifact that the path names, if it is of this kind; 404 otherwise, and where its model is hidden. */
 export async function findStored(
   api: ApiContext,
-  { req, res, kind }: { req: Request; res: Response; kind: 'file' | 'table' },
+  { req, res, kind }: Asked,
 ): Promise<StoredArtifact> {
   const { db } = api.database;
   const aid = readArtifactName(pathParameter(req, 'aid'));
   const need = { username: currentUser(res).username, role: 'reader' as const };
   const { model, project } = await findModel(db, pathParameter(req, 'mid'), need);
+  const { object, size, rows } = await requireStored(db, { mid: model.mid, aid, kind });
+  const tag = tagOfObject(object);
+  return { model: model.mid, project: project.pid, aid, object, size, rows: rows ?? 0, tag };
+}
+
+/** An object never changes under its key. */
+export const tagOfObject = (object: string) => entityTag({ key: object });
+
+export async function requireStored(
+  db: Tx,
+  { mid, aid, kind }: { mid: string; aid: string; kind: Asked['kind'] },
+): Promise<{ object: string; size: number; rows: number | null }> {
   const [found] = await db
     .select({
       kind: artifacts.kind,
@@ -39,7 +58,7 @@ export async function findStored(
       rows: artifacts.rows,
     })
     .from(artifacts)
-    .where(and(eq(artifacts.model, model.mid), eq(artifacts.aid, aid)));
+    .where(and(eq(artifacts.model, mid), eq(artifacts.aid, aid)));
   if (found?.kind !== kind || found.object === null)
     throw new WindlassError('not_found', {
       detail: found
@@ -48,8 +67,7 @@ export async function findStored(
       hint: 'GET /api/models/(mid) lists what it has.',
     });
   const { object, size, rows } = found;
-  const tag = entityTag({ key: object });
-  return { model: model.mid, project: project.pid, aid, object, size, rows: rows ?? 0, tag };
+  return { object, size, rows };
 }
 
 /** Columns of the tables that were asked for last, in columns: they may be some MB and never change. */

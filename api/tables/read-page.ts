@@ -4,7 +4,7 @@ import { TableReadError } from './thread-protocol.ts';
 
 /** Bytes of one row group's columns, unpacked, and of one answer. */
 export const MAX_DECODED = 128 << 20;
-export const MAX_ANSWERED = 64 << 20;
+export const MAX_ANSWERED = 32 << 20;
 
 export interface PageRequest {
   columns: string[];
@@ -38,7 +38,7 @@ export async function readPage(
     );
     for (const row of rows) {
       const line = `[${order.map((at, i) => encode[i]?.(row[at])).join(',')}]`;
-      length += line.length;
+      length += Buffer.byteLength(line);
       if (length > MAX_ANSWERED) throw tooLarge(MAX_ANSWERED);
       lines.push(line);
     }

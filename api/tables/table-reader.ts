@@ -3,61 +3,96 @@ import { Worker } from 'node:worker_threads';
 import { WindlassError } from '../../shared/errors.ts';
 import { packageRoot } from '../../shared/package-root.ts';
 import type { ObjectStore } from '../../shared/storage/object-store.ts';
+import { Turns } from '../identity/turns.ts';
+import { UserTurns } from '../identity/user-turns.ts';
 import type { FromThread, TableFile, TableTask, ToThread } from './thread-protocol.ts';
 
 /** Also when the caller runs from the sources: Node 20 cannot run TypeScript, so the thread is always the compiled one. */
 const PROGRAM = new URL('dist/api/tables/reader-thread.js', packageRoot);
 /** Tasks that the thread has at once; each may hold MAX_DECODED. The rest wait their turn. */
 const AT_ONCE = 4;
-/** No page takes so long; what does has met a broken file, and the thread is started anew. */
+/** Of one user, answers that wait to be sent among them. */
+const AT_ONCE_EACH = 2;
+/** What takes longer gets no more bytes, which ends it. */
 const TASK_MS = 60_000;
+/** What then still goes on has met a broken file: the thread is ended, and started anew. */
+const END_MS = 5_000;
+/** A task whose thread is ended for another's sake is begun anew, so often in all. */
+const TRIES = 3;
 const HEAP_MB = 768;
 
 interface Pending {
   file: TableFile;
+  /** Aborted when its time is over. */
+  over: AbortController;
   /** What went wrong with the object store meanwhile. */
   error?: unknown;
   resolve(json: Buffer): void;
   reject(error: unknown): void;
 }
 
+/** Who reads, and what has to be waited for before the answer is theirs. */
+export interface Reading {
+  user: string;
+  /** Waits until so many bytes may be held until they are sent. */
+  makeRoom(bytes: number): Promise<void>;
+}
+
+/** The thread ended under a task. */
+class ThreadEnded extends Error {}
+
 /** Reads tables through a thread of this process, which is started with the first and again after it died. */
 export class TableReader {
   readonly #objects: ObjectStore;
   readonly #pending = new Map<number, Pending>();
-  readonly #queue: (() => void)[] = [];
+  readonly #users = new UserTurns(AT_ONCE_EACH);
+  readonly #turns = new Turns(AT_ONCE);
   #thread: Worker | undefined;
-  #running = 0;
   #ids = 0;
 
   constructor(objects: ObjectStore) {
     this.#objects = objects;
   }
 
-  /** The text of a JSON value. Throws WindlassError `payload_too_large`, `not_found` or `unavailable`. */
-  async read(file: TableFile, task: TableTask): Promise<Buffer> {
-    if (this.#running >= AT_ONCE) await new Promise<void>(resolve => this.#queue.push(resolve));
-    else this.#running++;
-    try {
-      return await this.#carryOut(file, task);
-    } finally {
-      const next = this.#queue.shift();
-      if (next) next();
-      else this.#running--;
+  /**
+   * The text of a JSON value. Throws WindlassError `payload_too_large`, `conflict` where the file is gone, or `unavailable`.
+   * Waiting for room takes the user's turn and not one of all, so that who reads answers slowly holds up nobody else, and
+   * has only so many answers made that wait.
+   */
+  read(file: TableFile, task: TableTask, { user, makeRoom }: Reading): Promise<Buffer> {
+    return this.#users.take(user, async () => {
+      const json = await this.#turns.take(() => this.#tryOften(file, task));
+      await makeRoom(json.length);
+      return json;
+    });
+  }
+
+  async #tryOften(file: TableFile, task: TableTask): Promise<Buffer> {
+    for (let tries = 1; ; tries++) {
+      const over = new AbortController();
+      try {
+        return await this.#carryOut(file, task, over);
+      } catch (error) {
+        if (!(error instanceof ThreadEnded)) throw error;
+        if (over.signal.aborted || tries === TRIES) throw threadEnded();
+      }
     }
   }
 
-  async #carryOut(file: TableFile, task: TableTask): Promise<Buffer> {
+  async #carryOut(file: TableFile, task: TableTask, over: AbortController): Promise<Buffer> {
     const thread = this.#start();
     const id = ++this.#ids;
-    const timer = setTimeout(() => void thread.terminate(), TASK_MS);
+    const timers = [
+      setTimeout(() => over.abort(tooSlow()), TASK_MS),
+      setTimeout(() => void thread.terminate(), TASK_MS + END_MS),
+    ];
     try {
       return await new Promise<Buffer>((resolve, reject) => {
-        this.#pending.set(id, { file, resolve, reject });
+        this.#pending.set(id, { file, over, resolve, reject });
         thread.postMessage({ id, file, task } satisfies ToThread);
       });
     } finally {
-      clearTimeout(timer);
+      for (const timer of timers) clearTimeout(timer);
       this.#pending.delete(id);
     }
   }
@@ -71,7 +106,7 @@ export class TableReader {
     thread.on('error', () => {});
     thread.on('exit', () => {
       if (this.#thread === thread) this.#thread = undefined;
-      for (const pending of this.#pending.values()) pending.reject(threadEnded());
+      for (const pending of this.#pending.values()) pending.reject(new ThreadEnded());
     });
     this.#thread = thread;
     return thread;
@@ -94,19 +129,39 @@ export class TableReader {
     { fetch, of, start, end }: Extract<FromThread, { fetch: number }>,
   ): Promise<void> {
     const pending = this.#pending.get(of);
+    const signal = pending?.over.signal;
     let bytes: ArrayBuffer | undefined;
     try {
       if (pending && end > start) {
+        signal?.throwIfAborted();
         const range = { start, end: end - 1 };
-        const whole = await buffer(await this.#objects.get(pending.file.key, { range }));
+        const whole = await buffer(await this.#objects.get(pending.file.key, { range, signal }));
         bytes = new ArrayBuffer(whole.length);
         whole.copy(new Uint8Array(bytes));
       }
     } catch (error) {
-      if (pending) pending.error ??= error;
+      if (pending)
+        pending.error ??= signal?.aborted ? signal.reason : isGone(error) ? fileGone() : error;
     }
     thread.postMessage({ fetch, bytes } satisfies ToThread, bytes ? [bytes] : []);
   }
+}
+
+const isGone = (error: unknown) => error instanceof WindlassError && error.code === 'not_found';
+
+function fileGone(): WindlassError {
+  return new WindlassError('conflict', {
+    detail: 'Conflict: the table was replaced or deleted, or its view let go, just now.',
+    hint: 'Ask again.',
+  });
+}
+
+function tooSlow(): WindlassError {
+  return new WindlassError('unavailable', {
+    detail: `Service unavailable: the table could not be read within ${TASK_MS / 1_000} s.`,
+    hint: 'Ask for fewer rows or columns at once, or take the whole table from …/data.',
+    headers: { 'Retry-After': '10' },
+  });
 }
 
 function threadEnded(): WindlassError {

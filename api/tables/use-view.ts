@@ -44,7 +44,7 @@ export async function useView(
   const now = await findMade(api.database.db, id);
   if (now) return now;
   throw new WindlassError('conflict', {
-    detail: 'Conflict: the table was replaced or deleted just now.',
+    detail: 'Conflict: the table was replaced or deleted, or its view let go, just now.',
     hint: 'Ask again.',
   });
 }
@@ -88,7 +88,7 @@ async function startOrJoin(
 ): Promise<JobSummary> {
   const job = newId();
   try {
-    const started = await startRequestedJob(api, req, res, async tx => {
+    return await startRequestedJob(api, req, res, async tx => {
       const [row] = await tx
         .insert(views)
         .values({ id, source: table.object, job })
@@ -105,8 +105,6 @@ async function startOrJoin(
         payload: { view: id, source: table.object, ...view },
       };
     });
-    if ((started.payload as { view?: string }).view === id) return started;
-    throw new WindlassError('idempotency_conflict', { hint: 'Leave the key out of a GET.' });
   } catch (error) {
     if (error instanceof Joined) return error.job;
     throw error;

@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { describeForms } from '../harness/forms.ts';
 import { skipTest } from '../harness/skip.ts';
 import { SECTIONS } from './cases/all.ts';
+import { LIMITED, LIMITS } from './cases/limited.ts';
 import type { Row } from './row.ts';
 import { readTarget } from './settings.ts';
 import { Tools } from './tools.ts';
@@ -9,17 +10,25 @@ import { findWorld, startWorld, type World } from './world.ts';
 
 // The whole interface, row by row, on stacks of its own or on the service that WINDLASS_URL names.
 const target = readTarget();
-if (target) describe(`the interface, at ${target.url}`, () => hold(() => findWorld(target)));
-else describeForms(undefined, 'the interface', form => hold(() => startWorld(form)));
+if (target) {
+  describe(`the interface, at ${target.url}`, () => hold(SECTIONS, () => findWorld(target)));
+} else {
+  describeForms(undefined, 'the interface', form => {
+    describe('as it is', () => hold(SECTIONS, () => startWorld(form)));
+    describe('under limits', () => {
+      hold({ 'decisions, launch': LIMITED }, () => startWorld(form, LIMITS));
+    });
+  });
+}
 
-function hold(open: () => Promise<World>): void {
+function hold(sections: Record<string, Row[]>, open: () => Promise<World>): void {
   let world: World;
   beforeAll(async () => {
     world = await open();
   });
   afterAll(() => world?.end());
 
-  for (const [section, rows] of Object.entries(SECTIONS)) {
+  for (const [section, rows] of Object.entries(sections)) {
     describe(section, () => {
       for (const row of rows) {
         test(row.name, { timeout: 180_000 }, async context => {

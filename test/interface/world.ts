@@ -68,13 +68,19 @@ export class World {
   }
 }
 
-/** On a stack of its own. */
-export async function startWorld(form: Form): Promise<World> {
+/** On a stack of its own, with these settings beside the suite's. */
+export async function startWorld(
+  form: Form,
+  settings: Record<string, string> = {},
+): Promise<World> {
   const hasHost = missingPrograms('sshd', 'ffmpeg') === undefined;
+  const env = {
+    SESSION_IDLE_TIMEOUT: String(IDLE_SECONDS),
+    LIMIT_UPLOADS: String(OPEN_UPLOADS),
+    ...settings,
+  };
   const [stack, sshd] = await Promise.all([
-    form.start({
-      env: { SESSION_IDLE_TIMEOUT: String(IDLE_SECONDS), LIMIT_UPLOADS: String(OPEN_UPLOADS) },
-    }),
+    form.start({ env }),
     hasHost ? startTestSshd() : undefined,
   ]);
   const hostname = 'host';

@@ -98,6 +98,8 @@ GET /models/{mid}/parameters/{aid}            401 404 200 200 200 200 404 401 20
 PUT /models/{mid}/parameters/{aid}            401 404 403 200 200 200 404 401 403
 DELETE /models/{mid}/parameters/{aid}         401 404 403 204 204 204 404 401 403
 GET /models/{mid}/files/{aid}                 401 404 200 200 200 200 404 401 200
+DELETE /models/{mid}/files/{aid}              401 404 403 204 204 204 404 401 403
+DELETE /models/{mid}/tables/{aid}             401 404 403 204 204 204 404 401 403
 GET /models/{mid}/tables/{aid}/metadata       401 404 200 200 200 200 404 401 200
 GET /models/{mid}/tables/{aid}/rows           401 404 200 200 200 200 404 401 200
 GET /models/{mid}/tables/{aid}/rows #sorted   401 404 200 200 200 200 404 401 200

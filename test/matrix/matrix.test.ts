@@ -44,10 +44,11 @@ describeForms(missingPrograms('sshd', 'ffmpeg'), 'who may do what', form => {
       Object.keys(methods).map(method => `${method.toUpperCase()} ${nameOf(path)}`),
     );
     expect(described.length).toBeGreaterThan(60);
+    expect(new Set(LINES.map(line => line.name)).size).toBe(LINES.length);
     expect([...new Set(LINES.map(line => line.operation))].sort()).toEqual(described.sort());
   });
 
-  test.each(LINES)('$name', async line => {
+  test.each(LINES.map(line => [line.name, line] as const))('%s', async (_name, line) => {
     const got: Partial<Line['statuses']> = {};
     for (const actor of ACTORS) {
       const request = await make(line, actor);

@@ -1,4 +1,5 @@
 import { launchAsync, openSession } from '../harness/remote.ts';
+import { makeTable, parse, utf8 } from '../harness/tables.ts';
 import { beginUpload, partPath, putPart, someBytes } from '../harness/uploads.ts';
 import type { Actor } from './expected.ts';
 import {
@@ -167,6 +168,16 @@ export const REQUESTS: Record<string, Make> = {
     return { ids: { aid } };
   },
   'GET /models/{mid}/files/{aid}': ({ ids }) => ({ ids: { aid: ids.file } }),
+  'DELETE /models/{mid}/files/{aid}': async ({ people, ids }) => {
+    const aid = newName('file');
+    await parse(people.owner, { mid: ids.mid, parser: 'blob', files: { [aid]: [utf8('bytes')] } });
+    return { ids: { aid } };
+  },
+  'DELETE /models/{mid}/tables/{aid}': async ({ people, ids }) => {
+    const aid = newName('table');
+    await makeTable(people.owner, { mid: ids.mid, aid, csv: 'x\n1\n' });
+    return { ids: { aid } };
+  },
   'GET /models/{mid}/tables/{aid}/metadata': ofTable,
   'GET /models/{mid}/tables/{aid}/rows': ofTable,
   'GET /models/{mid}/tables/{aid}/rows #sorted': ({ ids }) => ({

@@ -8,7 +8,7 @@ export async function makeSeeds(
   client: Client,
   sshd: TestSshd,
   password: string,
-): Promise<Record<string, string>> {
+): Promise<Record<string, unknown>> {
   await addHost(client, sshd);
   await addHost(client, sshd, { name: 'other' });
   await client.post('/api/users', { username: 'person', password });
@@ -45,5 +45,38 @@ export async function makeSeeds(
     ...{ parameter: 'parameter', table: 'table', file: 'file' },
     ...{ name: 'other', username: 'person', folder: 'etc/ssh', remoteFile: 'etc/hostname' },
     hostKey: sshd.hostKey,
+    spare: await makeSpare(client, { mid, pid, password, hostKey: sshd.hostKey }),
   };
+}
+
+/** Some of each kind that may be removed: the names in its path, by the path of the collection. */
+async function makeSpare(
+  client: Client,
+  { mid, pid, password, hostKey }: { mid: string; pid: string; password: string; hostKey: string },
+): Promise<Record<string, Record<string, string>[]>> {
+  const made: Record<string, Record<string, string>[]> = {};
+  const keep = (path: string, names: Record<string, string>) => {
+    made[path] = [...(made[path] ?? []), names];
+  };
+  const post = async (path: string, body: object) =>
+    (await client.post<{ id: string }>(path, body)).id;
+  for (const n of [1, 2, 3]) {
+    const name = `spare-${n}`;
+    keep('/projects/', { pid: await post('/api/projects', { name }) });
+    const model = { name, 'model-type': 'any' };
+    keep('/models/', { mid: await post(`/api/projects/${pid}/models`, model) });
+    await client.fetch(`/api/models/${mid}/parameters/${name}`, {
+      method: 'PUT',
+      body: '{"value": 1}',
+    });
+    keep('/models/{mid}/parameters/', { mid, aid: name });
+    keep('/bookmarks/', { bid: await post(`/api/projects/${pid}/bookmarks`, { name }) });
+    keep('/uploads/', { uid: await beginUpload(client, mid, [name]) });
+    await client.post('/api/users', { username: name, password });
+    keep('/users/', { username: name });
+    await client.post('/api/hosts', { name, keys: [hostKey] });
+    keep('/hosts/', { name });
+    keep('/users/-/tokens/', { id: await post('/api/users/-/tokens', { name, scope: 'read' }) });
+  }
+  return made;
 }

@@ -23,7 +23,7 @@ const command: Handler<'command'> = async context => {
   const limits = watchLimits(context, output);
   const take = async (stream: Stream, bytes: Buffer) => {
     await output.append(stream, bytes);
-    limits.check();
+    limits.count(bytes.length);
   };
   try {
     const run = { context, output, take, limit: limits.signal };
@@ -155,9 +155,11 @@ function lost(cause?: unknown): WindlassError {
 function watchLimits(
   { job, worker }: JobContext<'command'>,
   output: OutputWriter,
-): { signal: AbortSignal; check(): void; close(): void } {
+): { signal: AbortSignal; count(taken: number): void; close(): void } {
   const { LIMIT_COMMAND_SECONDS: seconds, LIMIT_OUTPUT_BYTES: bytes } = worker.config;
   const limit = new AbortController();
+  // Not what is stored by now: after one burst nothing may come for long that would have it looked at again.
+  let taken = output.stored.stdout + output.stored.stderr;
   const left = seconds * 1_000 - (Date.now() - Number(job.runAt ?? Date.now()));
   const timer =
     seconds > 0
@@ -165,9 +167,9 @@ function watchLimits(
       : undefined;
   return {
     signal: limit.signal,
-    check: () => {
-      if (bytes > 0 && output.stored.stdout + output.stored.stderr > bytes)
-        limit.abort(outputLimit(bytes));
+    count: more => {
+      taken += more;
+      if (bytes > 0 && taken > bytes) limit.abort(outputLimit(bytes));
     },
     close: () => clearTimeout(timer),
   };

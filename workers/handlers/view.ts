@@ -9,6 +9,7 @@ import { loosenObjects } from '../../shared/storage/loosen.ts';
 import { type Handler, type JobContext, LetGo } from '../context.ts';
 import { withScratch, writeScratch } from '../parsers/scratch.ts';
 import { runTableChild } from '../parsers/table/run-child.ts';
+import { holdViews, makeViewRoom } from '../parsers/view-room.ts';
 
 const BROUGHT = 0.2;
 const MADE = 0.9;
@@ -16,7 +17,7 @@ const MADE = 0.9;
 /** Makes a sorted or filtered copy of a table; it is there with the job's end, or not at all. */
 const view: Handler<'view'> = async context => {
   const { payload, job } = context;
-  const made = await make(context).catch((error: unknown) => {
+  const { made, tableSize } = await make(context).catch((error: unknown) => {
     if (context.stopping.aborted && !context.cancel.aborted)
       throw new LetGo('the worker is stopping');
     throw error;
@@ -25,6 +26,7 @@ const view: Handler<'view'> = async context => {
     result: made,
     promote: async tx => {
       const which = and(eq(views.id, payload.view), eq(views.job, job.id));
+      await holdViews(tx, payload.source);
       const [before] = await tx
         .select({ object: views.object })
         .from(views)
@@ -32,20 +34,22 @@ const view: Handler<'view'> = async context => {
         .for('update');
       if (!before) throw isGone();
       await tx.update(views).set(made).where(which);
-      await loosenObjects(tx, [before.object]);
+      const room = { source: payload.source, kept: payload.view, tableSize };
+      await loosenObjects(tx, [before.object, ...(await makeViewRoom(tx, room))]);
     },
   };
 };
 
 export default view;
 
+/** The view, and the bytes of its table. */
 async function make(
   context: JobContext<'view'>,
-): Promise<{ object: string; size: number; rows: number }> {
+): Promise<{ made: { object: string; size: number; rows: number }; tableSize: number }> {
   const { payload, worker, over } = context;
   const { objects, config, database } = worker;
   const [source] = await database.db
-    .select({ columns: artifacts.columns })
+    .select({ columns: artifacts.columns, size: artifacts.size })
     .from(artifacts)
     .where(eq(artifacts.object, payload.source));
   if (!source) throw isGone();
@@ -74,7 +78,7 @@ async function make(
     const object = `views/${payload.view}/${newId()}`;
     const { size } = await stat(output);
     await objects.put(object, createReadStream(output), { size, signal: over });
-    return { object, size, rows };
+    return { made: { object, size, rows }, tableSize: source.size };
   });
 }
 

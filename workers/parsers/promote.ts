@@ -54,7 +54,7 @@ export async function promoteArtifacts(
   await holdProjectRoom(tx, { project, added: added - (sent?.bytes ?? 0), limit });
 }
 
-/** Locks in the order of all: project, model, upload. */
+/** Locks in the order of all: project, model, upload. A deleted model has been moved to another project. */
 async function lockTarget(tx: Tx, upload: UploadRow, project: string): Promise<void> {
   const [alive] = await tx
     .select({ pid: projects.pid })
@@ -65,7 +65,7 @@ async function lockTarget(tx: Tx, upload: UploadRow, project: string): Promise<v
     ? await tx
         .select({ mid: models.mid })
         .from(models)
-        .where(eq(models.mid, upload.model))
+        .where(and(eq(models.mid, upload.model), eq(models.project, project)))
         .for('update')
     : [];
   const [found] = model
@@ -97,7 +97,7 @@ async function putArtifact(
   if (before && before.kind !== kind)
     throw new WindlassError('conflict', {
       detail: `Conflict: the model has a ${before.kind} named ${aid} already.`,
-      hint: 'Choose another name in "aids", or delete that artifact.',
+      hint: `Choose another name in "aids", or DELETE /api/models/(mid)/${before.kind}s/(aid) first.`,
     });
   const values = { kind, object, size, rows, columns, version, input: upload.input };
   if (before) {

@@ -6,6 +6,7 @@ import { LeaseLost } from '../claims.ts';
 import { type JobContext, LetGo } from '../context.ts';
 import type { AgentClient, RunEvent } from './agent/client.ts';
 import type { RemoteSession } from './remote-session.ts';
+import { diskFull, lost, shutOut, unknown } from './run-errors.ts';
 import { whileConnected } from './while-connected.ts';
 
 /** A run may be asked for again, on the same boot, for so long; after that it is only followed. */
@@ -287,45 +288,4 @@ async function* untilAborted<T>(
     signal.removeEventListener('abort', leave);
     leave();
   }
-}
-
-function lost(cause?: 'reboot' | 'all' | 'far'): WindlassError {
-  if (cause === 'all')
-    return unknown(
-      'Everything that the connection had started on the host was killed, what watched over the command with it.',
-      "Look on the host what the command did. If it ends what users leave running when they log out (KillUserProcesses=yes), have the account added to KillExcludeUsers in the host's logind.conf.",
-    );
-  if (cause === 'reboot') return unknown('The host was started anew while the command ran.');
-  if (cause === 'far') return unknown('The node that the command ran on gives no sign of life.');
-  return unknown(
-    'What watched over the command on the host is gone and left no record of its end.',
-  );
-}
-
-function unknown(
-  detail: string,
-  hint = 'Look on the host what the command did before you start it again.',
-): WindlassError {
-  return new WindlassError('outcome_unknown', {
-    detail: `Outcome unknown: ${detail}`,
-    hint,
-  });
-}
-
-/** The plain error would read as if nothing had been run. */
-function shutOut(error: WindlassError): WindlassError {
-  return new WindlassError('outcome_unknown', {
-    detail: `Outcome unknown: the command was started, and the host cannot be asked about it any more. ${error.message}`,
-    hint: 'Look on the host what the command did before you start it again.',
-    cause: error,
-    extra: { ...error.extra, because: error.code },
-  });
-}
-
-function diskFull(): WindlassError {
-  return new WindlassError('remote_disk_full', {
-    detail:
-      "Remote disk full: the command's output could not be kept on the host, and it was stopped.",
-    hint: "Free some space in the account's home on the host; what was written before can be read.",
-  });
 }

@@ -17,6 +17,8 @@ export interface AgentSettings {
   spoolLimitBytes: number;
   /** The account's shell, when an earlier connection has learnt it. */
   shell: string | undefined;
+  /** Told the account's shell once the agent serves. */
+  onShell?(shell: string): void;
   /** Default 20,000. */
   openMs?: number;
 }
@@ -62,7 +64,10 @@ export class RemoteSession implements RemoteExec {
       const agent = openAgent(this, { timeoutMs: AGENT_START_MS, ...this.#settings });
       this.#agent = agent;
       agent.then(
-        client => this.#watch(client),
+        client => {
+          this.#settings.onShell?.(client.hello.shell);
+          this.#watch(client);
+        },
         () => {
           if (this.#agent === agent) this.#agent = undefined;
         },

@@ -18,6 +18,8 @@ const IDLE_MS = 300_000;
 /** For the whole of it: the turn at the host's gate, the name, TCP, the login. */
 const CONNECT_MS = 60_000;
 const SWEEP_MS = 5_000;
+/** Accounts whose shell is remembered. */
+const MOST_SHELLS = 1_000;
 /** A host that cannot be reached is asked again this much later when a leftover run is to be removed. */
 const SWEEP_AGAIN_MS = 60_000;
 
@@ -42,6 +44,7 @@ export class SessionPool {
   readonly #context: PoolContext;
   readonly #pooled = new Map<string, Pooled>();
   readonly #sweepAgain = new Map<string, number>();
+  readonly #shells = new Map<string, string>();
   readonly #gates: HostGates;
   readonly #refused: RefusedLogins;
   readonly #stop: () => void;
@@ -123,10 +126,18 @@ export class SessionPool {
         if (!signal.aborted) throw error;
         throw unreachable(host, `no connection within ${CONNECT_MS / 1_000} s.`, error);
       });
+    const account = `${username}@${host.address}:${host.port}`;
     return new RemoteSession(client, {
       spoolLimitBytes: config.LIMIT_SPOOL_BYTES,
-      shell: found.session.shell ?? undefined,
+      shell: found.session.shell ?? this.#shells.get(account),
+      onShell: shell => this.#learnShell(account, shell),
     });
+  }
+
+  /** A new session of a known account saves a command on the host, and so a start of its shell. */
+  #learnShell(account: string, shell: string): void {
+    if (this.#shells.size >= MOST_SHELLS) this.#shells.clear();
+    this.#shells.set(account, shell);
   }
 
   #openCredential(session: SessionRow): Promise<Credential> {

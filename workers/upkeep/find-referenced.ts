@@ -21,6 +21,8 @@ export async function findReferenced(db: Db, keys: string[]): Promise<Set<string
   const ids = [...new Set(keys.map(idInKey))];
   const result = sql<string>`${jobs.result}->>'object'`;
   const found = [
+    // One after the other, as objects are handed over: what has left a part by now is seen as the artifact's below.
+    await db.select({ object: parts.object }).from(parts).where(inArray(parts.object, keys)),
     await db
       .select({ object: artifacts.object })
       .from(artifacts)
@@ -29,7 +31,6 @@ export async function findReferenced(db: Db, keys: string[]): Promise<Set<string
       .select({ object: cacheEntries.object })
       .from(cacheEntries)
       .where(inArray(cacheEntries.object, keys)),
-    await db.select({ object: parts.object }).from(parts).where(inArray(parts.object, keys)),
     await db.select({ object: views.object }).from(views).where(inArray(views.object, keys)),
     // Segments and jobs are found by the job in the key.
     await db

@@ -60,7 +60,7 @@ export const jobs = pgTable(
     /** Committed before the first request to run on the host: when, and on which boot of which node. */
     runAt: time(),
     runBoot: text(),
-    /** Since when the host of a run that was asked for could not be reached. */
+    /** Since when the job's host could not be reached, where it gave its slot to others for that. */
     unreachableSince: time(),
     /** The run is no longer on the host, or never was. */
     runForgotten: boolean().notNull().default(false),

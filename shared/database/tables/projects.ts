@@ -26,6 +26,14 @@ export const projects = pgTable('projects', {
 
 export type Role = 'administrator' | 'writer' | 'reader';
 
+/** The most that a project may keep now, in bytes: what was added is counted, what went is not until it matters. */
+export const projectBytes = pgTable('project_bytes', {
+  project: text()
+    .primaryKey()
+    .references(() => projects.pid, { onDelete: 'cascade' }),
+  bytes: count(),
+});
+
 /** Who has a part in a project, and which. */
 export const members = pgTable(
   'project_members',

@@ -1,5 +1,6 @@
 import { expect } from 'vitest';
 import { type Row, row } from '../row.ts';
+import { send } from '../send.ts';
 import { expectAnswer, expectError, type Tools } from '../tools.ts';
 import { OPEN_UPLOADS } from '../world.ts';
 
@@ -25,9 +26,13 @@ export const EVERYWHERE: Row[] = [
   row(
     at('/api/openapi.json and /api/docs exist once, with it'),
     'GET /api/openapi.json, GET /api/docs',
-    async ({ ask }) => {
-      for (const path of ['/api/openapi.json', '/api/docs'])
+    async ({ ask, world }) => {
+      for (const path of ['/api/openapi.json', '/api/docs']) {
         expectAnswer(await ask('GET', path, { as: null }), 200);
+        const target = path.replace('/api', '');
+        const bare = await send(world.url, { method: 'GET', target, as: world.user });
+        expectError(bare, 404, { code: 'not_found' });
+      }
     },
   ),
   row(

@@ -155,4 +155,19 @@ export const TABLES: Row[] = [
       expectError(await ask('GET', `/models/${mid}/files/none`), 404, { code: 'not_found' });
     },
   ),
+  row(
+    at('DELETE of a file or table 204'),
+    'DELETE /models/{mid}/files/{aid}, DELETE /models/{mid}/tables/{aid}',
+    async ({ ask, make, world }) => {
+      const { mid } = await make.place();
+      const [file, table] = [world.name('file'), world.name('table')];
+      await make.parse(file, 'bytes', 'blob');
+      await make.parse(table, 'n\n1\n', 'csv');
+      const paths = [`/models/${mid}/files/${file}`, `/models/${mid}/tables/${table}`];
+      for (const path of paths) {
+        expectAnswer(await ask('DELETE', path), 204);
+        expectError(await ask('DELETE', path), 404, { code: 'not_found' });
+      }
+    },
+  ),
 ];

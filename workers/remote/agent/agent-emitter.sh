@@ -142,45 +142,6 @@ conclude() {
   esac
 }
 
-# find_cause: of what judge found lost: `reboot`; `all` where neither it nor the serve that it belonged to is left, though
-# both were detached from each other; else `-`.
-find_cause() {
-  cause=-
-  [ -n "$its_boot" ] || return 0
-  if [ "$its_boot" != "$boot" ]; then
-    cause=reboot
-    return 0
-  fi
-  pid=0 its_start=''
-  { read -r pid its_start <"$dir/body"; } 2>/dev/null
-  if is_alive "$pid" "$its_start"; then return 0; fi
-  set -- "${dn#*-}"
-  set -- "${1%-*}"
-  if is_alive "${1%-*}" "${1#*-}"; then return 0; fi
-  cause=all
-}
-
-# watch_far H: a run in $dir on another node of this home. There a heart touches the minder's file every 10 s; here one is
-# touched at each sign of that, by the clock of the same file system. What shows none for 120 looks, a minute at least,
-# is lost. Attributes may be cached: what is written there is measured by opening it, never by its time.
-watch_far() {
-  eval "far=\$far_$1"
-  if [ -z "$far" ] || [ "$dir/minder" -nt "$mine/far.$1" ]; then
-    true >"$mine/far.$1"
-    far=0
-  fi
-  far=$((far + 1))
-  eval "far_$1=\$far"
-  if [ $far -gt 120 ]; then
-    echo "lost $1 far"
-    leave "$1"
-    return
-  fi
-  seen=$before before=none
-  measure "$1"
-  before=$seen
-}
-
 # finish H CODE OUT ERR
 finish() {
   eval "st_$1=e co_$1=\$2 to_$1=\$3 te_$1=\$4"

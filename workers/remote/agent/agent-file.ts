@@ -11,7 +11,13 @@ export interface AgentFile {
 }
 
 /** In the order in which they make up the one file; they lie beside this module in the sources and in the build. */
-const PARTS = ['agent.sh', 'agent-attempt.sh', 'agent-emitter.sh', 'agent-serve.sh'];
+const PARTS = [
+  'agent.sh',
+  'agent-attempt.sh',
+  'agent-signs.sh',
+  'agent-emitter.sh',
+  'agent-serve.sh',
+];
 
 let loaded: AgentFile | undefined;
 

@@ -41,33 +41,6 @@ retire() {
   rm -rf "$base/serve/.$1"
 }
 
-# start_heart NAME DIRECTORY: for the runs of that serve, unless its directory says that it has one.
-start_heart() {
-  create "$2/heart" y || return 0
-  detach "$interp" $flag "$agent" heart "$1" </dev/null >/dev/null 2>&1 7>&- 9>&-
-}
-
-# heart NAME: touches the minder's file of each live run of that serve, so that another node of this home can tell that
-# it lives (watch_far). It outlives its serve as the runs do, and ends with the last of them.
-heart() {
-  name=$1 beat=0
-  identify
-  while :; do
-    set --
-    for dir in "$base/runs/$name"-*; do
-      if [ ! -e "$dir/claim" ] || find_end; then continue; fi
-      pid=0 its_start=''
-      { read -r where its_boot pid its_start <"$dir/minder"; } 2>/dev/null
-      if is_alive "$pid" "$its_start"; then set -- "$@" "$dir/minder"; fi
-    done
-    if [ $# -eq 0 ]; then break; fi
-    if [ $((beat % 5)) -eq 0 ]; then touch -c "$@"; fi
-    beat=$((beat + 1))
-    sleep 2
-  done
-  rm -f "$base/serve/$name/heart"
-}
-
 # A fence outlives its run's directory until every serve that was alive when it was forgotten has ended, this one
 # included: each could still have an old `run` of it in its pipes. A serve born later is spoken to by clients that
 # know of the end. Forgetting touches the fence, so the two times compare.

@@ -1,7 +1,7 @@
 #!/bin/sh
 # The host agent: starts commands that run exactly once, outlive their client, and spool what they print
 # until the client has stored it. Any of sh, dash, bash, ksh, zsh and busybox sh reads it. It goes to the host as one
-# file: this, agent-attempt.sh, agent-emitter.sh and agent-serve.sh.
+# file: this, agent-attempt.sh, agent-signs.sh, agent-emitter.sh and agent-serve.sh.
 #
 #   started/ID              the fence, "TOKEN DIR": whoever creates it may start the run, nobody else ever
 #   runs/DIR/               one attempt: go, body, minder, ready (made ahead), claim, cmd, o.* and e.* (spool), end.*

@@ -5,6 +5,9 @@ import { FrameParser } from './framing.ts';
 import type { Hello } from './hello.ts';
 import { quoteLine } from './quote.ts';
 
+const LOST_CAUSES = ['reboot', 'all', 'far'] as const;
+export type LostCause = (typeof LOST_CAUSES)[number];
+
 export type RunEvent =
   | { type: 'running' }
   /** No attempt has started it: it is safe to run. */
@@ -271,7 +274,7 @@ function toEvent(verb: string, rest: string[]): RunEvent {
       };
     }
     case 'lost': {
-      const cause = (['reboot', 'all', 'far'] as const).find(known => known === rest[0]);
+      const cause = LOST_CAUSES.find(known => known === rest[0]);
       return cause ? { type: verb, cause } : { type: verb };
     }
     case 'running':

@@ -1,0 +1,36 @@
+import { and, eq, sql } from 'drizzle-orm';
+import { artifacts, models } from '../../shared/database/schema.ts';
+import { loosenObjects } from '../../shared/storage/loosen.ts';
+import type { ApiContext } from '../context.ts';
+import { checkIfMatch } from '../http/records.ts';
+import { pathParameter } from '../http/resource.ts';
+import { currentUser } from '../middleware/authenticate.ts';
+import { useModel } from '../projects/access.ts';
+import { readArtifactName } from '../projects/artifact-names.ts';
+import { type Asked, requireStored, tagOfObject } from './find-table.ts';
+
+/**
+ * Removes the artifact that the path names, if it is of this kind, and answers 204. A parse that ends meanwhile waits for
+ * the model, and makes it anew or has made it before. Views of a table go with upkeep, which finds that their source is gone.
+ */
+export async function removeStored(api: ApiContext, { req, res, kind }: Asked): Promise<void> {
+  const mid = pathParameter(req, 'mid');
+  const aid = readArtifactName(pathParameter(req, 'aid'));
+  const need = { username: currentUser(res).username, role: 'writer' as const };
+  await api.database.db.transaction(async tx => {
+    await useModel(tx, mid, need);
+    const { object, size } = await requireStored(tx, { mid, aid, kind });
+    checkIfMatch(req, tagOfObject(object));
+    await tx.delete(artifacts).where(and(eq(artifacts.model, mid), eq(artifacts.aid, aid)));
+    await tx
+      .update(models)
+      .set({
+        bytes: sql`${models.bytes} - ${size}`,
+        version: sql`${models.version} + 1`,
+        updated: sql`now()`,
+      })
+      .where(eq(models.mid, mid));
+    await loosenObjects(tx, [object]);
+  });
+  res.status(204).end();
+}

@@ -1,0 +1,65 @@
+import { join } from 'node:path';
+import type { Readable } from 'node:stream';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { FileStore } from '../../shared/storage/file-store.ts';
+import { makeTempDir } from '../../test/harness/temp-dir.ts';
+import { waitFor } from '../../test/harness/wait-for.ts';
+import { TableReader } from './table-reader.ts';
+
+const SIZE = 1_000;
+const ROWS = { kind: 'rows' as const, columns: ['a'], start: 0, end: 1 };
+const directory = makeTempDir('table-reader');
+afterAll(() => directory.remove());
+
+/** A store whose disk hangs under one object. */
+class HangingStore extends FileStore {
+  readonly #waiting: (() => void)[] = [];
+  asked = 0;
+
+  override async get(...given: Parameters<FileStore['get']>): Promise<Readable> {
+    if (given[0] === 'slow') {
+      this.asked++;
+      await new Promise<void>(resolve => this.#waiting.push(resolve));
+    }
+    return super.get(...given);
+  }
+
+  release(): void {
+    for (const go of this.#waiting.splice(0)) go();
+  }
+}
+
+const store = new HangingStore(join(directory.path, 'store'));
+const reader = new TableReader(store);
+const reading = (user: string, makeRoom = async (_bytes: number) => {}) => ({ user, makeRoom });
+const read = (key: string, user: string) =>
+  reader.read({ key, size: SIZE }, ROWS, reading(user)).then(
+    () => 'read',
+    (error: Error) => error.message,
+  );
+
+beforeAll(async () => {
+  for (const key of ['slow', 'broken']) await store.put(key, Buffer.alloc(SIZE, 'x'));
+});
+
+test('one user whose tables are slow keeps no other from theirs', async () => {
+  const slow = Array.from({ length: 8 }, () => read('slow', 'one'));
+  await waitFor(() => store.asked === 2, { what: 'the slow tables to be asked for' });
+  expect(await read('broken', 'another')).toContain('parquet');
+  expect(store.asked).toBe(2);
+  const all = Promise.all(slow);
+  const done = waitFor(
+    () => {
+      store.release();
+      return store.asked === 8;
+    },
+    { what: 'the others to have their turn' },
+  );
+  await done;
+  store.release();
+  expect(await all).toHaveLength(8);
+});
+
+test('a table that is gone meanwhile is a conflict', async () => {
+  expect(await read('gone', 'one')).toContain('replaced or deleted');
+});

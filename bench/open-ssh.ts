@@ -1,0 +1,93 @@
+import { spawn } from 'node:child_process';
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import ssh2 from 'ssh2';
+import type { SshHost } from '../demo/ssh-host.ts';
+
+/** The machine's own `ssh`, as a script would call it: the peer of what Windlass does on the same host. */
+export class OpenSsh {
+  readonly #host: SshHost;
+  readonly #arguments: string[];
+  readonly #control: string;
+
+  constructor(host: SshHost, directory: string) {
+    this.#host = host;
+    this.#control = join(directory, `control-${host.port}`);
+    const key = join(directory, `key-${host.port}`);
+    const known = join(directory, `known-${host.port}`);
+    writeFileSync(key, `${host.privateKey}\n`, { mode: 0o600 });
+    writeFileSync(known, `[127.0.0.1]:${host.port} ${host.hostKey}\n`);
+    this.#arguments = [
+      '-F',
+      'none',
+      '-o',
+      'BatchMode=yes',
+      '-o',
+      'IdentitiesOnly=yes',
+      '-o',
+      `UserKnownHostsFile=${known}`,
+      '-i',
+      key,
+      '-p',
+      String(host.port),
+      `${host.username}@127.0.0.1`,
+    ];
+  }
+
+  /** A connection of its own. */
+  run(command: string): Promise<string> {
+    return run(['-o', 'ControlPath=none', ...this.#arguments, command]);
+  }
+
+  /** Over the connection that openControl() made. */
+  runOverControl(command: string): Promise<string> {
+    return run(['-o', `ControlPath=${this.#control}`, ...this.#arguments, command]);
+  }
+
+  async openControl(): Promise<void> {
+    const options = ['-o', `ControlPath=${this.#control}`, '-o', 'ControlPersist=yes'];
+    await run([...options, '-M', '-f', '-N', ...this.#arguments]);
+  }
+
+  async closeControl(): Promise<void> {
+    await run(['-o', `ControlPath=${this.#control}`, '-O', 'exit', ...this.#arguments]);
+  }
+
+  /** The standard output of one command through plain ssh2, in bytes, read to its end. */
+  async countBytes(command: string): Promise<number> {
+    const { port, username, privateKey } = this.#host;
+    const client = new ssh2.Client();
+    await new Promise<void>((resolve, reject) => {
+      client.once('ready', resolve).once('error', reject);
+      client.connect({ host: '127.0.0.1', port, username, privateKey });
+    });
+    try {
+      const channel = await new Promise<ssh2.ClientChannel>((resolve, reject) => {
+        client.exec(command, (error, opened) => (error ? reject(error) : resolve(opened)));
+      });
+      let bytes = 0;
+      for await (const piece of channel) bytes += (piece as Buffer).length;
+      return bytes;
+    } finally {
+      client.end();
+    }
+  }
+}
+
+function run(args: string[]): Promise<string> {
+  return new Promise((resolve, reject) => {
+    // A master that stays keeps what it inherited open: only its exit is waited for, not the end of its output.
+    const child = spawn('ssh', args, { stdio: ['ignore', 'pipe', 'ignore'] });
+    let printed = '';
+    child.stdout.setEncoding('utf8').on('data', text => {
+      printed += text;
+    });
+    child.once('error', reject);
+    const event = args.includes('-M') ? 'exit' : 'close';
+    child.once(event, code => {
+      child.stdout.destroy();
+      if (code === 0) resolve(printed);
+      else reject(new Error(`ssh ${args.at(-1)} ended with ${code}`));
+    });
+  });
+}

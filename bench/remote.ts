@@ -1,0 +1,190 @@
+/**
+ * `npm run bench:remote`: what a remote command costs here, as ratios against this machine's `ssh` and against plain ssh2
+ * on the same host, in the same run. Needs sshd and ssh. Fails when a promise of docs/performance.md is not kept.
+ */
+import { chmodSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { Client } from '../demo/client.ts';
+import { type SshHost, startSshHost } from '../demo/ssh-host.ts';
+import { startStack } from '../demo/stack.ts';
+import { OpenSsh } from './open-ssh.ts';
+import { type Compared, compare, type Side } from './pairs.ts';
+
+/** What one side of a pair does before its mean is taken: one launch alone is mostly noise. */
+const LAUNCHES = 5;
+const BYTES = 2 ** 30;
+/** A gigabyte takes its time. */
+const BULK_PAIRS = 3;
+/** Costs bash some 30 ms, as environment modules and the like do. */
+const COSTLY = 'i=0; while [ $i -lt 20000 ]; do i=$((i+1)); done\n';
+const LINES = 40;
+const LINE_MS = 100;
+
+const directory = mkdtempSync(join(tmpdir(), 'windlass-bench-'));
+// Postgres runs as another user where this is root.
+chmodSync(directory, 0o711);
+const [plain, costly] = await Promise.all([startHost('plain'), startHost('costly')]);
+writeFileSync(join(costly.home, '.bashrc'), COSTLY);
+const stack = await startStack({
+  directory,
+  environment: { PATH: process.env.PATH },
+  settings: { LIMIT_REQUESTS: '0' },
+});
+const { client } = stack;
+
+try {
+  const results = [...(await compareCommands()), ...(await compareBulk()), await measureLines()];
+  process.exitCode = results.every(result => result.kept) ? 0 : 1;
+} finally {
+  await stack.stop();
+  await Promise.all([plain.stop(), costly.stop()]);
+  rmSync(directory, { recursive: true, force: true, maxRetries: 5, retryDelay: 100 });
+}
+
+async function startHost(name: string): Promise<SshHost> {
+  const host = await startSshHost({ directory: join(directory, name), log: () => {} });
+  if (host.kind !== 'sshd') throw new Error('There is no sshd on this machine.');
+  return host;
+}
+
+async function addHost(name: string, host: SshHost): Promise<void> {
+  await client.post('/api/hosts', {
+    name,
+    address: host.host,
+    port: host.port,
+    keys: [host.hostKey],
+    agent: true,
+    private: true,
+  });
+}
+
+async function openSession(hostname: string, host: SshHost, agent = true): Promise<string> {
+  const { username, privateKey } = host;
+  const login = { hostname, username, privateKey, agent };
+  return (await client.post<{ sid: string }>('/api/remotes', login)).sid;
+}
+
+async function launch(sid: string, command: string): Promise<{ output: string; job: string }> {
+  return client.post('/api/remotes/launch', { sid, command });
+}
+
+/** Milliseconds for each of so many. */
+function timed(count: number, work: () => Promise<unknown>): Side {
+  return async () => {
+    const began = performance.now();
+    for (let n = 0; n < count; n++) await work();
+    return (performance.now() - began) / count;
+  };
+}
+
+async function compareCommands(): Promise<Compared[]> {
+  const results: Compared[] = [];
+  for (const [name, host, promise] of [
+    ['plain', plain, 3],
+    ['costly', costly, 0.5],
+  ] as const) {
+    await addHost(name, host);
+    const ssh = new OpenSsh(host, directory);
+    await ssh.openControl();
+    const sid = await openSession(name, host);
+    results.push(
+      await compare({
+        name: `launch in a warm session, against ssh with ControlMaster (${name} shell start-up)`,
+        ours: timed(LAUNCHES, () => launch(sid, 'true')),
+        peer: timed(LAUNCHES, () => ssh.runOverControl('true')),
+        unit: 'ms',
+        better: 'less',
+        promise,
+      }),
+    );
+    await ssh.closeControl();
+    results.push(await compareFresh(name, host, ssh));
+  }
+  return results;
+}
+
+/** From nothing to the first output; what was opened is ended outside of the measured time. */
+async function compareFresh(name: string, host: SshHost, ssh: OpenSsh): Promise<Compared> {
+  const opened: string[] = [];
+  const result = await compare({
+    name: `a fresh session to its first output, against a fresh ssh (${name} shell start-up)`,
+    ours: timed(1, async () => {
+      const sid = await openSession(name, host);
+      opened.push(sid);
+      await launch(sid, 'echo here');
+    }),
+    peer: timed(1, () => ssh.run('echo here')),
+    unit: 'ms',
+    better: 'less',
+    promise: 1.2,
+  });
+  for (const sid of opened) await client.delete(`/api/remotes/${sid}`);
+  return result;
+}
+
+async function compareBulk(): Promise<Compared[]> {
+  const results: Compared[] = [];
+  const command = `head -c ${BYTES} /dev/zero`;
+  const ssh = new OpenSsh(plain, directory);
+  const rate = (work: () => Promise<number>) => async () => {
+    const began = performance.now();
+    const bytes = await work();
+    if (bytes !== BYTES) throw new Error(`${bytes} bytes came`);
+    return bytes / 1e6 / ((performance.now() - began) / 1_000);
+  };
+  for (const [agent, promise] of [
+    [false, 0.8],
+    [true, 0.5],
+  ] as const) {
+    const sid = await openSession('plain', plain, agent);
+    results.push(
+      await compare({
+        name: `1 GB of output stored and fetched, ${agent ? 'with' : 'without'} an agent, against plain ssh2`,
+        ours: rate(async () => {
+          const { job } = await launch(sid, command);
+          return countOutput(client, job);
+        }),
+        peer: rate(() => ssh.countBytes(command)),
+        unit: 'MB/s',
+        promise,
+        pairs: BULK_PAIRS,
+      }),
+    );
+  }
+  return results;
+}
+
+async function countOutput({ base, authorization }: Client, job: string): Promise<number> {
+  const answer = await fetch(`${base}/api/jobs/${job}/output?stream=stdout`, {
+    headers: { Authorization: authorization },
+  });
+  let bytes = 0;
+  for await (const piece of answer.body ?? []) bytes += (piece as Uint8Array).length;
+  return bytes;
+}
+
+/** How long a line takes from the moment the host prints it to the event stream: one clock, as all is on one machine. */
+async function measureLines(): Promise<{ kept: boolean }> {
+  const sid = await openSession('plain', plain);
+  const command = `n=0; while [ $n -lt ${LINES} ]; do date +%s%N; sleep ${LINE_MS / 1_000}; n=$((n+1)); done`;
+  const { id } = await client.post<{ id: string }>(
+    '/api/remotes/launch',
+    { sid, command },
+    { Prefer: 'respond-async' },
+  );
+  const delays: number[] = [];
+  for await (const { event, data } of client.events(id)) {
+    if (event === 'state' && data.state !== 'running' && data.state !== 'queued') break;
+    if (event !== 'output') continue;
+    const now = performance.timeOrigin + performance.now();
+    for (const line of String(data.text).trim().split('\n')) delays.push(now - Number(line) / 1e6);
+  }
+  if (delays.length !== LINES) throw new Error(`${delays.length} of ${LINES} lines came`);
+  const median = delays.toSorted((a, b) => a - b)[LINES / 2] ?? Number.NaN;
+  const kept = median <= 100;
+  console.log(
+    `${kept ? 'ok  ' : 'MISS'} a line from the host to the event stream: ${Math.round(median)} ms at the median (at most 100)`,
+  );
+  return { kept };
+}

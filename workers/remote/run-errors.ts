@@ -1,0 +1,43 @@
+import { WindlassError } from '../../shared/errors.ts';
+import type { LostCause } from './agent/client.ts';
+
+export function lost(cause?: LostCause): WindlassError {
+  if (cause === 'all')
+    return unknown(
+      'Everything that the connection had started on the host was killed, what watched over the command with it.',
+      "Look on the host what the command did. If it ends what users leave running when they log out (KillUserProcesses=yes), have the account added to KillExcludeUsers in the host's logind.conf.",
+    );
+  if (cause === 'reboot') return unknown('The host was started anew while the command ran.');
+  if (cause === 'far') return unknown('The node that the command ran on gives no sign of life.');
+  return unknown(
+    'What watched over the command on the host is gone and left no record of its end.',
+  );
+}
+
+export function unknown(
+  detail: string,
+  hint = 'Look on the host what the command did before you start it again.',
+): WindlassError {
+  return new WindlassError('outcome_unknown', {
+    detail: `Outcome unknown: ${detail}`,
+    hint,
+  });
+}
+
+/** The plain error would read as if nothing had been run. */
+export function shutOut(error: WindlassError): WindlassError {
+  return new WindlassError('outcome_unknown', {
+    detail: `Outcome unknown: the command was started, and the host cannot be asked about it any more. ${error.message}`,
+    hint: 'Look on the host what the command did before you start it again.',
+    cause: error,
+    extra: { ...error.extra, because: error.code },
+  });
+}
+
+export function diskFull(): WindlassError {
+  return new WindlassError('remote_disk_full', {
+    detail:
+      "Remote disk full: the command's output could not be kept on the host, and it was stopped.",
+    hint: "Free some space in the account's home on the host; what was written before can be read.",
+  });
+}
