@@ -49,7 +49,7 @@ describeForms(missingPrograms('sshd'), 'many clients of one event stream', form 
     timeout: isFull ? 600_000 : 120_000,
   }, async () => {
     const patience = { timeoutMs: isFull ? 300_000 : 60_000, intervalMs: 100 };
-    const command = 'n=0; while ! test -e "$HOME/stop"; do n=$((n+1)); echo $n; sleep 0.5; done';
+    const command = `n=0; while ! test -e "$HOME/stop"; do n=$((n+1)); echo $n; sleep ${isFull ? 3 : 0.5}; done`;
     const { id } = await launchAsync(client, sid, command);
     const path = `/api/jobs/${id}/events`;
     const clients = new SseClients({

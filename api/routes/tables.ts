@@ -63,6 +63,7 @@ export function routeTables(router: DescribedRouter, api: ApiContext): void {
   const find = (req: Request, res: Response) => findStored(api, { req, res, kind: 'table' });
   const reading = (res: Response): Reading => ({
     user: currentUser(res).username,
+    hasLeft: () => res.closed || res.destroyed,
     makeRoom: bytes => api.bodies.makeRoom(res, bytes),
   });
   const path = '/models/:mid/tables/:aid';

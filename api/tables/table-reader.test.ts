@@ -31,12 +31,13 @@ class HangingStore extends FileStore {
 
 const store = new HangingStore(join(directory.path, 'store'));
 const reader = new TableReader(store);
-const reading = (user: string, makeRoom = async (_bytes: number) => {}) => ({ user, makeRoom });
-const read = (key: string, user: string) =>
-  reader.read({ key, size: SIZE }, ROWS, reading(user)).then(
+const read = (key: string, user: string, hasLeft = false) => {
+  const reading = { user, hasLeft: () => hasLeft, makeRoom: async () => {} };
+  return reader.read({ key, size: SIZE }, ROWS, reading).then(
     () => 'read',
     (error: Error) => error.message,
   );
+};
 
 beforeAll(async () => {
   for (const key of ['slow', 'broken']) await store.put(key, Buffer.alloc(SIZE, 'x'));
@@ -47,17 +48,19 @@ test('one user whose tables are slow keeps no other from theirs', async () => {
   await waitFor(() => store.asked === 2, { what: 'the slow tables to be asked for' });
   expect(await read('broken', 'another')).toContain('parquet');
   expect(store.asked).toBe(2);
-  const all = Promise.all(slow);
-  const done = waitFor(
+  const left = read('slow', 'one', true);
+  await waitFor(
     () => {
       store.release();
       return store.asked === 8;
     },
     { what: 'the others to have their turn' },
   );
-  await done;
   store.release();
-  expect(await all).toHaveLength(8);
+  expect(await Promise.all(slow)).toEqual(Array(8).fill(expect.stringContaining('parquet')));
+  // Who has left is read nothing for.
+  expect(await left).toContain('ended early');
+  expect(store.asked).toBe(8);
 });
 
 test('a table that is gone meanwhile is a conflict', async () => {

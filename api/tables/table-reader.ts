@@ -34,6 +34,8 @@ interface Pending {
 /** Who reads, and what has to be waited for before the answer is theirs. */
 export interface Reading {
   user: string;
+  /** Asked when its turn has come: of those who have left nothing is read. */
+  hasLeft(): boolean;
   /** Waits until so many bytes may be held until they are sent. */
   makeRoom(bytes: number): Promise<void>;
 }
@@ -59,8 +61,10 @@ export class TableReader {
    * Waiting for room takes the user's turn and not one of all, so that who reads answers slowly holds up nobody else, and
    * has only so many answers made that wait.
    */
-  read(file: TableFile, task: TableTask, { user, makeRoom }: Reading): Promise<Buffer> {
+  read(file: TableFile, task: TableTask, reading: Reading): Promise<Buffer> {
+    const { user, hasLeft, makeRoom } = reading;
     return this.#users.take(user, async () => {
+      if (hasLeft()) throw endedEarly();
       const json = await this.#turns.take(() => this.#tryOften(file, task));
       await makeRoom(json.length);
       return json;
@@ -155,6 +159,8 @@ function fileGone(): WindlassError {
     hint: 'Ask again.',
   });
 }
+
+const endedEarly = () => new WindlassError('bad_request', { detail: 'The request ended early.' });
 
 function tooSlow(): WindlassError {
   return new WindlassError('unavailable', {

@@ -71,7 +71,7 @@ async function makeSpare(
     });
     keep('/models/{mid}/parameters/', { mid, aid: name });
     keep('/bookmarks/', { bid: await post(`/api/projects/${pid}/bookmarks`, { name }) });
-    keep('/uploads/', { uid: await beginUpload(client, mid, [name]) });
+    keep('/uploads/', { uid: await beginUpload(client, mid, [`upload-${n}`]) });
     await client.post('/api/users', { username: name, password });
     keep('/users/', { username: name });
     await client.post('/api/hosts', { name, keys: [hostKey] });

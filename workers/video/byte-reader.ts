@@ -43,7 +43,8 @@ export class ByteReader {
     this.#stream.on('error', () => undefined);
     this.#stream.destroy();
     const detached = this.#chunks.return?.() ?? Promise.resolve();
-    detached.catch(() => undefined).finally(() => this.#stream.resume());
+    // Only once the iterator's listener is forgotten, a tick after it was removed: until then resume() starts nothing.
+    detached.catch(() => undefined).finally(() => setImmediate(() => this.#stream.resume()));
   }
 
   /** Exactly so many bytes; throws where the stream ends before. */
