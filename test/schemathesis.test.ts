@@ -45,6 +45,7 @@ describeUnless(missingSchemathesis() ?? missingPrograms('sshd'), 'Schemathesis',
     directory.remove();
   });
 
+  // One worker: with more, Python 3.11's own parser fails now and then ("AST constructor recursion depth mismatch").
   /** The settings of Schemathesis: https://schemathesis.readthedocs.io/en/stable/reference/configuration/ */
   function writeSettings(): string {
     const settings = join(directory.path, 'schemathesis.toml');
@@ -55,7 +56,6 @@ describeUnless(missingSchemathesis() ?? missingPrograms('sshd'), 'Schemathesis',
 color = false
 continue-on-failure = true
 request-timeout = 60
-workers = 2
 seed = ${seed}
 [auth]
 basic = { username = ${JSON.stringify(stack.username)}, password = ${JSON.stringify(stack.password)} }
