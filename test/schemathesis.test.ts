@@ -3,7 +3,7 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { findSchemathesis } from '../scripts/programs.ts';
-import { isFull, seed } from './faults/settings.ts';
+import { isFull, steadySeed as seed } from './faults/settings.ts';
 import { connectClient, isEnded, type Job } from './harness/remote.ts';
 import { missingSchemathesis } from './harness/schemathesis.ts';
 import { describeUnless, missingPrograms } from './harness/skip.ts';

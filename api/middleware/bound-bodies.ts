@@ -47,9 +47,12 @@ function lingerAfterAnswer(req: Request, res: Response, lingerMs: number): void 
     }
     const { socket } = req;
     const linger = setTimeout(() => socket.destroy(), lingerMs);
-    socket.once('close', () => clearTimeout(linger));
+    const forget = () => clearTimeout(linger);
+    socket.once('close', forget);
     req.once('end', () => {
-      clearTimeout(linger);
+      forget();
+      // The connection goes on to other requests, each of which would leave a listener.
+      socket.off('close', forget);
       if (closes) socket.end();
     });
     req.resume();

@@ -28,6 +28,7 @@ const command: Handler<'command'> = async context => {
   try {
     const run = { context, output, take, limit: limits.signal };
     const returncode = session.agent ? await runWithAgent(run) : await runPlainly(run);
+    limits.checkOutput();
     return { result: { returncode }, after: () => forgetRun(context) };
   } finally {
     limits.close();
@@ -155,7 +156,7 @@ function lost(cause?: unknown): WindlassError {
 function watchLimits(
   { job, worker }: JobContext<'command'>,
   output: OutputWriter,
-): { signal: AbortSignal; count(taken: number): void; close(): void } {
+): { signal: AbortSignal; count(taken: number): void; checkOutput(): void; close(): void } {
   const { LIMIT_COMMAND_SECONDS: seconds, LIMIT_OUTPUT_BYTES: bytes } = worker.config;
   const limit = new AbortController();
   // Not what is stored by now: after one burst nothing may come for long that would have it looked at again.
@@ -170,6 +171,10 @@ function watchLimits(
     count: more => {
       taken += more;
       if (bytes > 0 && taken > bytes) limit.abort(outputLimit(bytes));
+    },
+    // What ended before it could be stopped has written too much all the same.
+    checkOutput: () => {
+      if (bytes > 0 && taken > bytes) throw outputLimit(bytes);
     },
     close: () => clearTimeout(timer),
   };
