@@ -212,6 +212,9 @@ async function refuseTooMany({ config }: ApiContext, tx: Tx, owner: string): Pro
   const [open] = await tx
     .select({ n: count() })
     .from(uploads)
+    // Of a deleted project's the user can end none, and upkeep soon does.
+    .innerJoin(models, eq(models.mid, uploads.model))
+    .innerJoin(projects, and(eq(projects.pid, models.project), isNull(projects.deleted)))
     .where(and(eq(uploads.owner, owner), isNull(uploads.job)));
   if ((open?.n ?? 0) < limit) return;
   throw new WindlassError('too_many_requests', {
