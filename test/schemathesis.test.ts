@@ -111,6 +111,8 @@ enabled = false
       const { paths } = (await (await fetch(`${stack.url}/api/openapi.json`)).json()) as {
         paths: Record<string, object>;
       };
+      // It does not ask again for what it was told by.
+      delete paths['/api/openapi.json'];
       const described = Object.values(paths).flatMap(methods => Object.keys(methods));
       expect(Number(operations), told).toBe(described.length);
       expect(Number(/^ +(\d+) generated/m.exec(output)?.[1]), told).toBeGreaterThanOrEqual(CASES);
