@@ -57,8 +57,9 @@ describeForms(missingPrograms('sshd'), 'a host that is away', form => {
     expect(ran.toSorted((a, b) => a - b)).toEqual(waiting.map((_, n) => n));
   });
 
-  // Tried for a minute.
-  test.runIf(isFull)('a command that was never begun fails when its host stays away', async () => {
+  // Tried for a minute: for the full form.
+  const testInFull = isFull ? test : () => {};
+  testInFull('a command that was never begun fails when its host stays away', async () => {
     const sid = await openSession(client, sshd, { hostname: 'away' });
     await sshd.down();
     const { id } = await launchAsync(client, sid, 'true');
