@@ -60,6 +60,15 @@ describeForms(undefined, 'parts of uploads', form => {
   const bytesOf = async (pid: number) =>
     (await readUpload(client, uid)).parts.find(part => part.pid === pid);
 
+  test('an Idempotency-Key that is none is refused, also where it would mean nothing', async () => {
+    const refused = await client.fetch(partPath(uid, 0, 0), {
+      method: 'PUT',
+      headers: { 'Content-Type': 'application/octet-stream', 'Idempotency-Key': 'two words' },
+      body: 'bytes',
+    });
+    await expectProblem(refused, 400, 'invalid_input');
+  });
+
   test('parts arrive in any order and many at once, and the same one again replaces it', async () => {
     const uid = await beginUpload(client, mid, ['a', 'b']);
     const sizes = [0, 1, 70_000, 5_000_000];

@@ -63,6 +63,14 @@ export async function startRequestedJob(
 }
 
 function readIdempotencyKey({ config }: ApiContext, req: Request): Idempotency | undefined {
+  const key = givenIdempotencyKey(req);
+  if (key === undefined) return undefined;
+  const route = `${req.method} ${req.path.replace(/^\/api(?=\/)/, '')}`;
+  return { route, key, body: hmac(config.SECRET_KEY, route, JSON.stringify(req.body ?? null)) };
+}
+
+/** The request's Idempotency-Key; throws `invalid_input` for what is none. */
+export function givenIdempotencyKey(req: Request): string | undefined {
   const key = req.get('Idempotency-Key');
   // A GET is idempotent by itself, and depends on more than its address: on Range, for one.
   if (key === undefined || req.method === 'GET' || req.method === 'HEAD') return undefined;
@@ -77,8 +85,7 @@ function readIdempotencyKey({ config }: ApiContext, req: Request): Idempotency |
       },
     });
   }
-  const route = `${req.method} ${req.path.replace(/^\/api(?=\/)/, '')}`;
-  return { route, key, body: hmac(config.SECRET_KEY, route, JSON.stringify(req.body ?? null)) };
+  return key;
 }
 
 /** 503 unless a worker of this queue was seen alive lately: for requests that are answered by their job. */

@@ -19,7 +19,7 @@ import { operation } from '../describe/operation.ts';
 import { type DescribedRouter, pathParameter, resource } from '../http/resource.ts';
 import { parseInput } from '../http/validate.ts';
 import { UserTurns } from '../identity/user-turns.ts';
-import { startRequestedJob } from '../jobs/run-request.ts';
+import { givenIdempotencyKey, startRequestedJob } from '../jobs/run-request.ts';
 import { currentUser } from '../middleware/authenticate.ts';
 import { takeOwnTime } from '../middleware/bound-bodies.ts';
 import { readJson } from '../middleware/read-json.ts';
@@ -99,6 +99,7 @@ export function routeParts(router: DescribedRouter, api: ApiContext): void {
         'insufficient_storage',
       ],
       handle: async ({ req, res }) => {
+        givenIdempotencyKey(req);
         const at = await readPlace(req, res);
         const type = req.is([MULTIPART, FORM, 'application/json']);
         if (type === FORM || type === 'application/json') {
