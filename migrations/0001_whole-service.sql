@@ -163,6 +163,7 @@ CREATE INDEX "uploads_accessed" ON "uploads" USING btree ("accessed");--> statem
 CREATE INDEX "table_views_source" ON "table_views" USING btree ("source");--> statement-breakpoint
 CREATE INDEX "table_views_used" ON "table_views" USING btree ("used");--> statement-breakpoint
 CREATE INDEX "table_views_object" ON "table_views" USING btree ("object") WHERE object is not null;--> statement-breakpoint
+CREATE INDEX "jobs_on_the_way" ON "jobs" USING btree ("queue") WHERE finished is null and attempt is null and dispatched is not null;--> statement-breakpoint
 CREATE INDEX "jobs_open_project" ON "jobs" USING btree ("project") WHERE finished is null and project is not null;--> statement-breakpoint
 CREATE INDEX "jobs_open_model" ON "jobs" USING btree ("model") WHERE finished is null and model is not null;--> statement-breakpoint
 CREATE INDEX "jobs_open_upload" ON "jobs" USING btree ("upload") WHERE finished is null and upload is not null;--> statement-breakpoint

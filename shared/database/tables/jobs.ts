@@ -67,6 +67,10 @@ export const jobs = pgTable(
   },
   table => [
     index('jobs_due').on(table.queue, table.id).where(sql`finished is null and attempt is null`),
+    // Counted with each new job: without it the count reads all that waits.
+    index('jobs_on_the_way')
+      .on(table.queue)
+      .where(sql`finished is null and attempt is null and dispatched is not null`),
     index('jobs_leased').on(table.lease).where(sql`finished is null and attempt is not null`),
     index('jobs_owner').on(table.owner, table.id),
     index('jobs_open_owner').on(table.owner).where(sql`finished is null`),
