@@ -4,7 +4,7 @@ import { TableReadError } from './thread-protocol.ts';
 
 /** Bytes of one row group's columns, unpacked, and of one answer. */
 export const MAX_DECODED = 128 << 20;
-export const MAX_ANSWERED = 32 << 20;
+const MAX_ANSWERED = 32 << 20;
 
 export interface PageRequest {
   columns: string[];

@@ -8,7 +8,7 @@ const GROWS_AFTER = 2_500;
 const MAX_PARTS = 10_000;
 
 /** Bytes of the part with this number, from 1; `size` is the object's, where it is known. */
-export function partSize(number: number, size = 0): number {
+function partSize(number: number, size = 0): number {
   return Math.max(PART * 2 ** Math.floor((number - 1) / GROWS_AFTER), Math.ceil(size / MAX_PARTS));
 }
 

@@ -7,9 +7,9 @@ import { WindlassError } from '../../shared/errors.ts';
 import { newId } from '../../shared/ids.ts';
 import { loosenObjects } from '../../shared/storage/loosen.ts';
 import { type Handler, type JobContext, LetGo } from '../context.ts';
-import { withScratch, writeScratch } from '../parsers/scratch.ts';
 import { runTableChild } from '../parsers/table/run-child.ts';
 import { holdViews, makeViewRoom } from '../parsers/view-room.ts';
+import { withScratch, writeScratch } from '../scratch.ts';
 
 const BROUGHT = 0.2;
 const MADE = 0.9;
@@ -53,7 +53,7 @@ async function make(
     .from(artifacts)
     .where(eq(artifacts.object, payload.source));
   if (!source) throw isGone();
-  return withScratch(async scratch => {
+  return withScratch('parse', async scratch => {
     const input = join(scratch, 'table.parquet');
     const output = join(scratch, 'view.parquet');
     await writeScratch(input, await objects.get(payload.source, { signal: over }), over);

@@ -2,10 +2,10 @@ import { createReadStream } from 'node:fs';
 import { stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { Readable } from 'node:stream';
+import { withScratch, writeScratch } from '../scratch.ts';
 import { skipPreamble } from './csv/skip-preamble.ts';
 import type { Parser } from './parser.ts';
 import { readFileOf } from './read-parts.ts';
-import { withScratch, writeScratch } from './scratch.ts';
 import { TableError } from './table/protocol.ts';
 import { runTableChild } from './table/run-child.ts';
 
@@ -20,7 +20,7 @@ const MADE = 0.9;
 const csv: Parser<'csv'> = async ({ file, size }, context) => {
   const { job, upload, aid, newKey, tell, parameters } = context;
   const { objects, database, config } = job.worker;
-  return withScratch(async scratch => {
+  return withScratch('parse', async scratch => {
     const input = join(scratch, 'table.csv');
     const output = join(scratch, 'table.parquet');
     const bytes = readFileOf({ db: database.db, objects }, { upload, file, signal: job.over });

@@ -3,8 +3,8 @@ import type { Tx } from '../../shared/database/connect.ts';
 import { views } from '../../shared/database/schema.ts';
 
 /** The views of a table may together be so many times as large as the table, or so many bytes. */
-export const VIEWS_PER_TABLE = 10;
-export const VIEW_BYTES_OF_SMALL = 16 << 20;
+const VIEWS_PER_TABLE = 10;
+const VIEW_BYTES_OF_SMALL = 16 << 20;
 
 /** Holds, for the rest of the transaction, whether other views of this table become visible. */
 export async function holdViews(tx: Tx, source: string): Promise<void> {

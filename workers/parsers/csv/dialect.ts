@@ -4,7 +4,7 @@ import { TableError } from '../table/protocol.ts';
 /** A record, line breaks in quotes and all, is at most so many bytes; what is longer is no table. */
 export const MAX_RECORD_BYTES = 2_000_000;
 /** 2,048 rows of all columns are in memory at once, as texts, as values and as a row group. */
-export const MAX_COLUMNS = 2_500;
+const MAX_COLUMNS = 2_500;
 const MAX_NAME = 1_000;
 const DELIMITERS = [',', ';', '\t', '|'];
 

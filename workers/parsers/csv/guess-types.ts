@@ -35,7 +35,7 @@ const TEXT = 256;
  * What a value looks like. Numbers with leading zeros and integers beyond 64 bits are names of things rather than
  * quantities, and would not come back as they were: texts. Dates are ISO 8601: 01/02/2020 means two days.
  */
-export const classOf = (value: string) => `CASE
+const classOf = (value: string) => `CASE
   WHEN ${value} IS NULL THEN 0
   WHEN strlen(${value}) > ${LONGEST} THEN ${TEXT}
   WHEN regexp_full_match(${value}, ' *[-+]?(0|[1-9][0-9]{0,14}) *') THEN ${INTEGER}

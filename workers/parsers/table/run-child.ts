@@ -5,6 +5,7 @@ import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import { WindlassError } from '../../../shared/errors.ts';
 import { packageRoot } from '../../../shared/package-root.ts';
+import { diskFull } from '../../scratch.ts';
 import { type MadeTable, type TableAnswer, TableError, type TableRequest } from './protocol.ts';
 
 /** Also when the caller runs from the sources: Node 20 cannot run TypeScript, so the child is always the compiled one. */
@@ -154,13 +155,5 @@ function tooSlow(seconds: number): WindlassError {
   return new WindlassError('time_limit', {
     detail: `Time limit reached: the table was not made within ${seconds} s.`,
     hint: 'Split the table. LIMIT_PARSE_SECONDS sets the limit.',
-  });
-}
-
-export function diskFull(cause: unknown): WindlassError {
-  return new WindlassError('insufficient_storage', {
-    detail: "Insufficient storage: the worker's disk is full.",
-    hint: 'Free some space in its temporary folder, or try again later.',
-    cause,
   });
 }

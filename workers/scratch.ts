@@ -4,14 +4,16 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
-import { diskFull } from './table/run-child.ts';
-
-const PREFIX = 'windlass-parse-';
+import { WindlassError } from '../shared/errors.ts';
 
 /** Lends a folder of the worker's disk and removes it afterwards, and those of workers that died with theirs. */
-export async function withScratch<T>(use: (path: string) => Promise<T>): Promise<T> {
-  await removeLeftovers();
-  const path = await mkdtemp(join(tmpdir(), `${PREFIX}${process.pid}-`)).catch(explainFull);
+export async function withScratch<T>(
+  purpose: 'parse' | 'video',
+  use: (path: string) => Promise<T>,
+): Promise<T> {
+  const prefix = `windlass-${purpose}-`;
+  await removeLeftovers(prefix);
+  const path = await mkdtemp(join(tmpdir(), `${prefix}${process.pid}-`)).catch(explainFull);
   try {
     return await use(path);
   } finally {
@@ -35,9 +37,17 @@ function explainFull(error: unknown): never {
   throw code === 'ENOSPC' || code === 'EDQUOT' ? diskFull(error) : error;
 }
 
-async function removeLeftovers(): Promise<void> {
+export function diskFull(cause: unknown): WindlassError {
+  return new WindlassError('insufficient_storage', {
+    detail: "Insufficient storage: the worker's disk is full.",
+    hint: 'Free some space in its temporary folder, or try again later.',
+    cause,
+  });
+}
+
+async function removeLeftovers(prefix: string): Promise<void> {
   for (const name of await readdir(tmpdir())) {
-    const pid = new RegExp(`^${PREFIX}(\\d+)-`).exec(name)?.[1];
+    const pid = new RegExp(`^${prefix}(\\d+)-`).exec(name)?.[1];
     if (pid && !isAlive(Number(pid)))
       await rm(join(tmpdir(), name), { recursive: true, force: true }).catch(() => {});
   }
