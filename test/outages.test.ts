@@ -199,6 +199,11 @@ describeUnless(missing, 'dependencies that go away and come back', () => {
     if (!redis) throw new Error('The stack has no Redis.');
     const before = pids();
     const running = await launchAsync(client, sid, 'sleep 3; echo before');
+    // A job that no worker has yet may wait for Redis; one that runs does not.
+    await waitFor(
+      async () => (await client.get<Job>(`/api/jobs/${running.id}`)).state === 'running',
+      { what: 'the command to run', intervalMs: 50 },
+    );
     await redis.down();
     putRight = () => redis.up();
     const jobs = [];
