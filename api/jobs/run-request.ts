@@ -1,10 +1,12 @@
 import { sql } from 'drizzle-orm';
 import type { Request, Response } from 'express';
 import type { Tx } from '../../shared/database/connect.ts';
-import { type JobRow, workers } from '../../shared/database/schema.ts';
+import { type JobRow, type SessionRow, workers } from '../../shared/database/schema.ts';
 import { ERRORS, type ErrorCode, WindlassError } from '../../shared/errors.ts';
+import { isId } from '../../shared/ids.ts';
 import { cancelJob } from '../../shared/jobs/cancel.ts';
-import type { JobKind, QueueName } from '../../shared/jobs/catalog.ts';
+import type { JobKind, Payload, QueueName } from '../../shared/jobs/catalog.ts';
+import { startInSession } from '../../shared/jobs/start-in-session.ts';
 import {
   findByIdempotencyKey,
   type Idempotency,
@@ -16,10 +18,14 @@ import { hmac } from '../../shared/secrets.ts';
 import { followSignal } from '../../shared/signals.ts';
 import type { ApiContext } from '../context.ts';
 import { currentUser } from '../middleware/authenticate.ts';
+import { touchSession, useSession } from '../remote/sessions.ts';
 import type { JobSummary } from './job-summary.ts';
 
 /** Without a worker seen for so long, what a request waits for is refused instead. */
 const NO_WORKER = sql`interval '30 seconds'`;
+
+/** What needs nothing but a session. */
+type SessionJob = 'command' | 'browse' | 'file';
 
 /** What a route starts: the job, after whatever must be true or written in the same transaction. */
 export type Start = (tx: Tx) => Promise<Omit<JobRequest, 'owner' | 'limit' | 'requestId'>>;
@@ -49,16 +55,35 @@ export async function startRequestedJob(
     if (idempotency) await keepIdempotencyKey(tx, owner, idempotency, job.id);
     return { job, isNew: true };
   });
-  if (isNew && job.epoch > 0) {
-    api.queues
-      .add(job.queue as QueueName, [{ id: job.id, epoch: job.epoch }])
-      .catch((error: unknown) => {
-        api.log.debug(
-          { err: error, job: job.id },
-          'the queue does not take the entry; the dispatcher will',
-        );
-      });
+  if (isNew) api.handOver.begin(job);
+  return job;
+}
+
+/** Starts a job that needs nothing but the user's session, as quickly as that can be done. */
+export async function startSessionJob<K extends SessionJob>(
+  api: ApiContext,
+  { req, res }: { req: Request; res: Response },
+  request: { kind: K; payload: Payload<K>; session: string },
+): Promise<JobRow> {
+  const { session: sid } = request;
+  const owner = currentUser(res).username;
+  const idleSeconds = api.config.SESSION_IDLE_TIMEOUT;
+  if (isId(sid) && givenIdempotencyKey(req) === undefined) {
+    const { requestId } = res.locals;
+    const limit = api.config.LIMIT_OPEN_JOBS;
+    const all = { ...request, owner, requestId, limit };
+    const job = await startInSession(api.database, all, idleSeconds);
+    if (job) {
+      api.handOver.begin(job);
+      return job;
+    }
   }
+  let session: SessionRow | undefined;
+  const job = await startRequestedJob(api, req, res, async tx => {
+    session = await useSession(tx, { sid, owner, idleSeconds });
+    return request;
+  });
+  if (session) await touchSession(api.database.db, session);
   return job;
 }
 
@@ -127,6 +152,7 @@ export async function awaitOwnJob(
 ): Promise<JobSummary> {
   const { signal, left } = untilNoLongerWaiting(api, res);
   const row = await api.jobs.ended(job, signal);
+  api.handOver.note(row);
   if (!row.finished) {
     await cancelOwnJob(api, row.id);
     if (left()) return row;

@@ -7,11 +7,9 @@ import {
   cancelOwnJob,
   requireWorker,
   serviceStopping,
-  startRequestedJob,
+  startSessionJob,
   untilNoLongerWaiting,
 } from '../jobs/run-request.ts';
-import { currentUser } from '../middleware/authenticate.ts';
-import { touchSession, useSession } from './sessions.ts';
 
 type Reading = { [K in 'browse' | 'file']: { kind: K; payload: Payload<K> } }['browse' | 'file'];
 
@@ -24,12 +22,7 @@ export async function readHost(
 ): Promise<void> {
   await requireWorker(api, 'remote');
   const sid = pathParameter(req, 'sid');
-  const owner = currentUser(res).username;
-  const idleSeconds = api.config.SESSION_IDLE_TIMEOUT;
-  const job = await startRequestedJob(api, req, res, async tx => {
-    await touchSession(tx, await useSession(tx, { sid, owner, idleSeconds }));
-    return { ...request, session: sid };
-  });
+  const job = await startSessionJob(api, { req, res }, { ...request, session: sid });
   const { signal, left } = untilNoLongerWaiting(api, res);
   try {
     await send(job, signal);

@@ -1,7 +1,6 @@
 import type { Request, Response } from 'express';
 import { z } from 'zod';
 import { isDatabaseDown } from '../../shared/database/connect.ts';
-import type { SessionRow } from '../../shared/database/schema.ts';
 import { commandText, type Result } from '../../shared/jobs/catalog.ts';
 import { readStream, type Stream } from '../../shared/jobs/output.ts';
 import type { ApiContext } from '../context.ts';
@@ -11,11 +10,9 @@ import type { JobSummary } from '../jobs/job-summary.ts';
 import {
   errorOfJob,
   readPreference,
-  startRequestedJob,
+  startSessionJob,
   untilNoLongerWaiting,
 } from '../jobs/run-request.ts';
-import { currentUser } from '../middleware/authenticate.ts';
-import { touchSession, useSession } from '../remote/sessions.ts';
 import { jobRecord, jobView } from './jobs.ts';
 
 /** Bytes of each stream that a launch answers with; the whole is at the job's output. */
@@ -75,17 +72,8 @@ export function routeLaunch(router: DescribedRouter, api: ApiContext): void {
       ],
       handle: async ({ req, res, body }) => {
         const { sid, command } = body();
-        const owner = currentUser(res).username;
-        let session: SessionRow | undefined;
-        const job = await startRequestedJob(api, req, res, async tx => {
-          session = await useSession(tx, {
-            sid,
-            owner,
-            idleSeconds: api.config.SESSION_IDLE_TIMEOUT,
-          });
-          return { kind: 'command' as const, payload: { command }, session: sid };
-        });
-        if (session) await touchSession(api.database.db, session);
+        const request = { kind: 'command' as const, payload: { command }, session: sid };
+        const job = await startSessionJob(api, { req, res }, request);
         res.location(`/api/jobs/${job.id}`);
         await answer(api, { req, res, job, command }).catch((error: unknown) => {
           // The job is committed and will run: "try again" would run it twice.
@@ -105,6 +93,7 @@ async function answer(
   if (respondAsync) res.set('Preference-Applied', 'respond-async');
   else if (wait !== undefined) res.set('Preference-Applied', `wait=${wait}`);
   const ended = respondAsync ? job : await waitForEnd(api, res, job, wait);
+  api.handOver.note(ended);
   if (!ended.finished) return void res.status(202).json(jobView(ended));
   if (ended.state !== 'succeeded') throw errorOfJob(ended);
   const [stdout, stderr] = await Promise.all([

@@ -11,8 +11,10 @@ import { operation } from '../describe/operation.ts';
 import { entityTag, sendRecord } from '../http/records.ts';
 import { type DescribedRouter, pathParameter, resource } from '../http/resource.ts';
 import { sendObject } from '../http/send-object.ts';
+import { awaitChange } from '../jobs/await-change.ts';
 import { type JobSummary, summaryColumns } from '../jobs/job-summary.ts';
 import { startRequestedJob } from '../jobs/run-request.ts';
+import { videoStates } from '../jobs/video-states.ts';
 import { currentUser } from '../middleware/authenticate.ts';
 import { findProject, type Need, useProject } from '../projects/access.ts';
 import { cacheVideo, readCacheType, readPlace } from '../projects/cache-video.ts';
@@ -61,6 +63,27 @@ const TYPES = ['video/mp4', 'video/webm'];
 
 /** Videos made through a session with an agent: started, polled, fetched by range. A video session is its job. */
 export function routeVideos(router: DescribedRouter, api: ApiContext): void {
+  const findState = videoStates(api.database, api.config.SESSION_IDLE_TIMEOUT);
+
+  async function awaitVideo(req: Request, res: Response): Promise<PolledVideo> {
+    const row = await findVideo(api, req, res);
+    const changed = await awaitChange(api, { req, res, row });
+    // Its session may have been ended meanwhile.
+    return changed === row ? row : findVideo(api, req, res);
+  }
+
+  /** As findVideo(), for what is asked again and again. */
+  async function pollVideo(req: Request, res: Response): Promise<PolledVideo> {
+    if (req.headers.prefer !== undefined) return awaitVideo(req, res);
+    const [sid, vsid] = [pathParameter(req, 'sid'), pathParameter(req, 'vsid')];
+    const owner = currentUser(res).username;
+    const known = isId(sid) && isId(vsid) ? await findState({ sid, vsid, owner }) : undefined;
+    // Whatever is unusual about it is told, or done, by the slower way.
+    if (!known?.session?.agent || known.session.due || !known.video)
+      return findVideo(api, req, res);
+    return known.video;
+  }
+
   resource(router, '/remotes/:sid/videos', {
     post: operation({
       summary: 'Start making a video of frames on the host',
@@ -115,12 +138,12 @@ export function routeVideos(router: DescribedRouter, api: ApiContext): void {
 
   resource(router, '/remotes/:sid/videos/:vsid/status', {
     get: operation({
-      summary: 'Look how a video is getting on',
-      headers: ['If-None-Match'],
+      summary: 'Look how a video is getting on, or wait until that has changed',
+      headers: ['If-None-Match', 'Prefer'],
       answers: { 200: { means: 'Its status.', json: statusRecord }, 304: 'Unchanged.' },
       errors: ['session_not_found', 'not_found', 'agent_required'],
       handle: async ({ req, res }) => {
-        const row = await findVideo(api, req, res);
+        const row = await pollVideo(req, res);
         sendRecord(req, res, { tag: entityTag(row.version), record: () => videoStatus(row) });
       },
     }),
@@ -246,8 +269,12 @@ function readImages(images: unknown): string[] {
   });
 }
 
+type PolledVideo = Pick<JobSummary, 'state' | 'message' | 'progress' | 'error'> & {
+  version: string | number;
+};
+
 /** Section 4.3 of the interface: `ok` and `message` always; `returncode` and `stderr` on failure alone, for debugging. */
-function videoStatus(row: JobSummary) {
+function videoStatus(row: PolledVideo) {
   const error = row.error as (ErrorRecord & { returncode?: number; stderr?: string }) | null;
   const { returncode, stderr } = error ?? {};
   switch (row.state) {

@@ -44,8 +44,6 @@ export function openDatabase(
       // Who hangs in the middle of a transaction must not keep its locks.
       idle_in_transaction_session_timeout: STATEMENT_TIMEOUT_MS,
       idle_session_timeout: idleSessionMs,
-      // A prepared statement is planned each time all the same: a plan made while a table was empty would be kept.
-      plan_cache_mode: 'force_custom_plan',
     },
     onnotice: () => {},
     // drizzle reads arrays itself; the driver's own query for their types, at each connect, rejects unseen when the database

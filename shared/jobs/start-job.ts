@@ -4,7 +4,7 @@ import { idempotencyKeys, type JobRow, jobs } from '../database/schema.ts';
 import { WindlassError } from '../errors.ts';
 import { newId } from '../ids.ts';
 import { JOBS, type JobKind, type Payload } from './catalog.ts';
-import { ALIVE_SECONDS, ENTRIES_PER_SLOT } from './lease.ts';
+import { queueRoom } from './queue-room.ts';
 
 export interface JobRequest<K extends JobKind = JobKind> {
   kind: K;
@@ -31,14 +31,6 @@ export interface Idempotency {
   body: string;
 }
 
-/** The rows that say how many entries of a queue are on their way to a worker. */
-const onTheWay = (queue: string) =>
-  sql`(select count(*) from ${jobs} where ${jobs.queue} = ${queue} and finished is null and attempt is null and dispatched is not null)`;
-
-/** The most entries that the queue should hold now. */
-export const queueRoom = (queue: string) =>
-  sql`${ENTRIES_PER_SLOT} * (select coalesce(sum((slots->>${queue}::text)::int), 0) from workers where seen > now() - interval '${sql.raw(String(ALIVE_SECONDS))} seconds') - ${onTheWay(queue)}`;
-
 /**
  * Inserts a job's row in the caller's transaction: once that commits, the job will end in one of the end states.
  * Where the queue has room the row is marked as dispatched at once (epoch 1) and the caller adds the entry after the
@@ -47,7 +39,7 @@ export const queueRoom = (queue: string) =>
 export async function startJob<K extends JobKind>(tx: Tx, request: JobRequest<K>): Promise<JobRow> {
   if (request.limit > 0) await refuseTooMany(tx, request);
   const { queue, payload } = JOBS[request.kind];
-  const dispatch = sql<boolean>`${queueRoom(queue)} > 0`;
+  const dispatch = sql<boolean>`${sql.raw(queueRoom(queue))} > 0`;
   const [row] = await tx
     .insert(jobs)
     .values({

@@ -11,7 +11,7 @@ import {
   UNCLAIMED_SECONDS,
 } from '../../shared/jobs/lease.ts';
 import type { Entry } from '../../shared/jobs/queue.ts';
-import { queueRoom } from '../../shared/jobs/start-job.ts';
+import { queueRoom } from '../../shared/jobs/queue-room.ts';
 import type { WorkerContext } from '../context.ts';
 import { pauseUnlessStopping } from '../pause.ts';
 
@@ -163,7 +163,7 @@ export async function takeBackExpired(
 async function dispatchWaiting(context: WorkerContext, db: Db, queue: QueueName): Promise<boolean> {
   const due = sql`${jobs.queue} = ${queue} and finished is null and attempt is null and dispatched is null and (not_before is null or not_before <= now())`;
   const [look] = await db.execute<{ room: string; waiting: boolean }>(
-    sql`select ${queueRoom(queue)} as room, exists (select 1 from ${jobs} where ${due}) as waiting`,
+    sql`select ${sql.raw(queueRoom(queue))} as room, exists (select 1 from ${jobs} where ${due}) as waiting`,
   );
   const room = Number(look?.room ?? 0);
   if (!look?.waiting || room <= 0) return look?.waiting === true;

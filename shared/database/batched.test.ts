@@ -1,0 +1,37 @@
+import { expect, test } from 'vitest';
+import { batched } from './batched.ts';
+
+test('what is looked up while an answer is awaited is asked together, and each gets its own', async () => {
+  const asked: number[][] = [];
+  let answer = () => {};
+  const look = batched(async (keys: number[]) => {
+    asked.push(keys);
+    await new Promise<void>(resolve => {
+      answer = resolve;
+    });
+    return keys.map(key => key * 10);
+  });
+  const first = look(1);
+  const others = Array.from({ length: 150 }, (_, i) => look(i + 2));
+  expect(asked).toEqual([[1]]);
+  answer();
+  expect(await first).toBe(10);
+  answer();
+  expect(await others[0]).toBe(20);
+  answer();
+  expect(await Promise.all(others)).toEqual(Array.from({ length: 150 }, (_, i) => (i + 2) * 10));
+  expect(asked.map(keys => keys.length)).toEqual([1, 100, 50]);
+});
+
+test('a query that fails fails those who asked it, and nobody after them', async () => {
+  let fails = true;
+  const look = batched(async (keys: number[]) => {
+    await null;
+    if (fails) throw new Error('away');
+    return keys;
+  });
+  const results = await Promise.allSettled([look(1), look(2).catch(error => error.message)]);
+  expect(results.map(({ status }) => status)).toEqual(['rejected', 'fulfilled']);
+  fails = false;
+  expect(await look(3)).toBe(3);
+});
