@@ -54,7 +54,7 @@ export function createApp(api: ApiContext): Express {
     next();
   });
   app.use(logRequests(api));
-  app.use(boundBodies());
+  app.use(boundBodies({ windowMs: api.config.LIMIT_BODY_SECONDS * 1_000 }));
   app.use((req, _res, next) => {
     if (req.originalUrl.length > MAX_ADDRESS) throw addressTooLong();
     if (req.headers.host === undefined && req.httpVersion === '1.1') throw hostMissing();

@@ -14,8 +14,10 @@ import type { ApiContext } from './context.ts';
 import { ExactBodies } from './exact-json/exact-bodies.ts';
 import { answerClientErrors } from './http/client-errors.ts';
 import { answerExpectations } from './http/expect-continue.ts';
+import { messageClasses } from './http/message-classes.ts';
 import { PasswordCheck } from './identity/password-check.ts';
 import { RecentCredentials } from './identity/recent-credentials.ts';
+import { HandOver } from './jobs/hand-over.ts';
 import { JobWatch } from './jobs/job-watch.ts';
 import { ApiMetrics } from './operate/api-metrics.ts';
 
@@ -46,14 +48,16 @@ async function main(): Promise<void> {
   const notifications = new Notifications(database, log);
   await waitForSchema(database, { signal: life.stopping, onWait: reason => log.info(reason) });
   await notifications.listen();
+  const queues = new JobQueues({ databaseUrl: DATABASE_URL, redisUrl: config.REDIS_URL, log });
   const context: ApiContext = {
     config: { ...config, SECRET_KEY, SEAL_PUBLIC_KEY },
     log,
     database,
     notifications,
-    objects: openObjectStore(config),
-    queues: new JobQueues({ databaseUrl: DATABASE_URL, redisUrl: config.REDIS_URL, log }),
+    objects: await openObjectStore(config),
+    queues,
     jobs: new JobWatch({ database, notifications, log }),
+    handOver: new HandOver({ database, notifications, queues, log }),
     bodies: new ExactBodies(config),
     passwords: new PasswordCheck(database, config.LIMIT_FAILED_LOGINS),
     recent: new RecentCredentials(notifications),
@@ -65,8 +69,11 @@ async function main(): Promise<void> {
   const app = createApp(context);
   const server = createServer(
     {
+      ...messageClasses(app),
       requestTimeout: 0,
       headersTimeout: 15_000,
+      // How often that is looked at.
+      connectionsCheckingInterval: 5_000,
       keepAliveTimeout: 65_000,
       maxHeaderSize: config.LIMIT_HEADER_BYTES,
       // app.ts refuses what has none, with a problem document.
@@ -97,6 +104,7 @@ async function main(): Promise<void> {
   clearInterval(sweep);
   server.closeAllConnections();
   context.jobs.close();
+  context.handOver.close();
   await Promise.race([
     Promise.allSettled([notifications.close(), context.queues.close()]).then(() =>
       database.close(),

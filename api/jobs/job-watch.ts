@@ -4,7 +4,6 @@ import type { Notifications } from '../../shared/database/notifications.ts';
 import { jobs } from '../../shared/database/schema.ts';
 import type { Logger } from '../../shared/log.ts';
 import { type JobSummary, summaryColumns } from './job-summary.ts';
-import { OutputReads } from './output-reads.ts';
 
 /** The rows are read this often whether or not anything was told. */
 const READ_MS = 1_000;
@@ -19,8 +18,6 @@ interface Waiter {
  * hastens it, for the jobs that it names.
  */
 export class JobWatch {
-  /** Shared by those who follow the same job's output. */
-  readonly output = new OutputReads();
   readonly #database: Database;
   readonly #log: Logger;
   readonly #waiters = new Map<string, Set<Waiter>>();
@@ -46,22 +43,32 @@ export class JobWatch {
    */
   async changed(id: string, version: number, signal: AbortSignal): Promise<JobSummary | undefined> {
     if (signal.aborted) return undefined;
-    const waiters = this.#waiters.get(id) ?? new Set<Waiter>();
-    this.#waiters.set(id, waiters);
     return new Promise(resolve => {
       const settle = (row: JobSummary | undefined) => {
-        waiters.delete(waiter);
-        if (waiters.size === 0 && this.#waiters.get(id) === waiters) this.#waiters.delete(id);
+        this.#remove(id, waiter);
         signal.removeEventListener('abort', abort);
         resolve(row);
       };
       const abort = () => settle(undefined);
       const waiter = { version, resolve: settle };
-      waiters.add(waiter);
       signal.addEventListener('abort', abort, { once: true });
-      // What changed between the caller's read and this line was told to nobody.
-      this.#look([id]);
+      this.#add(id, waiter);
     });
+  }
+
+  /** Calls back with the row at each change after this one, and with undefined once it is gone; until unfollowed. */
+  follow({ id, version }: JobSummary, onChange: (row: JobSummary | undefined) => void): () => void {
+    const waiter = {
+      version,
+      resolve: (row: JobSummary | undefined) => {
+        if (row) waiter.version = row.version;
+        else unfollow();
+        onChange(row);
+      },
+    };
+    const unfollow = () => this.#remove(id, waiter);
+    this.#add(id, waiter);
+    return unfollow;
   }
 
   /** The row once the job has ended, or as it is when the signal is aborted. */
@@ -77,6 +84,18 @@ export class JobWatch {
 
   close(): void {
     this.#stop();
+  }
+
+  #add(id: string, waiter: Waiter): void {
+    const waiters = this.#waiters.get(id) ?? new Set<Waiter>();
+    this.#waiters.set(id, waiters.add(waiter));
+    // What changed between the caller's read and this line was told to nobody.
+    this.#look([id]);
+  }
+
+  #remove(id: string, waiter: Waiter): void {
+    const waiters = this.#waiters.get(id);
+    if (waiters?.delete(waiter) && waiters.size === 0) this.#waiters.delete(id);
   }
 
   /** Reads these rows, together with whatever else is asked for while a read is under way. */
@@ -110,7 +129,8 @@ export class JobWatch {
     for (const id of ids) {
       const row = found.get(id);
       for (const waiter of [...(this.#waiters.get(id) ?? [])]) {
-        if (!row || row.version !== waiter.version) waiter.resolve(row);
+        // A read that began before the caller's own may bring what is older.
+        if (!row || row.version > waiter.version) waiter.resolve(row);
       }
     }
   }

@@ -4,63 +4,59 @@ import {
   readOutput,
   STREAMS,
 } from '../../shared/jobs/output.ts';
+import { Turns } from '../identity/turns.ts';
+import { encodeOutput, type OutputFrame } from './event-frames.ts';
 
-/** Larger spans are read for each reader by itself, as they come. */
-const SHARED_BYTES = 16 << 10;
-/** What was read is kept so long for those who come a little later, and so much of it. */
-const KEPT_MS = 2_000;
-const KEPT_BYTES = 16 << 20;
+/** So much at most is held for those who take it later, encoded up to six times as large. */
+export const SHORT_BYTES = 16 << 10;
+/** Readers of more hold what the database gives at once, a MiB or so, or a connection to the object store. */
+const LONG_AT_ONCE = 16;
 
-/**
- * New output that many streams of one job want at once is read once: whoever is up to date begins where all the others
- * begin. Each for itself, some hundred of them keep the database busy.
- */
+type Stores = Parameters<typeof readOutput>[0];
+
+/** Bytes of a span. */
+export const spanBytes = ({ from, until }: OutputSpan): number =>
+  STREAMS.reduce((sum, name) => sum + Math.max(0, until[name] - from[name]), 0);
+
+/** Reads stored output as events; see encodeOutput() for `complete`. */
 export class OutputReads {
-  readonly #reads = new Map<string, Promise<OutputPiece[]>>();
-  #kept = 0;
+  readonly #stores: Stores;
+  readonly #turns = new Turns(LONG_AT_ONCE);
 
-  /** As readOutput(); a short span ends exactly at `until`. */
-  async *read(
-    stores: Parameters<typeof readOutput>[0],
-    job: string,
-    span: OutputSpan,
-  ): AsyncGenerator<OutputPiece> {
-    const { from, until } = span;
-    const bytes = STREAMS.reduce((sum, name) => sum + Math.max(0, until[name] - from[name]), 0);
-    if (bytes === 0) return;
-    if (bytes > SHARED_BYTES) return yield* readOutput(stores, job, span);
-    // With its end: a read that was begun earlier may end before what this reader was told of.
-    const key = [job, ...STREAMS.flatMap(name => [from[name], until[name]])].join(' ');
-    yield* await (this.#reads.get(key) ?? this.#begin(key, collect(stores, job, span)));
+  constructor(stores: Stores) {
+    this.#stores = stores;
   }
 
-  #begin(key: string, read: Promise<OutputPiece[]>): Promise<OutputPiece[]> {
-    this.#reads.set(key, read);
-    const forget = () => this.#reads.delete(key);
-    read.then(pieces => {
-      const bytes = pieces.reduce((sum, piece) => sum + piece.bytes.length, 0);
-      if (this.#kept + bytes > KEPT_BYTES) return forget();
-      this.#kept += bytes;
-      setTimeout(() => {
-        this.#kept -= bytes;
-        forget();
-      }, KEPT_MS).unref();
-    }, forget);
-    return read;
+  /** A span of SHORT_BYTES at most; ends exactly where it ends, save for a character that is cut there. */
+  async readShort(job: string, span: OutputSpan, complete: boolean): Promise<OutputFrame[]> {
+    const frames: OutputFrame[] = [];
+    const pieces = cutAtEnd(readOutput(this.#stores, job, span), span.until);
+    for await (const frame of encodeOutput(pieces, span.from, complete)) frames.push(frame);
+    return frames;
+  }
+
+  /** A span of any length, as it comes, once there is a turn; may go on past its end. `take` says whether to go on. */
+  async readLong(
+    job: string,
+    { span, complete }: { span: OutputSpan; complete: boolean },
+    take: (frame: OutputFrame) => boolean | Promise<boolean>,
+  ): Promise<void> {
+    await this.#turns.take(async () => {
+      const pieces = readOutput(this.#stores, job, span);
+      for await (const frame of encodeOutput(pieces, span.from, complete)) {
+        const goesOn = take(frame);
+        if (!(goesOn === true || (await goesOn))) return;
+      }
+    });
   }
 }
 
-/** Not bound to one reader's signal: others may wait for it too. */
-async function collect(
-  stores: Parameters<typeof readOutput>[0],
-  job: string,
-  { from, until }: OutputSpan,
-): Promise<OutputPiece[]> {
-  const pieces: OutputPiece[] = [];
-  for await (const { stream, offset, bytes } of readOutput(stores, job, { from, until })) {
+async function* cutAtEnd(
+  pieces: AsyncIterable<OutputPiece>,
+  until: OutputSpan['until'],
+): AsyncGenerator<OutputPiece> {
+  for await (const { stream, offset, bytes } of pieces) {
     const length = Math.min(bytes.length, until[stream] - offset);
-    // A copy: a part would keep the whole of a chunk in memory.
-    if (length > 0) pieces.push({ stream, offset, bytes: Buffer.from(bytes.subarray(0, length)) });
+    if (length > 0) yield { stream, offset, bytes: bytes.subarray(0, length) };
   }
-  return pieces;
 }

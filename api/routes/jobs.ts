@@ -9,12 +9,14 @@ import { readStream, STREAMS } from '../../shared/jobs/output.ts';
 import type { ApiContext } from '../context.ts';
 import { operation } from '../describe/operation.ts';
 import { drained } from '../http/drained.ts';
-import { entityTag, page, pageOf, pageQuery, sendRecord } from '../http/records.ts';
+import { checkIfMatch, entityTag, page, pageOf, pageQuery, sendRecord } from '../http/records.ts';
 import { type DescribedRouter, pathParameter, resource } from '../http/resource.ts';
 import { sendObject } from '../http/send-object.ts';
+import { awaitChange } from '../jobs/await-change.ts';
 import { findJob } from '../jobs/find-job.ts';
+import { JobFeeds } from '../jobs/job-feeds.ts';
 import { type JobSummary, summaryColumns } from '../jobs/job-summary.ts';
-import { readPreference, startRequestedJob, untilNoLongerWaiting } from '../jobs/run-request.ts';
+import { startRequestedJob } from '../jobs/run-request.ts';
 import { streamJobEvents } from '../jobs/stream-job-events.ts';
 import { currentUser } from '../middleware/authenticate.ts';
 import { useProject } from '../projects/access.ts';
@@ -104,6 +106,7 @@ const foreignView = ({
 /** Jobs: everything long, its state, its output as it comes, its result. A job is its owner's alone. */
 export function routeJobs(router: DescribedRouter, api: ApiContext): void {
   const { db } = api.database;
+  const feeds = new JobFeeds(api);
   const findAny = (req: Request) => findJob(db, pathParameter(req, 'id'));
   const find = async (req: Request, res: Response): Promise<JobSummary> => {
     const row = await findAny(req);
@@ -150,23 +153,15 @@ export function routeJobs(router: DescribedRouter, api: ApiContext): void {
       },
       errors: ['not_found'],
       handle: async ({ req, res }) => {
-        let row = await findForOperation(req, res);
-        const { wait } = readPreference(req);
-        if (wait && !row.finished) {
-          res.set('Preference-Applied', `wait=${wait}`);
-          row =
-            (await api.jobs.changed(
-              row.id,
-              row.version,
-              untilNoLongerWaiting(api, res, wait).signal,
-            )) ?? row;
-        }
+        const found = await findForOperation(req, res);
+        const row = await awaitChange(api, { req, res, row: found });
         const view = row.owner === currentUser(res).username ? jobView : foreignView;
         sendRecord(req, res, { tag: entityTag(row.version), record: () => view(row) });
       },
     }),
     delete: operation({
       summary: 'Cancel a job',
+      headers: ['If-Match'],
       answers: {
         202: {
           means: 'Its end is asked for.',
@@ -177,6 +172,7 @@ export function routeJobs(router: DescribedRouter, api: ApiContext): void {
       errors: ['not_found', 'conflict'],
       handle: async ({ req, res }) => {
         const row = await findForOperation(req, res);
+        checkIfMatch(req, entityTag(row.version));
         const cancelled = await cancelJob(db, row.id);
         if (cancelled.length === 0)
           throw new WindlassError('conflict', {
@@ -198,7 +194,8 @@ export function routeJobs(router: DescribedRouter, api: ApiContext): void {
       headers: ['Last-Event-ID'],
       answers: { 200: { means: 'The stream of events.', types: ['text/event-stream'] } },
       errors: ['not_found'],
-      handle: async ({ req, res }) => streamJobEvents(api, req, res, await find(req, res)),
+      handle: async ({ req, res }) =>
+        streamJobEvents(feeds, { req, res, row: await find(req, res) }),
     }),
   });
 

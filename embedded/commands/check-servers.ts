@@ -51,7 +51,7 @@ async function checkRedis(url: string): Promise<void> {
 async function checkStore(config: Config, endpoint: string): Promise<void> {
   const { host } = new URL(endpoint);
   try {
-    await openObjectStore(config).check();
+    await (await openObjectStore(config)).check();
   } catch (error) {
     const refusal = findRefusal(error);
     if (refusal) {

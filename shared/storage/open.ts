@@ -2,12 +2,12 @@ import { join } from 'node:path';
 import type { Config } from '../config.ts';
 import { FileStore } from './file-store.ts';
 import type { ObjectStore } from './object-store.ts';
-import { S3Store } from './s3-store.ts';
 
-/** The store that the settings choose. */
-export function openObjectStore(config: Config): ObjectStore {
+/** The store that the settings choose. What speaks S3 is loaded where it is used: it is a quarter of a process's start. */
+export async function openObjectStore(config: Config): Promise<ObjectStore> {
   const { S3_ENDPOINT, S3_ACCESS_KEY, S3_SECRET_KEY, S3_REGION, S3_BUCKET, DATA_DIR } = config;
   if (!S3_ENDPOINT) return new FileStore(join(DATA_DIR ?? 'data', 'objects'));
+  const { S3Store } = await import('./s3-store.ts');
   return new S3Store({
     endpoint: S3_ENDPOINT,
     region: S3_REGION,

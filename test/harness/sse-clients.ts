@@ -1,5 +1,7 @@
 import { connect, type Socket } from 'node:net';
 
+/** The last chunk of a body (RFC 9112, 7.1). */
+const LAST_CHUNK = '\r\n0\r\n\r\n';
 const END_STATES = ['succeeded', 'failed', 'cancelled'];
 
 /**
@@ -39,7 +41,7 @@ export class SseClients {
   }
 
   #connect(client: SseClient): void {
-    if (client.closed || END_STATES.includes(client.state)) return;
+    if (client.closed || client.ended) return;
     const socket = connect(this.#at.port, this.#at.hostname);
     client.begin(socket);
     socket.on('connect', () => socket.write(this.#request(client.last)));
@@ -50,6 +52,13 @@ export class SseClients {
   }
 }
 
+/** Tells texts apart, whatever pieces they come in. */
+export function addUp(text: string, before = 0): number {
+  let sum = before;
+  for (let at = 0; at < text.length; at++) sum = (Math.imul(sum, 31) + text.charCodeAt(at)) >>> 0;
+  return sum;
+}
+
 export class SseClient {
   socket: Socket | undefined;
   closed = false;
@@ -57,9 +66,15 @@ export class SseClient {
   live = false;
   connections = 0;
   last = '';
+  /** Whether the stream came to its end after the job's. */
+  ended = false;
   state = '';
   /** Bytes of standard output that came. */
   bytes = 0;
+  /** addUp() of them. */
+  sum = 0;
+  /** Of the last answer; 0 before there is one. */
+  status = 0;
   /** Events that did not begin where the last one ended. */
   jumps = 0;
   #rest = '';
@@ -73,7 +88,9 @@ export class SseClient {
   take(text: string): void {
     const frames = (this.#rest + text).split('\n\n');
     this.#rest = frames.pop() ?? '';
+    if (!this.live) this.status = Number(/^HTTP\/1\.1 (\d+)/.exec(text)?.[1] ?? this.status);
     for (const frame of frames) this.#takeFrame(frame);
+    this.ended = END_STATES.includes(this.state) && this.#rest.endsWith(LAST_CHUNK);
   }
 
   #takeFrame(frame: string): void {
@@ -94,5 +111,6 @@ export class SseClient {
     if (stream !== 'stdout') return;
     if (offset !== this.bytes) this.jumps++;
     this.bytes = offset + text.length;
+    this.sum = addUp(text, this.sum);
   }
 }

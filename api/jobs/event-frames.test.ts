@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { cutAtCharacter } from './stream-job-events.ts';
+import { cutAtCharacter } from './event-frames.ts';
 
 test('a UTF-8 character is never cut, wherever the bytes end', () => {
   const text = Buffer.from('aä€😀z');
