@@ -192,6 +192,11 @@ export const SETTINGS = {
     default: String(16 << 20),
     meaning: 'body that brings a parameter, a bookmark or an event, in bytes',
   },
+  LIMIT_BODY_SECONDS: {
+    schema: whole(1, 300),
+    default: '20',
+    meaning: 'seconds within which each 64 KiB of a body must come, or its end',
+  },
   LIMIT_PART_BYTES: {
     schema: whole(1, MAX_PART_BYTES),
     default: String(MAX_PART_BYTES),

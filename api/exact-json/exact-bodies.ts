@@ -5,6 +5,7 @@ import { WindlassError } from '../../shared/errors.ts';
 import { parseBody } from '../http/validate.ts';
 import { currentUser } from '../middleware/authenticate.ts';
 import { findTooLarge, nameSetting } from '../middleware/read-json.ts';
+import { refusePromptly } from '../middleware/refuse-promptly.ts';
 import { ByteBudget } from './byte-budget.ts';
 import type { Exact, Shape } from './read-exactly.ts';
 import { ThreadReader } from './thread-reader.ts';
@@ -22,10 +23,11 @@ export class ExactBodies {
   constructor({ LIMIT_VALUE_BYTES, LIMIT_JSON_DEPTH }: Limits) {
     this.#maxBytes = LIMIT_VALUE_BYTES;
     this.#maxDepth = LIMIT_JSON_DEPTH;
-    this.#readRaw = express.raw({
+    const parse = express.raw({
       limit: LIMIT_VALUE_BYTES,
       type: req => /^application\/json\s*(;|$)/i.test(req.headers['content-type'] ?? ''),
     });
+    this.#readRaw = refusePromptly(parse, LIMIT_VALUE_BYTES);
   }
 
   /** Waits until an answer of so many bytes may be made; they are given back when it was sent or its client has left. */

@@ -1,15 +1,26 @@
 import type { AddressInfo } from 'node:net';
-import { connect } from 'node:net';
+import { connect, type Socket } from 'node:net';
 import express, { type RequestHandler } from 'express';
 import { expect, test } from 'vitest';
-import { boundBodies, takeOwnTime } from './bound-bodies.ts';
+import { boundBodies, LEAST_BYTES, takeOwnTime } from './bound-bodies.ts';
 
-/** Announces 100 bytes, sends 4 and waits; everything that the server sends until it ends the connection. */
-async function sendTooLittle(
-  handle: RequestHandler,
-  limits: { bodyMs: number; lingerMs: number },
-): Promise<string> {
-  const app = express().use(boundBodies(limits), handle);
+interface Case {
+  handle: RequestHandler;
+  limits: Partial<Parameters<typeof boundBodies>[0]>;
+  /** Header fields, an empty line and the beginning of the body. */
+  head?: string;
+  /** Goes on sending; what it returns ends it. */
+  send?: (socket: Socket) => () => void;
+}
+
+const LONG_MS = 600_000;
+/** Announces 100 bytes, and sends 4. */
+const TOO_LITTLE = 'Content-Length: 100\r\n\r\nsome';
+
+/** Everything that the server sends until it ends the connection. */
+async function talk({ handle, limits, head = TOO_LITTLE, send }: Case): Promise<string> {
+  const long = { windowMs: LONG_MS, bodyMs: LONG_MS, lingerMs: LONG_MS, endlessMs: LONG_MS };
+  const app = express().use(boundBodies({ ...long, ...limits }), handle);
   const server = app.listen(0, '127.0.0.1');
   await new Promise(resolve => server.once('listening', resolve));
   const socket = connect((server.address() as AddressInfo).port, '127.0.0.1');
@@ -17,30 +28,96 @@ async function sendTooLittle(
   socket.setEncoding('latin1').on('data', chunk => {
     got += chunk;
   });
-  socket.write('PUT / HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\nsome');
+  // The server may close while this still sends.
+  socket.on('error', () => {});
+  socket.write(`PUT / HTTP/1.1\r\nHost: x\r\n${head}`);
+  const end = send?.(socket);
   await new Promise(resolve => socket.once('close', resolve));
+  end?.();
   server.close();
   return got;
 }
 
-const LONG_MS = 600_000;
+/** Sends so many bytes whenever the last ones are on their way, or every few milliseconds. */
+const every = (ms: number, bytes: string) => (socket: Socket) => {
+  const timer = setInterval(() => socket.writableNeedDrain || socket.write(bytes), ms);
+  return () => clearInterval(timer);
+};
+const drop: RequestHandler = req => void req.resume();
+const refuse =
+  (status: number): RequestHandler =>
+  (_req, res) =>
+    void res.status(status).end();
 
 test('a body that does not come is answered 408, and its connection ends', async () => {
-  const got = await sendTooLittle(req => void req.resume(), { bodyMs: 50, lingerMs: 50 });
+  const got = await talk({ handle: drop, limits: { bodyMs: 50, endlessMs: 50 } });
   expect(got).toMatch(/^HTTP\/1\.1 408 /);
   expect(got).toContain('"code":"request_timeout"');
 });
 
+test('so is one that drips, though something comes all the time', async () => {
+  const got = await talk({
+    handle: drop,
+    limits: { windowMs: 500, endlessMs: 50 },
+    head: 'Content-Length: 1000000\r\n\r\n',
+    send: every(10, 'x'),
+  });
+  expect(got).toMatch(/^HTTP\/1\.1 408 /);
+  expect(got).toContain('LIMIT_BODY_SECONDS');
+});
+
+test('one that comes fast enough is not, however many windows it takes', async () => {
+  const piece = 'x'.repeat(LEAST_BYTES);
+  let windows = 0;
+  const handle: RequestHandler = (req, res) => {
+    req.resume();
+    const count = setInterval(() => {
+      if (++windows < 4) return;
+      clearInterval(count);
+      res.end('well');
+      req.socket.destroySoon();
+    }, 500);
+  };
+  const got = await talk({
+    handle,
+    limits: { windowMs: 500 },
+    head: `Content-Length: ${2 ** 40}\r\n\r\n`,
+    send: every(10, piece),
+  });
+  expect(got).toMatch(/^HTTP\/1\.1 200 /);
+});
+
+test('the pace is not looked at while nobody reads', async () => {
+  const handle: RequestHandler = (req, res) => {
+    setTimeout(() => {
+      req.resume();
+      res.end('late');
+    }, 150);
+  };
+  const got = await talk({ handle, limits: { windowMs: 50, lingerMs: 50 } });
+  expect(got).toMatch(/^HTTP\/1\.1 200 /);
+});
+
 test('after an answer that overtook its body the connection ends, too', async () => {
-  const answer: RequestHandler = (_req, res) => void res.status(404).end();
-  const got = await sendTooLittle(answer, { bodyMs: LONG_MS, lingerMs: 50 });
-  expect(got).toMatch(/^HTTP\/1\.1 404 /);
+  expect(await talk({ handle: refuse(404), limits: { lingerMs: 50 } })).toMatch(/^HTTP\/1\.1 404 /);
+});
+
+test('what is too large and has no end in sight is not read to its end', async () => {
+  const got = await talk({
+    handle: refuse(413),
+    limits: { endlessMs: 50 },
+    head: 'Transfer-Encoding: chunked\r\n\r\n',
+    send: every(1, '1\r\nx\r\n'),
+  });
+  expect(got).toMatch(/^HTTP\/1\.1 413 /);
 });
 
 test('a route may let a body take its own time', async () => {
-  const slow: RequestHandler = (_req, res) => {
+  const handle: RequestHandler = (req, res) => {
     takeOwnTime(res);
+    req.resume();
     setTimeout(() => res.end('late'), 100);
   };
-  expect(await sendTooLittle(slow, { bodyMs: 20, lingerMs: 20 })).toMatch(/^HTTP\/1\.1 200 /);
+  const limits = { windowMs: 20, bodyMs: 20, lingerMs: 20 };
+  expect(await talk({ handle, limits })).toMatch(/^HTTP\/1\.1 200 /);
 });

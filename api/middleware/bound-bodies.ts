@@ -3,28 +3,69 @@ import { WindlassError } from '../../shared/errors.ts';
 import { keepsBodyBack } from '../http/expect-continue.ts';
 import { sendProblem } from './errors.ts';
 
-/** A body comes within so long, where the route does not say otherwise. */
-const BODY_MS = 300_000;
-/** What a client still sends after its answer is read and dropped for so long: a reset would take the answer with it. */
-const LINGER_MS = 30_000;
+/** What of a body must come in each window of LIMIT_BODY_SECONDS, or its end. */
+export const LEAST_BYTES = 64 << 10;
+
+interface Limits {
+  /** The window: see LEAST_BYTES. */
+  windowMs: number;
+  /** A body comes within so long, however fast it seems to come, where the route does not say otherwise. */
+  bodyMs?: number;
+  /** What a client still sends after its answer is read and dropped for so long: a reset would take the answer with it. */
+  lingerMs?: number;
+  /** The same, of a body that has no end in sight. */
+  endlessMs?: number;
+}
 
 /** Bounds how long a request's body may take to come, and how long one that nobody reads is still taken. */
-export function boundBodies({ bodyMs = BODY_MS, lingerMs = LINGER_MS } = {}): RequestHandler {
+export function boundBodies(limits: Limits): RequestHandler {
+  const { windowMs, bodyMs = 300_000, lingerMs = 30_000, endlessMs = 2_000 } = limits;
   return (req, res, next) => {
     if (!hasBody(req)) return next();
-    const late = setTimeout(() => {
-      if (!res.headersSent && !req.complete) sendProblem(res, tooLate(bodyMs));
-    }, bodyMs);
-    res.locals.lateBody = late;
-    req.once('close', () => clearTimeout(late));
-    lingerAfterAnswer(req, res, lingerMs);
+    watchPace(req, res, { windowMs, bodyMs });
+    lingerAfterAnswer(req, res, { lingerMs, endlessMs });
     next();
   };
 }
 
 /** For a body that takes as long as it takes: whoever reads it watches that it comes at all. */
 export function takeOwnTime(res: Response): void {
-  clearTimeout(res.locals.lateBody);
+  (res.locals.unwatchBody as (() => void) | undefined)?.();
+}
+
+/**
+ * Answers 408 where the body is too slow. The pace is looked at from when somebody reads it: until then, and while the
+ * reader is busy, it is the client that waits.
+ */
+function watchPace(
+  req: Request,
+  res: Response,
+  { windowMs, bodyMs }: { windowMs: number; bodyMs: number },
+): void {
+  let before = 0;
+  let window: NodeJS.Timeout | undefined;
+  const refuse = (why: WindlassError) => {
+    unwatch();
+    if (!res.headersSent && !req.complete) sendProblem(res, why);
+  };
+  const look = () => {
+    const { bytesRead } = req.socket;
+    if (req.readableFlowing && bytesRead - before < LEAST_BYTES) return refuse(tooSlow(windowMs));
+    before = bytesRead;
+    window?.refresh();
+  };
+  const begin = () => {
+    before = req.socket.bytesRead;
+    window = setTimeout(look, windowMs);
+  };
+  const whole = setTimeout(() => refuse(tooLate(bodyMs)), bodyMs);
+  const unwatch = () => {
+    clearTimeout(whole);
+    clearTimeout(window);
+    req.off('resume', begin);
+  };
+  req.once('resume', begin).once('close', unwatch);
+  res.locals.unwatchBody = unwatch;
 }
 
 /**
@@ -32,7 +73,11 @@ export function takeOwnTime(res: Response): void {
  * may never read its answer. So an answer that overtakes its request's body keeps the connection, whatever the client
  * asked for, until the body has come or the time is up.
  */
-function lingerAfterAnswer(req: Request, res: Response, lingerMs: number): void {
+function lingerAfterAnswer(
+  req: Request,
+  res: Response,
+  { lingerMs, endlessMs }: { lingerMs: number; endlessMs: number },
+): void {
   let closes = false;
   const writeHead = res.writeHead;
   res.writeHead = (...head: unknown[]) => {
@@ -46,7 +91,9 @@ function lingerAfterAnswer(req: Request, res: Response, lingerMs: number): void 
       return;
     }
     const { socket } = req;
-    const linger = setTimeout(() => socket.destroy(), lingerMs);
+    const endless = isEndless(req, res);
+    if (endless) closes = true;
+    const linger = setTimeout(() => socket.destroy(), endless ? endlessMs : lingerMs);
     const forget = () => clearTimeout(linger);
     socket.once('close', forget);
     req.once('end', () => {
@@ -59,10 +106,22 @@ function lingerAfterAnswer(req: Request, res: Response, lingerMs: number): void 
   });
 }
 
+/** Nobody knows how much more there is of a body that passed its limit without having told its length, or drips. */
+const isEndless = (req: Request, { statusCode }: Response) =>
+  statusCode === 408 || (statusCode === 413 && req.headers['transfer-encoding'] !== undefined);
+
+function tooSlow(windowMs: number): WindlassError {
+  const seconds = windowMs / 1_000;
+  return new WindlassError('request_timeout', {
+    detail: `Request timeout: less than ${LEAST_BYTES >> 10} KiB of the body came in ${seconds} seconds.`,
+    hint: `Send it again, all at once. LIMIT_BODY_SECONDS (${seconds}) sets the limit.`,
+  });
+}
+
 function tooLate(bodyMs: number): WindlassError {
   return new WindlassError('request_timeout', {
     detail: `Request timeout: the body did not come within ${bodyMs / 1_000} seconds.`,
-    hint: 'Send it again.',
+    hint: 'Send it again, faster.',
   });
 }
 

@@ -2,13 +2,14 @@ import { isUtf8 } from 'node:buffer';
 import express, { type Request, type RequestHandler } from 'express';
 import type { Config } from '../../shared/config.ts';
 import { WindlassError } from '../../shared/errors.ts';
+import { refusePromptly, tooLarge } from './refuse-promptly.ts';
 
 type Limits = Pick<Config, 'LIMIT_BODY_BYTES' | 'LIMIT_JSON_DEPTH' | 'LIMIT_LIST_ITEMS'>;
 
 /** Reads a JSON body within the limits, UTF-8 alone; what is no JSON leaves `req.body` undefined. */
 export function readJson(limits: Limits): RequestHandler {
   const depth = limits.LIMIT_JSON_DEPTH;
-  const read = express.json({
+  const parse = express.json({
     limit: limits.LIMIT_BODY_BYTES,
     // A bare string or number is JSON too: the schema says what it should have been.
     strict: false,
@@ -23,11 +24,12 @@ export function readJson(limits: Limits): RequestHandler {
         throw Object.assign(refusal('body.too_deep', 'nested too deep'), { limit: depth });
     },
   });
+  const read = refusePromptly(parse, limits.LIMIT_BODY_BYTES);
   return (req, res, next) => {
     // There is no body, whatever its type is said to be: an operation that needs one says so.
     if (req.headers['content-length'] === '0') return next();
-    const tooLarge = req.is('application/json') && findTooLarge(req, limits.LIMIT_BODY_BYTES);
-    if (tooLarge) return next(nameSetting(tooLarge, 'LIMIT_BODY_BYTES'));
+    const refused = req.is('application/json') && findTooLarge(req, limits.LIMIT_BODY_BYTES);
+    if (refused) return next(nameSetting(refused, 'LIMIT_BODY_BYTES'));
     read(req, res, (error?: unknown) => {
       // Not thrown: nobody would catch what this callback throws.
       next(
@@ -39,11 +41,9 @@ export function readJson(limits: Limits): RequestHandler {
   };
 }
 
-/** What says itself that it is too large is refused at once: the body parser would first read all of it, and drop it. */
+/** What says itself that it is too large is refused before it is read. */
 export function findTooLarge(req: Request, limit: number): Error | undefined {
-  return Number(req.headers['content-length']) > limit
-    ? Object.assign(refusal('entity.too.large', 'too large'), { limit })
-    : undefined;
+  return Number(req.headers['content-length']) > limit ? tooLarge(limit) : undefined;
 }
 
 /** Which setting a body was too large for: the body parser knows its number alone, and answerErrors() words it. */

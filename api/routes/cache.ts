@@ -6,7 +6,7 @@ import { WindlassError } from '../../shared/errors.ts';
 import { loosenObjects } from '../../shared/storage/loosen.ts';
 import type { ApiContext } from '../context.ts';
 import { operation } from '../describe/operation.ts';
-import { afterText, page, pageOf } from '../http/records.ts';
+import { afterText, checkIfMatch, entityTag, page, pageOf } from '../http/records.ts';
 import { type DescribedRouter, pathParameter, resource } from '../http/resource.ts';
 import { sendObject } from '../http/send-object.ts';
 import { currentUser } from '../middleware/authenticate.ts';
@@ -78,6 +78,7 @@ export function routeCache(router: DescribedRouter, api: ApiContext): void {
     }),
     delete: operation({
       summary: 'Remove an object from the cache of a project',
+      headers: ['If-Match'],
       answers: { 204: 'Cache object deleted.' },
       errors: ['not_found', 'forbidden'],
       handle: async ({ req, res }) => {
@@ -89,6 +90,8 @@ export function routeCache(router: DescribedRouter, api: ApiContext): void {
             .where(and(eq(cacheEntries.project, project.pid), eq(cacheEntries.key, keyOf(req))))
             .returning({ object: cacheEntries.object });
           if (!gone) throw unknownEntry();
+          // Refused, it is not gone: the transaction is rolled back.
+          checkIfMatch(req, entityTag({ key: gone.object }));
           await loosenObjects(tx, [gone.object]);
         });
         res.statusMessage = 'Cache object deleted.';

@@ -7,8 +7,9 @@ import { clientAddress } from '../identity/client-address.ts';
 import { clearLoginCookies, readLoginCookie, setLoginCookies } from '../identity/login-cookies.ts';
 import { safeTarget } from '../identity/login-target.ts';
 import { beginLogin, endLogin } from '../identity/logins.ts';
-import { wrongPassword } from '../middleware/authenticate.ts';
+import { currentUser, wrongPassword } from '../middleware/authenticate.ts';
 import { readJson } from '../middleware/read-json.ts';
+import { refusePromptly } from '../middleware/refuse-promptly.ts';
 import { refuseCrossSite } from '../middleware/same-origin.ts';
 
 const FORM = 'application/x-www-form-urlencoded';
@@ -75,6 +76,8 @@ export function routeLogout(router: DescribedRouter, api: ApiContext): void {
       handle: async ({ req, res }) => {
         const secret = readLoginCookie(req);
         if (secret) await endLogin(api.database.db, secret);
+        // What this login still follows is cut off; whoever else follows as this user comes back.
+        api.recent.forget(currentUser(res).username);
         clearLoginCookies(req, res, api.config);
         res.status(204).end();
       },
@@ -89,5 +92,6 @@ function readForm(): RequestHandler[] {
       req.body = Object.fromEntries(new URLSearchParams(req.body));
     next();
   };
-  return [express.text({ type: FORM, limit: FORM_BYTES }), toFields];
+  const parse = express.text({ type: FORM, limit: FORM_BYTES });
+  return [refusePromptly(parse, FORM_BYTES), toFields];
 }

@@ -23,6 +23,7 @@ import { givenIdempotencyKey, startRequestedJob } from '../jobs/run-request.ts';
 import { currentUser } from '../middleware/authenticate.ts';
 import { takeOwnTime } from '../middleware/bound-bodies.ts';
 import { readJson } from '../middleware/read-json.ts';
+import { refusePromptly } from '../middleware/refuse-promptly.ts';
 import { touchSession, useSession } from '../remote/sessions.ts';
 import { readContentDigest } from '../uploads/content-digest.ts';
 import { AROUND_FILE, readForm } from '../uploads/read-form.ts';
@@ -209,7 +210,11 @@ export function routeParts(router: DescribedRouter, api: ApiContext): void {
   }
 }
 
-const readFields = express.urlencoded({ extended: false, limit: 16 << 10, parameterLimit: 10 });
+const FIELDS_BYTES = 16 << 10;
+const readFields = refusePromptly(
+  express.urlencoded({ extended: false, limit: FIELDS_BYTES, parameterLimit: 10 }),
+  FIELDS_BYTES,
+);
 
 function runMiddleware(
   middleware: RequestHandler,

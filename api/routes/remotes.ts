@@ -8,7 +8,7 @@ import { newId } from '../../shared/ids.ts';
 import { type Credential, seal } from '../../shared/secrets.ts';
 import type { ApiContext } from '../context.ts';
 import { operation } from '../describe/operation.ts';
-import { entityTag, page, pageOf, pageQuery, sendRecord } from '../http/records.ts';
+import { checkIfMatch, entityTag, page, pageOf, pageQuery, sendRecord } from '../http/records.ts';
 import { type DescribedRouter, pathParameter, resource } from '../http/resource.ts';
 import { parseInput } from '../http/validate.ts';
 import { publishCancelled } from '../jobs/publish-cancelled.ts';
@@ -66,6 +66,11 @@ export function routeRemotes(router: DescribedRouter, api: ApiContext): void {
     owner: currentUser(res).username,
     idleSeconds: api.config.SESSION_IDLE_TIMEOUT,
   });
+  const findRecord = async (tx: Tx, req: Request, res: Response) => {
+    const row = await findSession(tx, keyOf(req, res));
+    const [last] = await tx.select({ lastEnd }).from(sessions).where(eq(sessions.sid, row.sid));
+    return view(api, row, last?.lastEnd ?? null);
+  };
 
   resource(router, '/remotes', {
     get: operation({
@@ -149,9 +154,7 @@ export function routeRemotes(router: DescribedRouter, api: ApiContext): void {
       answers: { 200: { means: 'The session.', json: sessionRecord }, 304: 'Unchanged.' },
       errors: ['session_not_found'],
       handle: async ({ req, res }) => {
-        const row = await findSession(db, keyOf(req, res));
-        const [last] = await db.select({ lastEnd }).from(sessions).where(eq(sessions.sid, row.sid));
-        const record = view(api, row, last?.lastEnd ?? null);
+        const record = await findRecord(db, req, res);
         sendRecord(req, res, { tag: entityTag(record), record: () => record });
       },
     }),
@@ -159,6 +162,7 @@ export function routeRemotes(router: DescribedRouter, api: ApiContext): void {
       summary: 'End a remote session',
       details: 'Its jobs are cancelled.',
       deprecated: true,
+      headers: ['If-Match'],
       answers: {
         204: {
           means: 'Session deleted.',
@@ -171,7 +175,11 @@ export function routeRemotes(router: DescribedRouter, api: ApiContext): void {
       errors: ['session_not_found'],
       handle: async ({ req, res }) => {
         const key = keyOf(req, res);
-        const cancelled = await db.transaction(tx => endSession(tx, key));
+        const cancelled = await db.transaction(async tx => {
+          if (req.get('If-Match') !== undefined)
+            checkIfMatch(req, entityTag(await findRecord(tx, req, res)));
+          return endSession(tx, key);
+        });
         publishCancelled(api, cancelled);
         api.notifications.publish('session', key.sid);
         // RFC 9745: the operation is deprecated since the epoch of this interface.

@@ -33,9 +33,10 @@ export class RawConnection {
   }
 
   /** The next answer; undefined where the server closed instead. `bare`: to HEAD, which has no body. */
-  async next({ bare = false } = {}): Promise<RawAnswer | undefined> {
+  async next({ bare = false, timeoutMs = 10_000 } = {}): Promise<RawAnswer | undefined> {
     const read = await waitFor(() => this.#take(bare) ?? (this.#closed ? 'closed' : undefined), {
       what: 'an answer',
+      timeoutMs,
       intervalMs: 5,
     });
     return read === 'closed' ? this.#take(bare) : read;

@@ -2,11 +2,14 @@ import type { Row } from '../row.ts';
 import { ACCESS } from './access.ts';
 import { ACCOUNTS } from './accounts.ts';
 import { AUTHENTICATION } from './authentication.ts';
+import { CONDITIONS } from './conditions.ts';
 import { ENDPOINTS } from './endpoints.ts';
 import { REMOTE_ENDPOINTS } from './endpoints-remote.ts';
 import { EVERYWHERE } from './everywhere.ts';
+import { IDEMPOTENCY } from './idempotency.ts';
 import { JOB_ROWS } from './jobs.ts';
 import { LAUNCHES } from './launch.ts';
+import { LAUNCH_ENDS } from './launch-ends.ts';
 import { PROJECTS } from './projects.ts';
 import { REMOTES } from './remotes.ts';
 import { RESOURCES } from './resources.ts';
@@ -22,11 +25,11 @@ export const SECTIONS: Record<string, Row[]> = {
   'interface 4.1 to 4.5, remote sessions': REMOTE_ENDPOINTS,
   'interface 4.2, 4.6 to 4.10, the others': ENDPOINTS,
   'interface 5, authentication': AUTHENTICATION,
-  'decisions, Everywhere': EVERYWHERE,
+  'decisions, Everywhere': [...EVERYWHERE, ...CONDITIONS, ...IDEMPOTENCY],
   'decisions, access': ACCESS,
   'decisions, Hosts, users, tokens': ACCOUNTS,
   'decisions, Remote sessions': REMOTES,
-  'decisions, launch': LAUNCHES,
+  'decisions, launch': [...LAUNCHES, ...LAUNCH_ENDS],
   'decisions, Jobs': JOB_ROWS,
   'decisions, Videos': VIDEOS,
   'decisions, Uploads': UPLOADS,

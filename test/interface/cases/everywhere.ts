@@ -225,18 +225,22 @@ export const EVERYWHERE: Row[] = [
   ),
   row(
     at('If-Match on PUT and DELETE of every record'),
-    'PUT /models/{mid}, DELETE /models/{mid}, PUT /models/{mid}/parameters/{aid}, DELETE /models/{mid}/parameters/{aid}, DELETE /uploads/{uid}',
-    async ({ ask, make }) => {
+    'PUT /models/{mid}, DELETE /models/{mid}, PUT /models/{mid}/parameters/{aid}, DELETE /models/{mid}/parameters/{aid}, DELETE /uploads/{uid}, DELETE /jobs/{id}, DELETE /models/{mid}/files/{aid}, DELETE /models/{mid}/tables/{aid}',
+    async ({ ask, make, world }) => {
       const mid = await make.newModel((await make.place()).pid);
       const [model, parameter] = [`/models/${mid}`, `/models/${mid}/parameters/p`];
       await make.call('PUT', parameter, { json: { value: 1 } });
       const headers = { 'If-Match': '"stale"' };
+      const { id: job } = await make.parse(world.name('done'), 'x', 'blob');
       for (const [method, path, json] of [
         ['PUT', parameter, { value: 2 }],
         ['DELETE', parameter, undefined],
         ['PUT', model, { name: 'n' }],
         ['DELETE', model, undefined],
         ['DELETE', `/uploads/${await make.newUpload()}`, undefined],
+        ['DELETE', `/jobs/${job}`, undefined],
+        ['DELETE', await make.file(), undefined],
+        ['DELETE', await make.table(), undefined],
       ] as const)
         expectError(await ask(method, path, { headers, json }), 412, {
           code: 'precondition_failed',

@@ -1,4 +1,7 @@
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { expect } from 'vitest';
+import { startTestSshd } from '../../harness/sshd.ts';
 import { HOST_KEY } from '../fixtures.ts';
 import { type Row, row } from '../row.ts';
 import { expectAnswer, expectError } from '../tools.ts';
@@ -94,6 +97,35 @@ export const REMOTES: Row[] = [
       const answer = await ask('POST', '/remotes', { json: login });
       expectError(answer, 500, { title: 'Remote connection failed.' });
       expect(answer.headers).toHaveProperty('x-service-hint');
+    },
+    'host',
+    'own',
+  ),
+  row(
+    at('500 Agent startup failed. where ~/.windlass cannot be written; with agent: false it goes'),
+    'POST /remotes',
+    async ({ ask, make, world }) => {
+      const sshd = await startTestSshd();
+      try {
+        // As a home that cannot be written is to everybody but root.
+        writeFileSync(join(sshd.home, '.windlass'), 'a file, not a folder');
+        const hostname = world.name('closed');
+        const { host: address, port, username, privateKey } = sshd;
+        const host = { name: hostname, address, port, keys: [sshd.hostKey], private: true };
+        await make.call('POST', '/hosts', { json: host });
+        const json = { hostname, username, privateKey };
+        const refused = await ask('POST', '/remotes', { json });
+        const { hint } = expectError(refused, 500, {
+          code: 'agent_startup_failed',
+          title: 'Agent startup failed.',
+        });
+        expect(hint).toMatch(/"?agent"?: false/);
+        const opened = await ask('POST', '/remotes', { json: { ...json, agent: false } });
+        expectAnswer(opened, 200);
+        await make.call('DELETE', `/remotes/${opened.json().sid}`);
+      } finally {
+        await sshd.stop();
+      }
     },
     'host',
     'own',

@@ -12,6 +12,31 @@ const UNKNOWN = '00000000000000000000000000';
 /** decisions.md, Videos. */
 export const VIDEOS: Row[] = [
   row(
+    at('status: Prefer: wait=N holds it until it differs from If-None-Match'),
+    `${STATUS}, GET /jobs/{id}`,
+    async ({ ask, make }) => {
+      const { path, vsid } = await make.newVideo();
+      // What ends is told by the last of these; each names what the one before told.
+      for (const where of [`${path}/status`, `/jobs/${vsid}`]) {
+        let tag = '"none yet"';
+        for (let told = ''; told !== 'ready'; ) {
+          const headers = { Prefer: 'wait=60', 'If-None-Match': tag };
+          const answer = await make.call('GET', where, { headers });
+          expect([answer.status, answer.headers.etag]).toEqual([
+            200,
+            expect.not.stringMatching(tag),
+          ]);
+          tag = answer.headers.etag ?? '';
+          const { ready, state } = answer.json();
+          told = ready === true || state === 'succeeded' ? 'ready' : 'working';
+        }
+        const headers = { Prefer: 'wait=60', 'If-None-Match': tag };
+        expectAnswer(await ask('GET', where, { headers }), 304);
+      }
+    },
+    'host',
+  ),
+  row(
     at('POST 202 {sid: vsid}, plus vsid and job'),
     START,
     async ({ ask, make }) => {
@@ -73,6 +98,8 @@ export const VIDEOS: Row[] = [
         [{ ...type, images: ['relative'] }, 'Invalid parameters'],
         [{ ...type, images: ['/f'], fps: 121 }, 'Invalid parameters'],
         [{ ...type, images: ['/f'], other: 1 }, 'Invalid parameters'],
+        [{ ...type, images: ['/f'], key: 'k' }, 'Must specify project id.'],
+        [{ ...type, images: ['/f'], project: UNKNOWN }, 'Must specify cache key.'],
       ] as const)
         expectError(await ask('POST', path, { json }), 400, { title });
       const json = { ...type, images: ['/f'] };

@@ -1,0 +1,32 @@
+import type { RequestHandler } from 'express';
+
+/**
+ * A body parser that says so as soon as more bytes came, or are announced, than its limit. By itself it first reads the body to its end,
+ * which may never come, and drops it (body-parser 2, read.js).
+ */
+export function refusePromptly(parser: RequestHandler, limit: number): RequestHandler {
+  return (req, res, next) => {
+    let bytes = 0;
+    let isOver = false;
+    const end = (error?: unknown) => {
+      if (isOver) return;
+      isOver = true;
+      req.off('data', count);
+      next(error);
+    };
+    const count = (piece: Buffer) => {
+      bytes += piece.length;
+      if (bytes > limit) end(tooLarge(limit));
+    };
+    parser(req, res, end);
+    // A parser for which the body is none of its business has said so by now.
+    if (isOver) return;
+    if (Number(req.headers['content-length']) > limit) end(tooLarge(limit));
+    // One that does not read yet would lose what came here.
+    else if (req.readableFlowing) req.on('data', count);
+  };
+}
+
+/** As the body parser has it: answerErrors() words it. */
+export const tooLarge = (limit: number): Error =>
+  Object.assign(new Error('too large'), { type: 'entity.too.large', limit });

@@ -1,0 +1,142 @@
+import { expect } from 'vitest';
+import { type Row, row } from '../row.ts';
+import type { Answer, Options } from '../send.ts';
+import { expectError, type Tools } from '../tools.ts';
+
+const at = (words: string) => `decisions, Everywhere: Idempotency-Key on ${words}`;
+
+/** Sends the same request twice, and another one, all under one key. */
+async function repeat(
+  { ask, world }: Tools,
+  { method, path, json, other }: { method: string; path: string; json?: object; other?: object },
+): Promise<[Answer, Answer]> {
+  const headers = { 'Idempotency-Key': world.name('once') };
+  const send = (body: object | undefined): Promise<Answer> => {
+    const options: Options = { headers, json: body };
+    return ask(method, path, options);
+  };
+  const answers: [Answer, Answer] = [await send(json), await send(json)];
+  expect(answers.map(({ status }) => status)).toEqual([answers[0].status, answers[0].status]);
+  expect([answers[0].status, answers[0].text]).toEqual([
+    expect.toSatisfy((status: number) => status < 300),
+    expect.any(String),
+  ]);
+  if (other) expectError(await send(other), 409, { code: 'idempotency_conflict' });
+  return answers;
+}
+
+/** decisions.md, Everywhere: Idempotency-Key is honoured on every POST that starts work. */
+export const IDEMPOTENCY: Row[] = [
+  row(
+    at('POST /remotes: one session'),
+    'POST /remotes',
+    async tools => {
+      const { make, world } = tools;
+      const json = { ...world.host, agent: false };
+      const [first, second] = await repeat(tools, {
+        method: 'POST',
+        path: '/remotes',
+        json,
+        other: { ...json, agent: true },
+      });
+      expect(second.json()).toEqual(first.json());
+      await make.call('DELETE', `/remotes/${first.json().sid}`);
+    },
+    'host',
+  ),
+  row(
+    at('POST /remotes/(sid)/videos: one video'),
+    'POST /remotes/{sid}/videos',
+    async tools => {
+      const path = `/remotes/${await tools.make.session()}/videos`;
+      const json = { 'content-type': 'video/mp4', images: await tools.make.frames() };
+      const other = { ...json, fps: 7 };
+      const [first, second] = await repeat(tools, { method: 'POST', path, json, other });
+      expect(second.json()).toEqual(first.json());
+    },
+    'host',
+  ),
+  row(
+    at('POST /remotes/(sid)/browse/(path): one listing, even of what has changed since'),
+    'POST /remotes/{sid}/browse/{path}',
+    async tools => {
+      const { make, world } = tools;
+      const folder = `${await make.folder()}/${world.name('listed')}`;
+      await make.run(`mkdir ${folder}; touch ${folder}/before`);
+      const headers = { 'Idempotency-Key': world.name('once') };
+      const path = `/remotes/${await make.session()}/browse${folder}`;
+      const list = async () => (await tools.ask('POST', path, { headers })).json().names;
+      expect(await list()).toEqual(['before']);
+      await make.run(`touch ${folder}/since`);
+      expect(await list()).toEqual(['before']);
+    },
+    'host',
+  ),
+  row(
+    at('POST /jobs/(id)/retry: one new job'),
+    'POST /jobs/{id}/retry',
+    async tools => {
+      const path = `/jobs/${await tools.make.command()}/retry`;
+      const [first, second] = await repeat(tools, { method: 'POST', path });
+      expect(second.json().id).toBe(first.json().id);
+      await tools.ended(String(first.json().id));
+    },
+    'host',
+  ),
+  row(
+    at('a part that is copied from a host: one copy'),
+    'PUT /uploads/{uid}/files/{fid}/parts/{part}',
+    async tools => {
+      const { make, ended } = tools;
+      const sid = await make.session();
+      const file = `${await make.folder()}/copied-once`;
+      await make.run(`printf once > ${file}`);
+      const path = `/uploads/${await make.newUpload()}/files/0/parts/0`;
+      const json = { sid, path: file };
+      const other = { sid, path: `${file}-not` };
+      const [first, second] = await repeat(tools, { method: 'PUT', path, json, other });
+      expect(second.json().id).toBe(first.json().id);
+      expect(await ended(String(first.json().id))).toMatchObject({ state: 'succeeded' });
+    },
+    'host',
+  ),
+  row(
+    at('a route and of a user: elsewhere the same key means another request'),
+    'POST /projects/{pid}/models, POST /uploads/{uid}/finished',
+    async ({ ask, make, world, ended }) => {
+      const key = world.name('shared');
+      const headers = { 'Idempotency-Key': key };
+      const finish = async (as?: Awaited<ReturnType<typeof make.newUser>>) => {
+        const project = { name: world.name('p') };
+        const made = await make.call('POST', '/projects', { as, json: project });
+        const model = { 'model-type': 'any', name: 'm' };
+        const { id: mid } = (
+          await ask('POST', `/projects/${made.json().id}/models`, { as, json: model })
+        ).json();
+        const upload = { mid, input: true, parser: 'blob', aids: ['a'] };
+        const { id: uid } = (await make.call('POST', '/uploads', { as, json: upload })).json();
+        const type = { 'Content-Type': 'application/octet-stream' };
+        const part = `/uploads/${uid}/files/0/parts/0`;
+        await make.call('PUT', part, { as, headers: type, body: 'x' });
+        const json = { uploaded: [1] };
+        const done = await ask('POST', `/uploads/${uid}/finished`, { as, headers, json });
+        expect([done.status, done.json().missing]).toEqual([202, []]);
+        return String(done.json().job);
+      };
+      const mine = [await finish(), await finish()];
+      const theirs = await finish(await make.newUser());
+      expect(new Set([...mine, theirs]).size).toBe(3);
+      for (const job of mine) expect(await ended(job)).toMatchObject({ state: 'succeeded' });
+    },
+    'administrator',
+  ),
+  row(at('what is no key: 400'), 'POST /remotes/launch', async ({ ask }) => {
+    const json = { sid: '0', command: 'true' };
+    for (const key of ['a b', 'x'.repeat(256)]) {
+      const headers = { 'Idempotency-Key': key };
+      const refused = await ask('POST', '/remotes/launch', { json, headers });
+      const { fields } = expectError(refused, 400, { code: 'invalid_input' });
+      expect(fields?.map(({ field }) => field)).toEqual(['Idempotency-Key']);
+    }
+  }),
+];
