@@ -19,7 +19,7 @@ const listing = z.object({
   types: z.array(z.enum(['f', 'd'])),
   mtimes: z.array(z.iso.datetime()),
 });
-type Entry = [name: string, size: number, type: string, modified: string];
+/** In the order of their lines in the job's output. */
 const COLUMNS = ['names', 'sizes', 'types', 'mtimes'] as const;
 
 /** What lies in a directory on the host, so that a client can find frames. */
@@ -75,7 +75,6 @@ async function* writeListing(
   api: ApiContext,
   { job, path, signal }: { job: JobSummary; path: string; signal: AbortSignal },
 ): AsyncGenerator<string, string> {
-  const stores = { db: api.database.db, objects: api.objects };
   let until = 0;
   const live = async function* () {
     for await (const bytes of followOutput(api, job, signal)) {
@@ -85,18 +84,40 @@ async function* writeListing(
   };
   let before = `{"path":${JSON.stringify(path)},`;
   for (const [index, column] of COLUMNS.entries()) {
-    const bytes =
-      index === 0
-        ? live()
-        : readStream(stores, job.id, { stream: 'stdout', from: 0, until, signal });
+    const bytes = index === 0 ? live() : readAgain(api, job, until, signal);
+    let line = 0;
     before += `"${column}":[`;
     for await (const lines of splitLines(bytes)) {
-      const values = lines.map(line => JSON.stringify((JSON.parse(line) as Entry)[index]));
-      yield before + values.join(',');
+      // Each an array of its own: what is between the brackets is the next part of the column.
+      const parts = lines.filter(() => line++ % COLUMNS.length === index);
+      const values = parts.map(part => part.slice(1, -1)).join(',');
+      if (values === '') continue;
+      yield before + values;
       before = ',';
     }
     before = before === ',' ? '],' : `${before}],`;
   }
   yield `${before.slice(0, -1)}}`;
   return '';
+}
+
+/** What was listed, once more; all of it, or the answer must not look whole. */
+async function* readAgain(
+  api: ApiContext,
+  job: JobSummary,
+  until: number,
+  signal: AbortSignal,
+): AsyncGenerator<Buffer> {
+  const stores = { db: api.database.db, objects: api.objects };
+  let read = 0;
+  for await (const bytes of readStream(stores, job.id, {
+    stream: 'stdout',
+    from: 0,
+    until,
+    signal,
+  })) {
+    read += bytes.length;
+    yield bytes;
+  }
+  if (read !== until) throw new Error(`of ${until} bytes ${read} are still stored`);
 }

@@ -88,7 +88,7 @@ export const JOBS = {
     }),
     retry: true,
   },
-  /** The entries of a directory on the host, a line of JSON each in its output. */
+  /** The entries of a directory on the host: for each group of them four lines of JSON in its output, one a column. */
   browse: {
     queue: 'remote',
     payload: z.object({ path: absolutePath }),

@@ -20,6 +20,9 @@ const TYPE_MASK = 0o170_000;
 const DIRECTORY = 0o040_000;
 const LINK = 0o120_000;
 
+/** One answer of the host holds some hundred entries at most: so many are asked for at once, and it never waits for us. */
+const AHEAD = 4;
+
 /**
  * The entries of a directory in the order the host has them, without `.` and `..`, as batches of what one answer of the
  * host holds. Throws `not_found`, `forbidden`, `invalid_input` (not a directory).
@@ -33,24 +36,19 @@ export async function* listDirectory(
   const close = () => sftp.end();
   signal.addEventListener('abort', close, { once: true });
   try {
-    const handle = await ask<Buffer>(sftp, signal, done => sftp.opendir(path, done)).catch(
-      async (error: unknown) => {
-        throw await explain(error, { sftp, path, signal });
-      },
-    );
-    for (;;) {
-      const batch = await ask<ssh2.FileEntryWithStats[] | undefined>(sftp, signal, done =>
-        sftp.readdir(handle, done),
-      ).catch((error: unknown) => {
-        if (codeOf(error) === END_OF_FILE) return undefined;
-        throw error;
+    const place = { sftp, path, ask: askOver(sftp, signal) };
+    const handle = await place
+      .ask<Buffer>(done => sftp.opendir(path, done))
+      .catch(async (error: unknown) => {
+        throw await explain(error, place);
       });
-      if (!batch) return;
-      yield await Promise.all(
-        batch
-          .filter(({ filename }) => filename !== '.' && filename !== '..')
-          .map(entry => describe(entry, { sftp, path, signal })),
-      );
+    const batches = Array.from({ length: AHEAD }, () => readBatch(handle, place));
+    // A server may answer in another order than it was asked: the end is told by all that were asked.
+    for (let next = batches.shift(); next; next = batches.shift()) {
+      const batch = await next;
+      if (!batch) continue;
+      batches.push(readBatch(handle, place));
+      yield batch;
     }
   } finally {
     signal.removeEventListener('abort', close);
@@ -58,65 +56,82 @@ export async function* listDirectory(
   }
 }
 
+type Ask = <T>(request: (done: (error: Error | undefined, value: T) => void) => void) => Promise<T>;
+
 interface Place {
   sftp: ssh2.SFTPWrapper;
   path: string;
-  signal: AbortSignal;
+  ask: Ask;
 }
 
-async function describe(
-  { filename, attrs }: ssh2.FileEntryWithStats,
-  { sftp, path, signal }: Place,
-): Promise<DirectoryEntry> {
-  let { mode, size, mtime } = attrs;
-  if ((mode & TYPE_MASK) === LINK) {
-    const target = await ask<ssh2.Stats>(sftp, signal, done =>
-      sftp.stat(`${path.replace(/\/$/, '')}/${filename}`, done),
-    ).catch((error: unknown) => {
-      // A link that leads nowhere is shown as it is.
-      if (codeOf(error) !== undefined) return attrs;
+/** What the next answer of the host holds; undefined where there is no more. */
+function readBatch(handle: Buffer, place: Place): Promise<DirectoryEntry[] | undefined> {
+  const batch = askBatch(handle, place);
+  // It is asked for ahead: the reader may have left by the time it fails.
+  batch.catch(() => {});
+  return batch;
+}
+
+async function askBatch(
+  handle: Buffer,
+  { sftp, path, ask }: Place,
+): Promise<DirectoryEntry[] | undefined> {
+  const found = await ask<ssh2.FileEntryWithStats[]>(done => sftp.readdir(handle, done)).catch(
+    (error: unknown) => {
+      if (codeOf(error) === END_OF_FILE) return undefined;
       throw error;
-    });
-    ({ mode, size, mtime } = target);
-  }
-  return {
+    },
+  );
+  if (!found) return undefined;
+  const entries = found.filter(({ filename }) => filename !== '.' && filename !== '..');
+  const links = entries.filter(({ attrs }) => (attrs.mode & TYPE_MASK) === LINK);
+  await Promise.all(
+    links.map(async link => {
+      link.attrs = await ask<ssh2.Stats>(done =>
+        sftp.stat(`${path.replace(/\/$/, '')}/${link.filename}`, done),
+      ).catch((error: unknown) => {
+        // A link that leads nowhere is shown as it is.
+        if (codeOf(error) !== undefined) return link.attrs;
+        throw error;
+      });
+    }),
+  );
+  return entries.map(({ filename, attrs: { mode, size, mtime } }) => ({
     name: filename,
     size,
     type: (mode & TYPE_MASK) === DIRECTORY ? 'd' : 'f',
     modified: new Date(mtime * 1_000),
-  };
+  }));
 }
 
-/** One request; a channel that closes answers it with an error. */
-function ask<T>(
-  sftp: ssh2.SFTPWrapper,
-  signal: AbortSignal,
-  request: (done: (error: Error | undefined, value: T) => void) => void,
-): Promise<T> {
-  return new Promise((resolve, reject) => {
-    signal.throwIfAborted();
-    const onClose = () =>
-      reject(
-        signal.aborted
-          ? signal.reason
-          : new WindlassError('remote_connection_failed', { detail: 'The connection was lost.' }),
-      );
-    sftp.once('close', onClose);
-    request((error, value) => {
-      sftp.off('close', onClose);
-      if (error) reject(error);
-      else resolve(value);
-    });
+/** Makes requests over the channel; one that closes answers them with an error, those that come later too. */
+function askOver(sftp: ssh2.SFTPWrapper, signal: AbortSignal): Ask {
+  const pending = new Set<(error: unknown) => void>();
+  let lost: unknown;
+  sftp.once('close', () => {
+    lost = signal.aborted
+      ? signal.reason
+      : new WindlassError('remote_connection_failed', { detail: 'The connection was lost.' });
+    for (const reject of pending) reject(lost);
   });
+  return request =>
+    new Promise((resolve, reject) => {
+      signal.throwIfAborted();
+      if (lost) throw lost;
+      pending.add(reject);
+      request((error, value) => {
+        pending.delete(reject);
+        if (error) reject(error);
+        else resolve(value);
+      });
+    });
 }
 
-async function explain(error: unknown, { sftp, path, signal }: Place): Promise<unknown> {
+async function explain(error: unknown, { sftp, path, ask }: Place): Promise<unknown> {
   const code = codeOf(error);
   if (code === undefined) return error;
   // OpenSSH says of a file that it is no such directory.
-  const found = await ask<ssh2.Stats>(sftp, signal, done => sftp.stat(path, done)).catch(
-    () => undefined,
-  );
+  const found = await ask<ssh2.Stats>(done => sftp.stat(path, done)).catch(() => undefined);
   if (found && (found.mode & TYPE_MASK) !== DIRECTORY) {
     return new WindlassError('invalid_input', {
       detail: `Invalid parameters: path: ${path} is not a directory.`,

@@ -1,0 +1,135 @@
+import { createHash, randomBytes } from 'node:crypto';
+import { createWriteStream, readdirSync, statSync } from 'node:fs';
+import { join } from 'node:path';
+import { pipeline } from 'node:stream/promises';
+import { setImmediate } from 'node:timers/promises';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import type { Client } from '../demo/client.ts';
+import { isFull } from './faults/settings.ts';
+import { describeForms } from './harness/forms.ts';
+import { makeKeystream, writeKeystreamProgram } from './harness/keystream.ts';
+import { expectFlat, missingMemory, watchMemory } from './harness/memory.ts';
+import {
+  addHost,
+  connectClient,
+  isEnded,
+  type Job,
+  launchAsync,
+  openSession,
+} from './harness/remote.ts';
+import { missingPrograms } from './harness/skip.ts';
+import { startTestSshd, type TestSshd } from './harness/sshd.ts';
+import type { Stack } from './harness/stack.ts';
+import { waitFor } from './harness/wait-for.ts';
+
+const MIB = 1 << 20;
+/** Of output. What is sent is one of these and some bytes more, so that it is no multiple of anything. */
+const OUTPUT = (isFull ? 10_000_000_000 : 300_000_000) + 12_345;
+const PATIENCE_MS = isFull ? 60 * 60_000 : 300_000;
+/** Far below what is sent, so that a host that makes more than is stored has to wait. */
+const SPOOL_LIMIT = (isFull ? 256 : 32) * MIB;
+/** The pumps of both streams see the limit when a segment is full, and have the next one's first bytes by then. */
+const SPOOL_SLACK = 24 * MIB;
+
+describeForms(missingMemory() ?? missingPrograms('sshd'), 'output of any size', form => {
+  let stack: Stack;
+  let sshd: TestSshd;
+  let client: Client;
+
+  beforeAll(async () => {
+    [stack, sshd] = await Promise.all([
+      form.start({ env: { LIMIT_SPOOL_BYTES: String(SPOOL_LIMIT) } }),
+      startTestSshd(),
+    ]);
+    client = connectClient(stack);
+    await addHost(client, sshd);
+  });
+  afterAll(async () => {
+    await stack?.stop();
+    await sshd?.stop();
+  });
+
+  for (const agent of [true, false]) {
+    test(`${Math.round(OUTPUT / 1e6)} MB of bytes come whole ${agent ? 'with' : 'without'} an agent, at flat memory and within the spool limit`, {
+      timeout: 2 * PATIENCE_MS,
+    }, async () => {
+      const print = writeKeystreamProgram(sshd.home);
+      const key = randomBytes(8).toString('hex');
+      const sid = await openSession(client, sshd, { agent });
+      const memory = watchMemory(stack);
+      const { id } = await launchAsync(client, sid, print(key, OUTPUT));
+      let spooled = 0;
+      const job = await waitFor(
+        async () => {
+          spooled = Math.max(spooled, sizeOfSpool(sshd.home));
+          const found = await client.get<Job>(`/api/jobs/${id}`);
+          return isEnded(found) ? found : undefined;
+        },
+        { what: 'the command to end', timeoutMs: PATIENCE_MS, intervalMs: 100 },
+      );
+      expect(job).toMatchObject({ state: 'succeeded', result: { returncode: 0 } });
+      expect(await digestOf(await client.fetch(`/api/jobs/${id}/output`))).toEqual(
+        await digestOfKeystream(key, OUTPUT),
+      );
+      expectFlat(memory.growth());
+      expect(spooled).toBeLessThan(SPOOL_LIMIT + SPOOL_SLACK);
+      if (agent) expect(spooled).toBeGreaterThan(0);
+    });
+  }
+
+  test('a large file of the host comes whole, at flat memory', {
+    timeout: PATIENCE_MS,
+  }, async () => {
+    const key = randomBytes(8).toString('hex');
+    const length = 300_000_000 + 12_345;
+    const file = join(sshd.home, 'large.bin');
+    await pipeline(makeKeystream(key, length), createWriteStream(file));
+    const sid = await openSession(client, sshd);
+    const memory = watchMemory(stack);
+    const answer = await client.fetch(`/api/remotes/${sid}/file${file}`);
+    expect(answer.headers.get('Content-Length')).toBe(String(length));
+    expect(await digestOf(answer)).toEqual(await digestOfKeystream(key, length));
+    expectFlat(memory.growth());
+  });
+});
+
+interface Digest {
+  bytes: number;
+  sha256: string;
+}
+
+async function digestOf(answer: Response): Promise<Digest> {
+  const hash = createHash('sha256');
+  let bytes = 0;
+  for await (const piece of answer.body ?? []) {
+    hash.update(piece as Uint8Array);
+    bytes += (piece as Uint8Array).length;
+  }
+  return { bytes, sha256: hash.digest('hex') };
+}
+
+async function digestOfKeystream(key: string, length: number): Promise<Digest> {
+  const hash = createHash('sha256');
+  for (const bytes of makeKeystream(key, length)) {
+    hash.update(bytes);
+    // A connection that the service closes meanwhile must be heard of before it is used again.
+    await setImmediate();
+  }
+  return { bytes: length, sha256: hash.digest('hex') };
+}
+
+/** Bytes of all files in the agent's folder of runs; those that go meanwhile count no more. */
+function sizeOfSpool(home: string): number {
+  const runs = join(home, '.windlass', 'runs');
+  return listFolder(runs)
+    .flatMap(run => listFolder(join(runs, run)).map(name => join(runs, run, name)))
+    .reduce((sum, path) => sum + (statSync(path, { throwIfNoEntry: false })?.size ?? 0), 0);
+}
+
+function listFolder(path: string): string[] {
+  try {
+    return readdirSync(path);
+  } catch {
+    return [];
+  }
+}
