@@ -30,12 +30,14 @@ export async function readForm(
   const fields: Record<string, string> = {};
   let storing: Promise<StoredBytes> | undefined;
   let file: PartMeter | undefined;
+  let refusal: Error | undefined;
 
   const refuse = (name: string, problem: string) => {
     try {
       parseInput({}, z.object({ [name]: z.never(problem) }));
     } catch (error) {
-      whole.destroy(error as Error);
+      refusal ??= error as Error;
+      whole.destroy(refusal);
     }
   };
   form.on('file', (name, stream) => {
@@ -67,6 +69,8 @@ export async function readForm(
       form.once('finish', resolve);
       whole.pipe(form);
     });
+    // What is wrong with the last part can be known before the form's end is told and be told after it.
+    if (refusal) throw refusal;
     if (!storing) return { fields };
     const stored = await storing;
     if (Object.keys(fields).length > 0) {
