@@ -1,6 +1,7 @@
 import { type ChildProcess, spawn } from 'node:child_process';
+import { randomInt } from 'node:crypto';
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
-import { type AddressInfo, createServer } from 'node:net';
+import { createServer } from 'node:net';
 import { userInfo } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
@@ -175,14 +176,25 @@ function isLocked(username: string): boolean {
   }
 }
 
+/**
+ * Below the range that the kernel takes clients' ports from: a client could come to sit on it before its server does, or while
+ * that is down. And below the range of the embedded Postgres (embedded/postgres/port.ts).
+ */
+const LOWEST_PORT = 11_000;
+const HIGHEST_PORT = 19_999;
+
 /** A TCP port of 127.0.0.1 that was free a moment ago. */
 export async function findFreePort(): Promise<number> {
-  const server = createServer();
-  await new Promise<void>((settle, reject) => {
-    server.once('error', reject);
-    server.listen(0, '127.0.0.1', settle);
+  for (;;) {
+    const port = randomInt(LOWEST_PORT, HIGHEST_PORT + 1);
+    if (await isFreePort(port)) return port;
+  }
+}
+
+export function isFreePort(port: number): Promise<boolean> {
+  return new Promise(settle => {
+    const server = createServer();
+    server.once('error', () => settle(false));
+    server.listen(port, '127.0.0.1', () => server.close(() => settle(true)));
   });
-  const { port } = server.address() as AddressInfo;
-  await new Promise(settle => server.close(settle));
-  return port;
 }

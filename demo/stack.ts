@@ -2,14 +2,13 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { mkdirSync } from 'node:fs';
-import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { SETTINGS } from '../shared/config.ts';
 import { Client } from './client.ts';
 import { type Lines, readLines } from './lines.ts';
 import { endWithThisProcess } from './processes.ts';
-import { findFreePort } from './sshd.ts';
+import { findFreePort, isFreePort } from './sshd.ts';
 
 const START_MS = 120_000;
 
@@ -89,11 +88,6 @@ async function waitUntilReady(child: ChildProcess, lines: Lines): Promise<string
 async function findFreePorts(): Promise<number> {
   for (;;) {
     const port = await findFreePort();
-    const server = createServer();
-    const isFree = await new Promise<boolean>(resolve => {
-      server.once('error', () => resolve(false));
-      server.listen(port + 1, '127.0.0.1', () => server.close(() => resolve(true)));
-    });
-    if (isFree) return port;
+    if (await isFreePort(port + 1)) return port;
   }
 }

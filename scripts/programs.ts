@@ -12,6 +12,7 @@ export const TEST_PROGRAMS = {
   ksh: 'ksh',
   zsh: 'zsh',
   tcsh: 'tcsh',
+  csh: 'csh',
   fish: 'fish',
   shellcheck: 'shellcheck',
   nginx: 'nginx-light',

@@ -16,6 +16,7 @@ import { describeRun, SummaryReporter } from './summary-reporter.ts';
 const args = process.argv.slice(2);
 if (args.includes('--faults')) process.env.FAULTS = 'full';
 const { filter, options } = parseCLI(['vitest', 'run', ...args.filter(arg => arg !== '--faults')]);
+if (filter.length === 0) process.env.TEST_TOGETHER = '1';
 // What --reporter gives; the types do not name it.
 const { reporter, ...settings } = options as typeof options & { reporter?: string[] };
 

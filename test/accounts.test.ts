@@ -15,8 +15,9 @@ interface Answer {
   returncode: number;
 }
 
-const SHELLS = ['bash', 'dash', 'busybox', 'ksh', 'zsh', 'tcsh', 'fish'] as const;
-const skip = missingRoot() ?? missingPrograms('sshd', 'busybox', 'ksh', 'zsh', 'tcsh', 'fish');
+const SHELLS = ['bash', 'dash', 'busybox', 'ksh', 'zsh', 'tcsh', 'csh', 'fish'] as const;
+const skip =
+  missingRoot() ?? missingPrograms('sshd', 'busybox', 'ksh', 'zsh', 'tcsh', 'csh', 'fish');
 
 /** Real accounts, with a password and with the shells that people have. */
 describeUnless(skip, 'accounts on a host', () => {

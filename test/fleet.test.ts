@@ -16,7 +16,7 @@ import { addHost, connectClient, openSession } from './harness/remote.ts';
 import { type ProgramEnd, startProgram } from './harness/run-program.ts';
 import { describeUnless, missingPrograms } from './harness/skip.ts';
 import { startTestSshd, type TestSshd } from './harness/sshd.ts';
-import { type Stack, startStack } from './harness/stack.ts';
+import { findFreePorts, type Stack, startStack } from './harness/stack.ts';
 import { makeTempDir } from './harness/temp-dir.ts';
 import { waitFor } from './harness/wait-for.ts';
 
@@ -152,7 +152,7 @@ describeUnless(missingPrograms('sshd') ?? missingFleet(), 'the fleet form', () =
     const start = async (settings: Record<string, string>) =>
       run([WINDLASS, 'up'], {
         ...(await makeFleetSettings(lease.servers)),
-        PORT: String(await findFreePort()),
+        PORT: String(await findFreePorts(2)),
         ...settings,
       });
     /** Refused in one line, without a secret. */

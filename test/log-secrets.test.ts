@@ -13,7 +13,7 @@ import { addHost, connectClient, launchAsync, openSession, waitForEnd } from './
 import { type RunningProgram, startProgram } from './harness/run-program.ts';
 import { missingPrograms } from './harness/skip.ts';
 import { startTestSshd, type TestSshd } from './harness/sshd.ts';
-import type { Stack } from './harness/stack.ts';
+import { findFreePorts, type Stack } from './harness/stack.ts';
 import { makeTempDir } from './harness/temp-dir.ts';
 import { waitFor } from './harness/wait-for.ts';
 
@@ -67,7 +67,7 @@ describeForms(missingPrograms('sshd'), 'what the logs hold at LOG_LEVEL=trace', 
     const program = startProgram({
       args,
       cwd: directory.path,
-      settings: { ...given, PORT: String(await findFreePort()), LOG_LEVEL: 'trace', ...own },
+      settings: { ...given, PORT: String(await findFreePorts(2)), LOG_LEVEL: 'trace', ...own },
     });
     programs.push(program);
     let text = '';

@@ -8,7 +8,7 @@ import { findProgram } from '../../scripts/programs.ts';
 import { isProcessAlive, makeTempDir } from './temp-dir.ts';
 import { waitFor } from './wait-for.ts';
 
-export type ShellName = 'bash' | 'dash' | 'busybox' | 'ksh' | 'zsh' | 'tcsh' | 'fish';
+export type ShellName = 'bash' | 'dash' | 'busybox' | 'ksh' | 'zsh' | 'tcsh' | 'csh' | 'fish';
 
 export interface Account {
   username: string;

@@ -1,7 +1,8 @@
 import { afterAll } from 'vitest';
 import { type FleetLease, holdFleetServers, missingFleet } from './fleet-servers.ts';
+import { startOwnOrShared } from './shared-stacks.ts';
 import { describeUnless } from './skip.ts';
-import { type Stack, type StackOptions, startStack } from './stack.ts';
+import type { Stack, StackOptions } from './stack.ts';
 
 export interface Form {
   name: 'embedded' | 'fleet';
@@ -17,7 +18,9 @@ export function describeForms(
   name: string,
   body: (form: Form) => void,
 ): void {
-  describeUnless(missing, `${name}, embedded`, () => body({ name: 'embedded', start: startStack }));
+  describeUnless(missing, `${name}, embedded`, () =>
+    body({ name: 'embedded', start: (options = {}) => startOwnOrShared(options) }),
+  );
   describeUnless(missing ?? missingFleet(), `${name}, fleet`, () =>
     body({ name: 'fleet', start: startOnFleet }),
   );
@@ -32,5 +35,5 @@ export function describeForms(
 async function startOnFleet(options: StackOptions = {}): Promise<Stack> {
   held ??= holdFleetServers();
   await held;
-  return startStack({ ...options, form: 'fleet' });
+  return startOwnOrShared({ ...options, form: 'fleet' });
 }

@@ -4,6 +4,7 @@ import { awaitExit } from '../../demo/processes.ts';
 import { launchPostgres } from '../../demo/servers.ts';
 import { findFreePort } from '../../demo/sshd.ts';
 import { DATABASE_USER, prepareCluster } from '../../embedded/postgres/cluster.ts';
+import { copyCluster } from './cluster-template.ts';
 import { makeTempDir } from './temp-dir.ts';
 
 export interface TestPostgres {
@@ -24,10 +25,12 @@ export interface TestPostgres {
 /** Starts a PostgreSQL of its own, on a free port of 127.0.0.1, from the binaries that npm brings. */
 export async function startTestPostgres(): Promise<TestPostgres> {
   const directory = makeTempDir('postgres');
-  const cluster = await prepareCluster({ dataDir: directory.path }).catch(error => {
-    directory.remove();
-    throw error;
-  });
+  const cluster = await copyCluster(directory.path)
+    .then(() => prepareCluster({ dataDir: directory.path }))
+    .catch(error => {
+      directory.remove();
+      throw error;
+    });
   const port = await findFreePort();
   let running = await launchPostgres(cluster, port);
   const url = (database: string) =>

@@ -1,7 +1,7 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
-import { createServer } from 'node:net';
 import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import {
   awaitExit,
@@ -12,8 +12,9 @@ import {
   readEnvironment,
   signalProcess,
 } from '../../demo/processes.ts';
-import { findFreePort } from '../../demo/sshd.ts';
+import { findFreePort, isFreePort } from '../../demo/sshd.ts';
 import { SETTINGS } from '../../shared/config.ts';
+import { copyCluster } from './cluster-template.ts';
 import { type FleetServers, holdFleetServers, makeFleetSettings } from './fleet-servers.ts';
 import { startRedis, type TestRedis } from './redis.ts';
 import { makeTempDir } from './temp-dir.ts';
@@ -97,6 +98,8 @@ export async function startStack(options: StackOptions = {}): Promise<Stack> {
     WINDLASS_TEST_STACK: directory.path,
   };
   const username = options.env?.ADMIN_USERNAME ?? 'admin';
+  if (environment.DATA_DIR === dataDir && !('DATABASE_URL' in environment))
+    await copyCluster(dataDir);
   const authorization = `Basic ${btoa(`${username}:${environment.ADMIN_PASSWORD}`)}`;
   const timeoutMs = options.startTimeoutMs ?? 60_000;
   let log = '';
@@ -138,11 +141,14 @@ export async function startStack(options: StackOptions = {}): Promise<Stack> {
   }
 
   async function down(): Promise<void> {
+    const ended = awaitExit(child);
     child.kill('SIGINT');
+    // Looking for all its processes costs more than most of them do to end.
+    await Promise.race([ended, delay(30_000, undefined, { ref: false })]);
     try {
       await waitFor(() => pids().length === 0, {
         what: 'every process of the stack to end',
-        timeoutMs: 30_000,
+        timeoutMs: 10_000,
         intervalMs: 50,
       });
     } catch (cause) {
@@ -208,22 +214,14 @@ export async function startStack(options: StackOptions = {}): Promise<Stack> {
   }
 }
 
-/** The first of so many free ports in a row. */
-async function findFreePorts(count: number): Promise<number> {
+/** The first of so many free ports in a row: each API process of a fleet has one. */
+export async function findFreePorts(count: number): Promise<number> {
   for (;;) {
     const port = await findFreePort();
     const others = Array.from({ length: count - 1 }, (_unused, n) => port + 1 + n);
     const free = await Promise.all(others.map(isFreePort));
     if (free.every(Boolean)) return port;
   }
-}
-
-function isFreePort(port: number): Promise<boolean> {
-  return new Promise(settle => {
-    const server = createServer();
-    server.once('error', () => settle(false));
-    server.listen(port, '127.0.0.1', () => server.close(() => settle(true)));
-  });
 }
 
 /** The mark before each line keeps vitest from taking its stack traces for the test's own. */

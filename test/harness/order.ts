@@ -1,0 +1,26 @@
+import { BaseSequencer, type TestSpecification } from 'vitest/node';
+
+/** What takes longest: begun last, it would run alone at the end. */
+const LONGEST = [
+  'test/schemathesis.test.ts',
+  'test/interface/acceptance.test.ts',
+  'test/together/work.test.ts',
+  'test/faults.test.ts',
+  'test/together/projects.test.ts',
+  'test/together/http.test.ts',
+  'test/operating.test.ts',
+  'test/demo.test.ts',
+  'embedded/postgres/postgres.test.ts',
+  'test/outages.test.ts',
+];
+
+/** The longest first, then as vitest would. */
+export class LongestFirst extends BaseSequencer {
+  override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
+    const rank = ({ moduleId }: TestSpecification) => {
+      const place = LONGEST.findIndex(path => moduleId.endsWith(`/${path}`));
+      return place === -1 ? LONGEST.length : place;
+    };
+    return (await super.sort(files)).sort((a, b) => rank(a) - rank(b));
+  }
+}

@@ -1,0 +1,6 @@
+/** Files of test/ that run on shared stacks when all tests run: see runTogether(). Each still runs by itself when it is named. */
+export const GROUPS = {
+  http: ['http', 'http-input', 'http-polls', 'values', 'broken-bodies', 'remote-refused'],
+  projects: ['projects', 'tokens', 'cache', 'upload-parts', 'upload-copies'],
+  work: ['commands', 'videos', 'tables', 'hostile-remote'],
+} as const;
