@@ -7,7 +7,6 @@ import type { ObjectStore } from '../shared/storage/object-store.ts';
 import type { ExactBodies } from './exact-json/exact-bodies.ts';
 import type { PasswordCheck } from './identity/password-check.ts';
 import type { RecentCredentials } from './identity/recent-credentials.ts';
-import type { HandOver } from './jobs/hand-over.ts';
 import type { JobWatch } from './jobs/job-watch.ts';
 import type { ApiMetrics } from './operate/api-metrics.ts';
 
@@ -20,7 +19,6 @@ export interface ApiContext {
   objects: ObjectStore;
   queues: JobQueues;
   jobs: JobWatch;
-  handOver: HandOver;
   passwords: PasswordCheck;
   recent: RecentCredentials;
   /** JSON bodies that are kept exactly. */

@@ -17,7 +17,6 @@ import { answerExpectations } from './http/expect-continue.ts';
 import { messageClasses } from './http/message-classes.ts';
 import { PasswordCheck } from './identity/password-check.ts';
 import { RecentCredentials } from './identity/recent-credentials.ts';
-import { HandOver } from './jobs/hand-over.ts';
 import { JobWatch } from './jobs/job-watch.ts';
 import { ApiMetrics } from './operate/api-metrics.ts';
 
@@ -57,7 +56,6 @@ async function main(): Promise<void> {
     objects: await openObjectStore(config),
     queues,
     jobs: new JobWatch({ database, notifications, log }),
-    handOver: new HandOver({ database, notifications, queues, log }),
     bodies: new ExactBodies(config),
     passwords: new PasswordCheck(database, config.LIMIT_FAILED_LOGINS),
     recent: new RecentCredentials(notifications),
@@ -104,7 +102,6 @@ async function main(): Promise<void> {
   clearInterval(sweep);
   server.closeAllConnections();
   context.jobs.close();
-  context.handOver.close();
   await Promise.race([
     Promise.allSettled([notifications.close(), context.queues.close()]).then(() =>
       database.close(),

@@ -2,7 +2,6 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { Client } from '../demo/client.ts';
-import { isFull } from './faults/settings.ts';
 import { describeForms } from './harness/forms.ts';
 import {
   addHost,
@@ -55,18 +54,5 @@ describeForms(missingPrograms('sshd'), 'a host that is away', form => {
       expect(await waitForEnd(client, job.id)).toMatchObject({ state: 'succeeded', error: null });
     const ran = readFileSync(join(sshd.home, 'ran'), 'utf8').trim().split('\n').map(Number);
     expect(ran.toSorted((a, b) => a - b)).toEqual(waiting.map((_, n) => n));
-  });
-
-  // Tried for a minute: for the full form.
-  const testInFull = isFull ? test : () => {};
-  testInFull('a command that was never begun fails when its host stays away', async () => {
-    const sid = await openSession(client, sshd, { hostname: 'away' });
-    await sshd.down();
-    const { id } = await launchAsync(client, sid, 'true');
-    expect(await waitForEnd(client, id, 85_000)).toMatchObject({
-      state: 'failed',
-      error: { code: 'remote_connection_failed' },
-    });
-    await sshd.up();
   });
 });

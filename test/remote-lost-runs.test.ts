@@ -1,8 +1,9 @@
-import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { Client } from '../demo/client.ts';
 import { listProcesses, readEnvironment, signalProcess } from '../demo/processes.ts';
+import { openStackDatabase } from './harness/database.ts';
 import { describeForms } from './harness/forms.ts';
 import {
   addHost,
@@ -55,6 +56,14 @@ describeForms(missingPrograms('sshd'), 'a run that the next connection does not 
     return written;
   }
 
+  function endHostProcesses(): void {
+    // sshd itself has the developer's home. Minders first: they would say how the rest ended.
+    const ours = listProcesses().filter(({ pid }) => readEnvironment(pid).HOME === sshd.home);
+    const isMinder = ({ command }: { command: string }) => / minder /.test(command);
+    for (const { pid } of ours.filter(isMinder)) signalProcess(pid, 'SIGKILL');
+    for (const { pid } of ours) signalProcess(pid, 'SIGKILL');
+  }
+
   test('because it is on another node of the same home: it is followed from there', async () => {
     const { id, record } = await launchWaiting('go');
     moveElsewhere(record);
@@ -78,13 +87,35 @@ describeForms(missingPrograms('sshd'), 'a run that the next connection does not 
     writeFileSync(join(sshd.home, 'never'), '');
   });
 
+  test('because the host was started anew: that is said, and it is not run again', async () => {
+    const { id, record } = await launchWaiting('never-rebooted');
+    const command = `echo x >>"$HOME/rebooted"; echo begun; sleep 300`;
+    const other = (await launchAsync(client, sid, command)).id;
+    await waitFor(async () => (await readOutput(client, other)).length > 0, { what: 'its output' });
+    // What a crash of the host may leave: of the one run its records, of the other nothing at all.
+    await sshd.down();
+    endHostProcesses();
+    const written = readFileSync(record, 'utf8').trim().split(' ');
+    writeFileSync(record, [written[0], 'an-earlier-boot', ...written.slice(2)].join(' '));
+    rmSync(join(sshd.home, '.windlass/started', other));
+    const sql = openStackDatabase(stack);
+    await sql`update jobs set run_boot = 'an-earlier-boot' where id in (${id}, ${other})`;
+    await sql.end();
+    // Who holds a job knows of which boot its run was.
+    stack.kill('windlass-worker');
+    await sshd.up();
+    for (const job of [id, other]) {
+      const ended = await waitForEnd(client, job);
+      expect(ended).toMatchObject({ state: 'failed', error: { code: 'outcome_unknown' } });
+      expect(ended.error?.detail).toContain('started anew');
+      expect(String(await readOutput(client, job))).toBe('begun\n');
+    }
+    expect(readFileSync(join(sshd.home, 'rebooted'), 'utf8')).toBe('x\n');
+  });
+
   test('because the host killed it with its connection: that is said, and it is not run again', async () => {
     const { id } = await launchWaiting('never-again');
-    // sshd itself has the developer's home. Minders first: they would say how the rest ended.
-    const ours = listProcesses().filter(({ pid }) => readEnvironment(pid).HOME === sshd.home);
-    const isMinder = ({ command }: { command: string }) => / minder /.test(command);
-    for (const { pid } of ours.filter(isMinder)) signalProcess(pid, 'SIGKILL');
-    for (const { pid } of ours) signalProcess(pid, 'SIGKILL');
+    endHostProcesses();
     const job = await waitForEnd(client, id);
     expect(job).toMatchObject({ state: 'failed', error: { code: 'outcome_unknown' } });
     expect(job.error?.hint).toContain('KillUserProcesses');

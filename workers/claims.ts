@@ -1,5 +1,6 @@
 import { and, asc, eq, getTableColumns, inArray, isNull, sql } from 'drizzle-orm';
 import { type Db, isDatabaseDown, isDeadlock, type Tx } from '../shared/database/connect.ts';
+import { prepareOnce } from '../shared/database/prepared.ts';
 import { type JobRow, type JobState, jobs } from '../shared/database/schema.ts';
 import { type ErrorRecord, WindlassError } from '../shared/errors.ts';
 import { newId } from '../shared/ids.ts';
@@ -27,36 +28,49 @@ export const heldBy = ({ id, token }: Claim) =>
 /** A job just taken; `ranSeconds` ago it was taken for the first time, by the database's clock: 0 is just now. */
 export type ClaimedRow = JobRow & { ranSeconds: number };
 
-/** Takes the job by compare-and-set, or returns nothing: it has ended, is another worker's, or the entry is an old one. */
+/**
+ * Takes the job by compare-and-set, or returns nothing: it has ended, is another worker's, or the entry is an old one.
+ * Its commit does not wait for the disk: what a worker does outside comes after a commit under this claim that does,
+ * which puts the claim on the disk as well, or finds it gone with a crash of the database and changes nothing.
+ */
 export async function claimJob(
   db: Db,
-  entry: Entry,
+  { id, epoch }: Entry,
   worker: string,
 ): Promise<ClaimedRow | undefined> {
-  const [row] = await db
+  const [row] = await writeClaim(db).execute({ id, epoch, worker, token: newId() });
+  return row;
+}
+
+const { placeholder } = sql;
+const given = (name: string) => sql`${placeholder(name)}`;
+
+const writeClaim = prepareOnce(db =>
+  db
     .update(jobs)
     .set({
-      attempt: newId(),
+      attempt: given('token'),
       lease: leaseEnd,
-      worker,
+      worker: given('worker'),
       state: 'running',
       started: sql`coalesce(${jobs.started}, now())`,
       version: sql`${jobs.version} + 1`,
     })
     .where(
       and(
-        eq(jobs.id, entry.id),
-        eq(jobs.epoch, entry.epoch),
+        eq(jobs.id, placeholder('id')),
+        eq(jobs.epoch, placeholder('epoch')),
         isNull(jobs.attempt),
         isNull(jobs.finished),
+        sql`set_config('synchronous_commit', 'off', true) = 'off'`,
       ),
     )
     .returning({
       ...getTableColumns(jobs),
       ranSeconds: sql<number>`extract(epoch from now() - ${jobs.started})::float8`,
-    });
-  return row;
-}
+    })
+    .prepare('claim_job'),
+);
 
 /** Lengthens the leases that are still held, all in one statement; says which those are and which are to be cancelled. */
 export async function renewLeases(
@@ -96,9 +110,18 @@ export async function updateHeld(
   claim: Claim,
   set: Partial<{ [K in keyof JobRow]: unknown }>,
 ): Promise<void> {
+  await noteHeld(tx, claim, { ...set, version: sql`${jobs.version} + 1` });
+}
+
+/** As updateHeld(), of what no client sees. */
+export async function noteHeld(
+  tx: Tx,
+  claim: Claim,
+  set: Partial<{ [K in keyof JobRow]: unknown }>,
+): Promise<void> {
   const rows = await tx
     .update(jobs)
-    .set({ ...(set as Partial<JobRow>), version: sql`${jobs.version} + 1` as unknown as number })
+    .set(set as Partial<JobRow>)
     .where(heldBy(claim))
     .returning({ id: jobs.id });
   if (rows.length === 0) throw new LeaseLost(claim.id);
@@ -145,32 +168,62 @@ export async function finishJob(
   ending: Ending,
   promote?: (tx: Tx) => Promise<void>,
 ): Promise<void> {
-  const finish = (tx: Tx) =>
-    updateHeld(tx, claim, {
+  const finish = async (tx: Tx, evenCancelled: boolean) => {
+    const rows = await writeEnd(tx).execute({
+      id: claim.id,
+      token: claim.token,
       state: ending.state,
-      result: ending.result ?? null,
-      error: ending.error ? storable(ending.error) : null,
-      finished: sql`now()`,
-      attempt: null,
-      lease: null,
-      ...(ending.state === 'succeeded' ? { progress: 1 } : {}),
+      result: ending.result ? JSON.stringify(ending.result) : null,
+      error: ending.error ? JSON.stringify(storable(ending.error)) : null,
+      evenCancelled,
     });
-  if (!promote) return finish(db);
+    return rows.length > 0;
+  };
+  if (!promote) {
+    if (await finish(db, true)) return;
+    throw new LeaseLost(claim.id);
+  }
   await db.transaction(async tx => {
-    const [held] = await tx.select({ id: jobs.id }).from(jobs).where(heldBy(claim));
-    if (!held) throw new LeaseLost(claim.id);
+    await throwIfNotHeld(tx, claim);
     // Jobs are locked after what they work for, as where that is deleted: the other way round the two wait for each other.
     await promote(tx);
     // Looked at once the promotion holds what it changes: who was told that the job will end may have done the same by hand
     // since, which it must not undo.
-    const [row] = await tx
-      .select({ cancelled: sql<boolean>`${jobs.cancelRequested} is not null` })
-      .from(jobs)
-      .where(heldBy(claim));
-    if (row?.cancelled) throw new WindlassError('cancelled');
-    await finish(tx);
+    if (await finish(tx, false)) return;
+    await throwIfNotHeld(tx, claim);
+    throw new WindlassError('cancelled');
   });
 }
+
+async function throwIfNotHeld(tx: Tx, claim: Claim): Promise<void> {
+  const held = await tx.select({ id: jobs.id }).from(jobs).where(heldBy(claim));
+  if (held.length === 0) throw new LeaseLost(claim.id);
+}
+
+const writeEnd = prepareOnce(tx =>
+  tx
+    .update(jobs)
+    .set({
+      state: sql`${placeholder('state')}::text`,
+      result: sql`${placeholder('result')}::jsonb`,
+      error: sql`${placeholder('error')}::jsonb`,
+      progress: sql`case when ${placeholder('state')}::text = 'succeeded' then 1 else ${jobs.progress} end`,
+      finished: sql`now()`,
+      attempt: null,
+      lease: null,
+      version: sql`${jobs.version} + 1`,
+    })
+    .where(
+      and(
+        eq(jobs.id, placeholder('id')),
+        eq(jobs.attempt, placeholder('token')),
+        isNull(jobs.finished),
+        sql`(${jobs.cancelRequested} is null or ${placeholder('evenCancelled')}::boolean)`,
+      ),
+    )
+    .returning({ id: jobs.id })
+    .prepare('end_job'),
+);
 
 /** How long a worker that holds results waits for the database to come back. */
 const OUTLAST_MS = 120_000;

@@ -48,7 +48,7 @@ export interface JobContext<K extends JobKind = JobKind> {
   assertHeld(since?: number): Promise<void>;
   /** 0…1; told to clients at most about twice a second. */
   progress(value: number, message?: string): void;
-  /** Writes to the job's own row under the lease, at once. */
+  /** Writes to the job's own row under the lease, at once: what no client sees, so nobody is told. */
   update(set: Partial<JobRow>): Promise<void>;
   /** The job's output, opened where the last attempt left it. */
   output(): Promise<OutputWriter>;

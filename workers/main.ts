@@ -66,7 +66,7 @@ async function main(): Promise<void> {
     leases,
     metrics,
     sessions,
-    objects: openObjectStore(config),
+    objects: await openObjectStore(config),
     queues: new JobQueues({ databaseUrl: config.DATABASE_URL, redisUrl: config.REDIS_URL, log }),
     stopping: life.stopping,
   };

@@ -1,37 +1,23 @@
-import { Readable } from 'node:stream';
-import { and, asc, eq, lt, sql } from 'drizzle-orm';
+import { eq, sql } from 'drizzle-orm';
 import { type Database, isDatabaseDown } from '../shared/database/connect.ts';
-import { chunks, jobs, segments } from '../shared/database/schema.ts';
-import { newId } from '../shared/ids.ts';
-import {
-  type Offsets,
-  readStream,
-  STREAMS,
-  type Stream,
-  streamNumber,
-} from '../shared/jobs/output.ts';
+import { chunks, jobs } from '../shared/database/schema.ts';
+import { type Offsets, STREAMS, type Stream, streamNumber } from '../shared/jobs/output.ts';
 import type { ObjectStore } from '../shared/storage/object-store.ts';
 import { type Claim, heldBy, LeaseLost, outlastDatabase, updateHeld } from './claims.ts';
 import { isStoreAway } from './outlast-store.ts';
+import { OutputPieces, type Part } from './output-pieces.ts';
+import { OutputSegments, type Segment } from './output-segments.ts';
 import { pauseUnlessStopping } from './pause.ts';
 
-/** Bytes that may wait to be stored before append() makes its caller wait. */
-const MAX_PENDING = 8 << 20;
-/** A chunk row holds at most so much: rows are read whole. */
-const MAX_CHUNK = 1 << 20;
+/** Bytes that may wait to be stored, those on their way included, before append() makes its caller wait. */
+const MAX_PENDING = 12 << 20;
+/** What comes so fast goes straight into an object: the database is for what is watched as it comes. */
+const DIRECT = 1 << 20;
 /** Live output in the database is rolled up into an object once a stream has so much of it. */
 const ROLL_UP = 4 << 20;
-/** Chunks in one object at most: they may be small. */
-const ROLL_UP_CHUNKS = 1_000;
 /** So much of a stream may stay in the database while the object store is away; then its writer waits, and so does the run. */
 const MAX_LIVE = 32 << 20;
 const RETRY_MS = 2_000;
-
-interface Piece {
-  stream: Stream;
-  bytes: Buffer[];
-  length: number;
-}
 
 export interface OutputContext {
   database: Database;
@@ -50,11 +36,14 @@ export class OutputWriter {
   readonly stored: Offsets;
   readonly #context: OutputContext;
   readonly #claim: Claim;
-  #pending: Piece[] = [];
+  readonly #pieces = new OutputPieces();
+  readonly #segments: OutputSegments;
   #pendingBytes = 0;
   #seq: number;
   #live: Offsets;
   #writing: Promise<void> | undefined;
+  /** Callers of append() that wait for room. */
+  #waiting: (() => void)[] = [];
   #rolling: Promise<void> | undefined;
   #rollNotBefore = 0;
   #whenStored: (stored: Offsets) => void = () => {};
@@ -70,15 +59,19 @@ export class OutputWriter {
     this.stored = start.stored;
     this.#live = start.live;
     this.#seq = start.seq;
+    this.#segments = new OutputSegments(context, claim.id);
   }
 
-  /** Opens the output where the last attempt left it. */
-  static async open(context: OutputContext, claim: Claim): Promise<OutputWriter> {
+  /** Opens the output where the last attempt left it: with so many bytes stored. */
+  static async open(context: OutputContext, claim: Claim, stored: Offsets): Promise<OutputWriter> {
+    const nothing = { stdout: 0, stderr: 0 };
+    if (stored.stdout + stored.stderr === 0)
+      return new OutputWriter(context, claim, {
+        stored: { ...nothing },
+        live: { ...nothing },
+        seq: firstSeq(),
+      });
     const { db } = context.database;
-    const [row] = await db
-      .select({ stdout: jobs.stdoutBytes, stderr: jobs.stderrBytes })
-      .from(jobs)
-      .where(eq(jobs.id, claim.id));
     const live = await db
       .select({
         stream: chunks.stream,
@@ -91,27 +84,20 @@ export class OutputWriter {
     const liveBytes = (stream: Stream) =>
       live.find(found => found.stream === streamNumber(stream))?.bytes ?? 0;
     return new OutputWriter(context, claim, {
-      stored: { stdout: row?.stdout ?? 0, stderr: row?.stderr ?? 0 },
+      stored: { ...stored },
       live: { stdout: liveBytes('stdout'), stderr: liveBytes('stderr') },
-      // Numbers go on from the time: chunks that were rolled up took theirs along.
-      seq: Math.max(Date.now() * 1_000, ...live.map(found => found.seq)) + 1,
+      seq: Math.max(firstSeq(), ...live.map(found => found.seq + 1)),
     });
   }
 
   /** Takes bytes to store; waits while too many wait already. Rejects with LeaseLost when another worker has the job. */
   async append(stream: Stream, bytes: Buffer): Promise<void> {
     this.#throwFailure();
-    const last = this.#pending.at(-1);
-    if (last?.stream === stream && last.length + bytes.length <= MAX_CHUNK) {
-      last.bytes.push(bytes);
-      last.length += bytes.length;
-    } else {
-      this.#pending.push({ stream, bytes: [bytes], length: bytes.length });
-    }
+    this.#pieces.add(stream, bytes);
     this.#pendingBytes += bytes.length;
     this.#start();
-    while (this.#pendingBytes > MAX_PENDING) {
-      await this.#writing;
+    while (this.#pendingBytes > MAX_PENDING && this.#writing) {
+      await new Promise<void>(resolve => this.#waiting.push(resolve));
       this.#throwFailure();
     }
   }
@@ -136,15 +122,23 @@ export class OutputWriter {
       })
       .finally(() => {
         this.#writing = undefined;
+        // Something may have come since it was last looked for.
+        if (!this.#pieces.isEmpty) this.#start();
+        this.#wake();
       });
   }
 
+  #wake(): void {
+    for (const resume of this.#waiting.splice(0)) resume();
+  }
+
   async #write(): Promise<void> {
-    while (this.#pending.length > 0) {
-      const batch = this.#pending;
-      this.#pending = [];
-      await this.#store(batch);
-      this.#pendingBytes -= batch.reduce((sum, piece) => sum + piece.length, 0);
+    while (!this.#pieces.isEmpty) {
+      const batch = this.#pieces.take();
+      await this.#store(batch.parts);
+      batch.release();
+      this.#pendingBytes -= batch.length;
+      this.#wake();
       this.#context.onStored();
       this.#whenStored(this.stored);
       this.#startRolling();
@@ -168,14 +162,16 @@ export class OutputWriter {
     if (performance.now() < this.#rollNotBefore) return;
     if (STREAMS.every(stream => this.#live[stream] < ROLL_UP)) return;
     this.#rolling = this.#rollAll()
-      .catch((error: unknown) => {
-        this.#rollNotBefore = performance.now() + RETRY_MS;
-        const mayPass = isStoreAway(error) || isDatabaseDown(error) || this.#context.over.aborted;
-        if (!mayPass) this.#failure = error;
-      })
+      .catch((error: unknown) => this.#noteRollFailure(error))
       .finally(() => {
         this.#rolling = undefined;
       });
+  }
+
+  #noteRollFailure(error: unknown): void {
+    this.#rollNotBefore = performance.now() + RETRY_MS;
+    const mayPass = isStoreAway(error) || isDatabaseDown(error) || this.#context.over.aborted;
+    if (!mayPass) this.#failure = error;
   }
 
   async #rollAll(): Promise<void> {
@@ -188,19 +184,13 @@ export class OutputWriter {
     }
   }
 
-  async #store(batch: Piece[]): Promise<void> {
+  async #store(batch: Part[]): Promise<void> {
     const end = { ...this.stored };
-    const rows = batch.map(({ stream, bytes, length }) => {
-      const row = {
-        job: this.#claim.id,
-        seq: this.#seq++,
-        stream: streamNumber(stream),
-        start: end[stream],
-        bytes: Buffer.concat(bytes),
-      };
-      end[stream] += length;
-      return row;
-    });
+    for (const { stream, bytes } of batch) end[stream] += bytes.length;
+    const direct = await this.#putDirect(batch, end);
+    const rows = this.#numberChunks(
+      batch.filter(part => !direct.some(segment => segment.stream === part.stream)),
+    );
     const { db } = this.#context.database;
     await outlastDatabase(async tries => {
       if (tries > 0 && (await this.#isStored(end))) return;
@@ -210,11 +200,56 @@ export class OutputWriter {
           stderrBytes: end.stderr,
           setbacks: 0,
         });
-        await tx.insert(chunks).values(rows);
+        if (rows.length > 0) await tx.insert(chunks).values(rows);
+        for (const segment of direct) await this.#segments.insert(tx, segment);
       });
     });
-    for (const stream of STREAMS) this.#live[stream] += end[stream] - this.stored[stream];
+    for (const stream of STREAMS) {
+      if (direct.some(segment => segment.stream === stream)) this.#live[stream] = 0;
+      else this.#live[stream] += end[stream] - this.stored[stream];
+    }
     Object.assign(this.stored, end);
+  }
+
+  /** Puts the streams that bring much at once into objects; none where the store is away. */
+  async #putDirect(batch: Part[], end: Offsets): Promise<Segment[]> {
+    const streams = STREAMS.filter(stream => end[stream] - this.stored[stream] >= DIRECT);
+    if (streams.length === 0 || performance.now() < this.#rollNotBefore) return [];
+    await this.#rolling;
+    this.#throwFailure();
+    // What is left from when the store was away is moved in pieces of its own.
+    if (streams.some(stream => this.#live[stream] >= ROLL_UP)) return [];
+    try {
+      return await Promise.all(
+        streams.map(stream =>
+          this.#segments.putBytes({
+            stream,
+            at: this.stored[stream],
+            bytes: batch.filter(part => part.stream === stream).map(part => part.bytes),
+            hasChunks: this.#live[stream] > 0,
+          }),
+        ),
+      );
+    } catch (error) {
+      this.#noteRollFailure(error);
+      this.#throwFailure();
+      return [];
+    }
+  }
+
+  #numberChunks(batch: Part[]) {
+    const end = { ...this.stored };
+    return batch.map(({ stream, bytes }) => {
+      const row = {
+        job: this.#claim.id,
+        seq: this.#seq++,
+        stream: streamNumber(stream),
+        start: end[stream],
+        bytes,
+      };
+      end[stream] += bytes.length;
+      return row;
+    });
   }
 
   /** Whether the commit whose answer was lost took place. */
@@ -233,36 +268,13 @@ export class OutputWriter {
    * one place or the other at any moment.
    */
   async #rollUp(stream: Stream): Promise<number> {
-    const { database, objects, over } = this.#context;
-    const { id } = this.#claim;
-    const where = and(eq(chunks.job, id), eq(chunks.stream, streamNumber(stream)));
-    const found = await database.db
-      .select({ start: chunks.start, length: sql<number>`octet_length(${chunks.bytes})` })
-      .from(chunks)
-      .where(where)
-      .orderBy(asc(chunks.start))
-      .limit(ROLL_UP_CHUNKS);
-    const start = found[0]?.start ?? 0;
-    let length = 0;
-    for (const chunk of found) if (length < ROLL_UP) length += chunk.length;
-    if (length === 0) return 0;
-    const object = `output/${id}/${stream}-${start}-${newId()}`;
-    const bytes = takeBytes(
-      readStream({ db: database.db, objects }, id, { stream, from: start, until: start + length }),
-      length,
-    );
-    await objects.put(object, Readable.from(bytes, { objectMode: false }), {
-      size: length,
-      signal: over,
-    });
-    await database.db.transaction(async tx => {
+    const segment = await this.#segments.putChunks(stream, ROLL_UP);
+    if (!segment) return 0;
+    await this.#context.database.db.transaction(async tx => {
       await updateHeld(tx, this.#claim, {});
-      await tx
-        .insert(segments)
-        .values({ job: id, stream: streamNumber(stream), start, length, object });
-      await tx.delete(chunks).where(and(where, lt(chunks.start, start + length)));
+      await this.#segments.insert(tx, segment);
     });
-    return length;
+    return segment.length;
   }
 
   #throwFailure(): void {
@@ -270,12 +282,5 @@ export class OutputWriter {
   }
 }
 
-/** The first so many bytes. */
-async function* takeBytes(source: AsyncIterable<Buffer>, count: number): AsyncGenerator<Buffer> {
-  let left = count;
-  for await (const piece of source) {
-    yield piece.subarray(0, left);
-    left -= piece.length;
-    if (left <= 0) return;
-  }
-}
+/** Numbers go on from the time: chunks that were rolled up took theirs along. */
+const firstSeq = () => Date.now() * 1_000;

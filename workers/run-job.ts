@@ -13,6 +13,7 @@ import {
   type Ending,
   finishJob,
   LeaseLost,
+  noteHeld,
   outlastDatabase,
   releaseJob,
   updateHeld,
@@ -52,7 +53,8 @@ export async function runJob(
   });
   worker.metrics.taken(row);
   log.debug({ epoch: row.epoch, setbacks: row.setbacks }, 'job taken');
-  worker.notifications.publish('job', row.id);
+  // What ends at once is told once.
+  worker.notifications.publishSoon('job', row.id);
   const held = worker.leases.hold(claim, { cancelled: row.cancelRequested !== null, log });
   const attempt = new Attempt(worker, row, held, log);
   try {
@@ -71,7 +73,7 @@ export async function runJob(
   } finally {
     attempt.close();
     worker.leases.letGo(claim);
-    worker.notifications.publish('job', row.id);
+    if (!attempt.hasToldEnd) worker.notifications.publish('job', row.id);
   }
 }
 
@@ -83,6 +85,7 @@ class Attempt {
   readonly #unlink: () => void;
   /** When the job was first taken, as performance.now() counts. */
   readonly #began: number;
+  hasToldEnd = false;
 
   constructor(worker: WorkerContext, row: ClaimedRow, held: Held, log: JobContext['log']) {
     this.#worker = worker;
@@ -107,8 +110,7 @@ class Attempt {
       assertHeld: since => worker.leases.assertHeld(held, since),
       progress: (value, message) => this.#progress.set(value, message),
       update: async set => {
-        await outlastDatabase(() => updateHeld(worker.database.db, held, set));
-        tell();
+        await outlastDatabase(() => noteHeld(worker.database.db, held, set));
       },
       output: () => {
         output ??= OutputWriter.open(
@@ -119,6 +121,8 @@ class Attempt {
             over: this.context.over,
           },
           held,
+          // Nobody writes to a job's output between its claim and here.
+          { stdout: row.stdoutBytes, stderr: row.stderrBytes },
         );
         return output;
       },
@@ -180,6 +184,8 @@ class Attempt {
         throw error;
       }
     });
+    this.hasToldEnd = true;
+    this.#worker.notifications.publish('job', this.#held.id);
     const seconds = (performance.now() - this.#began) / 1_000;
     this.#worker.metrics.ended(this.context.job.kind, ending.state, seconds);
     this.context.log.debug({ state: ending.state, seconds }, 'job ended');

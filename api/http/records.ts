@@ -37,6 +37,7 @@ export function checkIfMatch(req: Request, tag: string): void {
 /** Whether a list of entity tags, or `*`, names this one; by weak comparison (RFC 9110, 8.8.3.2). */
 export function isNamedBy(header: string | undefined, tag: string): boolean {
   if (header === undefined) return false;
+  if (header === tag) return true;
   return (
     header.trim() === '*' ||
     header.split(',').some(candidate => candidate.trim().replace(/^W\//, '') === tag)

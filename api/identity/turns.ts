@@ -7,6 +7,11 @@ export class Turns {
     this.#free = atOnce;
   }
 
+  /** Whether somebody waits. */
+  get areWanted(): boolean {
+    return this.#waiting.length > 0;
+  }
+
   async take<T>(work: () => Promise<T>): Promise<T> {
     if (this.#free > 0) this.#free--;
     else await new Promise<void>(resolve => this.#waiting.push(resolve));

@@ -3,8 +3,8 @@ import { describeNews, type EventStream, type News } from './event-stream.ts';
 import type { JobSummary } from './job-summary.ts';
 import { type OutputReads, SHORT_BYTES, spanBytes } from './output-reads.ts';
 
-/** A client that catches up and takes nothing for so long gives its turn to read to another. */
-const TURN_MS = 1_000;
+/** A client that catches up and does not take what it was sent within so long gives its turn to read to another. */
+const DRAIN_MS = 1_000;
 
 /** The event streams of one job: what is new is read and encoded once for all that stand at the same place. */
 export class JobFeed {
@@ -101,13 +101,12 @@ export class JobFeed {
   }
 
   async #catchUp(stream: EventStream, row: JobSummary, span: OutputSpan): Promise<void> {
-    let whole = true;
+    let whole: boolean;
     try {
       const long = { span, complete: row.finished !== null };
-      await this.#output.readLong(row.id, long, async frame => {
+      whole = await this.#output.readLong(row.id, long, frame => {
         stream.take(frame);
-        whole = await stream.drainsWithin(TURN_MS);
-        return whole;
+        return stream.drainsWithin(DRAIN_MS);
       });
     } catch (error) {
       return this.#fail([stream], error);

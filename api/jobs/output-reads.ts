@@ -11,6 +11,8 @@ import { encodeOutput, type OutputFrame } from './event-frames.ts';
 export const SHORT_BYTES = 16 << 10;
 /** Readers of more hold what the database gives at once, a MiB or so, or a connection to the object store. */
 const LONG_AT_ONCE = 16;
+/** A turn that others wait for ends after so long, however much is left: a client decides how fast it reads. */
+const TURN_MS = 1_000;
 
 type Stores = Parameters<typeof readOutput>[0];
 
@@ -35,18 +37,24 @@ export class OutputReads {
     return frames;
   }
 
-  /** A span of any length, as it comes, once there is a turn; may go on past its end. `take` says whether to go on. */
+  /**
+   * A span of any length, as it comes, once there is a turn; may go on past its end. `take` says whether to go on. True
+   * when all of it was taken; else the rest is to be asked for anew.
+   */
   async readLong(
     job: string,
     { span, complete }: { span: OutputSpan; complete: boolean },
     take: (frame: OutputFrame) => boolean | Promise<boolean>,
-  ): Promise<void> {
-    await this.#turns.take(async () => {
+  ): Promise<boolean> {
+    return this.#turns.take(async () => {
+      const until = performance.now() + TURN_MS;
       const pieces = readOutput(this.#stores, job, span);
       for await (const frame of encodeOutput(pieces, span.from, complete)) {
         const goesOn = take(frame);
-        if (!(goesOn === true || (await goesOn))) return;
+        if (!(goesOn === true || (await goesOn))) return false;
+        if (this.#turns.areWanted && performance.now() > until) return false;
       }
+      return true;
     });
   }
 }

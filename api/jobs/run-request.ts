@@ -55,7 +55,7 @@ export async function startRequestedJob(
     if (idempotency) await keepIdempotencyKey(tx, owner, idempotency, job.id);
     return { job, isNew: true };
   });
-  if (isNew) api.handOver.begin(job);
+  if (isNew) enqueue(api, job);
   return job;
 }
 
@@ -74,7 +74,7 @@ export async function startSessionJob<K extends SessionJob>(
     const all = { ...request, owner, requestId, limit };
     const job = await startInSession(api.database, all, idleSeconds);
     if (job) {
-      api.handOver.begin(job);
+      enqueue(api, job);
       return job;
     }
   }
@@ -85,6 +85,17 @@ export async function startSessionJob<K extends SessionJob>(
   });
   if (session) await touchSession(api.database.db, session);
   return job;
+}
+
+/** The queue may be away: then the dispatcher adds the entry. */
+function enqueue(api: ApiContext, { id, epoch, queue }: JobRow): void {
+  if (epoch === 0) return;
+  api.queues.add(queue as QueueName, [{ id, epoch }]).catch((error: unknown) => {
+    api.log.debug(
+      { err: error, job: id },
+      'the queue does not take the entry; the dispatcher will',
+    );
+  });
 }
 
 function readIdempotencyKey({ config }: ApiContext, req: Request): Idempotency | undefined {
@@ -152,7 +163,6 @@ export async function awaitOwnJob(
 ): Promise<JobSummary> {
   const { signal, left } = untilNoLongerWaiting(api, res);
   const row = await api.jobs.ended(job, signal);
-  api.handOver.note(row);
   if (!row.finished) {
     await cancelOwnJob(api, row.id);
     if (left()) return row;

@@ -93,7 +93,6 @@ async function answer(
   if (respondAsync) res.set('Preference-Applied', 'respond-async');
   else if (wait !== undefined) res.set('Preference-Applied', `wait=${wait}`);
   const ended = respondAsync ? job : await waitForEnd(api, res, job, wait);
-  api.handOver.note(ended);
   if (!ended.finished) return void res.status(202).json(jobView(ended));
   if (ended.state !== 'succeeded') throw errorOfJob(ended);
   const [stdout, stderr] = await Promise.all([

@@ -8,8 +8,10 @@ import type { Database } from './connect.ts';
 export type Topic = 'job' | 'cancel' | 'session' | 'user';
 
 const CHANNEL = 'windlass';
-/** One NOTIFY per commit halves write throughput with 32 writers (a single lock): so at most one every 20 ms. */
+/** One NOTIFY per commit halves write throughput with 32 writers (a single lock): so at most one every 20 ms … */
 const WINDOW_MS = 20;
+/** … save for so many in a row after a quiet time: what begins and ends at once is told at once. */
+const BURST = 4;
 /** PostgreSQL's payload limit is 8,000 bytes. */
 const MAX_PAYLOAD = 7_000;
 /** Something must pass on a listening connection, or its silence could not be told from a dead link. */
@@ -29,6 +31,8 @@ export class Notifications {
   };
   readonly #pending = new Set<string>();
   #window: NodeJS.Timeout | undefined;
+  /** performance.now() from which on one a window would have been sent, had they come evenly. */
+  #sentUntil = 0;
   #ping: NodeJS.Timeout | undefined;
   #unlisten: (() => Promise<void>) | undefined;
 
@@ -49,10 +53,17 @@ export class Notifications {
     return () => this.#listeners[topic].delete(listener);
   }
 
-  /** Tells everyone, this process too; the first at once, more within 20 ms together. */
+  /** Tells everyone, this process too; the first few at once, more within 20 ms together. */
   publish(topic: Topic, id: string): void {
     this.#pending.add(`${topic}:${id}`);
-    if (!this.#window) this.#flush();
+    if (this.#sentUntil - performance.now() < (BURST - 1) * WINDOW_MS) this.#flush();
+    else this.#flushSoon();
+  }
+
+  /** Tells it within 20 ms, together with whatever else is told until then. */
+  publishSoon(topic: Topic, id: string): void {
+    this.#pending.add(`${topic}:${id}`);
+    this.#flushSoon();
   }
 
   async close(): Promise<void> {
@@ -62,7 +73,12 @@ export class Notifications {
     await this.#unlisten?.().catch(() => {});
   }
 
+  #flushSoon(): void {
+    this.#window ??= setTimeout(() => this.#flush(), WINDOW_MS).unref();
+  }
+
   #flush(): void {
+    clearTimeout(this.#window);
     this.#window = undefined;
     if (this.#pending.size === 0) return;
     let payload = '';
@@ -71,9 +87,9 @@ export class Notifications {
       payload += payload ? `,${entry}` : entry;
       this.#pending.delete(entry);
     }
+    this.#sentUntil = Math.max(this.#sentUntil, performance.now()) + WINDOW_MS;
     this.#send(payload);
-    this.#window = setTimeout(() => this.#flush(), WINDOW_MS);
-    this.#window.unref();
+    if (this.#pending.size > 0) this.#flushSoon();
   }
 
   #send(payload: string): void {

@@ -150,6 +150,8 @@ function onPostgres(url: string): Factory {
     connectionTimeoutMillis: 5_000,
     keepAlive: true,
     application_name: `${process.title}-queue`,
+    // What a crash of the database takes from the queue is sent again: its commits need not wait for the disk.
+    options: '-c synchronous_commit=off',
   });
   return {
     queue: name => new backend.Queue(name, { connection: connection(2) }) as unknown as Queue,

@@ -4,7 +4,6 @@ import type { ApiContext } from '../../api/context.ts';
 import { ExactBodies } from '../../api/exact-json/exact-bodies.ts';
 import { PasswordCheck } from '../../api/identity/password-check.ts';
 import { RecentCredentials } from '../../api/identity/recent-credentials.ts';
-import { HandOver } from '../../api/jobs/hand-over.ts';
 import { JobWatch } from '../../api/jobs/job-watch.ts';
 import { ApiMetrics } from '../../api/operate/api-metrics.ts';
 import { readConfig } from '../../shared/config.ts';
@@ -44,7 +43,6 @@ export async function openIdleApp(): Promise<IdleApp> {
     objects: await openObjectStore(config),
     queues,
     jobs: new JobWatch({ database, notifications, log }),
-    handOver: new HandOver({ database, notifications, queues, log }),
     bodies: new ExactBodies(config),
     passwords: new PasswordCheck(database, config.LIMIT_FAILED_LOGINS),
     recent: new RecentCredentials(notifications),

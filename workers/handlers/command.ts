@@ -1,24 +1,23 @@
 import { constants } from 'node:os';
 import { setTimeout as delay } from 'node:timers/promises';
-import { eq } from 'drizzle-orm';
-import { type JobRow, sessions } from '../../shared/database/schema.ts';
+import type { JobRow } from '../../shared/database/schema.ts';
 import { WindlassError } from '../../shared/errors.ts';
 import type { Stream } from '../../shared/jobs/output.ts';
 import { type Handler, type JobContext, LetGo } from '../context.ts';
 import type { OutputWriter } from '../output-writer.ts';
 import { carryRun } from '../remote/carry-run.ts';
 import { forgetRun } from '../remote/forget-run.ts';
-import { mayHaveBeenSent, type SshChannel } from '../remote/remote-session.ts';
+import { readAll } from '../remote/read-all.ts';
+import { mayHaveBeenSent } from '../remote/remote-session.ts';
+import type { SshChannel } from '../remote/ssh-channel.ts';
 import { whileConnected } from '../remote/while-connected.ts';
 
 /** Runs a command on the session's host: through its agent exactly once, without one at most once. */
 const command: Handler<'command'> = async context => {
   const { worker, job } = context;
-  const [session] = await worker.database.db
-    .select({ agent: sessions.agent })
-    .from(sessions)
-    .where(eq(sessions.sid, job.session ?? ''));
-  if (!session) throw new WindlassError('session_not_found');
+  // Only a plain exec has nothing to be forgotten while it may run.
+  if (job.runAt && job.runForgotten) throw lost();
+  const hasAgent = await worker.sessions.hasAgent(job.session ?? '');
   const output = await context.output();
   const limits = watchLimits(context, output);
   const take = async (stream: Stream, bytes: Buffer) => {
@@ -27,7 +26,7 @@ const command: Handler<'command'> = async context => {
   };
   try {
     const run = { context, output, take, limit: limits.signal };
-    const returncode = session.agent ? await runWithAgent(run) : await runPlainly(run);
+    const returncode = hasAgent ? await runWithAgent(run) : await runPlainly(run);
     limits.checkOutput();
     return { result: { returncode }, after: () => forgetRun(context) };
   } finally {
@@ -97,33 +96,42 @@ async function readToEnd(
   channel: SshChannel,
 ): Promise<number> {
   const { cancel, signal } = context;
-  const read = async (stream: Stream) => {
-    for await (const bytes of channel[stream]) await take(stream, bytes as Buffer);
-  };
+  const read = (stream: Stream) => readAll(channel[stream], bytes => take(stream, bytes));
   const whole = Promise.all([read('stdout'), read('stderr')]);
   // A server may keep the channel of a command that does not die: it is not waited for.
   const givenUp = whenAborted(AbortSignal.any([cancel, signal, limit])).then(() =>
-    endCommand(channel),
+    // What is another worker's to tell of is not ended from here.
+    signal.aborted ? false : endCommand(channel),
   );
   await Promise.race([whole, givenUp]).catch((error: unknown) => {
     if (!isPrematureClose(error)) throw error;
   });
   whole.catch(() => {});
-  const closed = await Promise.race([channel.closed, givenUp]);
+  const closed = await Promise.race([channel.closed, givenUp.then(() => undefined)]);
   signal.throwIfAborted();
   limit.throwIfAborted();
+  if (cancel.aborted && !(await givenUp)) throw mayRunOn();
   cancel.throwIfAborted();
   if (closed?.signal) return 128 + signalNumber(closed.signal);
   if (!closed || closed.code === null) throw lost();
   return closed.code;
 }
 
-/** As far as a plain exec can be ended: signals, which not every server passes on, and the end of the channel. */
-async function endCommand(channel: SshChannel): Promise<void> {
-  channel.signal('TERM');
-  await delay(1_000);
-  channel.signal('KILL');
+/**
+ * As far as a plain exec can be ended: by signals, which a server passes on to the command's process group, or does not
+ * (OpenSSH's where a command is forced). True where the server then tells the command's end.
+ */
+async function endCommand(channel: SshChannel): Promise<boolean> {
+  for (const name of ['TERM', 'KILL'] as const) {
+    channel.signal(name);
+    const pause = new AbortController();
+    const waited = delay(1_000, false, { signal: pause.signal }).catch(() => false);
+    const ended = await Promise.race([channel.closed.then(() => true), waited]);
+    pause.abort();
+    if (ended) return true;
+  }
   channel.destroy();
+  return false;
 }
 
 function whenAborted(signal: AbortSignal): Promise<void> {
@@ -149,6 +157,13 @@ function lost(cause?: unknown): WindlassError {
       'Outcome unknown: the worker or the link was lost while the command ran without an agent.',
     hint: 'Look on the host what it did before you start it again. Sessions with an agent survive this.',
     cause,
+  });
+}
+
+function mayRunOn(): WindlassError {
+  return new WindlassError('cancelled', {
+    detail: 'Cancelled, but the host does not tell that the command ended: it may run on there.',
+    hint: 'Look on the host. In a session with an agent a command is ended with all that it started.',
   });
 }
 

@@ -12,13 +12,9 @@ const PROBE_MS = 20_000;
 const connect: Handler<'connect'> = async context => {
   const { worker, job, signal, cancel } = context;
   const sid = job.session ?? '';
-  const [session] = await worker.database.db
-    .select({ agent: sessions.agent })
-    .from(sessions)
-    .where(eq(sessions.sid, sid));
-  if (!session) throw new WindlassError('session_not_found');
+  const hasAgent = await worker.sessions.hasAgent(sid);
   const shell = await worker.sessions.use(sid, AbortSignal.any([signal, cancel]), async remote => {
-    if (session.agent) return (await remote.agent()).hello.shell;
+    if (hasAgent) return (await remote.agent()).hello.shell;
     await assertQuiet(remote, context);
     return null;
   });

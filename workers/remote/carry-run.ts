@@ -4,7 +4,8 @@ import { type ErrorCode, WindlassError } from '../../shared/errors.ts';
 import type { Offsets, Stream } from '../../shared/jobs/output.ts';
 import { LeaseLost } from '../claims.ts';
 import { type JobContext, LetGo } from '../context.ts';
-import type { AgentClient, RunEvent } from './agent/client.ts';
+import type { AgentClient } from './agent/client.ts';
+import type { RunEvent } from './agent/run-event.ts';
 import type { RemoteSession } from './remote-session.ts';
 import { diskFull, lost, shutOut, unknown } from './run-errors.ts';
 import { whileConnected } from './while-connected.ts';
@@ -13,7 +14,7 @@ import { whileConnected } from './while-connected.ts';
 const REPEAT_MS = 12 * 3_600_000;
 const WRONG_NODE_TRIES = 5;
 /** A run on a host that cannot be reached is looked for this often, and given up after so long. */
-const LOOK_AGAIN_SECONDS = 20;
+const LOOK_AGAIN_SECONDS = 10;
 const UNREACHABLE_FOR_MS = 12 * 3_600_000;
 /** The host is there again later, perhaps: an agent cannot start on a full disk either. */
 const AWAY: ErrorCode[] = ['remote_connection_failed', 'agent_startup_failed'];
@@ -79,6 +80,8 @@ class Run {
   /** Aborted when this worker must not go on with the run. */
   readonly signal: AbortSignal;
   #stopped: Promise<{ how: string } | undefined> | undefined;
+  /** The host may have been told to stop it, over a connection that was lost or by an earlier holder of the job. */
+  #mayBeStopped: boolean;
   #wrongNode = 0;
   /** Aborted, with what is thrown for it, when the run must be stopped and this connection leads to another node. */
   #elsewhere = new AbortController();
@@ -88,6 +91,7 @@ class Run {
     this.#request = request;
     this.#sink = sink;
     this.signal = AbortSignal.any([context.signal, context.stopping]);
+    this.#mayBeStopped = context.cancel.aborted;
   }
 
   /** The run may exist on the host: from here on, it is followed before it is asked for again. */
@@ -237,14 +241,17 @@ class Run {
         if (stopped.how === 'wrong_node') elsewhere.abort(this.#onWrongNode(stopped.node));
         return stopped;
       },
-      () => undefined,
+      () => {
+        this.#mayBeStopped = true;
+        return undefined;
+      },
     );
   }
 
   /** A run that was stopped did not end by itself, unless it had ended before the host was told. */
   async #throwIfStopped(): Promise<void> {
     const stopped = await this.#stopped;
-    if (!stopped || stopped.how === 'ended') return;
+    if (!stopped || (stopped.how === 'ended' && !this.#mayBeStopped)) return;
     this.#sink.limit?.throwIfAborted();
     throw new WindlassError('cancelled');
   }

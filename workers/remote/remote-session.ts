@@ -1,12 +1,16 @@
+import { setTimeout as delay } from 'node:timers/promises';
 import type ssh2 from 'ssh2';
 import { WindlassError } from '../../shared/errors.ts';
 import { openAgent } from './agent/bootstrap.ts';
-import type { ExecChannel, RemoteExec } from './agent/channel.ts';
+import type { RemoteExec } from './agent/channel.ts';
 import type { AgentClient } from './agent/client.ts';
+import { noChannel, noChannelBeside, Patience } from './channel-refusals.ts';
+import { type SshChannel, toExecChannel } from './ssh-channel.ts';
 
 /** Channels of one connection at first; sshd's MaxSessions is 10 by default. A refusal lowers it. */
 const CHANNELS = 9;
 const LIMIT_LASTS_MS = 10_000;
+const REFUSED_PAUSE_MS = 100;
 /** Until the server has opened a channel and taken its command. A connection that does not is as good as lost. */
 const OPEN_MS = 20_000;
 const AGENT_START_MS = 30_000;
@@ -23,11 +27,6 @@ export interface AgentSettings {
   openMs?: number;
 }
 
-/** An exec channel of ssh2, which can also pass signals on to its command. */
-export interface SshChannel extends ExecChannel {
-  signal(name: 'TERM' | 'KILL'): void;
-}
-
 /** One SSH connection of a session: plain exec channels, and the agent's control channel where the session has one. */
 export class RemoteSession implements RemoteExec {
   readonly #client: ssh2.Client;
@@ -38,6 +37,8 @@ export class RemoteSession implements RemoteExec {
   #open = 0;
   readonly #waiting = new Set<() => void>();
   #isClosed = false;
+  /** The agent's control channel is open. */
+  #isServing = false;
   /** performance.now() when the connection stood: a lease must have been seen since, before anything is run over it. */
   readonly since = performance.now();
 
@@ -65,6 +66,7 @@ export class RemoteSession implements RemoteExec {
       this.#agent = agent;
       agent.then(
         client => {
+          this.#isServing = true;
           this.#settings.onShell?.(client.hello.shell);
           this.#watch(client);
         },
@@ -85,6 +87,7 @@ export class RemoteSession implements RemoteExec {
     signal?: AbortSignal,
     before: () => Promise<void> = async () => {},
   ): Promise<SshChannel> {
+    const patience = new Patience();
     for (;;) {
       await this.#takeSlot(signal);
       try {
@@ -95,13 +98,14 @@ export class RemoteSession implements RemoteExec {
         this.#release();
         if (!isRefusal(error) || this.#isClosed)
           throw error instanceof SshError ? lost(error) : error;
-        this.#lowerLimit(error);
+        await this.#onRefusal(error, patience, signal);
       }
     }
   }
 
   /** SFTP over a channel of its own (draft-ietf-secsh-filexfer-02); end() gives the channel back. */
   async sftp(signal?: AbortSignal): Promise<ssh2.SFTPWrapper> {
+    const patience = new Patience();
     for (;;) {
       await this.#takeSlot(signal);
       try {
@@ -110,7 +114,7 @@ export class RemoteSession implements RemoteExec {
         this.#release();
         if (!isRefusal(error) || this.#isClosed)
           throw error instanceof SshError ? lost(error) : error;
-        this.#lowerLimit(error);
+        await this.#onRefusal(error, patience, signal);
       }
     }
   }
@@ -218,17 +222,16 @@ export class RemoteSession implements RemoteExec {
     first?.();
   }
 
-  /** Others of the account may have taken the server's channels: the limit is forgotten after a while. */
-  #lowerLimit(refusal: unknown): void {
-    const kept = this.#agent ? 1 : 0;
-    if (this.#open <= kept) {
-      throw new WindlassError('remote_connection_failed', {
-        detail: 'The host refuses to open another channel.',
-        hint: "Raise MaxSessions in the host's sshd_config.",
-        cause: refusal,
-      });
+  /** What is open now is all that the server opens, for a while; where nothing is, it is asked again for a moment. */
+  async #onRefusal(refusal: unknown, patience: Patience, signal?: AbortSignal): Promise<void> {
+    if (this.#open <= (this.#isServing ? 1 : 0)) {
+      if (patience.hasEnded())
+        throw this.#isServing ? noChannelBeside(refusal) : noChannel(refusal);
+      return delay(REFUSED_PAUSE_MS, undefined, { signal }).catch(() => {});
     }
+    patience.renew();
     this.#limit = this.#open;
+    // Another server than sshd may count the channels of all connections.
     setTimeout(() => {
       this.#limit = CHANNELS;
       this.#wakeOne();
@@ -255,38 +258,6 @@ export function mayHaveBeenSent(error: unknown): boolean {
 /** RFC 4254, 5.1: the server did not confirm the channel; the connection is well. */
 function isRefusal(error: unknown): boolean {
   return error instanceof Error && /open failure|channel open/i.test(error.message);
-}
-
-function toExecChannel(channel: ssh2.ClientChannel, release: () => void): SshChannel {
-  const closed = new Promise<{ code: number | null; signal: string | null }>(resolve => {
-    let code: number | null = null;
-    let signal: string | null = null;
-    channel.on('exit', (exitCode: number | null, exitSignal?: string) => {
-      code = exitCode ?? null;
-      signal = exitSignal ?? null;
-    });
-    channel.once('close', () => {
-      release();
-      resolve({ code, signal });
-    });
-  });
-  channel.on('error', () => channel.destroy());
-  return {
-    stdin: channel,
-    stdout: channel,
-    stderr: channel.stderr,
-    closed,
-    destroy: () => {
-      // Bytes that nobody reads would hold back the channel's close for ever.
-      channel.resume();
-      channel.stderr.resume();
-      channel.destroy();
-    },
-    signal: name => {
-      // The channel may be gone already: then so is what was to be signalled.
-      if (channel.writable) channel.signal(name);
-    },
-  };
 }
 
 function lost(cause?: SshError): WindlassError {

@@ -1,5 +1,5 @@
 import { WindlassError } from '../../shared/errors.ts';
-import type { LostCause } from './agent/client.ts';
+import type { LostCause } from './agent/run-event.ts';
 
 export function lost(cause?: LostCause): WindlassError {
   if (cause === 'all')

@@ -2,12 +2,19 @@ import { and, eq, inArray, isNotNull, isNull, notInArray, sql } from 'drizzle-or
 import type { Config } from '../../shared/config.ts';
 import type { Database } from '../../shared/database/connect.ts';
 import type { Notifications } from '../../shared/database/notifications.ts';
-import { hosts, jobs, type SessionRow, sessions } from '../../shared/database/schema.ts';
+import {
+  type HostRow,
+  hosts,
+  jobs,
+  type SessionRow,
+  sessions,
+} from '../../shared/database/schema.ts';
 import { WindlassError } from '../../shared/errors.ts';
 import type { Logger } from '../../shared/log.ts';
 import { type Credential, unseal } from '../../shared/secrets.ts';
 import { connect } from './connection.ts';
 import { unreachable } from './dial.ts';
+import { RunRemover } from './forget-run.ts';
 import { HostGates } from './host-gate.ts';
 import { orAborted } from './or-aborted.ts';
 import { RefusedLogins } from './refused-logins.ts';
@@ -25,8 +32,15 @@ const SWEEP_AGAIN_MS = 60_000;
 
 interface Pooled {
   session: Promise<RemoteSession>;
+  /** Whether the session has an agent, which never changes. */
+  hasAgent: Promise<boolean>;
   users: number;
   idleSince: number;
+}
+
+interface Found {
+  session: SessionRow;
+  host: HostRow;
 }
 
 interface PoolContext {
@@ -47,6 +61,7 @@ export class SessionPool {
   readonly #shells = new Map<string, string>();
   readonly #gates: HostGates;
   readonly #refused: RefusedLogins;
+  readonly #remover: RunRemover;
   readonly #stop: () => void;
   #sweeping = false;
 
@@ -54,6 +69,8 @@ export class SessionPool {
     this.#context = context;
     this.#gates = new HostGates(context.config.LIMIT_HOST_CONNECTS);
     this.#refused = new RefusedLogins(context.database);
+    const { database, log } = context;
+    this.#remover = new RunRemover({ database, log, use: (...given) => this.use(...given) });
     const timer = setInterval(() => void this.#sweep(), SWEEP_MS);
     const unsubscribe = context.notifications.on('session', sid => {
       if (this.#pooled.has(sid)) void this.#closeEnded();
@@ -83,6 +100,16 @@ export class SessionPool {
     }
   }
 
+  /** For work that is about to use the session: its connection begins to be made. Throws `session_not_found`. */
+  hasAgent(sid: string): Promise<boolean> {
+    return (this.#pooled.get(sid) ?? this.#open(sid)).hasAgent;
+  }
+
+  /** Removes a run whose job has ended from its host. */
+  forgetSoon(sid: string, id: string): void {
+    this.#remover.add(sid, id);
+  }
+
   /** Ends all connections; runs on hosts go on. */
   close(): void {
     this.#stop();
@@ -93,8 +120,10 @@ export class SessionPool {
 
   #open(sid: string): Pooled {
     // Others may come to wait for the same connection: it is not ended with the one who asked first.
+    const found = this.#find(sid);
     const pooled: Pooled = {
-      session: this.#connect(sid, AbortSignal.timeout(CONNECT_MS)),
+      hasAgent: found.then(({ session }) => session.agent),
+      session: found.then(row => this.#connect(row, AbortSignal.timeout(CONNECT_MS))),
       users: 0,
       idleSince: performance.now(),
     };
@@ -103,21 +132,26 @@ export class SessionPool {
       if (this.#pooled.get(sid) === pooled) this.#pooled.delete(sid);
     };
     pooled.session.then(session => session.closed.then(forget), forget);
+    pooled.hasAgent.catch(() => {});
     return pooled;
   }
 
-  async #connect(sid: string, signal: AbortSignal): Promise<RemoteSession> {
-    const { database, config } = this.#context;
-    const [found] = await database.db
+  async #find(sid: string): Promise<Found> {
+    const [found] = await this.#context.database.db
       .select({ session: sessions, host: hosts })
       .from(sessions)
       .innerJoin(hosts, eq(hosts.name, sessions.hostname))
       .where(and(eq(sessions.sid, sid), isNotNull(sessions.sealed)));
-    if (!found?.session.sealed) throw new WindlassError('session_not_found');
-    await this.#refused.throwIfRefused(sid);
-    const { host } = found;
-    const { username } = found.session;
-    const credential = await this.#openCredential(found.session);
+    if (!found) throw new WindlassError('session_not_found');
+    return found;
+  }
+
+  async #connect({ session, host }: Found, signal: AbortSignal): Promise<RemoteSession> {
+    const { sid, username } = session;
+    const [credential] = await Promise.all([
+      this.#openCredential(session),
+      this.#refused.throwIfRefused(sid),
+    ]);
     const client = await this.#gates
       .of(host)
       .pass(() => connect({ host, username, credential }, signal), signal)
@@ -128,8 +162,8 @@ export class SessionPool {
       });
     const account = `${username}@${host.address}:${host.port}`;
     return new RemoteSession(client, {
-      spoolLimitBytes: config.LIMIT_SPOOL_BYTES,
-      shell: found.session.shell ?? this.#shells.get(account),
+      spoolLimitBytes: this.#context.config.LIMIT_SPOOL_BYTES,
+      shell: session.shell ?? this.#shells.get(account),
       onShell: shell => this.#learnShell(account, shell),
     });
   }

@@ -259,7 +259,13 @@ emit() {
     follow) follow "$2" "$3" "$4" "$5" ;;
     *) if is_live "$2"; then
       case $1 in
-      started) eval "st_$2=r" && echo "running $2" ;;
+      started)
+        eval "st_$2=r" && echo "running $2"
+        # A tick between its first line and this one would call that unchanged for ever.
+        before=none
+        measure "$2"
+        push "$2"
+        ;;
       done) finish "$2" "$3" "$4" "$5" ;;
       taken) on_taken "$2" ;;
       failed)

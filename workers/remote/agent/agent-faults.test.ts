@@ -1,5 +1,12 @@
 import { execFileSync } from 'node:child_process';
-import { existsSync, readdirSync, readFileSync, readlinkSync, writeFileSync } from 'node:fs';
+import {
+  existsSync,
+  readdirSync,
+  readFileSync,
+  readlinkSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, afterEach, describe, expect, test } from 'vitest';
 import { findProgram } from '../../../scripts/programs.ts';
@@ -14,7 +21,7 @@ import {
 } from './agent-harness.ts';
 
 const MiB = 1024 * 1024;
-const WINDOW = 4 * MiB;
+const WINDOW = 16 * MiB;
 const harness = new AgentHarness();
 afterEach(() => harness.close());
 afterAll(() => harness.clean());
@@ -151,6 +158,38 @@ describe.each(SHELLS)('runs under %s', shell => {
       await expect(refused.next()).rejects.toMatchObject({ code: 'remote_disk_full' });
       await client.forget(id);
       execFileSync('rm', [join(home, 'filling')]);
+      expect((await harness.run(client, 'echo again')).stdout.toString()).toBe('again\n');
+    } finally {
+      await harness.close();
+      await waitFor(() => processesOf(host).length === 0, { what: 'the end of every process' });
+      execFileSync('umount', [home]);
+    }
+  });
+
+  test('a disk that has room for a part of an attempt is full too', async context => {
+    const host = harness.makeHost(shell);
+    const { home } = host.account;
+    try {
+      execFileSync('mount', ['-t', 'tmpfs', '-o', 'size=8m', 'tmpfs', home], { stdio: 'ignore' });
+    } catch {
+      return context.skip('needs root that may mount a tmpfs');
+    }
+    try {
+      const client = await harness.connect(host);
+      await harness.run(client, 'true');
+      // What stands prepared dies, and leaves its files; then there is one page for what takes its place.
+      const runs = join(home, '.windlass/runs');
+      const prepared = () =>
+        readdirSync(runs).filter(name => existsSync(join(runs, name, 'ready'))).length;
+      await waitFor(() => prepared() >= 3, { what: 'the next attempts to stand ready' });
+      const waiting = processesOf(host).filter(line => / (minder|body) /.test(line));
+      for (const line of waiting) process.kill(Number.parseInt(line, 10), 'SIGKILL');
+      writeFileSync(join(home, 'page'), 'one');
+      expect(() => writeFileSync(join(home, 'filling'), Buffer.alloc(16 * MiB))).toThrow('ENOSPC');
+      rmSync(join(home, 'page'));
+      const refused = client.run({ id: 'refused', token: 'one', command: 'true' });
+      await expect(refused.next()).rejects.toMatchObject({ code: 'remote_disk_full' });
+      rmSync(join(home, 'filling'));
       expect((await harness.run(client, 'echo again')).stdout.toString()).toBe('again\n');
     } finally {
       await harness.close();

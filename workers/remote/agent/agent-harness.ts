@@ -2,8 +2,9 @@ import { mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync } from 'nod
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { openAgent } from './bootstrap.ts';
-import type { AgentClient, RunEvent } from './client.ts';
+import type { AgentClient } from './client.ts';
 import { LocalExec } from './local-exec.ts';
+import type { RunEvent } from './run-event.ts';
 
 const ENV = {
   PATH: '/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin',

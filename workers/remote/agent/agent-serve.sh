@@ -68,7 +68,7 @@ sweep() {
 # A run that ended a day ago and that nobody asked to forget.
 sweep_old() {
   find "$base/runs" -name 'end.*' -mtime +0 2>/dev/null | while read -r file; do
-    { read -r id <"${file%/*}/claim"; } 2>/dev/null && forget_run "$id"
+    { read -r id <"${file%/*}/claim"; } 2>/dev/null && forget_one "$id"
   done
 }
 
@@ -93,7 +93,8 @@ stop_run() {
   esac
 }
 
-forget_run() {
+# may_forget ID: false where it may still live. Adds to fences and dirs what is to be removed.
+may_forget() {
   judge "$1"
   case $verdict in
   running) return 1 ;;
@@ -103,11 +104,33 @@ forget_run() {
   esac
   # A fence that names no directory counts as forgotten.
   if [ -z "$dn" ] || [ "$dn" = - ]; then echo '-forgotten -' >"$fence"; fi
-  touch -c "$fence"
-  case $dn in '' | - | */*) ;; *) rm -rf "$base/runs/$dn" ;; esac
+  fences="$fences \"\$base/started/$1\""
+  case $dn in '' | - | */*) ;; *) dirs="$dirs \"\$base/runs/$dn\"" ;; esac
 }
 
-answer_forget() { if forget_run "$1"; then say "forgot $1"; else say "forgot $1 busy"; fi; }
+# remove_forgotten: the fences are touched before a directory goes, so that none is older than what forgot it.
+remove_forgotten() {
+  if [ -n "$fences" ]; then eval "touch -c $fences"; fi
+  if [ -n "$dirs" ]; then eval "rm -rf $dirs"; fi
+}
+
+forget_one() {
+  fences='' dirs=''
+  may_forget "$1" && remove_forgotten
+}
+
+# forget ID…: two forks for all of them.
+forget() {
+  fences='' dirs='' answers=''
+  for id in "$@"; do
+    if may_forget "$id"; then answers="$answers$id$nl"; else answers="$answers$id busy$nl"; fi
+  done
+  remove_forgotten
+  while [ -n "$answers" ]; do
+    say "forgot ${answers%%"$nl"*}"
+    answers=${answers#*"$nl"}
+  done
+}
 
 list_runs() {
   for file in "$base"/started/*; do
@@ -141,7 +164,13 @@ prepare() {
     </dev/null >/dev/null 2>&1 9>&-
 }
 
-has_room() { { echo room >"$mine/probe"; } 2>/dev/null && [ -s "$mine/probe" ]; }
+# has_room: for all the files of an attempt. Room for some of them is none: those would be made and removed again for ever.
+has_room() {
+  { printf '%65536s' '' >"$mine/probe"; } 2>/dev/null
+  room=$(($(wc -c <"$mine/probe")))
+  true >"$mine/probe"
+  [ $room -ge 65536 ]
+}
 
 # await_attempt PATIENCE: until the attempt of number $used is ready; false when it has died, or has no directory after
 # PATIENCE looks 5 ms apart: on a full disk none lasts. A busy host is waited for half a minute.
@@ -202,6 +231,20 @@ end_serve() {
   exit 0
 }
 
+# count_cores: sets cores, without a fork where it can: `0-3,8` are five.
+count_cores() {
+  { IFS= read -r online </sys/devices/system/cpu/online; } 2>/dev/null || online=''
+  if [ -z "$online" ]; then
+    cores=$(getconf _NPROCESSORS_ONLN 2>/dev/null) || cores=1
+    return 0
+  fi
+  cores=0 online=$online,
+  while [ -n "$online" ]; do
+    range=${online%%,*} online=${online#*,}
+    cores=$((cores + ${range#*-} - ${range%-*} + 1))
+  done
+}
+
 # serve LIMIT SHELL [FLAG]: answers the requests of one client, line by line, until its standard input ends.
 serve() {
   limit=$1 interp=$2 flag=$3
@@ -218,7 +261,7 @@ serve() {
   # On a full disk these stay empty: no run can start then, but those there are can be stored and forgotten.
   echo "$node" >"$mine/born"
   printf '%s\n' "$environment" >"$mine/environment"
-  cores=$(getconf _NPROCESSORS_ONLN 2>/dev/null) || cores=1
+  count_cores
   set -f
   available=0
   for word in $(LC_ALL=C df -Pk "$base"); do
@@ -229,6 +272,9 @@ serve() {
   echo "windlass-agent 1 $node $boot $cores $((available * 1024)) $HOME"
   if [ $((available * 512)) -lt "$limit" ]; then limit=$((available * 512)); fi
   if [ "$limit" -lt 1048576 ]; then limit=1048576; fi
+  # The first command may be on its way. One attempt is ready sooner than two, which would share the host's cores.
+  made=1000000 used=1000000
+  prepare
   mkfifo "$mine/fifo" "$mine/ticks" || exit 1
   exec 9<>"$mine/fifo"
   # In a subshell of its own: a redirected function would keep the old descriptors, saved, and so keep them open.
@@ -236,26 +282,19 @@ serve() {
   emitter=$!
   (exec <"$mine/ticks" >/dev/null 9>&- && tick) &
   trap end_serve TERM HUP PIPE
-  made=1000000 used=1000000
-  while [ $made -lt $((used + PREPARED)) ]; do prepare; done
-  (exec >/dev/null 9>&- && sweep && sweep_old) &
+  (exec >/dev/null 9>&- && doze 5 && sweep && sweep_old) &
   while IFS=' ' read -r verb first second third fourth rest; do
     case $verb in
     run) start_run "$first" "$second" "$third" "$fourth" "$rest" ;;
     follow | ack | unfollow) echo "$verb $first $second $third $fourth" >&9 ;;
     stop) (exec >/dev/null && stop_run "$first") & ;;
-    forget) (exec >/dev/null && answer_forget "$first") & ;;
+    forget) (exec >/dev/null && forget $first $second $third $fourth $rest) & ;;
     list) (exec >/dev/null && list_runs) & ;;
     ffmpeg) (exec >/dev/null && probe_ffmpeg) & ;;
     ping) say pong ;;
     esac
   done
   end_serve
-}
-
-main() {
-  if [ $((2147483647 + 1)) -lt 0 ]; then exec /bin/sh "$agent" "$@"; fi # mksh counts to 2 GiB
-  "$@"
 }
 
 # The last line: a file cut short does nothing.

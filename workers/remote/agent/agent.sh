@@ -23,7 +23,7 @@ set +Cefuvx # as BASH_ENV or SHELLOPTS may have set them
 agent=$0
 base=$HOME/.windlass
 BASE=1000000000000000
-WINDOW=4194304
+WINDOW=16777216
 PREPARED=2
 nl='
 '
@@ -159,9 +159,15 @@ find_victims() {
   done
 }
 
-# halt: ends every process of the run in $dir: TERM, after a second KILL, until none is left; at most 5 s. Sets how.
+# tell_time: sets now, in tenths of a second; false where the host does not say.
+tell_time() {
+  { IFS=' .' read -r now hundredths rest </proc/uptime; } 2>/dev/null && now=$((now * 10 + ${hundredths%?}))
+}
+
+# halt: ends every process of the run in $dir: TERM, after a second KILL, until none is left; after 50 looks it gives up.
+# On a busy host a look takes long: that second is the clock's. Sets how.
 halt() {
-  how=mark tenths=0 termed=' '
+  how=mark tenths=0 termed=' ' kill_at=''
   if [ ! -r /proc/self/environ ]; then
     how=group
     { read -r pid its_start <"$dir/body"; } 2>/dev/null || return 0
@@ -177,19 +183,27 @@ halt() {
       how=left
       return 0
     fi
+    late=''
+    if [ $tenths -ge 10 ] || { [ -n "$kill_at" ] && tell_time && [ "$now" -ge "$kill_at" ]; }; then late=y; fi
     for victim in $victims; do
       pid=${victim%:*}
       is_alive "$pid" "${victim#*:}" || continue
-      if [ $tenths -ge 10 ]; then
+      if [ -n "$late" ]; then
         kill -KILL "$pid"
       else
         case $termed in *" $victim "*) ;; *) kill -TERM "$pid" ;; esac
         termed="$termed$victim "
       fi
     done
+    if [ -z "$kill_at" ] && tell_time; then kill_at=$((now + 10)); fi
     if sleep 0.1; then tenths=$((tenths + 1)); else
       sleep 1
       tenths=$((tenths + 10))
     fi
   done
+}
+
+main() {
+  if [ $((2147483647 + 1)) -lt 0 ]; then exec /bin/sh "$agent" "$@"; fi # mksh counts to 2 GiB
+  "$@"
 }

@@ -21,9 +21,8 @@ afterEach(() => harness.close());
 afterAll(() => harness.clean());
 
 const FAMILY = ['dash', 'bash', 'busybox', 'ksh', 'zsh'];
-/** Debian's bsd-csh is no requirement of the tests, tcsh is. */
-const ALL = [...FAMILY, 'tcsh', 'fish', ...(findProgram('csh') ? ['csh'] : [])];
-const OPTIONAL = ['busybox', 'ksh', 'zsh', 'tcsh', 'fish'] as const;
+const ALL = [...FAMILY, 'tcsh', 'csh', 'fish'];
+const OPTIONAL = ['busybox', 'ksh', 'zsh', 'tcsh', 'csh', 'fish'] as const;
 
 for (const name of ALL) {
   const shell = findProgram(name) ?? '';

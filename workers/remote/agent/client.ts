@@ -1,30 +1,10 @@
-import { ERRORS, WindlassError } from '../../../shared/errors.ts';
+import { WindlassError } from '../../../shared/errors.ts';
 import type { ExecChannel } from './channel.ts';
 import { EventQueue } from './event-queue.ts';
 import { FrameParser } from './framing.ts';
 import type { Hello } from './hello.ts';
 import { quoteLine } from './quote.ts';
-
-const LOST_CAUSES = ['reboot', 'all', 'far'] as const;
-export type LostCause = (typeof LOST_CAUSES)[number];
-
-export type RunEvent =
-  | { type: 'running' }
-  /** No attempt has started it: it is safe to run. */
-  | { type: 'absent' }
-  /** Another attempt holds the fence: follow it instead. */
-  | { type: 'taken' }
-  /** Bytes of one stream from offset on, in order and without gaps. */
-  | { type: 'output'; stream: 'stdout' | 'stderr'; offset: number; bytes: Buffer }
-  /** All output was sent before this. code is the exit status, 128 + n for signal n; with diskFull it is unknown: -1. */
-  | { type: 'ended'; code: number; stdoutBytes: number; stderrBytes: number; diskFull: boolean }
-  /** It was stopped before it ever started, and never will. */
-  | { type: 'stopped' }
-  /**
-   * It started and its end will never be known. cause, where it shows: `reboot` (the host was started anew), `all`
-   * (everything that its connection had started was killed with it), `far` (its node gives no sign of life).
-   */
-  | { type: 'lost'; cause?: 'reboot' | 'all' | 'far' };
+import { explainFailure, type RunEvent, toEvent } from './run-event.ts';
 
 export interface RunRequest {
   /** Letters, digits and hyphens, like token. */
@@ -52,7 +32,7 @@ const ACK_DELAY_MS = 50;
 /**
  * One serving agent on a host. Runs outlive it: when the channel is lost every iterator and promise rejects with
  * `remote_connection_failed`, and another client follows the runs.
- * The agent sends at most 4 MiB of a run past what `ack` has named, which bounds what an unread iterator holds.
+ * The agent sends at most 16 MiB of a run past what `ack` has named, which bounds what an unread iterator holds.
  */
 export class AgentClient {
   readonly hello: Hello;
@@ -136,9 +116,21 @@ export class AgentClient {
 
   /** Removes a run that has ended from the host; `conflict` while it may still live. Unknown ids are no error. */
   async forget(id: string): Promise<void> {
-    const answer = await this.#ask(`forget ${checkName(id)}`, `forgot ${id}`);
-    if (answer === 'busy')
+    const busy = await this.forgetAll([id]);
+    if (busy.length > 0)
       throw new WindlassError('conflict', { detail: `run ${id} has not ended.` });
+  }
+
+  /** As forget(), some hundred at most; returns those that may still live and are kept. */
+  async forgetAll(ids: string[]): Promise<string[]> {
+    const [first, ...others] = ids.map(checkName);
+    if (!first) return [];
+    const request = `forget ${[first, ...others].join(' ')}`;
+    const answers = await Promise.all([
+      this.#ask(request, `forgot ${first}`),
+      ...others.map(id => this.#await(`forgot ${id}`)),
+    ]);
+    return ids.filter((_, n) => answers[n] === 'busy');
   }
 
   /** The host's ffmpeg and which of libx264, libvpx-vp9, libvpx and libopenh264 it has; null where there is none. */
@@ -199,12 +191,17 @@ export class AgentClient {
   }
 
   #ask(request: string, answer: string): Promise<string> {
+    const answered = this.#await(answer);
+    this.#write(request);
+    return answered;
+  }
+
+  #await(answer: string): Promise<string> {
     return new Promise((resolve, reject) => {
       if (this.#failure) return reject(this.#failure);
       const waiting = this.#waiting.get(answer) ?? [];
       this.#waiting.set(answer, waiting);
       waiting.push({ resolve, reject });
-      this.#write(request);
     });
   }
 
@@ -259,43 +256,6 @@ export class AgentClient {
 interface PromiseWithReject {
   resolve(answer: string): void;
   reject(error: unknown): void;
-}
-
-function toEvent(verb: string, rest: string[]): RunEvent {
-  switch (verb) {
-    case 'ended': {
-      const [code = '', stdoutBytes, stderrBytes] = rest;
-      return {
-        type: 'ended',
-        code: code === 'full' ? -1 : Number(code),
-        stdoutBytes: Number(stdoutBytes),
-        stderrBytes: Number(stderrBytes),
-        diskFull: code === 'full',
-      };
-    }
-    case 'lost': {
-      const cause = LOST_CAUSES.find(known => known === rest[0]);
-      return cause ? { type: verb, cause } : { type: verb };
-    }
-    case 'running':
-    case 'absent':
-    case 'taken':
-    case 'stopped':
-      return { type: verb };
-    default:
-      throw new Error(`The agent said ${JSON.stringify(verb)}.`);
-  }
-}
-
-function explainFailure(reason: string | undefined): WindlassError {
-  if (reason === 'full') {
-    return new WindlassError('remote_disk_full', {
-      detail: 'there is no room to start the command.',
-    });
-  }
-  return new WindlassError('agent_problem', {
-    detail: `${ERRORS.agent_problem.title.replace('.', '')}: the command was not started (${reason}).`,
-  });
 }
 
 function checkName(name: string): string {

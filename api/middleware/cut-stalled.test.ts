@@ -1,0 +1,61 @@
+import { once } from 'node:events';
+import { type AddressInfo, connect, type Socket } from 'node:net';
+import express, { type RequestHandler } from 'express';
+import { afterEach, expect, test } from 'vitest';
+import { cutStalled } from './cut-stalled.ts';
+
+const ended: (() => unknown)[] = [];
+afterEach(() => {
+  for (const end of ended.splice(0).reverse()) end();
+});
+
+/** A client of a service that answers so; it reads nothing until it is resumed. */
+async function ask(handle: RequestHandler): Promise<Socket> {
+  const server = express().use(cutStalled(100), handle).listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  ended.push(() => server.close().closeAllConnections());
+  const socket = connect((server.address() as AddressInfo).port, '127.0.0.1').pause();
+  socket.on('error', () => {});
+  ended.push(() => socket.destroy());
+  socket.write('GET / HTTP/1.1\r\nHost: x\r\n\r\n');
+  return socket;
+}
+
+/** More than the kernel takes for a client that does not read. */
+const MUCH = Buffer.alloc(32 << 20, ' ');
+
+test('a client that takes nothing of its answer is cut off', async () => {
+  let cut = () => {};
+  const isCut = new Promise<void>(resolve => {
+    cut = resolve;
+  });
+  const socket = await ask((_req, res) => void res.once('close', cut).send(MUCH));
+  await isCut;
+  let got = 0;
+  socket.on('data', bytes => {
+    got += bytes.length;
+  });
+  await once(socket.resume(), 'close');
+  expect(got).toBeLessThan(MUCH.length);
+});
+
+test('one that takes it slowly gets all of it', async () => {
+  const socket = await ask((_req, res) => void res.send(MUCH));
+  let got = 0;
+  socket.on('data', bytes => {
+    got += bytes.length;
+    socket.pause();
+  });
+  const reading = setInterval(() => socket.resume(), 1);
+  ended.push(() => clearInterval(reading));
+  while (got < MUCH.length) await once(socket, 'data');
+});
+
+test('one that waits long for its answer gets it, and is cut off only then', async () => {
+  const socket = await ask((_req, res) => {
+    // Twice as long as a client may take nothing.
+    res.once('timeout', () => setTimeout(() => res.end('late'), 100));
+  });
+  const [bytes] = (await once(socket.resume(), 'data')) as [Buffer];
+  expect(String(bytes)).toMatch(/late$/);
+});

@@ -1,0 +1,68 @@
+import { join } from 'node:path';
+import { eq } from 'drizzle-orm';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { makeOwners, type Owner, stopOwner } from '../embedded/postgres/test-owner.ts';
+import { type Database, openDatabase } from '../shared/database/connect.ts';
+import { migrateDatabase } from '../shared/database/migrate.ts';
+import { jobs } from '../shared/database/schema.ts';
+import { newId } from '../shared/ids.ts';
+import { FileStore } from '../shared/storage/file-store.ts';
+import { OutputWriter } from '../workers/output-writer.ts';
+import { makeTempDir } from './harness/temp-dir.ts';
+
+const directory = makeTempDir('output-writer');
+let owner: Owner;
+let database: Database;
+
+beforeAll(async () => {
+  owner = await makeOwners(directory.path).start({});
+  await migrateDatabase(owner.url);
+  database = openDatabase(owner.url);
+}, 60_000);
+afterAll(async () => {
+  await database?.close();
+  if (owner) await stopOwner(owner);
+  directory.remove();
+});
+
+async function claimedJob(): Promise<{ id: string; token: string }> {
+  const claim = { id: newId(), token: newId() };
+  await database.db.insert(jobs).values({
+    ...{ id: claim.id, attempt: claim.token, kind: 'command', queue: 'remote', owner: 'u' },
+    ...{ payload: { command: 'true' }, state: 'running' },
+  });
+  return claim;
+}
+
+test('what is appended just as the last of it was stored is stored too', async () => {
+  // From the commit until the writer rests so many promises may settle.
+  for (let later = 0; later < 20; later++) {
+    const claim = await claimedJob();
+    const appended: Promise<void>[] = [];
+    const writer = await OutputWriter.open(
+      {
+        database,
+        objects: new FileStore(join(directory.path, 'objects')),
+        over: new AbortController().signal,
+        onStored: () => {
+          if (appended.length === 0) appended.push(appendLater());
+        },
+      },
+      claim,
+      { stdout: 0, stderr: 0 },
+    );
+    const appendLater = async () => {
+      for (let settled = 0; settled < later; settled++) await null;
+      await writer.append('stdout', Buffer.from('second'));
+    };
+    await writer.append('stdout', Buffer.from('first '));
+    await expect.poll(() => appended.length).toBe(1);
+    await Promise.all(appended);
+    await writer.flush();
+    const [row] = await database.db
+      .select({ stored: jobs.stdoutBytes })
+      .from(jobs)
+      .where(eq(jobs.id, claim.id));
+    expect([later, row?.stored]).toEqual([later, 12]);
+  }
+});

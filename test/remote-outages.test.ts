@@ -1,0 +1,170 @@
+import { createHash } from 'node:crypto';
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { launchSurely } from './faults/counting.ts';
+import { type FaultHost, type Rig, withHost } from './faults/rig.ts';
+import { isFull, withSeed } from './faults/settings.ts';
+import { describeForms } from './harness/forms.ts';
+import { connectClient, type Job, launchAsync, readOutput, waitForEnd } from './harness/remote.ts';
+import { missingPrograms } from './harness/skip.ts';
+import { waitFor } from './harness/wait-for.ts';
+
+/** Everything works again so long after a fault is gone. */
+const WORKS_AGAIN_MS = 20_000;
+const SILENT_MS = 30_000;
+/** Longer than a connection is tried for. */
+const AWAY_MS = 70_000;
+
+/** Outages that take their time, all at once: each has a host of its own, and the workers are the same two. */
+describeForms(missingPrograms('sshd'), 'long outages of hosts', form => {
+  let rig: Rig;
+  beforeAll(async () => {
+    const stack = await form.start();
+    rig = { stack, client: connectClient(stack) };
+  });
+  afterAll(() => rig?.stack.stop());
+
+  /** A command that prints and counts until the file `go` is in its home. */
+  async function launchCounting({ sshd, sid }: FaultHost) {
+    const command =
+      'i=0; while ! test -e "$HOME/go"; do i=$((i+1)); echo $i; echo $i >>"$HOME/ledger"; sleep 0.2; done; echo end >>"$HOME/ledger"';
+    const { id } = await launchAsync(rig.client, sid, command);
+    await waitFor(async () => (await readOutput(rig.client, id)).length > 0, {
+      what: 'its output',
+      timeoutMs: 20_000,
+    });
+    const ledger = () => readFileSync(join(sshd.home, 'ledger'), 'utf8');
+    return {
+      id,
+      stop: () => writeFileSync(join(sshd.home, 'go'), ''),
+      /** It has ended, had run once, and all that it printed is there, once. */
+      async expectWhole() {
+        expect(await waitForEnd(rig.client, id, WORKS_AGAIN_MS)).toMatchObject({
+          state: 'succeeded',
+          error: null,
+        });
+        const printed = String(await readOutput(rig.client, id));
+        const lines = printed.trim().split('\n').map(Number);
+        expect(lines).toEqual(lines.map((_, i) => i + 1));
+        expect(ledger()).toBe(`${printed}end\n`);
+      },
+    };
+  }
+
+  /** What is asked for once the fault is gone is done in time. */
+  async function expectUse({ sid }: FaultHost): Promise<void> {
+    const { id } = await launchAsync(rig.client, sid, 'echo works');
+    expect(await waitForEnd(rig.client, id, WORKS_AGAIN_MS)).toMatchObject({ state: 'succeeded' });
+    expect(String(await readOutput(rig.client, id))).toBe('works\n');
+  }
+
+  test.concurrent('a link that is silent for 30 s', { timeout: 180_000 }, () =>
+    withHost(rig, async host => {
+      const count = await launchCounting(host);
+      const { total } = host.proxy.connections;
+      const since = performance.now();
+      host.proxy.blackhole();
+      const late = await launchAsync(rig.client, host.sid, 'echo x >>"$HOME/late"; echo late');
+      // A link that says nothing is given up, whether or not it comes back.
+      await waitFor(() => host.proxy.connections.total > total, {
+        what: 'a worker to give the silent link up',
+        timeoutMs: SILENT_MS,
+      });
+      await delay(Math.max(0, SILENT_MS - (performance.now() - since)));
+      count.stop();
+      host.proxy.heal();
+      await Promise.all([count.expectWhole(), expectUse(host)]);
+      expect(await waitForEnd(rig.client, late.id, WORKS_AGAIN_MS)).toMatchObject({
+        state: 'succeeded',
+      });
+      expect(readFileSync(join(host.sshd.home, 'late'), 'utf8')).toBe('x\n');
+    }),
+  );
+
+  test.concurrent(
+    'a link that is silent for 30 s in one direction alone',
+    { timeout: 180_000 },
+    () =>
+      withHost(rig, async host => {
+        const count = await launchCounting(host);
+        host.proxy.blackhole('up');
+        await delay(SILENT_MS);
+        count.stop();
+        host.proxy.heal();
+        await Promise.all([count.expectWhole(), expectUse(host)]);
+      }),
+  );
+
+  test.concurrent('a host that is away for more than a minute', { timeout: 240_000 }, () =>
+    withHost(rig, async host => {
+      const count = await launchCounting(host);
+      await host.sshd.down();
+      const since = performance.now();
+      // It was never begun: it may fail, and that it does must be sure.
+      const late = await launchAsync(rig.client, host.sid, 'touch "$HOME/late"');
+      expect(await waitForEnd(rig.client, late.id, 90_000)).toMatchObject({
+        state: 'failed',
+        error: { code: 'remote_connection_failed' },
+      });
+      await delay(Math.max(0, AWAY_MS - (performance.now() - since)));
+      expect((await rig.client.get<Job>(`/api/jobs/${count.id}`)).state).toBe('running');
+      count.stop();
+      await host.sshd.up();
+      await Promise.all([count.expectWhole(), expectUse(host)]);
+      expect(existsSync(join(host.sshd.home, 'late'))).toBe(false);
+    }),
+  );
+
+  // For the full form: a connection may be idle for five minutes.
+  if (isFull) {
+    test.concurrent(
+      'a connection that nobody uses is closed, and made again',
+      { timeout: 500_000 },
+      () =>
+        withHost(rig, async host => {
+          await expectUse(host);
+          expect(host.proxy.connections.open).toBeGreaterThan(0);
+          await waitFor(() => host.proxy.connections.open === 0, {
+            what: 'its connections to be closed',
+            timeoutMs: 400_000,
+            intervalMs: 500,
+          });
+          await expectUse(host);
+        }),
+    );
+  }
+
+  test.concurrent('a link that is cut at random bytes, either way', { timeout: 240_000 }, () =>
+    withHost(rig, host =>
+      withSeed(async random => {
+        const { client } = rig;
+        const last = 400_000;
+        const count = await launchCounting(host);
+        const { id } = await launchSurely(rig, host.sid, `seq 1 ${last}; sleep 2; seq 1 9`);
+        for (let cuts = 0; cuts < 8; cuts++) {
+          const { total } = host.proxy.connections;
+          const anew = () => host.proxy.connections.total > total;
+          const direction = random.pick(['up', 'down'] as const);
+          // Now in the login, now in the hello, now in the output or in what is acknowledged of it.
+          const most = random.pick(direction === 'up' ? [300, 5_000] : [300, 5_000, 200_000]);
+          host.proxy.cutAfter(direction, Math.ceil(random.between(1, most)));
+          await waitFor(anew, { what: 'a cut', timeoutMs: 5_000 }).catch(() => host.proxy.cut());
+          await waitFor(anew, { what: `a connection after cut ${cuts}`, timeoutMs: 60_000 });
+        }
+        host.proxy.heal();
+        count.stop();
+        expect(await waitForEnd(client, id, 60_000)).toMatchObject({ state: 'succeeded' });
+        const numbers = (to: number) => Array.from({ length: to }, (_, i) => `${i + 1}\n`).join('');
+        expect(digest(await readOutput(client, id))).toBe(digest(numbers(last) + numbers(9)));
+        await Promise.all([count.expectWhole(), expectUse(host)]);
+      }),
+    ),
+  );
+});
+
+/** A difference of megabytes is not worth printing. */
+function digest(bytes: Buffer | string): string {
+  return `${bytes.length} bytes, ${createHash('sha256').update(bytes).digest('hex')}`;
+}
