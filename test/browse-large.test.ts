@@ -112,6 +112,20 @@ describeForms(missingMemory() ?? missingPrograms('sshd'), 'browsing large folder
     });
   });
 
+  test('a host that says nothing of an entry but its name is believed', async () => {
+    list = async function* () {
+      yield [{ ...makeEntry('bare'), attrs: {} as FileEntry['attrs'] }];
+    };
+    const answer = await browse(await openSftp(), '/bare');
+    expect(await answer.json()).toEqual({
+      path: '/bare',
+      names: ['bare'],
+      sizes: [0],
+      types: ['f'],
+      mtimes: ['1970-01-01T00:00:00.000Z'],
+    });
+  });
+
   test('a host that is lost in the middle of a listing leaves an answer that does not look whole', async () => {
     list = async function* () {
       yield [makeEntry('first')];

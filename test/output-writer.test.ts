@@ -6,6 +6,7 @@ import { type Database, openDatabase } from '../shared/database/connect.ts';
 import { migrateDatabase } from '../shared/database/migrate.ts';
 import { jobs } from '../shared/database/schema.ts';
 import { newId } from '../shared/ids.ts';
+import { readStream } from '../shared/jobs/output.ts';
 import { FileStore } from '../shared/storage/file-store.ts';
 import { OutputWriter } from '../workers/output-writer.ts';
 import { makeTempDir } from './harness/temp-dir.ts';
@@ -65,4 +66,30 @@ test('what is appended just as the last of it was stored is stored too', async (
       .where(eq(jobs.id, claim.id));
     expect([later, row?.stored]).toEqual([later, 12]);
   }
+});
+
+test('what was rolled up in parts is whole where much comes at once after it', async () => {
+  const claim = await claimedJob();
+  const objects = new FileStore(join(directory.path, 'objects'));
+  const over = new AbortController().signal;
+  const writer = await OutputWriter.open({ database, objects, over, onStored: () => {} }, claim, {
+    stdout: 0,
+    stderr: 0,
+  });
+  // The last of them has them rolled up: as many rows as one object takes, which are fewer bytes than it would take.
+  const parts = Array.from({ length: 1_399 }, (_, n) => Buffer.alloc(3_000, `${n} `));
+  const burst = Buffer.alloc(2 << 20, 'burst ');
+  for (const part of [...parts, burst]) {
+    await writer.append('stdout', part);
+    await writer.flush();
+  }
+  const whole = Buffer.concat([...parts, burst]);
+  const read: Buffer[] = [];
+  for await (const bytes of readStream({ db: database.db, objects }, claim.id, {
+    stream: 'stdout',
+    from: 0,
+    until: whole.length,
+  }))
+    read.push(bytes);
+  expect(Buffer.concat(read).equals(whole)).toBe(true);
 });

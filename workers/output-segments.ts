@@ -1,5 +1,5 @@
 import { Readable } from 'node:stream';
-import { and, asc, eq, lt, sql } from 'drizzle-orm';
+import { and, asc, eq, gte, lt, sql } from 'drizzle-orm';
 import type { Database, Tx } from '../shared/database/connect.ts';
 import { chunks, segments } from '../shared/database/schema.ts';
 import { newId } from '../shared/ids.ts';
@@ -63,7 +63,14 @@ export class OutputSegments {
     await tx.insert(segments).values({ job, stream: number, ...segment });
     await tx
       .delete(chunks)
-      .where(and(eq(chunks.job, job), eq(chunks.stream, number), lt(chunks.start, end)));
+      .where(
+        and(
+          eq(chunks.job, job),
+          eq(chunks.stream, number),
+          gte(chunks.start, segment.start),
+          lt(chunks.start, end),
+        ),
+      );
   }
 
   async #put(

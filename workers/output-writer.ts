@@ -179,7 +179,7 @@ export class OutputWriter {
       while (this.#live[stream] >= ROLL_UP) {
         const moved = await this.#rollUp(stream);
         // Less than was thought is there when the answer to an earlier commit was lost.
-        this.#live[stream] = moved < ROLL_UP ? 0 : this.#live[stream] - moved;
+        this.#live[stream] = moved === 0 ? 0 : Math.max(0, this.#live[stream] - moved);
       }
     }
   }

@@ -96,7 +96,8 @@ async function askBatch(
       });
     }),
   );
-  return entries.map(({ filename, attrs: { mode, size, mtime } }) => ({
+  // Section 5 of the draft lets a server leave any of them out.
+  return entries.map(({ filename, attrs: { mode = 0, size = 0, mtime = 0 } }) => ({
     name: filename,
     size,
     type: (mode & TYPE_MASK) === DIRECTORY ? 'd' : 'f',

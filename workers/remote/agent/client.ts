@@ -28,6 +28,12 @@ interface Follow {
 /** Each acknowledgement costs the host some milliseconds: small ones wait for company, but not long. */
 const ACK_BYTES = 2 ** 20;
 const ACK_DELAY_MS = 50;
+/** Unread events of one run, in bytes: far more than an agent of ours sends, and what calls itself one is cut off. */
+const MOST_UNREAD = 64 << 20;
+/** What an event counts beside its bytes: there must not be so many either that taking them one by one is slow. */
+const EVENT_BYTES = 1_000;
+/** No answer takes an agent of ours so long, on the slowest of hosts. */
+const ANSWER_MS = 60_000;
 
 /**
  * One serving agent on a host. Runs outlive it: when the channel is lost every iterator and promise rejects with
@@ -52,8 +58,10 @@ export class AgentClient {
     this.hello = hello;
     const parser = new FrameParser({
       onLine: line => this.#takeLine(line),
-      onData: ({ run, ...output }) =>
-        this.#follows.get(run)?.queue.push({ type: 'output', ...output }),
+      onData: ({ run, ...output }) => {
+        const follow = this.#follows.get(run);
+        if (follow) give(follow, { type: 'output', ...output });
+      },
     });
     channel.stdout.on('data', (chunk: Buffer) => {
       try {
@@ -201,7 +209,18 @@ export class AgentClient {
       if (this.#failure) return reject(this.#failure);
       const waiting = this.#waiting.get(answer) ?? [];
       this.#waiting.set(answer, waiting);
-      waiting.push({ resolve, reject });
+      const late = () => this.#fail(new Error(`The agent did not say ${JSON.stringify(answer)}.`));
+      const timer = setTimeout(late, ANSWER_MS);
+      waiting.push({
+        resolve: text => {
+          clearTimeout(timer);
+          resolve(text);
+        },
+        reject: error => {
+          clearTimeout(timer);
+          reject(error);
+        },
+      });
     });
   }
 
@@ -212,7 +231,7 @@ export class AgentClient {
   #takeLine(line: string): void {
     const [verb = '', name = '', ...rest] = line.split(' ');
     if (verb === 'item') {
-      this.#items.push({ id: name, state: rest[0] ?? '' });
+      if (this.#waiting.has('listed')) this.#items.push({ id: name, state: rest[0] ?? '' });
       return;
     }
     for (const answer of [verb, `${verb} ${name}`]) {
@@ -230,7 +249,7 @@ export class AgentClient {
       return;
     }
     const event = toEvent(verb, rest);
-    follow.queue.push(event);
+    give(follow, event);
     if (event.type === 'running') return;
     this.#follows.delete(Number(name));
     follow.queue.finish();
@@ -256,6 +275,12 @@ export class AgentClient {
 interface PromiseWithReject {
   resolve(answer: string): void;
   reject(error: unknown): void;
+}
+
+/** Throws where the agent sends more than it was allowed. */
+function give({ queue }: Follow, event: RunEvent): void {
+  queue.push(event, EVENT_BYTES + (event.type === 'output' ? event.bytes.length : 0));
+  if (queue.bytes > MOST_UNREAD) throw new Error('The agent sent more than it was allowed.');
 }
 
 function checkName(name: string): string {

@@ -1,6 +1,7 @@
 /** One reader's queue: values go in as they come, are taken in order, and end with `finish` or `fail`. */
 export class EventQueue<T> implements AsyncIterableIterator<T> {
-  readonly #values: T[] = [];
+  readonly #values: { value: T; bytes: number }[] = [];
+  #bytes = 0;
   readonly #onLeave: () => void;
   #ended = false;
   #error: unknown;
@@ -11,9 +12,15 @@ export class EventQueue<T> implements AsyncIterableIterator<T> {
     this.#onLeave = onLeave;
   }
 
-  push(value: T): void {
+  /** What its unread values hold, as push() was told. */
+  get bytes(): number {
+    return this.#bytes;
+  }
+
+  push(value: T, bytes = 0): void {
     if (this.#ended) return;
-    this.#values.push(value);
+    this.#values.push({ value, bytes });
+    this.#bytes += bytes;
     this.#notify();
   }
 
@@ -35,8 +42,11 @@ export class EventQueue<T> implements AsyncIterableIterator<T> {
         this.#wake = resolve;
       });
     }
-    const value = this.#values.shift();
-    if (value !== undefined) return { value, done: false };
+    const first = this.#values.shift();
+    if (first) {
+      this.#bytes -= first.bytes;
+      return { value: first.value, done: false };
+    }
     if (this.#error !== undefined) {
       const error = this.#error;
       this.#error = undefined;
@@ -51,6 +61,7 @@ export class EventQueue<T> implements AsyncIterableIterator<T> {
       this.#onLeave();
     }
     this.#values.length = 0;
+    this.#bytes = 0;
     this.#error = undefined;
     this.#notify();
     return { value: undefined, done: true };
