@@ -22,6 +22,7 @@ export class RecentCredentials {
   constructor(notifications: Notifications) {
     this.#notifications = notifications;
     notifications.on('user', () => this.#known.clear());
+    notifications.onMissed(() => this.#known.clear());
     setInterval(() => this.#sweep(), KNOWN_MS).unref();
   }
 

@@ -21,6 +21,8 @@ export class JobFeeds {
     this.#output = new OutputReads({ db: needs.database.db, objects: needs.objects });
     setInterval(() => this.#each(stream => stream.tick()), 1_000).unref();
     needs.stopping.addEventListener('abort', () => this.#each(stream => stream.end()));
+    // Who may no longer follow might have been told meanwhile: all others go on where they were.
+    needs.notifications.onMissed(() => this.#each(stream => stream.end()));
     // A job is followed by its owner alone. Whoever still may comes back with credentials, and goes on.
     needs.notifications.on('user', username => {
       this.#each(

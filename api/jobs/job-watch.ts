@@ -1,7 +1,9 @@
-import { inArray } from 'drizzle-orm';
+import { sql } from 'drizzle-orm';
 import type { Database } from '../../shared/database/connect.ts';
 import type { Notifications } from '../../shared/database/notifications.ts';
+import { prepareOnce } from '../../shared/database/prepared.ts';
 import { jobs } from '../../shared/database/schema.ts';
+import { DATABASE_DEADLINE, withDeadline } from '../../shared/deadline.ts';
 import type { Logger } from '../../shared/log.ts';
 import { type JobSummary, summaryColumns } from './job-summary.ts';
 
@@ -121,10 +123,9 @@ export class JobWatch {
   }
 
   async #read(ids: string[]): Promise<void> {
-    const rows = await this.#database.db
-      .select(summaryColumns)
-      .from(jobs)
-      .where(inArray(jobs.id, ids));
+    const rows = await withDeadline(DATABASE_DEADLINE, () =>
+      selectJobs(this.#database.db).execute({ ids: `{${ids.join(',')}}` }),
+    );
     const found = new Map(rows.map(row => [row.id, row]));
     for (const id of ids) {
       const row = found.get(id);
@@ -135,3 +136,12 @@ export class JobWatch {
     }
   }
 }
+
+/** The ids as an array's text: a list of parameters would be another statement for each number of them. */
+const selectJobs = prepareOnce(db =>
+  db
+    .select(summaryColumns)
+    .from(jobs)
+    .where(sql`${jobs.id} = any(${sql.placeholder('ids')}::text[])`)
+    .prepare('watched_jobs'),
+);

@@ -91,9 +91,7 @@ function lingerAfterAnswer(
       return;
     }
     const { socket } = req;
-    const endless = isEndless(req, res);
-    if (endless) closes = true;
-    const linger = setTimeout(() => socket.destroy(), endless ? endlessMs : lingerMs);
+    const linger = setTimeout(() => socket.destroy(), isEndless(req, res) ? endlessMs : lingerMs);
     const forget = () => clearTimeout(linger);
     socket.once('close', forget);
     req.once('end', () => {

@@ -16,6 +16,7 @@ import { awaitChange } from '../jobs/await-change.ts';
 import { findJob } from '../jobs/find-job.ts';
 import { JobFeeds } from '../jobs/job-feeds.ts';
 import { type JobSummary, summaryColumns } from '../jobs/job-summary.ts';
+import { foreignRecord, foreignView, jobRecord, jobView } from '../jobs/job-view.ts';
 import { startRequestedJob } from '../jobs/run-request.ts';
 import { streamJobEvents } from '../jobs/stream-job-events.ts';
 import { currentUser } from '../middleware/authenticate.ts';
@@ -25,82 +26,6 @@ import { useSession } from '../remote/sessions.ts';
 const outputQuery = z.strictObject({
   stream: z.enum(STREAMS).default('stdout'),
   offset: z.coerce.number().int().min(0).max(Number.MAX_SAFE_INTEGER).default(0),
-});
-
-const state = z.enum(['queued', 'running', 'succeeded', 'failed', 'cancelled']);
-export const jobRecord = z.object({
-  id: z.string(),
-  kind: z.string(),
-  state,
-  progress: z.number().min(0).max(1).nullable(),
-  message: z.string().nullable(),
-  session: z.string().nullable(),
-  worker: z.string().nullable(),
-  created: z.date(),
-  started: z.date().nullable(),
-  finished: z.date().nullable(),
-  result: z.unknown(),
-  error: z
-    .looseObject({ code: z.string(), detail: z.string(), hint: z.string().optional() })
-    .nullable(),
-  retryOf: z.string().nullable(),
-});
-/** What a server administrator sees of other people's jobs. */
-const foreignRecord = jobRecord
-  .pick({
-    id: true,
-    kind: true,
-    state: true,
-    created: true,
-    started: true,
-    finished: true,
-    worker: true,
-  })
-  .extend({ owner: z.string() });
-
-/** A job as its owner sees it. */
-export const jobView = (row: JobSummary) => ({
-  id: row.id,
-  kind: row.kind,
-  state: row.state,
-  progress: row.progress,
-  message: row.message,
-  session: row.session,
-  worker: row.attempt === null ? null : (row.worker?.split('/').slice(0, 2).join('/') ?? null),
-  created: row.created,
-  started: row.started,
-  finished: row.finished,
-  result: publicResult(row),
-  error: row.error,
-  retryOf: row.retryOf,
-});
-
-/** Where an object lies is nobody's business outside. */
-function publicResult({ result }: JobSummary): unknown {
-  if (result === null || typeof result !== 'object') return result;
-  const { object: _, ...rest } = result as Record<string, unknown>;
-  return rest;
-}
-
-/** What a server administrator sees of other people's jobs: never command, payload or output. */
-const foreignView = ({
-  id,
-  kind,
-  state,
-  created,
-  started,
-  finished,
-  worker,
-  owner,
-}: JobSummary) => ({
-  id,
-  kind,
-  state,
-  created,
-  started,
-  finished,
-  worker,
-  owner,
 });
 
 /** Jobs: everything long, its state, its output as it comes, its result. A job is its owner's alone. */

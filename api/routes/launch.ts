@@ -7,13 +7,13 @@ import type { ApiContext } from '../context.ts';
 import { operation } from '../describe/operation.ts';
 import { type DescribedRouter, resource } from '../http/resource.ts';
 import type { JobSummary } from '../jobs/job-summary.ts';
+import { jobRecord, jobView } from '../jobs/job-view.ts';
 import {
   errorOfJob,
   readPreference,
   startSessionJob,
   untilNoLongerWaiting,
 } from '../jobs/run-request.ts';
-import { jobRecord, jobView } from './jobs.ts';
 
 /** Bytes of each stream that a launch answers with; the whole is at the job's output. */
 const ANSWERED = 10 << 20;

@@ -19,6 +19,7 @@ import { operation } from '../describe/operation.ts';
 import { type DescribedRouter, pathParameter, resource } from '../http/resource.ts';
 import { parseInput } from '../http/validate.ts';
 import { UserTurns } from '../identity/user-turns.ts';
+import { jobRecord, jobView } from '../jobs/job-view.ts';
 import { givenIdempotencyKey, startRequestedJob } from '../jobs/run-request.ts';
 import { currentUser } from '../middleware/authenticate.ts';
 import { takeOwnTime } from '../middleware/bound-bodies.ts';
@@ -29,7 +30,6 @@ import { readContentDigest } from '../uploads/content-digest.ts';
 import { AROUND_FILE, readForm } from '../uploads/read-form.ts';
 import { refuseTooLarge, type StoredBytes, storeBody } from '../uploads/store-part.ts';
 import { findUpload, type UploadKey, useUpload } from '../uploads/uploads.ts';
-import { jobRecord, jobView } from './jobs.ts';
 
 const position = (limit: number) =>
   z

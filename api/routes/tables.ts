@@ -6,6 +6,7 @@ import { operation } from '../describe/operation.ts';
 import { isNamedBy } from '../http/records.ts';
 import { type DescribedRouter, resource } from '../http/resource.ts';
 import { sendObject } from '../http/send-object.ts';
+import { jobRecord } from '../jobs/job-view.ts';
 import { currentUser } from '../middleware/authenticate.ts';
 import { setAttachment } from '../tables/attachment.ts';
 import { ColumnCache, findStored, type StoredArtifact } from '../tables/find-table.ts';
@@ -14,7 +15,6 @@ import { readColumns, readFilter, readSort, refuse } from '../tables/read-query.
 import { removeStored } from '../tables/remove-stored.ts';
 import { type Reading, TableReader } from '../tables/table-reader.ts';
 import { useView } from '../tables/use-view.ts';
-import { jobRecord } from './jobs.ts';
 
 /** Values of one page. */
 const MAX_CELLS = 1_000_000;

@@ -15,6 +15,7 @@ import { awaitChange } from '../jobs/await-change.ts';
 import { type JobSummary, summaryColumns } from '../jobs/job-summary.ts';
 import { startRequestedJob } from '../jobs/run-request.ts';
 import { videoStates } from '../jobs/video-states.ts';
+import { type PolledVideo, statusRecord, videoStatus } from '../jobs/video-status.ts';
 import { currentUser } from '../middleware/authenticate.ts';
 import { findProject, type Need, useProject } from '../projects/access.ts';
 import { cacheVideo, readCacheType, readPlace } from '../projects/cache-video.ts';
@@ -51,14 +52,6 @@ const videoQuery = z.object({
   key: z.string().optional(),
 });
 const started = z.object({ sid: z.string(), vsid: z.string(), job: z.string() });
-const statusRecord = z.object({
-  ok: z.boolean(),
-  ready: z.boolean(),
-  message: z.string(),
-  progress: z.number().optional(),
-  returncode: z.number().int().optional().describe('For debugging.'),
-  stderr: z.string().optional().describe('For debugging.'),
-});
 const TYPES = ['video/mp4', 'video/webm'];
 
 /** Videos made through a session with an agent: started, polled, fetched by range. A video session is its job. */
@@ -267,37 +260,6 @@ function readImages(images: unknown): string[] {
     hint: 'Give absolute paths on the host.',
     extra: { fields: [{ field, problem: issue?.message }] },
   });
-}
-
-type PolledVideo = Pick<JobSummary, 'state' | 'message' | 'progress' | 'error'> & {
-  version: string | number;
-};
-
-/** Section 4.3 of the interface: `ok` and `message` always; `returncode` and `stderr` on failure alone, for debugging. */
-function videoStatus(row: PolledVideo) {
-  const error = row.error as (ErrorRecord & { returncode?: number; stderr?: string }) | null;
-  const { returncode, stderr } = error ?? {};
-  switch (row.state) {
-    case 'queued':
-      return { ok: true, ready: false, message: 'Waiting for a worker.', progress: 0 };
-    case 'running':
-      return {
-        ok: true,
-        ready: false,
-        message: row.message ?? 'Creating the video.',
-        progress: row.progress ?? 0,
-      };
-    case 'succeeded':
-      return { ok: true, ready: true, message: 'Video is ready.', progress: 1 };
-    default:
-      return {
-        ok: false,
-        ready: false,
-        message: error?.detail ?? 'Video creation failed.',
-        ...(returncode === undefined ? {} : { returncode }),
-        ...(stderr === undefined ? {} : { stderr }),
-      };
-  }
 }
 
 function notReady(row: JobSummary): WindlassError {

@@ -6,6 +6,7 @@ import { WindlassError } from '../../shared/errors.ts';
 import { newId } from '../../shared/ids.ts';
 import type { ApiContext } from '../context.ts';
 import { type JobSummary, summaryColumns } from '../jobs/job-summary.ts';
+import { jobView } from '../jobs/job-view.ts';
 import {
   errorOfJob,
   readPreference,
@@ -13,7 +14,6 @@ import {
   untilNoLongerWaiting,
 } from '../jobs/run-request.ts';
 import { currentUser } from '../middleware/authenticate.ts';
-import { jobView } from '../routes/jobs.ts';
 import type { StoredArtifact } from './find-table.ts';
 import { type View, viewId } from './read-query.ts';
 import type { TableFile } from './thread-protocol.ts';

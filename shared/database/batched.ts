@@ -1,3 +1,5 @@
+import { DATABASE_DEADLINE, withDeadline } from '../deadline.ts';
+
 /** Most look-ups that are asked with one query. */
 const MOST = 100;
 
@@ -22,7 +24,8 @@ export function batched<K, R>(ask: (keys: K[]) => Promise<R[]>): (key: K) => Pro
       const asked = waiting.slice(0, MOST);
       waiting = waiting.slice(MOST);
       try {
-        const found = await ask(asked.map(({ key }) => key));
+        const keys = asked.map(({ key }) => key);
+        const found = await withDeadline(DATABASE_DEADLINE, () => ask(keys));
         for (const [i, { resolve }] of asked.entries()) resolve(found[i] as R);
       } catch (error) {
         for (const { reject } of asked) reject(error);

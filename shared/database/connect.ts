@@ -14,9 +14,11 @@ export interface Database {
   db: Db;
   /** The plain client. */
   sql: postgres.Sql;
+  /** `onListening` is called each time that it begins to be heard: the first one, and after each break. */
   listen(
     channel: string,
     onPayload: (payload: string) => void,
+    onListening?: () => void,
   ): Promise<{ unlisten(): Promise<void> }>;
   close(): Promise<void>;
 }
@@ -60,7 +62,7 @@ export function openDatabase(
   return {
     db: drizzle(sql, { casing: 'snake_case' }),
     sql,
-    listen: (channel, onPayload) => listener.listen(channel, onPayload),
+    listen: (channel, onPayload, onListening) => listener.listen(channel, onPayload, onListening),
     close,
   };
 }

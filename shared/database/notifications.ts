@@ -29,6 +29,8 @@ export class Notifications {
     session: new Set(),
     user: new Set(),
   };
+  readonly #onMissed = new Set<() => void>();
+  #hasListened = false;
   readonly #pending = new Set<string>();
   #window: NodeJS.Timeout | undefined;
   /** performance.now() from which on one a window would have been sent, had they come evenly. */
@@ -42,7 +44,11 @@ export class Notifications {
   }
 
   async listen(): Promise<void> {
-    const { unlisten } = await this.#database.listen(CHANNEL, payload => this.#receive(payload));
+    const { unlisten } = await this.#database.listen(
+      CHANNEL,
+      payload => this.#receive(payload),
+      () => this.#onListening(),
+    );
     this.#unlisten = unlisten;
     this.#ping = setInterval(() => this.#send(''), PING_MS);
     this.#ping.unref();
@@ -51,6 +57,11 @@ export class Notifications {
   on(topic: Topic, listener: Listener): () => void {
     this.#listeners[topic].add(listener);
     return () => this.#listeners[topic].delete(listener);
+  }
+
+  /** Calls back after a time in which notifications may have been missed. */
+  onMissed(listener: () => void): void {
+    this.#onMissed.add(listener);
   }
 
   /** Tells everyone, this process too; the first few at once, more within 20 ms together. */
@@ -71,6 +82,11 @@ export class Notifications {
     clearTimeout(this.#window);
     this.#flush();
     await this.#unlisten?.().catch(() => {});
+  }
+
+  #onListening(): void {
+    if (this.#hasListened) for (const listener of this.#onMissed) listener();
+    this.#hasListened = true;
   }
 
   #flushSoon(): void {

@@ -1,5 +1,6 @@
 import { createPostgresBackend, Queue, Worker, withBackend } from 'bullmq';
 import { Redis, type RedisOptions } from 'ioredis';
+import { withDeadline } from '../deadline.ts';
 import type { Logger } from '../log.ts';
 import { QUEUES, type QueueName } from './catalog.ts';
 
@@ -40,7 +41,7 @@ export class JobQueues {
       opts: { ...OPTIONS, jobId: entryId(entry) },
     }));
     const [only] = jobs;
-    await withDeadline(async () => {
+    await withDeadline(DEADLINE, async () => {
       const queue = await this.#queue(name);
       // One at a time is three times as fast as a bulk of one, which makes temporary tables on PostgreSQL.
       if (jobs.length === 1 && only) await queue.add(only.name, only.data, only.opts);
@@ -50,7 +51,7 @@ export class JobQueues {
 
   /** Which of these entries the queue no longer holds, or holds as ended. */
   async missing(name: QueueName, entries: Entry[]): Promise<Entry[]> {
-    const states = await withDeadline(async () => {
+    const states = await withDeadline(DEADLINE, async () => {
       const queue = await this.#queue(name);
       return Promise.all(entries.map(entry => queue.getJobState(entryId(entry))));
     });
@@ -59,12 +60,12 @@ export class JobQueues {
 
   /** The queue itself, for whoever shows it; rejects within 5 s when it is away. */
   open(name: QueueName): Promise<Queue> {
-    return withDeadline(() => this.#queue(name));
+    return withDeadline(DEADLINE, () => this.#queue(name));
   }
 
   /** Rejects unless the queue's server answers, within 5 s. */
   async check(): Promise<void> {
-    await withDeadline(async () => (await this.#queue(QUEUES[0])).isPaused());
+    await withDeadline(DEADLINE, async () => (await this.#queue(QUEUES[0])).isPaused());
   }
 
   worker(name: QueueName, concurrency: number, process: Process): Worker {
@@ -73,7 +74,9 @@ export class JobQueues {
 
   async close(): Promise<void> {
     const open = [...this.#open.values()];
-    await Promise.allSettled(open.map(queue => withDeadline(async () => (await queue).close())));
+    await Promise.allSettled(
+      open.map(queue => withDeadline(DEADLINE, async () => (await queue).close())),
+    );
     this.#factory.close();
   }
 
@@ -167,17 +170,4 @@ function onPostgres(url: string): Factory {
   };
 }
 
-const DEADLINE_MS = 5_000;
-
-async function withDeadline<T>(work: () => Promise<T>): Promise<T> {
-  let timer: NodeJS.Timeout | undefined;
-  const late = new Promise<never>((_, reject) => {
-    const error = new Error(`the queue did not answer within ${DEADLINE_MS} ms`);
-    timer = setTimeout(() => reject(error), DEADLINE_MS);
-  });
-  try {
-    return await Promise.race([work(), late]);
-  } finally {
-    clearTimeout(timer);
-  }
-}
+const DEADLINE = { ms: 5_000, what: 'the queue' };

@@ -105,7 +105,7 @@ may_forget() {
   # A fence that names no directory counts as forgotten.
   if [ -z "$dn" ] || [ "$dn" = - ]; then echo '-forgotten -' >"$fence"; fi
   fences="$fences \"\$base/started/$1\""
-  case $dn in '' | - | */*) ;; *) dirs="$dirs \"\$base/runs/$dn\"" ;; esac
+  case $dn in - | '' | *[!A-Za-z0-9._-]*) ;; *) dirs="$dirs \"\$base/runs/$dn\"" ;; esac
 }
 
 # remove_forgotten: the fences are touched before a directory goes, so that none is older than what forgot it.

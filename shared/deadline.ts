@@ -1,0 +1,25 @@
+import { WindlassError } from './errors.ts';
+
+/** What the work gives, or `unavailable` after so long: whoever comes next does not wait for what never ends. */
+export async function withDeadline<T>(
+  { ms, what }: { ms: number; what: string },
+  work: () => Promise<T>,
+): Promise<T> {
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<never>((_, reject) => {
+    const detail = `Service unavailable: ${what} did not answer within ${ms / 1_000} seconds.`;
+    const headers = { 'Retry-After': '2' };
+    timer = setTimeout(
+      () => reject(new WindlassError('unavailable', { detail, hint: 'Try again.', headers })),
+      ms,
+    );
+  });
+  try {
+    return await Promise.race([work(), late]);
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+/** For what many wait for at once: longer than the server lets a statement run. */
+export const DATABASE_DEADLINE = { ms: 15_000, what: 'the database' };
