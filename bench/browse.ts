@@ -5,7 +5,7 @@ import type { Client } from '../demo/client.ts';
 import type { SshHost } from '../demo/ssh-host.ts';
 import { type Compared, compare, type Side } from './pairs.ts';
 
-/** Entries of the folder: what issue 6 names. */
+/** Entries of the folder. */
 const ENTRIES = 100_000;
 /** A frame's name is longer; the brackets before the first are shorter. */
 const FIRST_BYTES = 1_000;

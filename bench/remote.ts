@@ -10,14 +10,14 @@ import { setTimeout as delay } from 'node:timers/promises';
 import type { Client } from '../demo/client.ts';
 import { type SshHost, startSshHost } from '../demo/ssh-host.ts';
 import { startStack } from '../demo/stack.ts';
+import { compareBrowse } from './browse.ts';
+import { countBody } from './count-body.ts';
 import { OpenSsh } from './open-ssh.ts';
 import { type Compared, compare, type Side } from './pairs.ts';
 
 /** What one side of a pair does before its mean is taken: one launch alone is mostly noise. */
 const LAUNCHES = 5;
 const BYTES = 2 ** 30;
-/** A gigabyte takes its time. */
-const BULK_PAIRS = 3;
 /** Costs bash some 30 ms, as environment modules and the like do. */
 const COSTLY = 'i=0; while [ $i -lt 20000 ]; do i=$((i+1)); done\n';
 /** A client that found nothing new asks again after so long. */
@@ -25,7 +25,7 @@ const NO_NEWS_MS = 20;
 const LINES = 40;
 const LINE_MS = 100;
 
-const PARTS = ['warm', 'fresh', 'bulk', 'lines'];
+const PARTS = ['warm', 'fresh', 'bulk', 'lines', 'browse'];
 const chosen = process.argv.slice(2);
 const unknown = chosen.find(part => !PARTS.includes(part));
 if (unknown) throw new Error(`There is no part ${unknown}; there is ${PARTS.join(', ')}.`);
@@ -50,6 +50,14 @@ try {
     ...(await compareCommands()),
     ...(isWanted('bulk') ? await compareBulk() : []),
     ...(isWanted('lines') ? [await measureLines()] : []),
+    ...(isWanted('browse')
+      ? await compareBrowse({
+          client,
+          sid: await openSession('plain', plain),
+          host: plain,
+          directory,
+        })
+      : []),
   ];
   process.exitCode = results.every(result => result.kept) ? 0 : 1;
 } finally {
@@ -177,7 +185,6 @@ async function compareBulk(): Promise<Compared[]> {
         peer: rate(() => ssh.countBytes(command)),
         unit: 'MB/s',
         promise,
-        pairs: BULK_PAIRS,
       }),
     );
   }
@@ -187,13 +194,11 @@ async function compareBulk(): Promise<Compared[]> {
 /** Fetches the output while it is being stored, as a client would who cannot wait for the end. */
 async function countOutput({ base, authorization }: Client, job: string): Promise<number> {
   for (let bytes = 0; ; ) {
-    const answer = await fetch(`${base}/api/jobs/${job}/output?stream=stdout&offset=${bytes}`, {
-      headers: { Authorization: authorization },
-    });
-    const before = bytes;
-    for await (const piece of answer.body ?? []) bytes += (piece as Uint8Array).length;
-    if (answer.headers.get('Output-Complete') === 'true') return bytes;
-    if (bytes === before) await delay(NO_NEWS_MS);
+    const url = `${base}/api/jobs/${job}/output?stream=stdout&offset=${bytes}`;
+    const answer = await countBody(url, { Authorization: authorization });
+    bytes += answer.bytes;
+    if (answer.headers['output-complete'] === 'true') return bytes;
+    if (answer.bytes === 0) await delay(NO_NEWS_MS);
   }
 }
 

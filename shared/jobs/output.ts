@@ -1,4 +1,4 @@
-import { and, asc, eq, gt, lte, or, sql } from 'drizzle-orm';
+import { and, asc, desc, eq, gt, lte, or, sql } from 'drizzle-orm';
 import type { Db } from '../database/connect.ts';
 import { chunks, segments } from '../database/schema.ts';
 import type { ObjectStore } from '../storage/object-store.ts';
@@ -122,6 +122,8 @@ async function* readSegments(
           gt(sql`${segments.start} + ${segments.length}`, at),
         ),
       )
+      // The one that was found by the index first: there may be thousands before it.
+      .orderBy(desc(segments.start))
       .limit(1);
     if (!segment) return;
     const range = { start: at - segment.start, end: segment.length - 1 };
