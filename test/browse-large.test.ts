@@ -13,7 +13,7 @@ import { startTestSshd, type TestSshd } from './harness/sshd.ts';
 import type { Stack } from './harness/stack.ts';
 import { makeTempDir } from './harness/temp-dir.ts';
 
-/** Files in the folder that issue 6 names. */
+/** Files in a large folder. */
 const FILES = 100_000;
 /** What one answer of OpenSSH's server holds at most. */
 const ANSWER = 100;
