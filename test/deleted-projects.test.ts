@@ -1,8 +1,6 @@
 import { eq, inArray, sql } from 'drizzle-orm';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { makeOwners, type Owner, stopOwner } from '../embedded/postgres/test-owner.ts';
-import { type Database, openDatabase } from '../shared/database/connect.ts';
-import { migrateDatabase } from '../shared/database/migrate.ts';
+import type { Database } from '../shared/database/connect.ts';
 import { Notifications } from '../shared/database/notifications.ts';
 import {
   artifacts,
@@ -20,26 +18,20 @@ import {
 import { newId } from '../shared/ids.ts';
 import { createLog } from '../shared/log.ts';
 import { purgeDeletedProjects } from '../workers/upkeep/deleted-projects.ts';
-import { makeTempDir } from './harness/temp-dir.ts';
+import { withDatabase } from './harness/migrated-database.ts';
 import { waitFor } from './harness/wait-for.ts';
 
-const directory = makeTempDir('purge');
+const given = withDatabase('purge');
 const MANY = 250;
-let owner: Owner;
 let database: Database;
 let notifications: Notifications;
 
 beforeAll(async () => {
-  owner = await makeOwners(directory.path).start({});
-  await migrateDatabase(owner.url);
-  database = openDatabase(owner.url);
+  database = given.database();
   notifications = new Notifications(database, createLog({ level: 'silent', name: 'test' }));
 }, 60_000);
 afterAll(async () => {
   await notifications?.close();
-  await database?.close();
-  if (owner) await stopOwner(owner);
-  directory.remove();
 });
 
 const purge = () =>

@@ -1,29 +1,19 @@
 import { and, eq, isNull, sql } from 'drizzle-orm';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { beforeAll, expect, test } from 'vitest';
 import { removeUser } from '../api/identity/remove-user.ts';
-import { makeOwners, type Owner, stopOwner } from '../embedded/postgres/test-owner.ts';
-import { type Database, openDatabase, type Tx } from '../shared/database/connect.ts';
-import { migrateDatabase } from '../shared/database/migrate.ts';
+import type { Database, Tx } from '../shared/database/connect.ts';
 import { type JobRow, jobs, members, projects, users } from '../shared/database/schema.ts';
 import { newId } from '../shared/ids.ts';
 import { requestCancel } from '../shared/jobs/cancel.ts';
 import { finishJob } from '../workers/claims.ts';
-import { makeTempDir } from './harness/temp-dir.ts';
+import { withDatabase } from './harness/migrated-database.ts';
 import { waitFor } from './harness/wait-for.ts';
 
-const directory = makeTempDir('job-ends');
-let owner: Owner;
+const given = withDatabase('job-ends');
 let database: Database;
 
-beforeAll(async () => {
-  owner = await makeOwners(directory.path).start({});
-  await migrateDatabase(owner.url);
-  database = openDatabase(owner.url);
-}, 60_000);
-afterAll(async () => {
-  await database?.close();
-  if (owner) await stopOwner(owner);
-  directory.remove();
+beforeAll(() => {
+  database = given.database();
 });
 
 async function makeProject(): Promise<string> {

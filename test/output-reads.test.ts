@@ -1,28 +1,18 @@
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { beforeAll, expect, test } from 'vitest';
 import { OutputReads } from '../api/jobs/output-reads.ts';
-import { makeOwners, type Owner, stopOwner } from '../embedded/postgres/test-owner.ts';
-import { type Database, openDatabase } from '../shared/database/connect.ts';
-import { migrateDatabase } from '../shared/database/migrate.ts';
+import type { Database } from '../shared/database/connect.ts';
 import { chunks } from '../shared/database/schema.ts';
 import { newId } from '../shared/ids.ts';
 import { FileStore } from '../shared/storage/file-store.ts';
-import { makeTempDir } from './harness/temp-dir.ts';
+import { withDatabase } from './harness/migrated-database.ts';
 
-const directory = makeTempDir('output-reads');
-let owner: Owner;
+const given = withDatabase('output-reads');
 let database: Database;
 
-beforeAll(async () => {
-  owner = await makeOwners(directory.path).start({});
-  await migrateDatabase(owner.url);
-  database = openDatabase(owner.url);
-}, 60_000);
-afterAll(async () => {
-  await database?.close();
-  if (owner) await stopOwner(owner);
-  directory.remove();
+beforeAll(() => {
+  database = given.database();
 });
 
 test('clients that read slowly, but read, keep nobody from a turn', async () => {
@@ -32,7 +22,7 @@ test('clients that read slowly, but read, keep nobody from a turn', async () => 
   await database.db
     .insert(chunks)
     .values([0, 1, 2, 3].map(n => ({ job, seq: n, stream: 1, start: n * bytes.length, bytes })));
-  const objects = new FileStore(join(directory.path, 'objects'));
+  const objects = new FileStore(join(given.path, 'objects'));
   const reads = new OutputReads({ db: database.db, objects });
   const until = { stdout: length, stderr: 0 };
   let over = false;

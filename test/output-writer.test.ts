@@ -1,29 +1,19 @@
 import { join } from 'node:path';
 import { eq } from 'drizzle-orm';
-import { afterAll, beforeAll, expect, test } from 'vitest';
-import { makeOwners, type Owner, stopOwner } from '../embedded/postgres/test-owner.ts';
-import { type Database, openDatabase } from '../shared/database/connect.ts';
-import { migrateDatabase } from '../shared/database/migrate.ts';
+import { beforeAll, expect, test } from 'vitest';
+import type { Database } from '../shared/database/connect.ts';
 import { jobs } from '../shared/database/schema.ts';
 import { newId } from '../shared/ids.ts';
 import { readStream } from '../shared/jobs/output.ts';
 import { FileStore } from '../shared/storage/file-store.ts';
 import { OutputWriter } from '../workers/output-writer.ts';
-import { makeTempDir } from './harness/temp-dir.ts';
+import { withDatabase } from './harness/migrated-database.ts';
 
-const directory = makeTempDir('output-writer');
-let owner: Owner;
+const given = withDatabase('output-writer');
 let database: Database;
 
-beforeAll(async () => {
-  owner = await makeOwners(directory.path).start({});
-  await migrateDatabase(owner.url);
-  database = openDatabase(owner.url);
-}, 60_000);
-afterAll(async () => {
-  await database?.close();
-  if (owner) await stopOwner(owner);
-  directory.remove();
+beforeAll(() => {
+  database = given.database();
 });
 
 async function claimedJob(): Promise<{ id: string; token: string }> {
@@ -43,7 +33,7 @@ test('what is appended just as the last of it was stored is stored too', async (
     const writer = await OutputWriter.open(
       {
         database,
-        objects: new FileStore(join(directory.path, 'objects')),
+        objects: new FileStore(join(given.path, 'objects')),
         over: new AbortController().signal,
         onStored: () => {
           if (appended.length === 0) appended.push(appendLater());
@@ -70,7 +60,7 @@ test('what is appended just as the last of it was stored is stored too', async (
 
 test('what was rolled up in parts is whole where much comes at once after it', async () => {
   const claim = await claimedJob();
-  const objects = new FileStore(join(directory.path, 'objects'));
+  const objects = new FileStore(join(given.path, 'objects'));
   const over = new AbortController().signal;
   const writer = await OutputWriter.open({ database, objects, over, onStored: () => {} }, claim, {
     stdout: 0,

@@ -1,28 +1,18 @@
 import { eq, sql } from 'drizzle-orm';
-import { afterAll, beforeAll, expect, test } from 'vitest';
-import { makeOwners, type Owner, stopOwner } from '../embedded/postgres/test-owner.ts';
-import { type Database, openDatabase } from '../shared/database/connect.ts';
-import { migrateDatabase } from '../shared/database/migrate.ts';
+import { beforeAll, expect, test } from 'vitest';
+import type { Database } from '../shared/database/connect.ts';
 import { artifacts, models, projects, uploads, views } from '../shared/database/schema.ts';
 import { newId } from '../shared/ids.ts';
 import { promoteArtifacts } from '../workers/parsers/promote.ts';
 import { holdViews, makeViewRoom } from '../workers/parsers/view-room.ts';
-import { makeTempDir } from './harness/temp-dir.ts';
+import { withDatabase } from './harness/migrated-database.ts';
 
 const MB = 1 << 20;
-const directory = makeTempDir('promotions');
-let owner: Owner;
+const given = withDatabase('promotions');
 let database: Database;
 
-beforeAll(async () => {
-  owner = await makeOwners(directory.path).start({});
-  await migrateDatabase(owner.url);
-  database = openDatabase(owner.url);
-}, 60_000);
-afterAll(async () => {
-  await database?.close();
-  if (owner) await stopOwner(owner);
-  directory.remove();
+beforeAll(() => {
+  database = given.database();
 });
 
 test('a parse promotes into its model, and into none that was deleted meanwhile', async () => {

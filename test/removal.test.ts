@@ -1,9 +1,7 @@
 import { join } from 'node:path';
 import { eq, sql } from 'drizzle-orm';
-import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
-import { makeOwners, type Owner, stopOwner } from '../embedded/postgres/test-owner.ts';
-import { type Database, openDatabase } from '../shared/database/connect.ts';
-import { migrateDatabase } from '../shared/database/migrate.ts';
+import { beforeAll, beforeEach, expect, test } from 'vitest';
+import type { Database } from '../shared/database/connect.ts';
 import {
   artifacts,
   cacheEntries,
@@ -24,27 +22,19 @@ import type { ObjectStore } from '../shared/storage/object-store.ts';
 import { S3Store } from '../shared/storage/s3-store.ts';
 import { removeLooseObjects } from '../workers/upkeep/loose-objects.ts';
 import { OldObjects } from '../workers/upkeep/old-objects.ts';
-import { makeTempDir } from './harness/temp-dir.ts';
+import { withDatabase } from './harness/migrated-database.ts';
 
-const directory = makeTempDir('objects');
+const given = withDatabase('objects');
 const log = createLog({ level: 'silent', name: 'test' });
 const stopping = new AbortController().signal;
-let owner: Owner;
 let database: Database;
 let store: ObjectStore;
 
-beforeAll(async () => {
-  owner = await makeOwners(directory.path).start({});
-  await migrateDatabase(owner.url);
-  database = openDatabase(owner.url);
-}, 60_000);
-afterAll(async () => {
-  await database?.close();
-  if (owner) await stopOwner(owner);
-  directory.remove();
+beforeAll(() => {
+  database = given.database();
 });
 beforeEach(async () => {
-  store = new FileStore(join(directory.path, newId()));
+  store = new FileStore(join(given.path, newId()));
   await database.db.delete(looseObjects);
 });
 
