@@ -3,7 +3,7 @@ import { z } from 'zod';
 import type { Config } from '../../shared/config.ts';
 import { WindlassError } from '../../shared/errors.ts';
 import { parseBody } from '../http/validate.ts';
-import { currentUser } from '../middleware/authenticate.ts';
+import { currentUser } from '../identity/current-user.ts';
 import { findTooLarge, nameSetting } from '../middleware/read-json.ts';
 import { refusePromptly } from '../middleware/refuse-promptly.ts';
 import { ByteBudget } from './byte-budget.ts';

@@ -17,7 +17,7 @@ import {
 import { hmac } from '../../shared/secrets.ts';
 import { followSignal } from '../../shared/signals.ts';
 import type { ApiContext } from '../context.ts';
-import { currentUser } from '../middleware/authenticate.ts';
+import { currentUser } from '../identity/current-user.ts';
 import { touchSession, useSession } from '../remote/sessions.ts';
 import type { JobSummary } from './job-summary.ts';
 

@@ -5,38 +5,10 @@ import { findToken } from '../identity/api-tokens.ts';
 import { clientAddress } from '../identity/client-address.ts';
 import { readLoginCookie, setLoginCookies } from '../identity/login-cookies.ts';
 import { extendLogin, findLogin } from '../identity/logins.ts';
-import type { User } from '../identity/password-check.ts';
 import type { Identity } from '../identity/recent-credentials.ts';
 import { mayWrite, refuseCrossSite, requireSameOrigin } from './same-origin.ts';
 
 type Authenticator = Pick<ApiContext, 'config' | 'database' | 'passwords' | 'recent'>;
-
-/** The user of an authenticated request. */
-export function currentUser(res: Response): User {
-  const user: User | undefined = res.locals.user;
-  if (!user) throw new WindlassError('unauthorized');
-  return user;
-}
-
-export function requireAdministrator(res: Response): User {
-  const user = currentUser(res);
-  if (!user.administrator) {
-    throw new WindlassError('forbidden', {
-      detail: 'Forbidden: only a server administrator may do this.',
-      hint: 'Ask an administrator.',
-    });
-  }
-  return user;
-}
-
-/** For what makes credentials: a token that got out must not live on in others after it was deleted. */
-export function refuseToken(res: Response): void {
-  if (res.locals.by !== 'token') return;
-  throw new WindlassError('forbidden', {
-    detail: 'Forbidden: a token cannot make tokens or users, or change passwords.',
-    hint: 'Use your user name and password, or a login.',
-  });
-}
 
 /**
  * Everything behind this needs credentials: HTTP Basic (RFC 7617), an API token as Bearer (RFC 6750), or the cookie of a

@@ -1,6 +1,6 @@
 import type { RequestHandler } from 'express';
 import { WindlassError } from '../../shared/errors.ts';
-import { currentUser } from './authenticate.ts';
+import { currentUser } from '../identity/current-user.ts';
 
 /** At most `perSecond` requests of one user, counted in this process over whole seconds. */
 export function limitRequests(perSecond: number): RequestHandler {

@@ -5,8 +5,8 @@ import { jobs } from '../../shared/database/schema.ts';
 import { WindlassError } from '../../shared/errors.ts';
 import type { Result } from '../../shared/jobs/catalog.ts';
 import type { ApiContext } from '../context.ts';
+import { currentUser } from '../identity/current-user.ts';
 import type { JobSummary } from '../jobs/job-summary.ts';
-import { currentUser } from '../middleware/authenticate.ts';
 import { useProject } from './access.ts';
 import { readCacheKey } from './cache-key.ts';
 

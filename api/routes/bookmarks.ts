@@ -9,7 +9,7 @@ import { holdProjectRoom } from '../../shared/project-bytes.ts';
 import type { ApiContext } from '../context.ts';
 import { operation } from '../describe/operation.ts';
 import { type DescribedRouter, pathParameter, resource } from '../http/resource.ts';
-import { currentUser } from '../middleware/authenticate.ts';
+import { currentUser } from '../identity/current-user.ts';
 import { findProject, type Need, useProject } from '../projects/access.ts';
 
 const clientState = z.looseObject({}).describe('Any JSON object, kept byte for byte.');

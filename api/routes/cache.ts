@@ -9,7 +9,7 @@ import { operation } from '../describe/operation.ts';
 import { afterText, checkIfMatch, entityTag, page, pageOf } from '../http/records.ts';
 import { type DescribedRouter, pathParameter, resource } from '../http/resource.ts';
 import { sendObject } from '../http/send-object.ts';
-import { currentUser } from '../middleware/authenticate.ts';
+import { currentUser } from '../identity/current-user.ts';
 import { findProject, type Need, useProject } from '../projects/access.ts';
 import { readCacheKey } from '../projects/cache-key.ts';
 

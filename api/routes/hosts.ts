@@ -10,8 +10,8 @@ import type { ApiContext } from '../context.ts';
 import { operation } from '../describe/operation.ts';
 import { checkIfMatch, entityTag, page, pageOf, pageQuery, sendRecord } from '../http/records.ts';
 import { type DescribedRouter, pathParameter, resource } from '../http/resource.ts';
+import { currentUser, requireAdministrator } from '../identity/current-user.ts';
 import { awaitOwnJob, requireWorker, startRequestedJob } from '../jobs/run-request.ts';
-import { currentUser, requireAdministrator } from '../middleware/authenticate.ts';
 import { isOpening } from '../remote/sessions.ts';
 
 const keyLine = z

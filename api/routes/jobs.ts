@@ -12,6 +12,7 @@ import { drained } from '../http/drained.ts';
 import { checkIfMatch, entityTag, page, pageOf, pageQuery, sendRecord } from '../http/records.ts';
 import { type DescribedRouter, pathParameter, resource } from '../http/resource.ts';
 import { sendObject } from '../http/send-object.ts';
+import { currentUser } from '../identity/current-user.ts';
 import { awaitChange } from '../jobs/await-change.ts';
 import { findJob } from '../jobs/find-job.ts';
 import { JobFeeds } from '../jobs/job-feeds.ts';
@@ -19,7 +20,6 @@ import { type JobSummary, summaryColumns } from '../jobs/job-summary.ts';
 import { foreignRecord, foreignView, jobRecord, jobView } from '../jobs/job-view.ts';
 import { startRequestedJob } from '../jobs/run-request.ts';
 import { streamJobEvents } from '../jobs/stream-job-events.ts';
-import { currentUser } from '../middleware/authenticate.ts';
 import { useProject } from '../projects/access.ts';
 import { useSession } from '../remote/sessions.ts';
 

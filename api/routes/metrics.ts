@@ -1,7 +1,7 @@
 import type { ApiContext } from '../context.ts';
 import { operation } from '../describe/operation.ts';
 import { type DescribedRouter, resource } from '../http/resource.ts';
-import { requireAdministrator } from '../middleware/authenticate.ts';
+import { requireAdministrator } from '../identity/current-user.ts';
 import { collectMetrics } from '../operate/serve-metrics.ts';
 
 /** GET /metrics for Prometheus, for server administrators. */

@@ -9,7 +9,7 @@ import type { ApiContext } from '../context.ts';
 import { operation } from '../describe/operation.ts';
 import { checkIfMatch, entityTag, isNamedBy } from '../http/records.ts';
 import { type DescribedRouter, pathParameter, resource } from '../http/resource.ts';
-import { currentUser } from '../middleware/authenticate.ts';
+import { currentUser } from '../identity/current-user.ts';
 import { findModel, type Need, useModel } from '../projects/access.ts';
 import { readArtifactName } from '../projects/artifact-names.ts';
 

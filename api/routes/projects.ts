@@ -14,8 +14,8 @@ import type { ApiContext } from '../context.ts';
 import { operation } from '../describe/operation.ts';
 import { checkIfMatch, entityTag, page, pageOf, pageQuery, sendRecord } from '../http/records.ts';
 import { type DescribedRouter, pathParameter, resource } from '../http/resource.ts';
+import { currentUser } from '../identity/current-user.ts';
 import { publishCancelled } from '../jobs/publish-cancelled.ts';
-import { currentUser } from '../middleware/authenticate.ts';
 import { findProject, holdProject } from '../projects/access.ts';
 import {
   aclInput,

@@ -3,7 +3,7 @@ import { WindlassError } from '../../shared/errors.ts';
 import type { ApiContext } from '../context.ts';
 import { operation } from '../describe/operation.ts';
 import type { Described, DescribedRouter } from '../http/resource.ts';
-import { requireAdministrator } from '../middleware/authenticate.ts';
+import { requireAdministrator } from '../identity/current-user.ts';
 import { openBoard } from '../operate/board.ts';
 import { queueAway } from '../operate/board-adapter.ts';
 

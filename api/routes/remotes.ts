@@ -11,9 +11,9 @@ import { operation } from '../describe/operation.ts';
 import { checkIfMatch, entityTag, page, pageOf, pageQuery, sendRecord } from '../http/records.ts';
 import { type DescribedRouter, pathParameter, resource } from '../http/resource.ts';
 import { parseInput } from '../http/validate.ts';
+import { currentUser } from '../identity/current-user.ts';
 import { publishCancelled } from '../jobs/publish-cancelled.ts';
 import { awaitOwnJob, requireWorker, startRequestedJob } from '../jobs/run-request.ts';
-import { currentUser } from '../middleware/authenticate.ts';
 import { KeyOpener } from '../remote/open-key.ts';
 import {
   endSession,

@@ -8,7 +8,7 @@ import { operation } from '../describe/operation.ts';
 import { page, pageOf, pageQuery } from '../http/records.ts';
 import { type DescribedRouter, pathParameter, resource } from '../http/resource.ts';
 import { isOpenToken, makeToken, type TokenRow } from '../identity/api-tokens.ts';
-import { currentUser, refuseToken } from '../middleware/authenticate.ts';
+import { currentUser, refuseToken } from '../identity/current-user.ts';
 
 const scope = z.enum(['read', 'write']);
 const newToken = z.strictObject({

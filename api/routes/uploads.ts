@@ -19,8 +19,8 @@ import { operation } from '../describe/operation.ts';
 import { checkIfMatch, entityTag, page, pageOf, pageQuery, sendRecord } from '../http/records.ts';
 import { type DescribedRouter, pathParameter, resource } from '../http/resource.ts';
 import { parseInput } from '../http/validate.ts';
+import { currentUser } from '../identity/current-user.ts';
 import { publishCancelled } from '../jobs/publish-cancelled.ts';
-import { currentUser } from '../middleware/authenticate.ts';
 import { useModel } from '../projects/access.ts';
 import { nameText } from '../projects/fields.ts';
 import {

@@ -7,9 +7,9 @@ import type { ApiContext } from '../context.ts';
 import { operation } from '../describe/operation.ts';
 import { checkIfMatch, entityTag, page, pageOf, pageQuery, sendRecord } from '../http/records.ts';
 import { type DescribedRouter, pathParameter, resource } from '../http/resource.ts';
+import { currentUser, refuseToken, requireAdministrator } from '../identity/current-user.ts';
 import { removeUser } from '../identity/remove-user.ts';
 import { publishCancelled } from '../jobs/publish-cancelled.ts';
-import { currentUser, refuseToken, requireAdministrator } from '../middleware/authenticate.ts';
 
 const username = z
   .string()

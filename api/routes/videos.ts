@@ -11,12 +11,12 @@ import { operation } from '../describe/operation.ts';
 import { entityTag, sendRecord } from '../http/records.ts';
 import { type DescribedRouter, pathParameter, resource } from '../http/resource.ts';
 import { sendObject } from '../http/send-object.ts';
+import { currentUser } from '../identity/current-user.ts';
 import { awaitChange } from '../jobs/await-change.ts';
 import { type JobSummary, summaryColumns } from '../jobs/job-summary.ts';
 import { startRequestedJob } from '../jobs/run-request.ts';
 import { videoStates } from '../jobs/video-states.ts';
 import { type PolledVideo, statusRecord, videoStatus } from '../jobs/video-status.ts';
-import { currentUser } from '../middleware/authenticate.ts';
 import { findProject, type Need, useProject } from '../projects/access.ts';
 import { cacheVideo, readCacheType, readPlace } from '../projects/cache-video.ts';
 import {

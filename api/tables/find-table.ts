@@ -6,7 +6,7 @@ import { WindlassError } from '../../shared/errors.ts';
 import type { ApiContext } from '../context.ts';
 import { entityTag } from '../http/records.ts';
 import { pathParameter } from '../http/resource.ts';
-import { currentUser } from '../middleware/authenticate.ts';
+import { currentUser } from '../identity/current-user.ts';
 import { findModel } from '../projects/access.ts';
 import { readArtifactName } from '../projects/artifact-names.ts';
 import { Lru } from './lru.ts';

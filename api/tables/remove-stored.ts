@@ -4,7 +4,7 @@ import { loosenObjects } from '../../shared/storage/loosen.ts';
 import type { ApiContext } from '../context.ts';
 import { checkIfMatch } from '../http/records.ts';
 import { pathParameter } from '../http/resource.ts';
-import { currentUser } from '../middleware/authenticate.ts';
+import { currentUser } from '../identity/current-user.ts';
 import { useModel } from '../projects/access.ts';
 import { readArtifactName } from '../projects/artifact-names.ts';
 import { type Asked, requireStored, tagOfObject } from './find-table.ts';

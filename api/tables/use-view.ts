@@ -5,6 +5,7 @@ import { jobs, views } from '../../shared/database/schema.ts';
 import { WindlassError } from '../../shared/errors.ts';
 import { newId } from '../../shared/ids.ts';
 import type { ApiContext } from '../context.ts';
+import { currentUser } from '../identity/current-user.ts';
 import { type JobSummary, summaryColumns } from '../jobs/job-summary.ts';
 import { jobView } from '../jobs/job-view.ts';
 import {
@@ -13,7 +14,6 @@ import {
   startRequestedJob,
   untilNoLongerWaiting,
 } from '../jobs/run-request.ts';
-import { currentUser } from '../middleware/authenticate.ts';
 import type { StoredArtifact } from './find-table.ts';
 import { type View, viewId } from './read-query.ts';
 import type { TableFile } from './thread-protocol.ts';

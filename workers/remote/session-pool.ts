@@ -14,11 +14,11 @@ import type { Logger } from '../../shared/log.ts';
 import { type Credential, unseal } from '../../shared/secrets.ts';
 import { connect } from './connection.ts';
 import { unreachable } from './dial.ts';
-import { RunRemover } from './forget-run.ts';
 import { HostGates } from './host-gate.ts';
 import { orAborted } from './or-aborted.ts';
 import { RefusedLogins } from './refused-logins.ts';
 import { RemoteSession } from './remote-session.ts';
+import { RunRemover } from './run-remover.ts';
 
 /** A connection that nobody used for so long is closed. */
 const IDLE_MS = 300_000;

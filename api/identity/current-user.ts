@@ -1,0 +1,30 @@
+import type { Response } from 'express';
+import { WindlassError } from '../../shared/errors.ts';
+import type { User } from './password-check.ts';
+
+/** The user of an authenticated request. */
+export function currentUser(res: Response): User {
+  const user: User | undefined = res.locals.user;
+  if (!user) throw new WindlassError('unauthorized');
+  return user;
+}
+
+export function requireAdministrator(res: Response): User {
+  const user = currentUser(res);
+  if (!user.administrator) {
+    throw new WindlassError('forbidden', {
+      detail: 'Forbidden: only a server administrator may do this.',
+      hint: 'Ask an administrator.',
+    });
+  }
+  return user;
+}
+
+/** For what makes credentials: a token that got out must not live on in others after it was deleted. */
+export function refuseToken(res: Response): void {
+  if (res.locals.by !== 'token') return;
+  throw new WindlassError('forbidden', {
+    detail: 'Forbidden: a token cannot make tokens or users, or change passwords.',
+    hint: 'Use your user name and password, or a login.',
+  });
+}
