@@ -18,7 +18,7 @@ const CASES = { ...SIMPLE_CASES, ...REMOTE_CASES };
 const ELSEWHERE: Partial<Record<ErrorCode, string>> = {
   agent_problem:
     'the host must fail between two words of the agent: workers/remote/agent/*.test.ts',
-  remote_disk_full: 'takes a full disk on the host: test/faults',
+  remote_disk_full: 'takes a full disk on the host: test/remote-disks.test.ts',
   bad_frames:
     'ends a job, whose status says so; no request is answered with it: test/videos.test.ts',
   parse_failed:
@@ -26,14 +26,13 @@ const ELSEWHERE: Partial<Record<ErrorCode, string>> = {
   video_failed: 'ends a job, whose status says so; the encoder must break: workers/video/*.test.ts',
   wrong_node: 'takes a second node behind one name: workers/remote/agent/*.test.ts',
   locked: 'takes a copy that is under way: test/upload-copies.test.ts',
-  request_timeout: 'takes as long as the limit: api/middleware/bound-bodies.test.ts',
+  request_timeout: 'takes as long as the limit: test/endless-bodies.test.ts',
   internal: 'nobody knows how: its hint would be a test of its own',
   remote_connection_failed: 'takes a host that goes away and comes back: test/faults',
   startup_files_print: 'takes an account with such files: workers/remote/agent/bootstrap.test.ts',
-  agent_startup_failed:
-    'takes a home that cannot be written: workers/remote/agent/bootstrap.test.ts',
+  agent_startup_failed: 'takes a home that cannot be written: test/remote-disks.test.ts',
   outcome_unknown: 'takes a link that is lost while a command runs: test/faults',
-  worker_lost: 'takes twenty dead workers: test/faults',
+  worker_lost: 'takes twenty dead workers: test/remote-worker-lost.test.ts',
   unavailable: 'takes a server that is down: test/outages.test.ts',
 };
 
