@@ -57,22 +57,7 @@ function publicResult({ result }: JobSummary): unknown {
 }
 
 /** What a server administrator sees of other people's jobs: never command, payload or output. */
-export const foreignView = ({
-  id,
-  kind,
-  state,
-  created,
-  started,
-  finished,
-  worker,
-  owner,
-}: JobSummary) => ({
-  id,
-  kind,
-  state,
-  created,
-  started,
-  finished,
-  worker,
-  owner,
-});
+export function foreignView(row: JobSummary) {
+  const { id, kind, state, created, started, finished, worker, owner } = row;
+  return { id, kind, state, created, started, finished, worker, owner };
+}

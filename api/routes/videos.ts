@@ -14,8 +14,8 @@ import { sendObject } from '../http/send-object.ts';
 import { currentUser } from '../identity/current-user.ts';
 import { awaitChange } from '../jobs/await-change.ts';
 import { type JobSummary, summaryColumns } from '../jobs/job-summary.ts';
+import { pollVideos } from '../jobs/poll-videos.ts';
 import { startRequestedJob } from '../jobs/run-request.ts';
-import { videoStates } from '../jobs/video-states.ts';
 import { type PolledVideo, statusRecord, videoStatus } from '../jobs/video-status.ts';
 import { findProject, type Need, useProject } from '../projects/access.ts';
 import { cacheVideo, readCacheType, readPlace } from '../projects/cache-video.ts';
@@ -56,7 +56,7 @@ const TYPES = ['video/mp4', 'video/webm'];
 
 /** Videos made through a session with an agent: started, polled, fetched by range. A video session is its job. */
 export function routeVideos(router: DescribedRouter, api: ApiContext): void {
-  const findState = videoStates(api.database, api.config.SESSION_IDLE_TIMEOUT);
+  const findState = pollVideos(api.database, api.config.SESSION_IDLE_TIMEOUT);
 
   async function awaitVideo(req: Request, res: Response): Promise<PolledVideo> {
     const row = await findVideo(api, req, res);

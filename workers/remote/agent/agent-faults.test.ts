@@ -129,11 +129,7 @@ describe.each(SHELLS)('runs under %s', shell => {
   test('a full disk ends the run as such, with all that was written', async context => {
     const host = harness.makeHost(shell);
     const { home } = host.account;
-    try {
-      execFileSync('mount', ['-t', 'tmpfs', '-o', 'size=8m', 'tmpfs', home], { stdio: 'ignore' });
-    } catch {
-      return context.skip('needs root that may mount a tmpfs');
-    }
+    if (!mountSmallDisk(home)) return context.skip('needs root that may mount a tmpfs');
     try {
       const client = await harness.connect(host);
       const script = [
@@ -169,11 +165,7 @@ describe.each(SHELLS)('runs under %s', shell => {
   test('a disk that has room for a part of an attempt is full too', async context => {
     const host = harness.makeHost(shell);
     const { home } = host.account;
-    try {
-      execFileSync('mount', ['-t', 'tmpfs', '-o', 'size=8m', 'tmpfs', home], { stdio: 'ignore' });
-    } catch {
-      return context.skip('needs root that may mount a tmpfs');
-    }
+    if (!mountSmallDisk(home)) return context.skip('needs root that may mount a tmpfs');
     try {
       const client = await harness.connect(host);
       await harness.run(client, 'true');
@@ -258,4 +250,14 @@ test('a line comes while its command goes on, for each of ten runs that are foll
 function killMinder(directory: string): void {
   const [, , pid] = readFileSync(join(directory, 'minder'), 'utf8').split(' ');
   process.kill(Number(pid), 'SIGKILL');
+}
+
+/** A disk of 8 MiB at this path; false where that is not allowed. */
+function mountSmallDisk(path: string): boolean {
+  try {
+    execFileSync('mount', ['-t', 'tmpfs', '-o', 'size=8m', 'tmpfs', path], { stdio: 'ignore' });
+    return true;
+  } catch {
+    return false;
+  }
 }

@@ -3,14 +3,14 @@ import type { Database } from '../../shared/database/connect.ts';
 import type { JobState } from '../../shared/database/schema.ts';
 import type { ErrorRecord } from '../../shared/errors.ts';
 
-export interface VideoKey {
+interface VideoKey {
   sid: string;
   vsid: string;
   owner: string;
 }
 
 /** What a poll of a video needs to know; null where there is no such session, or no such video in it. */
-export interface VideoState {
+interface VideoState {
   /** Null too where the session was used so long ago that its jobs decide whether it has ended. */
   session: { agent: boolean; due: boolean } | null;
   video: {
@@ -27,7 +27,7 @@ export interface VideoState {
  * for each key: joined instead, the tables would be read from end to end while they are not yet large. Written by hand
  * because it is the most frequent query of all: drizzle takes 50 µs to read such a row.
  */
-export function videoStates({ sql }: Database, idleSeconds: number) {
+export function pollVideos({ sql }: Database, idleSeconds: number) {
   return batched(async (keys: VideoKey[]): Promise<VideoState[]> => {
     const rows = await sql`
         select agent, due, state, message, progress, error, version
