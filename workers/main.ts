@@ -6,12 +6,13 @@ import { waitForSchema } from '../shared/database/migrate.ts';
 import { Notifications } from '../shared/database/notifications.ts';
 import { newId } from '../shared/ids.ts';
 import { QUEUES, WORK, type Work } from '../shared/jobs/catalog.ts';
-import { JobQueues } from '../shared/jobs/queue.ts';
+import { type Entry, JobQueues } from '../shared/jobs/queue.ts';
 import { createLog } from '../shared/log.ts';
 import { beginProcess, endOnError, exitWith } from '../shared/process.ts';
 import { listSecrets } from '../shared/redact.ts';
 import { openObjectStore } from '../shared/storage/open.ts';
 import type { WorkerContext } from './context.ts';
+import { HandOver } from './hand-over.ts';
 import { loadHandlers } from './handlers.ts';
 import { startHeartbeat } from './heartbeat.ts';
 import { LeaseKeeper } from './lease-keeper.ts';
@@ -76,10 +77,13 @@ async function main(): Promise<void> {
   if (work.includes('video')) slots.video = config.VIDEO_SLOTS;
   if (work.includes('parse')) slots.parse = config.PARSE_SLOTS;
   const handlers = await loadHandlers();
+  const run = (entry: Entry) => runJob(context, entry, handlers);
+  const handOver = new HandOver(context, { run, slots: slots.remote ?? 0 });
   const consumers = QUEUES.filter(queue => slots[queue]).map(queue => {
-    const consumer = context.queues.worker(queue, slots[queue] ?? 1, entry =>
-      runJob(context, entry, handlers),
-    );
+    const consumer = context.queues.worker(queue, slots[queue] ?? 1, async entry => {
+      if (queue === 'remote') await handOver.take(entry);
+      else await run(entry);
+    });
     consumer.on('error', error => log.debug({ err: error, queue }, 'queue'));
     return consumer;
   });
@@ -91,7 +95,11 @@ async function main(): Promise<void> {
   await life.stopped;
   log.info({ jobs: leases.size }, 'stopping');
   await Promise.race([
-    Promise.allSettled([...consumers.map(consumer => consumer.close()), ...upkeep]),
+    Promise.allSettled([
+      ...consumers.map(consumer => consumer.close()),
+      handOver.close(),
+      ...upkeep,
+    ]),
     delay(DRAIN_MS),
   ]);
   leases.stop();

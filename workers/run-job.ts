@@ -33,18 +33,21 @@ const UNAVAILABLE_SECONDS = 3;
 /** Progress is written at most so often. */
 const PROGRESS_MS = 400;
 
-/** Takes up what a queue entry names and carries it to an end, or leaves it to another worker. Never throws. */
+/**
+ * Takes up what a queue entry names and carries it to an end, or leaves it to another worker; false where it was not to be
+ * had. Never throws.
+ */
 export async function runJob(
   worker: WorkerContext,
   entry: Entry,
   handlers: Map<JobKind, Handler<JobKind>>,
-): Promise<void> {
+): Promise<boolean> {
   const row = await claimJob(worker.database.db, entry, worker.id).catch((error: unknown) => {
     // The dispatcher looks again in 15 s.
     worker.log.warn({ err: error, job: entry.id }, 'a job could not be claimed');
     return undefined;
   });
-  if (!row?.attempt) return;
+  if (!row?.attempt) return false;
   const claim: Claim = { id: row.id, token: row.attempt };
   const log = worker.log.child({
     job: row.id,
@@ -75,6 +78,7 @@ export async function runJob(
     worker.leases.letGo(claim);
     if (!attempt.hasToldEnd) worker.notifications.publish('job', row.id);
   }
+  return true;
 }
 
 class Attempt {

@@ -6,6 +6,7 @@ import { ERRORS, type ErrorCode, WindlassError } from '../../shared/errors.ts';
 import { isId } from '../../shared/ids.ts';
 import { cancelJob } from '../../shared/jobs/cancel.ts';
 import type { JobKind, Payload, QueueName } from '../../shared/jobs/catalog.ts';
+import { toEntry } from '../../shared/jobs/queue.ts';
 import { startInSession } from '../../shared/jobs/start-in-session.ts';
 import {
   findByIdempotencyKey,
@@ -88,11 +89,11 @@ export async function startSessionJob<K extends SessionJob>(
 }
 
 /** The queue may be away: then the dispatcher adds the entry. */
-function enqueue(api: ApiContext, { id, epoch, queue }: JobRow): void {
-  if (epoch === 0) return;
-  api.queues.add(queue as QueueName, [{ id, epoch }]).catch((error: unknown) => {
+function enqueue(api: ApiContext, job: JobRow): void {
+  if (job.epoch === 0) return;
+  api.queues.add(job.queue as QueueName, [toEntry(job)]).catch((error: unknown) => {
     api.log.debug(
-      { err: error, job: id },
+      { err: error, job: job.id },
       'the queue does not take the entry; the dispatcher will',
     );
   });

@@ -3,9 +3,9 @@ import type { Database } from './connect.ts';
 
 /**
  * What is told between processes: a job changed, a job is to be cancelled, a session ended, a user's credentials are no
- * longer what they were. Hints only: rows are the truth.
+ * longer what they were, a session's job is offered to whoever is connected. Hints only: rows are the truth.
  */
-export type Topic = 'job' | 'cancel' | 'session' | 'user';
+export type Topic = 'job' | 'cancel' | 'session' | 'user' | 'offer';
 
 const CHANNEL = 'windlass';
 /** One NOTIFY per commit halves write throughput with 32 writers (a single lock): so at most one every 20 ms … */
@@ -28,6 +28,7 @@ export class Notifications {
     cancel: new Set(),
     session: new Set(),
     user: new Set(),
+    offer: new Set(),
   };
   readonly #onMissed = new Set<() => void>();
   #hasListened = false;

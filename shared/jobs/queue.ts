@@ -1,5 +1,6 @@
 import { createPostgresBackend, Queue, Worker, withBackend } from 'bullmq';
 import { Redis, type RedisOptions } from 'ioredis';
+import type { JobRow } from '../database/schema.ts';
 import { withDeadline } from '../deadline.ts';
 import type { Logger } from '../log.ts';
 import { QUEUES, type QueueName } from './catalog.ts';
@@ -8,7 +9,19 @@ import { QUEUES, type QueueName } from './catalog.ts';
 export interface Entry {
   id: string;
   epoch: number;
+  /** The session whose connection the job needs; another worker may hold it. */
+  session?: string | null;
 }
+export const toEntry = ({
+  id,
+  epoch,
+  kind,
+  session,
+}: Pick<JobRow, 'id' | 'epoch' | 'kind' | 'session'>): Entry => ({
+  id,
+  epoch,
+  session: kind === 'connect' ? null : session,
+});
 export const entryId = ({ id, epoch }: Entry) => `${id}-${epoch}`;
 
 /** An entry nobody took for so long is of no use: the dispatcher will have made a newer one. */

@@ -38,6 +38,11 @@ export class RunRemover {
     setTimeout(() => void this.#removeWaiting(sid), GATHER_MS).unref();
   }
 
+  /** Whether runs of this session wait: its connection is needed yet. */
+  has(sid: string): boolean {
+    return this.#waiting.has(sid);
+  }
+
   async #removeWaiting(sid: string): Promise<void> {
     const ids = this.#waiting.get(sid) ?? [];
     this.#waiting.delete(sid);

@@ -100,6 +100,11 @@ export class SessionPool {
     }
   }
 
+  /** Whether the session's connection is made, or being made. */
+  has(sid: string): boolean {
+    return this.#pooled.has(sid);
+  }
+
   /** For work that is about to use the session: its connection begins to be made. Throws `session_not_found`. */
   hasAgent(sid: string): Promise<boolean> {
     return (this.#pooled.get(sid) ?? this.#open(sid)).hasAgent;
@@ -205,7 +210,8 @@ export class SessionPool {
     const alive = new Set(open.map(row => row.sid));
     for (const [sid, pooled] of this.#pooled) {
       const idle = performance.now() - pooled.idleSince > IDLE_MS;
-      if (pooled.users > 0 || !sids.includes(sid) || (alive.has(sid) && !idle)) continue;
+      const isNeeded = pooled.users > 0 || this.#remover.has(sid) || (alive.has(sid) && !idle);
+      if (isNeeded || !sids.includes(sid)) continue;
       this.#pooled.delete(sid);
       pooled.session.then(session => session.close()).catch(() => {});
     }

@@ -10,7 +10,7 @@ import {
   SETBACK_SECONDS,
   UNCLAIMED_SECONDS,
 } from '../../shared/jobs/lease.ts';
-import type { Entry } from '../../shared/jobs/queue.ts';
+import { type Entry, toEntry } from '../../shared/jobs/queue.ts';
 import { queueRoom } from '../../shared/jobs/queue-room.ts';
 import type { WorkerContext } from '../context.ts';
 import { pauseUnlessStopping } from '../pause.ts';
@@ -181,8 +181,8 @@ async function dispatchWaiting(context: WorkerContext, db: Db, queue: QueueName)
         isNull(jobs.finished),
       ),
     )
-    .returning({ id: jobs.id, epoch: jobs.epoch });
-  await addEntries(context, queue, entries);
+    .returning({ id: jobs.id, epoch: jobs.epoch, kind: jobs.kind, session: jobs.session });
+  await addEntries(context, queue, entries.map(toEntry));
   return entries.length >= room;
 }
 

@@ -1,0 +1,128 @@
+import { eq } from 'drizzle-orm';
+import { jobs } from '../shared/database/schema.ts';
+import type { Entry } from '../shared/jobs/queue.ts';
+import type { WorkerContext } from './context.ts';
+import { pauseUnlessStopping } from './pause.ts';
+
+/** Whoever holds the connection claims the job within some milliseconds; after so long nobody does. */
+const GRACE_MS = 40;
+/** A job that another worker does is looked at when something is told of it, and no more often than this, … */
+const LOOK_MS = 250;
+/** … and this often where nothing is: what is told may be lost. */
+const LOOK_ANYWAY_MS = 5_000;
+/** Sessions that are remembered to have had a job here. */
+const MOST_MET = 1_000;
+
+/**
+ * Jobs of a session are done where its connection is. The queue gives an entry to any worker; one that would have to log
+ * in first tells the others, and the one that is connected does the job, beside those of its own slots, while the entry
+ * stays with the first: its slot stays taken, and operators see the job at work. Nothing rests on it: the claim decides who
+ * does the job, and where nobody took it in time the first does. A session's second job on a worker makes it connect as
+ * well, so that a busy session is served by all.
+ */
+export class HandOver {
+  readonly #worker: WorkerContext;
+  /** Does what an entry names; false where that was not to be had. */
+  readonly #run: (entry: Entry) => Promise<boolean>;
+  readonly #slots: number;
+  /** Jobs that others' entries named. */
+  readonly #taken = new Set<Promise<unknown>>();
+  readonly #met = new Set<string>();
+  readonly #unsubscribe: () => void;
+
+  constructor(
+    worker: WorkerContext,
+    options: { run(entry: Entry): Promise<boolean>; slots: number },
+  ) {
+    this.#worker = worker;
+    this.#run = options.run;
+    this.#slots = options.slots;
+    this.#unsubscribe = worker.notifications.on('offer', offer => this.#onOffer(offer));
+  }
+
+  /** Does what an entry names, or waits while another worker does. */
+  async take(entry: Entry): Promise<void> {
+    const { sessions, stopping } = this.#worker;
+    const { session } = entry;
+    if (!session || sessions.has(session) || stopping.aborted) return void (await this.#run(entry));
+    if (this.#met.has(session)) sessions.hasAgent(session).catch(() => {});
+    this.#remember(session);
+    const told = new Told(this.#worker, entry.id);
+    try {
+      this.#worker.notifications.publish('offer', `${session}/${entry.id}/${entry.epoch}`);
+      await told.wait(stopping, GRACE_MS);
+      if (await this.#run(entry)) return;
+      while (await this.#isAtWork(entry)) {
+        await pauseUnlessStopping(stopping, LOOK_MS);
+        if (stopping.aborted) return;
+        await told.wait(stopping, LOOK_ANYWAY_MS);
+      }
+    } finally {
+      told.close();
+    }
+  }
+
+  /** Takes no more of others' jobs, and waits for those that it has. */
+  async close(): Promise<void> {
+    this.#unsubscribe();
+    await Promise.allSettled(this.#taken);
+  }
+
+  #onOffer(offer: string): void {
+    const [session = '', id = '', epoch = ''] = offer.split('/');
+    const { sessions, stopping } = this.#worker;
+    if (!sessions.has(session) || this.#taken.size >= this.#slots || stopping.aborted) return;
+    const taken = this.#run({ id, epoch: Number(epoch), session }).finally(() =>
+      this.#taken.delete(taken),
+    );
+    this.#taken.add(taken);
+  }
+
+  #remember(session: string): void {
+    if (this.#met.size >= MOST_MET) this.#met.clear();
+    this.#met.add(session);
+  }
+
+  /** Whether another worker holds the job that this entry names. */
+  async #isAtWork({ id, epoch }: Entry): Promise<boolean> {
+    const { db } = this.#worker.database;
+    const [row] = await db
+      .select({ attempt: jobs.attempt, epoch: jobs.epoch })
+      .from(jobs)
+      .where(eq(jobs.id, id))
+      // The database is away: then it is looked again.
+      .catch(() => [{ attempt: 'unknown', epoch }]);
+    return row !== undefined && row.attempt !== null && row.epoch === epoch;
+  }
+}
+
+/** Whether something was told of a job since it was last waited for. */
+class Told {
+  #isTold = false;
+  #wake: () => void = () => {};
+  readonly #unsubscribe: () => void;
+
+  constructor({ notifications }: WorkerContext, job: string) {
+    this.#unsubscribe = notifications.on('job', id => {
+      if (id !== job) return;
+      this.#isTold = true;
+      this.#wake();
+    });
+  }
+
+  /** Waits for it, so long at most, or until the process is asked to stop. */
+  async wait(stopping: AbortSignal, ms: number): Promise<void> {
+    if (!this.#isTold) {
+      const woken = new AbortController();
+      this.#wake = () => woken.abort();
+      stopping.addEventListener('abort', this.#wake, { once: true });
+      await pauseUnlessStopping(woken.signal, stopping.aborted ? 0 : ms);
+      stopping.removeEventListener('abort', this.#wake);
+    }
+    this.#isTold = false;
+  }
+
+  close(): void {
+    this.#unsubscribe();
+  }
+}
