@@ -170,4 +170,16 @@ describeForms(missingPrograms('sshd'), 'browsing a host', form => {
     const folder = await client.fetch(`/api/remotes/${sid}/file${directory.path}`);
     await expectProblem(folder, 400, 'invalid_input');
   });
+
+  test('reading leaves no channel behind', async () => {
+    const sid = await openSession(client, sshd);
+    const file = join(directory.path, 'read often');
+    writeFileSync(file, 'some bytes');
+    const url = `/api/remotes/${sid}/file${file.split('/').map(encodeURIComponent).join('/')}`;
+    // More than both workers have channels, on a connection of sshd's ten.
+    for (let n = 0; n < 24; n++) {
+      const part = await client.fetch(url, { headers: { Range: 'bytes=-5' } });
+      expect([n, part.status, await part.text()]).toEqual([n, 206, 'bytes']);
+    }
+  });
 });

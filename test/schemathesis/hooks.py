@@ -117,7 +117,12 @@ def fill_body(case):
         if body.get("trust") == "now":
             del body["trust"]
             body["keys"] = [SEEDS["hostKey"]]
-        elif isinstance(body.get("keys"), list) and len(body["keys"]) == 1:
+        elif (
+            isinstance(body.get("keys"), list)
+            and len(body["keys"]) == 1
+            # One that must be refused stays what it is.
+            and not is_negative(case, "body")
+        ):
             body["keys"] = [SEEDS["hostKey"]]
     acl = body.get("acl") if path.startswith("/api/projects") else None
     if isinstance(acl, dict):

@@ -45,10 +45,13 @@ export async function openRemoteFile(
   try {
     const found = await readHeader(reader, mark);
     if (!/^\d+$/.test(found)) throw problemWith(path, found);
-    return {
-      size: Number(found),
-      bytes: Readable.from(readToEnd({ reader, channel, path }), { objectMode: false }),
-    };
+    const bytes = Readable.from(readToEnd({ reader, channel, path }), { objectMode: false });
+    // Not in the generator's finally: of one that is destroyed before it was read, nothing runs.
+    bytes.once('close', () => {
+      reader.close();
+      channel.destroy();
+    });
+    return { size: Number(found), bytes };
   } catch (error) {
     reader.close();
     channel.destroy();
@@ -123,9 +126,6 @@ async function* readToEnd({
     if (code !== 0) throw problemWith(path, 'broken');
   } catch (error) {
     throw error instanceof WindlassError || isAborted(error) ? error : lost(path, error);
-  } finally {
-    reader.close();
-    channel.destroy();
   }
 }
 
