@@ -51,7 +51,8 @@ export class OutputSegments {
     const [first] = hasChunks ? await this.#listChunks(stream) : [];
     const start = first?.start ?? at;
     const length = at - start + bytes.reduce((sum, part) => sum + part.length, 0);
-    const before = start < at ? this.#readChunks(stream, start, at - start) : [];
+    if (start === at) return this.#put({ stream, start, length }, bytes);
+    const before = this.#readChunks(stream, start, at - start);
     return this.#put({ stream, start, length }, inTurn(before, bytes));
   }
 
@@ -75,14 +76,12 @@ export class OutputSegments {
 
   async #put(
     segment: Omit<Segment, 'object'>,
-    bytes: AsyncIterable<Buffer> | Iterable<Buffer>,
+    bytes: AsyncIterable<Buffer> | Buffer[],
   ): Promise<Segment> {
     const { stream, start, length } = segment;
     const object = `output/${this.#job}/${stream}-${start}-${newId()}`;
-    await this.#context.objects.put(object, Readable.from(bytes, { objectMode: false }), {
-      size: length,
-      signal: this.#context.over,
-    });
+    const source = Array.isArray(bytes) ? bytes : Readable.from(bytes, { objectMode: false });
+    await this.#context.objects.put(object, source, { size: length, signal: this.#context.over });
     return { ...segment, object };
   }
 
@@ -103,10 +102,7 @@ export class OutputSegments {
   }
 }
 
-async function* inTurn(
-  first: AsyncIterable<Buffer> | Iterable<Buffer>,
-  second: Buffer[],
-): AsyncGenerator<Buffer> {
+async function* inTurn(first: AsyncIterable<Buffer>, second: Buffer[]): AsyncGenerator<Buffer> {
   yield* first;
   yield* second;
 }

@@ -26,6 +26,7 @@ export async function* exactly(
   if (held) yield held;
 }
 
-export function assertSize(bytes: Buffer, size: number | undefined): void {
-  if (size !== undefined && bytes.length !== size) throw new WrongSize(size, String(bytes.length));
+export function assertSize(buffers: Buffer[], size: number | undefined): void {
+  const given = buffers.reduce((sum, buffer) => sum + buffer.length, 0);
+  if (size !== undefined && given !== size) throw new WrongSize(size, String(given));
 }

@@ -13,12 +13,11 @@ import {
   statfs,
 } from 'node:fs/promises';
 import { dirname, join, relative, sep } from 'node:path';
-import { Readable } from 'node:stream';
-import { pipeline } from 'node:stream/promises';
+import type { Readable } from 'node:stream';
 import { WindlassError } from '../errors.ts';
 import { newId } from '../ids.ts';
-import { assertSize, exactly } from './exact-size.ts';
 import { assertKey, type ByteRange, type ObjectStore, type StoredObject } from './object-store.ts';
+import { writeAll } from './write-all.ts';
 
 /** Objects as files under one folder: `objects/` by key, `incoming/` for those still being written. */
 export class FileStore implements ObjectStore {
@@ -32,28 +31,32 @@ export class FileStore implements ObjectStore {
 
   async put(
     key: string,
-    bytes: Readable | Buffer,
+    bytes: Readable | Buffer | Buffer[],
     options: { size?: number; signal?: AbortSignal } = {},
   ): Promise<number> {
-    const { size, signal } = options;
     const path = this.#path(key);
-    if (Buffer.isBuffer(bytes)) assertSize(bytes, size);
-    const source = Buffer.isBuffer(bytes) ? Readable.from([bytes]) : bytes;
+    const source = Buffer.isBuffer(bytes) ? [bytes] : bytes;
     // Destroyed by a signal while nothing reads it, it would end the process.
-    source.on('error', ignore);
-    const partial = join(this.#incoming, newId());
+    if (!Array.isArray(source)) source.on('error', ignore);
+    let at = join(this.#incoming, newId());
     try {
       await mkdir(this.#incoming, { recursive: true, mode: 0o700 });
       // Made before anything can fail: a stream that opens it itself may do so after it was given up and removed.
-      const sink = (await open(partial, 'wx', 0o600)).createWriteStream({ flush: true });
-      if (size === undefined) await pipeline(source, sink, { signal });
-      else await pipeline(source, given => exactly(size, given), sink, { signal });
-      await moveInto(partial, path);
-      await syncDirectories(dirname(path), this.#objects);
-      return sink.bytesWritten;
+      const file = await open(at, 'wx', 0o600);
+      try {
+        const size = await writeAll(file, source, options);
+        await moveInto(at, path);
+        at = path;
+        // After the rename: so the journal is written once for both, and until this returns nobody knows the key.
+        await file.sync();
+        await syncDirectories(dirname(path), this.#objects);
+        return size;
+      } finally {
+        await file.close();
+      }
     } catch (error) {
-      source.destroy();
-      await rm(partial, { force: true });
+      if (!Array.isArray(source)) source.destroy();
+      await rm(at, { force: true });
       throw explainFull(error);
     }
   }
@@ -163,8 +166,8 @@ async function* walk(folder: string): AsyncGenerator<string> {
 /** Renames a file into a folder that is made where it is missing, as often as somebody removes it for being empty. */
 async function moveInto(partial: string, path: string): Promise<void> {
   for (let tries = 1; ; tries++) {
-    await mkdir(dirname(path), { recursive: true, mode: 0o700 });
     try {
+      if (tries > 1) await mkdir(dirname(path), { recursive: true, mode: 0o700 });
       return await rename(partial, path);
     } catch (error) {
       if (!isMissing(error) || tries === 100) throw error;
@@ -174,14 +177,17 @@ async function moveInto(partial: string, path: string): Promise<void> {
 
 /** A rename is durable once its directory is, and a new directory, whoever made it, once the one above it is. */
 async function syncDirectories(from: string, upTo: string): Promise<void> {
-  for (let path = from; ; path = dirname(path)) {
-    const directory = await open(path);
-    try {
-      await directory.sync();
-    } finally {
-      await directory.close();
-    }
-    if (path.length <= upTo.length) return;
+  const paths: string[] = [];
+  for (let path = from; path.length >= upTo.length; path = dirname(path)) paths.push(path);
+  await Promise.all(paths.map(syncDirectory));
+}
+
+async function syncDirectory(path: string): Promise<void> {
+  const directory = await open(path);
+  try {
+    await directory.sync();
+  } finally {
+    await directory.close();
   }
 }
 

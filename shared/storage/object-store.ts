@@ -24,7 +24,7 @@ export interface ObjectStore {
    */
   put(
     key: string,
-    bytes: Readable | Buffer,
+    bytes: Readable | Buffer | Buffer[],
     options?: { size?: number; signal?: AbortSignal },
   ): Promise<number>;
   /** The bytes, or those of the range; throws WindlassError `not_found` before the first byte. */

@@ -38,12 +38,23 @@ export class S3Store implements ObjectStore {
     this.#bucket = options.bucket;
   }
 
-  async put(key: string, bytes: Readable | Buffer, options: PutOptions = {}): Promise<number> {
+  async put(
+    key: string,
+    bytes: Readable | Buffer | Buffer[],
+    options: PutOptions = {},
+  ): Promise<number> {
     assertKey(key);
     const { size, signal } = options;
     if (Buffer.isBuffer(bytes)) {
-      assertSize(bytes, size);
+      assertSize([bytes], size);
       return this.#putBuffer(key, bytes, signal);
+    }
+    if (Array.isArray(bytes)) {
+      const given = bytes.reduce((sum, buffer) => sum + buffer.length, 0);
+      return this.put(key, Readable.from(bytes, { objectMode: false }), {
+        size: given,
+        ...options,
+      });
     }
     // A source that hangs while its next bytes are waited for ends only when it is destroyed.
     const stop = () => bytes.destroy(signal?.reason as Error);

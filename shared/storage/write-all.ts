@@ -1,0 +1,51 @@
+import type { FileHandle } from 'node:fs/promises';
+import { type Readable, Writable } from 'node:stream';
+import { pipeline } from 'node:stream/promises';
+import { assertSize, exactly } from './exact-size.ts';
+
+/** Writes all of it and returns how many bytes that were. */
+export async function writeAll(
+  file: FileHandle,
+  source: Readable | Buffer[],
+  { size, signal }: { size?: number; signal?: AbortSignal },
+): Promise<number> {
+  if (Array.isArray(source)) {
+    assertSize(source, size);
+    signal?.throwIfAborted();
+    return writeBuffers(file, source);
+  }
+  let written = 0;
+  const write = async (pieces: Buffer[]) => {
+    written += await writeBuffers(file, pieces);
+  };
+  const sink = new Writable({
+    highWaterMark: 1 << 20,
+    write: (piece: Buffer, _encoding, done) => write([piece]).then(() => done(), done),
+    writev: (pieces, done) => write(pieces.map(({ chunk }) => chunk)).then(() => done(), done),
+  });
+  if (size === undefined) await pipeline(source, sink, { signal });
+  else await pipeline(source, given => exactly(size, given), sink, { signal });
+  return written;
+}
+
+/** A full disk may take a part of what it is given. */
+async function writeBuffers(file: FileHandle, buffers: Buffer[]): Promise<number> {
+  let written = 0;
+  for (let left = buffers.filter(buffer => buffer.length > 0); left.length > 0; ) {
+    const { bytesWritten } = await file.writev(left);
+    written += bytesWritten;
+    left = dropBytes(left, bytesWritten);
+  }
+  return written;
+}
+
+function dropBytes(buffers: Buffer[], count: number): Buffer[] {
+  let drop = count;
+  const from = buffers.findIndex(buffer => {
+    if (buffer.length > drop) return true;
+    drop -= buffer.length;
+    return false;
+  });
+  const [first, ...rest] = from === -1 ? [] : buffers.slice(from);
+  return first ? [first.subarray(drop), ...rest] : [];
+}
