@@ -6,22 +6,18 @@
 import { chmodSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { setTimeout as delay } from 'node:timers/promises';
-import type { Client } from '../demo/client.ts';
 import { type SshHost, startSshHost } from '../demo/ssh-host.ts';
 import { startStack } from '../demo/stack.ts';
 import { compareBrowse } from './browse.ts';
-import { countBody } from './count-body.ts';
+import { compareBulk } from './bulk.ts';
 import { OpenSsh } from './open-ssh.ts';
 import { type Compared, compare, type Side } from './pairs.ts';
+import { addHost, openSession } from './session.ts';
 
 /** What one side of a pair does before its mean is taken: one launch alone is mostly noise. */
 const LAUNCHES = 5;
-const BYTES = 2 ** 30;
 /** Costs bash some 30 ms, as environment modules and the like do. */
 const COSTLY = 'i=0; while [ $i -lt 20000 ]; do i=$((i+1)); done\n';
-/** A client that found nothing new asks again after so long. */
-const NO_NEWS_MS = 20;
 const LINES = 40;
 const LINE_MS = 100;
 
@@ -44,16 +40,16 @@ const stack = await startStack({
 const { client } = stack;
 
 try {
-  await addHost('plain', plain);
-  await addHost('costly', costly);
+  await addHost(client, 'plain', plain);
+  await addHost(client, 'costly', costly);
   const results = [
     ...(await compareCommands()),
-    ...(isWanted('bulk') ? await compareBulk() : []),
+    ...(isWanted('bulk') ? await compareBulk({ host: plain, directory }) : []),
     ...(isWanted('lines') ? [await measureLines()] : []),
     ...(isWanted('browse')
       ? await compareBrowse({
           client,
-          sid: await openSession('plain', plain),
+          sid: await openSession(client, 'plain', plain),
           host: plain,
           directory,
         })
@@ -70,23 +66,6 @@ async function startHost(name: string): Promise<SshHost> {
   const host = await startSshHost({ directory: join(directory, name), log: () => {} });
   if (host.kind !== 'sshd') throw new Error('There is no sshd on this machine.');
   return host;
-}
-
-async function addHost(name: string, host: SshHost): Promise<void> {
-  await client.post('/api/hosts', {
-    name,
-    address: host.host,
-    port: host.port,
-    keys: [host.hostKey],
-    agent: true,
-    private: true,
-  });
-}
-
-async function openSession(hostname: string, host: SshHost, agent = true): Promise<string> {
-  const { username, privateKey } = host;
-  const login = { hostname, username, privateKey, agent };
-  return (await client.post<{ sid: string }>('/api/remotes', login)).sid;
 }
 
 async function launch(sid: string, command: string): Promise<{ output: string; job: string }> {
@@ -124,7 +103,7 @@ async function compareWarm(given: {
 }): Promise<Compared> {
   const { name, host, ssh, promise } = given;
   await ssh.openControl();
-  const sid = await openSession(name, host);
+  const sid = await openSession(client, name, host);
   const result = await compare({
     name: `launch in a warm session, against ssh with ControlMaster (${name} shell start-up)`,
     ours: timed(LAUNCHES, () => launch(sid, 'true')),
@@ -143,7 +122,7 @@ async function compareFresh(name: string, host: SshHost, ssh: OpenSsh): Promise<
   const result = await compare({
     name: `a fresh session to its first output, against a fresh ssh (${name} shell start-up)`,
     ours: timed(1, async () => {
-      const sid = await openSession(name, host);
+      const sid = await openSession(client, name, host);
       opened.push(sid);
       await launch(sid, 'echo here');
     }),
@@ -156,55 +135,9 @@ async function compareFresh(name: string, host: SshHost, ssh: OpenSsh): Promise<
   return result;
 }
 
-async function compareBulk(): Promise<Compared[]> {
-  const results: Compared[] = [];
-  const command = `head -c ${BYTES} /dev/zero`;
-  const ssh = new OpenSsh(plain, directory);
-  const rate = (work: () => Promise<number>) => async () => {
-    const began = performance.now();
-    const bytes = await work();
-    if (bytes !== BYTES) throw new Error(`${bytes} bytes came`);
-    return bytes / 1e6 / ((performance.now() - began) / 1_000);
-  };
-  for (const [agent, promise] of [
-    [false, 0.8],
-    [true, 0.5],
-  ] as const) {
-    const sid = await openSession('plain', plain, agent);
-    results.push(
-      await compare({
-        name: `1 GB of output stored and fetched, ${agent ? 'with' : 'without'} an agent, against plain ssh2`,
-        ours: rate(async () => {
-          const { id } = await client.post<{ id: string }>(
-            '/api/remotes/launch',
-            { sid, command },
-            { Prefer: 'respond-async' },
-          );
-          return countOutput(client, id);
-        }),
-        peer: rate(() => ssh.countBytes(command)),
-        unit: 'MB/s',
-        promise,
-      }),
-    );
-  }
-  return results;
-}
-
-/** Fetches the output while it is being stored, as a client would who cannot wait for the end. */
-async function countOutput({ base, authorization }: Client, job: string): Promise<number> {
-  for (let bytes = 0; ; ) {
-    const url = `${base}/api/jobs/${job}/output?stream=stdout&offset=${bytes}`;
-    const answer = await countBody(url, { Authorization: authorization });
-    bytes += answer.bytes;
-    if (answer.headers['output-complete'] === 'true') return bytes;
-    if (answer.bytes === 0) await delay(NO_NEWS_MS);
-  }
-}
-
 /** How long a line takes from the moment the host prints it to the event stream: one clock, as all is on one machine. */
 async function measureLines(): Promise<{ kept: boolean }> {
-  const sid = await openSession('plain', plain);
+  const sid = await openSession(client, 'plain', plain);
   const command = `n=0; while [ $n -lt ${LINES} ]; do date +%s%N; sleep ${LINE_MS / 1_000}; n=$((n+1)); done`;
   const { id } = await client.post<{ id: string }>(
     '/api/remotes/launch',

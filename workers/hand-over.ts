@@ -27,6 +27,8 @@ export class HandOver {
   readonly #slots: number;
   /** Jobs that others' entries named. */
   readonly #taken = new Set<Promise<unknown>>();
+  /** Jobs offered by this worker. */
+  readonly #offered = new Set<string>();
   readonly #met = new Set<string>();
   readonly #unsubscribe: () => void;
 
@@ -48,6 +50,7 @@ export class HandOver {
     if (this.#met.has(session)) sessions.hasAgent(session).catch(() => {});
     this.#remember(session);
     const told = new Told(this.#worker, entry.id);
+    this.#offered.add(entry.id);
     try {
       this.#worker.notifications.publish('offer', `${session}/${entry.id}/${entry.epoch}`);
       await told.wait(stopping, GRACE_MS);
@@ -58,6 +61,7 @@ export class HandOver {
         await told.wait(stopping, LOOK_ANYWAY_MS);
       }
     } finally {
+      this.#offered.delete(entry.id);
       told.close();
     }
   }
@@ -71,7 +75,8 @@ export class HandOver {
   #onOffer(offer: string): void {
     const [session = '', id = '', epoch = ''] = offer.split('/');
     const { sessions, stopping } = this.#worker;
-    if (!sessions.has(session) || this.#taken.size >= this.#slots || stopping.aborted) return;
+    if (this.#offered.has(id) || !sessions.has(session)) return;
+    if (this.#taken.size >= this.#slots || stopping.aborted) return;
     const taken = this.#run({ id, epoch: Number(epoch), session }).finally(() =>
       this.#taken.delete(taken),
     );

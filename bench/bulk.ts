@@ -1,0 +1,90 @@
+import { chmodSync, mkdtempSync, rmSync } from 'node:fs';
+import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+import type { Client } from '../demo/client.ts';
+import type { SshHost } from '../demo/ssh-host.ts';
+import { startStack } from '../demo/stack.ts';
+import { countBody } from './count-body.ts';
+import { OpenSsh } from './open-ssh.ts';
+import { type Compared, compare } from './pairs.ts';
+import { addHost, openSession } from './session.ts';
+
+const BYTES = 2 ** 30;
+/** What a service is warmed up with. */
+const FIRST_BYTES = 2 ** 26;
+/** A client that found nothing new asks again after so long. */
+const NO_NEWS_MS = 20;
+
+interface Options {
+  host: SshHost;
+  /** Where the services' data lie. */
+  directory: string;
+}
+
+/** A gigabyte of output stored and fetched, against plain ssh2 that counts what it reads. */
+export async function compareBulk(options: Options): Promise<Compared[]> {
+  const ssh = new OpenSsh(options.host, options.directory);
+  const results: Compared[] = [];
+  for (const [agent, promise] of [
+    [false, 0.8],
+    [true, 0.5],
+  ] as const) {
+    results.push(
+      await compare({
+        name: `1 GB of output stored and fetched, ${agent ? 'with' : 'without'} an agent, against plain ssh2`,
+        ours: () => measureOurs(options, agent),
+        peer: () => measureRate(BYTES, () => ssh.countBytes(write(BYTES))),
+        unit: 'MB/s',
+        promise,
+      }),
+    );
+  }
+  return results;
+}
+
+const write = (bytes: number) => `head -c ${bytes} /dev/zero`;
+
+/** MB/s. */
+async function measureRate(expected: number, work: () => Promise<number>): Promise<number> {
+  const began = performance.now();
+  const bytes = await work();
+  if (bytes !== expected) throw new Error(`${bytes} bytes came`);
+  return bytes / 1e6 / ((performance.now() - began) / 1_000);
+}
+
+/** Each on a service of its own: what earlier ones stored would fill the disk and the memory. */
+async function measureOurs({ host, directory }: Options, agent: boolean): Promise<number> {
+  const data = mkdtempSync(join(directory, 'bulk-'));
+  chmodSync(data, 0o711);
+  const { client, stop } = await startStack({
+    directory: data,
+    environment: { PATH: process.env.PATH },
+    settings: { LIMIT_REQUESTS: '0' },
+  });
+  try {
+    await addHost(client, 'host', host);
+    const sid = await openSession(client, 'host', host, agent);
+    await runAndFetch(client, sid, write(FIRST_BYTES));
+    return await measureRate(BYTES, () => runAndFetch(client, sid, write(BYTES)));
+  } finally {
+    await stop();
+    rmSync(data, { recursive: true, force: true, maxRetries: 5, retryDelay: 100 });
+  }
+}
+
+/** Fetches the output while it is being stored, as a client would who cannot wait for the end; how many bytes it was. */
+async function runAndFetch(client: Client, sid: string, command: string): Promise<number> {
+  const { base, authorization } = client;
+  const { id } = await client.post<{ id: string }>(
+    '/api/remotes/launch',
+    { sid, command },
+    { Prefer: 'respond-async' },
+  );
+  for (let bytes = 0; ; ) {
+    const url = `${base}/api/jobs/${id}/output?stream=stdout&offset=${bytes}`;
+    const answer = await countBody(url, { Authorization: authorization });
+    bytes += answer.bytes;
+    if (answer.headers['output-complete'] === 'true') return bytes;
+    if (answer.bytes === 0) await delay(NO_NEWS_MS);
+  }
+}

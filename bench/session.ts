@@ -1,0 +1,25 @@
+import type { Client } from '../demo/client.ts';
+import type { SshHost } from '../demo/ssh-host.ts';
+
+/** Adds a host of this machine under this name. */
+export async function addHost(client: Client, name: string, host: SshHost): Promise<void> {
+  await client.post('/api/hosts', {
+    name,
+    address: host.host,
+    port: host.port,
+    keys: [host.hostKey],
+    agent: true,
+    private: true,
+  });
+}
+
+/** A session on it. */
+export async function openSession(
+  client: Client,
+  hostname: string,
+  { username, privateKey }: SshHost,
+  agent = true,
+): Promise<string> {
+  const login = { hostname, username, privateKey, agent };
+  return (await client.post<{ sid: string }>('/api/remotes', login)).sid;
+}
