@@ -172,6 +172,12 @@ export const SETTINGS = {
     default: '100',
     meaning: 'remote sessions that one user may have open; 0: no limit',
   },
+  LIMIT_STREAMS: {
+    schema: whole(0),
+    default: '10000',
+    meaning:
+      'event streams and outputs of jobs that one user may be reading, in each API process; 0: no limit',
+  },
   LIMIT_UPLOADS: {
     schema: whole(0),
     default: '1000',

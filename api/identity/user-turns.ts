@@ -9,6 +9,11 @@ export class UserTurns {
     this.#atOnce = atOnce;
   }
 
+  /** Whether a piece of this user's work waits. */
+  areWanted(user: string): boolean {
+    return this.#users.get(user)?.turns.areWanted ?? false;
+  }
+
   async take<T>(user: string, work: () => Promise<T>): Promise<T> {
     const own = this.#users.get(user) ?? { turns: new Turns(this.#atOnce), inside: 0 };
     this.#users.set(user, own);

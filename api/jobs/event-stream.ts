@@ -1,5 +1,6 @@
 import type { ServerResponse } from 'node:http';
 import type { Offsets } from '../../shared/jobs/output.ts';
+import { drained } from '../http/drained.ts';
 import { encodeEvent, type OutputFrame } from './event-frames.ts';
 import type { JobSummary } from './job-summary.ts';
 
@@ -65,15 +66,7 @@ export class EventStream {
   /** True as soon as it is not full, false after so long. */
   drainsWithin(ms: number): boolean | Promise<boolean> {
     if (this.closed || !this.full) return !this.closed;
-    return new Promise(resolve => {
-      const settle = () => {
-        clearTimeout(timer);
-        this.#out.off('drain', settle).off('close', settle);
-        resolve(!this.closed && !this.full);
-      };
-      const timer = setTimeout(settle, ms);
-      this.#out.once('drain', settle).once('close', settle);
-    });
+    return drained(this.#out, ms);
   }
 
   /** State and progress. The end state is told by finish(), after all output; but the present state always comes first. */

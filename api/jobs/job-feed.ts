@@ -1,10 +1,7 @@
 import type { OutputSpan } from '../../shared/jobs/output.ts';
 import { describeNews, type EventStream, type News } from './event-stream.ts';
 import type { JobSummary } from './job-summary.ts';
-import { type OutputReads, SHORT_BYTES, spanBytes } from './output-reads.ts';
-
-/** A client that catches up and does not take what it was sent within so long gives its turn to read to another. */
-const DRAIN_MS = 1_000;
+import { DRAIN_MS, type OutputReads, SHORT_BYTES, spanBytes } from './output-reads.ts';
 
 /** The event streams of one job: what is new is read and encoded once for all that stand at the same place. */
 export class JobFeed {
@@ -104,9 +101,14 @@ export class JobFeed {
     let whole: boolean;
     try {
       const long = { span, complete: row.finished !== null };
-      whole = await this.#output.readLong(row.id, long, frame => {
-        stream.take(frame);
-        return stream.drainsWithin(DRAIN_MS);
+      whole = await this.#output.readLong(row, long, {
+        take: frame => {
+          stream.take(frame);
+          return stream.drainsWithin(DRAIN_MS);
+        },
+        get gone() {
+          return stream.closed;
+        },
       });
     } catch (error) {
       return this.#fail([stream], error);

@@ -3,12 +3,9 @@ import { toWindlassError } from '../middleware/errors.ts';
 import type { EventStream } from './event-stream.ts';
 import { JobFeed } from './job-feed.ts';
 import type { JobSummary } from './job-summary.ts';
-import { OutputReads } from './output-reads.ts';
+import type { OutputReads } from './output-reads.ts';
 
-type Needs = Pick<
-  ApiContext,
-  'database' | 'jobs' | 'log' | 'notifications' | 'objects' | 'stopping'
->;
+type Needs = Pick<ApiContext, 'jobs' | 'log' | 'notifications' | 'stopping'>;
 
 /** The event streams of this process: those of one job share one watch of its row, and all of them one timer. */
 export class JobFeeds {
@@ -16,9 +13,9 @@ export class JobFeeds {
   readonly #output: OutputReads;
   readonly #feeds = new Map<string, { feed: JobFeed; unfollow(): void }>();
 
-  constructor(needs: Needs) {
+  constructor(needs: Needs, output: OutputReads) {
     this.#needs = needs;
-    this.#output = new OutputReads({ db: needs.database.db, objects: needs.objects });
+    this.#output = output;
     setInterval(() => this.#each(stream => stream.tick()), 1_000).unref();
     needs.stopping.addEventListener('abort', () => this.#each(stream => stream.end()));
     // Who may no longer follow might have been told meanwhile: all others go on where they were.

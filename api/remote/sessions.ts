@@ -81,11 +81,15 @@ const selectUsable = prepareOnce(db =>
 
 /**
  * The user's session, for starting work in it: it cannot be ended before the caller's transaction commits, so that
- * ending it cancels the new job too. Counts as a use, written at most once a minute.
+ * ending it cancels the new job too; or, with `update`, for ending it oneself.
  */
-export async function useSession(tx: Tx, key: SessionKey): Promise<SessionRow> {
+export async function useSession(
+  tx: Tx,
+  key: SessionKey,
+  lock: 'share' | 'update' = 'share',
+): Promise<SessionRow> {
   const [row] = isId(key.sid)
-    ? await tx.select().from(sessions).where(isUsable(tx, key)).for('share')
+    ? await tx.select().from(sessions).where(isUsable(tx, key)).for(lock)
     : [];
   if (!row) throw unknownSession();
   return row;

@@ -5,10 +5,9 @@ import { jobs } from '../../shared/database/schema.ts';
 import { WindlassError } from '../../shared/errors.ts';
 import { cancelJob } from '../../shared/jobs/cancel.ts';
 import { isJobKind, type JobKind, jobDefinition, type Payload } from '../../shared/jobs/catalog.ts';
-import { readStream, STREAMS } from '../../shared/jobs/output.ts';
+import { STREAMS } from '../../shared/jobs/output.ts';
 import type { ApiContext } from '../context.ts';
 import { operation } from '../describe/operation.ts';
-import { drained } from '../http/drained.ts';
 import { checkIfMatch, entityTag, page, pageOf, pageQuery, sendRecord } from '../http/records.ts';
 import { type DescribedRouter, pathParameter, resource } from '../http/resource.ts';
 import { sendObject } from '../http/send-object.ts';
@@ -18,7 +17,10 @@ import { findJob } from '../jobs/find-job.ts';
 import { JobFeeds } from '../jobs/job-feeds.ts';
 import { type JobSummary, summaryColumns } from '../jobs/job-summary.ts';
 import { foreignRecord, foreignView, jobRecord, jobView } from '../jobs/job-view.ts';
+import { OpenAnswers } from '../jobs/open-answers.ts';
+import { OutputReads } from '../jobs/output-reads.ts';
 import { startRequestedJob } from '../jobs/run-request.ts';
+import { sendOutput } from '../jobs/send-output.ts';
 import { streamJobEvents } from '../jobs/stream-job-events.ts';
 import { useProject } from '../projects/access.ts';
 import { useSession } from '../remote/sessions.ts';
@@ -31,15 +33,13 @@ const outputQuery = z.strictObject({
 /** Jobs: everything long, its state, its output as it comes, its result. A job is its owner's alone. */
 export function routeJobs(router: DescribedRouter, api: ApiContext): void {
   const { db } = api.database;
-  const feeds = new JobFeeds(api);
+  const reads = new OutputReads({ db, objects: api.objects });
+  const feeds = new JobFeeds(api, reads);
+  const open = new OpenAnswers(api.config.LIMIT_STREAMS);
   const findAny = (req: Request) => findJob(db, pathParameter(req, 'id'));
   const find = async (req: Request, res: Response): Promise<JobSummary> => {
     const row = await findAny(req);
-    if (row?.owner !== currentUser(res).username)
-      throw new WindlassError('not_found', {
-        detail: 'Not found: there is no such job.',
-        hint: 'GET /api/jobs lists yours.',
-      });
+    if (row?.owner !== currentUser(res).username) throw unknownJob();
     return row;
   };
   /** Administrators may see that a job exists and cancel it. */
@@ -97,8 +97,19 @@ export function routeJobs(router: DescribedRouter, api: ApiContext): void {
       errors: ['not_found', 'conflict'],
       handle: async ({ req, res }) => {
         const row = await findForOperation(req, res);
-        checkIfMatch(req, entityTag(row.version));
-        const cancelled = await cancelJob(db, row.id);
+        const cancelled = await db.transaction(async tx => {
+          if (req.get('If-Match') !== undefined) {
+            // Held until it is cancelled: of two that saw the same, one comes second.
+            const [held] = await tx
+              .select({ version: jobs.version })
+              .from(jobs)
+              .where(eq(jobs.id, row.id))
+              .for('update');
+            if (!held) throw unknownJob();
+            checkIfMatch(req, entityTag(held.version));
+          }
+          return cancelJob(tx, row.id);
+        });
         if (cancelled.length === 0)
           throw new WindlassError('conflict', {
             detail: `Conflict: the job has ended: ${row.state}.`,
@@ -119,8 +130,11 @@ export function routeJobs(router: DescribedRouter, api: ApiContext): void {
       headers: ['Last-Event-ID'],
       answers: { 200: { means: 'The stream of events.', types: ['text/event-stream'] } },
       errors: ['not_found'],
-      handle: async ({ req, res }) =>
-        streamJobEvents(feeds, { req, res, row: await find(req, res) }),
+      handle: async ({ req, res }) => {
+        const row = await find(req, res);
+        open.add(row.owner, res);
+        streamJobEvents(feeds, { req, res, row });
+      },
     }),
   });
 
@@ -139,6 +153,7 @@ export function routeJobs(router: DescribedRouter, api: ApiContext): void {
       handle: async ({ req, res, query }) => {
         const row = await find(req, res);
         const { stream, offset } = query();
+        open.add(row.owner, res);
         const total = stream === 'stdout' ? row.stdoutBytes : row.stderrBytes;
         res.type('application/octet-stream').set('Cache-Control', 'no-store');
         res
@@ -146,11 +161,7 @@ export function routeJobs(router: DescribedRouter, api: ApiContext): void {
           .set('X-Content-Type-Options', 'nosniff');
         res.set('Content-Length', String(Math.max(0, total - offset)));
         if (req.method === 'HEAD' || offset >= total) return void res.end();
-        await sendBytes(
-          res,
-          readStream({ db, objects: api.objects }, row.id, { stream, from: offset, until: total }),
-          total - offset,
-        );
+        await sendOutput(reads, res, { job: row, stream, from: offset, until: total });
       },
     }),
   });
@@ -235,20 +246,9 @@ export function routeJobs(router: DescribedRouter, api: ApiContext): void {
   });
 }
 
-/** Exactly `length` bytes: more may be stored meanwhile, and the next request gets those. */
-async function sendBytes(
-  res: Response,
-  source: AsyncIterable<Buffer>,
-  length: number,
-): Promise<void> {
-  let left = length;
-  for await (const bytes of source) {
-    const part = bytes.subarray(0, left);
-    left -= part.length;
-    if (!res.write(part) && !(await drained(res))) return;
-    if (left === 0) break;
-  }
-  // Fewer than announced: the answer must not look whole.
-  if (left > 0) res.destroy();
-  else res.end();
+function unknownJob(): WindlassError {
+  return new WindlassError('not_found', {
+    detail: 'Not found: there is no such job.',
+    hint: 'GET /api/jobs lists yours.',
+  });
 }

@@ -21,6 +21,7 @@ import {
   isInUse,
   isOpening,
   type SessionKey,
+  useSession,
 } from '../remote/sessions.ts';
 
 const newSession = z
@@ -176,8 +177,11 @@ export function routeRemotes(router: DescribedRouter, api: ApiContext): void {
       handle: async ({ req, res }) => {
         const key = keyOf(req, res);
         const cancelled = await db.transaction(async tx => {
-          if (req.get('If-Match') !== undefined)
+          if (req.get('If-Match') !== undefined) {
+            // Held until it is ended: whoever uses it comes before this look at it, or too late.
+            await useSession(tx, key, 'update');
             checkIfMatch(req, entityTag(await findRecord(tx, req, res)));
+          }
           return endSession(tx, key);
         });
         publishCancelled(api, cancelled);

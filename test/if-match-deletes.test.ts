@@ -1,0 +1,91 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import type { Client } from '../demo/client.ts';
+import { openStackDatabase } from './harness/database.ts';
+import { describeForms } from './harness/forms.ts';
+import {
+  addHost,
+  connectClient,
+  launchAsync,
+  openSession,
+  readOutput,
+  waitForEnd,
+} from './harness/remote.ts';
+import { missingPrograms } from './harness/skip.ts';
+import { startTestSshd, type TestSshd } from './harness/sshd.ts';
+import type { Stack } from './harness/stack.ts';
+import { waitFor } from './harness/wait-for.ts';
+
+describeForms(missingPrograms('sshd'), 'If-Match of DELETE, when two come at once', form => {
+  let stack: Stack;
+  let sshd: TestSshd;
+  let client: Client;
+
+  beforeAll(async () => {
+    [stack, sshd] = await Promise.all([form.start(), startTestSshd()]);
+    client = connectClient(stack);
+    await addHost(client, sshd);
+  });
+  afterAll(async () => {
+    await stack?.stop();
+    await sshd?.stop();
+  });
+
+  const tagOf = async (path: string) => (await client.fetch(path)).headers.get('ETag') ?? '';
+  const remove = (path: string, tag: string) =>
+    client.fetch(path, { method: 'DELETE', headers: { 'If-Match': tag } });
+
+  /** Holds the rows that `hold` takes, and lets go of them once all that is asked waits for them. */
+  const whileHeld = async <T>(
+    hold: (sql: ReturnType<typeof openStackDatabase>) => Promise<unknown>,
+    ask: () => Promise<T>[],
+  ): Promise<T[]> => {
+    const [holder, watcher] = [openStackDatabase(stack), openStackDatabase(stack)];
+    try {
+      await holder`begin`;
+      await hold(holder);
+      const asked = ask();
+      await waitFor(
+        async () => {
+          // Not the worker, which renews its lease.
+          const waiting = await watcher`
+            select 1 from pg_stat_activity
+            where wait_event_type = 'Lock' and (query like '%for update%' or query like 'update "sessions"%')`;
+          return waiting.length >= asked.length;
+        },
+        { what: 'the requests to wait for the rows' },
+      );
+      await holder`commit`;
+      return await Promise.all(asked);
+    } finally {
+      await Promise.all([holder.end(), watcher.end()]);
+    }
+  };
+
+  test('of two who cancel the job that both saw, one is told that it has changed', async () => {
+    const sid = await openSession(client, sshd);
+    const { id } = await launchAsync(client, sid, 'echo begun; sleep 600');
+    await waitFor(async () => (await readOutput(client, id)).length > 0, { what: 'its output' });
+    const path = `/api/jobs/${id}`;
+    const tag = await tagOf(path);
+    const answers = await whileHeld(
+      sql => sql`select 1 from jobs where id = ${id} for update`,
+      () => [remove(path, tag), remove(path, tag)],
+    );
+    expect(answers.map(({ status }) => status).toSorted()).toEqual([202, 412]);
+    expect(await waitForEnd(client, id)).toMatchObject({ state: 'cancelled' });
+  });
+
+  test('a session that is used while it is to be ended stays open', async () => {
+    const path = `/api/remotes/${await openSession(client, sshd)}`;
+    const tag = await tagOf(path);
+    const sid = path.split('/').at(-1) ?? '';
+    const [answer] = await whileHeld(
+      sql => sql`update sessions set accessed = now() + interval '1 second' where sid = ${sid}`,
+      () => [remove(path, tag)],
+    );
+    expect(answer?.status).toBe(412);
+    const now = await tagOf(path);
+    const answers = await Promise.all([remove(path, now), remove(path, now)]);
+    expect(answers.map(({ status }) => status).toSorted()).toEqual([204, 404]);
+  });
+});
