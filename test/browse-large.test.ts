@@ -15,11 +15,11 @@ import { makeTempDir } from './harness/temp-dir.ts';
 
 /** Files in a large folder. */
 const FILES = 100_000;
-/** What one answer of OpenSSH's server holds at most. */
+/** What one answer of a server holds here; of OpenSSH's it may be 100. */
 const ANSWER = 100;
-/** Some 100 MB of names: a process that holds them all is told from one that passes them on. */
+/** Names longer than most file systems take, for few entries: in bytes 200 MB and as entries in memory far more than a process may take (memory.ts). */
 const LONG_NAMES = 400_000;
-const NAME_LENGTH = 250;
+const NAME_LENGTH = 500;
 const PASSWORD = 'a password';
 
 const directory = makeTempDir('browse-large');

@@ -76,11 +76,33 @@ describe('a TCP proxy', () => {
     await waitFor(() => proxy.connections.open === 1, { what: 'the connection' });
     proxy.refuse();
     await first.closed;
+    const { refused } = proxy.connections;
     await open().closed;
+    expect(proxy.connections.refused).toBe(refused + 1);
     proxy.heal();
     const { socket, received } = open();
     socket.write('x');
     await waitFor(() => received().toString() === 'x', { what: 'an echo' });
     socket.destroy();
+  });
+
+  test('leaves what is open silent for ever, and passes on what comes anew', async () => {
+    const old = open();
+    old.socket.write('a');
+    await waitFor(() => old.received().toString() === 'a', { what: 'the first echo' });
+    proxy.forget();
+    const { up } = proxy.bytes;
+    old.socket.write('b');
+    const anew = open();
+    anew.socket.write('c');
+    await waitFor(() => anew.received().toString() === 'c', { what: 'the echo of the new one' });
+    proxy.heal();
+    anew.socket.write('d');
+    await waitFor(() => anew.received().toString() === 'cd', { what: 'another echo' });
+    expect(proxy.bytes.up - up).toBe(2);
+    expect(old.received().toString()).toBe('a');
+    expect(old.socket.destroyed).toBe(false);
+    anew.socket.destroy();
+    old.socket.destroy();
   });
 });

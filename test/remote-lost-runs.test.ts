@@ -87,6 +87,22 @@ describeForms(missingPrograms('sshd'), 'a run that the next connection does not 
     writeFileSync(join(sshd.home, 'never'), '');
   });
 
+  test('because it is on another node, and is to be stopped: a later connection reaches that one', async () => {
+    const { id, record } = await launchWaiting('never-reached');
+    const logins = () => sshd.log().split('Accepted ').length;
+    const before = logins();
+    const written = moveElsewhere(record);
+    await client.delete(`/api/jobs/${id}`);
+    // The first one was on the wrong node.
+    await waitFor(() => logins() >= before + 2, { what: 'a second connection', intervalMs: 5 });
+    writeFileSync(record, written);
+    const job = await waitForEnd(client, id);
+    expect(job).toMatchObject({ state: 'cancelled', error: { code: 'cancelled' } });
+    expect(job.error?.detail).not.toContain('login2');
+    const isThere = ({ command }: { command: string }) => command.includes('never-reached');
+    expect(listProcesses().filter(isThere)).toEqual([]);
+  });
+
   test('because the host was started anew: that is said, and it is not run again', async () => {
     const { id, record } = await launchWaiting('never-rebooted');
     const command = `echo x >>"$HOME/rebooted"; echo begun; sleep 300`;

@@ -14,6 +14,8 @@ import { waitFor } from './harness/wait-for.ts';
 /** Everything works again so long after a fault is gone. */
 const WORKS_AGAIN_MS = 20_000;
 const SILENT_MS = 30_000;
+/** Bytes that may have been printed before a fault and be stored just after it: a line is a few, five come in a second. */
+const IN_FLIGHT = 50;
 /** Longer than a connection is tried for. */
 const AWAY_MS = 70_000;
 
@@ -80,6 +82,28 @@ describeForms(missingPrograms('sshd'), 'long outages of hosts', form => {
         state: 'succeeded',
       });
       expect(readFileSync(join(host.sshd.home, 'late'), 'utf8')).toBe('x\n');
+    }),
+  );
+
+  // As behind a firewall that forgot it: a new link passes at once, and only silence tells that the old one is none.
+  test.concurrent('a link that is silent for ever', { timeout: 180_000 }, () =>
+    withHost(rig, async host => {
+      const count = await launchCounting(host);
+      host.proxy.forget();
+      const late = await launchAsync(rig.client, host.sid, 'echo late');
+      const sizeNow = async () => (await readOutput(rig.client, count.id)).length;
+      const before = await sizeNow();
+      await Promise.all([
+        waitFor(async () => (await sizeNow()) > before + IN_FLIGHT, {
+          what: 'output to grow again',
+          timeoutMs: WORKS_AGAIN_MS,
+          intervalMs: 100,
+        }),
+        waitForEnd(rig.client, late.id, WORKS_AGAIN_MS),
+      ]);
+      expect(String(await readOutput(rig.client, late.id))).toBe('late\n');
+      count.stop();
+      await count.expectWhole();
     }),
   );
 

@@ -1,7 +1,9 @@
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { Client } from '../demo/client.ts';
+import { readEnvironment } from '../demo/processes.ts';
 import { keepKey } from '../demo/ssh-host.ts';
+import { openStackDatabase } from './harness/database.ts';
 import { describeForms } from './harness/forms.ts';
 import { expectProblem } from './harness/problem.ts';
 import { type RecordingServer, startRecordingServer } from './harness/recording-server.ts';
@@ -9,29 +11,22 @@ import { connectClient } from './harness/remote.ts';
 import type { Stack } from './harness/stack.ts';
 import { startTcpProxy, type TcpProxy } from './harness/tcp-proxy.ts';
 import { makeTempDir } from './harness/temp-dir.ts';
+import { waitFor } from './harness/wait-for.ts';
 
 describeForms(undefined, 'a login that is refused later', form => {
   const directory = makeTempDir('refused');
-  const login = { hostKey: '', password: 'the first' };
+  const key = keepKey(join(directory.path, 'server_key'));
+  const login = { hostKey: key.private, password: 'the first' };
   let stack: Stack;
   let client: Client;
   let server: RecordingServer;
   let proxy: TcpProxy;
 
   beforeAll(async () => {
-    const key = keepKey(join(directory.path, 'server_key'));
-    login.hostKey = key.private;
     [stack, server] = await Promise.all([form.start(), startRecordingServer(login)]);
     proxy = await startTcpProxy({ host: '127.0.0.1', port: server.port });
     client = connectClient(stack);
-    await client.post('/api/hosts', {
-      name: 'host',
-      address: '127.0.0.1',
-      port: proxy.port,
-      keys: [key.public],
-      agent: false,
-      private: true,
-    });
+    await addHost('host', proxy.port);
   });
   afterAll(async () => {
     await stack?.stop();
@@ -40,17 +35,23 @@ describeForms(undefined, 'a login that is refused later', form => {
     directory.remove();
   });
 
-  const open = (password: string) =>
+  const addHost = (name: string, port: number) =>
+    client.post('/api/hosts', {
+      ...{ name, port, address: '127.0.0.1', keys: [key.public], agent: false, private: true },
+    });
+  const open = (password: string, hostname = 'host') =>
     client.fetch('/api/remotes', {
       method: 'POST',
-      body: JSON.stringify({ hostname: 'host', username: 'someone', password }),
+      body: JSON.stringify({ hostname, username: 'someone', password }),
     });
   const launch = (sid: string) =>
     client.fetch('/api/remotes/launch', {
       method: 'POST',
       body: JSON.stringify({ sid, command: 'true' }),
     });
-  const refusals = () => server.attempts.filter(({ method }) => method === 'password').length;
+  const passwordsOf = (of: RecordingServer) =>
+    of.attempts.filter(({ method }) => method === 'password').length;
+  const refusals = () => passwordsOf(server);
 
   test('fails what the session was asked for, is not repeated, and a new session begins anew', async () => {
     const { sid } = (await (await open('the first')).json()) as { sid: string };
@@ -77,5 +78,46 @@ describeForms(undefined, 'a login that is refused later', form => {
     const again = await open('the second');
     expect(again.status).toBe(200);
     expect((await launch(((await again.json()) as { sid: string }).sid)).status).toBe(200);
+  });
+
+  test('a run that was left on its host is no reason to log in again', async () => {
+    login.password = 'the third';
+    const { sid } = (await (await open('the third')).json()) as { sid: string };
+    login.password = 'the fourth';
+    proxy.cut();
+    await expectProblem(await launch(sid), 403, 'remote_authentication_failed');
+    const refused = server.attempts.length;
+    // Of another session, which is not refused: each worker that looks for such runs comes to its host.
+    const witness = await startRecordingServer({ hostKey: login.hostKey, password: 'in' });
+    const sql = openStackDatabase(stack);
+    try {
+      await addHost('witness', witness.port);
+      const opened = await open('in', 'witness');
+      const { sid: seen } = (await opened.json()) as { sid: string };
+      expect((await launch(seen)).status).toBe(200);
+      const before = passwordsOf(witness);
+      const holders = stack
+        .pids()
+        .filter(({ name }) => name.startsWith('windlass-worker'))
+        .filter(({ pid }) => readEnvironment(pid).SEAL_PRIVATE_KEYS).length;
+      expect(holders).toBeGreaterThan(1);
+      // In memory a refusal lasts; what is in the database ages.
+      stack.kill('windlass-worker');
+      await sql`
+        update jobs set run_at = now() - interval '1 hour', run_forgotten = false,
+          created = now() - interval '1 hour', finished = now() - interval '1 hour'
+        where session in (${sid}, ${seen})`;
+      await waitFor(() => passwordsOf(witness) - before >= holders, {
+        what: 'each worker to look for runs that are left',
+        timeoutMs: 20_000,
+      });
+      expect(server.attempts.length).toBe(refused);
+      // What its owner asks for is tried.
+      await expectProblem(await launch(sid), 403, 'remote_authentication_failed');
+      expect(server.attempts.length).toBeGreaterThan(refused);
+    } finally {
+      await sql.end();
+      await witness.stop();
+    }
   });
 });

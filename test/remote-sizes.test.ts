@@ -5,6 +5,7 @@ import { pipeline } from 'node:stream/promises';
 import { setImmediate } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { Client } from '../demo/client.ts';
+import { signalProcess } from '../demo/processes.ts';
 import { isFull } from './faults/settings.ts';
 import { describeForms } from './harness/forms.ts';
 import { makeKeystream, writeKeystreamProgram } from './harness/keystream.ts';
@@ -16,6 +17,8 @@ import {
   type Job,
   launchAsync,
   openSession,
+  readOutput,
+  waitForEnd,
 } from './harness/remote.ts';
 import { missingPrograms } from './harness/skip.ts';
 import { startTestSshd, type TestSshd } from './harness/sshd.ts';
@@ -23,8 +26,8 @@ import type { Stack } from './harness/stack.ts';
 import { waitFor } from './harness/wait-for.ts';
 
 const MIB = 1 << 20;
-/** Of output. What is sent is one of these and some bytes more, so that it is no multiple of anything. */
-const OUTPUT = (isFull ? 10_000_000_000 : 300_000_000) + 12_345;
+/** Of output: more than a process may take (memory.ts), and some bytes, so that it is no multiple of anything. */
+const OUTPUT = (isFull ? 10_000_000_000 : 350_000_000) + 12_345;
 const PATIENCE_MS = isFull ? 60 * 60_000 : 300_000;
 /** Far below what is sent, so that a host that makes more than is stored has to wait. */
 const SPOOL_LIMIT = (isFull ? 256 : 32) * MIB;
@@ -77,11 +80,45 @@ describeForms(missingMemory() ?? missingPrograms('sshd'), 'output of any size', 
     });
   }
 
+  test('a host whose output nobody takes keeps as much as the limit, and the command waits', {
+    timeout: PATIENCE_MS,
+  }, async () => {
+    const print = writeKeystreamProgram(sshd.home);
+    const key = randomBytes(8).toString('hex');
+    const length = 3 * SPOOL_LIMIT;
+    const sid = await openSession(client, sshd);
+    // Begun, so that it is only the spool that nobody empties.
+    const { id } = await launchAsync(client, sid, `echo; ${print(key, length)}`);
+    await waitFor(async () => (await readOutput(client, id)).length > 0, { what: 'its output' });
+    const workers = form.name === 'embedded' ? 'windlass-worker' : 'windlass-worker-remote';
+    const stopped = stack.kill(workers, 'SIGSTOP');
+    try {
+      let before = -1;
+      let looks = 0;
+      await waitFor(
+        () => {
+          const size = sizeOfSpool(sshd.home);
+          looks = size === before ? looks + 1 : 0;
+          before = size;
+          return looks === 20;
+        },
+        { what: 'the command to wait', timeoutMs: 60_000, intervalMs: 100 },
+      );
+      expect(before).toBeGreaterThanOrEqual(SPOOL_LIMIT);
+      expect(before).toBeLessThan(SPOOL_LIMIT + SPOOL_SLACK);
+    } finally {
+      for (const pid of stopped) signalProcess(pid, 'SIGCONT');
+    }
+    expect(await waitForEnd(client, id, PATIENCE_MS)).toMatchObject({ state: 'succeeded' });
+    const output = await client.fetch(`/api/jobs/${id}/output?offset=1`);
+    expect(await digestOf(output)).toEqual(await digestOfKeystream(key, length));
+  });
+
   test('a large file of the host comes whole, at flat memory', {
     timeout: PATIENCE_MS,
   }, async () => {
     const key = randomBytes(8).toString('hex');
-    const length = 300_000_000 + 12_345;
+    const length = 350_000_000 + 12_345;
     const file = join(sshd.home, 'large.bin');
     await pipeline(makeKeystream(key, length), createWriteStream(file));
     const sid = await openSession(client, sshd);

@@ -31,6 +31,8 @@ export function makeTree(): Tree {
     `setsid ${sleep}`,
     `nohup ${sleep}`,
     `env -i PATH="$PATH" ${sleep}`,
+    `env -i PATH="$PATH" setsid ${sleep}`,
+    `setsid env -i PATH="$PATH" ${sleep}`,
     `(setsid sh -c '${sleep} & wait' & )`,
     `sh -c 'trap "" TERM HUP INT; ${sleep}'`,
     `setsid sh -c 'trap : TERM; ${sleep}; ${sleep}'`,

@@ -4,14 +4,20 @@ import type { SkipReason } from './skip.ts';
 import type { Stack } from './stack.ts';
 
 const MIB = 1 << 20;
-/** What a process may take for passing on whatever there is of it: buffers, and what the collector has not come to yet. */
+/**
+ * What a process may take more than at rest for passing on whatever there is of it: buffers, and what the collector has not
+ * come to yet. What is passed on must be larger, so that a process which holds it all is sure to be seen.
+ */
 const API_BYTES = 160 * MIB;
-const WORKER_BYTES = 320 * MIB;
+const WORKER_BYTES = 256 * MIB;
 
-/** Bytes that each process took more at its peak than when the watch began, by name and pid. */
+/** Bytes that each process took more at its peak since the watch began than at rest, by name and pid. */
 export interface MemoryWatch {
   growth(): Record<string, number>;
 }
+
+/** What each process took when it was watched for the first time: memory that it has from earlier work counts. */
+const atRest = new Map<number, number>();
 
 /** Watches what the API processes and the workers of a stack hold of the machine's memory (Linux only). */
 export function watchMemory(stack: Stack): MemoryWatch {
@@ -21,7 +27,9 @@ export function watchMemory(stack: Stack): MemoryWatch {
     .map(({ name, pid }) => {
       // proc(5): from here on VmHWM is the peak since now.
       writeFileSync(`/proc/${pid}/clear_refs`, '5');
-      return { name, pid, before: readStatus(pid, 'VmRSS') };
+      const before = atRest.get(pid) ?? readStatus(pid, 'VmRSS');
+      atRest.set(pid, before);
+      return { name, pid, before };
     });
   return {
     growth: () =>

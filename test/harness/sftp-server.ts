@@ -74,6 +74,6 @@ function serveDirectories(sftp: SFTPWrapper, { list }: SftpServerOptions): void 
 /** A file as a server lists it. */
 export const makeEntry = (filename: string): FileEntry => ({
   filename,
-  longname: filename,
+  longname: '',
   attrs: { mode: 0o100_644, uid: 0, gid: 0, size: 1, atime: 0, mtime: 1_700_000_000 },
 });

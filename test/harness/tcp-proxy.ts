@@ -8,14 +8,21 @@ export interface TcpProxy {
   port: number;
   /** Bytes passed on so far. */
   readonly bytes: Readonly<Record<Direction, number>>;
-  /** Connections open now, and ever taken. */
-  readonly connections: { readonly open: number; readonly total: number };
+  /** Connections open now, ever taken, and ever refused. */
+  readonly connections: { readonly open: number; readonly total: number; readonly refused: number };
   /** Resets every connection, as a firewall does that forgets; new ones are taken. */
   cut(): void;
   /** Resets all connections once so many more bytes have passed in a direction; that chunk is cut there. */
   cutAfter(direction: Direction, bytes: number): void;
   /** As a network that drops every packet: nothing passes, nothing is closed, new connections are silent. */
   blackhole(...directions: Direction[]): void;
+  /**
+   * As a firewall that forgets in silence, or a host that another took the address of: what is open now is silent for ever,
+   * and nobody is told; new connections pass. Not ended by `heal`.
+   */
+  forget(): void;
+  /** As a slow link that all connections share: so many bytes a second pass in a direction. */
+  throttle(direction: Direction, bytesPerSecond: number): void;
   /** Ends `blackhole` and `refuse`: what was held back passes on, as TCP sends it again. */
   heal(): void;
   /** Cuts every connection and resets each new one at once, as where nothing runs. */
@@ -26,36 +33,55 @@ export interface TcpProxy {
 interface Link {
   client: Socket;
   server: Socket;
+  isForgotten: boolean;
 }
 
 /** A TCP proxy on a free port of 127.0.0.1, to be put between two of our own processes. */
 export async function startTcpProxy(target: { host: string; port: number }): Promise<TcpProxy> {
   const links = new Set<Link>();
+  const forgotten = new Set<Link>();
   const bytes = { up: 0, down: 0 };
   const held = { up: false, down: false };
   const budget = { up: Number.POSITIVE_INFINITY, down: Number.POSITIVE_INFINITY };
+  const rate = { up: Number.POSITIVE_INFINITY, down: Number.POSITIVE_INFINITY };
+  /** performance.now() when the slow link will have passed all that it took. */
+  const passedAt = { up: 0, down: 0 };
   let total = 0;
+  let refused = 0;
   let refusing = false;
 
   const listener = createServer({ allowHalfOpen: true, noDelay: true }, client => {
     if (refusing) {
+      refused++;
       client.on('error', () => {});
       client.resetAndDestroy();
       return;
     }
     total++;
     const server = connect({ ...target, allowHalfOpen: true, noDelay: true });
-    const link = { client, server };
+    const link = { client, server, isForgotten: false };
     links.add(link);
     watchEnd(link, 'up');
     watchEnd(link, 'down');
-    forward(client, server, 'up');
-    forward(server, client, 'down');
+    forward(link, 'up');
+    forward(link, 'down');
   });
 
-  function forward(from: Socket, to: Socket, direction: Direction): void {
+  function forward(link: Link, direction: Direction): void {
+    const { from, to } = sidesOf(link, direction);
     if (held[direction]) from.pause();
     from.on('data', (chunk: Buffer) => {
+      if (rate[direction] === Number.POSITIVE_INFINITY) return pass(chunk);
+      const now = performance.now();
+      const due = Math.max(now, passedAt[direction]) + (chunk.length / rate[direction]) * 1_000;
+      passedAt[direction] = due;
+      from.pause();
+      setTimeout(() => {
+        if (!held[direction] && !link.isForgotten) from.resume();
+        if (to.writable) pass(chunk);
+      }, due - now);
+    });
+    function pass(chunk: Buffer): void {
       const passed = chunk.subarray(0, budget[direction]);
       budget[direction] -= passed.length;
       bytes[direction] += passed.length;
@@ -67,10 +93,10 @@ export async function startTcpProxy(target: { host: string; port: number }): Pro
       } else if (!hasRoom) {
         from.pause();
         to.once('drain', () => {
-          if (!held[direction]) from.resume();
+          if (!held[direction] && !link.isForgotten) from.resume();
         });
       }
-    });
+    }
     from.once('end', () => {
       if (to.writable) to.end();
     });
@@ -78,13 +104,13 @@ export async function startTcpProxy(target: { host: string; port: number }): Pro
 
   /** Passes the end of one side on to the other, unless a black hole swallows it. */
   function watchEnd(link: Link, direction: Direction): void {
-    const [from, to] = direction === 'up' ? [link.client, link.server] : [link.server, link.client];
+    const { from, to } = sidesOf(link, direction);
     let failed = false;
     from.on('error', () => {
       failed = true;
     });
     from.once('close', () => {
-      if (held[direction]) return;
+      if (held[direction] || link.isForgotten) return;
       links.delete(link);
       if (failed) to.resetAndDestroy();
       else to.destroySoon();
@@ -93,6 +119,7 @@ export async function startTcpProxy(target: { host: string; port: number }): Pro
 
   function reset(link: Link): void {
     links.delete(link);
+    forgotten.delete(link);
     link.client.resetAndDestroy();
     link.server.resetAndDestroy();
   }
@@ -113,6 +140,9 @@ export async function startTcpProxy(target: { host: string; port: number }): Pro
       get total() {
         return total;
       },
+      get refused() {
+        return refused;
+      },
     },
     cut() {
       for (const link of [...links]) reset(link);
@@ -125,6 +155,18 @@ export async function startTcpProxy(target: { host: string; port: number }): Pro
         held[direction] = true;
         for (const { client, server } of links) (direction === 'up' ? client : server).pause();
       }
+    },
+    forget() {
+      for (const link of links) {
+        link.isForgotten = true;
+        link.client.pause();
+        link.server.pause();
+        forgotten.add(link);
+      }
+      links.clear();
+    },
+    throttle(direction, bytesPerSecond) {
+      rate[direction] = bytesPerSecond;
     },
     heal() {
       refusing = false;
@@ -143,8 +185,13 @@ export async function startTcpProxy(target: { host: string; port: number }): Pro
     async stop() {
       const closed = new Promise(settle => listener.close(settle));
       proxy.cut();
+      for (const link of [...forgotten]) reset(link);
       await closed;
     },
   };
   return proxy;
+}
+
+function sidesOf({ client, server }: Link, direction: Direction): { from: Socket; to: Socket } {
+  return direction === 'up' ? { from: client, to: server } : { from: server, to: client };
 }

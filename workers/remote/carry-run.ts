@@ -6,8 +6,11 @@ import { LeaseLost } from '../claims.ts';
 import { type JobContext, LetGo } from '../context.ts';
 import type { AgentClient } from './agent/client.ts';
 import type { RunEvent } from './agent/run-event.ts';
+import { groupOnly } from './group-only.ts';
 import type { RemoteSession } from './remote-session.ts';
-import { diskFull, lost, shutOut, unknown } from './run-errors.ts';
+import { cancelledAway, diskFull, lost, shutOut, unconfirmed, unknown } from './run-errors.ts';
+import { StopWait } from './stop-wait.ts';
+import { untilAborted } from './until-aborted.ts';
 import { whileConnected } from './while-connected.ts';
 
 /** A run may be asked for again, on the same boot, for so long; after that it is only followed. */
@@ -18,6 +21,7 @@ const LOOK_AGAIN_SECONDS = 10;
 const UNREACHABLE_FOR_MS = 12 * 3_600_000;
 /** The host is there again later, perhaps: an agent cannot start on a full disk either. */
 const AWAY: ErrorCode[] = ['remote_connection_failed', 'agent_startup_failed'];
+const isAway = (error: unknown) => error instanceof WindlassError && AWAY.includes(error.code);
 /** Trying again would not help, and what runs there runs on. */
 const SHUT_OUT: ErrorCode[] = [
   'remote_authentication_failed',
@@ -67,7 +71,7 @@ export async function carryRun(
     return await whileConnected(context, session => run.carry(session), { signal });
   } catch (error) {
     if (!run.asked || !(error instanceof WindlassError)) throw error;
-    if (AWAY.includes(error.code)) throw await run.giveWay();
+    if (isAway(error)) throw await run.giveWay();
     if (SHUT_OUT.includes(error.code)) throw shutOut(error);
     throw error;
   }
@@ -83,8 +87,10 @@ class Run {
   /** The host may have been told to stop it, over a connection that was lost or by an earlier holder of the job. */
   #mayBeStopped: boolean;
   #wrongNode = 0;
-  /** Aborted, with what is thrown for it, when the run must be stopped and this connection leads to another node. */
-  #elsewhere = new AbortController();
+  /** For the host to say that a cancelled run was stopped. */
+  #wait: StopWait | undefined;
+  /** Aborted, with what is thrown for it, when this connection cannot stop the run that must be stopped. */
+  #useless = new AbortController();
 
   constructor(context: JobContext, request: RunRequest, sink: RunSink) {
     this.#context = context;
@@ -100,10 +106,30 @@ class Run {
   }
 
   async carry(session: RemoteSession): Promise<RunEnd> {
+    const useless = new AbortController();
+    this.#useless = useless;
+    this.#stopped = undefined;
+    const wait = new StopWait(this.#context.cancel, () => {
+      // What was never asked for does not run.
+      useless.abort(this.asked ? unconfirmed() : new WindlassError('cancelled'));
+      session.close();
+    });
+    this.#wait = wait;
+    try {
+      return await this.#carry(session);
+    } catch (error) {
+      if (!useless.signal.aborted) throw error;
+      // Another one may reach the run's node, or an agent that answers.
+      session.close();
+      throw isAway(error) ? useless.signal.reason : error;
+    } finally {
+      wait.end();
+    }
+  }
+
+  async #carry(session: RemoteSession): Promise<RunEnd> {
     const agent = await session.agent();
     const { job, cancel } = this.#context;
-    this.#stopped = undefined;
-    this.#elsewhere = new AbortController();
     this.#sink.acknowledge?.(stored => agent.ack(job.id, stored.stdout, stored.stderr));
     const { limit } = this.#sink;
     const stop = () => this.#stop(agent);
@@ -117,10 +143,6 @@ class Run {
       cancel.throwIfAborted();
       await this.#promise(agent);
       return await this.#run(agent, session);
-    } catch (error) {
-      // Another connection may reach the run's node.
-      if (this.#elsewhere.signal.aborted) session.close();
-      throw error;
     } finally {
       cancel.removeEventListener('abort', stop);
       limit?.removeEventListener('abort', stop);
@@ -140,13 +162,7 @@ class Run {
   /** The host cannot be reached: the slot is given to other jobs, and the run is looked for again after a while. */
   async giveWay(): Promise<Error> {
     const { job, cancel } = this.#context;
-    if (cancel.aborted) {
-      return new WindlassError('cancelled', {
-        detail:
-          'Cancelled, but the host cannot be reached: what still runs there is stopped as soon as it can be.',
-        hint: 'Keep the session open until the host is back.',
-      });
-    }
+    if (cancel.aborted) return cancelledAway();
     const since = job.unreachableSince ?? new Date();
     if (Date.now() - since.getTime() > UNREACHABLE_FOR_MS)
       return unknown('The host could not be reached for too long.');
@@ -165,10 +181,8 @@ class Run {
 
   async #follow(agent: AgentClient, session: RemoteSession): Promise<RunEnd> {
     const { job, cancel } = this.#context;
-    const end = await this.#read(
-      agent.follow({ id: job.id, ...(await this.#sink.stored()) }),
-      agent,
-    );
+    const stored = await this.#meanwhile(() => this.#sink.stored());
+    const end = await this.#read(agent.follow({ id: job.id, ...stored }), agent);
     if (typeof end === 'object') return end;
     if (cancel.aborted) {
       await agent.stop(job.id);
@@ -181,13 +195,17 @@ class Run {
     );
   }
 
+  #meanwhile<T>(work: () => T | Promise<T>): Promise<T> {
+    return this.#wait?.take(work) ?? Promise.resolve(work());
+  }
+
   /** Output that cannot be taken, whatever the reason, must not leave a command behind that nobody listens to. */
   async #take(
     { stream, bytes }: Extract<RunEvent, { type: 'output' }>,
     agent: AgentClient,
   ): Promise<void> {
     try {
-      await this.#sink.take(stream, bytes);
+      await this.#meanwhile(() => this.#sink.take(stream, bytes));
     } catch (error) {
       if (!(error instanceof LeaseLost) && !isDatabaseDown(error))
         await agent.stop(this.#context.job.id).catch(() => {});
@@ -200,7 +218,7 @@ class Run {
     events: AsyncIterableIterator<RunEvent>,
     agent: AgentClient,
   ): Promise<RunEnd | 'absent' | 'taken'> {
-    const over = AbortSignal.any([this.signal, this.#elsewhere.signal]);
+    const over = AbortSignal.any([this.signal, this.#useless.signal]);
     for await (const event of untilAborted(events, over)) {
       switch (event.type) {
         case 'output':
@@ -235,10 +253,11 @@ class Run {
   /** Stops the run on the host, once for each connection; its output up to there still comes. */
   #stop(agent: AgentClient): void {
     if (this.#stopped) return;
-    const elsewhere = this.#elsewhere;
+    const useless = this.#useless;
     this.#stopped = agent.stop(this.#context.job.id).then(
       stopped => {
-        if (stopped.how === 'wrong_node') elsewhere.abort(this.#onWrongNode(stopped.node));
+        if (stopped.how === 'left' && this.#wait) this.#wait.isLast = true;
+        if (stopped.how === 'wrong_node') useless.abort(this.#onWrongNode(stopped.node));
         return stopped;
       },
       () => {
@@ -253,7 +272,7 @@ class Run {
     const stopped = await this.#stopped;
     if (!stopped || (stopped.how === 'ended' && !this.#mayBeStopped)) return;
     this.#sink.limit?.throwIfAborted();
-    throw new WindlassError('cancelled');
+    throw stopped.how === 'group' ? groupOnly() : new WindlassError('cancelled');
   }
 
   /** Its output can be followed from any node of its home; it can be stopped on its own alone. */
@@ -272,27 +291,5 @@ class Run {
       detail: `Cancelled, but the command runs on another node, ${node}, which was not reached to stop it there.`,
       hint,
     });
-  }
-}
-
-/** Passes events on until the signal is aborted; then leaves the source and throws the reason. */
-async function* untilAborted<T>(
-  source: AsyncIterableIterator<T>,
-  signal: AbortSignal,
-): AsyncGenerator<T> {
-  // No race with a promise of the signal's: each would keep its result, so all output, until the signal goes.
-  const leave = () => void source.return?.();
-  signal.addEventListener('abort', leave, { once: true });
-  try {
-    for (;;) {
-      signal.throwIfAborted();
-      const next = await source.next();
-      signal.throwIfAborted();
-      if (next.done) return;
-      yield next.value;
-    }
-  } finally {
-    signal.removeEventListener('abort', leave);
-    leave();
   }
 }

@@ -1,3 +1,4 @@
+import type { Socket } from 'node:net';
 import ssh2 from 'ssh2';
 import type { HostRow } from '../../shared/database/schema.ts';
 import { WindlassError } from '../../shared/errors.ts';
@@ -11,8 +12,11 @@ import { orAborted } from './or-aborted.ts';
 const LIMITS = { connectMs: 10_000, loginMs: 20_000 };
 /** The whole of a scan. */
 const SCAN_MS = 60_000;
-const KEEPALIVE_MS = 5_000;
-const KEEPALIVE_MISSES = 3;
+/** What every server answers (RFC 4254, 4) is sent so often over a connection that says nothing else. */
+const PING_MS = 3_000;
+/** A connection over which not a byte came at so many looks is given up. */
+const LOOK_MS = 1_000;
+const SILENT_LOOKS = 12;
 /** One of each type of host key. */
 const ALGORITHMS = ['ssh-ed25519', 'ecdsa-sha2-nistp256', 'rsa-sha2-512'] as const;
 
@@ -40,8 +44,9 @@ export async function connect(target: Target, signal: AbortSignal): Promise<ssh2
     tryKeyboard: 'password' in credential,
     authHandler: tryOnce(credential),
     readyTimeout: limits.loginMs,
-    keepaliveInterval: KEEPALIVE_MS,
-    keepaliveCountMax: KEEPALIVE_MISSES,
+    keepaliveInterval: PING_MS,
+    // Answers come late where much else is on the way: whether any byte comes is what counts.
+    keepaliveCountMax: Number.POSITIVE_INFINITY,
     algorithms: { serverHostKey: signatureAlgorithms(host.keys) as ssh2.ServerHostKeyAlgorithm[] },
     hostVerifier: (key: Buffer) => {
       shown = key;
@@ -49,7 +54,8 @@ export async function connect(target: Target, signal: AbortSignal): Promise<ssh2
     },
   };
   const address = await orAborted(resolveHost(host), signal);
-  options.sock = await dial({ address, port: host.port, timeoutMs: limits.connectMs }, signal);
+  const socket = await dial({ address, port: host.port, timeoutMs: limits.connectMs }, signal);
+  options.sock = socket;
   const client = new ssh2.Client();
   answerPrompts(client, credential);
   try {
@@ -63,7 +69,21 @@ export async function connect(target: Target, signal: AbortSignal): Promise<ssh2
     if (shown && !isPinned(shown)) throw keyChanged(host, shown);
     throw explain(error as Error & { level?: string }, target);
   }
+  endWhenSilent(client, socket);
   return client;
+}
+
+/** Looks are counted, not time: a process that stood still did not listen. */
+function endWhenSilent(client: ssh2.Client, socket: Socket): void {
+  let seen = socket.bytesRead;
+  let silentLooks = 0;
+  const timer = setInterval(() => {
+    silentLooks = socket.bytesRead === seen ? silentLooks + 1 : 0;
+    seen = socket.bytesRead;
+    if (silentLooks >= SILENT_LOOKS) socket.destroy();
+  }, LOOK_MS);
+  timer.unref();
+  client.once('close', () => clearInterval(timer));
 }
 
 /**

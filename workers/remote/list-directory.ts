@@ -1,5 +1,6 @@
 import type ssh2 from 'ssh2';
 import { WindlassError } from '../../shared/errors.ts';
+import { openOrAborted } from './or-aborted.ts';
 import type { RemoteSession } from './remote-session.ts';
 
 export interface DirectoryEntry {
@@ -32,7 +33,7 @@ export async function* listDirectory(
   path: string,
   signal: AbortSignal,
 ): AsyncGenerator<DirectoryEntry[]> {
-  const sftp = await session.sftp(signal);
+  const sftp = await openOrAborted(session.sftp(signal), signal, late => late.end());
   const close = () => sftp.end();
   signal.addEventListener('abort', close, { once: true });
   try {

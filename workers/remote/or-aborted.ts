@@ -7,3 +7,15 @@ export function orAborted<T>(promise: Promise<T>, signal: AbortSignal): Promise<
     promise.then(resolve, reject).finally(() => signal.removeEventListener('abort', abort));
   });
 }
+
+/** As orAborted(), for what must be closed: where it is open after all, `close` is called with it. */
+export function openOrAborted<T>(
+  opening: Promise<T>,
+  signal: AbortSignal,
+  close: (late: T) => void,
+): Promise<T> {
+  return orAborted(opening, signal).catch((error: unknown) => {
+    opening.then(close, () => {});
+    throw error;
+  });
+}

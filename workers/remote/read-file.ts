@@ -4,6 +4,7 @@ import { WindlassError } from '../../shared/errors.ts';
 import { ByteReader } from '../video/byte-reader.ts';
 import { quoteWord } from '../video/shell.ts';
 import type { ExecChannel, RemoteExec } from './agent/channel.ts';
+import { openOrAborted } from './or-aborted.ts';
 
 export interface ReadFileOptions {
   /** Absolute. */
@@ -36,7 +37,10 @@ export async function openRemoteFile(
   { path, offset = 0, length, signal }: ReadFileOptions,
 ): Promise<RemoteFile> {
   const mark = randomBytes(16).toString('hex');
-  const channel = await session.exec(READ_COMMAND, signal);
+  const opening = session.exec(READ_COMMAND, signal);
+  const channel = signal
+    ? await openOrAborted(opening, signal, late => late.destroy())
+    : await opening;
   // What the host says besides is in the exit status.
   channel.stderr.resume();
   channel.stdin.on('error', () => {});

@@ -7,13 +7,22 @@ import { WindlassError } from '../../shared/errors.ts';
 const REFUSED_FOR_MS = 300_000;
 /** In the error record of a job that failed for an earlier refusal, this one's time: such a job refuses no others. */
 const EARLIER = 'refusedAt';
+/** Sessions whose refusal is remembered here; of more the oldest are found in their jobs, or refused once more. */
+const MOST = 10_000;
+
+const tellsOfRefusal = (sid: string) =>
+  and(
+    eq(jobs.session, sid),
+    sql`'remote_authentication_failed' in (${jobs.error} ->> 'code', ${jobs.error} ->> 'because')`,
+  );
 
 /**
- * The sessions whose credential the host refused lately, to this worker or, as their jobs tell, to another: what needs
- * one of them fails at once, and nothing is sent to the host. A new session begins anew.
+ * The sessions whose credential the host refused, to this worker or, as their jobs tell, to another: what needs one of
+ * them fails at once for a while, and nothing is sent to the host. A new session begins anew.
  */
 export class RefusedLogins {
   readonly #database: Database;
+  /** In the order of the refusals. */
   readonly #refusals = new Map<string, Date>();
 
   constructor(database: Database) {
@@ -24,14 +33,18 @@ export class RefusedLogins {
   note(sid: string, error: unknown): void {
     const isRefusal =
       error instanceof WindlassError && error.code === 'remote_authentication_failed';
-    if (isRefusal) this.#refusals.set(sid, new Date());
+    if (!isRefusal) return;
+    this.#refusals.delete(sid);
+    this.#refusals.set(sid, new Date());
+    const [oldest] = this.#refusals.keys();
+    if (this.#refusals.size > MOST && oldest) this.#refusals.delete(oldest);
   }
 
   /** Throws `remote_authentication_failed`. */
   async throwIfRefused(sid: string): Promise<void> {
-    for (const [old, at] of this.#refusals)
-      if (Date.now() - at.getTime() > REFUSED_FOR_MS) this.#refusals.delete(old);
-    const at = this.#refusals.get(sid) ?? (await this.#findInJobs(sid));
+    const own = this.#refusals.get(sid);
+    const isLate = own && Date.now() - own.getTime() <= REFUSED_FOR_MS;
+    const at = isLate ? own : await this.#findInJobs(sid);
     if (!at) return;
     const until = new Date(at.getTime() + REFUSED_FOR_MS);
     throw new WindlassError('remote_authentication_failed', {
@@ -41,15 +54,28 @@ export class RefusedLogins {
     });
   }
 
+  /**
+   * Whether the login was ever refused. Only what its owner asks for tries such a session again: what Windlass does by
+   * itself would be refused every few minutes for as long as the session lasts.
+   */
+  async wasEverRefused(sid: string): Promise<boolean> {
+    if (this.#refusals.has(sid)) return true;
+    const rows = await this.#database.db
+      .select({ id: jobs.id })
+      .from(jobs)
+      .where(tellsOfRefusal(sid))
+      .limit(1);
+    return rows.length > 0;
+  }
+
   async #findInJobs(sid: string): Promise<Date | undefined> {
     const [row] = await this.#database.db
       .select({ finished: jobs.finished })
       .from(jobs)
       .where(
         and(
-          eq(jobs.session, sid),
+          tellsOfRefusal(sid),
           sql`${jobs.finished} > now() - make_interval(secs => ${REFUSED_FOR_MS / 1_000})`,
-          sql`'remote_authentication_failed' in (${jobs.error} ->> 'code', ${jobs.error} ->> 'because')`,
           sql`not ${jobs.error} ? ${EARLIER}::text`,
         ),
       )

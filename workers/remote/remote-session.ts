@@ -4,6 +4,7 @@ import { WindlassError } from '../../shared/errors.ts';
 import { openAgent } from './agent/bootstrap.ts';
 import type { RemoteExec } from './agent/channel.ts';
 import type { AgentClient } from './agent/client.ts';
+import { bytesReceived } from './bytes-received.ts';
 import { noChannel, noChannelBeside, Patience } from './channel-refusals.ts';
 import { type SshChannel, toExecChannel } from './ssh-channel.ts';
 
@@ -11,10 +12,15 @@ import { type SshChannel, toExecChannel } from './ssh-channel.ts';
 const CHANNELS = 9;
 const LIMIT_LASTS_MS = 10_000;
 const REFUSED_PAUSE_MS = 100;
-/** Until the server has opened a channel and taken its command. A connection that does not is as good as lost. */
+/**
+ * Until the server has opened a channel and taken its command. A connection that does not is as good as lost: at once where
+ * not much else comes over it either, else after some times as long, for a slow link may bring much before the answer.
+ */
 const OPEN_MS = 20_000;
+const OPEN_BEHIND_OTHERS = 6;
+const MUCH = 65_536;
 const AGENT_START_MS = 30_000;
-/** An agent that does not answer within so long is taken for dead, and its connection with it. */
+/** An agent of which nothing comes for so long, not even a ping's answer, is taken for dead, and its connection with it. */
 const PING_MS = 30_000;
 
 export interface AgentSettings {
@@ -132,13 +138,16 @@ export class RemoteSession implements RemoteExec {
 
   /** A living sshd says nothing of an agent that hangs, on a home directory that went away for instance. */
   #watch(client: AgentClient): void {
-    let answered = true;
+    let isAsked = false;
+    let lookedAt = performance.now();
     const timer = setInterval(() => {
-      if (!answered) return this.close();
-      answered = false;
+      if (isAsked && client.heardAt < lookedAt) return this.close();
+      lookedAt = performance.now();
+      if (isAsked) return;
+      isAsked = true;
       client.ping().then(
         () => {
-          answered = true;
+          isAsked = false;
         },
         () => {},
       );
@@ -175,10 +184,20 @@ export class RemoteSession implements RemoteExec {
     return new Promise((resolve, reject) => {
       const onClose = () => settle(new SshError('The connection was lost.', { sent }));
       const { openMs = OPEN_MS } = this.#settings;
-      const timer = setTimeout(() => {
-        settle(new SshError(`The host opened no channel within ${openMs / 1_000} s.`, { sent }));
+      let looks = 0;
+      let before = bytesReceived(this.#client);
+      const look = () => {
+        const now = bytesReceived(this.#client);
+        if (++looks < OPEN_BEHIND_OTHERS && now - before > MUCH) {
+          before = now;
+          timer = setTimeout(look, openMs);
+          return;
+        }
+        const waited = `within ${(looks * openMs) / 1_000} s`;
+        settle(new SshError(`The host opened no channel ${waited}.`, { sent }));
         this.close();
-      }, openMs);
+      };
+      let timer = setTimeout(look, openMs);
       const settle = (error: SshError | undefined, value?: T) => {
         clearTimeout(timer);
         this.#client.off('close', onClose);

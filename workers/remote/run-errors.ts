@@ -34,6 +34,20 @@ export function shutOut(error: WindlassError): WindlassError {
   });
 }
 
+export const cancelledAway = () =>
+  new WindlassError('cancelled', {
+    detail:
+      'Cancelled, but the host cannot be reached: what still runs there is stopped as soon as it can be.',
+    hint: 'Keep the session open until the host is back.',
+  });
+
+export const unconfirmed = () =>
+  new WindlassError('cancelled', {
+    detail:
+      'Cancelled, but the host has not confirmed that the command ended: what still runs there is stopped as soon as it can be.',
+    hint: 'Keep the session open until then, or look on the host.',
+  });
+
 export function diskFull(): WindlassError {
   return new WindlassError('remote_disk_full', {
     detail:

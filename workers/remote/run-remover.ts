@@ -11,7 +11,7 @@ const MOST = 50;
 const REMOVE_MS = 30_000;
 
 /** Lends a session's connection to the work. */
-type Use = <T>(
+export type Use = <T>(
   sid: string,
   signal: AbortSignal,
   work: (session: RemoteSession) => Promise<T>,

@@ -1,24 +1,20 @@
-import { and, eq, inArray, isNotNull, isNull, notInArray, sql } from 'drizzle-orm';
+import { and, eq, inArray, isNotNull, isNull } from 'drizzle-orm';
 import type { Config } from '../../shared/config.ts';
 import type { Database } from '../../shared/database/connect.ts';
 import type { Notifications } from '../../shared/database/notifications.ts';
-import {
-  type HostRow,
-  hosts,
-  jobs,
-  type SessionRow,
-  sessions,
-} from '../../shared/database/schema.ts';
+import { type HostRow, hosts, type SessionRow, sessions } from '../../shared/database/schema.ts';
 import { WindlassError } from '../../shared/errors.ts';
 import type { Logger } from '../../shared/log.ts';
 import { type Credential, unseal } from '../../shared/secrets.ts';
 import { connect } from './connection.ts';
 import { unreachable } from './dial.ts';
+import { forgetFinishedSoon } from './forget-finished.ts';
 import { HostGates } from './host-gate.ts';
+import { LeftoverRuns } from './leftover-runs.ts';
 import { orAborted } from './or-aborted.ts';
 import { RefusedLogins } from './refused-logins.ts';
 import { RemoteSession } from './remote-session.ts';
-import { RunRemover } from './run-remover.ts';
+import { RunRemover, type Use } from './run-remover.ts';
 
 /** A connection that nobody used for so long is closed. */
 const IDLE_MS = 300_000;
@@ -27,8 +23,6 @@ const CONNECT_MS = 60_000;
 const SWEEP_MS = 5_000;
 /** Accounts whose shell is remembered. */
 const MOST_SHELLS = 1_000;
-/** A host that cannot be reached is asked again this much later when a leftover run is to be removed. */
-const SWEEP_AGAIN_MS = 60_000;
 
 interface Pooled {
   session: Promise<RemoteSession>;
@@ -57,11 +51,11 @@ interface PoolContext {
 export class SessionPool {
   readonly #context: PoolContext;
   readonly #pooled = new Map<string, Pooled>();
-  readonly #sweepAgain = new Map<string, number>();
   readonly #shells = new Map<string, string>();
   readonly #gates: HostGates;
   readonly #refused: RefusedLogins;
   readonly #remover: RunRemover;
+  readonly #leftover: LeftoverRuns;
   readonly #stop: () => void;
   #sweeping = false;
 
@@ -70,7 +64,12 @@ export class SessionPool {
     this.#gates = new HostGates(context.config.LIMIT_HOST_CONNECTS);
     this.#refused = new RefusedLogins(context.database);
     const { database, log } = context;
-    this.#remover = new RunRemover({ database, log, use: (...given) => this.use(...given) });
+    const use: Use = (...given) => this.use(...given);
+    this.#remover = new RunRemover({ database, log, use });
+    this.#leftover = new LeftoverRuns({
+      ...{ database, log, use },
+      mayUse: async sid => this.has(sid) || !(await this.#refused.wasEverRefused(sid)),
+    });
     const timer = setInterval(() => void this.#sweep(), SWEEP_MS);
     const unsubscribe = context.notifications.on('session', sid => {
       if (this.#pooled.has(sid)) void this.#closeEnded();
@@ -166,11 +165,13 @@ export class SessionPool {
         throw unreachable(host, `no connection within ${CONNECT_MS / 1_000} s.`, error);
       });
     const account = `${username}@${host.address}:${host.port}`;
-    return new RemoteSession(client, {
+    const remote = new RemoteSession(client, {
       spoolLimitBytes: this.#context.config.LIMIT_SPOOL_BYTES,
       shell: session.shell ?? this.#shells.get(account),
       onShell: shell => this.#learnShell(account, shell),
     });
+    if (session.agent) forgetFinishedSoon(remote, this.#context);
+    return remote;
   }
 
   /** A new session of a known account saves a command on the host, and so a start of its shell. */
@@ -191,7 +192,7 @@ export class SessionPool {
     this.#sweeping = true;
     try {
       await this.#closeEnded();
-      await this.#removeLeftoverRuns();
+      if (this.#context.config.SEAL_PRIVATE_KEYS) await this.#leftover.remove();
     } catch (error) {
       this.#context.log.debug({ err: error }, 'session sweep');
     } finally {
@@ -214,63 +215,6 @@ export class SessionPool {
       if (isNeeded || !sids.includes(sid)) continue;
       this.#pooled.delete(sid);
       pooled.session.then(session => session.close()).catch(() => {});
-    }
-  }
-
-  /** Runs whose job has ended but that are still on their host, because the worker died in between. */
-  async #removeLeftoverRuns(): Promise<void> {
-    const { db } = this.#context.database;
-    if (!this.#context.config.SEAL_PRIVATE_KEYS) return;
-    const notYet = [...this.#sweepAgain]
-      .filter(([, at]) => at > performance.now())
-      .map(([sid]) => sid);
-    const left = await db
-      .select({ id: jobs.id, sid: jobs.session })
-      .from(jobs)
-      .innerJoin(sessions, eq(sessions.sid, jobs.session))
-      .where(
-        and(
-          isNotNull(jobs.runAt),
-          eq(jobs.runForgotten, false),
-          sql`${jobs.finished} < now() - interval '5 seconds'`,
-          isNotNull(sessions.sealed),
-          // Hosts that do not answer must not keep the runs of others from being removed.
-          notYet.length > 0 ? notInArray(jobs.session, notYet) : undefined,
-        ),
-      )
-      .limit(20);
-    // Side by side: a host that does not answer holds up its own alone.
-    const sids = [...new Set(left.map(run => run.sid ?? ''))];
-    await Promise.all(
-      sids.map(sid => {
-        const runs = left.filter(run => run.sid === sid);
-        return this.#removeRuns(
-          sid,
-          runs.map(run => run.id),
-        );
-      }),
-    );
-  }
-
-  async #removeRuns(sid: string, ids: string[]): Promise<void> {
-    const { database, log } = this.#context;
-    for (const id of ids) {
-      try {
-        await this.use(sid, AbortSignal.timeout(30_000), async session => {
-          const agent = await session.agent();
-          // Its job has ended without it, where the host could not be reached.
-          await agent.stop(id);
-          await agent.forget(id);
-        });
-        await database.db.update(jobs).set({ runForgotten: true }).where(eq(jobs.id, id));
-        this.#sweepAgain.delete(sid);
-      } catch (error) {
-        this.#sweepAgain.set(sid, performance.now() + SWEEP_AGAIN_MS);
-        return log.info(
-          { err: error, job: id },
-          'a run that ended could not be removed from its host yet',
-        );
-      }
     }
   }
 }

@@ -31,79 +31,6 @@ ask_tick() {
   fi
 }
 
-# copy FILE SKIP LENGTH
-copy() {
-  if [ -z "$dd_bytes" ]; then
-    dd_bytes=n
-    if dd if=/dev/null bs=65536 iflag=skip_bytes,count_bytes,fullblock count=1 2>/dev/null; then dd_bytes=y; fi
-  fi
-  if [ $dd_bytes = y ]; then
-    dd if="$1" bs=65536 iflag=skip_bytes,count_bytes,fullblock skip="$2" count="$3" 2>/dev/null
-  else
-    tail -c "+$(($2 + 1))" "$1" | head -c "$3"
-  fi
-}
-
-# send STREAM: frames from offset $at up to $upto, at most $room bytes, and moves both; $total is empty while the run
-# lives. Finished segments go out by one cat. False where the bytes are gone.
-send() {
-  stream=$1
-  set -- "$dir/$stream".1*
-  while [ "$at" -lt "$upto" ] && [ "$room" -gt 0 ]; do
-    while [ $# -gt 1 ] && [ $((${2##*.} - BASE)) -le "$at" ]; do shift; done
-    case ${1##*.} in '' | *[!0-9]*) return 1 ;; esac
-    from=$((${1##*.} - BASE))
-    [ $from -le "$at" ] || return 1
-    whole='' length=0
-    while [ $# -gt 0 ] && [ $((${1##*.} - BASE)) -eq $((at + length)) ]; do
-      if [ $# -gt 1 ]; then stop=$((${2##*.} - BASE)); else stop=${total:-0}; fi
-      if [ "$stop" -le $((at + length)) ] || [ $((stop - at)) -gt "$room" ]; then break; fi
-      whole="$whole \"\$dir/\$stream.${1##*.}\"" length=$((stop - at))
-      shift
-    done
-    if [ -n "$whole" ]; then
-      echo "data $h $stream $at $length"
-      eval "cat $whole" || exit 1
-    else
-      stop=$upto
-      if [ $# -gt 1 ]; then stop=$((${2##*.} - BASE)); fi
-      length=$((stop - at))
-      if [ $length -gt "$room" ]; then length=$room; fi
-      echo "data $h $stream $at $length"
-      copy "$1" $((at - from)) $length || exit 1
-    fi
-    at=$((at + length)) room=$((room - length))
-  done
-}
-
-# push H: sends what the window allows; says how the run ended once all of it is sent.
-push() {
-  h=$1
-  eval "dir=\$dir_$h state=\$st_$h so=\$so_$h se=\$se_$h ko=\$ko_$h ke=\$ke_$h to=\$to_$h te=\$te_$h"
-  eval "room=\$((WINDOW + ao_$h + ae_$h - so - se))"
-  for side in o e; do
-    eval "at=\$s$side known=\$k$side total=\$t$side"
-    if [ -n "$total" ]; then upto=$total; else
-      span $side
-      upto=$known
-      if [ $newest -gt "$upto" ]; then upto=$newest; fi
-    fi
-    if ! send $side; then
-      echo "lost $h"
-      leave "$h"
-      return
-    fi
-    eval "s$side=\$at s${side}_$h=\$at"
-  done
-  if [ "$state" = e ] && { [ "$so" -gt "$to" ] || [ "$se" -gt "$te" ]; }; then
-    echo "lost $h" # its follower has seen more than is known here
-    leave "$h"
-  elif [ "$state" = e ] && [ "$so" -eq "$to" ] && [ "$se" -eq "$te" ]; then
-    eval "echo \"ended $h \$co_$h $to $te\""
-    leave "$h"
-  fi
-}
-
 # measure H: looks for what came since the last tick. A segment not written since before that tick's stamp was measured
 # whole then; an equal time counts as written, so that coarse clocks cost a fork and never a byte.
 measure() {
@@ -120,8 +47,13 @@ measure() {
 
 # conclude H: looks whether it ended without our being told, or was lost.
 conclude() {
-  eval "id=\$id_$1 state=\$st_$1"
+  eval "id=\$id_$1 state=\$st_$1 prepared=\$dir_$1"
   judge "$id"
+  # What became of another attempt's run is not to be told as if it were of this one.
+  if [ "$state" = w ] && [ $verdict != absent ] && [ -n "$dn" ] && [ "$dir" != "$prepared" ]; then
+    on_taken "$1"
+    return
+  fi
   case $verdict in
   ended) finish "$1" "$code" "$out" "$err" ;;
   absent)
@@ -245,6 +177,7 @@ drop() {
 
 emit() {
   live='' asked='' stamp=a before=b ticks=0 dd_bytes=''
+  passed=0 allowed=$LINK hungry=''
   while IFS= read -r line; do
     case $line in
     say\ *)
@@ -255,6 +188,7 @@ emit() {
     set -- $line
     case $1 in
     t) on_tick ;;
+    credit) share "$2" "$3" ;;
     run) begin "$2" "$3" "$base/runs/$5" w y "$4" 0 0 ;;
     follow) follow "$2" "$3" "$4" "$5" ;;
     *) if is_live "$2"; then
@@ -290,11 +224,11 @@ emit() {
   fi
 }
 
-# A ticker without an emitter ends the serve: nobody is left to answer.
+# A ticker without an emitter ends the serve: nobody is left to answer. So does one that was retired from elsewhere.
 tick() {
   while read -r line; do
     doze 05
-    echo t 1<>"$mine/fifo"
+    echo t 1<>"$mine/fifo" || break
   done
   kill -TERM $$
 }

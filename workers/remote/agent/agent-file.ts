@@ -13,9 +13,12 @@ export interface AgentFile {
 /** In the order in which they make up the one file; they lie beside this module in the sources and in the build. */
 const PARTS = [
   'agent.sh',
+  'agent-halt.sh',
   'agent-attempt.sh',
   'agent-signs.sh',
+  'agent-output.sh',
   'agent-emitter.sh',
+  'agent-leftovers.sh',
   'agent-serve.sh',
 ];
 

@@ -12,6 +12,9 @@ const ENV = {
   LOGNAME: 'tester',
 };
 
+/** The shells that read the agent. */
+export const FAMILY = ['dash', 'bash', 'busybox', 'ksh', 'zsh'] as const;
+
 export interface Outcome {
   stdout: Buffer;
   stderr: Buffer;

@@ -1,76 +1,5 @@
-# Part of agent.sh: the requests of a client, and what is left over by others.
+# Part of agent.sh: the requests of a client.
 # shellcheck shell=sh disable=SC2013,SC2034,SC2046,SC2086,SC2154,SC3013,SC3044
-
-# is_serving NAME: whether that serve may live. Of another node nothing can be known; another boot of this one has ended.
-is_serving() {
-  where=''
-  { read -r where <"$base/serve/$1/born"; } 2>/dev/null
-  case $1 in
-  "$boot8"-*) if [ -n "$where" ] && [ "$where" != "$node" ]; then return 0; fi ;;
-  *)
-    [ "$where" != "$node" ]
-    return
-    ;;
-  esac
-  set -- "${1#*-}"
-  is_alive "${1%-*}" "${1#*-}"
-}
-
-# retire NAME: ends what a dead or ending serve kept prepared. A claim decides between it and a body that was just told
-# to start: what is claimed here never starts, what its body claimed lives on.
-retire() {
-  mv "$base/serve/$1" "$base/serve/.$1"
-  lives=''
-  for dir in "$base/runs/$1"-*; do
-    [ -d "$dir" ] || continue
-    id=''
-    # A claim of `-` was made here before, by one that died before it went on.
-    if create "$dir/claim" - || { { read -r id <"$dir/claim"; } 2>/dev/null && [ "$id" = - ]; }; then
-      pid=0 its_start=''
-      { read -r pid its_start <"$dir/body"; } 2>/dev/null
-      case $1 in "$boot8"-*) if is_alive "$pid" "$its_start"; then kill -TERM "$pid"; fi ;; esac
-      rm -rf "$dir"
-    elif find_end && { read -r where its_boot pid its_start <"$dir/minder"; } 2>/dev/null; then
-      # All it has left to do is to tell the emitter that is gone; a full fifo would hold it for ever.
-      if [ "$its_boot" = "$boot" ] && is_alive "$pid" "$its_start"; then kill -TERM "$pid"; fi
-    elif ! find_end; then
-      lives=y
-    fi
-  done
-  case $lives$1 in "y$boot8"-*) start_heart "$1" "$base/serve/.$1" ;; esac
-  rm -rf "$base/serve/.$1"
-}
-
-# A fence outlives its run's directory until every serve that was alive when it was forgotten has ended, this one
-# included: each could still have an old `run` of it in its pipes. A serve born later is spoken to by clients that
-# know of the end. Forgetting touches the fence, so the two times compare.
-sweep() {
-  set --
-  for dir in "$base"/serve/*; do
-    [ -d "$dir" ] || continue
-    if is_serving "${dir##*/}"; then set -- "$@" "$dir/born"; else retire "${dir##*/}"; fi
-  done
-  for retired in "$base"/serve/.[!.]*; do # its retirement may have been killed half-way; doing it twice is harmless
-    if [ -d "$retired" ]; then retire "${retired##*/.}"; fi
-  done
-  for fence in "$base"/started/*; do
-    token='' dn=''
-    { read -r token dn <"$fence"; } 2>/dev/null
-    if [ -z "$dn" ]; then continue; fi
-    if [ "$token" = -stopped ] || [ -d "$base/runs/$dn" ]; then continue; fi
-    for born in "$@"; do
-      [ "$born" -nt "$fence" ] || continue 2
-    done
-    rm -f "$fence"
-  done
-}
-
-# A run that ended a day ago and that nobody asked to forget.
-sweep_old() {
-  find "$base/runs" -name 'end.*' -mtime +0 2>/dev/null | while read -r file; do
-    { read -r id <"${file%/*}/claim"; } 2>/dev/null && forget_one "$id"
-  done
-}
 
 say() { printf 'say %s\n' "$1" >&9; }
 
@@ -93,48 +22,12 @@ stop_run() {
   esac
 }
 
-# may_forget ID: false where it may still live. Adds to fences and dirs what is to be removed.
-may_forget() {
-  judge "$1"
-  case $verdict in
-  running) return 1 ;;
-  # Its heart beats every 10 s: an hour is more than two nodes' clocks differ by.
-  wrong_node) if [ -z "$(find "$dir/minder" -mmin +60 2>/dev/null)" ]; then return 1; fi ;;
-  absent) return 0 ;;
-  esac
-  # A fence that names no directory counts as forgotten.
-  if [ -z "$dn" ] || [ "$dn" = - ]; then echo '-forgotten -' >"$fence"; fi
-  fences="$fences \"\$base/started/$1\""
-  case $dn in - | '' | *[!A-Za-z0-9._-]*) ;; *) dirs="$dirs \"\$base/runs/$dn\"" ;; esac
-}
-
-# remove_forgotten: the fences are touched before a directory goes, so that none is older than what forgot it.
-remove_forgotten() {
-  if [ -n "$fences" ]; then eval "touch -c $fences"; fi
-  if [ -n "$dirs" ]; then eval "rm -rf $dirs"; fi
-}
-
-forget_one() {
-  fences='' dirs=''
-  may_forget "$1" && remove_forgotten
-}
-
-# forget ID…: two forks for all of them.
-forget() {
-  fences='' dirs='' answers=''
-  for id in "$@"; do
-    if may_forget "$id"; then answers="$answers$id$nl"; else answers="$answers$id busy$nl"; fi
-  done
-  remove_forgotten
-  while [ -n "$answers" ]; do
-    say "forgot ${answers%%"$nl"*}"
-    answers=${answers#*"$nl"}
-  done
-}
-
+# list_runs: those that are kept, without the fences of what was forgotten.
 list_runs() {
   for file in "$base"/started/*; do
-    [ -e "$file" ] || continue
+    token='' dn=''
+    { read -r token dn <"$file"; } 2>/dev/null || [ -e "$file" ] || continue
+    if [ -n "$dn" ] && [ "$token" != -stopped ] && [ ! -d "$base/runs/$dn" ]; then continue; fi
     judge "${file##*/}"
     say "item ${file##*/} $verdict"
   done
@@ -167,9 +60,9 @@ prepare() {
 # has_room: for all the files of an attempt. Room for some of them is none: those would be made and removed again for ever.
 has_room() {
   { printf '%65536s' '' >"$mine/probe"; } 2>/dev/null
-  room=$(($(wc -c <"$mine/probe")))
+  room=$(wc -c <"$mine/probe")
   true >"$mine/probe"
-  [ $room -ge 65536 ]
+  [ ${room:-0} -ge 65536 ]
 }
 
 # await_attempt PATIENCE: until the attempt of number $used is ready; false when it has died, or has no directory after
@@ -224,7 +117,8 @@ refuse() {
 end_serve() {
   trap '' TERM HUP PIPE
   retire "$name"
-  kill -TERM $emitter
+  # Ended before it opened its fifos, the one would leave the other waiting for ever.
+  kill -TERM $emitter $ticker
   exec 9>&-
   wait
   sweep
@@ -260,6 +154,7 @@ serve() {
   why=$(mkdir -p "$base/runs" "$base/started" "$mine" 2>&1) || refuse "cannot write: $why"
   # On a full disk these stay empty: no run can start then, but those there are can be stored and forgotten.
   echo "$node" >"$mine/born"
+  true >"$mine/${agent##*/}"
   printf '%s\n' "$environment" >"$mine/environment"
   count_cores
   set -f
@@ -281,17 +176,22 @@ serve() {
   (exec <"$mine/fifo" 7>"$mine/ticks" 9>&- && emit) &
   emitter=$!
   (exec <"$mine/ticks" >/dev/null 9>&- && tick) &
+  ticker=$!
   trap end_serve TERM HUP PIPE
   (exec >/dev/null 9>&- && doze 5 && sweep && sweep_old) &
   while IFS=' ' read -r verb first second third fourth rest; do
     case $verb in
     run) start_run "$first" "$second" "$third" "$fourth" "$rest" ;;
-    follow | ack | unfollow) echo "$verb $first $second $third $fourth" >&9 ;;
+    follow | ack | unfollow | credit) echo "$verb $first $second $third $fourth" >&9 ;;
     stop) (exec >/dev/null && stop_run "$first") & ;;
     forget) (exec >/dev/null && forget $first $second $third $fourth $rest) & ;;
     list) (exec >/dev/null && list_runs) & ;;
     ffmpeg) (exec >/dev/null && probe_ffmpeg) & ;;
-    ping) say pong ;;
+    ping)
+      if [ ! -d "$mine" ]; then break; fi # retired from elsewhere
+      true >"$mine/alive" # for other nodes; the client asks every 30 s
+      say pong
+      ;;
     esac
   done
   end_serve

@@ -1,11 +1,13 @@
 #!/bin/sh
 # The host agent: starts commands that run exactly once, outlive their client, and spool what they print
 # until the client has stored it. Any of sh, dash, bash, ksh, zsh and busybox sh reads it. It goes to the host as one
-# file: this, agent-attempt.sh, agent-signs.sh, agent-emitter.sh and agent-serve.sh.
+# file: this, agent-halt.sh, agent-attempt.sh, agent-signs.sh, agent-output.sh, agent-emitter.sh, agent-leftovers.sh and
+# agent-serve.sh.
 #
 #   started/ID              the fence, "TOKEN DIR": whoever creates it may start the run, nobody else ever
 #   runs/DIR/               one attempt: go, body, minder, ready (made ahead), claim, cmd, o.* and e.* (spool), end.*
-#   serve/NAME/             one live serve: fifo (lines to its emitter), ticks, born, stamp.*, heart, far.*
+#   serve/NAME/             one live serve: fifo (lines to its emitter), ticks, born, alive, agent-*.sh (the name of the
+#                           file that it reads), stamp.*, heart, far.*
 #
 # NAME is BOOT-PID-START of the serve and DIR is NAME-NUMBER, so each says whose it is and whether that one lives.
 # A segment of the spool is named by BASE + the offset of its first byte: of one width, so that names sort,
@@ -23,7 +25,10 @@ set +Cefuvx # as BASH_ENV or SHELLOPTS may have set them
 agent=$0
 base=$HOME/.windlass
 BASE=1000000000000000
+# Bytes of a run that its follower has not stored; that one with no more of them sends unasked; that pass at first.
 WINDOW=16777216
+FREE=32768
+LINK=262144
 PREPARED=2
 nl='
 '
@@ -43,7 +48,7 @@ start_of() {
     { IFS= read -r stat <"/proc/$1/stat"; } 2>/dev/null || return 1
     set -- ${stat##*") "}
     case $1 in [ZX]) return 1 ;; esac
-    session=$4 start=${20}
+    parent=$2 session=$4 start=${20}
   else
     start=$(ps -o lstart= -p "$1" 2>/dev/null | tr -cd '[:alnum:]')
     [ -n "$start" ]
@@ -131,76 +136,11 @@ create() {
   set -C
   if { true >"$1"; } 2>/dev/null; then
     set +C
-    { echo "$2" >"$1"; } 2>/dev/null
+    { printf '%s\n' "$2" >"$1"; } 2>/dev/null # zsh's echo takes a lone `-` for an option
     return 0
   fi
   set +C
   return 1
-}
-
-# find_victims: the live processes of the run in $dir, as PID:START words: those whose environment carries its mark,
-# wherever they went, and those of its session, whatever they did to their environment. Its minder and pumps are neither.
-find_victims() {
-  victims=''
-  leader=0 leader_start=0
-  { read -r leader leader_start <"$dir/body"; } 2>/dev/null
-  # Another process that bears the leader's number now proves that the session is gone.
-  if start_of "$leader" && [ "$start" != "$leader_start" ]; then leader=0; fi
-  for file in $(grep -lsF "WINDLASS_RUN=$dir" /proc/[0-9]*/environ); do
-    pid=${file#/proc/}
-    pid=${pid%/environ}
-    if start_of "$pid"; then victims="$victims $pid:$start"; fi
-  done
-  [ "$leader" -gt 0 ] || return 0
-  for file in /proc/[0-9]*; do
-    pid=${file#/proc/}
-    case " $victims" in *" $pid:"*) continue ;; esac
-    if start_of "$pid" && [ "$session" = "$leader" ]; then victims="$victims $pid:$start"; fi
-  done
-}
-
-# tell_time: sets now, in tenths of a second; false where the host does not say.
-tell_time() {
-  { IFS=' .' read -r now hundredths rest </proc/uptime; } 2>/dev/null && now=$((now * 10 + ${hundredths%?}))
-}
-
-# halt: ends every process of the run in $dir: TERM, after a second KILL, until none is left; after 50 looks it gives up.
-# On a busy host a look takes long: that second is the clock's. Sets how.
-halt() {
-  how=mark tenths=0 termed=' ' kill_at=''
-  if [ ! -r /proc/self/environ ]; then
-    how=group
-    { read -r pid its_start <"$dir/body"; } 2>/dev/null || return 0
-    if is_alive "$pid" "$its_start"; then
-      kill -TERM "-$pid"
-      sleep 1
-      kill -KILL "-$pid"
-    fi
-    return 0
-  fi
-  while find_victims && [ -n "$victims" ]; do
-    if [ $tenths -ge 50 ]; then
-      how=left
-      return 0
-    fi
-    late=''
-    if [ $tenths -ge 10 ] || { [ -n "$kill_at" ] && tell_time && [ "$now" -ge "$kill_at" ]; }; then late=y; fi
-    for victim in $victims; do
-      pid=${victim%:*}
-      is_alive "$pid" "${victim#*:}" || continue
-      if [ -n "$late" ]; then
-        kill -KILL "$pid"
-      else
-        case $termed in *" $victim "*) ;; *) kill -TERM "$pid" ;; esac
-        termed="$termed$victim "
-      fi
-    done
-    if [ -z "$kill_at" ] && tell_time; then kill_at=$((now + 10)); fi
-    if sleep 0.1; then tenths=$((tenths + 1)); else
-      sleep 1
-      tenths=$((tenths + 10))
-    fi
-  done
 }
 
 main() {

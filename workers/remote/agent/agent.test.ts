@@ -8,6 +8,7 @@ import { waitFor } from '../../../test/harness/wait-for.ts';
 import {
   AgentHarness,
   collect,
+  FAMILY,
   filesOf,
   follow,
   processesOf,
@@ -20,7 +21,6 @@ const harness = new AgentHarness();
 afterEach(() => harness.close());
 afterAll(() => harness.clean());
 
-const FAMILY = ['dash', 'bash', 'busybox', 'ksh', 'zsh'];
 const ALL = [...FAMILY, 'tcsh', 'csh', 'fish'];
 const OPTIONAL = ['busybox', 'ksh', 'zsh', 'tcsh', 'csh', 'fish'] as const;
 
@@ -175,18 +175,21 @@ for (const name of FAMILY) {
         "sh -c 'trap : TERM; echo stubborn; touch a; while :; do sleep 1; done' &",
         "setsid sh -c 'trap : TERM; echo gone; touch b; sleep 300; sleep 300' &",
         "env -i PATH=$PATH sh -c 'echo unmarked; touch c; sleep 300' &",
+        // Of these two only a parent tells, which of the second ends first.
+        "setsid env -i PATH=$PATH sh -c 'echo strange; touch d; sleep 300; exit' &",
+        'env -i PATH=$PATH setsid sh -c \'setsid sh -c "trap : TERM; touch e; sleep 300; sleep 300"; exit\' &',
         'wait',
       ].join('\n');
       const events = client.run({ id, token: harness.newName(), script });
       const outcome = collect({ client, id, events });
       const started = () =>
-        ['a', 'b', 'c'].every(file => existsSync(join(host.account.home, file)));
-      await waitFor(started, { what: 'three children' });
+        ['a', 'b', 'c', 'd', 'e'].every(file => existsSync(join(host.account.home, file)));
+      await waitFor(started, { what: 'five children' });
       expect(await client.stop(id)).toEqual({ how: 'mark' });
       const result = await outcome;
       expect(result.last).toMatchObject({ type: 'ended', code: 143 });
       const lines = result.stdout.toString().trim().split('\n');
-      expect(lines.sort()).toEqual(['gone', 'stubborn', 'unmarked']);
+      expect(lines.sort()).toEqual(['gone', 'strange', 'stubborn', 'unmarked']);
       expect(processesOf(host).filter(line => /sleep (1|300)\b/.test(line))).toEqual([]);
       expect(await client.stop(id)).toEqual({ how: 'ended' });
     });

@@ -13,14 +13,14 @@ import { afterAll, afterEach, describe, expect, test } from 'vitest';
 import { findProgram } from '../../../scripts/programs.ts';
 import { missingPrograms, skipTest } from '../../../test/harness/skip.ts';
 import { cksum, loadAgentFile } from './agent-file.ts';
-import { AgentHarness, collect } from './agent-harness.ts';
+import { AgentHarness, collect, FAMILY } from './agent-harness.ts';
 import { openAgent } from './bootstrap.ts';
 
 const harness = new AgentHarness();
 afterEach(() => harness.close());
 afterAll(() => harness.clean());
 
-const SHELLS = ['dash', 'bash', 'zsh', 'tcsh', 'fish']
+const SHELLS = [...FAMILY, 'tcsh', 'fish']
   .map(name => findProgram(name))
   .filter(path => path !== undefined);
 const DASH = findProgram('dash') ?? '/bin/sh';

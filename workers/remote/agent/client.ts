@@ -1,8 +1,10 @@
 import { WindlassError } from '../../../shared/errors.ts';
+import { Answers } from './answers.ts';
 import type { ExecChannel } from './channel.ts';
 import { EventQueue } from './event-queue.ts';
 import { FrameParser } from './framing.ts';
 import type { Hello } from './hello.ts';
+import { LinkWindow } from './link-window.ts';
 import { quoteLine } from './quote.ts';
 import { explainFailure, type RunEvent, toEvent } from './run-event.ts';
 
@@ -32,13 +34,13 @@ const ACK_DELAY_MS = 50;
 const MOST_UNREAD = 64 << 20;
 /** What an event counts beside its bytes: there must not be so many either that taking them one by one is slow. */
 const EVENT_BYTES = 1_000;
-/** No answer takes an agent of ours so long, on the slowest of hosts. */
-const ANSWER_MS = 60_000;
+const MOST_LISTED = 10_000;
 
 /**
  * One serving agent on a host. Runs outlive it: when the channel is lost every iterator and promise rejects with
  * `remote_connection_failed`, and another client follows the runs.
- * The agent sends at most 16 MiB of a run past what `ack` has named, which bounds what an unread iterator holds.
+ * The agent sends at most 16 MiB of a run past what `ack` has named, which bounds what an unread iterator holds, and of
+ * all runs together what the link brings in about a second: so long at most an answer or a short line takes.
  */
 export class AgentClient {
   readonly hello: Hello;
@@ -46,7 +48,9 @@ export class AgentClient {
   readonly closed: Promise<void>;
   readonly #channel: ExecChannel;
   readonly #follows = new Map<number, Follow>();
-  readonly #waiting = new Map<string, PromiseWithReject[]>();
+  readonly #answers: Answers;
+  readonly #window = new LinkWindow();
+  #heardAt = performance.now();
   #items: { id: string; state: string }[] = [];
   #lastHandle = 0;
   #ackTimer: NodeJS.Timeout | undefined;
@@ -56,14 +60,24 @@ export class AgentClient {
   constructor(channel: ExecChannel, hello: Hello) {
     this.#channel = channel;
     this.hello = hello;
+    const heardAt = () => this.#heardAt;
+    this.#answers = new Answers({
+      get heardAt() {
+        return heardAt();
+      },
+      ping: () => this.ping(),
+      fail: cause => this.#fail(cause),
+    });
     const parser = new FrameParser({
       onLine: line => this.#takeLine(line),
       onData: ({ run, ...output }) => {
+        this.#allowMore(output.bytes.length);
         const follow = this.#follows.get(run);
         if (follow) give(follow, { type: 'output', ...output });
       },
     });
     channel.stdout.on('data', (chunk: Buffer) => {
+      this.#heardAt = performance.now();
       try {
         parser.push(chunk);
       } catch (error) {
@@ -149,7 +163,7 @@ export class AgentClient {
     return { path: path.join(' '), encoders: encoders === '-' ? [] : encoders.split(',') };
   }
 
-  /** Every run the host knows of. state: running, ended, stopped, lost, wrong_node. */
+  /** The runs that the host keeps, the oldest 10,000. state: running, ended, stopped, lost, wrong_node. */
   async list(): Promise<{ id: string; state: string }[]> {
     await this.#ask('list', 'listed');
     const items = this.#items;
@@ -159,6 +173,11 @@ export class AgentClient {
 
   async ping(): Promise<void> {
     await this.#ask('ping', 'pong');
+  }
+
+  /** performance.now() when the last byte came, or the client was made. */
+  get heardAt(): number {
+    return this.#heardAt;
   }
 
   /** Ends the agent, never the runs. `closed` tells when the channel is gone too. */
@@ -205,23 +224,12 @@ export class AgentClient {
   }
 
   #await(answer: string): Promise<string> {
-    return new Promise((resolve, reject) => {
-      if (this.#failure) return reject(this.#failure);
-      const waiting = this.#waiting.get(answer) ?? [];
-      this.#waiting.set(answer, waiting);
-      const late = () => this.#fail(new Error(`The agent did not say ${JSON.stringify(answer)}.`));
-      const timer = setTimeout(late, ANSWER_MS);
-      waiting.push({
-        resolve: text => {
-          clearTimeout(timer);
-          resolve(text);
-        },
-        reject: error => {
-          clearTimeout(timer);
-          reject(error);
-        },
-      });
-    });
+    return this.#failure ? Promise.reject(this.#failure) : this.#answers.await(answer);
+  }
+
+  #allowMore(received: number): void {
+    const more = this.#window.take(received, this.#heardAt);
+    if (more) this.#write(`credit ${more.total} ${more.piece}`);
   }
 
   #write(line: string): void {
@@ -231,16 +239,11 @@ export class AgentClient {
   #takeLine(line: string): void {
     const [verb = '', name = '', ...rest] = line.split(' ');
     if (verb === 'item') {
-      if (this.#waiting.has('listed')) this.#items.push({ id: name, state: rest[0] ?? '' });
+      if (this.#answers.isAwaited('listed') && this.#items.length < MOST_LISTED)
+        this.#items.push({ id: name, state: rest[0] ?? '' });
       return;
     }
-    for (const answer of [verb, `${verb} ${name}`]) {
-      const waiting = this.#waiting.get(answer);
-      if (!waiting) continue;
-      waiting.shift()?.resolve(line.slice(answer.length + 1));
-      if (waiting.length === 0) this.#waiting.delete(answer);
-      return;
-    }
+    if (this.#answers.take(line)) return;
     const follow = this.#follows.get(Number(name));
     if (!follow) return;
     if (verb === 'failed') {
@@ -262,19 +265,11 @@ export class AgentClient {
       cause,
     });
     for (const { queue } of this.#follows.values()) queue.fail(this.#failure);
-    for (const waiting of this.#waiting.values()) {
-      for (const { reject } of waiting) reject(this.#failure);
-    }
+    this.#answers.fail(this.#failure);
     clearTimeout(this.#ackTimer);
     this.#follows.clear();
-    this.#waiting.clear();
     if (cause !== undefined) this.#channel.destroy();
   }
-}
-
-interface PromiseWithReject {
-  resolve(answer: string): void;
-  reject(error: unknown): void;
 }
 
 /** Throws where the agent sends more than it was allowed. */

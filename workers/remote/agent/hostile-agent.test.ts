@@ -56,3 +56,44 @@ test('an agent that does not answer is given up, and so is what waits for it', a
   await stopped;
   expect(isCut()).toBe(true);
 });
+
+test('an agent is not given up while anything of it comes, however late its answers are', async () => {
+  vi.useFakeTimers();
+  const { client, says, isCut } = connectTo();
+  const answers = [client.stop('run'), client.ping()];
+  for (let n = 0; n < 10; n++) {
+    await vi.advanceTimersByTimeAsync(50_000);
+    says.write('data 1 o 0 1\nx');
+  }
+  expect(isCut()).toBe(false);
+  says.write('halted run mark\npong\n');
+  await vi.advanceTimersByTimeAsync(0);
+  expect(await Promise.all(answers)).toEqual([{ how: 'mark' }, undefined]);
+  says.write('pong\n');
+  await vi.advanceTimersByTimeAsync(120_000);
+  expect(isCut()).toBe(false);
+});
+
+test('an agent that answers pings alone is given up', async () => {
+  vi.useFakeTimers();
+  const { client, says, isCut } = connectTo();
+  const stopped = expect(client.stop('run')).rejects.toMatchObject({
+    code: 'remote_connection_failed',
+  });
+  await vi.advanceTimersByTimeAsync(59_000);
+  says.write('data 1 o 0 1\nx');
+  await vi.advanceTimersByTimeAsync(1_000);
+  expect(isCut()).toBe(false);
+  says.write('pong\n');
+  await vi.advanceTimersByTimeAsync(0);
+  await stopped;
+  expect(isCut()).toBe(true);
+});
+
+test('of a list without end only so much is kept', async () => {
+  const { client, says } = connectTo();
+  const list = client.list();
+  for (let n = 0; n < 50; n++) says.write('item run ended\n'.repeat(1_000));
+  says.write('listed\n');
+  expect((await list).length).toBe(10_000);
+});

@@ -1,0 +1,97 @@
+import { existsSync } from 'node:fs';
+import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
+import { findProgram } from '../scripts/programs.ts';
+import type { Database } from '../shared/database/connect.ts';
+import { jobs } from '../shared/database/schema.ts';
+import { newId } from '../shared/ids.ts';
+import {
+  AgentHarness,
+  collect,
+  processesOf,
+  runDirectory,
+} from '../workers/remote/agent/agent-harness.ts';
+import type { AgentClient } from '../workers/remote/agent/client.ts';
+import { forgetFinished } from '../workers/remote/forget-finished.ts';
+import { withDatabase } from './harness/migrated-database.ts';
+import { waitFor } from './harness/wait-for.ts';
+
+const given = withDatabase('forget-finished');
+const harness = new AgentHarness();
+let database: Database;
+
+beforeAll(() => {
+  database = given.database();
+});
+afterEach(() => harness.close());
+afterAll(() => harness.clean());
+
+const HOST_SHELL = findProgram('dash') ?? '/bin/sh';
+
+async function makeJob(set: Partial<typeof jobs.$inferInsert> = {}): Promise<string> {
+  const id = newId();
+  await database.db.insert(jobs).values({
+    ...{ id, kind: 'command', queue: 'remote', owner: 'u', payload: {}, runAt: new Date() },
+    ...set,
+  });
+  return id;
+}
+
+const finished = { state: 'failed', finished: new Date() } as const;
+const cancelled = {
+  state: 'cancelled',
+  finished: new Date(),
+  cancelRequested: new Date(),
+} as const;
+
+async function start(client: AgentClient, id: string): Promise<void> {
+  await client.run({ id, token: 'one', command: 'exec sleep 300' }).next();
+}
+
+async function runToEnd(client: AgentClient, id: string): Promise<void> {
+  const events = client.run({ id, token: 'one', command: 'echo done' });
+  expect((await collect({ client, id, events })).last).toMatchObject({ type: 'ended', code: 0 });
+}
+
+const tidy = (client: AgentClient) => forgetFinished(client, database);
+
+test('of the runs of an account those go whose job has ended here, and no others', async () => {
+  const host = harness.makeHost(HOST_SHELL);
+  const client = await harness.connect(host);
+  const open = await makeJob({ state: 'running' });
+  const over = await makeJob(finished);
+  const ofAnotherService = newId();
+  for (const id of [open, over, ofAnotherService]) await runToEnd(client, id);
+  await tidy(client);
+  expect((await client.list()).map(run => run.id).sort()).toEqual([open, ofAnotherService].sort());
+  const events = client.follow({ id: open, stdout: 0, stderr: 0 });
+  const result = await collect({ client, id: open, events });
+  expect(result.stdout.toString()).toBe('done\n');
+});
+
+test('of what still runs only that is stopped which was cancelled; the rest goes once it has ended', async () => {
+  const host = harness.makeHost(HOST_SHELL);
+  const client = await harness.connect(host);
+  const stopped = await makeJob(cancelled);
+  const going = await makeJob(finished);
+  for (const id of [stopped, going]) await start(client, id);
+  await tidy(client);
+  expect(await client.list()).toEqual([{ id: going, state: 'running' }]);
+  await client.stop(going);
+  await waitFor(async () => (await client.list())[0]?.state === 'ended', { what: 'its end' });
+  await tidy(client);
+  expect(await client.list()).toEqual([]);
+});
+
+test('a run that was lost goes with its spool', async () => {
+  const host = harness.makeHost(HOST_SHELL);
+  const client = await harness.connect(host);
+  const id = await makeJob(cancelled);
+  await start(client, id);
+  const directory = runDirectory(host, id);
+  for (const line of processesOf(host))
+    if (/ minder /.test(line)) process.kill(Number.parseInt(line, 10), 'SIGKILL');
+  await waitFor(async () => (await client.list())[0]?.state === 'lost', { what: 'its loss' });
+  await tidy(client);
+  expect(existsSync(directory)).toBe(false);
+  expect(processesOf(host).filter(line => /sleep 300/.test(line))).toEqual([]);
+});

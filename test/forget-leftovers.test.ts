@@ -1,0 +1,53 @@
+import { existsSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import type { Client } from '../demo/client.ts';
+import { findMarked, makeMark } from './faults/trees.ts';
+import { openStackDatabase } from './harness/database.ts';
+import { describeForms } from './harness/forms.ts';
+import { addHost, connectClient, launchAsync, openSession, readOutput } from './harness/remote.ts';
+import { missingPrograms } from './harness/skip.ts';
+import { startTestSshd, type TestSshd } from './harness/sshd.ts';
+import type { Stack } from './harness/stack.ts';
+import { waitFor } from './harness/wait-for.ts';
+
+describeForms(missingPrograms('sshd'), 'a run whose session is gone', form => {
+  let stack: Stack;
+  let client: Client;
+  let sshd: TestSshd;
+
+  beforeAll(async () => {
+    [stack, sshd] = await Promise.all([form.start(), startTestSshd()]);
+    client = connectClient(stack);
+    await addHost(client, sshd);
+  });
+  afterAll(async () => {
+    await stack?.stop();
+    await sshd?.stop();
+  });
+
+  test('is ended and removed over the next connection to its account', async () => {
+    const sid = await openSession(client, sshd);
+    const mark = makeMark();
+    const { id } = await launchAsync(client, sid, `echo begun; sleep ${mark}`);
+    await waitFor(async () => (await readOutput(client, id)).length > 0, { what: 'its output' });
+    await sshd.down();
+    // As long after its end: it was cancelled while the host was away, and nobody can log in for it any more.
+    const sql = openStackDatabase(stack);
+    await sql`update jobs set state = 'cancelled', finished = now(), cancel_requested = now(), attempt = null, lease = null
+      where id = ${id}`;
+    await sql`update sessions set ended = now(), sealed = null where sid = ${sid}`;
+    await sql.end();
+    await sshd.up();
+    expect(findMarked(mark)).not.toEqual([]);
+    const fence = join(sshd.home, '.windlass/started', id);
+    const [, attempt = ''] = readFileSync(fence, 'utf8').trim().split(' ');
+    const directory = join(sshd.home, '.windlass/runs', attempt);
+    expect(existsSync(directory)).toBe(true);
+    const next = await openSession(client, sshd);
+    await waitFor(() => findMarked(mark).length === 0, { what: 'its end', timeoutMs: 20_000 });
+    await waitFor(() => !existsSync(directory), { what: 'the end of its files' });
+    await client.delete(`/api/remotes/${next}`);
+    await waitFor(() => !existsSync(fence), { what: 'the end of its fence', timeoutMs: 20_000 });
+  });
+});

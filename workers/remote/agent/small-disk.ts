@@ -1,0 +1,48 @@
+import { execFileSync } from 'node:child_process';
+import { existsSync, readdirSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { waitFor } from '../../../test/harness/wait-for.ts';
+import { type AgentHarness, collect, type Outcome, processesOf } from './agent-harness.ts';
+import type { AgentClient } from './client.ts';
+import type { LocalExec } from './local-exec.ts';
+
+export const NEEDS_MOUNT = 'needs root that may mount a tmpfs';
+
+/** Over the account's home; option is tmpfs's. False where that is not allowed. */
+export function mountSmallDisk(host: LocalExec, option = 'size=8m'): boolean {
+  try {
+    const { home } = host.account;
+    execFileSync('mount', ['-t', 'tmpfs', '-o', option, 'tmpfs', home], { stdio: 'ignore' });
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+export async function unmountSmallDisk(harness: AgentHarness, host: LocalExec): Promise<void> {
+  await harness.close();
+  await waitFor(() => processesOf(host).length === 0, { what: 'the end of every process' });
+  execFileSync('umount', [host.account.home]);
+}
+
+/** Until the next attempts stand prepared: until one is used or dies nothing more is written. */
+export async function awaitPrepared(host: LocalExec): Promise<void> {
+  const runs = join(host.account.home, '.windlass/runs');
+  const isReady = (name: string) => existsSync(join(runs, name, 'ready'));
+  const count = () => readdirSync(runs).filter(isReady).length;
+  await waitFor(() => count() >= 3, { what: 'the next attempts to stand ready' });
+}
+
+/** A run after which no file can be made any more, and which exits with 7. */
+export async function useUpInodes(host: LocalExec, client: AgentClient): Promise<Outcome> {
+  const script = [
+    'while ! test -e go; do sleep 0.02; done',
+    'i=0; while { true >"used$i"; } 2>/dev/null; do i=$((i + 1)); done',
+    'exit 7',
+  ].join('\n');
+  const events = client.run({ id: 'greedy', token: 'one', script });
+  const outcome = collect({ client, id: 'greedy', events });
+  await awaitPrepared(host);
+  writeFileSync(join(host.account.home, 'go'), '');
+  return outcome;
+}
