@@ -101,6 +101,27 @@ describeForms(missingPrograms('sshd'), 'what clients send', form => {
     if (sneaky.ok) expect(await sneaky.json()).toMatchObject({ administrator: false });
   });
 
+  test('in a query only digits are a number', async () => {
+    for (const path of ['/api/jobs?limit=', '/api/projects?limit='])
+      for (const value of ['', '%20', '0x10', '1e2', '1.0', '%2B5', '5%20', 'NaN']) {
+        const problem = await expectProblem(await client.fetch(path + value), 400, 'invalid_input');
+        expect([path, value, fieldsOf(problem)]).toEqual([path, value, ['limit']]);
+      }
+    expect((await client.fetch('/api/jobs?limit=007')).status).toBe(200);
+  });
+
+  test('an Idempotency-Key is looked at also where nothing comes of it', async () => {
+    const body = { name: 'keyed', keys: [sshd.hostKey] };
+    const long = { 'Idempotency-Key': 'k'.repeat(256) };
+    const problem = await expectProblem(
+      await send('POST', '/api/hosts', body, long),
+      400,
+      'invalid_input',
+    );
+    expect(fieldsOf(problem)).toEqual(['Idempotency-Key']);
+    expect((await client.fetch('/api/hosts/keyed')).status).toBe(404);
+  });
+
   test('bodies: 413, 415, what is no JSON, no UTF-8 or too deep', async () => {
     const post = (body: RequestInit['body'], type = 'application/json', headers: Fields = {}) =>
       stack.api('/api/remotes/launch', {

@@ -1,6 +1,7 @@
 import type { Request, Response } from 'express';
 import type { z } from 'zod';
 import type { ErrorCode } from '../../shared/errors.ts';
+import { givenIdempotencyKey } from '../http/idempotency-key.ts';
 import { parseBody, parseQuery } from '../http/validate.ts';
 
 /** What an operation answers with where it succeeds. */
@@ -80,10 +81,12 @@ export function operation<Query = undefined, Body = undefined>(
 
 /** Calls an operation's handler with what its schemas make of the request. */
 export function callOperation(
-  { query, body, handle }: Operation,
+  { query, body, headers, handle }: Operation,
   req: Request,
   res: Response,
 ): Promise<void> | void {
+  // Also where nothing comes of it.
+  if (headers?.includes('Idempotency-Key')) givenIdempotencyKey(req);
   return handle({
     req,
     res,

@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import type { Request, Response } from 'express';
 import { z } from 'zod';
 import { WindlassError } from '../../shared/errors.ts';
+import { queryInteger } from './query-integer.ts';
 
 /** The validator of a record: from its version where it has one, else from its content. */
 export function entityTag(of: string | number | object): string {
@@ -53,7 +54,7 @@ export const afterText = (max: number) =>
 
 /** `?limit=&after=` of every list. */
 export const pageQuery = z.strictObject({
-  limit: z.coerce.number().int().min(1).max(1_000).default(100),
+  limit: queryInteger({ min: 1, max: 1_000, default: 100 }),
   after: afterText(200).optional(),
 });
 

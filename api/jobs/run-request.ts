@@ -18,6 +18,7 @@ import {
 import { hmac } from '../../shared/secrets.ts';
 import { followSignal } from '../../shared/signals.ts';
 import type { ApiContext } from '../context.ts';
+import { givenIdempotencyKey } from '../http/idempotency-key.ts';
 import { currentUser } from '../identity/current-user.ts';
 import { touchSession, useSession } from '../remote/sessions.ts';
 import type { JobSummary } from './job-summary.ts';
@@ -104,25 +105,6 @@ function readIdempotencyKey({ config }: ApiContext, req: Request): Idempotency |
   if (key === undefined) return undefined;
   const route = `${req.method} ${req.path.replace(/^\/api(?=\/)/, '')}`;
   return { route, key, body: hmac(config.SECRET_KEY, route, JSON.stringify(req.body ?? null)) };
-}
-
-/** The request's Idempotency-Key; throws `invalid_input` for what is none. */
-export function givenIdempotencyKey(req: Request): string | undefined {
-  const key = req.get('Idempotency-Key');
-  // A GET is idempotent by itself, and depends on more than its address: on Range, for one.
-  if (key === undefined || req.method === 'GET' || req.method === 'HEAD') return undefined;
-  if (!/^[\x21-\x7e]{1,255}$/.test(key)) {
-    throw new WindlassError('invalid_input', {
-      detail: 'Invalid parameters: Idempotency-Key: must be 1 to 255 visible ASCII characters.',
-      hint: 'Make up a new key for each new request, such as a UUID.',
-      extra: {
-        fields: [
-          { field: 'Idempotency-Key', problem: 'must be 1 to 255 visible ASCII characters' },
-        ],
-      },
-    });
-  }
-  return key;
 }
 
 /** 503 unless a worker of this queue was seen alive lately: for requests that are answered by their job. */

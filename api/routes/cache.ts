@@ -6,6 +6,7 @@ import { WindlassError } from '../../shared/errors.ts';
 import { loosenObjects } from '../../shared/storage/loosen.ts';
 import type { ApiContext } from '../context.ts';
 import { operation } from '../describe/operation.ts';
+import { queryInteger } from '../http/query-integer.ts';
 import { afterText, checkIfMatch, entityTag, page, pageOf } from '../http/records.ts';
 import { type DescribedRouter, pathParameter, resource } from '../http/resource.ts';
 import { sendObject } from '../http/send-object.ts';
@@ -14,7 +15,7 @@ import { findProject, type Need, useProject } from '../projects/access.ts';
 import { readCacheKey } from '../projects/cache-key.ts';
 
 const listQuery = z.strictObject({
-  limit: z.coerce.number().int().min(1).max(1_000).default(100),
+  limit: queryInteger({ min: 1, max: 1_000, default: 100 }),
   after: afterText(900).optional(),
 });
 const cacheItem = z.object({

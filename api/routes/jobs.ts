@@ -8,6 +8,7 @@ import { isJobKind, type JobKind, jobDefinition, type Payload } from '../../shar
 import { STREAMS } from '../../shared/jobs/output.ts';
 import type { ApiContext } from '../context.ts';
 import { operation } from '../describe/operation.ts';
+import { queryInteger } from '../http/query-integer.ts';
 import { checkIfMatch, entityTag, page, pageOf, pageQuery, sendRecord } from '../http/records.ts';
 import { type DescribedRouter, pathParameter, resource } from '../http/resource.ts';
 import { sendObject } from '../http/send-object.ts';
@@ -27,7 +28,7 @@ import { useSession } from '../remote/sessions.ts';
 
 const outputQuery = z.strictObject({
   stream: z.enum(STREAMS).default('stdout'),
-  offset: z.coerce.number().int().min(0).max(Number.MAX_SAFE_INTEGER).default(0),
+  offset: queryInteger({ min: 0, max: Number.MAX_SAFE_INTEGER, default: 0 }),
 });
 
 /** Jobs: everything long, its state, its output as it comes, its result. A job is its owner's alone. */

@@ -5,6 +5,7 @@ import { newId } from '../../shared/ids.ts';
 import { requestCancel } from '../../shared/jobs/cancel.ts';
 import type { ApiContext } from '../context.ts';
 import { operation } from '../describe/operation.ts';
+import { queryInteger } from '../http/query-integer.ts';
 import { afterText, checkIfMatch, page, pageOf, pageQuery, sendRecord } from '../http/records.ts';
 import { type DescribedRouter, pathParameter, resource } from '../http/resource.ts';
 import { currentUser } from '../identity/current-user.ts';
@@ -30,7 +31,7 @@ const changes = (longest: number) =>
   });
 /** Artifacts come in pages too: a model may have any number of them. */
 const modelQuery = z.strictObject({
-  limit: z.coerce.number().int().min(1).max(10_000).default(1_000),
+  limit: queryInteger({ min: 1, max: 10_000, default: 1_000 }),
   after: afterText(255).optional(),
 });
 

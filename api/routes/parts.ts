@@ -21,7 +21,7 @@ import { parseInput } from '../http/validate.ts';
 import { currentUser } from '../identity/current-user.ts';
 import { UserTurns } from '../identity/user-turns.ts';
 import { jobRecord, jobView } from '../jobs/job-view.ts';
-import { givenIdempotencyKey, startRequestedJob } from '../jobs/run-request.ts';
+import { startRequestedJob } from '../jobs/run-request.ts';
 import { takeOwnTime } from '../middleware/bound-bodies.ts';
 import { readJson } from '../middleware/read-json.ts';
 import { refusePromptly } from '../middleware/refuse-promptly.ts';
@@ -100,7 +100,6 @@ export function routeParts(router: DescribedRouter, api: ApiContext): void {
         'insufficient_storage',
       ],
       handle: async ({ req, res }) => {
-        givenIdempotencyKey(req);
         const at = await readPlace(req, res);
         const type = req.is([MULTIPART, FORM, 'application/json']);
         if (type === FORM || type === 'application/json') {

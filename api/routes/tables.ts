@@ -3,6 +3,7 @@ import { z } from 'zod';
 import type { ColumnFacts } from '../../shared/database/schema.ts';
 import type { ApiContext } from '../context.ts';
 import { operation } from '../describe/operation.ts';
+import { queryInteger } from '../http/query-integer.ts';
 import { isNamedBy } from '../http/records.ts';
 import { type DescribedRouter, resource } from '../http/resource.ts';
 import { sendObject } from '../http/send-object.ts';
@@ -23,15 +24,15 @@ const CACHED_HISTOGRAMS = 8 << 20;
 
 const texts = z.union([z.string(), z.array(z.string()).max(5_000)]).optional();
 const rowsQuery = z.strictObject({
-  offset: z.coerce.number().int().min(0).max(Number.MAX_SAFE_INTEGER).default(0),
-  limit: z.coerce.number().int().min(1).max(10_000).default(100),
+  offset: queryInteger({ min: 0, max: Number.MAX_SAFE_INTEGER, default: 0 }),
+  limit: queryInteger({ min: 1, max: 10_000, default: 100 }),
   columns: texts.describe('Names, separated by commas; repeatable, for names that hold a comma.'),
   sort: texts.describe('Names, separated by commas, `-` before one for descending; repeatable.'),
   filter: texts.describe('column:op:value; repeatable: rows pass all. op: eq ne lt le gt ge null.'),
 });
 const histogramQuery = z.strictObject({
   column: z.string(),
-  bins: z.coerce.number().int().min(1).max(1_000).default(20),
+  bins: queryInteger({ min: 1, max: 1_000, default: 20 }),
 });
 const value = z.union([z.string(), z.number(), z.boolean(), z.null()]);
 const columnItem = z.object({

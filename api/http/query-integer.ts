@@ -1,0 +1,13 @@
+import { z } from 'zod';
+
+/** Nothing else is a number: Number('') is 0, Number('0x10') is 16. */
+const read = (value: unknown) =>
+  typeof value === 'string' && /^-?\d+$/.test(value) ? Number(value) : value;
+
+/** A whole number in a query, from `min` to `max`. */
+export const queryInteger = ({
+  min,
+  max,
+  default: otherwise,
+}: Record<'min' | 'max' | 'default', number>) =>
+  z.preprocess(read, z.number().int().min(min).max(max).default(otherwise));
