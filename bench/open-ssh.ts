@@ -53,8 +53,8 @@ export class OpenSsh {
     await run(['-o', `ControlPath=${this.#control}`, '-O', 'exit', ...this.#arguments]);
   }
 
-  /** The standard output of one command through plain ssh2, in bytes, read to its end. */
-  async countBytes(command: string): Promise<number> {
+  /** Gives the standard output of one command, through plain ssh2, to `take`. */
+  async read<T>(command: string, take: (channel: ssh2.ClientChannel) => Promise<T>): Promise<T> {
     const { port, username, privateKey } = this.#host;
     const client = new ssh2.Client();
     await new Promise<void>((resolve, reject) => {
@@ -65,9 +65,7 @@ export class OpenSsh {
       const channel = await new Promise<ssh2.ClientChannel>((resolve, reject) => {
         client.exec(command, (error, opened) => (error ? reject(error) : resolve(opened)));
       });
-      let bytes = 0;
-      for await (const piece of channel) bytes += (piece as Buffer).length;
-      return bytes;
+      return await take(channel);
     } finally {
       client.end();
     }
