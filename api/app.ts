@@ -5,6 +5,7 @@ import { addressTooLong, hostMissing, MAX_ADDRESS } from './http/client-errors.t
 import { createRouter } from './http/resource.ts';
 import { authenticate } from './middleware/authenticate.ts';
 import { boundBodies } from './middleware/bound-bodies.ts';
+import { closeQueued } from './middleware/close-queued.ts';
 import { cutStalled } from './middleware/cut-stalled.ts';
 import { answerErrors, notFound } from './middleware/errors.ts';
 import { limitRequests } from './middleware/limit-requests.ts';
@@ -54,6 +55,7 @@ export function createApp(api: ApiContext): Express {
       .set('Referrer-Policy', 'same-origin');
     next();
   });
+  app.use(closeQueued());
   app.use(logRequests(api));
   app.use(cutStalled());
   app.use(boundBodies({ windowMs: api.config.LIMIT_BODY_SECONDS * 1_000 }));

@@ -49,7 +49,7 @@ describeForms(missingPrograms('sshd'), 'If-Match of DELETE, when two come at onc
           // Not the worker, which renews its lease.
           const waiting = await watcher`
             select 1 from pg_stat_activity
-            where wait_event_type = 'Lock' and (query like '%for update%' or query like 'update "sessions"%')`;
+            where wait_event_type = 'Lock' and (query like 'select%for update%' or query like 'update "sessions"%')`;
           return waiting.length >= asked.length;
         },
         { what: 'the requests to wait for the rows' },

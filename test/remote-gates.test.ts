@@ -81,9 +81,9 @@ describeForms(missingPrograms('sshd'), 'what stands before a host', form => {
 
   test('a host that is away sees a probe now and then, however many wait for it', async () => {
     proxy.refuse();
+    const since = performance.now();
     const { refused } = proxy.connections;
     const jobs = await Promise.all(sids.map(sid => launchAsync(client, sid, 'true')));
-    const since = performance.now();
     // To each worker: what sets out before the gate is shut, and three probes after growing waits.
     const attempts = WORKERS * (AT_ONCE + 2 + 3);
     await waitFor(() => proxy.connections.refused - refused >= attempts, {

@@ -100,7 +100,7 @@ describeForms(missingMemory() ?? missingPrograms('sshd'), 'output of any size', 
           const size = sizeOfSpool(sshd.home);
           looks = size === before ? looks + 1 : 0;
           before = size;
-          return looks === 20;
+          return size >= SPOOL_LIMIT && looks >= 20;
         },
         { what: 'the command to wait', timeoutMs: 60_000, intervalMs: 100 },
       );

@@ -3,11 +3,14 @@ import { jobs } from '../shared/database/schema.ts';
 import type { Entry } from '../shared/jobs/queue.ts';
 import type { WorkerContext } from './context.ts';
 import { pauseUnlessStopping } from './pause.ts';
+import { orAborted } from './remote/or-aborted.ts';
 
-/** Whoever holds the connection claims the job within some milliseconds; after so long nobody does. */
+/** Whoever holds the connection claims the job some milliseconds after it was told; after so long nobody does. */
 const GRACE_MS = 40;
+/** Until what is told has come back, and so has reached the others, too. */
+const ECHO_MS = 250;
 /** A job that another worker does is looked at when something is told of it, and no more often than this, … */
-const LOOK_MS = 250;
+const LOOK_MS = 1_000;
 /** … and this often where nothing is: what is told may be lost. */
 const LOOK_ANYWAY_MS = 5_000;
 /** Sessions that are remembered to have had a job here. */
@@ -27,8 +30,8 @@ export class HandOver {
   readonly #slots: number;
   /** Jobs that others' entries named. */
   readonly #taken = new Set<Promise<unknown>>();
-  /** Jobs offered by this worker. */
-  readonly #offered = new Set<string>();
+  /** Jobs offered by this worker; called when the offer has come back. */
+  readonly #offered = new Map<string, () => void>();
   readonly #met = new Set<string>();
   readonly #unsubscribe: () => void;
 
@@ -50,14 +53,15 @@ export class HandOver {
     if (this.#met.has(session)) sessions.hasAgent(session).catch(() => {});
     this.#remember(session);
     const told = new Told(this.#worker, entry.id);
-    this.#offered.add(entry.id);
+    this.#offered.set(entry.id, () => told.tell());
     try {
       this.#worker.notifications.publish('offer', `${session}/${entry.id}/${entry.epoch}`);
+      await told.wait(stopping, ECHO_MS);
       await told.wait(stopping, GRACE_MS);
       if (await this.#run(entry)) return;
-      while (await this.#isAtWork(entry)) {
-        await pauseUnlessStopping(stopping, LOOK_MS);
-        if (stopping.aborted) return;
+      for (let looks = 0; await this.#isAtWork(entry); looks++) {
+        // What was begun just now may end just now.
+        if (looks > 0) await pauseUnlessStopping(stopping, LOOK_MS);
         await told.wait(stopping, LOOK_ANYWAY_MS);
       }
     } finally {
@@ -75,7 +79,9 @@ export class HandOver {
   #onOffer(offer: string): void {
     const [session = '', id = '', epoch = ''] = offer.split('/');
     const { sessions, stopping } = this.#worker;
-    if (this.#offered.has(id) || !sessions.has(session)) return;
+    const own = this.#offered.get(id);
+    if (own) return void own();
+    if (!sessions.has(session)) return;
     if (this.#taken.size >= this.#slots || stopping.aborted) return;
     const taken = this.#run({ id, epoch: Number(epoch), session }).finally(() =>
       this.#taken.delete(taken),
@@ -88,15 +94,17 @@ export class HandOver {
     this.#met.add(session);
   }
 
-  /** Whether another worker holds the job that this entry names. */
+  /** Whether another worker holds the job that this entry names; false when the process is asked to stop. */
   async #isAtWork({ id, epoch }: Entry): Promise<boolean> {
-    const { db } = this.#worker.database;
-    const [row] = await db
+    const { database, stopping } = this.#worker;
+    if (stopping.aborted) return false;
+    const reading = database.db
       .select({ attempt: jobs.attempt, epoch: jobs.epoch })
       .from(jobs)
       .where(eq(jobs.id, id))
       // The database is away: then it is looked again.
       .catch(() => [{ attempt: 'unknown', epoch }]);
+    const [row] = await orAborted(reading, stopping).catch(() => []);
     return row !== undefined && row.attempt !== null && row.epoch === epoch;
   }
 }
@@ -109,10 +117,13 @@ class Told {
 
   constructor({ notifications }: WorkerContext, job: string) {
     this.#unsubscribe = notifications.on('job', id => {
-      if (id !== job) return;
-      this.#isTold = true;
-      this.#wake();
+      if (id === job) this.tell();
     });
+  }
+
+  tell(): void {
+    this.#isTold = true;
+    this.#wake();
   }
 
   /** Waits for it, so long at most, or until the process is asked to stop. */

@@ -2,7 +2,7 @@ import { z } from 'zod';
 
 /** Nothing else is a number: Number('') is 0, Number('0x10') is 16. */
 const read = (value: unknown) =>
-  typeof value === 'string' && /^-?\d+$/.test(value) ? Number(value) : value;
+  typeof value === 'string' && /^-?\d{1,16}$/.test(value) ? Number(value) + 0 : value;
 
 /** A whole number in a query, from `min` to `max`. */
 export const queryInteger = ({

@@ -5,7 +5,7 @@ import type { JobSummary } from './job-summary.ts';
 import { DRAIN_MS, type OutputReads } from './output-reads.ts';
 
 /** So much at most is held for a client that does not take it: there may be many. */
-const SLICE = 256 << 10;
+const SLICE = 64 << 10;
 
 /**
  * Sends these bytes of a stream, all of which are stored: exactly so many, as more may be stored meanwhile. A client that

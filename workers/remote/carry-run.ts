@@ -256,7 +256,12 @@ class Run {
     const useless = this.#useless;
     this.#stopped = agent.stop(this.#context.job.id).then(
       stopped => {
-        if (stopped.how === 'left' && this.#wait) this.#wait.isLast = true;
+        if (stopped.how === 'left') {
+          if (this.#wait) this.#wait.isLast = true;
+          // What cannot be ended would print on, and would not stop at any limit.
+          const { limit } = this.#sink;
+          if (limit?.aborted) useless.abort(limit.reason);
+        }
         if (stopped.how === 'wrong_node') useless.abort(this.#onWrongNode(stopped.node));
         return stopped;
       },

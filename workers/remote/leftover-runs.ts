@@ -1,6 +1,7 @@
 import { and, eq, isNotNull, notInArray, sql } from 'drizzle-orm';
 import type { Database } from '../../shared/database/connect.ts';
 import { jobs, sessions } from '../../shared/database/schema.ts';
+import { WindlassError } from '../../shared/errors.ts';
 import type { Logger } from '../../shared/log.ts';
 import type { Use } from './run-remover.ts';
 
@@ -70,10 +71,12 @@ export class LeftoverRuns {
         await database.db.update(jobs).set({ runForgotten: true }).where(eq(jobs.id, id));
       } catch (error) {
         this.#again.set(sid, performance.now() + AGAIN_MS);
-        return log.info(
+        log.info(
           { err: error, job: id },
           'a run that ended could not be removed from its host yet',
         );
+        // One that lives on keeps nobody from removing the others.
+        if (!(error instanceof WindlassError && error.code === 'conflict')) return;
       }
     }
   }

@@ -49,10 +49,10 @@ tell_time() {
   { IFS=' .' read -r now hundredths rest </proc/uptime; } 2>/dev/null && now=$((now * 10 + ${hundredths%?}))
 }
 
-# halt: ends every process of the run in $dir: TERM, after a second KILL, until none is left; after 50 looks it gives up.
-# On a busy host a look takes long: that second is the clock's. Sets how.
+# halt: ends every process of the run in $dir: TERM, after a second KILL, until none is left; after 50 looks, or 5 seconds
+# more, it gives up. On a busy host a look takes long: those seconds are the clock's. Sets how.
 halt() {
-  how=mark tenths=0 termed=' ' kill_at='' victims=''
+  how=mark tenths=0 termed=' ' kill_at='' killed='' victims=''
   if [ ! -r /proc/self/environ ]; then
     how=group
     { read -r pid its_start <"$dir/body"; } 2>/dev/null || return 0
@@ -64,7 +64,7 @@ halt() {
     return 0
   fi
   while find_victims && [ -n "$victims" ]; do
-    if [ $tenths -ge 50 ]; then
+    if [ $tenths -ge 50 ] || { [ -n "$killed" ] && tell_time && [ "$now" -ge $((kill_at + 50)) ]; }; then
       how=left
       return 0
     fi
@@ -74,6 +74,7 @@ halt() {
       pid=${victim%:*}
       is_alive "$pid" "${victim#*:}" || continue
       if [ -n "$late" ]; then
+        killed=y
         kill -KILL "$pid"
       else
         case $termed in *" $victim "*) ;; *) kill -TERM "$pid" ;; esac

@@ -99,7 +99,7 @@ is_started() {
   dir=$base/runs/$1 id='' token='' fenced=''
   if [ -d "$base/serve/${1%-*}" ] || [ -d "$base/serve/.${1%-*}" ]; then return 0; fi
   { read -r id <"$dir/claim" && read -r token fenced <"$base/started/$id"; } 2>/dev/null
-  if [ "$fenced" = "$1" ]; then return 0; fi
+  if [ "$fenced" = "$1" ] || find_end; then return 0; fi
   { read -r where its_boot pid its_start <"$dir/minder"; } 2>/dev/null || return 1
   if [ "$where" != "$node" ]; then
     [ -z "$(find "$dir/minder" -mtime +0 2>/dev/null)" ]
@@ -147,7 +147,7 @@ remove_forgotten() {
 
 # forget ID…: two forks for all of them.
 forget() {
-  fences='' dirs='' answers=''
+  fences='' dirs='' answers='' patience=40
   for id in "$@"; do
     if may_forget "$id"; then answers="$answers$id$nl"; else answers="$answers$id busy$nl"; fi
   done

@@ -24,6 +24,7 @@ stop_run() {
 
 # list_runs: those that are kept, without the fences of what was forgotten.
 list_runs() {
+  patience=40
   for file in "$base"/started/*; do
     token='' dn=''
     { read -r token dn <"$file"; } 2>/dev/null || [ -e "$file" ] || continue
@@ -183,10 +184,12 @@ serve() {
     case $verb in
     run) start_run "$first" "$second" "$third" "$fourth" "$rest" ;;
     follow | ack | unfollow | credit) echo "$verb $first $second $third $fourth" >&9 ;;
-    stop) (exec >/dev/null && stop_run "$first") & ;;
-    forget) (exec >/dev/null && forget $first $second $third $fourth $rest) & ;;
-    list) (exec >/dev/null && list_runs) & ;;
-    ffmpeg) (exec >/dev/null && probe_ffmpeg) & ;;
+    # Their own end of the fifo is for writing alone: with one for reading too they would wait for ever on a full one whose
+    # reader has gone.
+    stop) (exec >/dev/null 9>"$mine/fifo" && stop_run "$first") & ;;
+    forget) (exec >/dev/null 9>"$mine/fifo" && forget $first $second $third $fourth $rest) & ;;
+    list) (exec >/dev/null 9>"$mine/fifo" && list_runs) & ;;
+    ffmpeg) (exec >/dev/null 9>"$mine/fifo" && probe_ffmpeg) & ;;
     ping)
       if [ ! -d "$mine" ]; then break; fi # retired from elsewhere
       true >"$mine/alive" # for other nodes; the client asks every 30 s

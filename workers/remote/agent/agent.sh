@@ -30,6 +30,7 @@ WINDOW=16777216
 FREE=32768
 LINK=262144
 PREPARED=2
+patience=''
 nl='
 '
 
@@ -99,7 +100,8 @@ find_end() {
   [ "$code" != '*' ]
 }
 
-# judge ID: sets verdict (absent, stopped, running, ended, lost, wrong_node), and token, dn, dir of its attempt.
+# judge ID: sets verdict (absent, stopped, running, ended, lost, wrong_node), and token, dn, dir of its attempt. Where many
+# are judged, patience says how often they may be looked at again in all.
 judge() {
   verdict=absent fence=$base/started/$1 tries=0 where='' its_boot=''
   [ -e "$fence" ] || return 0
@@ -107,10 +109,14 @@ judge() {
   until token='' dn='' && { read -r token dn <"$fence"; } 2>/dev/null && [ -n "$dn" ]; do
     [ -e "$fence" ] || return 0
     dir=$base/runs/- verdict=lost
-    [ $tries -lt 40 ] || return 0
+    if [ $tries -ge "${patience:-40}" ]; then
+      if [ -n "$patience" ]; then patience=0; fi
+      return 0
+    fi
     tries=$((tries + 1)) verdict=absent
     doze 05
   done
+  if [ -n "$patience" ]; then patience=$((patience - tries)); fi
   dir=$base/runs/$dn
   if [ "$token" = -stopped ]; then
     verdict=stopped
