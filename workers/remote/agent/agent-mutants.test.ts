@@ -83,7 +83,7 @@ const mutants: Mutant[] = [
       let before = -1;
       await waitFor(
         () => {
-          const isStill = spooled() === before && before > 2 * MiB && isHeldBack(host);
+          const isStill = spooled() === before && before >= 2 * MiB && isHeldBack(host);
           before = spooled();
           return isStill || existsSync(join(host.account.home, 'done'));
         },
