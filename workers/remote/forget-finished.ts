@@ -53,10 +53,11 @@ export async function forgetFinished(agent: Agent, { db }: Pick<Database, 'db'>)
       .select({ id: jobs.id, cancelled: isNotNull(jobs.cancelRequested) })
       .from(jobs)
       .where(and(inArray(jobs.id, ids), isNotNull(jobs.finished)));
-    // Cancelled while the host could not be reached. What nobody cancelled runs on, and is kept until it ends.
     for (const { id, cancelled } of over) {
       const state = some.find(run => run.id === id)?.state;
-      if (cancelled && (state === 'running' || state === 'lost')) await agent.stop(id);
+      // Cancelled while the host could not be reached; what nobody cancelled runs on, and is kept until it ends. Of a lost
+      // one nobody will know the end, and once it is forgotten nobody could find what is left of it.
+      if (state === 'lost' || (cancelled && state === 'running')) await agent.stop(id);
     }
     await agent.forgetAll(over.map(job => job.id));
   }
