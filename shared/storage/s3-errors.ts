@@ -9,8 +9,16 @@ export class StoreSilent extends Error {
   }
 }
 
-/** Words of S3 and of MinIO for a full disk or a quota that is used up. */
-const FULL = ['XMinioStorageFull', 'XMinioAdminBucketQuotaExceeded', 'QuotaExceeded'];
+/**
+ * Words of S3 and of MinIO for a full disk or a quota that is used up; the last is what MinIO says now and then of the next
+ * part of an upload for whose notes there was no room.
+ */
+const FULL = [
+  'XMinioStorageFull',
+  'XMinioAdminBucketQuotaExceeded',
+  'QuotaExceeded',
+  'NoSuchUpload',
+];
 const MISSING = ['NoSuchKey', 'NotFound', 'NoSuchBucket'];
 const REFUSED = [
   'AccessDenied',
