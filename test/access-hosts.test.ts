@@ -4,6 +4,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { Client } from '../demo/client.ts';
 import { type KeyPair, keepKey } from '../demo/ssh-host.ts';
 import { findFreePort } from '../demo/sshd.ts';
+import { openStackDatabase } from './harness/database.ts';
 import { describeForms } from './harness/forms.ts';
 import { expectProblem } from './harness/problem.ts';
 import {
@@ -16,6 +17,7 @@ import { missingPrograms } from './harness/skip.ts';
 import { startTestSshd, type TestSshd } from './harness/sshd.ts';
 import type { Stack } from './harness/stack.ts';
 import { makeTempDir } from './harness/temp-dir.ts';
+import { whileHeld } from './harness/while-held.ts';
 
 const PASSWORD = 'open sesame';
 
@@ -214,5 +216,40 @@ describeForms(missingPrograms('sshd'), 'which hosts are connected to, and how', 
     const problem = await expectProblem(await open('plain', { agent: true }), 400, 'missing_agent');
     expect(problem.title).toBe('Missing agent configuration.');
     expect(problem.detail).toMatch(/^Missing agent configuration\b/);
+  });
+
+  test('with a host go the credentials that were kept for it: a later one of its name is another', async () => {
+    const add = () => addHost(client, sshd, { name: 'passing' });
+    await add();
+    const sid = await openSession(client, sshd, { hostname: 'passing' });
+    await client.post('/api/remotes/launch', { sid, command: 'true' });
+    const sql = openStackDatabase(stack);
+    try {
+      const isKept = async () => {
+        const [row] = await sql`select sealed is not null as kept from sessions where sid = ${sid}`;
+        return row?.kept;
+      };
+      // As long as its run is not removed.
+      await sql`update jobs set run_at = now(), run_forgotten = false, finished = now() + interval '1 hour' where session = ${sid}`;
+      await client.delete(`/api/remotes/${sid}`);
+      expect(await isKept()).toBe(true);
+      await client.delete('/api/hosts/passing');
+      await add();
+      expect(await isKept()).toBe(false);
+    } finally {
+      await sql.end();
+    }
+  });
+
+  test('a session is not left on a host that is removed just then', async () => {
+    await addHost(client, sshd, { name: 'going' });
+    const answers = await whileHeld(
+      stack,
+      sql => sql`delete from hosts where name = 'going'`,
+      () => [open('going')],
+    );
+    for (const answer of answers) await expectProblem(answer, 403, 'host_not_allowed');
+    await addHost(client, sshd, { name: 'going' });
+    await client.delete('/api/hosts/going');
   });
 });

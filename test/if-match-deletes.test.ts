@@ -1,6 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { Client } from '../demo/client.ts';
-import { openStackDatabase } from './harness/database.ts';
 import { describeForms } from './harness/forms.ts';
 import {
   addHost,
@@ -14,6 +13,7 @@ import { missingPrograms } from './harness/skip.ts';
 import { startTestSshd, type TestSshd } from './harness/sshd.ts';
 import type { Stack } from './harness/stack.ts';
 import { waitFor } from './harness/wait-for.ts';
+import { whileHeld } from './harness/while-held.ts';
 
 describeForms(missingPrograms('sshd'), 'If-Match of DELETE, when two come at once', form => {
   let stack: Stack;
@@ -34,33 +34,6 @@ describeForms(missingPrograms('sshd'), 'If-Match of DELETE, when two come at onc
   const remove = (path: string, tag: string) =>
     client.fetch(path, { method: 'DELETE', headers: { 'If-Match': tag } });
 
-  /** Holds the rows that `hold` takes, and lets go of them once all that is asked waits for them. */
-  const whileHeld = async <T>(
-    hold: (sql: ReturnType<typeof openStackDatabase>) => Promise<unknown>,
-    ask: () => Promise<T>[],
-  ): Promise<T[]> => {
-    const [holder, watcher] = [openStackDatabase(stack), openStackDatabase(stack)];
-    try {
-      await holder`begin`;
-      await hold(holder);
-      const asked = ask();
-      await waitFor(
-        async () => {
-          // Not the worker, which renews its lease.
-          const waiting = await watcher`
-            select 1 from pg_stat_activity
-            where wait_event_type = 'Lock' and (query like 'select%for update%' or query like 'update "sessions"%')`;
-          return waiting.length >= asked.length;
-        },
-        { what: 'the requests to wait for the rows' },
-      );
-      await holder`commit`;
-      return await Promise.all(asked);
-    } finally {
-      await Promise.all([holder.end(), watcher.end()]);
-    }
-  };
-
   test('of two who cancel the job that both saw, one is told that it has changed', async () => {
     const sid = await openSession(client, sshd);
     const { id } = await launchAsync(client, sid, 'echo begun; sleep 600');
@@ -68,6 +41,7 @@ describeForms(missingPrograms('sshd'), 'If-Match of DELETE, when two come at onc
     const path = `/api/jobs/${id}`;
     const tag = await tagOf(path);
     const answers = await whileHeld(
+      stack,
       sql => sql`select 1 from jobs where id = ${id} for update`,
       () => [remove(path, tag), remove(path, tag)],
     );
@@ -80,6 +54,7 @@ describeForms(missingPrograms('sshd'), 'If-Match of DELETE, when two come at onc
     const tag = await tagOf(path);
     const sid = path.split('/').at(-1) ?? '';
     const [answer] = await whileHeld(
+      stack,
       sql => sql`update sessions set accessed = now() + interval '1 second' where sid = ${sid}`,
       () => [remove(path, tag)],
     );

@@ -1,7 +1,8 @@
-import { and, asc, count, eq, gt, sql } from 'drizzle-orm';
+import { and, asc, count, eq, gt, isNotNull, sql } from 'drizzle-orm';
 import type { Request, Response } from 'express';
 import ssh2 from 'ssh2';
 import { z } from 'zod';
+import type { Tx } from '../../shared/database/connect.ts';
 import { type HostRow, hosts, sessions } from '../../shared/database/schema.ts';
 import { WindlassError } from '../../shared/errors.ts';
 import type { Result } from '../../shared/jobs/catalog.ts';
@@ -81,15 +82,7 @@ const shortView = ({ name, agent }: HostRow) => ({ name, agent });
 /** Hosts that sessions may be opened on, with their pinned keys; changed by server administrators alone. */
 export function routeHosts(router: DescribedRouter, api: ApiContext): void {
   const { db } = api.database;
-  const find = async (name: string): Promise<HostRow> => {
-    const [row] = await db.select().from(hosts).where(eq(hosts.name, name));
-    if (!row)
-      throw new WindlassError('not_found', {
-        detail: `Not found: there is no host ${name}.`,
-        hint: 'GET /api/hosts lists them.',
-      });
-    return row;
-  };
+  const find = async (name: string) => theOnly(name, await selectHost(db, name));
   /** Has a worker connect once, and takes the keys it is shown. */
   const scan = async (
     at: { address: string; port: number; private: boolean },
@@ -206,20 +199,41 @@ export function routeHosts(router: DescribedRouter, api: ApiContext): void {
       errors: ['not_found', 'conflict'],
       handle: async ({ req, res }) => {
         requireAdministrator(res);
-        const row = await find(pathParameter(req, 'name'));
-        checkIfMatch(req, entityTag(fullView(row)));
-        const [open] = await db
-          .select({ n: count() })
-          .from(sessions)
-          .where(and(eq(sessions.hostname, row.name), isOpening(db)));
-        if (open && open.n > 0)
-          throw new WindlassError('conflict', {
-            detail: `Conflict: ${open.n} sessions are open on ${row.name}.`,
-            hint: 'Wait until they have ended.',
-          });
-        await db.delete(hosts).where(eq(hosts.name, row.name));
+        const name = pathParameter(req, 'name');
+        await db.transaction(async tx => {
+          // Held until it is gone: who opens a session holds it, too.
+          const row = theOnly(name, await selectHost(tx, name).for('update'));
+          checkIfMatch(req, entityTag(fullView(row)));
+          const [open] = await tx
+            .select({ n: count() })
+            .from(sessions)
+            .where(and(eq(sessions.hostname, name), isOpening(tx)));
+          if (open && open.n > 0)
+            throw new WindlassError('conflict', {
+              detail: `Conflict: ${open.n} sessions are open on ${name}.`,
+              hint: 'Wait until they have ended.',
+            });
+          // Kept for cleaning up, a credential would be sent to a later host of the same name.
+          await tx
+            .update(sessions)
+            .set({ sealed: null, ended: sql`coalesce(${sessions.ended}, now())` })
+            .where(and(eq(sessions.hostname, name), isNotNull(sessions.sealed)));
+          await tx.delete(hosts).where(eq(hosts.name, name));
+        });
         res.status(204).end();
       },
     }),
   });
+}
+
+const selectHost = (tx: Tx, name: string) => tx.select().from(hosts).where(eq(hosts.name, name));
+
+/** The host, where the query found it. Throws `not_found`. */
+function theOnly(name: string, [row]: HostRow[]): HostRow {
+  if (!row)
+    throw new WindlassError('not_found', {
+      detail: `Not found: there is no host ${name}.`,
+      hint: 'GET /api/hosts lists them.',
+    });
+  return row;
 }

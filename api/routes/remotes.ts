@@ -130,6 +130,7 @@ export function routeRemotes(router: DescribedRouter, api: ApiContext): void {
         );
         const job = await startRequestedJob(api, req, res, async tx => {
           await holdUser(tx, owner);
+          await holdHost(tx, host.name);
           await refuseTooMany(api, tx, owner);
           await tx.insert(sessions).values({
             sid,
@@ -228,12 +229,7 @@ async function readCredential(
 
 async function findHost({ database: { db } }: ApiContext, given: NewSession) {
   const [host] = await db.select().from(hosts).where(eq(hosts.name, given.hostname));
-  if (!host) {
-    throw new WindlassError('host_not_allowed', {
-      detail: `Host not allowed: ${given.hostname} is not a host of this service.`,
-      hint: 'GET /api/hosts lists the hosts; a server administrator adds one with POST /api/hosts.',
-    });
-  }
+  if (!host) throw unknownHost(given.hostname);
   if (given.port !== undefined && given.port !== host.port) {
     throw new WindlassError('host_not_allowed', {
       detail: `Host not allowed: ${host.name} is set up for port ${host.port}.`,
@@ -258,6 +254,22 @@ async function holdUser(tx: Tx, username: string): Promise<void> {
     .for('key share');
   if (!found) throw new WindlassError('unauthorized');
 }
+
+/** Who removes a host must find each session that could be opened on it. */
+async function holdHost(tx: Tx, name: string): Promise<void> {
+  const [found] = await tx
+    .select({ name: hosts.name })
+    .from(hosts)
+    .where(eq(hosts.name, name))
+    .for('key share');
+  if (!found) throw unknownHost(name);
+}
+
+const unknownHost = (name: string) =>
+  new WindlassError('host_not_allowed', {
+    detail: `Host not allowed: ${name} is not a host of this service.`,
+    hint: 'GET /api/hosts lists the hosts; a server administrator adds one with POST /api/hosts.',
+  });
 
 async function refuseTooMany({ config }: ApiContext, tx: Tx, owner: string): Promise<void> {
   const limit = config.LIMIT_SESSIONS;

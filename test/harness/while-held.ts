@@ -1,0 +1,33 @@
+import type postgres from 'postgres';
+import { openStackDatabase } from './database.ts';
+import type { Stack } from './stack.ts';
+import { waitFor } from './wait-for.ts';
+
+/** Holds the rows that `hold` takes, and lets go of them once all that is asked waits for them. */
+export async function whileHeld<T>(
+  stack: Stack,
+  hold: (sql: postgres.Sql) => Promise<unknown>,
+  ask: () => Promise<T>[],
+): Promise<T[]> {
+  const [holder, watcher] = [openStackDatabase(stack), openStackDatabase(stack)];
+  try {
+    await holder`begin`;
+    await hold(holder);
+    const asked = ask();
+    await waitFor(
+      async () => {
+        // Not the worker, which renews its lease.
+        const waiting = await watcher`
+          select 1 from pg_stat_activity
+          where wait_event_type = 'Lock'
+            and (query ~ '^select.*for (update|key share)' or query like 'update "sessions"%')`;
+        return waiting.length >= asked.length;
+      },
+      { what: 'the requests to wait for the rows' },
+    );
+    await holder`commit`;
+    return await Promise.all(asked);
+  } finally {
+    await Promise.all([holder.end(), watcher.end()]);
+  }
+}
