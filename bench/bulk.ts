@@ -52,7 +52,6 @@ export async function compareBulk(options: Options): Promise<Compared[]> {
       ours: store,
       peer: () => measureRate(BYTES, () => ssh.read(write(BYTES), countBytes)),
       unit: 'MB/s',
-      promise: 0,
     }),
   );
   return results;

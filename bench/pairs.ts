@@ -8,8 +8,8 @@ export interface Comparison {
   /** What the sides return, such as "requests/s"; `more` is better unless it is said otherwise. */
   unit: string;
   better?: 'more' | 'less';
-  /** The ratio ours : peer that we promise, at least (`more`) or at most (`less`). */
-  promise: number;
+  /** The ratio ours : peer that we promise, at least (`more`) or at most (`less`); none where it is only told. */
+  promise?: number;
   pairs?: number;
 }
 
@@ -44,10 +44,13 @@ export async function compare(comparison: Comparison): Promise<Compared> {
     peer: median(measured.map(pair => pair.peer)),
     ratio: median(measured.map(pair => pair.ours / pair.peer)),
   };
-  const kept = better === 'more' ? result.ratio >= promise : result.ratio <= promise;
+  const kept =
+    promise === undefined ||
+    (better === 'more' ? result.ratio >= promise : result.ratio <= promise);
   const words = better === 'more' ? 'at least' : 'at most';
+  const promised = promise === undefined ? '' : ` (${words} ${promise})`;
   console.log(
-    `${kept ? 'ok  ' : 'MISS'} ${name}: ${format(result.ours)} against ${format(result.peer)} ${unit}, ratio ${result.ratio.toFixed(2)} (${words} ${promise})`,
+    `${promise === undefined ? '    ' : kept ? 'ok  ' : 'MISS'} ${name}: ${format(result.ours)} against ${format(result.peer)} ${unit}, ratio ${result.ratio.toFixed(2)}${promised}`,
   );
   return { ...result, kept };
 }

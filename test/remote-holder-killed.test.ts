@@ -1,16 +1,8 @@
-import { readFileSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterAll, beforeAll, test } from 'vitest';
+import { launchEndlessCount } from './faults/counting.ts';
 import { type FaultHost, type Rig, withHost } from './faults/rig.ts';
 import { describeForms } from './harness/forms.ts';
-import {
-  connectClient,
-  holderOf,
-  launchAsync,
-  openSession,
-  readOutput,
-  waitForEnd,
-} from './harness/remote.ts';
+import { connectClient, holderOf, openSession, readOutput } from './harness/remote.ts';
 import { missingPrograms } from './harness/skip.ts';
 import { waitFor } from './harness/wait-for.ts';
 
@@ -31,50 +23,30 @@ describeForms(missingPrograms('sshd'), 'a worker killed while its command counts
 
   test('output grows again in another', () =>
     withHost(rig, async host => {
-      const count = await launchCounting(host, host.sid);
+      const count = await launchEndlessCount(rig, host, host.sid);
       await expectGrowthAfterKilling(count.id, [await holderOf(rig.client, count.id)]);
-      await count.expectWhole();
+      count.stop();
+      await count.expectWhole(WORKS_AGAIN_MS);
     }));
 
   test('output grows again where the dispatcher was killed too', () =>
     withHost(rig, async host => {
       const dispatcher = await findDispatcher(host);
-      let count = await launchCounting(host, host.sid);
+      let count = await launchEndlessCount(rig, host, host.sid);
       // Where one process is both, the job must be that one's; the connection decides whose it is.
       while (form.name === 'embedded' && (await holderOf(rig.client, count.id)) !== dispatcher) {
-        await count.expectWhole();
-        count = await launchCounting(host, await openAnother(host));
+        count.stop();
+        await count.expectWhole(WORKS_AGAIN_MS);
+        count = await launchEndlessCount(rig, host, await openAnother(host));
       }
       await expectGrowthAfterKilling(count.id, [await holderOf(rig.client, count.id), dispatcher]);
-      await count.expectWhole();
+      count.stop();
+      await count.expectWhole(WORKS_AGAIN_MS);
     }));
 
   async function openAnother({ sid, sshd }: FaultHost): Promise<string> {
     const { hostname } = await rig.client.get<{ hostname: string }>(`/api/remotes/${sid}`);
     return openSession(rig.client, sshd, { hostname });
-  }
-
-  /** A command that prints and keeps a ledger until it is told to stop. */
-  async function launchCounting({ sshd }: FaultHost, sid: string) {
-    const name = sid;
-    const { id } = await launchAsync(
-      rig.client,
-      sid,
-      `i=0; while ! test -e "$HOME/${name}.go"; do i=$((i+1)); echo $i; echo $i >>"$HOME/${name}"; sleep 0.2; done`,
-    );
-    await waitFor(async () => (await sizeOf(id)) > 0, { what: 'its output', timeoutMs: 20_000 });
-    return {
-      id,
-      /** It ran once, and all that it printed is there, once. */
-      async expectWhole() {
-        writeFileSync(join(sshd.home, `${name}.go`), '');
-        expect(await waitForEnd(rig.client, id)).toMatchObject({ state: 'succeeded' });
-        const printed = String(await readOutput(rig.client, id));
-        const lines = printed.trim().split('\n').map(Number);
-        expect(lines).toEqual(lines.map((_, i) => i + 1));
-        expect(readFileSync(join(sshd.home, name), 'utf8')).toBe(printed);
-      },
-    };
   }
 
   async function expectGrowthAfterKilling(id: string, pids: number[]): Promise<void> {
@@ -92,7 +64,7 @@ describeForms(missingPrograms('sshd'), 'a worker killed while its command counts
   /** The worker that takes back what dead ones held says so. */
   async function findDispatcher(host: FaultHost): Promise<number> {
     const said = rig.stack.log().length;
-    const count = await launchCounting(host, await openAnother(host));
+    const count = await launchEndlessCount(rig, host, await openAnother(host));
     process.kill(await holderOf(rig.client, count.id), 'SIGKILL');
     const line = await waitFor(
       () =>
@@ -103,7 +75,8 @@ describeForms(missingPrograms('sshd'), 'a worker killed while its command counts
           .find(text => text.includes('"msg":"a worker was lost') && text.includes(count.id)),
       { what: 'the death to be noticed', timeoutMs: WORKS_AGAIN_MS },
     );
-    await count.expectWhole();
+    count.stop();
+    await count.expectWhole(WORKS_AGAIN_MS);
     return (JSON.parse(line.slice(line.indexOf('{'))) as { pid: number }).pid;
   }
 });

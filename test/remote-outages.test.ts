@@ -1,9 +1,9 @@
 import { createHash } from 'node:crypto';
-import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { launchSurely } from './faults/counting.ts';
+import { launchEndlessCount, launchSurely } from './faults/counting.ts';
 import { type FaultHost, type Rig, withHost } from './faults/rig.ts';
 import { isFull, withSeed } from './faults/settings.ts';
 import { describeForms } from './harness/forms.ts';
@@ -28,33 +28,6 @@ describeForms(missingPrograms('sshd'), 'long outages of hosts', form => {
   });
   afterAll(() => rig?.stack.stop());
 
-  /** A command that prints and counts until the file `go` is in its home. */
-  async function launchCounting({ sshd, sid }: FaultHost) {
-    const command =
-      'i=0; while ! test -e "$HOME/go"; do i=$((i+1)); echo $i; echo $i >>"$HOME/ledger"; sleep 0.2; done; echo end >>"$HOME/ledger"';
-    const { id } = await launchAsync(rig.client, sid, command);
-    await waitFor(async () => (await readOutput(rig.client, id)).length > 0, {
-      what: 'its output',
-      timeoutMs: 20_000,
-    });
-    const ledger = () => readFileSync(join(sshd.home, 'ledger'), 'utf8');
-    return {
-      id,
-      stop: () => writeFileSync(join(sshd.home, 'go'), ''),
-      /** It has ended, had run once, and all that it printed is there, once. */
-      async expectWhole() {
-        expect(await waitForEnd(rig.client, id, WORKS_AGAIN_MS)).toMatchObject({
-          state: 'succeeded',
-          error: null,
-        });
-        const printed = String(await readOutput(rig.client, id));
-        const lines = printed.trim().split('\n').map(Number);
-        expect(lines).toEqual(lines.map((_, i) => i + 1));
-        expect(ledger()).toBe(`${printed}end\n`);
-      },
-    };
-  }
-
   /** What is asked for once the fault is gone is done in time. */
   async function expectUse({ sid }: FaultHost): Promise<void> {
     const { id } = await launchAsync(rig.client, sid, 'echo works');
@@ -64,7 +37,7 @@ describeForms(missingPrograms('sshd'), 'long outages of hosts', form => {
 
   test.concurrent('a link that is silent for 30 s', { timeout: 180_000 }, () =>
     withHost(rig, async host => {
-      const count = await launchCounting(host);
+      const count = await launchEndlessCount(rig, host, host.sid);
       const { total } = host.proxy.connections;
       const since = performance.now();
       host.proxy.blackhole();
@@ -77,7 +50,7 @@ describeForms(missingPrograms('sshd'), 'long outages of hosts', form => {
       await delay(Math.max(0, SILENT_MS - (performance.now() - since)));
       count.stop();
       host.proxy.heal();
-      await Promise.all([count.expectWhole(), expectUse(host)]);
+      await Promise.all([count.expectWhole(WORKS_AGAIN_MS), expectUse(host)]);
       expect(await waitForEnd(rig.client, late.id, WORKS_AGAIN_MS)).toMatchObject({
         state: 'succeeded',
       });
@@ -88,7 +61,7 @@ describeForms(missingPrograms('sshd'), 'long outages of hosts', form => {
   // As behind a firewall that forgot it: a new link passes at once, and only silence tells that the old one is none.
   test.concurrent('a link that is silent for ever', { timeout: 180_000 }, () =>
     withHost(rig, async host => {
-      const count = await launchCounting(host);
+      const count = await launchEndlessCount(rig, host, host.sid);
       host.proxy.forget();
       const late = await launchAsync(rig.client, host.sid, 'echo late');
       const sizeNow = async () => (await readOutput(rig.client, count.id)).length;
@@ -103,7 +76,7 @@ describeForms(missingPrograms('sshd'), 'long outages of hosts', form => {
       ]);
       expect(String(await readOutput(rig.client, late.id))).toBe('late\n');
       count.stop();
-      await count.expectWhole();
+      await count.expectWhole(WORKS_AGAIN_MS);
     }),
   );
 
@@ -112,18 +85,18 @@ describeForms(missingPrograms('sshd'), 'long outages of hosts', form => {
     { timeout: 180_000 },
     () =>
       withHost(rig, async host => {
-        const count = await launchCounting(host);
+        const count = await launchEndlessCount(rig, host, host.sid);
         host.proxy.blackhole('up');
         await delay(SILENT_MS);
         count.stop();
         host.proxy.heal();
-        await Promise.all([count.expectWhole(), expectUse(host)]);
+        await Promise.all([count.expectWhole(WORKS_AGAIN_MS), expectUse(host)]);
       }),
   );
 
   test.concurrent('a host that is away for more than a minute', { timeout: 240_000 }, () =>
     withHost(rig, async host => {
-      const count = await launchCounting(host);
+      const count = await launchEndlessCount(rig, host, host.sid);
       await host.sshd.down();
       const since = performance.now();
       // It was never begun: it may fail, and that it does must be sure.
@@ -136,7 +109,7 @@ describeForms(missingPrograms('sshd'), 'long outages of hosts', form => {
       expect((await rig.client.get<Job>(`/api/jobs/${count.id}`)).state).toBe('running');
       count.stop();
       await host.sshd.up();
-      await Promise.all([count.expectWhole(), expectUse(host)]);
+      await Promise.all([count.expectWhole(WORKS_AGAIN_MS), expectUse(host)]);
       expect(existsSync(join(host.sshd.home, 'late'))).toBe(false);
     }),
   );
@@ -165,7 +138,7 @@ describeForms(missingPrograms('sshd'), 'long outages of hosts', form => {
       withSeed(async random => {
         const { client } = rig;
         const last = 400_000;
-        const count = await launchCounting(host);
+        const count = await launchEndlessCount(rig, host, host.sid);
         const { id } = await launchSurely(rig, host.sid, `seq 1 ${last}; sleep 2; seq 1 9`);
         for (let cuts = 0; cuts < 8; cuts++) {
           const { total } = host.proxy.connections;
@@ -182,7 +155,7 @@ describeForms(missingPrograms('sshd'), 'long outages of hosts', form => {
         expect(await waitForEnd(client, id, 60_000)).toMatchObject({ state: 'succeeded' });
         const numbers = (to: number) => Array.from({ length: to }, (_, i) => `${i + 1}\n`).join('');
         expect(digest(await readOutput(client, id))).toBe(digest(numbers(last) + numbers(9)));
-        await Promise.all([count.expectWhole(), expectUse(host)]);
+        await Promise.all([count.expectWhole(WORKS_AGAIN_MS), expectUse(host)]);
       }),
     ),
   );

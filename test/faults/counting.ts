@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto';
-import { readFileSync } from 'node:fs';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'vitest';
-import { type Job, readOutput, waitForEnd } from '../harness/remote.ts';
+import { type Job, launchAsync, readOutput, waitForEnd } from '../harness/remote.ts';
 import { waitFor } from '../harness/wait-for.ts';
 import type { FaultHost, Rig } from './rig.ts';
 
@@ -99,4 +99,37 @@ export async function expectWhole(
 
 export function readLedger({ sshd }: FaultHost, ledger: string): string {
   return readFileSync(join(sshd.home, ledger), 'utf8');
+}
+
+/** A command that counts until it is told to stop, and has begun to. */
+export async function launchEndlessCount(
+  { client }: Rig,
+  { sshd }: FaultHost,
+  sid: string,
+): Promise<{ id: string; stop(): void; expectWhole(timeoutMs: number): Promise<void> }> {
+  const ledger = `ledger-${randomUUID()}`;
+  const { id } = await launchAsync(
+    client,
+    sid,
+    `cd; i=0; while ! test -e ${ledger}.stop; do i=$((i+1)); echo $i; echo $i >>${ledger}; sleep ${PAUSE_SECONDS}; done; echo end >>${ledger}`,
+  );
+  await waitFor(async () => (await readOutput(client, id)).length > 0, {
+    what: 'its output',
+    timeoutMs: 20_000,
+  });
+  return {
+    id,
+    stop: () => writeFileSync(join(sshd.home, `${ledger}.stop`), ''),
+    /** It has ended, had run once, and all that it printed is there, once. */
+    async expectWhole(timeoutMs) {
+      expect(await waitForEnd(client, id, timeoutMs)).toMatchObject({
+        state: 'succeeded',
+        error: null,
+      });
+      const printed = String(await readOutput(client, id));
+      const lines = printed.trim().split('\n').map(Number);
+      expect(lines).toEqual(lines.map((_, i) => i + 1));
+      expect(readFileSync(join(sshd.home, ledger), 'utf8')).toBe(`${printed}end\n`);
+    },
+  };
 }

@@ -6,9 +6,16 @@ import { LeaseLost } from '../claims.ts';
 import { type JobContext, LetGo } from '../context.ts';
 import type { AgentClient } from './agent/client.ts';
 import type { RunEvent } from './agent/run-event.ts';
-import { groupOnly } from './group-only.ts';
 import type { RemoteSession } from './remote-session.ts';
-import { cancelledAway, diskFull, lost, shutOut, unconfirmed, unknown } from './run-errors.ts';
+import {
+  cancelledAway,
+  diskFull,
+  groupOnly,
+  lost,
+  shutOut,
+  unconfirmed,
+  unknown,
+} from './run-errors.ts';
 import { StopWait } from './stop-wait.ts';
 import { untilAborted } from './until-aborted.ts';
 import { whileConnected } from './while-connected.ts';

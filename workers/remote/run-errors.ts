@@ -48,6 +48,14 @@ export const unconfirmed = () =>
     hint: 'Keep the session open until then, or look on the host.',
   });
 
+/** Of a host that could not show all of its processes. */
+export const groupOnly = () =>
+  new WindlassError('cancelled', {
+    detail:
+      'Cancelled. The host has no /proc, so that only the process group of the command could be seen and ended.',
+    hint: 'Look on the host for what had left that group.',
+  });
+
 export function diskFull(): WindlassError {
   return new WindlassError('remote_disk_full', {
     detail:
