@@ -1,16 +1,7 @@
-import {
-  accessSync,
-  chmodSync,
-  constants,
-  existsSync,
-  mkdirSync,
-  readFileSync,
-  renameSync,
-  writeFileSync,
-} from 'node:fs';
+import { accessSync, chmodSync, constants, mkdirSync, renameSync, writeFileSync } from 'node:fs';
 import { userInfo } from 'node:os';
 import { join } from 'node:path';
-import ssh2 from 'ssh2';
+import { keepKey } from './keep-key.ts';
 import { startSsh2Server } from './ssh2-server.ts';
 import { type Sshd, startSshd } from './sshd.ts';
 
@@ -58,7 +49,8 @@ export async function startSshHost(options: SshHostOptions): Promise<SshHost> {
   const program = findSshd();
   if (program === undefined) {
     log('There is no sshd on this machine: a server in this process takes its place.');
-    return startSsh2Server({ home, hostKey, log, port });
+    const server = await startSsh2Server({ home, hostKey, log, port });
+    return { ...server, kind: 'ssh2', host: '127.0.0.1', hostKey: hostKey.public, home };
   }
   const login = keepKey(join(directory, 'login_key'));
   const username = userInfo().username;
@@ -106,33 +98,6 @@ command=\${SSH_ORIGINAL_COMMAND-}
 unset SSH_ORIGINAL_COMMAND
 exec "$SHELL" -c "$command"
 `;
-
-/** An OpenSSH key pair, each part one text without a final newline. */
-export interface KeyPair {
-  private: string;
-  public: string;
-}
-
-/** Reads the key pair at `path` and `path.pub`, or makes an ed25519 one there. */
-export function keepKey(path: string): KeyPair {
-  if (!existsSync(path) || !existsSync(`${path}.pub`)) {
-    const made = makeKeyPair();
-    writeFileSync(`${path}.new`, made.private, { mode: 0o600 });
-    writeFileSync(`${path}.pub`, `${made.public}\n`);
-    // Last: a private key that is there has its public half.
-    renameSync(`${path}.new`, path);
-  }
-  const [type, key] = readFileSync(`${path}.pub`, 'utf8').trim().split(' ');
-  return { private: readFileSync(path, 'utf8').trim(), public: `${type} ${key}` };
-}
-
-/** ssh2 1.17 makes a broken pair where the public key begins with a zero byte, one in 256. */
-function makeKeyPair(): KeyPair {
-  for (;;) {
-    const made = ssh2.utils.generateKeyPairSync('ed25519', { comment: 'windlass' });
-    if (!(ssh2.utils.parseKey(made.private) instanceof Error)) return made;
-  }
-}
 
 function writeExecutable(path: string, text: string): void {
   // Written beside and renamed: the old one may be running, and a busy file cannot be written.

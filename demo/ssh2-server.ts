@@ -4,8 +4,16 @@ import type { AddressInfo } from 'node:net';
 import { userInfo } from 'node:os';
 import type { Readable, Writable } from 'node:stream';
 import ssh2, { type Connection, type ServerChannel } from 'ssh2';
+import type { KeyPair } from './keep-key.ts';
 import { listProcesses, readEnvironment, signalProcess } from './processes.ts';
-import type { KeyPair, SshHost } from './ssh-host.ts';
+
+export interface Ssh2Server {
+  port: number;
+  username: string;
+  password: string;
+  /** Ends the server, its connections and what their commands left running. */
+  stop(): Promise<void>;
+}
 
 /**
  * A stand-in for sshd on machines that have none, for the demo only: one login with a random
@@ -16,7 +24,7 @@ export async function startSsh2Server(options: {
   hostKey: KeyPair;
   log: (line: string) => void;
   port?: number;
-}): Promise<SshHost> {
+}): Promise<Ssh2Server> {
   const { home, hostKey, log } = options;
   const { username, shell } = userInfo();
   const password = randomBytes(24).toString('base64url');
@@ -47,13 +55,9 @@ export async function startSsh2Server(options: {
   const { port } = server.address() as AddressInfo;
   log(`Server listening on 127.0.0.1 port ${port}.`);
   return {
-    kind: 'ssh2',
-    host: '127.0.0.1',
     port,
     username,
     password,
-    hostKey: hostKey.public,
-    home,
     async stop() {
       const closed = new Promise(settle => server.close(settle));
       for (const connection of connections) connection.end();

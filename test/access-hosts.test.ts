@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import ssh2 from 'ssh2';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { Client } from '../demo/client.ts';
-import { type KeyPair, keepKey } from '../demo/ssh-host.ts';
+import { type KeyPair, keepKey } from '../demo/keep-key.ts';
 import { findFreePort } from '../demo/sshd.ts';
 import { openStackDatabase } from './harness/database.ts';
 import { describeForms } from './harness/forms.ts';

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import type { FileEntry } from 'ssh2';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { Client } from '../demo/client.ts';
-import { keepKey } from '../demo/ssh-host.ts';
+import { keepKey } from '../demo/keep-key.ts';
 import { describeForms } from './harness/forms.ts';
 import { expectFlat, missingMemory, watchMemory } from './harness/memory.ts';
 import { addHost, connectClient, openSession } from './harness/remote.ts';

@@ -1,8 +1,8 @@
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { Client } from '../demo/client.ts';
+import { keepKey } from '../demo/keep-key.ts';
 import { readEnvironment } from '../demo/processes.ts';
-import { keepKey } from '../demo/ssh-host.ts';
 import { openStackDatabase } from './harness/database.ts';
 import { describeForms } from './harness/forms.ts';
 import { expectProblem } from './harness/problem.ts';

@@ -1,17 +1,10 @@
 import { type AsyncBuffer, type FileMetaData, parquetRead } from 'hyparquet';
 import { type Encode, EXACT_PARSERS, encoderOf } from './encode-value.ts';
-import { TableReadError } from './thread-protocol.ts';
+import { type PageRequest, TableReadError } from './thread-protocol.ts';
 
 /** Bytes of one row group's columns, unpacked, and of one answer. */
 export const MAX_DECODED = 128 << 20;
 const MAX_ANSWERED = 32 << 20;
-
-export interface PageRequest {
-  columns: string[];
-  /** Rows from `start` up to `end`, not included. */
-  start: number;
-  end: number;
-}
 
 /** Rows as the text of a JSON array, from only those row groups and columns that hold them. */
 export async function readPage(

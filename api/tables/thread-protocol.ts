@@ -1,11 +1,17 @@
 import type { ColumnFacts } from '../../shared/database/schema.ts';
-import type { PageRequest } from './read-page.ts';
 
 /** A Parquet file in the object store. */
 export interface TableFile {
   key: string;
   /** Bytes. */
   size: number;
+}
+
+export interface PageRequest {
+  columns: string[];
+  /** Rows from `start` up to `end`, not included. */
+  start: number;
+  end: number;
 }
 
 export type TableTask =

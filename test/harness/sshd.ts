@@ -1,6 +1,7 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { findSshd, keepKey, startSshHost } from '../../demo/ssh-host.ts';
+import { keepKey } from '../../demo/keep-key.ts';
+import { findSshd, startSshHost } from '../../demo/ssh-host.ts';
 import { type Sshd, startSshd } from '../../demo/sshd.ts';
 import type { Account } from './accounts.ts';
 import { makeTempDir } from './temp-dir.ts';

@@ -8,8 +8,7 @@ import {
 } from '../table/protocol.ts';
 import { countLines } from './count-lines.ts';
 import type { Dialect } from './dialect.ts';
-import type { SqlType } from './guess-types.ts';
-import type { Column } from './make-table.ts';
+import type { Column, SqlType } from './guess-types.ts';
 import { scanRecords } from './scan-records.ts';
 
 /** Columns of one query. */

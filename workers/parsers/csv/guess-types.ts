@@ -12,6 +12,11 @@ export type SqlType =
   | 'TIMESTAMPTZ'
   | 'VARCHAR';
 
+export interface Column {
+  name: string;
+  type: SqlType;
+}
+
 /** The types are those of the first rows: a later value of another kind is an error that names its place. */
 const SAMPLE_ROWS = 50_000;
 const SAMPLE_CELLS = 1_000_000;

@@ -8,20 +8,15 @@ import { countLines } from './count-lines.ts';
 import { type Dialect, MAX_RECORD_BYTES, nameColumns, readDialect } from './dialect.ts';
 import { findMisfits } from './find-misfits.ts';
 import {
+  type Column,
   classifyColumns,
   classifyFirst,
   looksLikeHeader,
-  type SqlType,
   typeOf,
 } from './guess-types.ts';
 import { scanRecords } from './scan-records.ts';
 
 type CsvRequest = Extract<TableRequest, { kind: 'csv' }>;
-
-export interface Column {
-  name: string;
-  type: SqlType;
-}
 
 /** Shares of the whole that its steps take, as measured with 100 MB of five columns. */
 const SCANNED = 0.3;
