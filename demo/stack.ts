@@ -4,7 +4,7 @@ import { once } from 'node:events';
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { SETTINGS } from '../shared/config.ts';
+import { SETTINGS } from '../shared/settings.ts';
 import { Client } from './client.ts';
 import { type Lines, readLines } from './lines.ts';
 import { endWithThisProcess } from './processes.ts';

@@ -1,8 +1,8 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { SETTINGS } from '../shared/config.ts';
 import { ERRORS } from '../shared/errors.ts';
+import { SETTINGS } from '../shared/settings.ts';
 import { makeDocs } from './make-docs.ts';
 
 const root = join(import.meta.dirname, '..');

@@ -2,10 +2,10 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { describeSettings } from '../shared/config.ts';
 import { ERROR_MEANINGS } from '../shared/error-meanings.ts';
 import { ERRORS, type ErrorCode } from '../shared/errors.ts';
 import { packageRoot } from '../shared/package-root.ts';
+import { describeSettings } from '../shared/settings.ts';
 
 const NOTICE =
   '<!-- Made from the code by `node scripts/run.mjs dist/scripts/make-docs.js`: change it there. -->';

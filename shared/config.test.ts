@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest';
-import { ConfigError, describeSettings, readConfig, SETTINGS } from './config.ts';
+import { ConfigError, readConfig } from './config.ts';
 import { generateSealKeys } from './secrets.ts';
+import { describeSettings, SETTINGS } from './settings.ts';
 
 function problemsOf(environment: Record<string, string>): string[] {
   try {

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { Transform, type TransformCallback } from 'node:stream';
-import { MAX_PART_BYTES } from './config.ts';
 import { WindlassError } from './errors.ts';
+import { MAX_PART_BYTES } from './settings.ts';
 
 /**
  * Bytes on their way into the store, counted and hashed (SHA-256). What fails them, too many of them or another digest

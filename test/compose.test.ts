@@ -8,7 +8,8 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { awaitExit, endChild, endWithThisProcess } from '../demo/processes.ts';
 import { findFreePort } from '../demo/sshd.ts';
 import { findProgram } from '../scripts/programs.ts';
-import { readConfig, SETTINGS } from '../shared/config.ts';
+import { readConfig } from '../shared/config.ts';
+import { SETTINGS } from '../shared/settings.ts';
 import { type ComposeService, readCompose } from './harness/compose.ts';
 import { type BuiltImage, buildImage } from './harness/dockerfile.ts';
 import {

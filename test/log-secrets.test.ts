@@ -5,7 +5,7 @@ import { Client } from '../demo/client.ts';
 import { keepKey } from '../demo/keep-key.ts';
 import { readEnvironment } from '../demo/processes.ts';
 import { findFreePort } from '../demo/sshd.ts';
-import { SETTINGS } from '../shared/config.ts';
+import { SETTINGS } from '../shared/settings.ts';
 import { openStackDatabase } from './harness/database.ts';
 import { describeForms } from './harness/forms.ts';
 import { expectProblem } from './harness/problem.ts';

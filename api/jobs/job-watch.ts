@@ -9,6 +9,11 @@ import { type JobSummary, summaryColumns } from './job-summary.ts';
 
 /** The rows are read this often whether or not anything was told. */
 const READ_MS = 1_000;
+/**
+ * What changed between a caller's read and its waiting was told to nobody: it is looked for after so long, when what was
+ * begun just now has mostly ended. At once, it would be a read beside every launch.
+ */
+const CATCH_UP_MS = 100;
 
 interface Waiter {
   version: number;
@@ -24,6 +29,9 @@ export class JobWatch {
   readonly #log: Logger;
   readonly #waiters = new Map<string, Set<Waiter>>();
   readonly #told = new Set<string>();
+  /** Waited for since the last catch-up. */
+  readonly #added = new Set<string>();
+  #catchUp: NodeJS.Timeout | undefined;
   readonly #stop: () => void;
   #reading = false;
 
@@ -36,6 +44,7 @@ export class JobWatch {
     });
     this.#stop = () => {
       clearInterval(timer);
+      clearTimeout(this.#catchUp);
       unsubscribe();
     };
   }
@@ -91,13 +100,20 @@ export class JobWatch {
   #add(id: string, waiter: Waiter): void {
     const waiters = this.#waiters.get(id) ?? new Set<Waiter>();
     this.#waiters.set(id, waiters.add(waiter));
-    // What changed between the caller's read and this line was told to nobody.
-    this.#look([id]);
+    this.#added.add(id);
+    this.#catchUp ??= setTimeout(() => this.#lookAtAdded(), CATCH_UP_MS).unref();
   }
 
   #remove(id: string, waiter: Waiter): void {
     const waiters = this.#waiters.get(id);
     if (waiters?.delete(waiter) && waiters.size === 0) this.#waiters.delete(id);
+  }
+
+  #lookAtAdded(): void {
+    this.#catchUp = undefined;
+    const ids = [...this.#added].filter(id => this.#waiters.has(id));
+    this.#added.clear();
+    this.#look(ids);
   }
 
   /** Reads these rows, together with whatever else is asked for while a read is under way. */

@@ -1,7 +1,7 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import { endWithThisProcess } from '../../demo/processes.ts';
-import { SETTINGS } from '../../shared/config.ts';
+import { SETTINGS } from '../../shared/settings.ts';
 
 const ROOT = fileURLToPath(new URL('../../', import.meta.url));
 
