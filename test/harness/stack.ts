@@ -13,7 +13,7 @@ import {
   signalProcess,
 } from '../../demo/processes.ts';
 import { findFreePort, isFreePort } from '../../demo/sshd.ts';
-import { SETTINGS } from '../../shared/config.ts';
+import { SETTINGS } from '../../shared/settings.ts';
 import { copyCluster } from './cluster-template.ts';
 import { type FleetServers, holdFleetServers, makeFleetSettings } from './fleet-servers.ts';
 import { startRedis, type TestRedis } from './redis.ts';
