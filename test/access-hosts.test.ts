@@ -1,43 +1,31 @@
 import { join } from 'node:path';
 import ssh2 from 'ssh2';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import type { Client } from '../demo/client.ts';
-import { type KeyPair, keepKey } from '../demo/keep-key.ts';
+import { keepKey } from '../demo/keep-key.ts';
 import { findFreePort } from '../demo/sshd.ts';
 import { openStackDatabase } from './harness/database.ts';
 import { describeForms } from './harness/forms.ts';
 import { expectProblem } from './harness/problem.ts';
-import {
-  fingerprintOf,
-  type RecordingServer,
-  startRecordingServer,
-} from './harness/recording-server.ts';
-import { addHost, connectClient, openSession } from './harness/remote.ts';
+import { fingerprintOf, startRecordingServer } from './harness/recording-server.ts';
+import { addHost, openSession } from './harness/remote.ts';
 import { missingPrograms } from './harness/skip.ts';
-import { startTestSshd, type TestSshd } from './harness/sshd.ts';
-import type { Stack } from './harness/stack.ts';
 import { makeTempDir } from './harness/temp-dir.ts';
+import { useRemoteStack, useStarted } from './harness/use-stack.ts';
+import { waitFor } from './harness/wait-for.ts';
 import { whileHeld } from './harness/while-held.ts';
 
 const PASSWORD = 'open sesame';
 
 describeForms(missingPrograms('sshd'), 'which hosts are connected to, and how', form => {
   const directory = makeTempDir('access');
-  let stack: Stack;
-  let sshd: TestSshd;
-  let client: Client;
-  let server: RecordingServer;
-  let serverKey: KeyPair;
+  afterAll(() => directory.remove());
+  const serverKey = keepKey(join(directory.path, 'server_key'));
+  const server = useStarted(() =>
+    startRecordingServer({ hostKey: serverKey.private, password: PASSWORD }),
+  );
+  const { stack, client, sshd } = useRemoteStack(form, { env: { LIMIT_SESSIONS: '3' } });
 
   beforeAll(async () => {
-    serverKey = keepKey(join(directory.path, 'server_key'));
-    [stack, sshd, server] = await Promise.all([
-      form.start({ env: { LIMIT_SESSIONS: '3' } }),
-      startTestSshd(),
-      startRecordingServer({ hostKey: serverKey.private, password: PASSWORD }),
-    ]);
-    client = connectClient(stack);
-    await addHost(client, sshd);
     await client.post('/api/hosts', {
       name: 'recording',
       address: '127.0.0.1',
@@ -46,12 +34,6 @@ describeForms(missingPrograms('sshd'), 'which hosts are connected to, and how', 
       agent: false,
       private: true,
     });
-  });
-  afterAll(async () => {
-    await stack?.stop();
-    await sshd?.stop();
-    await server?.stop();
-    directory.remove();
   });
 
   const send = (method: string, path: string, body: unknown) =>
@@ -239,6 +221,74 @@ describeForms(missingPrograms('sshd'), 'which hosts are connected to, and how', 
     } finally {
       await sql.end();
     }
+  });
+
+  test('an entry that is to lead to another machine is one that no session is open on, and no credential is kept for', async () => {
+    const otherKey = keepKey(join(directory.path, 'next_key'));
+    const other = await startRecordingServer({ hostKey: otherKey.private, password: PASSWORD });
+    const sql = openStackDatabase(stack);
+    try {
+      const { port } = server;
+      const host = { name: 'moving', address: '127.0.0.1', port, keys: [serverKey.public] };
+      await client.post('/api/hosts', { ...host, agent: false, private: true });
+      const { sid } = (await (await open('moving')).json()) as { sid: string };
+      const next = { port: other.port, keys: [otherKey.public] };
+      const problem = await expectProblem(
+        await send('PUT', '/api/hosts/moving', next),
+        409,
+        'conflict',
+      );
+      expect(problem.detail).toContain('1 sessions are open');
+      await expectProblem(
+        await send('PUT', '/api/hosts/moving', { port: other.port, trust: 'now' }),
+        409,
+        'conflict',
+      );
+      // The same machine by its key, wherever it is; and where it is, with another key.
+      const changes = [
+        { address: '127.0.0.2' },
+        { keys: [otherKey.public] },
+        { keys: host.keys },
+        { address: host.address },
+      ];
+      for (const change of changes)
+        expect((await send('PUT', '/api/hosts/moving', change)).status).toBe(200);
+      await client.delete(`/api/remotes/${sid}`);
+      // As long as something of it is to be cleaned up.
+      await sql`update sessions set sealed = 'x' where sid = ${sid}`;
+      await sql`update jobs set run_at = now(), run_forgotten = false where session = ${sid}`;
+      expect((await send('PUT', '/api/hosts/moving', next)).status).toBe(200);
+      const [row] = await sql`select sealed from sessions where sid = ${sid}`;
+      expect(row?.sealed).toBeNull();
+      expect(other.attempts).toEqual([]);
+    } finally {
+      await sql.end();
+      await other.stop();
+    }
+  });
+
+  test('what an entry does not allow any more is not done over a connection from before', async () => {
+    const { port } = server;
+    const entry = { address: '127.0.0.1', port, keys: [serverKey.public], private: true };
+    await client.post('/api/hosts', { ...entry, name: 'narrowed', agent: false });
+    const { sid } = (await (await open('narrowed')).json()) as { sid: string };
+    const launch = async () => {
+      const response = await send('POST', '/api/remotes/launch', { sid, command: 'true' });
+      const { code } = (await response.json()) as { code?: string };
+      return code ?? 'done';
+    };
+    const pinned = keepKey(join(directory.path, 'withdrawn_key')).public;
+    for (const [change, refusal] of [
+      [{ private: false }, 'host_not_allowed'],
+      [{ keys: [pinned] }, 'host_key_changed'],
+    ] as const) {
+      expect(await launch()).toBe('done');
+      await send('PUT', '/api/hosts/narrowed', change);
+      await waitFor(async () => (await launch()) === refusal, { what: refusal, intervalMs: 200 });
+      await send('PUT', '/api/hosts/narrowed', entry);
+      await waitFor(async () => (await launch()) === 'done', { what: 'a connection' });
+    }
+    await client.delete(`/api/remotes/${sid}`);
   });
 
   test('a session is not left on a host that is removed just then', async () => {

@@ -70,6 +70,11 @@ describe('settings', () => {
       /DATABASE_URL, SECRET_KEY and SEAL_PUBLIC_KEY/,
     ]);
     expectRefusal(await run(['dist/workers/main.js']), [/DATABASE_URL is not set/]);
+    const database = { DATABASE_URL: 'postgres://nobody@127.0.0.1:1/none' };
+    for (const kind of ['remote', 'video'])
+      expectRefusal(await run(['dist/workers/main.js', 'parse', kind], database), [
+        /SEAL_PRIVATE_KEYS is not set/,
+      ]);
     expectRefusal(await run([WINDLASS, 'migrate']), [/DATABASE_URL is not set/]);
   });
 });

@@ -51,6 +51,9 @@ async function main(): Promise<void> {
   endOnError(log);
   if (!config.DATABASE_URL)
     exitWith('windlass: DATABASE_URL is not set; `npm start` brings a database of its own');
+  // Without it, it would take what the others could do, and fail it.
+  if (!config.SEAL_PRIVATE_KEYS && work.some(kind => kind === 'remote' || kind === 'video'))
+    exitWith('windlass: SEAL_PRIVATE_KEYS is not set; remote and video workers open credentials');
   const database = openDatabase(config.DATABASE_URL);
   const notifications = new Notifications(database, log);
   await waitForSchema(database, { signal: life.stopping, onWait: reason => log.info(reason) });

@@ -1,9 +1,9 @@
-import { and, asc, count, eq, gt, isNotNull, sql } from 'drizzle-orm';
+import { and, asc, eq, gt, sql } from 'drizzle-orm';
 import type { Request, Response } from 'express';
 import ssh2 from 'ssh2';
 import { z } from 'zod';
 import type { Tx } from '../../shared/database/connect.ts';
-import { type HostRow, hosts, sessions } from '../../shared/database/schema.ts';
+import { type HostRow, hosts } from '../../shared/database/schema.ts';
 import { WindlassError } from '../../shared/errors.ts';
 import type { Result } from '../../shared/jobs/catalog.ts';
 import { fingerprint, keyBytes } from '../../shared/ssh-keys.ts';
@@ -13,7 +13,7 @@ import { checkIfMatch, entityTag, page, pageOf, pageQuery, sendRecord } from '..
 import { type DescribedRouter, pathParameter, resource } from '../http/resource.ts';
 import { currentUser, requireAdministrator } from '../identity/current-user.ts';
 import { awaitOwnJob, requireWorker, startRequestedJob } from '../jobs/run-request.ts';
-import { isOpening } from '../remote/sessions.ts';
+import { isAnotherMachine, leaveHost } from '../remote/leave-host.ts';
 
 const keyLine = z
   .string()
@@ -164,6 +164,7 @@ export function routeHosts(router: DescribedRouter, api: ApiContext): void {
     }),
     put: operation({
       summary: 'Change a host',
+      details: 'To another address with other keys only while no session is open on it.',
       body: changes,
       headers: ['If-Match'],
       for: 'administrators',
@@ -178,16 +179,22 @@ export function routeHosts(router: DescribedRouter, api: ApiContext): void {
         const keys = trust
           ? await scan({ address: next.address, port: next.port, private: next.private }, req, res)
           : next.keys;
-        const [changed] = await db
-          .update(hosts)
-          .set({ ...given, keys, version: sql`${hosts.version} + 1` })
-          .where(and(eq(hosts.name, row.name), eq(hosts.version, row.version)))
-          .returning();
-        if (!changed)
+        const changed = await db.transaction(async tx => {
+          if (isAnotherMachine(row, { ...next, keys })) {
+            await selectHost(tx, row.name).for('update');
+            await leaveHost(tx, row.name);
+          }
+          const [written] = await tx
+            .update(hosts)
+            .set({ ...given, keys, version: sql`${hosts.version} + 1` })
+            .where(and(eq(hosts.name, row.name), eq(hosts.version, row.version)))
+            .returning();
+          if (written) return written;
           throw new WindlassError('conflict', {
             detail: 'Conflict: somebody else changed this host at the same time.',
             hint: 'Get it again and repeat the change.',
           });
+        });
         res.json(fullView(changed));
       },
     }),
@@ -204,20 +211,7 @@ export function routeHosts(router: DescribedRouter, api: ApiContext): void {
           // Held until it is gone: who opens a session holds it, too.
           const row = theOnly(name, await selectHost(tx, name).for('update'));
           checkIfMatch(req, entityTag(fullView(row)));
-          const [open] = await tx
-            .select({ n: count() })
-            .from(sessions)
-            .where(and(eq(sessions.hostname, name), isOpening(tx)));
-          if (open && open.n > 0)
-            throw new WindlassError('conflict', {
-              detail: `Conflict: ${open.n} sessions are open on ${name}.`,
-              hint: 'Wait until they have ended.',
-            });
-          // Kept for cleaning up, a credential would be sent to a later host of the same name.
-          await tx
-            .update(sessions)
-            .set({ sealed: null, ended: sql`coalesce(${sessions.ended}, now())` })
-            .where(and(eq(sessions.hostname, name), isNotNull(sessions.sealed)));
+          await leaveHost(tx, name);
           await tx.delete(hosts).where(eq(hosts.name, name));
         });
         res.status(204).end();

@@ -1,4 +1,4 @@
-import { and, eq, sql } from 'drizzle-orm';
+import { and, eq, inArray, not, sql } from 'drizzle-orm';
 import type { Tx } from '../database/connect.ts';
 import { idempotencyKeys, type JobRow, jobs } from '../database/schema.ts';
 import { WindlassError } from '../errors.ts';
@@ -77,6 +77,13 @@ async function refuseTooMany(tx: Tx, { owner, limit }: JobRequest): Promise<void
 /** What a listing brought is removed an hour after its end: from then on the job has nothing to answer with. */
 const isStillStored = sql`not (${jobs.kind} in ('browse', 'file') and coalesce(${jobs.finished} < now() - interval '50 minutes', false))`;
 
+const endsWithClient = Object.entries(JOBS)
+  .filter(([, definition]) => 'endsWithClient' in definition)
+  .map(([kind]) => kind);
+
+/** Whose client left: a client that sends the request again after a lost link wants it done. */
+const wasLeft = sql`(${inArray(jobs.kind, endsWithClient)} and ${jobs.cancelRequested} is not null and ${jobs.state} <> 'succeeded')`;
+
 /**
  * The job that this key started within the last 24 h, if any. Holds the key for the rest of the transaction, so that of
  * two requests with one key the second waits and finds the first one's job.
@@ -100,6 +107,7 @@ export async function findByIdempotencyKey(
         eq(idempotencyKeys.key, given.key),
         sql`${idempotencyKeys.created} > now() - interval '24 hours'`,
         isStillStored,
+        not(wasLeft),
       ),
     );
   if (found && found.body !== given.body) {
