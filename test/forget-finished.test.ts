@@ -1,4 +1,5 @@
-import { existsSync } from 'node:fs';
+import { existsSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
 import { findProgram } from '../scripts/programs.ts';
 import type { Database } from '../shared/database/connect.ts';
@@ -7,6 +8,7 @@ import { newId } from '../shared/ids.ts';
 import {
   AgentHarness,
   collect,
+  listRuns,
   processesOf,
   runDirectory,
 } from '../workers/remote/agent/agent-harness.ts';
@@ -37,6 +39,9 @@ async function makeJob(set: Partial<typeof jobs.$inferInsert> = {}): Promise<str
 }
 
 const finished = { state: 'failed', finished: new Date() } as const;
+const unknown = { ...finished, error: { code: 'outcome_unknown' } };
+const late = { ...unknown, runAt: new Date(Date.now() - 7_200_000) };
+const limited = { ...finished, error: { code: 'output_limit' } };
 const cancelled = {
   state: 'cancelled',
   finished: new Date(),
@@ -52,7 +57,8 @@ async function runToEnd(client: AgentClient, id: string): Promise<void> {
   expect((await collect({ client, id, events })).last).toMatchObject({ type: 'ended', code: 0 });
 }
 
-const tidy = (client: AgentClient) => forgetFinished(client, database);
+const tidy = (client: AgentClient, seconds = 0) =>
+  forgetFinished(client, { database, config: { LIMIT_COMMAND_SECONDS: seconds } });
 
 test('of the runs of an account those go whose job has ended here, and no others', async () => {
   const host = harness.makeHost(HOST_SHELL);
@@ -62,35 +68,67 @@ test('of the runs of an account those go whose job has ended here, and no others
   const ofAnotherService = newId();
   for (const id of [open, over, ofAnotherService]) await runToEnd(client, id);
   await tidy(client);
-  expect((await client.list()).map(run => run.id).sort()).toEqual([open, ofAnotherService].sort());
+  expect((await listRuns(client)).map(run => run.id).sort()).toEqual(
+    [open, ofAnotherService].sort(),
+  );
   const events = client.follow({ id: open, stdout: 0, stderr: 0 });
   const result = await collect({ client, id: open, events });
   expect(result.stdout.toString()).toBe('done\n');
 });
 
-test('of what still runs only that is stopped which was cancelled; the rest goes once it has ended', async () => {
+test('of what still runs that is left whose outcome is unknown; it goes once it has ended', async () => {
   const host = harness.makeHost(HOST_SHELL);
   const client = await harness.connect(host);
-  const stopped = await makeJob(cancelled);
-  const going = await makeJob(finished);
-  for (const id of [stopped, going]) await start(client, id);
-  await tidy(client);
-  expect(await client.list()).toEqual([{ id: going, state: 'running' }]);
+  const going = await makeJob(unknown);
+  const stopped = await Promise.all([
+    makeJob(cancelled),
+    makeJob({ ...unknown, cancelRequested: new Date() }),
+    makeJob(limited),
+    makeJob(late),
+    makeJob({ ...unknown, kind: 'video' }),
+  ]);
+  for (const id of [going, ...stopped]) await start(client, id);
+  await tidy(client, 3_600);
+  expect(await listRuns(client)).toEqual([{ id: going, state: 'running' }]);
   await client.stop(going);
-  await waitFor(async () => (await client.list())[0]?.state === 'ended', { what: 'its end' });
+  await waitFor(async () => (await listRuns(client))[0]?.state === 'ended', { what: 'its end' });
+  await tidy(client, 3_600);
+  expect(await listRuns(client)).toEqual([]);
+});
+
+test('without a limit an unknown one runs on however long', async () => {
+  const client = await harness.connect(harness.makeHost(HOST_SHELL));
+  const id = await makeJob(late);
+  await start(client, id);
   await tidy(client);
-  expect(await client.list()).toEqual([]);
+  expect(await listRuns(client)).toEqual([{ id, state: 'running' }]);
+  await client.stop(id);
+});
+
+test('behind thousands of runs of others it goes all the same', async () => {
+  const host = harness.makeHost(HOST_SHELL);
+  const client = await harness.connect(host);
+  const started = join(host.account.home, '.windlass/started');
+  for (let n = 0; n < 2_500; n++)
+    writeFileSync(join(started, newId(Date.now() - 10_000)), '-stopped -\n');
+  const id = await makeJob(finished);
+  await runToEnd(client, id);
+  const directory = runDirectory(host, id);
+  await tidy(client);
+  expect(existsSync(directory)).toBe(false);
+  const left = await listRuns(client);
+  expect(new Set(left.map(run => run.id)).size).toBe(2_500);
 });
 
 test('a run that was lost goes with its spool', async () => {
   const host = harness.makeHost(HOST_SHELL);
   const client = await harness.connect(host);
-  const id = await makeJob(cancelled);
+  const id = await makeJob(unknown);
   await start(client, id);
   const directory = runDirectory(host, id);
   for (const line of processesOf(host))
     if (/ minder /.test(line)) process.kill(Number.parseInt(line, 10), 'SIGKILL');
-  await waitFor(async () => (await client.list())[0]?.state === 'lost', { what: 'its loss' });
+  await waitFor(async () => (await listRuns(client))[0]?.state === 'lost', { what: 'its loss' });
   await tidy(client);
   expect(existsSync(directory)).toBe(false);
   expect(processesOf(host).filter(line => /sleep 300/.test(line))).toEqual([]);

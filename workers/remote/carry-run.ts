@@ -9,6 +9,7 @@ import type { RunEvent } from './agent/run-event.ts';
 import type { RemoteSession } from './remote-session.ts';
 import {
   cancelledAway,
+  cancelledUnseen,
   diskFull,
   groupOnly,
   lost,
@@ -36,6 +37,9 @@ const SHUT_OUT: ErrorCode[] = [
   'host_not_allowed',
   'startup_files_print',
 ];
+
+/** Where a run that is not found was never started: on the boot on which it was asked for, where the fences are the same. */
+const placeOf = ({ hello }: AgentClient) => `${hello.boot} ${hello.fences}`;
 
 export interface RunRequest {
   /** For the account's own shell. */
@@ -91,7 +95,7 @@ class Run {
   /** Aborted when this worker must not go on with the run. */
   readonly signal: AbortSignal;
   #stopped: Promise<{ how: string } | undefined> | undefined;
-  /** The host may have been told to stop it, over a connection that was lost or by an earlier holder of the job. */
+  /** The host stopped it, or may have: its answer was lost with the connection, or an earlier holder of the job was told. */
   #mayBeStopped: boolean;
   #wrongNode = 0;
   /** For the host to say that a cancelled run was stopped. */
@@ -158,7 +162,7 @@ class Run {
 
   /** Committed before the host is asked for the first time: whoever takes over knows that it may have been. */
   async #promise(agent: AgentClient): Promise<void> {
-    await this.#note({ runAt: new Date(), runBoot: agent.hello.boot });
+    await this.#note({ runAt: new Date(), runBoot: placeOf(agent) });
   }
 
   async #note(set: Partial<JobRow>): Promise<void> {
@@ -193,13 +197,22 @@ class Run {
     if (typeof end === 'object') return end;
     if (cancel.aborted) {
       await agent.stop(job.id);
-      throw new WindlassError('cancelled');
+      throw this.#neverRun(agent);
     }
-    if (job.runBoot === agent.hello.boot && Date.now() - Number(job.runAt) < REPEAT_MS)
+    if (this.#wasAsked(agent) && Date.now() - Number(job.runAt) < REPEAT_MS)
       return this.#run(agent, session);
     throw unknown(
-      'The host was started anew, or too much time has passed, and it has no record of the command.',
+      'The host was started anew, is another one or had ~/.windlass removed, or too much time has passed: it has no record of the command.',
     );
+  }
+
+  /** Whether what this host has no record of was never started. */
+  #wasAsked(agent: AgentClient): boolean {
+    return this.#context.job.runBoot === placeOf(agent);
+  }
+
+  #neverRun(agent: AgentClient): WindlassError {
+    return this.#wasAsked(agent) ? new WindlassError('cancelled') : cancelledUnseen();
   }
 
   #meanwhile<T>(work: () => T | Promise<T>): Promise<T> {
@@ -249,7 +262,7 @@ class Run {
           };
         case 'stopped':
           this.#sink.limit?.throwIfAborted();
-          throw new WindlassError('cancelled');
+          throw this.#neverRun(agent);
         case 'lost':
           throw lost(event.cause);
       }
@@ -270,6 +283,8 @@ class Run {
           if (limit?.aborted) useless.abort(limit.reason);
         }
         if (stopped.how === 'wrong_node') useless.abort(this.#onWrongNode(stopped.node));
+        // Its end may come over another connection, where a stop finds it ended.
+        else if (stopped.how !== 'ended') this.#mayBeStopped = true;
         return stopped;
       },
       () => {
@@ -282,9 +297,9 @@ class Run {
   /** A run that was stopped did not end by itself, unless it had ended before the host was told. */
   async #throwIfStopped(): Promise<void> {
     const stopped = await this.#stopped;
-    if (!stopped || (stopped.how === 'ended' && !this.#mayBeStopped)) return;
+    if (!this.#mayBeStopped) return;
     this.#sink.limit?.throwIfAborted();
-    throw stopped.how === 'group' ? groupOnly() : new WindlassError('cancelled');
+    throw stopped?.how === 'group' ? groupOnly() : new WindlassError('cancelled');
   }
 
   /** Its output can be followed from any node of its home; it can be stopped on its own alone. */

@@ -1,9 +1,11 @@
 import { and, inArray, isNotNull } from 'drizzle-orm';
+import type { Config } from '../../shared/config.ts';
 import type { Database } from '../../shared/database/connect.ts';
 import { jobs } from '../../shared/database/schema.ts';
 import { isId } from '../../shared/ids.ts';
 import type { Logger } from '../../shared/log.ts';
 import type { AgentClient } from './agent/client.ts';
+import { mayRunOn, removeFinished } from './finished-runs.ts';
 
 /** The first commands of a connection have the host for themselves. */
 const DELAY_MS = 5_000;
@@ -19,6 +21,7 @@ interface Connection {
 }
 
 interface Context {
+  config: Pick<Config, 'LIMIT_COMMAND_SECONDS'>;
   database: Pick<Database, 'db'>;
   log: Logger;
   /** Milliseconds before the first request. */
@@ -35,7 +38,7 @@ export function forgetFinishedSoon(connection: Connection, context: Context): vo
   const timer = setTimeout(() => {
     connection
       .agent()
-      .then(agent => forgetFinished(agent, context.database))
+      .then(agent => forgetFinished(agent, context))
       .catch((error: unknown) =>
         context.log.info({ err: error }, 'old runs are removed from their host later'),
       );
@@ -44,21 +47,19 @@ export function forgetFinishedSoon(connection: Connection, context: Context): vo
   void connection.closed.then(() => clearTimeout(timer));
 }
 
-export async function forgetFinished(agent: Agent, { db }: Pick<Database, 'db'>): Promise<void> {
-  const runs = (await agent.list()).filter(run => isId(run.id));
-  for (let n = 0; n < runs.length; n += MOST) {
-    const some = runs.slice(n, n + MOST);
-    const ids = some.map(run => run.id);
-    const over = await db
-      .select({ id: jobs.id, cancelled: isNotNull(jobs.cancelRequested) })
-      .from(jobs)
-      .where(and(inArray(jobs.id, ids), isNotNull(jobs.finished)));
-    for (const { id, cancelled } of over) {
-      const state = some.find(run => run.id === id)?.state;
-      // Cancelled while the host could not be reached; what nobody cancelled runs on, and is kept until it ends. Of a lost
-      // one nobody will know the end, and once it is forgotten nobody could find what is left of it.
-      if (state === 'lost' || (cancelled && state === 'running')) await agent.stop(id);
+export async function forgetFinished(
+  agent: Agent,
+  { config, database: { db } }: Pick<Context, 'config' | 'database'>,
+): Promise<void> {
+  for await (const listed of agent.list()) {
+    const states = new Map(listed.map(run => [run.id, run.state]));
+    const ids = [...states.keys()].filter(isId);
+    for (let n = 0; n < ids.length; n += MOST) {
+      const over = await db
+        .select({ id: jobs.id, mayRunOn: mayRunOn(config.LIMIT_COMMAND_SECONDS) })
+        .from(jobs)
+        .where(and(inArray(jobs.id, ids.slice(n, n + MOST)), isNotNull(jobs.finished)));
+      await removeFinished(agent, over, states);
     }
-    await agent.forgetAll(over.map(job => job.id));
   }
 }

@@ -48,7 +48,8 @@ export async function openRemoteFile(
   const reader = new ByteReader(channel.stdout, signal);
   try {
     const found = await readHeader(reader, mark);
-    if (!/^\d+$/.test(found)) throw problemWith(path, found);
+    // Fifteen digits are exact, and more than any file has.
+    if (!/^\d{1,15}$/.test(found)) throw problemWith(path, found);
     const bytes = Readable.from(readToEnd({ reader, channel, path }), { objectMode: false });
     // Not in the generator's finally: of one that is destroyed before it was read, nothing runs.
     bytes.once('close', () => {

@@ -34,12 +34,18 @@ describeUnless(missingPrograms('sshd'), 'a server with MaxSessions 1', () => {
   }
 
   test('runs one command after the other, however many are asked for at once', async () => {
+    const warnings: Error[] = [];
+    const note = (warning: Error) => void warnings.push(warning);
+    process.on('warning', note);
     const session = await open();
     const words = Array.from({ length: 20 }, (_, n) => `word${n}`);
     expect(await Promise.all(words.map(word => print(session, word)))).toEqual(
       words.map(word => `${word}\n`),
     );
     session.close();
+    process.off('warning', note);
+    // Such as of listeners on the connection, of which each channel must not have one.
+    expect(warnings).toEqual([]);
   });
 
   test('serves an agent; what needs a channel beside it is refused with a remedy, and commands go on', async () => {

@@ -42,6 +42,8 @@ export class RemoteSession implements RemoteExec {
   #limit = CHANNELS;
   #open = 0;
   readonly #waiting = new Set<() => void>();
+  /** Told when the connection closes: listeners of the client's own for each channel would be more than it expects. */
+  readonly #opening = new Set<() => void>();
   #isClosed = false;
   /** The agent's control channel is open. */
   #isServing = false;
@@ -55,6 +57,7 @@ export class RemoteSession implements RemoteExec {
       client.once('close', () => {
         this.#isClosed = true;
         for (const wake of [...this.#waiting]) wake();
+        for (const onClose of [...this.#opening]) onClose();
         resolve();
       });
     });
@@ -200,11 +203,11 @@ export class RemoteSession implements RemoteExec {
       let timer = setTimeout(look, openMs);
       const settle = (error: SshError | undefined, value?: T) => {
         clearTimeout(timer);
-        this.#client.off('close', onClose);
+        this.#opening.delete(onClose);
         if (error) reject(error);
         else resolve(value as T);
       };
-      this.#client.once('close', onClose);
+      this.#opening.add(onClose);
       try {
         ask(settle);
       } catch (cause) {

@@ -41,6 +41,14 @@ export const cancelledAway = () =>
     hint: 'Keep the session open until the host is back.',
   });
 
+/** Of a run that the host knows nothing of, where it may have been started all the same. */
+export const cancelledUnseen = () =>
+  new WindlassError('cancelled', {
+    detail:
+      'Cancelled, but the host was started anew, is another one or had ~/.windlass removed: it has no record of the command, which may run on.',
+    hint: 'Look on the host.',
+  });
+
 export const unconfirmed = () =>
   new WindlassError('cancelled', {
     detail:

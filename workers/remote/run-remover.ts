@@ -11,10 +11,10 @@ const MOST = 50;
 const REMOVE_MS = 30_000;
 
 /** Lends a session's connection to the work. */
-export type Use = <T>(
+export type Use<Session = RemoteSession> = <T>(
   sid: string,
   signal: AbortSignal,
-  work: (session: RemoteSession) => Promise<T>,
+  work: (session: Session) => Promise<T>,
 ) => Promise<T>;
 
 /** Removes runs whose jobs have ended, some at a time. */

@@ -30,6 +30,10 @@ interface Pooled {
   hasAgent: Promise<boolean>;
   users: number;
   idleSince: number;
+  /** Of the host's entry that it was made by, once that is found. */
+  version?: number;
+  /** Closed once nobody uses it, and used for nothing new. */
+  isRetired?: boolean;
 }
 
 interface Found {
@@ -68,6 +72,7 @@ export class SessionPool {
     this.#remover = new RunRemover({ database, log, use });
     this.#leftover = new LeftoverRuns({
       ...{ database, log, use },
+      limitSeconds: context.config.LIMIT_COMMAND_SECONDS,
       mayUse: async sid => this.has(sid) || !(await this.#refused.wasEverRefused(sid)),
     });
     const timer = setInterval(() => void this.#sweep(), SWEEP_MS);
@@ -96,6 +101,7 @@ export class SessionPool {
     } finally {
       pooled.users--;
       pooled.idleSince = performance.now();
+      if (pooled.isRetired && pooled.users === 0) close(pooled);
     }
   }
 
@@ -117,8 +123,7 @@ export class SessionPool {
   /** Ends all connections; runs on hosts go on. */
   close(): void {
     this.#stop();
-    for (const { session } of this.#pooled.values())
-      session.then(open => open.close()).catch(() => {});
+    for (const pooled of this.#pooled.values()) close(pooled);
     this.#pooled.clear();
   }
 
@@ -137,6 +142,12 @@ export class SessionPool {
     };
     pooled.session.then(session => session.closed.then(forget), forget);
     pooled.hasAgent.catch(() => {});
+    found.then(
+      ({ host }) => {
+        pooled.version = host.version;
+      },
+      () => {},
+    );
     return pooled;
   }
 
@@ -192,7 +203,7 @@ export class SessionPool {
     this.#sweeping = true;
     try {
       await this.#closeEnded();
-      if (this.#context.config.SEAL_PRIVATE_KEYS) await this.#leftover.remove();
+      if (this.#context.config.SEAL_PRIVATE_KEYS) await this.#leftover.look();
     } catch (error) {
       this.#context.log.debug({ err: error }, 'session sweep');
     } finally {
@@ -200,21 +211,31 @@ export class SessionPool {
     }
   }
 
-  /** Closes what is idle, and what belongs to a session that ended and has nothing left to clean up. */
+  /**
+   * Closes what is idle, and what belongs to a session that ended and has nothing left to clean up. Where the entry of its
+   * host was changed, a connection serves what is under way alone: the next one is made as the entry says now.
+   */
   async #closeEnded(): Promise<void> {
     const sids = [...this.#pooled.keys()];
     if (sids.length === 0) return;
     const open = await this.#context.database.db
-      .select({ sid: sessions.sid })
+      .select({ sid: sessions.sid, version: hosts.version })
       .from(sessions)
+      .innerJoin(hosts, eq(hosts.name, sessions.hostname))
       .where(and(inArray(sessions.sid, sids), isNull(sessions.ended)));
-    const alive = new Set(open.map(row => row.sid));
+    const alive = new Map(open.map(row => [row.sid, row.version]));
     for (const [sid, pooled] of this.#pooled) {
       const idle = performance.now() - pooled.idleSince > IDLE_MS;
+      const version = alive.get(sid) ?? pooled.version;
+      pooled.isRetired = pooled.version !== undefined && pooled.version !== version;
       const isNeeded = pooled.users > 0 || this.#remover.has(sid) || (alive.has(sid) && !idle);
-      if (isNeeded || !sids.includes(sid)) continue;
+      if ((isNeeded && !pooled.isRetired) || !sids.includes(sid)) continue;
       this.#pooled.delete(sid);
-      pooled.session.then(session => session.close()).catch(() => {});
+      if (pooled.users === 0) close(pooled);
     }
   }
+}
+
+function close({ session }: Pooled): void {
+  session.then(open => open.close()).catch(() => {});
 }

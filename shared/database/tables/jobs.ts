@@ -57,7 +57,7 @@ export const jobs = pgTable(
     stdoutBytes: count(),
     stderrBytes: count(),
 
-    /** Committed before the first request to run on the host: when, and on which boot of which node. */
+    /** Committed before the first request to run on the host: when, and on which boot, with which folder of fences. */
     runAt: time(),
     runBoot: text(),
     /** Since when the job's host could not be reached, where it gave its slot to others for that. */

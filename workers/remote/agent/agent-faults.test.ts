@@ -10,6 +10,7 @@ import {
 } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, afterEach, describe, expect, test } from 'vitest';
+import { signalProcess } from '../../../demo/processes.ts';
 import { findProgram } from '../../../scripts/programs.ts';
 import { waitFor } from '../../../test/harness/wait-for.ts';
 import {
@@ -18,6 +19,7 @@ import {
   FAMILY,
   filesOf,
   follow,
+  listRuns,
   processesOf,
   runDirectory,
 } from './agent-harness.ts';
@@ -125,16 +127,17 @@ describe.each(SHELLS)('runs under %s', shell => {
     const client = await harness.connect(host);
     const running = client.run({ id: 'survivor', token: 'one', command: 'sleep 300' });
     await running.next();
+    // What it forks for a moment may be gone by now.
     for (const line of processesOf(host)) {
       if (/ agent-\S+ serve |agent-\S+ serve /.test(line))
-        process.kill(Number.parseInt(line, 10), 'SIGKILL');
+        signalProcess(Number.parseInt(line, 10), 'SIGKILL');
     }
     await client.closed;
     const next = await harness.connect(host);
     await waitFor(() => readdirSync(join(host.account.home, '.windlass/serve')).length === 1, {
       what: 'one serve',
     });
-    expect(await next.list()).toEqual([{ id: 'survivor', state: 'running' }]);
+    expect(await listRuns(next)).toEqual([{ id: 'survivor', state: 'running' }]);
     await next.stop('survivor');
     expect((await follow(next, 'survivor')).last).toMatchObject({ type: 'ended', code: 143 });
   });

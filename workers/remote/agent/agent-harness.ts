@@ -5,6 +5,7 @@ import { openAgent } from './bootstrap.ts';
 import type { AgentClient } from './client.ts';
 import { LocalExec } from './local-exec.ts';
 import type { RunEvent } from './run-event.ts';
+import type { ListedRun } from './run-lists.ts';
 
 const ENV = {
   PATH: '/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin',
@@ -113,6 +114,13 @@ export async function follow(
   from = { stdout: 0, stderr: 0 },
 ): Promise<Outcome> {
   return collect({ client, id, from, events: client.follow({ id, ...from }) });
+}
+
+/** All runs that the host keeps. */
+export async function listRuns(client: AgentClient): Promise<ListedRun[]> {
+  const runs: ListedRun[] = [];
+  for await (const some of client.list()) runs.push(...some);
+  return runs;
 }
 
 /** `PID COMMAND LINE` of the processes of this account. */

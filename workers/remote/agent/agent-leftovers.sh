@@ -145,15 +145,14 @@ remove_forgotten() {
   if [ -n "$dirs" ]; then eval "rm -rf $dirs"; fi
 }
 
-# forget ID…: two forks for all of them.
+# forget NUMBER ID…: two forks for all of them. The answer has the places of those that are kept.
 forget() {
-  fences='' dirs='' answers='' patience=40
+  fences='' dirs='' number=$1 place=0 kept='' patience=40
+  shift
   for id in "$@"; do
-    if may_forget "$id"; then answers="$answers$id$nl"; else answers="$answers$id busy$nl"; fi
+    place=$((place + 1))
+    may_forget "$id" || kept="$kept $place"
   done
   remove_forgotten
-  while [ -n "$answers" ]; do
-    say "forgot ${answers%%"$nl"*}"
-    answers=${answers#*"$nl"}
-  done
+  say "forgot $number$kept"
 }

@@ -18,6 +18,7 @@ import {
   FAMILY,
   filesOf,
   follow,
+  listRuns,
   processesOf,
   runDirectory,
 } from './agent-harness.ts';
@@ -76,10 +77,30 @@ describe.each(SHELLS)('what is left on a host, under %s', shell => {
     const result = await follow(next, id);
     expect(result.stdout.toString()).toBe('kept\n');
     expect(result.last).toMatchObject({ type: 'ended', code: 4 });
-    expect(await next.list()).toEqual([{ id, state: 'ended' }]);
+    expect(await listRuns(next)).toEqual([{ id, state: 'ended' }]);
     await next.forget(id);
-    expect(await next.list()).toEqual([]);
+    expect(await listRuns(next)).toEqual([]);
     expect(existsSync(directory)).toBe(false);
+  });
+
+  test('of thousands of runs each is listed once, without the forgotten ones', async () => {
+    const host = harness.makeHost(shell);
+    const client = await harness.connect(host);
+    const first = await harness.run(client, 'true');
+    const started = join(baseOf(host), 'started');
+    const names = Array.from({ length: 2_100 }, (_, n) => `s-${String(n).padStart(5, '0')}`);
+    for (const name of names) writeFileSync(join(started, name), '-stopped -\n');
+    for (let n = 0; n < 1_200; n++) writeFileSync(join(started, `f-${n}`), '-forgotten -\n');
+    const { id } = await harness.run(client, 'true');
+    await client.forget(id);
+    const pages: number[] = [];
+    const found: string[] = [];
+    for await (const runs of client.list()) {
+      pages.push(runs.length);
+      found.push(...runs.map(run => run.id));
+    }
+    expect(Math.max(...pages)).toBe(1_000);
+    expect(found.sort()).toEqual([first.id, ...names].sort());
   });
 
   test('half-installed files and agents of other versions go after a day, if no serve reads them', async () => {

@@ -3,38 +3,56 @@
 
 say() { printf 'say %s\n' "$1" >&9; }
 
+# Each request that is answered bears a number, and so does its answer.
+
+# stop_run NUMBER ID
 stop_run() {
-  judge "$1"
+  judge "$2"
   if [ $verdict = absent ]; then
     if create "$fence" '-stopped -'; then
       say "halted $1 never"
       return
     fi
-    judge "$1"
+    judge "$2"
   fi
   case $verdict in
   running | lost)
+    # Whoever asks after its end is told that it did not come by itself.
+    { true >"$dir/stopped"; } 2>/dev/null
     halt
     say "halted $1 $how"
+    ;;
+  ended)
+    if [ -e "$dir/stopped" ]; then verdict=mark; fi
+    say "halted $1 $verdict"
     ;;
   wrong_node) say "halted $1 wrong_node $where" ;;
   *) say "halted $1 $verdict" ;;
   esac
 }
 
-# list_runs: those that are kept, without the fences of what was forgotten.
+# list_runs NUMBER FROM: those that are kept, without the fences of what was forgotten: a thousand at most, past the
+# first FROM fences. Where there are more it says how many it has looked at.
 list_runs() {
-  patience=40
+  patience=40 seen=0 listed=0
   for file in "$base"/started/*; do
+    if [ $listed -ge 1000 ]; then
+      say "listed $1 $seen"
+      return
+    fi
+    seen=$((seen + 1))
+    if [ $seen -le "$2" ]; then continue; fi
     token='' dn=''
     { read -r token dn <"$file"; } 2>/dev/null || [ -e "$file" ] || continue
     if [ -n "$dn" ] && [ "$token" != -stopped ] && [ ! -d "$base/runs/$dn" ]; then continue; fi
     judge "${file##*/}"
-    say "item ${file##*/} $verdict"
+    say "item $1 ${file##*/} $verdict"
+    listed=$((listed + 1))
   done
-  say listed
+  say "listed $1"
 }
 
+# probe_ffmpeg NUMBER
 probe_ffmpeg() {
   program=$(command -v ffmpeg) || program=''
   found=''
@@ -48,7 +66,7 @@ probe_ffmpeg() {
   *) program=- ;;
   esac
   found=${found#,}
-  say "ffmpeg ${found:--} $program"
+  say "ffmpeg $1 ${found:--} $program"
 }
 
 # prepare: makes one more attempt ready, to be waited for only when it is needed.
@@ -140,6 +158,13 @@ count_cores() {
   done
 }
 
+# know_fences: sets fences, which names the folder of the fences for good: another one, in a home that is not the same or
+# made since that was removed, knows nothing of what was started under the first.
+know_fences() {
+  set -- $(LC_ALL=C stat -c %i.%W "$base/started" || ls -di "$base/started")
+  fences=${1:--}
+}
+
 # serve LIMIT SHELL [FLAG]: answers the requests of one client, line by line, until its standard input ends.
 serve() {
   limit=$1 interp=$2 flag=$3
@@ -156,8 +181,14 @@ serve() {
   # On a full disk these stay empty: no run can start then, but those there are can be stored and forgotten.
   echo "$node" >"$mine/born"
   true >"$mine/${agent##*/}"
+  # Removed as an old version's before it was marked as read: with nothing said it is installed once more.
+  if [ ! -e "$agent" ]; then
+    rm -rf "$mine"
+    exit 1
+  fi
   printf '%s\n' "$environment" >"$mine/environment"
   count_cores
+  know_fences
   set -f
   available=0
   for word in $(LC_ALL=C df -Pk "$base"); do
@@ -165,7 +196,7 @@ serve() {
     available=$word
   done
   set +f
-  echo "windlass-agent 1 $node $boot $cores $((available * 1024)) $HOME"
+  echo "windlass-agent 1 $node $boot $fences $cores $((available * 1024)) $HOME"
   if [ $((available * 512)) -lt "$limit" ]; then limit=$((available * 512)); fi
   if [ "$limit" -lt 1048576 ]; then limit=1048576; fi
   # The first command may be on its way. One attempt is ready sooner than two, which would share the host's cores.
@@ -186,14 +217,14 @@ serve() {
     follow | ack | unfollow | credit) echo "$verb $first $second $third $fourth" >&9 ;;
     # Their own end of the fifo is for writing alone: with one for reading too they would wait for ever on a full one whose
     # reader has gone.
-    stop) (exec >/dev/null 9>"$mine/fifo" && stop_run "$first") & ;;
+    stop) (exec >/dev/null 9>"$mine/fifo" && stop_run "$first" "$second") & ;;
     forget) (exec >/dev/null 9>"$mine/fifo" && forget $first $second $third $fourth $rest) & ;;
-    list) (exec >/dev/null 9>"$mine/fifo" && list_runs) & ;;
-    ffmpeg) (exec >/dev/null 9>"$mine/fifo" && probe_ffmpeg) & ;;
+    list) (exec >/dev/null 9>"$mine/fifo" && list_runs "$first" "$second") & ;;
+    ffmpeg) (exec >/dev/null 9>"$mine/fifo" && probe_ffmpeg "$first") & ;;
     ping)
       if [ ! -d "$mine" ]; then break; fi # retired from elsewhere
       true >"$mine/alive" # for other nodes; the client asks every 30 s
-      say pong
+      say "pong $first"
       ;;
     esac
   done

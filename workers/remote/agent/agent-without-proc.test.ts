@@ -5,7 +5,7 @@ import { hideProc, missingHiddenProc } from '../../../test/harness/hidden-proc.t
 import { skipTest } from '../../../test/harness/skip.ts';
 import { makeTempDir } from '../../../test/harness/temp-dir.ts';
 import { waitFor } from '../../../test/harness/wait-for.ts';
-import { AgentHarness, collect } from './agent-harness.ts';
+import { AgentHarness, collect, listRuns } from './agent-harness.ts';
 import type { LocalExec } from './local-exec.ts';
 
 const harness = new AgentHarness();
@@ -33,7 +33,7 @@ test('without /proc a run is known to live, and its group is ended', async conte
   await events.next();
   const counts = () => [findMarked(inside).length, findMarked(outside).length];
   await waitFor(() => String(counts()) === '1,1', { what: 'two children' });
-  expect(await client.list()).toContainEqual({ id: 'tree', state: 'running' });
+  expect(await listRuns(client)).toContainEqual({ id: 'tree', state: 'running' });
   expect(await client.stop('tree')).toEqual({ how: 'group' });
   expect((await collect({ client, id: 'tree', events })).last).toMatchObject({ code: 143 });
   expect(counts()).toEqual([0, 1]);

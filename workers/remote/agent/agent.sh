@@ -5,7 +5,8 @@
 # agent-serve.sh.
 #
 #   started/ID              the fence, "TOKEN DIR": whoever creates it may start the run, nobody else ever
-#   runs/DIR/               one attempt: go, body, minder, ready (made ahead), claim, cmd, o.* and e.* (spool), end.*
+#   runs/DIR/               one attempt: go, body, minder, ready (made ahead), claim, cmd, o.* and e.* (spool), stopped,
+#                           end.*
 #   serve/NAME/             one live serve: fifo (lines to its emitter), ticks, born, alive, agent-*.sh (the name of the
 #                           file that it reads), stamp.*, heart, far.*
 #
@@ -150,6 +151,15 @@ create() {
 }
 
 main() {
-  if [ $((2147483647 + 1)) -lt 0 ]; then exec /bin/sh "$agent" "$@"; fi # mksh counts to 2 GiB
+  if [ $((2147483647 + 1)) -lt 0 ]; then # mksh counts to 2 GiB
+    # Where /bin/sh is one too, each would hand over to the next for ever.
+    case $1 in serve)
+      case $(/bin/sh -c 'echo $((2147483647 + 1))') in
+      -*) refuse 'needs dash, bash, ksh, zsh or busybox sh as /bin/sh: the one here counts to 2 GiB alone, as mksh does' ;;
+      esac
+      ;;
+    esac
+    exec /bin/sh "$agent" "$@"
+  fi
   "$@"
 }

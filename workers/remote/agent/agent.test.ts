@@ -191,7 +191,8 @@ for (const name of FAMILY) {
       const lines = result.stdout.toString().trim().split('\n');
       expect(lines.sort()).toEqual(['gone', 'strange', 'stubborn', 'unmarked']);
       expect(processesOf(host).filter(line => /sleep (1|300)\b/.test(line))).toEqual([]);
-      expect(await client.stop(id)).toEqual({ how: 'ended' });
+      // Whoever comes later is told, too, that it did not end by itself.
+      expect(await client.stop(id)).toEqual({ how: 'mark' });
     });
 
     test('makes the command wait past the spool limit, and loses nothing', async () => {

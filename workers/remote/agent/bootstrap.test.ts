@@ -3,6 +3,7 @@ import {
   mkdirSync,
   readdirSync,
   readFileSync,
+  renameSync,
   rmSync,
   statSync,
   truncateSync,
@@ -53,6 +54,16 @@ describe.each(SHELLS)('an account with %s', shell => {
       'serve',
       'started',
     ]);
+  });
+
+  test('says whether the folder of the fences is the one that it was', async () => {
+    const host = harness.makeHost(shell);
+    const { hello } = await harness.connect(host);
+    expect(hello.fences).toMatch(/^\d+\b/);
+    expect((await harness.connect(host)).hello.fences).toBe(hello.fences);
+    const base = join(host.account.home, '.windlass');
+    renameSync(base, `${base}-of-another`);
+    expect((await harness.connect(host)).hello.fences).not.toBe(hello.fences);
   });
 
   test('whose home cannot be written says so and gives the hint', async () => {
@@ -133,6 +144,54 @@ test('without setsid, perl and python3 the agent refuses', async () => {
   await expect(openAgent(host, options)).rejects.toMatchObject({
     code: 'agent_startup_failed',
     message: expect.stringContaining('needs setsid, perl or python3'),
+  });
+});
+
+test('a file that another version’s sweep removes before it is read is installed once more', async () => {
+  const host = harness.makeHost(DASH);
+  await harness.connect(host);
+  const remove = () => rmSync(join(host.account.home, '.windlass', loadAgentFile().name));
+  let hasRemoved = false;
+  const exec: typeof host.exec = (command, signal) => {
+    if (!hasRemoved && command.includes(' serve ')) {
+      hasRemoved = true;
+      remove();
+    }
+    return host.exec(command, signal);
+  };
+  const client = await openAgent({ exec }, options);
+  expect(hasRemoved).toBe(true);
+  expect((await harness.run(client, 'echo here')).stdout.toString()).toBe('here\n');
+  client.close();
+});
+
+test('a file that is removed before a serve says that it reads it is installed once more', async () => {
+  const host = harness.makeHost(DASH);
+  const base = join(host.account.home, '.windlass');
+  mkdirSync(base, { mode: 0o700 });
+  const mark = /^ {2}true >"\$mine\/\$\{agent##/m;
+  const content = loadAgentFile().content.toString();
+  expect(content).toMatch(mark);
+  const removed = content.replace(mark, line => `  rm "$agent"\n${line}`);
+  writeFileSync(join(base, loadAgentFile().name), removed);
+  const client = await harness.connect(host, { shell: DASH });
+  expect((await harness.run(client, 'echo here')).stdout.toString()).toBe('here\n');
+  expect(readdirSync(join(base, 'serve')).length).toBe(1);
+});
+
+test('where neither the account’s shell nor /bin/sh counts past 2 GiB the agent refuses', async () => {
+  const host = harness.makeHost(DASH);
+  const base = join(host.account.home, '.windlass');
+  mkdirSync(base, { mode: 0o700 });
+  const content = loadAgentFile().content.toString();
+  // What mksh makes of it.
+  const counted = content.replaceAll('$((2147483647 + 1))', '$((-2147483648))');
+  expect(counted.length).not.toBe(content.length);
+  writeFileSync(join(base, loadAgentFile().name), counted);
+  await expect(harness.connect(host, { shell: DASH })).rejects.toMatchObject({
+    code: 'agent_startup_failed',
+    message: expect.stringContaining('mksh'),
+    hint: expect.stringContaining('"agent": false'),
   });
 });
 

@@ -27,13 +27,13 @@ export async function openAgent(
   const timeout = AbortSignal.timeout(options.timeoutMs);
   const signal = options.signal ? AbortSignal.any([options.signal, timeout]) : timeout;
   try {
-    if (options.shell) {
-      const client = await serve(remote, { ...options, signal, shell: options.shell });
+    let { shell } = options;
+    // Twice, as another version's sweep may remove the file again before a serve says that it reads it.
+    for (let tries = 0; tries <= 2; tries++) {
+      if (tries > 0) shell = await installAgent(remote, loadAgentFile(), signal);
+      const client = shell && (await serve(remote, { ...options, signal, shell }));
       if (client) return client;
     }
-    const shell = await installAgent(remote, loadAgentFile(), signal);
-    const client = await serve(remote, { ...options, signal, shell });
-    if (client) return client;
     throw explainStartup(`${shell} ended before it could read the agent.`);
   } catch (error) {
     if (options.signal?.aborted) throw options.signal.reason;

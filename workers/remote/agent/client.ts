@@ -7,6 +7,7 @@ import type { Hello } from './hello.ts';
 import { LinkWindow } from './link-window.ts';
 import { quoteLine } from './quote.ts';
 import { explainFailure, type RunEvent, toEvent } from './run-event.ts';
+import { type ListedRun, RunLists } from './run-lists.ts';
 
 export interface RunRequest {
   /** Letters, digits and hyphens, like token. */
@@ -34,7 +35,6 @@ const ACK_DELAY_MS = 50;
 const MOST_UNREAD = 64 << 20;
 /** What an event counts beside its bytes: there must not be so many either that taking them one by one is slow. */
 const EVENT_BYTES = 1_000;
-const MOST_LISTED = 10_000;
 
 /**
  * One serving agent on a host. Runs outlive it: when the channel is lost every iterator and promise rejects with
@@ -50,9 +50,10 @@ export class AgentClient {
   readonly #follows = new Map<number, Follow>();
   readonly #answers: Answers;
   readonly #window = new LinkWindow();
+  readonly #lists = new RunLists();
   #heardAt = performance.now();
-  #items: { id: string; state: string }[] = [];
-  #lastHandle = 0;
+  /** Of requests and of what is followed alike: each has a number of its own. */
+  #lastNumber = 0;
   #ackTimer: NodeJS.Timeout | undefined;
   #failure: WindlassError | undefined;
 
@@ -65,7 +66,7 @@ export class AgentClient {
       get heardAt() {
         return heardAt();
       },
-      ping: () => this.ping(),
+      ping: () => void this.ping().catch(() => {}),
       fail: cause => this.#fail(cause),
     });
     const parser = new FrameParser({
@@ -126,12 +127,12 @@ export class AgentClient {
 
   /**
    * Ends every process of a run and resolves when none is left, after 6 s at most; its iterators then see it end.
-   * how: `mark` (all found by their environment or session), `group` (the host has no /proc), `left` (some would not
-   * die), `never` (it had not started and now never will), or `ended`, `stopped`: nothing to be done. `wrong_node`: only
-   * an agent on `node`, another one of this home directory, can stop it.
+   * how: `mark` (all found by their environment or session, now or by an earlier stop), `group` (the host has no /proc),
+   * `left` (some would not die), `never` (it had not started and now never will), or `ended` (by itself), `stopped`:
+   * nothing to be done. `wrong_node`: only an agent on `node`, another one of this home directory, can stop it.
    */
   async stop(id: string): Promise<{ how: string; node?: string }> {
-    const answer = await this.#ask(`stop ${checkName(id)}`, `halted ${id}`);
+    const answer = await this.#ask('stop', 'halted', checkName(id));
     const [how = '', ...node] = answer.split(' ');
     return node.length > 0 ? { how, node: node.join(' ') } : { how };
   }
@@ -145,14 +146,10 @@ export class AgentClient {
 
   /** As forget(), some hundred at most; returns those that may still live and are kept. */
   async forgetAll(ids: string[]): Promise<string[]> {
-    const [first, ...others] = ids.map(checkName);
-    if (!first) return [];
-    const request = `forget ${[first, ...others].join(' ')}`;
-    const answers = await Promise.all([
-      this.#ask(request, `forgot ${first}`),
-      ...others.map(id => this.#await(`forgot ${id}`)),
-    ]);
-    return ids.filter((_, n) => answers[n] === 'busy');
+    if (ids.length === 0) return [];
+    const kept = await this.#ask('forget', 'forgot', ids.map(checkName).join(' '));
+    const places = kept.split(' ').map(Number);
+    return ids.filter((_, n) => places.includes(n + 1));
   }
 
   /** The host's ffmpeg and which of libx264, libvpx-vp9, libvpx and libopenh264 it has; null where there is none. */
@@ -163,12 +160,12 @@ export class AgentClient {
     return { path: path.join(' '), encoders: encoders === '-' ? [] : encoders.split(',') };
   }
 
-  /** The runs that the host keeps, the oldest 10,000. state: running, ended, stopped, lost, wrong_node. */
-  async list(): Promise<{ id: string; state: string }[]> {
-    await this.#ask('list', 'listed');
-    const items = this.#items;
-    this.#items = [];
-    return items;
+  /** The runs that the host keeps, some at a time, in the order of their ids; those that begin or end meanwhile, perhaps. */
+  list(): AsyncGenerator<ListedRun[], void> {
+    return this.#lists.read(
+      () => this.#nextNumber(),
+      (number, from) => this.#askAs(number, 'list', 'listed', `${from}`),
+    );
   }
 
   async ping(): Promise<void> {
@@ -203,7 +200,7 @@ export class AgentClient {
     request: (handle: number) => string,
   ): EventQueue<RunEvent> {
     const { id, stdout = 0, stderr = 0 } = from;
-    const handle = ++this.#lastHandle;
+    const handle = this.#nextNumber();
     const queue = new EventQueue<RunEvent>(() => {
       this.#follows.delete(handle);
       this.#write(`unfollow ${handle}`);
@@ -217,14 +214,20 @@ export class AgentClient {
     return queue;
   }
 
-  #ask(request: string, answer: string): Promise<string> {
-    const answered = this.#await(answer);
-    this.#write(request);
-    return answered;
+  #nextNumber(): number {
+    return ++this.#lastNumber;
   }
 
-  #await(answer: string): Promise<string> {
-    return this.#failure ? Promise.reject(this.#failure) : this.#answers.await(answer);
+  /** What follows the answering word and the request's number. */
+  #ask(verb: string, answer: string, rest = ''): Promise<string> {
+    return this.#askAs(this.#nextNumber(), verb, answer, rest);
+  }
+
+  #askAs(number: number, verb: string, answer: string, rest: string): Promise<string> {
+    if (this.#failure) return Promise.reject(this.#failure);
+    const answered = this.#answers.await(`${answer} ${number}`);
+    this.#write(`${verb} ${number} ${rest}`.trimEnd());
+    return answered;
   }
 
   #allowMore(received: number): void {
@@ -238,12 +241,8 @@ export class AgentClient {
 
   #takeLine(line: string): void {
     const [verb = '', name = '', ...rest] = line.split(' ');
-    if (verb === 'item') {
-      if (this.#answers.isAwaited('listed') && this.#items.length < MOST_LISTED)
-        this.#items.push({ id: name, state: rest[0] ?? '' });
-      return;
-    }
-    if (this.#answers.take(line)) return;
+    if (verb === 'item') this.#lists.take(Number(name), rest);
+    if (verb === 'item' || this.#answers.take(line)) return;
     const follow = this.#follows.get(Number(name));
     if (!follow) return;
     if (verb === 'failed') {

@@ -6,6 +6,8 @@ export interface Hello {
   node: string;
   /** The host's boot id, `-` where it has none: runs of another boot have ended. */
   boot: string;
+  /** Names the folder of the fences: another one tells nothing of what was started before. */
+  fences: string;
   cores: number;
   /** Of the home directory's file system. */
   freeBytes: number;
@@ -18,7 +20,7 @@ const MAGIC = 'windlass-agent ';
 
 /** The hello of this line; throws `agent_startup_failed` where the agent says why it cannot serve. */
 export function parseHello(line: string, shell: string): Hello {
-  const [, version, node = '', boot = '', cores, free, ...home] = line.split(' ');
+  const [, version, node = '', boot = '', fences = '', cores, free, ...home] = line.split(' ');
   if (node === 'refused' || version !== '1') {
     throw explainStartup(line.slice(MAGIC.length).replace(/^\d+ refused /, ''));
   }
@@ -26,6 +28,7 @@ export function parseHello(line: string, shell: string): Hello {
     version: Number(version),
     node,
     boot,
+    fences,
     cores: Number(cores),
     freeBytes: Number(free),
     home: home.join(' '),

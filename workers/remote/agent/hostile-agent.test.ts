@@ -4,18 +4,37 @@ import { AgentClient } from './client.ts';
 
 afterEach(() => vi.useRealTimers());
 
-const HELLO = { version: 1, node: 'n', boot: 'b', cores: 1, freeBytes: 0, home: '/', shell: 'sh' };
+const HELLO = {
+  version: 1,
+  node: 'n',
+  boot: 'b',
+  fences: '1.1',
+  cores: 1,
+  freeBytes: 0,
+  home: '/',
+  shell: 'sh',
+};
 
 /** A client of what says so much, and answers nothing. */
-function connectTo(): { client: AgentClient; says: PassThrough; isCut(): boolean } {
+function connectTo(): {
+  client: AgentClient;
+  says: PassThrough;
+  /** What the client has written. */
+  asked: { text: string; stdin: PassThrough };
+  isCut(): boolean;
+} {
   const says = new PassThrough();
+  const asked = { text: '', stdin: new PassThrough() };
+  asked.stdin.on('data', bytes => {
+    asked.text += String(bytes);
+  });
   let close = (_end: { code: null; signal: null }) => {};
   const closed = new Promise<{ code: null; signal: null }>(resolve => {
     close = resolve;
   });
   let cut = false;
   const channel = {
-    stdin: new PassThrough().resume(),
+    stdin: asked.stdin,
     stdout: says,
     stderr: new PassThrough(),
     closed,
@@ -24,7 +43,14 @@ function connectTo(): { client: AgentClient; says: PassThrough; isCut(): boolean
       close({ code: null, signal: null });
     },
   };
-  return { client: new AgentClient(channel, HELLO), says, isCut: () => cut };
+  return { client: new AgentClient(channel, HELLO), says, asked, isCut: () => cut };
+}
+
+function answerPings({ stdin }: { stdin: PassThrough }, says: PassThrough): void {
+  stdin.on('data', bytes => {
+    for (const [, number] of String(bytes).matchAll(/^ping (\d+)$/gm))
+      says.write(`pong ${number}\n`);
+  });
 }
 
 test.each([
@@ -46,7 +72,7 @@ test.each([
   await expect(readAll()).rejects.toMatchObject({ code: 'remote_connection_failed' });
 });
 
-test('an agent that does not answer is given up, and so is what waits for it', async () => {
+test('an agent that says nothing is given up, and so is what waits for it', async () => {
   vi.useFakeTimers();
   const { client, isCut } = connectTo();
   const stopped = expect(client.stop('run')).rejects.toMatchObject({
@@ -66,34 +92,72 @@ test('an agent is not given up while anything of it comes, however late its answ
     says.write('data 1 o 0 1\nx');
   }
   expect(isCut()).toBe(false);
-  says.write('halted run mark\npong\n');
+  says.write('halted 1 mark\npong 2\n');
   await vi.advanceTimersByTimeAsync(0);
   expect(await Promise.all(answers)).toEqual([{ how: 'mark' }, undefined]);
-  says.write('pong\n');
-  await vi.advanceTimersByTimeAsync(120_000);
-  expect(isCut()).toBe(false);
 });
 
-test('an agent that answers pings alone is given up', async () => {
+test('a question that is not answered in ten minutes fails alone, and a late answer is nobody else’s', async () => {
   vi.useFakeTimers();
-  const { client, says, isCut } = connectTo();
+  const { client, says, asked, isCut } = connectTo();
+  answerPings(asked, says);
+  const follow = client.follow({ id: 'run', stdout: 0, stderr: 0 });
   const stopped = expect(client.stop('run')).rejects.toMatchObject({
     code: 'remote_connection_failed',
   });
-  await vi.advanceTimersByTimeAsync(59_000);
-  says.write('data 1 o 0 1\nx');
-  await vi.advanceTimersByTimeAsync(1_000);
-  expect(isCut()).toBe(false);
-  says.write('pong\n');
-  await vi.advanceTimersByTimeAsync(0);
+  await vi.advanceTimersByTimeAsync(599_999);
+  const again = client.stop('run');
+  const kept = client.forgetAll(['one', 'two', 'three']);
+  await vi.advanceTimersByTimeAsync(60_001);
   await stopped;
+  says.write('halted 2 left\nrunning 1\n');
+  const numbers = asked.text.match(/(?<=^(?:stop|forget) )\d+/gm) ?? [];
+  expect(numbers.length).toBe(3);
+  says.write(`forgot ${numbers[2]} 1 3\nhalted ${numbers[1]} mark\n`);
+  await vi.advanceTimersByTimeAsync(0);
+  expect(await again).toEqual({ how: 'mark' });
+  expect(await kept).toEqual(['one', 'three']);
+  expect((await follow.next()).value).toEqual({ type: 'running' });
+  expect(isCut()).toBe(false);
+});
+
+test('an agent that sends much but answers no ping is given up in time', async () => {
+  vi.useFakeTimers();
+  const { client, says, isCut } = connectTo();
+  const pinged = expect(client.ping()).rejects.toMatchObject({ code: 'remote_connection_failed' });
+  for (let n = 0; n < 15 && !isCut(); n++) {
+    says.write('data 1 o 0 1\nx');
+    await vi.advanceTimersByTimeAsync(50_000);
+  }
+  await pinged;
   expect(isCut()).toBe(true);
 });
 
-test('of a list without end only so much is kept', async () => {
+test('of a list without end only so much is kept, and it ends', async () => {
   const { client, says } = connectTo();
-  const list = client.list();
-  for (let n = 0; n < 50; n++) says.write('item run ended\n'.repeat(1_000));
-  says.write('listed\n');
-  expect((await list).length).toBe(10_000);
+  const lists: number[] = [];
+  const read = async () => {
+    for await (const runs of client.list()) lists.push(runs.length);
+  };
+  const listing = read();
+  for (let n = 1; n <= 1_100; n++) {
+    const much = n === 1 ? 'item 1 run ended\n'.repeat(50_000) : `item ${n} run ended\n`;
+    says.write(`${much}listed ${n} ${n * 1_000}\n`);
+    await new Promise(resolve => setImmediate(resolve));
+  }
+  await listing;
+  expect(lists[0]).toBe(1_000);
+  expect(lists.length).toBe(1_000);
+});
+
+test('lists side by side have their own runs each', async () => {
+  const { client, says } = connectTo();
+  const read = async () => {
+    const ids: string[] = [];
+    for await (const runs of client.list()) ids.push(...runs.map(run => run.id));
+    return ids;
+  };
+  const both = Promise.all([read(), read()]);
+  says.write('item 2 b ended\nitem 1 a ended\nlisted 2\nitem 1 c ended\nlisted 1\n');
+  expect(await both).toEqual([['a', 'c'], ['b']]);
 });
