@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { beforeAll, expect, test } from 'vitest';
 import { Client } from '../demo/client.ts';
 import { describeForms } from './harness/forms.ts';
 import { expectProblem } from './harness/problem.ts';
@@ -12,17 +12,16 @@ import {
   waitForEnd,
 } from './harness/remote.ts';
 import { describeUnless, missingPrograms } from './harness/skip.ts';
-import { startTestSshd, type TestSshd } from './harness/sshd.ts';
-import { type Stack, startStack } from './harness/stack.ts';
+import { startTestSshd } from './harness/sshd.ts';
+import { startStack } from './harness/stack.ts';
+import { useRemoteStack } from './harness/use-stack.ts';
 import { waitFor } from './harness/wait-for.ts';
 
 const PASSWORD = 'correct horse';
 const LIMITS = { LIMIT_SESSIONS: '4', LIMIT_OPEN_JOBS: '3' };
 
 describeForms(missingPrograms('sshd'), 'who may see and do what', form => {
-  let stack: Stack;
-  let sshd: TestSshd;
-  let admin: Client;
+  const { stack, client: admin, sshd } = useRemoteStack(form, { env: LIMITS });
   let alice: Client;
   let bob: Client;
   let sid: string;
@@ -41,15 +40,8 @@ describeForms(missingPrograms('sshd'), 'who may see and do what', form => {
   };
 
   beforeAll(async () => {
-    [stack, sshd] = await Promise.all([form.start({ env: LIMITS }), startTestSshd()]);
-    admin = connectClient(stack);
-    await addHost(admin, sshd);
     [alice, bob] = await Promise.all([addUser('alice'), addUser('bob')]);
     sid = await openSession(alice, sshd);
-  });
-  afterAll(async () => {
-    await stack?.stop();
-    await sshd?.stop();
   });
 
   test("another user's session is not there, for an administrator neither", async () => {

@@ -1,12 +1,12 @@
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, beforeAll, expect, test } from 'vitest';
-import type { Client } from '../demo/client.ts';
+import { expect, test } from 'vitest';
 import { type Account, makeAccount, type ShellName } from './harness/accounts.ts';
-import { addHost, connectClient } from './harness/remote.ts';
+import { addHost } from './harness/remote.ts';
 import { describeUnless, missingPrograms, missingRoot } from './harness/skip.ts';
 import { startTestSshd, type TestSshd } from './harness/sshd.ts';
-import { type Stack, startStack } from './harness/stack.ts';
+import { startStack } from './harness/stack.ts';
+import { useStack } from './harness/use-stack.ts';
 import { waitFor } from './harness/wait-for.ts';
 
 interface Answer {
@@ -21,14 +21,7 @@ const skip =
 
 /** Real accounts, with a password and with the shells that people have. */
 describeUnless(skip, 'accounts on a host', () => {
-  let stack: Stack;
-  let client: Client;
-
-  beforeAll(async () => {
-    stack = await startStack();
-    client = connectClient(stack);
-  });
-  afterAll(async () => stack?.stop());
+  const { client } = useStack({ start: startStack });
 
   async function withAccount(
     shell: ShellName,

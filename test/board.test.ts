@@ -4,10 +4,10 @@ import { Client } from '../demo/client.ts';
 import { findProgram } from '../scripts/programs.ts';
 import { describeForms } from './harness/forms.ts';
 import { expectProblem } from './harness/problem.ts';
-import { addHost, connectClient, type Job, launchAsync, openSession } from './harness/remote.ts';
+import { type Job, launchAsync, openSession } from './harness/remote.ts';
 import { describeUnless, missingPrograms } from './harness/skip.ts';
-import { startTestSshd, type TestSshd } from './harness/sshd.ts';
-import { type Stack, startStack } from './harness/stack.ts';
+import { startStack } from './harness/stack.ts';
+import { useRemoteStack, useStack } from './harness/use-stack.ts';
 import { waitFor } from './harness/wait-for.ts';
 
 /** More than all workers of either form carry at once, with one slot each. */
@@ -32,30 +32,21 @@ const readBoard = async (client: Client): Promise<Board['queues'][number]> => {
 };
 
 describeForms(missingPrograms('sshd', 'chromium'), 'Bull Board', form => {
-  let stack: Stack;
-  let sshd: TestSshd;
-  let client: Client;
+  const { stack, client, sshd } = useRemoteStack(form, { env: { REMOTE_SLOTS: '1' } });
   let browser: Browser;
   let jobs: Job[];
 
   beforeAll(async () => {
-    [stack, sshd, browser] = await Promise.all([
-      form.start({ env: { REMOTE_SLOTS: '1' } }),
-      startTestSshd(),
-      chromium.launch({ executablePath: findProgram('chromium'), args: ['--no-sandbox'] }),
-    ]);
-    client = connectClient(stack);
-    await addHost(client, sshd);
+    browser = await chromium.launch({
+      executablePath: findProgram('chromium'),
+      args: ['--no-sandbox'],
+    });
     const sid = await openSession(client, sshd);
     jobs = await Promise.all(
       Array.from({ length: JOBS }, () => launchAsync(client, sid, 'exec sleep 600')),
     );
   });
-  afterAll(async () => {
-    await browser?.close();
-    await stack?.stop();
-    await sshd?.stop();
-  });
+  afterAll(() => browser?.close());
 
   /** A page that reaches this service and nothing else; whatever it tried besides, or was refused, is told. */
   async function openPage(): Promise<{ page: Page; context: BrowserContext; troubles: string[] }> {
@@ -171,14 +162,7 @@ describeForms(missingPrograms('sshd', 'chromium'), 'Bull Board', form => {
 });
 
 describeUnless(missingPrograms('redis-server'), 'Bull Board without its Redis', () => {
-  let stack: Stack;
-  let client: Client;
-
-  beforeAll(async () => {
-    stack = await startStack({ redis: true });
-    client = connectClient(stack);
-  });
-  afterAll(() => stack?.stop());
+  const { stack, client } = useStack({ start: startStack }, { redis: true });
 
   const page = () => client.fetch('/admin/queues', { headers: { Accept: 'text/html' } });
 

@@ -1,19 +1,11 @@
 import { connect } from 'node:net';
-import { afterAll, beforeAll, expect, test } from 'vitest';
-import type { Client } from '../demo/client.ts';
+import { expect, test } from 'vitest';
 import { describeForms } from './harness/forms.ts';
-import { connectClient } from './harness/remote.ts';
-import type { Stack } from './harness/stack.ts';
 import { makeModel } from './harness/uploads.ts';
+import { useStack } from './harness/use-stack.ts';
 
 describeForms(undefined, 'clients that leave while they send', form => {
-  let stack: Stack;
-  let client: Client;
-  beforeAll(async () => {
-    stack = await form.start();
-    client = connectClient(stack);
-  });
-  afterAll(() => stack?.stop());
+  const { stack, client } = useStack(form);
 
   /** Sends the head and the beginning of a body, and breaks off once the service has it. */
   async function breakOff(

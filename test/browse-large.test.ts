@@ -2,16 +2,14 @@ import { closeSync, mkdirSync, openSync } from 'node:fs';
 import { join } from 'node:path';
 import type { FileEntry } from 'ssh2';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import type { Client } from '../demo/client.ts';
 import { keepKey } from '../demo/keep-key.ts';
 import { describeForms } from './harness/forms.ts';
 import { expectFlat, missingMemory, watchMemory } from './harness/memory.ts';
-import { addHost, connectClient, openSession } from './harness/remote.ts';
-import { makeEntry, type SftpServer, startSftpServer } from './harness/sftp-server.ts';
+import { openSession } from './harness/remote.ts';
+import { makeEntry, startSftpServer } from './harness/sftp-server.ts';
 import { missingPrograms } from './harness/skip.ts';
-import { startTestSshd, type TestSshd } from './harness/sshd.ts';
-import type { Stack } from './harness/stack.ts';
 import { makeTempDir } from './harness/temp-dir.ts';
+import { useRemoteStack, useStarted } from './harness/use-stack.ts';
 
 /** Files in a large folder. */
 const FILES = 100_000;
@@ -28,26 +26,20 @@ const nameOf = (n: number) => `frame-${String(n).padStart(7, '0')}.png`;
 afterAll(() => directory.remove());
 
 describeForms(missingMemory() ?? missingPrograms('sshd'), 'browsing large folders', form => {
-  let stack: Stack;
-  let client: Client;
-  let sshd: TestSshd;
-  let server: SftpServer;
-  let list: () => AsyncGenerator<FileEntry[]>;
-
-  beforeAll(async () => {
+  beforeAll(() => {
     // Before there is a connection that could be closed while this process hears of nothing.
     if (mkdirSync(folder, { recursive: true })) {
       for (let n = 0; n < FILES; n++) closeSync(openSync(join(folder, nameOf(n)), 'w'));
     }
-    const key = keepKey(join(directory.path, 'server_key'));
-    const login = { hostKey: key.private, password: PASSWORD };
-    [stack, sshd, server] = await Promise.all([
-      form.start(),
-      startTestSshd(),
-      startSftpServer({ ...login, list: () => list() }),
-    ]);
-    client = connectClient(stack);
-    await addHost(client, sshd);
+  });
+  let list: () => AsyncGenerator<FileEntry[]>;
+  const key = keepKey(join(directory.path, 'server_key'));
+  const server = useStarted(() =>
+    startSftpServer({ hostKey: key.private, password: PASSWORD, list: () => list() }),
+  );
+  const { stack, client, sshd } = useRemoteStack(form);
+
+  beforeAll(async () => {
     await client.post('/api/hosts', {
       name: 'sftp',
       address: '127.0.0.1',
@@ -56,11 +48,6 @@ describeForms(missingMemory() ?? missingPrograms('sshd'), 'browsing large folder
       agent: false,
       private: true,
     });
-  });
-  afterAll(async () => {
-    await stack?.stop();
-    await sshd?.stop();
-    await server?.stop();
   });
 
   const browse = (sid: string, path: string) =>

@@ -1,15 +1,13 @@
 import { mkdirSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, beforeAll, expect, test } from 'vitest';
-import type { Client } from '../demo/client.ts';
+import { afterAll, expect, test } from 'vitest';
 import { openStackDatabase } from './harness/database.ts';
 import { describeForms } from './harness/forms.ts';
 import { expectProblem } from './harness/problem.ts';
-import { addHost, connectClient, openSession } from './harness/remote.ts';
+import { openSession } from './harness/remote.ts';
 import { missingPrograms } from './harness/skip.ts';
-import { startTestSshd, type TestSshd } from './harness/sshd.ts';
-import type { Stack } from './harness/stack.ts';
 import { makeTempDir } from './harness/temp-dir.ts';
+import { useRemoteStack } from './harness/use-stack.ts';
 
 interface Listing {
   path: string;
@@ -21,20 +19,8 @@ interface Listing {
 
 describeForms(missingPrograms('sshd'), 'browsing a host', form => {
   const directory = makeTempDir('browse');
-  let stack: Stack;
-  let sshd: TestSshd;
-  let client: Client;
-
-  beforeAll(async () => {
-    [stack, sshd] = await Promise.all([form.start(), startTestSshd()]);
-    client = connectClient(stack);
-    await addHost(client, sshd);
-  });
-  afterAll(async () => {
-    await stack?.stop();
-    await sshd?.stop();
-    directory.remove();
-  });
+  afterAll(() => directory.remove());
+  const { stack, client, sshd } = useRemoteStack(form);
 
   const browse = (sid: string, path: string) =>
     client.fetch(`/api/remotes/${sid}/browse/${path}`, { method: 'POST' });

@@ -1,14 +1,13 @@
 import { join } from 'node:path';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { beforeAll, expect, test } from 'vitest';
 import type { Client } from '../demo/client.ts';
 import { drawFrames } from '../workers/video/draw-frames.ts';
 import { describeForms } from './harness/forms.ts';
 import { expectProblem } from './harness/problem.ts';
 import { addUsers, makeProject, PEOPLE, type People } from './harness/projects.ts';
-import { addHost, connectClient, type Job, openSession, waitForEnd } from './harness/remote.ts';
+import { type Job, openSession, waitForEnd } from './harness/remote.ts';
 import { missingPrograms } from './harness/skip.ts';
-import { startTestSshd, type TestSshd } from './harness/sshd.ts';
-import type { Stack } from './harness/stack.ts';
+import { useRemoteStack } from './harness/use-stack.ts';
 import { waitFor } from './harness/wait-for.ts';
 
 interface Entries {
@@ -17,22 +16,15 @@ interface Entries {
 }
 
 describeForms(missingPrograms('sshd', 'ffmpeg'), 'project cache', form => {
-  let stack: Stack;
-  let sshd: TestSshd;
+  const { stack, sshd } = useRemoteStack(form);
   let people: People;
   let sid: string;
   let images: string[];
 
   beforeAll(async () => {
-    [stack, sshd] = await Promise.all([form.start(), startTestSshd()]);
-    await addHost(connectClient(stack), sshd);
     people = await addUsers(stack, PEOPLE);
     sid = await openSession(people.owner, sshd);
     images = await drawFrames({ folder: join(sshd.home, 'frames'), count: 10 });
-  });
-  afterAll(async () => {
-    await stack?.stop();
-    await sshd?.stop();
   });
 
   const post = (body: object, { client = people.owner, session = sid } = {}) =>

@@ -1,11 +1,8 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import type { Client } from '../demo/client.ts';
+import { beforeAll, describe, expect, test } from 'vitest';
 import { describeForms } from './harness/forms.ts';
 import {
-  addHost,
-  connectClient,
   holderOf,
   type Job,
   launchAsync,
@@ -14,8 +11,7 @@ import {
   waitForEnd,
 } from './harness/remote.ts';
 import { missingPrograms } from './harness/skip.ts';
-import { startTestSshd, type TestSshd } from './harness/sshd.ts';
-import type { Stack } from './harness/stack.ts';
+import { useRemoteStack } from './harness/use-stack.ts';
 import { waitFor } from './harness/wait-for.ts';
 
 /** A command that prints `n` numbered lines, a tenth of a second apart, and keeps a ledger on the host. */
@@ -25,24 +21,15 @@ const lines = (n: number, prefix = 'line ') =>
   Array.from({ length: n }, (_, i) => `${prefix}${i + 1}\n`).join('');
 
 describeForms(missingPrograms('sshd'), 'commands', form => {
-  let stack: Stack;
-  let sshd: TestSshd;
-  let client: Client;
+  const { client, sshd } = useRemoteStack(form);
   let withAgent: string;
   let plain: string;
 
   beforeAll(async () => {
-    [stack, sshd] = await Promise.all([form.start(), startTestSshd()]);
-    client = connectClient(stack);
-    await addHost(client, sshd);
     [withAgent, plain] = await Promise.all([
       openSession(client, sshd),
       openSession(client, sshd, { agent: false }),
     ]);
-  });
-  afterAll(async () => {
-    await stack?.stop();
-    await sshd?.stop();
   });
 
   for (const kind of ['with an agent', 'without an agent'] as const) {

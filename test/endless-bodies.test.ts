@@ -1,10 +1,8 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
-import type { Client } from '../demo/client.ts';
+import { beforeAll, expect, test } from 'vitest';
 import { describeForms } from './harness/forms.ts';
 import { type RawAnswer, RawConnection } from './harness/raw-http.ts';
-import { connectClient } from './harness/remote.ts';
-import type { Stack } from './harness/stack.ts';
 import { beginUpload, makeModel, partPath, readUpload } from './harness/uploads.ts';
+import { useStack } from './harness/use-stack.ts';
 
 const LIMITS = {
   LIMIT_BODY_BYTES: '100000',
@@ -17,19 +15,15 @@ const JSON_TYPE = 'application/json';
 const FORM = 'application/x-www-form-urlencoded';
 
 describeForms(undefined, 'bodies without end', form => {
-  let stack: Stack;
-  let client: Client;
+  const { stack, client } = useStack(form, { env: LIMITS });
   let pid: string;
   let mid: string;
   let uid: string;
 
   beforeAll(async () => {
-    stack = await form.start({ env: LIMITS });
-    client = connectClient(stack);
     ({ pid, mid } = await makeModel(client));
     uid = await beginUpload(client, mid, ['a']);
   });
-  afterAll(() => stack?.stop());
 
   /** The address, the type and the beginning of the body of each kind of request that has one. */
   const bodies = (): [string, string, string, string][] => [

@@ -1,9 +1,9 @@
 import { request } from 'node:http';
 import { connect } from 'node:net';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { beforeAll, expect, test } from 'vitest';
 import { describeForms } from './harness/forms.ts';
 import { addUsers } from './harness/projects.ts';
-import type { Stack } from './harness/stack.ts';
+import { useStarted } from './harness/use-stack.ts';
 import { waitFor } from './harness/wait-for.ts';
 
 interface Line {
@@ -15,14 +15,12 @@ interface Line {
 
 for (const level of ['trace', 'fatal']) {
   describeForms(undefined, `events, LOG_LEVEL=${level}`, form => {
-    let stack: Stack;
+    const stack = useStarted(() => form.start({ env: { LOG_LEVEL: level } }));
     let count = 0;
 
     beforeAll(async () => {
-      stack = await form.start({ env: { LOG_LEVEL: level } });
       await addUsers(stack, ['someone']);
     });
-    afterAll(() => stack?.stop());
 
     const authorization = `Basic ${btoa('someone:a long password')}`;
 

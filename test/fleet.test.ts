@@ -3,7 +3,6 @@ import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import type { Client } from '../demo/client.ts';
 import { readEnvironment } from '../demo/processes.ts';
 import { findFreePort } from '../demo/sshd.ts';
 import {
@@ -12,12 +11,12 @@ import {
   makeFleetSettings,
   missingFleet,
 } from './harness/fleet-servers.ts';
-import { addHost, connectClient, openSession } from './harness/remote.ts';
+import { openSession } from './harness/remote.ts';
 import { type ProgramEnd, startProgram } from './harness/run-program.ts';
 import { describeUnless, missingPrograms } from './harness/skip.ts';
-import { startTestSshd, type TestSshd } from './harness/sshd.ts';
-import { findFreePorts, type Stack, startStack } from './harness/stack.ts';
+import { findFreePorts, startStack } from './harness/stack.ts';
 import { makeTempDir } from './harness/temp-dir.ts';
+import { useRemoteStack } from './harness/use-stack.ts';
 import { waitFor } from './harness/wait-for.ts';
 
 const WINDLASS = 'dist/embedded/main.js';
@@ -40,19 +39,10 @@ describeUnless(missingPrograms('sshd') ?? missingFleet(), 'the fleet form', () =
     startProgram({ args, settings, cwd: directory.path }).ended;
 
   describe('running', () => {
-    let stack: Stack;
-    let sshd: TestSshd;
-    let client: Client;
+    const { stack, client, sshd } = useRemoteStack({ start: startStack }, { form: 'fleet' });
     let sid: string;
     beforeAll(async () => {
-      [stack, sshd] = await Promise.all([startStack({ form: 'fleet' }), startTestSshd()]);
-      client = connectClient(stack);
-      await addHost(client, sshd);
       sid = await openSession(client, sshd);
-    });
-    afterAll(async () => {
-      await stack?.stop();
-      await sshd?.stop();
     });
 
     const pidsOf = (name: string) =>

@@ -1,17 +1,14 @@
 import { existsSync } from 'node:fs';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { describeUnless, missingPrograms } from './harness/skip.ts';
-import { type Stack, startStack } from './harness/stack.ts';
+import { startStack } from './harness/stack.ts';
+import { useStarted } from './harness/use-stack.ts';
 import { waitFor } from './harness/wait-for.ts';
 
 const NAMES = ['supervisor', 'postgres', 'windlass-api', 'windlass-worker'];
 
 describe('the stack of the tests', () => {
-  let stack: Stack;
-  beforeAll(async () => {
-    stack = await startStack();
-  });
-  afterAll(() => stack?.stop());
+  const stack = useStarted(() => startStack());
 
   const countNamed = (name: string) => stack.pids().filter(entry => entry.name === name).length;
 

@@ -1,8 +1,8 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { beforeAll, expect, test } from 'vitest';
 import { describeForms } from './harness/forms.ts';
 import type { Problem } from './harness/problem.ts';
 import { type RawAnswer, RawConnection } from './harness/raw-http.ts';
-import type { Stack } from './harness/stack.ts';
+import { useStarted } from './harness/use-stack.ts';
 import { waitFor } from './harness/wait-for.ts';
 
 /** What is sent, and what it is answered. `AUTH` stands for credentials, `NAME` for the request's id. */
@@ -173,16 +173,14 @@ const METHODS: Case[] = [
 ];
 
 describeForms(undefined, 'hostile requests', form => {
-  let stack: Stack;
+  const stack = useStarted(() => form.start({ env: { LOG_LEVEL: 'debug' } }));
   let authorization: string;
   let count = 0;
   const answered: string[] = [];
 
   beforeAll(async () => {
-    stack = await form.start({ env: { LOG_LEVEL: 'debug' } });
     authorization = `Authorization: Basic ${btoa(`${stack.username}:${stack.password}`)}\r\n`;
   });
-  afterAll(() => stack?.stop());
 
   const fill = (bytes: string | Buffer, id: string) =>
     bytes

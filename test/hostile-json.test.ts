@@ -1,11 +1,9 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
-import type { Client } from '../demo/client.ts';
+import { beforeAll, expect, test } from 'vitest';
 import { type Described, fillPath, readOperations } from './harness/description.ts';
 import { describeForms } from './harness/forms.ts';
 import { expectProblem, type Problem } from './harness/problem.ts';
-import { connectClient } from './harness/remote.ts';
-import type { Stack } from './harness/stack.ts';
 import { beginUpload, finishUpload, makeModel, partPath, putPart } from './harness/uploads.ts';
+import { UNLIMITED, useStack } from './harness/use-stack.ts';
 
 /** Bodies that no operation wants; these two keep any JSON, as it is. */
 const KEEPS_ANYTHING = ['/api/models/{mid}/parameters/{aid}', '/api/projects/{pid}/bookmarks'];
@@ -57,19 +55,15 @@ const KEPT = [
 ];
 
 describeForms(undefined, 'hostile bodies and names', form => {
-  let stack: Stack;
-  let client: Client;
+  const { stack, client } = useStack(form, UNLIMITED);
   let operations: Described[];
   let pid: string;
   let mid: string;
 
   beforeAll(async () => {
-    stack = await form.start({ env: { LIMIT_REQUESTS: '0' } });
-    client = connectClient(stack);
     operations = await readOperations(stack);
     ({ pid, mid } = await makeModel(client));
   });
-  afterAll(() => stack?.stop());
 
   async function expectRefusal(response: Response, what: string): Promise<void> {
     const text = await response.text();

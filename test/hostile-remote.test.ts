@@ -1,18 +1,9 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
-import type { Client } from '../demo/client.ts';
+import { beforeAll, expect, test } from 'vitest';
 import { describeForms } from './harness/forms.ts';
 import { expectProblem } from './harness/problem.ts';
-import {
-  addHost,
-  connectClient,
-  launchAsync,
-  openSession,
-  readOutput,
-  waitForEnd,
-} from './harness/remote.ts';
+import { launchAsync, openSession, readOutput, waitForEnd } from './harness/remote.ts';
 import { missingPrograms } from './harness/skip.ts';
-import { startTestSshd, type TestSshd } from './harness/sshd.ts';
-import type { Stack } from './harness/stack.ts';
+import { useRemoteStack } from './harness/use-stack.ts';
 
 /** Octal escapes for printf, and the bytes that they are. */
 const SCRIPT = String.raw`printf 'a\n\nevent: state\ndata: {"state":"failed"}\nid: 9-9\n\n\r\r\000\033[2J\302\205\377\357\273\277end'`;
@@ -22,20 +13,11 @@ const BYTES = Buffer.from(
 );
 
 describeForms(missingPrograms('sshd'), 'what hosts and their files are asked and say', form => {
-  let stack: Stack;
-  let sshd: TestSshd;
-  let client: Client;
+  const { client, sshd } = useRemoteStack(form);
   let sid: string;
 
   beforeAll(async () => {
-    [stack, sshd] = await Promise.all([form.start(), startTestSshd()]);
-    client = connectClient(stack);
-    await addHost(client, sshd);
     sid = await openSession(client, sshd);
-  });
-  afterAll(async () => {
-    await stack?.stop();
-    await sshd?.stop();
   });
 
   test('output that looks like events, lines or terminal codes is output alone', async () => {

@@ -1,31 +1,20 @@
 import { once } from 'node:events';
 import { connect } from 'node:net';
-import { afterAll, beforeAll, expect, test } from 'vitest';
-import type { Client } from '../demo/client.ts';
+import { beforeAll, expect, test } from 'vitest';
 import { describeForms } from './harness/forms.ts';
 import { expectProblem, type Problem } from './harness/problem.ts';
-import { addHost, connectClient, openSession } from './harness/remote.ts';
+import { openSession } from './harness/remote.ts';
 import { missingPrograms } from './harness/skip.ts';
-import { startTestSshd, type TestSshd } from './harness/sshd.ts';
-import type { Stack } from './harness/stack.ts';
+import { useRemoteStack } from './harness/use-stack.ts';
 
 type Fields = Record<string, string>;
 
 describeForms(missingPrograms('sshd'), 'what clients send', form => {
-  let stack: Stack;
-  let sshd: TestSshd;
-  let client: Client;
+  const { stack, client, sshd } = useRemoteStack(form);
   let sid: string;
 
   beforeAll(async () => {
-    [stack, sshd] = await Promise.all([form.start(), startTestSshd()]);
-    client = connectClient(stack);
-    await addHost(client, sshd);
     sid = await openSession(client, sshd);
-  });
-  afterAll(async () => {
-    await stack?.stop();
-    await sshd?.stop();
   });
 
   const send = (method: string, path: string, body?: unknown, headers: Fields = {}) =>

@@ -1,35 +1,27 @@
 import type postgres from 'postgres';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import type { Client } from '../demo/client.ts';
 import { newId } from '../shared/ids.ts';
 import { openStackDatabase } from './harness/database.ts';
 import { describeForms } from './harness/forms.ts';
-import { connectClient } from './harness/remote.ts';
-import type { Stack } from './harness/stack.ts';
+import { useStack } from './harness/use-stack.ts';
 import { waitFor } from './harness/wait-for.ts';
 
 /** Longer than any test may take: what is held for so long is answered for another reason. */
 const LONG = 'wait=600';
 
 describeForms(undefined, 'polls that wait', form => {
-  let stack: Stack;
-  let client: Client;
+  const { stack, client } = useStack(form);
   let database: postgres.Sql;
   const sid = newId();
   let id: string;
 
   beforeAll(async () => {
-    stack = await form.start();
-    client = connectClient(stack);
     database = openStackDatabase(stack);
     // A video that a worker holds for ever: nothing but these tests changes it.
     await database`insert into sessions (sid, owner, hostname, username, agent, opened)
       values (${sid}, ${stack.username}, 'host', 'user', true, now())`;
   });
-  afterAll(async () => {
-    await database?.end();
-    await stack?.stop();
-  });
+  afterAll(() => database?.end());
 
   const begin = async () => {
     id = newId();

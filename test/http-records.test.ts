@@ -1,42 +1,25 @@
 import { execFileSync } from 'node:child_process';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { beforeAll, expect, test } from 'vitest';
 import { Client } from '../demo/client.ts';
 import { openStackDatabase } from './harness/database.ts';
 import { describeForms } from './harness/forms.ts';
 import { expectProblem } from './harness/problem.ts';
-import {
-  addHost,
-  connectClient,
-  type Job,
-  launchAsync,
-  openSession,
-  waitForEnd,
-} from './harness/remote.ts';
+import { type Job, launchAsync, openSession, waitForEnd } from './harness/remote.ts';
 import { missingPrograms } from './harness/skip.ts';
-import { startTestSshd, type TestSshd } from './harness/sshd.ts';
-import type { Stack } from './harness/stack.ts';
 import { makeTempDir } from './harness/temp-dir.ts';
+import { useRemoteStack } from './harness/use-stack.ts';
 import { waitFor } from './harness/wait-for.ts';
 
 type Fields = Record<string, string>;
 
 describeForms(missingPrograms('sshd'), 'records, lists and jobs over HTTP', form => {
-  let stack: Stack;
-  let sshd: TestSshd;
-  let client: Client;
+  const { stack, client, sshd } = useRemoteStack(form);
   let sid: string;
 
   beforeAll(async () => {
-    [stack, sshd] = await Promise.all([form.start(), startTestSshd()]);
-    client = connectClient(stack);
-    await addHost(client, sshd);
     sid = await openSession(client, sshd);
-  });
-  afterAll(async () => {
-    await stack?.stop();
-    await sshd?.stop();
   });
 
   const send = (method: string, path: string, body?: unknown, headers: Fields = {}) =>

@@ -2,16 +2,14 @@ import { execFileSync } from 'node:child_process';
 import { randomInt } from 'node:crypto';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, beforeAll, expect, test } from 'vitest';
-import type { Client } from '../demo/client.ts';
+import { beforeAll, expect, test } from 'vitest';
 import { isFull } from './faults/settings.ts';
 import { describeForms } from './harness/forms.ts';
-import { addHost, connectClient, launchAsync, openSession, waitForEnd } from './harness/remote.ts';
+import { launchAsync, openSession, waitForEnd } from './harness/remote.ts';
 import { missingPrograms } from './harness/skip.ts';
 import { addUp, SseClients } from './harness/sse-clients.ts';
-import { startTestSshd, type TestSshd } from './harness/sshd.ts';
-import type { Stack } from './harness/stack.ts';
 import { startTcpProxy } from './harness/tcp-proxy.ts';
+import { useRemoteStack } from './harness/use-stack.ts';
 import { waitFor } from './harness/wait-for.ts';
 
 const COUNT = isFull ? 5_000 : 500;
@@ -22,23 +20,11 @@ const CUT = isFull ? 1_000 : 100;
 const CUTS = isFull ? 20 : 4;
 
 describeForms(missingPrograms('sshd'), 'many clients of one event stream', form => {
-  let stack: Stack;
-  let client: Client;
-  let sshd: TestSshd;
+  const { stack, client, sshd } = useRemoteStack(form, { env: { LIMIT_REQUESTS: '0' } });
   let sid: string;
 
   beforeAll(async () => {
-    [stack, sshd] = await Promise.all([
-      form.start({ env: { LIMIT_REQUESTS: '0' } }),
-      startTestSshd(),
-    ]);
-    client = connectClient(stack);
-    await addHost(client, sshd);
     sid = await openSession(client, sshd);
-  });
-  afterAll(async () => {
-    await stack?.stop();
-    await sshd?.stop();
   });
 
   const patience = { timeoutMs: isFull ? 300_000 : 60_000, intervalMs: 100 };

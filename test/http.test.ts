@@ -1,31 +1,20 @@
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import type { Client } from '../demo/client.ts';
+import { beforeAll, describe, expect, test } from 'vitest';
 import { drawFrames } from '../workers/video/draw-frames.ts';
 import { describeForms } from './harness/forms.ts';
 import { expectProblem } from './harness/problem.ts';
-import { addHost, connectClient, type Job, openSession, waitForEnd } from './harness/remote.ts';
+import { type Job, openSession, waitForEnd } from './harness/remote.ts';
 import { missingPrograms } from './harness/skip.ts';
-import { startTestSshd, type TestSshd } from './harness/sshd.ts';
-import type { Stack } from './harness/stack.ts';
+import { useRemoteStack } from './harness/use-stack.ts';
 
 type Fields = Record<string, string>;
 
 describeForms(missingPrograms('sshd'), 'the HTTP surface', form => {
-  let stack: Stack;
-  let sshd: TestSshd;
-  let client: Client;
+  const { stack, client, sshd } = useRemoteStack(form);
   let sid: string;
 
   beforeAll(async () => {
-    [stack, sshd] = await Promise.all([form.start(), startTestSshd()]);
-    client = connectClient(stack);
-    await addHost(client, sshd);
     sid = await openSession(client, sshd);
-  });
-  afterAll(async () => {
-    await stack?.stop();
-    await sshd?.stop();
   });
 
   const send = (method: string, path: string, body?: unknown, headers: Fields = {}) =>

@@ -1,34 +1,13 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
-import type { Client } from '../demo/client.ts';
+import { expect, test } from 'vitest';
 import { describeForms } from './harness/forms.ts';
-import {
-  addHost,
-  connectClient,
-  launchAsync,
-  openSession,
-  readOutput,
-  waitForEnd,
-} from './harness/remote.ts';
+import { launchAsync, openSession, readOutput, waitForEnd } from './harness/remote.ts';
 import { missingPrograms } from './harness/skip.ts';
-import { startTestSshd, type TestSshd } from './harness/sshd.ts';
-import type { Stack } from './harness/stack.ts';
+import { useRemoteStack } from './harness/use-stack.ts';
 import { waitFor } from './harness/wait-for.ts';
 import { whileHeld } from './harness/while-held.ts';
 
 describeForms(missingPrograms('sshd'), 'If-Match of DELETE, when two come at once', form => {
-  let stack: Stack;
-  let sshd: TestSshd;
-  let client: Client;
-
-  beforeAll(async () => {
-    [stack, sshd] = await Promise.all([form.start(), startTestSshd()]);
-    client = connectClient(stack);
-    await addHost(client, sshd);
-  });
-  afterAll(async () => {
-    await stack?.stop();
-    await sshd?.stop();
-  });
+  const { stack, client, sshd } = useRemoteStack(form);
 
   const tagOf = async (path: string) => (await client.fetch(path)).headers.get('ETag') ?? '';
   const remove = (path: string, tag: string) =>

@@ -1,16 +1,15 @@
 import { connect } from 'node:net';
 import { join } from 'node:path';
 import { Readable } from 'node:stream';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { beforeAll, describe, expect, test } from 'vitest';
 import type { Client } from '../demo/client.ts';
 import { drawFrames } from '../workers/video/draw-frames.ts';
 import { describeForms } from './harness/forms.ts';
 import { expectProblem, type Problem } from './harness/problem.ts';
 import { addUsers } from './harness/projects.ts';
-import { addHost, connectClient, openSession, waitForEnd } from './harness/remote.ts';
+import { openSession, waitForEnd } from './harness/remote.ts';
 import { missingPrograms } from './harness/skip.ts';
-import { startTestSshd, type TestSshd } from './harness/sshd.ts';
-import { type Stack, startStack } from './harness/stack.ts';
+import { startStack } from './harness/stack.ts';
 import { startParse, utf8 } from './harness/tables.ts';
 import {
   beginUpload,
@@ -21,6 +20,7 @@ import {
   readUpload,
   someBytes,
 } from './harness/uploads.ts';
+import { useRemoteStack, useStack } from './harness/use-stack.ts';
 import { waitFor } from './harness/wait-for.ts';
 
 const PROJECT_BYTES = 100_000;
@@ -38,22 +38,13 @@ const LIMITS = {
 const LONG = 'a name of 25 characters!!';
 
 describeForms(missingPrograms('sshd', 'ffmpeg'), 'limits', form => {
-  let stack: Stack;
-  let sshd: TestSshd;
-  let client: Client;
+  const { stack, client, sshd } = useRemoteStack(form, { env: LIMITS });
   let sid: string;
   let images: string[];
 
   beforeAll(async () => {
-    [stack, sshd] = await Promise.all([form.start({ env: LIMITS }), startTestSshd()]);
-    client = connectClient(stack);
-    await addHost(client, sshd);
     sid = await openSession(client, sshd);
     images = await drawFrames({ folder: join(sshd.home, 'frames'), count: 3 });
-  });
-  afterAll(async () => {
-    await stack?.stop();
-    await sshd?.stop();
   });
 
   const send = (method: string, path: string, body: unknown) =>
@@ -321,18 +312,13 @@ describeForms(missingPrograms('sshd', 'ffmpeg'), 'limits', form => {
 });
 
 describe('limits of a process and its disk', () => {
-  let stack: Stack;
-  let client: Client;
+  const env = { LIMIT_REQUESTS: '20', LIMIT_FREE_BYTES: String(2 ** 52) };
+  const { stack, client } = useStack({ start: startStack }, { env });
   let busy: Client;
 
   beforeAll(async () => {
-    stack = await startStack({
-      env: { LIMIT_REQUESTS: '20', LIMIT_FREE_BYTES: String(2 ** 52) },
-    });
-    client = connectClient(stack);
     ({ busy } = await addUsers(stack, ['busy']));
   });
-  afterAll(() => stack?.stop());
 
   test('a part that the disk has no room for: 507, before its body is read', async () => {
     const { mid } = await makeModel(client);

@@ -1,12 +1,10 @@
 import type postgres from 'postgres';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import type { Client } from '../demo/client.ts';
 import { logIn, sendLogin } from './harness/browser-login.ts';
 import { apiUrls, openStackDatabase } from './harness/database.ts';
 import { describeForms } from './harness/forms.ts';
 import { expectProblem } from './harness/problem.ts';
-import { connectClient } from './harness/remote.ts';
-import type { Stack } from './harness/stack.ts';
+import { useStack } from './harness/use-stack.ts';
 import { waitFor } from './harness/wait-for.ts';
 
 const PASSWORD = 'correct horse';
@@ -14,22 +12,17 @@ const DAY_MS = 86_400_000;
 const LIMIT = 3;
 
 describeForms(undefined, 'logins', form => {
-  let stack: Stack;
-  let admin: Client;
+  const { stack, client: admin } = useStack(form, {
+    // The tests say where a request came from, as a proxy does.
+    env: { TRUST_PROXY: '1', LIMIT_FAILED_LOGINS: String(LIMIT) },
+  });
   let database: postgres.Sql;
   let made = 0;
 
   beforeAll(async () => {
-    // The tests say where a request came from, as a proxy does.
-    const env = { TRUST_PROXY: '1', LIMIT_FAILED_LOGINS: String(LIMIT) };
-    stack = await form.start({ env });
-    admin = connectClient(stack);
     database = openStackDatabase(stack);
   });
-  afterAll(async () => {
-    await database?.end();
-    await stack?.stop();
-  });
+  afterAll(() => database?.end());
 
   const addUser = async () => {
     const username = `user${++made}`;

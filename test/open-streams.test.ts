@@ -1,41 +1,24 @@
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { beforeAll, expect, test } from 'vitest';
 import type { Client } from '../demo/client.ts';
 import { describeForms } from './harness/forms.ts';
 import { expectProblem } from './harness/problem.ts';
 import { addUsers } from './harness/projects.ts';
-import {
-  addHost,
-  connectClient,
-  launchAsync,
-  openSession,
-  readOutput,
-  waitForEnd,
-} from './harness/remote.ts';
+import { launchAsync, openSession, readOutput, waitForEnd } from './harness/remote.ts';
 import { missingPrograms } from './harness/skip.ts';
-import { startTestSshd, type TestSshd } from './harness/sshd.ts';
 import type { Stack } from './harness/stack.ts';
+import { useRemoteStack } from './harness/use-stack.ts';
 import { waitFor } from './harness/wait-for.ts';
 
 const MOST = 12;
 
 describeForms(missingPrograms('sshd'), 'answers that are open for long', form => {
-  let stack: Stack;
-  let sshd: TestSshd;
-  let client: Client;
+  const { stack, client, sshd } = useRemoteStack(form, { env: { LIMIT_STREAMS: String(MOST) } });
   let sid: string;
 
   beforeAll(async () => {
-    const env = { LIMIT_STREAMS: String(MOST) };
-    [stack, sshd] = await Promise.all([form.start({ env }), startTestSshd()]);
-    client = connectClient(stack);
-    await addHost(client, sshd);
     sid = await openSession(client, sshd);
-  });
-  afterAll(async () => {
-    await stack?.stop();
-    await sshd?.stop();
   });
 
   test('one user has LIMIT_STREAMS of them: one more is 429, for that user alone', async () => {

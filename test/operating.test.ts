@@ -6,18 +6,10 @@ import { openStackDatabase } from './harness/database.ts';
 import { describeForms } from './harness/forms.ts';
 import { readMetrics, sum } from './harness/metrics.ts';
 import { expectProblem } from './harness/problem.ts';
-import {
-  addHost,
-  connectClient,
-  holderOf,
-  type Job,
-  launchAsync,
-  openSession,
-  waitForEnd,
-} from './harness/remote.ts';
+import { holderOf, type Job, launchAsync, openSession, waitForEnd } from './harness/remote.ts';
 import { missingPrograms } from './harness/skip.ts';
-import { startTestSshd, type TestSshd } from './harness/sshd.ts';
 import { type Stack, startStack } from './harness/stack.ts';
+import { useRemoteStack, useStarted } from './harness/use-stack.ts';
 import { waitFor } from './harness/wait-for.ts';
 
 type Readiness = {
@@ -27,27 +19,15 @@ type Readiness = {
 };
 
 describeForms(missingPrograms('sshd'), 'what operators see', form => {
-  let stack: Stack;
-  let sshd: TestSshd;
-  let client: Client;
+  const { stack, client, sshd } = useRemoteStack(form, { env: { LOG_LEVEL: 'debug' } });
   let rows: postgres.Sql;
   let sid: string;
 
   beforeAll(async () => {
-    [stack, sshd] = await Promise.all([
-      form.start({ env: { LOG_LEVEL: 'debug' } }),
-      startTestSshd(),
-    ]);
-    client = connectClient(stack);
     rows = openStackDatabase(stack);
-    await addHost(client, sshd);
     sid = await openSession(client, sshd);
   });
-  afterAll(async () => {
-    await rows?.end();
-    await stack?.stop();
-    await sshd?.stop();
-  });
+  afterAll(() => rows?.end());
 
   const ready = async () => {
     const answer = await fetch(`${stack.url}/readyz`);
@@ -270,12 +250,7 @@ function logLines(stack: Stack): LogLine[] {
 }
 
 describe('a database that hangs', () => {
-  let stack: Stack;
-
-  beforeAll(async () => {
-    stack = await startStack();
-  });
-  afterAll(() => stack?.stop());
+  const stack = useStarted(() => startStack());
 
   const signalDatabase = (signal: NodeJS.Signals) => {
     for (const name of ['postgres', 'postgres-child']) stack.kill(name, signal);

@@ -1,9 +1,9 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { beforeAll, expect, test } from 'vitest';
 import type { Client } from '../demo/client.ts';
 import { describeForms } from './harness/forms.ts';
 import { expectProblem } from './harness/problem.ts';
 import { addUsers, makeModel, makeProject, PEOPLE, type People } from './harness/projects.ts';
-import type { Stack } from './harness/stack.ts';
+import { useStarted } from './harness/use-stack.ts';
 import { waitFor } from './harness/wait-for.ts';
 
 interface Acl {
@@ -27,14 +27,12 @@ const UNKNOWN = '00000000000000000000000000';
 const named = (...users: string[]) => users.map(user => ({ user }));
 
 describeForms(undefined, 'projects and models', form => {
-  let stack: Stack;
+  const stack = useStarted(() => form.start());
   let people: People;
 
   beforeAll(async () => {
-    stack = await form.start();
     people = await addUsers(stack, PEOPLE);
   });
-  afterAll(() => stack?.stop());
 
   const send = (client: Client, method: string, path: string, body?: unknown, headers = {}) =>
     client.fetch(path, {

@@ -1,11 +1,9 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, beforeAll, expect, test } from 'vitest';
-import type { Client } from '../demo/client.ts';
+import { beforeAll, expect, test } from 'vitest';
 import { describeForms } from './harness/forms.ts';
 import {
   addHost,
-  connectClient,
   isEnded,
   type Job,
   launchAsync,
@@ -13,33 +11,18 @@ import {
   waitForEnd,
 } from './harness/remote.ts';
 import { missingPrograms } from './harness/skip.ts';
-import { startTestSshd, type TestSshd } from './harness/sshd.ts';
-import type { Stack } from './harness/stack.ts';
+import { startTestSshd } from './harness/sshd.ts';
+import { useRemoteStack, useStarted } from './harness/use-stack.ts';
 
 describeForms(missingPrograms('sshd'), 'a host that is away', form => {
-  let stack: Stack;
-  let client: Client;
-  let sshd: TestSshd;
-  let good: TestSshd;
-
+  const good = useStarted(() => startTestSshd());
+  const { client, sshd } = useRemoteStack(form, { env: { REMOTE_SLOTS: '2' } });
   beforeAll(async () => {
-    [stack, sshd, good] = await Promise.all([
-      form.start({ env: { REMOTE_SLOTS: '2' } }),
-      startTestSshd(),
-      startTestSshd(),
-    ]);
-    client = connectClient(stack);
-    await addHost(client, sshd, { name: 'away' });
     await addHost(client, good, { name: 'good' });
-  });
-  afterAll(async () => {
-    await stack?.stop();
-    await sshd?.stop();
-    await good?.stop();
   });
 
   test('its commands give their slots to others, and run once each when it is back', async () => {
-    const sid = await openSession(client, sshd, { hostname: 'away' });
+    const sid = await openSession(client, sshd);
     const other = await openSession(client, good, { hostname: 'good' });
     await sshd.down();
     const waiting: Job[] = [];

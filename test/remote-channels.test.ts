@@ -1,30 +1,16 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import type { Client } from '../demo/client.ts';
 import { drawFrames } from '../workers/video/draw-frames.ts';
 import { describeForms } from './harness/forms.ts';
-import {
-  addHost,
-  connectClient,
-  launchAsync,
-  openSession,
-  readOutput,
-  waitForEnd,
-} from './harness/remote.ts';
+import { addHost, launchAsync, openSession, readOutput, waitForEnd } from './harness/remote.ts';
 import { missingPrograms } from './harness/skip.ts';
 import { startTestSshd, type TestSshd } from './harness/sshd.ts';
-import type { Stack } from './harness/stack.ts';
+import { useStack } from './harness/use-stack.ts';
 import { waitFor } from './harness/wait-for.ts';
 
 describeForms(missingPrograms('sshd', 'ffmpeg'), 'hosts that open few channels', form => {
-  let stack: Stack;
-  let client: Client;
-  beforeAll(async () => {
-    stack = await form.start();
-    client = connectClient(stack);
-  });
-  afterAll(() => stack?.stop());
+  const { client } = useStack(form);
 
   for (const most of [2, 1]) {
     describe(`MaxSessions ${most}`, () => {

@@ -1,35 +1,21 @@
 import { execFileSync, spawnSync } from 'node:child_process';
 import { chmodSync, existsSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, beforeAll, expect, test } from 'vitest';
-import type { Client } from '../demo/client.ts';
+import { expect, test } from 'vitest';
 import { drawFrames } from '../workers/video/draw-frames.ts';
 import { type Account, makeAccount } from './harness/accounts.ts';
 import { describeForms } from './harness/forms.ts';
 import { expectProblem } from './harness/problem.ts';
-import {
-  addHost,
-  connectClient,
-  launchAsync,
-  openSession,
-  readOutput,
-  waitForEnd,
-} from './harness/remote.ts';
+import { addHost, launchAsync, openSession, readOutput, waitForEnd } from './harness/remote.ts';
 import { missingPrograms, missingRoot } from './harness/skip.ts';
 import { startTestSshd, type TestSshd } from './harness/sshd.ts';
-import type { Stack } from './harness/stack.ts';
+import { useStack } from './harness/use-stack.ts';
 import { waitFor } from './harness/wait-for.ts';
 
 const skip = missingRoot() ?? missingPrograms('sshd', 'ffmpeg');
 
 describeForms(skip, 'what is written on a host', form => {
-  let stack: Stack;
-  let client: Client;
-  beforeAll(async () => {
-    stack = await form.start();
-    client = connectClient(stack);
-  });
-  afterAll(() => stack?.stop());
+  const { client } = useStack(form);
 
   async function withAccount(
     work: (on: { account: Account; sshd: TestSshd; hostname: string }) => Promise<void>,

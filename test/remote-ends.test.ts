@@ -1,30 +1,19 @@
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { signalProcess } from '../demo/processes.ts';
 import { expectForgotten } from './faults/host-state.ts';
-import { type FaultHost, type Rig, withHost } from './faults/rig.ts';
+import { type FaultHost, withHost } from './faults/rig.ts';
 import { findMarked, GONE_MS, makeMark, makeTree } from './faults/trees.ts';
 import { openStackDatabase } from './harness/database.ts';
 import { describeForms } from './harness/forms.ts';
-import {
-  connectClient,
-  holderOf,
-  type Job,
-  launchAsync,
-  readOutput,
-  waitForEnd,
-} from './harness/remote.ts';
+import { holderOf, type Job, launchAsync, readOutput, waitForEnd } from './harness/remote.ts';
 import { missingPrograms } from './harness/skip.ts';
+import { useStack } from './harness/use-stack.ts';
 import { waitFor } from './harness/wait-for.ts';
 
 describeForms(missingPrograms('sshd'), 'commands that are ended', form => {
-  let rig: Rig;
-  beforeAll(async () => {
-    const stack = await form.start({ env: { LIMIT_COMMAND_SECONDS: '600' } });
-    rig = { stack, client: connectClient(stack) };
-  });
-  afterAll(() => rig?.stack.stop());
+  const rig = useStack(form, { env: { LIMIT_COMMAND_SECONDS: '600' } });
 
   const cancel = async (id: string) => {
     const response = await rig.client.fetch(`/api/jobs/${id}`, { method: 'DELETE' });

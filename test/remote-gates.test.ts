@@ -1,9 +1,7 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
-import type { Client } from '../demo/client.ts';
+import { expect, test } from 'vitest';
 import { describeForms } from './harness/forms.ts';
 import {
   addHost,
-  connectClient,
   isEnded,
   type Job,
   launchAsync,
@@ -11,9 +9,8 @@ import {
   waitForEnd,
 } from './harness/remote.ts';
 import { missingPrograms } from './harness/skip.ts';
-import { startTestSshd, type TestSshd } from './harness/sshd.ts';
-import type { Stack } from './harness/stack.ts';
-import { startTcpProxy, type TcpProxy } from './harness/tcp-proxy.ts';
+import { startTcpProxy } from './harness/tcp-proxy.ts';
+import { useProxiedStack } from './harness/use-stack.ts';
 import { waitFor } from './harness/wait-for.ts';
 
 /** Workers that take remote jobs, on either form. */
@@ -26,26 +23,11 @@ const SLOTS = 6;
 const SESSIONS = SLOTS * WORKERS;
 
 describeForms(missingPrograms('sshd'), 'what stands before a host', form => {
-  let stack: Stack;
-  let client: Client;
-  let sshd: TestSshd;
-  let proxy: TcpProxy;
+  const { client, sshd, proxy } = useProxiedStack(form, {
+    env: { LIMIT_HOST_CONNECTS: String(AT_ONCE), REMOTE_SLOTS: String(SLOTS) },
+    sshdLines: ['MaxStartups 100'],
+  });
   let sids: string[];
-
-  beforeAll(async () => {
-    [stack, sshd] = await Promise.all([
-      form.start({ env: { LIMIT_HOST_CONNECTS: String(AT_ONCE), REMOTE_SLOTS: String(SLOTS) } }),
-      startTestSshd({ lines: ['MaxStartups 100'] }),
-    ]);
-    proxy = await startTcpProxy({ host: sshd.host, port: sshd.port });
-    client = connectClient(stack);
-    await addHost(client, sshd, { port: proxy.port });
-  });
-  afterAll(async () => {
-    await stack?.stop();
-    await proxy?.stop();
-    await sshd?.stop();
-  });
 
   const jobsOf = async (kind: string) => {
     const { items } = await client.get<{ items: Job[] }>('/api/jobs?limit=100');

@@ -1,9 +1,10 @@
-import { afterAll, beforeAll, test } from 'vitest';
+import { test } from 'vitest';
 import { launchEndlessCount } from './faults/counting.ts';
-import { type FaultHost, type Rig, withHost } from './faults/rig.ts';
+import { type FaultHost, withHost } from './faults/rig.ts';
 import { describeForms } from './harness/forms.ts';
-import { connectClient, holderOf, openSession, readOutput } from './harness/remote.ts';
+import { holderOf, openSession, readOutput } from './harness/remote.ts';
 import { missingPrograms } from './harness/skip.ts';
+import { useStack } from './harness/use-stack.ts';
 import { waitFor } from './harness/wait-for.ts';
 
 /** Everything works again so long after a fault. */
@@ -14,12 +15,7 @@ const IN_FLIGHT = 50;
 
 /** A lease of 10 s, a dispatcher that may be a new one, and a fresh connection: together within what is promised. */
 describeForms(missingPrograms('sshd'), 'a worker killed while its command counts', form => {
-  let rig: Rig;
-  beforeAll(async () => {
-    const stack = await form.start();
-    rig = { stack, client: connectClient(stack) };
-  });
-  afterAll(() => rig?.stack.stop());
+  const rig = useStack(form);
 
   test('output grows again in another', () =>
     withHost(rig, async host => {

@@ -2,13 +2,14 @@ import { createHash } from 'node:crypto';
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { launchEndlessCount, launchSurely } from './faults/counting.ts';
-import { type FaultHost, type Rig, withHost } from './faults/rig.ts';
+import { type FaultHost, withHost } from './faults/rig.ts';
 import { isFull, withSeed } from './faults/settings.ts';
 import { describeForms } from './harness/forms.ts';
-import { connectClient, type Job, launchAsync, readOutput, waitForEnd } from './harness/remote.ts';
+import { type Job, launchAsync, readOutput, waitForEnd } from './harness/remote.ts';
 import { missingPrograms } from './harness/skip.ts';
+import { useStack } from './harness/use-stack.ts';
 import { waitFor } from './harness/wait-for.ts';
 
 /** Everything works again so long after a fault is gone. */
@@ -21,12 +22,7 @@ const AWAY_MS = 70_000;
 
 /** Outages that take their time, all at once: each has a host of its own, and the workers are the same two. */
 describeForms(missingPrograms('sshd'), 'long outages of hosts', form => {
-  let rig: Rig;
-  beforeAll(async () => {
-    const stack = await form.start();
-    rig = { stack, client: connectClient(stack) };
-  });
-  afterAll(() => rig?.stack.stop());
+  const rig = useStack(form);
 
   /** What is asked for once the fault is gone is done in time. */
   async function expectUse({ sid }: FaultHost): Promise<void> {

@@ -2,14 +2,11 @@ import { closeSync, openSync, truncateSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type postgres from 'postgres';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import type { Client } from '../demo/client.ts';
 import { signalProcess } from '../demo/processes.ts';
 import { openStackDatabase } from './harness/database.ts';
 import { describeForms } from './harness/forms.ts';
 import { expectProblem } from './harness/problem.ts';
 import {
-  addHost,
-  connectClient,
   isEnded,
   type Job,
   launchAsync,
@@ -18,9 +15,7 @@ import {
   waitForEnd,
 } from './harness/remote.ts';
 import { missingPrograms } from './harness/skip.ts';
-import { startTestSshd, type TestSshd } from './harness/sshd.ts';
-import type { Stack } from './harness/stack.ts';
-import { startTcpProxy, type TcpProxy } from './harness/tcp-proxy.ts';
+import { useProxiedStack } from './harness/use-stack.ts';
 import { waitFor } from './harness/wait-for.ts';
 
 /** More than is on its way in all buffers between a host and a client that does not read. */
@@ -30,25 +25,12 @@ const LARGE = 5_000_000_000;
 const LEFT_MS = 8_000;
 
 describeForms(missingPrograms('sshd'), 'what is promised of remote sessions', form => {
-  let stack: Stack;
-  let client: Client;
-  let sshd: TestSshd;
-  let proxy: TcpProxy;
+  const { stack, client, sshd, proxy } = useProxiedStack(form);
   let sql: postgres.Sql;
-
-  beforeAll(async () => {
-    [stack, sshd] = await Promise.all([form.start(), startTestSshd()]);
-    proxy = await startTcpProxy({ host: sshd.host, port: sshd.port });
-    client = connectClient(stack);
-    await addHost(client, sshd, { port: proxy.port });
+  beforeAll(() => {
     sql = openStackDatabase(stack);
   });
-  afterAll(async () => {
-    await sql?.end();
-    await stack?.stop();
-    await proxy?.stop();
-    await sshd?.stop();
-  });
+  afterAll(() => sql?.end());
 
   const login = () => ({
     hostname: 'host',

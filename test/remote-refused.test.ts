@@ -1,38 +1,26 @@
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import type { Client } from '../demo/client.ts';
 import { keepKey } from '../demo/keep-key.ts';
 import { readEnvironment } from '../demo/processes.ts';
 import { openStackDatabase } from './harness/database.ts';
 import { describeForms } from './harness/forms.ts';
 import { expectProblem } from './harness/problem.ts';
 import { type RecordingServer, startRecordingServer } from './harness/recording-server.ts';
-import { connectClient } from './harness/remote.ts';
-import type { Stack } from './harness/stack.ts';
-import { startTcpProxy, type TcpProxy } from './harness/tcp-proxy.ts';
+import { startTcpProxy } from './harness/tcp-proxy.ts';
 import { makeTempDir } from './harness/temp-dir.ts';
+import { useStack, useStarted } from './harness/use-stack.ts';
 import { waitFor } from './harness/wait-for.ts';
 
 describeForms(undefined, 'a login that is refused later', form => {
   const directory = makeTempDir('refused');
   const key = keepKey(join(directory.path, 'server_key'));
   const login = { hostKey: key.private, password: 'the first' };
-  let stack: Stack;
-  let client: Client;
-  let server: RecordingServer;
-  let proxy: TcpProxy;
-
+  afterAll(() => directory.remove());
+  const server = useStarted(() => startRecordingServer(login));
+  const proxy = useStarted(() => startTcpProxy({ host: '127.0.0.1', port: server.port }));
+  const { stack, client } = useStack(form);
   beforeAll(async () => {
-    [stack, server] = await Promise.all([form.start(), startRecordingServer(login)]);
-    proxy = await startTcpProxy({ host: '127.0.0.1', port: server.port });
-    client = connectClient(stack);
     await addHost('host', proxy.port);
-  });
-  afterAll(async () => {
-    await stack?.stop();
-    await proxy?.stop();
-    await server?.stop();
-    directory.remove();
   });
 
   const addHost = (name: string, port: number) =>

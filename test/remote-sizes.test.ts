@@ -3,16 +3,13 @@ import { createWriteStream, readdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import { setImmediate } from 'node:timers/promises';
-import { afterAll, beforeAll, expect, test } from 'vitest';
-import type { Client } from '../demo/client.ts';
+import { expect, test } from 'vitest';
 import { signalProcess } from '../demo/processes.ts';
 import { isFull } from './faults/settings.ts';
 import { describeForms } from './harness/forms.ts';
 import { makeKeystream, writeKeystreamProgram } from './harness/keystream.ts';
 import { expectFlat, missingMemory, watchMemory } from './harness/memory.ts';
 import {
-  addHost,
-  connectClient,
   isEnded,
   type Job,
   launchAsync,
@@ -21,8 +18,7 @@ import {
   waitForEnd,
 } from './harness/remote.ts';
 import { missingPrograms } from './harness/skip.ts';
-import { startTestSshd, type TestSshd } from './harness/sshd.ts';
-import type { Stack } from './harness/stack.ts';
+import { useRemoteStack } from './harness/use-stack.ts';
 import { waitFor } from './harness/wait-for.ts';
 
 const MIB = 1 << 20;
@@ -35,21 +31,8 @@ const SPOOL_LIMIT = (isFull ? 256 : 32) * MIB;
 const SPOOL_SLACK = 24 * MIB;
 
 describeForms(missingMemory() ?? missingPrograms('sshd'), 'output of any size', form => {
-  let stack: Stack;
-  let sshd: TestSshd;
-  let client: Client;
-
-  beforeAll(async () => {
-    [stack, sshd] = await Promise.all([
-      form.start({ env: { LIMIT_SPOOL_BYTES: String(SPOOL_LIMIT) } }),
-      startTestSshd(),
-    ]);
-    client = connectClient(stack);
-    await addHost(client, sshd);
-  });
-  afterAll(async () => {
-    await stack?.stop();
-    await sshd?.stop();
+  const { stack, client, sshd } = useRemoteStack(form, {
+    env: { LIMIT_SPOOL_BYTES: String(SPOOL_LIMIT) },
   });
 
   for (const agent of [true, false]) {

@@ -1,41 +1,25 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import type { Client } from '../demo/client.ts';
 import { MAX_SETBACKS } from '../shared/jobs/lease.ts';
 import { isFull } from './faults/settings.ts';
 import { openStackDatabase } from './harness/database.ts';
 import { describeForms } from './harness/forms.ts';
 import { expectProblem } from './harness/problem.ts';
-import { addHost, connectClient, type Job, openSession } from './harness/remote.ts';
+import { type Job, openSession } from './harness/remote.ts';
 import { missingPrograms } from './harness/skip.ts';
-import { startTestSshd, type TestSshd } from './harness/sshd.ts';
-import type { Stack } from './harness/stack.ts';
-import { startTcpProxy, type TcpProxy } from './harness/tcp-proxy.ts';
+import { useProxiedStack } from './harness/use-stack.ts';
 import { waitFor } from './harness/wait-for.ts';
 
 describeForms(missingPrograms('sshd'), 'a job whose workers die one after the other', form => {
-  let stack: Stack;
-  let client: Client;
-  let sshd: TestSshd;
-  let proxy: TcpProxy;
+  const { stack, client, sshd, proxy } = useProxiedStack(form);
   let sid: string;
   let sql: ReturnType<typeof openStackDatabase>;
-
   beforeAll(async () => {
-    [stack, sshd] = await Promise.all([form.start(), startTestSshd()]);
-    proxy = await startTcpProxy({ host: sshd.host, port: sshd.port });
-    client = connectClient(stack);
-    await addHost(client, sshd, { port: proxy.port });
     sid = await openSession(client, sshd);
     sql = openStackDatabase(stack);
   });
-  afterAll(async () => {
-    await sql?.end();
-    await stack?.stop();
-    await proxy?.stop();
-    await sshd?.stop();
-  });
+  afterAll(() => sql?.end());
 
   const setbacksOf = async (id: string): Promise<number> => {
     const [row] = await sql<{ setbacks: number }[]>`select setbacks from jobs where id = ${id}`;

@@ -1,45 +1,27 @@
 import { join } from 'node:path';
 import postgres from 'postgres';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import type { Client } from '../demo/client.ts';
 import { readEnvironment } from '../demo/processes.ts';
 import { findFreePort } from '../demo/sshd.ts';
 import { drawFrames } from '../workers/video/draw-frames.ts';
-import {
-  addHost,
-  connectClient,
-  type Job,
-  launchAsync,
-  openSession,
-  readOutput,
-  waitForEnd,
-} from './harness/remote.ts';
+import { type Job, launchAsync, openSession, readOutput, waitForEnd } from './harness/remote.ts';
 import { startProgram } from './harness/run-program.ts';
 import { describeUnless, missingPrograms } from './harness/skip.ts';
-import { startTestSshd, type TestSshd } from './harness/sshd.ts';
-import { type Stack, startStack } from './harness/stack.ts';
+import { startStack } from './harness/stack.ts';
 import { makeTempDir } from './harness/temp-dir.ts';
+import { useRemoteStack } from './harness/use-stack.ts';
 import { waitFor } from './harness/wait-for.ts';
 
 const WINDLASS = 'dist/embedded/main.js';
 
 describeUnless(missingPrograms('sshd', 'ffmpeg'), 'a stack that is stopped and started', () => {
   const directory = makeTempDir('restart');
-  let stack: Stack;
-  let sshd: TestSshd;
-  let client: Client;
+  afterAll(() => directory.remove());
+  const { stack, client, sshd } = useRemoteStack({ start: startStack });
   let sid: string;
 
   beforeAll(async () => {
-    [stack, sshd] = await Promise.all([startStack(), startTestSshd()]);
-    client = connectClient(stack);
-    await addHost(client, sshd);
     sid = await openSession(client, sshd);
-  });
-  afterAll(async () => {
-    await stack?.stop();
-    await sshd?.stop();
-    directory.remove();
   });
 
   const run = (args: string[], settings: Record<string, string>) =>

@@ -8,8 +8,7 @@ import { findFreePort } from '../demo/sshd.ts';
 import { logIn } from './harness/browser-login.ts';
 import { apiUrls, openStackDatabase } from './harness/database.ts';
 import { describeForms } from './harness/forms.ts';
-import { connectClient } from './harness/remote.ts';
-import type { Stack } from './harness/stack.ts';
+import { UNLIMITED, useStack } from './harness/use-stack.ts';
 import { waitFor } from './harness/wait-for.ts';
 
 const API = fileURLToPath(new URL('../dist/api/main.js', import.meta.url));
@@ -17,16 +16,13 @@ const PASSWORD = 'correct horse';
 const ME = '/api/users/-';
 
 describeForms(undefined, 'what is revoked', form => {
-  let stack: Stack;
-  let admin: Client;
+  const { stack, client: admin } = useStack(form, UNLIMITED);
   let database: postgres.Sql;
   let second: ChildProcess | undefined;
   let urls: string[];
   let made = 0;
 
   beforeAll(async () => {
-    stack = await form.start({ env: { LIMIT_REQUESTS: '0', LIMIT_FAILED_LOGINS: '0' } });
-    admin = connectClient(stack);
     database = openStackDatabase(stack);
     urls = apiUrls(stack);
     if (urls.length < 2) urls.push(await startSecond());
@@ -36,7 +32,6 @@ describeForms(undefined, 'what is revoked', form => {
     second?.kill();
     await ended;
     await database?.end();
-    await stack?.stop();
   });
 
   /** Another API process beside the embedded form's own: a fleet has two. */

@@ -1,10 +1,8 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
-import type { Client } from '../demo/client.ts';
+import { beforeAll, expect, test } from 'vitest';
 import { describeForms } from './harness/forms.ts';
 import { expectProblem } from './harness/problem.ts';
 import { addUsers } from './harness/projects.ts';
-import { connectClient, waitForEnd } from './harness/remote.ts';
-import type { Stack } from './harness/stack.ts';
+import { waitForEnd } from './harness/remote.ts';
 import {
   type Metadata,
   makeTable,
@@ -14,19 +12,16 @@ import {
   utf8,
 } from './harness/tables.ts';
 import { makeModel, readUpload, someBytes } from './harness/uploads.ts';
+import { useStack } from './harness/use-stack.ts';
 import { waitFor } from './harness/wait-for.ts';
 
 describeForms(undefined, 'tables and files over HTTP', form => {
-  let stack: Stack;
-  let client: Client;
+  const { stack, client } = useStack(form);
   let mid: string;
 
   beforeAll(async () => {
-    stack = await form.start();
-    client = connectClient(stack);
     ({ mid } = await makeModel(client));
   });
-  afterAll(() => stack?.stop());
 
   const rowsOf = (path: string, query = '') => client.get<RowsPage>(`${path}/rows${query}`);
   const textOf = async (path: string) => (await client.fetch(path)).text();

@@ -5,8 +5,7 @@ import { logIn } from './harness/browser-login.ts';
 import { apiUrls, openStackDatabase } from './harness/database.ts';
 import { describeForms } from './harness/forms.ts';
 import { expectProblem } from './harness/problem.ts';
-import { connectClient } from './harness/remote.ts';
-import type { Stack } from './harness/stack.ts';
+import { useStack } from './harness/use-stack.ts';
 
 interface Made {
   id: string;
@@ -24,20 +23,14 @@ const PASSWORD = 'correct horse';
 const TOKENS = '/api/users/-/tokens';
 
 describeForms(undefined, 'API tokens', form => {
-  let stack: Stack;
-  let admin: Client;
+  const { stack, client: admin } = useStack(form);
   let database: postgres.Sql;
   let made = 0;
 
   beforeAll(async () => {
-    stack = await form.start();
-    admin = connectClient(stack);
     database = openStackDatabase(stack);
   });
-  afterAll(async () => {
-    await database?.end();
-    await stack?.stop();
-  });
+  afterAll(() => database?.end());
 
   const addUser = async () => {
     const username = `user${++made}`;

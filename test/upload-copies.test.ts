@@ -1,23 +1,12 @@
 import { execFileSync } from 'node:child_process';
 import { truncateSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, beforeAll, expect, test } from 'vitest';
-import type { Client } from '../demo/client.ts';
+import { beforeAll, expect, test } from 'vitest';
 import { signalProcess } from '../demo/processes.ts';
 import { describeForms } from './harness/forms.ts';
 import { expectProblem } from './harness/problem.ts';
-import {
-  addHost,
-  connectClient,
-  holderOf,
-  type Job,
-  openSession,
-  waitForEnd,
-} from './harness/remote.ts';
+import { holderOf, type Job, openSession, waitForEnd } from './harness/remote.ts';
 import { missingPrograms } from './harness/skip.ts';
-import { startTestSshd, type TestSshd } from './harness/sshd.ts';
-import type { Stack } from './harness/stack.ts';
-import { startTcpProxy, type TcpProxy } from './harness/tcp-proxy.ts';
 import {
   beginUpload,
   finishUpload,
@@ -28,28 +17,17 @@ import {
   sha256,
   someBytes,
 } from './harness/uploads.ts';
+import { useProxiedStack } from './harness/use-stack.ts';
 import { waitFor } from './harness/wait-for.ts';
 
 describeForms(missingPrograms('sshd'), 'copies into an upload', form => {
-  let stack: Stack;
-  let sshd: TestSshd;
-  let proxy: TcpProxy;
-  let client: Client;
+  const { stack, client, sshd, proxy } = useProxiedStack(form);
   let mid: string;
   let sid: string;
 
   beforeAll(async () => {
-    [stack, sshd] = await Promise.all([form.start(), startTestSshd()]);
-    proxy = await startTcpProxy({ host: sshd.host, port: sshd.port });
-    client = connectClient(stack);
-    await addHost(client, sshd, { port: proxy.port });
     ({ mid } = await makeModel(client));
     sid = await openSession(client, sshd);
-  });
-  afterAll(async () => {
-    await stack?.stop();
-    await proxy?.stop();
-    await sshd?.stop();
   });
 
   const begin = () => beginUpload(client, mid, ['a']);

@@ -2,12 +2,9 @@ import { createHash } from 'node:crypto';
 import { readdirSync } from 'node:fs';
 import { connect, type Socket } from 'node:net';
 import { join } from 'node:path';
-import { afterAll, beforeAll, expect, test } from 'vitest';
-import type { Client } from '../demo/client.ts';
+import { beforeAll, expect, test } from 'vitest';
 import { describeForms } from './harness/forms.ts';
 import { expectProblem } from './harness/problem.ts';
-import { connectClient } from './harness/remote.ts';
-import type { Stack } from './harness/stack.ts';
 import {
   beginUpload,
   digestField,
@@ -18,23 +15,20 @@ import {
   sha256,
   someBytes,
 } from './harness/uploads.ts';
+import { useStack } from './harness/use-stack.ts';
 import { waitFor } from './harness/wait-for.ts';
 
 const LARGE = 64 << 20;
 
 describeForms(undefined, 'parts of uploads', form => {
-  let stack: Stack;
-  let client: Client;
+  const { stack, client } = useStack(form);
   let mid: string;
   let uid: string;
 
   beforeAll(async () => {
-    stack = await form.start();
-    client = connectClient(stack);
     ({ mid } = await makeModel(client));
     uid = await beginUpload(client, mid, ['a']);
   });
-  afterAll(() => stack?.stop());
 
   /** A request's head on a socket of its own, and all that comes back. */
   function open(path: string, headers: Record<string, string | number>) {

@@ -1,9 +1,8 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { beforeAll, expect, test } from 'vitest';
 import { Client } from '../demo/client.ts';
 import { describeForms } from './harness/forms.ts';
 import { expectProblem, type Problem } from './harness/problem.ts';
-import { connectClient, waitForEnd } from './harness/remote.ts';
-import type { Stack } from './harness/stack.ts';
+import { waitForEnd } from './harness/remote.ts';
 import {
   beginUpload,
   finishUpload,
@@ -14,23 +13,20 @@ import {
   sha256,
   someBytes,
 } from './harness/uploads.ts';
+import { useStack } from './harness/use-stack.ts';
 import { waitFor } from './harness/wait-for.ts';
 
 describeForms(undefined, 'uploads', form => {
-  let stack: Stack;
-  let client: Client;
+  const { stack, client } = useStack(form, { env: { LIMIT_UPLOADS: '40' } });
   let other: Client;
   let pid: string;
   let mid: string;
 
   beforeAll(async () => {
-    stack = await form.start({ env: { LIMIT_UPLOADS: '40' } });
-    client = connectClient(stack);
     await client.post('/api/users', { username: 'other', password: 'long enough' });
     other = new Client(stack.url, 'other', 'long enough');
     ({ pid, mid } = await makeModel(client));
   });
-  afterAll(() => stack?.stop());
 
   const post = (body: unknown, as = client) =>
     as.fetch('/api/uploads', { method: 'POST', body: JSON.stringify(body) });
@@ -288,13 +284,7 @@ describeForms(undefined, 'uploads', form => {
 });
 
 describeForms(undefined, 'idle uploads', form => {
-  let stack: Stack;
-  let client: Client;
-  beforeAll(async () => {
-    stack = await form.start({ env: { UPLOAD_IDLE_TIMEOUT: '3' } });
-    client = connectClient(stack);
-  });
-  afterAll(() => stack?.stop());
+  const { client } = useStack(form, { env: { UPLOAD_IDLE_TIMEOUT: '3' } });
 
   test('an idle upload ends, and one that has ended loses its parts', {
     timeout: 90_000,

@@ -1,11 +1,11 @@
 import { request } from 'node:http';
 import { connect } from 'node:net';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { beforeAll, expect, test } from 'vitest';
 import type { Client } from '../demo/client.ts';
 import { describeForms } from './harness/forms.ts';
 import { expectProblem } from './harness/problem.ts';
 import { addUsers, makeModel, makeProject, PEOPLE, type People } from './harness/projects.ts';
-import type { Stack } from './harness/stack.ts';
+import { useStarted } from './harness/use-stack.ts';
 
 const MB = 1 << 20;
 /** What a value that went through a parser would lose. */
@@ -26,18 +26,16 @@ const DELICATE = [
 ];
 
 describeForms(undefined, 'parameters and bookmarks', form => {
-  let stack: Stack;
+  const stack = useStarted(() => form.start());
   let people: People;
   let pid: string;
   let mid: string;
 
   beforeAll(async () => {
-    stack = await form.start();
     people = await addUsers(stack, PEOPLE);
     pid = await makeProject(people);
     mid = await makeModel(people, pid);
   });
-  afterAll(() => stack?.stop());
 
   const at = (aid: string, model = mid) =>
     `/api/models/${model}/parameters/${encodeURIComponent(aid)}`;

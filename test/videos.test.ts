@@ -1,24 +1,14 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import type { Client } from '../demo/client.ts';
 import { drawFrames } from '../workers/video/draw-frames.ts';
 import { probeVideo } from '../workers/video/probe.ts';
 import { describeForms } from './harness/forms.ts';
 import { expectProblem } from './harness/problem.ts';
-import {
-  addHost,
-  connectClient,
-  holderOf,
-  type Job,
-  launchAsync,
-  openSession,
-  waitForEnd,
-} from './harness/remote.ts';
+import { holderOf, type Job, launchAsync, openSession, waitForEnd } from './harness/remote.ts';
 import { missingPrograms } from './harness/skip.ts';
-import { startTestSshd, type TestSshd } from './harness/sshd.ts';
-import type { Stack } from './harness/stack.ts';
 import { makeTempDir } from './harness/temp-dir.ts';
+import { useRemoteStack } from './harness/use-stack.ts';
 import { waitFor } from './harness/wait-for.ts';
 
 interface Status {
@@ -33,23 +23,14 @@ const UNKNOWN = '00000000000000000000000000';
 
 describeForms(missingPrograms('sshd', 'ffmpeg'), 'videos', form => {
   const directory = makeTempDir('videos');
-  let stack: Stack;
-  let sshd: TestSshd;
-  let client: Client;
+  afterAll(() => directory.remove());
+  const { client, sshd } = useRemoteStack(form);
   let sid: string;
   let images: string[];
 
   beforeAll(async () => {
-    [stack, sshd] = await Promise.all([form.start(), startTestSshd()]);
-    client = connectClient(stack);
-    await addHost(client, sshd);
     sid = await openSession(client, sshd);
     images = await drawFrames({ folder: join(sshd.home, 'frames'), count: 10 });
-  });
-  afterAll(async () => {
-    await stack?.stop();
-    await sshd?.stop();
-    directory.remove();
   });
 
   const post = (body: unknown, session = sid) =>

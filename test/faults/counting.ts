@@ -101,7 +101,7 @@ export function readLedger({ sshd }: FaultHost, ledger: string): string {
   return readFileSync(join(sshd.home, ledger), 'utf8');
 }
 
-/** A command that counts until it is told to stop, and has begun to. */
+/** A command that counts on both streams until it is told to stop, and has begun to. */
 export async function launchEndlessCount(
   { client }: Rig,
   { sshd }: FaultHost,
@@ -111,7 +111,7 @@ export async function launchEndlessCount(
   const { id } = await launchAsync(
     client,
     sid,
-    `cd; i=0; while ! test -e ${ledger}.stop; do i=$((i+1)); echo $i; echo $i >>${ledger}; sleep ${PAUSE_SECONDS}; done; echo end >>${ledger}`,
+    `cd; i=0; while ! test -e ${ledger}.stop; do i=$((i+1)); echo $i; echo $i >&2; echo $i >>${ledger}; sleep ${PAUSE_SECONDS}; done; echo end >>${ledger}`,
   );
   await waitFor(async () => (await readOutput(client, id)).length > 0, {
     what: 'its output',
@@ -129,6 +129,7 @@ export async function launchEndlessCount(
       const printed = String(await readOutput(client, id));
       const lines = printed.trim().split('\n').map(Number);
       expect(lines).toEqual(lines.map((_, i) => i + 1));
+      expect(String(await readOutput(client, id, 'stderr'))).toBe(printed);
       expect(readFileSync(join(sshd.home, ledger), 'utf8')).toBe(`${printed}end\n`);
     },
   };

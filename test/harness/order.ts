@@ -4,10 +4,12 @@ import { BaseSequencer, type TestSpecification } from 'vitest/node';
 const LONGEST = [
   'test/schemathesis.test.ts',
   'test/interface/acceptance.test.ts',
+  'test/together/remote.test.ts',
   'test/together/work.test.ts',
   'test/faults.test.ts',
   'test/together/projects.test.ts',
   'test/together/http.test.ts',
+  'test/together/unlimited.test.ts',
   'test/operating.test.ts',
   'test/demo.test.ts',
   'embedded/postgres/postgres.test.ts',

@@ -3,39 +3,44 @@ import { type Stack, type StackOptions, startStack } from './stack.ts';
 
 type Form = NonNullable<StackOptions['form']>;
 
-/** The stacks of a group of test files, one of each form; undefined where every file has its own. */
-let shared: Map<Form, Stack> | undefined;
+/** The stacks of a group of test files, one of each form, with what it was started with; undefined where every file has its own. */
+let shared: Map<Form, { settings: string; stack: Stack }> | undefined;
 
 /**
  * Runs these test files one after another in this one, on one stack of each form: starting a stack costs more processor time
- * than the tests of most files. Only for files that start theirs without settings, and neither stop it, nor ask for all that
- * was ever done on it, nor measure its processes. Each finds the users, hosts, projects and sessions of a new stack.
+ * than the tests of most files. A file that starts its with other settings than the one before it gets a new one, which the
+ * next may share: files with the same settings stand together. Only for files that neither stop theirs, nor leave it with
+ * less than it began with, nor ask for all that was ever done on it, nor measure its processes. Each finds the users, hosts,
+ * projects and sessions of a new stack.
  */
 export function runTogether(files: readonly string[]): void {
   shared = new Map();
   for (const file of files) {
     // What it registers for its end is then run at its end.
     describe(file, async () => {
-      await import(`../${file}.test.ts`);
+      // Vite itself would find only those of one folder.
+      await import(/* @vite-ignore */ `../${file}.test.ts`);
     });
   }
   afterAll(async () => {
     const stacks = [...(shared?.values() ?? [])];
     shared = undefined;
-    for (const stack of stacks) await stack.stop();
+    for (const { stack } of stacks) await stack.stop();
   });
 }
 
 /** A stack of the group's where there is a group; its stop() leaves it to the next file, emptied. */
 export async function startOwnOrShared(options: StackOptions): Promise<Stack> {
-  const { form = 'embedded', ...settings } = options;
-  if (!shared || Object.keys(settings).length > 0) return startStack(options);
-  let stack = shared.get(form);
-  if (!stack || !(await isReady(stack))) {
+  if (!shared) return startStack(options);
+  const { form = 'embedded', ...rest } = options;
+  const settings = JSON.stringify(rest);
+  const present = shared.get(form);
+  let stack = present?.stack;
+  if (!stack || present?.settings !== settings || !(await isReady(stack))) {
     shared.delete(form);
     await stack?.stop();
-    stack = await startStack({ form });
-    shared.set(form, stack);
+    stack = await startStack(options);
+    shared.set(form, { settings, stack });
   }
   const running = stack;
   return Object.assign(Object.create(running), { stop: () => empty(running) });

@@ -8,6 +8,7 @@ import { startTestSshd, type TestSshd } from '../harness/sshd.ts';
 import type { Stack } from '../harness/stack.ts';
 import { makeTable, parse, utf8 } from '../harness/tables.ts';
 import { beginUpload } from '../harness/uploads.ts';
+import { UNLIMITED } from '../harness/use-stack.ts';
 import type { Actor } from './expected.ts';
 
 const PEOPLE = ['stranger', 'reader', 'writer', 'administrator', 'owner'] as const;
@@ -47,10 +48,7 @@ const ACL = {
 };
 
 export async function makeWorld(form: Form): Promise<World> {
-  const [stack, sshd] = await Promise.all([
-    form.start({ env: { LIMIT_REQUESTS: '0' } }),
-    startTestSshd(),
-  ]);
+  const [stack, sshd] = await Promise.all([form.start(UNLIMITED), startTestSshd()]);
   const stop = async () => {
     await stack.stop();
     await sshd.stop();

@@ -1,30 +1,16 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, beforeAll, expect, test } from 'vitest';
-import type { Client } from '../demo/client.ts';
+import { expect, test } from 'vitest';
 import { findMarked, makeMark } from './faults/trees.ts';
 import { openStackDatabase } from './harness/database.ts';
 import { describeForms } from './harness/forms.ts';
-import { addHost, connectClient, launchAsync, openSession, readOutput } from './harness/remote.ts';
+import { launchAsync, openSession, readOutput } from './harness/remote.ts';
 import { missingPrograms } from './harness/skip.ts';
-import { startTestSshd, type TestSshd } from './harness/sshd.ts';
-import type { Stack } from './harness/stack.ts';
+import { useRemoteStack } from './harness/use-stack.ts';
 import { waitFor } from './harness/wait-for.ts';
 
 describeForms(missingPrograms('sshd'), 'a run whose session is gone', form => {
-  let stack: Stack;
-  let client: Client;
-  let sshd: TestSshd;
-
-  beforeAll(async () => {
-    [stack, sshd] = await Promise.all([form.start(), startTestSshd()]);
-    client = connectClient(stack);
-    await addHost(client, sshd);
-  });
-  afterAll(async () => {
-    await stack?.stop();
-    await sshd?.stop();
-  });
+  const { stack, client, sshd } = useRemoteStack(form);
 
   test('is ended and removed over the next connection to its account', async () => {
     const sid = await openSession(client, sshd);

@@ -1,9 +1,6 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
-import type { Client } from '../demo/client.ts';
+import { expect, test } from 'vitest';
 import { describeForms } from './harness/forms.ts';
 import {
-  addHost,
-  connectClient,
   holderOf,
   type Job,
   launchAsync,
@@ -12,27 +9,13 @@ import {
   waitForEnd,
 } from './harness/remote.ts';
 import { missingPrograms } from './harness/skip.ts';
-import { startTestSshd, type TestSshd } from './harness/sshd.ts';
-import type { Stack } from './harness/stack.ts';
+import { useRemoteStack } from './harness/use-stack.ts';
 import { waitFor } from './harness/wait-for.ts';
 
 const SLOTS = 3;
 
 describeForms(missingPrograms('sshd'), 'the jobs of a session and its connection', form => {
-  let stack: Stack;
-  let sshd: TestSshd;
-  let client: Client;
-
-  beforeAll(async () => {
-    const env = { REMOTE_SLOTS: String(SLOTS) };
-    [stack, sshd] = await Promise.all([form.start({ env }), startTestSshd()]);
-    client = connectClient(stack);
-    await addHost(client, sshd);
-  });
-  afterAll(async () => {
-    await stack?.stop();
-    await sshd?.stop();
-  });
+  const { client, sshd } = useRemoteStack(form, { env: { REMOTE_SLOTS: String(SLOTS) } });
 
   const logins = () => sshd.log().split('Accepted publickey').length - 1;
   /** Started at one moment: the queue gives them to whoever asks. */

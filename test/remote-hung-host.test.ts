@@ -1,20 +1,16 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { listProcesses, readEnvironment, signalProcess } from '../demo/processes.ts';
 import { expectForgotten } from './faults/host-state.ts';
-import { type FaultHost, type Rig, withHost } from './faults/rig.ts';
+import { type FaultHost, withHost } from './faults/rig.ts';
 import { makeTree } from './faults/trees.ts';
 import { describeForms } from './harness/forms.ts';
-import { connectClient, launchAsync, waitForEnd } from './harness/remote.ts';
+import { launchAsync, waitForEnd } from './harness/remote.ts';
 import { missingPrograms } from './harness/skip.ts';
+import { useStack } from './harness/use-stack.ts';
 import { waitFor } from './harness/wait-for.ts';
 
 describeForms(missingPrograms('sshd'), 'a host whose agent hangs', form => {
-  let rig: Rig;
-  beforeAll(async () => {
-    const stack = await form.start({ env: { REMOTE_SLOTS: '1' } });
-    rig = { stack, client: connectClient(stack) };
-  });
-  afterAll(() => rig?.stack.stop());
+  const rig = useStack(form, { env: { REMOTE_SLOTS: '1' } });
 
   test('a cancelled command ends as not confirmed, gives its slot back, and is stopped later', () =>
     withHost(rig, async host => {

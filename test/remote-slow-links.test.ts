@@ -1,10 +1,11 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, beforeAll, expect, test } from 'vitest';
-import { type FaultHost, type Rig, withHost } from './faults/rig.ts';
+import { expect, test } from 'vitest';
+import { type FaultHost, withHost } from './faults/rig.ts';
 import { describeForms } from './harness/forms.ts';
-import { connectClient, type Job, launchAsync, readOutput, waitForEnd } from './harness/remote.ts';
+import { type Job, launchAsync, readOutput, waitForEnd } from './harness/remote.ts';
 import { missingPrograms } from './harness/skip.ts';
+import { useStack } from './harness/use-stack.ts';
 import { waitFor } from './harness/wait-for.ts';
 
 const RATE = 2_000_000;
@@ -13,14 +14,9 @@ const PATIENCE = 20 * RATE;
 const MIB = 1 << 20;
 
 describeForms(missingPrograms('sshd'), 'a host behind a slow link', form => {
-  let rig: Rig;
-  beforeAll(async () => {
-    const stack = await form.start({
-      env: { REMOTE_SLOTS: '8', LIMIT_SPOOL_BYTES: String(16 * MIB) },
-    });
-    rig = { stack, client: connectClient(stack) };
+  const rig = useStack(form, {
+    env: { REMOTE_SLOTS: '8', LIMIT_SPOOL_BYTES: String(16 * MIB) },
   });
-  afterAll(() => rig?.stack.stop());
 
   test(
     'nine commands that print without end hold up neither a line of another one nor its cancel',

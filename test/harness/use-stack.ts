@@ -1,0 +1,79 @@
+import { afterAll, beforeAll } from 'vitest';
+import type { Client } from '../../demo/client.ts';
+import type { Form } from './forms.ts';
+import { addHost, connectClient } from './remote.ts';
+import { startTestSshd, type TestSshd } from './sshd.ts';
+import type { Stack, StackOptions } from './stack.ts';
+import { startTcpProxy, type TcpProxy } from './tcp-proxy.ts';
+
+type Starter = Pick<Form, 'start'>;
+
+/** For tests that ask for more than a user may. Files with the same settings can share a stack: see runTogether(). */
+export const UNLIMITED: StackOptions = { env: { LIMIT_REQUESTS: '0', LIMIT_FAILED_LOGINS: '0' } };
+
+/**
+ * Starts something before the tests of the describe() that this is called in, and stops it after them; what was begun to
+ * be used last is stopped first. It is there in hooks that come later, and in tests; before, whatever is asked of it throws.
+ */
+export function useStarted<T extends { stop(): Promise<void> }>(start: () => Promise<T>): T {
+  let started: T | undefined;
+  beforeAll(async () => {
+    started = await start();
+  });
+  afterAll(() => started?.stop());
+  return standInFor(() => started);
+}
+
+/** A stack of this form, and a client for its administrator. */
+export function useStack(form: Starter, options?: StackOptions): { stack: Stack; client: Client } {
+  const stack = useStarted(() => form.start(options));
+  let client: Client | undefined;
+  beforeAll(() => {
+    client = connectClient(stack);
+  });
+  return { stack, client: standInFor(() => client) };
+}
+
+export interface RemoteStackOptions extends StackOptions {
+  /** Of sshd_config. */
+  sshdLines?: string[];
+}
+
+/** useStack(), and an sshd that it knows as the host named `host`. */
+export function useRemoteStack(
+  form: Starter,
+  { sshdLines: lines, ...options }: RemoteStackOptions = {},
+): { stack: Stack; client: Client; sshd: TestSshd } {
+  const sshd = useStarted(() => startTestSshd({ lines }));
+  const { stack, client } = useStack(form, options);
+  beforeAll(async () => {
+    await addHost(client, sshd);
+  });
+  return { stack, client, sshd };
+}
+
+/** useRemoteStack(), where the way to the host leads through a proxy. */
+export function useProxiedStack(
+  form: Starter,
+  { sshdLines: lines, ...options }: RemoteStackOptions = {},
+): { stack: Stack; client: Client; sshd: TestSshd; proxy: TcpProxy } {
+  const sshd = useStarted(() => startTestSshd({ lines }));
+  const proxy = useStarted(() => startTcpProxy({ host: sshd.host, port: sshd.port }));
+  const { stack, client } = useStack(form, options);
+  beforeAll(async () => {
+    await addHost(client, sshd, { port: proxy.port });
+  });
+  return { stack, client, sshd, proxy };
+}
+
+/** Passes all that is read of it on to what there is then. */
+function standInFor<T extends object>(find: () => T | undefined): T {
+  return new Proxy({} as T, {
+    get(_target, key) {
+      const present = find();
+      if (!present) throw new Error(`${String(key)}: only hooks and tests may ask for it.`);
+      const value = Reflect.get(present, key, present);
+      return typeof value === 'function' ? value.bind(present) : value;
+    },
+  });
+}

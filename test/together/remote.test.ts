@@ -1,0 +1,4 @@
+import { runTogether } from '../harness/shared-stacks.ts';
+import { GROUPS } from './groups.ts';
+
+runTogether(GROUPS.remote);
