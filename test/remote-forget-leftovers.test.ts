@@ -36,4 +36,17 @@ describeForms(missingPrograms('sshd'), 'a run whose session is gone', form => {
     await client.delete(`/api/remotes/${next}`);
     await waitFor(() => !existsSync(fence), { what: 'the end of its fence', timeoutMs: 20_000 });
   });
+
+  test('is ended with it, also where what came of it was not to be known', async () => {
+    const sid = await openSession(client, sshd);
+    const mark = makeMark();
+    const { id } = await launchAsync(client, sid, `echo begun; sleep ${mark}`);
+    await waitFor(async () => (await readOutput(client, id)).length > 0, { what: 'its output' });
+    const sql = openStackDatabase(stack);
+    await sql`update jobs set state = 'failed', finished = now(), attempt = null, lease = null,
+      error = ${sql.json({ code: 'outcome_unknown', detail: 'Its host was away for too long.' })} where id = ${id}`;
+    await sql.end();
+    await client.delete(`/api/remotes/${sid}`);
+    await waitFor(() => findMarked(mark).length === 0, { what: 'its end', timeoutMs: 30_000 });
+  });
 });

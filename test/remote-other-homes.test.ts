@@ -1,38 +1,20 @@
 import { readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, beforeAll, expect, test } from 'vitest';
-import type { Client } from '../demo/client.ts';
+import { beforeAll, expect, test } from 'vitest';
 import { describeForms } from './harness/forms.ts';
-import {
-  addHost,
-  connectClient,
-  launchAsync,
-  openSession,
-  readOutput,
-  waitForEnd,
-} from './harness/remote.ts';
+import { launchAsync, openSession, readOutput, waitForEnd } from './harness/remote.ts';
 import { missingPrograms } from './harness/skip.ts';
-import { startTestSshd, type TestSshd } from './harness/sshd.ts';
-import type { Stack } from './harness/stack.ts';
+import { useRemoteStack } from './harness/use-stack.ts';
 import { waitFor } from './harness/wait-for.ts';
 
 const UNKNOWN = { state: 'failed', error: { code: 'outcome_unknown' } };
 
 describeForms(missingPrograms('sshd'), 'a run whose fence is not where it was', form => {
-  let stack: Stack;
-  let client: Client;
-  let sshd: TestSshd;
+  const { client, sshd } = useRemoteStack(form);
   let sid: string;
 
   beforeAll(async () => {
-    [stack, sshd] = await Promise.all([form.start(), startTestSshd()]);
-    client = connectClient(stack);
-    await addHost(client, sshd);
     sid = await openSession(client, sshd);
-  });
-  afterAll(async () => {
-    await stack?.stop();
-    await sshd?.stop();
   });
 
   /** A command that counts how often it is run, and waits for the file `name`.go in its home. */
@@ -57,16 +39,18 @@ describeForms(missingPrograms('sshd'), 'a run whose fence is not where it was', 
   });
 
   test('because somebody removed it: it is not run again; of a cancelled one it is said that it may run on', async () => {
-    const [id, cancelled] = [await launchCounting('removed'), await launchCounting('cancelled')];
+    const [id, cancelled] = [await launchCounting('left'), await launchCounting('cancelled')];
     await sshd.down();
-    rmSync(join(sshd.home, '.windlass'), { recursive: true });
+    // At once: what goes on there would put new files into it meanwhile.
+    renameSync(join(sshd.home, '.windlass'), join(sshd.home, 'removed'));
+    rmSync(join(sshd.home, 'removed'), { recursive: true, maxRetries: 10, retryDelay: 50 });
     await client.delete(`/api/jobs/${cancelled}`);
     await sshd.up();
     expect(await waitForEnd(client, id)).toMatchObject(UNKNOWN);
     const job = await waitForEnd(client, cancelled);
     expect(job).toMatchObject({ state: 'cancelled', error: { code: 'cancelled' } });
     expect(job.error?.detail).toContain('may run on');
-    expect([timesRun('removed'), timesRun('cancelled')]).toEqual([1, 1]);
-    for (const name of ['removed.go', 'cancelled.go']) writeFileSync(join(sshd.home, name), '');
+    expect([timesRun('left'), timesRun('cancelled')]).toEqual([1, 1]);
+    for (const name of ['left.go', 'cancelled.go']) writeFileSync(join(sshd.home, name), '');
   });
 });

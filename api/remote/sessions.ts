@@ -124,5 +124,17 @@ export async function endSession(tx: Tx, key: SessionKey): Promise<string[]> {
         .returning({ sid: sessions.sid })
     : [];
   if (ended.length === 0) throw unknownSession();
+  // Those whose end could not be known may live: upkeep stops on the host what was cancelled.
+  await tx
+    .update(jobs)
+    .set({ cancelRequested: sql`coalesce(${jobs.cancelRequested}, now())` })
+    .where(
+      and(
+        eq(jobs.session, key.sid),
+        isNotNull(jobs.runAt),
+        eq(jobs.runForgotten, false),
+        sql`${jobs.error} ->> 'code' = 'outcome_unknown'`,
+      ),
+    );
   return requestCancel(tx, eq(jobs.session, key.sid));
 }
