@@ -75,6 +75,12 @@ async function carry(given: {
   return { host, outcome, connections: () => connections };
 }
 
+const passedOn = (agent: AgentClient): Pick<Agent, 'hello' | 'ack' | 'follow'> => ({
+  hello: agent.hello,
+  ack: (...given) => agent.ack(...given),
+  follow: from => agent.follow(from),
+});
+
 /** The link breaks when the agent has said that the run was stopped, and before its end is told. */
 function breakBeforeEnd(agent: AgentClient): Agent {
   let stopped: () => void = () => {};
@@ -92,9 +98,7 @@ function breakBeforeEnd(agent: AgentClient): Agent {
     }
   }
   return {
-    hello: agent.hello,
-    ack: (...given) => agent.ack(...given),
-    follow: from => agent.follow(from),
+    ...passedOn(agent),
     run: request => untilStopped(agent.run(request)),
     async stop(id) {
       const answer = await agent.stop(id);
@@ -118,9 +122,7 @@ function breakBeforeAnswer(agent: AgentClient): Agent {
     }
   }
   return {
-    hello: agent.hello,
-    ack: (...given) => agent.ack(...given),
-    follow: from => agent.follow(from),
+    ...passedOn(agent),
     run: request => tellEnd(agent.run(request)),
     async stop(id) {
       await agent.stop(id);
