@@ -2,10 +2,17 @@ import { and, eq, isNull, sql } from 'drizzle-orm';
 import { beforeAll, expect, test } from 'vitest';
 import { removeUser } from '../api/identity/remove-user.ts';
 import type { Database, Tx } from '../shared/database/connect.ts';
+import { Notifications } from '../shared/database/notifications.ts';
 import { type JobRow, jobs, members, projects, users } from '../shared/database/schema.ts';
 import { newId } from '../shared/ids.ts';
 import { requestCancel } from '../shared/jobs/cancel.ts';
+import type { JobKind } from '../shared/jobs/catalog.ts';
+import { createLog } from '../shared/log.ts';
 import { finishJob } from '../workers/claims.ts';
+import type { Handler, WorkerContext } from '../workers/context.ts';
+import { LeaseKeeper } from '../workers/lease-keeper.ts';
+import { WorkerMetrics } from '../workers/metrics.ts';
+import { runJob } from '../workers/run-job.ts';
 import { withDatabase } from './harness/migrated-database.ts';
 import { waitFor } from './harness/wait-for.ts';
 
@@ -138,4 +145,34 @@ test('a job fails with whatever words: what jsonb cannot hold is replaced', asyn
       errors: [{ column: '\ufffd' }],
     },
   });
+});
+
+test('a renewal that overtakes the answer of the write that ended its job does not take it for lost', async () => {
+  const { db } = database;
+  const lines: string[] = [];
+  const log = createLog({ level: 'warn', name: 'test', write: line => lines.push(line) });
+  const notifications = new Notifications(database, log);
+  const metrics = new WorkerMetrics();
+  const leases = new LeaseKeeper({ database, notifications, log, metrics });
+  const lateAnswers = Object.create(db, {
+    transaction: {
+      value: async (...given: Parameters<typeof db.transaction>) => {
+        const answer = await db.transaction(...given);
+        await leases.renew();
+        return answer;
+      },
+    },
+  });
+  const id = newId();
+  const payload = { command: 'true' };
+  await db.insert(jobs).values({ id, kind: 'command', queue: 'remote', owner: 'u', payload });
+  const worker = {
+    ...{ id: 'w', log, notifications, leases, metrics, stopping: new AbortController().signal },
+    database: { ...database, db: lateAnswers },
+  } as unknown as WorkerContext;
+  const handler = async () => ({ result: { returncode: 0 }, promote: async () => {} });
+  await runJob(worker, { id, epoch: 0 }, new Map([['command', handler as Handler<JobKind>]]));
+  leases.stop();
+  expect(await read({ id })).toMatchObject({ state: 'succeeded', attempt: null });
+  expect(lines).toEqual([]);
 });

@@ -11,6 +11,8 @@ export interface Held extends Claim {
   lost: AbortController;
   /** Aborted when the client asked for the end. */
   cancel: AbortController;
+  /** Set before the write that gives the lease up: from then on that write alone tells whether it was lost. */
+  isEnding: boolean;
   /** The attempt's. */
   log: Logger;
 }
@@ -48,12 +50,13 @@ export class LeaseKeeper {
 
   hold(claim: Claim, { cancelled, log }: { cancelled: boolean; log: Logger }): Held {
     const older = this.#held.get(claim.id);
-    if (older) this.#lose(older);
+    if (older) this.lose(older);
     const held = {
       ...claim,
       log,
       lost: new AbortController(),
       cancel: new AbortController(),
+      isEnding: false,
       renewed: performance.now(),
     };
     if (cancelled) held.cancel.abort();
@@ -75,7 +78,7 @@ export class LeaseKeeper {
       throw new LeaseLost(claim.id);
     const fresh = performance.now() - held.renewed < RENEW_MS + 1_000 && held.renewed >= since;
     if (!fresh && !(await isHeld(this.#database.db, claim))) {
-      this.#lose(held);
+      this.lose(held);
       throw new LeaseLost(claim.id);
     }
   }
@@ -89,8 +92,8 @@ export class LeaseKeeper {
       const still = await renewLeases(this.#database.db, claims);
       for (const held of claims) {
         const found = still.get(held.id);
-        if (!found) this.#lose(held);
-        else held.renewed = asked;
+        if (found) held.renewed = asked;
+        else if (!held.isEnding) this.lose(held);
         if (found?.cancel) held.cancel.abort();
       }
     } catch (error) {
@@ -103,7 +106,8 @@ export class LeaseKeeper {
     this.#stop();
   }
 
-  #lose(held: Held): void {
+  /** Tells, once, that the lease is gone. */
+  lose(held: Held): void {
     // A job that ended in this worker's hands meanwhile is no longer held, and is not lost.
     if (this.#held.get(held.id)?.token !== held.token) return;
     this.#held.delete(held.id);

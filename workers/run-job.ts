@@ -154,17 +154,18 @@ class Attempt {
 
   async fail(error: unknown): Promise<void> {
     const { log } = this.context;
-    if (error instanceof LeaseLost || this.#held.lost.signal.aborted)
+    if (error instanceof LeaseLost || this.#held.lost.signal.aborted) {
+      this.#worker.leases.lose(this.#held);
       return log.warn('stopped: the job is no longer ours');
-    if (error instanceof LetGo)
-      return releaseJob(this.#worker.database.db, this.#held, error.forSeconds);
+    }
+    if (error instanceof LetGo) return this.#release(error.forSeconds);
     if (this.#held.cancel.signal.aborted || isCancelled(error))
       return this.#end({ state: 'cancelled', error: asCancelled(error) });
     if (isDatabaseDown(error))
       return log.warn({ err: error }, 'the database went away; the lease will run out');
     if (error instanceof WindlassError && error.code === 'unavailable') {
       log.warn({ err: error }, 'something that the job needs is away; it waits');
-      return releaseJob(this.#worker.database.db, this.#held, UNAVAILABLE_SECONDS);
+      return this.#release(UNAVAILABLE_SECONDS);
     }
     const record = explain(error);
     if (record.code === 'internal') log.error({ err: error }, 'job failed');
@@ -177,9 +178,15 @@ class Attempt {
     this.#unlink();
   }
 
+  #release(afterSeconds: number): Promise<void> {
+    this.#held.isEnding = true;
+    return releaseJob(this.#worker.database.db, this.#held, afterSeconds);
+  }
+
   /** A commit whose answer was lost shows as a lost lease at the second try: then the row says what came of it. */
   async #end(ending: Ending, promote?: Outcome<JobKind>['promote']): Promise<void> {
     this.#progress.close();
+    this.#held.isEnding = true;
     await outlastDatabase(async tries => {
       try {
         await finishJob(this.#worker.database.db, this.#held, ending, promote);
