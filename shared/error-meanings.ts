@@ -108,7 +108,7 @@ export const ERROR_MEANINGS: Record<ErrorCode, { meaning: string; remedy: string
   },
   remote_authentication_failed: {
     meaning:
-      'The host refused the user name, password or key; a session that was refused is not logged in again for five minutes.',
+      'The host refused the user name, password or key, and is not asked again for five minutes; or the key that sealed them is gone.',
     remedy: 'Open a session with credentials that it accepts.',
   },
   not_found: {

@@ -35,9 +35,11 @@ test('keys are rotated: old ones stay in the list until nothing sealed to them i
   expect(await unseal(both, context, before)).toBe('old');
   expect(await unseal(both, context, after)).toBe('new');
   const id = old.privateKey.slice(0, 8);
-  await expect(unseal(current.privateKey, context, before)).rejects.toThrow(
-    `no private key ${id} among SEAL_PRIVATE_KEYS`,
-  );
+  await expect(unseal(current.privateKey, context, before)).rejects.toMatchObject({
+    code: 'remote_authentication_failed',
+    message: expect.stringContaining(`SEAL_PRIVATE_KEYS has no key ${id} any more`),
+    hint: 'Open a new session.',
+  });
 });
 
 test('a setting that is no key is named', async () => {

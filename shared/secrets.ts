@@ -1,5 +1,6 @@
 import { createHash, createHmac } from 'node:crypto';
 import { Aes256Gcm, CipherSuite, DhkemP256HkdfSha256, HkdfSha256 } from '@hpke/core';
+import { WindlassError } from './errors.ts';
 
 /** HPKE in base mode (RFC 9180) with DHKEM(P-256, HKDF-SHA256), HKDF-SHA256 and AES-256-GCM. */
 const suite = new CipherSuite({
@@ -68,7 +69,10 @@ export async function seal(
   return Buffer.concat([head, Buffer.from(sender.enc), Buffer.from(sealed)]);
 }
 
-/** Opens what `seal` made, with the key of the list that it names. Throws when the key is not there or the context differs. */
+/**
+ * Opens what `seal` made, with the key of the list that it names. Throws `remote_authentication_failed` when that is not
+ * there, and an error of its own when the context differs.
+ */
 export async function unseal<T>(
   privateKeys: string,
   context: SealContext,
@@ -79,7 +83,11 @@ export async function unseal<T>(
     .split(',')
     .map(text => parseKey(text, 'SEAL_PRIVATE_KEYS'))
     .find(candidate => candidate.id === id);
-  if (!key) throw new Error(`no private key ${id} among SEAL_PRIVATE_KEYS`);
+  if (!key)
+    throw new WindlassError('remote_authentication_failed', {
+      detail: `The session's credentials cannot be opened: SEAL_PRIVATE_KEYS has no key ${id} any more.`,
+      hint: 'Open a new session.',
+    });
   const encStart = 2 + ID_BYTES;
   const encEnd = encStart + (sealed[1 + ID_BYTES] ?? 0);
   const recipient = await suite.createRecipientContext({

@@ -1,3 +1,5 @@
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { describeForms } from './harness/forms.ts';
 import {
@@ -74,10 +76,19 @@ describeForms(missingPrograms('sshd'), 'the jobs of a session and its connection
     const jobs: Job[] = [];
     for (let n = 0; n < SLOTS; n++) {
       const sid = await openSession(client, sshd);
-      jobs.push(await launchAsync(client, sid, 'sleep 2; echo whole'));
+      const command = 'until [ -e "$HOME/left" ]; do sleep 0.1; done; echo whole';
+      jobs.push(await launchAsync(client, sid, command));
     }
-    const [first] = await Promise.all(jobs.map(job => holderOf(client, job.id)));
-    process.kill(first ?? 0, 'SIGTERM');
+    const holders = await Promise.all(jobs.map(job => holderOf(client, job.id)));
+    const [stopped = 0] = holders;
+    process.kill(stopped, 'SIGTERM');
+    for (const [n, { id }] of jobs.entries()) {
+      if (holders[n] !== stopped) continue;
+      await waitFor(async () => (await holderOf(client, id)) !== stopped, {
+        what: 'the other to take it up',
+      });
+    }
+    writeFileSync(join(sshd.home, 'left'), '');
     for (const job of jobs) {
       const ended = await waitForEnd(client, job.id);
       expect(ended).toMatchObject({ state: 'succeeded', result: { returncode: 0 } });
