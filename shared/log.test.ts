@@ -1,7 +1,7 @@
 import { DrizzleQueryError } from 'drizzle-orm/errors';
 import { expect, test } from 'vitest';
 import { createLog } from './log.ts';
-import { listSecrets } from './redact.ts';
+import { listSecrets, removeSecrets } from './redact.ts';
 
 const SECRET = 'hunter2-"\\é-hunter2';
 
@@ -81,4 +81,13 @@ test('values that the process knows are cut out wherever they turn up', () => {
   );
   expect(text).not.toMatch(/hunter2|p@ssword|second-key/);
   expect(line.msg).toBe('[redacted]!');
+});
+
+test('what is started inherits no secret', () => {
+  const env = {
+    ...{ S3_SECRET_KEY: 's', DATABASE_URL: 'postgres://me:p@db/x', ADMIN_PASSWORD: SECRET },
+    ...{ PATH: '/bin', REDIS_URL: 'redis://r', S3_ENDPOINT: 'http://s' },
+  };
+  removeSecrets(env);
+  expect(Object.keys(env)).toEqual(['PATH', 'REDIS_URL', 'S3_ENDPOINT']);
 });

@@ -97,6 +97,12 @@ function spellings(secret: string): string[] {
   return [secret, JSON.stringify(secret).slice(1, -1), encodeURIComponent(secret)];
 }
 
+/** Takes out of an environment what holds a secret: programs that are started would inherit it. */
+export function removeSecrets(env: Record<string, string | undefined>): void {
+  for (const [name, value] of Object.entries(env))
+    if (listSecrets({ [name]: value }).some(secret => secret !== '')) delete env[name];
+}
+
 /** The secrets among a process's settings, the password of a URL by itself too. */
 export function listSecrets(settings: Record<string, unknown>): string[] {
   const secrets: string[] = [];

@@ -49,6 +49,11 @@ export const SETTINGS = {
     default: '0',
     meaning: 'proxies before the API whose X-Forwarded-For is believed',
   },
+  PROCFILE: {
+    schema: z.string().optional(),
+    meaning:
+      'what `npm start` runs on a machine of a fleet, two of each line (default: the Procfile of Windlass)',
+  },
   DATA_DIR: {
     schema: z.string().optional(),
     meaning: 'where the embedded database and the files live (default: ./data)',

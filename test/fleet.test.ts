@@ -1,9 +1,9 @@
 import { once } from 'node:events';
-import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { readEnvironment } from '../demo/processes.ts';
+import { findDescendants, readEnvironment } from '../demo/processes.ts';
 import { findFreePort } from '../demo/sshd.ts';
 import {
   type FleetLease,
@@ -14,7 +14,7 @@ import {
 import { openSession } from './harness/remote.ts';
 import { type ProgramEnd, startProgram } from './harness/run-program.ts';
 import { describeUnless, missingPrograms } from './harness/skip.ts';
-import { findFreePorts, startStack } from './harness/stack.ts';
+import { findFreePorts, startStack, WORKERS_APART } from './harness/stack.ts';
 import { makeTempDir } from './harness/temp-dir.ts';
 import { useRemoteStack } from './harness/use-stack.ts';
 import { waitFor } from './harness/wait-for.ts';
@@ -39,7 +39,10 @@ describeUnless(missingPrograms('sshd') ?? missingFleet(), 'the fleet form', () =
     startProgram({ args, settings, cwd: directory.path }).ended;
 
   describe('running', () => {
-    const { stack, client, sshd } = useRemoteStack({ start: startStack }, { form: 'fleet' });
+    const { stack, client, sshd } = useRemoteStack(
+      { start: startStack },
+      { form: 'fleet', env: WORKERS_APART },
+    );
     let sid: string;
     beforeAll(async () => {
       sid = await openSession(client, sshd);
@@ -195,17 +198,43 @@ describeUnless(missingPrograms('sshd') ?? missingFleet(), 'the fleet form', () =
     });
 
     test('where the port of the second API is in use is refused before anything is made', async () => {
-      const server = createServer().listen(0, '127.0.0.1');
+      const first = await findFreePorts(2);
+      const second = first + 1;
+      const server = createServer().listen(second, '127.0.0.1');
       await once(server, 'listening');
-      const { port } = server.address() as { port: number };
       try {
         expectRefusal(
-          await start({ PORT: String(port - 1) }),
-          new RegExp(`^windlass: Port ${port} on 127\\.0\\.0\\.1 is in use\\.`),
+          await start({ PORT: String(first) }),
+          new RegExp(`^windlass: Port ${second} on 127\\.0\\.0\\.1 is in use\\.`),
         );
       } finally {
         server.close();
       }
+    });
+
+    test('a machine runs what its Procfile says, and one that cannot be read is named', async () => {
+      const nothing = join(directory.path, 'nothing');
+      expectRefusal(await start({ PROCFILE: nothing }), /^windlass: PROCFILE: .*nothing.* ENOENT/);
+      const path = join(directory.path, 'Procfile');
+      writeFileSync(path, 'parse: node dist/workers/main.js parse\n');
+      const machine = startProgram({
+        args: [WINDLASS, 'up'],
+        settings: { ...(await makeFleetSettings(lease.servers)), PROCFILE: path },
+        cwd: directory.path,
+      });
+      await waitFor(() => machine.stdout().endsWith('Windlass is ready.\n'), {
+        what: 'it to be ready',
+        timeoutMs: 30_000,
+      });
+      const children = findDescendants([machine.child.pid ?? 0]).filter(({ command }) =>
+        command.startsWith('windlass-worker'),
+      );
+      expect(children.map(({ command }) => command)).toEqual([
+        'windlass-worker-parse',
+        'windlass-worker-parse',
+      ]);
+      machine.child.kill('SIGTERM');
+      expect((await machine.ended).code).toBe(0);
     });
 
     test('migrate alone makes the schema and the administrator, and any process waits for it', async () => {

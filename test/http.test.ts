@@ -82,7 +82,7 @@ describeForms(missingPrograms('sshd'), 'the HTTP surface', form => {
     expect(await (await fetch(`${stack.url}/readyz`)).json()).toEqual({
       ready: true,
       checks: { database: null, objects: null, queue: null, work: null },
-      workers: form.name === 'fleet' ? 8 : 2,
+      workers: 2,
     });
   });
 

@@ -29,8 +29,8 @@ describeForms(missingPrograms('sshd'), 'a worker killed while its command counts
     withHost(rig, async host => {
       const dispatcher = await findDispatcher(host);
       let count = await launchEndlessCount(rig, host, host.sid);
-      // Where one process is both, the job must be that one's; the connection decides whose it is.
-      while (form.name === 'embedded' && (await holderOf(rig.client, count.id)) !== dispatcher) {
+      // The connection decides whose the job is, and it must be that one's.
+      while ((await holderOf(rig.client, count.id)) !== dispatcher) {
         count.stop();
         await count.expectWhole(WORKS_AGAIN_MS);
         count = await launchEndlessCount(rig, host, await openAnother(host));

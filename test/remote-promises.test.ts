@@ -15,6 +15,7 @@ import {
   waitForEnd,
 } from './harness/remote.ts';
 import { missingPrograms } from './harness/skip.ts';
+import { WORKERS_APART } from './harness/stack.ts';
 import { useProxiedStack } from './harness/use-stack.ts';
 import { waitFor } from './harness/wait-for.ts';
 
@@ -25,7 +26,7 @@ const LARGE = 5_000_000_000;
 const LEFT_MS = 8_000;
 
 describeForms(missingPrograms('sshd'), 'what is promised of remote sessions', form => {
-  const { stack, client, sshd, proxy } = useProxiedStack(form);
+  const { stack, client, sshd, proxy } = useProxiedStack(form, { env: WORKERS_APART });
   let sql: postgres.Sql;
   beforeAll(() => {
     sql = openStackDatabase(stack);

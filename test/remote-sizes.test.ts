@@ -73,8 +73,7 @@ describeForms(missingMemory() ?? missingPrograms('sshd'), 'output of any size', 
     // Begun, so that it is only the spool that nobody empties.
     const { id } = await launchAsync(client, sid, `echo; ${print(key, length)}`);
     await waitFor(async () => (await readOutput(client, id)).length > 0, { what: 'its output' });
-    const workers = form.name === 'embedded' ? 'windlass-worker' : 'windlass-worker-remote';
-    const stopped = stack.kill(workers, 'SIGSTOP');
+    const stopped = stack.kill('windlass-worker', 'SIGSTOP');
     try {
       let before = -1;
       let looks = 0;

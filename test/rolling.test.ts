@@ -10,6 +10,7 @@ import {
 } from './harness/proxied-fleet.ts';
 import { type Job, readOutput, waitForEnd } from './harness/remote.ts';
 import { describeUnless, missingPrograms } from './harness/skip.ts';
+import { WORKERS_APART } from './harness/stack.ts';
 import {
   beginUpload,
   digestField,
@@ -40,7 +41,7 @@ interface Load {
 describeUnless(missingPrograms('sshd', 'nginx') ?? missingFleet(), 'a rolling restart', () => {
   let fleet: ProxiedFleet;
   beforeAll(async () => {
-    fleet = await startProxiedFleet();
+    fleet = await startProxiedFleet(WORKERS_APART);
   });
   afterAll(() => fleet?.stop());
 

@@ -1,6 +1,8 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { findDescendants, readEnvironment } from '../demo/processes.ts';
+import { listSecrets } from '../shared/redact.ts';
 import { drawFrames } from '../workers/video/draw-frames.ts';
 import { probeVideo } from '../workers/video/probe.ts';
 import { describeForms } from './harness/forms.ts';
@@ -65,6 +67,13 @@ describeForms(missingPrograms('sshd', 'ffmpeg'), 'videos', form => {
     const path = join(directory.path, `video.${type.slice(6)}`);
     writeFileSync(path, Buffer.from(await response.arrayBuffer()));
     return path;
+  };
+  /** What the programs that make a video could read in their environment. */
+  const secretsOfChildren = (pid: number) => {
+    const children = findDescendants([pid]);
+    expect(children.map(({ command }) => command)).toContainEqual(expect.stringMatching('ffmpeg'));
+    const secrets = children.flatMap(child => listSecrets(readEnvironment(child.pid)));
+    return secrets.filter(secret => secret !== '');
   };
   const resultOf = async (vsid: string) => (await client.get<Job>(`/api/jobs/${vsid}`)).result;
 
@@ -250,7 +259,9 @@ describeForms(missingPrograms('sshd', 'ffmpeg'), 'videos', form => {
         },
         { what: 'some progress', timeoutMs: 30_000 },
       );
-      process.kill(await holderOf(client, vsid), 'SIGKILL');
+      const holder = await holderOf(client, vsid);
+      if (encode === 'worker') expect(secretsOfChildren(holder)).toEqual([]);
+      process.kill(holder, 'SIGKILL');
       expect((await follow(at)).at(-1)).toMatchObject({ ok: true, ready: true });
       expect(await probeVideo(await save(at, 'video/mp4'))).toMatchObject({
         frames: many.length,

@@ -9,7 +9,7 @@ import { QUEUES, WORK, type Work } from '../shared/jobs/catalog.ts';
 import { type Entry, JobQueues } from '../shared/jobs/queue.ts';
 import { createLog } from '../shared/log.ts';
 import { beginProcess, endOnError, exitWith } from '../shared/process.ts';
-import { listSecrets } from '../shared/redact.ts';
+import { listSecrets, removeSecrets } from '../shared/redact.ts';
 import { openObjectStore } from '../shared/storage/open.ts';
 import type { WorkerContext } from './context.ts';
 import { HandOver } from './hand-over.ts';
@@ -43,6 +43,8 @@ try {
 
 async function main(): Promise<void> {
   const config = readConfig(process.env);
+  // ffmpeg and the decoder of pictures are given what hosts send.
+  removeSecrets(process.env);
   const log = createLog({
     level: config.LOG_LEVEL,
     name: title,

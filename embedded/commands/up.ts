@@ -8,7 +8,7 @@ import { chooseDataDir } from '../data-dir.ts';
 import { lockDataDir } from '../data-lock.ts';
 import { readMadeSecrets } from '../made-secrets.ts';
 import { startPostgres } from '../postgres/postgres.ts';
-import { listEmbedded, listFleet, listFleetPorts } from '../supervisor/forms.ts';
+import { listEmbedded, listFleet, listFleetPorts, readFleetProcfile } from '../supervisor/forms.ts';
 import { type ProcessSpec, supervise } from '../supervisor/supervisor.ts';
 import type { CommandCall } from './call.ts';
 import { checkServers } from './check-servers.ts';
@@ -17,7 +17,7 @@ import { prepareDatabase } from './migrate.ts';
 
 /**
  * `windlass up`, until it is asked to stop. With DATABASE_URL, REDIS_URL and S3_ENDPOINT all set it is the fleet form: the
- * processes of the Procfile, two of each. Otherwise the embedded form: an API and two workers of every kind, with the
+ * processes of a Procfile, two of each. Otherwise the embedded form: an API and two workers of every kind, with the
  * embedded Postgres unless DATABASE_URL names another.
  */
 export async function up(call: CommandCall): Promise<void> {
@@ -55,7 +55,8 @@ async function upEmbedded({ life, environment }: CommandCall, config: Config): P
 /** Everything is kept elsewhere: the data directory is used for keys alone, and only where they are not given. */
 async function upFleet({ life, environment }: CommandCall, config: Config): Promise<void> {
   const { stopping } = life;
-  await requireFreePorts(config.HOST, listFleetPorts(config.PORT));
+  const procfile = readFleetProcfile(config.PROCFILE);
+  await requireFreePorts(config.HOST, listFleetPorts(procfile, config.PORT));
   const { SECRET_KEY, SEAL_PUBLIC_KEY, SEAL_PRIVATE_KEYS } = config;
   const hasKeys = SECRET_KEY && SEAL_PUBLIC_KEY && SEAL_PRIVATE_KEYS;
   const keys = hasKeys ? {} : await keepKeys(config, stopping);
@@ -64,7 +65,7 @@ async function upFleet({ life, environment }: CommandCall, config: Config): Prom
   await checkServers(config);
   await prepareDatabase(config.DATABASE_URL ?? '', config);
   const env = { ...environment, ...dataDir, ...keys };
-  await superviseAll({ config, stopping, groups: listFleet(env, config.PORT) });
+  await superviseAll({ config, stopping, groups: listFleet(procfile, env, config.PORT) });
 }
 
 /** Locked while they may be made: two starts must not each make their own. */
@@ -103,12 +104,9 @@ async function superviseAll(options: {
     secrets: listSecrets(config),
   });
   const supervisor = supervise({ groups, log, signal: stopping });
-  supervisor.ready
-    .then(() =>
-      process.stdout.write(
-        `Windlass is ready at ${config.PUBLIC_URL ?? `http://${config.HOST}:${config.PORT}`}\n`,
-      ),
-    )
-    .catch(() => {});
+  const [listening = []] = groups;
+  const address = config.PUBLIC_URL ?? `http://${config.HOST}:${config.PORT}`;
+  const where = listening.length > 0 ? ` at ${address}` : '.';
+  supervisor.ready.then(() => process.stdout.write(`Windlass is ready${where}\n`)).catch(() => {});
   await supervisor.stopped;
 }

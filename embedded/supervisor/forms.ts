@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { packageRoot } from '../../shared/package-root.ts';
+import { StartError } from '../start-error.ts';
 import { readProcfile } from './procfile.ts';
 import type { ProcessSpec } from './supervised-process.ts';
 
@@ -8,6 +9,8 @@ type Environment = Record<string, string | undefined>;
 
 /** Workers of the embedded form, and processes of each line of the fleet's: one may die and the others go on. */
 const EACH = 2;
+/** The line whose processes listen. */
+const API = 'api';
 
 /** The API and two workers that take every kind of work. */
 export function listEmbedded(env: Environment): ProcessSpec[][] {
@@ -16,7 +19,7 @@ export function listEmbedded(env: Environment): ProcessSpec[][] {
     fileURLToPath(new URL(`../../${path}`, import.meta.url)),
   ];
   return [
-    [{ name: 'api', command: program('api/main.js'), env: withoutSecrets(env, 'api') }],
+    [{ name: API, command: program('api/main.js'), env: withoutSecrets(env, API) }],
     Array.from({ length: EACH }, (_unused, n) => ({
       name: `worker.${n + 1}`,
       command: program('workers/main.js'),
@@ -25,24 +28,33 @@ export function listEmbedded(env: Environment): ProcessSpec[][] {
   ];
 }
 
-/** The ports of the fleet's API processes: the first is PORT, the others follow. */
-export function listFleetPorts(port: number): number[] {
+/** What a machine of a fleet runs: the text of the Procfile at `path`, or of the package's own. Throws StartError. */
+export function readFleetProcfile(path: string | undefined): string {
+  try {
+    return readFileSync(path ?? new URL('Procfile', packageRoot), 'utf8');
+  } catch (error) {
+    throw new StartError(`PROCFILE: ${path} cannot be read: ${(error as Error).message}.`);
+  }
+}
+
+/** The ports of the fleet's API processes: the first is PORT, the others follow. None where the Procfile has no `api`. */
+export function listFleetPorts(procfile: string, port: number): number[] {
+  if (!readNames(procfile).includes(API)) return [];
   return Array.from({ length: EACH }, (_unused, n) => port + n);
 }
 
-/** Two of each line of the package's Procfile; each API process has a port of its own. */
-export function listFleet(env: Environment, port: number): ProcessSpec[][] {
-  const text = readFileSync(new URL('Procfile', packageRoot), 'utf8');
-  const counts = Object.fromEntries(readNames(text).map(name => [name, EACH]));
-  const ports = listFleetPorts(port);
-  const groups = readProcfile({ text, counts, cwd: fileURLToPath(packageRoot) });
+/** Two of each line of the Procfile, which work in the package's folder; each API process has a port of its own. */
+export function listFleet(procfile: string, env: Environment, port: number): ProcessSpec[][] {
+  const counts = Object.fromEntries(readNames(procfile).map(name => [name, EACH]));
+  const ports = listFleetPorts(procfile, port);
+  const groups = readProcfile({ text: procfile, counts, cwd: fileURLToPath(packageRoot) });
   return groups.map(group =>
     group.map(spec => {
       const [kind = '', n = '1'] = spec.name.split('.');
       const own = withoutSecrets(env, kind);
       return {
         ...spec,
-        env: kind === 'api' ? { ...own, PORT: String(ports[Number(n) - 1]) } : own,
+        env: kind === API ? { ...own, PORT: String(ports[Number(n) - 1]) } : own,
       };
     }),
   );
@@ -53,14 +65,14 @@ function readNames(procfile: string): string[] {
   return [...first, ...then].map(({ name }) => name);
 }
 
-/** Which processes need a secret; the first administrator's password is the supervisor's alone. */
-const HOLDERS: Record<string, string[]> = {
-  ADMIN_PASSWORD: [],
-  SECRET_KEY: ['api'],
-  SEAL_PRIVATE_KEYS: ['worker', 'remote', 'video'],
-};
+/** Which processes need no part in a secret; the first administrator's password is the supervisor's alone. */
+function isKeptFrom(kind: string, name: string): boolean {
+  if (name === 'ADMIN_PASSWORD') return true;
+  if (name === 'SECRET_KEY') return ['worker', 'remote', 'video', 'parse', 'upkeep'].includes(kind);
+  return name === 'SEAL_PRIVATE_KEYS' && [API, 'parse', 'upkeep'].includes(kind);
+}
 
 function withoutSecrets(env: Environment, kind: string): Environment {
-  const kept = Object.entries(env).filter(([name]) => HOLDERS[name]?.includes(kind) ?? true);
+  const kept = Object.entries(env).filter(([name]) => !isKeptFrom(kind, name));
   return Object.fromEntries(kept);
 }

@@ -20,9 +20,9 @@ export interface ProxiedFleet {
   stop(): Promise<void>;
 }
 
-export async function startProxiedFleet(): Promise<ProxiedFleet> {
+export async function startProxiedFleet(settings = {}): Promise<ProxiedFleet> {
   const port = await findFreePort();
-  const env = { PUBLIC_URL: `http://127.0.0.1:${port}`, TRUST_PROXY: '1' };
+  const env = { PUBLIC_URL: `http://127.0.0.1:${port}`, TRUST_PROXY: '1', ...settings };
   const stack = await startStack({ form: 'fleet', env });
   const first = Number(stack.environment.PORT);
   const apis: [number, number] = [first, first + 1];

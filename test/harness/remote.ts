@@ -60,7 +60,7 @@ export async function waitForEnd(client: Client, id: string, timeoutMs = 60_000)
       const job = await client.get<Job>(`/api/jobs/${id}`);
       return isEnded(job) ? job : undefined;
     },
-    { what: `job ${id} to end`, timeoutMs, intervalMs: 100 },
+    { what: `job ${id} to end`, timeoutMs },
   );
 }
 

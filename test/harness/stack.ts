@@ -1,5 +1,6 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
@@ -23,10 +24,15 @@ import { waitFor } from './wait-for.ts';
 const PROGRAM = fileURLToPath(new URL('../../dist/embedded/main.js', import.meta.url));
 const READY = /^Windlass is ready at (http:\/\/\S+)/m;
 
+/** Settings of a fleet of ten processes, as the package's own Procfile has them. */
+export const WORKERS_APART = { PROCFILE: '' };
+const WORKERS_TOGETHER = 'api: node dist/api/main.js\nworker: node dist/workers/main.js\n';
+
 export interface StackOptions {
   /**
-   * `fleet`: ten processes on a PostgreSQL, a Redis and a MinIO beside the stack, which `kill` does not know and the stacks
-   * of a test file share. Needs them: see missingFleet(). Default `embedded`.
+   * `fleet`: two APIs and two workers of every kind on a PostgreSQL, a Redis and a MinIO beside the stack, which `kill` does
+   * not know and the stacks of a test file share; with WORKERS_APART two workers of each kind. Needs them: see
+   * missingFleet(). Default `embedded`.
    */
   form?: 'embedded' | 'fleet';
   /** Embedded: queue on a Redis of the stack's own instead of on the embedded Postgres. */
@@ -93,10 +99,12 @@ export async function startStack(options: StackOptions = {}): Promise<Stack> {
     ADMIN_PASSWORD: password,
     ...(ownRedis ? { REDIS_URL: ownRedis.url } : {}),
     ...(lease ? await makeFleetSettings(lease.servers) : {}),
+    PROCFILE: join(directory.path, 'Procfile'),
     ...options.env,
     // Marks every process of this stack for pids(): an orphan is still found by it.
     WINDLASS_TEST_STACK: directory.path,
   };
+  writeFileSync(join(directory.path, 'Procfile'), WORKERS_TOGETHER);
   const username = options.env?.ADMIN_USERNAME ?? 'admin';
   if (environment.DATA_DIR === dataDir && !('DATABASE_URL' in environment))
     await copyCluster(dataDir);

@@ -5,10 +5,13 @@ export interface WaitOptions {
   what: string;
   /** Default 10,000. */
   timeoutMs?: number;
-  /** Default 20. */
+  /** Default: a twentieth of what was waited so far, from 20 to 250: what takes long is not asked a thousand times. */
   intervalMs?: number;
   signal?: AbortSignal;
 }
+
+const SHORTEST_MS = 20;
+const LONGEST_MS = 250;
 
 /**
  * Polls until the condition gives something truthy, and resolves with it. A condition that throws
@@ -18,8 +21,8 @@ export async function waitFor<T>(
   condition: () => T | Promise<T>,
   options: WaitOptions,
 ): Promise<NonNullable<T>> {
-  const { what, timeoutMs = 10_000, intervalMs = 20, signal } = options;
-  const end = performance.now() + timeoutMs;
+  const { what, timeoutMs = 10_000, intervalMs, signal } = options;
+  const since = performance.now();
   let cause: unknown;
   for (;;) {
     try {
@@ -30,9 +33,11 @@ export async function waitFor<T>(
       cause = error;
     }
     signal?.throwIfAborted();
-    if (performance.now() > end) {
+    const waited = performance.now() - since;
+    if (waited > timeoutMs) {
       throw new Error(`Waited ${timeoutMs} ms in vain for ${what}.`, { cause });
     }
-    await delay(intervalMs, undefined, { signal });
+    const pause = Math.min(Math.max(waited / 20, SHORTEST_MS), LONGEST_MS);
+    await delay(intervalMs ?? pause, undefined, { signal });
   }
 }
