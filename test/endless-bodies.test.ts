@@ -111,6 +111,26 @@ describeForms(undefined, 'bodies without end', form => {
     await expectNothingKept();
   });
 
+  test('one that comes to its end after its 408 is not carried out', async () => {
+    const kept = bodies().filter(
+      ([, path, type]) => type === JSON_TYPE && !path.includes('/parts/'),
+    );
+    await Promise.all(
+      kept.map(async body => {
+        const { connection, start } = open(body, [`Content-Length: ${body[3].length + 2}`]);
+        connection.write(start);
+        const answer = await connection.next({ timeoutMs: 40_000 });
+        connection.write('"}');
+        await connection.closed();
+        connection.end();
+        const [what] = told(body, answer);
+        expect(told(body, answer)).toEqual([what, 408, 'request_timeout']);
+      }),
+    );
+    await expectNothingKept();
+    expect(stack.log()).not.toContain('ERR_HTTP_HEADERS_SENT');
+  });
+
   // It takes its time, and is the HTTP server's own, whatever is behind it.
   if (form.name === 'embedded')
     test('header fields that drip are 408, and their connection ends', {

@@ -9,7 +9,8 @@ export function refusePromptly(parser: RequestHandler, limit: number): RequestHa
     let bytes = 0;
     let isOver = false;
     const end = (error?: unknown) => {
-      if (isOver) return;
+      // What was answered already, as too slow, must not be carried out when the rest of it comes after all.
+      if (isOver || res.headersSent) return;
       isOver = true;
       req.off('data', count);
       next(error);
