@@ -1,6 +1,9 @@
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 
+const CONNECTIONS = 16;
+const RUN_MS = 1_000;
+
 export interface Load {
   url: string;
   method?: string;
@@ -8,8 +11,6 @@ export interface Load {
   body?: string;
   /** Every answer must have it. */
   status: number;
-  connections?: number;
-  seconds?: number;
 }
 
 /**
@@ -17,10 +18,9 @@ export interface Load {
  * a client library costs more than the server that is to be measured.
  */
 export async function measureRate(load: Load): Promise<number> {
-  const { connections = 16, seconds = 1 } = load;
   const { hostname, port } = new URL(load.url);
   const sockets = await Promise.all(
-    Array.from({ length: connections }, async () => {
+    Array.from({ length: CONNECTIONS }, async () => {
       const socket = connect({ host: hostname, port: Number(port), noDelay: true });
       await once(socket, 'connect');
       return socket;
@@ -28,7 +28,7 @@ export async function measureRate(load: Load): Promise<number> {
   );
   const request = writeRequest(load);
   const began = performance.now();
-  const until = began + seconds * 1_000;
+  const until = began + RUN_MS;
   const counts = await Promise.all(
     sockets.map(socket => askUntil({ socket, request, status: load.status, until })),
   );

@@ -1,3 +1,5 @@
+const PAIRS = 9;
+
 /** One side of a comparison: runs once and tells how much it did, in the unit that the caller compares. */
 export type Side = () => Promise<number>;
 
@@ -10,7 +12,6 @@ export interface Comparison {
   better?: 'more' | 'less';
   /** The ratio ours : peer that we promise, at least (`more`) or at most (`less`); none where it is only told. */
   promise?: number;
-  pairs?: number;
 }
 
 export interface Compared {
@@ -22,15 +23,15 @@ export interface Compared {
 
 /**
  * Runs both sides in turn, in changing order, and compares pair by pair: what slows the machine for a while slows both.
- * The medians of at least nine pairs are told, and the median of their ratios is what counts.
+ * The medians of nine pairs are told, and the median of their ratios is what counts.
  */
 export async function compare(comparison: Comparison): Promise<Compared> {
-  const { name, ours, peer, unit, better = 'more', promise, pairs = 9 } = comparison;
+  const { name, ours, peer, unit, better = 'more', promise } = comparison;
   // Neither side's first run counts: code is not compiled and caches are empty yet.
   await ours();
   await peer();
   const measured: { ours: number; peer: number }[] = [];
-  for (let pair = 0; pair < pairs; pair++) {
+  for (let pair = 0; pair < PAIRS; pair++) {
     if (pair % 2 === 0) {
       const mine = await ours();
       measured.push({ ours: mine, peer: await peer() });

@@ -1,7 +1,7 @@
 /**
  * `npm run bench:remote`: what a remote command costs here, as ratios against this machine's `ssh` and against plain ssh2
  * on the same host, in the same run. Needs sshd and ssh. Fails when a promise of docs/performance.md is not kept. Names of
- * parts as arguments measure these alone: warm, fresh, bulk, lines.
+ * parts as arguments measure these alone: warm, fresh, bulk, lines, browse.
  */
 import { chmodSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -16,7 +16,7 @@ import { addHost, openSession } from './session.ts';
 
 /** What one side of a pair does before its mean is taken: one launch alone is mostly noise. */
 const LAUNCHES = 5;
-/** Costs bash some 30 ms, as environment modules and the like do. */
+/** Costs bash 160 ms on the machine of docs/performance.md, as environment modules and the like do. */
 const COSTLY = 'i=0; while [ $i -lt 20000 ]; do i=$((i+1)); done\n';
 const LINES = 40;
 const LINE_MS = 100;

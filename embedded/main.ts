@@ -1,6 +1,5 @@
 import { config as readDotEnv } from 'dotenv';
-import { ConfigError } from '../shared/config.ts';
-import { beginProcess, exitWith } from '../shared/process.ts';
+import { beginProcess, exitOnBadSettings, exitWith } from '../shared/process.ts';
 import type { CommandCall } from './commands/call.ts';
 import { makeKeys } from './commands/keys.ts';
 import { migrate } from './commands/migrate.ts';
@@ -34,8 +33,7 @@ try {
 } catch (error) {
   // Asked to stop while it was starting.
   if (life.stopping.aborted) process.exit(0);
-  if (error instanceof ConfigError)
-    exitWith(error.problems.map(problem => `windlass: ${problem}`).join('\n'));
+  exitOnBadSettings(error);
   if (error instanceof StartError)
     exitWith(`windlass: ${[error.message, error.hint].filter(Boolean).join(' ')}`);
   throw error;

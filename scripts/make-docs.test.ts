@@ -9,7 +9,7 @@ const root = join(import.meta.dirname, '..');
 const page = (path: string) => makeDocs().find(made => made.path === path)?.text ?? '';
 
 test.each(makeDocs())('$path is what the code says now', ({ path, text }) => {
-  const hint = 'run `node scripts/run.mjs dist/scripts/make-docs.js`';
+  const hint = 'run `npm run docs`';
   expect(readFileSync(join(root, path), 'utf8'), hint).toBe(text);
 });
 

@@ -1,4 +1,4 @@
-/** `node scripts/run.mjs dist/scripts/make-docs.js`: writes the pages under docs/ that are made from the code. */
+/** `npm run docs`: writes the pages under docs/ that are made from the code. */
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -7,8 +7,7 @@ import { ERRORS, type ErrorCode } from '../shared/errors.ts';
 import { packageRoot } from '../shared/package-root.ts';
 import { describeSettings } from '../shared/settings.ts';
 
-const NOTICE =
-  '<!-- Made from the code by `node scripts/run.mjs dist/scripts/make-docs.js`: change it there. -->';
+const NOTICE = '<!-- Made from the code by `npm run docs`: change it there. -->';
 
 /** The pages made from the code: their path in the checkout and their text. */
 export function makeDocs(): { path: string; text: string }[] {

@@ -108,7 +108,7 @@ export const ERROR_MEANINGS: Record<ErrorCode, { meaning: string; remedy: string
   },
   remote_authentication_failed: {
     meaning:
-      'The host refused the user name, password or key, and is not asked again for five minutes; or the key that sealed them is gone.',
+      'The host refused the user name, password or key, and is not asked again for five minutes; or the key that opens them is gone.',
     remedy: 'Open a session with credentials that it accepts.',
   },
   not_found: {
@@ -152,7 +152,8 @@ export const ERROR_MEANINGS: Record<ErrorCode, { meaning: string; remedy: string
     remedy: 'Read it again and repeat the change.',
   },
   payload_too_large: {
-    meaning: 'The body is larger than it may be: JSON 1 MiB, a part of an upload 5 GiB.',
+    meaning:
+      'The body is larger than it may be: JSON 1 MiB, a parameter, bookmark or event 16 MiB, a part of an upload 5 GiB.',
     remedy: 'Send a smaller one, a file in more parts.',
   },
   address_too_long: {

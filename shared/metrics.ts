@@ -33,7 +33,7 @@ export const API_METRICS = {
   windlass_queue_oldest_waiting_seconds: {
     type: 'gauge',
     labels: ['queue'],
-    help: 'How long the job has waited that could have been taken the longest; 0: none waits.',
+    help: 'Age of the oldest job that could be taken now; 0 when none waits.',
   },
   windlass_jobs_running: {
     type: 'gauge',

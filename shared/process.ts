@@ -1,4 +1,5 @@
 import { setMaxListeners } from 'node:events';
+import { ConfigError } from './config.ts';
 import type { Logger } from './log.ts';
 
 /** What every program of Windlass does about itself: its title, its end, its word that it is ready. */
@@ -36,7 +37,13 @@ export function endOnError(log: Logger): void {
 }
 
 /** Ends the process with one line that says what to do. */
-export function exitWith(message: string, code = 1): never {
+export function exitWith(message: string): never {
   process.stderr.write(`${message}\n`);
-  process.exit(code);
+  process.exit(1);
+}
+
+/** Ends the process where it was given bad settings, with a line for each; otherwise it returns. */
+export function exitOnBadSettings(error: unknown): void {
+  if (error instanceof ConfigError)
+    exitWith(error.problems.map(problem => `windlass: ${problem}`).join('\n'));
 }

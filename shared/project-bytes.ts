@@ -21,9 +21,9 @@ export async function assertProjectRoom(db: Tx, { project, added, limit }: Growt
 }
 
 /**
- * The same when it has been written, in the transaction that does: of two at once the second sees what the first has kept.
- * Everything that makes a project grow calls this, also where there is no limit yet; nothing has to that makes it smaller,
- * and that is never refused. Call it after all other locks but those of jobs.
+ * The same check after the write, inside its transaction: of two concurrent writers the second sees what the first stored.
+ * Everything that makes a project grow must call this, even without a limit; what makes it smaller need not, and is never
+ * refused. Call it after all other locks but those of jobs.
  */
 export async function holdProjectRoom(tx: Tx, { project, added, limit }: Growth): Promise<void> {
   if (added <= 0) return;

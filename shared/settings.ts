@@ -170,7 +170,8 @@ export const SETTINGS = {
   LIMIT_OPEN_JOBS: {
     schema: whole(0),
     default: '10000',
-    meaning: 'jobs that one user may have open; 0: no limit',
+    meaning:
+      'jobs that one user may have open; requests that come at the same moment may begin some more; 0: no limit',
   },
   LIMIT_SESSIONS: {
     schema: whole(0),
@@ -181,7 +182,7 @@ export const SETTINGS = {
     schema: whole(0),
     default: '10000',
     meaning:
-      'event streams and outputs of jobs that one user may be reading, in each API process; 0: no limit',
+      'event streams and outputs of jobs that one user may be reading, and as many requests held until a job has changed, in each API process; 0: no limit',
   },
   LIMIT_UPLOADS: {
     schema: whole(0),
@@ -206,7 +207,8 @@ export const SETTINGS = {
   LIMIT_BODY_SECONDS: {
     schema: whole(1, 300),
     default: '20',
-    meaning: 'seconds within which each 64 KiB of a body must come, or its end',
+    meaning:
+      'seconds within which each 64 KiB of a body must come, or its end; all of one, a part of an upload aside, within 15 times as long',
   },
   LIMIT_PART_BYTES: {
     schema: whole(1, MAX_PART_BYTES),
@@ -243,7 +245,7 @@ export const SETTINGS = {
     schema: whole(0),
     default: String(1 << 30),
     meaning:
-      'bytes that stay free on the disk of the files: a part of an upload that would take them is refused; 0: no limit',
+      'bytes that stay free on the disk of the files: a part of an upload that would take them, together with those on their way to the same API process, is refused; 0: no limit',
   },
   LIMIT_REQUESTS: {
     schema: whole(0),

@@ -113,9 +113,11 @@ export async function assertRoom(tx: Tx, { upload, file, part }: PartKey): Promi
     .from(parts)
     .where(and(eq(parts.upload, upload), others));
   if ((row?.n ?? 0) < MAX_PARTS) return;
+  const problem = `an upload has at most ${MAX_PARTS} parts, all files together`;
   throw new WindlassError('invalid_input', {
-    detail: `Invalid parameters: an upload has at most ${MAX_PARTS} parts, all files together.`,
+    detail: `Invalid parameters: part: ${problem}.`,
     hint: 'Send larger parts: one may have 5 GiB.',
+    extra: { fields: [{ field: 'part', problem }] },
   });
 }
 

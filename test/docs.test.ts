@@ -1,5 +1,5 @@
 import { spawn } from 'node:child_process';
-import { existsSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { describeUnless, missingPrograms } from './harness/skip.ts';
@@ -144,15 +144,10 @@ describeUnless(missingPrograms('sshd', 'ssh', 'ffmpeg'), 'the commands of the pa
 });
 
 describe('the pages', () => {
-  const all = [
-    ...pages,
-    'CHANGELOG.md',
-    'docs/operations.md',
-    'docs/design.md',
-    'docs/fleet.md',
-    'docs/errors.md',
-    'docs/settings.md',
-  ];
+  const docs = readdirSync(join(root, 'docs'), { recursive: true, encoding: 'utf8' })
+    .filter(name => name.endsWith('.md'))
+    .map(name => `docs/${name}`);
+  const all = ['README.md', 'CHANGELOG.md', ...docs.sort()];
 
   test('name only scripts that package.json has', () => {
     const { scripts } = JSON.parse(read('package.json')) as { scripts: Record<string, string> };

@@ -216,7 +216,7 @@ describeUnless(missingPrograms('sshd') ?? missingFleet(), 'the fleet form', () =
       const nothing = join(directory.path, 'nothing');
       expectRefusal(await start({ PROCFILE: nothing }), /^windlass: PROCFILE: .*nothing.* ENOENT/);
       const path = join(directory.path, 'Procfile');
-      writeFileSync(path, 'parse: node dist/workers/main.js parse\n');
+      writeFileSync(path, 'jobs: node dist/workers/main.js parse\n');
       const machine = startProgram({
         args: [WINDLASS, 'up'],
         settings: { ...(await makeFleetSettings(lease.servers)), PROCFILE: path },
@@ -233,6 +233,10 @@ describeUnless(missingPrograms('sshd') ?? missingFleet(), 'the fleet form', () =
         'windlass-worker-parse',
         'windlass-worker-parse',
       ]);
+      for (const { pid } of children)
+        expect(SECRETS.filter(secret => readEnvironment(pid)[secret])).toEqual([
+          'SEAL_PRIVATE_KEYS',
+        ]);
       machine.child.kill('SIGTERM');
       expect((await machine.ended).code).toBe(0);
     });

@@ -1,19 +1,30 @@
 import { and, eq, isNull, sql } from 'drizzle-orm';
 import { beforeAll, expect, test } from 'vitest';
 import { removeUser } from '../api/identity/remove-user.ts';
+import { readConfig } from '../shared/config.ts';
 import type { Database, Tx } from '../shared/database/connect.ts';
 import { Notifications } from '../shared/database/notifications.ts';
-import { type JobRow, jobs, members, projects, users } from '../shared/database/schema.ts';
+import {
+  type JobRow,
+  jobs,
+  members,
+  projects,
+  sessions,
+  users,
+} from '../shared/database/schema.ts';
+import { WindlassError } from '../shared/errors.ts';
 import { newId } from '../shared/ids.ts';
 import { requestCancel } from '../shared/jobs/cancel.ts';
 import type { JobKind } from '../shared/jobs/catalog.ts';
 import { createLog } from '../shared/log.ts';
 import { finishJob } from '../workers/claims.ts';
 import type { Handler, WorkerContext } from '../workers/context.ts';
+import copy from '../workers/handlers/copy.ts';
 import { LeaseKeeper } from '../workers/lease-keeper.ts';
 import { WorkerMetrics } from '../workers/metrics.ts';
 import { runJob } from '../workers/run-job.ts';
-import { withDatabase } from './harness/migrated-database.ts';
+import { cancelStrayJobs } from '../workers/upkeep/janitor.ts';
+import { untilLocked, withDatabase } from './harness/migrated-database.ts';
 import { waitFor } from './harness/wait-for.ts';
 
 const given = withDatabase('job-ends');
@@ -44,18 +55,6 @@ async function read({ id }: { id: string }): Promise<JobRow | undefined> {
   return row;
 }
 
-/** Until a transaction waits for another one's lock. */
-const someoneWaits = () =>
-  waitFor(
-    async () => {
-      const [row] = await database.db.execute<{ n: number }>(
-        sql`select count(*)::int as n from pg_stat_activity where wait_event_type = 'Lock'`,
-      );
-      return (row?.n ?? 0) > 0;
-    },
-    { what: 'a transaction to wait for a lock', intervalMs: 20 },
-  );
-
 const lockAlive = async (tx: Tx, pid: string) => {
   const [found] = await tx
     .select()
@@ -74,7 +73,7 @@ test('a project that is deleted while a job for it ends: the job is asked to end
     await deletion.select().from(projects).where(eq(projects.pid, pid)).for('update');
     ending = finishJob(db, claim, { state: 'succeeded' }, tx => lockAlive(tx, pid));
     ending.catch(() => {});
-    await someoneWaits();
+    await untilLocked(db);
     await deletion.update(projects).set({ deleted: sql`now()` }).where(eq(projects.pid, pid));
     expect(await requestCancel(deletion, eq(jobs.project, pid))).toEqual([claim.id]);
   });
@@ -94,7 +93,7 @@ test('a user who is removed while a job of theirs ends: neither waits for the ot
     await lockAlive(tx, pid);
     removal = db.transaction(other => removeUser(other, username));
     removal.catch(() => {});
-    await someoneWaits();
+    await untilLocked(db);
   });
   await removal;
   const row = await read(claim);
@@ -113,7 +112,7 @@ test('a job that a worker takes just then is asked to end, not ended under its h
       .where(eq(jobs.id, claim.id));
     cancelling = requestCancel(db, eq(jobs.id, claim.id));
     cancelling.catch(() => {});
-    await someoneWaits();
+    await untilLocked(db);
   });
   expect(await cancelling).toEqual([claim.id]);
   expect(await read(claim)).toMatchObject({
@@ -175,4 +174,51 @@ test('a renewal that overtakes the answer of the write that ended its job does n
   leases.stop();
   expect(await read({ id })).toMatchObject({ state: 'succeeded', attempt: null });
   expect(lines).toEqual([]);
+});
+
+test('a copy that was cancelled while its worker stops ends, and is not given back', async () => {
+  const { db } = database;
+  const log = createLog({ level: 'silent', name: 'test' });
+  const notifications = new Notifications(database, log);
+  const metrics = new WorkerMetrics();
+  const leases = new LeaseKeeper({ database, notifications, log, metrics });
+  const stop = new AbortController();
+  const id = newId();
+  const payload = { upload: newId(), file: 0, part: 0, path: '/x' };
+  await db.insert(jobs).values({ id, kind: 'copy', queue: 'remote', owner: 'u', payload });
+  const use = async () => {
+    await requestCancel(db, eq(jobs.id, id));
+    await leases.renew();
+    stop.abort();
+    throw new WindlassError('remote_connection_failed');
+  };
+  const worker = {
+    ...{ id: 'w', log, notifications, leases, metrics, stopping: stop.signal, database },
+    ...{ config: readConfig({}), sessions: { use } },
+  } as unknown as WorkerContext;
+  await runJob(worker, { id, epoch: 0 }, new Map([['copy', copy as Handler<JobKind>]]));
+  leases.stop();
+  expect(await read({ id })).toMatchObject({ state: 'cancelled', attempt: null });
+});
+
+test('a job of an ended session that nobody took ends, and whoever follows it is told', async () => {
+  const { db } = database;
+  const [sid, id] = [newId(), newId()];
+  const ended = sql`now()`;
+  await db
+    .insert(sessions)
+    .values({ sid, owner: 'u', hostname: 'h', username: 'u', agent: true, ended });
+  await db.insert(jobs).values({
+    ...{ id, session: sid, kind: 'command', queue: 'remote', owner: 'u', payload: {} },
+  });
+  const log = createLog({ level: 'silent', name: 'test' });
+  const notifications = new Notifications(database, log);
+  await notifications.listen();
+  const told = new Set<string>();
+  for (const topic of ['cancel', 'job'] as const)
+    notifications.on(topic, about => told.add(`${topic} ${about}`));
+  await cancelStrayJobs({ database, notifications });
+  expect(await read({ id })).toMatchObject({ state: 'cancelled' });
+  await waitFor(() => told.has(`cancel ${id}`) && told.has(`job ${id}`), { what: 'both words' });
+  await notifications.close();
 });

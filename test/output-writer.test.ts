@@ -1,13 +1,14 @@
+import { once } from 'node:events';
 import { join } from 'node:path';
 import { eq } from 'drizzle-orm';
 import { beforeAll, expect, test } from 'vitest';
-import type { Database } from '../shared/database/connect.ts';
+import type { Database, Tx } from '../shared/database/connect.ts';
 import { jobs } from '../shared/database/schema.ts';
 import { newId } from '../shared/ids.ts';
 import { readStream } from '../shared/jobs/output.ts';
 import { FileStore } from '../shared/storage/file-store.ts';
 import { OutputWriter } from '../workers/output-writer.ts';
-import { withDatabase } from './harness/migrated-database.ts';
+import { untilLocked, withDatabase } from './harness/migrated-database.ts';
 
 const given = withDatabase('output-writer');
 let database: Database;
@@ -82,4 +83,46 @@ test('what was rolled up in parts is whole where much comes at once after it', a
   }))
     read.push(bytes);
   expect(Buffer.concat(read).equals(whole)).toBe(true);
+});
+
+test('what was being committed as its answer was lost is stored once', async () => {
+  const claim = await claimedJob();
+  const objects = new FileStore(join(given.path, 'objects'));
+  const { db } = database;
+  const hold = new AbortController();
+  let first: Promise<void> | undefined;
+  // The server commits long after the connection broke, and meanwhile the same is written again.
+  const brokenOnce = Object.create(db, {
+    transaction: {
+      value: async (write: (tx: Tx) => Promise<void>) => {
+        if (first) return db.transaction(write);
+        await new Promise<void>(written => {
+          first = db.transaction(async tx => {
+            await write(tx);
+            written();
+            await once(hold.signal, 'abort');
+          });
+        });
+        throw Object.assign(new Error('cut'), { code: 'CONNECTION_CLOSED' });
+      },
+    },
+  });
+  const writer = await OutputWriter.open(
+    {
+      ...{ database: { ...database, db: brokenOnce }, objects },
+      ...{ over: new AbortController().signal, onStored: () => {} },
+    },
+    claim,
+    { stdout: 0, stderr: 0 },
+  );
+  await writer.append('stdout', Buffer.from('once '));
+  await untilLocked(db);
+  hold.abort();
+  await writer.append('stdout', Buffer.from('and more'));
+  await writer.flush();
+  await first;
+  const read: Buffer[] = [];
+  const range = { stream: 'stdout', from: 0, until: writer.stored.stdout } as const;
+  for await (const bytes of readStream({ db, objects }, claim.id, range)) read.push(bytes);
+  expect(String(Buffer.concat(read))).toBe('once and more');
 });

@@ -1,5 +1,5 @@
 import { and, asc, eq, getTableColumns, inArray, isNull, sql } from 'drizzle-orm';
-import { type Db, isDatabaseDown, isDeadlock, type Tx } from '../shared/database/connect.ts';
+import type { Db, Tx } from '../shared/database/connect.ts';
 import { prepareOnce } from '../shared/database/prepared.ts';
 import { type JobRow, type JobState, jobs } from '../shared/database/schema.ts';
 import { type ErrorRecord, WindlassError } from '../shared/errors.ts';
@@ -224,19 +224,3 @@ const writeEnd = prepareOnce(tx =>
     .returning({ id: jobs.id })
     .prepare('end_job'),
 );
-
-/** How long a worker that holds results waits for the database to come back. */
-const OUTLAST_MS = 120_000;
-
-/** Repeats what failed because the database was away, or chose it as the one to fail of two that waited for each other; `tries` tells the step that an earlier one may have been committed. */
-export async function outlastDatabase<T>(step: (tries: number) => Promise<T>): Promise<T> {
-  const until = performance.now() + OUTLAST_MS;
-  for (let tries = 0; ; tries++) {
-    try {
-      return await step(tries);
-    } catch (error) {
-      if (!(isDatabaseDown(error) || isDeadlock(error)) || performance.now() > until) throw error;
-      await new Promise(resolve => setTimeout(resolve, 250));
-    }
-  }
-}

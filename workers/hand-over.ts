@@ -2,8 +2,9 @@ import { eq } from 'drizzle-orm';
 import { jobs } from '../shared/database/schema.ts';
 import type { Entry } from '../shared/jobs/queue.ts';
 import type { WorkerContext } from './context.ts';
-import { pauseUnlessStopping } from './pause.ts';
+import { pauseUnlessAborted } from './pause.ts';
 import { orAborted } from './remote/or-aborted.ts';
+import { WakeUp } from './wake-up.ts';
 
 /** Whoever holds the connection claims the job some milliseconds after it was told; after so long nobody does. */
 const GRACE_MS = 40;
@@ -52,8 +53,12 @@ export class HandOver {
     if (!session || sessions.has(session) || stopping.aborted) return void (await this.#run(entry));
     if (this.#met.has(session)) sessions.hasAgent(session).catch(() => {});
     this.#remember(session);
-    const told = new Told(this.#worker, entry.id);
-    this.#offered.set(entry.id, () => told.tell());
+    // Rung by whatever is told of the job.
+    const told = new WakeUp();
+    const unsubscribe = this.#worker.notifications.on('job', id => {
+      if (id === entry.id) told.ring();
+    });
+    this.#offered.set(entry.id, () => told.ring());
     try {
       this.#worker.notifications.publish('offer', `${session}/${entry.id}/${entry.epoch}`);
       await told.wait(stopping, ECHO_MS);
@@ -61,12 +66,12 @@ export class HandOver {
       if (await this.#run(entry)) return;
       for (let looks = 0; await this.#isAtWork(entry); looks++) {
         // What was begun just now may end just now.
-        if (looks > 0) await pauseUnlessStopping(stopping, LOOK_MS);
+        if (looks > 0) await pauseUnlessAborted(stopping, LOOK_MS);
         await told.wait(stopping, LOOK_ANYWAY_MS);
       }
     } finally {
       this.#offered.delete(entry.id);
-      told.close();
+      unsubscribe();
     }
   }
 
@@ -106,39 +111,5 @@ export class HandOver {
       .catch(() => [{ attempt: 'unknown', epoch }]);
     const [row] = await orAborted(reading, stopping).catch(() => []);
     return row !== undefined && row.attempt !== null && row.epoch === epoch;
-  }
-}
-
-/** Whether something was told of a job since it was last waited for. */
-class Told {
-  #isTold = false;
-  #wake: () => void = () => {};
-  readonly #unsubscribe: () => void;
-
-  constructor({ notifications }: WorkerContext, job: string) {
-    this.#unsubscribe = notifications.on('job', id => {
-      if (id === job) this.tell();
-    });
-  }
-
-  tell(): void {
-    this.#isTold = true;
-    this.#wake();
-  }
-
-  /** Waits for it, so long at most, or until the process is asked to stop. */
-  async wait(stopping: AbortSignal, ms: number): Promise<void> {
-    if (!this.#isTold) {
-      const woken = new AbortController();
-      this.#wake = () => woken.abort();
-      stopping.addEventListener('abort', this.#wake, { once: true });
-      await pauseUnlessStopping(woken.signal, stopping.aborted ? 0 : ms);
-      stopping.removeEventListener('abort', this.#wake);
-    }
-    this.#isTold = false;
-  }
-
-  close(): void {
-    this.#unsubscribe();
   }
 }

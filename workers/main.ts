@@ -1,6 +1,6 @@
 import { hostname } from 'node:os';
 import { setTimeout as delay } from 'node:timers/promises';
-import { ConfigError, readConfig } from '../shared/config.ts';
+import { readConfig } from '../shared/config.ts';
 import { openDatabase } from '../shared/database/connect.ts';
 import { waitForSchema } from '../shared/database/migrate.ts';
 import { Notifications } from '../shared/database/notifications.ts';
@@ -8,7 +8,7 @@ import { newId } from '../shared/ids.ts';
 import { QUEUES, WORK, type Work } from '../shared/jobs/catalog.ts';
 import { type Entry, JobQueues } from '../shared/jobs/queue.ts';
 import { createLog } from '../shared/log.ts';
-import { beginProcess, endOnError, exitWith } from '../shared/process.ts';
+import { beginProcess, endOnError, exitOnBadSettings, exitWith } from '../shared/process.ts';
 import { listSecrets, removeSecrets } from '../shared/redact.ts';
 import { openObjectStore } from '../shared/storage/open.ts';
 import type { WorkerContext } from './context.ts';
@@ -36,8 +36,7 @@ const life = beginProcess(title);
 try {
   await main();
 } catch (error) {
-  if (error instanceof ConfigError)
-    exitWith(error.problems.map(problem => `windlass: ${problem}`).join('\n'));
+  exitOnBadSettings(error);
   throw error;
 }
 

@@ -1,5 +1,5 @@
 import { WindlassError } from '../shared/errors.ts';
-import { pauseUnlessStopping } from './pause.ts';
+import { pauseUnlessAborted } from './pause.ts';
 
 const RETRY_MS = 1_000;
 
@@ -18,7 +18,7 @@ export async function outlastStore<T>(
       if (!isStoreAway(error) || over.aborted) throw error;
     }
     onWait?.();
-    await pauseUnlessStopping(over, RETRY_MS);
+    await pauseUnlessAborted(over, RETRY_MS);
     over.throwIfAborted();
   }
 }

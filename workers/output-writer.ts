@@ -1,13 +1,14 @@
-import { eq, sql } from 'drizzle-orm';
-import { type Database, isDatabaseDown } from '../shared/database/connect.ts';
+import { and, eq, sql } from 'drizzle-orm';
+import { type Database, isDatabaseDown, sqlState, type Tx } from '../shared/database/connect.ts';
 import { chunks, jobs } from '../shared/database/schema.ts';
 import { type Offsets, STREAMS, type Stream, streamNumber } from '../shared/jobs/output.ts';
 import type { ObjectStore } from '../shared/storage/object-store.ts';
-import { type Claim, heldBy, LeaseLost, outlastDatabase, updateHeld } from './claims.ts';
+import { type Claim, heldBy, LeaseLost, updateHeld } from './claims.ts';
+import { outlastDatabase } from './outlast-database.ts';
 import { isStoreAway } from './outlast-store.ts';
 import { OutputPieces, type Part } from './output-pieces.ts';
 import { OutputSegments, type Segment } from './output-segments.ts';
-import { pauseUnlessStopping } from './pause.ts';
+import { pauseUnlessAborted } from './pause.ts';
 
 /** Bytes that may wait to be stored, those on their way included, before append() makes its caller wait. */
 const MAX_PENDING = 12 << 20;
@@ -18,6 +19,7 @@ const ROLL_UP = 4 << 20;
 /** So much of a stream may stay in the database while the object store is away; then its writer waits, and so does the run. */
 const MAX_LIVE = 32 << 20;
 const RETRY_MS = 2_000;
+const UNIQUE_VIOLATION = '23505';
 
 export interface OutputContext {
   database: Database;
@@ -150,7 +152,7 @@ export class OutputWriter {
   async #holdBack(): Promise<void> {
     const { over } = this.#context;
     while (STREAMS.some(stream => this.#live[stream] >= MAX_LIVE) && !over.aborted) {
-      await (this.#rolling ?? pauseUnlessStopping(over, RETRY_MS));
+      await (this.#rolling ?? pauseUnlessAborted(over, RETRY_MS));
       this.#throwFailure();
       this.#startRolling();
     }
@@ -170,7 +172,10 @@ export class OutputWriter {
 
   #noteRollFailure(error: unknown): void {
     this.#rollNotBefore = performance.now() + RETRY_MS;
-    const mayPass = isStoreAway(error) || isDatabaseDown(error) || this.#context.over.aborted;
+    // An earlier try, whose answer was lost, may be committed while this one waits for it: then the keys are there.
+    const wasMoved = sqlState(error) === UNIQUE_VIOLATION;
+    const isAway = isStoreAway(error) || isDatabaseDown(error);
+    const mayPass = isAway || wasMoved || this.#context.over.aborted;
     if (!mayPass) this.#failure = error;
   }
 
@@ -191,18 +196,20 @@ export class OutputWriter {
     const rows = this.#numberChunks(
       batch.filter(part => !direct.some(segment => segment.stream === part.stream)),
     );
-    const { db } = this.#context.database;
-    await outlastDatabase(async tries => {
-      if (tries > 0 && (await this.#isStored(end))) return;
-      await db.transaction(async tx => {
-        await updateHeld(tx, this.#claim, {
-          stdoutBytes: end.stdout,
-          stderrBytes: end.stderr,
-          setbacks: 0,
-        });
+    const commit = () =>
+      this.#context.database.db.transaction(async tx => {
+        await this.#advance(tx, end);
         if (rows.length > 0) await tx.insert(chunks).values(rows);
         for (const segment of direct) await this.#segments.insert(tx, segment);
       });
+    await outlastDatabase(async tries => {
+      try {
+        await commit();
+      } catch (error) {
+        // The answer to an earlier try was lost: it may have been committed, even while this one waited for it.
+        const mayBeStored = tries > 0 && error instanceof LeaseLost;
+        if (!mayBeStored || !(await this.#isStored(end))) throw error;
+      }
     });
     for (const stream of STREAMS) {
       if (direct.some(segment => segment.stream === stream)) this.#live[stream] = 0;
@@ -250,6 +257,22 @@ export class OutputWriter {
       end[stream] += bytes.length;
       return row;
     });
+  }
+
+  /** By compare-and-set: what an earlier try has committed is not committed a second time. Throws LeaseLost. */
+  async #advance(tx: Tx, end: Offsets): Promise<void> {
+    const { stdout, stderr } = this.stored;
+    const rows = await tx
+      .update(jobs)
+      .set({
+        stdoutBytes: end.stdout,
+        stderrBytes: end.stderr,
+        setbacks: 0,
+        version: sql`${jobs.version} + 1`,
+      })
+      .where(and(heldBy(this.#claim), eq(jobs.stdoutBytes, stdout), eq(jobs.stderrBytes, stderr)))
+      .returning({ id: jobs.id });
+    if (rows.length === 0) throw new LeaseLost(this.#claim.id);
   }
 
   /** Whether the commit whose answer was lost took place. */

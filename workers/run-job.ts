@@ -14,7 +14,6 @@ import {
   finishJob,
   LeaseLost,
   noteHeld,
-  outlastDatabase,
   releaseJob,
   updateHeld,
 } from './claims.ts';
@@ -26,6 +25,7 @@ import {
   type WorkerContext,
 } from './context.ts';
 import type { Held } from './lease-keeper.ts';
+import { outlastDatabase } from './outlast-database.ts';
 import { OutputWriter } from './output-writer.ts';
 
 /** After so long a job is tried again that found the object store away. */
@@ -213,7 +213,7 @@ class Attempt {
 
 /** Cancelled is cancelled, however the handler came to its end; it may say more about it. */
 function asCancelled(error: unknown): ErrorRecord {
-  return isCancelled(error) ? error.toRecord() : CANCELLED;
+  return isCancelled(error) ? explain(error) : CANCELLED;
 }
 
 const isCancelled = (error: unknown): error is WindlassError =>

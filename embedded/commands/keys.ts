@@ -7,7 +7,6 @@ export async function makeKeys(): Promise<void> {
   const lines = [
     '# API processes alone',
     `SECRET_KEY=${randomBytes(32).toString('base64url')}`,
-    '# every process',
     `SEAL_PUBLIC_KEY=${publicKey}`,
     '# remote and video workers alone; put a new key first and keep the old ones for open sessions',
     `SEAL_PRIVATE_KEYS=${privateKey}`,

@@ -8,7 +8,7 @@ import { chooseDataDir } from '../data-dir.ts';
 import { lockDataDir } from '../data-lock.ts';
 import { readMadeSecrets } from '../made-secrets.ts';
 import { startPostgres } from '../postgres/postgres.ts';
-import { listEmbedded, listFleet, listFleetPorts, readFleetProcfile } from '../supervisor/forms.ts';
+import { listEmbedded, listFleet, listFleetPorts, readFleet } from '../supervisor/forms.ts';
 import { type ProcessSpec, supervise } from '../supervisor/supervisor.ts';
 import type { CommandCall } from './call.ts';
 import { checkServers } from './check-servers.ts';
@@ -55,8 +55,8 @@ async function upEmbedded({ life, environment }: CommandCall, config: Config): P
 /** Everything is kept elsewhere: the data directory is used for keys alone, and only where they are not given. */
 async function upFleet({ life, environment }: CommandCall, config: Config): Promise<void> {
   const { stopping } = life;
-  const procfile = readFleetProcfile(config.PROCFILE);
-  await requireFreePorts(config.HOST, listFleetPorts(procfile, config.PORT));
+  const fleet = readFleet(config.PROCFILE);
+  await requireFreePorts(config.HOST, listFleetPorts(fleet, config.PORT));
   const { SECRET_KEY, SEAL_PUBLIC_KEY, SEAL_PRIVATE_KEYS } = config;
   const hasKeys = SECRET_KEY && SEAL_PUBLIC_KEY && SEAL_PRIVATE_KEYS;
   const keys = hasKeys ? {} : await keepKeys(config, stopping);
@@ -65,7 +65,7 @@ async function upFleet({ life, environment }: CommandCall, config: Config): Prom
   await checkServers(config);
   await prepareDatabase(config.DATABASE_URL ?? '', config);
   const env = { ...environment, ...dataDir, ...keys };
-  await superviseAll({ config, stopping, groups: listFleet(procfile, env, config.PORT) });
+  await superviseAll({ config, stopping, groups: listFleet(fleet, env, config.PORT) });
 }
 
 /** Locked while they may be made: two starts must not each make their own. */

@@ -28,8 +28,16 @@ export function listEmbedded(env: Environment): ProcessSpec[][] {
   ];
 }
 
-/** What a machine of a fleet runs: the text of the Procfile at `path`, or of the package's own. Throws StartError. */
-export function readFleetProcfile(path: string | undefined): string {
+/**
+ * What a machine of a fleet runs: two of each line of the Procfile at `path`, or of the package's own, which work in the
+ * package's folder. They have no environment yet. Throws StartError.
+ */
+export function readFleet(path: string | undefined): ProcessSpec[][] {
+  const text = readFleetProcfile(path);
+  return readProcfile({ text, each: EACH, cwd: fileURLToPath(packageRoot) });
+}
+
+function readFleetProcfile(path: string | undefined): string {
   try {
     return readFileSync(path ?? new URL('Procfile', packageRoot), 'utf8');
   } catch (error) {
@@ -38,37 +46,30 @@ export function readFleetProcfile(path: string | undefined): string {
 }
 
 /** The ports of the fleet's API processes: the first is PORT, the others follow. None where the Procfile has no `api`. */
-export function listFleetPorts(procfile: string, port: number): number[] {
-  if (!readNames(procfile).includes(API)) return [];
-  return Array.from({ length: EACH }, (_unused, n) => port + n);
+export function listFleetPorts([listening = []]: ProcessSpec[][], port: number): number[] {
+  return listening.map((_unused, n) => port + n);
 }
 
-/** Two of each line of the Procfile, which work in the package's folder; each API process has a port of its own. */
-export function listFleet(procfile: string, env: Environment, port: number): ProcessSpec[][] {
-  const counts = Object.fromEntries(readNames(procfile).map(name => [name, EACH]));
-  const ports = listFleetPorts(procfile, port);
-  const groups = readProcfile({ text: procfile, counts, cwd: fileURLToPath(packageRoot) });
+/** The fleet's processes with their environments: each has its part of the secrets, each API process a port of its own. */
+export function listFleet(
+  groups: ProcessSpec[][],
+  env: Environment,
+  port: number,
+): ProcessSpec[][] {
+  const ports = listFleetPorts(groups, port);
   return groups.map(group =>
-    group.map(spec => {
-      const [kind = '', n = '1'] = spec.name.split('.');
+    group.map((spec, n) => {
+      const [kind = ''] = spec.name.split('.');
       const own = withoutSecrets(env, kind);
-      return {
-        ...spec,
-        env: kind === API ? { ...own, PORT: String(ports[Number(n) - 1]) } : own,
-      };
+      return { ...spec, env: kind === API ? { ...own, PORT: String(ports[n]) } : own };
     }),
   );
-}
-
-function readNames(procfile: string): string[] {
-  const [first = [], then = []] = readProcfile({ text: procfile });
-  return [...first, ...then].map(({ name }) => name);
 }
 
 /** Which processes need no part in a secret; the first administrator's password is the supervisor's alone. */
 function isKeptFrom(kind: string, name: string): boolean {
   if (name === 'ADMIN_PASSWORD') return true;
-  if (name === 'SECRET_KEY') return ['worker', 'remote', 'video', 'parse', 'upkeep'].includes(kind);
+  if (name === 'SECRET_KEY') return kind !== API;
   return name === 'SEAL_PRIVATE_KEYS' && [API, 'parse', 'upkeep'].includes(kind);
 }
 

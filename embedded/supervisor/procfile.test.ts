@@ -14,16 +14,12 @@ describe('readProcfile', () => {
     );
   });
 
-  test('runs as many as are asked for', () => {
-    const [, workers = []] = readProcfile({
-      text: 'api: node a\nremote: node w',
-      counts: { remote: 3 },
-    });
-    expect(workers.map(({ name }) => name)).toEqual(['remote.1', 'remote.2', 'remote.3']);
-    expect(readProcfile({ text: 'api: node a\nremote: node w', counts: { api: 0 } })[0]).toEqual(
-      [],
-    );
-    expect(readProcfile({ text: 'api: node a', counts: { api: 2 } })[0]).toHaveLength(2);
+  test('runs as many of each as are asked for', () => {
+    const groups = readProcfile({ text: 'api: node a\nremote: node w', each: 2 });
+    expect(groups.map(group => group.map(({ name }) => name))).toEqual([
+      ['api.1', 'api.2'],
+      ['remote.1', 'remote.2'],
+    ]);
   });
 
   test('passes over comments and empty lines', () => {
@@ -43,11 +39,5 @@ describe('readProcfile', () => {
     ['api: a\napi: b', 'Line 2 of the Procfile names api again.'],
   ])('refuses %j', (text, message) => {
     expect(() => readProcfile({ text })).toThrow(message);
-  });
-
-  test('refuses counts that mean nothing', () => {
-    const text = 'api: node a';
-    expect(() => readProcfile({ text, counts: { web: 1 } })).toThrow('no process named web');
-    expect(() => readProcfile({ text, counts: { api: 1.5 } })).toThrow('whole number');
   });
 });

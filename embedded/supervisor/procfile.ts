@@ -3,10 +3,8 @@ import type { ProcessSpec } from './supervised-process.ts';
 
 export interface ProcfileOptions {
   text: string;
-  /** How many of each name to run; 1 where it is not named. */
-  counts?: Record<string, number>;
-  /** The whole environment of each. */
-  env?: Record<string, string | undefined>;
+  /** How many of each name to run. */
+  each?: number;
   cwd?: string;
 }
 
@@ -19,21 +17,12 @@ const STOPPED_FIRST = 'api';
  * itself when it is ready; one that needs a shell is given to one.
  * Throws StartError that names the line.
  */
-export function readProcfile({ text, counts = {}, env, cwd }: ProcfileOptions): ProcessSpec[][] {
-  const commands = parseLines(text);
-  for (const [name, count] of Object.entries(counts)) {
-    if (!commands.has(name)) throw new StartError(`The Procfile has no process named ${name}.`);
-    if (!Number.isInteger(count) || count < 0) {
-      throw new StartError(`The number of ${name} processes must be a whole number, not ${count}.`);
-    }
-  }
-  const specs = [...commands].flatMap(([name, text]) => {
+export function readProcfile({ text, each = 1, cwd }: ProcfileOptions): ProcessSpec[][] {
+  const specs = [...parseLines(text)].flatMap(([name, text]) => {
     const command = splitCommand(text);
-    const count = counts[name] ?? 1;
-    return Array.from({ length: count }, (_, index) => ({
-      name: count === 1 ? name : `${name}.${index + 1}`,
+    return Array.from({ length: each }, (_, index) => ({
+      name: each === 1 ? name : `${name}.${index + 1}`,
       command,
-      env,
       cwd,
       readyMessage: command[0] === process.execPath,
     }));

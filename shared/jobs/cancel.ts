@@ -1,5 +1,6 @@
 import { and, asc, eq, inArray, isNull, type SQL, sql } from 'drizzle-orm';
 import type { Tx } from '../database/connect.ts';
+import type { Notifications } from '../database/notifications.ts';
 import { jobs } from '../database/schema.ts';
 import type { ErrorRecord } from '../errors.ts';
 
@@ -34,3 +35,14 @@ export async function requestCancel(tx: Tx, which: SQL | undefined): Promise<str
 }
 
 export const cancelJob = (tx: Tx, id: string) => requestCancel(tx, eq(jobs.id, id));
+
+/** Tells of jobs that were asked to end: their workers, and whoever follows them, for some have ended with that. */
+export function publishCancelled(
+  { notifications }: { notifications: Pick<Notifications, 'publish'> },
+  ids: string[],
+): void {
+  for (const id of ids) {
+    notifications.publish('cancel', id);
+    notifications.publish('job', id);
+  }
+}

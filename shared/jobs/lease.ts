@@ -1,5 +1,6 @@
-/** Times of a job's lease, all on the database's clock. */
+/** A lease lasts so long from its renewal, on the database's clock, as all seconds here. */
 export const LEASE_SECONDS = 10;
+/** How often a worker renews its leases, by a timer of its own. */
 export const RENEW_MS = 3_000;
 /** A worker seen longer ago is not alive. */
 export const ALIVE_SECONDS = 10;

@@ -22,7 +22,7 @@ export const toEntry = ({
   epoch,
   session: kind === 'connect' ? null : session,
 });
-export const entryId = ({ id, epoch }: Entry) => `${id}-${epoch}`;
+const entryId = ({ id, epoch }: Entry) => `${id}-${epoch}`;
 
 /** An entry nobody took for so long is of no use: the dispatcher will have made a newer one. */
 const OPTIONS = { removeOnComplete: true, removeOnFail: true, attempts: 1 };

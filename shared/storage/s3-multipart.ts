@@ -1,3 +1,5 @@
+import type { Readable } from 'node:stream';
+
 /**
  * Parts are of 8 MiB and grow as an object does, doubling every 2,500: S3 allows 10,000 parts, which is 293 GiB in all.
  * One part is on its way while the next one fills, so a put holds two of them.
@@ -12,7 +14,7 @@ function partSize(number: number, size = 0): number {
   return Math.max(PART * 2 ** Math.floor((number - 1) / GROWS_AFTER), Math.ceil(size / MAX_PARTS));
 }
 
-export interface Part {
+interface Part {
   /** From 1. */
   number: number;
   /** Lent until the part after the next one is asked for. */
@@ -21,10 +23,7 @@ export interface Part {
 }
 
 /** The source cut into parts; the last one is shorter, and of an empty source the only one is empty. */
-export async function* cutIntoParts(
-  source: AsyncIterable<Buffer>,
-  size?: number,
-): AsyncGenerator<Part> {
+async function* cutIntoParts(source: AsyncIterable<Buffer>, size?: number): AsyncGenerator<Part> {
   const buffers: Buffer[] = [];
   let number = 1;
   let filled = 0;
@@ -53,4 +52,50 @@ export async function* cutIntoParts(
     }
   }
   yield { number, bytes: buffer.subarray(0, filled), isLast: true };
+}
+
+interface MultipartPut {
+  /** Of the whole object, and how many, where that is known. */
+  bytes: AsyncIterable<Buffer>;
+  size?: number;
+  /** Stores an object of one part alone; its size. */
+  putWhole(bytes: Buffer): Promise<number>;
+  /** Begins an upload; its id. */
+  begin(): Promise<string>;
+  /** The part's ETag. */
+  send(upload: string, part: Part): Promise<string>;
+  complete(upload: string, sent: { part: number; etag: string }[]): Promise<unknown>;
+  abort(upload: string): Promise<void>;
+}
+
+/**
+ * Stores an object in parts; its size. One part is on its way while the next one is being filled; the source is ended when
+ * a part cannot be sent.
+ */
+export async function putParts(source: Readable, put: MultipartPut): Promise<number> {
+  const sent: { part: number; etag: string }[] = [];
+  let upload: string | undefined;
+  let sending: Promise<void> = Promise.resolve();
+  let total = 0;
+  const send = async (id: string, part: Part) => {
+    const etag = await put.send(id, part);
+    sent.push({ part: part.number, etag });
+  };
+  try {
+    for await (const part of cutIntoParts(put.bytes, put.size)) {
+      total += part.bytes.length;
+      if (part.isLast && upload === undefined) return await put.putWhole(part.bytes);
+      upload ??= await put.begin();
+      await sending;
+      sending = send(upload, part);
+      sending.catch((error: Error) => source.destroy(error));
+    }
+    await sending;
+    await put.complete(upload ?? '', sent);
+    return total;
+  } catch (error) {
+    await sending.catch(() => {});
+    if (upload !== undefined) await put.abort(upload).catch(() => {});
+    throw error;
+  }
 }

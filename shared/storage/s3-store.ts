@@ -6,7 +6,7 @@ import { assertKey, type ByteRange, type ObjectStore, type StoredObject } from '
 import { S3Body } from './s3-body.ts';
 import { type CallOptions, S3Call, S3Connections, type S3Options } from './s3-call.ts';
 import { explainCheck, explainS3, isCut, isMissing, s3Code } from './s3-errors.ts';
-import { cutIntoParts, type Part } from './s3-multipart.ts';
+import { putParts } from './s3-multipart.ts';
 
 /** Requests answer within seconds that the store is away: so long it may be silent where little is asked of it. */
 const SILENCE_MS = 5_000;
@@ -146,11 +146,11 @@ export class S3Store implements ObjectStore {
     }
   }
 
-  /** Says in one line what is wrong. Makes the bucket where it is missing. */
   async freeBytes(): Promise<undefined> {
     return undefined;
   }
 
+  /** Says in one line what is wrong. Makes the bucket where it is missing. */
   async check(): Promise<void> {
     const call = this.#call({ agent: this.#connections.control, silenceMs: CHECK_SILENCE_MS });
     try {
@@ -164,8 +164,7 @@ export class S3Store implements ObjectStore {
 
   async #putBuffer(key: string, bytes: Buffer, signal?: AbortSignal): Promise<number> {
     await this.#makeBucket();
-    const { bulk } = this.#connections;
-    await this.#ask({ agent: bulk, silenceMs: BULK_SILENCE_MS, signal }, call =>
+    await this.#ask({ agent: this.#connections.bulk, silenceMs: BULK_SILENCE_MS, signal }, call =>
       this.#send(call, { key, body: bytes, size: bytes.length }),
     );
     return bytes.length;
@@ -193,45 +192,29 @@ export class S3Store implements ObjectStore {
     }
   }
 
-  /** One part is on its way while the next one is being filled; the source is ended when a part cannot be sent. */
-  async #putParts(
+  #putParts(
     source: Readable,
     bytes: AsyncIterable<Buffer>,
     { key, size, signal }: PutOptions & { key: string },
   ): Promise<number> {
-    const { bulk } = this.#connections;
-    const options = { agent: bulk, silenceMs: BULK_SILENCE_MS, signal };
-    const done: { part: number; etag: string }[] = [];
-    let upload: string | undefined;
-    let sending: Promise<void> = Promise.resolve();
-    let total = 0;
-    const send = async (id: string, { number: part, bytes: body }: Part) => {
-      const query = `partNumber=${part}&uploadId=${encodeURIComponent(id)}`;
-      const request = { key, body, size: body.length, query };
-      const etag = await this.#ask(options, call => this.#send(call, request));
-      done.push({ part, etag });
-    };
-    try {
-      for await (const part of cutIntoParts(bytes, size)) {
-        total += part.bytes.length;
-        if (part.isLast && upload === undefined)
-          return await this.#putBuffer(key, part.bytes, signal);
-        upload ??= await this.#ask(options, ({ client }) =>
+    const options = { agent: this.#connections.bulk, silenceMs: BULK_SILENCE_MS, signal };
+    return putParts(source, {
+      bytes,
+      size,
+      putWhole: whole => this.#putBuffer(key, whole, signal),
+      begin: () =>
+        this.#ask(options, ({ client }) =>
           client.initiateNewMultipartUpload(this.#bucket, key, {}),
-        );
-        await sending;
-        sending = send(upload, part);
-        sending.catch((error: Error) => source.destroy(error));
-      }
-      await sending;
-      const id = upload ?? '';
-      await this.#slow(({ client }) => client.completeMultipartUpload(this.#bucket, key, id, done));
-      return total;
-    } catch (error) {
-      await sending.catch(() => {});
-      if (upload !== undefined) await this.#abort(key, upload).catch(() => {});
-      throw error;
-    }
+        ),
+      send: (upload, { number, bytes: body }) => {
+        const query = `partNumber=${number}&uploadId=${encodeURIComponent(upload)}`;
+        const request = { key, body, size: body.length, query };
+        return this.#ask(options, call => this.#send(call, request));
+      },
+      complete: (upload, sent) =>
+        this.#slow(({ client }) => client.completeMultipartUpload(this.#bucket, key, upload, sent)),
+      abort: upload => this.#abort(key, upload),
+    });
   }
 
   async #abort(key: string, upload: string): Promise<void> {

@@ -1,8 +1,10 @@
+import { sql } from 'drizzle-orm';
 import { afterAll, beforeAll } from 'vitest';
 import { makeOwners, type Owner, stopOwner } from '../../embedded/postgres/test-owner.ts';
-import { type Database, openDatabase } from '../../shared/database/connect.ts';
+import { type Database, type Db, openDatabase } from '../../shared/database/connect.ts';
 import { migrateDatabase } from '../../shared/database/migrate.ts';
 import { makeTempDir } from './temp-dir.ts';
+import { waitFor } from './wait-for.ts';
 
 /** A database of its own for the tests of a file, with all tables and nothing in them, and a folder beside it. */
 export function withDatabase(name: string): { readonly path: string; database(): Database } {
@@ -29,3 +31,15 @@ export function withDatabase(name: string): { readonly path: string; database():
     },
   };
 }
+
+/** Until a transaction waits for another one's lock. */
+export const untilLocked = (db: Db) =>
+  waitFor(
+    async () => {
+      const [row] = await db.execute<{ n: number }>(
+        sql`select count(*)::int as n from pg_stat_activity where wait_event_type = 'Lock'`,
+      );
+      return (row?.n ?? 0) > 0;
+    },
+    { what: 'a transaction to wait for a lock', intervalMs: 20 },
+  );

@@ -1,11 +1,10 @@
-import type { ChildProcess } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { endChild } from '../../demo/processes.ts';
 import { launchMinio } from '../../demo/servers.ts';
-import { findFreePort } from '../../demo/sshd.ts';
 import { canBuild } from '../../scripts/install-programs.ts';
 import { BUILT_PROGRAMS, findProgram } from '../../scripts/programs.ts';
 import type { SkipReason } from './skip.ts';
+import { startOnFreePort } from './start-on-free-port.ts';
 import { makeTempDir } from './temp-dir.ts';
 
 export interface TestMinio {
@@ -45,18 +44,8 @@ export async function startMinio(options: { drive?: string } = {}): Promise<Test
       accessKey,
       secretKey,
     });
-  let port = await findFreePort();
-  let child: ChildProcess | undefined;
-  for (let attempt = 1; child === undefined; attempt++) {
-    try {
-      child = await start(port);
-    } catch (error) {
-      // Someone may take the free port first.
-      if (attempt === 5) throw error;
-      port = await findFreePort();
-    }
-  }
-  let running: ChildProcess = child;
+  const { port, started } = await startOnFreePort(start);
+  let running = started;
   const minio: TestMinio = {
     endpoint: `http://127.0.0.1:${port}`,
     host: '127.0.0.1',

@@ -47,7 +47,7 @@ export async function startProxiedFleet(settings = {}): Promise<ProxiedFleet> {
 }
 
 /** The API process that listens on this port; undefined while there is none. */
-export function findApi({ stack }: ProxiedFleet, port: number): StackProcess | undefined {
+function findApi({ stack }: ProxiedFleet, port: number): StackProcess | undefined {
   return stack
     .pids()
     .find(({ name, pid }) => name === 'windlass-api' && readEnvironment(pid).PORT === String(port));

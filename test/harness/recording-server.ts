@@ -1,6 +1,6 @@
-import { createHash } from 'node:crypto';
 import type { AddressInfo } from 'node:net';
 import ssh2, { type Connection } from 'ssh2';
+import { fingerprint, keyBytes } from '../../shared/ssh-keys.ts';
 
 /** An SSH server that lets in one password and keeps a record of all that is tried. */
 export interface RecordingServer {
@@ -55,7 +55,4 @@ export async function startRecordingServer(options: {
 }
 
 /** `SHA256:…` of a key line, as ssh-keygen -l prints it. */
-export function fingerprintOf(line: string): string {
-  const key = Buffer.from(line.split(' ')[1] ?? '', 'base64');
-  return `SHA256:${createHash('sha256').update(key).digest('base64').replace(/=+$/, '')}`;
-}
+export const fingerprintOf = (line: string) => fingerprint(keyBytes(line));

@@ -1,9 +1,8 @@
-import type { ChildProcess } from 'node:child_process';
 import { Redis } from 'ioredis';
 import { endChild } from '../../demo/processes.ts';
 import { launchRedis } from '../../demo/servers.ts';
-import { findFreePort } from '../../demo/sshd.ts';
 import { findProgram } from '../../scripts/programs.ts';
+import { startOnFreePort } from './start-on-free-port.ts';
 import { makeTempDir } from './temp-dir.ts';
 
 export interface TestRedis {
@@ -23,18 +22,9 @@ export async function startRedis(): Promise<TestRedis> {
   const program = findProgram('redis-server');
   if (program === undefined) throw new Error('There is no redis-server; see missingPrograms().');
   const directory = makeTempDir('redis');
-  let port = await findFreePort();
-  let child: ChildProcess | undefined;
-  for (let attempt = 1; child === undefined; attempt++) {
-    try {
-      child = await launchRedis({ program, directory: directory.path, port });
-    } catch (error) {
-      // Someone may take the free port first.
-      if (attempt === 5) throw error;
-      port = await findFreePort();
-    }
-  }
-  let running: ChildProcess = child;
+  const start = (port: number) => launchRedis({ program, directory: directory.path, port });
+  const { port, started } = await startOnFreePort(start);
+  let running = started;
   const redis: TestRedis = {
     url: `redis://127.0.0.1:${port}`,
     host: '127.0.0.1',
@@ -46,7 +36,7 @@ export async function startRedis(): Promise<TestRedis> {
       await endChild(running, 0);
     },
     async up() {
-      running = await launchRedis({ program, directory: directory.path, port });
+      running = await start(port);
     },
     async stop() {
       await redis.down();

@@ -1,7 +1,7 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import { endWithThisProcess } from '../../demo/processes.ts';
-import { SETTINGS } from '../../shared/settings.ts';
+import { readOwnEnvironment } from './stack.ts';
 
 const ROOT = fileURLToPath(new URL('../../', import.meta.url));
 
@@ -24,14 +24,11 @@ export function startProgram(options: {
   cwd: string;
   settings?: Record<string, string>;
 }): RunningProgram {
-  const others = Object.entries(process.env).filter(
-    ([name]) => !Object.hasOwn(SETTINGS, name) && !name.startsWith('VITEST') && name !== 'NODE_ENV',
-  );
   const [program = '', ...args] = options.args;
   const child = spawn(process.execPath, [`${ROOT}${program}`, ...args], {
     // Not the checkout, whose .env is the developer's.
     cwd: options.cwd,
-    env: { ...Object.fromEntries(others), ...options.settings },
+    env: { ...readOwnEnvironment(), ...options.settings },
     stdio: ['ignore', 'pipe', 'pipe'],
   });
   endWithThisProcess(child);

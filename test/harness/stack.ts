@@ -39,8 +39,6 @@ export interface StackOptions {
   redis?: boolean;
   /** Settings; they win over the harness's own. */
   env?: Record<string, string>;
-  /** Default 60,000. */
-  startTimeoutMs?: number;
 }
 
 export interface StackProcess extends ProcessEntry {
@@ -109,7 +107,6 @@ export async function startStack(options: StackOptions = {}): Promise<Stack> {
   if (environment.DATA_DIR === dataDir && !('DATABASE_URL' in environment))
     await copyCluster(dataDir);
   const authorization = `Basic ${btoa(`${username}:${environment.ADMIN_PASSWORD}`)}`;
-  const timeoutMs = options.startTimeoutMs ?? 60_000;
   let log = '';
   let child: ChildProcess;
 
@@ -135,7 +132,7 @@ export async function startStack(options: StackOptions = {}): Promise<Stack> {
     try {
       const ready = await waitFor(() => READY.exec(printed)?.[1], {
         what: 'the line "Windlass is ready at …"',
-        timeoutMs,
+        timeoutMs: 60_000,
         signal: ended.signal,
       });
       return ready.replace(/\/$/, '');
@@ -239,7 +236,7 @@ function quoteEnd(log: string): string {
 }
 
 /** What this process runs with, less every setting of Windlass: a developer's must not reach the stack. */
-function readOwnEnvironment(): NodeJS.ProcessEnv {
+export function readOwnEnvironment(): NodeJS.ProcessEnv {
   const entries = Object.entries(process.env).filter(
     ([name]) => !Object.hasOwn(SETTINGS, name) && !name.startsWith('VITEST') && name !== 'NODE_ENV',
   );

@@ -1,4 +1,3 @@
-import { constants } from 'node:os';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { JobRow } from '../../shared/database/schema.ts';
 import { WindlassError } from '../../shared/errors.ts';
@@ -9,15 +8,19 @@ import { carryRun } from '../remote/carry-run.ts';
 import { forgetRun } from '../remote/forget-run.ts';
 import { readAll } from '../remote/read-all.ts';
 import { mayHaveBeenSent } from '../remote/remote-session.ts';
+import { explainShutOut } from '../remote/run-errors.ts';
 import type { SshChannel } from '../remote/ssh-channel.ts';
 import { whileConnected } from '../remote/while-connected.ts';
+import { signalNumber } from '../signal-number.ts';
 
 /** Runs a command on the session's host: through its agent exactly once, without one at most once. */
 const command: Handler<'command'> = async context => {
   const { worker, job } = context;
   // Only a plain exec has nothing to be forgotten while it may run.
   if (job.runAt && job.runForgotten) throw lost();
-  const hasAgent = await worker.sessions.hasAgent(job.session ?? '');
+  const hasAgent = await worker.sessions.hasAgent(job.session ?? '').catch((error: unknown) => {
+    throw explainShutOut(context, error);
+  });
   const output = await context.output();
   const limits = watchLimits(context, output);
   const take = async (stream: Stream, bytes: Buffer) => {
@@ -139,12 +142,6 @@ function whenAborted(signal: AbortSignal): Promise<void> {
     if (signal.aborted) resolve();
     signal.addEventListener('abort', () => resolve(), { once: true });
   });
-}
-
-/** RFC 4254, 6.10 names signals without their SIG. */
-function signalNumber(name: string): number {
-  const key = `SIG${name.replace(/^SIG/, '')}` as keyof typeof constants.signals;
-  return constants.signals[key] ?? 0;
 }
 
 function isPrematureClose(error: unknown): boolean {

@@ -3,7 +3,8 @@ import { newId } from '../../shared/ids.ts';
 import { PartMeter, partTooLarge } from '../../shared/part-meter.ts';
 import { assertFreeSpace } from '../../shared/storage/free-space.ts';
 import { commitPart, touchSeconds, touchUpload } from '../../shared/uploads.ts';
-import { type Handler, type JobContext, LetGo } from '../context.ts';
+import type { Handler, JobContext } from '../context.ts';
+import { orLetGo } from '../or-let-go.ts';
 import { openRemoteFile } from '../remote/read-file.ts';
 import type { RemoteSession } from '../remote/remote-session.ts';
 import { whileConnected } from '../remote/while-connected.ts';
@@ -22,16 +23,15 @@ const copy: Handler<'copy'> = async context => {
   await touch();
   const timer = setInterval(touch, seconds * 1_000);
   try {
-    const stored = await whileConnected(context, session => copyOnce(context, session));
+    const stored = await orLetGo(context, () =>
+      whileConnected(context, session => copyOnce(context, session)),
+    );
     const { size, digest } = stored;
     return {
       result: { size, digest },
       promote: tx =>
         commitPart(tx, { upload, file, part, ...stored }, worker.config.LIMIT_PROJECT_BYTES),
     };
-  } catch (error) {
-    if (context.stopping.aborted) throw new LetGo('the worker is stopping');
-    throw error;
   } finally {
     clearInterval(timer);
   }

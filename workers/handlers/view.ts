@@ -6,7 +6,8 @@ import { artifacts, views } from '../../shared/database/schema.ts';
 import { WindlassError } from '../../shared/errors.ts';
 import { newId } from '../../shared/ids.ts';
 import { loosenObjects } from '../../shared/storage/loosen.ts';
-import { type Handler, type JobContext, LetGo } from '../context.ts';
+import type { Handler, JobContext } from '../context.ts';
+import { orLetGo } from '../or-let-go.ts';
 import { runTableChild } from '../parsers/table/run-child.ts';
 import { holdViews, makeViewRoom } from '../parsers/view-room.ts';
 import { withScratch, writeScratch } from '../scratch.ts';
@@ -17,11 +18,7 @@ const MADE = 0.9;
 /** Makes a sorted or filtered copy of a table; it is there with the job's end, or not at all. */
 const view: Handler<'view'> = async context => {
   const { payload, job } = context;
-  const { made, tableSize } = await make(context).catch((error: unknown) => {
-    if (context.stopping.aborted && !context.cancel.aborted)
-      throw new LetGo('the worker is stopping');
-    throw error;
-  });
+  const { made, tableSize } = await orLetGo(context, () => make(context));
   return {
     result: made,
     promote: async tx => {

@@ -30,6 +30,8 @@ async function carry(given: {
   begun?: () => void;
   /** A run that another worker began. */
   taken?: { host: LocalExec; id: string };
+  /** What connecting to its host fails with. */
+  shutOut?: WindlassError;
 }): Promise<{ host: LocalExec; outcome: Promise<unknown>; connections(): number }> {
   const host = given.taken?.host ?? harness.makeHost(SHELL);
   const never = new AbortController().signal;
@@ -52,9 +54,12 @@ async function carry(given: {
     assertHeld: async () => {},
     update: async () => {},
     worker: {
+      config: { LIMIT_SPOOL_BYTES: 1 << 20 },
       sessions: {
-        use: async (_sid: string, _signal: AbortSignal, work: (on: RemoteSession) => unknown) =>
-          work({ agent: connect, close() {}, since: 0 } as unknown as RemoteSession),
+        use: async (_sid: string, _signal: AbortSignal, work: (on: RemoteSession) => unknown) => {
+          if (given.shutOut) throw given.shutOut;
+          return work({ agent: connect, close() {}, since: 0 } as unknown as RemoteSession);
+        },
       },
     },
   } as unknown as JobContext;
@@ -163,9 +168,11 @@ test('a run that a worker stopped at its limit, and died, has not succeeded for 
   const reached = new WindlassError('time_limit');
   const run = await carry({ taken: { host, id }, limit: AbortSignal.abort(reached) });
   await expect(run.outcome).rejects.toBe(reached);
+  const cancelled = await carry({ taken: { host, id }, cancel: AbortSignal.abort() });
+  await expect(cancelled.outcome).rejects.toMatchObject({ code: 'cancelled' });
 });
 
-test('a run that ended by itself has, though its limit is over when that is read', async () => {
+test('a run that ended by itself has, though it was cancelled or its limit is over when that is read', async () => {
   const host = harness.makeHost(SHELL);
   const agent = await harness.connect(host);
   const id = harness.newName();
@@ -175,4 +182,25 @@ test('a run that ended by itself has, though its limit is over when that is read
   const limit = AbortSignal.abort(new WindlassError('time_limit'));
   const run = await carry({ taken: { host, id }, limit });
   await expect(run.outcome).resolves.toMatchObject({ code: 3 });
+  const cancelled = await carry({ taken: { host, id }, cancel: AbortSignal.abort() });
+  await expect(cancelled.outcome).resolves.toMatchObject({ code: 3 });
 });
+
+test.each(['remote_authentication_failed', 'session_not_found'] as const)(
+  'a run that may live where %s is never told as one that does not',
+  async code => {
+    const taken = { host: harness.makeHost(SHELL), id: harness.newName() };
+    const shutOut = new WindlassError(code);
+    const left = await carry({ taken, shutOut });
+    await expect(left.outcome).rejects.toMatchObject({
+      code: 'outcome_unknown',
+      extra: { because: code },
+    });
+    const cancelled = await carry({ taken, shutOut, cancel: AbortSignal.abort() });
+    await expect(cancelled.outcome).rejects.toMatchObject({
+      code: 'cancelled',
+      message: expect.stringContaining('may run on'),
+      extra: { because: code },
+    });
+  },
+);

@@ -11,9 +11,9 @@ import {
   cancelledAway,
   cancelledUnseen,
   diskFull,
+  explainShutOut,
   groupOnly,
   lost,
-  shutOut,
   unconfirmed,
   unknown,
 } from './run-errors.ts';
@@ -30,13 +30,6 @@ const UNREACHABLE_FOR_MS = 12 * 3_600_000;
 /** The host is there again later, perhaps: an agent cannot start on a full disk either. */
 const AWAY: ErrorCode[] = ['remote_connection_failed', 'agent_startup_failed'];
 const isAway = (error: unknown) => error instanceof WindlassError && AWAY.includes(error.code);
-/** Trying again would not help, and what runs there runs on. */
-const SHUT_OUT: ErrorCode[] = [
-  'remote_authentication_failed',
-  'host_key_changed',
-  'host_not_allowed',
-  'startup_files_print',
-];
 
 /** Where a run that is not found was never started: on the boot on which it was asked for, where the fences are the same. */
 const placeOf = ({ hello }: AgentClient) => `${hello.boot} ${hello.fences}`;
@@ -81,10 +74,8 @@ export async function carryRun(
     const signal = () => (run.asked ? run.signal : context.over);
     return await whileConnected(context, session => run.carry(session), { signal });
   } catch (error) {
-    if (!run.asked || !(error instanceof WindlassError)) throw error;
-    if (isAway(error)) throw await run.giveWay();
-    if (SHUT_OUT.includes(error.code)) throw shutOut(error);
-    throw error;
+    if (run.asked && isAway(error)) throw await run.giveWay();
+    throw explainShutOut(context, error);
   }
 }
 
@@ -95,8 +86,8 @@ class Run {
   /** Aborted when this worker must not go on with the run. */
   readonly signal: AbortSignal;
   #stopped: Promise<{ how: string } | undefined> | undefined;
-  /** The host stopped it, or may have: its answer was lost with the connection, or an earlier holder of the job was told. */
-  #mayBeStopped: boolean;
+  /** The host stopped it, as it says or as may be: its answer was lost. */
+  #mayBeStopped = false;
   #wrongNode = 0;
   /** For the host to say that a cancelled run was stopped. */
   #wait: StopWait | undefined;
@@ -108,7 +99,6 @@ class Run {
     this.#request = request;
     this.#sink = sink;
     this.signal = AbortSignal.any([context.signal, context.stopping]);
-    this.#mayBeStopped = context.cancel.aborted;
   }
 
   /** The run may exist on the host: from here on, it is followed before it is asked for again. */
@@ -120,9 +110,11 @@ class Run {
     const useless = new AbortController();
     this.#useless = useless;
     this.#stopped = undefined;
-    const wait = new StopWait(this.#context.cancel, () => {
-      // What was never asked for does not run.
-      useless.abort(this.asked ? unconfirmed() : new WindlassError('cancelled'));
+    const { cancel } = this.#context;
+    const { limit } = this.#sink;
+    const unwanted = limit ? AbortSignal.any([cancel, limit]) : cancel;
+    const wait = new StopWait(unwanted, () => {
+      useless.abort(this.#whyGivenUp());
       session.close();
     });
     this.#wait = wait;
@@ -136,6 +128,14 @@ class Run {
     } finally {
       wait.end();
     }
+  }
+
+  /** What is told where the host does not end the run, or not all that prints for it. */
+  #whyGivenUp(): unknown {
+    const { limit } = this.#sink;
+    if (!this.#context.cancel.aborted && limit?.aborted) return limit.reason;
+    // What was never asked for does not run.
+    return this.asked ? unconfirmed() : new WindlassError('cancelled');
   }
 
   async #carry(session: RemoteSession): Promise<RunEnd> {
@@ -215,8 +215,8 @@ class Run {
     return this.#wasAsked(agent) ? new WindlassError('cancelled') : cancelledUnseen();
   }
 
-  #meanwhile<T>(work: () => T | Promise<T>): Promise<T> {
-    return this.#wait?.take(work) ?? Promise.resolve(work());
+  #meanwhile<T>(work: () => T | Promise<T>, bytes = 0): Promise<T> {
+    return this.#wait?.take(work, bytes) ?? Promise.resolve(work());
   }
 
   /** Output that cannot be taken, whatever the reason, must not leave a command behind that nobody listens to. */
@@ -225,7 +225,7 @@ class Run {
     agent: AgentClient,
   ): Promise<void> {
     try {
-      await this.#meanwhile(() => this.#sink.take(stream, bytes));
+      await this.#meanwhile(() => this.#sink.take(stream, bytes), bytes.length);
     } catch (error) {
       if (!(error instanceof LeaseLost) && !isDatabaseDown(error))
         await agent.stop(this.#context.job.id).catch(() => {});
@@ -277,18 +277,27 @@ class Run {
     this.#stopped = agent.stop(this.#context.job.id).then(
       stopped => {
         if (stopped.how === 'left') {
-          if (this.#wait) this.#wait.isLast = true;
+          this.#wait?.wouldNotEnd();
           // What cannot be ended would print on, and would not stop at any limit.
           const { limit } = this.#sink;
           if (limit?.aborted) useless.abort(limit.reason);
         }
         if (stopped.how === 'wrong_node') useless.abort(this.#onWrongNode(stopped.node));
         // Its end may come over another connection, where a stop finds it ended.
-        else if (stopped.how !== 'ended') this.#mayBeStopped = true;
+        else if (stopped.how !== 'ended') {
+          this.#mayBeStopped = true;
+          this.#wait?.stopped(this.#context.worker.config.LIMIT_SPOOL_BYTES);
+        }
         return stopped;
       },
       () => {
         this.#mayBeStopped = true;
+        // Over another one it may be answered.
+        useless.abort(
+          new WindlassError('remote_connection_failed', {
+            detail: 'The host did not say whether it stopped the run.',
+          }),
+        );
         return undefined;
       },
     );

@@ -33,9 +33,9 @@ export function mayRunOn(limitSeconds: number): SQL<boolean> {
 }
 
 /**
- * Stops those that must not run on, and of the lost ones what is left of them, as nobody could find it once its record is
- * gone; then removes all that has ended from the host. `states` has what the agent lists of them; of one that may run on
- * it must be known. Returns those that stay, for they live.
+ * Stops runs that must not go on, and whatever is left of lost ones (once their record is gone nobody could find them);
+ * then removes every ended run from the host. `states` is the agent's list and must contain each run that may go on.
+ * Returns the runs that stay because they are alive.
  */
 export async function removeFinished(
   agent: Agent,

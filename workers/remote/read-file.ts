@@ -1,9 +1,9 @@
 import { randomBytes } from 'node:crypto';
 import { Readable } from 'node:stream';
 import { WindlassError } from '../../shared/errors.ts';
-import { ByteReader } from '../video/byte-reader.ts';
-import { quoteWord } from '../video/shell.ts';
+import { ByteReader } from '../byte-reader.ts';
 import type { ExecChannel, RemoteExec } from './agent/channel.ts';
+import { quoteWord } from './agent/quote.ts';
 import { openOrAborted } from './or-aborted.ts';
 
 export interface ReadFileOptions {

@@ -13,8 +13,8 @@ const CHANNELS = 9;
 const LIMIT_LASTS_MS = 10_000;
 const REFUSED_PAUSE_MS = 100;
 /**
- * Until the server has opened a channel and taken its command. A connection that does not is as good as lost: at once where
- * not much else comes over it either, else after some times as long, for a slow link may bring much before the answer.
+ * How long the server may take to open a channel and accept its command. After that the connection counts as lost: at once
+ * if little else arrives over it, otherwise after several such periods, since on a slow link much may precede the answer.
  */
 const OPEN_MS = 20_000;
 const OPEN_BEHIND_OTHERS = 6;

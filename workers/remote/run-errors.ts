@@ -1,5 +1,15 @@
-import { WindlassError } from '../../shared/errors.ts';
+import { type ErrorCode, WindlassError } from '../../shared/errors.ts';
+import type { JobContext } from '../context.ts';
 import type { LostCause } from './agent/run-event.ts';
+
+/** Trying again would not help, and what runs there runs on. */
+const SHUT_OUT: ErrorCode[] = [
+  'remote_authentication_failed',
+  'host_key_changed',
+  'host_not_allowed',
+  'startup_files_print',
+  'session_not_found',
+];
 
 export function lost(cause?: LostCause): WindlassError {
   if (cause === 'all')
@@ -24,11 +34,28 @@ export function unknown(
   });
 }
 
+/** The end of a run that may have been started, where its host can be asked no more; any other error as it is. */
+export function explainShutOut({ job, cancel }: JobContext, error: unknown): unknown {
+  if (!job.runAt || !(error instanceof WindlassError) || !SHUT_OUT.includes(error.code))
+    return error;
+  return cancel.aborted ? cancelledShutOut(error) : shutOut(error);
+}
+
 /** The plain error would read as if nothing had been run. */
-export function shutOut(error: WindlassError): WindlassError {
+function shutOut(error: WindlassError): WindlassError {
   return new WindlassError('outcome_unknown', {
     detail: `Outcome unknown: the command was started, and the host cannot be asked about it any more. ${error.message}`,
     hint: 'Look on the host what the command did before you start it again.',
+    cause: error,
+    extra: { ...error.extra, because: error.code },
+  });
+}
+
+/** Of a run that was to be stopped, on a host that cannot be asked any more. */
+function cancelledShutOut(error: WindlassError): WindlassError {
+  return new WindlassError('cancelled', {
+    detail: `Cancelled, but the host cannot be asked to stop it any more, so that it may run on. ${error.message}`,
+    hint: 'Look on the host.',
     cause: error,
     extra: { ...error.extra, because: error.code },
   });

@@ -46,7 +46,7 @@ test('output counts as a sign, and the time that we take for it does not count',
 test('output of what would not die is no sign', async () => {
   const { cancel, onSilence, wait } = begin();
   cancel.abort();
-  wait.isLast = true;
+  wait.wouldNotEnd();
   vi.advanceTimersByTime(50);
   await wait.take(() => {});
   vi.advanceTimersByTime(50);

@@ -12,7 +12,7 @@ import {
   uploads,
   views,
 } from '../../shared/database/schema.ts';
-import { requestCancel } from '../../shared/jobs/cancel.ts';
+import { publishCancelled, requestCancel } from '../../shared/jobs/cancel.ts';
 import { loosenObjects } from '../../shared/storage/loosen.ts';
 import type { WorkerContext } from '../context.ts';
 
@@ -64,13 +64,9 @@ const uploadsOf = (tx: Tx, pid: string) =>
     .where(inArray(uploads.model, modelsOf(tx, pid)));
 
 /** The deletion has cancelled all but what was being started just then. */
-async function cancelWork({ database, notifications }: Context, pid: string): Promise<void> {
-  const { db } = database;
-  const cancelled = await requestCancel(db, openWork(db, pid));
-  for (const id of cancelled) {
-    notifications.publish('cancel', id);
-    notifications.publish('job', id);
-  }
+async function cancelWork(context: Context, pid: string): Promise<void> {
+  const { db } = context.database;
+  publishCancelled(context, await requestCancel(db, openWork(db, pid)));
 }
 
 const openWork = (tx: Tx, pid: string) =>

@@ -13,7 +13,7 @@ import {
 import { type Entry, toEntry } from '../../shared/jobs/queue.ts';
 import { queueRoom } from '../../shared/jobs/queue-room.ts';
 import type { WorkerContext } from '../context.ts';
-import { pauseUnlessStopping } from '../pause.ts';
+import { WakeUp } from '../wake-up.ts';
 
 /** Any number will do, as long as every upkeep worker uses the same one. */
 const LOCK = 7_493_222;
@@ -83,22 +83,19 @@ async function dispatch(context: WorkerContext, db: Db, since: number): Promise<
 /** Ends the pause between two rounds early when a job changed, where that is wanted: it may have made room in a queue. */
 class Alarm {
   wanted = false;
-  #ring = new AbortController();
+  #pause = new WakeUp();
   readonly #unsubscribe: () => void;
 
   constructor({ notifications }: WorkerContext) {
     this.#unsubscribe = notifications.on('job', () => {
-      const ring = this.#ring;
-      if (this.wanted) setTimeout(() => ring.abort(), HASTY_TICK_MS).unref();
+      const pause = this.#pause;
+      if (this.wanted) setTimeout(() => pause.ring(), HASTY_TICK_MS).unref();
     });
   }
 
   async wait(stopping: AbortSignal): Promise<void> {
-    this.#ring = new AbortController();
-    const stop = () => this.#ring.abort();
-    stopping.addEventListener('abort', stop, { once: true });
-    await pauseUnlessStopping(this.#ring.signal, stopping.aborted ? 0 : TICK_MS);
-    stopping.removeEventListener('abort', stop);
+    this.#pause = new WakeUp();
+    await this.#pause.wait(stopping, TICK_MS);
   }
 
   close(): void {
@@ -119,7 +116,7 @@ async function endStuckTransactions(db: Db): Promise<void> {
 }
 
 /** Leases that ran out: the job waits a little longer after each worker lost, and fails after 20 in a row. */
-export async function takeBackExpired(
+async function takeBackExpired(
   context: Pick<WorkerContext, 'notifications' | 'log' | 'metrics'>,
   db: Db,
 ): Promise<void> {

@@ -13,7 +13,7 @@ import {
 const RESULT_KEPT = sql`interval '25 hours'`;
 
 /** The id in an object's key, `KIND/ID/…`. */
-export const idInKey = (key: string) => key.split('/')[1] ?? '';
+const idInKey = (key: string) => key.split('/')[1] ?? '';
 
 /** Which of these objects rows refer to: whichever kind a key is of, any kind of row may. */
 export async function findReferenced(db: Db, keys: string[]): Promise<Set<string>> {

@@ -1,5 +1,6 @@
 import { and, eq, isNotNull, isNull, sql } from 'drizzle-orm';
 import { uploads } from '../../shared/database/schema.ts';
+import { publishCancelled } from '../../shared/jobs/cancel.ts';
 import { removeParts, removeUpload } from '../../shared/uploads.ts';
 import type { WorkerContext } from '../context.ts';
 
@@ -29,10 +30,7 @@ async function endSome(context: WorkerContext): Promise<number> {
         .for('update');
       return held ? removeUpload(tx, uid) : [];
     });
-    for (const id of cancelled) {
-      context.notifications.publish('cancel', id);
-      context.notifications.publish('job', id);
-    }
+    publishCancelled(context, cancelled);
   }
   return found.length;
 }

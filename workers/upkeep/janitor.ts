@@ -1,8 +1,8 @@
 import { and, eq, isNotNull, isNull, lt, notExists, or, sql } from 'drizzle-orm';
 import { idempotencyKeys, jobs, sessions, workers } from '../../shared/database/schema.ts';
-import { requestCancel } from '../../shared/jobs/cancel.ts';
+import { publishCancelled, requestCancel } from '../../shared/jobs/cancel.ts';
 import type { WorkerContext } from '../context.ts';
-import { pauseUnlessStopping } from '../pause.ts';
+import { pauseUnlessAborted } from '../pause.ts';
 import { purgeDeletedProjects } from './deleted-projects.ts';
 import { endIdleUploads } from './idle-uploads.ts';
 import { removeLooseObjects } from './loose-objects.ts';
@@ -22,6 +22,7 @@ export async function runJanitor(context: WorkerContext): Promise<void> {
     try {
       await endIdleSessions(context);
       await eraseCredentials(context);
+      await cancelStrayJobs(context);
       await forgetDeadWorkers(context);
       await purgeDeletedProjects(context);
       await endIdleUploads(context);
@@ -36,7 +37,7 @@ export async function runJanitor(context: WorkerContext): Promise<void> {
     } catch (error) {
       context.log.warn({ err: error }, 'upkeep was interrupted');
     }
-    await pauseUnlessStopping(context.stopping, ROUND_MS);
+    await pauseUnlessAborted(context.stopping, ROUND_MS);
   }
 }
 
@@ -99,15 +100,20 @@ async function eraseCredentials(context: WorkerContext): Promise<void> {
         ),
       ),
     );
-  // Whoever opened a session may have been cut off before its jobs were asked to end.
+}
+
+/** Whoever opened a session may have been cut off before its jobs were asked to end. */
+export async function cancelStrayJobs(
+  context: Pick<WorkerContext, 'database' | 'notifications'>,
+): Promise<void> {
   const stray = await requestCancel(
-    db,
+    context.database.db,
     and(
       isNull(jobs.cancelRequested),
       sql`exists (select 1 from ${sessions} where ${sessions.sid} = ${jobs.session} and ${sessions.ended} is not null)`,
     ),
   );
-  for (const id of stray) context.notifications.publish('cancel', id);
+  publishCancelled(context, stray);
 }
 
 async function forgetDeadWorkers(context: WorkerContext): Promise<void> {

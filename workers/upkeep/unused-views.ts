@@ -1,20 +1,17 @@
 import { and, eq, inArray, isNull, lt, notExists, or, sql } from 'drizzle-orm';
 import type { Tx } from '../../shared/database/connect.ts';
 import { artifacts, jobs, views } from '../../shared/database/schema.ts';
-import { requestCancel } from '../../shared/jobs/cancel.ts';
+import { publishCancelled, requestCancel } from '../../shared/jobs/cancel.ts';
 import { loosenObjects } from '../../shared/storage/loosen.ts';
 import type { WorkerContext } from '../context.ts';
 
 const BATCH = 200;
 
 /** Removes table views that nobody looked at for a day, or whose table is gone. */
-export async function removeUnusedViews({ database, notifications }: WorkerContext): Promise<void> {
+export async function removeUnusedViews(context: WorkerContext): Promise<void> {
   for (;;) {
-    const { removed, cancelled } = await database.db.transaction(removeSome);
-    for (const id of cancelled) {
-      notifications.publish('cancel', id);
-      notifications.publish('job', id);
-    }
+    const { removed, cancelled } = await context.database.db.transaction(removeSome);
+    publishCancelled(context, cancelled);
     if (removed < BATCH) return;
   }
 }

@@ -4,9 +4,9 @@
  * never outlives the worker that started it.
  */
 import { once } from 'node:events';
-import { writeFileSync } from 'node:fs';
 import sharp, { type Sharp } from 'sharp';
-import { ByteReader } from './byte-reader.ts';
+import { ByteReader } from '../byte-reader.ts';
+import { preferAsVictim } from '../prefer-as-victim.ts';
 import { type Decoded, readRequest, type Wanted, writeAnswer } from './decode-protocol.ts';
 import { findSizeProblem, MAX_PIXELS } from './frames.ts';
 
@@ -24,13 +24,6 @@ sharp.concurrency(1);
 sharp.block({ operation: ['VipsForeignLoad'] });
 sharp.unblock({ operation: LOADERS });
 await answerRequests();
-
-/** Where memory runs out Linux ends this process, not the worker. Elsewhere there is no such file. */
-function preferAsVictim(): void {
-  try {
-    writeFileSync('/proc/self/oom_score_adj', '1000');
-  } catch {}
-}
 
 async function answerRequests(): Promise<void> {
   const reader = new ByteReader(process.stdin);

@@ -1,4 +1,4 @@
-import type { ByteReader } from './byte-reader.ts';
+import type { ByteReader } from '../byte-reader.ts';
 
 /**
  * What the decoding child is asked and answers on its pipes.
@@ -6,7 +6,7 @@ import type { ByteReader } from './byte-reader.ts';
  * Answer: 1 for a picture or 0 for a problem, width, height and length (32 bits each), the picture's
  * bytes or the problem's words.
  */
-export const WANTED = ['raw', 'png', 'jpeg'] as const;
+const WANTED = ['raw', 'png', 'jpeg'] as const;
 /** `raw` is RGB of 8 bits without padding. */
 export type Wanted = (typeof WANTED)[number];
 

@@ -1,3 +1,4 @@
+import { quoteWord } from '../remote/agent/quote.ts';
 import {
   ffmpegArguments,
   hasEncoder,
@@ -6,10 +7,12 @@ import {
   type VideoType,
 } from './ffmpeg-arguments.ts';
 import type { FrameKind } from './frames.ts';
-import { quoteWord } from './shell.ts';
 
 /** The finished video's name in the run's scratch directory: whole, or not there. */
 export const HOST_VIDEO = 'video';
+
+/** Times that the script tells how far it is: a run may print no more than its host keeps. */
+const TOLD = 200;
 
 /** Of all arguments of one `cat`, in bytes: far below the 128 KiB that POSIX systems of any age take. */
 const BATCH_BYTES = 64_000;
@@ -28,7 +31,7 @@ export function canHostEncode(encoders: readonly string[], type: VideoType): boo
 
 /**
  * A script for /bin/sh that makes the video on the host: `$WINDLASS_RUN/video`, there only when the
- * script ends with 0. Standard output: `frame=` and `progress=` lines of ffmpeg, for parseProgress();
+ * script ends with 0. Standard output: some `frame=` lines of ffmpeg, for ProgressReader;
  * standard error: what cat and ffmpeg complain about. It fails when a frame cannot be read, when
  * ffmpeg fails (with its exit code), and when the video has not one picture for each frame.
  *
@@ -54,13 +57,14 @@ ${batchPaths(images)
   { feed; echo "fed=$?" >&4; } | ${words} "$part" 4>&-
   echo "encoded=$?"
 } 4>&1 | {
-  fed='' encoded='' frames=0
+  fed='' encoded='' frames=0 next=0
   while IFS= read -r line; do
     case $line in
       fed=*) fed=\${line#fed=} ;;
       encoded=*) encoded=\${line#encoded=} ;;
-      frame=*) frames=\${line#frame=}; echo "$line" ;;
-      progress=*) echo "$line" ;;
+      frame=*)
+        frames=\${line#frame=}
+        [ "$((frames))" -lt "$next" ] || { echo "$line"; next=$((frames + ${Math.ceil(images.length / TOLD)})); } ;;
     esac
   done
   fail() { rm -f "$part"; exit "$1"; }

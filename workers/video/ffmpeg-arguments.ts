@@ -25,7 +25,7 @@ export interface VideoSettings {
   threads?: number;
 }
 
-export const ENCODERS: Record<VideoType, string> = {
+const ENCODERS: Record<VideoType, string> = {
   'video/mp4': 'libx264',
   'video/webm': 'libvpx-vp9',
 };

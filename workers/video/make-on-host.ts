@@ -3,6 +3,7 @@ import { pipeline } from 'node:stream/promises';
 import { WindlassError } from '../../shared/errors.ts';
 import type { JobContext } from '../context.ts';
 import { isStoreAway, outlastStore } from '../outlast-store.ts';
+import { quoteWord } from '../remote/agent/quote.ts';
 import { carryRun, type RunEnd } from '../remote/carry-run.ts';
 import { whileConnected } from '../remote/while-connected.ts';
 import { canHostEncode, HOST_VIDEO, hostEncodeScript } from './encode-host.ts';
@@ -10,7 +11,6 @@ import type { Pictures } from './ffmpeg-arguments.ts';
 import type { FrameKind } from './frames.ts';
 import { lookAtFrames } from './look-at-frames.ts';
 import { ProgressReader } from './progress.ts';
-import { quoteWord } from './shell.ts';
 import { toHostVideoError } from './video-error.ts';
 
 type VideoContext = JobContext<'video'>;
@@ -74,12 +74,19 @@ export async function encodeOnHost(
   return fetchVideo(context, { object, directory: report.directory, size: report.size });
 }
 
-/** The run's directory is said first and the video's size last: all that is needed to fetch it. */
+/**
+ * The run's directory is said first and the video's size last: all that is needed to fetch it. Of complaints, of which
+ * there may be one for each frame, the end is kept: a host holds back a run whose output nobody acknowledges. sh has no
+ * pipefail, so the exit status comes on a descriptor of its own.
+ */
 function tellWhere(script: string): string {
   return `echo "run=$WINDLASS_RUN"
-(
+exec 5>&1
+code=$({ { (
 ${script}
-) || exit $?
+) 2>&1 >&5 5>&- 6>&-; echo "$?" >&6; } | tail -c ${STDERR_KEPT} >&2 5>&- 6>&-; } 6>&1)
+exec 5>&-
+[ "$code" = 0 ] || exit "\${code:-1}"
 echo "size=$(($(wc -c <"$WINDLASS_RUN/${HOST_VIDEO}")))"
 `;
 }

@@ -1,7 +1,7 @@
 import type { ChildProcess } from 'node:child_process';
-import { constants } from 'node:os';
 import type { Readable } from 'node:stream';
 import createCommand, { type FfmpegCommand } from 'fluent-ffmpeg';
+import { signalNumber } from '../signal-number.ts';
 import type { FfmpegArguments } from './ffmpeg-arguments.ts';
 
 /** How much of standard error is kept, from its end. */
@@ -92,10 +92,6 @@ function followChild(child: ChildProcess, { onStdout, resolve, fail }: Follow): 
     if (child.pid === undefined) fail(error);
   });
   child.once('close', (code, signal) => {
-    resolve({ returncode: code ?? 128 + signalNumber(signal), stderr });
+    resolve({ returncode: code ?? 128 + signalNumber(signal ?? ''), stderr });
   });
-}
-
-function signalNumber(name: NodeJS.Signals | null): number {
-  return name ? constants.signals[name] : 0;
 }

@@ -74,7 +74,7 @@ export const jobs = pgTable(
     index('jobs_leased').on(table.lease).where(sql`finished is null and attempt is not null`),
     index('jobs_owner').on(table.owner, table.id),
     index('jobs_open_owner').on(table.owner).where(sql`finished is null`),
-    index('jobs_session').on(table.session),
+    index('jobs_session').on(table.session, table.finished),
     index('jobs_open_project')
       .on(table.project)
       .where(sql`finished is null and project is not null`),

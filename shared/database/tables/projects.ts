@@ -149,4 +149,3 @@ export const bookmarks = pgTable(
 
 export type ProjectRow = typeof projects.$inferSelect;
 export type ModelRow = typeof models.$inferSelect;
-export type ArtifactRow = typeof artifacts.$inferSelect;

@@ -88,4 +88,3 @@ export const looseObjects = pgTable('loose_objects', {
 });
 
 export type UploadRow = typeof uploads.$inferSelect;
-export type PartRow = typeof parts.$inferSelect;

@@ -2,7 +2,7 @@
  * A process of its own that reads tables: what a broken or hostile file does to the reader (a crash, all the memory) is
  * done to this process alone. It ends when its standard input does, so it never outlives the worker that started it.
  */
-import { writeFileSync } from 'node:fs';
+import { preferAsVictim } from '../../prefer-as-victim.ts';
 import { makeTable } from '../csv/make-table.ts';
 import { classify } from './duckdb.ts';
 import { makeView } from './make-view.ts';
@@ -21,13 +21,6 @@ process.stdin.on('data', piece => {
 });
 // The worker is gone, or wants no answer. DuckDB's threads would be waited for by an orderly exit.
 process.stdin.on('close', () => process.kill(process.pid, 'SIGKILL'));
-
-/** Where memory runs out Linux ends this process, not the worker. Elsewhere there is no such file. */
-function preferAsVictim(): void {
-  try {
-    writeFileSync('/proc/self/oom_score_adj', '1000');
-  } catch {}
-}
 
 async function answer(request: TableRequest): Promise<void> {
   let told = 0;

@@ -1,0 +1,44 @@
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterAll, expect, test } from 'vitest';
+import { makeTempDir } from '../../test/harness/temp-dir.ts';
+import { listFleet, readFleet } from './forms.ts';
+
+const directory = makeTempDir('forms');
+afterAll(() => directory.remove());
+
+const SECRETS = { ADMIN_PASSWORD: 'a', SECRET_KEY: 's', SEAL_PRIVATE_KEYS: 'k' };
+const ENV = { ...SECRETS, SEAL_PUBLIC_KEY: 'p' };
+
+/** What each process of a Procfile with these lines is given of ENV, and its port. */
+function givenTo(lines: string[]): Record<string, string[]> {
+  const path = join(directory.path, 'Procfile');
+  writeFileSync(path, lines.map(line => `${line}: node it\n`).join(''));
+  const specs = listFleet(readFleet(path), ENV, 8080).flat();
+  const given = ({ SEAL_PUBLIC_KEY, ...env }: Record<string, string | undefined> = {}) => {
+    expect(SEAL_PUBLIC_KEY).toBe('p');
+    return Object.entries(env).map(([name, value]) => (name === 'PORT' ? `${value}` : name));
+  };
+  return Object.fromEntries(specs.map(({ name, env }) => [name, given(env)]));
+}
+
+test('each API has SECRET_KEY and a port of its own; each other process the seal keys at most', () => {
+  expect(givenTo(['remote', 'api', 'video'])).toEqual({
+    'api.1': ['SECRET_KEY', '8080'],
+    'api.2': ['SECRET_KEY', '8081'],
+    'remote.1': ['SEAL_PRIVATE_KEYS'],
+    'remote.2': ['SEAL_PRIVATE_KEYS'],
+    'video.1': ['SEAL_PRIVATE_KEYS'],
+    'video.2': ['SEAL_PRIVATE_KEYS'],
+  });
+  expect(givenTo(['parse'])).toEqual({ 'parse.1': [], 'parse.2': [] });
+  expect(givenTo(['upkeep'])).toEqual({ 'upkeep.1': [], 'upkeep.2': [] });
+});
+
+test('a line of any other name has no SECRET_KEY', () => {
+  for (const name of ['worker', 'jobs', 'apis'])
+    expect(givenTo([name])).toEqual({
+      [`${name}.1`]: ['SEAL_PRIVATE_KEYS'],
+      [`${name}.2`]: ['SEAL_PRIVATE_KEYS'],
+    });
+});
