@@ -8,6 +8,7 @@ import type { ExactBodies } from './exact-json/exact-bodies.ts';
 import type { PasswordCheck } from './identity/password-check.ts';
 import type { RecentCredentials } from './identity/recent-credentials.ts';
 import type { JobWatch } from './jobs/job-watch.ts';
+import type { OpenAnswers } from './jobs/open-answers.ts';
 import type { ApiMetrics } from './operate/api-metrics.ts';
 
 /** What an API process is made of; built once by main.ts. */
@@ -19,6 +20,8 @@ export interface ApiContext {
   objects: ObjectStore;
   queues: JobQueues;
   jobs: JobWatch;
+  /** Requests that wait for a job which they did not start. */
+  held: OpenAnswers;
   passwords: PasswordCheck;
   recent: RecentCredentials;
   /** JSON bodies that are kept exactly. */

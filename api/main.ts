@@ -1,12 +1,12 @@
 import { createServer } from 'node:http';
 import { setTimeout as delay } from 'node:timers/promises';
-import { ConfigError, readConfig } from '../shared/config.ts';
+import { readConfig } from '../shared/config.ts';
 import { openDatabase } from '../shared/database/connect.ts';
 import { waitForSchema } from '../shared/database/migrate.ts';
 import { Notifications } from '../shared/database/notifications.ts';
 import { JobQueues } from '../shared/jobs/queue.ts';
 import { createLog } from '../shared/log.ts';
-import { beginProcess, endOnError, exitWith } from '../shared/process.ts';
+import { beginProcess, endOnError, exitOnBadSettings, exitWith } from '../shared/process.ts';
 import { listSecrets } from '../shared/redact.ts';
 import { openObjectStore } from '../shared/storage/open.ts';
 import { createApp } from './app.ts';
@@ -18,6 +18,7 @@ import { messageClasses } from './http/message-classes.ts';
 import { PasswordCheck } from './identity/password-check.ts';
 import { RecentCredentials } from './identity/recent-credentials.ts';
 import { JobWatch } from './jobs/job-watch.ts';
+import { OpenAnswers } from './jobs/open-answers.ts';
 import { ApiMetrics } from './operate/api-metrics.ts';
 
 /** Answers that are being sent when the process is asked to stop may take so long to end. */
@@ -28,8 +29,7 @@ const life = beginProcess('windlass-api');
 try {
   await main();
 } catch (error) {
-  if (error instanceof ConfigError)
-    exitWith(error.problems.map(problem => `windlass: ${problem}`).join('\n'));
+  exitOnBadSettings(error);
   throw error;
 }
 
@@ -56,6 +56,7 @@ async function main(): Promise<void> {
     objects: await openObjectStore(config),
     queues,
     jobs: new JobWatch({ database, notifications, log }),
+    held: new OpenAnswers('held', config.LIMIT_STREAMS),
     bodies: new ExactBodies(config),
     passwords: new PasswordCheck(database, config.LIMIT_FAILED_LOGINS),
     recent: new RecentCredentials(notifications),

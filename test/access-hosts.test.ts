@@ -1,6 +1,9 @@
+import { once } from 'node:events';
+import { type AddressInfo, createServer, type Socket } from 'node:net';
 import { join } from 'node:path';
 import ssh2 from 'ssh2';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { Client } from '../demo/client.ts';
 import { keepKey } from '../demo/keep-key.ts';
 import { findFreePort } from '../demo/sshd.ts';
 import { openStackDatabase } from './harness/database.ts';
@@ -178,6 +181,84 @@ describeForms(missingPrograms('sshd'), 'which hosts are connected to, and how', 
     expect((await client.fetch('/api/hosts/silent')).status).toBe(404);
   });
 
+  test('trust: "now" with an Idempotency-Key is answered again as it was', async () => {
+    const add = (name: string, more: object = {}) =>
+      client.fetch('/api/hosts', {
+        method: 'POST',
+        headers: { 'Idempotency-Key': `add-${name}` },
+        body: JSON.stringify({
+          ...{ name, address: '127.0.0.1', port: sshd.port, trust: 'now', private: true },
+          ...more,
+        }),
+      });
+    const first = await add('repeated');
+    expect(first.status).toBe(201);
+    const record = await first.json();
+    const again = await add('repeated');
+    expect([again.status, again.headers.get('Location'), await again.json()]).toEqual([
+      201,
+      '/api/hosts/repeated',
+      record,
+    ]);
+    await expectProblem(await add('repeated', { agent: false }), 409, 'idempotency_conflict');
+    // It is no longer what was asked for.
+    expect((await send('PUT', '/api/hosts/repeated', { agent: false })).status).toBe(200);
+    await expectProblem(await add('repeated'), 409, 'conflict');
+    // Nor is another's what this key has made.
+    await addHost(client, sshd, { name: 'taken' });
+    await expectProblem(await add('taken'), 409, 'conflict');
+  });
+
+  test('trust: "now" pins nothing where its client left before the keys were shown', async () => {
+    const mute = createServer(socket => socket.on('error', () => {}).resume());
+    await new Promise<void>(resolve => mute.listen(0, '127.0.0.1', resolve));
+    try {
+      const { port } = mute.address() as AddressInfo;
+      const at = { address: '127.0.0.1', port, private: true, trust: 'now' };
+      await addHost(client, sshd, { name: 'left' });
+      const { keys } = await client.get<{ keys: string[] }>('/api/hosts/left');
+      for (const [method, path, body] of [
+        ['POST', '/api/hosts', { name: 'unseen', ...at }],
+        ['PUT', '/api/hosts/left', at],
+      ] as const) {
+        const connected = once(mute, 'connection');
+        const leave = new AbortController();
+        const asked = client.fetch(path, {
+          method,
+          body: JSON.stringify(body),
+          signal: leave.signal,
+        });
+        const [socket] = (await connected) as [Socket];
+        leave.abort();
+        await expect(asked).rejects.toThrow();
+        // The job is told to end, and whatever was to be written has been soon after.
+        await once(socket, 'close');
+      }
+      expect((await send('POST', '/api/hosts', { name: 'unseen', keys })).status).toBe(201);
+      expect(await client.get('/api/hosts/left')).toMatchObject({ keys, port: sshd.port });
+    } finally {
+      mute.close();
+    }
+  });
+
+  test('the list goes on after a name of any length that a host may have', async () => {
+    const names = ['0a', '0b'].map(name => name.padEnd(253, '-'));
+    for (const name of names)
+      await client.post('/api/hosts', { name, address: 'x.example', keys: [serverKey.public] });
+    const { next } = await client.get<{ next: string }>('/api/hosts?limit=1');
+    expect(next).toBe(names[0]);
+    const { items } = await client.get<{ items: { name: string }[] }>(
+      `/api/hosts?limit=1&after=${next}`,
+    );
+    expect(items.map(({ name }) => name)).toEqual([names[1]]);
+    await expectProblem(
+      await client.fetch(`/api/hosts?after=${'a'.repeat(254)}`),
+      400,
+      'invalid_input',
+    );
+    for (const name of names) await client.delete(`/api/hosts/${name}`);
+  });
+
   test('agent: what the host is set up for, unless the session says no', async () => {
     const agentOf = async (hostname: string, agent?: boolean) => {
       const { sid } = await client.post<{ sid: string }>('/api/remotes', {
@@ -289,6 +370,36 @@ describeForms(missingPrograms('sshd'), 'which hosts are connected to, and how', 
       await waitFor(async () => (await launch()) === 'done', { what: 'a connection' });
     }
     await client.delete(`/api/remotes/${sid}`);
+  });
+
+  test('of sessions that are opened at once no more are than may be', async () => {
+    await client.post('/api/users', { username: 'frank', password: PASSWORD });
+    const frank = new Client(stack.url, 'frank', PASSWORD);
+    const { username, privateKey } = sshd;
+    const body = JSON.stringify({ hostname: 'host', username, privateKey });
+    const [holder, watcher] = [openStackDatabase(stack), openStackDatabase(stack)];
+    try {
+      await holder`begin`;
+      // It can be counted meanwhile, and not added to.
+      await holder`lock table sessions in share mode`;
+      const asked = [1, 2, 3, 4, 5, 6].map(() =>
+        frank.fetch('/api/remotes', { method: 'POST', body }),
+      );
+      await waitFor(
+        async () => {
+          const waiting = await watcher`
+            select 1 from pg_stat_activity where wait_event_type = 'Lock'
+              and query ~ '^(select.*"users".* for |insert into "sessions")'`;
+          return waiting.length >= asked.length;
+        },
+        { what: 'the requests to wait' },
+      );
+      await holder`commit`;
+      const statuses = (await Promise.all(asked)).map(({ status }) => status);
+      expect(statuses.toSorted()).toEqual([200, 200, 200, 429, 429, 429]);
+    } finally {
+      await Promise.all([holder.end(), watcher.end()]);
+    }
   });
 
   test('a session is not left on a host that is removed just then', async () => {

@@ -16,6 +16,7 @@ import { startTestSshd } from './harness/sshd.ts';
 import { startStack } from './harness/stack.ts';
 import { useRemoteStack } from './harness/use-stack.ts';
 import { waitFor } from './harness/wait-for.ts';
+import { whileHeld } from './harness/while-held.ts';
 
 const PASSWORD = 'correct horse';
 const LIMITS = { LIMIT_SESSIONS: '4', LIMIT_OPEN_JOBS: '3' };
@@ -240,6 +241,41 @@ describeForms(missingPrograms('sshd'), 'who may see and do what', form => {
       command: 'echo room',
     });
     expect(output).toBe('room\n');
+  });
+
+  test('of two administrators who remove each other at once one stays, however they do it', async () => {
+    const remove = (who: Client, whom: string) => send(who, 'DELETE', `/api/users/${whom}`);
+    const demote = (who: Client, whom: string) =>
+      send(who, 'PUT', `/api/users/${whom}`, { administrator: false });
+    const removed = [204, 401];
+    const demoted = [200, 403];
+    for (const { first, second, ends } of [
+      { first: remove, second: remove, ends: [removed] },
+      { first: demote, second: demote, ends: [demoted] },
+      { first: demote, second: remove, ends: [demoted, removed] },
+    ]) {
+      const names = ['ruler-a', 'ruler-b'] as const;
+      for (const username of names)
+        await admin.post('/api/users', { username, password: PASSWORD, administrator: true });
+      const [a, b] = [
+        new Client(stack.url, names[0], PASSWORD),
+        new Client(stack.url, names[1], PASSWORD),
+      ];
+      const answers = await whileHeld(
+        stack,
+        sql => sql`select 1 from users where username in ${sql([...names])} for update`,
+        () => [first(a, names[1]), second(b, names[0])],
+      );
+      expect(ends).toContainEqual(answers.map(({ status }) => status).toSorted());
+      const rulers = [];
+      for (const name of names) {
+        const found = await admin.fetch(`/api/users/${name}`);
+        const { administrator } = (await found.json()) as { administrator?: boolean };
+        if (administrator) rulers.push(name);
+        await admin.fetch(`/api/users/${name}`, { method: 'DELETE' });
+      }
+      expect(rulers).toHaveLength(1);
+    }
   });
 });
 

@@ -61,7 +61,7 @@ describeUnless(skip, 'accounts on a host', () => {
           readdirSync(join(account.home, '.windlass'), { recursive: true, withFileTypes: true })
             .filter(entry => !entry.isDirectory())
             .map(entry => entry.name);
-        await waitFor(() => left().every(name => /^agent-[0-9a-f]+\.sh$/.test(name)), {
+        await waitFor(() => left().every(name => /^agent-[0-9a-f]+\.sh$|^\.label$/.test(name)), {
           what: 'nothing but the agent under ~/.windlass',
           timeoutMs: 20_000,
         });

@@ -1,5 +1,5 @@
 import { once } from 'node:events';
-import { existsSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
@@ -87,8 +87,13 @@ describe('the description and the service', () => {
 
   test('what is held elsewhere is held there', () => {
     const root = join(import.meta.dirname, '..');
-    for (const [sentence, file] of Object.entries(ELSEWHERE))
-      expect([sentence, existsSync(join(root, file))]).toEqual([sentence, true]);
+    for (const [sentence, tests] of Object.entries(ELSEWHERE)) {
+      expect([sentence, tests]).toEqual([sentence, expect.arrayContaining([expect.anything()])]);
+      for (const { file, test: name } of tests) {
+        const named = findTests(readFileSync(join(root, file), 'utf8'));
+        expect([file, name, named.some(one => one.test(name))]).toEqual([file, name, true]);
+      }
+    }
   });
 
   test('no two cases have one name', () => {
@@ -96,6 +101,18 @@ describe('the description and the service', () => {
     expect(names).toEqual([...new Set(names)]);
   });
 });
+
+/** The names of the tests that a file has, where they stand for themselves; what a template takes in may be anything. */
+function findTests(source: string): RegExp[] {
+  const named = /\btest(?:\.\w+\([\s\S]*?\))?\(\s*(['"`])((?:\\.|(?!\1)[^\\])*)\1/g;
+  return [...source.matchAll(named)].flatMap(([, , name = '']) => {
+    const words = name.replace(/\\(.)/g, '$1').split(/\$\{[^}]*\}/);
+    // A name that has no words of its own would be that of any test.
+    if (words.join('').trim() === '') return [];
+    const escaped = words.map(text => text.replace(/[.*+?^${}()|[\]\\]/g, '\\$&'));
+    return [new RegExp(`^${escaped.join('.+')}$`)];
+  });
+}
 
 /** Of every router, the methods of each path; `all`, which answers 405, is none. */
 function readRoutes(app: Express): Set<string> {

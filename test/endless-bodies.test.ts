@@ -111,6 +111,24 @@ describeForms(undefined, 'bodies without end', form => {
     await expectNothingKept();
   });
 
+  test('a part that drips is 408 as soon as any other body, and told by which setting', async () => {
+    const parts = bodies().filter(([, path]) => path.includes('/parts/'));
+    await Promise.all(
+      parts.map(async body => {
+        const { connection, start } = open(body, ['Content-Length: 16000']);
+        connection.write(start);
+        const answer = await sendWithoutEnd(connection, () => connection.write('x'));
+        const [what] = told(body, answer);
+        expect(told(body, answer)).toEqual([what, 408, 'request_timeout']);
+        expect([what, answer?.headers['x-service-hint']]).toEqual([
+          what,
+          expect.stringContaining('LIMIT_BODY_SECONDS (2)'),
+        ]);
+      }),
+    );
+    await expectNothingKept();
+  });
+
   test('one that comes to its end after its 408 is not carried out', async () => {
     const kept = bodies().filter(
       ([, path, type]) => type === JSON_TYPE && !path.includes('/parts/'),

@@ -6,8 +6,8 @@ import { describeForms } from './harness/forms.ts';
 import { useStack } from './harness/use-stack.ts';
 import { waitFor } from './harness/wait-for.ts';
 
-/** Longer than any test may take: what is held for so long is answered for another reason. */
-const LONG = 'wait=600';
+/** Longer than any test may take: what is held for so long is answered for another reason. And the most that there is. */
+const LONG = 'wait=300';
 
 describeForms(undefined, 'polls that wait', form => {
   const { stack, client } = useStack(form);
@@ -67,6 +67,12 @@ describeForms(undefined, 'polls that wait', form => {
         const answer = await changeUntilAnswered({ Prefer: LONG });
         expect([answer.status, answer.headers.get('Preference-Applied')]).toEqual([200, LONG]);
         expect(tagOf(answer)).not.toBe(tagOf(before));
+      });
+
+      test('nobody is held for longer than five minutes', async () => {
+        await begin();
+        const answer = await changeUntilAnswered({ Prefer: 'wait=999999999' });
+        expect([answer.status, answer.headers.get('Preference-Applied')]).toEqual([200, LONG]);
       });
 
       test('with the present If-None-Match it is held until the state differs from that', async () => {

@@ -66,6 +66,41 @@ describeForms(missingPrograms('sshd'), 'records, lists and jobs over HTTP', form
     }
   });
 
+  test('the tag of a host changes with it, and with what of it may be seen', async () => {
+    const path = '/api/hosts/tagged';
+    await client.post('/api/hosts', { name: 'tagged', keys: [sshd.hostKey] });
+    await client.post('/api/users', { username: 'rising', password: 'long enough' });
+    const rising = new Client(stack.url, 'rising', 'long enough');
+    const tagFor = async (who: Client) => (await who.fetch(path)).headers.get('ETag') ?? '';
+    const [all, some] = [await tagFor(client), await tagFor(rising)];
+    await send('PUT', '/api/users/rising', { administrator: true });
+    const seen = await rising.fetch(path, { headers: { 'If-None-Match': some } });
+    expect([seen.status, await seen.json()]).toMatchObject([200, { address: 'tagged' }]);
+    const put = () => send('PUT', path, { port: 2222 }, { 'If-Match': all });
+    expect((await put()).status).toBe(200);
+    await expectProblem(await put(), 412, 'precondition_failed');
+    const changed = await client.fetch(path, { headers: { 'If-None-Match': all } });
+    expect([changed.status, await changed.json()]).toMatchObject([200, { port: 2222 }]);
+    await client.delete(path);
+  });
+
+  test('the tag of a session changes when a job in it has ended', async () => {
+    const session = await openSession(client, sshd);
+    const path = `/api/remotes/${session}`;
+    const tags = async (known = '') => {
+      const answer = await client.fetch(path, { headers: { 'If-None-Match': known } });
+      return [answer.status, answer.headers.get('ETag') ?? ''] as const;
+    };
+    const [, before] = await tags();
+    expect(await tags(before)).toEqual([304, before]);
+    const { id } = await launchAsync(client, session, 'true');
+    await waitForEnd(client, id);
+    const [status, after] = await tags(before);
+    expect([status, after]).toEqual([200, expect.not.stringContaining(before)]);
+    expect(await tags(after)).toEqual([304, after]);
+    await client.delete(path);
+  });
+
   test('lists go on after the last key, without gaps and repeats', async () => {
     const made = [];
     for (let i = 0; i < 5; i++) made.push((await launchAsync(client, sid, `echo ${i}`)).id);

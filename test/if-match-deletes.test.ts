@@ -1,7 +1,9 @@
 import { expect, test } from 'vitest';
 import { describeForms } from './harness/forms.ts';
+import { expectProblem } from './harness/problem.ts';
 import { launchAsync, openSession, readOutput, waitForEnd } from './harness/remote.ts';
 import { missingPrograms } from './harness/skip.ts';
+import { makeModel } from './harness/uploads.ts';
 import { useRemoteStack } from './harness/use-stack.ts';
 import { waitFor } from './harness/wait-for.ts';
 import { whileHeld } from './harness/while-held.ts';
@@ -41,5 +43,46 @@ describeForms(missingPrograms('sshd'), 'If-Match of DELETE, when two come at onc
     const now = await tagOf(path);
     const answers = await Promise.all([remove(path, now), remove(path, now)]);
     expect(answers.map(({ status }) => status).toSorted()).toEqual([204, 404]);
+  });
+
+  test('a user who is changed while they are to be removed stays', async () => {
+    await client.post('/api/users', { username: 'changing', password: 'long enough' });
+    const path = '/api/users/changing';
+    const tag = await tagOf(path);
+    const [answer] = await whileHeld(
+      stack,
+      sql => sql`update users set version = version + 1 where username = 'changing'`,
+      () => [remove(path, tag)],
+    );
+    expect(answer?.status).toBe(412);
+    expect((await remove(path, await tagOf(path))).status).toBe(204);
+  });
+
+  test('a user or a host that is made anew has not the tag of the one before', async () => {
+    const user = { username: 'again', password: 'long enough' };
+    const host = { name: 'again', address: 'again.example', keys: [sshd.hostKey] };
+    for (const [list, body] of [
+      ['users', user],
+      ['hosts', host],
+    ] as const) {
+      const path = `/api/${list}/again`;
+      await client.post(`/api/${list}`, body);
+      const tag = await tagOf(path);
+      expect((await remove(path, tag)).status).toBe(204);
+      await client.post(`/api/${list}`, body);
+      expect([list, (await remove(path, tag)).status]).toEqual([list, 412]);
+      await client.delete(path);
+    }
+  });
+
+  test('a bookmark has no tag: none matches, and `*` does', async () => {
+    const { pid } = await makeModel(client);
+    const { id } = await client.post<{ id: string }>(`/api/projects/${pid}/bookmarks`, { a: 1 });
+    const path = `/api/bookmarks/${id}`;
+    for (const tag of ['"x"', '""', 'W/"*"'])
+      await expectProblem(await remove(path, tag), 412, 'precondition_failed');
+    expect((await client.fetch(path)).status).toBe(200);
+    expect((await remove(path, '*')).status).toBe(204);
+    await expectProblem(await remove(path, '*'), 404, 'not_found');
   });
 });

@@ -1,4 +1,6 @@
+import { statfsSync } from 'node:fs';
 import { connect } from 'node:net';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Readable } from 'node:stream';
 import { beforeAll, describe, expect, test } from 'vitest';
@@ -7,6 +9,7 @@ import { drawFrames } from '../workers/video/draw-frames.ts';
 import { describeForms } from './harness/forms.ts';
 import { expectProblem, type Problem } from './harness/problem.ts';
 import { addUsers } from './harness/projects.ts';
+import { RawConnection } from './harness/raw-http.ts';
 import { openSession, waitForEnd } from './harness/remote.ts';
 import { missingPrograms } from './harness/skip.ts';
 import { startStack } from './harness/stack.ts';
@@ -92,6 +95,24 @@ describeForms(missingPrograms('sshd', 'ffmpeg'), 'limits', form => {
     ])
       await expectLimit(answer, TOO_LARGE, 'LIMIT_VALUE_BYTES');
     expect((await putParameter(mid, 'a', 'x'.repeat(8_000))).status).toBe(200);
+  });
+
+  test('forms: 413 past 16 KiB, and 400 for more fields than there are', async () => {
+    const { mid } = await makeModel(client);
+    const path = partPath(await beginUpload(client, mid, ['a']), 0, 0);
+    const headers = { 'Content-Type': 'application/x-www-form-urlencoded' };
+    const put = (body: string) => client.fetch(path, { method: 'PUT', headers, body });
+    const long = `sid=${'x'.repeat(16 << 10)}`;
+    for (const answer of [
+      await put(long),
+      await client.fetch('/api/login', { method: 'POST', headers, body: long }),
+    ]) {
+      const { hint } = await expectProblem(answer, 413, 'payload_too_large');
+      expect(hint).toContain('a form may have 16384 bytes');
+    }
+    const many = await put(Array.from({ length: 11 }, (_, i) => `f${i}=x`).join('&'));
+    const { fields } = await expectProblem(many, 400, 'invalid_input');
+    expect(fields?.map(({ field }) => field)).toEqual(['body']);
   });
 
   test('header fields: 431', async () => {
@@ -309,6 +330,61 @@ describeForms(missingPrograms('sshd', 'ffmpeg'), 'limits', form => {
       socket.write(`PUT ${path} HTTP/1.1\r\n${fields.join('\r\n')}\r\n\r\n`);
     });
   }
+});
+
+describe('a disk that is almost full', () => {
+  const GIB = 2 ** 30;
+  /** So much that nothing else on this machine takes it meanwhile; no test writes it either. */
+  const ROOM = 4 * GIB;
+  const { bavail, bsize } = statfsSync(tmpdir());
+  const limit = bavail * bsize - ROOM;
+  const env = { LIMIT_FREE_BYTES: String(Math.max(limit, 1)) };
+  const { stack, client } = useStack({ start: startStack }, { env });
+
+  test.skipIf(limit <= 0)(
+    'has room for what was announced to come only once, and again when that does not come',
+    async () => {
+      const { mid } = await makeModel(client);
+      const uid = await beginUpload(client, mid, ['a']);
+      const announce = (part: number, more: string[] = []) => {
+        const connection = new RawConnection(stack.url);
+        const fields = [
+          'Host: windlass',
+          `Authorization: ${client.authorization}`,
+          'Content-Type: application/octet-stream',
+          `Content-Length: ${3 * GIB}`,
+          'Expect: 100-continue',
+          ...more,
+        ];
+        connection.write(
+          `PUT ${partPath(uid, 0, part)} HTTP/1.1\r\n${fields.join('\r\n')}\r\n\r\n`,
+        );
+        return connection;
+      };
+      const first = announce(0);
+      expect((await first.next({ bare: true }))?.status).toBe(100);
+      const second = announce(1);
+      const refused = await second.next({ bare: true });
+      expect([refused?.status, refused?.headers['x-service-hint']]).toEqual([
+        507,
+        expect.stringContaining('LIMIT_FREE_BYTES'),
+      ]);
+      second.end();
+      // What is small still has room.
+      expect((await putPart(client, partPath(uid, 0, 2), someBytes(10))).status).toBe(200);
+      first.end();
+      const third = await waitFor(
+        async () => {
+          const connection = announce(3);
+          const answer = await connection.next({ bare: true });
+          if (answer?.status === 100) return connection;
+          connection.end();
+        },
+        { what: 'the room of who has left' },
+      );
+      third.end();
+    },
+  );
 });
 
 describe('limits of a process and its disk', () => {

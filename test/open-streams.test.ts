@@ -2,10 +2,12 @@ import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 import { beforeAll, expect, test } from 'vitest';
 import type { Client } from '../demo/client.ts';
+import { newId } from '../shared/ids.ts';
+import { openStackDatabase } from './harness/database.ts';
 import { describeForms } from './harness/forms.ts';
 import { expectProblem } from './harness/problem.ts';
 import { addUsers } from './harness/projects.ts';
-import { launchAsync, openSession, readOutput, waitForEnd } from './harness/remote.ts';
+import { type Job, launchAsync, openSession, readOutput, waitForEnd } from './harness/remote.ts';
 import { missingPrograms } from './harness/skip.ts';
 import type { Stack } from './harness/stack.ts';
 import { useRemoteStack } from './harness/use-stack.ts';
@@ -44,6 +46,54 @@ describeForms(missingPrograms('sshd'), 'answers that are open for long', form =>
     });
     await client.delete(`/api/jobs/${id}`);
   });
+
+  test.each(['polls that wait', 'launches that are repeated'])(
+    'so it is with %s, which are counted together',
+    async kind => {
+      const key = { 'Idempotency-Key': kind.replaceAll(' ', '-') };
+      const body = JSON.stringify({ sid, command: 'sleep 600' });
+      const repeat = (init: RequestInit = {}) =>
+        client.fetch('/api/remotes/launch', { method: 'POST', headers: key, body, ...init });
+      const started = await repeat({ headers: { ...key, Prefer: 'respond-async' } });
+      const { id } = (await started.json()) as Job;
+      const still = await addStillJob();
+      const path = `/api/jobs/${still}`;
+      const poll = (init: RequestInit = {}) =>
+        client.fetch(path, { headers: { Prefer: 'wait=300' }, ...init });
+      const leave = new AbortController();
+      const hold = kind === 'polls that wait' ? poll : repeat;
+      const all = Array.from({ length: MOST + 1 }, () => hold({ signal: leave.signal }));
+      const ended = Promise.allSettled(all);
+      // Nothing but a refusal ends one of them, whichever came last; from then on as many are held as may be.
+      for (const refused of [await Promise.race(all), await poll(), await repeat()]) {
+        expect(refused.headers.get('Retry-After')).toBe('10');
+        expect(refused.headers.get('Preference-Applied')).toBeNull();
+        const problem = await expectProblem(refused, 429, 'too_many_requests');
+        expect(`${problem.detail} ${problem.hint}`).toMatch(/ 12 .* LIMIT_STREAMS /);
+      }
+      // What waits for nothing is none of them, and neither is what is read.
+      for (const free of [path, `${path}/output`])
+        expect((await client.fetch(free)).status).toBe(200);
+      leave.abort();
+      await ended;
+      const short = { headers: { Prefer: 'wait=1' } };
+      await waitFor(async () => (await poll(short)).status === 200, { what: 'room for another' });
+      await client.delete(`/api/jobs/${id}`);
+    },
+  );
+
+  /** A job that a worker holds for ever: nothing changes it. */
+  async function addStillJob(): Promise<string> {
+    const id = newId();
+    const database = openStackDatabase(stack);
+    try {
+      await database`insert into jobs (id, kind, queue, owner, payload, state, attempt, lease)
+        values (${id}, 'video', 'video', ${stack.username}, '{}', 'running', 'held', 'infinity')`;
+    } finally {
+      await database.end();
+    }
+    return id;
+  }
 
   test('who stops reading an output keeps nobody from it, and gets the rest later', async () => {
     const { id } = await launchAsync(client, sid, 'seq 1 5000000');

@@ -269,9 +269,9 @@ describe('a database that hangs', () => {
         expect(await answer.json()).toEqual({
           ready: false,
           checks: {
-            database: 'The database did not answer within 2 s.',
+            database: 'Service unavailable: the database did not answer within 2 seconds.',
             objects: null,
-            queue: 'The queue did not answer within 2 s.',
+            queue: 'The queue cannot be reached; work is accepted and waits.',
             work: null,
           },
           workers: null,

@@ -178,6 +178,32 @@ describeUnless(missing, 'dependencies that go away and come back', () => {
     });
   }
 
+  test('MinIO is away when a launch is answered: 202, for it has run', async () => {
+    const headers = { 'Idempotency-Key': 'printed' };
+    const body = JSON.stringify({ sid, command: `seq 1 ${LINES}` });
+    const launch = () => client.fetch('/api/remotes/launch', { method: 'POST', headers, body });
+    const first = await launch();
+    expect(first.status).toBe(200);
+    const { output, job } = (await first.json()) as { output: string; job: string };
+    expect(output.startsWith('1\n2\n')).toBe(true);
+    await minio.down();
+    putRight = () => minio.up();
+    const again = await launch();
+    expect([again.status, again.headers.get('Location')]).toEqual([202, `/api/jobs/${job}`]);
+    expect(await again.json()).toMatchObject({ id: job, state: 'succeeded' });
+    putRight = () => {};
+    await minio.up();
+    const printed = await waitFor(
+      async () => {
+        const answer = await launch();
+        return answer.status === 200 ? ((await answer.json()) as { output: string }) : undefined;
+      },
+      { what: 'the answer', timeoutMs: RECOVERED_MS },
+    );
+    expect(printed).toMatchObject({ job, truncated: true });
+    expect(printed.output === output).toBe(true);
+  });
+
   test('MinIO cuts every answer in the middle: the answer is cut too, and the service lives on', async () => {
     const before = pids();
     for (let i = 0; i < 20; i++) {

@@ -1,5 +1,7 @@
 import { beforeAll, expect, test } from 'vitest';
 import type { Client } from '../demo/client.ts';
+import { newId } from '../shared/ids.ts';
+import { openStackDatabase } from './harness/database.ts';
 import { describeForms } from './harness/forms.ts';
 import { expectProblem } from './harness/problem.ts';
 import { addUsers, makeModel, makeProject, PEOPLE, type People } from './harness/projects.ts';
@@ -48,6 +50,69 @@ describeForms(undefined, 'projects and models', form => {
   const fieldsOf = async (response: Response) =>
     (await expectProblem(response, 400, 'invalid_input')).fields?.map(({ field }) => field);
 
+  test('a list has fewer than were asked for where their texts are long, and goes on', async () => {
+    const text = '\u6f22'.repeat(20_000);
+    const walk = async (path: string) => {
+      const pages: string[][] = [];
+      for (let after = ''; ; ) {
+        const page = await people.owner.get<Page>(`${path}?limit=1000${after}`);
+        pages.push(page.items.map(item => item.id));
+        if (page.next === null) return pages;
+        after = `&after=${page.next}`;
+      }
+    };
+    const make = async (path: string, body: object) => {
+      const { id } = (await (await send(people.owner, 'POST', path, body)).json()) as Project;
+      return id;
+    };
+    const pid = await makeProject(people);
+    const models = `/api/projects/${pid}/models`;
+    const long = { name: 'long', 'model-type': 'any', description: text, marking: text };
+    const made: string[] = [];
+    for (let n = 0; n < 40; n++) made.push(await make(models, long));
+    const pages = await walk(models);
+    // 120,000 bytes each, and 4 MiB a page.
+    expect(pages.map(ids => ids.length)).toEqual([34, 6]);
+    expect(pages.flat()).toEqual(made.toSorted());
+
+    const projects: string[] = [];
+    for (let n = 0; n < 72; n++)
+      projects.push(await make('/api/projects', { name: 'long', description: text }));
+    const lists = await walk('/api/projects');
+    expect(lists.length).toBeGreaterThan(1);
+    expect(lists.flat()).toEqual(expect.arrayContaining(projects));
+    expect(new Set(lists.flat()).size).toBe(lists.flat().length);
+    for (const id of [pid, ...projects]) await people.owner.delete(`/api/projects/${id}`);
+  });
+
+  test('a model tells of as many parses as name little enough, the newest first', async () => {
+    const mid = await makeModel(people, await makeProject(people));
+    const database = openStackDatabase(stack);
+    const aids = Array.from({ length: 300 }, (_, n) => `${n} `.padEnd(218, '\u6f22'));
+    const begin = async (names: string[]) => {
+      const [uid, job] = [newId(), newId()];
+      await database`insert into jobs (id, kind, queue, owner, payload, state, finished)
+        values (${job}, 'parse', 'parse', 'owner', '{}', 'succeeded', now())`;
+      await database`insert into uploads (uid, owner, model, parser, parameters, aids, input, job)
+        values (${uid}, 'owner', ${mid}, 'blob', '{}', ${names}, true, ${job})`;
+    };
+    try {
+      for (let n = 0; n < 25; n++) await begin(aids);
+      await begin(['newest']);
+    } finally {
+      await database.end();
+    }
+    const path = `/api/models/${mid}`;
+    const answer = await people.reader.fetch(path);
+    const { parses } = (await answer.json()) as { parses: { aids: string[] }[] };
+    expect(parses[0]?.aids).toEqual(['newest']);
+    expect(parses[1]?.aids).toEqual(aids);
+    expect(parses.length).toBeGreaterThan(20);
+    expect(parses.length).toBeLessThan(25);
+    const headers = { 'If-None-Match': answer.headers.get('ETag') ?? '' };
+    expect((await people.reader.fetch(path, { headers })).status).toBe(304);
+  });
+
   test('a project is made, found, listed and changed in part', async () => {
     const { owner } = people;
     const made = await send(owner, 'POST', '/api/projects', { name: 'first' });
@@ -88,7 +153,7 @@ describeForms(undefined, 'projects and models', form => {
       [{ name: 'x', acl: { owners: [] } }, ['acl.owners']],
       [{ name: 'x', acl: { writers: ['writer'] } }, ['acl.writers.0']],
       [{ name: 'x', acl: { writers: named('nobody', 'writer') } }, ['acl.writers.0.user']],
-      [{ name: 'x', acl: { readers: named('a\0b') } }, []],
+      [{ name: 'x', acl: { readers: named('a\0b') } }, ['request']],
       [
         { name: 'x', acl: { writers: named('writer'), readers: named('reader', 'writer') } },
         ['acl.readers.1.user'],

@@ -131,7 +131,7 @@ describeForms(skip, 'what is written on a host', form => {
       expect((await waitForEnd(client, cancelled.id)).state).toBe('cancelled');
       await client.delete(`/api/remotes/${sid}`);
       const left = () => findFilesOf(account).filter(path => !before.includes(path));
-      await waitFor(() => left().length <= 5, { what: 'the rest to go', timeoutMs: 30_000 }).catch(
+      await waitFor(() => left().length <= 6, { what: 'the rest to go', timeoutMs: 30_000 }).catch(
         () => {},
       );
       expect(left()).toEqual([
@@ -140,6 +140,7 @@ describeForms(skip, 'what is written on a host', form => {
         '~/.windlass/runs',
         '~/.windlass/serve',
         '~/.windlass/started',
+        '~/.windlass/started/.label',
       ]);
     }));
 });

@@ -106,6 +106,35 @@ describeForms(undefined, 'parts of uploads', form => {
     expect((await readUpload(client, uid)).parts).toEqual(before);
   });
 
+  test('If-Match: a part is replaced only where it is the one that was seen', async () => {
+    const uid = await beginUpload(client, mid, ['a']);
+    const path = partPath(uid, 0, 0);
+    const put = (bytes: Uint8Array, tag?: string) =>
+      putPart(client, path, bytes, tag === undefined ? {} : { 'If-Match': tag });
+    const refuse = async (answer: Promise<Response>) => {
+      await expectProblem(await answer, 412, 'precondition_failed');
+    };
+    const [first, second, third] = [someBytes(10), someBytes(20), someBytes(30)] as const;
+    await refuse(put(first, '*'));
+    expect((await readUpload(client, uid)).parts).toEqual([]);
+    const tag = (await put(first)).headers.get('ETag') ?? '';
+    await refuse(put(second, `W/${tag}`));
+    const other = (await put(second, `"other", ${tag}`)).headers.get('ETag') ?? '';
+    await refuse(put(third, tag));
+    const formed = new FormData();
+    formed.set('file', new Blob([third as Uint8Array<ArrayBuffer>]));
+    const headers = { 'If-Match': tag };
+    await refuse(stack.api(path, { method: 'PUT', body: formed, headers }));
+    const copied = { sid: 'x', path: '/x' };
+    const copy = await client.fetch(path, { method: 'PUT', body: JSON.stringify(copied), headers });
+    expect(copy.status).toBe(404);
+    // Both saw the same: one comes second.
+    const answers = await Promise.all([put(first, other), put(third, other)]);
+    expect(answers.map(({ status }) => status).toSorted()).toEqual([200, 412]);
+    const kept = answers[0]?.status === 200 ? first : third;
+    expect((await readUpload(client, uid)).parts).toMatchObject([{ digest: sha256(kept) }]);
+  });
+
   test('a part comes as a form, too', async () => {
     const uid = await beginUpload(client, mid, ['a']);
     const bytes = someBytes(300_000);

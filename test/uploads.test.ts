@@ -2,6 +2,7 @@ import { beforeAll, expect, test } from 'vitest';
 import { Client } from '../demo/client.ts';
 import { describeForms } from './harness/forms.ts';
 import { expectProblem, type Problem } from './harness/problem.ts';
+import { addUsers } from './harness/projects.ts';
 import { waitForEnd } from './harness/remote.ts';
 import {
   beginUpload,
@@ -280,6 +281,18 @@ describeForms(undefined, 'uploads', form => {
     const { items } = await client.get<{ items: { id: string; state: string }[] }>('/api/uploads');
     await client.delete(`/api/uploads/${items.find(item => item.state === 'open')?.id}`);
     await begin('a');
+  });
+
+  test('of many that are begun at once no more than that', async () => {
+    const { hasty } = await addUsers(stack, ['hasty']);
+    const models = await Promise.all(Array.from({ length: 20 }, () => makeModel(hasty)));
+    const answers = await Promise.all(
+      Array.from({ length: 60 }, (_, i) =>
+        post({ mid: models[i % 20]?.mid, input: true, parser: 'blob', aids: ['a'] }, hasty),
+      ),
+    );
+    expect(answers.filter(({ status }) => status === 201)).toHaveLength(40);
+    expect(answers.filter(({ status }) => status === 429)).toHaveLength(20);
   });
 });
 

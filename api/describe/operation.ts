@@ -60,7 +60,7 @@ export const REQUEST_HEADERS = {
   'If-Match': 'Entity tag of the record that the change is meant for (RFC 9110, 13.1.1).',
   'If-Range': 'Entity tag that the range is meant for (RFC 9110, 13.1.5).',
   Range: 'One range of bytes (RFC 9110, 14.2).',
-  Prefer: 'respond-async, or wait=SECONDS (RFC 7240).',
+  Prefer: 'respond-async, or wait=SECONDS (RFC 7240): where a job is looked at, 300 at most.',
   'Idempotency-Key': 'The same key again gives the same job, for 24 hours.',
   'Last-Event-ID': 'The last event that was seen; the stream goes on after it.',
   'Content-Digest': 'sha-256 of the body, verified (RFC 9530).',

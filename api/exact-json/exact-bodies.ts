@@ -2,11 +2,11 @@ import express, { type Request, type RequestHandler, type Response } from 'expre
 import { z } from 'zod';
 import type { Config } from '../../shared/config.ts';
 import { WindlassError } from '../../shared/errors.ts';
-import { parseBody } from '../http/validate.ts';
+import { ByteBudget } from '../concurrency/byte-budget.ts';
+import { invalidInput, parseBody } from '../http/validate.ts';
 import { currentUser } from '../identity/current-user.ts';
 import { findTooLarge, nameSetting } from '../middleware/read-json.ts';
 import { refusePromptly } from '../middleware/refuse-promptly.ts';
-import { ByteBudget } from './byte-budget.ts';
 import type { Exact, Shape } from './read-exactly.ts';
 import { ThreadReader } from './thread-reader.ts';
 
@@ -76,16 +76,11 @@ export class ExactBodies {
 function refusal(exact: Exclude<Exact, { text: string }>, limit: number): Error {
   if ('refused' in exact) return Object.assign(ofBodyParser(exact.refused), { limit });
   if ('notJson' in exact)
-    return new WindlassError('invalid_input', {
-      detail: `The body is not JSON: ${exact.notJson}.`,
-      hint: 'Send JSON (RFC 8259) in UTF-8.',
-    });
-  const words = exact.wrong.slice(0, 10).map(({ field, problem }) => `${field}: ${problem}`);
-  return new WindlassError('invalid_input', {
-    detail: `Invalid parameters: ${words.join('; ')}.`,
-    hint: 'Correct the named fields.',
-    extra: { fields: exact.wrong },
-  });
+    return invalidInput(
+      [{ field: 'body', problem: `is not JSON: ${exact.notJson}` }],
+      'Send JSON (RFC 8259) in UTF-8.',
+    );
+  return invalidInput(exact.wrong, 'Correct the named fields.');
 }
 
 /** An error as the body parser makes them: answerErrors() words it. */

@@ -1,5 +1,5 @@
 import type { Request } from 'express';
-import { WindlassError } from '../../shared/errors.ts';
+import { invalidInput } from './validate.ts';
 
 /** The request's Idempotency-Key; throws `invalid_input` for what is none. */
 export function givenIdempotencyKey(req: Request): string | undefined {
@@ -7,15 +7,10 @@ export function givenIdempotencyKey(req: Request): string | undefined {
   // A GET is idempotent by itself, and depends on more than its address: on Range, for one.
   if (key === undefined || req.method === 'GET' || req.method === 'HEAD') return undefined;
   if (!/^[\x21-\x7e]{1,255}$/.test(key)) {
-    throw new WindlassError('invalid_input', {
-      detail: 'Invalid parameters: Idempotency-Key: must be 1 to 255 visible ASCII characters.',
-      hint: 'Make up a new key for each new request, such as a UUID.',
-      extra: {
-        fields: [
-          { field: 'Idempotency-Key', problem: 'must be 1 to 255 visible ASCII characters' },
-        ],
-      },
-    });
+    throw invalidInput(
+      [{ field: 'Idempotency-Key', problem: 'must be 1 to 255 visible ASCII characters' }],
+      'Make up a new key for each new request, such as a UUID.',
+    );
   }
   return key;
 }

@@ -13,6 +13,11 @@ export function entityTag(of: string | number | object): string {
   return `"${text}"`;
 }
 
+/** The validator of a record that can be removed and made anew under its name, in one form or in several. */
+export function versionTag({ version, created }: { version: number; created: Date }, form = '') {
+  return entityTag(`${version}-${created.getTime().toString(36)}${form}`);
+}
+
 /** Answers GET of a record, with ETag; 304 without a body when the client has it (RFC 9110, 13.1.2). */
 export function sendRecord(
   req: Request,
@@ -32,6 +37,16 @@ export function checkIfMatch(req: Request, tag: string): void {
   throw new WindlassError('precondition_failed', {
     detail: 'Precondition failed: the record has changed since.',
     hint: 'Get it again and repeat the change.',
+  });
+}
+
+/** If-Match of a write to what is there and has no validator: `*` names it, and no tag does (RFC 9110, 13.1.1). */
+export function refuseIfMatchTag(req: Request): void {
+  const given = req.get('If-Match');
+  if (given === undefined || given.trim() === '*') return;
+  throw new WindlassError('precondition_failed', {
+    detail: 'Precondition failed: this has no entity tag, so that none matches.',
+    hint: 'Leave If-Match out, or send `*`.',
   });
 }
 

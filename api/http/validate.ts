@@ -11,10 +11,10 @@ export function parseBody<S extends z.ZodType>(req: Request, schema: S): z.outpu
           detail: `Unsupported media type: ${other}.`,
           hint: 'Send application/json.',
         })
-      : new WindlassError('invalid_input', {
-          detail: 'A JSON body is required.',
-          hint: 'Send Content-Type: application/json.',
-        });
+      : invalidInput(
+          [{ field: 'body', problem: 'is required' }],
+          'Send JSON, with Content-Type: application/json.',
+        );
   }
   return parseInput(req.body, schema);
 }
@@ -36,10 +36,18 @@ export function parseInput<S extends z.ZodType>(input: unknown, schema: S): z.ou
       }));
     return [{ field: path || 'body', problem: issue.message }];
   });
+  throw invalidInput(fields, hintAt(fields.map(({ problem }) => problem)));
+}
+
+/** The refusal that names each wrong field, and says what to do about them. */
+export function invalidInput(
+  fields: { field: string; problem: string }[],
+  hint: string,
+): WindlassError {
   const words = fields.slice(0, 10).map(({ field, problem }) => `${field}: ${problem}`);
-  throw new WindlassError('invalid_input', {
+  return new WindlassError('invalid_input', {
     detail: `Invalid parameters: ${words.join('; ')}.`,
-    hint: hintAt(fields.map(({ problem }) => problem)),
+    hint,
     extra: { fields: fields.slice(0, 100) },
   });
 }

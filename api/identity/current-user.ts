@@ -11,13 +11,16 @@ export function currentUser(res: Response): User {
 
 export function requireAdministrator(res: Response): User {
   const user = currentUser(res);
-  if (!user.administrator) {
-    throw new WindlassError('forbidden', {
-      detail: 'Forbidden: only a server administrator may do this.',
-      hint: 'Ask an administrator.',
-    });
-  }
+  refuseUnlessAdministrator(user);
   return user;
+}
+
+export function refuseUnlessAdministrator({ administrator }: Pick<User, 'administrator'>): void {
+  if (administrator) return;
+  throw new WindlassError('forbidden', {
+    detail: 'Forbidden: only a server administrator may do this.',
+    hint: 'Ask an administrator.',
+  });
 }
 
 /** For what makes credentials: a token that got out must not live on in others after it was deleted. */

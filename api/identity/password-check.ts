@@ -3,8 +3,8 @@ import { eq } from 'drizzle-orm';
 import type { Database } from '../../shared/database/connect.ts';
 import { users } from '../../shared/database/schema.ts';
 import { hashPassword, verifyPassword } from '../../shared/passwords.ts';
+import { Semaphore } from '../concurrency/semaphore.ts';
 import { FailedLogins } from './failed-logins.ts';
-import { Turns } from './turns.ts';
 
 /** Verified passwords that are remembered at most; the oldest goes first. */
 const REMEMBERED = 10_000;
@@ -43,7 +43,7 @@ export class PasswordCheck {
   readonly #key = randomBytes(32);
   readonly #verified = new Map<string, string>();
   readonly #underWay = new Map<string, Promise<boolean>>();
-  readonly #turns = new Turns(AT_ONCE);
+  readonly #turns = new Semaphore(AT_ONCE);
   readonly #unknown = hashPassword(randomBytes(16).toString('hex'));
 
   /** @param failedLogins LIMIT_FAILED_LOGINS */

@@ -6,8 +6,8 @@ import {
   STREAMS,
   type Stream,
 } from '../../shared/jobs/output.ts';
-import { Turns } from '../identity/turns.ts';
-import { UserTurns } from '../identity/user-turns.ts';
+import { Semaphore } from '../concurrency/semaphore.ts';
+import { UserSemaphores } from '../concurrency/user-semaphores.ts';
 import { encodeOutput, type OutputFrame } from './event-frames.ts';
 import type { JobSummary } from './job-summary.ts';
 
@@ -42,8 +42,8 @@ export const spanBytes = ({ from, until }: OutputSpan): number =>
 /** Reads stored output, as it is or as events; see encodeOutput() for `complete`. */
 export class OutputReads {
   readonly #stores: Stores;
-  readonly #users = new UserTurns(LONG_AT_ONCE_EACH);
-  readonly #turns = new Turns(LONG_AT_ONCE);
+  readonly #users = new UserSemaphores(LONG_AT_ONCE_EACH);
+  readonly #turns = new Semaphore(LONG_AT_ONCE);
 
   constructor(stores: Stores) {
     this.#stores = stores;
@@ -83,7 +83,7 @@ export class OutputReads {
   }
 
   #takeTurn<T>(user: string, read: () => AsyncIterable<T>, taker: Taker<T>): Promise<boolean> {
-    const areOthersWaiting = () => this.#turns.areWanted || this.#users.areWanted(user);
+    const areOthersWaiting = () => this.#turns.hasWaiters || this.#users.hasWaiters(user);
     const go = () => this.#readFor(read, taker, areOthersWaiting);
     return this.#users.take(user, () => this.#turns.take(go));
   }

@@ -4,7 +4,7 @@ import type { Tx } from '../../shared/database/connect.ts';
 import { type JobRow, type SessionRow, workers } from '../../shared/database/schema.ts';
 import { ERRORS, type ErrorCode, WindlassError } from '../../shared/errors.ts';
 import { isId } from '../../shared/ids.ts';
-import { cancelJob } from '../../shared/jobs/cancel.ts';
+import { cancelJob, publishCancelled } from '../../shared/jobs/cancel.ts';
 import type { JobKind, Payload, QueueName } from '../../shared/jobs/catalog.ts';
 import { toEntry } from '../../shared/jobs/queue.ts';
 import { startInSession } from '../../shared/jobs/start-in-session.ts';
@@ -58,6 +58,8 @@ export async function startRequestedJob(
     return { job, isNew: true };
   });
   if (isNew) enqueue(api, job);
+  // Of new ones LIMIT_OPEN_JOBS bounds how many wait.
+  else api.held.add(owner, res);
   return job;
 }
 
@@ -157,8 +159,7 @@ export async function awaitOwnJob(
 
 /** Ends a job that nobody waits for any more. */
 export async function cancelOwnJob(api: ApiContext, id: string): Promise<void> {
-  await cancelJob(api.database.db, id);
-  api.notifications.publish('cancel', id);
+  publishCancelled(api, await cancelJob(api.database.db, id));
 }
 
 export function serviceStopping(): WindlassError {

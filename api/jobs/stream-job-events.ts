@@ -1,7 +1,7 @@
 import type { Request, Response } from 'express';
-import { WindlassError } from '../../shared/errors.ts';
 import type { Offsets } from '../../shared/jobs/output.ts';
 import { letGoOf } from '../http/let-go.ts';
+import { invalidInput } from '../http/validate.ts';
 import { EventStream } from './event-stream.ts';
 import type { JobFeeds } from './job-feeds.ts';
 import type { JobSummary } from './job-summary.ts';
@@ -37,10 +37,10 @@ function readLastEventId(req: Request): Offsets {
   if (given === undefined || given === '') return { stdout: 0, stderr: 0 };
   const [, stdout, stderr] = /^(\d{1,15})-(\d{1,15})$/.exec(given) ?? [];
   if (stdout === undefined || stderr === undefined) {
-    throw new WindlassError('invalid_input', {
-      detail: 'Invalid parameters: Last-Event-ID: must be the id of an event of this job.',
-      hint: 'Leave it out to begin at the start.',
-    });
+    throw invalidInput(
+      [{ field: 'Last-Event-ID', problem: 'must be the id of an event of this job' }],
+      'Leave it out to begin at the start.',
+    );
   }
   return { stdout: Number(stdout), stderr: Number(stderr) };
 }

@@ -9,7 +9,7 @@ export const LEAST_BYTES = 64 << 10;
 interface Limits {
   /** The window: see LEAST_BYTES. */
   windowMs: number;
-  /** A body comes within so long, however fast it seems to come, where the route does not say otherwise. */
+  /** A body comes within so long, however fast it seems to come, where the route does not say otherwise: 15 windows. */
   bodyMs?: number;
   /** What a client still sends after its answer is read and dropped for so long: a reset would take the answer with it. */
   lingerMs?: number;
@@ -19,7 +19,7 @@ interface Limits {
 
 /** Bounds how long a request's body may take to come, and how long one that nobody reads is still taken. */
 export function boundBodies(limits: Limits): RequestHandler {
-  const { windowMs, bodyMs = 300_000, lingerMs = 30_000, endlessMs = 2_000 } = limits;
+  const { windowMs, bodyMs = 15 * windowMs, lingerMs = 30_000, endlessMs = 2_000 } = limits;
   return (req, res, next) => {
     if (!hasBody(req)) return next();
     watchPace(req, res, { windowMs, bodyMs });
@@ -81,7 +81,8 @@ function lingerAfterAnswer(
   let closes = false;
   const writeHead = res.writeHead;
   res.writeHead = (...head: unknown[]) => {
-    closes = !res.shouldKeepAlive;
+    // RFC 9110, 15.5.9: whoever answers 408 closes the connection rather than go on waiting.
+    closes = !res.shouldKeepAlive || res.statusCode === 408;
     if (closes && !req.complete && !keepsBodyBack(req)) res.shouldKeepAlive = true;
     return writeHead.apply(res, head as Parameters<typeof writeHead>);
   };
@@ -108,7 +109,7 @@ function lingerAfterAnswer(
 const isEndless = (req: Request, { statusCode }: Response) =>
   statusCode === 408 || (statusCode === 413 && req.headers['transfer-encoding'] !== undefined);
 
-function tooSlow(windowMs: number): WindlassError {
+export function tooSlow(windowMs: number): WindlassError {
   const seconds = windowMs / 1_000;
   return new WindlassError('request_timeout', {
     detail: `Request timeout: less than ${LEAST_BYTES >> 10} KiB of the body came in ${seconds} seconds.`,
@@ -119,7 +120,7 @@ function tooSlow(windowMs: number): WindlassError {
 function tooLate(bodyMs: number): WindlassError {
   return new WindlassError('request_timeout', {
     detail: `Request timeout: the body did not come within ${bodyMs / 1_000} seconds.`,
-    hint: 'Send it again, faster.',
+    hint: 'Send it again, faster. The limit is 15 times LIMIT_BODY_SECONDS.',
   });
 }
 

@@ -2,6 +2,10 @@ import type { ErrorRequestHandler, RequestHandler, Response } from 'express';
 import { isDatabaseDown, isDeadlock, sqlState } from '../../shared/database/connect.ts';
 import { ERRORS, WindlassError } from '../../shared/errors.ts';
 import type { Logger } from '../../shared/log.ts';
+import { invalidInput } from '../http/validate.ts';
+
+/** Said of a representation that was about to be sent; an error that bears them passes for it. */
+const OF_REPRESENTATION = ['ETag', 'Last-Modified', 'Content-Disposition'];
 
 /** What an error answers with: RFC 9457, with our code, hint and request id. */
 export function sendProblem(
@@ -9,6 +13,7 @@ export function sendProblem(
   error: WindlassError,
   type = 'application/problem+json',
 ): void {
+  for (const name of OF_REPRESENTATION) res.removeHeader(name);
   res.status(error.status).set(error.headers).set('X-Service-Message', headerText(error.message));
   if (error.hint) res.set('X-Service-Hint', headerText(error.hint));
   res.set('Cache-Control', 'no-store').type(type);
@@ -76,13 +81,16 @@ export function toWindlassError(error: unknown): WindlassError {
   }
   // The one character that no text in PostgreSQL can hold, wherever in the request it was.
   if (sqlState(error) === '22021') {
-    return new WindlassError('invalid_input', {
-      detail: 'Invalid parameters: a NUL character cannot be used.',
-      cause: error,
-    });
+    return invalidInput(
+      [{ field: 'request', problem: 'holds a NUL character' }],
+      'Leave it out: no text that is kept here can hold one.',
+    );
   }
   return fromBodyParser(error) ?? new WindlassError('internal', { cause: error });
 }
+
+const wrongBody = (problem: string, hint: string) =>
+  invalidInput([{ field: 'body', problem }], hint);
 
 /** Errors of express and its body parser carry a type or a status. */
 function fromBodyParser(error: unknown): WindlassError | undefined {
@@ -99,23 +107,19 @@ function fromBodyParser(error: unknown): WindlassError | undefined {
         detail: `The body is larger than ${limit} bytes.`,
         hint: setting
           ? `Send a smaller body. ${setting} (${limit}) sets the limit.`
-          : 'Send a smaller body.',
+          : `Send a smaller body: a form may have ${limit} bytes, JSON more.`,
       });
+    case 'parameters.too.many':
+      return wrongBody('has too many fields', 'Send the fields that are asked for alone.');
     case 'entity.parse.failed':
-      return new WindlassError('invalid_input', {
-        detail: 'The body is not JSON.',
-        hint: 'Send JSON in UTF-8.',
-      });
+      return wrongBody('is not JSON', 'Send JSON in UTF-8.');
     case 'body.not_utf8':
-      return new WindlassError('invalid_input', {
-        detail: 'The body is not UTF-8.',
-        hint: 'Send JSON in UTF-8.',
-      });
+      return wrongBody('is not UTF-8', 'Send JSON in UTF-8.');
     case 'body.too_deep':
-      return new WindlassError('invalid_input', {
-        detail: `The body is nested more than ${limit} deep.`,
-        hint: `Send a flatter value. LIMIT_JSON_DEPTH (${limit}) sets the limit.`,
-      });
+      return wrongBody(
+        `is nested more than ${limit} deep`,
+        `Send a flatter value. LIMIT_JSON_DEPTH (${limit}) sets the limit.`,
+      );
     case 'charset.unsupported':
     case 'encoding.unsupported':
       return new WindlassError('unsupported_media_type', { hint: 'Send JSON in UTF-8.' });

@@ -1,7 +1,8 @@
 import { isUtf8 } from 'node:buffer';
 import express, { type Request, type RequestHandler } from 'express';
 import type { Config } from '../../shared/config.ts';
-import { WindlassError } from '../../shared/errors.ts';
+import type { WindlassError } from '../../shared/errors.ts';
+import { invalidInput } from '../http/validate.ts';
 import { refusePromptly, tooLarge } from './refuse-promptly.ts';
 
 type Limits = Pick<Config, 'LIMIT_BODY_BYTES' | 'LIMIT_JSON_DEPTH' | 'LIMIT_LIST_ITEMS'>;
@@ -61,11 +62,10 @@ function findLongList(body: unknown, limit: number): WindlassError | undefined {
   const field = findList(body, limit);
   if (field === undefined) return undefined;
   const problem = `has more than ${limit} items`;
-  return new WindlassError('invalid_input', {
-    detail: `Invalid parameters: ${field}: ${problem}.`,
-    hint: `Send shorter lists. LIMIT_LIST_ITEMS (${limit}) sets the limit.`,
-    extra: { fields: [{ field, problem }] },
-  });
+  return invalidInput(
+    [{ field, problem }],
+    `Send shorter lists. LIMIT_LIST_ITEMS (${limit}) sets the limit.`,
+  );
 }
 
 /** The path of such a list. The body's depth is bounded, and so is this recursion. */

@@ -2,13 +2,14 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { ExpressAdapter } from '@bull-board/express';
 import type { Express, Request } from 'express';
+import { withDeadline } from '../../shared/deadline.ts';
 import { WindlassError } from '../../shared/errors.ts';
 
 type Routes = Parameters<ExpressAdapter['setApiRoutes']>[0];
 type EntryRoute = Parameters<ExpressAdapter['setEntryRoute']>[0];
 
 /** A queue that does not answer a page within this time counts as away. */
-const DEADLINE_MS = 5_000;
+const DEADLINE = { ms: 5_000, what: 'the queue' };
 
 /**
  * Bull Board's own adapter for Express, less what we do not serve: routes that change anything are never made, its page
@@ -45,7 +46,11 @@ export class ReadOnlyAdapter extends ExpressAdapter {
     for (const { method, route, handler } of routes) {
       if (method !== 'get') continue;
       this.app.get(route, async (req, res) => {
-        const { status = 200, body } = await withinDeadline(async () => handler(this.#ask(req)));
+        const { status = 200, body } = await withDeadline(DEADLINE, async () =>
+          handler(this.#ask(req)),
+        ).catch((error: unknown) => {
+          throw queueAway(error);
+        });
         res.status(status).json(body);
       });
     }
@@ -83,20 +88,6 @@ function drawPage(template: string, params: Record<string, string>): string {
     ...scripts.map(([, src]) => `<script defer src="${src}"></script>`),
     '</body></html>',
   ].join('\n');
-}
-
-async function withinDeadline<T>(work: () => Promise<T>): Promise<T> {
-  let timer: NodeJS.Timeout | undefined;
-  const late = new Promise<never>((_, reject) => {
-    timer = setTimeout(() => reject(new Error('the queue did not answer')), DEADLINE_MS);
-  });
-  try {
-    return await Promise.race([work(), late]);
-  } catch (error) {
-    throw queueAway(error);
-  } finally {
-    clearTimeout(timer);
-  }
 }
 
 export const queueAway = (cause: unknown) =>

@@ -1,6 +1,7 @@
 import { sql } from 'drizzle-orm';
 import type { Db } from '../../shared/database/connect.ts';
 import { workers } from '../../shared/database/schema.ts';
+import { withDeadline } from '../../shared/deadline.ts';
 import type { ApiContext } from '../context.ts';
 import { toWindlassError } from '../middleware/errors.ts';
 import { isAlive, type QueueState, readLastTaken, readQueues } from './work-state.ts';
@@ -68,29 +69,22 @@ export class ReadinessCheck {
         .finally(() => this.#pending.delete(name));
       this.#pending.set(name, pending);
     }
-    let timer: NodeJS.Timeout | undefined;
-    const late = new Promise<never>((_, reject) => {
-      timer = setTimeout(() => reject(new Late(name)), DEADLINE_MS);
-    });
+    const asked = pending;
+    const deadline = { ms: DEADLINE_MS, what: `the ${name}` };
     try {
-      return { value: await Promise.race([pending, late]), problem: null };
+      return { value: await withDeadline(deadline, () => asked), problem: null };
     } catch (error) {
       const problem = explain(name, error);
       if (problem === BROKEN) this.#api.log.warn({ err: error, check: name }, 'a check failed');
       return { problem };
-    } finally {
-      clearTimeout(timer);
     }
   }
 }
-
-class Late extends Error {}
 
 const BROKEN = 'It does not work; see the log of the API.';
 
 /** One line for whoever asks, without a word about where the dependency is: this is open to everyone. */
 function explain(name: string, error: unknown): string {
-  if (error instanceof Late) return `The ${name} did not answer within ${DEADLINE_MS / 1_000} s.`;
   if (name === 'queue') return 'The queue cannot be reached; work is accepted and waits.';
   const known = toWindlassError(error);
   return known.code === 'internal' ? BROKEN : known.message;

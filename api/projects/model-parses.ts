@@ -1,7 +1,7 @@
-import { desc, eq } from 'drizzle-orm';
+import { desc, eq, sql } from 'drizzle-orm';
 import { z } from 'zod';
 import type { Tx } from '../../shared/database/connect.ts';
-import { jobs, type ModelRow, uploads } from '../../shared/database/schema.ts';
+import { type JobRow, jobs, type ModelRow, uploads } from '../../shared/database/schema.ts';
 import { entityTag } from '../http/records.ts';
 
 /** The newest ones that a model's record shows. */
@@ -18,10 +18,42 @@ export const parseRecord = z.object({
     .describe('Where it failed: `errors` names file, row, column and reason.'),
   finished: z.date().optional(),
 });
-export type ParseRecord = z.output<typeof parseRecord>;
+type ParseRecord = z.output<typeof parseRecord>;
 
-/** Its parses, the newest first. */
-export async function readParses(db: Tx, mid: string): Promise<ParseRecord[]> {
+/** How a parse stands: all that the validator of its model's record is made of. */
+type Standing = Pick<ParseRecord, 'state' | 'finished'>;
+
+/** The uploads of a model that are parsed or have been, the newest first. */
+const ofModel = (mid: string) => eq(uploads.model, mid);
+const isItsParse = eq(jobs.id, uploads.job);
+
+export async function readStandings(db: Tx, mid: string): Promise<Standing[]> {
+  const rows = await db
+    .select({ state: jobs.state, finished: jobs.finished })
+    .from(uploads)
+    .innerJoin(jobs, isItsParse)
+    .where(ofModel(mid))
+    .orderBy(desc(uploads.uid))
+    .limit(MOST);
+  return rows.map(standingOf);
+}
+
+/** Bytes of what each of them tells. */
+export async function readParseSizes(db: Tx, mid: string): Promise<number[]> {
+  const rows = await db
+    .select({
+      bytes: sql<number>`octet_length(array_to_string(${uploads.aids}, ',,,')) + coalesce(octet_length(${jobs.error}::text), 0)`,
+    })
+    .from(uploads)
+    .innerJoin(jobs, isItsParse)
+    .where(ofModel(mid))
+    .orderBy(desc(uploads.uid))
+    .limit(MOST);
+  return rows.map(row => row.bytes);
+}
+
+/** So many of them. */
+export async function readParses(db: Tx, mid: string, count: number): Promise<ParseRecord[]> {
   const rows = await db
     .select({
       aids: uploads.aids,
@@ -31,17 +63,21 @@ export async function readParses(db: Tx, mid: string): Promise<ParseRecord[]> {
       finished: jobs.finished,
     })
     .from(uploads)
-    .innerJoin(jobs, eq(jobs.id, uploads.job))
-    .where(eq(uploads.model, mid))
+    .innerJoin(jobs, isItsParse)
+    .where(ofModel(mid))
     .orderBy(desc(uploads.uid))
-    .limit(MOST);
-  return rows.map(({ aids, parser, state, error, finished }) => ({
+    .limit(count);
+  return rows.map(({ aids, parser, error, ...row }) => ({
     aids,
     parser,
-    state: finished === null ? 'parsing' : state === 'succeeded' ? 'done' : 'failed',
+    ...standingOf(row),
     ...(error ? { error: explain(error) } : {}),
-    ...(finished ? { finished } : {}),
   }));
+}
+
+function standingOf({ state, finished }: Pick<JobRow, 'state' | 'finished'>): Standing {
+  if (finished === null) return { state: 'parsing' };
+  return { state: state === 'succeeded' ? 'done' : 'failed', finished };
 }
 
 function explain(error: unknown): NonNullable<ParseRecord['error']> {
@@ -50,7 +86,7 @@ function explain(error: unknown): NonNullable<ParseRecord['error']> {
 }
 
 /** The model's validator: its version, and how its parses stand, which may end where no worker bumps the version. */
-export function modelTag(model: ModelRow, parses: ParseRecord[]): string {
+export function modelTag(model: ModelRow, parses: Standing[]): string {
   const standing = parses.map(({ state, finished }) => [state, finished]);
   return entityTag({ version: model.version, standing });
 }

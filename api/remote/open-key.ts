@@ -1,8 +1,8 @@
 import { fileURLToPath } from 'node:url';
 import { Worker } from 'node:worker_threads';
 import { packageRoot } from '../../shared/package-root.ts';
-import { Turns } from '../identity/turns.ts';
-import { UserTurns } from '../identity/user-turns.ts';
+import { Semaphore } from '../concurrency/semaphore.ts';
+import { UserSemaphores } from '../concurrency/user-semaphores.ts';
 import { type OpenedKey, openKeyHere } from './open-key-here.ts';
 
 /** The compiled one: Node 20 cannot run TypeScript. */
@@ -18,8 +18,8 @@ const INLINE_LENGTH = 4_096;
  * get them opened.
  */
 export class KeyOpener {
-  readonly #users = new UserTurns(1);
-  readonly #all = new Turns(AT_ONCE);
+  readonly #users = new UserSemaphores(1);
+  readonly #all = new Semaphore(AT_ONCE);
   readonly #openMs: number;
 
   constructor(openMs = OPEN_MS) {

@@ -42,7 +42,9 @@ export const isInUse = (tx: Tx, idleSeconds: number | Placeholder) => {
     isNull(sessions.ended),
     or(
       sql`${sessions.accessed} > ${oldest}`,
-      itsJobs(tx, sql`(${jobs.finished} is null or ${jobs.finished} > ${oldest})`),
+      // Two, since each is one entry of the index.
+      itsJobs(tx, sql`${jobs.finished} is null`),
+      itsJobs(tx, sql`${jobs.finished} > ${oldest}`),
     ),
   );
 };

@@ -8,6 +8,7 @@ import { isId, newId } from '../../shared/ids.ts';
 import { holdProjectRoom } from '../../shared/project-bytes.ts';
 import type { ApiContext } from '../context.ts';
 import { operation } from '../describe/operation.ts';
+import { refuseIfMatchTag } from '../http/records.ts';
 import { type DescribedRouter, pathParameter, resource } from '../http/resource.ts';
 import { currentUser } from '../identity/current-user.ts';
 import { findProject, type Need, useProject } from '../projects/access.ts';
@@ -93,6 +94,7 @@ export function routeBookmarks(router: DescribedRouter, api: ApiContext): void {
     }),
     delete: operation({
       summary: 'Remove a bookmark',
+      headers: ['If-Match'],
       answers: { 204: 'Removed.' },
       errors: ['not_found', 'forbidden'],
       handle: async ({ req, res }) => {
@@ -100,6 +102,7 @@ export function routeBookmarks(router: DescribedRouter, api: ApiContext): void {
           const need: Need = { username: currentUser(res).username, role: 'writer' };
           const { bid, project } = await findBookmark(tx, pathParameter(req, 'bid'), need);
           await useProject(tx, project, need);
+          refuseIfMatchTag(req);
           await tx.delete(bookmarks).where(eq(bookmarks.bid, bid));
         });
         res.status(204).end();

@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util';
 import { and, asc, eq, gt, sql } from 'drizzle-orm';
 import type { Request, Response } from 'express';
 import ssh2 from 'ssh2';
@@ -9,7 +10,8 @@ import type { Result } from '../../shared/jobs/catalog.ts';
 import { fingerprint, keyBytes } from '../../shared/ssh-keys.ts';
 import type { ApiContext } from '../context.ts';
 import { operation } from '../describe/operation.ts';
-import { checkIfMatch, entityTag, page, pageOf, pageQuery, sendRecord } from '../http/records.ts';
+import { queryInteger } from '../http/query-integer.ts';
+import { afterText, checkIfMatch, page, pageOf, sendRecord, versionTag } from '../http/records.ts';
 import { type DescribedRouter, pathParameter, resource } from '../http/resource.ts';
 import { currentUser, requireAdministrator } from '../identity/current-user.ts';
 import { awaitOwnJob, requireWorker, startRequestedJob } from '../jobs/run-request.ts';
@@ -32,6 +34,10 @@ const fields = {
   private: z.boolean(),
 };
 const name = z.string().regex(/^[\w][\w.-]{0,252}$/, 'must be 1 to 253 letters, digits, . _ -');
+const listQuery = z.strictObject({
+  limit: queryInteger({ min: 1, max: 1_000, default: 100 }),
+  after: afterText(253).optional(),
+});
 const oneOf = (given: { keys?: unknown; trust?: unknown }) =>
   (given.keys === undefined) !== (given.trust === undefined);
 const newHost = z
@@ -83,25 +89,29 @@ const shortView = ({ name, agent }: HostRow) => ({ name, agent });
 export function routeHosts(router: DescribedRouter, api: ApiContext): void {
   const { db } = api.database;
   const find = async (name: string) => theOnly(name, await selectHost(db, name));
-  /** Has a worker connect once, and takes the keys it is shown. */
+  /**
+   * Has a worker connect once, and takes the keys it is shown. A repeat has the job of a request before it, by its
+   * Idempotency-Key. Undefined where the client left: then nothing is known of the host.
+   */
   const scan = async (
     at: { address: string; port: number; private: boolean },
     req: Request,
     res: Response,
-  ): Promise<string[]> => {
+  ): Promise<{ keys: string[]; isRepeat: boolean } | undefined> => {
     await requireWorker(api, 'remote');
-    const job = await startRequestedJob(api, req, res, async () => ({
-      kind: 'scan-host' as const,
-      payload: at,
-    }));
-    const ended = await awaitOwnJob(api, res, job);
-    return (ended.result as Result<'scan-host'> | null)?.keys ?? [];
+    let isRepeat = true;
+    const job = await startRequestedJob(api, req, res, async () => {
+      isRepeat = false;
+      return { kind: 'scan-host' as const, payload: at };
+    });
+    const { result } = await awaitOwnJob(api, res, job);
+    return result ? { keys: (result as Result<'scan-host'>).keys, isRepeat } : undefined;
   };
 
   resource(router, '/hosts', {
     get: operation({
       summary: 'List the hosts that sessions can be opened on',
-      query: pageQuery,
+      query: listQuery,
       answers: { 200: { means: 'A page of hosts.', json: pageOf(hostRecord) } },
       handle: async ({ res, query }) => {
         const { limit, after } = query();
@@ -131,15 +141,18 @@ export function routeHosts(router: DescribedRouter, api: ApiContext): void {
       handle: async ({ req, res, body }) => {
         requireAdministrator(res);
         const { trust, keys, ...given } = body();
-        const host = { ...given, address: given.address ?? given.name };
-        const pinned =
-          keys ??
-          (await scan({ address: host.address, port: host.port, private: host.private }, req, res));
-        const [row] = await db
-          .insert(hosts)
-          .values({ ...host, keys: pinned })
-          .onConflictDoNothing()
-          .returning();
+        const at = { ...given, address: given.address ?? given.name };
+        const { address, port, private: isPrivate } = at;
+        const pinned = keys
+          ? { keys, isRepeat: false }
+          : await scan({ address, port, private: isPrivate }, req, res);
+        if (!pinned) return;
+        const host = { ...at, keys: pinned.keys };
+        const [added] = await db.insert(hosts).values(host).onConflictDoNothing().returning();
+        // The answer to the first request may have been lost.
+        const [present] = added || !pinned.isRepeat ? [] : await selectHost(db, host.name);
+        const row =
+          added ?? (present && isDeepStrictEqual({ ...present, ...host }, present) && present);
         if (!row)
           throw new WindlassError('conflict', {
             detail: `Conflict: there is a host ${host.name} already.`,
@@ -158,8 +171,11 @@ export function routeHosts(router: DescribedRouter, api: ApiContext): void {
       errors: ['not_found'],
       handle: async ({ req, res }) => {
         const row = await find(pathParameter(req, 'name'));
-        const record = currentUser(res).administrator ? fullView : shortView;
-        sendRecord(req, res, { tag: entityTag(record(row)), record: () => record(row) });
+        // Who becomes an administrator must not be told that the short record is all there is.
+        const { tag, view } = currentUser(res).administrator
+          ? { tag: versionTag(row), view: fullView }
+          : { tag: versionTag(row, '-short'), view: shortView };
+        sendRecord(req, res, { tag, record: () => view(row) });
       },
     }),
     put: operation({
@@ -173,12 +189,13 @@ export function routeHosts(router: DescribedRouter, api: ApiContext): void {
       handle: async ({ req, res, body }) => {
         requireAdministrator(res);
         const row = await find(pathParameter(req, 'name'));
-        checkIfMatch(req, entityTag(fullView(row)));
+        checkIfMatch(req, versionTag(row));
         const { trust, ...given } = body();
         const next = { ...row, ...given };
-        const keys = trust
-          ? await scan({ address: next.address, port: next.port, private: next.private }, req, res)
-          : next.keys;
+        const { address, port, private: isPrivate } = next;
+        const pinned = trust ? await scan({ address, port, private: isPrivate }, req, res) : next;
+        if (!pinned) return;
+        const { keys } = pinned;
         const changed = await db.transaction(async tx => {
           if (isAnotherMachine(row, { ...next, keys })) {
             await selectHost(tx, row.name).for('update');
@@ -210,7 +227,7 @@ export function routeHosts(router: DescribedRouter, api: ApiContext): void {
         await db.transaction(async tx => {
           // Held until it is gone: who opens a session holds it, too.
           const row = theOnly(name, await selectHost(tx, name).for('update'));
-          checkIfMatch(req, entityTag(fullView(row)));
+          checkIfMatch(req, versionTag(row));
           await leaveHost(tx, name);
           await tx.delete(hosts).where(eq(hosts.name, name));
         });

@@ -3,7 +3,7 @@ import type { Request, Response } from 'express';
 import { z } from 'zod';
 import { jobs } from '../../shared/database/schema.ts';
 import { WindlassError } from '../../shared/errors.ts';
-import { cancelJob } from '../../shared/jobs/cancel.ts';
+import { cancelJob, publishCancelled } from '../../shared/jobs/cancel.ts';
 import { isJobKind, type JobKind, jobDefinition, type Payload } from '../../shared/jobs/catalog.ts';
 import { STREAMS } from '../../shared/jobs/output.ts';
 import type { ApiContext } from '../context.ts';
@@ -36,7 +36,7 @@ export function routeJobs(router: DescribedRouter, api: ApiContext): void {
   const { db } = api.database;
   const reads = new OutputReads({ db, objects: api.objects });
   const feeds = new JobFeeds(api, reads);
-  const open = new OpenAnswers(api.config.LIMIT_STREAMS);
+  const open = new OpenAnswers('read', api.config.LIMIT_STREAMS);
   const findAny = (req: Request) => findJob(db, pathParameter(req, 'id'));
   const find = async (req: Request, res: Response): Promise<JobSummary> => {
     const row = await findAny(req);
@@ -116,8 +116,7 @@ export function routeJobs(router: DescribedRouter, api: ApiContext): void {
             detail: `Conflict: the job has ended: ${row.state}.`,
             hint: 'There is nothing left to cancel.',
           });
-        api.notifications.publish('cancel', row.id);
-        api.notifications.publish('job', row.id);
+        publishCancelled(api, cancelled);
         res.status(202).location(`/api/jobs/${row.id}`).json({ id: row.id });
       },
     }),

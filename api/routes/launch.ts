@@ -1,22 +1,13 @@
-import type { Request, Response } from 'express';
 import { z } from 'zod';
-import { isDatabaseDown } from '../../shared/database/connect.ts';
-import { commandText, type Result } from '../../shared/jobs/catalog.ts';
-import { readStream, type Stream } from '../../shared/jobs/output.ts';
+import { commandText } from '../../shared/jobs/catalog.ts';
 import type { ApiContext } from '../context.ts';
 import { operation } from '../describe/operation.ts';
 import { type DescribedRouter, resource } from '../http/resource.ts';
-import type { JobSummary } from '../jobs/job-summary.ts';
+import { followPreference } from '../jobs/follow-preference.ts';
 import { jobRecord, jobView } from '../jobs/job-view.ts';
-import {
-  errorOfJob,
-  readPreference,
-  startSessionJob,
-  untilNoLongerWaiting,
-} from '../jobs/run-request.ts';
-
-/** Bytes of each stream that a launch answers with; the whole is at the job's output. */
-const ANSWERED = 10 << 20;
+import { errorOfJob, startSessionJob } from '../jobs/run-request.ts';
+import { sendResult } from '../jobs/send-result.ts';
+import { toWindlassError } from '../middleware/errors.ts';
 
 const launch = z.strictObject({ sid: z.string(), command: commandText });
 const commandResult = z.object({
@@ -44,7 +35,7 @@ export function routeLaunch(router: DescribedRouter, api: ApiContext): void {
           headers: { Location: 'The job.' },
         },
         202: {
-          means: 'It goes on as a job.',
+          means: 'It goes on as a job; or it has ended, and its output cannot be read just now.',
           json: jobRecord,
           headers: {
             Location: 'The job.',
@@ -75,75 +66,15 @@ export function routeLaunch(router: DescribedRouter, api: ApiContext): void {
         const request = { kind: 'command' as const, payload: { command }, session: sid };
         const job = await startSessionJob(api, { req, res }, request);
         res.location(`/api/jobs/${job.id}`);
-        await answer(api, { req, res, job, command }).catch((error: unknown) => {
-          // The job is committed and will run: "try again" would run it twice.
-          if (!isDatabaseDown(error) || res.headersSent) throw error;
-          res.status(202).json(jobView(job));
+        const ended = await followPreference(api, { req, res, job });
+        if (!ended.finished) return void res.status(202).json(jobView(ended));
+        if (ended.state !== 'succeeded') throw errorOfJob(ended);
+        await sendResult(api, res, { job: ended, command }).catch((error: unknown) => {
+          // It has run: "try again" would run it twice.
+          if (toWindlassError(error).code !== 'unavailable' || res.headersSent) throw error;
+          res.status(202).json(jobView(ended));
         });
       },
     }),
   });
-}
-
-async function answer(
-  api: ApiContext,
-  { req, res, job, command }: { req: Request; res: Response; job: JobSummary; command: string },
-): Promise<void> {
-  const { respondAsync, wait } = readPreference(req);
-  if (respondAsync) res.set('Preference-Applied', 'respond-async');
-  else if (wait !== undefined) res.set('Preference-Applied', `wait=${wait}`);
-  const ended = respondAsync ? job : await waitForEnd(api, res, job, wait);
-  if (!ended.finished) return void res.status(202).json(jobView(ended));
-  if (ended.state !== 'succeeded') throw errorOfJob(ended);
-  const [stdout, stderr] = await Promise.all([
-    readText(api, ended, 'stdout'),
-    readText(api, ended, 'stderr'),
-  ]);
-  res.json({
-    command,
-    output: stdout.text,
-    errors: stderr.text,
-    returncode: (ended.result as Result<'command'>).returncode,
-    job: ended.id,
-    ...(stdout.truncated || stderr.truncated ? { truncated: true } : {}),
-  });
-}
-
-/** A client that leaves cancels nothing; a process that stops answers 202 at once. */
-function waitForEnd(
-  api: ApiContext,
-  res: Response,
-  job: JobSummary,
-  wait: number | undefined,
-): Promise<JobSummary> {
-  if (wait === 0) return Promise.resolve(job);
-  const max = api.config.LAUNCH_MAX_WAIT;
-  const seconds = wait === undefined ? max : max > 0 ? Math.min(wait, max) : wait;
-  return api.jobs.ended(job, untilNoLongerWaiting(api, res, seconds).signal);
-}
-
-/** A stream as UTF-8, invalid bytes replaced, up to the limit. */
-async function readText(
-  { database, objects }: ApiContext,
-  job: JobSummary,
-  stream: Stream,
-): Promise<{ text: string; truncated: boolean }> {
-  const total = stream === 'stdout' ? job.stdoutBytes : job.stderrBytes;
-  const bytes: Buffer[] = [];
-  let length = 0;
-  if (total > 0) {
-    for await (const piece of readStream({ db: database.db, objects }, job.id, {
-      stream,
-      from: 0,
-      until: Math.min(total, ANSWERED),
-    })) {
-      bytes.push(piece);
-      length += piece.length;
-      if (length >= ANSWERED) break;
-    }
-  }
-  return {
-    text: Buffer.concat(bytes).subarray(0, ANSWERED).toString('utf8'),
-    truncated: total > ANSWERED,
-  };
 }

@@ -1,18 +1,33 @@
 import { and, asc, eq, gt, sql } from 'drizzle-orm';
+import type { Response } from 'express';
 import { z } from 'zod';
 import { artifacts, jobs, type ModelRow, models, projects } from '../../shared/database/schema.ts';
 import { newId } from '../../shared/ids.ts';
-import { requestCancel } from '../../shared/jobs/cancel.ts';
+import { publishCancelled, requestCancel } from '../../shared/jobs/cancel.ts';
 import type { ApiContext } from '../context.ts';
 import { operation } from '../describe/operation.ts';
+import { countFitting, makeRoomFor } from '../http/large-answers.ts';
 import { queryInteger } from '../http/query-integer.ts';
-import { afterText, checkIfMatch, page, pageOf, pageQuery, sendRecord } from '../http/records.ts';
+import {
+  afterText,
+  checkIfMatch,
+  isNamedBy,
+  page,
+  pageOf,
+  pageQuery,
+  sendRecord,
+} from '../http/records.ts';
 import { type DescribedRouter, pathParameter, resource } from '../http/resource.ts';
 import { currentUser } from '../identity/current-user.ts';
-import { publishCancelled } from '../jobs/publish-cancelled.ts';
 import { findModel, findProject, type Need, useModel, useProject } from '../projects/access.ts';
 import { longText, nameText } from '../projects/fields.ts';
-import { modelTag, parseRecord, readParses } from '../projects/model-parses.ts';
+import {
+  modelTag,
+  parseRecord,
+  readParseSizes,
+  readParses,
+  readStandings,
+} from '../projects/model-parses.ts';
 
 const description = longText(20_000);
 const marking = longText(20_000);
@@ -58,6 +73,9 @@ const modelRecord = modelItem.extend({
   parses: z.array(parseRecord),
 });
 
+/** Of what clients write into a model; read from the heads of the values alone. */
+const TEXT_BYTES = sql<number>`octet_length(${models.description}) + octet_length(${models.marking})`;
+
 const itemView = (row: ModelRow): z.output<typeof modelItem> => ({
   id: row.mid,
   project: row.project,
@@ -74,8 +92,24 @@ export function routeModels(router: DescribedRouter, api: ApiContext): void {
   const { db } = api.database;
   const longest = api.config.LIMIT_NAME_LENGTH;
 
-  const readArtifacts = async (mid: string, { limit, after }: z.output<typeof modelQuery>) => {
-    const of = eq(artifacts.model, mid);
+  const among = (mid: string, { after }: z.output<typeof modelQuery>) =>
+    after === undefined
+      ? eq(artifacts.model, mid)
+      : and(eq(artifacts.model, mid), gt(artifacts.aid, after));
+  const readNameBytes = async (mid: string, query: z.output<typeof modelQuery>) => {
+    const names = db
+      .select({ aid: artifacts.aid })
+      .from(artifacts)
+      .where(among(mid, query))
+      .orderBy(asc(artifacts.aid))
+      .limit(query.limit)
+      .as('names');
+    const bytes = sql<number>`coalesce(sum(octet_length(${names.aid})), 0)`.mapWith(Number);
+    const [row] = await db.select({ bytes }).from(names);
+    return row?.bytes ?? 0;
+  };
+  const readArtifacts = async (mid: string, query: z.output<typeof modelQuery>) => {
+    const { limit } = query;
     const rows = await db
       .select({
         aid: artifacts.aid,
@@ -85,15 +119,30 @@ export function routeModels(router: DescribedRouter, api: ApiContext): void {
         updated: artifacts.updated,
       })
       .from(artifacts)
-      .where(after === undefined ? of : and(of, gt(artifacts.aid, after)))
+      .where(among(mid, query))
       .orderBy(asc(artifacts.aid))
       .limit(limit + 1);
     return page(rows, limit, row => row.aid);
   };
 
+  const readRecord = async (
+    model: ModelRow,
+    which: z.output<typeof modelQuery>,
+    res: Response,
+  ): Promise<z.output<typeof modelRecord>> => {
+    const fitting = countFitting(await readParseSizes(db, model.mid));
+    const names = await readNameBytes(model.mid, which);
+    // Neither names nor stored JSON hold anything that JSON makes more than twice as long.
+    await makeRoomFor({ bodies: api.bodies, res }, 2 * (fitting.bytes + names));
+    const parses = await readParses(db, model.mid, fitting.count);
+    const { items, next } = await readArtifacts(model.mid, which);
+    return { ...itemView(model), artifacts: items, next, parses };
+  };
+
   resource(router, '/projects/:pid/models', {
     get: operation({
       summary: 'List the models of a project',
+      details: 'A page has fewer than `limit` where their texts are long; `next` leads on.',
       query: pageQuery,
       answers: { 200: { means: 'A page of models.', json: pageOf(modelItem) } },
       errors: ['not_found'],
@@ -102,13 +151,22 @@ export function routeModels(router: DescribedRouter, api: ApiContext): void {
         const { project } = await findProject(db, pathParameter(req, 'pid'), need);
         const { limit, after } = query();
         const its = eq(models.project, project.pid);
+        const which = after === undefined ? its : and(its, gt(models.mid, after));
+        const sizes = await db
+          .select({ bytes: TEXT_BYTES })
+          .from(models)
+          .where(which)
+          .orderBy(asc(models.mid))
+          .limit(limit);
+        const { count, bytes } = countFitting(sizes.map(row => row.bytes));
+        await makeRoomFor({ bodies: api.bodies, res }, 6 * bytes);
         const rows = await db
           .select()
           .from(models)
-          .where(after === undefined ? its : and(its, gt(models.mid, after)))
+          .where(which)
           .orderBy(asc(models.mid))
-          .limit(limit + 1);
-        const { items, next } = page(rows, limit, row => row.mid);
+          .limit(count + 1);
+        const { items, next } = page(rows, count, row => row.mid);
         res.json({ items: items.map(itemView), next });
       },
     }),
@@ -142,7 +200,8 @@ export function routeModels(router: DescribedRouter, api: ApiContext): void {
   resource(router, '/models/:mid', {
     get: operation({
       summary: 'Look at a model, its artifacts and its parses',
-      details: 'Artifacts are sorted by name and come in pages; of the parses, the newest 200.',
+      details:
+        'Artifacts are sorted by name and come in pages; of the parses, the newest 200, or fewer where they name very much.',
       query: modelQuery,
       headers: ['If-None-Match'],
       answers: { 200: { means: 'The model.', json: modelRecord }, 304: 'Unchanged.' },
@@ -151,15 +210,11 @@ export function routeModels(router: DescribedRouter, api: ApiContext): void {
         const need: Need = { username: currentUser(res).username, role: 'reader' };
         const { model } = await findModel(db, pathParameter(req, 'mid'), need);
         const which = query();
-        const parses = await readParses(db, model.mid);
-        const { items, next } = await readArtifacts(model.mid, which);
-        const record: z.output<typeof modelRecord> = {
-          ...itemView(model),
-          artifacts: items,
-          next,
-          parses,
-        };
-        sendRecord(req, res, { tag: modelTag(model, parses), record: () => record });
+        const tag = modelTag(model, await readStandings(db, model.mid));
+        // What comes in between is told under the older tag: too early, never too late.
+        const isKnown = isNamedBy(req.get('If-None-Match'), tag);
+        const record = isKnown ? undefined : await readRecord(model, which, res);
+        sendRecord(req, res, { tag, record: () => record });
       },
     }),
     put: operation({
@@ -175,7 +230,7 @@ export function routeModels(router: DescribedRouter, api: ApiContext): void {
         const given = body();
         const row = await db.transaction(async tx => {
           const { model } = await useModel(tx, mid, need);
-          checkIfMatch(req, modelTag(model, await readParses(tx, mid)));
+          checkIfMatch(req, modelTag(model, await readStandings(tx, mid)));
           const [changed] = await tx
             .update(models)
             .set({ ...given, version: sql`${models.version} + 1`, updated: sql`now()` })
@@ -196,7 +251,7 @@ export function routeModels(router: DescribedRouter, api: ApiContext): void {
         const need: Need = { username: currentUser(res).username, role: 'writer' };
         const cancelled = await db.transaction(async tx => {
           const { model } = await useModel(tx, mid, need);
-          checkIfMatch(req, modelTag(model, await readParses(tx, mid)));
+          checkIfMatch(req, modelTag(model, await readStandings(tx, mid)));
           // What it holds may be too much for one statement: it moves to a project that is deleted already, which hides it
           // at once, and upkeep removes that one like any other.
           const grave = newId();

@@ -1,5 +1,8 @@
+import { and, eq } from 'drizzle-orm';
 import express, { type Request, type RequestHandler, type Response } from 'express';
 import { z } from 'zod';
+import type { Tx } from '../../shared/database/connect.ts';
+import { parts } from '../../shared/database/schema.ts';
 import { WindlassError } from '../../shared/errors.ts';
 import { absolutePath } from '../../shared/jobs/catalog.ts';
 import { assertProjectRoom } from '../../shared/project-bytes.ts';
@@ -9,17 +12,19 @@ import {
   assertRoom,
   commitPart,
   findPartSize,
+  lockUpload,
   MAX_FILES,
   MAX_PARTS,
   touchSeconds,
   touchUpload,
 } from '../../shared/uploads.ts';
+import { UserSemaphores } from '../concurrency/user-semaphores.ts';
 import type { ApiContext } from '../context.ts';
 import { operation } from '../describe/operation.ts';
+import { checkIfMatch } from '../http/records.ts';
 import { type DescribedRouter, pathParameter, resource } from '../http/resource.ts';
 import { parseInput } from '../http/validate.ts';
 import { currentUser } from '../identity/current-user.ts';
-import { UserTurns } from '../identity/user-turns.ts';
 import { jobRecord, jobView } from '../jobs/job-view.ts';
 import { startRequestedJob } from '../jobs/run-request.ts';
 import { takeOwnTime } from '../middleware/bound-bodies.ts';
@@ -27,6 +32,7 @@ import { readJson } from '../middleware/read-json.ts';
 import { refusePromptly } from '../middleware/refuse-promptly.ts';
 import { touchSession, useSession } from '../remote/sessions.ts';
 import { readContentDigest } from '../uploads/content-digest.ts';
+import { DiskRoom } from '../uploads/disk-room.ts';
 import { AROUND_FILE, readForm } from '../uploads/read-form.ts';
 import { refuseTooLarge, type StoredBytes, storeBody } from '../uploads/store-part.ts';
 import { findUpload, type UploadKey, useUpload } from '../uploads/uploads.ts';
@@ -62,7 +68,8 @@ interface Place extends UploadKey {
 /** Parts of an upload, streamed into the object store. */
 export function routeParts(router: DescribedRouter, api: ApiContext): void {
   const { db } = api.database;
-  const turns = new UserTurns(AT_ONCE);
+  const turns = new UserSemaphores(AT_ONCE);
+  const disk = new DiskRoom(api.objects, api.config.LIMIT_FREE_BYTES);
   const readJsonBody = readJson(api.config);
   resource(router, '/uploads/:uid/files/:fid/parts/:part', {
     put: operation({
@@ -77,7 +84,7 @@ export function routeParts(router: DescribedRouter, api: ApiContext): void {
         { type: FORM, means: 'A remote file to copy.', schema: remoteFile },
         { type: 'application/json', means: 'A remote file to copy.', schema: remoteFile },
       ],
-      headers: ['Content-Digest', 'Idempotency-Key'],
+      headers: ['Content-Digest', 'If-Match', 'Idempotency-Key'],
       answers: {
         200: { means: 'The part is stored.', headers: { ETag: 'From its SHA-256.' } },
         202: {
@@ -108,8 +115,8 @@ export function routeParts(router: DescribedRouter, api: ApiContext): void {
         }
         const stored = await store(at, { req, res, isForm: type === MULTIPART });
         if ('fields' in stored) return startCopy(at, { req, res, fields: stored.fields });
-        await commit(at, stored.stored);
-        res.set('ETag', `"${Buffer.from(stored.stored.digest, 'base64').toString('hex')}"`).end();
+        await commit(req, at, stored.stored);
+        res.set('ETag', tagOf(stored.stored)).end();
       },
     }),
   });
@@ -136,18 +143,26 @@ export function routeParts(router: DescribedRouter, api: ApiContext): void {
     refuseTooLarge(req, limit, around);
     const expected = readContentDigest(req.get('Content-Digest'));
     await assertRoom(db, { upload: uid, file, part });
-    const length = Number(req.get('Content-Length') ?? 0);
-    await refuseFull({ project, uid, file, part }, Math.max(0, length - around));
+    await checkPart(db, req, { uid, file, part });
+    const given = req.get('Content-Length');
+    const length = given === undefined ? undefined : Math.max(0, Number(given) - around);
+    await refuseFull({ project, uid, file, part }, length ?? 0);
     takeOwnTime(res);
     const seconds = touchSeconds(api.config.UPLOAD_IDLE_TIMEOUT);
     const touch = () => touchUpload(db, uid, seconds);
     if (Date.now() - accessed.getTime() > seconds * 1_000) await touch();
     const timer = setInterval(touch, seconds * 1_000);
     try {
-      const options = { objects: api.objects, uid, limit, expected };
-      return await turns.take(owner, async () =>
-        isForm ? readForm(req, options) : { stored: await storeBody(req, options) },
-      );
+      const windowMs = api.config.LIMIT_BODY_SECONDS * 1_000;
+      return await turns.take(owner, async () => {
+        const hold = await disk.take(length);
+        const options = { objects: api.objects, uid, limit, expected, hold, windowMs };
+        try {
+          return isForm ? await readForm(req, options) : { stored: await storeBody(req, options) };
+        } finally {
+          hold.release();
+        }
+      });
     } finally {
       clearInterval(timer);
     }
@@ -158,20 +173,31 @@ export function routeParts(router: DescribedRouter, api: ApiContext): void {
     { project, uid, file, part }: Pick<Place, 'project' | 'uid' | 'file' | 'part'>,
     length: number,
   ): Promise<void> {
-    const { LIMIT_FREE_BYTES, LIMIT_PROJECT_BYTES } = api.config;
-    await assertFreeSpace(api.objects, { added: length, limit: LIMIT_FREE_BYTES });
+    const { LIMIT_PROJECT_BYTES } = api.config;
+    await disk.check(length);
     if (LIMIT_PROJECT_BYTES === 0) return;
     const before = await findPartSize(db, { upload: uid, file, part });
     const added = length - before;
     await assertProjectRoom(db, { project, added, limit: LIMIT_PROJECT_BYTES });
   }
 
-  async function commit({ uid, file, part }: Place, stored: StoredBytes): Promise<void> {
+  async function commit(
+    req: Request,
+    { uid, file, part }: Place,
+    stored: StoredBytes,
+  ): Promise<void> {
     try {
       const { LIMIT_FREE_BYTES, LIMIT_PROJECT_BYTES: limit } = api.config;
       // Its length may not have been told, or others came at the same time.
       await assertFreeSpace(api.objects, { added: 0, limit: LIMIT_FREE_BYTES });
-      await db.transaction(tx => commitPart(tx, { upload: uid, file, part, ...stored }, limit));
+      await db.transaction(async tx => {
+        if (req.get('If-Match') !== undefined) {
+          // Held until this commits: of two that saw the same part, one comes second.
+          await lockUpload(tx, uid);
+          await checkPart(tx, req, { uid, file, part });
+        }
+        await commitPart(tx, { upload: uid, file, part, ...stored }, limit);
+      });
     } catch (error) {
       // Refused, so rolled back for certain; of what broke off nobody knows, and upkeep looks at it later.
       if (error instanceof WindlassError) await api.objects.remove(stored.object).catch(() => {});
@@ -195,6 +221,7 @@ export function routeParts(router: DescribedRouter, api: ApiContext): void {
       const found = await useUpload(tx, at);
       assertOpen(found);
       await assertRoom(tx, { upload: uid, file, part });
+      await checkPart(tx, req, at);
       return {
         kind: 'copy' as const,
         payload: { upload: uid, file, part, path },
@@ -207,6 +234,28 @@ export function routeParts(router: DescribedRouter, api: ApiContext): void {
     await touch();
     res.status(202).location(`/api/jobs/${job.id}`).json(jobView(job));
   }
+}
+
+/** Of a part that is stored. */
+const tagOf = ({ digest }: { digest: string }) =>
+  `"${Buffer.from(digest, 'base64').toString('hex')}"`;
+
+/** If-Match (RFC 9110, 13.1.1) of what would replace this part. */
+async function checkPart(
+  tx: Tx,
+  req: Request,
+  { uid, file, part }: Pick<Place, 'uid' | 'file' | 'part'>,
+): Promise<void> {
+  if (req.get('If-Match') === undefined) return;
+  const [present] = await tx
+    .select({ digest: parts.digest })
+    .from(parts)
+    .where(and(eq(parts.upload, uid), eq(parts.file, file), eq(parts.part, part)));
+  if (present) return checkIfMatch(req, tagOf(present));
+  throw new WindlassError('precondition_failed', {
+    detail: 'Precondition failed: this part has not arrived.',
+    hint: 'Leave If-Match out to send it.',
+  });
 }
 
 const FIELDS_BYTES = 16 << 10;

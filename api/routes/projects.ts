@@ -9,13 +9,13 @@ import {
   type Role,
 } from '../../shared/database/schema.ts';
 import { newId } from '../../shared/ids.ts';
-import { requestCancel } from '../../shared/jobs/cancel.ts';
+import { publishCancelled, requestCancel } from '../../shared/jobs/cancel.ts';
 import type { ApiContext } from '../context.ts';
 import { operation } from '../describe/operation.ts';
+import { countFitting, makeRoomFor } from '../http/large-answers.ts';
 import { checkIfMatch, entityTag, page, pageOf, pageQuery, sendRecord } from '../http/records.ts';
 import { type DescribedRouter, pathParameter, resource } from '../http/resource.ts';
 import { currentUser } from '../identity/current-user.ts';
-import { publishCancelled } from '../jobs/publish-cancelled.ts';
 import { findProject, holdProject } from '../projects/access.ts';
 import {
   aclInput,
@@ -77,6 +77,7 @@ export function routeProjects(router: DescribedRouter, api: ApiContext): void {
   resource(router, '/projects', {
     get: operation({
       summary: 'List the projects that you have a part in',
+      details: 'A page has fewer than `limit` where their descriptions are long; `next` leads on.',
       query: pageQuery,
       answers: { 200: { means: 'A page of projects.', json: pageOf(projectItem) } },
       handle: async ({ res, query }) => {
@@ -85,14 +86,23 @@ export function routeProjects(router: DescribedRouter, api: ApiContext): void {
           eq(members.username, currentUser(res).username),
           after === undefined ? undefined : gt(members.project, after),
         );
+        const sizes = await db
+          .select({ bytes: sql<number>`octet_length(${projects.description})` })
+          .from(members)
+          .innerJoin(projects, eq(projects.pid, members.project))
+          .where(and(mine, isNull(projects.deleted)))
+          .orderBy(asc(members.project))
+          .limit(limit);
+        const { count, bytes } = countFitting(sizes.map(row => row.bytes));
+        await makeRoomFor({ bodies: api.bodies, res }, 6 * bytes);
         const rows = await db
           .select({ project: projects, role: members.role })
           .from(members)
           .innerJoin(projects, eq(projects.pid, members.project))
           .where(and(mine, isNull(projects.deleted)))
           .orderBy(asc(members.project))
-          .limit(limit + 1);
-        const { items, next } = page(rows, limit, row => row.project.pid);
+          .limit(count + 1);
+        const { items, next } = page(rows, count, row => row.project.pid);
         res.json({ items: items.map(({ project, role }) => itemView(project, role)), next });
       },
     }),

@@ -5,6 +5,7 @@ import type { Tx } from '../../shared/database/connect.ts';
 import { hosts, jobs, type SessionRow, sessions, users } from '../../shared/database/schema.ts';
 import { WindlassError } from '../../shared/errors.ts';
 import { newId } from '../../shared/ids.ts';
+import { publishCancelled } from '../../shared/jobs/cancel.ts';
 import { type Credential, seal } from '../../shared/secrets.ts';
 import type { ApiContext } from '../context.ts';
 import { operation } from '../describe/operation.ts';
@@ -12,7 +13,6 @@ import { checkIfMatch, entityTag, page, pageOf, pageQuery, sendRecord } from '..
 import { type DescribedRouter, pathParameter, resource } from '../http/resource.ts';
 import { parseInput } from '../http/validate.ts';
 import { currentUser } from '../identity/current-user.ts';
-import { publishCancelled } from '../jobs/publish-cancelled.ts';
 import { awaitOwnJob, requireWorker, startRequestedJob } from '../jobs/run-request.ts';
 import { KeyOpener } from '../remote/open-key.ts';
 import {
@@ -157,7 +157,7 @@ export function routeRemotes(router: DescribedRouter, api: ApiContext): void {
       errors: ['session_not_found'],
       handle: async ({ req, res }) => {
         const record = await findRecord(db, req, res);
-        sendRecord(req, res, { tag: entityTag(record), record: () => record });
+        sendRecord(req, res, { tag: tagOf(record), record: () => record });
       },
     }),
     delete: operation({
@@ -181,7 +181,7 @@ export function routeRemotes(router: DescribedRouter, api: ApiContext): void {
           if (req.get('If-Match') !== undefined) {
             // Held until it is ended: whoever uses it comes before this look at it, or too late.
             await useSession(tx, key, 'update');
-            checkIfMatch(req, entityTag(await findRecord(tx, req, res)));
+            checkIfMatch(req, tagOf(await findRecord(tx, req, res)));
           }
           return endSession(tx, key);
         });
@@ -198,10 +198,18 @@ export function routeRemotes(router: DescribedRouter, api: ApiContext): void {
   });
 }
 
-/** When the session's last job ended, so that it is idle since then at the earliest; null while one is open. */
+const ofSession = sql`from ${jobs} where ${jobs.session} = ${sessions.sid}`;
+/**
+ * When the session's last job ended, so that it is idle since then at the earliest; null while one is open. Two questions,
+ * each answered by one entry of the index, however many jobs are stored.
+ */
 const lastEnd = sql<
   string | null
->`(select case when bool_or(${jobs.finished} is null) then null else max(${jobs.finished}) end from ${jobs} where ${jobs.session} = ${sessions.sid})`;
+>`case when exists (select ${ofSession} and ${jobs.finished} is null) then null else (select max(${jobs.finished}) ${ofSession}) end`;
+
+/** From all that can change of a session. */
+const tagOf = ({ accessed, expires }: { accessed: Date; expires: Date }) =>
+  entityTag(`${accessed.getTime().toString(36)}-${expires.getTime().toString(36)}`);
 
 function view({ config }: ApiContext, row: SessionRow, end: string | null) {
   const idleSince = Math.max(row.accessed.getTime(), end ? new Date(end).getTime() : 0);
@@ -245,13 +253,16 @@ async function findHost({ database: { db } }: ApiContext, given: NewSession) {
   return host;
 }
 
-/** Who is removed just now must not leave a session to a later user of the same name. */
+/**
+ * Who is removed just now must not leave a session to a later user of the same name; and of sessions that are opened at
+ * once each is counted by the next.
+ */
 async function holdUser(tx: Tx, username: string): Promise<void> {
   const [found] = await tx
     .select({ username: users.username })
     .from(users)
     .where(eq(users.username, username))
-    .for('key share');
+    .for('no key update');
   if (!found) throw new WindlassError('unauthorized');
 }
 

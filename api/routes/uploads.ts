@@ -9,9 +9,11 @@ import {
   models,
   projects,
   uploads,
+  users,
 } from '../../shared/database/schema.ts';
 import { WindlassError } from '../../shared/errors.ts';
 import { newId } from '../../shared/ids.ts';
+import { publishCancelled } from '../../shared/jobs/cancel.ts';
 import { isParserName, PARSERS, type ParserName } from '../../shared/parsers.ts';
 import { lockUpload, MAX_FILES, removeUpload } from '../../shared/uploads.ts';
 import type { ApiContext } from '../context.ts';
@@ -20,7 +22,6 @@ import { checkIfMatch, entityTag, page, pageOf, pageQuery, sendRecord } from '..
 import { type DescribedRouter, pathParameter, resource } from '../http/resource.ts';
 import { parseInput } from '../http/validate.ts';
 import { currentUser } from '../identity/current-user.ts';
-import { publishCancelled } from '../jobs/publish-cancelled.ts';
 import { useModel } from '../projects/access.ts';
 import { nameText } from '../projects/fields.ts';
 import {
@@ -99,6 +100,7 @@ export function routeUploads(router: DescribedRouter, api: ApiContext): void {
         const parameters = parseInput(rest, PARSERS[parser as ParserName].parameters);
         const uid = newId();
         await db.transaction(async tx => {
+          await holdUser(tx, owner);
           const { model } = await useModel(tx, mid, { username: owner, role: 'writer' });
           await refuseOtherKind(tx, { mid, aids, makes: PARSERS[parser as ParserName].makes });
           await refuseTooMany(api, tx, owner);
@@ -204,6 +206,16 @@ async function refuseOtherKind(
     detail: `Conflict: the artifact ${other.aid} of this model is a ${other.kind}, and this parser makes a ${makes}.`,
     hint: `Choose another name, or DELETE /api/models/(mid)/${other.kind}s/(aid) first.`,
   });
+}
+
+/** Of two uploads at once the second counts the first, too. Before any project: see removeUser(). */
+async function holdUser(tx: Tx, username: string): Promise<void> {
+  const [user] = await tx
+    .select({ username: users.username })
+    .from(users)
+    .where(eq(users.username, username))
+    .for('no key update');
+  if (!user) throw new WindlassError('unauthorized');
 }
 
 async function refuseTooMany({ config }: ApiContext, tx: Tx, owner: string): Promise<void> {

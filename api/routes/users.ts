@@ -1,15 +1,22 @@
-import { and, asc, eq, gt, sql } from 'drizzle-orm';
+import { and, asc, eq, gt, inArray, sql } from 'drizzle-orm';
+import type { Response } from 'express';
 import { z } from 'zod';
+import type { Tx } from '../../shared/database/connect.ts';
 import { users } from '../../shared/database/schema.ts';
 import { WindlassError } from '../../shared/errors.ts';
+import { publishCancelled } from '../../shared/jobs/cancel.ts';
 import { hashPassword } from '../../shared/passwords.ts';
 import type { ApiContext } from '../context.ts';
 import { operation } from '../describe/operation.ts';
-import { checkIfMatch, entityTag, page, pageOf, pageQuery, sendRecord } from '../http/records.ts';
+import { checkIfMatch, page, pageOf, pageQuery, sendRecord, versionTag } from '../http/records.ts';
 import { type DescribedRouter, pathParameter, resource } from '../http/resource.ts';
-import { currentUser, refuseToken, requireAdministrator } from '../identity/current-user.ts';
+import {
+  currentUser,
+  refuseToken,
+  refuseUnlessAdministrator,
+  requireAdministrator,
+} from '../identity/current-user.ts';
 import { removeUser } from '../identity/remove-user.ts';
-import { publishCancelled } from '../jobs/publish-cancelled.ts';
 
 const username = z
   .string()
@@ -38,11 +45,7 @@ export function routeUsers(router: DescribedRouter, api: ApiContext): void {
   const { db } = api.database;
   const find = async (name: string): Promise<UserRow> => {
     const [row] = await db.select().from(users).where(eq(users.username, name));
-    if (!row)
-      throw new WindlassError('not_found', {
-        detail: `Not found: there is no user ${name}.`,
-        hint: 'GET /api/users lists them.',
-      });
+    if (!row) throw unknownUser(name);
     return row;
   };
 
@@ -100,7 +103,7 @@ export function routeUsers(router: DescribedRouter, api: ApiContext): void {
       },
       handle: async ({ req, res }) => {
         const row = await find(currentUser(res).username);
-        sendRecord(req, res, { tag: entityTag(row.version), record: () => view(row) });
+        sendRecord(req, res, { tag: versionTag(row), record: () => view(row) });
       },
     }),
   });
@@ -115,7 +118,7 @@ export function routeUsers(router: DescribedRouter, api: ApiContext): void {
       handle: async ({ req, res }) => {
         requireAdministrator(res);
         const row = await find(pathParameter(req, 'username'));
-        sendRecord(req, res, { tag: entityTag(row.version), record: () => view(row) });
+        sendRecord(req, res, { tag: versionTag(row), record: () => view(row) });
       },
     }),
     put: operation({
@@ -134,22 +137,25 @@ export function routeUsers(router: DescribedRouter, api: ApiContext): void {
         refuseToken(res);
         if (me.username === name && administrator === false) throw notOnYourself('stop being one');
         const row = await find(name);
-        checkIfMatch(req, entityTag(row.version));
+        checkIfMatch(req, versionTag(row));
         const passwordHash = password && (await hashPassword(password));
-        const [changed] = await db
-          .update(users)
-          .set({
-            version: sql`${users.version} + 1`,
-            ...(passwordHash ? { passwordHash } : {}),
-            ...(administrator === undefined ? {} : { administrator }),
-          })
-          .where(and(eq(users.username, name), eq(users.version, row.version)))
-          .returning();
-        if (!changed)
+        const changed = await db.transaction(async tx => {
+          if (administrator === false) await holdWithAsker(tx, res, name);
+          const [written] = await tx
+            .update(users)
+            .set({
+              version: sql`${users.version} + 1`,
+              ...(passwordHash ? { passwordHash } : {}),
+              ...(administrator === undefined ? {} : { administrator }),
+            })
+            .where(and(eq(users.username, name), eq(users.version, row.version)))
+            .returning();
+          if (written) return written;
           throw new WindlassError('conflict', {
             detail: 'Conflict: somebody else changed this user at the same time.',
             hint: 'Get it again and repeat the change.',
           });
+        });
         api.recent.forget(name);
         res.json(view(changed));
       },
@@ -162,11 +168,13 @@ export function routeUsers(router: DescribedRouter, api: ApiContext): void {
       errors: ['not_found', 'conflict'],
       handle: async ({ req, res }) => {
         const me = requireAdministrator(res);
-        const row = await find(pathParameter(req, 'username'));
-        checkIfMatch(req, entityTag(row.version));
-        if (row.username === me.username) throw notOnYourself('delete yourself');
-        const gone = await db.transaction(tx => removeUser(tx, row.username));
-        api.recent.forget(row.username);
+        const name = pathParameter(req, 'username');
+        const gone = await db.transaction(async tx => {
+          checkIfMatch(req, versionTag(await holdWithAsker(tx, res, name)));
+          if (name === me.username) throw notOnYourself('delete yourself');
+          return removeUser(tx, name);
+        });
+        api.recent.forget(name);
         publishCancelled(api, gone.jobs);
         for (const sid of gone.sessions) api.notifications.publish('session', sid);
         res.status(204).end();
@@ -174,6 +182,32 @@ export function routeUsers(router: DescribedRouter, api: ApiContext): void {
     }),
   });
 }
+
+/**
+ * Holds a user and the administrator who asks, who must be one still: so there is always an administrator left, also
+ * where two remove each other at once. In one order everywhere, lest they wait for each other. Throws `not_found`.
+ */
+async function holdWithAsker(tx: Tx, res: Response, name: string): Promise<UserRow> {
+  const me = currentUser(res).username;
+  const rows = await tx
+    .select()
+    .from(users)
+    .where(inArray(users.username, [me, name]))
+    .orderBy(asc(users.username))
+    .for('update');
+  const asker = rows.find(row => row.username === me);
+  if (!asker) throw new WindlassError('unauthorized');
+  refuseUnlessAdministrator(asker);
+  const row = rows.find(({ username }) => username === name);
+  if (!row) throw unknownUser(name);
+  return row;
+}
+
+const unknownUser = (name: string) =>
+  new WindlassError('not_found', {
+    detail: `Not found: there is no user ${name}.`,
+    hint: 'GET /api/users lists them.',
+  });
 
 /** There is always an administrator: the one who asks. */
 function notOnYourself(what: string): WindlassError {

@@ -3,8 +3,8 @@ import { Worker } from 'node:worker_threads';
 import { WindlassError } from '../../shared/errors.ts';
 import { packageRoot } from '../../shared/package-root.ts';
 import type { ObjectStore } from '../../shared/storage/object-store.ts';
-import { Turns } from '../identity/turns.ts';
-import { UserTurns } from '../identity/user-turns.ts';
+import { Semaphore } from '../concurrency/semaphore.ts';
+import { UserSemaphores } from '../concurrency/user-semaphores.ts';
 import type { FromThread, TableFile, TableTask, ToThread } from './thread-protocol.ts';
 
 /** Also when the caller runs from the sources: Node 20 cannot run TypeScript, so the thread is always the compiled one. */
@@ -47,8 +47,8 @@ class ThreadEnded extends Error {}
 export class TableReader {
   readonly #objects: ObjectStore;
   readonly #pending = new Map<number, Pending>();
-  readonly #users = new UserTurns(AT_ONCE_EACH);
-  readonly #turns = new Turns(AT_ONCE);
+  readonly #users = new UserSemaphores(AT_ONCE_EACH);
+  readonly #turns = new Semaphore(AT_ONCE);
   #thread: Worker | undefined;
   #ids = 0;
 

@@ -6,14 +6,10 @@ import { WindlassError } from '../../shared/errors.ts';
 import { newId } from '../../shared/ids.ts';
 import type { ApiContext } from '../context.ts';
 import { currentUser } from '../identity/current-user.ts';
+import { followPreference } from '../jobs/follow-preference.ts';
 import { type JobSummary, summaryColumns } from '../jobs/job-summary.ts';
 import { jobView } from '../jobs/job-view.ts';
-import {
-  errorOfJob,
-  readPreference,
-  startRequestedJob,
-  untilNoLongerWaiting,
-} from '../jobs/run-request.ts';
+import { errorOfJob, startRequestedJob } from '../jobs/run-request.ts';
 import type { StoredArtifact } from './find-table.ts';
 import { type View, viewId } from './read-query.ts';
 import type { TableFile } from './thread-protocol.ts';
@@ -35,10 +31,7 @@ export async function useView(
   const made = await findMade(api.database.db, id);
   if (made) return made;
   const job = await startOrJoin(api, { req, res, table, view, id });
-  const { respondAsync, wait } = readPreference(req);
-  if (respondAsync) res.set('Preference-Applied', 'respond-async');
-  else if (wait !== undefined) res.set('Preference-Applied', `wait=${wait}`);
-  const ended = respondAsync || wait === 0 ? job : await waitForEnd(api, res, { job, wait });
+  const ended = await followPreference(api, { req, res, job });
   if (!ended.finished) return void answerLater(res, ended);
   if (ended.state !== 'succeeded') throw errorOfJob(ended);
   const now = await findMade(api.database.db, id);
@@ -106,8 +99,10 @@ async function startOrJoin(
       };
     });
   } catch (error) {
-    if (error instanceof Joined) return error.job;
-    throw error;
+    if (!(error instanceof Joined)) throw error;
+    // Of views that one starts LIMIT_OPEN_JOBS bounds how many are waited for.
+    api.held.add(currentUser(res).username, res);
+    return error.job;
   }
 }
 
@@ -121,19 +116,11 @@ async function findUnderWay(
   return row?.cancelRequested && !row.finished ? undefined : row;
 }
 
-function waitForEnd(
-  api: ApiContext,
-  res: Response,
-  { job, wait }: { job: JobSummary; wait: number | undefined },
-): Promise<JobSummary> {
-  const max = api.config.LAUNCH_MAX_WAIT;
-  const seconds = wait === undefined ? max : max > 0 ? Math.min(wait, max) : wait;
-  return api.jobs.ended(job, untilNoLongerWaiting(api, res, seconds).signal);
-}
-
 /** The job is its owner's alone; the others are told when to ask again. */
 function answerLater(res: Response, job: JobSummary): void {
   if (res.headersSent || res.destroyed) return;
+  // The table's, which says nothing of this answer: who sent it back would be told 304 for ever.
+  res.removeHeader('ETag');
   res.status(202).set('Retry-After', '1').set('Cache-Control', 'no-store');
   if (job.owner === currentUser(res).username)
     res.location(`/api/jobs/${job.id}`).json(jobView(job));

@@ -1,4 +1,5 @@
-import { WindlassError } from '../../shared/errors.ts';
+import type { WindlassError } from '../../shared/errors.ts';
+import { invalidInput } from '../http/validate.ts';
 
 /**
  * The SHA-256 that Content-Digest names (RFC 9530), if it names one; other algorithms are not verified. The field is a
@@ -19,9 +20,8 @@ export function readContentDigest(header: string | undefined): Buffer | undefine
 }
 
 function malformed(problem: string): WindlassError {
-  return new WindlassError('invalid_input', {
-    detail: `Invalid parameters: Content-Digest: ${problem}.`,
-    hint: 'See RFC 9530, or leave the header out.',
-    extra: { fields: [{ field: 'Content-Digest', problem }] },
-  });
+  return invalidInput(
+    [{ field: 'Content-Digest', problem }],
+    'See RFC 9530, or leave the header out.',
+  );
 }

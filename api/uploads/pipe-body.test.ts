@@ -34,7 +34,10 @@ test('a client that falls silent is cut off', async () => {
   const meter = new PartMeter();
   const stop = pipeBody(req, meter, 100);
   meter.resume();
-  await expect(finished(meter)).rejects.toMatchObject({ code: 'request_timeout' });
+  await expect(finished(meter)).rejects.toMatchObject({
+    code: 'request_timeout',
+    hint: expect.stringContaining('LIMIT_BODY_SECONDS'),
+  });
   expect(meter.size).toBe(4);
   // It can still be answered.
   expect(req.socket.destroyed).toBe(false);
@@ -51,8 +54,8 @@ test('a store that is slow is not the client’s silence', async () => {
     highWaterMark: 1,
     write: (_bytes, _encoding, done) => void asleep.then(() => done()),
   });
-  const stop = pipeBody(req, sink, 50);
-  await new Promise(resolve => setTimeout(resolve, 300));
+  const stop = pipeBody(req, sink, 400);
+  await new Promise(resolve => setTimeout(resolve, 1_000));
   expect(sink.errored).toBeNull();
   takeOn();
   leave();
@@ -66,7 +69,7 @@ test('a client that has left before fails the sink, too', async () => {
   leave();
   await new Promise(resolve => req.once('close', resolve));
   const meter = new PartMeter();
-  const stop = pipeBody(req, meter);
+  const stop = pipeBody(req, meter, 60_000);
   await expect(finished(meter)).rejects.toMatchObject({ code: 'bad_request' });
   stop();
 });

@@ -1,16 +1,14 @@
 import type { IncomingMessage } from 'node:http';
 import type { Writable } from 'node:stream';
 import { WindlassError } from '../../shared/errors.ts';
-import { LEAST_BYTES } from '../middleware/bound-bodies.ts';
-
-/** A client that has sent less than LEAST_BYTES in so long, while it could, is cut off. */
-const SILENT_MS = 30_000;
+import { LEAST_BYTES, tooSlow } from '../middleware/bound-bodies.ts';
 
 /**
- * Leads a request's body into the sink, and fails the sink when the client leaves or falls silent, or nearly so. The request itself is
- * never destroyed, nor its socket: it must still be answered. Call what is returned when the sink is done with.
+ * Leads a request's body into the sink, and fails the sink when the client leaves, or has sent less than LEAST_BYTES in
+ * `windowMs` (LIMIT_BODY_SECONDS) while it could. The request itself is never destroyed, nor its socket: it must still be
+ * answered. Call what is returned when the sink is done with.
  */
-export function pipeBody(req: IncomingMessage, sink: Writable, silentMs = SILENT_MS): () => void {
+export function pipeBody(req: IncomingMessage, sink: Writable, windowMs: number): () => void {
   let heard = performance.now();
   let bytes = req.socket.bytesRead;
   const fail = (error: WindlassError) => {
@@ -25,9 +23,9 @@ export function pipeBody(req: IncomingMessage, sink: Writable, silentMs = SILENT
       if (bytesRead - bytes >= LEAST_BYTES || sink.writableNeedDrain) {
         bytes = bytesRead;
         heard = now;
-      } else if (now - heard >= silentMs && !req.complete) fail(fellSilent(silentMs));
+      } else if (now - heard >= windowMs && !req.complete) fail(tooSlow(windowMs));
     },
-    Math.min(1_000, silentMs / 4),
+    Math.min(1_000, windowMs / 4),
   );
   const onClose = () => {
     if (!req.complete) fail(endedEarly());
@@ -48,11 +46,5 @@ export function pipeBody(req: IncomingMessage, sink: Writable, silentMs = SILENT
 export const endedEarly = () =>
   new WindlassError('bad_request', {
     detail: 'Bad request: the body ended early.',
-    hint: 'Send the part again. Nothing was kept.',
-  });
-
-const fellSilent = (silentMs: number) =>
-  new WindlassError('request_timeout', {
-    detail: `Request timeout: less than ${LEAST_BYTES >> 10} KiB came in ${silentMs / 1_000} seconds.`,
     hint: 'Send the part again. Nothing was kept.',
   });

@@ -1,9 +1,9 @@
 import type { IncomingMessage } from 'node:http';
 import { Busboy, type BusboyFileStream, type BusboyHeaders } from '@fastify/busboy';
-import { z } from 'zod';
 import { WindlassError } from '../../shared/errors.ts';
 import { PartMeter } from '../../shared/part-meter.ts';
-import { parseInput } from '../http/validate.ts';
+import { invalidInput } from '../http/validate.ts';
+import { HeldMeter } from './disk-room.ts';
 import { endedEarly, pipeBody } from './pipe-body.ts';
 import { type StoredBytes, type StoreOptions, storeMetered } from './store-part.ts';
 
@@ -22,7 +22,7 @@ const LIMITS = { fieldNameSize: 100, fieldSize: 12_288, fields: 2, parts: 10, he
  */
 export async function readForm(
   req: IncomingMessage,
-  { objects, uid, limit, expected }: StoreOptions,
+  { objects, uid, limit, expected, hold, windowMs }: StoreOptions,
 ): Promise<Form> {
   const form = openForm(req);
   const whole = new PartMeter({ expected, limit: limit + AROUND_FILE });
@@ -33,12 +33,8 @@ export async function readForm(
   let refusal: Error | undefined;
 
   const refuse = (name: string, problem: string) => {
-    try {
-      parseInput({}, z.object({ [name]: z.never(problem) }));
-    } catch (error) {
-      refusal ??= error as Error;
-      whole.destroy(refusal);
-    }
+    refusal ??= invalidInput([{ field: name, problem }], 'Correct the named fields.');
+    whole.destroy(refusal);
   };
   form.on('file', (name, stream) => {
     stream.on('error', () => file?.destroy(endedEarly()));
@@ -47,7 +43,7 @@ export async function readForm(
       stream.resume();
       return refuse(name, problem);
     }
-    file = new PartMeter({ limit });
+    file = new HeldMeter({ limit, hold });
     storing = storeMetered(objects, uid, { meter: pipeFile(stream, file) });
     // A store that fails ends the reading; the reason is thrown below.
     storing.catch((error: Error) => whole.destroy(error));
@@ -61,7 +57,7 @@ export async function readForm(
   form.on('fieldsLimit', () => refuse('body', 'has too many fields'));
   form.on('partsLimit', () => refuse('body', 'has too many parts'));
 
-  const stop = pipeBody(req, whole);
+  const stop = pipeBody(req, whole, windowMs);
   try {
     await new Promise<void>((resolve, reject) => {
       whole.once('error', reject);
@@ -75,9 +71,11 @@ export async function readForm(
     const stored = await storing;
     if (Object.keys(fields).length > 0) {
       await objects.remove(stored.object).catch(() => {});
-      throw new WindlassError('invalid_input', {
-        detail: 'Invalid parameters: give either file, or sid and path.',
-      });
+      const problem = 'cannot be given beside file';
+      throw invalidInput(
+        Object.keys(fields).map(field => ({ field, problem })),
+        'Give either file, or sid and path.',
+      );
     }
     return { stored };
   } catch (error) {
@@ -118,9 +116,9 @@ function pipeFile(stream: BusboyFileStream, meter: PartMeter): PartMeter {
 
 function asBadForm(cause: unknown): WindlassError {
   if (cause instanceof WindlassError) return cause;
-  return new WindlassError('invalid_input', {
-    detail: `Invalid parameters: this is no multipart/form-data that can be read (${cause instanceof Error ? cause.message : 'malformed'}).`,
-    hint: 'See RFC 7578, or send the bytes as application/octet-stream.',
-    cause,
-  });
+  const reason = cause instanceof Error ? cause.message : 'malformed';
+  return invalidInput(
+    [{ field: 'body', problem: `is no multipart/form-data that can be read (${reason})` }],
+    'See RFC 7578, or send the bytes as application/octet-stream.',
+  );
 }

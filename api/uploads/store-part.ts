@@ -1,9 +1,10 @@
 import type { IncomingMessage } from 'node:http';
 import { WindlassError } from '../../shared/errors.ts';
 import { newId } from '../../shared/ids.ts';
-import { PartMeter, partTooLarge } from '../../shared/part-meter.ts';
+import { type PartMeter, partTooLarge } from '../../shared/part-meter.ts';
 import type { ObjectStore } from '../../shared/storage/object-store.ts';
 import type { StoredPart } from '../../shared/uploads.ts';
+import { HeldMeter, type Hold } from './disk-room.ts';
 import { pipeBody } from './pipe-body.ts';
 
 export type StoredBytes = Pick<StoredPart, 'object' | 'size' | 'digest'>;
@@ -15,17 +16,21 @@ export interface StoreOptions {
   limit: number;
   /** SHA-256 that the bytes must have. */
   expected?: Buffer;
+  /** What they may take of the disk. */
+  hold: Hold;
+  /** See pipeBody(). */
+  windowMs: number;
 }
 
 /** Streams a request's body into the store, under a key of its own that nothing refers to yet. */
 export async function storeBody(
   req: IncomingMessage,
-  { objects, uid, limit, expected }: StoreOptions,
+  { objects, uid, limit, expected, hold, windowMs }: StoreOptions,
 ): Promise<StoredBytes> {
   const given = req.headers['content-length'];
   const size = given === undefined ? undefined : Number(given);
-  const meter = new PartMeter({ limit, expected });
-  const stop = pipeBody(req, meter);
+  const meter = new HeldMeter({ limit, expected, hold });
+  const stop = pipeBody(req, meter, windowMs);
   try {
     return await storeMetered(objects, uid, { meter, size });
   } finally {

@@ -5,6 +5,7 @@ import { ExactBodies } from '../../api/exact-json/exact-bodies.ts';
 import { PasswordCheck } from '../../api/identity/password-check.ts';
 import { RecentCredentials } from '../../api/identity/recent-credentials.ts';
 import { JobWatch } from '../../api/jobs/job-watch.ts';
+import { OpenAnswers } from '../../api/jobs/open-answers.ts';
 import { ApiMetrics } from '../../api/operate/api-metrics.ts';
 import { readConfig } from '../../shared/config.ts';
 import { openDatabase } from '../../shared/database/connect.ts';
@@ -43,6 +44,7 @@ export async function openIdleApp(): Promise<IdleApp> {
     objects: await openObjectStore(config),
     queues,
     jobs: new JobWatch({ database, notifications, log }),
+    held: new OpenAnswers('held', config.LIMIT_STREAMS),
     bodies: new ExactBodies(config),
     passwords: new PasswordCheck(database, config.LIMIT_FAILED_LOGINS),
     recent: new RecentCredentials(notifications),

@@ -36,7 +36,9 @@ export class Tools {
     const target = ONCE.test(path) ? path : `${this.prefix}${path}`;
     const as = options.as === undefined ? this.world.user : options.as;
     const answer = await send(this.world.url, { ...options, as, method, target });
-    if (answer.status >= 400 && method !== 'HEAD' && answer.status !== 503) holdProblem(answer);
+    // That of /readyz is a record of what is away, whatever its status.
+    if (answer.status >= 400 && method !== 'HEAD' && path !== '/readyz') holdProblem(answer);
+    if (answer.type === 'application/json') holdTimes(answer);
     const operation = this.world.description.hold(method, path, answer);
     if (operation) this.asked.add(operation);
     return answer;
@@ -64,12 +66,24 @@ export class Tools {
   };
 }
 
+/** These two are `application/json`, as interface.md says. */
+const PLAIN = ['upload_incomplete', 'client_confused'];
+
 /** What every error of the service is (RFC 9457, and section 7 of the interface). */
 function holdProblem(answer: Answer): void {
   const problem = answer.json<Problem>();
-  expect(answer.type).toMatch(/^application\/(problem\+)?json$/);
-  expect(problem).toMatchObject({ status: answer.status, requestId: expect.stringMatching(/./) });
+  expect(answer.type).toBe(`application/${PLAIN.includes(problem.code) ? '' : 'problem+'}json`);
+  expect(problem).toMatchObject({
+    type: `/api/docs#${problem.code}`,
+    title: expect.stringMatching(/./),
+    status: answer.status,
+    requestId: expect.stringMatching(/./),
+  });
+  expect(answer.headers['x-request-id']).toBe(problem.requestId);
   expect(problem.code).toMatch(/^[a-z]+(_[a-z]+)*$/);
+  // What nobody foresaw; nothing that a case sends may lead to it.
+  expect(problem.code).not.toBe('internal');
+  expect(answer.text).not.toMatch(/\\n\s+at /);
   expect(problem.detail.startsWith(problem.title.replace(/\.$/, ''))).toBe(true);
   const line = (text: string) => text.replace(/[^\x20-\x7e]+/g, '?').slice(0, 1_000);
   expect(answer.headers['x-service-message']).toBe(line(problem.detail));
@@ -78,6 +92,18 @@ function holdProblem(answer: Answer): void {
   if (answer.status === 405) expect(answer.headers.allow).toMatch(/^[A-Z]+(, [A-Z]+)*$/);
   if (answer.status === 429 || answer.status === 503)
     expect(answer.headers['retry-after']).toMatch(/^\d+$/);
+}
+
+const TIMES = ['created', 'updated', 'accessed', 'expires', 'started', 'finished'];
+
+/** Times are ISO 8601 in UTC, everywhere. */
+function holdTimes(answer: Answer): void {
+  if (answer.bytes.length === 0) return;
+  JSON.parse(answer.text, (name, value) => {
+    if (TIMES.includes(name) && typeof value === 'string')
+      expect([name, value]).toEqual([name, new Date(value).toISOString()]);
+    return value;
+  });
 }
 
 /** An error as the documents word it; its reason phrase is the standard one unless given. */

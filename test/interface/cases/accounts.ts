@@ -1,8 +1,14 @@
+import { createHash } from 'node:crypto';
 import { expect } from 'vitest';
 import { HOST_KEY } from '../fixtures.ts';
 import { type Row, row } from '../row.ts';
 import { expectAnswer, expectError } from '../tools.ts';
 
+/** As ssh-keygen -l prints it. */
+const HOST_FINGERPRINT = `SHA256:${createHash('sha256')
+  .update(Buffer.from(HOST_KEY.split(' ')[1] ?? '', 'base64'))
+  .digest('base64')
+  .replace(/=+$/, '')}`;
 const at = (words: string) => `decisions, Hosts, users, tokens: ${words}`;
 
 /** decisions.md, Hosts, users, tokens. */
@@ -18,15 +24,18 @@ export const ACCOUNTS: Row[] = [
       expect(added.json()).toMatchObject({
         ...json,
         private: false,
-        fingerprints: [expect.stringMatching(/^SHA256:/)],
+        fingerprints: [HOST_FINGERPRINT],
       });
+      expect(added.headers.location).toBe(`/api/hosts/${name}`);
       expectError(await ask('POST', '/hosts', { json }), 409, { code: 'conflict' });
       const listed = (await ask('GET', '/hosts?limit=1000')).json();
       expect(listed.items).toContainEqual(expect.objectContaining({ name, agent: false }));
       expectAnswer(await ask('PUT', `/hosts/${name}`, { json: { agent: true } }), 200);
-      expect((await ask('GET', `/hosts/${name}`)).json()).toMatchObject({ name, agent: true });
+      const changed = { ...json, agent: true };
+      expect((await ask('GET', `/hosts/${name}`)).json()).toMatchObject(changed);
       expectAnswer(await ask('DELETE', `/hosts/${name}`), 204);
-      expectError(await ask('GET', `/hosts/${name}`), 404, {});
+      for (const method of ['GET', 'DELETE'])
+        expectError(await ask(method, `/hosts/${name}`), 404, { code: 'not_found' });
     },
     'administrator',
   ),
@@ -41,7 +50,7 @@ export const ACCOUNTS: Row[] = [
         });
       const added = (await ask('POST', '/hosts', { json: { name, keys: [HOST_KEY] } })).json();
       expect(added).toMatchObject({ address: name, port: 22, agent: true, private: false });
-      await ask('DELETE', `/hosts/${name}`);
+      expectAnswer(await ask('DELETE', `/hosts/${name}`), 204);
     },
     'administrator',
   ),
@@ -56,7 +65,9 @@ export const ACCOUNTS: Row[] = [
       const added = await ask('POST', '/hosts', { json: { ...where, private: true } });
       expectAnswer(added, 201);
       expect(added.json().keys).toContain(sshd?.hostKey);
-      await ask('DELETE', `/hosts/${name}`);
+      const { keys, fingerprints } = added.json<Record<'keys' | 'fingerprints', string[]>>();
+      expect(fingerprints).toHaveLength(keys.length);
+      expectAnswer(await ask('DELETE', `/hosts/${name}`), 204);
     },
     'host',
     'own',
@@ -84,45 +95,52 @@ export const ACCOUNTS: Row[] = [
   ),
   row(
     at('POST /users 201; GET, PUT, DELETE /users/(username)'),
-    'POST /users, GET /users, GET /users/{username}, PUT /users/{username}, DELETE /users/{username}',
+    'POST /users, GET /users, GET /users/{username}, PUT /users/{username}, DELETE /users/{username}, GET /users/-',
     async ({ ask, world }) => {
       const username = world.name('user');
       const json = { username, password: 'a long password' };
-      expectAnswer(await ask('POST', '/users', { json }), 201);
+      const added = await ask('POST', '/users', { json });
+      expectAnswer(added, 201);
+      expect(added.headers.location).toBe(`/api/users/${username}`);
       expectError(await ask('POST', '/users', { json }), 409, { code: 'conflict' });
       const { items } = (await ask('GET', '/users?limit=1000')).json();
       expect(items).toContainEqual(expect.objectContaining({ username, administrator: false }));
       const path = `/users/${username}`;
       expectAnswer(await ask('PUT', path, { json: { administrator: true } }), 200);
       expect((await ask('GET', path)).json()).toMatchObject({ username, administrator: true });
+      const as = { username, password: json.password };
+      expectAnswer(await ask('GET', '/users', { as }), 200);
       expectAnswer(await ask('DELETE', path), 204);
-      expectError(await ask('GET', path), 404, {});
+      expectError(await ask('GET', path), 404, { code: 'not_found' });
+      expectError(await ask('GET', '/users/-', { as }), 401, { code: 'unauthorized' });
     },
     'administrator',
   ),
   row(
     at('anyone may change their own password, and nothing else of users'),
-    'PUT /users/{username}, GET /users, POST /users',
+    'PUT /users/{username}, DELETE /users/{username}, GET /users, GET /users/-, POST /users',
     async ({ ask, make }) => {
-      const user = await make.newUser();
+      const [user, other] = [await make.newUser(), await make.person('stranger')];
       const path = `/users/${user.username}`;
       const next = { ...user, password: 'another password' };
       const json = { password: next.password };
       expectAnswer(await ask('PUT', path, { as: user, json }), 200);
       expectAnswer(await ask('GET', '/users/-', { as: next }), 200);
-      expectError(await ask('GET', '/users/-', { as: user }), 401, {});
+      expectError(await ask('GET', '/users/-', { as: user }), 401, { code: 'unauthorized' });
       for (const [method, where, body] of [
         ['PUT', path, { administrator: true }],
+        ['PUT', `/users/${other.username}`, json],
         ['GET', '/users', undefined],
+        ['DELETE', `/users/${other.username}`, undefined],
         ['POST', '/users', { username: 'x', password: 'a long password' }],
       ] as const)
-        expectError(await ask(method, where, { as: next, json: body }), 403, {});
+        expectError(await ask(method, where, { as: next, json: body }), 403, { code: 'forbidden' });
     },
     'administrator',
   ),
   row(
     at('POST /users/-/tokens 201 {id, token}; expires'),
-    'POST /users/-/tokens, DELETE /users/-/tokens/{id}',
+    'POST /users/-/tokens, GET /users/-/tokens, DELETE /users/-/tokens/{id}',
     async ({ ask, make, world }) => {
       const name = world.name('token');
       const made = await ask('POST', '/users/-/tokens', {
@@ -130,12 +148,28 @@ export const ACCOUNTS: Row[] = [
       });
       expectAnswer(made, 201);
       const { id, token } = made.json();
+      expect(made.json()).toEqual({ id: expect.any(String), token: expect.stringMatching(/./) });
+      const { items } = (await ask('GET', '/users/-/tokens?limit=1000')).json();
+      const expires = '2099-01-01T00:00:00.000Z';
+      expect(items).toContainEqual({
+        id,
+        name,
+        scope: 'write',
+        created: expect.any(String),
+        expires,
+      });
       const headers = { Authorization: `Bearer ${token}` };
       const project = await ask('POST', '/projects', { as: null, headers, json: { name } });
       expectAnswer(project, 201);
       await make.call('DELETE', `/projects/${project.json().id}`);
       expectAnswer(await ask('DELETE', `/users/-/tokens/${id}`), 204);
-      for (const json of [{ name }, { name, scope: 'all' }, { name, scope: 'read', expires: 'x' }])
+      const past = '2020-01-01T00:00:00Z';
+      for (const json of [
+        { name },
+        { name, scope: 'all' },
+        { name, scope: 'read', expires: 'x' },
+        { name, scope: 'read', expires: past },
+      ])
         expectError(await ask('POST', '/users/-/tokens', { json }), 400, { code: 'invalid_input' });
     },
   ),

@@ -10,6 +10,8 @@ import { IDEMPOTENCY } from './idempotency.ts';
 import { JOB_ROWS } from './jobs.ts';
 import { LAUNCHES } from './launch.ts';
 import { LAUNCH_ENDS } from './launch-ends.ts';
+import { LISTS } from './lists.ts';
+import { POLLS } from './polls.ts';
 import { PROJECTS } from './projects.ts';
 import { REMOTES } from './remotes.ts';
 import { RESOURCES } from './resources.ts';
@@ -25,13 +27,13 @@ export const SECTIONS: Record<string, Row[]> = {
   'interface 4.1 to 4.5, remote sessions': REMOTE_ENDPOINTS,
   'interface 4.2, 4.6 to 4.10, the others': ENDPOINTS,
   'interface 5, authentication': AUTHENTICATION,
-  'decisions, Everywhere': [...EVERYWHERE, ...CONDITIONS, ...IDEMPOTENCY],
+  'decisions, Everywhere': [...EVERYWHERE, ...LISTS, ...CONDITIONS, ...IDEMPOTENCY],
   'decisions, access': ACCESS,
   'decisions, Hosts, users, tokens': ACCOUNTS,
   'decisions, Remote sessions': REMOTES,
   'decisions, launch': [...LAUNCHES, ...LAUNCH_ENDS],
   'decisions, Jobs': JOB_ROWS,
-  'decisions, Videos': VIDEOS,
+  'decisions, Videos': [...VIDEOS, ...POLLS],
   'decisions, Uploads': UPLOADS,
   'decisions, Projects, models, parameters, bookmarks, events': PROJECTS,
   'decisions, tables and files': TABLES,

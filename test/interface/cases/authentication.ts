@@ -19,12 +19,18 @@ async function logIn({ ask, world }: Tools, more: object = {}) {
 export const AUTHENTICATION: Row[] = [
   row(
     '5 HTTP Basic: DELETE remote and PUT model parameter',
-    'DELETE /remotes/{sid}, PUT /models/{mid}/parameters/{aid}',
+    'DELETE /remotes/{sid}, PUT /models/{mid}/parameters/{aid}, GET /models/{mid}/parameters/{aid}',
     async ({ ask, make, world }) => {
       const headers = { Authorization: basic(world.user) };
       const path = `/models/${(await make.place()).mid}/parameters/${world.name('p')}`;
       expectAnswer(await ask('PUT', path, { as: null, headers, json: { value: 1 } }), 200);
-      expectError(await ask('DELETE', `/remotes/${UNKNOWN}`, { as: null, headers }), 404, {});
+      expectError(await ask('DELETE', `/remotes/${UNKNOWN}`, { as: null, headers }), 404, {
+        code: 'session_not_found',
+      });
+      const wrong = { Authorization: basic({ ...world.user, password: 'wrong wrong' }) };
+      const refused = await ask('PUT', path, { as: null, headers: wrong, json: { value: 2 } });
+      expectError(refused, 401, { code: 'unauthorized' });
+      expectAnswer(await ask('GET', path, { as: null, headers }), 200, { json: 1 });
     },
   ),
   row(
@@ -94,16 +100,20 @@ export const AUTHENTICATION: Row[] = [
     const { headers } = await logIn(tools);
     expectAnswer(await tools.ask('GET', '/users/-', { as: null, headers }), 200);
     expectAnswer(await tools.ask('DELETE', '/logout', { as: null, headers }), 204);
-    expectError(await tools.ask('GET', '/users/-', { as: null, headers }), 401, {});
+    expectError(await tools.ask('GET', '/users/-', { as: null, headers }), 401, {
+      code: 'unauthorized',
+    });
   }),
   row('decisions, Everywhere: GET /users/- who am I', ME, async ({ ask, world }) => {
     const { username } = world.user;
-    expect((await ask('GET', '/users/-')).json()).toMatchObject({ username });
+    const me = (await ask('GET', '/users/-')).json();
+    expect(me).toMatchObject({ username, administrator: expect.any(Boolean) });
+    expect(JSON.stringify(me)).not.toMatch(/password|hash/i);
   }),
   row(
     'decisions, Everywhere: Authorization: Bearer with an API token',
     `POST /users/-/tokens, GET /users/-/tokens, DELETE /users/-/tokens/{id}, ${ME}`,
-    async ({ ask, make, world }) => {
+    async ({ ask, world }) => {
       const json = { name: world.name('token'), scope: 'read' };
       const made = await ask('POST', '/users/-/tokens', { json });
       expectAnswer(made, 201);
@@ -116,8 +126,9 @@ export const AUTHENTICATION: Row[] = [
       expect(listed.json().items).toContainEqual(expect.objectContaining({ id, scope: 'read' }));
       expect(listed.text).not.toContain(token);
       expectAnswer(await ask('DELETE', `/users/-/tokens/${id}`), 204);
-      expectError(await ask('GET', '/users/-', { as: null, headers }), 401, {});
-      await make.call('GET', '/users/-');
+      expectError(await ask('GET', '/users/-', { as: null, headers }), 401, {
+        code: 'unauthorized',
+      });
     },
   ),
   row(
@@ -135,6 +146,8 @@ export const AUTHENTICATION: Row[] = [
       const closed = world.description
         .operations()
         .filter(name => !/^GET \/(healthz|readyz|api\/.*)?$|POST \/login$/.test(name));
+      // All but the five that are open to everyone, and login.
+      expect(closed).toHaveLength(world.description.operations().length - 6);
       expect(closed.length).toBeGreaterThan(50);
       for (const name of closed) {
         const [method = '', template = ''] = name.split(' ');
@@ -151,7 +164,7 @@ export const AUTHENTICATION: Row[] = [
   row('decisions, Everywhere: a 401 to a script carries Bearer', ME, async ({ ask }) => {
     const headers = { 'X-Requested-With': 'XMLHttpRequest' };
     const answer = await ask('GET', '/users/-', { as: null, headers });
-    expectError(answer, 401, {});
+    expectError(answer, 401, { code: 'unauthorized' });
     expect(answer.headers['www-authenticate']).toBe('Bearer');
   }),
   row(
@@ -162,6 +175,7 @@ export const AUTHENTICATION: Row[] = [
       for (const path of ['/metrics', '/admin/queues']) {
         expectAnswer(await ask('GET', path, { headers: { Accept: '*/*' } }), 200);
         expectError(await ask('GET', path, { as }), 403, { code: 'forbidden' });
+        expectError(await ask('GET', path, { as: null }), 401, { code: 'unauthorized' });
       }
     },
     'administrator',
@@ -198,8 +212,11 @@ export const AUTHENTICATION: Row[] = [
           as: null,
           headers: { Cookie, ...more },
         });
-      expectAnswer(await get({ 'Sec-Fetch-Site': 'same-origin' }), 200);
-      expectAnswer(await get({ Referer: `${world.url}/page` }), 200);
+      for (const [name, value] of [
+        ['Sec-Fetch-Site', 'same-origin'],
+        ['Referer', `${world.url}/page`],
+      ] as const)
+        expectAnswer(await get({ [name]: value }), 200, { type: 'video/mp4' });
       for (const wrong of [
         {},
         { 'Sec-Fetch-Site': 'cross-site' },

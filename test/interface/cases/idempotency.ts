@@ -1,7 +1,8 @@
 import { expect } from 'vitest';
+import { openStackDatabase } from '../../harness/database.ts';
 import { type Row, row } from '../row.ts';
 import type { Answer, Options } from '../send.ts';
-import { expectError, type Tools } from '../tools.ts';
+import { expectAnswer, expectError, type Tools } from '../tools.ts';
 
 const at = (words: string) => `decisions, Everywhere: Idempotency-Key on ${words}`;
 
@@ -84,6 +85,42 @@ export const IDEMPOTENCY: Row[] = [
     'host',
   ),
   row(
+    at('POST /hosts with trust: "now": one host, one look at its keys'),
+    'POST /hosts, GET /hosts/{name}',
+    async tools => {
+      const { ask, make, world } = tools;
+      const name = world.name('trusted-once');
+      const { host: address, port } = world.own?.sshd ?? {};
+      const json = { name, address, port, trust: 'now', private: true };
+      const [first, second] = await repeat(tools, { method: 'POST', path: '/hosts', json });
+      expect([first.status, second.status]).toEqual([201, 201]);
+      expect(second.json()).toEqual(first.json());
+      expect(second.headers.location).toBe(first.headers.location);
+      // Under another key, or none, it is a second host of that name.
+      const headers = { 'Idempotency-Key': world.name('other') };
+      expectError(await ask('POST', '/hosts', { json, headers }), 409, { code: 'conflict' });
+      expect((await ask('GET', `/hosts/${name}`)).json()).toEqual(first.json());
+      await make.call('DELETE', `/hosts/${name}`);
+    },
+    'host',
+    'own',
+  ),
+  row(
+    at('POST /uploads/(uid)/finished: the same again gives the same job, with another body 409'),
+    'POST /uploads/{uid}/finished',
+    async ({ ask, make, world }) => {
+      const uid = await make.newUpload();
+      await make.putPart(uid, [0, 0], 'x');
+      const headers = { 'Idempotency-Key': world.name('key') };
+      const finish = (n: number) =>
+        ask('POST', `/uploads/${uid}/finished`, { headers, json: { uploaded: [n] } });
+      const first = await finish(1);
+      expectAnswer(first, 202);
+      expectAnswer(await finish(1), 202, { json: first.json() });
+      expectError(await finish(2), 409, { code: 'idempotency_conflict' });
+    },
+  ),
+  row(
     at('a part that is copied from a host: one copy'),
     'PUT /uploads/{uid}/files/{fid}/parts/{part}',
     async tools => {
@@ -129,6 +166,36 @@ export const IDEMPOTENCY: Row[] = [
       for (const job of mine) expect(await ended(job)).toMatchObject({ state: 'succeeded' });
     },
     'administrator',
+  ),
+  row(
+    at('every POST that starts work: for 24 h'),
+    'POST /remotes/launch',
+    async tools => {
+      const { ask, make, world } = tools;
+      if (!world.own) throw new Error('needs a service of its own');
+      const headers = { 'Idempotency-Key': world.name('kept') };
+      const json = { sid: await make.session(), command: 'true' };
+      const launch = async () =>
+        (await ask('POST', '/remotes/launch', { json, headers })).json().job;
+      const first = await launch();
+      expect(first).toEqual(expect.stringMatching(/./));
+      const database = openStackDatabase(world.own.stack);
+      const key = headers['Idempotency-Key'];
+      try {
+        for (const [ago, isKept] of [
+          ['23 hours 50 minutes', true],
+          ['24 hours 10 minutes', false],
+        ] as const) {
+          await database`update idempotency_keys set created = now() - ${ago}::interval
+            where key = ${key}`;
+          expect((await launch()) === first).toBe(isKept);
+        }
+      } finally {
+        await database.end();
+      }
+    },
+    'host',
+    'own',
   ),
   row(at('what is no key: 400'), 'POST /remotes/launch', async ({ ask }) => {
     const json = { sid: '0', command: 'true' };

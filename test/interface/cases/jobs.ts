@@ -1,6 +1,8 @@
 import { expect } from 'vitest';
+import { openStackDatabase } from '../../harness/database.ts';
 import { type Row, row } from '../row.ts';
 import { expectAnswer, expectError } from '../tools.ts';
+import type { World } from '../world.ts';
 
 const at = (words: string) => `decisions, Jobs: ${words}`;
 
@@ -12,12 +14,22 @@ export const JOB_ROWS: Row[] = [
     async ({ ask, make }) => {
       const id = await make.command();
       const job = (await ask('GET', `/jobs/${id}`)).json();
-      expect(job).toMatchObject({ id, kind: 'command', state: 'succeeded', error: null });
-      expect(job).toMatchObject({ result: { returncode: 0 } });
-      for (const time of ['created', 'started', 'finished'])
-        expect(job[time]).toMatch(/^\d{4}-.*Z$/);
-      for (const path of ['/jobs', '/jobs?limit=1'])
-        expect((await ask('GET', path)).json().items).toContainEqual(expect.anything());
+      const time = expect.stringMatching(/^\d{4}-.*Z$/);
+      expect(job).toMatchObject({
+        id,
+        kind: 'command',
+        state: 'succeeded',
+        created: time,
+        started: time,
+        finished: time,
+        result: { returncode: 0 },
+        error: null,
+      });
+      expect(job).toHaveProperty('progress');
+      const { items } = (await ask('GET', '/jobs?limit=1000')).json();
+      expect(items).toContainEqual(job);
+      const [newest] = (await ask('GET', '/jobs?limit=1')).json<{ items: unknown[] }>().items;
+      expect(newest).toMatchObject({ id: expect.any(String), state: expect.any(String) });
     },
     'host',
   ),
@@ -30,6 +42,7 @@ export const JOB_ROWS: Row[] = [
       expectAnswer(whole, 200, { type: 'text/event-stream' });
       const events = readEvents(whole.text);
       expect(events[0]).toMatchObject({ event: 'state', data: { state: 'succeeded' } });
+      expect(events[0]?.data).not.toHaveProperty('error');
       expect(events).toContainEqual({
         event: 'output',
         id: expect.any(String),
@@ -51,6 +64,19 @@ export const JOB_ROWS: Row[] = [
       const events = readEvents((await ask('GET', `/jobs/${vsid}/events`)).text);
       const told = events.find(({ event }) => event === 'progress');
       expect(told).toMatchObject({ data: { progress: 1 } });
+    },
+    'host',
+  ),
+  row(
+    at('a state event {state, error?}: of what failed, why'),
+    'GET /jobs/{id}/events, GET /jobs/{id}',
+    async ({ ask, make, ended }) => {
+      const { vsid } = await make.newVideo({ images: ['/nowhere/frame'] });
+      await ended(vsid);
+      const { error } = (await ask('GET', `/jobs/${vsid}`)).json();
+      const [first] = readEvents((await ask('GET', `/jobs/${vsid}/events`)).text);
+      expect(error).toMatchObject({ code: 'bad_frames', detail: expect.any(String) });
+      expect(first).toMatchObject({ event: 'state', data: { state: 'failed', error } });
     },
     'host',
   ),
@@ -103,11 +129,30 @@ export const JOB_ROWS: Row[] = [
     'host',
   ),
   row(
+    at('a result is there for 24 h after the job; a cache may take it over until then'),
+    'GET /jobs/{id}/result, GET /remotes/{sid}/videos/{vsid}',
+    async ({ ask, make, ended, world }) => {
+      const { vsid, path } = await make.newVideo();
+      expect(await ended(vsid)).toMatchObject({ state: 'succeeded' });
+      const { pid } = await make.place();
+      const cached = `${path}?cache=project&project=${pid}&key=${world.name('late')}`;
+      await agoIs(world, vsid, '23 hours 50 minutes');
+      expectAnswer(await ask('GET', `/jobs/${vsid}/result`), 200, { type: 'video/mp4' });
+      expectAnswer(await ask('GET', cached), 200, { type: 'video/mp4' });
+      await agoIs(world, vsid, '24 hours 10 minutes');
+      expectError(await ask('GET', `${cached}-not`), 404, { code: 'not_found' });
+    },
+    'host',
+    'own',
+  ),
+  row(
     at('DELETE /jobs/(id) cancels: 202; 409 when it has ended'),
     'DELETE /jobs/{id}, GET /jobs/{id}',
     async ({ ask, make, ended }) => {
       const { vsid } = await make.longVideo();
-      expectAnswer(await ask('DELETE', `/jobs/${vsid}`), 202);
+      const asked = await ask('DELETE', `/jobs/${vsid}`);
+      expectAnswer(asked, 202, { json: { id: vsid } });
+      expect(asked.headers.location).toBe(`/api/jobs/${vsid}`);
       const job = await ended(vsid);
       expect(job).toMatchObject({ state: 'cancelled', error: { code: 'cancelled' } });
       expectError(await ask('DELETE', `/jobs/${vsid}`), 409, { code: 'conflict' });
@@ -133,19 +178,37 @@ export const JOB_ROWS: Row[] = [
   ),
   row(
     at('error is {code, detail, hint?}, the same words as in problem answers'),
-    'GET /jobs/{id}',
-    async ({ ask, make, ended }) => {
+    'GET /jobs/{id}, POST /remotes/launch',
+    async ({ ask, make, ended, world }) => {
       const { vsid } = await make.newVideo({ images: ['/nowhere/frame'] });
       await ended(vsid);
       const { error } = (await ask('GET', `/jobs/${vsid}`)).json();
-      expect(error).toMatchObject({
-        code: 'bad_frames',
-        detail: expect.stringMatching(/^Frames cannot be used/),
-      });
+      const known = { code: 'bad_frames', detail: expect.stringMatching(/^Frames cannot be used/) };
+      expect(error).toMatchObject(known);
+      // The launch of a command is answered with the words of its job.
+      const json = { sid: await make.session(), command: 'exec sleep 600' };
+      const headers = { Prefer: 'respond-async', 'Idempotency-Key': world.name('words') };
+      const { id } = (await ask('POST', '/remotes/launch', { json, headers })).json();
+      await make.call('DELETE', `/jobs/${id}`);
+      const { error: told } = await ended(String(id));
+      const answer = await ask('POST', '/remotes/launch', { json, headers });
+      const { code, detail, hint } = expectError(answer, 409, { code: 'cancelled' });
+      expect({ code, detail, ...(hint && { hint }) }).toEqual(told);
     },
     'host',
   ),
 ];
+
+/** Makes the time since the end of a job so long, such as `2 hours`. */
+async function agoIs({ own }: World, job: string, ago: string): Promise<void> {
+  if (!own) throw new Error('needs a service of its own');
+  const database = openStackDatabase(own.stack);
+  try {
+    await database`update jobs set finished = now() - ${ago}::interval where id = ${job}`;
+  } finally {
+    await database.end();
+  }
+}
 
 function readEvents(text: string) {
   return text

@@ -19,7 +19,7 @@ export const LAUNCHES: Row[] = [
         const answer = await ask('POST', '/remotes/launch', { json: { sid, command } });
         expectAnswer(answer, 200);
         const { job, ...rest } = answer.json();
-        expect(rest).toMatchObject({ command, returncode });
+        expect(rest).toEqual({ command, output: '', errors: '', returncode });
         expect(answer.headers.location).toBe(`/api/jobs/${job}`);
       }
     },
@@ -39,14 +39,25 @@ export const LAUNCHES: Row[] = [
     at('up to 10 MiB each, truncated: true past it; the whole is at the output of the job'),
     `${LAUNCH}, GET /jobs/{id}/output`,
     async ({ ask, look, make }) => {
-      const command = 'head -c 11000000 /dev/zero | tr "\\0" x';
-      const json = { sid: await make.session(), command };
-      const answer = (await ask('POST', '/remotes/launch', { json })).json<
-        Record<string, string>
+      const sid = await make.session();
+      const much = 'head -c 11000000 /dev/zero | tr "\\0"';
+      const command = `${much} o; (${much} e) >&2`;
+      const answer = (await ask('POST', '/remotes/launch', { json: { sid, command } })).json<
+        Record<'truncated' | 'output' | 'errors' | 'job', string>
       >();
-      expect([answer.truncated, answer.output?.length]).toEqual([true, 10 << 20]);
-      const whole = await look('GET', `/jobs/${answer.job}/output`);
-      expect(whole.bytes).toHaveLength(11_000_000);
+      expect(answer.truncated).toBe(true);
+      for (const [stream, text, letter] of [
+        ['stdout', answer.output, 'o'],
+        ['stderr', answer.errors, 'e'],
+      ] as const) {
+        expect(text === letter.repeat(10 << 20)).toBe(true);
+        const whole = await look('GET', `/jobs/${answer.job}/output?stream=${stream}`);
+        expect(whole.bytes.equals(Buffer.alloc(11_000_000, letter))).toBe(true);
+      }
+      const small = (
+        await ask('POST', '/remotes/launch', { json: { sid, command: 'true' } })
+      ).json();
+      expect(small).not.toHaveProperty('truncated');
     },
     'host',
   ),
@@ -58,6 +69,7 @@ export const LAUNCHES: Row[] = [
       for (const Prefer of ['respond-async', 'wait=1']) {
         const answer = await ask('POST', '/remotes/launch', { json, headers: { Prefer } });
         expectAnswer(answer, 202);
+        expect(answer.headers['preference-applied']).toBe(Prefer);
         const { id } = answer.json();
         expect(answer.headers.location).toBe(`/api/jobs/${id}`);
         await make.call('DELETE', `/jobs/${id}`);

@@ -23,6 +23,8 @@ export const PROJECTS: Row[] = [
       expectAnswer(await ask('PUT', path, { json: { name: 'other' } }), 200);
       expect((await ask('GET', path)).json()).toMatchObject({ name: 'other', description: 'd' });
       expectAnswer(await ask('DELETE', path), 204, { reason: 'Project deleted.' });
+      for (const method of ['GET', 'DELETE'])
+        expectError(await ask(method, path), 404, { code: 'not_found' });
     },
   ),
   row(
@@ -49,7 +51,8 @@ export const PROJECTS: Row[] = [
       const path = `/models/${made.json().id}`;
       expect(made.headers.location).toBe(`/api${path}`);
       const listed = await ask('GET', `/projects/${pid}/models?limit=1000`);
-      expect(listed.json().items).toContainEqual(expect.objectContaining({ name: json.name }));
+      const { id } = made.json();
+      expect(listed.json().items).toContainEqual(expect.objectContaining({ id, ...json }));
       expectAnswer(await ask('PUT', path, { json: { description: 'd' } }), 200);
       expect((await ask('GET', path)).json()).toMatchObject({ ...json, description: 'd' });
       expectAnswer(await ask('DELETE', path), 204);
@@ -72,7 +75,13 @@ export const PROJECTS: Row[] = [
         updated: expect.any(String),
       });
       expect(model.parses).toContainEqual(
-        expect.objectContaining({ aids: [aid], parser: 'blob', state: 'done' }),
+        // `error` is there where there is one.
+        {
+          aids: [aid],
+          parser: 'blob',
+          state: 'done',
+          finished: expect.stringMatching(/^\d{4}-.*Z$/),
+        },
       );
     },
   ),
@@ -101,13 +110,14 @@ export const PROJECTS: Row[] = [
   ),
   row(
     at('a member given twice at the top level: 400'),
-    `PUT ${PARAMETER}`,
+    `PUT ${PARAMETER}, GET ${PARAMETER}`,
     async ({ ask, make }) => {
       const path = `/models/${(await make.place()).mid}/parameters/twice`;
       for (const body of ['{"value":1,"value":2}', '{"value":1,"input":true,"input":true}'])
         expectError(await ask('PUT', path, { body, headers: JSON_TYPE }), 400, {
           code: 'invalid_input',
         });
+      expectError(await ask('GET', path), 404, { code: 'not_found' });
     },
   ),
   row(
@@ -117,7 +127,8 @@ export const PROJECTS: Row[] = [
       const path = `/models/${(await make.place()).mid}/parameters/${world.name('gone')}`;
       await make.call('PUT', path, { json: { value: 1 } });
       expectAnswer(await ask('DELETE', path), 204);
-      expectError(await ask('GET', path), 404, { code: 'not_found' });
+      for (const method of ['GET', 'DELETE'])
+        expectError(await ask(method, path), 404, { code: 'not_found' });
     },
   ),
   row(

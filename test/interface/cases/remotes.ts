@@ -1,6 +1,7 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'vitest';
+import { openStackDatabase } from '../../harness/database.ts';
 import { startTestSshd } from '../../harness/sshd.ts';
 import { HOST_KEY } from '../fixtures.ts';
 import { type Row, row } from '../row.ts';
@@ -36,10 +37,10 @@ export const REMOTES: Row[] = [
     at("403 for a host not on the allow-list, and for another port than the host's"),
     'POST /remotes',
     async ({ ask, world }) => {
-      for (const more of [{ hostname: 'not-a-host.example' }, { port: 1 }])
-        expectError(await ask('POST', '/remotes', { json: { ...world.host, ...more } }), 403, {
-          code: 'host_not_allowed',
-        });
+      for (const more of [{ hostname: 'not-a-host.example' }, { port: 1 }]) {
+        const refused = await ask('POST', '/remotes', { json: { ...world.host, ...more } });
+        expect(expectError(refused, 403, { code: 'host_not_allowed' }).hint).toMatch(/./);
+      }
     },
     'host',
   ),
@@ -49,9 +50,11 @@ export const REMOTES: Row[] = [
     async ({ ask, world }) => {
       const { hostname } = world.host ?? {};
       const json = { hostname, username: 'nobody-at-all', password: 'wrong' };
-      expectError(await ask('POST', '/remotes', { json }), 403, {
+      const { hint } = expectError(await ask('POST', '/remotes', { json }), 403, {
         title: 'Remote authentication failed.',
+        code: 'remote_authentication_failed',
       });
+      expect(hint).toMatch(/./);
     },
     'host',
   ),
@@ -73,9 +76,12 @@ export const REMOTES: Row[] = [
       };
       await make.call('POST', '/hosts', { json });
       const login = { ...world.host, hostname };
-      expectError(await ask('POST', '/remotes', { json: { ...login, agent: true } }), 400, {
+      const refused = await ask('POST', '/remotes', { json: { ...login, agent: true } });
+      const { hint } = expectError(refused, 400, {
         title: 'Missing agent configuration.',
+        code: 'missing_agent',
       });
+      expect(hint).toMatch(/./);
       const { sid } = (await ask('POST', '/remotes', { json: login })).json();
       expect((await ask('GET', `/remotes/${sid}`)).json()).toMatchObject({
         hostname,
@@ -95,8 +101,9 @@ export const REMOTES: Row[] = [
       await make.call('POST', '/hosts', { json: { ...json, private: true } });
       const login = { hostname, username: 'u', password: 'p', agent: false };
       const answer = await ask('POST', '/remotes', { json: login });
-      expectError(answer, 500, { title: 'Remote connection failed.' });
-      expect(answer.headers).toHaveProperty('x-service-hint');
+      const code = 'remote_connection_failed';
+      expectError(answer, 500, { code, title: 'Remote connection failed.' });
+      expect(answer.headers['x-service-hint']).toMatch(/./);
     },
     'host',
     'own',
@@ -140,8 +147,10 @@ export const REMOTES: Row[] = [
       const json = { name: hostname, address, port, keys: [HOST_KEY], private: true };
       await make.call('POST', '/hosts', { json });
       const answer = await ask('POST', '/remotes', { json: { ...world.host, hostname } });
-      const { detail } = expectError(answer, 409, { code: 'host_key_changed' });
-      expect(detail.match(/SHA256:/g)).toHaveLength(2);
+      const { detail, hint } = expectError(answer, 409, { code: 'host_key_changed' });
+      expect(hint).toMatch(/./);
+      // The pinned one and the one that was shown, which are not the same.
+      expect(new Set(detail.match(/SHA256:[\w+/]{43}/g)).size).toBe(2);
     },
     'host',
     'own',
@@ -162,10 +171,41 @@ export const REMOTES: Row[] = [
         accessed: expect.any(String),
         expires: expect.any(String),
       });
+      const { accessed, expires } = found.json<Record<string, string>>();
+      expect(Date.parse(expires ?? '')).toBeGreaterThan(Date.parse(accessed ?? ''));
       const listed = await ask('GET', '/remotes?limit=1000');
-      expect(listed.json().items).toContainEqual(expect.objectContaining({ sid }));
+      const mine = { sid, hostname, username, agent: true };
+      expect(listed.json().items).toContainEqual(expect.objectContaining(mine));
+      for (const secret of ['sealed', 'password', 'privateKey', 'passphrase'])
+        expect(listed.text).not.toContain(`"${secret}"`);
     },
     'host',
+  ),
+  row(
+    at('accessed is written at most once a minute'),
+    'GET /remotes/{sid}, POST /remotes/launch',
+    async ({ ask, make, world }) => {
+      if (!world.own) throw new Error('needs a service of its own');
+      const sid = await make.newSession(false);
+      const use = async () => {
+        const json = { sid, command: 'true' };
+        expectAnswer(await ask('POST', '/remotes/launch', { json }), 200);
+        return (await ask('GET', `/remotes/${sid}`)).json<Record<string, string>>().accessed ?? '';
+      };
+      const first = await use();
+      expect(await use()).toBe(first);
+      const database = openStackDatabase(world.own.stack);
+      try {
+        await database`update sessions set accessed = accessed - interval '61 seconds'
+          where sid = ${sid}`;
+        expect(Date.parse(await use())).toBeGreaterThanOrEqual(Date.parse(first));
+      } finally {
+        await database.end();
+      }
+      await make.call('DELETE', `/remotes/${sid}`);
+    },
+    'host',
+    'own',
   ),
   row(
     at('DELETE cancels its jobs; of an unknown one it is 404'),
@@ -189,13 +229,19 @@ export const REMOTES: Row[] = [
       const sid = await make.session();
       const folder = await make.folder();
       await make.run(`mkdir -p ${folder}/list/sub; printf abc > '${folder}/list/a file'`);
-      for (const path of [`${folder}/list`, `/${folder.slice(1)}/list`]) {
-        const { names, sizes, types, mtimes, ...rest } = (
-          await ask('POST', `/remotes/${sid}/browse${path}`)
-        ).json<Record<'names' | 'sizes' | 'types' | 'mtimes', unknown[]>>();
+      const time = expect.stringMatching(/^\d{4}-.*Z$/);
+      // The first slash left out, given, and escaped.
+      for (const path of [`${folder}/list`, `/${folder}/list`, `/%2F${folder.slice(1)}/list`]) {
+        const listed = await ask('POST', `/remotes/${sid}/browse${path}`);
+        expectAnswer(listed, 200, { type: 'application/json' });
+        const { names, sizes, types, mtimes, ...rest } =
+          listed.json<Record<'names' | 'sizes' | 'types' | 'mtimes', unknown[]>>();
         expect(rest).toEqual({ path: `${folder}/list` });
+        expect([...names].sort()).toEqual(['a file', 'sub']);
         const i = names.indexOf('a file');
-        expect([sizes[i], types[i], types[1 - i], mtimes.length]).toEqual([3, 'f', 'd', 2]);
+        expect([sizes[i], sizes.length]).toEqual([3, 2]);
+        expect([types[i], types[1 - i]]).toEqual(['f', 'd']);
+        expect(mtimes).toEqual([time, time]);
       }
       expectError(await ask('POST', `/remotes/${sid}/browse/nowhere`), 404, { code: 'not_found' });
     },
@@ -212,11 +258,14 @@ export const REMOTES: Row[] = [
       const whole = await ask('GET', path);
       expectAnswer(whole, 200, { type: 'application/octet-stream' });
       expect(whole.text).toBe('0123456789');
+      const short = await ask('GET', path.replace('/file/', '/file//'));
+      expectAnswer(short, 200);
+      expect(short.text).toBe('0123456789');
       const part = await ask('GET', path, { headers: { Range: 'bytes=2-4' } });
       expectAnswer(part, 206);
       expect([part.text, part.headers['content-range']]).toEqual(['234', 'bytes 2-4/10']);
       const past = await ask('GET', path, { headers: { Range: 'bytes=10-' } });
-      expectError(past, 416, { code: 'range_not_satisfiable', reason: expect.any(String) });
+      expectError(past, 416, { code: 'range_not_satisfiable' });
       expect(past.headers['content-range']).toBe('bytes */10');
     },
     'host',

@@ -17,6 +17,8 @@ export const STATES: Row[] = [
       await make.call('DELETE', `/jobs/${vsid}`);
       expect(status).toMatchObject({ ok: true, message: expect.stringMatching(/./) });
       expect(status.ready).not.toBe(true);
+      for (const debugging of ['returncode', 'stderr'])
+        expect(status).not.toHaveProperty(debugging);
     },
     'host',
   ),

@@ -28,10 +28,9 @@ export const TABLES: Row[] = [
     `${TABLE}/rows`,
     async ({ ask, make }) => {
       const path = `${await make.table()}/rows`;
-      expect((await ask('GET', path)).json()).toMatchObject({
-        offset: 0,
-        columns: ['n', 'word', 'nothing'],
-      });
+      const whole = (await ask('GET', path)).json<{ rows: unknown[] }>();
+      expect(whole).toMatchObject({ offset: 0, columns: ['n', 'word', 'nothing'] });
+      expect([whole.rows.length, whole.rows[1]]).toEqual([50, [1, 'odd', null]]);
       const page = await ask('GET', `${path}?offset=48&limit=5&columns=word,n`);
       expect(page.json()).toMatchObject({
         offset: 48,
@@ -42,6 +41,21 @@ export const TABLES: Row[] = [
         ],
       });
       expect((await ask('GET', `${path}?offset=50`)).json()).toMatchObject({ rows: [] });
+    },
+  ),
+  row(
+    at('rows: limit 100; of a text the 20 commonest values'),
+    `${TABLE}/rows, ${TABLE}/histogram`,
+    async ({ ask, make, world }) => {
+      const aid = world.name('long');
+      const lines = Array.from({ length: 150 }, (_, n) => `${n},${n < 3 ? 'often' : `w${n}`}`);
+      await make.parse(aid, `n,word\n${lines.join('\n')}\n`, 'csv');
+      const path = `/models/${(await make.place()).mid}/tables/${aid}`;
+      const { rows } = (await ask('GET', `${path}/rows`)).json<{ rows: unknown[] }>();
+      expect([rows.length, rows[99]]).toEqual([100, [99, 'w99']]);
+      const histogram = await ask('GET', `${path}/histogram?column=word`);
+      const { values } = histogram.json<{ values: unknown[] }>();
+      expect([values.length, values[0]]).toEqual([20, { value: 'often', count: 3 }]);
     },
   ),
   row(
@@ -83,19 +97,45 @@ export const TABLES: Row[] = [
     },
   ),
   row(
-    at('the first request of a view waits for its job, Prefer as for launch'),
+    at('the first request of a view waits for its job'),
     `${TABLE}/rows`,
-    async ({ ask, look, make, world, ended }) => {
-      const { mid } = await make.place();
+    async ({ ask, make, world }) => {
       const aid = world.name('view');
       await make.parse(aid, 'a\n3\n1\n2\n', 'csv');
-      const path = `/models/${mid}/tables/${aid}/rows?sort=a`;
-      const later = await ask('GET', path, { headers: { Prefer: 'respond-async' } });
-      expectAnswer(later, 202);
-      const { location = '' } = later.headers;
-      expect(location).toMatch(/^\/api\/jobs\/\w+$/);
-      await ended(location.replace('/api/jobs/', ''));
-      expect((await look('GET', path)).json()).toMatchObject({ rows: [[1], [2], [3]] });
+      const path = `/models/${(await make.place()).mid}/tables/${aid}/rows`;
+      const answer = await ask('GET', `${path}?sort=-a&filter=a:gt:1`);
+      expectAnswer(answer, 200, { type: 'application/json' });
+      expect(answer.json()).toMatchObject({ offset: 0, rows: [[3], [2]] });
+    },
+  ),
+  row(
+    at('Prefer for the first request of a view: respond-async and wait=0 are 202, wait=N waits'),
+    `${TABLE}/rows`,
+    async ({ ask, look, make, world, ended }) => {
+      const aid = world.name('view');
+      await make.parse(aid, 'a\n3\n1\n2\n', 'csv');
+      const path = `/models/${(await make.place()).mid}/tables/${aid}/rows`;
+      for (const [Prefer, query, rows] of [
+        ['respond-async', 'sort=a', [[1], [2], [3]]],
+        ['wait=0', 'sort=-a', [[3], [2], [1]]],
+      ] as const) {
+        const later = await ask('GET', `${path}?${query}`, { headers: { Prefer } });
+        expectAnswer(later, 202);
+        // An answer that is not the view has nothing of it: who names its tag is told that nothing has changed.
+        for (const none of ['etag', 'last-modified', 'content-disposition'])
+          expect(later.headers).not.toHaveProperty(none);
+        expect(later.headers['preference-applied']).toBe(Prefer);
+        const { location = '' } = later.headers;
+        expect(location).toMatch(/^\/api\/jobs\/\w+$/);
+        const job = await ended(location.replace('/api/jobs/', ''));
+        expect(job).toMatchObject({ kind: 'view', state: 'succeeded' });
+        expect((await look('GET', `${path}?${query}`)).json()).toMatchObject({ rows });
+      }
+      const headers = { Prefer: 'wait=60' };
+      const waited = await ask('GET', `${path}?filter=a:le:2`, { headers });
+      expectAnswer(waited, 200);
+      expect(waited.headers['preference-applied']).toBe('wait=60');
+      expect(waited.json()).toMatchObject({ rows: [[1], [2]] });
     },
   ),
   row(
@@ -114,6 +154,11 @@ export const TABLES: Row[] = [
       expect(bins).toHaveLength(5);
       expect(bins.reduce((sum, { count }) => sum + count, 0)).toBe(50);
       expect([bins[0]?.from, bins.at(-1)?.to]).toEqual([0, 49]);
+      for (const [i, bin] of bins.entries()) {
+        expect(bin.count).toBe(10);
+        if (i > 0) expect(bin.from).toBe(bins[i - 1]?.to);
+      }
+      expect(await read('column=n&bins=1000')).toHaveLength(1_000);
       for (const query of ['', 'column=none', 'column=n&bins=0', 'column=n&bins=1001'])
         expectError(await ask('GET', `${path}?${query}`), 400, { code: 'invalid_input' });
     },
@@ -138,9 +183,17 @@ export const TABLES: Row[] = [
     const whole = await ask('GET', path);
     expectAnswer(whole, 200, { type: 'application/vnd.apache.parquet' });
     expect(whole.text.slice(0, 4)).toBe('PAR1');
+    const { length } = whole.bytes;
     const part = await ask('GET', path, { headers: { Range: 'bytes=-4' } });
-    expectAnswer(part, 206);
+    expectAnswer(part, 206, { type: 'application/vnd.apache.parquet' });
     expect(part.text).toBe('PAR1');
+    expect(part.headers['content-range']).toBe(`bytes ${length - 4}-${length - 1}/${length}`);
+    const past = await ask('GET', path, { headers: { Range: `bytes=${length}-` } });
+    expectError(past, 416, { code: 'range_not_satisfiable' });
+    expect(past.headers['content-range']).toBe(`bytes */${length}`);
+    // What belongs to the bytes is not on an answer without them.
+    for (const none of ['etag', 'content-disposition'])
+      expect(past.headers).not.toHaveProperty(none);
   }),
   row(
     at('file artifacts: GET /models/(mid)/files/(aid)'),
@@ -150,7 +203,9 @@ export const TABLES: Row[] = [
       const whole = await ask('GET', path);
       expectAnswer(whole, 200, { type: 'application/octet-stream' });
       expect(whole.text).toBe('0123456789');
-      expect((await ask('GET', path, { headers: { Range: 'bytes=3-4' } })).text).toBe('34');
+      const part = await ask('GET', path, { headers: { Range: 'bytes=3-4' } });
+      expectAnswer(part, 206, { type: 'application/octet-stream' });
+      expect([part.text, part.headers['content-range']]).toEqual(['34', 'bytes 3-4/10']);
       const { mid } = await make.place();
       expectError(await ask('GET', `/models/${mid}/files/none`), 404, { code: 'not_found' });
     },

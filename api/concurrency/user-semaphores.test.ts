@@ -1,12 +1,12 @@
 import { expect, test } from 'vitest';
-import { UserTurns } from './user-turns.ts';
+import { UserSemaphores } from './user-semaphores.ts';
 
 test('a user has so many turns at once, whatever others do', async () => {
-  const turns = new UserTurns(2);
+  const semaphores = new UserSemaphores(2);
   const began: string[] = [];
   const ends: (() => void)[] = [];
   const start = (user: string, name: string) =>
-    turns.take(user, () => {
+    semaphores.take(user, () => {
       began.push(name);
       return new Promise<void>(resolve => ends.push(resolve));
     });

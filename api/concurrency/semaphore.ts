@@ -1,5 +1,5 @@
 /** Lets so many pieces of work go on at once; the others wait for their turn. */
-export class Turns {
+export class Semaphore {
   #free: number;
   readonly #waiting: (() => void)[] = [];
 
@@ -8,7 +8,7 @@ export class Turns {
   }
 
   /** Whether somebody waits. */
-  get areWanted(): boolean {
+  get hasWaiters(): boolean {
     return this.#waiting.length > 0;
   }
 

@@ -1,12 +1,12 @@
 import { expect, test } from 'vitest';
-import { Turns } from './turns.ts';
+import { Semaphore } from './semaphore.ts';
 
 test('so many go on at once, the others in order, whether work fails or not', async () => {
-  const turns = new Turns(2);
+  const semaphore = new Semaphore(2);
   const begun: number[] = [];
   const ends: (() => void)[] = [];
   const all = [0, 1, 2, 3].map(n =>
-    turns.take(async () => {
+    semaphore.take(async () => {
       begun.push(n);
       await new Promise<void>(resolve => {
         ends[n] = resolve;
@@ -35,5 +35,5 @@ test('so many go on at once, the others in order, whether work fails or not', as
     'rejected',
     'fulfilled',
   ]);
-  expect(await turns.take(async () => 'free again')).toBe('free again');
+  expect(await semaphore.take(async () => 'free again')).toBe('free again');
 });

@@ -1,0 +1,2 @@
+DROP INDEX "jobs_session";--> statement-breakpoint
+CREATE INDEX "jobs_session" ON "jobs" USING btree ("session","finished");
