@@ -38,6 +38,15 @@ describeForms(missingPrograms('sshd'), 'a run whose fence is not where it was', 
     writeFileSync(join(sshd.home, 'recreated.go'), '');
   });
 
+  test('because somebody moved the fences away while it was followed: it is not called never started', async () => {
+    const id = await launchCounting('moved');
+    const started = join(sshd.home, '.windlass/started');
+    renameSync(started, `${started}-elsewhere`);
+    expect(await waitForEnd(client, id)).toMatchObject(UNKNOWN);
+    expect(timesRun('moved')).toBe(1);
+    writeFileSync(join(sshd.home, 'moved.go'), '');
+  });
+
   test('because somebody removed it: it is not run again; of a cancelled one it is said that it may run on', async () => {
     const [id, cancelled] = [await launchCounting('left'), await launchCounting('cancelled')];
     await sshd.down();

@@ -47,7 +47,7 @@ export async function expectCleanHost({ client }: Rig, host: FaultHost): Promise
 
 function listFiles({ sshd }: FaultHost): string[] {
   return readdirSync(join(sshd.home, '.windlass'), { recursive: true, withFileTypes: true })
-    .filter(entry => !['runs', 'started', 'serve'].includes(entry.name))
+    .filter(entry => !['runs', 'started', '.label', 'serve'].includes(entry.name))
     .map(entry =>
       join(entry.parentPath, entry.name).slice(sshd.home.length + '/.windlass/'.length),
     );

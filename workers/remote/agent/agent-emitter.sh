@@ -45,6 +45,19 @@ measure() {
   done
 }
 
+# is_stillborn: whether run $id, prepared in $dir and absent, will never start: its minder is dead and either the claim was
+# taken from its body for good, or the body that has it is dead too and took no fence before.
+is_stillborn() {
+  { read -r where its_boot pid its_start <"$dir/minder"; } 2>/dev/null && is_alive "$pid" "$its_start" && return 1
+  if create "$dir/claim" -; then return 0; fi
+  claimed=''
+  { read -r claimed <"$dir/claim"; } 2>/dev/null
+  if [ "$claimed" = - ]; then return 0; fi
+  { read -r pid its_start <"$dir/body"; } 2>/dev/null && is_alive "$pid" "$its_start" && return 1
+  judge "$id"
+  [ $verdict = absent ]
+}
+
 # conclude H: looks whether it ended without our being told, or was lost.
 conclude() {
   eval "id=\$id_$1 state=\$st_$1 prepared=\$dir_$1"
@@ -57,12 +70,14 @@ conclude() {
   case $verdict in
   ended) finish "$1" "$code" "$out" "$err" ;;
   absent)
-    # Prepared here and not started: only as long as its minder lives will it be.
-    if [ "$state" = w ]; then
-      eval "dir=\$dir_$1"
-      { read -r where its_boot pid its_start <"$dir/minder"; } 2>/dev/null && is_alive "$pid" "$its_start" && return
+    dir=$prepared
+    if [ "$state" = r ]; then # it was there
+      echo "lost $1"
+    elif is_stillborn; then
+      echo "failed $1 died"
+    else
+      return
     fi
-    echo "failed $1 died"
     leave "$1"
     ;;
   lost)

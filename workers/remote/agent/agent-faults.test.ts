@@ -189,6 +189,23 @@ describe.each(SHELLS)('runs under %s', shell => {
     }
   });
 
+  test('where not even an empty file can be made, it is known later that a run was stopped', async context => {
+    const host = harness.makeHost(shell);
+    if (!mountSmallDisk(host, 'nr_inodes=200')) return context.skip(NEEDS_MOUNT);
+    try {
+      const client = await harness.connect(host);
+      const used = useUpInodes(host, client, 'exec sleep 300');
+      await waitFor(() => processesOf(host).some(line => / sleep 300 $/.test(line)), {
+        what: 'the end of the inodes',
+      });
+      expect(await client.stop('greedy')).toEqual({ how: 'mark' });
+      expect((await used).last).toMatchObject({ type: 'ended', code: 143 });
+      expect(await client.stop('greedy')).toEqual({ how: 'mark' });
+    } finally {
+      await unmountSmallDisk(harness, host);
+    }
+  });
+
   test('a disk that has room for a part of an attempt is full too', async context => {
     const host = harness.makeHost(shell);
     const { home } = host.account;

@@ -144,13 +144,14 @@ export function readProc(pid: string, name: string): string {
   }
 }
 
-/** What lies under ~/.windlass beside its own three folders. */
+/** What lies under ~/.windlass beside its own three folders, and what names the one of the fences. */
 export function filesOf(host: LocalExec): string[] {
   const files = readdirSync(join(host.account.home, '.windlass'), {
     recursive: true,
     encoding: 'utf8',
   });
-  return files.filter(file => !['runs', 'serve', 'started'].includes(file)).sort();
+  const lasting = ['runs', 'serve', 'started', 'started/.label'];
+  return files.filter(file => !lasting.includes(file)).sort();
 }
 
 /** The directory of the run's attempt, from its fence. */

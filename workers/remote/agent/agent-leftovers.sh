@@ -70,6 +70,7 @@ sweep() {
   for retired in "$base"/serve/.[!.]*; do # its retirement may have been killed half-way; doing it twice is harmless
     if [ -d "$retired" ]; then retire "${retired##*/.}"; fi
   done
+  if [ ! -d "$base/runs/." ]; then return 0; fi # what cannot be seen there is not gone
   for fence in "$base"/started/*; do
     token='' dn=''
     { read -r token dn <"$fence"; } 2>/dev/null

@@ -1,4 +1,12 @@
-import { chmodSync, mkdtempSync, readFileSync, statSync, utimesSync, writeFileSync } from 'node:fs';
+import {
+  chmodSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  statSync,
+  utimesSync,
+  writeFileSync,
+} from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, afterEach, describe, expect, test } from 'vitest';
 import { findProgram } from '../../../scripts/programs.ts';
@@ -113,6 +121,28 @@ describe.each(SHELLS)('more than one node, under %s', shell => {
       what: 'the end of the heart',
       timeoutMs: 30_000,
     });
+  });
+
+  test('a heart that was killed is begun again', async () => {
+    const host = makeFastHost(shell);
+    const client = await harness.connect(host);
+    await client.run({ id: 'long', token: 'one', command: 'exec /bin/sleep 300' }).next();
+    const [serve = ''] = readdirSync(join(host.account.home, '.windlass/serve'));
+    const record = join(host.account.home, '.windlass/serve', serve, 'heart');
+    // It says its number once it beats.
+    const findHeart = () => /^(\d+) \d+$/m.exec(readFileSync(record, 'utf8'))?.[1];
+    const first = await waitFor(findHeart, { what: 'a heart', timeoutMs: 30_000 });
+    const isBeating = (pid: string) =>
+      processesOf(host).some(line => line.startsWith(`${pid} `) && / heart /.test(line));
+    expect(isBeating(first)).toBe(true);
+    process.kill(Number(first), 'SIGKILL');
+    const another = () => {
+      const pid = findHeart();
+      return pid === first ? undefined : pid;
+    };
+    const second = await waitFor(another, { what: 'another heart', timeoutMs: 30_000 });
+    expect(isBeating(second)).toBe(true);
+    expect(await client.stop('long')).toEqual({ how: 'mark' });
   });
 
   test('a short run costs no heart', async () => {

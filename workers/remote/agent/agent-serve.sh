@@ -18,7 +18,8 @@ stop_run() {
   case $verdict in
   running | lost)
     # Whoever asks after its end is told that it did not come by itself.
-    { true >"$dir/stopped"; } 2>/dev/null
+    # As the record of an end it needs no room: what was made ready is told no more once it runs.
+    if ! { true >"$dir/stopped"; } 2>/dev/null; then mv "$dir/ready" "$dir/stopped"; fi
     halt
     say "halted $1 $how"
     ;;
@@ -35,6 +36,7 @@ stop_run() {
 # first FROM fences. Where there are more it says how many it has looked at.
 list_runs() {
   patience=40 seen=0 listed=0
+  need_fences
   for file in "$base"/started/*; do
     if [ $listed -ge 1000 ]; then
       say "listed $1 $seen"
@@ -159,10 +161,25 @@ count_cores() {
 }
 
 # know_fences: sets fences, which names the folder of the fences for good: another one, in a home that is not the same or
-# made since that was removed, knows nothing of what was started under the first.
+# made since that was removed, knows nothing of what was started under the first. Its label tells it from one that got the
+# same inode later, the inode from a copy. A folder that can be given no label has a name for this serve alone.
 know_fences() {
   set -- $(LC_ALL=C stat -c %i.%W "$base/started" || ls -di "$base/started")
-  fences=${1:--}
+  file=$base/started/.label tries=0
+  until read_label && label=$said; do
+    own=$name-$(LC_ALL=C od -An -N8 -tx1 /dev/urandom | tr -cd '[:xdigit:]') label=''
+    if create "$file" "$own"; then
+      if read_label; then continue; fi
+    elif [ -e "$file" ] && [ $tries -lt 20 ]; then # another serve writes it at this moment
+      tries=$((tries + 1))
+      doze 05
+      continue
+    fi
+    # Of a full disk, or whose maker died before it wrote.
+    rm -f "$file"
+    break
+  done
+  fences=${1:--}.${label:-$own}
 }
 
 # serve LIMIT SHELL [FLAG]: answers the requests of one client, line by line, until its standard input ends.
@@ -178,6 +195,10 @@ serve() {
   name=$boot8-$$-$start
   mine=$base/serve/$name
   why=$(mkdir -p "$base/runs" "$base/started" "$mine" 2>&1) || refuse "cannot write: $why"
+  if [ ! -d "$base/started/." ]; then
+    rm -rf "$mine"
+    refuse "cannot read $base/started"
+  fi
   # On a full disk these stay empty: no run can start then, but those there are can be stored and forgotten.
   echo "$node" >"$mine/born"
   true >"$mine/${agent##*/}"

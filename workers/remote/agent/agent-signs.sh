@@ -1,9 +1,14 @@
 # Part of agent.sh: signs of life, for the other nodes of a shared home, and what is known of runs that give none.
 # shellcheck shell=sh disable=SC2013,SC2034,SC2046,SC2086,SC2154,SC3013,SC3044
 
-# start_heart NAME DIRECTORY: for the runs of that serve, unless its directory says that it has one.
+# start_heart NAME DIRECTORY: for the runs of that serve, unless its directory says that it has one, which lives or has
+# yet to say its number.
 start_heart() {
-  create "$2/heart" y || return 0
+  if ! create "$2/heart" y; then
+    pid='' its_start=''
+    { read -r pid its_start <"$2/heart"; } 2>/dev/null
+    if [ -z "$its_start" ] || is_alive "$pid" "$its_start"; then return 0; fi
+  fi
   detach "$interp" $flag "$agent" heart "$1" </dev/null >/dev/null 2>&1 7>&- 9>&-
 }
 
@@ -12,6 +17,7 @@ start_heart() {
 heart() {
   name=$1 beat=0
   identify
+  if start_of $$; then echo "$$ $start" >"$base/serve/$name/heart"; fi
   while :; do
     set --
     for dir in "$base/runs/$name"-*; do

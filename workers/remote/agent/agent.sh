@@ -5,6 +5,7 @@
 # agent-serve.sh.
 #
 #   started/ID              the fence, "TOKEN DIR": whoever creates it may start the run, nobody else ever
+#   started/.label          a word that no other folder of fences has
 #   runs/DIR/               one attempt: go, body, minder, ready (made ahead), claim, cmd, o.* and e.* (spool), stopped,
 #                           end.*
 #   serve/NAME/             one live serve: fifo (lines to its emitter), ticks, born, alive, agent-*.sh (the name of the
@@ -101,16 +102,44 @@ find_end() {
   [ "$code" != '*' ]
 }
 
+# read_label: sets said to the label of the folder of fences; false where there is none, or not the whole of it.
+read_label() {
+  { IFS= read -r said <"$base/started/.label"; } 2>/dev/null || return 1
+  case $said in '' | *[!A-Za-z0-9-]*) return 1 ;; esac
+}
+
+# give_up: ends the serve, of whatever process of it: a client that was told nothing looks again later, over another link.
+give_up() {
+  kill -TERM $$
+  exit 1
+}
+
+# need_fences: that a fence is not to be seen tells something only where the folder is the one that hello named, and can
+# be read. label is empty where that could not be given one.
+need_fences() {
+  if [ ! -d "$base/started/." ]; then give_up; fi
+  if [ -z "$label" ] || { read_label && [ "$said" = "$label" ]; }; then return 0; fi
+  give_up
+}
+
+# is_absent: of $fence.
+is_absent() {
+  if [ -e "$fence" ]; then return 1; fi
+  need_fences
+  [ ! -e "$fence" ]
+}
+
 # judge ID: sets verdict (absent, stopped, running, ended, lost, wrong_node), and token, dn, dir of its attempt. Where many
 # are judged, patience says how often they may be looked at again in all.
 judge() {
   verdict=absent fence=$base/started/$1 tries=0 where='' its_boot=''
-  [ -e "$fence" ] || return 0
+  if is_absent; then return 0; fi
   # The fence is created and then written: empty for longer than a moment means that its maker died between.
   until token='' dn='' && { read -r token dn <"$fence"; } 2>/dev/null && [ -n "$dn" ]; do
-    [ -e "$fence" ] || return 0
+    if is_absent; then return 0; fi
     dir=$base/runs/- verdict=lost
     if [ $tries -ge "${patience:-40}" ]; then
+      if ! { true <"$fence"; } 2>/dev/null; then give_up; fi
       if [ -n "$patience" ]; then patience=0; fi
       return 0
     fi
@@ -128,7 +157,10 @@ judge() {
     return 0
   fi
   verdict=lost
-  { read -r where its_boot pid its_start <"$dir/minder"; } 2>/dev/null || return 0
+  if ! { read -r where its_boot pid its_start <"$dir/minder"; } 2>/dev/null; then
+    if [ ! -d "$base/runs/." ]; then give_up; fi
+    return 0
+  fi
   if [ "$where" != "$node" ]; then
     verdict=wrong_node
   elif [ "$its_boot" = "$boot" ] && is_alive "$pid" "$its_start"; then

@@ -62,6 +62,8 @@ describe.each(SHELLS)('an account with %s', shell => {
     expect(hello.fences).toMatch(/^\d+\b/);
     expect((await harness.connect(host)).hello.fences).toBe(hello.fences);
     const base = join(host.account.home, '.windlass');
+    // What they keep prepared would never find out.
+    await harness.close();
     renameSync(base, `${base}-of-another`);
     expect((await harness.connect(host)).hello.fences).not.toBe(hello.fences);
   });

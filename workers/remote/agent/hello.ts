@@ -6,7 +6,7 @@ export interface Hello {
   node: string;
   /** The host's boot id, `-` where it has none: runs of another boot have ended. */
   boot: string;
-  /** Names the folder of the fences: another one tells nothing of what was started before. */
+  /** Names the folder of the fences for good: another one tells nothing of what was started before. */
   fences: string;
   cores: number;
   /** Of the home directory's file system. */
@@ -24,6 +24,7 @@ export function parseHello(line: string, shell: string): Hello {
   if (node === 'refused' || version !== '1') {
     throw explainStartup(line.slice(MAGIC.length).replace(/^\d+ refused /, ''));
   }
+  if (!/^[\w.?-]{10,200}$/.test(fences)) throw explainStartup('its folder of fences has no name.');
   return {
     version: Number(version),
     node,

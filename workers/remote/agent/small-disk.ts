@@ -33,12 +33,16 @@ export async function awaitPrepared(host: LocalExec): Promise<void> {
   await waitFor(() => count() >= 3, { what: 'the next attempts to stand ready' });
 }
 
-/** A run after which no file can be made any more, and which exits with 7. */
-export async function useUpInodes(host: LocalExec, client: AgentClient): Promise<Outcome> {
+/** A run after which no file can be made any more, and which ends with a line of its own: it exits with 7. */
+export async function useUpInodes(
+  host: LocalExec,
+  client: AgentClient,
+  end = 'exit 7',
+): Promise<Outcome> {
   const script = [
     'while ! test -e go; do sleep 0.02; done',
     'i=0; while { true >"used$i"; } 2>/dev/null; do i=$((i + 1)); done',
-    'exit 7',
+    end,
   ].join('\n');
   const events = client.run({ id: 'greedy', token: 'one', script });
   const outcome = collect({ client, id: 'greedy', events });
