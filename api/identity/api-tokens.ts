@@ -3,6 +3,7 @@ import type { Db } from '../../shared/database/connect.ts';
 import { tokens, users } from '../../shared/database/schema.ts';
 import { WindlassError } from '../../shared/errors.ts';
 import { newId } from '../../shared/ids.ts';
+import { holdUser } from './hold-user.ts';
 import { hashSecret, isSecret, newSecret } from './login-secrets.ts';
 import type { User } from './password-check.ts';
 
@@ -26,13 +27,7 @@ export async function makeToken(
   const token = PREFIX + newSecret();
   const id = newId();
   await db.transaction(async tx => {
-    // Two at once are counted one after the other; and who removes the user removes this token too.
-    const [user] = await tx
-      .select({ username: users.username })
-      .from(users)
-      .where(eq(users.username, username))
-      .for('update');
-    if (!user) throw new WindlassError('unauthorized');
+    await holdUser(tx, username);
     const [open] = await tx
       .select({ n: count() })
       .from(tokens)

@@ -2,7 +2,7 @@ import { and, asc, count, eq, gt, sql } from 'drizzle-orm';
 import type { Request, Response } from 'express';
 import { z } from 'zod';
 import type { Tx } from '../../shared/database/connect.ts';
-import { hosts, jobs, type SessionRow, sessions, users } from '../../shared/database/schema.ts';
+import { hosts, jobs, type SessionRow, sessions } from '../../shared/database/schema.ts';
 import { WindlassError } from '../../shared/errors.ts';
 import { newId } from '../../shared/ids.ts';
 import { publishCancelled } from '../../shared/jobs/cancel.ts';
@@ -13,6 +13,7 @@ import { checkIfMatch, entityTag, page, pageOf, pageQuery, sendRecord } from '..
 import { type DescribedRouter, pathParameter, resource } from '../http/resource.ts';
 import { parseInput } from '../http/validate.ts';
 import { currentUser } from '../identity/current-user.ts';
+import { holdUser } from '../identity/hold-user.ts';
 import { awaitOwnJob, requireWorker, startRequestedJob } from '../jobs/run-request.ts';
 import { KeyOpener } from '../remote/open-key.ts';
 import {
@@ -251,19 +252,6 @@ async function findHost({ database: { db } }: ApiContext, given: NewSession) {
     });
   }
   return host;
-}
-
-/**
- * Who is removed just now must not leave a session to a later user of the same name; and of sessions that are opened at
- * once each is counted by the next.
- */
-async function holdUser(tx: Tx, username: string): Promise<void> {
-  const [found] = await tx
-    .select({ username: users.username })
-    .from(users)
-    .where(eq(users.username, username))
-    .for('no key update');
-  if (!found) throw new WindlassError('unauthorized');
 }
 
 /** Who removes a host must find each session that could be opened on it. */

@@ -9,7 +9,6 @@ import {
   models,
   projects,
   uploads,
-  users,
 } from '../../shared/database/schema.ts';
 import { WindlassError } from '../../shared/errors.ts';
 import { newId } from '../../shared/ids.ts';
@@ -22,6 +21,7 @@ import { checkIfMatch, entityTag, page, pageOf, pageQuery, sendRecord } from '..
 import { type DescribedRouter, pathParameter, resource } from '../http/resource.ts';
 import { parseInput } from '../http/validate.ts';
 import { currentUser } from '../identity/current-user.ts';
+import { holdUser } from '../identity/hold-user.ts';
 import { useModel } from '../projects/access.ts';
 import { nameText } from '../projects/fields.ts';
 import {
@@ -206,16 +206,6 @@ async function refuseOtherKind(
     detail: `Conflict: the artifact ${other.aid} of this model is a ${other.kind}, and this parser makes a ${makes}.`,
     hint: `Choose another name, or DELETE /api/models/(mid)/${other.kind}s/(aid) first.`,
   });
-}
-
-/** Of two uploads at once the second counts the first, too. Before any project: see removeUser(). */
-async function holdUser(tx: Tx, username: string): Promise<void> {
-  const [user] = await tx
-    .select({ username: users.username })
-    .from(users)
-    .where(eq(users.username, username))
-    .for('no key update');
-  if (!user) throw new WindlassError('unauthorized');
 }
 
 async function refuseTooMany({ config }: ApiContext, tx: Tx, owner: string): Promise<void> {
