@@ -5,15 +5,15 @@ import { findProgram } from '../scripts/programs.ts';
 import type { Database } from '../shared/database/connect.ts';
 import { jobs } from '../shared/database/schema.ts';
 import { newId } from '../shared/ids.ts';
+import type { AgentClient } from '../workers/remote/agent/client.ts';
+import { forgetFinished } from '../workers/remote/forget-finished.ts';
 import {
   AgentHarness,
   collect,
   listRuns,
   processesOf,
   runDirectory,
-} from '../workers/remote/agent/agent-harness.ts';
-import type { AgentClient } from '../workers/remote/agent/client.ts';
-import { forgetFinished } from '../workers/remote/forget-finished.ts';
+} from './harness/agent-harness.ts';
 import { withDatabase } from './harness/migrated-database.ts';
 import { waitFor } from './harness/wait-for.ts';
 

@@ -6,15 +6,10 @@ import type { Database } from '../shared/database/connect.ts';
 import { jobs, sessions } from '../shared/database/schema.ts';
 import { newId } from '../shared/ids.ts';
 import { createLog } from '../shared/log.ts';
-import {
-  AgentHarness,
-  listRuns,
-  processesOf,
-  runDirectory,
-} from '../workers/remote/agent/agent-harness.ts';
 import type { AgentClient } from '../workers/remote/agent/client.ts';
-import type { LocalExec } from '../workers/remote/agent/local-exec.ts';
 import { LeftoverRuns } from '../workers/remote/leftover-runs.ts';
+import { AgentHarness, listRuns, processesOf, runDirectory } from './harness/agent-harness.ts';
+import type { LocalExec } from './harness/local-exec.ts';
 import { withDatabase } from './harness/migrated-database.ts';
 import { waitFor } from './harness/wait-for.ts';
 

@@ -6,7 +6,7 @@ import postgres from 'postgres';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { describeUnless, missingRoot } from '../../test/harness/skip.ts';
 import { makeTempDir, type TempDir } from '../../test/harness/temp-dir.ts';
-import { built, makeOwners, stopOwner } from './test-owner.ts';
+import { built, makeOwners, stopOwner } from '../../test/harness/test-owner.ts';
 
 let scratch: TempDir;
 let owners: ReturnType<typeof makeOwners>;

@@ -4,7 +4,13 @@ import { join } from 'node:path';
 import postgres from 'postgres';
 import { afterEach, beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest';
 import { makeTempDir, type TempDir } from '../../test/harness/temp-dir.ts';
-import { chooseAccount, killOwner, makeOwners, NOBODY, stopOwner } from './test-owner.ts';
+import {
+  chooseAccount,
+  killOwner,
+  makeOwners,
+  NOBODY,
+  stopOwner,
+} from '../../test/harness/test-owner.ts';
 
 const isRoot = process.geteuid?.() === 0;
 const WAIT = { timeout: 10_000, interval: 20 };

@@ -4,9 +4,9 @@ import { join } from 'node:path';
 import { Readable } from 'node:stream';
 import { afterAll, expect, test } from 'vitest';
 import { describeUnless, missingRoot } from '../../test/harness/skip.ts';
+import { describeObjectStore } from '../../test/harness/store-contract.ts';
 import { makeTempDir } from '../../test/harness/temp-dir.ts';
 import { FileStore } from './file-store.ts';
-import { describeObjectStore } from './store-contract.ts';
 
 const directory = makeTempDir('store');
 afterAll(() => directory.remove());

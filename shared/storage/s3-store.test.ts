@@ -5,11 +5,11 @@ import { Client } from 'minio';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { missingMinio, startMinio, type TestMinio } from '../../test/harness/minio.ts';
 import { describeUnless, missingRoot } from '../../test/harness/skip.ts';
+import { describeObjectStore } from '../../test/harness/store-contract.ts';
 import { startTcpProxy } from '../../test/harness/tcp-proxy.ts';
 import { makeTempDir } from '../../test/harness/temp-dir.ts';
 import { waitFor } from '../../test/harness/wait-for.ts';
 import { S3Store } from './s3-store.ts';
-import { describeObjectStore } from './store-contract.ts';
 
 const UNAVAILABLE = {
   code: 'unavailable',

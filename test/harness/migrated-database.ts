@@ -1,9 +1,9 @@
 import { sql } from 'drizzle-orm';
 import { afterAll, beforeAll } from 'vitest';
-import { makeOwners, type Owner, stopOwner } from '../../embedded/postgres/test-owner.ts';
 import { type Database, type Db, openDatabase } from '../../shared/database/connect.ts';
 import { migrateDatabase } from '../../shared/database/migrate.ts';
 import { makeTempDir } from './temp-dir.ts';
+import { makeOwners, type Owner, stopOwner } from './test-owner.ts';
 import { waitFor } from './wait-for.ts';
 
 /** A database of its own for the tests of a file, with all tables and nothing in them, and a folder beside it. */

@@ -1,7 +1,7 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, expect, test } from 'vitest';
-import { AgentHarness } from './agent/agent-harness.ts';
+import { AgentHarness } from '../../test/harness/agent-harness.ts';
 import { openRemoteFile } from './read-file.ts';
 
 const harness = new AgentHarness();

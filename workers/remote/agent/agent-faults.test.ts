@@ -12,7 +12,6 @@ import { join } from 'node:path';
 import { afterAll, afterEach, describe, expect, test } from 'vitest';
 import { signalProcess } from '../../../demo/processes.ts';
 import { findProgram } from '../../../scripts/programs.ts';
-import { waitFor } from '../../../test/harness/wait-for.ts';
 import {
   AgentHarness,
   collect,
@@ -22,14 +21,15 @@ import {
   listRuns,
   processesOf,
   runDirectory,
-} from './agent-harness.ts';
+} from '../../../test/harness/agent-harness.ts';
 import {
   awaitPrepared,
   mountSmallDisk,
   NEEDS_MOUNT,
   unmountSmallDisk,
   useUpInodes,
-} from './small-disk.ts';
+} from '../../../test/harness/small-disk.ts';
+import { waitFor } from '../../../test/harness/wait-for.ts';
 
 const MiB = 1024 * 1024;
 const WINDOW = 16 * MiB;

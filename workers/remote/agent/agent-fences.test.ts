@@ -11,11 +11,18 @@ import {
 import { join } from 'node:path';
 import { afterAll, afterEach, describe, expect, test } from 'vitest';
 import { findProgram } from '../../../scripts/programs.ts';
+import {
+  AgentHarness,
+  collect,
+  FAMILY,
+  filesOf,
+  follow,
+  runDirectory,
+} from '../../../test/harness/agent-harness.ts';
+import type { LocalExec } from '../../../test/harness/local-exec.ts';
+import { mountSmallDisk, NEEDS_MOUNT, unmountSmallDisk } from '../../../test/harness/small-disk.ts';
 import { makeTempDir } from '../../../test/harness/temp-dir.ts';
 import { waitFor } from '../../../test/harness/wait-for.ts';
-import { AgentHarness, collect, FAMILY, filesOf, follow, runDirectory } from './agent-harness.ts';
-import type { LocalExec } from './local-exec.ts';
-import { mountSmallDisk, NEEDS_MOUNT, unmountSmallDisk } from './small-disk.ts';
 
 const MiB = 1024 * 1024;
 const harness = new AgentHarness();

@@ -11,8 +11,6 @@ import {
 import { join } from 'node:path';
 import { afterAll, afterEach, describe, expect, test } from 'vitest';
 import { findProgram } from '../../../scripts/programs.ts';
-import { waitFor } from '../../../test/harness/wait-for.ts';
-import { loadAgentFile } from './agent-file.ts';
 import {
   AgentHarness,
   FAMILY,
@@ -21,9 +19,11 @@ import {
   listRuns,
   processesOf,
   runDirectory,
-} from './agent-harness.ts';
+} from '../../../test/harness/agent-harness.ts';
+import type { LocalExec } from '../../../test/harness/local-exec.ts';
+import { waitFor } from '../../../test/harness/wait-for.ts';
+import { loadAgentFile } from './agent-file.ts';
 import type { AgentClient } from './client.ts';
-import type { LocalExec } from './local-exec.ts';
 
 const harness = new AgentHarness();
 afterEach(() => harness.close());

@@ -4,11 +4,22 @@ import { join } from 'node:path';
 import { afterAll, afterEach, describe, expect, test } from 'vitest';
 import { findProgram } from '../../../scripts/programs.ts';
 import { findMarked, makeMark } from '../../../test/faults/trees.ts';
+import {
+  AgentHarness,
+  collect,
+  processesOf,
+  readProc,
+  runDirectory,
+} from '../../../test/harness/agent-harness.ts';
+import type { LocalExec } from '../../../test/harness/local-exec.ts';
+import {
+  mountSmallDisk,
+  NEEDS_MOUNT,
+  unmountSmallDisk,
+  useUpInodes,
+} from '../../../test/harness/small-disk.ts';
 import { waitFor } from '../../../test/harness/wait-for.ts';
 import { loadAgentFile } from './agent-file.ts';
-import { AgentHarness, collect, processesOf, readProc, runDirectory } from './agent-harness.ts';
-import type { LocalExec } from './local-exec.ts';
-import { mountSmallDisk, NEEDS_MOUNT, unmountSmallDisk, useUpInodes } from './small-disk.ts';
 
 const MiB = 1024 * 1024;
 const DASH = findProgram('dash') ?? '/bin/sh';

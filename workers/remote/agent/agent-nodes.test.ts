@@ -10,8 +10,6 @@ import {
 import { join } from 'node:path';
 import { afterAll, afterEach, describe, expect, test } from 'vitest';
 import { findProgram } from '../../../scripts/programs.ts';
-import { makeTempDir } from '../../../test/harness/temp-dir.ts';
-import { waitFor } from '../../../test/harness/wait-for.ts';
 import {
   AgentHarness,
   collect,
@@ -20,9 +18,11 @@ import {
   listRuns,
   processesOf,
   runDirectory,
-} from './agent-harness.ts';
+} from '../../../test/harness/agent-harness.ts';
+import type { LocalExec } from '../../../test/harness/local-exec.ts';
+import { makeTempDir } from '../../../test/harness/temp-dir.ts';
+import { waitFor } from '../../../test/harness/wait-for.ts';
 import type { AgentClient } from './client.ts';
-import type { LocalExec } from './local-exec.ts';
 
 const harness = new AgentHarness();
 const directory = makeTempDir('nodes');

@@ -10,11 +10,11 @@ import {
 import { join } from 'node:path';
 import { afterAll, afterEach, describe, expect, test } from 'vitest';
 import { findProgram } from '../../../scripts/programs.ts';
+import { AgentHarness, collect, FAMILY, processesOf } from '../../../test/harness/agent-harness.ts';
+import type { LocalExec } from '../../../test/harness/local-exec.ts';
 import { describeUnless, missingPrograms } from '../../../test/harness/skip.ts';
 import { waitFor } from '../../../test/harness/wait-for.ts';
 import { loadAgentFile } from './agent-file.ts';
-import { AgentHarness, collect, FAMILY, processesOf } from './agent-harness.ts';
-import type { LocalExec } from './local-exec.ts';
 
 const harness = new AgentHarness();
 afterEach(() => harness.close());

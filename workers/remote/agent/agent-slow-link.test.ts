@@ -3,12 +3,12 @@ import { join } from 'node:path';
 import { Transform } from 'node:stream';
 import { afterAll, afterEach, expect, test } from 'vitest';
 import { findProgram } from '../../../scripts/programs.ts';
+import { AgentHarness } from '../../../test/harness/agent-harness.ts';
+import type { LocalExec } from '../../../test/harness/local-exec.ts';
 import { describeUnless, missingPrograms } from '../../../test/harness/skip.ts';
 import { waitFor } from '../../../test/harness/wait-for.ts';
-import { AgentHarness } from './agent-harness.ts';
 import type { RemoteExec } from './channel.ts';
 import type { AgentClient } from './client.ts';
-import type { LocalExec } from './local-exec.ts';
 import type { RunEvent } from './run-event.ts';
 
 const MIB = 1 << 20;

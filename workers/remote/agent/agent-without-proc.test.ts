@@ -1,12 +1,12 @@
 import { execFileSync } from 'node:child_process';
 import { afterAll, afterEach, expect, test } from 'vitest';
 import { findMarked, makeMark } from '../../../test/faults/trees.ts';
+import { AgentHarness, collect, listRuns } from '../../../test/harness/agent-harness.ts';
 import { hideProc, missingHiddenProc } from '../../../test/harness/hidden-proc.ts';
+import type { LocalExec } from '../../../test/harness/local-exec.ts';
 import { skipTest } from '../../../test/harness/skip.ts';
 import { makeTempDir } from '../../../test/harness/temp-dir.ts';
 import { waitFor } from '../../../test/harness/wait-for.ts';
-import { AgentHarness, collect, listRuns } from './agent-harness.ts';
-import type { LocalExec } from './local-exec.ts';
 
 const harness = new AgentHarness();
 const directory = makeTempDir('without-proc');

@@ -3,8 +3,6 @@ import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, afterEach, expect, test } from 'vitest';
 import { findProgram } from '../../../scripts/programs.ts';
-import { describeUnless, missingPrograms } from '../../../test/harness/skip.ts';
-import { waitFor } from '../../../test/harness/wait-for.ts';
 import {
   AgentHarness,
   collect,
@@ -14,7 +12,9 @@ import {
   processesOf,
   readProc,
   runDirectory,
-} from './agent-harness.ts';
+} from '../../../test/harness/agent-harness.ts';
+import { describeUnless, missingPrograms } from '../../../test/harness/skip.ts';
+import { waitFor } from '../../../test/harness/wait-for.ts';
 
 const MiB = 1024 * 1024;
 const harness = new AgentHarness();

@@ -1,8 +1,8 @@
 import { Readable } from 'node:stream';
 import { buffer } from 'node:stream/consumers';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { WrongSize } from './exact-size.ts';
-import type { ObjectStore } from './object-store.ts';
+import { WrongSize } from '../../shared/storage/exact-size.ts';
+import type { ObjectStore } from '../../shared/storage/object-store.ts';
 
 function stop(): AbortController {
   const controller = new AbortController();

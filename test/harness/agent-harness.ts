@@ -1,11 +1,11 @@
 import { mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { openAgent } from './bootstrap.ts';
-import type { AgentClient } from './client.ts';
+import { openAgent } from '../../workers/remote/agent/bootstrap.ts';
+import type { AgentClient } from '../../workers/remote/agent/client.ts';
+import type { RunEvent } from '../../workers/remote/agent/run-event.ts';
+import type { ListedRun } from '../../workers/remote/agent/run-lists.ts';
 import { LocalExec } from './local-exec.ts';
-import type { RunEvent } from './run-event.ts';
-import type { ListedRun } from './run-lists.ts';
 
 const ENV = {
   PATH: '/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin',

@@ -1,10 +1,10 @@
 import { execFileSync } from 'node:child_process';
 import { existsSync, readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { waitFor } from '../../../test/harness/wait-for.ts';
+import type { AgentClient } from '../../workers/remote/agent/client.ts';
 import { type AgentHarness, collect, type Outcome, processesOf } from './agent-harness.ts';
-import type { AgentClient } from './client.ts';
 import type { LocalExec } from './local-exec.ts';
+import { waitFor } from './wait-for.ts';
 
 export const NEEDS_MOUNT = 'needs root that may mount a tmpfs';
 
