@@ -23,7 +23,7 @@ export default defineConfig({
       {
         test: {
           name: 'unit',
-          include: ['{api,workers,shared,embedded,demo,scripts,bench}/**/*.test.ts'],
+          include: ['{api,workers,shared,cli,servers,demo,scripts,bench}/**/*.test.ts'],
           ...patience,
         },
       },

@@ -7,9 +7,9 @@ import type { ObjectStore } from '../shared/storage/object-store.ts';
 import type { ExactBodies } from './exact-json/exact-bodies.ts';
 import type { PasswordCheck } from './identity/password-check.ts';
 import type { RecentCredentials } from './identity/recent-credentials.ts';
-import type { JobWatch } from './jobs/job-watch.ts';
-import type { OpenAnswers } from './jobs/open-answers.ts';
-import type { ApiMetrics } from './operate/api-metrics.ts';
+import type { JobWatch } from './jobs/streaming/job-watch.ts';
+import type { OpenAnswers } from './jobs/streaming/open-answers.ts';
+import type { ApiMetrics } from './monitoring/api-metrics.ts';
 
 /** What an API process is made of; built once by main.ts. */
 export interface ApiContext {

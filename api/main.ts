@@ -17,9 +17,9 @@ import { answerExpectations } from './http/expect-continue.ts';
 import { messageClasses } from './http/message-classes.ts';
 import { PasswordCheck } from './identity/password-check.ts';
 import { RecentCredentials } from './identity/recent-credentials.ts';
-import { JobWatch } from './jobs/job-watch.ts';
-import { OpenAnswers } from './jobs/open-answers.ts';
-import { ApiMetrics } from './operate/api-metrics.ts';
+import { JobWatch } from './jobs/streaming/job-watch.ts';
+import { OpenAnswers } from './jobs/streaming/open-answers.ts';
+import { ApiMetrics } from './monitoring/api-metrics.ts';
 
 /** Answers that are being sent when the process is asked to stop may take so long to end. */
 const DRAIN_MS = 10_000;

@@ -1,8 +1,8 @@
 import { closeSync, mkdirSync, openSync } from 'node:fs';
 import { join } from 'node:path';
 import ssh2 from 'ssh2';
-import type { Client } from '../demo/client.ts';
-import type { SshHost } from '../demo/ssh-host.ts';
+import type { Client } from '../servers/client.ts';
+import type { SshHost } from '../servers/ssh-host.ts';
 import { type Compared, compare, type Side } from './pairs.ts';
 
 /** Entries of the folder. */

@@ -9,7 +9,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { pino } from 'pino';
-import { startPostgres } from '../embedded/postgres/postgres.ts';
+import { startPostgres } from '../cli/embedded-postgres/postgres.ts';
 import { openDatabase } from '../shared/database/connect.ts';
 import { jobs, sessions } from '../shared/database/schema.ts';
 import { newId } from '../shared/ids.ts';

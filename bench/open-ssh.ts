@@ -2,7 +2,7 @@ import { spawn } from 'node:child_process';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import ssh2 from 'ssh2';
-import type { SshHost } from '../demo/ssh-host.ts';
+import type { SshHost } from '../servers/ssh-host.ts';
 
 /** The machine's own `ssh`, as a script would call it: the peer of what Windlass does on the same host. */
 export class OpenSsh {

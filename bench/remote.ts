@@ -6,8 +6,8 @@
 import { chmodSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { type SshHost, startSshHost } from '../demo/ssh-host.ts';
-import { startStack } from '../demo/stack.ts';
+import { type SshHost, startSshHost } from '../servers/ssh-host.ts';
+import { startStack } from '../servers/stack.ts';
 import { compareBrowse } from './browse.ts';
 import { compareBulk } from './bulk.ts';
 import { OpenSsh } from './open-ssh.ts';

@@ -1,5 +1,5 @@
-import type { Client } from '../demo/client.ts';
-import type { SshHost } from '../demo/ssh-host.ts';
+import type { Client } from '../servers/client.ts';
+import type { SshHost } from '../servers/ssh-host.ts';
 
 /** Adds a host of this machine under this name. */
 export async function addHost(client: Client, name: string, host: SshHost): Promise<void> {

@@ -4,8 +4,8 @@ import { once } from 'node:events';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
-import { findFreePort } from '../demo/sshd.ts';
-import { prepareDatabase } from '../embedded/commands/migrate.ts';
+import { prepareDatabase } from '../cli/commands/migrate.ts';
+import { findFreePort } from '../servers/sshd.ts';
 import { readConfig } from '../shared/config.ts';
 import { generateSealKeys } from '../shared/secrets.ts';
 

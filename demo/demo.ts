@@ -1,6 +1,6 @@
-import type { Client } from './client.ts';
+import type { Client } from '../servers/client.ts';
+import type { SshHost } from '../servers/ssh-host.ts';
 import type { Console } from './console.ts';
-import type { SshHost } from './ssh-host.ts';
 
 /** What every step of the demonstration works with. */
 export interface Demo {

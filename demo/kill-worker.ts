@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
+import { signalProcess } from '../servers/processes.ts';
 import { dim, expect, red } from './console.ts';
 import type { Demo } from './demo.ts';
-import { signalProcess } from './processes.ts';
 
 interface Held {
   state: string;

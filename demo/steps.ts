@@ -1,6 +1,6 @@
+import type { Stack } from '../servers/stack.ts';
 import type { Demo } from './demo.ts';
 import { makeMeasurements } from './measurements.ts';
-import type { Stack } from './stack.ts';
 import { showBoard } from './steps/board.ts';
 import { openSession, runCommand, surviveKill } from './steps/commands.ts';
 import { cacheVideo, makeProject } from './steps/projects.ts';

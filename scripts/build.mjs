@@ -11,7 +11,7 @@ import { dirname, join, relative } from 'node:path';
 import { hash, readStamp } from './stamps.mjs';
 
 /** Folders that are compiled; what is not TypeScript in them and of these kinds is copied beside it. */
-const SOURCES = ['api', 'workers', 'shared', 'embedded', 'demo', 'scripts', 'bench'];
+const SOURCES = ['api', 'workers', 'shared', 'cli', 'servers', 'demo', 'scripts', 'bench'];
 const ASSET = /\.(sh|html|css)$/;
 const COMPILED = /(?<!\.test|\.d)\.ts$/;
 

@@ -1,7 +1,7 @@
 /**
  * Makes a checkout runnable and then runs a compiled program of it in this same process:
  *
- *   node scripts/run.mjs dist/embedded/main.js up
+ *   node scripts/run.mjs dist/cli/main.js up
  *
  * Packages are installed when they are not what package-lock.json says, sources are compiled when
  * they are not what dist was made from; without a program nothing more happens. Both are decided by

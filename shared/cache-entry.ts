@@ -1,8 +1,8 @@
 import { and, eq, sql } from 'drizzle-orm';
 import type { Tx } from './database/connect.ts';
 import { cacheEntries } from './database/schema.ts';
-import { holdProjectRoom } from './project-bytes.ts';
-import { loosenObjects } from './storage/loosen.ts';
+import { lockProjectQuota } from './project-bytes.ts';
+import { scheduleDeletion } from './storage/pending-deletions.ts';
 
 /** B-tree pages of PostgreSQL take keys of 2,704 bytes, the project's id and what surrounds both included. */
 const MAX_BYTES = 2_400;
@@ -34,7 +34,7 @@ export interface CacheReference {
 export async function putCacheEntry(tx: Tx, given: CacheReference, limit: number): Promise<void> {
   const before = await replaceCacheEntry(tx, given);
   const added = given.size - before;
-  await holdProjectRoom(tx, { project: given.project, added, limit });
+  await lockProjectQuota(tx, { project: given.project, added, limit });
 }
 
 /** The bytes of what the key referred to before. */
@@ -53,7 +53,7 @@ async function replaceCacheEntry(tx: Tx, given: CacheReference): Promise<number>
     if (present.object === given.object) return given.size;
     const { object, type, size } = given;
     await tx.update(cacheEntries).set({ object, type, size, created: sql`now()` }).where(place);
-    await loosenObjects(tx, [present.object]);
+    await scheduleDeletion(tx, [present.object]);
     return present.size;
   }
 }

@@ -13,7 +13,7 @@ export interface Growth {
 }
 
 /** Throws `insufficient_storage` where so much more would be too much: before it is sent, as far as is known then. */
-export async function assertProjectRoom(db: Tx, { project, added, limit }: Growth): Promise<void> {
+export async function assertProjectQuota(db: Tx, { project, added, limit }: Growth): Promise<void> {
   if (limit === 0) return;
   const [known] = await db.select().from(projectBytes).where(eq(projectBytes.project, project));
   if ((known?.bytes ?? 0) + added <= limit) return;
@@ -25,7 +25,7 @@ export async function assertProjectRoom(db: Tx, { project, added, limit }: Growt
  * Everything that makes a project grow must call this, even without a limit; what makes it smaller need not, and is never
  * refused. Call it after all other locks but those of jobs.
  */
-export async function holdProjectRoom(tx: Tx, { project, added, limit }: Growth): Promise<void> {
+export async function lockProjectQuota(tx: Tx, { project, added, limit }: Growth): Promise<void> {
   if (added <= 0) return;
   const [most] = await tx
     .insert(projectBytes)

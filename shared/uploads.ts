@@ -3,8 +3,8 @@ import type { Tx } from './database/connect.ts';
 import { jobs, members, models, parts, projects, uploads } from './database/schema.ts';
 import { WindlassError } from './errors.ts';
 import { requestCancel } from './jobs/cancel.ts';
-import { holdProjectRoom } from './project-bytes.ts';
-import { loosenObjects } from './storage/loosen.ts';
+import { lockProjectQuota } from './project-bytes.ts';
+import { scheduleDeletion } from './storage/pending-deletions.ts';
 
 /** Files of an upload, and so artifacts that it names. */
 export const MAX_FILES = 1_000;
@@ -64,7 +64,7 @@ export function assertOpen({ upload, role }: Pick<UploadFound, 'upload' | 'role'
  * Makes a stored part one of its upload's, in place of an older one. Throws `not_found` where the upload is gone,
  * `conflict` where it was finished meanwhile, `insufficient_storage` where its project would keep more than `limit` bytes,
  * and what assertRoom() throws: the object is then nobody's. An object is committed once: after it was replaced it may be
- * gone. Nothing else may be locked afterwards; see holdProjectRoom().
+ * gone. Nothing else may be locked afterwards; see lockProjectQuota().
  */
 export async function commitPart(tx: Tx, stored: StoredPart, limit: number): Promise<void> {
   const found = await lockUpload(tx, stored.upload);
@@ -81,7 +81,7 @@ export async function commitPart(tx: Tx, stored: StoredPart, limit: number): Pro
   const added = stored.size - replaced.reduce((sum, { size }) => sum + size, 0);
   await assertRoom(tx, stored);
   await tx.insert(parts).values(stored);
-  await loosenObjects(
+  await scheduleDeletion(
     tx,
     replaced.map(row => row.object),
   );
@@ -93,7 +93,7 @@ export async function commitPart(tx: Tx, stored: StoredPart, limit: number): Pro
       accessed: sql`now()`,
     })
     .where(eq(uploads.uid, stored.upload));
-  await holdProjectRoom(tx, { project: found.project, added, limit });
+  await lockProjectQuota(tx, { project: found.project, added, limit });
 }
 
 /** Bytes of a part that has arrived, else 0. */
@@ -145,7 +145,7 @@ export async function removeParts(tx: Tx, uids: string[]): Promise<void> {
     .delete(parts)
     .where(inArray(parts.upload, uids))
     .returning({ object: parts.object });
-  await loosenObjects(
+  await scheduleDeletion(
     tx,
     removed.map(row => row.object),
   );

@@ -6,10 +6,10 @@ import type { JobKind, Payload, Result } from '../shared/jobs/catalog.ts';
 import type { JobQueues } from '../shared/jobs/queue.ts';
 import type { Logger } from '../shared/log.ts';
 import type { ObjectStore } from '../shared/storage/object-store.ts';
-import type { LeaseKeeper } from './lease-keeper.ts';
-import type { WorkerMetrics } from './metrics.ts';
-import type { OutputWriter } from './output-writer.ts';
-import type { SessionPool } from './remote/session-pool.ts';
+import type { LeaseRenewer } from './engine/lease-renewer.ts';
+import type { WorkerMetrics } from './engine/worker-metrics.ts';
+import type { OutputWriter } from './output/output-writer.ts';
+import type { SessionPool } from './ssh/session-pool.ts';
 
 /** What a worker process is made of; built once by main.ts. */
 export interface WorkerContext {
@@ -20,7 +20,7 @@ export interface WorkerContext {
   notifications: Notifications;
   objects: ObjectStore;
   queues: JobQueues;
-  leases: LeaseKeeper;
+  leases: LeaseRenewer;
   metrics: WorkerMetrics;
   /** Present in workers that take remote or video work: they alone can open credentials. */
   sessions: SessionPool;
@@ -40,12 +40,12 @@ export interface JobContext<K extends JobKind = JobKind> {
   signal: AbortSignal;
   /** Aborted when the client asked for the end: stop the work where it is done, then return or throw. */
   cancel: AbortSignal;
-  /** Aborted when the process is asked to stop: throw LetGo if another worker can go on with the job. */
+  /** Aborted when the process is asked to stop: throw ReleaseJob if another worker can go on with the job. */
   stopping: AbortSignal;
   /** Aborted with any of the three. */
   over: AbortSignal;
-  /** Call before an effect outside that a stale worker must not have; see LeaseKeeper.assertHeld. */
-  assertHeld(since?: number): Promise<void>;
+  /** Call before an effect outside that a stale worker must not have; see LeaseRenewer.assertLeased. */
+  assertLeased(since?: number): Promise<void>;
   /** 0…1; told to clients at most about twice a second. */
   progress(value: number, message?: string): void;
   /** Writes to the job's own row under the lease, at once: what no client sees, so nobody is told. */
@@ -64,12 +64,12 @@ export interface Outcome<K extends JobKind> {
 export type Handler<K extends JobKind> = (context: JobContext<K>) => Promise<Outcome<K>>;
 
 /** Thrown by a handler that lets go of its job for another worker to go on with, at once or after a while. */
-export class LetGo extends Error {
+export class ReleaseJob extends Error {
   readonly forSeconds: number;
 
   constructor(why: string, forSeconds = 0) {
     super(why);
-    this.name = 'LetGo';
+    this.name = 'ReleaseJob';
     this.forSeconds = forSeconds;
   }
 }

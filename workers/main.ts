@@ -12,15 +12,15 @@ import { beginProcess, endOnError, exitOnBadSettings, exitWith } from '../shared
 import { listSecrets, removeSecrets } from '../shared/redact.ts';
 import { openObjectStore } from '../shared/storage/open.ts';
 import type { WorkerContext } from './context.ts';
-import { HandOver } from './hand-over.ts';
-import { loadHandlers } from './handlers.ts';
-import { startHeartbeat } from './heartbeat.ts';
-import { LeaseKeeper } from './lease-keeper.ts';
-import { WorkerMetrics } from './metrics.ts';
-import { SessionPool } from './remote/session-pool.ts';
-import { runJob } from './run-job.ts';
-import { runDispatcher } from './upkeep/dispatcher.ts';
-import { runJanitor } from './upkeep/janitor.ts';
+import { runDispatcher } from './engine/dispatcher.ts';
+import { startHeartbeat } from './engine/heartbeat.ts';
+import { LeaseRenewer } from './engine/lease-renewer.ts';
+import { loadHandlers } from './engine/load-handlers.ts';
+import { runJob } from './engine/run-job.ts';
+import { SessionAffinity } from './engine/session-affinity.ts';
+import { WorkerMetrics } from './engine/worker-metrics.ts';
+import { SessionPool } from './ssh/session-pool.ts';
+import { runUpkeep } from './upkeep/run-upkeep.ts';
 
 /** After a stop is asked for, jobs that cannot be handed over may go on for so long. */
 const DRAIN_MS = 28_000;
@@ -60,7 +60,7 @@ async function main(): Promise<void> {
   await waitForSchema(database, { signal: life.stopping, onWait: reason => log.info(reason) });
   await notifications.listen();
   const metrics = new WorkerMetrics();
-  const leases = new LeaseKeeper({ database, notifications, log, metrics });
+  const leases = new LeaseRenewer({ database, notifications, log, metrics });
   const sessions = new SessionPool({ config, database, notifications, log });
   const context: WorkerContext = {
     id: `${hostname()}/${process.pid}/${newId().slice(-6)}`,
@@ -82,17 +82,17 @@ async function main(): Promise<void> {
   if (work.includes('parse')) slots.parse = config.PARSE_SLOTS;
   const handlers = await loadHandlers();
   const run = (entry: Entry) => runJob(context, entry, handlers);
-  const handOver = new HandOver(context, { run, slots: slots.remote ?? 0 });
+  const affinity = new SessionAffinity(context, { run, slots: slots.remote ?? 0 });
   const consumers = QUEUES.filter(queue => slots[queue]).map(queue => {
     const consumer = context.queues.worker(queue, slots[queue] ?? 1, async entry => {
-      if (queue === 'remote') await handOver.take(entry);
+      if (queue === 'remote') await affinity.take(entry);
       else await run(entry);
     });
     consumer.on('error', error => log.debug({ err: error, queue }, 'queue'));
     return consumer;
   });
   const stopHeartbeat = await startHeartbeat(context, slots);
-  const upkeep = work.includes('upkeep') ? [runDispatcher(context), runJanitor(context)] : [];
+  const upkeep = work.includes('upkeep') ? [runDispatcher(context), runUpkeep(context)] : [];
   log.info({ work, id: context.id }, 'worker is ready');
   life.ready();
 
@@ -101,7 +101,7 @@ async function main(): Promise<void> {
   await Promise.race([
     Promise.allSettled([
       ...consumers.map(consumer => consumer.close()),
-      handOver.close(),
+      affinity.close(),
       ...upkeep,
     ]),
     delay(DRAIN_MS),

@@ -45,10 +45,10 @@ export class ByteBudget {
       this.#waiters.push(waiter);
       this.#grant();
     });
-    let isHeld = true;
+    let isLeased = true;
     return () => {
-      if (!isHeld) return;
-      isHeld = false;
+      if (!isLeased) return;
+      isLeased = false;
       this.#add(user, -wanted);
       this.#grant();
     };

@@ -1,6 +1,6 @@
 import { type Request, Router } from 'express';
 import { WindlassError } from '../../shared/errors.ts';
-import { callOperation, type Operation } from '../describe/operation.ts';
+import { callOperation, type Operation } from '../openapi/operation.ts';
 
 export type Method = 'get' | 'put' | 'post' | 'delete';
 

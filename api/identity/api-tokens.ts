@@ -3,7 +3,7 @@ import type { Db } from '../../shared/database/connect.ts';
 import { tokens, users } from '../../shared/database/schema.ts';
 import { WindlassError } from '../../shared/errors.ts';
 import { newId } from '../../shared/ids.ts';
-import { holdUser } from './hold-user.ts';
+import { lockUser } from './lock-user.ts';
 import { hashSecret, isSecret, newSecret } from './login-secrets.ts';
 import type { User } from './password-check.ts';
 
@@ -27,7 +27,7 @@ export async function makeToken(
   const token = PREFIX + newSecret();
   const id = newId();
   await db.transaction(async tx => {
-    await holdUser(tx, username);
+    await lockUser(tx, username);
     const [open] = await tx
       .select({ n: count() })
       .from(tokens)

@@ -1,6 +1,6 @@
 import type { RequestHandler } from 'express';
 import type { Logger } from '../../shared/log.ts';
-import type { ApiMetrics } from '../operate/api-metrics.ts';
+import type { ApiMetrics } from '../monitoring/api-metrics.ts';
 
 /**
  * Counts each request once it has been answered, and writes a line about it: polls and successes only where debug is

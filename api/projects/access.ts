@@ -40,16 +40,16 @@ export async function findProject(db: Tx, pid: string, need: Need): Promise<Proj
  * commits.
  */
 export function useProject(tx: Tx, pid: string, need: Need): Promise<ProjectAccess> {
-  return lockProject(tx, pid, { ...need, lock: 'share' });
+  return findLocked(tx, pid, { ...need, lock: 'share' });
 }
 
 /** The project, for changing it: nobody else does so, nor writes below it, before the caller's transaction commits. */
-export function holdProject(tx: Tx, pid: string, need: Need): Promise<ProjectAccess> {
-  return lockProject(tx, pid, { ...need, lock: 'update' });
+export function lockProject(tx: Tx, pid: string, need: Need): Promise<ProjectAccess> {
+  return findLocked(tx, pid, { ...need, lock: 'update' });
 }
 
 /** Locked first and then read: who waited for a change of the access list must not go by the old one. */
-async function lockProject(
+async function findLocked(
   tx: Tx,
   pid: string,
   { lock, ...need }: Need & { lock: 'share' | 'update' },

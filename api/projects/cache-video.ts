@@ -6,7 +6,7 @@ import { WindlassError } from '../../shared/errors.ts';
 import type { Result } from '../../shared/jobs/catalog.ts';
 import type { ApiContext } from '../context.ts';
 import { currentUser } from '../identity/current-user.ts';
-import type { JobSummary } from '../jobs/job-summary.ts';
+import type { JobSummary } from '../jobs/views/job-summary.ts';
 import { useProject } from './access.ts';
 import { readCacheKey } from './cache-key.ts';
 

@@ -2,14 +2,14 @@ import type { Request, Response } from 'express';
 import type { Payload } from '../../shared/jobs/catalog.ts';
 import type { ApiContext } from '../context.ts';
 import { pathParameter } from '../http/resource.ts';
-import type { JobSummary } from '../jobs/job-summary.ts';
 import {
   cancelOwnJob,
   requireWorker,
   serviceStopping,
   startSessionJob,
   untilNoLongerWaiting,
-} from '../jobs/run-request.ts';
+} from '../jobs/requests/run-request.ts';
+import type { JobSummary } from '../jobs/views/job-summary.ts';
 
 type Reading = { [K in 'browse' | 'file']: { kind: K; payload: Payload<K> } }['browse' | 'file'];
 

@@ -134,7 +134,7 @@ export async function endSession(tx: Tx, key: SessionKey): Promise<string[]> {
       and(
         eq(jobs.session, key.sid),
         isNotNull(jobs.runAt),
-        eq(jobs.runForgotten, false),
+        eq(jobs.runRemoved, false),
         sql`${jobs.error} ->> 'code' = 'outcome_unknown'`,
       ),
     );

@@ -5,12 +5,12 @@ import { sqlState, type Tx } from '../../shared/database/connect.ts';
 import { bookmarks } from '../../shared/database/schema.ts';
 import { WindlassError } from '../../shared/errors.ts';
 import { isId, newId } from '../../shared/ids.ts';
-import { holdProjectRoom } from '../../shared/project-bytes.ts';
+import { lockProjectQuota } from '../../shared/project-bytes.ts';
 import type { ApiContext } from '../context.ts';
-import { operation } from '../describe/operation.ts';
 import { refuseIfMatchTag } from '../http/records.ts';
 import { type DescribedRouter, pathParameter, resource } from '../http/resource.ts';
 import { currentUser } from '../identity/current-user.ts';
+import { operation } from '../openapi/operation.ts';
 import { findProject, type Need, useProject } from '../projects/access.ts';
 
 const clientState = z.looseObject({}).describe('Any JSON object, kept byte for byte.');
@@ -51,7 +51,7 @@ export function routeBookmarks(router: DescribedRouter, api: ApiContext): void {
             await useProject(tx, pid, need);
             const { bid, added } = await insertBookmark(tx, { project: pid, hash, content });
             const limit = api.config.LIMIT_PROJECT_BYTES;
-            await holdProjectRoom(tx, { project: pid, added, limit });
+            await lockProjectQuota(tx, { project: pid, added, limit });
             return bid;
           })
           .catch(refuseUnlessJson);

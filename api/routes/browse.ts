@@ -4,10 +4,10 @@ import { z } from 'zod';
 import { absolutePath } from '../../shared/jobs/catalog.ts';
 import { readStream } from '../../shared/jobs/output.ts';
 import type { ApiContext } from '../context.ts';
-import { operation } from '../describe/operation.ts';
 import { type DescribedRouter, resource } from '../http/resource.ts';
-import { followOutput, splitLines } from '../jobs/follow-output.ts';
-import type { JobSummary } from '../jobs/job-summary.ts';
+import { followOutput, splitLines } from '../jobs/streaming/follow-output.ts';
+import type { JobSummary } from '../jobs/views/job-summary.ts';
+import { operation } from '../openapi/operation.ts';
 import { readHost } from '../remote/read-host.ts';
 import { remotePath } from '../remote/remote-path.ts';
 

@@ -3,14 +3,14 @@ import type { Request } from 'express';
 import { z } from 'zod';
 import { cacheEntries } from '../../shared/database/schema.ts';
 import { WindlassError } from '../../shared/errors.ts';
-import { loosenObjects } from '../../shared/storage/loosen.ts';
+import { scheduleDeletion } from '../../shared/storage/pending-deletions.ts';
 import type { ApiContext } from '../context.ts';
-import { operation } from '../describe/operation.ts';
 import { queryInteger } from '../http/query-integer.ts';
 import { afterText, checkIfMatch, entityTag, page, pageOf } from '../http/records.ts';
 import { type DescribedRouter, pathParameter, resource } from '../http/resource.ts';
 import { sendObject } from '../http/send-object.ts';
 import { currentUser } from '../identity/current-user.ts';
+import { operation } from '../openapi/operation.ts';
 import { findProject, type Need, useProject } from '../projects/access.ts';
 import { readCacheKey } from '../projects/cache-key.ts';
 
@@ -93,7 +93,7 @@ export function routeCache(router: DescribedRouter, api: ApiContext): void {
           if (!gone) throw unknownEntry();
           // Refused, it is not gone: the transaction is rolled back.
           checkIfMatch(req, entityTag({ key: gone.object }));
-          await loosenObjects(tx, [gone.object]);
+          await scheduleDeletion(tx, [gone.object]);
         });
         res.statusMessage = 'Cache object deleted.';
         res.status(204).end();

@@ -1,11 +1,11 @@
 import { readFileSync } from 'node:fs';
 import { z } from 'zod';
 import { packageRoot } from '../../shared/package-root.ts';
-import { describeService } from '../describe/openapi.ts';
-import { operation } from '../describe/operation.ts';
-import { drawPage, PAGE_POLICY } from '../describe/page.ts';
 import { entityTag, sendRecord } from '../http/records.ts';
 import { type Described, type DescribedRouter, resource } from '../http/resource.ts';
+import { describeService } from '../openapi/openapi.ts';
+import { operation } from '../openapi/operation.ts';
+import { drawPage, PAGE_POLICY } from '../openapi/page.ts';
 
 /** The interface, described by itself, these two included: for programs at /api/openapi.json, for people at /api/docs. */
 export function routeDescription(

@@ -2,9 +2,9 @@ import type { Request, RequestHandler, Response } from 'express';
 import { type Logger, pino } from 'pino';
 import { WindlassError } from '../../shared/errors.ts';
 import type { ApiContext } from '../context.ts';
-import { operation } from '../describe/operation.ts';
 import type { Described } from '../http/resource.ts';
 import { currentUser } from '../identity/current-user.ts';
+import { operation } from '../openapi/operation.ts';
 
 /** The target as it came, perhaps in absolute form (RFC 9112, 3.2.2); what follows `/events` is the client's own. */
 const TARGET = /^(?:https?:\/\/[^/?]*)?(?:\/api)?\/events(?:\/([^?]*))?(?:\?(.*))?$/is;

@@ -1,7 +1,7 @@
 import type { ApiContext } from '../context.ts';
-import { operation } from '../describe/operation.ts';
 import { type DescribedRouter, resource } from '../http/resource.ts';
 import { sendObject } from '../http/send-object.ts';
+import { operation } from '../openapi/operation.ts';
 import { setAttachment } from '../tables/attachment.ts';
 import { findStored } from '../tables/find-table.ts';
 import { removeStored } from '../tables/remove-stored.ts';

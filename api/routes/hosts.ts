@@ -9,13 +9,13 @@ import { WindlassError } from '../../shared/errors.ts';
 import type { Result } from '../../shared/jobs/catalog.ts';
 import { fingerprint, keyBytes } from '../../shared/ssh-keys.ts';
 import type { ApiContext } from '../context.ts';
-import { operation } from '../describe/operation.ts';
 import { queryInteger } from '../http/query-integer.ts';
 import { afterText, checkIfMatch, page, pageOf, sendRecord, versionTag } from '../http/records.ts';
 import { type DescribedRouter, pathParameter, resource } from '../http/resource.ts';
 import { currentUser, requireAdministrator } from '../identity/current-user.ts';
-import { awaitOwnJob, requireWorker, startRequestedJob } from '../jobs/run-request.ts';
-import { isAnotherMachine, leaveHost } from '../remote/leave-host.ts';
+import { awaitOwnJob, requireWorker, startRequestedJob } from '../jobs/requests/run-request.ts';
+import { operation } from '../openapi/operation.ts';
+import { endHostSessions, isAnotherMachine } from '../remote/end-host-sessions.ts';
 
 const keyLine = z
   .string()
@@ -199,7 +199,7 @@ export function routeHosts(router: DescribedRouter, api: ApiContext): void {
         const changed = await db.transaction(async tx => {
           if (isAnotherMachine(row, { ...next, keys })) {
             await selectHost(tx, row.name).for('update');
-            await leaveHost(tx, row.name);
+            await endHostSessions(tx, row.name);
           }
           const [written] = await tx
             .update(hosts)
@@ -228,7 +228,7 @@ export function routeHosts(router: DescribedRouter, api: ApiContext): void {
           // Held until it is gone: who opens a session holds it, too.
           const row = theOnly(name, await selectHost(tx, name).for('update'));
           checkIfMatch(req, versionTag(row));
-          await leaveHost(tx, name);
+          await endHostSessions(tx, name);
           await tx.delete(hosts).where(eq(hosts.name, name));
         });
         res.status(204).end();

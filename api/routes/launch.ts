@@ -1,13 +1,13 @@
 import { z } from 'zod';
 import { commandText } from '../../shared/jobs/catalog.ts';
 import type { ApiContext } from '../context.ts';
-import { operation } from '../describe/operation.ts';
 import { type DescribedRouter, resource } from '../http/resource.ts';
-import { followPreference } from '../jobs/follow-preference.ts';
-import { jobRecord, jobView } from '../jobs/job-view.ts';
-import { errorOfJob, startSessionJob } from '../jobs/run-request.ts';
-import { sendResult } from '../jobs/send-result.ts';
+import { followPreference } from '../jobs/requests/follow-preference.ts';
+import { errorOfJob, startSessionJob } from '../jobs/requests/run-request.ts';
+import { sendResult } from '../jobs/requests/send-result.ts';
+import { jobRecord, jobView } from '../jobs/views/job-view.ts';
 import { toWindlassError } from '../middleware/errors.ts';
+import { operation } from '../openapi/operation.ts';
 
 const launch = z.strictObject({ sid: z.string(), command: commandText });
 const commandResult = z.object({

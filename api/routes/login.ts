@@ -1,7 +1,6 @@
 import express, { type RequestHandler } from 'express';
 import { z } from 'zod';
 import type { ApiContext } from '../context.ts';
-import { operation } from '../describe/operation.ts';
 import { type DescribedRouter, resource } from '../http/resource.ts';
 import { clientAddress } from '../identity/client-address.ts';
 import { currentUser } from '../identity/current-user.ts';
@@ -12,6 +11,7 @@ import { wrongPassword } from '../middleware/authenticate.ts';
 import { readJson } from '../middleware/read-json.ts';
 import { refusePromptly } from '../middleware/refuse-promptly.ts';
 import { refuseCrossSite } from '../middleware/same-origin.ts';
+import { operation } from '../openapi/operation.ts';
 
 const FORM = 'application/x-www-form-urlencoded';
 const FORM_BYTES = 16 << 10;

@@ -1,8 +1,8 @@
 import type { ApiContext } from '../context.ts';
-import { operation } from '../describe/operation.ts';
 import { type DescribedRouter, resource } from '../http/resource.ts';
 import { requireAdministrator } from '../identity/current-user.ts';
-import { collectMetrics } from '../operate/serve-metrics.ts';
+import { collectMetrics } from '../monitoring/serve-metrics.ts';
+import { operation } from '../openapi/operation.ts';
 
 /** GET /metrics for Prometheus, for server administrators. */
 export function routeMetrics(router: DescribedRouter, { database, metrics }: ApiContext): void {

@@ -5,7 +5,6 @@ import { artifacts, jobs, type ModelRow, models, projects } from '../../shared/d
 import { newId } from '../../shared/ids.ts';
 import { publishCancelled, requestCancel } from '../../shared/jobs/cancel.ts';
 import type { ApiContext } from '../context.ts';
-import { operation } from '../describe/operation.ts';
 import { countFitting, makeRoomFor } from '../http/large-answers.ts';
 import { queryInteger } from '../http/query-integer.ts';
 import {
@@ -19,6 +18,7 @@ import {
 } from '../http/records.ts';
 import { type DescribedRouter, pathParameter, resource } from '../http/resource.ts';
 import { currentUser } from '../identity/current-user.ts';
+import { operation } from '../openapi/operation.ts';
 import { findModel, findProject, type Need, useModel, useProject } from '../projects/access.ts';
 import { longText, nameText } from '../projects/fields.ts';
 import {

@@ -4,12 +4,12 @@ import { z } from 'zod';
 import { sqlState, type Tx } from '../../shared/database/connect.ts';
 import { artifacts, models } from '../../shared/database/schema.ts';
 import { WindlassError } from '../../shared/errors.ts';
-import { holdProjectRoom } from '../../shared/project-bytes.ts';
+import { lockProjectQuota } from '../../shared/project-bytes.ts';
 import type { ApiContext } from '../context.ts';
-import { operation } from '../describe/operation.ts';
 import { checkIfMatch, entityTag, isNamedBy } from '../http/records.ts';
 import { type DescribedRouter, pathParameter, resource } from '../http/resource.ts';
 import { currentUser } from '../identity/current-user.ts';
+import { operation } from '../openapi/operation.ts';
 import { findModel, type Need, useModel } from '../projects/access.ts';
 import { readArtifactName } from '../projects/artifact-names.ts';
 
@@ -103,7 +103,7 @@ export function routeParameters(router: DescribedRouter, api: ApiContext): void 
                 set: { ...set, updated: sql`now()` },
               });
             const limit = api.config.LIMIT_PROJECT_BYTES;
-            await holdProjectRoom(tx, { project: project.pid, added, limit });
+            await lockProjectQuota(tx, { project: project.pid, added, limit });
           })
           .catch(refuseUnlessJson);
         res.status(200).end();

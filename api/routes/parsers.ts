@@ -1,9 +1,9 @@
 import { z } from 'zod';
 import { PARSERS } from '../../shared/parsers.ts';
 import type { ApiContext } from '../context.ts';
-import { operation } from '../describe/operation.ts';
 import { entityTag, sendRecord } from '../http/records.ts';
 import { type DescribedRouter, resource } from '../http/resource.ts';
+import { operation } from '../openapi/operation.ts';
 
 const parserRecord = z.object({
   name: z.string(),

@@ -5,7 +5,7 @@ import type { Tx } from '../../shared/database/connect.ts';
 import { parts } from '../../shared/database/schema.ts';
 import { WindlassError } from '../../shared/errors.ts';
 import { absolutePath } from '../../shared/jobs/catalog.ts';
-import { assertProjectRoom } from '../../shared/project-bytes.ts';
+import { assertProjectQuota } from '../../shared/project-bytes.ts';
 import { assertFreeSpace } from '../../shared/storage/free-space.ts';
 import {
   assertOpen,
@@ -20,16 +20,16 @@ import {
 } from '../../shared/uploads.ts';
 import { UserSemaphores } from '../concurrency/user-semaphores.ts';
 import type { ApiContext } from '../context.ts';
-import { operation } from '../describe/operation.ts';
 import { checkIfMatch } from '../http/records.ts';
 import { type DescribedRouter, pathParameter, resource } from '../http/resource.ts';
 import { parseInput } from '../http/validate.ts';
 import { currentUser } from '../identity/current-user.ts';
-import { jobRecord, jobView } from '../jobs/job-view.ts';
-import { startRequestedJob } from '../jobs/run-request.ts';
+import { startRequestedJob } from '../jobs/requests/run-request.ts';
+import { jobRecord, jobView } from '../jobs/views/job-view.ts';
 import { takeOwnTime } from '../middleware/bound-bodies.ts';
 import { readJson } from '../middleware/read-json.ts';
 import { refusePromptly } from '../middleware/refuse-promptly.ts';
+import { operation } from '../openapi/operation.ts';
 import { touchSession, useSession } from '../remote/sessions.ts';
 import { readContentDigest } from '../uploads/content-digest.ts';
 import { DiskRoom } from '../uploads/disk-room.ts';
@@ -178,7 +178,7 @@ export function routeParts(router: DescribedRouter, api: ApiContext): void {
     if (LIMIT_PROJECT_BYTES === 0) return;
     const before = await findPartSize(db, { upload: uid, file, part });
     const added = length - before;
-    await assertProjectRoom(db, { project, added, limit: LIMIT_PROJECT_BYTES });
+    await assertProjectQuota(db, { project, added, limit: LIMIT_PROJECT_BYTES });
   }
 
   async function commit(

@@ -11,12 +11,12 @@ import {
 import { newId } from '../../shared/ids.ts';
 import { publishCancelled, requestCancel } from '../../shared/jobs/cancel.ts';
 import type { ApiContext } from '../context.ts';
-import { operation } from '../describe/operation.ts';
 import { countFitting, makeRoomFor } from '../http/large-answers.ts';
 import { checkIfMatch, entityTag, page, pageOf, pageQuery, sendRecord } from '../http/records.ts';
 import { type DescribedRouter, pathParameter, resource } from '../http/resource.ts';
 import { currentUser } from '../identity/current-user.ts';
-import { findProject, holdProject } from '../projects/access.ts';
+import { operation } from '../openapi/operation.ts';
+import { findProject, lockProject } from '../projects/access.ts';
 import {
   aclInput,
   aclRecord,
@@ -169,7 +169,7 @@ export function routeProjects(router: DescribedRouter, api: ApiContext): void {
         await findProject(db, pid, { username, role });
         const record = await db.transaction(async tx => {
           if (acl) await lockNamedUsers(tx, acl);
-          const found = await holdProject(tx, pid, { username, role });
+          const found = await lockProject(tx, pid, { username, role });
           checkIfMatch(req, entityTag(found.project.version));
           if (acl) await changeAcl(tx, pid, acl);
           const [changed] = await tx
@@ -191,7 +191,7 @@ export function routeProjects(router: DescribedRouter, api: ApiContext): void {
         const pid = pathParameter(req, 'pid');
         const need = { username: currentUser(res).username, role: 'administrator' as const };
         const cancelled = await db.transaction(async tx => {
-          const { project } = await holdProject(tx, pid, need);
+          const { project } = await lockProject(tx, pid, need);
           checkIfMatch(req, entityTag(project.version));
           await tx
             .update(projects)

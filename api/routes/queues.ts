@@ -1,11 +1,11 @@
 import type { Express, Request, Response } from 'express';
 import { WindlassError } from '../../shared/errors.ts';
 import type { ApiContext } from '../context.ts';
-import { operation } from '../describe/operation.ts';
 import type { Described, DescribedRouter } from '../http/resource.ts';
 import { requireAdministrator } from '../identity/current-user.ts';
-import { openBoard } from '../operate/board.ts';
-import { queueAway } from '../operate/board-adapter.ts';
+import { openBoard } from '../monitoring/board.ts';
+import { queueAway } from '../monitoring/board-adapter.ts';
+import { operation } from '../openapi/operation.ts';
 
 const PATH = '/admin/queues';
 /** Its scripts set styles of elements; everything else comes from this service alone. */

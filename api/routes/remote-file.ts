@@ -2,11 +2,11 @@ import { pipeline } from 'node:stream/promises';
 import type { Request, Response } from 'express';
 import { WindlassError } from '../../shared/errors.ts';
 import type { ApiContext } from '../context.ts';
-import { operation } from '../describe/operation.ts';
 import { readRange } from '../http/byte-range.ts';
 import { type DescribedRouter, resource } from '../http/resource.ts';
-import { followOutput } from '../jobs/follow-output.ts';
-import type { JobSummary } from '../jobs/job-summary.ts';
+import { followOutput } from '../jobs/streaming/follow-output.ts';
+import type { JobSummary } from '../jobs/views/job-summary.ts';
+import { operation } from '../openapi/operation.ts';
 import { readHost } from '../remote/read-host.ts';
 import { remotePath } from '../remote/remote-path.ts';
 

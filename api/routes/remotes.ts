@@ -8,13 +8,13 @@ import { newId } from '../../shared/ids.ts';
 import { publishCancelled } from '../../shared/jobs/cancel.ts';
 import { type Credential, seal } from '../../shared/secrets.ts';
 import type { ApiContext } from '../context.ts';
-import { operation } from '../describe/operation.ts';
 import { checkIfMatch, entityTag, page, pageOf, pageQuery, sendRecord } from '../http/records.ts';
 import { type DescribedRouter, pathParameter, resource } from '../http/resource.ts';
 import { parseInput } from '../http/validate.ts';
 import { currentUser } from '../identity/current-user.ts';
-import { holdUser } from '../identity/hold-user.ts';
-import { awaitOwnJob, requireWorker, startRequestedJob } from '../jobs/run-request.ts';
+import { lockUser } from '../identity/lock-user.ts';
+import { awaitOwnJob, requireWorker, startRequestedJob } from '../jobs/requests/run-request.ts';
+import { operation } from '../openapi/operation.ts';
 import { KeyOpener } from '../remote/open-key.ts';
 import {
   endSession,
@@ -130,7 +130,7 @@ export function routeRemotes(router: DescribedRouter, api: ApiContext): void {
           credential,
         );
         const job = await startRequestedJob(api, req, res, async tx => {
-          await holdUser(tx, owner);
+          await lockUser(tx, owner);
           await holdHost(tx, host.name);
           await refuseTooMany(api, tx, owner);
           await tx.insert(sessions).values({

@@ -1,9 +1,9 @@
 import { z } from 'zod';
 import type { ApiContext } from '../context.ts';
-import { operation } from '../describe/operation.ts';
 import { type DescribedRouter, resource } from '../http/resource.ts';
-import { ABOUT, drawAbout } from '../operate/about.ts';
-import { ReadinessCheck } from '../operate/readiness.ts';
+import { ABOUT, drawAbout } from '../monitoring/about.ts';
+import { ReadinessCheck } from '../monitoring/readiness.ts';
+import { operation } from '../openapi/operation.ts';
 
 const problem = z.string().nullable();
 const readinessRecord = z.object({

@@ -4,11 +4,11 @@ import { tokens } from '../../shared/database/schema.ts';
 import { WindlassError } from '../../shared/errors.ts';
 import { isId } from '../../shared/ids.ts';
 import type { ApiContext } from '../context.ts';
-import { operation } from '../describe/operation.ts';
 import { page, pageOf, pageQuery } from '../http/records.ts';
 import { type DescribedRouter, pathParameter, resource } from '../http/resource.ts';
 import { isOpenToken, makeToken, type TokenRow } from '../identity/api-tokens.ts';
 import { currentUser, refuseToken } from '../identity/current-user.ts';
+import { operation } from '../openapi/operation.ts';
 
 const scope = z.enum(['read', 'write']);
 const newToken = z.strictObject({

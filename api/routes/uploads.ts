@@ -16,12 +16,12 @@ import { publishCancelled } from '../../shared/jobs/cancel.ts';
 import { isParserName, PARSERS, type ParserName } from '../../shared/parsers.ts';
 import { lockUpload, MAX_FILES, removeUpload } from '../../shared/uploads.ts';
 import type { ApiContext } from '../context.ts';
-import { operation } from '../describe/operation.ts';
 import { checkIfMatch, entityTag, page, pageOf, pageQuery, sendRecord } from '../http/records.ts';
 import { type DescribedRouter, pathParameter, resource } from '../http/resource.ts';
 import { parseInput } from '../http/validate.ts';
 import { currentUser } from '../identity/current-user.ts';
-import { holdUser } from '../identity/hold-user.ts';
+import { lockUser } from '../identity/lock-user.ts';
+import { operation } from '../openapi/operation.ts';
 import { useModel } from '../projects/access.ts';
 import { nameText } from '../projects/fields.ts';
 import {
@@ -100,7 +100,7 @@ export function routeUploads(router: DescribedRouter, api: ApiContext): void {
         const parameters = parseInput(rest, PARSERS[parser as ParserName].parameters);
         const uid = newId();
         await db.transaction(async tx => {
-          await holdUser(tx, owner);
+          await lockUser(tx, owner);
           const { model } = await useModel(tx, mid, { username: owner, role: 'writer' });
           await refuseOtherKind(tx, { mid, aids, makes: PARSERS[parser as ParserName].makes });
           await refuseTooMany(api, tx, owner);

@@ -7,7 +7,6 @@ import { WindlassError } from '../../shared/errors.ts';
 import { publishCancelled } from '../../shared/jobs/cancel.ts';
 import { hashPassword } from '../../shared/passwords.ts';
 import type { ApiContext } from '../context.ts';
-import { operation } from '../describe/operation.ts';
 import { checkIfMatch, page, pageOf, pageQuery, sendRecord, versionTag } from '../http/records.ts';
 import { type DescribedRouter, pathParameter, resource } from '../http/resource.ts';
 import {
@@ -17,6 +16,7 @@ import {
   requireAdministrator,
 } from '../identity/current-user.ts';
 import { removeUser } from '../identity/remove-user.ts';
+import { operation } from '../openapi/operation.ts';
 
 const username = z
   .string()

@@ -1,6 +1,6 @@
 import { and, eq, sql } from 'drizzle-orm';
 import { artifacts, models } from '../../shared/database/schema.ts';
-import { loosenObjects } from '../../shared/storage/loosen.ts';
+import { scheduleDeletion } from '../../shared/storage/pending-deletions.ts';
 import type { ApiContext } from '../context.ts';
 import { checkIfMatch } from '../http/records.ts';
 import { pathParameter } from '../http/resource.ts';
@@ -30,7 +30,7 @@ export async function removeStored(api: ApiContext, { req, res, kind }: Asked): 
         updated: sql`now()`,
       })
       .where(eq(models.mid, mid));
-    await loosenObjects(tx, [object]);
+    await scheduleDeletion(tx, [object]);
   });
   res.status(204).end();
 }

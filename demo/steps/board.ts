@@ -1,6 +1,6 @@
+import type { Stack } from '../../servers/stack.ts';
 import { expect } from '../console.ts';
 import type { Demo } from '../demo.ts';
-import type { Stack } from '../stack.ts';
 
 /** Bull Board answers administrators alone; where it is and how to log in. */
 export async function showBoard({ client, out }: Demo, service: Stack): Promise<void> {

@@ -5,8 +5,8 @@ export const RENEW_MS = 3_000;
 /** A worker seen longer ago is not alive. */
 export const ALIVE_SECONDS = 10;
 /** Waits after a worker was lost, by how many were lost in a row without progress: 0, 1, 2, 4, then 8 s. */
-export const SETBACK_SECONDS = [0, 1, 2, 4, 8] as const;
-export const MAX_SETBACKS = 20;
+export const LOSS_BACKOFF_SECONDS = [0, 1, 2, 4, 8] as const;
+export const MAX_CONSECUTIVE_LOSSES = 20;
 /** What was dispatched and not claimed for so long is looked up in the queue. */
 export const UNCLAIMED_SECONDS = 15;
 /** Entries that a queue holds at most, for each slot of the workers seen alive. */

@@ -4,7 +4,7 @@ import { idempotencyKeys, type JobRow, jobs } from '../database/schema.ts';
 import { WindlassError } from '../errors.ts';
 import { newId } from '../ids.ts';
 import { JOBS, type JobKind, type Payload } from './catalog.ts';
-import { queueRoom } from './queue-room.ts';
+import { queueCapacity } from './queue-capacity.ts';
 
 export interface JobRequest<K extends JobKind = JobKind> {
   kind: K;
@@ -39,7 +39,7 @@ export interface Idempotency {
 export async function startJob<K extends JobKind>(tx: Tx, request: JobRequest<K>): Promise<JobRow> {
   if (request.limit > 0) await refuseTooMany(tx, request);
   const { queue, payload } = JOBS[request.kind];
-  const dispatch = sql<boolean>`${sql.raw(queueRoom(queue))} > 0`;
+  const dispatch = sql<boolean>`${sql.raw(queueCapacity(queue))} > 0`;
   const [row] = await tx
     .insert(jobs)
     .values({

@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'vitest';
-import { listProcesses, readEnvironment } from '../../demo/processes.ts';
+import { listProcesses, readEnvironment } from '../../servers/processes.ts';
 import { waitFor } from '../harness/wait-for.ts';
 import type { FaultHost, Rig } from './rig.ts';
 

@@ -2,7 +2,7 @@ import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { expect, test } from 'vitest';
-import { signalProcess } from '../../demo/processes.ts';
+import { signalProcess } from '../../servers/processes.ts';
 import { drawFrames } from '../../workers/video/draw-frames.ts';
 import { countFrames } from '../../workers/video/probe.ts';
 import type { Job } from '../harness/remote.ts';
@@ -67,11 +67,11 @@ export function testKilledWorkers(rig: () => Rig): void {
         for (const paused of findWorkers(rig())) {
           const counts = await launchCounts(rig(), host.sid, { commands: 12, seconds: 8 });
           await waitForOutput(rig(), counts);
-          const held = await heldBy(rig(), counts, paused);
+          const held = await leasedBy(rig(), counts, paused);
           expect(held.length).toBeGreaterThan(0);
           signalProcess(paused, 'SIGSTOP');
           try {
-            await waitFor(async () => (await heldBy(rig(), held, paused)).length === 0, {
+            await waitFor(async () => (await leasedBy(rig(), held, paused)).length === 0, {
               what: 'the other worker to take over what the paused one held',
               timeoutMs: 45_000,
               intervalMs: 200,
@@ -96,7 +96,7 @@ async function killAtRandom(
   }
 }
 
-async function heldBy({ client }: Rig, counts: Count[], worker: number): Promise<Count[]> {
+async function leasedBy({ client }: Rig, counts: Count[], worker: number): Promise<Count[]> {
   const rows = await Promise.all(counts.map(({ id }) => client.get<Job>(`/api/jobs/${id}`)));
   return counts.filter((_, i) => rows[i]?.worker?.endsWith(`/${worker}`));
 }

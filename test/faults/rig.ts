@@ -1,5 +1,5 @@
-import type { Client } from '../../demo/client.ts';
-import { signalProcess } from '../../demo/processes.ts';
+import type { Client } from '../../servers/client.ts';
+import { signalProcess } from '../../servers/processes.ts';
 import { addHost, connectClient, isEnded, type Job, openSession } from '../harness/remote.ts';
 import { startTestSshd, type TestSshd } from '../harness/sshd.ts';
 import { type Stack, startStack } from '../harness/stack.ts';

@@ -1,5 +1,5 @@
 import { randomInt } from 'node:crypto';
-import { listProcesses } from '../../demo/processes.ts';
+import { listProcesses } from '../../servers/processes.ts';
 import { waitFor } from '../harness/wait-for.ts';
 
 /** A cancelled command is gone within so long, and all that it started. */

@@ -3,8 +3,8 @@ import { randomBytes } from 'node:crypto';
 import { readdirSync, readFileSync, statSync, symlinkSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
-import { signalProcess } from '../../demo/processes.ts';
 import { findProgram } from '../../scripts/programs.ts';
+import { signalProcess } from '../../servers/processes.ts';
 import { isProcessAlive, makeTempDir } from './temp-dir.ts';
 import { waitFor } from './wait-for.ts';
 

@@ -1,10 +1,10 @@
 import { mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { openAgent } from '../../workers/remote/agent/bootstrap.ts';
-import type { AgentClient } from '../../workers/remote/agent/client.ts';
-import type { RunEvent } from '../../workers/remote/agent/run-event.ts';
-import type { ListedRun } from '../../workers/remote/agent/run-lists.ts';
+import { openAgent } from '../../workers/host-agent/bootstrap.ts';
+import type { AgentClient } from '../../workers/host-agent/client.ts';
+import type { RunEvent } from '../../workers/host-agent/run-event.ts';
+import type { ListedRun } from '../../workers/host-agent/run-lists.ts';
 import { LocalExec } from './local-exec.ts';
 
 const ENV = {

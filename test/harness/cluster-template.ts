@@ -3,7 +3,7 @@ import { existsSync } from 'node:fs';
 import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { prepareCluster } from '../../embedded/postgres/cluster.ts';
+import { prepareCluster } from '../../cli/embedded-postgres/cluster.ts';
 import { makeTempDir, type TempDir } from './temp-dir.ts';
 
 /** Names the template for the processes of the tests. */
@@ -12,7 +12,7 @@ const PARTS = ['postgres', 'postgres.password'];
 
 /**
  * Makes a database directory once for a whole test run, as a first start makes it. Making one costs more than half a second
- * of processor time; that a start makes it is tested in embedded/postgres and test/start.test.ts.
+ * of processor time; that a start makes it is tested in cli/postgres and test/operations/start.test.ts.
  */
 export async function makeClusterTemplate(): Promise<TempDir> {
   const directory = makeTempDir('cluster');

@@ -1,5 +1,5 @@
 import postgres from 'postgres';
-import { readEnvironment } from '../../demo/processes.ts';
+import { readEnvironment } from '../../servers/processes.ts';
 import type { Stack } from './stack.ts';
 
 /** The stack's own database, to make time pass in it. Close it with end(). */

@@ -1,5 +1,5 @@
 import { spawn } from 'node:child_process';
-import type { ExecChannel, RemoteExec } from '../../workers/remote/agent/channel.ts';
+import type { ExecChannel, RemoteExec } from '../../workers/host-agent/exec-channel.ts';
 
 export interface LocalAccount {
   home: string;

@@ -1,4 +1,4 @@
-import type { Client } from '../../demo/client.ts';
+import type { Client } from '../../servers/client.ts';
 
 export interface Sample {
   name: string;

@@ -1,8 +1,8 @@
 import { randomBytes } from 'node:crypto';
-import { endChild } from '../../demo/processes.ts';
-import { launchMinio } from '../../demo/servers.ts';
 import { canBuild } from '../../scripts/install-programs.ts';
 import { BUILT_PROGRAMS, findProgram } from '../../scripts/programs.ts';
+import { launchMinio } from '../../servers/launch.ts';
+import { endChild } from '../../servers/processes.ts';
 import type { SkipReason } from './skip.ts';
 import { startOnFreePort } from './start-on-free-port.ts';
 import { makeTempDir } from './temp-dir.ts';

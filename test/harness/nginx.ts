@@ -1,8 +1,8 @@
 import { spawn } from 'node:child_process';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { awaitExit, endChild, endWithThisProcess } from '../../demo/processes.ts';
 import { findProgram } from '../../scripts/programs.ts';
+import { awaitExit, endChild, endWithThisProcess } from '../../servers/processes.ts';
 import { makeTempDir } from './temp-dir.ts';
 import { waitFor } from './wait-for.ts';
 

@@ -2,18 +2,18 @@ import { BaseSequencer, type TestSpecification } from 'vitest/node';
 
 /** What takes longest: begun last, it would run alone at the end. */
 const LONGEST = [
-  'test/schemathesis.test.ts',
+  'test/http/schemathesis.test.ts',
   'test/interface/acceptance.test.ts',
   'test/together/remote.test.ts',
   'test/together/work.test.ts',
-  'test/faults.test.ts',
+  'test/faults/faults.test.ts',
   'test/together/projects.test.ts',
   'test/together/http.test.ts',
   'test/together/unlimited.test.ts',
-  'test/operating.test.ts',
-  'test/demo.test.ts',
-  'embedded/postgres/postgres.test.ts',
-  'test/outages.test.ts',
+  'test/operations/monitoring.test.ts',
+  'test/operations/demo.test.ts',
+  'cli/embedded-postgres/postgres.test.ts',
+  'test/operations/outages.test.ts',
 ];
 
 /** The longest first, then as vitest would. */

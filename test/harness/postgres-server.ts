@@ -1,9 +1,9 @@
 import type { ChildProcess } from 'node:child_process';
 import postgres from 'postgres';
-import { awaitExit } from '../../demo/processes.ts';
-import { launchPostgres } from '../../demo/servers.ts';
-import { findFreePort } from '../../demo/sshd.ts';
-import { DATABASE_USER, prepareCluster } from '../../embedded/postgres/cluster.ts';
+import { DATABASE_USER, prepareCluster } from '../../cli/embedded-postgres/cluster.ts';
+import { launchPostgres } from '../../servers/launch.ts';
+import { awaitExit } from '../../servers/processes.ts';
+import { findFreePort } from '../../servers/sshd.ts';
 import { copyCluster } from './cluster-template.ts';
 import { makeTempDir } from './temp-dir.ts';
 

@@ -1,7 +1,7 @@
 import { Redis } from 'ioredis';
-import { endChild } from '../../demo/processes.ts';
-import { launchRedis } from '../../demo/servers.ts';
 import { findProgram } from '../../scripts/programs.ts';
+import { launchRedis } from '../../servers/launch.ts';
+import { endChild } from '../../servers/processes.ts';
 import { startOnFreePort } from './start-on-free-port.ts';
 import { makeTempDir } from './temp-dir.ts';
 

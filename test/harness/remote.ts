@@ -1,4 +1,4 @@
-import { Client } from '../../demo/client.ts';
+import { Client } from '../../servers/client.ts';
 import type { TestSshd } from './sshd.ts';
 import type { Stack } from './stack.ts';
 import { waitFor } from './wait-for.ts';

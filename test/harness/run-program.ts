@@ -1,6 +1,6 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
-import { endWithThisProcess } from '../../demo/processes.ts';
+import { endWithThisProcess } from '../../servers/processes.ts';
 import { readOwnEnvironment } from './stack.ts';
 
 const ROOT = fileURLToPath(new URL('../../', import.meta.url));
@@ -18,7 +18,7 @@ export interface RunningProgram {
   ended: Promise<ProgramEnd>;
 }
 
-/** Starts a program of the checkout, such as `dist/embedded/main.js`, with these settings and no others. */
+/** Starts a program of the checkout, such as `dist/cli/main.js`, with these settings and no others. */
 export function startProgram(options: {
   args: string[];
   cwd: string;

@@ -1,7 +1,7 @@
 import { execFileSync } from 'node:child_process';
 import { existsSync, readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import type { AgentClient } from '../../workers/remote/agent/client.ts';
+import type { AgentClient } from '../../workers/host-agent/client.ts';
 import { type AgentHarness, collect, type Outcome, processesOf } from './agent-harness.ts';
 import type { LocalExec } from './local-exec.ts';
 import { waitFor } from './wait-for.ts';

@@ -1,8 +1,8 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { keepKey } from '../../demo/keep-key.ts';
-import { findSshd, startSshHost } from '../../demo/ssh-host.ts';
-import { type Sshd, startSshd } from '../../demo/sshd.ts';
+import { keepKey } from '../../servers/key-pair.ts';
+import { findSshd, startSshHost } from '../../servers/ssh-host.ts';
+import { type Sshd, startSshd } from '../../servers/sshd.ts';
 import type { Account } from './accounts.ts';
 import { makeTempDir } from './temp-dir.ts';
 

@@ -12,8 +12,8 @@ import {
   type ProcessEntry,
   readEnvironment,
   signalProcess,
-} from '../../demo/processes.ts';
-import { findFreePort, isFreePort } from '../../demo/sshd.ts';
+} from '../../servers/processes.ts';
+import { findFreePort, isFreePort } from '../../servers/sshd.ts';
 import { SETTINGS } from '../../shared/settings.ts';
 import { copyCluster } from './cluster-template.ts';
 import { type FleetServers, holdFleetServers, makeFleetSettings } from './fleet-servers.ts';
@@ -21,7 +21,7 @@ import { startRedis, type TestRedis } from './redis.ts';
 import { makeTempDir } from './temp-dir.ts';
 import { waitFor } from './wait-for.ts';
 
-const PROGRAM = fileURLToPath(new URL('../../dist/embedded/main.js', import.meta.url));
+const PROGRAM = fileURLToPath(new URL('../../dist/cli/main.js', import.meta.url));
 const READY = /^Windlass is ready at (http:\/\/\S+)/m;
 
 /** Settings of a fleet of ten processes, as the package's own Procfile has them. */

@@ -9,12 +9,12 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
 export const NOBODY = 65_534;
-export const built: string = fileURLToPath(new URL('../../dist/embedded', import.meta.url));
+export const built: string = fileURLToPath(new URL('../../dist/cli', import.meta.url));
 
 const PROGRAM = `
 const [base, given, systemDir] = process.argv.slice(2);
 const { chooseDataDir } = await import(base + '/data-dir.js');
-const { startPostgres } = await import(base + '/postgres/postgres.js');
+const { startPostgres } = await import(base + '/embedded-postgres/postgres.js');
 const say = value => process.stdout.write(JSON.stringify(value) + '\\n');
 const log = Object.fromEntries(['debug', 'info', 'warn', 'error'].map(level => [level, () => {}]));
 const stop = new AbortController();

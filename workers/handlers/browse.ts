@@ -1,6 +1,6 @@
 import { WindlassError } from '../../shared/errors.ts';
 import type { Handler } from '../context.ts';
-import { type DirectoryEntry, listDirectory } from '../remote/list-directory.ts';
+import { type DirectoryEntry, listDirectory } from '../remote-files/list-directory.ts';
 
 /** Entries that are stored together: a commit for each answer of a host costs more than the answer does. */
 const GROUP = 1_000;

@@ -2,22 +2,22 @@ import { setTimeout as delay } from 'node:timers/promises';
 import type { JobRow } from '../../shared/database/schema.ts';
 import { WindlassError } from '../../shared/errors.ts';
 import type { Stream } from '../../shared/jobs/output.ts';
-import { type Handler, type JobContext, LetGo } from '../context.ts';
-import type { OutputWriter } from '../output-writer.ts';
-import { carryRun } from '../remote/carry-run.ts';
-import { forgetRun } from '../remote/forget-run.ts';
-import { readAll } from '../remote/read-all.ts';
-import { mayHaveBeenSent } from '../remote/remote-session.ts';
-import { explainShutOut } from '../remote/run-errors.ts';
-import type { SshChannel } from '../remote/ssh-channel.ts';
-import { whileConnected } from '../remote/while-connected.ts';
-import { signalNumber } from '../signal-number.ts';
+import { type Handler, type JobContext, ReleaseJob } from '../context.ts';
+import type { OutputWriter } from '../output/output-writer.ts';
+import { forgetRun } from '../runs/forget-run.ts';
+import { readAll } from '../runs/read-all.ts';
+import { explainShutOut } from '../runs/run-errors.ts';
+import { runOnHost } from '../runs/run-on-host.ts';
+import { signalNumber } from '../runs/signal-number.ts';
+import { withSession } from '../ssh/reconnect.ts';
+import { mayHaveBeenSent } from '../ssh/remote-session.ts';
+import type { SshChannel } from '../ssh/ssh-channel.ts';
 
 /** Runs a command on the session's host: through its agent exactly once, without one at most once. */
 const command: Handler<'command'> = async context => {
   const { worker, job } = context;
   // Only a plain exec has nothing to be forgotten while it may run.
-  if (job.runAt && job.runForgotten) throw lost();
+  if (job.runAt && job.runRemoved) throw lost();
   const hasAgent = await worker.sessions.hasAgent(job.session ?? '').catch((error: unknown) => {
     throw explainShutOut(context, error);
   });
@@ -48,7 +48,7 @@ interface Run {
 }
 
 async function runWithAgent({ context, output, take, limit }: Run): Promise<number> {
-  const end = await carryRun(context, context.payload, {
+  const end = await runOnHost(context, context.payload, {
     stored: async () => {
       // What is on its way to the store would come from the host a second time.
       await output.flush();
@@ -72,21 +72,21 @@ async function runWithAgent({ context, output, take, limit }: Run): Promise<numb
 async function runPlainly({ context, take, limit }: Run): Promise<number> {
   const { job, payload, stopping } = context;
   if (job.runAt) throw lost();
-  if (stopping.aborted) throw new LetGo('the worker is stopping');
-  return whileConnected(context, async session => {
-    const note = async (set: Pick<JobRow, 'runAt' | 'runForgotten'>) => {
+  if (stopping.aborted) throw new ReleaseJob('the worker is stopping');
+  return withSession(context, async session => {
+    const note = async (set: Pick<JobRow, 'runAt' | 'runRemoved'>) => {
       await context.update(set);
       Object.assign(job, set);
     };
     const promise = async () => {
-      if (!job.runAt) await note({ runAt: new Date(), runForgotten: true });
-      await context.assertHeld(session.since);
+      if (!job.runAt) await note({ runAt: new Date(), runRemoved: true });
+      await context.assertLeased(session.since);
     };
     const channel = await session
       .exec(payload.command, context.over, promise)
       .catch(async (error: unknown) => {
         if (job.runAt && mayHaveBeenSent(error)) throw lost(error);
-        if (job.runAt) await note({ runAt: null, runForgotten: false });
+        if (job.runAt) await note({ runAt: null, runRemoved: false });
         throw error;
       });
     channel.stdin.end();

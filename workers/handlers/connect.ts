@@ -1,9 +1,9 @@
 import { eq, sql } from 'drizzle-orm';
+import { abortable } from '../../shared/abortable.ts';
 import { sessions } from '../../shared/database/schema.ts';
 import { WindlassError } from '../../shared/errors.ts';
 import type { Handler, JobContext } from '../context.ts';
-import { orAborted } from '../remote/or-aborted.ts';
-import type { RemoteSession } from '../remote/remote-session.ts';
+import type { RemoteSession } from '../ssh/remote-session.ts';
 
 /** Until start-up files have run and a line has come back. */
 const PROBE_MS = 20_000;
@@ -42,7 +42,7 @@ async function assertQuiet(remote: RemoteSession, { signal }: JobContext): Promi
       printed += String(bytes).slice(0, 200 - printed.length);
   };
   try {
-    await orAborted(read(), AbortSignal.any([signal, tooLong]));
+    await abortable(read(), AbortSignal.any([signal, tooLong]));
   } catch (error) {
     if (!tooLong.aborted) throw error;
     throw new WindlassError('remote_connection_failed', {

@@ -4,10 +4,10 @@ import { PartMeter, partTooLarge } from '../../shared/part-meter.ts';
 import { assertFreeSpace } from '../../shared/storage/free-space.ts';
 import { commitPart, touchSeconds, touchUpload } from '../../shared/uploads.ts';
 import type { Handler, JobContext } from '../context.ts';
-import { orLetGo } from '../or-let-go.ts';
-import { openRemoteFile } from '../remote/read-file.ts';
-import type { RemoteSession } from '../remote/remote-session.ts';
-import { whileConnected } from '../remote/while-connected.ts';
+import { orRelease } from '../engine/or-release.ts';
+import { openRemoteFile } from '../remote-files/read-file.ts';
+import { withSession } from '../ssh/reconnect.ts';
+import type { RemoteSession } from '../ssh/remote-session.ts';
 
 const REPORT_MS = 500;
 
@@ -23,8 +23,8 @@ const copy: Handler<'copy'> = async context => {
   await touch();
   const timer = setInterval(touch, seconds * 1_000);
   try {
-    const stored = await orLetGo(context, () =>
-      whileConnected(context, session => copyOnce(context, session)),
+    const stored = await orRelease(context, () =>
+      withSession(context, session => copyOnce(context, session)),
     );
     const { size, digest } = stored;
     return {

@@ -1,8 +1,8 @@
 import { WindlassError } from '../../shared/errors.ts';
 import type { Payload } from '../../shared/jobs/catalog.ts';
 import type { Handler } from '../context.ts';
-import { openRemoteFile } from '../remote/read-file.ts';
-import type { RemoteSession } from '../remote/remote-session.ts';
+import { openRemoteFile } from '../remote-files/read-file.ts';
+import type { RemoteSession } from '../ssh/remote-session.ts';
 
 /** Brings a file, or a range of it: `{"size", "start", "end"}` and a line break, then the bytes from start to before end. */
 const file: Handler<'file'> = async context => {

@@ -4,7 +4,7 @@ import { WindlassError } from '../../shared/errors.ts';
 import { newId } from '../../shared/ids.ts';
 import { isParserName, PARSERS } from '../../shared/parsers.ts';
 import type { Handler, JobContext } from '../context.ts';
-import { orLetGo } from '../or-let-go.ts';
+import { orRelease } from '../engine/or-release.ts';
 import { loadParser, type MadeArtifact } from '../parsers/parser.ts';
 import { promoteArtifacts } from '../parsers/promote.ts';
 import { listFiles, type UploadedFile } from '../parsers/read-parts.ts';
@@ -25,7 +25,7 @@ const parse: Handler<'parse'> = async context => {
   if (!row) throw modelIsGone();
   const files = await listFiles(worker.database.db, row.upload.uid);
   checkCount(row.upload, files);
-  const made = await orLetGo(context, () => parseFiles(context, row.upload, files));
+  const made = await orRelease(context, () => parseFiles(context, row.upload, files));
   return {
     result: { artifacts: made.map(({ aid, kind, size }) => ({ aid, kind, size })) },
     promote: tx =>

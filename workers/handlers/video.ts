@@ -5,10 +5,10 @@ import { projects } from '../../shared/database/schema.ts';
 import { WindlassError } from '../../shared/errors.ts';
 import { newId } from '../../shared/ids.ts';
 import type { Handler } from '../context.ts';
-import { forgetRun } from '../remote/forget-run.ts';
-import { learnPictures } from '../video/look-at-frames.ts';
-import { encodeHere } from '../video/make-here.ts';
-import { encodeOnHost, findHostEncoder } from '../video/make-on-host.ts';
+import { forgetRun } from '../runs/forget-run.ts';
+import { encodeInWorker } from '../video/encode-in-worker.ts';
+import { encodeOnHost, findHostEncoder } from '../video/encode-on-host.ts';
+import { inspectFirstFrame } from '../video/inspect-frames.ts';
 
 /**
  * Makes a video where that is cheaper: on the host when its ffmpeg can and the frames are of one kind, else here from
@@ -17,12 +17,12 @@ import { encodeOnHost, findHostEncoder } from '../video/make-on-host.ts';
 const video: Handler<'video'> = async context => {
   const { payload, job, worker } = context;
   const object = `videos/${job.id}/${newId()}`;
-  const pictures = await learnPictures(context);
+  const pictures = await inspectFirstFrame(context);
   const ffmpeg =
     pictures && payload.encode !== 'worker' ? await findHostEncoder(context) : undefined;
   if (payload.encode === 'host' && !ffmpeg) throw cannotEncodeThere(payload.type);
   const onHost = pictures && ffmpeg && (await encodeOnHost(context, { object, pictures, ffmpeg }));
-  const bytes = onHost || (await encodeHere(context, object));
+  const bytes = onHost || (await encodeInWorker(context, object));
   return {
     result: {
       object,

@@ -5,12 +5,12 @@ import { and, eq } from 'drizzle-orm';
 import { artifacts, views } from '../../shared/database/schema.ts';
 import { WindlassError } from '../../shared/errors.ts';
 import { newId } from '../../shared/ids.ts';
-import { loosenObjects } from '../../shared/storage/loosen.ts';
+import { scheduleDeletion } from '../../shared/storage/pending-deletions.ts';
 import type { Handler, JobContext } from '../context.ts';
-import { orLetGo } from '../or-let-go.ts';
+import { orRelease } from '../engine/or-release.ts';
 import { runTableChild } from '../parsers/table/run-child.ts';
-import { holdViews, makeViewRoom } from '../parsers/view-room.ts';
-import { withScratch, writeScratch } from '../scratch.ts';
+import { evictViews, lockViews } from '../parsers/table/view-quota.ts';
+import { withScratch, writeScratch } from '../sandbox/scratch-dir.ts';
 
 const BROUGHT = 0.2;
 const MADE = 0.9;
@@ -18,12 +18,12 @@ const MADE = 0.9;
 /** Makes a sorted or filtered copy of a table; it is there with the job's end, or not at all. */
 const view: Handler<'view'> = async context => {
   const { payload, job } = context;
-  const { made, tableSize } = await orLetGo(context, () => make(context));
+  const { made, tableSize } = await orRelease(context, () => make(context));
   return {
     result: made,
     promote: async tx => {
       const which = and(eq(views.id, payload.view), eq(views.job, job.id));
-      await holdViews(tx, payload.source);
+      await lockViews(tx, payload.source);
       const [before] = await tx
         .select({ object: views.object })
         .from(views)
@@ -32,7 +32,7 @@ const view: Handler<'view'> = async context => {
       if (!before) throw isGone();
       await tx.update(views).set(made).where(which);
       const room = { source: payload.source, kept: payload.view, tableSize };
-      await loosenObjects(tx, [before.object, ...(await makeViewRoom(tx, room))]);
+      await scheduleDeletion(tx, [before.object, ...(await evictViews(tx, room))]);
     },
   };
 };

@@ -2,7 +2,7 @@ import { createReadStream } from 'node:fs';
 import { stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { Readable } from 'node:stream';
-import { withScratch, writeScratch } from '../scratch.ts';
+import { withScratch, writeScratch } from '../sandbox/scratch-dir.ts';
 import { skipPreamble } from './csv/skip-preamble.ts';
 import type { Parser } from './parser.ts';
 import { readFileOf } from './read-parts.ts';

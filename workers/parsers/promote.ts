@@ -8,8 +8,8 @@ import {
   uploads,
 } from '../../shared/database/schema.ts';
 import { WindlassError } from '../../shared/errors.ts';
-import { holdProjectRoom } from '../../shared/project-bytes.ts';
-import { loosenObjects } from '../../shared/storage/loosen.ts';
+import { lockProjectQuota } from '../../shared/project-bytes.ts';
+import { scheduleDeletion } from '../../shared/storage/pending-deletions.ts';
 import { removeParts } from '../../shared/uploads.ts';
 import type { MadeArtifact } from './parser.ts';
 
@@ -51,7 +51,7 @@ export async function promoteArtifacts(
     .update(uploads)
     .set({ version: sql`${uploads.version} + 1` })
     .where(eq(uploads.uid, upload.uid));
-  await holdProjectRoom(tx, { project, added: added - (sent?.bytes ?? 0), limit });
+  await lockProjectQuota(tx, { project, added: added - (sent?.bytes ?? 0), limit });
 }
 
 /** Locks in the order of all: project, model, upload. A deleted model has been moved to another project. */
@@ -105,7 +105,7 @@ async function putArtifact(
       .update(artifacts)
       .set({ ...values, updated: sql`now()` })
       .where(which);
-    await loosenObjects(tx, [before.object]);
+    await scheduleDeletion(tx, [before.object]);
   } else await tx.insert(artifacts).values({ model: upload.model, aid, ...values });
   return size - (before?.size ?? 0);
 }

@@ -13,7 +13,7 @@ import {
   views,
 } from '../../shared/database/schema.ts';
 import { publishCancelled, requestCancel } from '../../shared/jobs/cancel.ts';
-import { loosenObjects } from '../../shared/storage/loosen.ts';
+import { scheduleDeletion } from '../../shared/storage/pending-deletions.ts';
 import type { WorkerContext } from '../context.ts';
 
 type Context = Pick<WorkerContext, 'database' | 'notifications' | 'stopping'>;
@@ -97,7 +97,7 @@ async function removeArtifacts(tx: Tx, pid: string): Promise<number> {
       .delete(views)
       .where(inArray(views.source, objects))
       .returning({ object: views.object });
-    await loosenObjects(tx, [...objects, ...itsViews.map(row => row.object)]);
+    await scheduleDeletion(tx, [...objects, ...itsViews.map(row => row.object)]);
   }
   return gone.length;
 }
@@ -108,7 +108,7 @@ async function removeParts(tx: Tx, pid: string): Promise<number> {
     .delete(parts)
     .where(sql`ctid = any(array(${batch}))`)
     .returning({ object: parts.object });
-  await loosenObjects(
+  await scheduleDeletion(
     tx,
     gone.map(row => row.object),
   );
@@ -138,7 +138,7 @@ async function removeCacheEntries(tx: Tx, pid: string): Promise<number> {
     .delete(cacheEntries)
     .where(sql`ctid = any(array(${batch}))`)
     .returning({ object: cacheEntries.object });
-  await loosenObjects(
+  await scheduleDeletion(
     tx,
     gone.map(row => row.object),
   );

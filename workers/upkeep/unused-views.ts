@@ -2,7 +2,7 @@ import { and, eq, inArray, isNull, lt, notExists, or, sql } from 'drizzle-orm';
 import type { Tx } from '../../shared/database/connect.ts';
 import { artifacts, jobs, views } from '../../shared/database/schema.ts';
 import { publishCancelled, requestCancel } from '../../shared/jobs/cancel.ts';
-import { loosenObjects } from '../../shared/storage/loosen.ts';
+import { scheduleDeletion } from '../../shared/storage/pending-deletions.ts';
 import type { WorkerContext } from '../context.ts';
 
 const BATCH = 200;
@@ -50,7 +50,7 @@ async function removeSome(tx: Tx): Promise<{ removed: number; cancelled: string[
       rows.map(row => row.id),
     ),
   );
-  await loosenObjects(
+  await scheduleDeletion(
     tx,
     rows.map(row => row.object),
   );

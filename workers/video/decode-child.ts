@@ -5,8 +5,8 @@
  */
 import { once } from 'node:events';
 import sharp, { type Sharp } from 'sharp';
-import { ByteReader } from '../byte-reader.ts';
-import { preferAsVictim } from '../prefer-as-victim.ts';
+import { ByteReader } from '../remote-files/byte-reader.ts';
+import { raiseOomScore } from '../sandbox/oom-score.ts';
 import { type Decoded, readRequest, type Wanted, writeAnswer } from './decode-protocol.ts';
 import { findSizeProblem, MAX_PIXELS } from './frames.ts';
 
@@ -18,7 +18,7 @@ const LOADERS = ['Jpeg', 'Png', 'Tiff', 'Webp', 'Nsgif', 'Heif'].map(
 const SECONDS_PER_FRAME = 60;
 
 process.title = 'windlass-child-decode';
-preferAsVictim();
+raiseOomScore();
 sharp.cache(false);
 sharp.concurrency(1);
 sharp.block({ operation: ['VipsForeignLoad'] });

@@ -1,4 +1,4 @@
-import type { ByteReader } from '../byte-reader.ts';
+import type { ByteReader } from '../remote-files/byte-reader.ts';
 
 /**
  * What the decoding child is asked and answers on its pipes.

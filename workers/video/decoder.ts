@@ -1,7 +1,7 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import { packageRoot } from '../../shared/package-root.ts';
-import { ByteReader } from '../byte-reader.ts';
+import { ByteReader } from '../remote-files/byte-reader.ts';
 import { type Decoded, readAnswer, type Wanted, writeRequest } from './decode-protocol.ts';
 
 /** Also when the caller runs from the sources: Node 20 cannot run TypeScript, so the child is always the compiled one. */

@@ -1,6 +1,6 @@
 import type { Readable } from 'node:stream';
 import { WindlassError } from '../../shared/errors.ts';
-import { ByteReader } from '../byte-reader.ts';
+import { ByteReader } from '../remote-files/byte-reader.ts';
 import { MAX_FRAME_BYTES, STREAM_MAGIC } from './transfer.ts';
 
 export interface Frame {

@@ -1,7 +1,7 @@
 import type { ChildProcess } from 'node:child_process';
 import type { Readable } from 'node:stream';
 import createCommand, { type FfmpegCommand } from 'fluent-ffmpeg';
-import { signalNumber } from '../signal-number.ts';
+import { signalNumber } from '../runs/signal-number.ts';
 import type { FfmpegArguments } from './ffmpeg-arguments.ts';
 
 /** How much of standard error is kept, from its end. */

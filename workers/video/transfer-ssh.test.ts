@@ -5,7 +5,7 @@ import { afterAll, beforeAll, expect, it } from 'vitest';
 import { describeUnless, missingPrograms } from '../../test/harness/skip.ts';
 import { startTestSshd, type TestSshd } from '../../test/harness/sshd.ts';
 import { makeTempDir } from '../../test/harness/temp-dir.ts';
-import { RemoteSession } from '../remote/remote-session.ts';
+import { RemoteSession } from '../ssh/remote-session.ts';
 import { readFrames } from './read-frames.ts';
 import { TRANSFER_COMMAND, transferScript } from './transfer.ts';
 

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { quoteWord } from '../remote/agent/quote.ts';
+import { quoteWord } from '../host-agent/shell-quote.ts';
 
 /** Frames larger than this, in bytes, are refused. */
 export const MAX_FRAME_BYTES = 2 ** 28;

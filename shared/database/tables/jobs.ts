@@ -45,33 +45,37 @@ export const jobs = pgTable(
     epoch: integer().notNull().default(0),
     dispatched: time(),
     notBefore: time(),
-    /** The token of the worker's attempt that holds the lease; null when nobody does. */
-    attempt: text(),
-    lease: time(),
+    /** The fencing token of the attempt that holds the lease; null when nobody does. */
+    leaseToken: text(),
+    leaseExpires: time(),
     worker: text(),
-    /** Workers lost in a row without progress. */
-    setbacks: smallint().notNull().default(0),
+    /** Leases lost in a row without progress in between. */
+    consecutiveLosses: smallint().notNull().default(0),
     cancelRequested: time(),
 
     /** Bytes stored so far. */
     stdoutBytes: count(),
     stderrBytes: count(),
 
-    /** Committed before the first request to run on the host: when, and on which boot, with which folder of fences. */
+    /** Committed before the host is first asked to run the command: when, and the host's boot and folder of fences. */
     runAt: time(),
-    runBoot: text(),
+    runPlace: text(),
     /** Since when the job's host could not be reached, where it gave its slot to others for that. */
     unreachableSince: time(),
-    /** The run is no longer on the host, or never was. */
-    runForgotten: boolean().notNull().default(false),
+    /** The run's files were removed from the host, or never were there. */
+    runRemoved: boolean().notNull().default(false),
   },
   table => [
-    index('jobs_due').on(table.queue, table.id).where(sql`finished is null and attempt is null`),
+    index('jobs_due')
+      .on(table.queue, table.id)
+      .where(sql`finished is null and lease_token is null`),
     // Counted with each new job: without it the count reads all that waits.
-    index('jobs_on_the_way')
+    index('jobs_dispatched')
       .on(table.queue)
-      .where(sql`finished is null and attempt is null and dispatched is not null`),
-    index('jobs_leased').on(table.lease).where(sql`finished is null and attempt is not null`),
+      .where(sql`finished is null and lease_token is null and dispatched is not null`),
+    index('jobs_leased')
+      .on(table.leaseExpires)
+      .where(sql`finished is null and lease_token is not null`),
     index('jobs_owner').on(table.owner, table.id),
     index('jobs_open_owner').on(table.owner).where(sql`finished is null`),
     index('jobs_session').on(table.session, table.finished),
@@ -80,12 +84,12 @@ export const jobs = pgTable(
       .where(sql`finished is null and project is not null`),
     index('jobs_open_model').on(table.model).where(sql`finished is null and model is not null`),
     index('jobs_open_upload').on(table.upload).where(sql`finished is null and upload is not null`),
-    index('jobs_passed_on')
+    index('jobs_streamed_output')
       .on(table.finished)
       .where(sql`kind in ('browse', 'file') and stdout_bytes > 0`),
-    index('jobs_unforgotten')
+    index('jobs_unremoved_runs')
       .on(table.session)
-      .where(sql`run_at is not null and not run_forgotten`),
+      .where(sql`run_at is not null and not run_removed`),
   ],
 );
 

@@ -81,10 +81,10 @@ export const views = pgTable(
   ],
 );
 
-/** Objects that lost a reference: upkeep looks soon whether another one holds them, and else removes them. */
-export const looseObjects = pgTable('loose_objects', {
+/** Objects that lost a reference. Once `due` has passed, upkeep deletes those that no row refers to. */
+export const pendingDeletions = pgTable('pending_deletions', {
   object: text().primaryKey(),
-  since: time().notNull().defaultNow(),
+  due: time().notNull().defaultNow(),
 });
 
 export type UploadRow = typeof uploads.$inferSelect;

@@ -119,7 +119,7 @@ export const ELSEWHERE: Record<string, Elsewhere[]> = {
   ],
   'Remote sessions: a connection is tried for so long, and no longer': [
     {
-      file: 'workers/remote/connection.test.ts',
+      file: 'workers/ssh/connect.test.ts',
       test: 'a host that takes connections and says nothing is an error, and so is one silent at the login',
     },
   ],
@@ -157,7 +157,7 @@ export const ELSEWHERE: Record<string, Elsewhere[]> = {
   ],
   'Remote sessions: agent problems': [
     {
-      file: 'workers/remote/agent/agent-faults.test.ts',
+      file: 'workers/host-agent/faults.test.ts',
       test: 'a run whose minder was killed is lost, and its processes can still be stopped',
     },
   ],

@@ -2,14 +2,14 @@
  * A process of its own that reads tables: what a broken or hostile file does to the reader (a crash, all the memory) is
  * done to this process alone. It ends when its standard input does, so it never outlives the worker that started it.
  */
-import { preferAsVictim } from '../../prefer-as-victim.ts';
+import { raiseOomScore } from '../../sandbox/oom-score.ts';
 import { makeTable } from '../csv/make-table.ts';
 import { classify } from './duckdb.ts';
 import { makeView } from './make-view.ts';
 import { type TableAnswer, TableError, type TableRequest } from './protocol.ts';
 
 process.title = 'windlass-child-parse';
-preferAsVictim();
+raiseOomScore();
 let line = '';
 let isBusy = false;
 process.stdin.setEncoding('utf8');

@@ -5,7 +5,7 @@ import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import { WindlassError } from '../../../shared/errors.ts';
 import { packageRoot } from '../../../shared/package-root.ts';
-import { diskFull } from '../../scratch.ts';
+import { diskFull } from '../../sandbox/scratch-dir.ts';
 import { type MadeTable, type TableAnswer, TableError, type TableRequest } from './protocol.ts';
 
 /** Also when the caller runs from the sources: Node 20 cannot run TypeScript, so the child is always the compiled one. */

@@ -1,0 +1,91 @@
+import { StringDecoder } from 'node:string_decoder';
+import type { Response } from 'express';
+import type { Result } from '../../../shared/jobs/catalog.ts';
+import { readStream, type Stream } from '../../../shared/jobs/output.ts';
+import type { ApiContext } from '../../context.ts';
+import { drained } from '../../http/drained.ts';
+import { SHORT_BYTES } from '../streaming/output-reads.ts';
+import type { JobSummary } from '../views/job-summary.ts';
+
+/** Bytes of each stream that a launch answers with; the whole is at the job's output. */
+const ANSWERED = 10 << 20;
+/** Bytes that are written out at once: in JSON they may be six times as many. */
+const SLICE = 64 << 10;
+
+/**
+ * Answers a launch with what its command, which has succeeded, has printed. All of it is read before the head is sent, so
+ * that a store that is away can still be told of; it is held as it was read, and written out as the client takes it.
+ */
+export async function sendResult(
+  api: ApiContext,
+  res: Response,
+  { job, command }: { job: JobSummary; command: string },
+): Promise<void> {
+  const held = Math.min(job.stdoutBytes, ANSWERED) + Math.min(job.stderrBytes, ANSWERED);
+  // Most are so short that whoever asks for them need not wait for those who read slowly.
+  if (held > SHORT_BYTES) await api.bodies.makeRoom(res, held);
+  const [output, errors] = await Promise.all([
+    readPieces(api, job, 'stdout'),
+    readPieces(api, job, 'stderr'),
+  ]);
+  const { returncode } = job.result as Result<'command'>;
+  const isTruncated = Math.max(job.stdoutBytes, job.stderrBytes) > ANSWERED;
+  const json = encodeResult({
+    command,
+    output,
+    errors,
+    rest: { returncode, job: job.id, ...(isTruncated ? { truncated: true } : {}) },
+  });
+  res.type('json');
+  if (held <= SHORT_BYTES) return void res.send([...json].join(''));
+  for (const text of json) if (!res.write(text) && !(await drained(res))) return;
+  res.end();
+}
+
+/** A stream's bytes, up to the limit. */
+async function readPieces(
+  { database, objects }: ApiContext,
+  job: JobSummary,
+  stream: Stream,
+): Promise<Buffer[]> {
+  const total = stream === 'stdout' ? job.stdoutBytes : job.stderrBytes;
+  const pieces: Buffer[] = [];
+  const span = { stream, from: 0, until: Math.min(total, ANSWERED) };
+  let left = span.until;
+  if (left === 0) return pieces;
+  for await (const piece of readStream({ db: database.db, objects }, job.id, span)) {
+    pieces.push(piece.subarray(0, left));
+    left -= piece.length;
+    if (left <= 0) break;
+  }
+  return pieces;
+}
+
+/** Invalid bytes are replaced, as whoever decodes UTF-8 does it. */
+function* encodeResult({
+  command,
+  output,
+  errors,
+  rest,
+}: {
+  command: string;
+  output: Buffer[];
+  errors: Buffer[];
+  rest: object;
+}): Generator<string> {
+  yield `{"command":${JSON.stringify(command)},"output":"`;
+  yield* encodeText(output);
+  yield '","errors":"';
+  yield* encodeText(errors);
+  yield `",${JSON.stringify(rest).slice(1)}`;
+}
+
+function* encodeText(pieces: Buffer[]): Generator<string> {
+  const decoder = new StringDecoder('utf8');
+  for (const piece of pieces)
+    for (let at = 0; at < piece.length; at += SLICE)
+      yield escapeText(decoder.write(piece.subarray(at, at + SLICE)));
+  yield escapeText(decoder.end());
+}
+
+const escapeText = (text: string) => JSON.stringify(text).slice(1, -1);

@@ -1,0 +1,86 @@
+import {
+  type Offsets,
+  type OutputPiece,
+  STREAMS,
+  type Stream,
+} from '../../../shared/jobs/output.ts';
+
+/** An event carries at most so many bytes of output: a client that is slow, but not stalled, must get one whole in time. */
+const MAX_EVENT = 16 << 10;
+
+/** One server-sent event of output as it is written, and how far a client has come that got it. */
+export interface OutputFrame {
+  bytes: Buffer;
+  at: Offsets;
+}
+
+/** A server-sent event (WHATWG HTML, 9.2.6); its id is how far both streams were sent. */
+export function encodeEvent(event: string, at: Offsets, data: string): string {
+  return `event: ${event}\nid: ${at.stdout}-${at.stderr}\ndata: ${data}\n\n`;
+}
+
+/**
+ * Stored output as events; a character of which only a part is stored waits for the rest, unless nothing more will
+ * come (`complete`).
+ */
+export async function* encodeOutput(
+  pieces: AsyncIterable<OutputPiece>,
+  from: Offsets,
+  complete: boolean,
+): AsyncGenerator<OutputFrame> {
+  let at = { ...from };
+  const rest: Record<Stream, Buffer> = { stdout: EMPTY, stderr: EMPTY };
+  const encode = (stream: Stream, bytes: Buffer): OutputFrame => {
+    const data = describeOutput(stream, at[stream], bytes);
+    at = { ...at, [stream]: at[stream] + bytes.length };
+    return { bytes: Buffer.from(encodeEvent('output', at, data)), at };
+  };
+  for await (const { stream, offset, bytes } of pieces) {
+    // Pieces may overlap what was sent; offsets decide.
+    const known = at[stream] + rest[stream].length;
+    let left = Buffer.concat([rest[stream], bytes.subarray(Math.max(0, known - offset))]);
+    for (;;) {
+      const part = cutAtCharacter(left.subarray(0, MAX_EVENT));
+      if (part.length === 0) break;
+      yield encode(stream, part);
+      left = left.subarray(part.length);
+    }
+    rest[stream] = left;
+  }
+  if (!complete) return;
+  for (const stream of STREAMS) if (rest[stream].length > 0) yield encode(stream, rest[stream]);
+}
+
+function describeOutput(stream: Stream, offset: number, bytes: Buffer): string {
+  const text = decodeUtf8(bytes);
+  return JSON.stringify(
+    text === undefined
+      ? { stream, offset, base64: bytes.toString('base64') }
+      : { stream, offset, text },
+  );
+}
+
+/** The bytes up to the last whole UTF-8 character; where they are not UTF-8 at the end, all of them. */
+export function cutAtCharacter(bytes: Buffer): Buffer {
+  for (let back = 1; back <= Math.min(3, bytes.length); back++) {
+    const byte = bytes[bytes.length - back] ?? 0;
+    if (byte < 0x80) return bytes;
+    if (byte < 0xc0) continue;
+    // Never the first byte of a character: there is nothing to wait for.
+    if (byte < 0xc2 || byte > 0xf4) return bytes;
+    const needs = byte >= 0xf0 ? 4 : byte >= 0xe0 ? 3 : 2;
+    return needs > back ? bytes.subarray(0, bytes.length - back) : bytes;
+  }
+  return bytes;
+}
+
+const EMPTY = Buffer.alloc(0);
+const decoder = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
+
+function decodeUtf8(bytes: Buffer): string | undefined {
+  try {
+    return decoder.decode(bytes);
+  } catch {
+    return undefined;
+  }
+}

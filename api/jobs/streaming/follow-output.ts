@@ -1,0 +1,48 @@
+import { WindlassError } from '../../../shared/errors.ts';
+import { readStream } from '../../../shared/jobs/output.ts';
+import type { ApiContext } from '../../context.ts';
+import { errorOfJob } from '../requests/run-request.ts';
+import type { JobSummary } from '../views/job-summary.ts';
+
+/** What a job writes to its standard output, as it comes; throws what the job failed with, or the signal's reason. */
+export async function* followOutput(
+  api: ApiContext,
+  job: JobSummary,
+  signal: AbortSignal,
+): AsyncGenerator<Buffer> {
+  let row = job;
+  for (let at = 0; ; ) {
+    if (row.stdoutBytes > at) {
+      const until = row.stdoutBytes;
+      const stores = { db: api.database.db, objects: api.objects };
+      for await (const bytes of readStream(stores, row.id, {
+        stream: 'stdout',
+        from: at,
+        until,
+        signal,
+      })) {
+        at += bytes.length;
+        yield bytes;
+      }
+    }
+    if (row.finished) {
+      if (row.state !== 'succeeded') throw errorOfJob(row);
+      return;
+    }
+    const next = await api.jobs.changed(row.id, row.version, signal);
+    signal.throwIfAborted();
+    if (!next) throw new WindlassError('not_found', { detail: 'Not found: the job is gone.' });
+    row = next;
+  }
+}
+
+/** Splits bytes into lines of text; what has no line break at its end is none. */
+export async function* splitLines(bytes: AsyncIterable<Buffer>): AsyncGenerator<string[]> {
+  let rest: Buffer = Buffer.alloc(0);
+  for await (const piece of bytes) {
+    const whole = rest.length === 0 ? piece : Buffer.concat([rest, piece]);
+    const end = whole.lastIndexOf(0x0a);
+    rest = Buffer.from(whole.subarray(end + 1));
+    if (end >= 0) yield whole.toString('utf8', 0, end).split('\n');
+  }
+}

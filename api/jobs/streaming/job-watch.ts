@@ -1,0 +1,163 @@
+import { sql } from 'drizzle-orm';
+import type { Database } from '../../../shared/database/connect.ts';
+import type { Notifications } from '../../../shared/database/notifications.ts';
+import { prepareOnce } from '../../../shared/database/prepared.ts';
+import { jobs } from '../../../shared/database/schema.ts';
+import { DATABASE_DEADLINE, withDeadline } from '../../../shared/deadline.ts';
+import type { Logger } from '../../../shared/log.ts';
+import { type JobSummary, summaryColumns } from '../views/job-summary.ts';
+
+/** The rows are read this often whether or not anything was told. */
+const READ_MS = 1_000;
+/**
+ * What changed between a caller's read and its waiting was told to nobody: it is looked for after so long, when what was
+ * begun just now has mostly ended. At once, it would be a read beside every launch.
+ */
+const CATCH_UP_MS = 100;
+
+interface Waiter {
+  version: number;
+  resolve(row: JobSummary | undefined): void;
+}
+
+/**
+ * Waits for changes of jobs. All waiters of a process share one read of the rows each second; a notification only
+ * hastens it, for the jobs that it names.
+ */
+export class JobWatch {
+  readonly #database: Database;
+  readonly #log: Logger;
+  readonly #waiters = new Map<string, Set<Waiter>>();
+  readonly #told = new Set<string>();
+  /** Waited for since the last catch-up. */
+  readonly #added = new Set<string>();
+  #catchUp: NodeJS.Timeout | undefined;
+  readonly #stop: () => void;
+  #reading = false;
+
+  constructor(context: { database: Database; notifications: Notifications; log: Logger }) {
+    this.#database = context.database;
+    this.#log = context.log;
+    const timer = setInterval(() => this.#look([...this.#waiters.keys()]), READ_MS);
+    const unsubscribe = context.notifications.on('job', id => {
+      if (this.#waiters.has(id)) this.#look([id]);
+    });
+    this.#stop = () => {
+      clearInterval(timer);
+      clearTimeout(this.#catchUp);
+      unsubscribe();
+    };
+  }
+
+  /**
+   * The job's row as soon as its version is not `version`; undefined when the signal is aborted first or the row is gone.
+   */
+  async changed(id: string, version: number, signal: AbortSignal): Promise<JobSummary | undefined> {
+    if (signal.aborted) return undefined;
+    return new Promise(resolve => {
+      const settle = (row: JobSummary | undefined) => {
+        this.#remove(id, waiter);
+        signal.removeEventListener('abort', abort);
+        resolve(row);
+      };
+      const abort = () => settle(undefined);
+      const waiter = { version, resolve: settle };
+      signal.addEventListener('abort', abort, { once: true });
+      this.#add(id, waiter);
+    });
+  }
+
+  /** Calls back with the row at each change after this one, and with undefined once it is gone; until unfollowed. */
+  follow({ id, version }: JobSummary, onChange: (row: JobSummary | undefined) => void): () => void {
+    const waiter = {
+      version,
+      resolve: (row: JobSummary | undefined) => {
+        if (row) waiter.version = row.version;
+        else unfollow();
+        onChange(row);
+      },
+    };
+    const unfollow = () => this.#remove(id, waiter);
+    this.#add(id, waiter);
+    return unfollow;
+  }
+
+  /** The row once the job has ended, or as it is when the signal is aborted. */
+  async ended(row: JobSummary, signal: AbortSignal): Promise<JobSummary> {
+    let current = row;
+    while (!current.finished) {
+      const next = await this.changed(current.id, current.version, signal);
+      if (!next) return current;
+      current = next;
+    }
+    return current;
+  }
+
+  close(): void {
+    this.#stop();
+  }
+
+  #add(id: string, waiter: Waiter): void {
+    const waiters = this.#waiters.get(id) ?? new Set<Waiter>();
+    this.#waiters.set(id, waiters.add(waiter));
+    this.#added.add(id);
+    this.#catchUp ??= setTimeout(() => this.#lookAtAdded(), CATCH_UP_MS).unref();
+  }
+
+  #remove(id: string, waiter: Waiter): void {
+    const waiters = this.#waiters.get(id);
+    if (waiters?.delete(waiter) && waiters.size === 0) this.#waiters.delete(id);
+  }
+
+  #lookAtAdded(): void {
+    this.#catchUp = undefined;
+    const ids = [...this.#added].filter(id => this.#waiters.has(id));
+    this.#added.clear();
+    this.#look(ids);
+  }
+
+  /** Reads these rows, together with whatever else is asked for while a read is under way. */
+  #look(ids: string[]): void {
+    for (const id of ids) this.#told.add(id);
+    if (!this.#reading) void this.#readTold();
+  }
+
+  async #readTold(): Promise<void> {
+    this.#reading = true;
+    try {
+      while (this.#told.size > 0) {
+        const ids = [...this.#told];
+        this.#told.clear();
+        await this.#read(ids);
+      }
+    } catch (error) {
+      // The next second reads them again.
+      this.#log.debug({ err: error }, 'waiting jobs could not be read');
+    } finally {
+      this.#reading = false;
+    }
+  }
+
+  async #read(ids: string[]): Promise<void> {
+    const rows = await withDeadline(DATABASE_DEADLINE, () =>
+      selectJobs(this.#database.db).execute({ ids: `{${ids.join(',')}}` }),
+    );
+    const found = new Map(rows.map(row => [row.id, row]));
+    for (const id of ids) {
+      const row = found.get(id);
+      for (const waiter of [...(this.#waiters.get(id) ?? [])]) {
+        // A read that began before the caller's own may bring what is older.
+        if (!row || row.version > waiter.version) waiter.resolve(row);
+      }
+    }
+  }
+}
+
+/** The ids as an array's text: a list of parameters would be another statement for each number of them. */
+const selectJobs = prepareOnce(db =>
+  db
+    .select(summaryColumns)
+    .from(jobs)
+    .where(sql`${jobs.id} = any(${sql.placeholder('ids')}::text[])`)
+    .prepare('watched_jobs'),
+);

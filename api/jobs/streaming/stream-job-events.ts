@@ -1,0 +1,46 @@
+import type { Request, Response } from 'express';
+import type { Offsets } from '../../../shared/jobs/output.ts';
+import { releaseRequest } from '../../http/release-request.ts';
+import { invalidInput } from '../../http/validate.ts';
+import type { JobSummary } from '../views/job-summary.ts';
+import { EventStream } from './event-stream.ts';
+import type { JobFeeds } from './job-feeds.ts';
+
+/**
+ * GET /jobs/(id)/events: server-sent events (WHATWG HTML, 9.2). `state` first, then `output` from the start or from
+ * Last-Event-ID on, `progress`, and `state` again at each change; ends after the end state once all output was sent.
+ * Returns at once: what waits with a stream is held for as long.
+ */
+export function streamJobEvents(
+  feeds: JobFeeds,
+  { req, res, row }: { req: Request; res: Response; row: JobSummary },
+): void {
+  const at = readLastEventId(req);
+  res
+    .status(200)
+    .type('text/event-stream')
+    .set('Cache-Control', 'no-store')
+    .set('X-Accel-Buffering', 'no');
+  if (req.method === 'HEAD') return void res.end();
+  // It has left, and `close` came before anybody listened here.
+  if (res.destroyed) return;
+  res.flushHeaders();
+  releaseRequest(req);
+  const { id } = row;
+  const stream = new EventStream(res, at);
+  res.once('close', () => feeds.remove(stream, id));
+  feeds.add(stream, row);
+}
+
+function readLastEventId(req: Request): Offsets {
+  const given = req.get('Last-Event-ID');
+  if (given === undefined || given === '') return { stdout: 0, stderr: 0 };
+  const [, stdout, stderr] = /^(\d{1,15})-(\d{1,15})$/.exec(given) ?? [];
+  if (stdout === undefined || stderr === undefined) {
+    throw invalidInput(
+      [{ field: 'Last-Event-ID', problem: 'must be the id of an event of this job' }],
+      'Leave it out to begin at the start.',
+    );
+  }
+  return { stdout: Number(stdout), stderr: Number(stderr) };
+}

@@ -1,0 +1,112 @@
+import { resolve } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { type Config, readConfig } from '../../shared/config.ts';
+import { createLog } from '../../shared/log.ts';
+import { packageRoot } from '../../shared/package-root.ts';
+import { listSecrets } from '../../shared/redact.ts';
+import { chooseDataDir } from '../data-dir.ts';
+import { lockDataDir } from '../data-lock.ts';
+import { startPostgres } from '../embedded-postgres/postgres.ts';
+import { readGeneratedSecrets } from '../generated-secrets.ts';
+import { listEmbedded, listFleet, listFleetPorts, readFleet } from '../supervisor/forms.ts';
+import { type ProcessSpec, supervise } from '../supervisor/supervisor.ts';
+import type { CommandCall } from './call.ts';
+import { checkServers } from './check-servers.ts';
+import { requireFreePorts } from './free-ports.ts';
+import { prepareDatabase } from './migrate.ts';
+
+/**
+ * `windlass up`, until it is asked to stop. With DATABASE_URL, REDIS_URL and S3_ENDPOINT all set it is the fleet form: the
+ * processes of a Procfile, two of each. Otherwise the embedded form: an API and two workers of every kind, with the
+ * embedded Postgres unless DATABASE_URL names another.
+ */
+export async function up(call: CommandCall): Promise<void> {
+  const config = readConfig(call.environment);
+  const { DATABASE_URL, REDIS_URL, S3_ENDPOINT } = config;
+  if (DATABASE_URL && REDIS_URL && S3_ENDPOINT) await upFleet(call, config);
+  else await upEmbedded(call, config);
+}
+
+async function upEmbedded({ life, environment }: CommandCall, config: Config): Promise<void> {
+  const { stopping } = life;
+  await requireFreePorts(config.HOST, [config.PORT]);
+  const dataDir = findDataDir(config);
+  const log = createLog({
+    level: config.LOG_LEVEL,
+    name: 'windlass',
+    secrets: listSecrets(config),
+  });
+  // The embedded Postgres locks the directory itself.
+  const lock = config.DATABASE_URL ? await lockDataDir({ dataDir, signal: stopping }) : undefined;
+  const postgres = lock ? undefined : await startPostgres({ dataDir, log, signal: stopping });
+  try {
+    const databaseUrl = config.DATABASE_URL ?? postgres?.url ?? '';
+    const secrets = await readGeneratedSecrets(dataDir, config);
+    await checkServers(config);
+    await prepareDatabase(databaseUrl, config);
+    const env = { ...environment, DATA_DIR: dataDir, DATABASE_URL: databaseUrl, ...secrets };
+    await superviseAll({ config, stopping, groups: listEmbedded(env) });
+  } finally {
+    await lock?.release();
+    await postgres?.stop();
+  }
+}
+
+/** Everything is kept elsewhere: the data directory is used for keys alone, and only where they are not given. */
+async function upFleet({ life, environment }: CommandCall, config: Config): Promise<void> {
+  const { stopping } = life;
+  const fleet = readFleet(config.PROCFILE);
+  await requireFreePorts(config.HOST, listFleetPorts(fleet, config.PORT));
+  const { SECRET_KEY, SEAL_PUBLIC_KEY, SEAL_PRIVATE_KEYS } = config;
+  const hasKeys = SECRET_KEY && SEAL_PUBLIC_KEY && SEAL_PRIVATE_KEYS;
+  const keys = hasKeys ? {} : await keepKeys(config, stopping);
+  // The processes work in the package's folder.
+  const dataDir = config.DATA_DIR ? { DATA_DIR: resolve(config.DATA_DIR) } : {};
+  await checkServers(config);
+  await prepareDatabase(config.DATABASE_URL ?? '', config);
+  const env = { ...environment, ...dataDir, ...keys };
+  await superviseAll({ config, stopping, groups: listFleet(fleet, env, config.PORT) });
+}
+
+/** Locked while they may be made: two starts must not each make their own. */
+async function keepKeys(config: Config, signal: AbortSignal): Promise<Record<string, string>> {
+  const dataDir = findDataDir(config);
+  const lock = await lockDataDir({ dataDir, signal });
+  try {
+    const keys = await readGeneratedSecrets(dataDir, config);
+    process.stdout.write(
+      `Keys are kept in ${dataDir}/secrets.json: another machine of this fleet needs the same ones.\n`,
+    );
+    return keys;
+  } finally {
+    await lock.release();
+  }
+}
+
+function findDataDir(config: Config): string {
+  const { dataDir, notice } = chooseDataDir({
+    given: config.DATA_DIR,
+    checkout: fileURLToPath(packageRoot),
+  });
+  if (notice) process.stdout.write(`${notice}\n`);
+  return dataDir;
+}
+
+async function superviseAll(options: {
+  config: Config;
+  stopping: AbortSignal;
+  groups: ProcessSpec[][];
+}): Promise<void> {
+  const { config, stopping, groups } = options;
+  const log = createLog({
+    level: config.LOG_LEVEL,
+    name: 'windlass',
+    secrets: listSecrets(config),
+  });
+  const supervisor = supervise({ groups, log, signal: stopping });
+  const [listening = []] = groups;
+  const address = config.PUBLIC_URL ?? `http://${config.HOST}:${config.PORT}`;
+  const where = listening.length > 0 ? ` at ${address}` : '.';
+  supervisor.ready.then(() => process.stdout.write(`Windlass is ready${where}\n`)).catch(() => {});
+  await supervisor.stopped;
+}

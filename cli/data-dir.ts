@@ -1,0 +1,137 @@
+import { createHash } from 'node:crypto';
+import { accessSync, chmodSync, constants, mkdirSync, readdirSync, statSync } from 'node:fs';
+import { basename, dirname, join, resolve } from 'node:path';
+import { canEnter, chooseServiceUser, type ServiceUser } from './embedded-postgres/service-user.ts';
+import { errnoOf, StartError } from './start-error.ts';
+
+/** Where root keeps what an unprivileged Postgres must reach. */
+export const SYSTEM_DIR = '/var/lib/windlass';
+
+export interface ChosenDataDir {
+  dataDir: string;
+  /** One line for people, where the directory is not the one they would expect. */
+  notice?: string;
+}
+
+export interface DataDirOptions {
+  /** The setting DATA_DIR; a relative one counts from the current directory. */
+  given?: string;
+  /** The folder of package.json. */
+  checkout: string;
+  /** Stands in for SYSTEM_DIR in tests. */
+  systemDir?: string;
+}
+
+/**
+ * Chooses the data directory and makes it. Call this before anything else is put there: as root the
+ * directory is made enterable (0711) for the user that Postgres runs as.
+ * Throws StartError where a given directory cannot be used.
+ */
+export function chooseDataDir(options: DataDirOptions): ChosenDataDir {
+  const { given, checkout, systemDir = SYSTEM_DIR } = options;
+  const wanted = given ? resolve(given) : join(resolve(checkout), 'data');
+  // The lock file of Postgres has a line for it.
+  if (/[\n\r\0]/.test(wanted)) throw new StartError('DATA_DIR must not hold a line break.');
+  try {
+    return choose({ wanted, given, checkout, systemDir });
+  } catch (error) {
+    throw explain(error, wanted);
+  }
+}
+
+function choose({
+  wanted,
+  given,
+  checkout,
+  systemDir,
+}: Required<Omit<DataDirOptions, 'given'>> & { wanted: string; given?: string }): ChosenDataDir {
+  if (process.geteuid?.() !== 0) {
+    makeDirectory(wanted, 0o700);
+    return { dataDir: wanted };
+  }
+  const user = chooseServiceUser(join(wanted, 'postgres'));
+  if (!user || makeEnterable(wanted, user)) return { dataDir: wanted };
+  if (given) {
+    throw new StartError(
+      `DATA_DIR ${wanted} cannot be reached by ${user.name}, the user that Postgres runs as (it refuses root).`,
+      {
+        hint: `Name a directory below one that ${user.name} can enter, such as ${systemDir}/data.`,
+      },
+    );
+  }
+  const dataDir = join(systemDir, nameCheckout(checkout));
+  const other = chooseServiceUser(join(dataDir, 'postgres')) ?? user;
+  if (!makeEnterable(dataDir, other)) {
+    throw new StartError(
+      `${dataDir} cannot be reached by ${other.name}, the user that Postgres runs as.`,
+      {
+        hint: `Set DATA_DIR to a directory below one that ${other.name} can enter.`,
+      },
+    );
+  }
+  return {
+    dataDir,
+    notice: `Data is kept in ${dataDir}: Postgres runs as ${other.name}, who cannot reach ${wanted}.`,
+  };
+}
+
+/** Makes the directory if the user can reach its place; false where that user cannot enter it. */
+function makeEnterable(directory: string, user: ServiceUser): boolean {
+  const existing = findExisting(directory);
+  if (existing !== directory) {
+    if (!canEnter(user, existing)) return false;
+    makeDirectory(directory, 0o711);
+    return canEnter(user, directory);
+  }
+  makeDirectory(directory, 0o711);
+  if (canEnter(user, directory)) return true;
+  // A directory made for Windlass (`mktemp -d`) may be opened; one that holds other things may not.
+  if (!canEnter(user, dirname(directory)) || !isOurs(directory)) return false;
+  chmodSync(directory, (statSync(directory).mode & 0o7777) | 0o011);
+  return canEnter(user, directory);
+}
+
+function isOurs(directory: string): boolean {
+  const names = readdirSync(directory);
+  return statSync(directory).uid === 0 && (names.length === 0 || names.includes('postgres'));
+}
+
+function findExisting(path: string): string {
+  return statSync(path, { throwIfNoEntry: false }) ? path : findExisting(dirname(path));
+}
+
+/** Makes what is missing with exactly this mode, whatever the umask. */
+function makeDirectory(path: string, mode: number): void {
+  const first = mkdirSync(path, { recursive: true });
+  for (let made = path; first && made.length >= first.length; made = dirname(made)) {
+    chmodSync(made, mode);
+  }
+  accessSync(path, constants.W_OK | constants.X_OK);
+}
+
+const REASONS: Record<string, string> = {
+  ENOSPC: 'the disk is full',
+  EROFS: 'it is on a read-only file system',
+  EEXIST: 'it is a file',
+  ENOTDIR: 'it or a part of its path is a file',
+  EACCES: 'permission denied',
+  EPERM: 'permission denied',
+  ENAMETOOLONG: 'its name is too long',
+};
+
+function explain(error: unknown, wanted: string): unknown {
+  const reason = REASONS[errnoOf(error) ?? ''];
+  if (!reason) return error;
+  const path = error instanceof Error && 'path' in error ? String(error.path) : wanted;
+  return new StartError(`The data directory ${path} cannot be used: ${reason}.`, {
+    hint: 'Set DATA_DIR to a directory that this user can write.',
+    cause: error,
+  });
+}
+
+/** Two checkouts of one name get a directory each; the same checkout always the same. */
+function nameCheckout(checkout: string): string {
+  const path = resolve(checkout);
+  const name = basename(path).replace(/[^\w.-]/g, '_') || 'root';
+  return `${name}-${createHash('sha256').update(path).digest('hex').slice(0, 8)}`;
+}

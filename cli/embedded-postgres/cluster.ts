@@ -1,0 +1,184 @@
+import {
+  chmod,
+  chown,
+  mkdtemp,
+  readdir,
+  readFile,
+  realpath,
+  rename,
+  rm,
+  stat,
+} from 'node:fs/promises';
+import { join } from 'node:path';
+import { errnoOf, StartError } from '../start-error.ts';
+import { syncDirectory } from '../write-atomically.ts';
+import { findBinaries, type PostgresBinaries } from './binaries.ts';
+import { explainSystemError } from './explain-failure.ts';
+import { clearDirectory } from './keeper.ts';
+import { keepPassword, type Password, readPassword, setPassword } from './password.ts';
+import { runToEnd } from './run-to-end.ts';
+import { openServerLog, type ServerLog } from './server-log.ts';
+import { chooseServiceUser, type ServiceUser } from './service-user.ts';
+
+export const DATABASE_USER = 'windlass';
+export const DATABASE_NAME = 'postgres';
+
+/** A database directory that is ready to be served. */
+export interface Cluster {
+  /** Its real path. */
+  directory: string;
+  dataDir: string;
+  user: ServiceUser | undefined;
+  binaries: PostgresBinaries;
+  password: string;
+  log: ServerLog;
+}
+
+export interface ClusterOptions {
+  dataDir: string;
+  signal?: AbortSignal;
+  systemDir?: string;
+}
+
+type Tools = Omit<Cluster, 'directory' | 'password'> & { signal?: AbortSignal };
+
+/**
+ * Finds or makes the database directory `<dataDir>/postgres`. A new one is made under another name
+ * and renamed: what stands under that name is whole. The caller holds the lock of the data directory.
+ * Throws StartError.
+ */
+export async function prepareCluster({
+  dataDir,
+  signal,
+  systemDir,
+}: ClusterOptions): Promise<Cluster> {
+  let log: ServerLog | undefined;
+  try {
+    const user = chooseServiceUser(join(dataDir, 'postgres'));
+    log = await openServerLog(dataDir);
+    const binaries = await findBinaries({ user, dataDir, systemDir });
+    return await findOrMake({ dataDir, user, log, binaries, signal });
+  } catch (error) {
+    await log?.close();
+    throw explainSystemError(error, dataDir);
+  }
+}
+
+async function findOrMake({ signal, ...tools }: Tools): Promise<Cluster> {
+  const { dataDir, user, binaries, log } = tools;
+  await removeUnfinished(dataDir, user);
+  const path = join(dataDir, 'postgres');
+  const exists = !(await isEmpty(path));
+  if (exists) await checkDirectory(path, binaries);
+  const password = await readPassword(dataDir, user);
+  if (!exists) await initialize({ ...tools, signal, path, password });
+  const directory = await realpath(path);
+  if (exists && password.isNew) {
+    await requireClear(directory, user);
+    const { postgres } = binaries;
+    await setPassword({ directory, postgres, role: DATABASE_USER, password, user, log, signal });
+  }
+  await keepPassword(password);
+  return { ...tools, directory, password: password.text };
+}
+
+async function initialize(options: Tools & { path: string; password: Password }): Promise<void> {
+  const { dataDir, user, binaries, log, signal, path, password } = options;
+  const unfinished = await realpath(await mkdtemp(join(dataDir, 'postgres.init-')));
+  try {
+    if (user) await chown(unfinished, user.uid, user.gid);
+    await runToEnd({
+      directory: unfinished,
+      user,
+      log,
+      signal,
+      task: 'make its data directory',
+      command: [
+        binaries.initdb,
+        `--pgdata=${unfinished}`,
+        `--username=${DATABASE_USER}`,
+        `--pwfile=${password.path}`,
+        '--auth=scram-sha-256',
+        '--encoding=UTF8',
+        // The same order of text on every machine, whatever locales it has.
+        '--locale=C',
+        '--locale-provider=builtin',
+        '--builtin-locale=C.UTF-8',
+        '--no-instructions',
+      ],
+    });
+    await rename(unfinished, path);
+    await syncDirectory(dataDir);
+  } catch (error) {
+    await rm(unfinished, { recursive: true, force: true, maxRetries: 5 });
+    throw error;
+  }
+}
+
+/** An existing directory must be a database of this version, and nobody else's to read. */
+async function checkDirectory(path: string, { major }: PostgresBinaries): Promise<void> {
+  const { uid, mode } = await stat(path);
+  const own = process.geteuid?.();
+  if (own !== 0 && uid !== own) {
+    throw new StartError(
+      `The database in ${path} belongs to user ${uid}, and this is user ${own}.`,
+      {
+        hint: `Start Windlass as that user, or give it to this one: chown -R ${own} ${path}`,
+      },
+    );
+  }
+  if (uid === 0) {
+    throw new StartError(
+      `The database in ${path} belongs to root, and Postgres does not run as root.`,
+      {
+        hint: `Give it to the user it shall run as: chown -R nobody ${path}`,
+      },
+    );
+  }
+  const version = await readFile(join(path, 'PG_VERSION'), 'utf8').catch(ignoreMissing);
+  if (version === undefined) {
+    throw new StartError(`${path} is no database: it holds files, but no PG_VERSION.`, {
+      hint: 'Move it away to begin anew, or restore it from a backup.',
+    });
+  }
+  if (Number(version) !== major) {
+    throw new StartError(
+      `The database in ${path} was made by PostgreSQL ${version.trim()}, and this is ${major}.`,
+      {
+        hint: 'Start the Windlass that made it, dump it (pg_dumpall), move it away, start this one, load the dump.',
+      },
+    );
+  }
+  // What a restored backup often has, and Postgres refuses.
+  if (mode & 0o027) await chmod(path, mode & 0o750);
+}
+
+/** A start that was killed left its unfinished directory, and an initdb that may still be ending. */
+async function removeUnfinished(dataDir: string, user: ServiceUser | undefined): Promise<void> {
+  for (const name of await readdir(dataDir)) {
+    if (!name.startsWith('postgres.init-')) continue;
+    const directory = await realpath(join(dataDir, name));
+    await requireClear(directory, user);
+    await rm(directory, { recursive: true, force: true, maxRetries: 5 });
+  }
+}
+
+/** Stops what still runs there. Throws StartError when that cannot be done. */
+export async function requireClear(
+  directory: string,
+  user: ServiceUser | undefined,
+): Promise<void> {
+  if (await clearDirectory({ directory, user })) return;
+  throw new StartError(`A Postgres that runs on ${directory} could not be stopped.`, {
+    hint: 'Stop its processes, then start again.',
+  });
+}
+
+async function isEmpty(path: string): Promise<boolean> {
+  return ((await readdir(path).catch(ignoreMissing)) ?? []).length === 0;
+}
+
+function ignoreMissing(error: unknown): undefined {
+  if (errnoOf(error) === 'ENOENT') return undefined;
+  throw error;
+}

@@ -1,0 +1,66 @@
+import { randomBytes } from 'node:crypto';
+import { readFile, rename } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import { errnoOf } from '../start-error.ts';
+import { syncDirectory, writeAtomically } from '../write-atomically.ts';
+import { runToEnd } from './run-to-end.ts';
+import type { ServerLog } from './server-log.ts';
+import type { ServiceUser } from './service-user.ts';
+
+export interface Password {
+  text: string;
+  /** The file that holds it now. */
+  path: string;
+  /** True where the database does not have it yet. */
+  isNew: boolean;
+}
+
+/**
+ * The password in `<dataDir>/postgres.password`, or a new one of 256 random bits. That is kept under
+ * another name until the database has it, so that the file and the database never differ.
+ */
+export async function readPassword(
+  dataDir: string,
+  user: ServiceUser | undefined,
+): Promise<Password> {
+  const path = join(dataDir, 'postgres.password');
+  try {
+    const text = (await readFile(path, 'utf8')).trim();
+    if (text) return { text, path, isNew: false };
+  } catch (error) {
+    if (errnoOf(error) !== 'ENOENT') throw error;
+  }
+  const text = randomBytes(32).toString('base64url');
+  await writeAtomically({ path: `${path}.new`, text, user });
+  return { text, path: `${path}.new`, isNew: true };
+}
+
+/** To be called once the database has it. */
+export async function keepPassword({ path, isNew }: Password): Promise<void> {
+  if (!isNew) return;
+  await rename(path, path.slice(0, -'.new'.length));
+  await syncDirectory(dirname(path));
+}
+
+const SET_PASSWORD =
+  'echo "ALTER ROLE $3 PASSWORD \'$(cat "$4")\'" | "$1" --single -D "$2" -c exit_on_error=true postgres';
+
+/**
+ * Gives an existing database a new password, where the file of the old one was lost: the server that
+ * asks nobody who they are, for one user, while nothing else runs there.
+ */
+export function setPassword(options: {
+  directory: string;
+  postgres: string;
+  role: string;
+  password: Password;
+  user: ServiceUser | undefined;
+  log: ServerLog;
+  signal?: AbortSignal;
+}): Promise<void> {
+  const { postgres, role, password, ...rest } = options;
+  const { directory } = rest;
+  // A shell reads the file, so that the words are on no command line.
+  const command = ['/bin/sh', '-c', SET_PASSWORD, 'sh', postgres, directory, role, password.path];
+  return runToEnd({ ...rest, task: 'set its password', command });
+}

@@ -1,0 +1,45 @@
+import { randomInt } from 'node:crypto';
+import { readFile } from 'node:fs/promises';
+import { createServer } from 'node:net';
+import { join } from 'node:path';
+import { errnoOf } from '../start-error.ts';
+import { writeAtomically } from '../write-atomically.ts';
+
+/**
+ * Below the range that the kernel takes clients' ports from: while Postgres is down, a connection of
+ * another program (or a client of ours, connected to itself) could sit on such a port.
+ */
+const LOWEST = 20_000;
+const HIGHEST = 32_767;
+const TRIES = 100;
+
+/** The port of the last run when it is free, so that a URL noted down keeps working; else another. */
+export async function choosePort(dataDir: string): Promise<number> {
+  const path = join(dataDir, 'postgres.port');
+  const kept = Number(await readFile(path, 'utf8').catch(() => '0'));
+  if (kept > 0 && (await isFree(kept))) return kept;
+  const port = await findFreePort();
+  await writeAtomically({ path, text: String(port) });
+  return port;
+}
+
+async function findFreePort(): Promise<number> {
+  for (let tries = 0; tries < TRIES; tries += 1) {
+    const port = randomInt(LOWEST, HIGHEST + 1);
+    if (await isFree(port)) return port;
+  }
+  throw new Error(`No free port was found between ${LOWEST} and ${HIGHEST}.`);
+}
+
+function isFree(port: number): Promise<boolean> {
+  return new Promise((resolve, reject) => {
+    const server = createServer();
+    server.once('error', error => {
+      if (errnoOf(error) === 'EADDRINUSE' || errnoOf(error) === 'EACCES') resolve(false);
+      else reject(error);
+    });
+    server.listen({ port, host: '127.0.0.1', exclusive: true }, () =>
+      server.close(() => resolve(true)),
+    );
+  });
+}

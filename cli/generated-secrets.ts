@@ -1,0 +1,54 @@
+import { randomBytes } from 'node:crypto';
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { Config } from '../shared/config.ts';
+import { generateSealKeys } from '../shared/secrets.ts';
+import { errnoOf, StartError } from './start-error.ts';
+import { writeAtomically } from './write-atomically.ts';
+
+type Secrets = Required<Pick<Config, 'SECRET_KEY' | 'SEAL_PUBLIC_KEY' | 'SEAL_PRIVATE_KEYS'>>;
+
+/**
+ * The keys of an embedded installation: made at the first start, kept under the data directory for its user alone.
+ * What is set by hand wins.
+ */
+export async function readGeneratedSecrets(
+  dataDir: string,
+  config: Config,
+): Promise<Record<keyof Secrets, string>> {
+  if ((config.SEAL_PUBLIC_KEY === undefined) !== (config.SEAL_PRIVATE_KEYS === undefined)) {
+    throw new StartError('SEAL_PUBLIC_KEY and SEAL_PRIVATE_KEYS belong together.', {
+      hint: 'Set both, as `windlass keys new` prints them, or none.',
+    });
+  }
+  const path = join(dataDir, 'secrets.json');
+  const made = (await readSecrets(path)) ?? (await makeSecrets(path));
+  return {
+    SECRET_KEY: config.SECRET_KEY ?? made.SECRET_KEY,
+    SEAL_PUBLIC_KEY: config.SEAL_PUBLIC_KEY ?? made.SEAL_PUBLIC_KEY,
+    SEAL_PRIVATE_KEYS: config.SEAL_PRIVATE_KEYS ?? made.SEAL_PRIVATE_KEYS,
+  };
+}
+
+async function readSecrets(path: string): Promise<Record<keyof Secrets, string> | undefined> {
+  try {
+    return JSON.parse(await readFile(path, 'utf8'));
+  } catch (error) {
+    if (errnoOf(error) === 'ENOENT') return undefined;
+    throw new StartError(`${path} cannot be read.`, {
+      hint: 'Restore it: without it the credentials of open sessions are lost.',
+      cause: error,
+    });
+  }
+}
+
+async function makeSecrets(path: string): Promise<Record<keyof Secrets, string>> {
+  const { publicKey, privateKey } = await generateSealKeys();
+  const secrets = {
+    SECRET_KEY: randomBytes(32).toString('base64url'),
+    SEAL_PUBLIC_KEY: publicKey,
+    SEAL_PRIVATE_KEYS: privateKey,
+  };
+  await writeAtomically({ path, text: JSON.stringify(secrets), user: undefined });
+  return secrets;
+}

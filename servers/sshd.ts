@@ -1,0 +1,200 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { randomInt } from 'node:crypto';
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:net';
+import { userInfo } from 'node:os';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+import {
+  awaitExit,
+  endWithThisProcess,
+  findDescendants,
+  listProcesses,
+  readEnvironment,
+  signalProcess,
+} from './processes.ts';
+
+export interface SshdOptions {
+  /** Absolute path of sshd. */
+  program: string;
+  /** Holds `host_key`, in OpenSSH's format; the configuration is written here. */
+  directory: string;
+  /** Lines of sshd_config; they come first, so they win over the ones given here. */
+  lines: string[];
+  log: (line: string) => void;
+  /** Default: a free one. */
+  port?: number;
+  /** Which processes, by their environment, are this host's and end with it. */
+  isLeftBehind?: (environment: Record<string, string>) => boolean;
+}
+
+export interface Sshd {
+  readonly port: number;
+  readonly pid: number;
+  /** Ends the listener and every connection; commands go on as far as that lets them. */
+  down(): Promise<void>;
+  /** Listens again, on the same port. */
+  up(): Promise<void>;
+  /** Cuts every connection; new ones are taken. */
+  disconnect(): void;
+  /** `down`, and the end of what commands left behind. */
+  stop(): Promise<void>;
+}
+
+/** Starts an sshd of our own on 127.0.0.1. Rejects with its log when it does not come up. */
+export async function startSshd(options: SshdOptions): Promise<Sshd> {
+  const first = await listenOnSomePort(options);
+  const { port } = first;
+  let child = first.child;
+  const server: Sshd = {
+    port,
+    get pid() {
+      return child.pid ?? 0;
+    },
+    async down() {
+      // Halted, the listener takes no connection between the look at them and its end.
+      child.kill('SIGSTOP');
+      const connections = findConnections(child);
+      child.kill('SIGKILL');
+      for (const pid of connections) signalProcess(pid, 'SIGKILL');
+      await awaitExit(child);
+    },
+    async up() {
+      child = await launch(options, port);
+    },
+    disconnect() {
+      for (const pid of findConnections(child)) signalProcess(pid, 'SIGKILL');
+    },
+    async stop() {
+      await server.down();
+      const isLeftBehind = options.isLeftBehind;
+      if (isLeftBehind) endLeftBehind(isLeftBehind);
+    },
+  };
+  return server;
+}
+
+/** The sshd processes of connections: the listener's descendants that are sshd themselves. */
+function findConnections(listener: ChildProcess): number[] {
+  if (listener.pid === undefined) return [];
+  return findDescendants([listener.pid])
+    .filter(entry => /^(\S*\/)?sshd/.test(entry.command))
+    .map(entry => entry.pid);
+}
+
+function endLeftBehind(isLeftBehind: (environment: Record<string, string>) => boolean): void {
+  for (const { pid } of listProcesses()) {
+    if (pid !== process.pid && isLeftBehind(readEnvironment(pid))) signalProcess(pid, 'SIGKILL');
+  }
+}
+
+async function listenOnSomePort(
+  options: SshdOptions,
+): Promise<{ port: number; child: ChildProcess }> {
+  for (let attempt = 1; ; attempt++) {
+    const port = options.port ?? (await findFreePort());
+    try {
+      return { port, child: await launch(options, port) };
+    } catch (error) {
+      // Someone may take the free port before sshd does.
+      const taken = error instanceof Error && error.message.includes('Address already in use');
+      if (!taken || options.port !== undefined || attempt === 5) throw error;
+    }
+  }
+}
+
+async function launch(options: SshdOptions, port: number): Promise<ChildProcess> {
+  const { program, directory, log } = options;
+  if (port === 22) throw new Error('Port 22 is the machine’s own.');
+  const config = join(directory, 'sshd_config');
+  writeFileSync(config, writeConfig(options, port), { mode: 0o600 });
+  const isRoot = userInfo().uid === 0;
+  // sshd refuses to start without the folder that its unprivileged half is locked into.
+  if (isRoot) mkdirSync('/run/sshd', { recursive: true, mode: 0o755 });
+  const child = spawn(program, ['-D', '-e', '-f', config], {
+    stdio: ['ignore', 'ignore', 'pipe'],
+    cwd: '/',
+  });
+  endWithThisProcess(child);
+  const lines: string[] = [];
+  const listening = new Promise<void>(settle => {
+    createInterface({ input: child.stderr }).on('line', line => {
+      log(line);
+      // Only the start needs to be told when it fails.
+      if (lines.length < 50) lines.push(line);
+      if (line.includes(`Server listening on 127.0.0.1 port ${port}`)) settle();
+    });
+  });
+  const failed = new Promise<never>((_, reject) => {
+    child.once('error', reject);
+    void awaitExit(child).then(({ code, signal }) => {
+      reject(new Error(`sshd ended with ${signal ?? code}:\n${lines.join('\n')}`));
+    });
+  });
+  await Promise.race([listening, failed]);
+  failed.catch(() => {});
+  return child;
+}
+
+function writeConfig(options: SshdOptions, port: number): string {
+  return [
+    ...options.lines,
+    `Port ${port}`,
+    'ListenAddress 127.0.0.1',
+    `HostKey "${join(options.directory, 'host_key')}"`,
+    'PidFile none',
+    `UsePAM ${isLocked(userInfo().username) ? 'yes' : 'no'}`,
+    'KbdInteractiveAuthentication no',
+    // The folder may lie under one that others may write, such as /tmp.
+    'StrictModes no',
+    'PermitUserRC no',
+    'PrintMotd no',
+    'PrintLastLog no',
+    'AcceptEnv LANG LC_*',
+    `Subsystem sftp ${findSftpServer()}`,
+    'LogLevel INFO',
+    '',
+  ].join('\n');
+}
+
+/** A program of its own where there is one: a forced command cannot start the internal one. */
+function findSftpServer(): string {
+  const folders = ['/usr/lib/openssh', '/usr/libexec/openssh', '/usr/lib/ssh', '/usr/libexec'];
+  const paths = folders.map(folder => join(folder, 'sftp-server'));
+  return paths.find(path => existsSync(path)) ?? 'internal-sftp';
+}
+
+/** Without PAM, sshd refuses accounts whose password is locked, even by key. Only root can see it, and it. */
+function isLocked(username: string): boolean {
+  try {
+    const entry = readFileSync('/etc/shadow', 'utf8')
+      .split('\n')
+      .find(line => line.startsWith(`${username}:`));
+    return entry?.split(':')[1]?.startsWith('!') ?? false;
+  } catch {
+    return false;
+  }
+}
+
+/**
+ * Below the range that the kernel takes clients' ports from: a client could come to sit on it before its server does, or while
+ * that is down. And below the range of the embedded Postgres (cli/embedded-postgres/port.ts).
+ */
+const LOWEST_PORT = 11_000;
+const HIGHEST_PORT = 19_999;
+
+/** A TCP port of 127.0.0.1 that was free a moment ago. */
+export async function findFreePort(): Promise<number> {
+  for (;;) {
+    const port = randomInt(LOWEST_PORT, HIGHEST_PORT + 1);
+    if (await isFreePort(port)) return port;
+  }
+}
+
+export function isFreePort(port: number): Promise<boolean> {
+  return new Promise(settle => {
+    const server = createServer();
+    server.once('error', () => settle(false));
+    server.listen(port, '127.0.0.1', () => server.close(() => settle(true)));
+  });
+}

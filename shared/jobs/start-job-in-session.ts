@@ -1,0 +1,86 @@
+import type { Database } from '../database/connect.ts';
+import type { JobRow } from '../database/schema.ts';
+import { newId } from '../ids.ts';
+import { JOBS, type JobKind } from './catalog.ts';
+import { queueCapacity } from './queue-capacity.ts';
+import type { JobRequest } from './start-job.ts';
+
+/** What a job's row is that has only just been written, where its request says nothing else. */
+const NEW = {
+  project: null,
+  model: null,
+  upload: null,
+  retryOf: null,
+  state: 'queued',
+  progress: null,
+  message: null,
+  result: null,
+  error: null,
+  started: null,
+  finished: null,
+  version: 0,
+  notBefore: null,
+  leaseToken: null,
+  leaseExpires: null,
+  worker: null,
+  consecutiveLosses: 0,
+  cancelRequested: null,
+  stdoutBytes: 0,
+  stderrBytes: 0,
+  runAt: null,
+  runPlace: null,
+  unreachableSince: null,
+  runRemoved: false,
+} as const satisfies Partial<JobRow>;
+
+/**
+ * startJob() in one statement, for what is started most: a job in a session that its owner has just used. Undefined, and
+ * nothing written, where anything is unusual: the session may be unknown or over, a use of it is to be noted, or the
+ * owner has too many jobs; startJob() in a transaction finds out and says so.
+ *
+ * Written by hand: one round trip and commit instead of five, and 0.3 of the time on both sides.
+ */
+export async function startJobInSession<K extends JobKind>(
+  { sql }: Database,
+  request: JobRequest<K> & { session: string },
+  idleSeconds: number,
+): Promise<JobRow | undefined> {
+  const { kind, owner, session, limit, requestId = null } = request;
+  const { queue, payload } = JOBS[kind];
+  const given = payload.parse(request.payload);
+  const id = newId();
+  // Held, so that it cannot be ended before this commits: ending it cancels the new job too.
+  const [row] = await sql<{ epoch: number; created: string }[]>`
+    with session as (
+      select from sessions
+      where sid = ${session} and owner = ${owner} and opened is not null and ended is null
+        and accessed > now() - interval '1 minute' and accessed > now() - make_interval(secs => ${idleSeconds})
+      for share
+    ), room as (
+      select case when ${sql.unsafe(queueCapacity(queue))} > 0 then now() end as dispatched
+    )
+    insert into jobs (id, kind, queue, owner, session, request_id, payload, epoch, dispatched)
+    select ${id}, ${kind}, ${queue}, ${owner}, ${session}, ${requestId}, ${JSON.stringify(given)}::jsonb,
+      case when dispatched is null then 0 else 1 end, dispatched
+    from session, room
+    where ${limit}::int = 0
+      or (select count(*) from (select from jobs where owner = ${owner} and finished is null limit nullif(${limit}::int, 0)) open) < ${limit}::int
+    returning epoch, created`;
+  if (!row) return undefined;
+  const created = new Date(row.created);
+  const dispatched = row.epoch > 0 ? created : null;
+  const { epoch } = row;
+  return {
+    ...NEW,
+    id,
+    kind,
+    queue,
+    owner,
+    session,
+    requestId,
+    payload: given,
+    epoch,
+    created,
+    dispatched,
+  };
+}

@@ -1,0 +1,200 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { fileURLToPath } from 'node:url';
+import type postgres from 'postgres';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { Client } from '../../servers/client.ts';
+import { awaitExit, endWithThisProcess, readEnvironment } from '../../servers/processes.ts';
+import { findFreePort } from '../../servers/sshd.ts';
+import { logIn } from '../harness/browser-login.ts';
+import { apiUrls, openStackDatabase } from '../harness/database.ts';
+import { describeForms } from '../harness/forms.ts';
+import { UNLIMITED, useStack } from '../harness/use-stack.ts';
+import { waitFor } from '../harness/wait-for.ts';
+
+const API = fileURLToPath(new URL('../../dist/api/main.js', import.meta.url));
+const PASSWORD = 'correct horse';
+const ME = '/api/users/-';
+
+describeForms(undefined, 'what is revoked', form => {
+  const { stack, client: admin } = useStack(form, UNLIMITED);
+  let database: postgres.Sql;
+  let second: ChildProcess | undefined;
+  let urls: string[];
+  let made = 0;
+
+  beforeAll(async () => {
+    database = openStackDatabase(stack);
+    urls = apiUrls(stack);
+    if (urls.length < 2) urls.push(await startSecond());
+  });
+  afterAll(async () => {
+    const ended = second && awaitExit(second);
+    second?.kill();
+    await ended;
+    await database?.end();
+  });
+
+  /** Another API process beside the embedded form's own: a fleet has two. */
+  async function startSecond(): Promise<string> {
+    const api = stack.pids().find(({ name }) => name === 'windlass-api');
+    // The supervisor's channel is not this one's.
+    const { NODE_CHANNEL_FD: _, ...own } = readEnvironment(api?.pid ?? 0);
+    const env = { ...own, PORT: String(await findFreePort()) };
+    second = spawn(process.execPath, [API], { env, stdio: 'ignore' });
+    endWithThisProcess(second);
+    const url = `http://127.0.0.1:${env.PORT}`;
+    await waitFor(async () => (await fetch(`${url}/readyz`).catch(() => undefined))?.ok, {
+      what: 'the second process',
+      timeoutMs: 30_000,
+    });
+    return url;
+  }
+
+  const addUser = async (more: object = {}) => {
+    const username = `user${++made}`;
+    await admin.post('/api/users', { username, password: PASSWORD, ...more });
+    return new Client(stack.url, username, PASSWORD);
+  };
+  const change = (path: string, body: unknown) =>
+    admin.fetch(path, { method: 'PUT', body: JSON.stringify(body) });
+  const nameOf = (client: Client) => {
+    const encoded = client.authorization.replace('Basic ', '');
+    return Buffer.from(encoded, 'base64').toString().split(':')[0] ?? '';
+  };
+
+  /**
+   * Asks every process all the time, so that whichever remembers credentials has just done so, and revokes through the
+   * first: what is asked a second later is answered `status`, everywhere.
+   */
+  async function expectRevoked(
+    [path, headers]: [string, Record<string, string>],
+    revoke: () => Promise<unknown>,
+    status: number,
+  ): Promise<void> {
+    const ask = (url: string) =>
+      fetch(url + path, { headers }).then(async answer => {
+        await answer.body?.cancel();
+        return answer.status;
+      });
+    expect(await Promise.all(urls.map(ask))).toEqual(urls.map(() => 200));
+    let end = Number.POSITIVE_INFINITY;
+    const asking = urls.map(async url => {
+      while (performance.now() < end) await ask(url);
+      return ask(url);
+    });
+    await revoke();
+    end = performance.now() + 1_000;
+    expect(await Promise.all(asking)).toEqual(urls.map(() => status));
+  }
+
+  const newToken = async () => {
+    const owner = await addUser();
+    const { id, token } = await owner.post<{ id: string; token: string }>('/api/users/-/tokens', {
+      name: 'a program',
+      scope: 'read',
+    });
+    return { owner, id, headers: { Authorization: `Bearer ${token}` } };
+  };
+  const newLogin = async () => {
+    const client = await addUser();
+    const login = await logIn(stack, { username: nameOf(client), password: PASSWORD });
+    return {
+      client,
+      login,
+      headers: { Cookie: `serviceauth=${login.cookies.get('serviceauth')}` },
+    };
+  };
+
+  test('every process hears of it within a second: tokens, passwords, users, logins, roles', async () => {
+    const token = await newToken();
+    const [changed, removed, demoted] = await Promise.all([
+      addUser(),
+      addUser(),
+      addUser({ administrator: true }),
+    ]);
+    const { login, headers: cookie } = await newLogin();
+    const as = (client: Client) => ({ Authorization: client.authorization });
+    const cases: Parameters<typeof expectRevoked>[] = [
+      [
+        [ME, as(changed)],
+        () => change(`/api/users/${nameOf(changed)}`, { password: 'another one' }),
+        401,
+      ],
+      [[ME, as(removed)], () => admin.delete(`/api/users/${nameOf(removed)}`), 401],
+      [
+        ['/api/users', as(demoted)],
+        () => change(`/api/users/${nameOf(demoted)}`, { administrator: false }),
+        403,
+      ],
+      [[ME, cookie], () => login.fetch('/api/logout', { method: 'DELETE' }), 401],
+    ];
+    for (const one of cases) await expectRevoked(...one);
+    // A token is deleted by its owner.
+    await expectRevoked(
+      [ME, token.headers],
+      () => token.owner.delete(`/api/users/-/tokens/${token.id}`),
+      401,
+    );
+  });
+
+  test('so it does of a part in a project', async () => {
+    const { id: pid } = await admin.post<{ id: string }>('/api/projects', { name: 'shared' });
+    const reader = await addUser();
+    await change(`/api/projects/${pid}`, { acl: { readers: [{ user: nameOf(reader) }] } });
+    await expectRevoked(
+      [`/api/projects/${pid}`, { Authorization: reader.authorization }],
+      () => change(`/api/projects/${pid}`, { acl: { readers: [] } }),
+      404,
+    );
+  });
+
+  test('also where nobody is told: the rows alone decide', async () => {
+    const [deleted, expired] = [await newToken(), await newToken()];
+    const changed = await addUser();
+    const { client, headers: cookie } = await newLogin();
+    const as = { Authorization: changed.authorization };
+    await expectRevoked(
+      [ME, deleted.headers],
+      () => database`delete from tokens where id = ${deleted.id}`,
+      401,
+    );
+    await expectRevoked(
+      [ME, expired.headers],
+      () => database`update tokens set expires = now() where id = ${expired.id}`,
+      401,
+    );
+    await expectRevoked(
+      [ME, as],
+      () => database`delete from users where username = ${nameOf(changed)}`,
+      401,
+    );
+    await expectRevoked(
+      [ME, cookie],
+      () => database`delete from logins where username = ${nameOf(client)}`,
+      401,
+    );
+  });
+
+  test('a name that nobody has costs a wrong login as much as one that somebody has', async () => {
+    const username = nameOf(await addUser());
+    const spent = { known: 0, unknown: 0 };
+    // In turns, so that both meet the same machine. Without a hash to compare with, an unknown name took a thirtieth.
+    for (let n = 0; n < 12; n++)
+      for (const which of ['known', 'unknown'] as const) {
+        const began = performance.now();
+        const answer = await fetch(`${stack.url}/api/login`, {
+          method: 'POST',
+          headers: { 'Content-Type': 'application/json' },
+          body: JSON.stringify({
+            username: which === 'known' ? username : `${username}x`,
+            password: `wrong ${n}`,
+          }),
+        });
+        expect([which, answer.status]).toEqual([which, 401]);
+        await answer.body?.cancel();
+        if (n >= 2) spent[which] += performance.now() - began;
+      }
+    expect(spent.unknown / spent.known).toBeGreaterThan(0.3);
+    expect(spent.unknown / spent.known).toBeLessThan(3);
+  });
+});

@@ -1,0 +1,224 @@
+import { and, eq, isNull, sql } from 'drizzle-orm';
+import { beforeAll, expect, test } from 'vitest';
+import { removeUser } from '../../api/identity/remove-user.ts';
+import { readConfig } from '../../shared/config.ts';
+import type { Database, Tx } from '../../shared/database/connect.ts';
+import { Notifications } from '../../shared/database/notifications.ts';
+import {
+  type JobRow,
+  jobs,
+  members,
+  projects,
+  sessions,
+  users,
+} from '../../shared/database/schema.ts';
+import { WindlassError } from '../../shared/errors.ts';
+import { newId } from '../../shared/ids.ts';
+import { requestCancel } from '../../shared/jobs/cancel.ts';
+import type { JobKind } from '../../shared/jobs/catalog.ts';
+import { createLog } from '../../shared/log.ts';
+import type { Handler, WorkerContext } from '../../workers/context.ts';
+import { finishJob } from '../../workers/engine/claims.ts';
+import { LeaseRenewer } from '../../workers/engine/lease-renewer.ts';
+import { runJob } from '../../workers/engine/run-job.ts';
+import { WorkerMetrics } from '../../workers/engine/worker-metrics.ts';
+import copy from '../../workers/handlers/copy.ts';
+import { cancelStrayJobs } from '../../workers/upkeep/run-upkeep.ts';
+import { untilLocked, withDatabase } from '../harness/migrated-database.ts';
+import { waitFor } from '../harness/wait-for.ts';
+
+const given = withDatabase('job-ends');
+let database: Database;
+
+beforeAll(() => {
+  database = given.database();
+});
+
+async function makeProject(): Promise<string> {
+  const pid = newId();
+  await database.db.insert(projects).values({ pid, name: 'p' });
+  return pid;
+}
+
+/** A job in a worker's hands. */
+async function makeHeld(set: Partial<typeof jobs.$inferInsert> = {}) {
+  const claim = { id: newId(), token: newId() };
+  await database.db.insert(jobs).values({
+    ...{ id: claim.id, leaseToken: claim.token, kind: 'video', queue: 'video', owner: 'u' },
+    ...{ payload: {}, state: 'running', ...set },
+  });
+  return claim;
+}
+
+async function read({ id }: { id: string }): Promise<JobRow | undefined> {
+  const [row] = await database.db.select().from(jobs).where(eq(jobs.id, id));
+  return row;
+}
+
+const lockAlive = async (tx: Tx, pid: string) => {
+  const [found] = await tx
+    .select()
+    .from(projects)
+    .where(and(eq(projects.pid, pid), isNull(projects.deleted)))
+    .for('share');
+  if (!found) throw new Error('its project is gone');
+};
+
+test('a project that is deleted while a job for it ends: the job is asked to end, and promotes nothing', async () => {
+  const { db } = database;
+  const pid = await makeProject();
+  const claim = await makeHeld({ project: pid });
+  let ending: Promise<void> | undefined;
+  await db.transaction(async deletion => {
+    await deletion.select().from(projects).where(eq(projects.pid, pid)).for('update');
+    ending = finishJob(db, claim, { state: 'succeeded' }, tx => lockAlive(tx, pid));
+    ending.catch(() => {});
+    await untilLocked(db);
+    await deletion.update(projects).set({ deleted: sql`now()` }).where(eq(projects.pid, pid));
+    expect(await requestCancel(deletion, eq(jobs.project, pid))).toEqual([claim.id]);
+  });
+  await expect(ending).rejects.toThrow('its project is gone');
+  expect(await read(claim)).toMatchObject({ state: 'running', cancelRequested: expect.any(Date) });
+});
+
+test('a user who is removed while a job of theirs ends: neither waits for the other in a circle', async () => {
+  const { db } = database;
+  const username = newId();
+  const pid = await makeProject();
+  await db.insert(users).values({ username, passwordHash: '' });
+  await db.insert(members).values({ project: pid, username, role: 'administrator' });
+  const claim = await makeHeld({ project: pid, owner: username });
+  let removal: Promise<unknown> | undefined;
+  await finishJob(db, claim, { state: 'succeeded' }, async tx => {
+    await lockAlive(tx, pid);
+    removal = db.transaction(other => removeUser(other, username));
+    removal.catch(() => {});
+    await untilLocked(db);
+  });
+  await removal;
+  const row = await read(claim);
+  expect([row?.state, row?.cancelRequested]).toEqual(['succeeded', null]);
+  expect(row?.owner).toMatch(new RegExp(`^${username} \\(removed `));
+});
+
+test('a job that a worker takes just then is asked to end, not ended under its hands', async () => {
+  const { db } = database;
+  const claim = await makeHeld({ state: 'queued', leaseToken: null });
+  let cancelling: Promise<string[]> | undefined;
+  await db.transaction(async taking => {
+    await taking
+      .update(jobs)
+      .set({ state: 'running', leaseToken: claim.token })
+      .where(eq(jobs.id, claim.id));
+    cancelling = requestCancel(db, eq(jobs.id, claim.id));
+    cancelling.catch(() => {});
+    await untilLocked(db);
+  });
+  expect(await cancelling).toEqual([claim.id]);
+  expect(await read(claim)).toMatchObject({
+    ...{ state: 'running', finished: null, cancelRequested: expect.any(Date) },
+  });
+});
+
+test('what was asked to end promotes nothing, also where its worker has not heard of it', async () => {
+  const { db } = database;
+  const [pid, claim] = [await makeProject(), await makeHeld()];
+  const ending = finishJob(db, claim, { state: 'succeeded' }, async tx => {
+    await tx.update(projects).set({ name: 'promoted' }).where(eq(projects.pid, pid));
+    expect(await requestCancel(db, eq(jobs.id, claim.id))).toEqual([claim.id]);
+  });
+  await expect(ending).rejects.toMatchObject({ code: 'cancelled' });
+  const [project] = await db.select().from(projects).where(eq(projects.pid, pid));
+  expect([project?.name, (await read(claim))?.state]).toEqual(['p', 'running']);
+});
+
+test('a job fails with whatever words: what jsonb cannot hold is replaced', async () => {
+  const claim = await makeHeld();
+  const detail = `Invalid: a\0b ${'\u{1f4a5}'.slice(0, 1)} \u{1f4a5}`;
+  const error = { code: 'parse_failed' as const, detail, errors: [{ column: '\ud800' }] };
+  await finishJob(database.db, claim, { state: 'failed', error });
+  expect(await read(claim)).toMatchObject({
+    state: 'failed',
+    error: {
+      ...{ code: 'parse_failed', detail: 'Invalid: a\ufffdb \ufffd \u{1f4a5}' },
+      errors: [{ column: '\ufffd' }],
+    },
+  });
+});
+
+test('a renewal that overtakes the answer of the write that ended its job does not take it for lost', async () => {
+  const { db } = database;
+  const lines: string[] = [];
+  const log = createLog({ level: 'warn', name: 'test', write: line => lines.push(line) });
+  const notifications = new Notifications(database, log);
+  const metrics = new WorkerMetrics();
+  const leases = new LeaseRenewer({ database, notifications, log, metrics });
+  const lateAnswers = Object.create(db, {
+    transaction: {
+      value: async (...given: Parameters<typeof db.transaction>) => {
+        const answer = await db.transaction(...given);
+        await leases.renew();
+        return answer;
+      },
+    },
+  });
+  const id = newId();
+  const payload = { command: 'true' };
+  await db.insert(jobs).values({ id, kind: 'command', queue: 'remote', owner: 'u', payload });
+  const worker = {
+    ...{ id: 'w', log, notifications, leases, metrics, stopping: new AbortController().signal },
+    database: { ...database, db: lateAnswers },
+  } as unknown as WorkerContext;
+  const handler = async () => ({ result: { returncode: 0 }, promote: async () => {} });
+  await runJob(worker, { id, epoch: 0 }, new Map([['command', handler as Handler<JobKind>]]));
+  leases.stop();
+  expect(await read({ id })).toMatchObject({ state: 'succeeded', leaseToken: null });
+  expect(lines).toEqual([]);
+});
+
+test('a copy that was cancelled while its worker stops ends, and is not given back', async () => {
+  const { db } = database;
+  const log = createLog({ level: 'silent', name: 'test' });
+  const notifications = new Notifications(database, log);
+  const metrics = new WorkerMetrics();
+  const leases = new LeaseRenewer({ database, notifications, log, metrics });
+  const stop = new AbortController();
+  const id = newId();
+  const payload = { upload: newId(), file: 0, part: 0, path: '/x' };
+  await db.insert(jobs).values({ id, kind: 'copy', queue: 'remote', owner: 'u', payload });
+  const use = async () => {
+    await requestCancel(db, eq(jobs.id, id));
+    await leases.renew();
+    stop.abort();
+    throw new WindlassError('remote_connection_failed');
+  };
+  const worker = {
+    ...{ id: 'w', log, notifications, leases, metrics, stopping: stop.signal, database },
+    ...{ config: readConfig({}), sessions: { use } },
+  } as unknown as WorkerContext;
+  await runJob(worker, { id, epoch: 0 }, new Map([['copy', copy as Handler<JobKind>]]));
+  leases.stop();
+  expect(await read({ id })).toMatchObject({ state: 'cancelled', leaseToken: null });
+});
+
+test('a job of an ended session that nobody took ends, and whoever follows it is told', async () => {
+  const { db } = database;
+  const [sid, id] = [newId(), newId()];
+  const ended = sql`now()`;
+  await db
+    .insert(sessions)
+    .values({ sid, owner: 'u', hostname: 'h', username: 'u', agent: true, ended });
+  await db.insert(jobs).values({
+    ...{ id, session: sid, kind: 'command', queue: 'remote', owner: 'u', payload: {} },
+  });
+  const log = createLog({ level: 'silent', name: 'test' });
+  const notifications = new Notifications(database, log);
+  await notifications.listen();
+  const told = new Set<string>();
+  for (const topic of ['cancel', 'job'] as const)
+    notifications.on(topic, about => told.add(`${topic} ${about}`));
+  await cancelStrayJobs({ database, notifications });
+  expect(await read({ id })).toMatchObject({ state: 'cancelled' });
+  await waitFor(() => told.has(`cancel ${id}`) && told.has(`job ${id}`), { what: 'both words' });
+  await notifications.close();
+});

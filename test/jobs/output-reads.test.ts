@@ -1,0 +1,78 @@
+import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+import { beforeAll, expect, test } from 'vitest';
+import type { OutputFrame } from '../../api/jobs/streaming/event-frames.ts';
+import { OutputReads } from '../../api/jobs/streaming/output-reads.ts';
+import type { Database } from '../../shared/database/connect.ts';
+import { chunks } from '../../shared/database/schema.ts';
+import { newId } from '../../shared/ids.ts';
+import { FileStore } from '../../shared/storage/file-store.ts';
+import { withDatabase } from '../harness/migrated-database.ts';
+
+const given = withDatabase('output-reads');
+const MIB = 1 << 20;
+let database: Database;
+let objects: FileStore;
+
+beforeAll(() => {
+  database = given.database();
+  objects = new FileStore(join(given.path, 'objects'));
+});
+
+/** A job's output of so many MiB, in the database. */
+async function storeSome(mebibytes: number): Promise<string> {
+  const job = newId();
+  const bytes = Buffer.alloc(MIB, 'x');
+  for (let seq = 0; seq < mebibytes; seq++)
+    await database.db
+      .insert(chunks)
+      .values({ job, seq, stream: 1, start: seq * bytes.length, bytes });
+  return job;
+}
+
+test('a user who has many clients leaves turns to others, without end', async () => {
+  const job = await storeSome(1);
+  const reads = new OutputReads({ db: database.db, objects });
+  const span = { from: { stdout: 0, stderr: 0 }, until: { stdout: MIB, stderr: 0 } };
+  const read = (owner: string, take: () => boolean | Promise<boolean>) =>
+    reads.readLong({ id: job, owner }, { span, complete: true }, { take, gone: false });
+  let release: (goesOn: boolean) => void = () => {};
+  const over = new Promise<boolean>(resolve => {
+    release = resolve;
+  });
+  const many = Array.from({ length: 40 }, () => read('many', () => over));
+  expect(await read('other', () => true)).toBe(true);
+  release(false);
+  expect(new Set(await Promise.all(many))).toEqual(new Set([false]));
+});
+
+test('clients that read slowly, but read, keep nobody from a turn', async () => {
+  const length = 4 * MIB;
+  const job = await storeSome(4);
+  const reads = new OutputReads({ db: database.db, objects });
+  const until = { stdout: length, stderr: 0 };
+  let over = false;
+  /** As a feed reads for a client, again and again until all of it was sent; how much that was. */
+  const follow = async (owner: string, pause: () => Promise<unknown> | undefined) => {
+    let at = { stdout: 0, stderr: 0 };
+    const taker = {
+      take: async (frame: OutputFrame) => {
+        at = frame.at;
+        await pause();
+        return !over;
+      },
+      gone: false,
+    };
+    for (let whole = false; !whole && !over; )
+      whole = await reads.readLong(
+        { id: job, owner },
+        { span: { from: at, until }, complete: true },
+        taker,
+      );
+    return at.stdout;
+  };
+  const slow = Array.from({ length: 20 }, () => follow('slow', () => delay(50)));
+  for (const owner of ['slow', 'other']) expect(await follow(owner, () => undefined)).toBe(length);
+  over = true;
+  for (const sent of await Promise.all(slow)) expect(sent).toBeLessThan(length);
+});

@@ -1,0 +1,289 @@
+import type postgres from 'postgres';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { Client } from '../../servers/client.ts';
+import { API_METRICS, WORKER_METRICS } from '../../shared/metrics.ts';
+import { openStackDatabase } from '../harness/database.ts';
+import { describeForms } from '../harness/forms.ts';
+import { readMetrics, sum } from '../harness/metrics.ts';
+import { expectProblem } from '../harness/problem.ts';
+import { holderOf, type Job, launchAsync, openSession, waitForEnd } from '../harness/remote.ts';
+import { missingPrograms } from '../harness/skip.ts';
+import { type Stack, startStack } from '../harness/stack.ts';
+import { useRemoteStack, useStarted } from '../harness/use-stack.ts';
+import { waitFor } from '../harness/wait-for.ts';
+
+type Readiness = {
+  ready: boolean;
+  checks: Record<'database' | 'objects' | 'queue' | 'work', string | null>;
+  workers: number | null;
+};
+
+describeForms(missingPrograms('sshd'), 'what operators see', form => {
+  const { stack, client, sshd } = useRemoteStack(form, { env: { LOG_LEVEL: 'debug' } });
+  let rows: postgres.Sql;
+  let sid: string;
+
+  beforeAll(async () => {
+    rows = openStackDatabase(stack);
+    sid = await openSession(client, sshd);
+  });
+  afterAll(() => rows?.end());
+
+  const ready = async () => {
+    const answer = await fetch(`${stack.url}/readyz`);
+    return { status: answer.status, ...((await answer.json()) as Readiness) };
+  };
+
+  test('GET / says what this is and where to go, as JSON and as a page of its own', async () => {
+    const answer = await fetch(stack.url);
+    const about = (await answer.json()) as Record<string, Record<string, string>>;
+    expect(about).toMatchObject({ name: 'Windlass', operation: { '/readyz': expect.any(String) } });
+    // What it names is there: it asks for credentials, or is open.
+    const named = Object.values(about).flatMap(part =>
+      typeof part === 'object' ? Object.keys(part) : [],
+    );
+    expect(named.length).toBeGreaterThan(20);
+    for (const route of named) {
+      const path = route.replace(/^[A-Z]+ /, '').replace(/\(\w+\)/g, 'x');
+      // No operation takes PATCH: 405 says that the path is one.
+      const { status } = await client.fetch(path, { method: 'PATCH' });
+      expect([route, status]).toEqual([route, 405]);
+    }
+
+    const page = await fetch(stack.url, { headers: { Accept: 'text/html' } });
+    expect(page.headers.get('Content-Security-Policy')).toContain("default-src 'none'");
+    const html = await page.text();
+    expect(html).toContain('<h1>Windlass</h1>');
+    expect(html).not.toMatch(/(src|href)="(?!\/)/);
+  });
+
+  test('/metrics is for server administrators alone', async () => {
+    await client.post('/api/users', { username: 'plain', password: 'long enough' });
+    const plain = new Client(stack.url, 'plain', 'long enough');
+    await expectProblem(await fetch(`${stack.url}/metrics`), 401, 'unauthorized');
+    await expectProblem(await plain.fetch('/metrics'), 403, 'forbidden');
+    const answer = await client.fetch('/metrics');
+    expect(answer.headers.get('Content-Type')).toMatch(/^text\/plain; version=0.0.4/);
+  });
+
+  test('requests are counted by route pattern and class of status, never by what clients write', async () => {
+    for (let n = 0; n < 3; n++) {
+      await client.fetch(`/api/jobs/unheard-of-${n}`);
+      await client.fetch(`/jobs/unheard-of-${n}`);
+      await client.fetch(`/nowhere/unheard-of-${n}`);
+    }
+    await client.fetch('/api/events/unheard-of/a%?x=unheard-of', { method: 'POST' });
+    await client.fetch('/admin/queues/queue/unheard-of');
+    const counted = { method: 'GET', route: '/jobs/:id', status: '4xx' };
+    const samples = await waitFor(
+      async () => {
+        const found = await readMetrics(client);
+        return sum(found, 'windlass_http_requests_total', counted) >= 6 ? found : undefined;
+      },
+      { what: 'six requests for jobs to be counted' },
+    );
+    expect(sum(samples, 'windlass_http_request_duration_seconds_count', counted)).toBe(6);
+    expect(
+      sum(samples, 'windlass_http_requests_total', { route: 'none', status: '4xx' }),
+    ).toBeGreaterThanOrEqual(3);
+    expect(
+      sum(samples, 'windlass_http_requests_total', { method: 'POST', route: '/events/*event' }),
+    ).toBe(1);
+    expect(
+      sum(samples, 'windlass_http_requests_total', { method: 'GET', route: '/admin/queues' }),
+    ).toBe(1);
+    expect(JSON.stringify(samples)).not.toContain('unheard-of');
+    expect(sum(samples, 'process_resident_memory_bytes')).toBeGreaterThan(1e6);
+    expect(samples.map(({ name }) => name)).toContain('nodejs_eventloop_lag_p99_seconds');
+  });
+
+  test('workers count waits, durations and outcomes of jobs', async () => {
+    await waitForEnd(client, (await launchAsync(client, sid, 'true')).id);
+    const gone = await launchAsync(client, sid, 'exec sleep 600');
+    await holderOf(client, gone.id);
+    await waitFor(
+      async () =>
+        sum(await readMetrics(client), 'windlass_jobs_running', { kind: 'command' }) === 1,
+      { what: 'the job to be counted as running' },
+    );
+    await client.delete(`/api/jobs/${gone.id}`);
+    await waitForEnd(client, gone.id);
+    const name = 'windlass_job_duration_seconds_count';
+    const samples = await waitFor(
+      async () => {
+        const found = await readMetrics(client);
+        const ended = ['succeeded', 'cancelled'].map(outcome =>
+          sum(found, name, { kind: 'command', outcome }),
+        );
+        return ended.every(count => count === 1) ? found : undefined;
+      },
+      { what: 'the workers to report both ends' },
+    );
+    expect(sum(samples, 'windlass_job_wait_seconds_count', { kind: 'command' })).toBe(2);
+    expect(sum(samples, 'windlass_job_wait_seconds_count', { kind: 'connect' })).toBe(1);
+    expect(sum(samples, 'windlass_jobs_running')).toBe(0);
+    const { workers } = await ready();
+    expect(sum(samples, 'windlass_workers_alive')).toBe(workers);
+    expect(sum(samples, 'windlass_worker_slots', { queue: 'remote' })).toBeGreaterThan(0);
+    const reporting = samples.filter(sample => sample.name === 'windlass_worker_memory_bytes');
+    expect(reporting.map(({ labels }) => labels.worker)).toHaveLength(workers ?? 0);
+  });
+
+  test('every metric of the code has its line, and no other of its name has', async () => {
+    const text = await (await client.fetch('/metrics')).text();
+    const typed = [...text.matchAll(/^# TYPE (windlass_\w+)/gm)].map(([, name]) => name);
+    expect(typed.toSorted()).toEqual(
+      [...Object.keys(API_METRICS), ...Object.keys(WORKER_METRICS)].toSorted(),
+    );
+  });
+
+  test('a worker that was killed is a lease taken back, a retake, and a worker less', async () => {
+    const job = await launchAsync(client, sid, 'exec sleep 600');
+    const pid = await holderOf(client, job.id);
+    const before = await readMetrics(client);
+    const [victim] = before.filter(
+      ({ name, labels }) =>
+        name === 'windlass_worker_memory_bytes' && labels.worker?.split('/')[1] === String(pid),
+    );
+    const worker = victim?.labels.worker ?? '';
+    expect(worker).not.toBe('');
+    process.kill(pid, 'SIGKILL');
+    const after = await waitFor(
+      async () => {
+        const found = await readMetrics(client);
+        const retaken = sum(found, 'windlass_job_retakes_total', { kind: 'command' });
+        // The dispatcher that took the lease back is another worker, which tells of it with its own next beat.
+        const expired = sum(found, 'windlass_leases_expired_total');
+        return retaken > 0 && expired > 0 && !JSON.stringify(found).includes(worker)
+          ? found
+          : undefined;
+      },
+      { what: 'the job to be retaken and the worker to vanish', timeoutMs: 60_000 },
+    );
+    expect(sum(after, 'windlass_jobs_running', { kind: 'command' })).toBe(1);
+    await client.delete(`/api/jobs/${job.id}`);
+    await waitForEnd(client, job.id);
+  });
+
+  test('one request id leads from the answer to every line of the work', async () => {
+    const requestId = `trace-${form.name}-1`;
+    const job = await client.post<Job>(
+      '/api/remotes/launch',
+      { sid, command: 'true' },
+      { Prefer: 'respond-async', 'X-Request-Id': requestId },
+    );
+    await waitForEnd(client, job.id);
+    const lines = await waitFor(
+      () => {
+        const found = logLines(stack).filter(line => line.requestId === requestId);
+        return found.some(line => line.msg === 'job ended') ? found : undefined;
+      },
+      { what: 'the lines of the attempt' },
+    );
+    expect(lines.map(line => line.msg)).toEqual(
+      expect.arrayContaining(['request', 'job taken', 'job ended']),
+    );
+    const about = logLines(stack).filter(line => line.job === job.id);
+    expect(about.length).toBeGreaterThan(1);
+    for (const line of about) expect(line).toMatchObject({ requestId, job: job.id });
+  });
+
+  test('work that nobody does makes it unready, and names the queue; work that may not be done yet does not', async () => {
+    expect(await ready()).toMatchObject({
+      status: 200,
+      ready: true,
+      checks: { database: null, objects: null, queue: null, work: null },
+      workers: expect.any(Number),
+    });
+    stack.kill('windlass-worker', 'SIGSTOP');
+    try {
+      const job = await launchAsync(client, sid, 'true');
+      const stuck = await waitFor(
+        async () => {
+          const found = await ready();
+          return found.checks.work ? found : undefined;
+        },
+        { what: 'the work to count as stuck', timeoutMs: 60_000, intervalMs: 500 },
+      );
+      expect(stuck).toMatchObject({
+        status: 503,
+        ready: false,
+        checks: {
+          database: null,
+          objects: null,
+          work: expect.stringMatching(/remote, 1 job, for 3\d s, no worker is alive/),
+        },
+        workers: 0,
+      });
+      const samples = await readMetrics(client);
+      expect(sum(samples, 'windlass_queue_depth', { queue: 'remote' })).toBe(1);
+      expect(
+        sum(samples, 'windlass_queue_oldest_waiting_seconds', { queue: 'remote' }),
+      ).toBeGreaterThan(30);
+      expect(sum(samples, 'windlass_workers_alive')).toBe(0);
+
+      await rows`update jobs set not_before = now() + interval '1 hour' where id = ${job.id}`;
+      expect(await ready()).toMatchObject({ status: 200, ready: true, workers: 0 });
+      const held = await readMetrics(client);
+      expect(sum(held, 'windlass_queue_depth', { queue: 'remote' })).toBe(1);
+      expect(sum(held, 'windlass_queue_oldest_waiting_seconds', { queue: 'remote' })).toBe(0);
+      await rows`update jobs set not_before = null where id = ${job.id}`;
+      expect(await ready()).toMatchObject({ status: 503 });
+      stack.kill('windlass-worker', 'SIGCONT');
+      await waitForEnd(client, job.id);
+      expect(await ready()).toMatchObject({ status: 200, checks: { work: null } });
+    } finally {
+      stack.kill('windlass-worker', 'SIGCONT');
+    }
+  });
+});
+
+type LogLine = { msg?: string; requestId?: string; job?: string };
+
+/** The JSON lines of everything that was printed. */
+function logLines(stack: Stack): LogLine[] {
+  return stack
+    .log()
+    .split('\n')
+    .filter(line => line.startsWith('{') && line.endsWith('}'))
+    .map(line => JSON.parse(line) as LogLine);
+}
+
+describe('a database that hangs', () => {
+  const stack = useStarted(() => startStack());
+
+  const signalDatabase = (signal: NodeJS.Signals) => {
+    for (const name of ['postgres', 'postgres-child']) stack.kill(name, signal);
+  };
+
+  test('does not make the checks hang', async () => {
+    signalDatabase('SIGSTOP');
+    try {
+      const answers = await Promise.all(
+        Array.from({ length: 5 }, () =>
+          fetch(`${stack.url}/readyz`, { signal: AbortSignal.timeout(20_000) }),
+        ),
+      );
+      for (const answer of answers) {
+        expect([answer.status, answer.headers.get('Retry-After')]).toEqual([503, '2']);
+        expect(await answer.json()).toEqual({
+          ready: false,
+          checks: {
+            database: 'Service unavailable: the database did not answer within 2 seconds.',
+            objects: null,
+            queue: 'The queue cannot be reached; work is accepted and waits.',
+            work: null,
+          },
+          workers: null,
+        });
+      }
+      expect((await fetch(`${stack.url}/healthz`)).status).toBe(200);
+    } finally {
+      signalDatabase('SIGCONT');
+    }
+    await waitFor(async () => (await fetch(`${stack.url}/readyz`)).status === 200, {
+      what: 'the service to be ready again',
+      timeoutMs: 60_000,
+    });
+  });
+});

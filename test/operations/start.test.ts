@@ -1,0 +1,214 @@
+import { execFileSync, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { existsSync, mkdirSync, readdirSync } from 'node:fs';
+import { createServer } from 'node:net';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { listProcesses } from '../../servers/processes.ts';
+import { findFreePort } from '../../servers/sshd.ts';
+import { readConfig } from '../../shared/config.ts';
+import { seal, unseal } from '../../shared/secrets.ts';
+import { type ProgramEnd, startProgram } from '../harness/run-program.ts';
+import { describeUnless, missingRoot } from '../harness/skip.ts';
+import { makeTempDir, type TempDir } from '../harness/temp-dir.ts';
+import { waitFor } from '../harness/wait-for.ts';
+
+const WINDLASS = 'dist/cli/main.js';
+
+let directory: TempDir;
+beforeAll(() => {
+  directory = makeTempDir('start');
+});
+afterAll(() => directory.remove());
+
+const run = (args: string[], settings: Record<string, string> = {}) =>
+  startProgram({ args, settings, cwd: directory.path }).ended;
+
+/** Refused in so many lines, each of them for people. */
+function expectRefusal({ code, stdout, stderr }: ProgramEnd, lines: (string | RegExp)[]): void {
+  const said = stderr.trimEnd().split('\n');
+  expect(said).toEqual(lines.map(line => expect.stringMatching(line)));
+  expect({ code, stdout }).toEqual({ code: 1, stdout: '' });
+}
+
+describe('settings', () => {
+  const nonsense = {
+    PORT: 'seventeen',
+    LOG_LEVEL: 'loud',
+    DATABASE_URL: 'mysql://user:hidden-word@127.0.0.1/x',
+    ADMIN_PASSWORD: 'shorty',
+    ADMIN_USERNAME: '-',
+    LIMIT_SESSIONS: '-1',
+    SEAL_PUBLIC_KEY: 'not-a-sealing-key',
+    TRUST_PROXY: '1.5',
+  };
+  const programs = [
+    [WINDLASS, 'up'],
+    [WINDLASS, 'migrate'],
+    ['dist/api/main.js'],
+    ['dist/workers/main.js'],
+  ];
+
+  test('that make no sense are all named at once, one line each, without their values', async () => {
+    for (const program of programs) {
+      const ended = await run(program, nonsense);
+      const names = Object.keys(nonsense).sort();
+      expect(ended.stderr.trimEnd().split('\n').sort()).toEqual(
+        names.map(name =>
+          expect.stringMatching(`^windlass: ${name} \\(.+\\): must|^windlass: ${name} `),
+        ),
+      );
+      expect([program, ended.code]).toEqual([program, 1]);
+      expect(ended.stderr).not.toMatch(/hidden-word|shorty|not-a-sealing-key/);
+    }
+    expect(readdirSync(directory.path)).toEqual([]);
+  });
+
+  test('that a program of the fleet needs and lacks are named', async () => {
+    expectRefusal(await run(['dist/api/main.js']), [
+      /DATABASE_URL, SECRET_KEY and SEAL_PUBLIC_KEY/,
+    ]);
+    expectRefusal(await run(['dist/workers/main.js']), [/DATABASE_URL is not set/]);
+    const database = { DATABASE_URL: 'postgres://nobody@127.0.0.1:1/none' };
+    for (const kind of ['remote', 'video'])
+      expectRefusal(await run(['dist/workers/main.js', 'parse', kind], database), [
+        /SEAL_PRIVATE_KEYS is not set/,
+      ]);
+    expectRefusal(await run([WINDLASS, 'migrate']), [/DATABASE_URL is not set/]);
+  });
+});
+
+test('a command or work that there is not is answered with those there are', async () => {
+  const { code, stderr } = await run([WINDLASS, 'keys', 'old']);
+  expect(code).toBe(1);
+  expect(stderr).toMatch(/^windlass: there is no command "keys old"\./);
+  for (const known of ['up', 'migrate', 'keys new']) expect(stderr).toContain(`windlass ${known}`);
+  expectRefusal(await run(['dist/workers/main.js', 'remote', 'magic']), [
+    /no work named magic; there is remote, video, parse, upkeep$/,
+  ]);
+});
+
+test('keys new prints settings that work together, and others each time', async () => {
+  const printed = await Promise.all([1, 2].map(() => run([WINDLASS, 'keys', 'new'])));
+  const [first, second] = printed.map(({ code, stdout, stderr }) => {
+    expect([code, stderr]).toEqual([0, '']);
+    const lines = stdout.split('\n').filter(line => /^[A-Z_]+=/.test(line));
+    return readConfig(Object.fromEntries(lines.map(line => line.split(/=(.*)/s))));
+  });
+  const { SECRET_KEY = '', SEAL_PUBLIC_KEY = '', SEAL_PRIVATE_KEYS = '' } = first ?? {};
+  expect(SECRET_KEY.length).toBeGreaterThanOrEqual(43);
+  const context = { sid: 's', owner: 'o', hostname: 'h' };
+  const sealed = await seal(SEAL_PUBLIC_KEY, context, { password: 'p' });
+  expect(await unseal(SEAL_PRIVATE_KEYS, context, sealed)).toEqual({ password: 'p' });
+  for (const name of ['SECRET_KEY', 'SEAL_PUBLIC_KEY', 'SEAL_PRIVATE_KEYS'] as const)
+    expect(second?.[name]).not.toBe(first?.[name]);
+});
+
+test('a Node that is too old is told so in one line', async () => {
+  const old = `Object.defineProperty(process, 'versions', { value: { ...process.versions, node: '20.18.3' } })`;
+  const script = fileURLToPath(new URL('../../scripts/run.mjs', import.meta.url));
+  const child = spawn(
+    process.execPath,
+    ['--import', `data:text/javascript,${encodeURIComponent(old)}`, script, WINDLASS, 'up'],
+    { stdio: ['ignore', 'pipe', 'pipe'] },
+  );
+  let printed = '';
+  for (const stream of [child.stdout, child.stderr])
+    stream.setEncoding('utf8').on('data', piece => {
+      printed += piece;
+    });
+  const [code] = await once(child, 'close');
+  expect([code, printed]).toEqual([1, 'Windlass needs Node.js 20.19 or newer; this is 20.18.3.\n']);
+});
+
+describe('a port', () => {
+  test('in use is told in one line, before anything is made', async () => {
+    const server = createServer().listen(0, '127.0.0.1');
+    await once(server, 'listening');
+    const { port } = server.address() as { port: number };
+    const dataDir = join(directory.path, 'untouched');
+    try {
+      const ended = await run([WINDLASS, 'up'], { PORT: String(port), DATA_DIR: dataDir });
+      expectRefusal(ended, [`^windlass: Port ${port} on 127\\.0\\.0\\.1 is in use\\..+PORT`]);
+      expect(existsSync(dataDir)).toBe(false);
+    } finally {
+      server.close();
+    }
+  });
+
+  test('on an address that is not of this machine is told so', async () => {
+    const ended = await run([WINDLASS, 'up'], { HOST: '192.0.2.1' });
+    expectRefusal(ended, [/^windlass: Windlass cannot listen on 192\.0\.2\.1:8080 .*HOST/]);
+  });
+});
+
+test('a database that cannot be reached is told in one line, without its password', async () => {
+  const url = `postgres://someone:hidden-word@127.0.0.1:${await findFreePort()}/windlass`;
+  const settings = {
+    DATABASE_URL: url,
+    PORT: String(await findFreePort()),
+    DATA_DIR: directory.path,
+  };
+  for (const command of ['up', 'migrate']) {
+    const ended = await run([WINDLASS, command], settings);
+    expectRefusal(ended, [/^windlass: The database at 127\.0\.0\.1:\d+ cannot be reached\. /]);
+    expect(ended.stderr).not.toContain('hidden-word');
+  }
+});
+
+test('the first start makes up a password and prints it once; SIGTERM and SIGINT end it with 0', async () => {
+  const dataDir = join(directory.path, 'first');
+  const port = String(await findFreePort());
+  const start = async () => {
+    const program = startProgram({
+      args: [WINDLASS, 'up'],
+      cwd: directory.path,
+      settings: { PORT: port, DATA_DIR: dataDir },
+    });
+    await waitFor(() => program.stdout().includes('Windlass is ready'), {
+      what: 'it to be ready',
+      timeoutMs: 60_000,
+    });
+    return program;
+  };
+  const whoAmI = async (password: string) =>
+    (
+      await fetch(`http://127.0.0.1:${port}/api/users/-`, {
+        headers: { Authorization: `Basic ${btoa(`admin:${password}`)}` },
+      })
+    ).status;
+
+  const first = await start();
+  const password = /^Administrator: admin, password: (\S{16}) \(shown only now\)$/m.exec(
+    first.stdout(),
+  )?.[1];
+  expect(await whoAmI(password ?? '')).toBe(200);
+  expect(await whoAmI('admin')).toBe(401);
+  first.child.kill('SIGTERM');
+  expect(await first.ended).toMatchObject({ code: 0 });
+
+  const second = await start();
+  expect(second.stdout()).toBe(`Windlass is ready at http://127.0.0.1:${port}\n`);
+  expect(await whoAmI(password ?? '')).toBe(200);
+  second.child.kill('SIGINT');
+  const { code, stderr } = await second.ended;
+  expect(code).toBe(0);
+  expect(stderr).not.toContain(password);
+  expect(listProcesses().filter(({ command }) => command.includes(dataDir))).toEqual([]);
+});
+
+describeUnless(missingRoot(), 'a full disk', () => {
+  test('is told in one line', async () => {
+    const dataDir = join(directory.path, 'full');
+    mkdirSync(dataDir);
+    execFileSync('mount', ['-t', 'tmpfs', '-o', 'size=12m,mode=755', 'tmpfs', dataDir]);
+    try {
+      const port = String(await findFreePort());
+      const ended = await run([WINDLASS, 'up'], { PORT: port, DATA_DIR: dataDir });
+      expectRefusal(ended, [/^windlass: .*the disk that holds .* is full\. Free some space/]);
+    } finally {
+      execFileSync('umount', ['-l', dataDir]);
+    }
+  });
+});

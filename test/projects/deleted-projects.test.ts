@@ -1,0 +1,167 @@
+import { eq, inArray, sql } from 'drizzle-orm';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import type { Database } from '../../shared/database/connect.ts';
+import { Notifications } from '../../shared/database/notifications.ts';
+import {
+  artifacts,
+  bookmarks,
+  cacheEntries,
+  jobs,
+  members,
+  models,
+  parts,
+  pendingDeletions,
+  projects,
+  uploads,
+  views,
+} from '../../shared/database/schema.ts';
+import { newId } from '../../shared/ids.ts';
+import { createLog } from '../../shared/log.ts';
+import { purgeDeletedProjects } from '../../workers/upkeep/deleted-projects.ts';
+import { withDatabase } from '../harness/migrated-database.ts';
+import { waitFor } from '../harness/wait-for.ts';
+
+const given = withDatabase('purge');
+const MANY = 250;
+let database: Database;
+let notifications: Notifications;
+
+beforeAll(async () => {
+  database = given.database();
+  notifications = new Notifications(database, createLog({ level: 'silent', name: 'test' }));
+}, 60_000);
+afterAll(async () => {
+  await notifications?.close();
+});
+
+const purge = () =>
+  purgeDeletedProjects({ database, notifications, stopping: new AbortController().signal });
+
+/** A project that holds some of everything, more than one batch; and the objects of all that. */
+async function fillProject() {
+  const { db } = database;
+  const [pid, mid, uid] = [newId(), newId(), newId()];
+  const names = Array.from({ length: MANY }, (_, i) => `${i}`);
+  const objectsOf = (kind: string) => names.map(name => `${kind}/${pid}/${name}`);
+  const [files, pieces, videos] = [
+    objectsOf('artifacts'),
+    objectsOf('uploads'),
+    objectsOf('videos'),
+  ];
+  const view = `views/${pid}/0`;
+  await db.insert(projects).values({ pid, name: 'p' });
+  await db.insert(members).values({ project: pid, username: 'u', role: 'administrator' });
+  await db
+    .insert(models)
+    .values([
+      { mid, project: pid, type: 't', name: 'full' },
+      ...names.map(name => ({ mid: newId(), project: pid, type: 't', name })),
+    ]);
+  await db
+    .insert(artifacts)
+    .values([
+      ...files.map((object, i) => ({ model: mid, aid: `f${i}`, kind: 'table' as const, object })),
+      ...names.map(aid => ({ model: mid, aid, kind: 'parameter' as const, value: '1' })),
+    ]);
+  const source = files[7] ?? '';
+  await db.insert(views).values({ id: newId(), source, job: newId(), object: view });
+  await db.insert(uploads).values({
+    ...{ uid, owner: 'u', model: mid, parser: 'blob', parameters: {}, aids: [], input: false },
+  });
+  await db
+    .insert(parts)
+    .values(
+      pieces.map((object, part) => ({ upload: uid, file: 0, part, size: 1, digest: '', object })),
+    );
+  await db
+    .insert(cacheEntries)
+    .values(videos.map((object, i) => ({ project: pid, key: `${i}`, object, type: 't' })));
+  await db
+    .insert(bookmarks)
+    .values(names.map(hash => ({ bid: newId(), project: pid, hash, content: '{}' })));
+  return { pid, mid, uid, objects: [...files, ...pieces, ...videos, view] };
+}
+
+async function addJob(set: Partial<typeof jobs.$inferInsert>): Promise<string> {
+  const id = newId();
+  const basis = { id, kind: 'video', queue: 'video', owner: 'u', payload: {} };
+  await database.db.insert(jobs).values({ ...basis, ...set });
+  return id;
+}
+
+const remove = (pid: string) =>
+  database.db.update(projects).set({ deleted: sql`now()` }).where(eq(projects.pid, pid));
+const isThere = async (pid: string) =>
+  (await database.db.select().from(projects).where(eq(projects.pid, pid))).length > 0;
+const loose = async () =>
+  (await database.db.select().from(pendingDeletions)).map(row => row.object).sort();
+
+/** How many rows there are below a project. */
+async function countBelow({ pid, mid, uid }: { pid: string; mid: string; uid: string }) {
+  const { db } = database;
+  return {
+    models: await db.$count(models, eq(models.project, pid)),
+    artifacts: await db.$count(artifacts, eq(artifacts.model, mid)),
+    uploads: await db.$count(uploads, eq(uploads.uid, uid)),
+    parts: await db.$count(parts, eq(parts.upload, uid)),
+    cache: await db.$count(cacheEntries, eq(cacheEntries.project, pid)),
+    bookmarks: await db.$count(bookmarks, eq(bookmarks.project, pid)),
+    members: await db.$count(members, eq(members.project, pid)),
+  };
+}
+
+test('all that a deleted project holds goes, its objects are let go, and another keeps its own', async () => {
+  const [dead, alive] = [await fillProject(), await fillProject()];
+  await remove(dead.pid);
+  const ofProject = await addJob({ project: dead.pid, state: 'running', leaseToken: 'x' });
+  const ofModel = await addJob({ model: dead.mid });
+  const other = await addJob({ project: alive.pid });
+  await purge();
+  expect(await isThere(dead.pid)).toBe(false);
+  const none = {
+    models: 0,
+    artifacts: 0,
+    uploads: 0,
+    parts: 0,
+    cache: 0,
+    bookmarks: 0,
+    members: 0,
+  };
+  expect(await countBelow(dead)).toEqual(none);
+  expect(await loose()).toEqual([...dead.objects].sort());
+  expect(await countBelow(alive)).toEqual({
+    models: MANY + 1,
+    artifacts: 2 * MANY,
+    uploads: 1,
+    parts: MANY,
+    cache: MANY,
+    bookmarks: MANY,
+    members: 1,
+  });
+  const rows = await database.db
+    .select({ id: jobs.id, state: jobs.state, cancel: sql`${jobs.cancelRequested} is not null` })
+    .from(jobs)
+    .where(inArray(jobs.id, [ofProject, ofModel, other]))
+    .orderBy(jobs.id);
+  expect(rows).toEqual([
+    { id: ofProject, state: 'running', cancel: true },
+    { id: ofModel, state: 'cancelled', cancel: true },
+    { id: other, state: 'queued', cancel: false },
+  ]);
+});
+
+test('several at once share the work, and lose no object', async () => {
+  await database.db.delete(pendingDeletions);
+  const dead = [await fillProject(), await fillProject()];
+  for (const { pid } of dead) await remove(pid);
+  await Promise.all([purge(), purge(), purge()]);
+  // Whoever met only locked rows left the rest to the next round.
+  await waitFor(
+    async () => {
+      await purge();
+      return !(await isThere(dead[0]?.pid ?? '')) && !(await isThere(dead[1]?.pid ?? ''));
+    },
+    { what: 'both projects to go' },
+  );
+  expect(await loose()).toEqual(dead.flatMap(({ objects }) => objects).sort());
+});

@@ -1,0 +1,227 @@
+import { join } from 'node:path';
+import { eq, sql } from 'drizzle-orm';
+import { beforeAll, beforeEach, expect, test } from 'vitest';
+import type { Database } from '../../shared/database/connect.ts';
+import {
+  artifacts,
+  cacheEntries,
+  jobs,
+  models,
+  parts,
+  pendingDeletions,
+  projects,
+  segments,
+  uploads,
+  views,
+} from '../../shared/database/schema.ts';
+import { newId } from '../../shared/ids.ts';
+import { createLog } from '../../shared/log.ts';
+import { FileStore } from '../../shared/storage/file-store.ts';
+import type { ObjectStore } from '../../shared/storage/object-store.ts';
+import { scheduleDeletion } from '../../shared/storage/pending-deletions.ts';
+import { S3Store } from '../../shared/storage/s3-store.ts';
+import { OrphanedObjects } from '../../workers/upkeep/orphaned-objects.ts';
+import { deletePendingObjects } from '../../workers/upkeep/pending-deletions.ts';
+import { withDatabase } from '../harness/migrated-database.ts';
+
+const given = withDatabase('objects');
+const log = createLog({ level: 'silent', name: 'test' });
+const stopping = new AbortController().signal;
+let database: Database;
+let store: ObjectStore;
+
+beforeAll(() => {
+  database = given.database();
+});
+beforeEach(async () => {
+  store = new FileStore(join(given.path, newId()));
+  await database.db.delete(pendingDeletions);
+});
+
+const context = () => ({ database, objects: store, log, stopping });
+const listKeys = async (prefix = '') => {
+  const found: string[] = [];
+  for await (const { key } of store.list(prefix)) found.push(key);
+  return found.sort();
+};
+const put = async (...keys: string[]) => {
+  for (const key of keys) await store.put(key, Buffer.from('x'));
+};
+const loose = async () =>
+  (await database.db.select().from(pendingDeletions)).map(row => row.object);
+
+async function makeProject() {
+  const { db } = database;
+  const [project, model, upload] = [newId(), newId(), newId()];
+  await db.insert(projects).values({ pid: project, name: 'p' });
+  await db.insert(models).values({ mid: model, project, type: 't', name: 'm' });
+  await db.insert(uploads).values({
+    ...{ uid: upload, owner: 'o', model, parser: 'blob' },
+    ...{ parameters: {}, aids: [], input: false },
+  });
+  return { project, model, upload };
+}
+
+async function makeJob(set: Partial<typeof jobs.$inferInsert> = {}): Promise<string> {
+  const id = newId();
+  const basis = { id, kind: 'video', queue: 'video', owner: 'o', payload: {} };
+  await database.db.insert(jobs).values({ ...basis, ...set });
+  return id;
+}
+
+/** One object of each kind that a row refers to; their keys. */
+async function referToOneEach(): Promise<string[]> {
+  const { db } = database;
+  const { project, model, upload } = await makeProject();
+  const job = await makeJob({ finished: new Date() });
+  const video = `videos/${job}/${newId()}`;
+  const keys = {
+    artifact: `artifacts/${model}/${newId()}`,
+    // A part that an artifact took over.
+    taken: `uploads/${upload}/${newId()}`,
+    cached: `videos/${newId()}/${newId()}`,
+    part: `uploads/${upload}/${newId()}`,
+    view: `views/${newId()}/${newId()}`,
+    segment: `output/${job}/stdout-0-${newId()}`,
+  };
+  await db.insert(artifacts).values([
+    { model, aid: 'a', kind: 'table', object: keys.artifact },
+    { model, aid: 'b', kind: 'file', object: keys.taken },
+  ]);
+  await db.insert(cacheEntries).values({ project, key: 'k', object: keys.cached, type: 't' });
+  await db
+    .insert(parts)
+    .values({ upload, file: 0, part: 0, size: 1, digest: '', object: keys.part });
+  await db.insert(views).values({ id: newId(), source: 's', job, object: keys.view });
+  await db.insert(segments).values({ job, stream: 1, start: 0, length: 1, object: keys.segment });
+  await db
+    .update(jobs)
+    .set({ result: { object: video } })
+    .where(eq(jobs.id, job));
+  return [...Object.values(keys), video];
+}
+
+/** The store, with some of its methods done in another way. */
+const withOther = (other: Partial<ObjectStore>): ObjectStore => ({
+  put: (...given) => store.put(...given),
+  get: (...given) => store.get(...given),
+  stat: key => store.stat(key),
+  remove: key => store.remove(key),
+  list: prefix => store.list(prefix),
+  removeAbandoned: before => store.removeAbandoned(before),
+  freeBytes: () => store.freeBytes(),
+  check: () => store.check(),
+  ...other,
+});
+
+test('what was loosened goes, save what any row refers to yet', async () => {
+  const kept = await referToOneEach();
+  const gone = Array.from({ length: 520 }, () => `uploads/${newId()}/${newId()}`);
+  await put(...kept, ...gone);
+  await database.db.transaction(tx => scheduleDeletion(tx, [...kept, null, ...gone, ...gone]));
+  await Promise.all([deletePendingObjects(context()), deletePendingObjects(context())]);
+  expect(await listKeys()).toEqual([...kept].sort());
+  expect(await loose()).toEqual([]);
+});
+
+test('what is loosened again while its object is looked at is looked at again', async () => {
+  const { project } = await makeProject();
+  const { db } = database;
+  const object = `videos/${newId()}/${newId()}`;
+  await put(object, 'videos/other/a');
+  await db.insert(cacheEntries).values({ project, key: 'k', object, type: 't' });
+  await scheduleDeletion(db, [object, 'videos/other/a']);
+  // The reference goes after upkeep has seen it, and before it is done.
+  const slow = withOther({
+    async remove(key: string) {
+      await db.transaction(async tx => {
+        await tx.delete(cacheEntries).where(eq(cacheEntries.object, object));
+        await scheduleDeletion(tx, [object]);
+      });
+      await store.remove(key);
+    },
+  });
+  await deletePendingObjects({ ...context(), objects: slow });
+  expect(await loose()).toEqual([object]);
+  await deletePendingObjects(context());
+  expect(await listKeys()).toEqual([]);
+  expect(await loose()).toEqual([]);
+});
+
+test('where the store is away nothing is forgotten', async () => {
+  await scheduleDeletion(database.db, ['videos/a/b']);
+  const away = new S3Store({
+    ...{ endpoint: 'http://127.0.0.1:1', region: 'us-east-1', bucket: 'windlass' },
+    ...{ accessKey: 'a', secretKey: 'secret' },
+  });
+  await deletePendingObjects({ ...context(), objects: away });
+  await new OrphanedObjects({ ...context(), objects: away }).look();
+  expect(await loose()).toEqual(['videos/a/b']);
+});
+
+/** A store whose objects are all so many hours old. */
+function aged(hours: number): ObjectStore {
+  return withOther({
+    async *list(prefix: string) {
+      for await (const found of store.list(prefix))
+        yield { ...found, modified: new Date(found.modified.getTime() - hours * 3_600_000) };
+    },
+  });
+}
+
+test('a pass notes what nothing refers to and nobody awaits, and it goes an hour later', async () => {
+  const { db } = database;
+  const { project, model, upload } = await makeProject();
+  const open = await makeJob({ model, project, upload });
+  const view = newId();
+  await db.insert(views).values({ id: view, source: 's', job: open });
+  const day = 24 * 3_600_000;
+  const expired = await makeJob({ finished: new Date(Date.now() - 1.1 * day) });
+  const recent = await makeJob({ finished: new Date(Date.now() - 1.02 * day) });
+  for (const job of [expired, recent])
+    await db
+      .update(jobs)
+      .set({ result: { object: `videos/${job}/result` } })
+      .where(eq(jobs.id, job));
+  const kept = [
+    ...(await referToOneEach()),
+    ...[`videos/${open}/a`, `artifacts/${model}/a`, `uploads/${upload}/a`, `views/${view}/a`],
+    `videos/${recent}/result`,
+  ];
+  const old = [
+    ...[`videos/${expired}/result`, `videos/${recent}/other`, `output/${recent}/a`],
+    ...[`artifacts/${newId()}/a`, `uploads/${newId()}/a`, `views/${newId()}/a`],
+  ];
+  await put(...kept, ...old);
+  await new OrphanedObjects({ ...context(), objects: aged(0.9) }).look();
+  expect(await loose()).toEqual([]);
+  await new OrphanedObjects({ ...context(), objects: aged(1.1) }).look();
+  expect((await loose()).sort()).toEqual([...old].sort());
+  await deletePendingObjects(context());
+  expect(await listKeys()).toHaveLength(kept.length + old.length);
+  await db.update(pendingDeletions).set({ due: sql`${pendingDeletions.due} - interval '1 hour'` });
+  await deletePendingObjects(context());
+  expect(await listKeys()).toEqual([...kept].sort());
+});
+
+test('a pass goes on where the last round ended, and the next one is due hours later', async () => {
+  const keys = Array.from({ length: 9_000 }, (_, i) => `uploads/u/${i}`);
+  let listed = 0;
+  const many = withOther({
+    async *list(prefix: string) {
+      if (prefix !== 'uploads/') return;
+      for (const key of keys) {
+        listed++;
+        yield { key, size: 1, modified: new Date(0) };
+      }
+    },
+  });
+  const oldObjects = new OrphanedObjects({ ...context(), objects: many });
+  const counts = [];
+  for (let round = 0; round < 5; round++) {
+    await oldObjects.look();
+    counts.push(listed);
+  }
+  expect(counts).toEqual([4_000, 8_000, 9_000, 9_000, 9_000]);
+  expect(await loose()).toHaveLength(9_000);
+});

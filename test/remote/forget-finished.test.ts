@@ -1,0 +1,135 @@
+import { existsSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
+import { findProgram } from '../../scripts/programs.ts';
+import type { Database } from '../../shared/database/connect.ts';
+import { jobs } from '../../shared/database/schema.ts';
+import { newId } from '../../shared/ids.ts';
+import type { AgentClient } from '../../workers/host-agent/client.ts';
+import { forgetFinished } from '../../workers/runs/forget-finished.ts';
+import {
+  AgentHarness,
+  collect,
+  listRuns,
+  processesOf,
+  runDirectory,
+} from '../harness/agent-harness.ts';
+import { withDatabase } from '../harness/migrated-database.ts';
+import { waitFor } from '../harness/wait-for.ts';
+
+const given = withDatabase('forget-finished');
+const harness = new AgentHarness();
+let database: Database;
+
+beforeAll(() => {
+  database = given.database();
+});
+afterEach(() => harness.close());
+afterAll(() => harness.clean());
+
+const HOST_SHELL = findProgram('dash') ?? '/bin/sh';
+
+async function makeJob(set: Partial<typeof jobs.$inferInsert> = {}): Promise<string> {
+  const id = newId();
+  await database.db.insert(jobs).values({
+    ...{ id, kind: 'command', queue: 'remote', owner: 'u', payload: {}, runAt: new Date() },
+    ...set,
+  });
+  return id;
+}
+
+const finished = { state: 'failed', finished: new Date() } as const;
+const unknown = { ...finished, error: { code: 'outcome_unknown' } };
+const late = { ...unknown, runAt: new Date(Date.now() - 7_200_000) };
+const limited = { ...finished, error: { code: 'output_limit' } };
+const cancelled = {
+  state: 'cancelled',
+  finished: new Date(),
+  cancelRequested: new Date(),
+} as const;
+
+async function start(client: AgentClient, id: string): Promise<void> {
+  await client.run({ id, token: 'one', command: 'exec sleep 300' }).next();
+}
+
+async function runToEnd(client: AgentClient, id: string): Promise<void> {
+  const events = client.run({ id, token: 'one', command: 'echo done' });
+  expect((await collect({ client, id, events })).last).toMatchObject({ type: 'ended', code: 0 });
+}
+
+const tidy = (client: AgentClient, seconds = 0) =>
+  forgetFinished(client, { database, config: { LIMIT_COMMAND_SECONDS: seconds } });
+
+test('of the runs of an account those go whose job has ended here, and no others', async () => {
+  const host = harness.makeHost(HOST_SHELL);
+  const client = await harness.connect(host);
+  const open = await makeJob({ state: 'running' });
+  const over = await makeJob(finished);
+  const ofAnotherService = newId();
+  for (const id of [open, over, ofAnotherService]) await runToEnd(client, id);
+  await tidy(client);
+  expect((await listRuns(client)).map(run => run.id).sort()).toEqual(
+    [open, ofAnotherService].sort(),
+  );
+  const events = client.follow({ id: open, stdout: 0, stderr: 0 });
+  const result = await collect({ client, id: open, events });
+  expect(result.stdout.toString()).toBe('done\n');
+});
+
+test('of what still runs that is left whose outcome is unknown; it goes once it has ended', async () => {
+  const host = harness.makeHost(HOST_SHELL);
+  const client = await harness.connect(host);
+  const going = await makeJob(unknown);
+  const stopped = await Promise.all([
+    makeJob(cancelled),
+    makeJob({ ...unknown, cancelRequested: new Date() }),
+    makeJob(limited),
+    makeJob(late),
+    makeJob({ ...unknown, kind: 'video' }),
+  ]);
+  for (const id of [going, ...stopped]) await start(client, id);
+  await tidy(client, 3_600);
+  expect(await listRuns(client)).toEqual([{ id: going, state: 'running' }]);
+  await client.stop(going);
+  await waitFor(async () => (await listRuns(client))[0]?.state === 'ended', { what: 'its end' });
+  await tidy(client, 3_600);
+  expect(await listRuns(client)).toEqual([]);
+});
+
+test('without a limit an unknown one runs on however long', async () => {
+  const client = await harness.connect(harness.makeHost(HOST_SHELL));
+  const id = await makeJob(late);
+  await start(client, id);
+  await tidy(client);
+  expect(await listRuns(client)).toEqual([{ id, state: 'running' }]);
+  await client.stop(id);
+});
+
+test('behind thousands of runs of others it goes all the same', async () => {
+  const host = harness.makeHost(HOST_SHELL);
+  const client = await harness.connect(host);
+  const started = join(host.account.home, '.windlass/started');
+  for (let n = 0; n < 2_500; n++)
+    writeFileSync(join(started, newId(Date.now() - 10_000)), '-stopped -\n');
+  const id = await makeJob(finished);
+  await runToEnd(client, id);
+  const directory = runDirectory(host, id);
+  await tidy(client);
+  expect(existsSync(directory)).toBe(false);
+  const left = await listRuns(client);
+  expect(new Set(left.map(run => run.id)).size).toBe(2_500);
+});
+
+test('a run that was lost goes with its spool', async () => {
+  const host = harness.makeHost(HOST_SHELL);
+  const client = await harness.connect(host);
+  const id = await makeJob(unknown);
+  await start(client, id);
+  const directory = runDirectory(host, id);
+  for (const line of processesOf(host))
+    if (/ minder /.test(line)) process.kill(Number.parseInt(line, 10), 'SIGKILL');
+  await waitFor(async () => (await listRuns(client))[0]?.state === 'lost', { what: 'its loss' });
+  await tidy(client);
+  expect(existsSync(directory)).toBe(false);
+  expect(processesOf(host).filter(line => /sleep 300/.test(line))).toEqual([]);
+});

@@ -1,0 +1,52 @@
+import { existsSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import { findMarked, makeMark } from '../faults/trees.ts';
+import { openStackDatabase } from '../harness/database.ts';
+import { describeForms } from '../harness/forms.ts';
+import { launchAsync, openSession, readOutput } from '../harness/remote.ts';
+import { missingPrograms } from '../harness/skip.ts';
+import { useRemoteStack } from '../harness/use-stack.ts';
+import { waitFor } from '../harness/wait-for.ts';
+
+describeForms(missingPrograms('sshd'), 'a run whose session is gone', form => {
+  const { stack, client, sshd } = useRemoteStack(form);
+
+  test('is ended and removed over the next connection to its account', async () => {
+    const sid = await openSession(client, sshd);
+    const mark = makeMark();
+    const { id } = await launchAsync(client, sid, `echo begun; sleep ${mark}`);
+    await waitFor(async () => (await readOutput(client, id)).length > 0, { what: 'its output' });
+    await sshd.down();
+    // As long after its end: it was cancelled while the host was away, and nobody can log in for it any more.
+    const sql = openStackDatabase(stack);
+    await sql`update jobs set state = 'cancelled', finished = now(), cancel_requested = now(), lease_token = null, lease_expires = null
+      where id = ${id}`;
+    await sql`update sessions set ended = now(), sealed = null where sid = ${sid}`;
+    await sql.end();
+    await sshd.up();
+    expect(findMarked(mark)).not.toEqual([]);
+    const fence = join(sshd.home, '.windlass/started', id);
+    const [, attempt = ''] = readFileSync(fence, 'utf8').trim().split(' ');
+    const directory = join(sshd.home, '.windlass/runs', attempt);
+    expect(existsSync(directory)).toBe(true);
+    const next = await openSession(client, sshd);
+    await waitFor(() => findMarked(mark).length === 0, { what: 'its end', timeoutMs: 20_000 });
+    await waitFor(() => !existsSync(directory), { what: 'the end of its files' });
+    await client.delete(`/api/remotes/${next}`);
+    await waitFor(() => !existsSync(fence), { what: 'the end of its fence', timeoutMs: 20_000 });
+  });
+
+  test('is ended with it, also where what came of it was not to be known', async () => {
+    const sid = await openSession(client, sshd);
+    const mark = makeMark();
+    const { id } = await launchAsync(client, sid, `echo begun; sleep ${mark}`);
+    await waitFor(async () => (await readOutput(client, id)).length > 0, { what: 'its output' });
+    const sql = openStackDatabase(stack);
+    await sql`update jobs set state = 'failed', finished = now(), lease_token = null, lease_expires = null,
+      error = ${sql.json({ code: 'outcome_unknown', detail: 'Its host was away for too long.' })} where id = ${id}`;
+    await sql.end();
+    await client.delete(`/api/remotes/${sid}`);
+    await waitFor(() => findMarked(mark).length === 0, { what: 'its end', timeoutMs: 30_000 });
+  });
+});

@@ -1,0 +1,41 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { beforeAll, expect, test } from 'vitest';
+import { describeForms } from '../harness/forms.ts';
+import {
+  addHost,
+  isEnded,
+  type Job,
+  launchAsync,
+  openSession,
+  waitForEnd,
+} from '../harness/remote.ts';
+import { missingPrograms } from '../harness/skip.ts';
+import { startTestSshd } from '../harness/sshd.ts';
+import { useRemoteStack, useStarted } from '../harness/use-stack.ts';
+
+describeForms(missingPrograms('sshd'), 'a host that is away', form => {
+  const good = useStarted(() => startTestSshd());
+  const { client, sshd } = useRemoteStack(form, { env: { REMOTE_SLOTS: '2' } });
+  beforeAll(async () => {
+    await addHost(client, good, { name: 'good' });
+  });
+
+  test('its commands give their slots to others, and run once each when it is back', async () => {
+    const sid = await openSession(client, sshd);
+    const other = await openSession(client, good, { hostname: 'good' });
+    await sshd.down();
+    const waiting: Job[] = [];
+    for (let n = 0; n < 12; n++)
+      waiting.push(await launchAsync(client, sid, `echo ${n} >>"$HOME/ran"`));
+    const { id } = await launchAsync(client, other, 'echo here');
+    expect(await waitForEnd(client, id)).toMatchObject({ state: 'succeeded' });
+    const jobs = await Promise.all(waiting.map(job => client.get<Job>(`/api/jobs/${job.id}`)));
+    expect(jobs.filter(isEnded)).toEqual([]);
+    await sshd.up();
+    for (const job of waiting)
+      expect(await waitForEnd(client, job.id)).toMatchObject({ state: 'succeeded', error: null });
+    const ran = readFileSync(join(sshd.home, 'ran'), 'utf8').trim().split('\n').map(Number);
+    expect(ran.toSorted((a, b) => a - b)).toEqual(waiting.map((_, n) => n));
+  });
+});

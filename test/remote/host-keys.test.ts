@@ -1,0 +1,60 @@
+import { readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterAll, expect, test } from 'vitest';
+import { keepKey } from '../../servers/key-pair.ts';
+import { describeForms } from '../harness/forms.ts';
+import { expectProblem } from '../harness/problem.ts';
+import { fingerprintOf, startRecordingServer } from '../harness/recording-server.ts';
+import { launchAsync, openSession, readOutput, waitForEnd } from '../harness/remote.ts';
+import { missingPrograms } from '../harness/skip.ts';
+import { makeTempDir } from '../harness/temp-dir.ts';
+import { useProxiedStack, useStarted } from '../harness/use-stack.ts';
+import { waitFor } from '../harness/wait-for.ts';
+
+describeForms(missingPrograms('sshd'), 'a host whose key changes while sessions are open', form => {
+  const directory = makeTempDir('keys');
+  const impostorKey = keepKey(join(directory.path, 'impostor_key'));
+  afterAll(() => directory.remove());
+  const impostor = useStarted(() =>
+    startRecordingServer({ hostKey: impostorKey.private, password: 'open sesame' }),
+  );
+  const { client, sshd, proxy } = useProxiedStack(form);
+
+  test('nothing is sent to who shows another key; what runs there is not run again', async () => {
+    const sid = await openSession(client, sshd);
+    const go = join(sshd.home, 'go');
+    const command = `echo x >>"$HOME/ran"; echo begun; while ! test -e "${go}"; do sleep 0.1; done`;
+    const { id } = await launchAsync(client, sid, command);
+    await waitFor(async () => (await readOutput(client, id)).length > 0, { what: 'its output' });
+
+    // Whoever took the host's place.
+    await client.fetch('/api/hosts/host', {
+      method: 'PUT',
+      body: JSON.stringify({ port: impostor.port }),
+    });
+    proxy.cut();
+    const job = await waitForEnd(client, id, 30_000);
+    expect(job).toMatchObject({ state: 'failed', error: { code: 'outcome_unknown' } });
+    for (const line of [sshd.hostKey, impostorKey.public])
+      expect(job.error?.detail).toContain(fingerprintOf(line));
+    const launch = () =>
+      client.fetch('/api/remotes/launch', {
+        method: 'POST',
+        body: JSON.stringify({ sid, command: 'true' }),
+      });
+    const problem = await expectProblem(await launch(), 409, 'host_key_changed');
+    for (const line of [sshd.hostKey, impostorKey.public])
+      expect(problem.detail).toContain(fingerprintOf(line));
+    expect(impostor.connections).toBeGreaterThan(0);
+    expect(impostor.attempts).toEqual([]);
+
+    // It was a mistake, and is put right: the session goes on.
+    await client.fetch('/api/hosts/host', {
+      method: 'PUT',
+      body: JSON.stringify({ port: proxy.port }),
+    });
+    expect((await launch()).status).toBe(200);
+    writeFileSync(go, '');
+    expect(readFileSync(join(sshd.home, 'ran'), 'utf8')).toBe('x\n');
+  });
+});

@@ -1,0 +1,165 @@
+import { createHash } from 'node:crypto';
+import { existsSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+import { expect, test } from 'vitest';
+import { launchEndlessCount, launchSurely } from '../faults/counting.ts';
+import { type FaultHost, withHost } from '../faults/rig.ts';
+import { isFull, withSeed } from '../faults/settings.ts';
+import { describeForms } from '../harness/forms.ts';
+import { type Job, launchAsync, readOutput, waitForEnd } from '../harness/remote.ts';
+import { missingPrograms } from '../harness/skip.ts';
+import { useStack } from '../harness/use-stack.ts';
+import { waitFor } from '../harness/wait-for.ts';
+
+/** Everything works again so long after a fault is gone. */
+const WORKS_AGAIN_MS = 20_000;
+const SILENT_MS = 30_000;
+/** Bytes that may have been printed before a fault and be stored just after it: a line is a few, five come in a second. */
+const IN_FLIGHT = 50;
+/** Longer than a connection is tried for. */
+const AWAY_MS = 70_000;
+
+/** Outages that take their time, all at once: each has a host of its own, and the workers are the same two. */
+describeForms(missingPrograms('sshd'), 'long outages of hosts', form => {
+  const rig = useStack(form);
+
+  /** What is asked for once the fault is gone is done in time. */
+  async function expectUse({ sid }: FaultHost): Promise<void> {
+    const { id } = await launchAsync(rig.client, sid, 'echo works');
+    expect(await waitForEnd(rig.client, id, WORKS_AGAIN_MS)).toMatchObject({ state: 'succeeded' });
+    expect(String(await readOutput(rig.client, id))).toBe('works\n');
+  }
+
+  test.concurrent('a link that is silent for 30 s', { timeout: 180_000 }, () =>
+    withHost(rig, async host => {
+      const count = await launchEndlessCount(rig, host, host.sid);
+      const { total } = host.proxy.connections;
+      const since = performance.now();
+      host.proxy.blackhole();
+      const late = await launchAsync(rig.client, host.sid, 'echo x >>"$HOME/late"; echo late');
+      // A link that says nothing is given up, whether or not it comes back.
+      await waitFor(() => host.proxy.connections.total > total, {
+        what: 'a worker to give the silent link up',
+        timeoutMs: SILENT_MS,
+      });
+      await delay(Math.max(0, SILENT_MS - (performance.now() - since)));
+      count.stop();
+      host.proxy.heal();
+      await Promise.all([count.expectWhole(WORKS_AGAIN_MS), expectUse(host)]);
+      expect(await waitForEnd(rig.client, late.id, WORKS_AGAIN_MS)).toMatchObject({
+        state: 'succeeded',
+      });
+      expect(readFileSync(join(host.sshd.home, 'late'), 'utf8')).toBe('x\n');
+    }),
+  );
+
+  // As behind a firewall that forgot it: a new link passes at once, and only silence tells that the old one is none.
+  test.concurrent('a link that is silent for ever', { timeout: 180_000 }, () =>
+    withHost(rig, async host => {
+      const count = await launchEndlessCount(rig, host, host.sid);
+      host.proxy.forget();
+      const late = await launchAsync(rig.client, host.sid, 'echo late');
+      const sizeNow = async () => (await readOutput(rig.client, count.id)).length;
+      const before = await sizeNow();
+      await Promise.all([
+        waitFor(async () => (await sizeNow()) > before + IN_FLIGHT, {
+          what: 'output to grow again',
+          timeoutMs: WORKS_AGAIN_MS,
+          intervalMs: 100,
+        }),
+        waitForEnd(rig.client, late.id, WORKS_AGAIN_MS),
+      ]);
+      expect(String(await readOutput(rig.client, late.id))).toBe('late\n');
+      count.stop();
+      await count.expectWhole(WORKS_AGAIN_MS);
+    }),
+  );
+
+  test.concurrent(
+    'a link that is silent for 30 s in one direction alone',
+    { timeout: 180_000 },
+    () =>
+      withHost(rig, async host => {
+        const count = await launchEndlessCount(rig, host, host.sid);
+        host.proxy.blackhole('up');
+        await delay(SILENT_MS);
+        count.stop();
+        host.proxy.heal();
+        await Promise.all([count.expectWhole(WORKS_AGAIN_MS), expectUse(host)]);
+      }),
+  );
+
+  test.concurrent('a host that is away for more than a minute', { timeout: 240_000 }, () =>
+    withHost(rig, async host => {
+      const count = await launchEndlessCount(rig, host, host.sid);
+      await host.sshd.down();
+      // Every worker's link has ended before it is asked: over one that seems to live, the command may have been begun.
+      host.proxy.cut();
+      const since = performance.now();
+      // It was never begun: it may fail, and that it does must be sure.
+      const late = await launchAsync(rig.client, host.sid, 'touch "$HOME/late"');
+      expect(await waitForEnd(rig.client, late.id, 90_000)).toMatchObject({
+        state: 'failed',
+        error: { code: 'remote_connection_failed' },
+      });
+      await delay(Math.max(0, AWAY_MS - (performance.now() - since)));
+      expect((await rig.client.get<Job>(`/api/jobs/${count.id}`)).state).toBe('running');
+      count.stop();
+      await host.sshd.up();
+      await Promise.all([count.expectWhole(WORKS_AGAIN_MS), expectUse(host)]);
+      expect(existsSync(join(host.sshd.home, 'late'))).toBe(false);
+    }),
+  );
+
+  // For the full form: a connection may be idle for five minutes.
+  if (isFull) {
+    test.concurrent(
+      'a connection that nobody uses is closed, and made again',
+      { timeout: 500_000 },
+      () =>
+        withHost(rig, async host => {
+          await expectUse(host);
+          expect(host.proxy.connections.open).toBeGreaterThan(0);
+          await waitFor(() => host.proxy.connections.open === 0, {
+            what: 'its connections to be closed',
+            timeoutMs: 400_000,
+            intervalMs: 500,
+          });
+          await expectUse(host);
+        }),
+    );
+  }
+
+  test.concurrent('a link that is cut at random bytes, either way', { timeout: 240_000 }, () =>
+    withHost(rig, host =>
+      withSeed(async random => {
+        const { client } = rig;
+        const last = 400_000;
+        const count = await launchEndlessCount(rig, host, host.sid);
+        const { id } = await launchSurely(rig, host.sid, `seq 1 ${last}; sleep 2; seq 1 9`);
+        for (let cuts = 0; cuts < 8; cuts++) {
+          const { total } = host.proxy.connections;
+          const anew = () => host.proxy.connections.total > total;
+          const direction = random.pick(['up', 'down'] as const);
+          // Now in the login, now in the hello, now in the output or in what is acknowledged of it.
+          const most = random.pick(direction === 'up' ? [300, 5_000] : [300, 5_000, 200_000]);
+          host.proxy.cutAfter(direction, Math.ceil(random.between(1, most)));
+          await waitFor(anew, { what: 'a cut', timeoutMs: 5_000 }).catch(() => host.proxy.cut());
+          await waitFor(anew, { what: `a connection after cut ${cuts}`, timeoutMs: 60_000 });
+        }
+        host.proxy.heal();
+        count.stop();
+        expect(await waitForEnd(client, id, 60_000)).toMatchObject({ state: 'succeeded' });
+        const numbers = (to: number) => Array.from({ length: to }, (_, i) => `${i + 1}\n`).join('');
+        expect(digest(await readOutput(client, id))).toBe(digest(numbers(last) + numbers(9)));
+        await Promise.all([count.expectWhole(WORKS_AGAIN_MS), expectUse(host)]);
+      }),
+    ),
+  );
+});
+
+/** A difference of megabytes is not worth printing. */
+function digest(bytes: Buffer | string): string {
+  return `${bytes.length} bytes, ${createHash('sha256').update(bytes).digest('hex')}`;
+}

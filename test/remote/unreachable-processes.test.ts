@@ -1,0 +1,50 @@
+import { expect, test } from 'vitest';
+import { signalProcess } from '../../servers/processes.ts';
+import { withHost } from '../faults/rig.ts';
+import { findMarked, makeMark } from '../faults/trees.ts';
+import { describeForms } from '../harness/forms.ts';
+import { launchAsync, readOutput, waitForEnd } from '../harness/remote.ts';
+import { missingPrograms } from '../harness/skip.ts';
+import { useStack } from '../harness/use-stack.ts';
+import { waitFor } from '../harness/wait-for.ts';
+
+const LIMITS = {
+  LIMIT_COMMAND_SECONDS: '8',
+  LIMIT_OUTPUT_BYTES: '2000000',
+  LIMIT_SPOOL_BYTES: String(1 << 20),
+};
+/** The host is waited for 15 s for what it stopped to end. */
+const GIVEN_UP_MS = 40_000;
+
+/** Nothing tells that a process belongs to a command once it has done all of this before its end is asked for. */
+const outOfReach = (words: string) => `(env -i PATH="$PATH" setsid ${words} &)`;
+
+describeForms(missingPrograms('sshd'), 'what is out of reach and holds the output', form => {
+  const rig = useStack(form, { env: LIMITS });
+
+  /** Its command ends at once; what it has left behind prints, or could. */
+  const expectEnd = (words: (mark: string) => string, code: string) =>
+    withHost(rig, async ({ sid }) => {
+      const mark = makeMark();
+      try {
+        const { id } = await launchAsync(rig.client, sid, outOfReach(words(mark)));
+        await waitFor(() => findMarked(mark).length > 0, { what: 'it to run' });
+        if (code === 'cancelled') await rig.client.delete(`/api/jobs/${id}`);
+        const { error } = await waitForEnd(rig.client, id, GIVEN_UP_MS);
+        expect(error?.code).toBe(code);
+        // All that is stored may be read, and no more is.
+        const most = 2_000_000 + 1_000_000 + (32 << 20);
+        expect((await readOutput(rig.client, id)).length).toBeLessThan(most);
+      } finally {
+        for (const line of findMarked(mark)) signalProcess(Number.parseInt(line, 10), 'SIGKILL');
+      }
+    });
+
+  test.concurrent('output without end is output_limit, and not stored without end', () =>
+    expectEnd(mark => `yes sleep ${mark}`, 'output_limit'));
+
+  test.concurrent('silence is time_limit', () => expectEnd(mark => `sleep ${mark}`, 'time_limit'));
+
+  test.concurrent('a line now and then does not keep a cancelled command from its end', () =>
+    expectEnd(mark => `sh -c 'while sleep 0.2; do echo sleep ${mark}; done'`, 'cancelled'));
+});

@@ -1,0 +1,78 @@
+import { test } from 'vitest';
+import { launchEndlessCount } from '../faults/counting.ts';
+import { type FaultHost, withHost } from '../faults/rig.ts';
+import { describeForms } from '../harness/forms.ts';
+import { holderOf, openSession, readOutput } from '../harness/remote.ts';
+import { missingPrograms } from '../harness/skip.ts';
+import { useStack } from '../harness/use-stack.ts';
+import { waitFor } from '../harness/wait-for.ts';
+
+/** Everything works again so long after a fault. */
+const WORKS_AGAIN_MS = 20_000;
+
+/** Bytes that may have been printed before a kill and be stored just after it: a line is a few, five come in a second. */
+const IN_FLIGHT = 50;
+
+/** A lease of 10 s, a dispatcher that may be a new one, and a fresh connection: together within what is promised. */
+describeForms(missingPrograms('sshd'), 'a worker killed while its command counts', form => {
+  const rig = useStack(form);
+
+  test('output grows again in another', () =>
+    withHost(rig, async host => {
+      const count = await launchEndlessCount(rig, host, host.sid);
+      await expectGrowthAfterKilling(count.id, [await holderOf(rig.client, count.id)]);
+      count.stop();
+      await count.expectWhole(WORKS_AGAIN_MS);
+    }));
+
+  test('output grows again where the dispatcher was killed too', () =>
+    withHost(rig, async host => {
+      const dispatcher = await findDispatcher(host);
+      let count = await launchEndlessCount(rig, host, host.sid);
+      // The connection decides whose the job is, and it must be that one's.
+      while ((await holderOf(rig.client, count.id)) !== dispatcher) {
+        count.stop();
+        await count.expectWhole(WORKS_AGAIN_MS);
+        count = await launchEndlessCount(rig, host, await openAnother(host));
+      }
+      await expectGrowthAfterKilling(count.id, [await holderOf(rig.client, count.id), dispatcher]);
+      count.stop();
+      await count.expectWhole(WORKS_AGAIN_MS);
+    }));
+
+  async function openAnother({ sid, sshd }: FaultHost): Promise<string> {
+    const { hostname } = await rig.client.get<{ hostname: string }>(`/api/remotes/${sid}`);
+    return openSession(rig.client, sshd, { hostname });
+  }
+
+  async function expectGrowthAfterKilling(id: string, pids: number[]): Promise<void> {
+    for (const pid of new Set(pids)) process.kill(pid, 'SIGKILL');
+    const before = await sizeOf(id);
+    await waitFor(async () => (await sizeOf(id)) > before + IN_FLIGHT, {
+      what: 'the output to grow again',
+      timeoutMs: WORKS_AGAIN_MS,
+      intervalMs: 100,
+    });
+  }
+
+  const sizeOf = async (id: string) => (await readOutput(rig.client, id)).length;
+
+  /** The worker that takes back what dead ones held says so. */
+  async function findDispatcher(host: FaultHost): Promise<number> {
+    const said = rig.stack.log().length;
+    const count = await launchEndlessCount(rig, host, await openAnother(host));
+    process.kill(await holderOf(rig.client, count.id), 'SIGKILL');
+    const line = await waitFor(
+      () =>
+        rig.stack
+          .log()
+          .slice(said)
+          .split('\n')
+          .find(text => text.includes('"msg":"a worker was lost') && text.includes(count.id)),
+      { what: 'the death to be noticed', timeoutMs: WORKS_AGAIN_MS },
+    );
+    count.stop();
+    await count.expectWhole(WORKS_AGAIN_MS);
+    return (JSON.parse(line.slice(line.indexOf('{'))) as { pid: number }).pid;
+  }
+});

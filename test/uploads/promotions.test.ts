@@ -1,0 +1,117 @@
+import { eq, sql } from 'drizzle-orm';
+import { beforeAll, expect, test } from 'vitest';
+import type { Database } from '../../shared/database/connect.ts';
+import { artifacts, models, projects, uploads, views } from '../../shared/database/schema.ts';
+import { newId } from '../../shared/ids.ts';
+import { promoteArtifacts } from '../../workers/parsers/promote.ts';
+import { evictViews, lockViews } from '../../workers/parsers/table/view-quota.ts';
+import { withDatabase } from '../harness/migrated-database.ts';
+
+const MB = 1 << 20;
+const given = withDatabase('promotions');
+let database: Database;
+
+beforeAll(() => {
+  database = given.database();
+});
+
+test('a parse promotes into its model, and into none that was deleted meanwhile', async () => {
+  const { db } = database;
+  const [project, grave, mid] = [newId(), newId(), newId()];
+  await db.insert(projects).values([
+    { pid: project, name: 'p' },
+    { pid: grave, name: 'p', deleted: new Date() },
+  ]);
+  await db.insert(models).values({ mid, project, type: 't', name: 'm' });
+  const [upload] = await db
+    .insert(uploads)
+    .values({
+      ...{ uid: newId(), owner: 'u', model: mid, parser: 'blob', parameters: {} },
+      ...{ aids: ['a', 'b'], input: false },
+    })
+    .returning();
+  if (!upload) throw new Error('no upload');
+  const promote = (aid: string) =>
+    db.transaction(tx =>
+      promoteArtifacts(tx, {
+        upload,
+        project,
+        made: [{ aid, kind: 'file', object: `artifacts/${mid}/${newId()}`, size: 1 }],
+        limit: 0,
+      }),
+    );
+  await promote('a');
+  // As DELETE /models/(mid) does: the project that it was in is there as before.
+  await db.update(models).set({ project: grave }).where(eq(models.mid, mid));
+  await expect(promote('b')).rejects.toMatchObject({ code: 'conflict' });
+  const kept = await db
+    .select({ aid: artifacts.aid })
+    .from(artifacts)
+    .where(eq(artifacts.model, mid));
+  expect(kept).toEqual([{ aid: 'a' }]);
+});
+
+async function makeViews(source: string, sizes: number[]): Promise<void> {
+  const rows = sizes.map((size, i) => ({
+    ...{ id: `${source}/${i}`, source, job: newId(), object: `views/${source}/${i}`, size },
+    // The first was used least lately.
+    used: sql`now() - make_interval(mins => ${sizes.length - i})`,
+  }));
+  await database.db.insert(views).values(rows);
+}
+
+const room = (source: string, kept: number, tableSize: number) =>
+  database.db.transaction(async tx => {
+    await lockViews(tx, source);
+    return (await evictViews(tx, { source, kept: `${source}/${kept}`, tableSize })).sort();
+  });
+
+const left = async (source: string) => {
+  const rows = await database.db
+    .select({ id: views.id })
+    .from(views)
+    .where(eq(views.source, source));
+  return rows.map(({ id }) => Number(id.split('/')[1])).sort();
+};
+
+test('the views of a table take ten times its bytes at most: those used least lately go', async () => {
+  const [source, other] = [newId(), newId()];
+  await makeViews(other, [90 * MB]);
+  await makeViews(
+    source,
+    [10, 10, 30, 30, 30].map(size => size * MB),
+  );
+  // One that is still being made takes nothing, and stays.
+  await database.db
+    .insert(views)
+    .values({ id: `${source}/5`, source, job: newId(), used: new Date(0) });
+  expect(await room(source, 4, 11 * MB)).toEqual([]);
+  expect(await room(source, 4, 10 * MB)).toEqual([`views/${source}/0`]);
+  expect(await left(source)).toEqual([1, 2, 3, 4, 5]);
+  // The new one stays, also where it was asked for before the others were used, or is too large alone.
+  expect(await room(source, 1, 4 * MB)).toEqual([`views/${source}/2`, `views/${source}/3`]);
+  expect(await room(source, 4, 2 * MB)).toEqual([`views/${source}/1`]);
+  expect(await left(source)).toEqual([4, 5]);
+  expect(await left(other)).toEqual([0]);
+});
+
+test('the views of a small table have room all the same', async () => {
+  const source = newId();
+  await makeViews(source, [8 * MB, 8 * MB, 8 * MB]);
+  expect(await room(source, 2, 10)).toEqual([`views/${source}/0`]);
+  expect(await left(source)).toEqual([1, 2]);
+});
+
+test('a view that somebody uses just then is left, and not waited for', async () => {
+  const source = newId();
+  await makeViews(source, [8 * MB, 8 * MB, 8 * MB]);
+  await database.db.transaction(async using => {
+    await using
+      .select()
+      .from(views)
+      .where(eq(views.id, `${source}/0`))
+      .for('update');
+    expect(await room(source, 2, 10)).toEqual([]);
+  });
+  expect(await room(source, 2, 10)).toEqual([`views/${source}/0`]);
+});

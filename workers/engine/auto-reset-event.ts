@@ -1,0 +1,24 @@
+import { sleep } from '../../shared/sleep.ts';
+
+/** Ends a pause early. What rings while nobody waits ends the next one. */
+export class AutoResetEvent {
+  #isSet = false;
+  #wake: () => void = () => {};
+
+  set(): void {
+    this.#isSet = true;
+    this.#wake();
+  }
+
+  /** Waits for a ring, so long (ms) at most, or until the signal is aborted. */
+  async wait(signal: AbortSignal, ms: number): Promise<void> {
+    if (!this.#isSet) {
+      const woken = new AbortController();
+      this.#wake = () => woken.abort();
+      signal.addEventListener('abort', this.#wake, { once: true });
+      await sleep(woken.signal, signal.aborted ? 0 : ms);
+      signal.removeEventListener('abort', this.#wake);
+    }
+    this.#isSet = false;
+  }
+}

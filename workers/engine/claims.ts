@@ -1,0 +1,226 @@
+import { and, asc, eq, getTableColumns, inArray, isNull, sql } from 'drizzle-orm';
+import type { Db, Tx } from '../../shared/database/connect.ts';
+import { prepareOnce } from '../../shared/database/prepared.ts';
+import { type JobRow, type JobState, jobs } from '../../shared/database/schema.ts';
+import { type ErrorRecord, WindlassError } from '../../shared/errors.ts';
+import { newId } from '../../shared/ids.ts';
+import { LEASE_SECONDS } from '../../shared/jobs/lease.ts';
+import type { Entry } from '../../shared/jobs/queue.ts';
+
+/** The right to work on a job: every write carries its token, and a stale one changes nothing. */
+export interface Claim {
+  id: string;
+  token: string;
+}
+
+/** Thrown when a write found that the lease is another worker's, or nobody's: whatever was being done must stop. */
+export class LeaseLost extends Error {
+  constructor(id: string) {
+    super(`the lease of job ${id} was lost`);
+    this.name = 'LeaseLost';
+  }
+}
+
+const leaseEnd = sql`now() + ${`${LEASE_SECONDS} seconds`}::interval`;
+export const leasedBy = ({ id, token }: Claim) =>
+  and(eq(jobs.id, id), eq(jobs.leaseToken, token), isNull(jobs.finished));
+
+/** A job just taken; `ranSeconds` ago it was taken for the first time, by the database's clock: 0 is just now. */
+export type ClaimedRow = JobRow & { ranSeconds: number };
+
+/**
+ * Takes the job by compare-and-set, or returns nothing: it has ended, is another worker's, or the entry is an old one.
+ * Its commit does not wait for the disk: what a worker does outside comes after a commit under this claim that does,
+ * which puts the claim on the disk as well, or finds it gone with a crash of the database and changes nothing.
+ */
+export async function claimJob(
+  db: Db,
+  { id, epoch }: Entry,
+  worker: string,
+): Promise<ClaimedRow | undefined> {
+  const [row] = await writeClaim(db).execute({ id, epoch, worker, token: newId() });
+  return row;
+}
+
+const { placeholder } = sql;
+const given = (name: string) => sql`${placeholder(name)}`;
+
+const writeClaim = prepareOnce(db =>
+  db
+    .update(jobs)
+    .set({
+      leaseToken: given('token'),
+      leaseExpires: leaseEnd,
+      worker: given('worker'),
+      state: 'running',
+      started: sql`coalesce(${jobs.started}, now())`,
+      version: sql`${jobs.version} + 1`,
+    })
+    .where(
+      and(
+        eq(jobs.id, placeholder('id')),
+        eq(jobs.epoch, placeholder('epoch')),
+        isNull(jobs.leaseToken),
+        isNull(jobs.finished),
+        sql`set_config('synchronous_commit', 'off', true) = 'off'`,
+      ),
+    )
+    .returning({
+      ...getTableColumns(jobs),
+      ranSeconds: sql<number>`extract(epoch from now() - ${jobs.started})::float8`,
+    })
+    .prepare('claim_job'),
+);
+
+/** Lengthens the leases that are still held, all in one statement; says which those are and which are to be cancelled. */
+export async function renewLeases(
+  db: Db,
+  claims: Claim[],
+): Promise<Map<string, { cancel: boolean }>> {
+  if (claims.length === 0) return new Map();
+  const tokens = claims.map(claim => claim.token);
+  const isHeldYet = and(inArray(jobs.leaseToken, tokens), isNull(jobs.finished));
+  // In the order of cancel.ts, so that the two never wait for each other.
+  const held = db
+    .select({ id: jobs.id })
+    .from(jobs)
+    .where(isHeldYet)
+    .orderBy(asc(jobs.id))
+    .for('update');
+  const rows = await db
+    .update(jobs)
+    .set({ leaseExpires: leaseEnd })
+    .where(and(inArray(jobs.id, held), isHeldYet))
+    .returning({ id: jobs.id, cancel: sql<boolean>`${jobs.cancelRequested} is not null` });
+  return new Map(rows.map(row => [row.id, { cancel: row.cancel }]));
+}
+
+/** Reads whether the lease is held, for a worker about to do what cannot be undone. */
+export async function isLeased(db: Db, claim: Claim): Promise<boolean> {
+  const [row] = await db
+    .select({ id: jobs.id })
+    .from(jobs)
+    .where(and(leasedBy(claim), sql`${jobs.leaseExpires} > now()`));
+  return row !== undefined;
+}
+
+/** Writes to the held row in `tx`; throws LeaseLost, which rolls the transaction back, when it is not held. */
+export async function updateLeased(
+  tx: Tx,
+  claim: Claim,
+  set: Partial<{ [K in keyof JobRow]: unknown }>,
+): Promise<void> {
+  await updateLeasedQuietly(tx, claim, { ...set, version: sql`${jobs.version} + 1` });
+}
+
+/** As updateLeased(), of what no client sees. */
+export async function updateLeasedQuietly(
+  tx: Tx,
+  claim: Claim,
+  set: Partial<{ [K in keyof JobRow]: unknown }>,
+): Promise<void> {
+  const rows = await tx
+    .update(jobs)
+    .set(set as Partial<JobRow>)
+    .where(leasedBy(claim))
+    .returning({ id: jobs.id });
+  if (rows.length === 0) throw new LeaseLost(claim.id);
+}
+
+/** Gives the job back for another worker to take up, at once or after a while; it counts as no setback. */
+export async function releaseJob(db: Db, claim: Claim, afterSeconds: number): Promise<void> {
+  await db
+    .update(jobs)
+    .set({
+      leaseToken: null,
+      leaseExpires: null,
+      dispatched: null,
+      // Also where it is now: since then it waits.
+      notBefore: sql`now() + make_interval(secs => ${afterSeconds})`,
+      version: sql`${jobs.version} + 1`,
+    })
+    .where(leasedBy(claim));
+}
+
+export interface Ending {
+  state: Extract<JobState, 'succeeded' | 'failed' | 'cancelled'>;
+  result?: unknown;
+  error?: ErrorRecord;
+}
+
+/**
+ * What an error says may come from anywhere: a file, a host, cut in the middle of a character. PostgreSQL's jsonb takes
+ * neither NUL nor halves of surrogate pairs, and a job whose end cannot be written would be done again and again.
+ */
+function storable(error: ErrorRecord): ErrorRecord {
+  const clean = (_key: string, value: unknown) =>
+    typeof value === 'string' ? value.replace(/[\0\p{Surrogate}]/gu, '\ufffd') : value;
+  return JSON.parse(JSON.stringify(error, clean)) as ErrorRecord;
+}
+
+/**
+ * The row's last update; `promote` makes the attempt's work visible in the same transaction. Throws `cancelled`, and
+ * promotes nothing, where the job was asked to end.
+ */
+export async function finishJob(
+  db: Db,
+  claim: Claim,
+  ending: Ending,
+  promote?: (tx: Tx) => Promise<void>,
+): Promise<void> {
+  const finish = async (tx: Tx, evenCancelled: boolean) => {
+    const rows = await writeEnd(tx).execute({
+      id: claim.id,
+      token: claim.token,
+      state: ending.state,
+      result: ending.result ? JSON.stringify(ending.result) : null,
+      error: ending.error ? JSON.stringify(storable(ending.error)) : null,
+      evenCancelled,
+    });
+    return rows.length > 0;
+  };
+  if (!promote) {
+    if (await finish(db, true)) return;
+    throw new LeaseLost(claim.id);
+  }
+  await db.transaction(async tx => {
+    await throwIfNotLeased(tx, claim);
+    // Jobs are locked after what they work for, as where that is deleted: the other way round the two wait for each other.
+    await promote(tx);
+    // Looked at once the promotion holds what it changes: who was told that the job will end may have done the same by hand
+    // since, which it must not undo.
+    if (await finish(tx, false)) return;
+    await throwIfNotLeased(tx, claim);
+    throw new WindlassError('cancelled');
+  });
+}
+
+async function throwIfNotLeased(tx: Tx, claim: Claim): Promise<void> {
+  const held = await tx.select({ id: jobs.id }).from(jobs).where(leasedBy(claim));
+  if (held.length === 0) throw new LeaseLost(claim.id);
+}
+
+const writeEnd = prepareOnce(tx =>
+  tx
+    .update(jobs)
+    .set({
+      state: sql`${placeholder('state')}::text`,
+      result: sql`${placeholder('result')}::jsonb`,
+      error: sql`${placeholder('error')}::jsonb`,
+      progress: sql`case when ${placeholder('state')}::text = 'succeeded' then 1 else ${jobs.progress} end`,
+      finished: sql`now()`,
+      leaseToken: null,
+      leaseExpires: null,
+      version: sql`${jobs.version} + 1`,
+    })
+    .where(
+      and(
+        eq(jobs.id, placeholder('id')),
+        eq(jobs.leaseToken, placeholder('token')),
+        isNull(jobs.finished),
+        sql`(${jobs.cancelRequested} is null or ${placeholder('evenCancelled')}::boolean)`,
+      ),
+    )
+    .returning({ id: jobs.id })
+    .prepare('end_job'),
+);

@@ -1,0 +1,41 @@
+import { hostname } from 'node:os';
+import { eq, sql } from 'drizzle-orm';
+import { workers } from '../../shared/database/schema.ts';
+import { RENEW_MS } from '../../shared/jobs/lease.ts';
+import type { WorkerContext } from '../context.ts';
+
+/**
+ * Tells every 3 s that this worker is alive, how much it carries and what it has counted; returns what ends that. The
+ * counts are written when they changed: an idle worker writes its time alone.
+ */
+export async function startHeartbeat(
+  context: WorkerContext,
+  slots: Record<string, number>,
+): Promise<() => Promise<void>> {
+  const { db } = context.database;
+  let written: string | undefined;
+
+  async function beat(): Promise<void> {
+    const metrics = await context.metrics.report();
+    const text = JSON.stringify(metrics);
+    const [row] = await db
+      .insert(workers)
+      .values({ id: context.id, host: hostname(), pid: process.pid, slots, metrics })
+      .onConflictDoUpdate({
+        target: workers.id,
+        set: { seen: sql`now()`, ...(text === written ? {} : { metrics }) },
+      })
+      .returning({ id: workers.id });
+    if (row) written = text;
+  }
+
+  await beat();
+  const timer = setInterval(() => {
+    beat().catch((error: unknown) => context.log.warn({ err: error }, 'no heartbeat'));
+  }, RENEW_MS);
+  return async () => {
+    clearInterval(timer);
+    context.metrics.close();
+    await db.delete(workers).where(eq(workers.id, context.id));
+  };
+}

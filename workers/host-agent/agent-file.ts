@@ -1,0 +1,51 @@
+import { createHash } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+
+/** The agent's file as it is installed on hosts. */
+export interface AgentFile {
+  /** Relative to the home directory's .windlass; named by the first 16 hex digits of the content's SHA-256. */
+  name: string;
+  content: Buffer;
+  /** POSIX `cksum` of the content: the one checksum that every host can compute. */
+  checksum: number;
+}
+
+/** In the order in which they make up the one file; they lie in `sh/` beside this module, in the sources and in the build. */
+const PARTS = [
+  'agent.sh',
+  'kill-tree.sh',
+  'attempt.sh',
+  'heartbeat.sh',
+  'output.sh',
+  'emitter.sh',
+  'cleanup.sh',
+  'serve.sh',
+];
+
+let loaded: AgentFile | undefined;
+
+/** Read once a process. */
+export function loadAgentFile(): AgentFile {
+  loaded ??= describe(
+    Buffer.concat(PARTS.map(part => readFileSync(new URL(`sh/${part}`, import.meta.url)))),
+  );
+  return loaded;
+}
+
+function describe(content: Buffer): AgentFile {
+  const hash = createHash('sha256').update(content).digest('hex').slice(0, 16);
+  return { name: `agent-${hash}.sh`, content, checksum: cksum(content) };
+}
+
+/** POSIX.1-2017 `cksum`: CRC-32 with polynomial 0x04C11DB7, most significant bit first, over content and length. */
+export function cksum(content: Buffer): number {
+  let crc = 0;
+  const add = (byte: number) => {
+    crc ^= byte << 24;
+    for (let bit = 0; bit < 8; bit++) crc = crc & 0x80000000 ? (crc << 1) ^ 0x04c11db7 : crc << 1;
+  };
+  for (const byte of content) add(byte);
+  for (let length = content.length; length > 0; length = Math.floor(length / 256))
+    add(length & 255);
+  return ~crc >>> 0;
+}

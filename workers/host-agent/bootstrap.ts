@@ -1,0 +1,144 @@
+import { WindlassError } from '../../shared/errors.ts';
+import { type AgentFile, loadAgentFile } from './agent-file.ts';
+import { AgentClient } from './client.ts';
+import type { RemoteExec } from './exec-channel.ts';
+import { explainNoise, explainStartup, parseHello } from './hello.ts';
+import { LineReader } from './line-reader.ts';
+
+export interface OpenAgentOptions {
+  signal?: AbortSignal;
+  /** For the whole of the opening, in milliseconds. */
+  timeoutMs: number;
+  /** Output of one run that may lie on the host unacknowledged, in bytes; half the free space if that is less. */
+  spoolLimitBytes: number;
+  /** `hello.shell` of an earlier opening for this account: saves the probe while the agent's file is still there. */
+  shell?: string;
+}
+
+/**
+ * Opens the host's agent, installing its file first where that is missing or damaged.
+ * Throws `startup_files_print`, `agent_startup_failed`, `remote_connection_failed` (also for the time-out),
+ * what `remote.exec` throws, or the signal's reason.
+ */
+export async function openAgent(
+  remote: RemoteExec,
+  options: OpenAgentOptions,
+): Promise<AgentClient> {
+  const timeout = AbortSignal.timeout(options.timeoutMs);
+  const signal = options.signal ? AbortSignal.any([options.signal, timeout]) : timeout;
+  try {
+    let { shell } = options;
+    // Twice, as another version's sweep may remove the file again before a serve says that it reads it.
+    for (let tries = 0; tries <= 2; tries++) {
+      if (tries > 0) shell = await installAgent(remote, loadAgentFile(), signal);
+      const client = shell && (await serve(remote, { ...options, signal, shell }));
+      if (client) return client;
+    }
+    throw explainStartup(`${shell} ended before it could read the agent.`);
+  } catch (error) {
+    if (options.signal?.aborted) throw options.signal.reason;
+    if (!timeout.aborted) throw error;
+    throw new WindlassError('remote_connection_failed', {
+      detail: `the agent did not answer within ${options.timeoutMs} ms.`,
+      cause: error,
+    });
+  }
+}
+
+/** Makes sure that the agent's file is on the host and whole; answers the account's own shell. */
+async function installAgent(
+  remote: RemoteExec,
+  file: AgentFile,
+  signal: AbortSignal,
+): Promise<string> {
+  const channel = await remote.exec(probeCommand(file), signal);
+  const lines = new LineReader(channel, signal);
+  try {
+    const answer = await expectLine(lines, 'windlass-probe ');
+    const [state, ...shell] = answer.split(' ');
+    if (state === 'need') {
+      channel.stdin.end(file.content);
+      const stored = await expectLine(lines, 'windlass-stored ');
+      if (stored !== 'ok')
+        throw explainStartup(`cannot write the agent's file: ${stored || 'it arrived damaged.'}`);
+    }
+    return shell.join(' ') || '/bin/sh';
+  } finally {
+    lines.detach();
+    channel.destroy();
+  }
+}
+
+/** undefined where the file to serve is not there: the shell ended and printed nothing. */
+async function serve(
+  remote: RemoteExec,
+  options: { shell: string; signal: AbortSignal; spoolLimitBytes: number },
+): Promise<AgentClient | undefined> {
+  const file = loadAgentFile();
+  const channel = await remote.exec(serveCommand(file, options), options.signal);
+  const lines = new LineReader(channel, options.signal);
+  try {
+    const line = await lines.next();
+    if (line === undefined) {
+      lines.detach();
+      channel.destroy();
+      return undefined;
+    }
+    if (!line.startsWith('windlass-agent ')) throw explainNoise(line);
+    const hello = parseHello(line, options.shell);
+    lines.detach();
+    return new AgentClient(channel, hello);
+  } catch (error) {
+    lines.detach();
+    channel.destroy();
+    throw error;
+  }
+}
+
+async function expectLine(lines: LineReader, magic: string): Promise<string> {
+  const line = await lines.next();
+  if (line === undefined) throw explainStartup(lines.errorText() || 'the shell ended at once.');
+  if (!line.startsWith(magic)) throw explainNoise(line);
+  return line.slice(magic.length);
+}
+
+/**
+ * Prints `windlass-probe have|need SHELL`, and after need stores its standard input and prints `windlass-stored ok`
+ * or why not. In characters that sh, csh, tcsh, fish and zsh read alike: no `!`, backslash or newline, and no single
+ * quote but the outer two. The temporary name is the process's own, so two installers do no harm to each other.
+ */
+function probeCommand({ name, content, checksum }: AgentFile): string {
+  const script = [
+    'umask 077',
+    'D="$HOME/.windlass"',
+    `F="$D/${name}"`,
+    `if test -f "$F" && ${check(checksum, content.length)}; then echo "windlass-probe have $SHELL"; exit; fi`,
+    'echo "windlass-probe need $SHELL"',
+    'A="$F"',
+    'F="$D/new.$$"',
+    `E=$( { mkdir -p "$D" && cat >"$F" && ${check(checksum, content.length)} && mv -f "$F" "$A"; } 2>&1 ) && echo "windlass-stored ok" && exit`,
+    'rm -f "$F" 2>/dev/null',
+    'echo "windlass-stored $E"',
+  ];
+  return `exec /bin/sh -c '${script.join('; ')}'`;
+}
+
+/** A condition of sh on the file $F: its checksum and size, or its size alone where the host has no cksum. */
+function check(checksum: number, size: number): string {
+  return `test "$( { cksum <"$F" || echo "${checksum} $(($(wc -c <"$F")))"; } 2>/dev/null )" = "${checksum} ${size}"`;
+}
+
+/**
+ * Where the account's shell is of sh's family it reads the agent itself, so that what its start-up files set and
+ * export, functions too, reaches the commands; any other hands over to /bin/sh. zsh must not read .zshenv again for
+ * each of the agent's own processes (-f).
+ */
+function serveCommand(
+  { name }: AgentFile,
+  { shell, spoolLimitBytes }: { shell: string; spoolLimitBytes: number },
+): string {
+  const family = /^\/[\w./+-]*\/(?:sh|dash|ash|bash|ksh|ksh93|mksh|zsh)$/;
+  const reader = family.test(shell) ? shell : '/bin/sh';
+  const flag = reader.endsWith('/zsh') ? ' -f' : '';
+  return `exec ${reader}${flag} "$HOME/.windlass/${name}" serve ${spoolLimitBytes} ${reader}${flag}`;
+}

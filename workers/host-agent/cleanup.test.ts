@@ -1,0 +1,210 @@
+import {
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  statSync,
+  utimesSync,
+  writeFileSync,
+} from 'node:fs';
+import { join } from 'node:path';
+import { afterAll, afterEach, describe, expect, test } from 'vitest';
+import { findProgram } from '../../scripts/programs.ts';
+import {
+  AgentHarness,
+  FAMILY,
+  filesOf,
+  follow,
+  listRuns,
+  processesOf,
+  runDirectory,
+} from '../../test/harness/agent-harness.ts';
+import type { LocalExec } from '../../test/harness/local-exec.ts';
+import { waitFor } from '../../test/harness/wait-for.ts';
+import { loadAgentFile } from './agent-file.ts';
+import type { AgentClient } from './client.ts';
+
+const harness = new AgentHarness();
+afterEach(() => harness.close());
+afterAll(() => harness.clean());
+
+const SHELLS = FAMILY.map(name => findProgram(name)).filter(path => path !== undefined);
+const DAY_S = 86_400;
+
+const baseOf = (host: LocalExec) => join(host.account.home, '.windlass');
+
+/** Makes all that lies there so old. */
+function age(path: string, days: number): void {
+  const then = Date.now() / 1_000 - days * DAY_S;
+  if (statSync(path).isDirectory())
+    for (const name of readdirSync(path)) age(join(path, name), days);
+  utimesSync(path, then, then);
+}
+
+/** What only a sweep removes: it has run when this is gone. */
+function layBait(host: LocalExec): string {
+  const bait = join(baseOf(host), 'new.999999');
+  writeFileSync(bait, 'half of an agent');
+  age(bait, 2);
+  return bait;
+}
+
+async function connectAndSweep(host: LocalExec): Promise<AgentClient> {
+  const bait = layBait(host);
+  const client = await harness.connect(host);
+  await waitFor(() => !existsSync(bait), { what: 'the sweep' });
+  return client;
+}
+
+async function endHostSessions(client: AgentClient, host: LocalExec): Promise<void> {
+  client.close();
+  await client.closed;
+  await waitFor(() => readdirSync(join(baseOf(host), 'serve')).length === 0, {
+    what: 'the end of the serve',
+  });
+}
+
+describe.each(SHELLS)('what is left on a host, under %s', shell => {
+  test('a run that ended long ago is there for whoever asks, with its bytes', async () => {
+    const host = harness.makeHost(shell);
+    const first = await harness.connect(host);
+    const { id } = await harness.run(first, 'echo kept; exit 4');
+    const directory = runDirectory(host, id);
+    await endHostSessions(first, host);
+    for (const path of [directory, join(baseOf(host), 'started', id)]) age(path, 400);
+    const next = await connectAndSweep(host);
+    const result = await follow(next, id);
+    expect(result.stdout.toString()).toBe('kept\n');
+    expect(result.last).toMatchObject({ type: 'ended', code: 4 });
+    expect(await listRuns(next)).toEqual([{ id, state: 'ended' }]);
+    await next.forget(id);
+    expect(await listRuns(next)).toEqual([]);
+    expect(existsSync(directory)).toBe(false);
+  });
+
+  test('of thousands of runs each is listed once, without the forgotten ones', async () => {
+    const host = harness.makeHost(shell);
+    const client = await harness.connect(host);
+    const first = await harness.run(client, 'true');
+    const started = join(baseOf(host), 'started');
+    const names = Array.from({ length: 2_100 }, (_, n) => `s-${String(n).padStart(5, '0')}`);
+    for (const name of names) writeFileSync(join(started, name), '-stopped -\n');
+    for (let n = 0; n < 1_200; n++) writeFileSync(join(started, `f-${n}`), '-forgotten -\n');
+    const { id } = await harness.run(client, 'true');
+    await client.forget(id);
+    const pages: number[] = [];
+    const found: string[] = [];
+    for await (const runs of client.list()) {
+      pages.push(runs.length);
+      found.push(...runs.map(run => run.id));
+    }
+    expect(Math.max(...pages)).toBe(1_000);
+    expect(found.sort()).toEqual([first.id, ...names].sort());
+  });
+
+  test('half-installed files and agents of other versions go after a day, if no serve reads them', async () => {
+    const host = harness.makeHost(shell);
+    const base = baseOf(host);
+    const client = await harness.connect(host);
+    const old = (digit: string) => `agent-${digit.repeat(16)}.sh`;
+    const [dead, young, read] = [old('a'), old('b'), old('c')];
+    for (const name of [dead, young, read]) writeFileSync(join(base, name), 'exit\n');
+    // As if a serve of another version lived.
+    const [serve = ''] = readdirSync(join(base, 'serve'));
+    renameSync(join(base, 'serve', serve, loadAgentFile().name), join(base, 'serve', serve, read));
+    for (const name of [dead, read, loadAgentFile().name]) age(join(base, name), 30);
+    const second = await connectAndSweep(host);
+    const agents = () => filesOf(host).filter(name => /^agent-|^new/.test(name));
+    await waitFor(() => !agents().includes(dead), { what: 'the end of the old agent' });
+    expect(agents()).toEqual([young, read, loadAgentFile().name].sort());
+    await leaveBoth(host, [client, second]);
+    await connectAndSweep(host);
+    await waitFor(() => !agents().includes(read), { what: 'the end of the agent that was read' });
+    expect(agents()).toEqual([young, loadAgentFile().name].sort());
+  });
+
+  test('agents stay while a serve lives that does not say which it reads', async () => {
+    const host = harness.makeHost(shell);
+    const base = baseOf(host);
+    await harness.connect(host);
+    const [serve = ''] = readdirSync(join(base, 'serve'));
+    const mark = join(base, 'serve', serve, loadAgentFile().name);
+    renameSync(mark, `${mark}.hidden`);
+    const old = join(base, `agent-${'a'.repeat(16)}.sh`);
+    writeFileSync(old, 'exit\n');
+    age(old, 30);
+    const abandoned = makeAttempt(host, 'gone-1-2-1000001');
+    await harness.connect(host);
+    // It is looked at after the agents.
+    await waitFor(() => !existsSync(abandoned), { what: 'the sweep' });
+    expect(existsSync(old)).toBe(true);
+  });
+
+  test('an attempt that died between its claim and its fence goes, one that has a fence stays', async () => {
+    const host = harness.makeHost(shell);
+    await endHostSessions(await harness.connect(host), host);
+    const died = makeAttempt(host, 'gone-1-2-1000001');
+    const started = makeAttempt(host, 'gone-1-2-1000002', { fence: 'ours' });
+    const young = makeAttempt(host, 'gone-1-2-1000003', { days: 0 });
+    const client = await harness.connect(host);
+    await waitFor(() => !existsSync(died), { what: 'the sweep' });
+    expect([existsSync(started), existsSync(young)]).toEqual([true, true]);
+    expect((await follow(client, 'ours')).types).toEqual(['lost']);
+  });
+
+  test('a serve of another node that gave no sign of life for a day keeps no fence, and starts nothing', async () => {
+    const host = harness.makeHost(shell);
+    const base = baseOf(host);
+    const client = await harness.connect(host);
+    const { id } = await harness.run(client, 'true');
+    const [serve = ''] = readdirSync(join(base, 'serve'));
+    const far = join(base, 'serve', serve);
+    writeFileSync(join(far, 'born'), 'elsewhere\n');
+    await client.forget(id);
+    const second = await harness.connect(host);
+    await second.forget(id);
+    await leaveBoth(host, [second], [serve]);
+    await connectAndSweep(host);
+    expect(existsSync(far)).toBe(true);
+    expect(existsSync(join(base, 'started', id))).toBe(true);
+    age(far, 2);
+    await client.ping();
+    await connectAndSweep(host);
+    expect(existsSync(far)).toBe(true);
+    age(far, 2);
+    await connectAndSweep(host);
+    await waitFor(() => !readdirSync(join(base, 'serve')).some(name => name.endsWith(serve)), {
+      what: 'its retirement',
+    });
+    const events = client.run({ id: 'late', token: 'one', command: 'touch ran' });
+    await expect(events.next()).rejects.toThrow();
+    expect(existsSync(join(host.account.home, 'ran'))).toBe(false);
+    await harness.close();
+    await waitFor(() => processesOf(host).length === 0, { what: 'the end of every process' });
+    await harness.connect(host);
+    await waitFor(() => !existsSync(join(base, 'started', id)), { what: 'the end of the fence' });
+  });
+});
+
+async function leaveBoth(host: LocalExec, clients: AgentClient[], left: string[] = []) {
+  for (const client of clients) {
+    client.close();
+    await client.closed;
+  }
+  await waitFor(() => readdirSync(join(baseOf(host), 'serve')).every(name => left.includes(name)), {
+    what: 'the end of their serves',
+  });
+}
+
+/** As a crash of the host leaves it: of an earlier boot. */
+function makeAttempt(host: LocalExec, name: string, { fence = '', days = 2 } = {}): string {
+  const directory = join(baseOf(host), 'runs', name);
+  const node = readFileSync('/proc/sys/kernel/hostname', 'utf8').trim();
+  mkdirSync(directory);
+  writeFileSync(join(directory, 'minder'), `${node} an-earlier-boot 1 2\n`);
+  writeFileSync(join(directory, 'claim'), `${fence || name}\n`);
+  if (fence) writeFileSync(join(baseOf(host), 'started', fence), `token ${name}\n`);
+  age(directory, days);
+  return directory;
+}

@@ -1,0 +1,161 @@
+import {
+  chmodSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
+import { join } from 'node:path';
+import { afterAll, afterEach, describe, expect, test } from 'vitest';
+import { findProgram } from '../../scripts/programs.ts';
+import {
+  AgentHarness,
+  collect,
+  FAMILY,
+  filesOf,
+  follow,
+  runDirectory,
+} from '../../test/harness/agent-harness.ts';
+import type { LocalExec } from '../../test/harness/local-exec.ts';
+import { mountSmallDisk, NEEDS_MOUNT, unmountSmallDisk } from '../../test/harness/small-disk.ts';
+import { makeTempDir } from '../../test/harness/temp-dir.ts';
+import { waitFor } from '../../test/harness/wait-for.ts';
+
+const MiB = 1024 * 1024;
+const harness = new AgentHarness();
+const directory = makeTempDir('fences');
+afterEach(() => harness.close());
+afterAll(() => {
+  harness.clean();
+  directory.remove();
+});
+
+const SHELLS = FAMILY.map(name => findProgram(name)).filter(path => path !== undefined);
+const LOST = { code: 'remote_connection_failed' };
+
+const startedOf = (host: LocalExec) => join(host.account.home, '.windlass/started');
+const namesOf = (host: LocalExec) => harness.connect(host).then(({ hello }) => hello.fences);
+
+/** A host whose folders of fences all have one inode and no time of birth. */
+function makeHostOfOneInode(shell: string): LocalExec {
+  const folder = mkdtempSync(join(directory.path, 'bin-'));
+  writeFileSync(join(folder, 'stat'), '#!/bin/sh\necho 17.W\n');
+  chmodSync(join(folder, 'stat'), 0o755);
+  return harness.makeHost(shell, {
+    PATH: `${folder}:/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin`,
+  });
+}
+
+describe.each(SHELLS)('the folder of fences, under %s', shell => {
+  test('is told from one that was made anew under the same inode', async () => {
+    const host = makeHostOfOneInode(shell);
+    const first = await namesOf(host);
+    expect(await namesOf(host)).toBe(first);
+    await harness.close();
+    rmSync(join(host.account.home, '.windlass'), { recursive: true });
+    const second = await namesOf(host);
+    expect(second).not.toBe(first);
+    expect([first, second].map(name => name.slice(0, 5))).toEqual(['17.W.', '17.W.']);
+  });
+
+  test('has one name for all that begin at once', async () => {
+    const host = makeHostOfOneInode(shell);
+    // With the agent's file there, and nothing else.
+    await namesOf(host);
+    for (let round = 0; round < 3; round++) {
+      await harness.close();
+      rmSync(startedOf(host), { recursive: true });
+      const names = await Promise.all([1, 2, 3, 4].map(() => namesOf(host)));
+      expect(new Set(names).size).toBe(1);
+    }
+  });
+
+  test('has no name that another could have while its label is not whole, and is given a new one', async () => {
+    const host = makeHostOfOneInode(shell);
+    const names = [await namesOf(host)];
+    for (const label of ['', readFileSync(join(startedOf(host), '.label'), 'utf8').trim()]) {
+      writeFileSync(join(startedOf(host), '.label'), label);
+      names.push(await namesOf(host), await namesOf(host));
+      expect(await namesOf(host)).toBe(names.at(-1));
+    }
+    expect(new Set(names).size).toBe(names.length);
+  });
+
+  test('has a name for each connection alone on a full disk', async context => {
+    const host = makeHostOfOneInode(shell);
+    if (!mountSmallDisk(host)) return context.skip(NEEDS_MOUNT);
+    try {
+      await harness.connect(host);
+      await harness.close();
+      rmSync(startedOf(host), { recursive: true });
+      mkdirSync(startedOf(host));
+      const filling = join(host.account.home, 'filling');
+      expect(() => writeFileSync(filling, Buffer.alloc(16 * MiB))).toThrow('ENOSPC');
+      const names = [await namesOf(host), await namesOf(host)];
+      expect(existsSync(join(startedOf(host), '.label'))).toBe(false);
+      rmSync(filling);
+      names.push(await namesOf(host));
+      expect(new Set(names).size).toBe(3);
+      expect(await namesOf(host)).toBe(names[2]);
+    } finally {
+      await unmountSmallDisk(harness, host);
+    }
+  });
+
+  test('cannot be seen for a while: nothing is said of its runs, and they go on', async () => {
+    const host = harness.makeHost(shell);
+    const client = await harness.connect(host);
+    const other = await harness.connect(host);
+    const id = harness.newName();
+    const command = 'while ! test -e go; do sleep 0.02; done; exit 7';
+    const events = client.run({ id, token: 'one', command });
+    expect(await events.next()).toMatchObject({ value: { type: 'running' } });
+    renameSync(startedOf(host), `${startedOf(host)}-away`);
+    await expect(events.next()).rejects.toMatchObject(LOST);
+    await expect(follow(other, id)).rejects.toMatchObject(LOST);
+    await Promise.all([client.closed, other.closed]);
+    renameSync(`${startedOf(host)}-away`, startedOf(host));
+    const next = await harness.connect(host);
+    const rest = next.follow({ id, stdout: 0, stderr: 0 });
+    expect(await rest.next()).toMatchObject({ value: { type: 'running' } });
+    writeFileSync(join(host.account.home, 'go'), '');
+    expect((await collect({ client: next, id, events: rest })).last).toMatchObject({ code: 7 });
+  });
+
+  test('was made anew while a connection lasts: that one knows nothing of what is not there', async () => {
+    const host = harness.makeHost(shell);
+    const asked = ['follow', 'stop', 'forget', 'list'] as const;
+    for (const what of asked) {
+      const client = await harness.connect(host);
+      renameSync(startedOf(host), `${startedOf(host)}-${what}`);
+      const { hello } = await harness.connect(host);
+      expect(hello.fences).not.toBe(client.hello.fences);
+      const ask = {
+        follow: () => follow(client, 'unknown'),
+        stop: () => client.stop('unknown'),
+        forget: () => client.forget('unknown'),
+        list: () => client.list().next(),
+      };
+      await expect(ask[what]()).rejects.toMatchObject(LOST);
+    }
+    expect(filesOf(host)).not.toContain('started/unknown');
+  });
+
+  test('has lost the fence of a run that was seen to run: it is lost, and not called never started', async () => {
+    const host = harness.makeHost(shell);
+    const client = await harness.connect(host);
+    const id = harness.newName();
+    const events = client.run({ id, token: 'one', command: 'sleep 300' });
+    expect(await events.next()).toMatchObject({ value: { type: 'running' } });
+    const run = runDirectory(host, id);
+    const fence = readFileSync(join(startedOf(host), id));
+    rmSync(join(startedOf(host), id));
+    expect(await events.next()).toEqual({ value: { type: 'lost' }, done: false });
+    writeFileSync(join(startedOf(host), id), fence);
+    expect(await client.stop(id)).toEqual({ how: 'mark' });
+    await waitFor(() => existsSync(join(run, 'end.143.0.0')), { what: 'its end' });
+  });
+});

@@ -1,0 +1,221 @@
+import { spawn } from 'node:child_process';
+import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterAll, afterEach, describe, expect, test } from 'vitest';
+import { findProgram } from '../../scripts/programs.ts';
+import { findMarked, makeMark } from '../../test/faults/trees.ts';
+import {
+  AgentHarness,
+  collect,
+  processesOf,
+  readProc,
+  runDirectory,
+} from '../../test/harness/agent-harness.ts';
+import type { LocalExec } from '../../test/harness/local-exec.ts';
+import {
+  mountSmallDisk,
+  NEEDS_MOUNT,
+  unmountSmallDisk,
+  useUpInodes,
+} from '../../test/harness/small-disk.ts';
+import { waitFor } from '../../test/harness/wait-for.ts';
+import { loadAgentFile } from './agent-file.ts';
+
+const MiB = 1024 * 1024;
+const DASH = findProgram('dash') ?? '/bin/sh';
+const harness = new AgentHarness();
+afterEach(() => harness.close());
+afterAll(() => harness.clean());
+
+/** A host whose shell is known: what lies there is read, and not checked against ours. */
+function makeHostWith(content: string): LocalExec {
+  const host = harness.makeHost(DASH);
+  install(host, content);
+  return host;
+}
+
+function install(host: LocalExec, content: string): void {
+  const base = join(host.account.home, '.windlass');
+  mkdirSync(base, { mode: 0o700 });
+  writeFileSync(join(base, loadAgentFile().name), content);
+}
+
+const connect = (host: LocalExec, spoolLimitBytes = 2 ** 30) =>
+  harness.connect(host, { shell: DASH, spoolLimitBytes });
+
+interface Mutant {
+  what: string;
+  /** Stands once in the agent; what stands in its place takes the mechanism out. */
+  text: string;
+  instead: string;
+  /** What a client sees of it; undefined where it cannot be shown on this machine. */
+  show(content: string): Promise<unknown>;
+  right: unknown;
+  wrong: unknown;
+}
+
+const mutants: Mutant[] = [
+  {
+    what: 'the fence: a request that was held up runs the command a second time',
+    text: '  set -C\n',
+    instead: '',
+    async show(content) {
+      const host = makeHostWith(content);
+      const first = await connect(host);
+      const second = await connect(host);
+      const run = { id: 'once', command: 'echo ran >>ledger' };
+      const body = await waitFor(() => findPreparedBody(host), { what: 'an attempt' });
+      process.kill(body, 'SIGSTOP');
+      const held = collect({
+        client: first,
+        id: 'once',
+        events: first.run({ ...run, token: 'a' }),
+      });
+      // Answered in order: the request has passed.
+      await first.ping();
+      await collect({ client: second, id: 'once', events: second.run({ ...run, token: 'b' }) });
+      process.kill(body, 'SIGCONT');
+      await held;
+      return readFileSync(join(host.account.home, 'ledger'), 'utf8');
+    },
+    right: 'ran\n',
+    wrong: 'ran\nran\n',
+  },
+  {
+    what: "the pump's wait: output that nobody stores fills the disk",
+    text: '      [ $((spooled + at - oldest)) -ge "$limit" ]\n',
+    instead: '      false\n',
+    async show(content) {
+      const host = makeHostWith(content);
+      const client = await connect(host, 2 * MiB);
+      const command = `head -c ${40 * MiB} /dev/zero; touch done; sleep 300`;
+      await client.run({ id: 'much', token: 'one', command }).next();
+      const spooled = () => sizeOf(runDirectory(host, 'much'));
+      let before = -1;
+      await waitFor(
+        () => {
+          const isStill = spooled() === before && before >= 2 * MiB && isHeldBack(host);
+          before = spooled();
+          return isStill || existsSync(join(host.account.home, 'done'));
+        },
+        { what: 'a command that waits, or has printed all', timeoutMs: 30_000 },
+      );
+      await client.stop('much');
+      return before < 8 * MiB;
+    },
+    right: true,
+    wrong: false,
+  },
+  {
+    what: 'the boot id: after a restart a stranger with the number of a minder is taken for it',
+    text: '  elif [ "$its_boot" = "$boot" ] && is_alive "$pid" "$its_start"; then\n    verdict=running\n',
+    instead: '  elif is_alive "$pid" "$its_start"; then\n    verdict=running\n',
+    async show(content) {
+      const host = makeHostWith(content);
+      const client = await connect(host);
+      await client.run({ id: 'old', token: 'one', command: 'exec sleep 300' }).next();
+      const record = join(runDirectory(host, 'old'), 'minder');
+      const [node = '', , minder] = readFileSync(record, 'utf8').split(' ');
+      process.kill(Number(minder), 'SIGKILL');
+      const stranger = spawn('sleep', ['300'], { stdio: 'ignore' });
+      const pid = String(stranger.pid);
+      const start = readProc(pid, 'stat').split(') ')[1]?.split(' ')[19];
+      writeFileSync(record, `${node} an-earlier-boot ${pid} ${start}\n`);
+      const { value } = await client.follow({ id: 'old', stdout: 0, stderr: 0 }).next();
+      stranger.kill();
+      await client.stop('old');
+      return value;
+    },
+    right: { type: 'lost', cause: 'reboot' },
+    wrong: { type: 'running' },
+  },
+  {
+    what: 'the mark: a child that left the session and lost its parent outlives the stop',
+    text: 'grep -lsF "WINDLASS_RUN=$dir"',
+    instead: 'grep -lsF "WINDLASS_RUN=none"',
+    show: content => countAfterStop(content, sleep => `(setsid ${sleep} &)`),
+    right: 0,
+    wrong: 1,
+  },
+  {
+    what: 'the descent: a child that left session and mark outlives the stop',
+    text: '      others="$others $parent:$pid:$start"\n',
+    instead: '      :\n',
+    show: content => countAfterStop(content, sleep => `env -i PATH="$PATH" setsid ${sleep} &`),
+    right: 0,
+    wrong: 1,
+  },
+  {
+    what: 'the spare record: where no file can be made the end of a run is lost',
+    text: '; then mv "$dir/spare" "$dir/end.$code.$out.$err"; fi\n',
+    instead: '; then :; fi\n',
+    async show(content) {
+      const host = harness.makeHost(DASH);
+      if (!mountSmallDisk(host, 'nr_inodes=200')) return undefined;
+      try {
+        install(host, content);
+        const client = await connect(host);
+        await useUpInodes(host, client).catch(() => {});
+        client.close();
+        await client.closed;
+        const left = () => processesOf(host).filter(line => / minder /.test(line)).length === 0;
+        await waitFor(left, { what: 'the end of the minders' });
+        const files = readdirSync(runDirectory(host, 'greedy'));
+        return files.some(name => name.startsWith('end.7.'));
+      } finally {
+        await unmountSmallDisk(harness, host);
+      }
+    },
+    right: true,
+    wrong: false,
+  },
+];
+
+describe.each(mutants)('without $what', ({ text, instead, show, right, wrong }) => {
+  const real = loadAgentFile().content.toString();
+
+  test('it is a part of the agent', () => {
+    expect(real.split(text).length).toBe(2);
+    expect(real.replace(text, () => instead)).not.toBe(real);
+  });
+
+  test.each([
+    ['the agent prevents it', real, right],
+    ['the agent without it does not', real.replace(text, () => instead), wrong],
+  ])('%s', async (_, content, seen) => {
+    const shown = await show(content);
+    if (shown === undefined) return expect(process.getuid?.(), NEEDS_MOUNT).not.toBe(0);
+    expect(shown).toEqual(seen);
+  });
+});
+
+/** Of the first serve, which prepares one before it is asked. */
+function findPreparedBody(host: LocalExec): number | undefined {
+  const runs = join(host.account.home, '.windlass/runs');
+  const name = readdirSync(runs).find(run => run.includes(`-${host.pids[0]}-`));
+  if (!name || !existsSync(join(runs, name, 'ready'))) return undefined;
+  return Number.parseInt(readFileSync(join(runs, name, 'body'), 'utf8'), 10);
+}
+
+const isHeldBack = (host: LocalExec) =>
+  processesOf(host).some(line =>
+    readProc(line.split(' ')[0] ?? '', 'wchan').includes('pipe_write'),
+  );
+
+function sizeOf(directory: string): number {
+  const segments = readdirSync(directory).filter(name => name.startsWith('o.'));
+  return segments.reduce((sum, name) => sum + statSync(join(directory, name)).size, 0);
+}
+
+/** Starts a child in a way of its own, stops its run, and counts what is left of it. */
+async function countAfterStop(content: string, start: (sleep: string) => string): Promise<number> {
+  const client = await connect(makeHostWith(content));
+  const mark = makeMark();
+  const script = `exec >/dev/null 2>&1\n${start(`sleep ${mark}`)}\nsleep 300`;
+  await client.run({ id: 'parent', token: 'one', script }).next();
+  await waitFor(() => findMarked(mark).some(line => /^\d+ sleep /.test(line)), { what: 'a child' });
+  await client.stop('parent');
+  const left = findMarked(mark);
+  for (const line of left) process.kill(Number.parseInt(line, 10), 'SIGKILL');
+  return left.length;
+}

@@ -1,0 +1,196 @@
+import {
+  chmodSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  statSync,
+  utimesSync,
+  writeFileSync,
+} from 'node:fs';
+import { join } from 'node:path';
+import { afterAll, afterEach, describe, expect, test } from 'vitest';
+import { findProgram } from '../../scripts/programs.ts';
+import {
+  AgentHarness,
+  collect,
+  FAMILY,
+  follow,
+  listRuns,
+  processesOf,
+  runDirectory,
+} from '../../test/harness/agent-harness.ts';
+import type { LocalExec } from '../../test/harness/local-exec.ts';
+import { makeTempDir } from '../../test/harness/temp-dir.ts';
+import { waitFor } from '../../test/harness/wait-for.ts';
+import type { AgentClient } from './client.ts';
+
+const harness = new AgentHarness();
+const directory = makeTempDir('nodes');
+afterEach(() => harness.close());
+afterAll(() => {
+  harness.clean();
+  directory.remove();
+});
+
+const SHELLS = FAMILY.map(name => findProgram(name)).filter(path => path !== undefined);
+const PATH = '/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin';
+
+/** A host whose agent's naps are short, so that its minutes pass in seconds. What commands sleep is not the agent's. */
+function makeFastHost(shell: string): LocalExec {
+  const folder = mkdtempSync(join(directory.path, 'bin-'));
+  const sleep = join(folder, 'sleep');
+  writeFileSync(
+    sleep,
+    '#!/bin/sh\ncase $1 in 2) set -- 0.05 ;; 0.05) set -- 0.001 ;; esac\nexec /bin/sleep "$@"\n',
+  );
+  chmodSync(sleep, 0o755);
+  return harness.makeHost(shell, { PATH: `${folder}:${PATH}` });
+}
+
+/** Starts a run and has its record name another node of the same home. */
+async function startElsewhere(host: LocalExec, client: AgentClient, command: string) {
+  const id = harness.newName();
+  const events = client.run({ id, token: 'one', command });
+  await events.next();
+  const record = join(runDirectory(host, id), 'minder');
+  const written = readFileSync(record, 'utf8');
+  writeFileSync(record, written.replace(client.hello.node, 'elsewhere'));
+  return { id, record, written };
+}
+
+/** What watches over runs first: of the rest, none is then left to say how a run ended. */
+function killAll(host: LocalExec): void {
+  for (;;) {
+    const all = processesOf(host);
+    if (all.length === 0) return;
+    const minders = all.filter(line => / minder /.test(line));
+    for (const line of minders.length > 0 ? minders : all) {
+      try {
+        process.kill(Number.parseInt(line, 10), 'SIGKILL');
+      } catch {
+        // It ended with the one before.
+      }
+    }
+  }
+}
+
+describe.each(SHELLS)('more than one node, under %s', shell => {
+  test('a run on another node of the same home is followed from here to its end', async () => {
+    const host = makeFastHost(shell);
+    const first = await harness.connect(host);
+    const command = 'echo begun; while ! test -e go; do /bin/sleep 0.02; done; echo ended; exit 7';
+    const { id } = await startElsewhere(host, first, command);
+    const second = await harness.connect(host);
+    const events = second.follow({ id, stdout: 0, stderr: 0 });
+    expect((await events.next()).value).toEqual({ type: 'running' });
+    expect((await events.next()).value).toMatchObject({ bytes: Buffer.from('begun\n') });
+    // Another node cannot look at its processes, nor end them.
+    expect(await second.stop(id)).toEqual({ how: 'wrong_node', node: 'elsewhere' });
+    await expect(second.forget(id)).rejects.toMatchObject({ code: 'conflict' });
+    writeFileSync(join(host.account.home, 'go'), '');
+    const rest = await collect({ client: second, id, events, from: { stdout: 6, stderr: 0 } });
+    expect(rest.stdout.toString()).toBe('ended\n');
+    expect(rest.last).toMatchObject({ type: 'ended', code: 7, stdoutBytes: 12 });
+    await second.forget(id);
+  });
+
+  test('a live run gives signs of life, without its serve too, and no longer', async () => {
+    const host = makeFastHost(shell);
+    const client = await harness.connect(host);
+    const id = harness.newName();
+    await client.run({ id, token: 'one', command: 'exec /bin/sleep 300' }).next();
+    const record = join(runDirectory(host, id), 'minder');
+    const awaitBeat = async () => {
+      const before = statSync(record).mtimeMs;
+      await waitFor(() => statSync(record).mtimeMs > before, {
+        what: 'a sign of life',
+        timeoutMs: 60_000,
+      });
+    };
+    await awaitBeat();
+    client.close();
+    await client.closed;
+    await waitFor(() => !processesOf(host).some(line => / serve /.test(line)), {
+      what: 'the end of the serve',
+    });
+    await awaitBeat();
+    await awaitBeat();
+    const next = await harness.connect(host);
+    expect(await next.stop(id)).toEqual({ how: 'mark' });
+    await waitFor(() => !processesOf(host).some(line => / heart /.test(line)), {
+      what: 'the end of the heart',
+      timeoutMs: 30_000,
+    });
+  });
+
+  test('a heart that was killed is begun again', async () => {
+    const host = makeFastHost(shell);
+    const client = await harness.connect(host);
+    await client.run({ id: 'long', token: 'one', command: 'exec /bin/sleep 300' }).next();
+    const [serve = ''] = readdirSync(join(host.account.home, '.windlass/serve'));
+    const record = join(host.account.home, '.windlass/serve', serve, 'heart');
+    // It says its number once it beats.
+    const findHeart = () => /^(\d+) \d+$/m.exec(readFileSync(record, 'utf8'))?.[1];
+    const first = await waitFor(findHeart, { what: 'a heart', timeoutMs: 30_000 });
+    const isBeating = (pid: string) =>
+      processesOf(host).some(line => line.startsWith(`${pid} `) && / heart /.test(line));
+    expect(isBeating(first)).toBe(true);
+    process.kill(Number(first), 'SIGKILL');
+    const another = () => {
+      const pid = findHeart();
+      return pid === first ? undefined : pid;
+    };
+    const second = await waitFor(another, { what: 'another heart', timeoutMs: 30_000 });
+    expect(isBeating(second)).toBe(true);
+    expect(await client.stop('long')).toEqual({ how: 'mark' });
+  });
+
+  test('a short run costs no heart', async () => {
+    const host = harness.makeHost(shell);
+    const client = await harness.connect(host);
+    await harness.run(client, 'echo short');
+    client.close();
+    await client.closed;
+    expect(processesOf(host).filter(line => / heart /.test(line))).toEqual([]);
+  });
+
+  test('a run whose connection was killed with all it had started is lost, and that is told', async () => {
+    const host = harness.makeHost(shell);
+    const client = await harness.connect(host);
+    const id = harness.newName();
+    await client.run({ id, token: 'one', command: 'exec /bin/sleep 300' }).next();
+    killAll(host);
+    await client.closed;
+    const next = await harness.connect(host);
+    expect((await follow(next, id)).last).toEqual({ type: 'lost', cause: 'all' });
+    await next.forget(id);
+  });
+
+  test('a run of an earlier boot is lost, and that is told', async () => {
+    const host = harness.makeHost(shell);
+    const client = await harness.connect(host);
+    const id = harness.newName();
+    await client.run({ id, token: 'one', command: 'exec /bin/sleep 300' }).next();
+    const record = join(runDirectory(host, id), 'minder');
+    const written = readFileSync(record, 'utf8');
+    writeFileSync(record, written.replace(client.hello.boot, 'another-boot'));
+    expect((await follow(client, id)).last).toEqual({ type: 'lost', cause: 'reboot' });
+    writeFileSync(record, written);
+    expect(await client.stop(id)).toEqual({ how: 'mark' });
+  });
+});
+
+test('a run whose node gives no sign of life for a minute is lost; an hour later it can be forgotten', async () => {
+  const host = makeFastHost(findProgram('dash') ?? '/bin/sh');
+  const client = await harness.connect(host);
+  const { id, record } = await startElsewhere(host, client, 'exec /bin/sleep 300');
+  killAll(host);
+  const next = await harness.connect(host);
+  const { types, last } = await follow(next, id);
+  expect([types, last]).toEqual([['running', 'lost'], { type: 'lost', cause: 'far' }]);
+  await expect(next.forget(id)).rejects.toMatchObject({ code: 'conflict' });
+  const longAgo = Date.now() / 1_000 - 7_200;
+  utimesSync(record, longAgo, longAgo);
+  await next.forget(id);
+  expect(await listRuns(next)).toEqual([]);
+}, 120_000);

@@ -1,0 +1,149 @@
+import {
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
+import { join } from 'node:path';
+import { afterAll, afterEach, describe, expect, test } from 'vitest';
+import { findProgram } from '../../scripts/programs.ts';
+import { AgentHarness, collect, FAMILY, processesOf } from '../../test/harness/agent-harness.ts';
+import type { LocalExec } from '../../test/harness/local-exec.ts';
+import { describeUnless, missingPrograms } from '../../test/harness/skip.ts';
+import { waitFor } from '../../test/harness/wait-for.ts';
+import { loadAgentFile } from './agent-file.ts';
+
+const harness = new AgentHarness();
+afterEach(() => harness.close());
+afterAll(() => harness.clean());
+
+interface Attempt {
+  directory: string;
+  minder: number;
+  /** The process that waits to become the command. */
+  body: number;
+}
+
+/** What this host's first agent has made ready for its first command. */
+const awaitAttempt = (host: LocalExec) => waitFor(() => findAttempt(host), { what: 'an attempt' });
+
+function findAttempt(host: LocalExec): Attempt | undefined {
+  const runs = join(host.account.home, '.windlass/runs');
+  const [name] = readdirSync(runs);
+  if (!name || !existsSync(join(runs, name, 'ready'))) return undefined;
+  const directory = join(runs, name);
+  const read = (file: string) => readFileSync(join(directory, file), 'utf8').split(' ');
+  return { directory, minder: Number(read('minder')[2]), body: Number(read('body')[0]) };
+}
+
+/** Until the first serve has looked at its runs: at each tenth tick, each of which writes one of two stamps. */
+async function awaitLook(host: LocalExec): Promise<void> {
+  const serve = join(host.account.home, '.windlass/serve');
+  const [name = ''] = readdirSync(serve);
+  const seen = new Set<string>();
+  const look = () => {
+    for (const stamp of ['stamp.a', 'stamp.b'])
+      seen.add(stamp + statSync(join(serve, name, stamp)).mtimeMs);
+    return seen.size > 24;
+  };
+  await waitFor(look, { what: 'two looks', intervalMs: 5 });
+}
+
+/**
+ * A host whose agent's bodies wait before this line, as long as there is the file hold in its home. They ignore SIGPIPE, as
+ * an account's start-up files may have it: else what they tell their minder ends them when it is dead.
+ */
+function makeHeldHost(shell: string, line: string): LocalExec {
+  const host = harness.makeHost(shell);
+  const { home } = host.account;
+  const content = loadAgentFile().content.toString();
+  expect(content.split(line).length).toBe(2);
+  const hold = `  trap '' PIPE\n  while [ -e "$HOME/hold" ]; do sleep 0.02; done\n`;
+  mkdirSync(join(home, '.windlass'), { mode: 0o700 });
+  writeFileSync(
+    join(home, '.windlass', loadAgentFile().name),
+    content.replace(line, () => hold + line),
+  );
+  writeFileSync(join(home, 'hold'), '');
+  return host;
+}
+
+/** Has its only serve start a run, whose body is held. */
+async function startHeld(host: LocalExec) {
+  const client = await harness.connect(host, { shell: host.account.shell });
+  const attempt = await awaitAttempt(host);
+  const events = client.run({ id: 'once', token: 'one', command: 'touch ran; exec sleep 300' });
+  // Answered in order: the body has been told.
+  await client.ping();
+  return { ...attempt, client, events };
+}
+
+// zsh has a child go on that was stopped.
+for (const name of ['dash', 'bash', 'busybox', 'ksh']) {
+  const shell = findProgram(name) ?? '';
+  const needed = (['busybox', 'ksh'] as const).filter(program => program === name);
+  describeUnless(missingPrograms(...needed), `agents that race, read by ${name}`, () => {
+    test('whoever comes too late hears that the run is another one’s, also when that has ended', async () => {
+      const host = harness.makeHost(shell);
+      const late = await harness.connect(host);
+      const { body } = await awaitAttempt(host);
+      process.kill(body, 'SIGSTOP');
+      const id = harness.newName();
+      const command = 'echo ran >>ledger; echo output';
+      const request = () => ({ id, token: harness.newName(), command });
+      const outcome = collect({ client: late, id, events: late.run(request()) });
+      const first = await harness.connect(host);
+      const ran = await collect({ client: first, id, events: first.run(request()) });
+      expect(ran.last).toMatchObject({ type: 'ended', code: 0, stdoutBytes: 7 });
+      expect((await outcome).types).toEqual(['taken']);
+      process.kill(body, 'SIGCONT');
+      await harness.close();
+      await waitFor(() => processesOf(host).length === 0, { what: 'the end of every process' });
+      expect(readFileSync(join(host.account.home, 'ledger'), 'utf8')).toBe('ran\n');
+    });
+  });
+}
+
+const SHELLS = FAMILY.map(name => findProgram(name)).filter(path => path !== undefined);
+const CLAIM = '  create "$dir/claim" "$id" || exit 1\n';
+const FENCE = '  if ! create "$base/started/$id" "$token $dn"; then\n';
+
+describe.each(SHELLS)('a run whose minder dies before it starts, under %s', shell => {
+  test('never starts once that was said', async () => {
+    const host = makeHeldHost(shell, CLAIM);
+    const { minder, body, events } = await startHeld(host);
+    process.kill(minder, 'SIGKILL');
+    await expect(events.next()).rejects.toMatchObject({ code: 'agent_problem' });
+    rmSync(join(host.account.home, 'hold'));
+    const isLeft = () => processesOf(host).some(line => line.startsWith(`${body} `));
+    await waitFor(() => !isLeft(), { what: 'the end of its body' });
+    expect(existsSync(join(host.account.home, 'ran'))).toBe(false);
+  });
+
+  test('is not called never started while its body may start it', async () => {
+    const host = makeHeldHost(shell, FENCE);
+    const { directory, minder, client, events } = await startHeld(host);
+    await waitFor(() => existsSync(join(directory, 'claim')), { what: 'its claim' });
+    process.kill(minder, 'SIGKILL');
+    const told = collect({ client, id: 'once', events }).then(
+      ({ types }) => types,
+      (error: unknown) => error,
+    );
+    await awaitLook(host);
+    rmSync(join(host.account.home, 'hold'));
+    await waitFor(() => existsSync(join(host.account.home, 'ran')), { what: 'the command' });
+    expect(await told).toEqual(['running', 'lost']);
+    expect(await client.stop('once')).toEqual({ how: 'mark' });
+  });
+
+  test('is called never started when its body died with the claim', async () => {
+    const host = makeHeldHost(shell, FENCE);
+    const { directory, minder, body, events } = await startHeld(host);
+    await waitFor(() => existsSync(join(directory, 'claim')), { what: 'its claim' });
+    for (const pid of [minder, body]) process.kill(pid, 'SIGKILL');
+    await expect(events.next()).rejects.toMatchObject({ code: 'agent_problem' });
+  });
+});

@@ -1,0 +1,41 @@
+import { execFileSync } from 'node:child_process';
+import { afterAll, afterEach, expect, test } from 'vitest';
+import { findMarked, makeMark } from '../../test/faults/trees.ts';
+import { AgentHarness, collect, listRuns } from '../../test/harness/agent-harness.ts';
+import { hideProc, missingHiddenProc } from '../../test/harness/hidden-proc.ts';
+import type { LocalExec } from '../../test/harness/local-exec.ts';
+import { skipTest } from '../../test/harness/skip.ts';
+import { makeTempDir } from '../../test/harness/temp-dir.ts';
+import { waitFor } from '../../test/harness/wait-for.ts';
+
+const harness = new AgentHarness();
+const directory = makeTempDir('without-proc');
+afterEach(() => harness.close());
+afterAll(() => {
+  harness.clean();
+  directory.remove();
+});
+
+function makeHostWithoutProc(): LocalExec {
+  const { path, shell } = hideProc(directory.path);
+  return harness.makeHost(shell, { PATH: path });
+}
+
+test('without /proc a run is known to live, and its group is ended', async context => {
+  const missing = missingHiddenProc();
+  if (missing) skipTest(context, missing);
+  const host = makeHostWithoutProc();
+  const client = await harness.connect(host);
+  expect((await harness.run(client, 'test -e /proc/version')).last).toMatchObject({ code: 1 });
+  const [inside, outside] = [makeMark(), makeMark()];
+  const script = `sleep ${inside} &\nsetsid sleep ${outside} >/dev/null 2>&1 &\necho begun\nwait`;
+  const events = client.run({ id: 'tree', token: 'one', script });
+  await events.next();
+  const counts = () => [findMarked(inside).length, findMarked(outside).length];
+  await waitFor(() => String(counts()) === '1,1', { what: 'two children' });
+  expect(await listRuns(client)).toContainEqual({ id: 'tree', state: 'running' });
+  expect(await client.stop('tree')).toEqual({ how: 'group' });
+  expect((await collect({ client, id: 'tree', events })).last).toMatchObject({ code: 143 });
+  expect(counts()).toEqual([0, 1]);
+  for (const line of findMarked(outside)) execFileSync('kill', [line.split(' ')[0] ?? '']);
+});

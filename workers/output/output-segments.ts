@@ -1,0 +1,118 @@
+import { Readable } from 'node:stream';
+import { and, asc, eq, gte, lt, sql } from 'drizzle-orm';
+import type { Database, Tx } from '../../shared/database/connect.ts';
+import { chunks, segments } from '../../shared/database/schema.ts';
+import { newId } from '../../shared/ids.ts';
+import { readStream, type Stream, streamNumber } from '../../shared/jobs/output.ts';
+import type { ObjectStore } from '../../shared/storage/object-store.ts';
+
+/** Chunks in one object at most: they may be small. */
+const MOST_CHUNKS = 1_000;
+
+/** Bytes of one stream in an object. */
+export interface Segment {
+  stream: Stream;
+  start: number;
+  length: number;
+  object: string;
+}
+
+/** The objects of one job's output. Each is put under a new key and becomes visible with the row that names it. */
+export class OutputSegments {
+  readonly #context: { database: Database; objects: ObjectStore; over: AbortSignal };
+  readonly #job: string;
+
+  constructor(
+    context: { database: Database; objects: ObjectStore; over: AbortSignal },
+    job: string,
+  ) {
+    this.#context = context;
+    this.#job = job;
+  }
+
+  /** Puts a stream's first chunks into one object, `most` bytes or a chunk more; undefined where there are none. */
+  async putChunks(stream: Stream, most: number): Promise<Segment | undefined> {
+    const found = await this.#listChunks(stream);
+    const start = found[0]?.start ?? 0;
+    let length = 0;
+    for (const chunk of found) if (length < most) length += chunk.length;
+    if (length === 0) return undefined;
+    return this.#put({ stream, start, length }, this.#readChunks(stream, start, length));
+  }
+
+  /** Puts bytes that begin at `at` into an object, after those before them that are still in chunks. */
+  async putBytes(given: {
+    stream: Stream;
+    at: number;
+    bytes: Buffer[];
+    hasChunks: boolean;
+  }): Promise<Segment> {
+    const { stream, at, bytes, hasChunks } = given;
+    const [first] = hasChunks ? await this.#listChunks(stream) : [];
+    const start = first?.start ?? at;
+    const length = at - start + bytes.reduce((sum, part) => sum + part.length, 0);
+    if (start === at) return this.#put({ stream, start, length }, bytes);
+    const before = this.#readChunks(stream, start, at - start);
+    return this.#put({ stream, start, length }, inTurn(before, bytes));
+  }
+
+  /** Writes the row of an object, in the place of the chunks that it holds. */
+  async insert(tx: Tx, { stream, ...segment }: Segment): Promise<void> {
+    const job = this.#job;
+    const number = streamNumber(stream);
+    const end = segment.start + segment.length;
+    await tx.insert(segments).values({ job, stream: number, ...segment });
+    await tx
+      .delete(chunks)
+      .where(
+        and(
+          eq(chunks.job, job),
+          eq(chunks.stream, number),
+          gte(chunks.start, segment.start),
+          lt(chunks.start, end),
+        ),
+      );
+  }
+
+  async #put(
+    segment: Omit<Segment, 'object'>,
+    bytes: AsyncIterable<Buffer> | Buffer[],
+  ): Promise<Segment> {
+    const { stream, start, length } = segment;
+    const object = `output/${this.#job}/${stream}-${start}-${newId()}`;
+    const source = Array.isArray(bytes) ? bytes : Readable.from(bytes, { objectMode: false });
+    await this.#context.objects.put(object, source, { size: length, signal: this.#context.over });
+    return { ...segment, object };
+  }
+
+  #readChunks(stream: Stream, from: number, length: number): AsyncGenerator<Buffer> {
+    const { database, objects } = this.#context;
+    const until = from + length;
+    const read = readStream({ db: database.db, objects }, this.#job, { stream, from, until });
+    return takeBytes(read, length);
+  }
+
+  #listChunks(stream: Stream) {
+    return this.#context.database.db
+      .select({ start: chunks.start, length: sql<number>`octet_length(${chunks.bytes})` })
+      .from(chunks)
+      .where(and(eq(chunks.job, this.#job), eq(chunks.stream, streamNumber(stream))))
+      .orderBy(asc(chunks.start))
+      .limit(MOST_CHUNKS);
+  }
+}
+
+async function* inTurn(first: AsyncIterable<Buffer>, second: Buffer[]): AsyncGenerator<Buffer> {
+  yield* first;
+  yield* second;
+}
+
+/** The first so many bytes. */
+async function* takeBytes(source: AsyncIterable<Buffer>, count: number): AsyncGenerator<Buffer> {
+  let left = count;
+  for await (const piece of source) {
+    yield piece.subarray(0, left);
+    left -= piece.length;
+    if (left <= 0) return;
+  }
+}

@@ -1,0 +1,206 @@
+import { afterAll, afterEach, expect, test } from 'vitest';
+import { findProgram } from '../../scripts/programs.ts';
+import type { JobRow } from '../../shared/database/schema.ts';
+import { WindlassError } from '../../shared/errors.ts';
+import { createLog } from '../../shared/log.ts';
+import { AgentHarness, processesOf } from '../../test/harness/agent-harness.ts';
+import type { LocalExec } from '../../test/harness/local-exec.ts';
+import type { JobContext } from '../context.ts';
+import type { AgentClient } from '../host-agent/client.ts';
+import type { RunEvent } from '../host-agent/run-event.ts';
+import type { RemoteSession } from '../ssh/remote-session.ts';
+import { runOnHost } from './run-on-host.ts';
+
+const harness = new AgentHarness();
+afterEach(() => harness.close());
+afterAll(() => harness.clean());
+
+const SHELL = findProgram('dash') ?? '/bin/sh';
+const linkLost = () => new WindlassError('remote_connection_failed');
+type Agent = Pick<AgentClient, 'hello' | 'run' | 'follow' | 'ack' | 'stop'>;
+
+/**
+ * A command that begins and then sleeps, carried to its end. The first connection to its host is `first`'s to break;
+ * `begun` is called when its output has come.
+ */
+async function carry(given: {
+  first?: (agent: AgentClient) => Agent;
+  cancel?: AbortSignal;
+  limit?: AbortSignal;
+  begun?: () => void;
+  /** A run that another worker began. */
+  taken?: { host: LocalExec; id: string };
+  /** What connecting to its host fails with. */
+  shutOut?: WindlassError;
+}): Promise<{ host: LocalExec; outcome: Promise<unknown>; connections(): number }> {
+  const host = given.taken?.host ?? harness.makeHost(SHELL);
+  const never = new AbortController().signal;
+  const { cancel = never, limit } = given;
+  let connections = 0;
+  const connect = async (): Promise<Agent> => {
+    const agent = await harness.connect(host);
+    return ++connections === 1 ? (given.first?.(agent) ?? agent) : agent;
+  };
+  // Jobs of this queue wait for their host themselves, however slow the machine is.
+  const queue = 'video';
+  const id = given.taken?.id ?? harness.newName();
+  const runAt = given.taken ? new Date() : null;
+  const job = { id, session: 's', queue, runAt, consecutiveLosses: 0 };
+  const context = {
+    job: job as unknown as JobRow,
+    token: harness.newName(),
+    log: createLog({ level: 'silent', name: 'test' }),
+    ...{ signal: never, stopping: never, cancel, over: cancel },
+    assertLeased: async () => {},
+    update: async () => {},
+    worker: {
+      config: { LIMIT_SPOOL_BYTES: 1 << 20 },
+      sessions: {
+        use: async (_sid: string, _signal: AbortSignal, work: (on: RemoteSession) => unknown) => {
+          if (given.shutOut) throw given.shutOut;
+          return work({ agent: connect, close() {}, since: 0 } as unknown as RemoteSession);
+        },
+      },
+    },
+  } as unknown as JobContext;
+  const stored = { stdout: 0, stderr: 0 };
+  const outcome = runOnHost(
+    context,
+    { command: 'echo begun; exec sleep 300' },
+    {
+      stored: () => stored,
+      async take(stream, bytes) {
+        stored[stream] += bytes.length;
+        given.begun?.();
+      },
+      limit,
+    },
+  );
+  outcome.catch(() => {});
+  return { host, outcome, connections: () => connections };
+}
+
+const passedOn = (agent: AgentClient): Pick<Agent, 'hello' | 'ack' | 'follow'> => ({
+  hello: agent.hello,
+  ack: (...given) => agent.ack(...given),
+  follow: from => agent.follow(from),
+});
+
+/** The link breaks when the agent has said that the run was stopped, and before its end is told. */
+function breakBeforeEnd(agent: AgentClient): Agent {
+  let stopped: () => void = () => {};
+  const told = new Promise<void>(resolve => {
+    stopped = resolve;
+  });
+  async function* untilStopped(events: AsyncIterable<RunEvent>) {
+    for await (const event of events) {
+      if (event.type !== 'ended') {
+        yield event;
+        continue;
+      }
+      await told;
+      throw linkLost();
+    }
+  }
+  return {
+    ...passedOn(agent),
+    run: request => untilStopped(agent.run(request)),
+    async stop(id) {
+      const answer = await agent.stop(id);
+      // Whoever waits for it hears of it before the link breaks.
+      setImmediate(stopped);
+      return answer;
+    },
+  };
+}
+
+/** The link breaks when the run's end has been told, and before the agent has said that it was stopped. */
+function breakBeforeAnswer(agent: AgentClient): Agent {
+  let ended: () => void = () => {};
+  const told = new Promise<void>(resolve => {
+    ended = resolve;
+  });
+  async function* tellEnd(events: AsyncIterable<RunEvent>) {
+    for await (const event of events) {
+      if (event.type === 'ended') setImmediate(ended);
+      yield event;
+    }
+  }
+  return {
+    ...passedOn(agent),
+    run: request => tellEnd(agent.run(request)),
+    async stop(id) {
+      await agent.stop(id);
+      await told;
+      throw linkLost();
+    },
+  };
+}
+
+test.each([
+  ['between the answer and the end', breakBeforeEnd, 2],
+  ['between the end and the answer', breakBeforeAnswer, 1],
+])(
+  'a run that was stopped has not succeeded, though the link was lost %s',
+  async (_when, first, connections) => {
+    const cancel = new AbortController();
+    const run = await carry({ first, cancel: cancel.signal, begun: () => cancel.abort() });
+    await expect(run.outcome).rejects.toMatchObject({ code: 'cancelled' });
+    expect(run.connections()).toBe(connections);
+    expect(processesOf(run.host).filter(line => line.includes('sleep 300'))).toEqual([]);
+
+    const limit = new AbortController();
+    const reached = new WindlassError('time_limit');
+    const limited = await carry({ first, limit: limit.signal, begun: () => limit.abort(reached) });
+    await expect(limited.outcome).rejects.toBe(reached);
+    expect(limited.connections()).toBe(connections);
+  },
+);
+
+test('a run that a worker stopped at its limit, and died, has not succeeded for the next one', async () => {
+  const host = harness.makeHost(SHELL);
+  const agent = await harness.connect(host);
+  const id = harness.newName();
+  const events = agent.run({ id, token: harness.newName(), command: 'echo begun; exec sleep 300' });
+  await events.next();
+  expect(await agent.stop(id)).toEqual({ how: 'mark' });
+  agent.close();
+  const reached = new WindlassError('time_limit');
+  const run = await carry({ taken: { host, id }, limit: AbortSignal.abort(reached) });
+  await expect(run.outcome).rejects.toBe(reached);
+  const cancelled = await carry({ taken: { host, id }, cancel: AbortSignal.abort() });
+  await expect(cancelled.outcome).rejects.toMatchObject({ code: 'cancelled' });
+});
+
+test('a run that ended by itself has, though it was cancelled or its limit is over when that is read', async () => {
+  const host = harness.makeHost(SHELL);
+  const agent = await harness.connect(host);
+  const id = harness.newName();
+  const events = agent.run({ id, token: harness.newName(), command: 'echo begun; exit 3' });
+  for await (const _ of events);
+  agent.close();
+  const limit = AbortSignal.abort(new WindlassError('time_limit'));
+  const run = await carry({ taken: { host, id }, limit });
+  await expect(run.outcome).resolves.toMatchObject({ code: 3 });
+  const cancelled = await carry({ taken: { host, id }, cancel: AbortSignal.abort() });
+  await expect(cancelled.outcome).resolves.toMatchObject({ code: 3 });
+});
+
+test.each(['remote_authentication_failed', 'session_not_found'] as const)(
+  'a run that may live where %s is never told as one that does not',
+  async code => {
+    const taken = { host: harness.makeHost(SHELL), id: harness.newName() };
+    const shutOut = new WindlassError(code);
+    const left = await carry({ taken, shutOut });
+    await expect(left.outcome).rejects.toMatchObject({
+      code: 'outcome_unknown',
+      extra: { because: code },
+    });
+    const cancelled = await carry({ taken, shutOut, cancel: AbortSignal.abort() });
+    await expect(cancelled.outcome).rejects.toMatchObject({
+      code: 'cancelled',
+      message: expect.stringContaining('may run on'),
+      extra: { because: code },
+    });
+  },
+);

@@ -1,0 +1,172 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { type AddressInfo, connect as connectTcp, createServer, type Socket } from 'node:net';
+import ssh2 from 'ssh2';
+import { afterEach, expect, test } from 'vitest';
+import type { HostRow } from '../../shared/database/schema.ts';
+import { connect, scanHostKeys } from './connect.ts';
+import { dial } from './dial.ts';
+import { mayHaveBeenSent, RemoteSession } from './remote-session.ts';
+
+const LIMITS = { connectMs: 10_000, loginMs: 300 };
+const ended: (() => unknown)[] = [];
+const patient = new AbortController().signal;
+const hostKey = ssh2.utils.generateKeyPairSync('ed25519');
+
+afterEach(async () => {
+  for (const end of ended.splice(0).reverse()) await end();
+});
+
+const hostAt = (port: number) =>
+  ({ name: 'host', address: '127.0.0.1', port, keys: [hostKey.public], private: true }) as HostRow;
+
+const logIn = (port: number, credential: { password: string }, loginMs = 10_000) =>
+  connect(
+    { host: hostAt(port), username: 'me', credential, limits: { ...LIMITS, loginMs } },
+    patient,
+  );
+
+/** A server that takes connections and does with them what the test says. */
+async function listen(onSocket: (socket: Socket) => void): Promise<number> {
+  const sockets = new Set<Socket>();
+  const server = createServer(socket => {
+    sockets.add(socket.on('error', () => {}));
+    onSocket(socket);
+  });
+  ended.push(() => {
+    for (const socket of sockets) socket.destroy();
+    server.close();
+  });
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  return (server.address() as AddressInfo).port;
+}
+
+/** An SSH server of this process; its connections go to `onClient`. */
+async function serveSsh(onClient: (client: ssh2.Connection) => void): Promise<number> {
+  const server = new ssh2.Server({ hostKeys: [hostKey.private] }, client => {
+    ended.push(() => client.end());
+    onClient(client.on('error', () => {}));
+  });
+  ended.push(() => server.close());
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  return (server.address() as AddressInfo).port;
+}
+
+const letIn = (client: ssh2.Connection) => client.on('authentication', login => login.accept());
+
+test('a host that takes connections and says nothing is an error, and so is one silent at the login', async () => {
+  const silent = await listen(() => {});
+  const mute = await serveSsh(client => client.on('authentication', () => {}));
+  for (const port of [silent, mute]) {
+    await expect(logIn(port, { password: 'x' }, 300)).rejects.toMatchObject({
+      code: 'remote_connection_failed',
+      message: expect.stringContaining('did not answer'),
+    });
+  }
+});
+
+test('a host that takes no connection is an error too', async () => {
+  const { port, fill } = await listenAndFreeze();
+  await fill();
+  await expect(dial({ address: '127.0.0.1', port, timeoutMs: 300 }, patient)).rejects.toMatchObject(
+    {
+      code: 'remote_connection_failed',
+      message: expect.stringContaining('no connection within 0.3 s'),
+    },
+  );
+});
+
+test('whoever leaves while a connection is made is let go at once', async () => {
+  const { port, fill } = await listenAndFreeze();
+  await fill();
+  const leaving = new AbortController();
+  const dialling = dial({ address: '127.0.0.1', port, timeoutMs: 60_000 }, leaving.signal);
+  leaving.abort(new Error('left'));
+  await expect(dialling).rejects.toThrow('left');
+  await expect(
+    scanHostKeys({ address: '127.0.0.1', port, private: true }, leaving.signal),
+  ).rejects.toThrow('left');
+});
+
+test('a password is sent once, also where the server takes it in two ways', async () => {
+  const tried: string[] = [];
+  const port = await serveSsh(client =>
+    client.on('authentication', login => {
+      tried.push(login.method);
+      login.reject(['password', 'keyboard-interactive']);
+    }),
+  );
+  await expect(logIn(port, { password: 'wrong' })).rejects.toMatchObject({
+    code: 'remote_authentication_failed',
+  });
+  expect(tried).toEqual(['none', 'password']);
+});
+
+test('a server that asks for the password by a dialogue is told it once', async () => {
+  const told: string[] = [];
+  const port = await serveSsh(client =>
+    client.on('authentication', login => {
+      if (login.method !== 'keyboard-interactive') return login.reject(['keyboard-interactive']);
+      const ask = () =>
+        login.prompt([{ prompt: 'Password: ', echo: false }], answers => {
+          told.push(...answers);
+          if (told.length < 3) ask();
+          else login.accept();
+        });
+      ask();
+    }),
+  );
+  const client = await logIn(port, { password: 'sesame' });
+  client.end();
+  expect(told).toEqual(['sesame', '', '']);
+});
+
+test('a server that opens no channel, or does not answer exec, loses its connection', async () => {
+  const never = await serveSsh(client => letIn(client).on('session', () => {}));
+  const hangs = await serveSsh(client =>
+    letIn(client).on('session', accept => accept().on('exec', () => {})),
+  );
+  for (const port of [never, hangs]) {
+    const client = await logIn(port, { password: 'x' });
+    const session = new RemoteSession(client, {
+      spoolLimitBytes: 1,
+      shell: undefined,
+      openMs: 300,
+    });
+    const error = await session.exec('true').catch((thrown: unknown) => thrown);
+    expect(error).toMatchObject({
+      code: 'remote_connection_failed',
+      message: expect.stringContaining('opened no channel within 0.3 s'),
+    });
+    // A command without an agent must then not be run again.
+    expect(mayHaveBeenSent(error)).toBe(true);
+    await session.closed;
+  }
+});
+
+/** A listener that the kernel no longer completes connections for, once its queue is full. */
+async function listenAndFreeze(): Promise<{ port: number; fill(): Promise<void> }> {
+  const program =
+    "const s = require('net').createServer().listen({ port: 0, host: '127.0.0.1', backlog: 1 }, () => console.log(s.address().port))";
+  const child: ChildProcess = spawn(process.execPath, ['-e', program], {
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
+  ended.push(() => child.kill('SIGKILL'));
+  const [line] = (await once(child.stdout ?? child, 'data')) as [Buffer];
+  const port = Number(line.toString());
+  child.kill('SIGSTOP');
+  const fill = async () => {
+    for (let hung = false; !hung; ) {
+      const socket = connectTcp({ host: '127.0.0.1', port }).on('error', () => {});
+      ended.push(() => socket.destroy());
+      hung = await Promise.race([
+        once(socket, 'connect').then(() => false),
+        // The kernel answers a connection on loopback at once, or never.
+        new Promise<boolean>(resolve => setTimeout(() => resolve(true), 500)),
+      ]);
+    }
+  };
+  return { port, fill };
+}

@@ -1,0 +1,230 @@
+import type { Socket } from 'node:net';
+import ssh2 from 'ssh2';
+import { abortable } from '../../shared/abortable.ts';
+import type { HostRow } from '../../shared/database/schema.ts';
+import { WindlassError } from '../../shared/errors.ts';
+import type { Credential } from '../../shared/secrets.ts';
+import { fingerprint, keyBytes, keyLine, signatureAlgorithms } from '../../shared/ssh-keys.ts';
+import { dial, unreachable } from './dial.ts';
+import { resolveHost } from './resolve-host.ts';
+
+/** Until TCP stands; then until the server's key and the login are through, for which sshd itself gives 120 s. */
+const LIMITS = { connectMs: 10_000, loginMs: 20_000 };
+/** The whole of a scan. */
+const SCAN_MS = 60_000;
+/** What every server answers (RFC 4254, 4) is sent so often over a connection that says nothing else. */
+const PING_MS = 3_000;
+/** A connection over which not a byte came at so many looks is given up. */
+const LOOK_MS = 1_000;
+const SILENT_LOOKS = 12;
+/** One of each type of host key. */
+const ALGORITHMS = ['ssh-ed25519', 'ecdsa-sha2-nistp256', 'rsa-sha2-512'] as const;
+
+export interface Target {
+  host: HostRow;
+  username: string;
+  credential: Credential;
+  limits?: typeof LIMITS;
+}
+
+/**
+ * Logs in to a host whose key is pinned. Not one byte of a credential is sent before the key was found to be one of
+ * the pinned ones. Throws `host_key_changed`, `remote_authentication_failed`, `host_not_allowed`,
+ * `remote_connection_failed`.
+ */
+export async function connect(target: Target, signal: AbortSignal): Promise<ssh2.Client> {
+  const { host, username, credential, limits = LIMITS } = target;
+  let shown: Buffer | undefined;
+  const pinned = host.keys.map(keyBytes);
+  const isPinned = (key: Buffer) => pinned.some(known => known.equals(key));
+  const options: ssh2.ConnectConfig = {
+    username,
+    ...credential,
+    // Without it ssh2 passes over what the handler picks.
+    tryKeyboard: 'password' in credential,
+    authHandler: tryOnce(credential),
+    readyTimeout: limits.loginMs,
+    keepaliveInterval: PING_MS,
+    // Answers come late where much else is on the way: whether any byte comes is what counts.
+    keepaliveCountMax: Number.POSITIVE_INFINITY,
+    algorithms: { serverHostKey: signatureAlgorithms(host.keys) as ssh2.ServerHostKeyAlgorithm[] },
+    hostVerifier: (key: Buffer) => {
+      shown = key;
+      return isPinned(key);
+    },
+  };
+  const address = await abortable(resolveHost(host), signal);
+  const socket = await dial({ address, port: host.port, timeoutMs: limits.connectMs }, signal);
+  options.sock = socket;
+  const client = new ssh2.Client();
+  answerPrompts(client, credential);
+  try {
+    await reach(client, options, signal);
+  } catch (error) {
+    client.destroy();
+    if (signal.aborted) throw signal.reason;
+    // Only the pinned types were offered: a host that has none of them any more shows another one.
+    const noCommonType = !shown && (error as { level?: string }).level === 'handshake';
+    if (noCommonType) shown = await findAnyKey({ address, port: host.port }, signal);
+    if (shown && !isPinned(shown)) throw keyChanged(host, shown);
+    throw explain(error as Error & { level?: string }, target);
+  }
+  endWhenSilent(client, socket);
+  return client;
+}
+
+/** Looks are counted, not time: a process that stood still did not listen. */
+function endWhenSilent(client: ssh2.Client, socket: Socket): void {
+  let seen = socket.bytesRead;
+  let silentLooks = 0;
+  const timer = setInterval(() => {
+    silentLooks = socket.bytesRead === seen ? silentLooks + 1 : 0;
+    seen = socket.bytesRead;
+    if (silentLooks >= SILENT_LOOKS) socket.destroy();
+  }, LOOK_MS);
+  timer.unref();
+  client.once('close', () => clearInterval(timer));
+}
+
+/**
+ * One try with what was given: where a server takes a password in two ways, a second refusal would count twice with what
+ * bans addresses.
+ */
+function tryOnce(credential: Credential): ssh2.AuthHandlerMiddleware {
+  const wanted: ssh2.AuthenticationType[] =
+    'password' in credential ? ['password', 'keyboard-interactive'] : ['publickey'];
+  let tries = 0;
+  return (left: ssh2.AuthenticationType[] | null) => {
+    tries++;
+    // RFC 4252, 5.2: what answers `none` is the list of methods.
+    if (tries === 1) return 'none';
+    return (tries === 2 && wanted.find(method => left?.includes(method))) || false;
+  };
+}
+
+/** RFC 4256: a server that asks again for what it was told has refused it. */
+function answerPrompts(client: ssh2.Client, credential: Credential): void {
+  let password = 'password' in credential ? credential.password : '';
+  client.on('keyboard-interactive', (_name, _instructions, _language, prompts, answer) => {
+    answer(prompts.map(prompt => (prompt.echo ? '' : password)));
+    if (prompts.some(prompt => !prompt.echo)) password = '';
+  });
+}
+
+/**
+ * Connects once, without logging in, and returns the key lines that the host shows, one for each type it has. For hosts
+ * that an administrator trusts on sight.
+ */
+export async function scanHostKeys(
+  host: { address: string; port: number; private: boolean },
+  outer: AbortSignal,
+): Promise<string[]> {
+  const tooLong = AbortSignal.timeout(SCAN_MS);
+  const signal = AbortSignal.any([outer, tooLong]);
+  return scan(host, signal).catch((error: unknown) => {
+    if (outer.aborted || !tooLong.aborted) throw error;
+    throw unreachable(host, `no host key within ${SCAN_MS / 1_000} s.`);
+  });
+}
+
+async function scan(
+  host: { address: string; port: number; private: boolean },
+  signal: AbortSignal,
+): Promise<string[]> {
+  const address = await abortable(resolveHost(host), signal);
+  const found = new Set<string>();
+  for (const algorithm of ALGORITHMS) {
+    const key = await showKey({ address, port: host.port, algorithm }, signal);
+    if (key) found.add(keyLine(key));
+  }
+  if (found.size === 0) {
+    throw new WindlassError('remote_connection_failed', {
+      detail: `${host.address}:${host.port} shows no host key that Windlass knows.`,
+      hint: 'Check that an SSH server listens there.',
+    });
+  }
+  return [...found];
+}
+
+async function findAnyKey(
+  at: { address: string; port: number },
+  signal: AbortSignal,
+): Promise<Buffer | undefined> {
+  for (const algorithm of ALGORITHMS) {
+    const key = await showKey({ ...at, algorithm }, signal);
+    if (key) return key;
+  }
+  return undefined;
+}
+
+async function showKey(
+  at: { address: string; port: number; algorithm: ssh2.ServerHostKeyAlgorithm },
+  signal: AbortSignal,
+): Promise<Buffer | undefined> {
+  const client = new ssh2.Client();
+  let shown: Buffer | undefined;
+  const options: ssh2.ConnectConfig = {
+    sock: await dial({ ...at, timeoutMs: LIMITS.connectMs }, signal),
+    username: 'nobody',
+    readyTimeout: LIMITS.loginMs,
+    algorithms: { serverHostKey: [at.algorithm] },
+    hostVerifier: (key: Buffer) => {
+      shown = key;
+      return false;
+    },
+  };
+  try {
+    await reach(client, options, signal);
+  } catch (error) {
+    const { level } = error as { level?: string };
+    if (!shown && level !== 'handshake')
+      throw explain(error as Error, { host: { address: at.address, port: at.port } });
+  } finally {
+    client.destroy();
+  }
+  return shown;
+}
+
+function reach(
+  client: ssh2.Client,
+  options: ssh2.ConnectConfig,
+  signal: AbortSignal,
+): Promise<void> {
+  return new Promise((resolve, reject) => {
+    signal.throwIfAborted();
+    const abort = () => reject(signal.reason);
+    signal.addEventListener('abort', abort, { once: true });
+    client.once('ready', () => {
+      signal.removeEventListener('abort', abort);
+      resolve();
+    });
+    client.on('error', reject);
+    client.once('close', () => reject(new Error('the host closed the connection')));
+    client.connect(options);
+  });
+}
+
+function keyChanged(host: HostRow, shown: Buffer): WindlassError {
+  const pinned = host.keys.map(line => fingerprint(keyBytes(line))).join(', ');
+  return new WindlassError('host_key_changed', {
+    detail: `Host key changed: ${host.name} shows ${fingerprint(shown)}, pinned is ${pinned}.`,
+    hint: "Somebody may be listening in. If the change is right, a server administrator sets the new key in the host's entry.",
+  });
+}
+
+function explain(
+  error: Error & { level?: string },
+  { host }: { host: { address: string; port: number } },
+): WindlassError {
+  if (error instanceof WindlassError) return error;
+  if (error.level === 'client-authentication') {
+    return new WindlassError('remote_authentication_failed', {
+      detail: 'The host refused the user name, password or key.',
+      hint: 'Open a new session with credentials that the host accepts.',
+      cause: error,
+    });
+  }
+  if (error.level === 'client-timeout')
+    return unreachable(host, 'the SSH server did not answer, or not the login, in time.', error);
+  return unreachable(host, `${error.message}.`, error);
+}

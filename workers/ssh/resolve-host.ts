@@ -1,0 +1,94 @@
+import { lookup } from 'node:dns/promises';
+import { BlockList, isIP } from 'node:net';
+import { WindlassError } from '../../shared/errors.ts';
+
+const inner = new BlockList();
+for (const [net, bits] of [
+  ['0.0.0.0', 8],
+  ['10.0.0.0', 8],
+  ['100.64.0.0', 10],
+  ['127.0.0.0', 8],
+  ['169.254.0.0', 16],
+  ['172.16.0.0', 12],
+  ['192.0.0.0', 24],
+  ['192.168.0.0', 16],
+  ['198.18.0.0', 15],
+  ['224.0.0.0', 3],
+] as const) {
+  inner.addSubnet(net, bits, 'ipv4');
+}
+for (const [net, bits] of [
+  ['::1', 128],
+  ['64:ff9b:1::', 48],
+  ['2001::', 32],
+  ['fc00::', 7],
+  ['fe80::', 10],
+  ['fec0::', 10],
+  ['ff00::', 8],
+] as const) {
+  inner.addSubnet(net, bits, 'ipv6');
+}
+
+/** Prefixes of IPv6 whose addresses lead to an IPv4 address that they hold from this bit on. */
+const CARRIERS = [
+  // IPv4-compatible, mapped (RFC 4291, 2.5.5) and translated (RFC 2765, 2.1).
+  { net: '::', bits: 96, from: 96 },
+  { net: '::ffff:0:0', bits: 96, from: 96 },
+  { net: '::ffff:0:0:0', bits: 96, from: 96 },
+  // NAT64 (RFC 6052, 2.1).
+  { net: '64:ff9b::', bits: 96, from: 96 },
+  // 6to4 (RFC 3056, 2).
+  { net: '2002::', bits: 16, from: 16 },
+].map(({ net, bits, from }) => {
+  const list = new BlockList();
+  list.addSubnet(net, bits, 'ipv6');
+  return { list, from };
+});
+
+/**
+ * Loopback, link-local, site-local, private, shared (RFC 6598), multicast and unspecified addresses, those of a network's
+ * own tests and protocols (RFC 2544, RFC 6890), and what would reach any of them by way of IPv6: an address that carries an
+ * IPv4 one is judged by that; Teredo (RFC 4380) and a network's own NAT64 (RFC 8215) are inner as such.
+ */
+export function isPrivateAddress(address: string): boolean {
+  if (isIP(address) === 4) return inner.check(address, 'ipv4');
+  if (inner.check(address, 'ipv6')) return true;
+  const carrier = CARRIERS.find(({ list }) => list.check(address, 'ipv6'));
+  return carrier !== undefined && inner.check(readCarried(address, carrier.from), 'ipv4');
+}
+
+function readCarried(address: string, from: number): string {
+  // The URL standard writes each group in hexadecimal, whatever was given; it knows no zone.
+  const { hostname } = new URL(`http://[${address.replace(/%.*/, '')}]`);
+  const [head = [], tail = []] = hostname
+    .slice(1, -1)
+    .split('::')
+    .map(groups => groups.split(':').filter(Boolean));
+  const zeros: string[] = Array(8 - head.length - tail.length).fill('0');
+  const groups = [...head, ...zeros, ...tail].slice(from / 16, from / 16 + 2);
+  return groups
+    .map(group => Number.parseInt(group, 16))
+    .flatMap(value => [value >> 8, value & 0xff])
+    .join('.');
+}
+
+/**
+ * Resolves the name once; the connection is made to the address that was checked, never to the name again.
+ * Throws `host_not_allowed` for an inner address unless the host's entry grants them.
+ */
+export async function resolveHost(host: { address: string; private: boolean }): Promise<string> {
+  const found = await lookup(host.address, { verbatim: true }).catch((cause: unknown) => {
+    throw new WindlassError('remote_connection_failed', {
+      detail: `The name ${host.address} could not be resolved.`,
+      hint: "Check the address in the host's entry.",
+      cause,
+    });
+  });
+  if (!host.private && isPrivateAddress(found.address)) {
+    throw new WindlassError('host_not_allowed', {
+      detail: `Host not allowed: ${host.address} is a loopback, link-local or private address, or leads to one.`,
+      hint: 'A server administrator can allow that with "private": true in the host\'s entry.',
+    });
+  }
+  return found.address;
+}

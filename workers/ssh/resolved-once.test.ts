@@ -1,0 +1,108 @@
+import dns from 'node:dns';
+import dnsPromises from 'node:dns/promises';
+import { syncBuiltinESMExports } from 'node:module';
+import { type AddressInfo, createServer } from 'node:net';
+import { afterEach, expect, test } from 'vitest';
+import type { HostRow } from '../../shared/database/schema.ts';
+import { connect, scanHostKeys } from './connect.ts';
+
+const patient = new AbortController().signal;
+const real = { lookup: dns.lookup, promised: dnsPromises.lookup };
+const ended: (() => void)[] = [];
+
+afterEach(() => {
+  for (const end of ended.splice(0)) end();
+});
+
+type Callback = (...args: unknown[]) => void;
+
+/** A name server that answers each question with the next address, and the last one from then on. */
+function rebind(addresses: string[]): { asked(): number } {
+  let asked = 0;
+  const answer = () => {
+    const address = addresses[Math.min(asked++, addresses.length - 1)] ?? '';
+    return { address, family: 4 };
+  };
+  const given = real.lookup as unknown as (...args: unknown[]) => void;
+  const lookup = (name: string, options: { all?: boolean }, callback: Callback) => {
+    if (name !== 'rebound.example') return given(name, options, callback);
+    const { address, family } = answer();
+    process.nextTick(() =>
+      options.all ? callback(null, [{ address, family }]) : callback(null, address, family),
+    );
+  };
+  dns.lookup = lookup as unknown as typeof dns.lookup;
+  dnsPromises.lookup = (async () => answer()) as unknown as typeof dnsPromises.lookup;
+  syncBuiltinESMExports();
+  ended.push(() => {
+    dns.lookup = real.lookup;
+    dnsPromises.lookup = real.promised;
+    syncBuiltinESMExports();
+  });
+  return { asked: () => asked };
+}
+
+/** Listeners on one port of these addresses, that hang up; which of them was connected to. */
+async function listen(addresses: string[]): Promise<{ port: number; met: string[] }> {
+  const met: string[] = [];
+  let port = 0;
+  for (const host of addresses) {
+    const server = createServer(socket => {
+      met.push(host);
+      socket.on('error', () => {}).end();
+    });
+    ended.push(() => server.close());
+    await new Promise<void>((settle, reject) => {
+      server.once('error', reject);
+      server.listen(port, host, settle);
+    });
+    ({ port } = server.address() as AddressInfo);
+  }
+  return { port, met };
+}
+
+const target = (port: number, granted: boolean) => ({
+  host: {
+    name: 'host',
+    address: 'rebound.example',
+    port,
+    keys: ['ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIBvYQZ8pUyVQ3cKk4Gd3cSg8QzTt9Ks6oG0n0w1mV7qX'],
+    private: granted,
+  } as HostRow,
+  username: 'me',
+  credential: { password: 'x' },
+  limits: { connectMs: 300, loginMs: 300 },
+});
+
+test('the address that was checked is the one that is connected to, whatever the name says next', async () => {
+  const { port, met } = await listen(['127.0.0.1', '127.0.0.2']);
+  const server = rebind(['127.0.0.1', '127.0.0.2']);
+  await expect(connect(target(port, true), patient)).rejects.toMatchObject({
+    code: 'remote_connection_failed',
+  });
+  expect([met, server.asked()]).toEqual([['127.0.0.1'], 1]);
+});
+
+test('a name that turns to an inner address once it was checked reaches nothing there', async () => {
+  const { port, met } = await listen(['127.0.0.1']);
+  // TEST-NET-1 (RFC 5737): nobody's.
+  const server = rebind(['192.0.2.1', '127.0.0.1']);
+  await expect(connect(target(port, false), patient)).rejects.toMatchObject({
+    code: 'remote_connection_failed',
+  });
+  expect([met, server.asked()]).toEqual([[], 1]);
+  await expect(connect(target(port, false), patient)).rejects.toMatchObject({
+    code: 'host_not_allowed',
+  });
+  expect([met, server.asked()]).toEqual([[], 2]);
+});
+
+test('the scan of a host that is trusted on sight asks for its name once, for all types of key', async () => {
+  const { port, met } = await listen(['127.0.0.1', '127.0.0.2']);
+  const server = rebind(['127.0.0.1', '127.0.0.2']);
+  const { host } = target(port, true);
+  await expect(scanHostKeys(host, patient)).rejects.toMatchObject({
+    code: 'remote_connection_failed',
+  });
+  expect([new Set(met), server.asked()]).toEqual([new Set(['127.0.0.1']), 1]);
+});

@@ -1,0 +1,241 @@
+import { and, eq, inArray, isNotNull, isNull } from 'drizzle-orm';
+import { abortable } from '../../shared/abortable.ts';
+import type { Config } from '../../shared/config.ts';
+import type { Database } from '../../shared/database/connect.ts';
+import type { Notifications } from '../../shared/database/notifications.ts';
+import { type HostRow, hosts, type SessionRow, sessions } from '../../shared/database/schema.ts';
+import { WindlassError } from '../../shared/errors.ts';
+import type { Logger } from '../../shared/log.ts';
+import { type Credential, unseal } from '../../shared/secrets.ts';
+import { forgetFinishedSoon } from '../runs/forget-finished.ts';
+import { LeftoverRuns } from '../runs/leftover-runs.ts';
+import { RunRemover, type Use } from '../runs/run-remover.ts';
+import { CircuitBreakers } from './circuit-breaker.ts';
+import { connect } from './connect.ts';
+import { unreachable } from './dial.ts';
+import { RefusedLogins } from './refused-logins.ts';
+import { RemoteSession } from './remote-session.ts';
+
+/** A connection that nobody used for so long is closed. */
+const IDLE_MS = 300_000;
+/** For the whole of it: the turn at the host's gate, the name, TCP, the login. */
+const CONNECT_MS = 60_000;
+const SWEEP_MS = 5_000;
+/** Accounts whose shell is remembered. */
+const MOST_SHELLS = 1_000;
+
+interface Pooled {
+  session: Promise<RemoteSession>;
+  /** Whether the session has an agent, which never changes. */
+  hasAgent: Promise<boolean>;
+  users: number;
+  idleSince: number;
+  /** Of the host's entry that it was made by, once that is found. */
+  version?: number;
+  /** Closed once nobody uses it, and used for nothing new. */
+  isRetired?: boolean;
+}
+
+interface Found {
+  session: SessionRow;
+  host: HostRow;
+}
+
+interface PoolContext {
+  config: Config;
+  database: Database;
+  notifications: Notifications;
+  log: Logger;
+}
+
+/**
+ * The connections of this worker, one for each session it serves. Also takes care that runs which ended are removed
+ * from their hosts, whoever followed them to their end.
+ */
+export class SessionPool {
+  readonly #context: PoolContext;
+  readonly #pooled = new Map<string, Pooled>();
+  readonly #shells = new Map<string, string>();
+  readonly #gates: CircuitBreakers;
+  readonly #refused: RefusedLogins;
+  readonly #remover: RunRemover;
+  readonly #leftover: LeftoverRuns;
+  readonly #stop: () => void;
+  #sweeping = false;
+
+  constructor(context: PoolContext) {
+    this.#context = context;
+    this.#gates = new CircuitBreakers(context.config.LIMIT_HOST_CONNECTS);
+    this.#refused = new RefusedLogins(context.database);
+    const { database, log } = context;
+    const use: Use = (...given) => this.use(...given);
+    this.#remover = new RunRemover({ database, log, use });
+    this.#leftover = new LeftoverRuns({
+      ...{ database, log, use },
+      limitSeconds: context.config.LIMIT_COMMAND_SECONDS,
+      mayUse: async sid => this.has(sid) || !(await this.#refused.wasEverRefused(sid)),
+    });
+    const timer = setInterval(() => void this.#sweep(), SWEEP_MS);
+    const unsubscribe = context.notifications.on('session', sid => {
+      if (this.#pooled.has(sid)) void this.#closeEnded();
+    });
+    this.#stop = () => {
+      clearInterval(timer);
+      unsubscribe();
+    };
+  }
+
+  /**
+   * Calls `work` with the session's connection, made when there is none. Throws `session_not_found` when there is no
+   * such session (any more), and what connect() throws.
+   */
+  async use<T>(
+    sid: string,
+    signal: AbortSignal,
+    work: (session: RemoteSession) => Promise<T>,
+  ): Promise<T> {
+    const pooled = this.#pooled.get(sid) ?? this.#open(sid);
+    pooled.users++;
+    try {
+      return await work(await abortable(pooled.session, signal));
+    } finally {
+      pooled.users--;
+      pooled.idleSince = performance.now();
+      if (pooled.isRetired && pooled.users === 0) close(pooled);
+    }
+  }
+
+  /** Whether the session's connection is made, or being made. */
+  has(sid: string): boolean {
+    return this.#pooled.has(sid);
+  }
+
+  /** For work that is about to use the session: its connection begins to be made. Throws `session_not_found`. */
+  hasAgent(sid: string): Promise<boolean> {
+    return (this.#pooled.get(sid) ?? this.#open(sid)).hasAgent;
+  }
+
+  /** Removes a run whose job has ended from its host. */
+  forgetSoon(sid: string, id: string): void {
+    this.#remover.add(sid, id);
+  }
+
+  /** Ends all connections; runs on hosts go on. */
+  close(): void {
+    this.#stop();
+    for (const pooled of this.#pooled.values()) close(pooled);
+    this.#pooled.clear();
+  }
+
+  #open(sid: string): Pooled {
+    // Others may come to wait for the same connection: it is not ended with the one who asked first.
+    const found = this.#find(sid);
+    const pooled: Pooled = {
+      hasAgent: found.then(({ session }) => session.agent),
+      session: found.then(row => this.#connect(row, AbortSignal.timeout(CONNECT_MS))),
+      users: 0,
+      idleSince: performance.now(),
+    };
+    this.#pooled.set(sid, pooled);
+    const forget = () => {
+      if (this.#pooled.get(sid) === pooled) this.#pooled.delete(sid);
+    };
+    pooled.session.then(session => session.closed.then(forget), forget);
+    pooled.hasAgent.catch(() => {});
+    found.then(
+      ({ host }) => {
+        pooled.version = host.version;
+      },
+      () => {},
+    );
+    return pooled;
+  }
+
+  async #find(sid: string): Promise<Found> {
+    const [found] = await this.#context.database.db
+      .select({ session: sessions, host: hosts })
+      .from(sessions)
+      .innerJoin(hosts, eq(hosts.name, sessions.hostname))
+      .where(and(eq(sessions.sid, sid), isNotNull(sessions.sealed)));
+    if (!found) throw new WindlassError('session_not_found');
+    return found;
+  }
+
+  async #connect({ session, host }: Found, signal: AbortSignal): Promise<RemoteSession> {
+    const { sid, username } = session;
+    const [credential] = await Promise.all([
+      this.#openCredential(session),
+      this.#refused.throwIfRefused(sid),
+    ]);
+    const client = await this.#gates
+      .of(host)
+      .pass(() => connect({ host, username, credential }, signal), signal)
+      .catch((error: unknown) => {
+        this.#refused.note(sid, error);
+        if (!signal.aborted) throw error;
+        throw unreachable(host, `no connection within ${CONNECT_MS / 1_000} s.`, error);
+      });
+    const account = `${username}@${host.address}:${host.port}`;
+    const remote = new RemoteSession(client, {
+      spoolLimitBytes: this.#context.config.LIMIT_SPOOL_BYTES,
+      shell: session.shell ?? this.#shells.get(account),
+      onShell: shell => this.#learnShell(account, shell),
+    });
+    if (session.agent) forgetFinishedSoon(remote, this.#context);
+    return remote;
+  }
+
+  /** A new session of a known account saves a command on the host, and so a start of its shell. */
+  #learnShell(account: string, shell: string): void {
+    if (this.#shells.size >= MOST_SHELLS) this.#shells.clear();
+    this.#shells.set(account, shell);
+  }
+
+  #openCredential(session: SessionRow): Promise<Credential> {
+    const { SEAL_PRIVATE_KEYS } = this.#context.config;
+    if (!SEAL_PRIVATE_KEYS || !session.sealed)
+      throw new Error('this worker has no SEAL_PRIVATE_KEYS');
+    return unseal<Credential>(SEAL_PRIVATE_KEYS, session, session.sealed);
+  }
+
+  async #sweep(): Promise<void> {
+    if (this.#sweeping) return;
+    this.#sweeping = true;
+    try {
+      await this.#closeEnded();
+      if (this.#context.config.SEAL_PRIVATE_KEYS) await this.#leftover.look();
+    } catch (error) {
+      this.#context.log.debug({ err: error }, 'session sweep');
+    } finally {
+      this.#sweeping = false;
+    }
+  }
+
+  /**
+   * Closes what is idle, and what belongs to a session that ended and has nothing left to clean up. Where the entry of its
+   * host was changed, a connection serves what is under way alone: the next one is made as the entry says now.
+   */
+  async #closeEnded(): Promise<void> {
+    const sids = [...this.#pooled.keys()];
+    if (sids.length === 0) return;
+    const open = await this.#context.database.db
+      .select({ sid: sessions.sid, version: hosts.version })
+      .from(sessions)
+      .innerJoin(hosts, eq(hosts.name, sessions.hostname))
+      .where(and(inArray(sessions.sid, sids), isNull(sessions.ended)));
+    const alive = new Map(open.map(row => [row.sid, row.version]));
+    for (const [sid, pooled] of this.#pooled) {
+      const idle = performance.now() - pooled.idleSince > IDLE_MS;
+      const version = alive.get(sid) ?? pooled.version;
+      pooled.isRetired = pooled.version !== undefined && pooled.version !== version;
+      const isNeeded = pooled.users > 0 || this.#remover.has(sid) || (alive.has(sid) && !idle);
+      if ((isNeeded && !pooled.isRetired) || !sids.includes(sid)) continue;
+      this.#pooled.delete(sid);
+      if (pooled.users === 0) close(pooled);
+    }
+  }
+}
+
+function close({ session }: Pooled): void {
+  session.then(open => open.close()).catch(() => {});
+}

@@ -1,0 +1,55 @@
+import type ssh2 from 'ssh2';
+import type { ExecChannel } from '../host-agent/exec-channel.ts';
+
+/** An exec channel of ssh2, which can also pass signals on to its command. */
+export interface SshChannel extends ExecChannel {
+  signal(name: 'TERM' | 'KILL'): void;
+}
+
+/** `release` is called when the channel has closed. */
+export function toExecChannel(channel: ssh2.ClientChannel, release: () => void): SshChannel {
+  const closed = new Promise<{ code: number | null; signal: string | null }>(resolve => {
+    let code: number | null = null;
+    let signal: string | null = null;
+    channel.on('exit', (exitCode: number | null, exitSignal?: string) => {
+      code = exitCode ?? null;
+      signal = exitSignal ?? null;
+    });
+    channel.once('close', () => {
+      release();
+      resolve({ code, signal });
+    });
+  });
+  channel.on('error', () => channel.destroy());
+  return {
+    stdin: channel,
+    stdout: channel,
+    stderr: channel.stderr,
+    closed,
+    destroy: () => {
+      // Bytes that nobody reads would hold back the channel's close for ever.
+      channel.resume();
+      channel.stderr.resume();
+      channel.destroy();
+    },
+    signal: name => sendSignal(channel, name),
+  };
+}
+
+/**
+ * RFC 4254, 6.9. ssh2's own signal() does nothing once standard input has ended, which 5.3 of the RFC gives no reason for.
+ * Where the channel is gone so is what was to be signalled.
+ */
+function sendSignal(channel: ssh2.ClientChannel, name: 'TERM' | 'KILL'): void {
+  if (channel.writable) channel.signal(name);
+  const { _client, outgoing } = channel as unknown as {
+    _client?: { _protocol?: { signal?(id: number, name: string): void } };
+    outgoing?: { id: number; state: string };
+  };
+  if (outgoing?.state !== 'eof') return;
+  try {
+    _client?._protocol?.signal?.(outgoing.id, name);
+  } catch {
+    // The connection has just gone.
+  }
+}

@@ -1,0 +1,28 @@
+import { eq, sql } from 'drizzle-orm';
+import { chunks, jobs, segments } from '../../shared/database/schema.ts';
+import { scheduleDeletion } from '../../shared/storage/pending-deletions.ts';
+import type { WorkerContext } from '../context.ts';
+
+const BATCH = 100;
+
+/** What `browse` and `file` brought was passed on while it came; an hour after their end the stored bytes go. */
+export async function removeExpiredStreamedOutput({
+  database: { db },
+}: WorkerContext): Promise<void> {
+  const passedOn = sql`${jobs.kind} in ('browse', 'file') and ${jobs.stdoutBytes} > 0 and ${jobs.finished} < now() - interval '1 hour'`;
+  for (;;) {
+    const rows = await db.select({ id: jobs.id }).from(jobs).where(passedOn).limit(BATCH);
+    for (const { id } of rows) {
+      await db.transaction(async tx => {
+        const gone = await tx.delete(segments).where(eq(segments.job, id)).returning();
+        await scheduleDeletion(
+          tx,
+          gone.map(segment => segment.object),
+        );
+        await tx.delete(chunks).where(eq(chunks.job, id));
+        await tx.update(jobs).set({ stdoutBytes: 0 }).where(eq(jobs.id, id));
+      });
+    }
+    if (rows.length < BATCH) return;
+  }
+}

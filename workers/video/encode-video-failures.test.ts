@@ -1,0 +1,192 @@
+import { spawn } from 'node:child_process';
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { packageRoot } from '../../shared/package-root.ts';
+import { isProcessAlive, makeTempDir } from '../../test/harness/temp-dir.ts';
+import { waitFor } from '../../test/harness/wait-for.ts';
+import { drawFrame, drawFrames, readLocalFrames } from './draw-frames.ts';
+import { type EncodeVideoOptions, encodeVideo } from './encode-video.ts';
+import type { Frame, FrameFailure } from './read-frames.ts';
+
+const temp = makeTempDir('encode-failures');
+afterAll(() => temp.remove());
+const at = (name: string) => join(temp.path, name);
+
+let video = 0;
+async function encode(paths: string[], options: Partial<EncodeVideoOptions> = {}) {
+  const outputPath = at(`video-${video++}`);
+  return encodeVideo({
+    frames: readLocalFrames(paths),
+    total: paths.length,
+    type: 'video/mp4',
+    outputPath,
+    ...options,
+  });
+}
+
+/** The processes whose command line names this file. */
+function findProcesses(path: string): number[] {
+  return readdirSync('/proc')
+    .filter(name => /^\d+$/.test(name))
+    .filter(pid => {
+      try {
+        return readFileSync(`/proc/${pid}/cmdline`, 'utf8').includes(path);
+      } catch {
+        return false;
+      }
+    })
+    .map(Number);
+}
+
+function listChildren(parent: number): number[] {
+  const lists = readdirSync(`/proc/${parent}/task`).map(thread =>
+    readFileSync(`/proc/${parent}/task/${thread}/children`, 'utf8'),
+  );
+  return lists
+    .join(' ')
+    .split(' ')
+    .filter(pid => pid)
+    .map(Number);
+}
+
+describe('what encodeVideo refuses', () => {
+  let good: string[] = [];
+  beforeAll(async () => {
+    good = await drawFrames({ folder: at('good'), count: 3 });
+  });
+
+  it('lists all frames that cannot be used, by path', async () => {
+    const other = at('other-size');
+    writeFileSync(other, await drawFrame({ width: 80, height: 48, kind: 'tiff' }));
+    const playlist = at('playlist.png');
+    writeFileSync(playlist, `#EXTM3U\n#EXTINF:1,\nfile://${good[0]}\n`);
+    const broken = at('broken.tiff');
+    writeFileSync(
+      broken,
+      (await drawFrame({ width: 64, height: 48, kind: 'tiff' })).subarray(0, 300),
+    );
+    async function* frames(): AsyncGenerator<Frame | FrameFailure> {
+      yield* readLocalFrames([...good, other, playlist, broken]);
+      yield { index: 6, path: '/gone', problem: 'is missing' };
+    }
+    const outputPath = at('refused');
+    await expect(encode([], { frames: frames(), total: 7, outputPath })).rejects.toMatchObject({
+      code: 'bad_frames',
+      extra: {
+        count: 4,
+        frames: [
+          { path: other, reason: 'is of another size: 80×48 pixels, the first is 64×48' },
+          { path: playlist, reason: 'is not an image' },
+          { path: broken, reason: expect.stringContaining('cannot be decoded') },
+          { path: '/gone', reason: 'is missing' },
+        ],
+      },
+    });
+    expect(readdirSync(temp.path)).not.toContain('refused');
+    await expect(encode([playlist])).rejects.toMatchObject({ code: 'bad_frames' });
+    await expect(encode([])).rejects.toMatchObject({ code: 'bad_frames' });
+  });
+
+  it.each(['png', 'jpeg'] as const)('says what ffmpeg says of a broken %s', async kind => {
+    const paths = await drawFrames({
+      folder: at(`broken-${kind}`),
+      count: 5,
+      width: 300,
+      height: 200,
+      kind,
+    });
+    const path = paths[2] ?? '';
+    const bytes = readFileSync(path);
+    writeFileSync(path, bytes.subarray(0, bytes.length / 2));
+    await expect(encode(paths)).rejects.toMatchObject({
+      code: 'video_failed',
+      extra: { returncode: 1, stderr: expect.stringMatching(/./) },
+    });
+  });
+
+  it('does not call a video whole that lacks frames', async () => {
+    await expect(encode(good, { total: 4 })).rejects.toMatchObject({
+      code: 'video_failed',
+      message: expect.stringContaining('3 pictures were made of 4 frames'),
+    });
+  });
+
+  it('passes on what reading the frames throws, with ffmpeg gone', async () => {
+    const outputPath = at('lost');
+    async function* frames() {
+      yield* readLocalFrames(good);
+      await waitFor(() => findProcesses(outputPath).length > 0, { what: 'ffmpeg to run' });
+      throw new Error('the link was cut');
+    }
+    await expect(encode(good, { frames: frames(), outputPath })).rejects.toThrow(
+      'the link was cut',
+    );
+    expect(findProcesses(outputPath)).toEqual([]);
+  });
+
+  it('leaves no ffmpeg when it is aborted', async () => {
+    const abort = new AbortController();
+    const outputPath = at('aborted');
+    let ended = false;
+    async function* frames() {
+      try {
+        for (;;) yield* readLocalFrames(good);
+      } finally {
+        ended = true;
+      }
+    }
+    const encoding = encode(good, {
+      frames: frames(),
+      outputPath,
+      signal: abort.signal,
+      total: 1e6,
+    });
+    encoding.catch(() => undefined);
+    const [pid] = await waitFor(
+      () => (findProcesses(outputPath).length > 0 ? findProcesses(outputPath) : undefined),
+      {
+        what: 'ffmpeg to run',
+      },
+    );
+    expect(pid).toBeGreaterThan(0);
+    abort.abort(new Error('not wanted any more'));
+    await expect(encoding).rejects.toThrow('not wanted any more');
+    expect(findProcesses(outputPath)).toEqual([]);
+    await waitFor(() => ended, { what: 'the reading to stop' });
+    expect(readdirSync(temp.path)).not.toContain('aborted');
+  });
+
+  it('leaves no ffmpeg and no decoder when the worker is killed', async () => {
+    const outputPath = at('killed');
+    const tiff = at('killed.tiff');
+    writeFileSync(tiff, await drawFrame({ width: 64, height: 48, kind: 'tiff' }));
+    const program = `
+      import { readFileSync } from 'node:fs';
+      const { encodeVideo } = await import(process.argv[1]);
+      const bytes = readFileSync(process.argv[2]);
+      async function* frames() { for (let index = 0; ; index++) yield { index, path: '/x', size: bytes.length, bytes }; }
+      await encodeVideo({ frames: frames(), total: 1e6, type: 'video/mp4', outputPath: process.argv[3] });`;
+    const compiled = new URL('dist/workers/video/encode-video.js', packageRoot).href;
+    const args = ['--input-type=module', '-e', program, compiled, tiff, outputPath];
+    const worker = spawn(process.execPath, args, { stdio: 'inherit' });
+    const children = () => findProcesses(outputPath).filter(pid => pid !== worker.pid);
+    await waitFor(() => children().length > 0, { what: 'ffmpeg to run' });
+    const left = listChildren(worker.pid ?? 0);
+    expect(left.length).toBeGreaterThan(1);
+    worker.kill('SIGKILL');
+    await waitFor(() => !left.some(isProcessAlive), { what: 'the children to end' });
+  });
+
+  it('does not start when it is aborted before', async () => {
+    const signal = AbortSignal.abort(new Error('too late'));
+    await expect(encode(good, { signal })).rejects.toThrow('too late');
+  });
+
+  it('says that ffmpeg could not be started', async () => {
+    await expect(encode(good, { ffmpeg: '/no/such/ffmpeg' })).rejects.toMatchObject({
+      code: 'video_failed',
+      extra: { returncode: -1 },
+    });
+  });
+});

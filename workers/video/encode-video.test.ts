@@ -1,0 +1,169 @@
+import { execFileSync, spawn } from 'node:child_process';
+import { readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import sharp from 'sharp';
+import { afterAll, describe, expect, it } from 'vitest';
+import { makeTempDir } from '../../test/harness/temp-dir.ts';
+import { drawFrame, drawFrames, readLocalFrames } from './draw-frames.ts';
+import { type EncodeVideoOptions, encodeVideo } from './encode-video.ts';
+import { findBundledFfmpeg } from './find-ffmpeg.ts';
+import { countFrames, probeVideo } from './probe.ts';
+import { readFrames } from './read-frames.ts';
+import { TRANSFER_COMMAND, transferScript } from './transfer.ts';
+
+const temp = makeTempDir('encode-worker');
+afterAll(() => temp.remove());
+const at = (name: string) => join(temp.path, name);
+
+let video = 0;
+async function encode(paths: string[], options: Partial<EncodeVideoOptions> = {}) {
+  const outputPath = at(`video-${video++}`);
+  const made = await encodeVideo({
+    frames: readLocalFrames(paths),
+    total: paths.length,
+    type: 'video/mp4',
+    outputPath,
+    ...options,
+  });
+  return { ...made, outputPath };
+}
+
+/** The names of the boxes of an MP4 file, in order (ISO/IEC 14496-12). */
+function listBoxes(path: string): string[] {
+  const bytes = readFileSync(path);
+  const names: string[] = [];
+  for (let offset = 0; offset < bytes.length; offset += bytes.readUInt32BE(offset)) {
+    names.push(bytes.toString('latin1', offset + 4, offset + 8));
+  }
+  return names;
+}
+
+describe('encodeVideo', () => {
+  it.each([
+    { type: 'video/mp4', kind: 'png' },
+    { type: 'video/mp4', kind: 'jpeg' },
+    { type: 'video/webm', kind: 'png' },
+    { type: 'video/webm', kind: 'jpeg' },
+    { type: 'video/mp4', kind: 'tiff' },
+    { type: 'video/webm', kind: 'webp' },
+  ] as const)('makes $type of $kind frames, padded to even sides', async ({ type, kind }) => {
+    const paths = await drawFrames({ folder: at(kind), count: 7, width: 63, height: 41, kind });
+    const made = await encode(paths, { type, fps: 29.97 });
+    expect(made).toMatchObject({ frames: 7, width: 64, height: 42 });
+    expect(await probeVideo(made.outputPath)).toEqual({ frames: 7, width: 64, height: 42 });
+    const bytes = readFileSync(made.outputPath);
+    expect(made.bytes).toBe(bytes.length);
+    const signature =
+      type === 'video/mp4' ? bytes.toString('latin1', 4, 8) : bytes.toString('hex', 0, 4);
+    expect(signature).toBe(type === 'video/mp4' ? 'ftyp' : '1a45dfa3');
+  });
+
+  it('keeps one picture a frame at every rate', async () => {
+    const paths = await drawFrames({ folder: at('rates'), count: 12 });
+    for (const type of ['video/mp4', 'video/webm'] as const) {
+      for (const fps of [1, 7.3, 59.94, 120]) {
+        expect(await countFrames((await encode(paths, { type, fps })).outputPath), `${fps}`).toBe(
+          12,
+        );
+      }
+    }
+  });
+
+  it('puts the index before the pictures', async () => {
+    const { outputPath } = await encode(await drawFrames({ folder: at('index'), count: 3 }));
+    const boxes = listBoxes(outputPath);
+    expect(boxes.indexOf('moov')).toBeGreaterThan(0);
+    expect(boxes.indexOf('mdat')).toBeGreaterThan(boxes.indexOf('moov'));
+  });
+
+  it('scales to a width, and spends bytes by quality', async () => {
+    const paths = await drawFrames({ folder: at('scaled'), count: 3, width: 200, height: 75 });
+    expect(await encode(paths, { width: 100 })).toMatchObject({ width: 100, height: 38 });
+    for (const type of ['video/mp4', 'video/webm'] as const) {
+      const sizes = [];
+      for (const quality of [0, 0.65, 1])
+        sizes.push((await encode(paths, { type, quality })).bytes);
+      expect(sizes).toEqual([...sizes].sort((a, b) => a - b));
+      expect(new Set(sizes).size).toBe(3);
+    }
+    const narrow = await drawFrames({ folder: at('narrow'), count: 1, width: 2, height: 100 });
+    await expect(encode(narrow, { width: 7680 })).rejects.toMatchObject({ code: 'bad_frames' });
+  });
+
+  it('keeps colours and the last column, whatever the frames are', async () => {
+    for (const kind of ['png', 'jpeg', 'tiff'] as const) {
+      const [path = ''] = await drawFrames({ folder: at(`colours-${kind}`), count: 1 });
+      const red = {
+        create: { width: 63, height: 41, channels: 3, background: '#c81e1e' },
+      } as const;
+      writeFileSync(path, await sharp(red).toFormat(kind).toBuffer());
+      const { outputPath } = await encode([path], { quality: 1 });
+      const pixel = await readPixel(outputPath, { x: 62, y: 40 });
+      for (const [i, value] of [0xc8, 0x1e, 0x1e].entries()) {
+        expect(Math.abs((pixel[i] ?? 0) - value), `${kind} ${pixel}`).toBeLessThan(12);
+      }
+    }
+  });
+
+  it('decodes frames of another kind than the first', async () => {
+    const paths = await drawFrames({ folder: at('mixed'), count: 6 });
+    const kinds = ['png', 'jpeg', 'tiff', 'webp', 'gif', 'png'] as const;
+    for (const [i, path] of paths.entries()) {
+      writeFileSync(path, await drawFrame({ width: 64, height: 48, kind: kinds[i] ?? 'png' }));
+    }
+    for (const order of [paths, [...paths].reverse(), [...paths.slice(1)], paths.slice(2)]) {
+      expect(await countFrames((await encode(order)).outputPath)).toBe(order.length);
+    }
+  });
+
+  it('works with the ffmpeg that npm brings', async () => {
+    const ffmpeg = await findBundledFfmpeg();
+    expect(ffmpeg).toBeDefined();
+    const paths = await drawFrames({ folder: at('bundled'), count: 5, width: 33 });
+    for (const type of ['video/mp4', 'video/webm'] as const) {
+      const { outputPath } = await encode(paths, { type, ffmpeg });
+      expect(await probeVideo(outputPath)).toEqual({ frames: 5, width: 34, height: 48 });
+    }
+  });
+
+  it('takes frames as they come over a channel', async () => {
+    const images = await drawFrames({ folder: at('channel'), count: 30, kind: 'jpeg' });
+    const host = spawn('/bin/sh', ['-c', TRANSFER_COMMAND], { stdio: ['pipe', 'pipe', 'inherit'] });
+    host.stdin.end(transferScript({ images }));
+    const made = await encode(images, {
+      frames: readFrames(host.stdout, { images }),
+      type: 'video/webm',
+    });
+    expect(await probeVideo(made.outputPath)).toEqual({ frames: 30, width: 64, height: 48 });
+  });
+
+  it('tells its progress without ever falling back', async () => {
+    const paths = await drawFrames({ folder: at('progress'), count: 90, width: 640, height: 480 });
+    const shares: number[] = [];
+    const start = performance.now();
+    await encode(paths, { onProgress: share => shares.push(share) });
+    console.info(`90 frames of 640×480 in ${Math.round(performance.now() - start)} ms`);
+    expect(shares.length).toBeGreaterThan(0);
+    expect(shares).toEqual([...shares].sort((a, b) => a - b));
+    expect(shares.at(-1)).toBe(1);
+  });
+});
+
+/** One pixel of a video's first picture, as RGB. */
+async function readPixel(path: string, { x, y }: { x: number; y: number }): Promise<number[]> {
+  const output = [
+    '-frames:v',
+    '1',
+    '-vf',
+    'scale=in_color_matrix=bt709',
+    '-pix_fmt',
+    'rgb24',
+    '-f',
+    'rawvideo',
+    '-',
+  ];
+  const raw = execFileSync('ffmpeg', ['-loglevel', 'error', '-i', path, ...output]);
+  const { width } = await probeVideo(path);
+  const offset = (y * width + x) * 3;
+  return [...raw.subarray(offset, offset + 3)];
+}

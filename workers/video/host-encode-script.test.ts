@@ -1,0 +1,240 @@
+import { execFileSync, spawn } from 'node:child_process';
+import { mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterAll, describe, expect, it } from 'vitest';
+import { makeTempDir } from '../../test/harness/temp-dir.ts';
+import { drawFrame, drawFrames } from './draw-frames.ts';
+import { findBundledFfmpeg } from './find-ffmpeg.ts';
+import { canHostEncode, type HostEncodeOptions, hostEncodeScript } from './host-encode-script.ts';
+import { countFrames, probeVideo } from './probe.ts';
+import { ProgressReader } from './progress.ts';
+import { toHostVideoError } from './video-error.ts';
+
+const temp = makeTempDir('encode-host');
+afterAll(() => temp.remove());
+const at = (name: string) => join(temp.path, name);
+const SMALL = { kind: 'png', width: 64, height: 48 } as const;
+
+let runs = 0;
+/** Runs the script as the agent does: from a file, with the run's directory in the environment. */
+async function runScript(options: Partial<HostEncodeOptions> & { images: string[] }, shell = 'sh') {
+  const run = at(`run ${runs++}`);
+  mkdirSync(run);
+  const script = hostEncodeScript({
+    pictures: SMALL,
+    type: 'video/mp4',
+    ffmpeg: 'ffmpeg',
+    ...options,
+  });
+  writeFileSync(join(run, 'script'), script);
+  const [program = '', ...args] = shell.split(' ');
+  const child = spawn(program, [...args, join(run, 'script')], {
+    cwd: temp.path,
+    env: { ...process.env, WINDLASS_RUN: run },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+  let [stdout, stderr] = ['', ''];
+  child.stdout.setEncoding('utf8').on('data', (piece: string) => {
+    stdout += piece;
+  });
+  child.stderr.setEncoding('utf8').on('data', (piece: string) => {
+    stderr += piece;
+  });
+  const code = await new Promise<number | null>(resolve => child.once('close', resolve));
+  return { code, stdout, stderr, video: join(run, 'video'), files: readdirSync(run) };
+}
+
+/** What is said of the progress in all this. */
+function framesSaid(text: string): number {
+  const reader = new ProgressReader();
+  reader.add(text);
+  return reader.frames;
+}
+
+describe('hostEncodeScript', () => {
+  it.each([
+    { type: 'video/mp4', kind: 'png' },
+    { type: 'video/mp4', kind: 'jpeg' },
+    { type: 'video/webm', kind: 'png' },
+    { type: 'video/webm', kind: 'jpeg' },
+  ] as const)('makes $type of $kind frames, padded to even sides', async ({ type, kind }) => {
+    const images = await drawFrames({ folder: at(kind), count: 7, width: 63, height: 41, kind });
+    const result = await runScript({ images, type, pictures: { kind, width: 63, height: 41 } });
+    expect(result).toMatchObject({ code: 0, stderr: '', files: ['script', 'video'] });
+    expect(await probeVideo(result.video)).toEqual({ frames: 7, width: 64, height: 42 });
+    expect(framesSaid(result.stdout)).toBe(7);
+    expect(result.stdout).toMatch(/^((frame|progress)=.*\n)+$/);
+  });
+
+  it.each(['bash', 'dash', 'ksh', 'zsh', 'busybox sh'])(
+    'reads every path as it is with %s',
+    async shell => {
+      const folder = at(`names-${shell}`);
+      const plain = await drawFrames({ folder, count: 4 });
+      const names = ['with\nnewline', `it's "$HOME" \`id\` \\ *`, 'é\u0081\u{1f600}', ' '];
+      for (const name of names) {
+        writeFileSync(join(folder, name), await drawFrame({ width: 64, height: 48, kind: 'png' }));
+      }
+      const images = [...plain, ...names.map(name => join(folder, name))];
+      const result = await runScript({ images, fps: 12 }, shell);
+      expect(result).toMatchObject({ code: 0, stderr: '' });
+      expect(await countFrames(result.video)).toBe(8);
+      const missing = await runScript({ images: [...images, join(folder, 'gone')] }, shell);
+      expect(missing).toMatchObject({ code: 1, files: ['script'] });
+    },
+  );
+
+  it('fails when a frame is missing or cannot be read, and names it', async () => {
+    const images = await drawFrames({ folder: at('missing'), count: 3 });
+    for (const bad of [at('gone'), temp.path]) {
+      for (const place of [0, 1, 3]) {
+        const result = await runScript({ images: images.toSpliced(place, 0, bad) });
+        expect(result).toMatchObject({ code: 1, files: ['script'] });
+        expect(result.stderr).toContain(bad);
+      }
+    }
+  });
+
+  it('fails when the disk is full, and says that it is', async () => {
+    const images = await drawFrames({ folder: at('large'), count: 1 });
+    // Every write to /dev/full is refused as one to a full disk is.
+    const ffmpeg = at('ffmpeg to a full disk');
+    writeFileSync(
+      ffmpeg,
+      '#!/bin/sh\nfor out; do :; done\nln -s /dev/full "$out"\nexec ffmpeg "$@"\n',
+      { mode: 0o755 },
+    );
+    const result = await runScript({ images, ffmpeg });
+    expect(result.files).toEqual(['script']);
+    expect(
+      toHostVideoError({ returncode: result.code ?? -1, stderr: result.stderr }),
+    ).toMatchObject({ code: 'remote_disk_full' });
+  });
+
+  it('fails with what ffmpeg says of a broken frame', async () => {
+    const images = await drawFrames({ folder: at('broken'), count: 5 });
+    writeFileSync(
+      images[2] ?? '',
+      (await drawFrame({ width: 64, height: 48, kind: 'png' })).subarray(0, 100),
+    );
+    const result = await runScript({ images });
+    expect(result).toMatchObject({ code: 1, files: ['script'] });
+    expect(result.stderr).toContain('png');
+  });
+
+  it('fails when ffmpeg cannot be run', async () => {
+    const images = await drawFrames({ folder: at('no-ffmpeg'), count: 1 });
+    expect(await runScript({ images, ffmpeg: '/no/such/ffmpeg' })).toMatchObject({
+      code: 127,
+      files: ['script'],
+    });
+  });
+
+  it('fails when one file holds two pictures', async () => {
+    const images = await drawFrames({ folder: at('double'), count: 2 });
+    const picture = await drawFrame({ width: 64, height: 48, kind: 'png' });
+    writeFileSync(images[1] ?? '', Buffer.concat([picture, picture]));
+    const result = await runScript({ images });
+    expect(result).toMatchObject({ code: 1, files: ['script'] });
+    expect(result.stderr).toContain('3 pictures for 2 frames');
+  });
+
+  it.each([
+    'ffconcat version 1.0\nfile secret.ts\n',
+    '#EXTM3U\n#EXT-X-TARGETDURATION:1\n#EXTINF:1,\nsecret.ts\n#EXT-X-ENDLIST\n',
+  ])('opens no other file that a frame names: %j', async playlist => {
+    const secret = at('secret.ts');
+    const frame = at('playlist.png');
+    writeFileSync(frame, playlist);
+    const encoder = ['-t', '1', '-c:v', 'mpeg2video', '-f', 'mpegts', secret];
+    execFileSync('ffmpeg', [
+      '-y',
+      '-loglevel',
+      'error',
+      '-f',
+      'lavfi',
+      '-i',
+      'color=s=64x48',
+      ...encoder,
+    ]);
+    // Without our arguments ffmpeg does take it in.
+    const whitelist = [
+      '-protocol_whitelist',
+      'file,pipe,crypto,data',
+      '-allowed_extensions',
+      'ALL',
+    ];
+    const options = playlist.startsWith('#') ? whitelist : whitelist.slice(0, 2);
+    const careless = [...options, '-i', frame, '-f', 'framecrc', '-'];
+    expect(
+      execFileSync('ffmpeg', ['-loglevel', 'error', ...careless], { encoding: 'utf8' }),
+    ).toContain('64x48');
+    // Nobody writes to this FIFO: who opened it would never return.
+    rmSync(secret);
+    execFileSync('mkfifo', [secret]);
+    for (const kind of ['png', 'jpeg'] as const) {
+      const result = await runScript({ images: [frame, frame], pictures: { ...SMALL, kind } });
+      expect(result).toMatchObject({ files: ['script'] });
+      expect(result.code).not.toBe(0);
+    }
+    rmSync(secret);
+  });
+
+  it('works with an ffmpeg of 2018', async () => {
+    const ffmpeg = (await findBundledFfmpeg()) ?? '';
+    const images = await drawFrames({ folder: at('old'), count: 4, width: 33 });
+    const pictures = { ...SMALL, width: 33 };
+    for (const type of ['video/mp4', 'video/webm'] as const) {
+      const result = await runScript({ images, type, pictures, ffmpeg });
+      expect(result).toMatchObject({ code: 0, stderr: '' });
+      expect(await probeVideo(result.video)).toEqual({ frames: 4, width: 34, height: 48 });
+    }
+  });
+
+  it('takes few forks for many frames', async () => {
+    const [frame = ''] = await drawFrames({ folder: at('many'), count: 1 });
+    const images = Array.from({ length: 2000 }, () => frame);
+    const script = hostEncodeScript({
+      images,
+      pictures: SMALL,
+      type: 'video/mp4',
+      ffmpeg: 'ffmpeg',
+    });
+    expect(script.match(/^cat /gm)?.length).toBeLessThan(5);
+    const start = performance.now();
+    const result = await runScript({ images });
+    console.info(`2,000 tiny frames on the host in ${Math.round(performance.now() - start)} ms`);
+    expect(result.code).toBe(0);
+    expect(await countFrames(result.video)).toBe(2000);
+  });
+
+  it('refuses a path that no file can have', () => {
+    const images = ['/a\0b'];
+    expect(() =>
+      hostEncodeScript({ images, pictures: SMALL, type: 'video/mp4', ffmpeg: 'ffmpeg' }),
+    ).toThrow('NUL');
+  });
+});
+
+describe('progress', () => {
+  it('is the last whole line', () => {
+    expect(framesSaid('')).toBe(0);
+    expect(framesSaid('frame=3\nfps=1\nframe=5\nprogress=continue\nframe=9')).toBe(5);
+    expect(framesSaid('frame=   4\n')).toBe(4);
+  });
+
+  it('is put together from pieces', () => {
+    const reader = new ProgressReader();
+    const grown = [...'frame=12\nfps=3\nframe=7\nframe=25\n'].map(char => [
+      reader.add(char),
+      reader.frames,
+    ]);
+    expect(grown.filter(([isGrown]) => isGrown).map(([, frames]) => frames)).toEqual([12, 25]);
+  });
+});
+
+it('canHostEncode asks for the encoder of the type', () => {
+  expect(canHostEncode(['libx264'], 'video/mp4')).toBe(true);
+  expect(canHostEncode(['libx264', 'libvpx'], 'video/webm')).toBe(false);
+  expect(canHostEncode(['libvpx-vp9'], 'video/webm')).toBe(true);
+});
