@@ -1,4 +1,4 @@
-import { sleep } from '../../shared/sleep.ts';
+import { sleep } from '../../shared/abort.ts';
 
 /** Ends a pause early. What rings while nobody waits ends the next one. */
 export class AutoResetEvent {

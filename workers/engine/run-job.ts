@@ -1,8 +1,8 @@
 import { eq } from 'drizzle-orm';
+import { followSignal } from '../../shared/abort.ts';
 import { isDatabaseDown, sqlState } from '../../shared/database/connect.ts';
 import { jobs } from '../../shared/database/schema.ts';
 import { type ErrorRecord, toErrorRecord, WindlassError } from '../../shared/errors.ts';
-import { followSignal } from '../../shared/follow-signal.ts';
 import { CANCELLED } from '../../shared/jobs/cancel.ts';
 import { isJobKind, JOBS, type JobKind, type Payload } from '../../shared/jobs/catalog.ts';
 import type { Entry } from '../../shared/jobs/queue.ts';
@@ -26,7 +26,7 @@ import {
   updateLeasedQuietly,
 } from './claims.ts';
 import type { TrackedLease } from './lease-renewer.ts';
-import { retryDatabase } from './retry-database.ts';
+import { DATABASE, retry } from './retry.ts';
 
 /** After so long a job is tried again that found the object store away. */
 const UNAVAILABLE_SECONDS = 3;
@@ -114,7 +114,7 @@ class Attempt {
       assertLeased: since => worker.leases.assertLeased(held, since),
       progress: (value, message) => this.#progress.set(value, message),
       update: async set => {
-        await retryDatabase(() => updateLeasedQuietly(worker.database.db, held, set));
+        await retry(() => updateLeasedQuietly(worker.database.db, held, set), DATABASE);
       },
       output: () => {
         output ??= OutputWriter.open(
@@ -187,14 +187,14 @@ class Attempt {
   async #end(ending: Ending, promote?: Outcome<JobKind>['promote']): Promise<void> {
     this.#progress.close();
     this.#held.isEnding = true;
-    await retryDatabase(async tries => {
+    await retry(async tries => {
       try {
         await finishJob(this.#worker.database.db, this.#held, ending, promote);
       } catch (error) {
         if (tries > 0 && error instanceof LeaseLost && (await this.#hasEndedAs(ending))) return;
         throw error;
       }
-    });
+    }, DATABASE);
     this.hasToldEnd = true;
     this.#worker.notifications.publish('job', this.#held.id);
     const seconds = (performance.now() - this.#began) / 1_000;

@@ -1,8 +1,7 @@
 import { eq } from 'drizzle-orm';
-import { abortable } from '../../shared/abortable.ts';
+import { abortable, sleep } from '../../shared/abort.ts';
 import { jobs } from '../../shared/database/schema.ts';
 import type { Entry } from '../../shared/jobs/queue.ts';
-import { sleep } from '../../shared/sleep.ts';
 import type { WorkerContext } from '../context.ts';
 import { AutoResetEvent } from './auto-reset-event.ts';
 

@@ -1,5 +1,5 @@
 import { eq, sql } from 'drizzle-orm';
-import { abortable } from '../../shared/abortable.ts';
+import { abortable } from '../../shared/abort.ts';
 import { sessions } from '../../shared/database/schema.ts';
 import { WindlassError } from '../../shared/errors.ts';
 import type { Handler, JobContext } from '../context.ts';

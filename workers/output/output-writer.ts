@@ -1,12 +1,12 @@
 import { and, eq, sql } from 'drizzle-orm';
+import { sleep } from '../../shared/abort.ts';
 import { type Database, isDatabaseDown, sqlState, type Tx } from '../../shared/database/connect.ts';
 import { chunks, jobs } from '../../shared/database/schema.ts';
 import { type Offsets, STREAMS, type Stream, streamNumber } from '../../shared/jobs/output.ts';
-import { sleep } from '../../shared/sleep.ts';
 import type { ObjectStore } from '../../shared/storage/object-store.ts';
 import { type Claim, LeaseLost, leasedBy, updateLeased } from '../engine/claims.ts';
-import { retryDatabase } from '../engine/retry-database.ts';
-import { isStoreAway } from '../engine/retry-store.ts';
+
+import { DATABASE, isStoreUnavailable, retry } from '../engine/retry.ts';
 import { OutputSegments, type Segment } from './output-segments.ts';
 import { type Part, WriteBuffer } from './write-buffer.ts';
 
@@ -174,7 +174,7 @@ export class OutputWriter {
     this.#rollNotBefore = performance.now() + RETRY_MS;
     // An earlier try, whose answer was lost, may be committed while this one waits for it: then the keys are there.
     const wasMoved = sqlState(error) === UNIQUE_VIOLATION;
-    const isAway = isStoreAway(error) || isDatabaseDown(error);
+    const isAway = isStoreUnavailable(error) || isDatabaseDown(error);
     const mayPass = isAway || wasMoved || this.#context.over.aborted;
     if (!mayPass) this.#failure = error;
   }
@@ -202,7 +202,7 @@ export class OutputWriter {
         if (rows.length > 0) await tx.insert(chunks).values(rows);
         for (const segment of direct) await this.#segments.insert(tx, segment);
       });
-    await retryDatabase(async tries => {
+    await retry(async tries => {
       try {
         await commit();
       } catch (error) {
@@ -210,7 +210,7 @@ export class OutputWriter {
         const mayBeStored = tries > 0 && error instanceof LeaseLost;
         if (!mayBeStored || !(await this.#isStored(end))) throw error;
       }
-    });
+    }, DATABASE);
     for (const stream of STREAMS) {
       if (direct.some(segment => segment.stream === stream)) this.#live[stream] = 0;
       else this.#live[stream] += end[stream] - this.stored[stream];

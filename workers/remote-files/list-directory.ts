@@ -1,5 +1,5 @@
 import type ssh2 from 'ssh2';
-import { abortableOpen } from '../../shared/abortable.ts';
+import { abortableOpen } from '../../shared/abort.ts';
 import { WindlassError } from '../../shared/errors.ts';
 import type { RemoteSession } from '../ssh/remote-session.ts';
 

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { Readable } from 'node:stream';
-import { abortableOpen } from '../../shared/abortable.ts';
+import { abortableOpen } from '../../shared/abort.ts';
 import { WindlassError } from '../../shared/errors.ts';
 import type { ExecChannel, RemoteExec } from '../host-agent/exec-channel.ts';
 import { quoteWord } from '../host-agent/shell-quote.ts';

@@ -1,4 +1,4 @@
-import { abortableIterator } from '../../shared/abortable-iterator.ts';
+import { abortableIterator } from '../../shared/abort.ts';
 import { isDatabaseDown } from '../../shared/database/connect.ts';
 import type { JobRow } from '../../shared/database/schema.ts';
 import { type ErrorCode, WindlassError } from '../../shared/errors.ts';

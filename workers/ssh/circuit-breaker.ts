@@ -1,4 +1,4 @@
-import { abortable } from '../../shared/abortable.ts';
+import { abortable } from '../../shared/abort.ts';
 import { WindlassError } from '../../shared/errors.ts';
 
 /** So many connections that fail in a row shut the gate. */

@@ -1,6 +1,6 @@
 import type { Socket } from 'node:net';
 import ssh2 from 'ssh2';
-import { abortable } from '../../shared/abortable.ts';
+import { abortable } from '../../shared/abort.ts';
 import type { HostRow } from '../../shared/database/schema.ts';
 import { WindlassError } from '../../shared/errors.ts';
 import type { Credential } from '../../shared/secrets.ts';

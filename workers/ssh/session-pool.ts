@@ -1,5 +1,5 @@
 import { and, eq, inArray, isNotNull, isNull } from 'drizzle-orm';
-import { abortable } from '../../shared/abortable.ts';
+import { abortable } from '../../shared/abort.ts';
 import type { Config } from '../../shared/config.ts';
 import type { Database } from '../../shared/database/connect.ts';
 import type { Notifications } from '../../shared/database/notifications.ts';

@@ -1,7 +1,7 @@
 import { and, eq, isNotNull, isNull, lt, notExists, or, sql } from 'drizzle-orm';
+import { sleep } from '../../shared/abort.ts';
 import { idempotencyKeys, jobs, sessions, workers } from '../../shared/database/schema.ts';
 import { publishCancelled, requestCancel } from '../../shared/jobs/cancel.ts';
-import { sleep } from '../../shared/sleep.ts';
 import type { WorkerContext } from '../context.ts';
 import { purgeDeletedProjects } from './deleted-projects.ts';
 import { removeOldLogins } from './expired-logins.ts';

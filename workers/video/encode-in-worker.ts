@@ -3,7 +3,7 @@ import { stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { JobContext } from '../context.ts';
 import { orRelease } from '../engine/or-release.ts';
-import { retryStore } from '../engine/retry-store.ts';
+import { OBJECT_STORE, retry } from '../engine/retry.ts';
 import { withScratch } from '../sandbox/scratch-dir.ts';
 import { withSession } from '../ssh/reconnect.ts';
 import { encodeVideo } from './encode-video.ts';
@@ -40,8 +40,12 @@ async function encodeIn(
     });
   });
   const { size } = await stat(outputPath);
-  return retryStore(
+  return retry(
     () => worker.objects.put(object, createReadStream(outputPath), { size, signal: over }),
-    { over, onWait: () => context.progress(0.99, 'Waiting for the object store.') },
+    {
+      ...OBJECT_STORE,
+      signal: over,
+      onWait: () => context.progress(0.99, 'Waiting for the object store.'),
+    },
   );
 }

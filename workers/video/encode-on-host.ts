@@ -2,7 +2,7 @@ import { PassThrough } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { WindlassError } from '../../shared/errors.ts';
 import type { JobContext } from '../context.ts';
-import { isStoreAway, retryStore } from '../engine/retry-store.ts';
+import { isStoreUnavailable, OBJECT_STORE, retry } from '../engine/retry.ts';
 import { quoteWord } from '../host-agent/shell-quote.ts';
 import { type RunEnd, runOnHost } from '../runs/run-on-host.ts';
 import { withSession } from '../ssh/reconnect.ts';
@@ -157,7 +157,7 @@ async function fetchVideo(
       ]).catch((error: unknown) => {
         channel.destroy();
         // The connection is good: another one would not help.
-        if (isStoreAway(error)) return [error] as const;
+        if (isStoreUnavailable(error)) return [error] as const;
         throw error;
       });
       if (stored instanceof WindlassError || stored === video.size) return stored;
@@ -169,8 +169,9 @@ async function fetchVideo(
     if (fetched instanceof WindlassError) throw fetched;
     return fetched;
   };
-  return retryStore(fetchOnce, {
-    over,
+  return retry(fetchOnce, {
+    ...OBJECT_STORE,
+    signal: over,
     onWait: () => context.progress(0.99, 'Waiting for the object store.'),
   });
 }

@@ -1,9 +1,9 @@
 import { sql } from 'drizzle-orm';
 import type { Request, Response } from 'express';
+import { followSignal } from '../../../shared/abort.ts';
 import type { Tx } from '../../../shared/database/connect.ts';
 import { type JobRow, type SessionRow, workers } from '../../../shared/database/schema.ts';
 import { ERRORS, type ErrorCode, WindlassError } from '../../../shared/errors.ts';
-import { followSignal } from '../../../shared/follow-signal.ts';
 import { isId } from '../../../shared/ids.ts';
 import { cancelJob, publishCancelled } from '../../../shared/jobs/cancel.ts';
 import type { JobKind, Payload, QueueName } from '../../../shared/jobs/catalog.ts';
