@@ -24,6 +24,6 @@ export const GROUPS = {
     'remote/channels',
     'remote/host-keys',
     'remote/without-proc',
-    'remote/forget-leftovers',
+    'remote/finished-runs-after-session',
   ],
 } as const;

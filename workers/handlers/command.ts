@@ -4,7 +4,6 @@ import { WindlassError } from '../../shared/errors.ts';
 import type { Stream } from '../../shared/jobs/output.ts';
 import { type Handler, type JobContext, ReleaseJob } from '../context.ts';
 import type { OutputWriter } from '../output/output-writer.ts';
-import { forgetRun } from '../runs/forget-run.ts';
 import { readAll } from '../runs/read-all.ts';
 import { explainShutOut } from '../runs/run-errors.ts';
 import { runOnHost } from '../runs/run-on-host.ts';
@@ -31,7 +30,10 @@ const command: Handler<'command'> = async context => {
     const run = { context, output, take, limit: limits.signal };
     const returncode = hasAgent ? await runWithAgent(run) : await runPlainly(run);
     limits.checkOutput();
-    return { result: { returncode }, after: () => forgetRun(context) };
+    return {
+      result: { returncode },
+      after: async () => context.worker.sessions.removeFinishedRun(context.job),
+    };
   } finally {
     limits.close();
     await output.flush();

@@ -5,7 +5,6 @@ import { projects } from '../../shared/database/schema.ts';
 import { WindlassError } from '../../shared/errors.ts';
 import { newId } from '../../shared/ids.ts';
 import type { Handler } from '../context.ts';
-import { forgetRun } from '../runs/forget-run.ts';
 import { encodeInWorker } from '../video/encode-in-worker.ts';
 import { encodeOnHost, findHostEncoder } from '../video/encode-on-host.ts';
 import { inspectFirstFrame } from '../video/inspect-frames.ts';
@@ -38,7 +37,7 @@ const video: Handler<'video'> = async context => {
       const entry = { ...cache, object, type, size: bytes };
       await putCacheEntry(tx, entry, worker.config.LIMIT_PROJECT_BYTES);
     },
-    after: () => forgetRun(context),
+    after: async () => context.worker.sessions.removeFinishedRun(context.job),
   };
 };
 

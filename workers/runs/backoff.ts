@@ -1,12 +1,12 @@
 interface Pause {
-  /** performance.now() until which it is left alone. */
+  /** performance.now() at its end. */
   until: number;
   ms: number;
 }
 
 /**
- * What is left alone for a while after it failed, each time twice as long. Of more than `most` the ones that failed
- * longest ago are no longer remembered, and so begin anew.
+ * Exponential backoff by key: each failure doubles the key's pause. Keeps at most `most` keys; beyond that it drops the
+ * one that failed longest ago, which then starts anew.
  */
 export class Backoff {
   readonly #pauses = new Map<string, Pause>();
@@ -16,23 +16,23 @@ export class Backoff {
     this.#limits = limits;
   }
 
-  note(name: string): void {
+  fail(key: string): void {
     const { firstMs, longestMs, most } = this.#limits;
-    const last = this.#pauses.get(name);
+    const last = this.#pauses.get(key);
     const ms = last ? Math.min(2 * last.ms, longestMs) : firstMs;
-    this.#pauses.delete(name);
-    this.#pauses.set(name, { until: performance.now() + ms, ms });
+    this.#pauses.delete(key);
+    this.#pauses.set(key, { until: performance.now() + ms, ms });
     const [oldest] = this.#pauses.keys();
     if (this.#pauses.size > most && oldest !== undefined) this.#pauses.delete(oldest);
   }
 
-  forget(name: string): void {
-    this.#pauses.delete(name);
+  reset(key: string): void {
+    this.#pauses.delete(key);
   }
 
-  /** Those that are left alone now. */
-  names(): string[] {
+  /** The keys whose pause has not ended. */
+  paused(): string[] {
     const now = performance.now();
-    return [...this.#pauses].filter(([, { until }]) => until > now).map(([name]) => name);
+    return [...this.#pauses].filter(([, { until }]) => until > now).map(([key]) => key);
   }
 }

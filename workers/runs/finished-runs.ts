@@ -1,66 +1,94 @@
-import { and, eq, isNull, type SQL, sql } from 'drizzle-orm';
+import { and, eq, inArray, isNotNull, isNull, type SQL, sql } from 'drizzle-orm';
+import type { Database } from '../../shared/database/connect.ts';
 import { jobs } from '../../shared/database/schema.ts';
+import { isId } from '../../shared/ids.ts';
 import type { AgentClient } from '../host-agent/client.ts';
 
-type Agent = Pick<AgentClient, 'list' | 'stop' | 'forgetAll'>;
+/** Ids in one query and in one request to the agent, which passes them on one command line. */
+export const BATCH = 50;
 
-/** A run whose job has ended, and which may be on its host yet. */
+export type Agent = Pick<AgentClient, 'list' | 'stop' | 'forgetAll'>;
+
+/** A run whose job has ended and whose record may still be on its host. */
 export interface FinishedRun {
   id: string;
-  /** Nobody wants its end: what mayRunOn says of its job. */
-  mayRunOn: boolean;
+  /** Its process is not stopped; see mayKeepRunning(). */
+  mayKeepRunning: boolean;
 }
 
 /**
- * Of a job that has ended: whether its run, should it live, is left to run. That is what `outcome_unknown` tells its
- * user, of a command that nobody cancelled, until its time is up. Whatever else a job ends with says that nothing of it
- * runs any more.
+ * Whether the process of a job that has ended may keep running. True only for a command that nobody cancelled, that ended
+ * as `outcome_unknown`, and whose time limit has not passed: its user was told that it may still run.
  *
- * limitSeconds: LIMIT_COMMAND_SECONDS; 0 is none.
+ * limitSeconds: LIMIT_COMMAND_SECONDS; 0 means no limit.
  */
-export function mayRunOn(limitSeconds: number): SQL<boolean> {
+export function mayKeepRunning(limitSeconds: number): SQL<boolean> {
   const inTime =
     limitSeconds > 0
       ? sql`${jobs.runAt} > now() - make_interval(secs => ${limitSeconds})`
       : undefined;
-  const isLeft = and(
+  const isUnknown = and(
     eq(jobs.kind, 'command'),
     isNull(jobs.cancelRequested),
     sql`${jobs.error} ->> 'code' = 'outcome_unknown'`,
     inTime,
   );
-  return sql<boolean>`coalesce(${isLeft}, false)`;
+  return sql<boolean>`coalesce(${isUnknown}, false)`;
 }
 
 /**
- * Stops runs that must not go on, and whatever is left of lost ones (once their record is gone nobody could find them);
- * then removes every ended run from the host. `states` is the agent's list and must contain each run that may go on.
- * Returns the runs that stay because they are alive.
+ * The one rule for removal. Stops each run that may not keep running, and the remaining processes of each lost run, which
+ * nobody could find without its record; then removes the records of all runs that have ended.
+ *
+ * states: from the agent's list; must contain each run that may keep running.
+ * Returns the ids of the runs that stay because they are alive.
  */
-export async function removeFinished(
+export async function removeFinishedRuns(
   agent: Agent,
   runs: FinishedRun[],
   states: ReadonlyMap<string, string>,
 ): Promise<string[]> {
-  const kept: string[] = [];
-  const over: string[] = [];
-  for (const run of runs) (await mayGo(agent, run, states)) ? over.push(run.id) : kept.push(run.id);
-  return [...kept, ...(await agent.forgetAll(over))];
+  const alive: string[] = [];
+  const ended: string[] = [];
+  for (const run of runs)
+    ((await isOrGetsStopped(agent, run, states)) ? ended : alive).push(run.id);
+  return [...alive, ...(await agent.forgetAll(ended))];
 }
 
-async function mayGo(
+async function isOrGetsStopped(
   agent: Agent,
-  { id, mayRunOn }: FinishedRun,
+  run: FinishedRun,
   states: ReadonlyMap<string, string>,
 ): Promise<boolean> {
-  const state = states.get(id);
+  const state = states.get(run.id);
   if (state === 'ended' || state === 'stopped') return true;
-  if (mayRunOn && state !== 'lost') return state !== 'running';
-  return (await agent.stop(id)).how !== 'left';
+  if (run.mayKeepRunning && state !== 'lost') return state !== 'running';
+  return (await agent.stop(run.id)).how !== 'left';
 }
 
-/** What the agent lists of these. */
-export async function findStates(agent: Agent, ids: string[]): Promise<Map<string, string>> {
+/**
+ * Lists the account's runs and removes those whose job has ended in the database. A run that a job may still ask for stays
+ * however old it is, and so does an id that the database does not know: other services may use the account.
+ */
+export async function removeListedRuns(
+  agent: Agent,
+  { database, limitSeconds }: { database: Pick<Database, 'db'>; limitSeconds: number },
+): Promise<void> {
+  for await (const listed of agent.list()) {
+    const states = new Map(listed.map(run => [run.id, run.state]));
+    const ids = [...states.keys()].filter(isId);
+    for (let n = 0; n < ids.length; n += BATCH) {
+      const finished = await database.db
+        .select({ id: jobs.id, mayKeepRunning: mayKeepRunning(limitSeconds) })
+        .from(jobs)
+        .where(and(inArray(jobs.id, ids.slice(n, n + BATCH)), isNotNull(jobs.finished)));
+      await removeFinishedRuns(agent, finished, states);
+    }
+  }
+}
+
+/** The states that the agent lists for these ids. */
+export async function listStates(agent: Agent, ids: string[]): Promise<Map<string, string>> {
   const states = new Map<string, string>();
   for await (const runs of agent.list())
     for (const { id, state } of runs) if (ids.includes(id)) states.set(id, state);

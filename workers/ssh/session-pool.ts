@@ -3,13 +3,17 @@ import { abortable } from '../../shared/abort.ts';
 import type { Config } from '../../shared/config.ts';
 import type { Database } from '../../shared/database/connect.ts';
 import type { Notifications } from '../../shared/database/notifications.ts';
-import { type HostRow, hosts, type SessionRow, sessions } from '../../shared/database/schema.ts';
+import {
+  type HostRow,
+  hosts,
+  type JobRow,
+  type SessionRow,
+  sessions,
+} from '../../shared/database/schema.ts';
 import { WindlassError } from '../../shared/errors.ts';
 import type { Logger } from '../../shared/log.ts';
 import { type Credential, unseal } from '../../shared/secrets.ts';
-import { forgetFinishedSoon } from '../runs/forget-finished.ts';
-import { LeftoverRuns } from '../runs/leftover-runs.ts';
-import { RunRemover, type Use } from '../runs/run-remover.ts';
+import { FinishedRunRemover } from '../runs/finished-run-remover.ts';
 import { CircuitBreakers } from './circuit-breaker.ts';
 import { connect } from './connect.ts';
 import { unreachable } from './dial.ts';
@@ -58,8 +62,7 @@ export class SessionPool {
   readonly #shells = new Map<string, string>();
   readonly #gates: CircuitBreakers;
   readonly #refused: RefusedLogins;
-  readonly #remover: RunRemover;
-  readonly #leftover: LeftoverRuns;
+  readonly #remover: FinishedRunRemover;
   readonly #stop: () => void;
   #sweeping = false;
 
@@ -68,10 +71,9 @@ export class SessionPool {
     this.#gates = new CircuitBreakers(context.config.LIMIT_HOST_CONNECTS);
     this.#refused = new RefusedLogins(context.database);
     const { database, log } = context;
-    const use: Use = (...given) => this.use(...given);
-    this.#remover = new RunRemover({ database, log, use });
-    this.#leftover = new LeftoverRuns({
-      ...{ database, log, use },
+    this.#remover = new FinishedRunRemover({
+      ...{ database, log },
+      use: (...given) => this.use(...given),
       limitSeconds: context.config.LIMIT_COMMAND_SECONDS,
       mayUse: async sid => this.has(sid) || !(await this.#refused.wasEverRefused(sid)),
     });
@@ -115,9 +117,9 @@ export class SessionPool {
     return (this.#pooled.get(sid) ?? this.#open(sid)).hasAgent;
   }
 
-  /** Removes a run whose job has ended from its host. */
-  forgetSoon(sid: string, id: string): void {
-    this.#remover.add(sid, id);
+  /** Removes the run of a job whose end is committed from its host. */
+  removeFinishedRun(job: JobRow): void {
+    this.#remover.removeSoon(job);
   }
 
   /** Ends all connections; runs on hosts go on. */
@@ -181,7 +183,7 @@ export class SessionPool {
       shell: session.shell ?? this.#shells.get(account),
       onShell: shell => this.#learnShell(account, shell),
     });
-    if (session.agent) forgetFinishedSoon(remote, this.#context);
+    if (session.agent) this.#remover.removeOnConnection(remote);
     return remote;
   }
 
@@ -203,7 +205,7 @@ export class SessionPool {
     this.#sweeping = true;
     try {
       await this.#closeEnded();
-      if (this.#context.config.SEAL_PRIVATE_KEYS) await this.#leftover.look();
+      if (this.#context.config.SEAL_PRIVATE_KEYS) await this.#remover.sweep();
     } catch (error) {
       this.#context.log.debug({ err: error }, 'session sweep');
     } finally {
@@ -228,7 +230,8 @@ export class SessionPool {
       const idle = performance.now() - pooled.idleSince > IDLE_MS;
       const version = alive.get(sid) ?? pooled.version;
       pooled.isRetired = pooled.version !== undefined && pooled.version !== version;
-      const isNeeded = pooled.users > 0 || this.#remover.has(sid) || (alive.has(sid) && !idle);
+      const isNeeded =
+        pooled.users > 0 || this.#remover.hasGathered(sid) || (alive.has(sid) && !idle);
       if ((isNeeded && !pooled.isRetired) || !sids.includes(sid)) continue;
       this.#pooled.delete(sid);
       if (pooled.users === 0) close(pooled);

@@ -6,7 +6,7 @@ import type { Database } from '../../shared/database/connect.ts';
 import { jobs } from '../../shared/database/schema.ts';
 import { newId } from '../../shared/ids.ts';
 import type { AgentClient } from '../../workers/host-agent/client.ts';
-import { forgetFinished } from '../../workers/runs/forget-finished.ts';
+import { removeListedRuns } from '../../workers/runs/finished-runs.ts';
 import {
   AgentHarness,
   collect,
@@ -17,7 +17,7 @@ import {
 import { withDatabase } from '../harness/migrated-database.ts';
 import { waitFor } from '../harness/wait-for.ts';
 
-const given = withDatabase('forget-finished');
+const given = withDatabase('finished-runs');
 const harness = new AgentHarness();
 let database: Database;
 
@@ -57,17 +57,17 @@ async function runToEnd(client: AgentClient, id: string): Promise<void> {
   expect((await collect({ client, id, events })).last).toMatchObject({ type: 'ended', code: 0 });
 }
 
-const tidy = (client: AgentClient, seconds = 0) =>
-  forgetFinished(client, { database, config: { LIMIT_COMMAND_SECONDS: seconds } });
+const removeFinished = (client: AgentClient, limitSeconds = 0) =>
+  removeListedRuns(client, { database, limitSeconds });
 
-test('of the runs of an account those go whose job has ended here, and no others', async () => {
+test('removes the runs whose job has ended in this database, and no others', async () => {
   const host = harness.makeHost(HOST_SHELL);
   const client = await harness.connect(host);
   const open = await makeJob({ state: 'running' });
   const over = await makeJob(finished);
   const ofAnotherService = newId();
   for (const id of [open, over, ofAnotherService]) await runToEnd(client, id);
-  await tidy(client);
+  await removeFinished(client);
   expect((await listRuns(client)).map(run => run.id).sort()).toEqual(
     [open, ofAnotherService].sort(),
   );
@@ -76,7 +76,7 @@ test('of the runs of an account those go whose job has ended here, and no others
   expect(result.stdout.toString()).toBe('done\n');
 });
 
-test('of what still runs that is left whose outcome is unknown; it goes once it has ended', async () => {
+test('stops all but a command of unknown outcome, and removes that once it has ended', async () => {
   const host = harness.makeHost(HOST_SHELL);
   const client = await harness.connect(host);
   const going = await makeJob(unknown);
@@ -88,24 +88,24 @@ test('of what still runs that is left whose outcome is unknown; it goes once it 
     makeJob({ ...unknown, kind: 'video' }),
   ]);
   for (const id of [going, ...stopped]) await start(client, id);
-  await tidy(client, 3_600);
+  await removeFinished(client, 3_600);
   expect(await listRuns(client)).toEqual([{ id: going, state: 'running' }]);
   await client.stop(going);
   await waitFor(async () => (await listRuns(client))[0]?.state === 'ended', { what: 'its end' });
-  await tidy(client, 3_600);
+  await removeFinished(client, 3_600);
   expect(await listRuns(client)).toEqual([]);
 });
 
-test('without a limit an unknown one runs on however long', async () => {
+test('without a limit a command of unknown outcome keeps running', async () => {
   const client = await harness.connect(harness.makeHost(HOST_SHELL));
   const id = await makeJob(late);
   await start(client, id);
-  await tidy(client);
+  await removeFinished(client);
   expect(await listRuns(client)).toEqual([{ id, state: 'running' }]);
   await client.stop(id);
 });
 
-test('behind thousands of runs of others it goes all the same', async () => {
+test('finds a finished run behind thousands of others', async () => {
   const host = harness.makeHost(HOST_SHELL);
   const client = await harness.connect(host);
   const started = join(host.account.home, '.windlass/started');
@@ -114,13 +114,13 @@ test('behind thousands of runs of others it goes all the same', async () => {
   const id = await makeJob(finished);
   await runToEnd(client, id);
   const directory = runDirectory(host, id);
-  await tidy(client);
+  await removeFinished(client);
   expect(existsSync(directory)).toBe(false);
   const left = await listRuns(client);
   expect(new Set(left.map(run => run.id)).size).toBe(2_500);
 });
 
-test('a run that was lost goes with its spool', async () => {
+test('a lost run is removed with its spool', async () => {
   const host = harness.makeHost(HOST_SHELL);
   const client = await harness.connect(host);
   const id = await makeJob(unknown);
@@ -129,7 +129,7 @@ test('a run that was lost goes with its spool', async () => {
   for (const line of processesOf(host))
     if (/ minder /.test(line)) process.kill(Number.parseInt(line, 10), 'SIGKILL');
   await waitFor(async () => (await listRuns(client))[0]?.state === 'lost', { what: 'its loss' });
-  await tidy(client);
+  await removeFinished(client);
   expect(existsSync(directory)).toBe(false);
   expect(processesOf(host).filter(line => /sleep 300/.test(line))).toEqual([]);
 });

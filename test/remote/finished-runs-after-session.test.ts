@@ -9,10 +9,10 @@ import { missingPrograms } from '../harness/skip.ts';
 import { useRemoteStack } from '../harness/use-stack.ts';
 import { waitFor } from '../harness/wait-for.ts';
 
-describeForms(missingPrograms('sshd'), 'a run whose session is gone', form => {
+describeForms(missingPrograms('sshd'), 'the run of a session whose credential is erased', form => {
   const { stack, client, sshd } = useRemoteStack(form);
 
-  test('is ended and removed over the next connection to its account', async () => {
+  test('is stopped and removed over the next connection to its account', async () => {
     const sid = await openSession(client, sshd);
     const mark = makeMark();
     const { id } = await launchAsync(client, sid, `echo begun; sleep ${mark}`);
@@ -37,7 +37,7 @@ describeForms(missingPrograms('sshd'), 'a run whose session is gone', form => {
     await waitFor(() => !existsSync(fence), { what: 'the end of its fence', timeoutMs: 20_000 });
   });
 
-  test('is ended with it, also where what came of it was not to be known', async () => {
+  test('is stopped when the session is deleted, also where its outcome is unknown', async () => {
     const sid = await openSession(client, sshd);
     const mark = makeMark();
     const { id } = await launchAsync(client, sid, `echo begun; sleep ${mark}`);

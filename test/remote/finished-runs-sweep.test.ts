@@ -7,13 +7,13 @@ import { jobs, sessions } from '../../shared/database/schema.ts';
 import { newId } from '../../shared/ids.ts';
 import { createLog } from '../../shared/log.ts';
 import type { AgentClient } from '../../workers/host-agent/client.ts';
-import { LeftoverRuns } from '../../workers/runs/leftover-runs.ts';
+import { FinishedRunRemover } from '../../workers/runs/finished-run-remover.ts';
 import { AgentHarness, listRuns, processesOf, runDirectory } from '../harness/agent-harness.ts';
 import type { LocalExec } from '../harness/local-exec.ts';
 import { withDatabase } from '../harness/migrated-database.ts';
 import { waitFor } from '../harness/wait-for.ts';
 
-const given = withDatabase('leftover-runs');
+const given = withDatabase('finished-runs-sweep');
 const harness = new AgentHarness();
 let host: LocalExec;
 let client: AgentClient;
@@ -78,27 +78,27 @@ async function start(id: string): Promise<void> {
 const sleeping = () => processesOf(host).filter(line => /^\d+ sleep 300/.test(line));
 
 interface Watched {
-  runs: LeftoverRuns;
+  remover: FinishedRunRemover;
   /** Sessions that were used, in order. */
   used: string[];
-  /** One look, and the end of what it found. */
-  lookToEnd(): Promise<void>;
+  /** One sweep, and the removals that it starts. */
+  sweepToEnd(): Promise<void>;
 }
 
-/** What looks after this host, as if each session were connected to it; those in `away` cannot be used. */
+/** A remover for this host, as if each session were connected to it; those in `away` cannot be used. */
 function watch(
   options: {
     away?: Set<string>;
     slow?: { sid: string; wait: Promise<void> };
-    mostRemembered?: number;
+    maxBackoffs?: number;
   } = {},
 ): Watched {
-  const { away = new Set<string>(), slow, mostRemembered } = options;
+  const { away = new Set<string>(), slow, maxBackoffs } = options;
   const database: Pick<Database, 'db'> = given.database();
   const used: string[] = [];
   let open = 0;
-  const runs = new LeftoverRuns({
-    ...{ database, limitSeconds: 0, mostRemembered },
+  const remover = new FinishedRunRemover({
+    ...{ database, limitSeconds: 0, maxBackoffs },
     log: createLog({ level: 'silent', name: 'test' }),
     mayUse: async () => true,
     use: async (session, _signal, work) => {
@@ -113,57 +113,57 @@ function watch(
       }
     },
   });
-  const lookToEnd = async () => {
+  const sweepToEnd = async () => {
     const before = used.length;
-    await runs.look();
-    await waitFor(() => used.length > before && open === 0, { what: 'the end of a look' });
+    await remover.sweep();
+    await waitFor(() => used.length > before && open === 0, { what: 'the end of a sweep' });
   };
-  return { runs, used, lookToEnd };
+  return { remover, used, sweepToEnd };
 }
 
-const forgotten = async (id: string) => {
+const isRemoved = async (id: string) => {
   const rows = await given.database().db.select().from(jobs);
   return rows.find(row => row.id === id)?.runRemoved;
 };
 
-test('twenty runs that cannot be stopped hold up no other of their session', async () => {
+test('twenty runs that cannot be stopped do not delay another of their session', async () => {
   for (let n = 0; n < 20; n++) makeFarRun(await makeJob());
   const last = await makeJob();
   await start(last);
-  const { runs, used, lookToEnd } = watch();
-  await lookToEnd();
-  expect(await forgotten(last)).toBe(false);
-  await lookToEnd();
-  await waitFor(() => forgotten(last), { what: 'its removal' });
+  const { remover, used, sweepToEnd } = watch();
+  await sweepToEnd();
+  expect(await isRemoved(last)).toBe(false);
+  await sweepToEnd();
+  await waitFor(() => isRemoved(last), { what: 'its removal' });
   expect(sleeping()).toEqual([]);
-  // They are left alone for a while.
-  await runs.look();
+  // Their backoff has not ended.
+  await remover.sweep();
   expect(used.length).toBe(2);
 });
 
-test('however many live on, each run has its turn', async () => {
+test('each run is tried, however many stay alive', async () => {
   for (let n = 0; n < 45; n++) makeFarRun(await makeJob());
   const last = await makeJob();
   await start(last);
-  const { lookToEnd } = watch({ mostRemembered: 1 });
-  for (let n = 0; n < 3; n++) await lookToEnd();
-  await waitFor(() => forgotten(last), { what: 'its removal' });
+  const { sweepToEnd } = watch({ maxBackoffs: 1 });
+  for (let n = 0; n < 3; n++) await sweepToEnd();
+  await waitFor(() => isRemoved(last), { what: 'its removal' });
 });
 
-test('a session that cannot be used holds up no other', async () => {
+test('a session that cannot be used does not delay another', async () => {
   const away = sid;
   for (let n = 0; n < 25; n++) await makeJob();
   sid = await openSession();
   const id = await makeJob();
   await start(id);
   const watched = watch({ away: new Set([away]) });
-  await watched.lookToEnd();
-  await watched.lookToEnd();
-  await waitFor(() => forgotten(id), { what: 'its removal' });
+  await watched.sweepToEnd();
+  await watched.sweepToEnd();
+  await waitFor(() => isRemoved(id), { what: 'its removal' });
   expect(watched.used).toEqual([away, sid]);
 });
 
-test('a host that takes long holds up no other', async () => {
+test('a slow host does not delay another', async () => {
   const slow = sid;
   await makeJob();
   sid = await openSession();
@@ -173,18 +173,18 @@ test('a host that takes long holds up no other', async () => {
   const wait = new Promise<void>(resolve => {
     goOn = resolve;
   });
-  const { runs, used } = watch({ slow: { sid: slow, wait } });
-  await runs.look();
-  await waitFor(() => forgotten(id), { what: 'its removal' });
+  const { remover, used } = watch({ slow: { sid: slow, wait } });
+  await remover.sweep();
+  await waitFor(() => isRemoved(id), { what: 'its removal' });
   sid = await openSession();
   const next = await makeJob();
-  await runs.look();
-  await waitFor(() => forgotten(next), { what: 'the removal of the next' });
+  await remover.sweep();
+  await waitFor(() => isRemoved(next), { what: 'the removal of the next' });
   expect(used.filter(session => session === slow).length).toBe(1);
   goOn();
 });
 
-test('one rule says what is stopped: what its job calls unknown runs on until it ends', async () => {
+test('stops all but a command of unknown outcome, and removes what has ended', async () => {
   const going = await makeJob(unknown);
   const ended = await makeJob(unknown);
   const lost = await makeJob(unknown);
@@ -198,10 +198,10 @@ test('one rule says what is stopped: what its job calls unknown runs on until it
   killMinder(lost);
   await waitFor(async () => stateOf(await listRuns(client), lost) === 'lost', { what: 'its loss' });
   const directory = runDirectory(host, lost);
-  await watch().lookToEnd();
+  await watch().sweepToEnd();
   for (const id of [ended, lost, ...over])
-    await waitFor(() => forgotten(id), { what: 'the removal of all others' });
-  expect(await forgotten(going)).toBe(false);
+    await waitFor(() => isRemoved(id), { what: 'the removal of all others' });
+  expect(await isRemoved(going)).toBe(false);
   expect(await listRuns(client)).toEqual([{ id: going, state: 'running' }]);
   expect(sleeping().length).toBe(1);
   expect(existsSync(directory)).toBe(false);

@@ -1,0 +1,209 @@
+import { and, asc, eq, gt, inArray, isNotNull, notInArray, sql } from 'drizzle-orm';
+import type { Database } from '../../shared/database/connect.ts';
+import { type JobRow, jobs, sessions } from '../../shared/database/schema.ts';
+import type { Logger } from '../../shared/log.ts';
+import { Backoff } from './backoff.ts';
+import {
+  type Agent,
+  BATCH,
+  type FinishedRun,
+  listStates,
+  mayKeepRunning,
+  removeFinishedRuns,
+  removeListedRuns,
+} from './finished-runs.ts';
+
+/** Each removal forks on the host and writes a row: runs of one session that end within this time share one removal. */
+const GATHER_MS = 100;
+/** The first commands of a new connection have the host to themselves for this long. */
+const CONNECT_DELAY_MS = 5_000;
+const REMOVE_MS = 30_000;
+/** Runs of all sessions in one sweep. */
+const SWEEP_BATCH = 20;
+/** A session that could not be used is tried again after this time: a cancelled command may still run there. */
+const SESSION_RETRY_MS = 60_000;
+/** A run that stays alive is tried again after one minute, two, four, up to this time. */
+const RUN_RETRY_MAX_MS = 3_600_000;
+/** Sessions, and runs, whose backoff is kept in memory. */
+const MAX_BACKOFFS = 1_000;
+
+interface Connection {
+  agent(): Promise<Agent>;
+}
+
+interface RemoverContext {
+  database: Pick<Database, 'db'>;
+  log: Logger;
+  /** LIMIT_COMMAND_SECONDS. */
+  limitSeconds: number;
+  /** Calls `work` with the session's connection. */
+  use<T>(
+    sid: string,
+    signal: AbortSignal,
+    work: (connection: Connection) => Promise<T>,
+  ): Promise<T>;
+  /** Whether the session is connected, or may be connected for a sweep alone. */
+  mayUse(sid: string): Promise<boolean>;
+  /** Default 1,000. */
+  maxBackoffs?: number;
+}
+
+/**
+ * Removes the runs of ended jobs from their hosts: soon after the job's end, when a new connection is made, and by a sweep
+ * for what both missed because a worker died or a host was away. None of the three fails; each leaves the rest to the sweep
+ * or to the next connection.
+ */
+export class FinishedRunRemover {
+  readonly #context: RemoverContext;
+  /** Runs by session that wait for removeSoon()'s timer. */
+  readonly #gathered = new Map<string, string[]>();
+  readonly #sessionBackoff: Backoff;
+  readonly #runBackoff: Backoff;
+  /** Sessions that a sweep is removing runs of. */
+  readonly #sweeping = new Set<string>();
+  /** Where the next sweep continues, so that runs which stay alive do not keep it from the others. */
+  #cursor = '';
+
+  constructor(context: RemoverContext) {
+    this.#context = context;
+    const { maxBackoffs: most = MAX_BACKOFFS } = context;
+    this.#sessionBackoff = new Backoff({
+      ...{ firstMs: SESSION_RETRY_MS, longestMs: SESSION_RETRY_MS, most },
+    });
+    this.#runBackoff = new Backoff({
+      ...{ firstMs: SESSION_RETRY_MS, longestMs: RUN_RETRY_MAX_MS, most },
+    });
+  }
+
+  /** Removes the run of a job whose end is committed, in a batch with others of its session. */
+  removeSoon(job: Pick<JobRow, 'id' | 'session' | 'runAt' | 'runRemoved'>): void {
+    if (!job.runAt || job.runRemoved) return;
+    const sid = job.session ?? '';
+    const gathered = this.#gathered.get(sid);
+    if (gathered) return void gathered.push(job.id);
+    this.#gathered.set(sid, [job.id]);
+    setTimeout(() => void this.#removeGathered(sid), GATHER_MS).unref();
+  }
+
+  /** Whether removeSoon() still needs this session's connection. */
+  hasGathered(sid: string): boolean {
+    return this.#gathered.has(sid);
+  }
+
+  /**
+   * Removes the account's finished runs 5 s after a connection to it is made: those of other sessions too, whose credential
+   * is erased, for example.
+   */
+  removeOnConnection(connection: Connection & { readonly closed: Promise<void> }): void {
+    const timer = setTimeout(() => {
+      connection
+        .agent()
+        .then(agent => removeListedRuns(agent, this.#context))
+        .catch((error: unknown) =>
+          this.#context.log.info(
+            { err: error },
+            'finished runs of an account could not be removed; the next connection tries again',
+          ),
+        );
+    }, CONNECT_DELAY_MS);
+    timer.unref();
+    void connection.closed.then(() => clearTimeout(timer));
+  }
+
+  /**
+   * Finds some finished runs, oldest first, and starts to remove them; resolves before that is done, so that a slow host
+   * does not delay the others.
+   */
+  async sweep(): Promise<void> {
+    const bySession = new Map<string, FinishedRun[]>();
+    for (const { sid, ...run } of await this.#findSome())
+      bySession.set(sid, [...(bySession.get(sid) ?? []), run]);
+    for (const [sid, runs] of bySession) void this.#sweepSession(sid, runs);
+  }
+
+  async #removeGathered(sid: string): Promise<void> {
+    const ids = this.#gathered.get(sid) ?? [];
+    this.#gathered.delete(sid);
+    try {
+      for (let n = 0; n < ids.length; n += BATCH)
+        await this.#removeEnded(sid, ids.slice(n, n + BATCH));
+    } catch (error) {
+      this.#context.log.info(
+        { err: error, jobs: ids },
+        'finished runs could not be removed from their host; the sweep tries again',
+      );
+    }
+  }
+
+  async #removeEnded(sid: string, ids: string[]): Promise<void> {
+    const runs = ids.map(id => ({ id, mayKeepRunning: false }));
+    const states = new Map(ids.map(id => [id, 'ended']));
+    const alive = await this.#context.use(sid, AbortSignal.timeout(REMOVE_MS), async connection =>
+      removeFinishedRuns(await connection.agent(), runs, states),
+    );
+    await this.#recordRemoval(ids.filter(id => !alive.includes(id)));
+  }
+
+  async #findSome(): Promise<(FinishedRun & { sid: string })[]> {
+    const { database, limitSeconds } = this.#context;
+    const found = await database.db
+      .select({ id: jobs.id, sid: sessions.sid, mayKeepRunning: mayKeepRunning(limitSeconds) })
+      .from(jobs)
+      .innerJoin(sessions, eq(sessions.sid, jobs.session))
+      .where(
+        and(
+          isNotNull(jobs.runAt),
+          eq(jobs.runRemoved, false),
+          sql`${jobs.finished} < now() - interval '5 seconds'`,
+          isNotNull(sessions.sealed),
+          gt(jobs.id, this.#cursor),
+          notInArray(jobs.id, this.#runBackoff.paused()),
+          notInArray(sessions.sid, [...this.#sessionBackoff.paused(), ...this.#sweeping]),
+        ),
+      )
+      .orderBy(asc(jobs.id))
+      .limit(SWEEP_BATCH);
+    this.#cursor = found.length < SWEEP_BATCH ? '' : (found.at(-1)?.id ?? '');
+    return found;
+  }
+
+  async #sweepSession(sid: string, runs: FinishedRun[]): Promise<void> {
+    const { log, use, mayUse } = this.#context;
+    this.#sweeping.add(sid);
+    try {
+      if (!(await mayUse(sid))) return this.#sessionBackoff.fail(sid);
+      await use(sid, AbortSignal.timeout(REMOVE_MS), async connection =>
+        this.#stopAndRemove(await connection.agent(), runs),
+      );
+      this.#sessionBackoff.reset(sid);
+    } catch (error) {
+      this.#sessionBackoff.fail(sid);
+      log.info({ err: error, sid }, 'finished runs could not be removed from their host yet');
+    } finally {
+      this.#sweeping.delete(sid);
+    }
+  }
+
+  async #stopAndRemove(agent: Agent, runs: FinishedRun[]): Promise<void> {
+    const listed = runs.filter(run => run.mayKeepRunning).map(run => run.id);
+    const states = listed.length > 0 ? await listStates(agent, listed) : new Map<string, string>();
+    for (const run of runs) {
+      const [alive] = await removeFinishedRuns(agent, [run], states);
+      if (alive) {
+        this.#runBackoff.fail(run.id);
+        this.#context.log.info({ job: run.id }, 'the run of an ended job is still alive');
+        continue;
+      }
+      await this.#recordRemoval([run.id]);
+      this.#runBackoff.reset(run.id);
+    }
+  }
+
+  async #recordRemoval(ids: string[]): Promise<void> {
+    if (ids.length === 0) return;
+    await this.#context.database.db
+      .update(jobs)
+      .set({ runRemoved: true })
+      .where(inArray(jobs.id, ids));
+  }
+}
