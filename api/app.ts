@@ -1,13 +1,13 @@
 import { randomUUID } from 'node:crypto';
 import express, { type Express } from 'express';
 import type { ApiContext } from './context.ts';
-import { addressTooLong, hostMissing, MAX_ADDRESS } from './http/client-errors.ts';
+import { addressTooLong, hostMissing, MAX_ADDRESS_LENGTH } from './http/client-errors.ts';
 import { createRouter } from './http/resource.ts';
 import { authenticate } from './middleware/authenticate.ts';
-import { boundBodies } from './middleware/bound-bodies.ts';
-import { closeQueued } from './middleware/close-queued.ts';
-import { cutStalled } from './middleware/cut-stalled.ts';
+import { closePipelinedResponses } from './middleware/close-pipelined-responses.ts';
+import { disconnectStalledReaders } from './middleware/disconnect-stalled-readers.ts';
 import { answerErrors, notFound } from './middleware/errors.ts';
+import { limitBodyTime } from './middleware/limit-body-time.ts';
 import { limitRequests } from './middleware/limit-requests.ts';
 import { logRequests } from './middleware/log-requests.ts';
 import { readJson } from './middleware/read-json.ts';
@@ -55,12 +55,12 @@ export function createApp(api: ApiContext): Express {
       .set('Referrer-Policy', 'same-origin');
     next();
   });
-  app.use(closeQueued());
+  app.use(closePipelinedResponses());
   app.use(logRequests(api));
-  app.use(cutStalled());
-  app.use(boundBodies({ windowMs: api.config.LIMIT_BODY_SECONDS * 1_000 }));
+  app.use(disconnectStalledReaders());
+  app.use(limitBodyTime({ windowMs: api.config.LIMIT_BODY_SECONDS * 1_000 }));
   app.use((req, _res, next) => {
-    if (req.originalUrl.length > MAX_ADDRESS) throw addressTooLong();
+    if (req.originalUrl.length > MAX_ADDRESS_LENGTH) throw addressTooLong();
     if (req.headers.host === undefined && req.httpVersion === '1.1') throw hostMissing();
     next();
   });

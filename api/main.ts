@@ -13,8 +13,8 @@ import { createApp } from './app.ts';
 import type { ApiContext } from './context.ts';
 import { ExactBodies } from './exact-json/exact-bodies.ts';
 import { answerClientErrors } from './http/client-errors.ts';
-import { answerExpectations } from './http/expect-continue.ts';
-import { messageClasses } from './http/message-classes.ts';
+import { handleExpectContinue } from './http/expect-continue.ts';
+import { createMessageClasses } from './http/message-classes.ts';
 import { PasswordCheck } from './identity/password-check.ts';
 import { RecentCredentials } from './identity/recent-credentials.ts';
 import { JobWatch } from './jobs/streaming/job-watch.ts';
@@ -64,11 +64,11 @@ async function main(): Promise<void> {
     stopping: life.stopping,
   };
 
-  // A part of 5 GiB takes as long as it takes: the body is bounded by middleware/bound-bodies.ts.
+  // A part of 5 GiB takes as long as it takes: the body is bounded by middleware/limit-body-time.ts.
   const app = createApp(context);
   const server = createServer(
     {
-      ...messageClasses(app),
+      ...createMessageClasses(app),
       requestTimeout: 0,
       headersTimeout: 15_000,
       // How often that is looked at.
@@ -81,7 +81,7 @@ async function main(): Promise<void> {
     app,
   );
   answerClientErrors(server, { log, headerBytes: config.LIMIT_HEADER_BYTES });
-  answerExpectations(server, app);
+  handleExpectContinue(server, app);
   await new Promise<void>((resolve, reject) => {
     server.once('error', reject);
     server.listen(config.PORT, config.HOST, resolve);

@@ -5,8 +5,8 @@ import { WindlassError } from '../../shared/errors.ts';
 import { ByteBudget } from '../concurrency/byte-budget.ts';
 import { invalidInput, parseBody } from '../http/validate.ts';
 import { currentUser } from '../identity/current-user.ts';
-import { findTooLarge, nameSetting } from '../middleware/read-json.ts';
-import { refusePromptly } from '../middleware/refuse-promptly.ts';
+import { enforceBodyLimit } from '../middleware/enforce-body-limit.ts';
+import { checkContentLength, nameSetting } from '../middleware/read-json.ts';
 import type { Exact, Shape } from './read-exactly.ts';
 import { ThreadReader } from './thread-reader.ts';
 
@@ -27,7 +27,7 @@ export class ExactBodies {
       limit: LIMIT_VALUE_BYTES,
       type: req => /^application\/json\s*(;|$)/i.test(req.headers['content-type'] ?? ''),
     });
-    this.#readRaw = refusePromptly(parse, LIMIT_VALUE_BYTES);
+    this.#readRaw = enforceBodyLimit(parse, LIMIT_VALUE_BYTES);
   }
 
   /** Waits until an answer of so many bytes may be made; they are given back when it was sent or its client has left. */
@@ -58,7 +58,7 @@ export class ExactBodies {
     const isPlain = (req.get('Content-Encoding') ?? 'identity').toLowerCase() === 'identity';
     // What is compressed or comes in chunks may be of any size.
     const most = isPlain && length >= 0 ? length : this.#maxBytes;
-    const tooLarge = findTooLarge(req, this.#maxBytes);
+    const tooLarge = checkContentLength(req, this.#maxBytes);
     if (tooLarge) throw nameSetting(tooLarge, 'LIMIT_VALUE_BYTES');
     await this.makeRoom(res, most);
     await new Promise<void>((resolve, reject) => {

@@ -47,7 +47,7 @@ function explain(
       });
     case 'HPE_HEADER_OVERFLOW':
       // The first line alone was too much, or the fields after it.
-      return rawPacket && !rawPacket.subarray(0, MAX_ADDRESS).includes('\r\n')
+      return rawPacket && !rawPacket.subarray(0, MAX_ADDRESS_LENGTH).includes('\r\n')
         ? addressTooLong()
         : new WindlassError('headers_too_large', {
             detail: `Header fields too large: they and the first line have more than ${headerBytes} bytes.`,
@@ -59,7 +59,7 @@ function explain(
 }
 
 /** Characters that a request's path and query may have together. */
-export const MAX_ADDRESS = 8_192;
+export const MAX_ADDRESS_LENGTH = 8_192;
 
 /** RFC 9112, 3.2: HTTP/1.1 names the host, and what does not is answered 400. */
 export function hostMissing(): WindlassError {
@@ -71,7 +71,7 @@ export function hostMissing(): WindlassError {
 
 export function addressTooLong(): WindlassError {
   return new WindlassError('address_too_long', {
-    detail: `The address is longer than ${MAX_ADDRESS} characters.`,
+    detail: `The address is longer than ${MAX_ADDRESS_LENGTH} characters.`,
     hint: 'Send a shorter one.',
   });
 }

@@ -3,13 +3,13 @@ import { IncomingMessage, type RequestListener, type Server } from 'node:http';
 const waiting = new WeakSet<IncomingMessage>();
 
 /** Whether the client keeps its body back until it is told to send it. */
-export const keepsBodyBack = (req: IncomingMessage): boolean => waiting.has(req);
+export const awaitsContinue = (req: IncomingMessage): boolean => waiting.has(req);
 
 /**
  * RFC 9110, 10.1.1: a client that expects 100 (Continue) is told to send its body when that is first read, so that what
  * is refused before costs it nothing. After such a refusal nobody knows whether the body comes: the connection ends.
  */
-export function answerExpectations(server: Server, listener: RequestListener): void {
+export function handleExpectContinue(server: Server, listener: RequestListener): void {
   server.on('checkContinue', (req, res) => {
     const keepAlive = res.shouldKeepAlive;
     res.shouldKeepAlive = false;

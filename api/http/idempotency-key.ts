@@ -2,7 +2,7 @@ import type { Request } from 'express';
 import { invalidInput } from './validate.ts';
 
 /** The request's Idempotency-Key; throws `invalid_input` for what is none. */
-export function givenIdempotencyKey(req: Request): string | undefined {
+export function parseIdempotencyKey(req: Request): string | undefined {
   const key = req.get('Idempotency-Key');
   // A GET is idempotent by itself, and depends on more than its address: on Range, for one.
   if (key === undefined || req.method === 'GET' || req.method === 'HEAD') return undefined;

@@ -6,7 +6,7 @@ import type { Express } from 'express';
  * the prototype of each of Node's, after which V8 makes a new shape for every property that is added: 2 KB that stay with
  * an answer that is open, and far more to collect.
  */
-export function messageClasses(
+export function createMessageClasses(
   app: Express,
 ): Pick<
   ServerOptions<typeof IncomingMessage, typeof ServerResponse>,

@@ -5,14 +5,14 @@ import { callOperation, type Operation } from '../openapi/operation.ts';
 export type Method = 'get' | 'put' | 'post' | 'delete';
 
 /** An operation with its place. */
-export interface Described {
+export interface RoutedOperation {
   path: string;
   method: Method;
   operation: Operation;
 }
 
 /** A router that knows what its operations are, so that they can be described and tested one by one. */
-export type DescribedRouter = Router & { described: Described[] };
+export type DescribedRouter = Router & { described: RoutedOperation[] };
 
 export function createRouter(): DescribedRouter {
   return Object.assign(Router(), { described: [] });

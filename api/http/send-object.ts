@@ -4,7 +4,7 @@ import { WindlassError } from '../../shared/errors.ts';
 import type { ByteRange } from '../../shared/storage/object-store.ts';
 import type { ApiContext } from '../context.ts';
 import { readRange } from './byte-range.ts';
-import { checkIfMatch, entityTag, isNamedBy } from './records.ts';
+import { checkIfMatch, entityTag, matchesEntityTag } from './conditional-requests.ts';
 
 /**
  * Sends an object, or the range of it that was asked for: RFC 9110, sections 13 (conditions) and 14 (ranges). An object
@@ -63,7 +63,7 @@ export async function sendObject(
  */
 function isNotModified(req: Request, { tag, modified }: { tag: string; modified: Date }): boolean {
   const tags = req.get('If-None-Match');
-  if (tags !== undefined) return isNamedBy(tags, tag);
+  if (tags !== undefined) return matchesEntityTag(tags, tag);
   const since = Date.parse(req.get('If-Modified-Since') ?? '');
   return Math.floor(modified.getTime() / 1_000) * 1_000 <= since;
 }

@@ -6,7 +6,7 @@ import { clientAddress } from '../identity/client-address.ts';
 import { readLoginCookie, setLoginCookies } from '../identity/login-cookies.ts';
 import { extendLogin, findLogin } from '../identity/logins.ts';
 import type { Identity } from '../identity/recent-credentials.ts';
-import { mayWrite, refuseCrossSite, requireSameOrigin } from './same-origin.ts';
+import { isWrite, refuseCrossSite, requireSameOrigin } from './same-origin.ts';
 
 type Authenticator = Pick<ApiContext, 'config' | 'database' | 'passwords' | 'recent'>;
 
@@ -33,7 +33,7 @@ async function useAuthorization(
     api.recent.keep(authorization, identity);
   }
   if (identity.by === 'password') refuseCrossSite(req, api.config, { believe: 'site' });
-  if (identity.scope === 'read' && mayWrite(req)) {
+  if (identity.scope === 'read' && isWrite(req)) {
     throw new WindlassError('forbidden', {
       detail: 'Forbidden: this token may only read.',
       hint: 'Make a token with "scope": "write".',

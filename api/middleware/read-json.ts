@@ -3,7 +3,7 @@ import express, { type Request, type RequestHandler } from 'express';
 import type { Config } from '../../shared/config.ts';
 import type { WindlassError } from '../../shared/errors.ts';
 import { invalidInput } from '../http/validate.ts';
-import { refusePromptly, tooLarge } from './refuse-promptly.ts';
+import { enforceBodyLimit, entityTooLarge } from './enforce-body-limit.ts';
 
 type Limits = Pick<Config, 'LIMIT_BODY_BYTES' | 'LIMIT_JSON_DEPTH' | 'LIMIT_LIST_ITEMS'>;
 
@@ -25,11 +25,11 @@ export function readJson(limits: Limits): RequestHandler {
         throw Object.assign(refusal('body.too_deep', 'nested too deep'), { limit: depth });
     },
   });
-  const read = refusePromptly(parse, limits.LIMIT_BODY_BYTES);
+  const read = enforceBodyLimit(parse, limits.LIMIT_BODY_BYTES);
   return (req, res, next) => {
     // There is no body, whatever its type is said to be: an operation that needs one says so.
     if (req.headers['content-length'] === '0') return next();
-    const refused = req.is('application/json') && findTooLarge(req, limits.LIMIT_BODY_BYTES);
+    const refused = req.is('application/json') && checkContentLength(req, limits.LIMIT_BODY_BYTES);
     if (refused) return next(nameSetting(refused, 'LIMIT_BODY_BYTES'));
     read(req, res, (error?: unknown) => {
       // Not thrown: nobody would catch what this callback throws.
@@ -43,8 +43,8 @@ export function readJson(limits: Limits): RequestHandler {
 }
 
 /** What says itself that it is too large is refused before it is read. */
-export function findTooLarge(req: Request, limit: number): Error | undefined {
-  return Number(req.headers['content-length']) > limit ? tooLarge(limit) : undefined;
+export function checkContentLength(req: Request, limit: number): Error | undefined {
+  return Number(req.headers['content-length']) > limit ? entityTooLarge(limit) : undefined;
 }
 
 /** Which setting a body was too large for: the body parser knows its number alone, and answerErrors() words it. */

@@ -3,7 +3,7 @@ import type { Config } from '../../shared/config.ts';
 import { WindlassError } from '../../shared/errors.ts';
 
 /** Whether a request may change something: every method but the safe ones (RFC 9110, 9.2.1), and a GET that caches. */
-export function mayWrite(req: Request): boolean {
+export function isWrite(req: Request): boolean {
   if (req.method === 'GET') return req.query.cache !== undefined;
   return req.method !== 'HEAD' && req.method !== 'OPTIONS';
 }
@@ -13,7 +13,7 @@ export function mayWrite(req: Request): boolean {
  * ours. No page can set Origin, Referer or Sec-Fetch-Site itself. Throws `forbidden`.
  */
 export function requireSameOrigin(req: Request, config: Config): void {
-  if (!mayWrite(req)) return;
+  if (!isWrite(req)) return;
   const isFetchedByUs = req.get('Sec-Fetch-Site') === 'same-origin';
   if (req.method === 'GET') {
     // A GET of one's own page carries no Origin.
@@ -34,7 +34,7 @@ export function refuseCrossSite(
   config: Config,
   { believe }: { believe: 'origin' | 'site' },
 ): void {
-  if (!mayWrite(req)) return;
+  if (!isWrite(req)) return;
   const origin = req.get('Origin');
   const site = req.get('Sec-Fetch-Site');
   if (believe === 'origin' && origin !== undefined && !isOwn(req, config, origin))

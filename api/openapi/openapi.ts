@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { ERRORS, type ErrorCode } from '../../shared/errors.ts';
-import type { Described } from '../http/resource.ts';
+import type { RoutedOperation } from '../http/resource.ts';
 import { type Answer, HEADER_SCHEMAS, type Operation, REQUEST_HEADERS } from './operation.ts';
 import { describeParameter } from './parameters.ts';
 import { problem } from './problem.ts';
@@ -25,7 +25,7 @@ type JsonObject = { [member: string]: Json };
  * with /api where they have it.
  */
 export function describeService(
-  groups: { prefix: string; described: Described[] }[],
+  groups: { prefix: string; described: RoutedOperation[] }[],
   version: string,
 ): JsonObject {
   const paths: Record<string, JsonObject> = {};

@@ -1,7 +1,7 @@
 import type { Request, Response } from 'express';
 import type { z } from 'zod';
 import type { ErrorCode } from '../../shared/errors.ts';
-import { givenIdempotencyKey } from '../http/idempotency-key.ts';
+import { parseIdempotencyKey } from '../http/idempotency-key.ts';
 import { parseBody, parseQuery } from '../http/validate.ts';
 
 /** What an operation answers with where it succeeds. */
@@ -86,7 +86,7 @@ export function callOperation(
   res: Response,
 ): Promise<void> | void {
   // Also where nothing comes of it.
-  if (headers?.includes('Idempotency-Key')) givenIdempotencyKey(req);
+  if (headers?.includes('Idempotency-Key')) parseIdempotencyKey(req);
   return handle({
     req,
     res,

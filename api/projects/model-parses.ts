@@ -2,7 +2,7 @@ import { desc, eq, sql } from 'drizzle-orm';
 import { z } from 'zod';
 import type { Tx } from '../../shared/database/connect.ts';
 import { type JobRow, jobs, type ModelRow, uploads } from '../../shared/database/schema.ts';
-import { entityTag } from '../http/records.ts';
+import { entityTag } from '../http/conditional-requests.ts';
 
 /** The newest ones that a model's record shows. */
 const MOST = 200;

@@ -7,7 +7,7 @@ import { WindlassError } from '../../shared/errors.ts';
 import { isId, newId } from '../../shared/ids.ts';
 import { lockProjectQuota } from '../../shared/project-bytes.ts';
 import type { ApiContext } from '../context.ts';
-import { refuseIfMatchTag } from '../http/records.ts';
+import { refuseIfMatchTag } from '../http/conditional-requests.ts';
 import { type DescribedRouter, pathParameter, resource } from '../http/resource.ts';
 import { currentUser } from '../identity/current-user.ts';
 import { operation } from '../openapi/operation.ts';

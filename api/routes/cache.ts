@@ -5,8 +5,9 @@ import { cacheEntries } from '../../shared/database/schema.ts';
 import { WindlassError } from '../../shared/errors.ts';
 import { scheduleDeletion } from '../../shared/storage/pending-deletions.ts';
 import type { ApiContext } from '../context.ts';
+import { checkIfMatch, entityTag } from '../http/conditional-requests.ts';
+import { cursorText, pageOf, toPage } from '../http/pagination.ts';
 import { queryInteger } from '../http/query-integer.ts';
-import { afterText, checkIfMatch, entityTag, page, pageOf } from '../http/records.ts';
 import { type DescribedRouter, pathParameter, resource } from '../http/resource.ts';
 import { sendObject } from '../http/send-object.ts';
 import { currentUser } from '../identity/current-user.ts';
@@ -16,7 +17,7 @@ import { readCacheKey } from '../projects/cache-key.ts';
 
 const listQuery = z.strictObject({
   limit: queryInteger({ min: 1, max: 1_000, default: 100 }),
-  after: afterText(900).optional(),
+  after: cursorText(900).optional(),
 });
 const cacheItem = z.object({
   key: z.string(),
@@ -46,7 +47,7 @@ export function routeCache(router: DescribedRouter, api: ApiContext): void {
           .where(after === undefined ? its : and(its, gt(cacheEntries.key, after)))
           .orderBy(asc(cacheEntries.key))
           .limit(limit + 1);
-        const { items, next } = page(rows, limit, row => row.key);
+        const { items, next } = toPage(rows, limit, row => row.key);
         res.json({
           items: items.map(({ key, type, size, created }) => ({ key, type, size, created })),
           next,

@@ -1,8 +1,8 @@
 import { readFileSync } from 'node:fs';
 import { z } from 'zod';
 import { packageRoot } from '../../shared/package-root.ts';
-import { entityTag, sendRecord } from '../http/records.ts';
-import { type Described, type DescribedRouter, resource } from '../http/resource.ts';
+import { entityTag, sendRecord } from '../http/conditional-requests.ts';
+import { type DescribedRouter, type RoutedOperation, resource } from '../http/resource.ts';
 import { describeService } from '../openapi/openapi.ts';
 import { operation } from '../openapi/operation.ts';
 import { drawPage, PAGE_POLICY } from '../openapi/page.ts';
@@ -10,7 +10,7 @@ import { drawPage, PAGE_POLICY } from '../openapi/page.ts';
 /** The interface, described by itself, these two included: for programs at /api/openapi.json, for people at /api/docs. */
 export function routeDescription(
   router: DescribedRouter,
-  groups: { prefix: string; described: Described[] }[],
+  groups: { prefix: string; described: RoutedOperation[] }[],
 ): void {
   resource(router, '/api/openapi.json', {
     get: operation({

@@ -2,7 +2,7 @@ import type { Request, RequestHandler, Response } from 'express';
 import { type Logger, pino } from 'pino';
 import { WindlassError } from '../../shared/errors.ts';
 import type { ApiContext } from '../context.ts';
-import type { Described } from '../http/resource.ts';
+import type { RoutedOperation } from '../http/resource.ts';
 import { currentUser } from '../identity/current-user.ts';
 import { operation } from '../openapi/operation.ts';
 
@@ -10,7 +10,7 @@ import { operation } from '../openapi/operation.ts';
 const TARGET = /^(?:https?:\/\/[^/?]*)?(?:\/api)?\/events(?:\/([^?]*))?(?:\?(.*))?$/is;
 
 /** For the description of the interface; recordEvents() answers. */
-export const EVENTS: Described = {
+export const EVENTS: RoutedOperation = {
   path: '/events/*event',
   method: 'post',
   operation: operation({

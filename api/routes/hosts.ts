@@ -9,8 +9,9 @@ import { WindlassError } from '../../shared/errors.ts';
 import type { Result } from '../../shared/jobs/catalog.ts';
 import { fingerprint, keyBytes } from '../../shared/ssh-keys.ts';
 import type { ApiContext } from '../context.ts';
+import { checkIfMatch, sendRecord, versionTag } from '../http/conditional-requests.ts';
+import { cursorText, pageOf, toPage } from '../http/pagination.ts';
 import { queryInteger } from '../http/query-integer.ts';
-import { afterText, checkIfMatch, page, pageOf, sendRecord, versionTag } from '../http/records.ts';
 import { type DescribedRouter, pathParameter, resource } from '../http/resource.ts';
 import { currentUser, requireAdministrator } from '../identity/current-user.ts';
 import { awaitOwnJob, requireWorker, startRequestedJob } from '../jobs/requests/run-request.ts';
@@ -36,7 +37,7 @@ const fields = {
 const name = z.string().regex(/^[\w][\w.-]{0,252}$/, 'must be 1 to 253 letters, digits, . _ -');
 const listQuery = z.strictObject({
   limit: queryInteger({ min: 1, max: 1_000, default: 100 }),
-  after: afterText(253).optional(),
+  after: cursorText(253).optional(),
 });
 const oneOf = (given: { keys?: unknown; trust?: unknown }) =>
   (given.keys === undefined) !== (given.trust === undefined);
@@ -121,7 +122,7 @@ export function routeHosts(router: DescribedRouter, api: ApiContext): void {
           .where(after === undefined ? undefined : gt(hosts.name, after))
           .orderBy(asc(hosts.name))
           .limit(limit + 1);
-        const { items, next } = page(rows, limit, row => row.name);
+        const { items, next } = toPage(rows, limit, row => row.name);
         res.json({ items: items.map(currentUser(res).administrator ? fullView : shortView), next });
       },
     }),

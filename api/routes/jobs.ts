@@ -7,8 +7,9 @@ import { cancelJob, publishCancelled } from '../../shared/jobs/cancel.ts';
 import { isJobKind, type JobKind, jobDefinition, type Payload } from '../../shared/jobs/catalog.ts';
 import { STREAMS } from '../../shared/jobs/output.ts';
 import type { ApiContext } from '../context.ts';
+import { checkIfMatch, entityTag, sendRecord } from '../http/conditional-requests.ts';
+import { pageOf, pageQuery, toPage } from '../http/pagination.ts';
 import { queryInteger } from '../http/query-integer.ts';
-import { checkIfMatch, entityTag, page, pageOf, pageQuery, sendRecord } from '../http/records.ts';
 import { type DescribedRouter, pathParameter, resource } from '../http/resource.ts';
 import { sendObject } from '../http/send-object.ts';
 import { currentUser } from '../identity/current-user.ts';
@@ -63,7 +64,7 @@ export function routeJobs(router: DescribedRouter, api: ApiContext): void {
           .where(after === undefined ? mine : and(mine, lt(jobs.id, after)))
           .orderBy(desc(jobs.id))
           .limit(limit + 1);
-        const { items, next } = page(rows, limit, row => row.id);
+        const { items, next } = toPage(rows, limit, row => row.id);
         res.json({ items: items.map(jobView), next });
       },
     }),

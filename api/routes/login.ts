@@ -8,8 +8,8 @@ import { clearLoginCookies, readLoginCookie, setLoginCookies } from '../identity
 import { safeTarget } from '../identity/login-target.ts';
 import { beginLogin, endLogin } from '../identity/logins.ts';
 import { wrongPassword } from '../middleware/authenticate.ts';
+import { enforceBodyLimit } from '../middleware/enforce-body-limit.ts';
 import { readJson } from '../middleware/read-json.ts';
-import { refusePromptly } from '../middleware/refuse-promptly.ts';
 import { refuseCrossSite } from '../middleware/same-origin.ts';
 import { operation } from '../openapi/operation.ts';
 
@@ -94,5 +94,5 @@ function readForm(): RequestHandler[] {
     next();
   };
   const parse = express.text({ type: FORM, limit: FORM_BYTES });
-  return [refusePromptly(parse, FORM_BYTES), toFields];
+  return [enforceBodyLimit(parse, FORM_BYTES), toFields];
 }

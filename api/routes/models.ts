@@ -5,17 +5,10 @@ import { artifacts, jobs, type ModelRow, models, projects } from '../../shared/d
 import { newId } from '../../shared/ids.ts';
 import { publishCancelled, requestCancel } from '../../shared/jobs/cancel.ts';
 import type { ApiContext } from '../context.ts';
-import { countFitting, makeRoomFor } from '../http/large-answers.ts';
+import { checkIfMatch, matchesEntityTag, sendRecord } from '../http/conditional-requests.ts';
+import { makeRoomFor } from '../http/large-answers.ts';
+import { cursorText, limitPageBytes, pageOf, pageQuery, toPage } from '../http/pagination.ts';
 import { queryInteger } from '../http/query-integer.ts';
-import {
-  afterText,
-  checkIfMatch,
-  isNamedBy,
-  page,
-  pageOf,
-  pageQuery,
-  sendRecord,
-} from '../http/records.ts';
 import { type DescribedRouter, pathParameter, resource } from '../http/resource.ts';
 import { currentUser } from '../identity/current-user.ts';
 import { operation } from '../openapi/operation.ts';
@@ -47,7 +40,7 @@ const changes = (longest: number) =>
 /** Artifacts come in pages too: a model may have any number of them. */
 const modelQuery = z.strictObject({
   limit: queryInteger({ min: 1, max: 10_000, default: 1_000 }),
-  after: afterText(255).optional(),
+  after: cursorText(255).optional(),
 });
 
 const artifactItem = z.object({
@@ -122,7 +115,7 @@ export function routeModels(router: DescribedRouter, api: ApiContext): void {
       .where(among(mid, query))
       .orderBy(asc(artifacts.aid))
       .limit(limit + 1);
-    return page(rows, limit, row => row.aid);
+    return toPage(rows, limit, row => row.aid);
   };
 
   const readRecord = async (
@@ -130,7 +123,7 @@ export function routeModels(router: DescribedRouter, api: ApiContext): void {
     which: z.output<typeof modelQuery>,
     res: Response,
   ): Promise<z.output<typeof modelRecord>> => {
-    const fitting = countFitting(await readParseSizes(db, model.mid));
+    const fitting = limitPageBytes(await readParseSizes(db, model.mid));
     const names = await readNameBytes(model.mid, which);
     // Neither names nor stored JSON hold anything that JSON makes more than twice as long.
     await makeRoomFor({ bodies: api.bodies, res }, 2 * (fitting.bytes + names));
@@ -158,7 +151,7 @@ export function routeModels(router: DescribedRouter, api: ApiContext): void {
           .where(which)
           .orderBy(asc(models.mid))
           .limit(limit);
-        const { count, bytes } = countFitting(sizes.map(row => row.bytes));
+        const { count, bytes } = limitPageBytes(sizes.map(row => row.bytes));
         await makeRoomFor({ bodies: api.bodies, res }, 6 * bytes);
         const rows = await db
           .select()
@@ -166,7 +159,7 @@ export function routeModels(router: DescribedRouter, api: ApiContext): void {
           .where(which)
           .orderBy(asc(models.mid))
           .limit(count + 1);
-        const { items, next } = page(rows, count, row => row.mid);
+        const { items, next } = toPage(rows, count, row => row.mid);
         res.json({ items: items.map(itemView), next });
       },
     }),
@@ -212,7 +205,7 @@ export function routeModels(router: DescribedRouter, api: ApiContext): void {
         const which = query();
         const tag = modelTag(model, await readStandings(db, model.mid));
         // What comes in between is told under the older tag: too early, never too late.
-        const isKnown = isNamedBy(req.get('If-None-Match'), tag);
+        const isKnown = matchesEntityTag(req.get('If-None-Match'), tag);
         const record = isKnown ? undefined : await readRecord(model, which, res);
         sendRecord(req, res, { tag, record: () => record });
       },

@@ -6,7 +6,7 @@ import { artifacts, models } from '../../shared/database/schema.ts';
 import { WindlassError } from '../../shared/errors.ts';
 import { lockProjectQuota } from '../../shared/project-bytes.ts';
 import type { ApiContext } from '../context.ts';
-import { checkIfMatch, entityTag, isNamedBy } from '../http/records.ts';
+import { checkIfMatch, entityTag, matchesEntityTag } from '../http/conditional-requests.ts';
 import { type DescribedRouter, pathParameter, resource } from '../http/resource.ts';
 import { currentUser } from '../identity/current-user.ts';
 import { operation } from '../openapi/operation.ts';
@@ -51,7 +51,7 @@ export function routeParameters(router: DescribedRouter, api: ApiContext): void 
         const tag = entityTag(known.version);
         res.set('ETag', tag).set('Cache-Control', 'private, no-cache');
         res.type('application/json');
-        if (isNamedBy(req.get('If-None-Match'), tag)) return void res.status(304).end();
+        if (matchesEntityTag(req.get('If-None-Match'), tag)) return void res.status(304).end();
         if (req.method === 'HEAD') return void res.set('Content-Length', String(known.size)).end();
         await api.bodies.makeRoom(res, known.size);
         const [found] = await db

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { PARSERS } from '../../shared/parsers.ts';
 import type { ApiContext } from '../context.ts';
-import { entityTag, sendRecord } from '../http/records.ts';
+import { entityTag, sendRecord } from '../http/conditional-requests.ts';
 import { type DescribedRouter, resource } from '../http/resource.ts';
 import { operation } from '../openapi/operation.ts';
 

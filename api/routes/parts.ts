@@ -20,15 +20,15 @@ import {
 } from '../../shared/uploads.ts';
 import { UserSemaphores } from '../concurrency/user-semaphores.ts';
 import type { ApiContext } from '../context.ts';
-import { checkIfMatch } from '../http/records.ts';
+import { checkIfMatch } from '../http/conditional-requests.ts';
 import { type DescribedRouter, pathParameter, resource } from '../http/resource.ts';
 import { parseInput } from '../http/validate.ts';
 import { currentUser } from '../identity/current-user.ts';
 import { startRequestedJob } from '../jobs/requests/run-request.ts';
 import { jobRecord, jobView } from '../jobs/views/job-view.ts';
-import { takeOwnTime } from '../middleware/bound-bodies.ts';
+import { enforceBodyLimit } from '../middleware/enforce-body-limit.ts';
+import { disableBodyTimeouts } from '../middleware/limit-body-time.ts';
 import { readJson } from '../middleware/read-json.ts';
-import { refusePromptly } from '../middleware/refuse-promptly.ts';
 import { operation } from '../openapi/operation.ts';
 import { touchSession, useSession } from '../remote/sessions.ts';
 import { readContentDigest } from '../uploads/content-digest.ts';
@@ -147,7 +147,7 @@ export function routeParts(router: DescribedRouter, api: ApiContext): void {
     const given = req.get('Content-Length');
     const length = given === undefined ? undefined : Math.max(0, Number(given) - around);
     await refuseFull({ project, uid, file, part }, length ?? 0);
-    takeOwnTime(res);
+    disableBodyTimeouts(res);
     const seconds = touchSeconds(api.config.UPLOAD_IDLE_TIMEOUT);
     const touch = () => touchUpload(db, uid, seconds);
     if (Date.now() - accessed.getTime() > seconds * 1_000) await touch();
@@ -259,7 +259,7 @@ async function checkPart(
 }
 
 const FIELDS_BYTES = 16 << 10;
-const readFields = refusePromptly(
+const readFields = enforceBodyLimit(
   express.urlencoded({ extended: false, limit: FIELDS_BYTES, parameterLimit: 10 }),
   FIELDS_BYTES,
 );

@@ -11,8 +11,9 @@ import {
 import { newId } from '../../shared/ids.ts';
 import { publishCancelled, requestCancel } from '../../shared/jobs/cancel.ts';
 import type { ApiContext } from '../context.ts';
-import { countFitting, makeRoomFor } from '../http/large-answers.ts';
-import { checkIfMatch, entityTag, page, pageOf, pageQuery, sendRecord } from '../http/records.ts';
+import { checkIfMatch, entityTag, sendRecord } from '../http/conditional-requests.ts';
+import { makeRoomFor } from '../http/large-answers.ts';
+import { limitPageBytes, pageOf, pageQuery, toPage } from '../http/pagination.ts';
 import { type DescribedRouter, pathParameter, resource } from '../http/resource.ts';
 import { currentUser } from '../identity/current-user.ts';
 import { operation } from '../openapi/operation.ts';
@@ -93,7 +94,7 @@ export function routeProjects(router: DescribedRouter, api: ApiContext): void {
           .where(and(mine, isNull(projects.deleted)))
           .orderBy(asc(members.project))
           .limit(limit);
-        const { count, bytes } = countFitting(sizes.map(row => row.bytes));
+        const { count, bytes } = limitPageBytes(sizes.map(row => row.bytes));
         await makeRoomFor({ bodies: api.bodies, res }, 6 * bytes);
         const rows = await db
           .select({ project: projects, role: members.role })
@@ -102,7 +103,7 @@ export function routeProjects(router: DescribedRouter, api: ApiContext): void {
           .where(and(mine, isNull(projects.deleted)))
           .orderBy(asc(members.project))
           .limit(count + 1);
-        const { items, next } = page(rows, count, row => row.project.pid);
+        const { items, next } = toPage(rows, count, row => row.project.pid);
         res.json({ items: items.map(({ project, role }) => itemView(project, role)), next });
       },
     }),

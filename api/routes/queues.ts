@@ -1,7 +1,7 @@
 import type { Express, Request, Response } from 'express';
 import { WindlassError } from '../../shared/errors.ts';
 import type { ApiContext } from '../context.ts';
-import type { Described, DescribedRouter } from '../http/resource.ts';
+import type { DescribedRouter, RoutedOperation } from '../http/resource.ts';
 import { requireAdministrator } from '../identity/current-user.ts';
 import { openBoard } from '../monitoring/board.ts';
 import { queueAway } from '../monitoring/board-adapter.ts';
@@ -23,7 +23,7 @@ const POLICY = [
 ].join('; ');
 
 /** For the description of the interface; the board's own router answers. */
-const BOARD: Described = {
+const BOARD: RoutedOperation = {
   path: PATH,
   method: 'get',
   operation: operation({

@@ -8,7 +8,8 @@ import { newId } from '../../shared/ids.ts';
 import { publishCancelled } from '../../shared/jobs/cancel.ts';
 import { type Credential, seal } from '../../shared/secrets.ts';
 import type { ApiContext } from '../context.ts';
-import { checkIfMatch, entityTag, page, pageOf, pageQuery, sendRecord } from '../http/records.ts';
+import { checkIfMatch, entityTag, sendRecord } from '../http/conditional-requests.ts';
+import { pageOf, pageQuery, toPage } from '../http/pagination.ts';
 import { type DescribedRouter, pathParameter, resource } from '../http/resource.ts';
 import { parseInput } from '../http/validate.ts';
 import { currentUser } from '../identity/current-user.ts';
@@ -89,7 +90,7 @@ export function routeRemotes(router: DescribedRouter, api: ApiContext): void {
           .where(after === undefined ? mine : and(mine, gt(sessions.sid, after)))
           .orderBy(asc(sessions.sid))
           .limit(limit + 1);
-        const { items, next } = page(rows, limit, row => row.session.sid);
+        const { items, next } = toPage(rows, limit, row => row.session.sid);
         res.json({ items: items.map(({ session, lastEnd }) => view(api, session, lastEnd)), next });
       },
     }),

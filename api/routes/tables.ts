@@ -2,8 +2,8 @@ import type { Request, Response } from 'express';
 import { z } from 'zod';
 import type { ColumnFacts } from '../../shared/database/schema.ts';
 import type { ApiContext } from '../context.ts';
+import { matchesEntityTag } from '../http/conditional-requests.ts';
 import { queryInteger } from '../http/query-integer.ts';
-import { isNamedBy } from '../http/records.ts';
 import { type DescribedRouter, resource } from '../http/resource.ts';
 import { sendObject } from '../http/send-object.ts';
 import { currentUser } from '../identity/current-user.ts';
@@ -204,7 +204,7 @@ export function routeTables(router: DescribedRouter, api: ApiContext): void {
 /** A table's bytes decide all answers about it: 304 before anything of it is read. */
 function isUnchanged(req: Request, res: Response, { tag }: StoredArtifact): boolean {
   res.set('ETag', tag).set('Cache-Control', 'private, no-cache');
-  if (!isNamedBy(req.get('If-None-Match'), tag)) return false;
+  if (!matchesEntityTag(req.get('If-None-Match'), tag)) return false;
   res.status(304).end();
   return true;
 }

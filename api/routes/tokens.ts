@@ -4,7 +4,7 @@ import { tokens } from '../../shared/database/schema.ts';
 import { WindlassError } from '../../shared/errors.ts';
 import { isId } from '../../shared/ids.ts';
 import type { ApiContext } from '../context.ts';
-import { page, pageOf, pageQuery } from '../http/records.ts';
+import { pageOf, pageQuery, toPage } from '../http/pagination.ts';
 import { type DescribedRouter, pathParameter, resource } from '../http/resource.ts';
 import { isOpenToken, makeToken, type TokenRow } from '../identity/api-tokens.ts';
 import { currentUser, refuseToken } from '../identity/current-user.ts';
@@ -67,7 +67,7 @@ export function routeTokens(router: DescribedRouter, api: ApiContext): void {
           .where(after === undefined ? mine : and(mine, gt(tokens.id, after)))
           .orderBy(asc(tokens.id))
           .limit(limit + 1);
-        const { items, next } = page(rows, limit, row => row.id);
+        const { items, next } = toPage(rows, limit, row => row.id);
         res.set('Cache-Control', 'private, no-cache').json({ items: items.map(view), next });
       },
     }),

@@ -16,7 +16,8 @@ import { publishCancelled } from '../../shared/jobs/cancel.ts';
 import { isParserName, PARSERS, type ParserName } from '../../shared/parsers.ts';
 import { lockUpload, MAX_FILES, removeUpload } from '../../shared/uploads.ts';
 import type { ApiContext } from '../context.ts';
-import { checkIfMatch, entityTag, page, pageOf, pageQuery, sendRecord } from '../http/records.ts';
+import { checkIfMatch, entityTag, sendRecord } from '../http/conditional-requests.ts';
+import { pageOf, pageQuery, toPage } from '../http/pagination.ts';
 import { type DescribedRouter, pathParameter, resource } from '../http/resource.ts';
 import { parseInput } from '../http/validate.ts';
 import { currentUser } from '../identity/current-user.ts';
@@ -78,7 +79,7 @@ export function routeUploads(router: DescribedRouter, api: ApiContext): void {
           .where(after === undefined ? undefined : gt(uploads.uid, after))
           .orderBy(asc(uploads.uid))
           .limit(limit + 1);
-        const { items, next } = page(rows, limit, row => row.upload.uid);
+        const { items, next } = toPage(rows, limit, row => row.upload.uid);
         res.json({ items: items.map(({ upload, job }) => viewSummary(upload, job)), next });
       },
     }),

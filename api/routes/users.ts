@@ -7,7 +7,8 @@ import { WindlassError } from '../../shared/errors.ts';
 import { publishCancelled } from '../../shared/jobs/cancel.ts';
 import { hashPassword } from '../../shared/passwords.ts';
 import type { ApiContext } from '../context.ts';
-import { checkIfMatch, page, pageOf, pageQuery, sendRecord, versionTag } from '../http/records.ts';
+import { checkIfMatch, sendRecord, versionTag } from '../http/conditional-requests.ts';
+import { pageOf, pageQuery, toPage } from '../http/pagination.ts';
 import { type DescribedRouter, pathParameter, resource } from '../http/resource.ts';
 import {
   currentUser,
@@ -64,7 +65,7 @@ export function routeUsers(router: DescribedRouter, api: ApiContext): void {
           .where(after === undefined ? undefined : gt(users.username, after))
           .orderBy(asc(users.username))
           .limit(limit + 1);
-        const { items, next } = page(rows, limit, row => row.username);
+        const { items, next } = toPage(rows, limit, row => row.username);
         res.json({ items: items.map(view), next });
       },
     }),

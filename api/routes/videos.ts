@@ -7,7 +7,7 @@ import { type ErrorRecord, WindlassError } from '../../shared/errors.ts';
 import { isId } from '../../shared/ids.ts';
 import { JOBS, type Result } from '../../shared/jobs/catalog.ts';
 import type { ApiContext } from '../context.ts';
-import { entityTag, sendRecord } from '../http/records.ts';
+import { entityTag, sendRecord } from '../http/conditional-requests.ts';
 import { type DescribedRouter, pathParameter, resource } from '../http/resource.ts';
 import { sendObject } from '../http/send-object.ts';
 import { currentUser } from '../identity/current-user.ts';

@@ -4,7 +4,7 @@ import type { Tx } from '../../shared/database/connect.ts';
 import { artifacts, type ColumnFacts } from '../../shared/database/schema.ts';
 import { WindlassError } from '../../shared/errors.ts';
 import type { ApiContext } from '../context.ts';
-import { entityTag } from '../http/records.ts';
+import { entityTag } from '../http/conditional-requests.ts';
 import { pathParameter } from '../http/resource.ts';
 import { currentUser } from '../identity/current-user.ts';
 import { findModel } from '../projects/access.ts';

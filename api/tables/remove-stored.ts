@@ -2,7 +2,7 @@ import { and, eq, sql } from 'drizzle-orm';
 import { artifacts, models } from '../../shared/database/schema.ts';
 import { scheduleDeletion } from '../../shared/storage/pending-deletions.ts';
 import type { ApiContext } from '../context.ts';
-import { checkIfMatch } from '../http/records.ts';
+import { checkIfMatch } from '../http/conditional-requests.ts';
 import { pathParameter } from '../http/resource.ts';
 import { currentUser } from '../identity/current-user.ts';
 import { useModel } from '../projects/access.ts';

@@ -1,10 +1,10 @@
 import type { IncomingMessage } from 'node:http';
 import type { Writable } from 'node:stream';
 import { WindlassError } from '../../shared/errors.ts';
-import { LEAST_BYTES, tooSlow } from '../middleware/bound-bodies.ts';
+import { bodyTooSlow, MIN_WINDOW_BYTES } from '../middleware/limit-body-time.ts';
 
 /**
- * Leads a request's body into the sink, and fails the sink when the client leaves, or has sent less than LEAST_BYTES in
+ * Leads a request's body into the sink, and fails the sink when the client leaves, or has sent less than MIN_WINDOW_BYTES in
  * `windowMs` (LIMIT_BODY_SECONDS) while it could. The request itself is never destroyed, nor its socket: it must still be
  * answered. Call what is returned when the sink is done with.
  */
@@ -20,10 +20,10 @@ export function pipeBody(req: IncomingMessage, sink: Writable, windowMs: number)
       const now = performance.now();
       const { bytesRead } = req.socket;
       // A store that is slow keeps the client waiting, not the other way round.
-      if (bytesRead - bytes >= LEAST_BYTES || sink.writableNeedDrain) {
+      if (bytesRead - bytes >= MIN_WINDOW_BYTES || sink.writableNeedDrain) {
         bytes = bytesRead;
         heard = now;
-      } else if (now - heard >= windowMs && !req.complete) fail(tooSlow(windowMs));
+      } else if (now - heard >= windowMs && !req.complete) fail(bodyTooSlow(windowMs));
     },
     Math.min(1_000, windowMs / 4),
   );

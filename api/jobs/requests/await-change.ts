@@ -1,6 +1,6 @@
 import type { Request, Response } from 'express';
 import type { ApiContext } from '../../context.ts';
-import { entityTag, isNamedBy } from '../../http/records.ts';
+import { entityTag, matchesEntityTag } from '../../http/conditional-requests.ts';
 import { currentUser } from '../../identity/current-user.ts';
 import type { JobSummary } from '../views/job-summary.ts';
 import { readPreference, untilNoLongerWaiting } from './run-request.ts';
@@ -22,7 +22,7 @@ export async function awaitChange(
   const wait = Math.min(wanted, LONGEST_WAIT);
   const known = req.get('If-None-Match');
   // The client has seen an older state, or none of this job: there is news already.
-  const isNews = known !== undefined && !isNamedBy(known, entityTag(row.version));
+  const isNews = known !== undefined && !matchesEntityTag(known, entityTag(row.version));
   if (!isNews) api.held.add(currentUser(res).username, res);
   res.set('Preference-Applied', `wait=${wait}`);
   if (isNews) return row;

@@ -18,7 +18,7 @@ import {
 import { startJobInSession } from '../../../shared/jobs/start-job-in-session.ts';
 import { hmac } from '../../../shared/secrets.ts';
 import type { ApiContext } from '../../context.ts';
-import { givenIdempotencyKey } from '../../http/idempotency-key.ts';
+import { parseIdempotencyKey } from '../../http/idempotency-key.ts';
 import { currentUser } from '../../identity/current-user.ts';
 import { touchSession, useSession } from '../../remote/sessions.ts';
 import type { JobSummary } from '../views/job-summary.ts';
@@ -72,7 +72,7 @@ export async function startSessionJob<K extends SessionJob>(
   const { session: sid } = request;
   const owner = currentUser(res).username;
   const idleSeconds = api.config.SESSION_IDLE_TIMEOUT;
-  if (isId(sid) && givenIdempotencyKey(req) === undefined) {
+  if (isId(sid) && parseIdempotencyKey(req) === undefined) {
     const { requestId } = res.locals;
     const limit = api.config.LIMIT_OPEN_JOBS;
     const all = { ...request, owner, requestId, limit };
@@ -103,7 +103,7 @@ function enqueue(api: ApiContext, job: JobRow): void {
 }
 
 function readIdempotencyKey({ config }: ApiContext, req: Request): Idempotency | undefined {
-  const key = givenIdempotencyKey(req);
+  const key = parseIdempotencyKey(req);
   if (key === undefined) return undefined;
   const route = `${req.method} ${req.path.replace(/^\/api(?=\/)/, '')}`;
   return { route, key, body: hmac(config.SECRET_KEY, route, JSON.stringify(req.body ?? null)) };

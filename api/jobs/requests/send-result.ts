@@ -3,7 +3,7 @@ import type { Response } from 'express';
 import type { Result } from '../../../shared/jobs/catalog.ts';
 import { readStream, type Stream } from '../../../shared/jobs/output.ts';
 import type { ApiContext } from '../../context.ts';
-import { drained } from '../../http/drained.ts';
+import { waitForDrain } from '../../http/wait-for-drain.ts';
 import { SHORT_BYTES } from '../streaming/output-reads.ts';
 import type { JobSummary } from '../views/job-summary.ts';
 
@@ -38,7 +38,7 @@ export async function sendResult(
   });
   res.type('json');
   if (held <= SHORT_BYTES) return void res.send([...json].join(''));
-  for (const text of json) if (!res.write(text) && !(await drained(res))) return;
+  for (const text of json) if (!res.write(text) && !(await waitForDrain(res))) return;
   res.end();
 }
 

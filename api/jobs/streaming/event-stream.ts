@@ -1,6 +1,6 @@
 import type { ServerResponse } from 'node:http';
 import type { Offsets } from '../../../shared/jobs/output.ts';
-import { drained } from '../../http/drained.ts';
+import { waitForDrain } from '../../http/wait-for-drain.ts';
 import type { JobSummary } from '../views/job-summary.ts';
 import { encodeEvent, type OutputFrame } from './event-frames.ts';
 
@@ -66,7 +66,7 @@ export class EventStream {
   /** True as soon as it is not full, false after so long. */
   drainsWithin(ms: number): boolean | Promise<boolean> {
     if (this.closed || !this.full) return !this.closed;
-    return drained(this.#out, ms);
+    return waitForDrain(this.#out, ms);
   }
 
   /** State and progress. The end state is told by finish(), after all output; but the present state always comes first. */

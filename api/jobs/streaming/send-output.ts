@@ -1,6 +1,6 @@
 import type { Response } from 'express';
 import type { Stream } from '../../../shared/jobs/output.ts';
-import { drained } from '../../http/drained.ts';
+import { waitForDrain } from '../../http/wait-for-drain.ts';
 import type { JobSummary } from '../views/job-summary.ts';
 import { DRAIN_MS, type OutputReads } from './output-reads.ts';
 
@@ -24,7 +24,7 @@ export async function sendOutput(
       const slice = Buffer.from(bytes.subarray(start, start + length));
       start += length;
       at += length;
-      if (!res.write(slice) && !(await drained(res, DRAIN_MS))) return false;
+      if (!res.write(slice) && !(await waitForDrain(res, DRAIN_MS))) return false;
     }
     return at < until;
   };
@@ -39,7 +39,7 @@ export async function sendOutput(
     if (res.destroyed) return;
     // Fewer than announced: the answer must not look whole.
     if (isRead && at < until) return void res.destroy();
-    if (res.writableNeedDrain && !(await drained(res))) return;
+    if (res.writableNeedDrain && !(await waitForDrain(res))) return;
   }
   res.end();
 }

@@ -1,6 +1,6 @@
 import type { Request, Response } from 'express';
 import type { Offsets } from '../../../shared/jobs/output.ts';
-import { releaseRequest } from '../../http/release-request.ts';
+import { releaseRequestMemory } from '../../http/release-request-memory.ts';
 import { invalidInput } from '../../http/validate.ts';
 import type { JobSummary } from '../views/job-summary.ts';
 import { EventStream } from './event-stream.ts';
@@ -25,7 +25,7 @@ export function streamJobEvents(
   // It has left, and `close` came before anybody listened here.
   if (res.destroyed) return;
   res.flushHeaders();
-  releaseRequest(req);
+  releaseRequestMemory(req);
   const { id } = row;
   const stream = new EventStream(res, at);
   res.once('close', () => feeds.remove(stream, id));

@@ -1,13 +1,13 @@
 import type { Request, RequestHandler, Response } from 'express';
 import { WindlassError } from '../../shared/errors.ts';
-import { keepsBodyBack } from '../http/expect-continue.ts';
+import { awaitsContinue } from '../http/expect-continue.ts';
 import { sendProblem } from './errors.ts';
 
 /** What of a body must come in each window of LIMIT_BODY_SECONDS, or its end. */
-export const LEAST_BYTES = 64 << 10;
+export const MIN_WINDOW_BYTES = 64 << 10;
 
 interface Limits {
-  /** The window: see LEAST_BYTES. */
+  /** The window: see MIN_WINDOW_BYTES. */
   windowMs: number;
   /** A body comes within so long, however fast it seems to come, where the route does not say otherwise: 15 windows. */
   bodyMs?: number;
@@ -18,7 +18,7 @@ interface Limits {
 }
 
 /** Bounds how long a request's body may take to come, and how long one that nobody reads is still taken. */
-export function boundBodies(limits: Limits): RequestHandler {
+export function limitBodyTime(limits: Limits): RequestHandler {
   const { windowMs, bodyMs = 15 * windowMs, lingerMs = 30_000, endlessMs = 2_000 } = limits;
   return (req, res, next) => {
     if (!hasBody(req)) return next();
@@ -29,7 +29,7 @@ export function boundBodies(limits: Limits): RequestHandler {
 }
 
 /** For a body that takes as long as it takes: whoever reads it watches that it comes at all. */
-export function takeOwnTime(res: Response): void {
+export function disableBodyTimeouts(res: Response): void {
   (res.locals.unwatchBody as (() => void) | undefined)?.();
 }
 
@@ -50,7 +50,8 @@ function watchPace(
   };
   const look = () => {
     const { bytesRead } = req.socket;
-    if (req.readableFlowing && bytesRead - before < LEAST_BYTES) return refuse(tooSlow(windowMs));
+    if (req.readableFlowing && bytesRead - before < MIN_WINDOW_BYTES)
+      return refuse(bodyTooSlow(windowMs));
     before = bytesRead;
     window?.refresh();
   };
@@ -83,7 +84,7 @@ function lingerAfterAnswer(
   res.writeHead = (...head: unknown[]) => {
     // RFC 9110, 15.5.9: whoever answers 408 closes the connection rather than go on waiting.
     closes = !res.shouldKeepAlive || res.statusCode === 408;
-    if (closes && !req.complete && !keepsBodyBack(req)) res.shouldKeepAlive = true;
+    if (closes && !req.complete && !awaitsContinue(req)) res.shouldKeepAlive = true;
     return writeHead.apply(res, head as Parameters<typeof writeHead>);
   };
   res.once('finish', () => {
@@ -109,10 +110,10 @@ function lingerAfterAnswer(
 const isEndless = (req: Request, { statusCode }: Response) =>
   statusCode === 408 || (statusCode === 413 && req.headers['transfer-encoding'] !== undefined);
 
-export function tooSlow(windowMs: number): WindlassError {
+export function bodyTooSlow(windowMs: number): WindlassError {
   const seconds = windowMs / 1_000;
   return new WindlassError('request_timeout', {
-    detail: `Request timeout: less than ${LEAST_BYTES >> 10} KiB of the body came in ${seconds} seconds.`,
+    detail: `Request timeout: less than ${MIN_WINDOW_BYTES >> 10} KiB of the body came in ${seconds} seconds.`,
     hint: `Send it again, all at once. LIMIT_BODY_SECONDS (${seconds}) sets the limit.`,
   });
 }

@@ -3,7 +3,7 @@ import { type AddressInfo, connect } from 'node:net';
 import express from 'express';
 import { expect, test } from 'vitest';
 import { waitFor } from '../../test/harness/wait-for.ts';
-import { closeQueued } from './close-queued.ts';
+import { closePipelinedResponses } from './close-pipelined-responses.ts';
 
 /** More than an emitter takes without a warning. */
 const REQUESTS = 20;
@@ -12,7 +12,7 @@ test('answers that wait behind another are closed with their connection, each on
   const asked: number[] = [];
   const closed: number[] = [];
   const app = express();
-  app.use(closeQueued());
+  app.use(closePipelinedResponses());
   app.get('/:n', (req, res) => {
     const n = Number(req.params.n);
     asked.push(n);

@@ -2,11 +2,11 @@ import type { AddressInfo } from 'node:net';
 import { connect, type Socket } from 'node:net';
 import express, { type RequestHandler } from 'express';
 import { expect, test } from 'vitest';
-import { boundBodies, LEAST_BYTES, takeOwnTime } from './bound-bodies.ts';
+import { disableBodyTimeouts, limitBodyTime, MIN_WINDOW_BYTES } from './limit-body-time.ts';
 
 interface Case {
   handle: RequestHandler;
-  limits: Partial<Parameters<typeof boundBodies>[0]>;
+  limits: Partial<Parameters<typeof limitBodyTime>[0]>;
   /** Header fields, an empty line and the beginning of the body. */
   head?: string;
   /** Goes on sending; what it returns ends it. */
@@ -20,7 +20,7 @@ const TOO_LITTLE = 'Content-Length: 100\r\n\r\nsome';
 /** Everything that the server sends until it ends the connection. */
 async function talk({ handle, limits, head = TOO_LITTLE, send }: Case): Promise<string> {
   const long = { windowMs: LONG_MS, bodyMs: LONG_MS, lingerMs: LONG_MS, endlessMs: LONG_MS };
-  const app = express().use(boundBodies({ ...long, ...limits }), handle);
+  const app = express().use(limitBodyTime({ ...long, ...limits }), handle);
   const server = app.listen(0, '127.0.0.1');
   await new Promise(resolve => server.once('listening', resolve));
   const socket = connect((server.address() as AddressInfo).port, '127.0.0.1');
@@ -67,7 +67,7 @@ test('so is one that drips, though something comes all the time', async () => {
 });
 
 test('one that comes fast enough is not, however many windows it takes', async () => {
-  const piece = 'x'.repeat(LEAST_BYTES);
+  const piece = 'x'.repeat(MIN_WINDOW_BYTES);
   let windows = 0;
   const handle: RequestHandler = (req, res) => {
     req.resume();
@@ -114,7 +114,7 @@ test('what is too large and has no end in sight is not read to its end', async (
 
 test('a route may let a body take its own time', async () => {
   const handle: RequestHandler = (req, res) => {
-    takeOwnTime(res);
+    disableBodyTimeouts(res);
     req.resume();
     setTimeout(() => res.end('late'), 100);
   };

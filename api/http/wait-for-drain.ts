@@ -1,7 +1,7 @@
 import type { Writable } from 'node:stream';
 
 /** Waits until a writer that is full can take more; false when it was closed instead, or when `ms` have passed. */
-export function drained(writer: Writable, ms?: number): Promise<boolean> {
+export function waitForDrain(writer: Writable, ms?: number): Promise<boolean> {
   return new Promise(resolve => {
     if (writer.destroyed) return resolve(false);
     const settle = (open: boolean) => {

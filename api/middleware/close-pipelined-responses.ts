@@ -5,7 +5,7 @@ import type { RequestHandler, Response } from 'express';
  * Closes answers that wait behind another one on a connection (RFC 9112, 9.3.2) when that is lost: Node tells nothing of
  * them, and whatever is held until an answer is closed would be held for ever.
  */
-export function closeQueued(): RequestHandler {
+export function closePipelinedResponses(): RequestHandler {
   const queued = new WeakMap<Socket, Set<Response>>();
   const listen = (socket: Socket): Set<Response> => {
     const answers = new Set<Response>();

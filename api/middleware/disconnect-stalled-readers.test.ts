@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { type AddressInfo, connect, type Socket } from 'node:net';
 import express, { type RequestHandler } from 'express';
 import { afterEach, expect, test } from 'vitest';
-import { cutStalled } from './cut-stalled.ts';
+import { disconnectStalledReaders } from './disconnect-stalled-readers.ts';
 
 const ended: (() => unknown)[] = [];
 afterEach(() => {
@@ -11,7 +11,7 @@ afterEach(() => {
 
 /** A client of a service that answers so; it reads nothing until it is resumed. */
 async function ask(handle: RequestHandler): Promise<Socket> {
-  const server = express().use(cutStalled(100), handle).listen(0, '127.0.0.1');
+  const server = express().use(disconnectStalledReaders(100), handle).listen(0, '127.0.0.1');
   await once(server, 'listening');
   ended.push(() => server.close().closeAllConnections());
   const socket = connect((server.address() as AddressInfo).port, '127.0.0.1').pause();

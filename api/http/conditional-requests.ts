@@ -1,8 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { Request, Response } from 'express';
-import { z } from 'zod';
 import { WindlassError } from '../../shared/errors.ts';
-import { queryInteger } from './query-integer.ts';
 
 /** The validator of a record: from its version where it has one, else from its content. */
 export function entityTag(of: string | number | object): string {
@@ -25,7 +23,7 @@ export function sendRecord(
   { tag, record }: { tag: string; record: () => unknown },
 ): void {
   res.set('ETag', tag).set('Cache-Control', 'private, no-cache');
-  if (isNamedBy(req.get('If-None-Match'), tag)) return void res.status(304).end();
+  if (matchesEntityTag(req.get('If-None-Match'), tag)) return void res.status(304).end();
   res.json(record());
 }
 
@@ -33,7 +31,7 @@ export function sendRecord(
 export function checkIfMatch(req: Request, tag: string): void {
   const given = req.get('If-Match');
   // A strong comparison: what is marked as weak is never the same.
-  if (given === undefined || isNamedBy(given.replace(/W\/"[^"]*"/g, ''), tag)) return;
+  if (given === undefined || matchesEntityTag(given.replace(/W\/"[^"]*"/g, ''), tag)) return;
   throw new WindlassError('precondition_failed', {
     detail: 'Precondition failed: the record has changed since.',
     hint: 'Get it again and repeat the change.',
@@ -51,39 +49,11 @@ export function refuseIfMatchTag(req: Request): void {
 }
 
 /** Whether a list of entity tags, or `*`, names this one; by weak comparison (RFC 9110, 8.8.3.2). */
-export function isNamedBy(header: string | undefined, tag: string): boolean {
+export function matchesEntityTag(header: string | undefined, tag: string): boolean {
   if (header === undefined) return false;
   if (header === tag) return true;
   return (
     header.trim() === '*' ||
     header.split(',').some(candidate => candidate.trim().replace(/^W\//, '') === tag)
   );
-}
-
-/** Where a page goes on: no text in PostgreSQL holds a NUL, so that no row can have been there. */
-export const afterText = (max: number) =>
-  z
-    .string()
-    .max(max)
-    .regex(/^[^\0]*$/, 'must not hold a NUL character');
-
-/** `?limit=&after=` of every list. */
-export const pageQuery = z.strictObject({
-  limit: queryInteger({ min: 1, max: 1_000, default: 100 }),
-  after: afterText(200).optional(),
-});
-
-/** The answer of every list; `next` is the `after` of the next page, null at the end. */
-export const pageOf = <T extends z.ZodType>(item: T) =>
-  z.object({ items: z.array(item), next: z.string().nullable() });
-
-/** A page of a list: one row more was read than asked for, to know whether there is a next one. */
-export function page<T>(
-  rows: T[],
-  limit: number,
-  keyOf: (row: T) => string,
-): { items: T[]; next: string | null } {
-  const items = rows.slice(0, limit);
-  const last = items.at(-1);
-  return { items, next: rows.length > limit && last ? keyOf(last) : null };
 }
