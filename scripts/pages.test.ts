@@ -1,0 +1,66 @@
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { basename, join } from 'node:path';
+import { describe, expect, test } from 'vitest';
+
+const root = join(import.meta.dirname, '..');
+const read = (path: string) => readFileSync(join(root, path), 'utf8');
+const list = (folder: string) =>
+  readdirSync(join(root, folder), { recursive: true, encoding: 'utf8' }).map(
+    name => `${folder}/${name}`,
+  );
+
+const FOREIGN = ['node_modules', 'dist', 'data', '.git'];
+const folders = readdirSync(root, { withFileTypes: true })
+  .filter(entry => entry.isDirectory() && !FOREIGN.includes(entry.name))
+  .map(entry => entry.name);
+const files = [...readdirSync(root), ...folders.flatMap(list)];
+const names = new Set(files.map(file => basename(file)));
+const pages = files.filter(file => /^(docs\/.*|README|CONTRIBUTING)\.md$/.test(file)).sort();
+const decisions = readdirSync(join(root, 'docs/decisions')).sort();
+const readNumber = (name: string) => Number(name.slice(0, 3));
+
+/** The kind of job that design.md adds as an example. */
+const EXAMPLE = 'free-space';
+
+/** What a page prints as code within a line. */
+const readCode = (page: string) =>
+  [...read(page).matchAll(/`([^`\n]+)`/g)].map(match => match[1] ?? '');
+
+describe.each(pages)('%s', page => {
+  test('names only files that exist', () => {
+    for (const code of readCode(page)) {
+      const [folder = ''] = code.split('/');
+      if (code.includes(EXAMPLE)) continue;
+      if (/^[\w./-]+$/.test(code) && code.includes('/') && folders.includes(folder))
+        expect(existsSync(join(root, code)), code).toBe(true);
+      else if (/^[\w-]+\.(ts|mjs|sh)$/.test(code)) expect(names, code).toContain(code);
+    }
+  });
+
+  test('refers only to decisions that exist', () => {
+    for (const [, number = ''] of read(page).matchAll(/\bdecision (\d+)/g))
+      expect(decisions.map(readNumber), page).toContain(Number(number));
+  });
+});
+
+test('decisions are numbered without a gap', () => {
+  expect(decisions.map(readNumber)).toEqual(decisions.map((_name, n) => n + 1));
+});
+
+test.each(decisions)('decision %s has its number, context, decision and consequences', name => {
+  const text = read(`docs/decisions/${name}`);
+  expect(text).toMatch(new RegExp(`^# ${readNumber(name)}\\. `));
+  const headings = [...text.matchAll(/^## (.+)$/gm)].map(match => match[1]);
+  expect(headings).toEqual(['Context', 'Decision', 'Consequences']);
+});
+
+test('the glossary has at most 40 terms, sorted, each once and with the one file where it lives', () => {
+  const rows = [...read('docs/glossary.md').matchAll(/^\| \*\*(.+?)\*\* \| .+ \| (.+) \|$/gm)].map(
+    ([, term = '', where = '']) => ({ term, where }),
+  );
+  expect(rows.length).toBeGreaterThan(0);
+  expect(rows.length).toBeLessThanOrEqual(40);
+  const terms = rows.map(row => row.term);
+  expect(terms).toEqual([...new Set(terms)].sort());
+  for (const { term, where } of rows) expect(where, term).toMatch(/^`[\w-]+(\/[\w.-]+)+`$/);
+});
