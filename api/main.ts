@@ -11,15 +11,16 @@ import { listSecrets } from '../shared/redact.ts';
 import { openObjectStore } from '../shared/storage/open.ts';
 import { createApp } from './app.ts';
 import type { ApiContext } from './context.ts';
-import { ExactBodies } from './exact-json/exact-bodies.ts';
 import { answerClientErrors } from './http/client-errors.ts';
 import { handleExpectContinue } from './http/expect-continue.ts';
 import { createMessageClasses } from './http/message-classes.ts';
-import { PasswordCheck } from './identity/password-check.ts';
-import { RecentCredentials } from './identity/recent-credentials.ts';
+import { RequestMemory } from './http/request-memory.ts';
+import { CredentialCache } from './identity/credential-cache.ts';
+import { PasswordVerifier } from './identity/password-verifier.ts';
 import { JobWatch } from './jobs/streaming/job-watch.ts';
 import { OpenAnswers } from './jobs/streaming/open-answers.ts';
 import { ApiMetrics } from './monitoring/api-metrics.ts';
+import { RawJsonBodies } from './raw-json/raw-json-bodies.ts';
 
 /** Answers that are being sent when the process is asked to stop may take so long to end. */
 const DRAIN_MS = 10_000;
@@ -48,6 +49,7 @@ async function main(): Promise<void> {
   await waitForSchema(database, { signal: life.stopping, onWait: reason => log.info(reason) });
   await notifications.listen();
   const queues = new JobQueues({ databaseUrl: DATABASE_URL, redisUrl: config.REDIS_URL, log });
+  const memory = new RequestMemory();
   const context: ApiContext = {
     config: { ...config, SECRET_KEY, SEAL_PUBLIC_KEY },
     log,
@@ -57,9 +59,10 @@ async function main(): Promise<void> {
     queues,
     jobs: new JobWatch({ database, notifications, log }),
     held: new OpenAnswers('held', config.LIMIT_STREAMS),
-    bodies: new ExactBodies(config),
-    passwords: new PasswordCheck(database, config.LIMIT_FAILED_LOGINS),
-    recent: new RecentCredentials(notifications),
+    memory,
+    rawJson: new RawJsonBodies(config, memory),
+    passwords: new PasswordVerifier(database, config.LIMIT_FAILED_LOGINS),
+    credentialCache: new CredentialCache(notifications),
     metrics: new ApiMetrics(),
     stopping: life.stopping,
   };

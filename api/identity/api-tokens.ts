@@ -4,8 +4,8 @@ import { tokens, users } from '../../shared/database/schema.ts';
 import { WindlassError } from '../../shared/errors.ts';
 import { newId } from '../../shared/ids.ts';
 import { lockUser } from './lock-user.ts';
-import { hashSecret, isSecret, newSecret } from './login-secrets.ts';
-import type { User } from './password-check.ts';
+import type { User } from './password-verifier.ts';
+import { hashSecret, isSecret, newSecret } from './random-secrets.ts';
 
 /** By it a token that got out is known for one, by people and by scanners. */
 const PREFIX = 'wdl_';
@@ -16,10 +16,10 @@ export type Scope = 'read' | 'write';
 export type TokenRow = typeof tokens.$inferSelect;
 
 /** A token that has not ended: gone from lists and refused at once, removed by upkeep. */
-export const isOpenToken = or(isNull(tokens.expires), gt(tokens.expires, sql`now()`));
+export const isUnexpired = or(isNull(tokens.expires), gt(tokens.expires, sql`now()`));
 
 /** Makes a token; its text is known here and never again. Throws `conflict` when there are too many. */
-export async function makeToken(
+export async function createToken(
   db: Db,
   { username }: User,
   given: { name: string; scope: Scope; expires?: Date },
@@ -31,7 +31,7 @@ export async function makeToken(
     const [open] = await tx
       .select({ n: count() })
       .from(tokens)
-      .where(and(eq(tokens.username, username), isOpenToken));
+      .where(and(eq(tokens.username, username), isUnexpired));
     if ((open?.n ?? 0) >= MOST)
       throw new WindlassError('conflict', {
         detail: `Conflict: you have ${MOST} tokens.`,
@@ -57,7 +57,7 @@ export async function findToken(
     })
     .from(tokens)
     .innerJoin(users, eq(users.username, tokens.username))
-    .where(and(eq(tokens.hash, hashSecret(token)), isOpenToken));
+    .where(and(eq(tokens.hash, hashSecret(token)), isUnexpired));
   if (!found) return undefined;
   const { scope, ...user } = found;
   return { user, scope };

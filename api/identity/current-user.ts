@@ -1,6 +1,6 @@
 import type { Response } from 'express';
 import { WindlassError } from '../../shared/errors.ts';
-import type { User } from './password-check.ts';
+import type { User } from './password-verifier.ts';
 
 /** The user of an authenticated request. */
 export function currentUser(res: Response): User {
@@ -11,11 +11,11 @@ export function currentUser(res: Response): User {
 
 export function requireAdministrator(res: Response): User {
   const user = currentUser(res);
-  refuseUnlessAdministrator(user);
+  assertAdministrator(user);
   return user;
 }
 
-export function refuseUnlessAdministrator({ administrator }: Pick<User, 'administrator'>): void {
+export function assertAdministrator({ administrator }: Pick<User, 'administrator'>): void {
   if (administrator) return;
   throw new WindlassError('forbidden', {
     detail: 'Forbidden: only a server administrator may do this.',
@@ -24,7 +24,7 @@ export function refuseUnlessAdministrator({ administrator }: Pick<User, 'adminis
 }
 
 /** For what makes credentials: a token that got out must not live on in others after it was deleted. */
-export function refuseToken(res: Response): void {
+export function refuseTokenCredentials(res: Response): void {
   if (res.locals.by !== 'token') return;
   throw new WindlassError('forbidden', {
     detail: 'Forbidden: a token cannot make tokens or users, or change passwords.',

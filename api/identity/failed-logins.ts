@@ -10,7 +10,7 @@ const ADDRESS_FACTOR = 10;
 const windowLength = sql`make_interval(secs => ${FAILED_LOGIN_SECONDS})`;
 const isCurrent = sql`${failedLogins.began} > now() - ${windowLength}`;
 
-export interface LoginTry {
+export interface LoginAttempt {
   /** As normalizeAddress() gives it. */
   address: string;
   /** Undefined for what can be nobody's name. */
@@ -35,7 +35,7 @@ export class FailedLogins {
    * Counts the try as failed before its password is looked at, so that tries at the same time cannot slip through
    * together; succeed() takes it back. Throws `too_many_requests` where there were too many.
    */
-  async begin(attempt: LoginTry): Promise<void> {
+  async begin(attempt: LoginAttempt): Promise<void> {
     if (this.#limit === 0) return;
     const { db } = this.#database;
     const limits = this.#limits(attempt);
@@ -62,7 +62,7 @@ export class FailedLogins {
   }
 
   /** The try was right: the account's failures from there are forgotten, those of the address are one less. */
-  async succeed(attempt: LoginTry): Promise<void> {
+  async succeed(attempt: LoginAttempt): Promise<void> {
     if (this.#limit === 0) return;
     const { db } = this.#database;
     const key = accountKey(attempt);
@@ -75,7 +75,7 @@ export class FailedLogins {
     });
   }
 
-  #limits(attempt: LoginTry): Map<string, number> {
+  #limits(attempt: LoginAttempt): Map<string, number> {
     return new Map([
       [attempt.address, this.#limit * ADDRESS_FACTOR],
       [accountKey(attempt), this.#limit],
@@ -86,7 +86,7 @@ export class FailedLogins {
 const secondsLeft = sql<number>`ceil(extract(epoch from ${failedLogins.began} + ${windowLength} - now()))::int`;
 
 /** No name holds a space: neither key can be taken for the other. */
-const accountKey = ({ address, username }: LoginTry) => `${address} ${username ?? ''}`;
+const accountKey = ({ address, username }: LoginAttempt) => `${address} ${username ?? ''}`;
 
 function refuse(over: { left: number }[]): void {
   if (over.length === 0) return;

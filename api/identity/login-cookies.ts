@@ -1,6 +1,6 @@
 import type { CookieOptions, Request, Response } from 'express';
 import type { Config } from '../../shared/config.ts';
-import { isSecret } from './login-secrets.ts';
+import { isSecret } from './random-secrets.ts';
 
 /** Holds the login's secret; no script can read it. */
 const SECRET = 'serviceauth';

@@ -1,8 +1,8 @@
 import { and, desc, eq, gt, inArray, sql } from 'drizzle-orm';
 import type { Db } from '../../shared/database/connect.ts';
 import { logins, users } from '../../shared/database/schema.ts';
-import { hashSecret, newSecret } from './login-secrets.ts';
-import type { User } from './password-check.ts';
+import type { User } from './password-verifier.ts';
+import { hashSecret, newSecret } from './random-secrets.ts';
 
 /** However much it is used, a login ends so long after its password was given, or after LOGIN_TIMEOUT if that is longer. */
 const LONGEST_SECONDS = 7 * 86_400;

@@ -3,12 +3,12 @@ import { WindlassError } from '../../shared/errors.ts';
 import type { ApiContext } from '../context.ts';
 import { findToken } from '../identity/api-tokens.ts';
 import { clientAddress } from '../identity/client-address.ts';
+import type { Identity } from '../identity/credential-cache.ts';
 import { readLoginCookie, setLoginCookies } from '../identity/login-cookies.ts';
 import { extendLogin, findLogin } from '../identity/logins.ts';
-import type { Identity } from '../identity/recent-credentials.ts';
 import { isWrite, refuseCrossSite, requireSameOrigin } from './same-origin.ts';
 
-type Authenticator = Pick<ApiContext, 'config' | 'database' | 'passwords' | 'recent'>;
+type Authenticator = Pick<ApiContext, 'config' | 'database' | 'passwords' | 'credentialCache'>;
 
 /**
  * Everything behind this needs credentials: HTTP Basic (RFC 7617), an API token as Bearer (RFC 6750), or the cookie of a
@@ -27,10 +27,10 @@ async function useAuthorization(
   api: Authenticator,
   { req, res, authorization }: { req: Request; res: Response; authorization: string },
 ): Promise<void> {
-  let identity = api.recent.find(authorization);
+  let identity = api.credentialCache.find(authorization);
   if (!identity) {
     identity = await identify(api, req, authorization);
-    api.recent.keep(authorization, identity);
+    api.credentialCache.set(authorization, identity);
   }
   if (identity.by === 'password') refuseCrossSite(req, api.config, { believe: 'site' });
   if (identity.scope === 'read' && isWrite(req)) {

@@ -17,7 +17,7 @@ export function logRequests({
     const began = performance.now();
     res.once('close', () => {
       const ms = performance.now() - began;
-      metrics.answered(req, res.statusCode, ms / 1_000);
+      metrics.recordRequest(req, res.statusCode, ms / 1_000);
       if (res.locals.logged) return;
       const line = {
         requestId: res.locals.requestId,

@@ -23,7 +23,7 @@ export class ApiMetrics {
     collectDefaultMetrics({ register: registry, eventLoopMonitoringPrecision: LAG_RESOLUTION_MS });
   }
 
-  answered(req: Request, status: number, seconds: number): void {
+  recordRequest(req: Request, status: number, seconds: number): void {
     const labels = {
       method: METHODS.has(req.method) ? req.method : 'other',
       route: routeOf(req),

@@ -4,7 +4,7 @@ import { workers } from '../../shared/database/schema.ts';
 import { withDeadline } from '../../shared/deadline.ts';
 import type { ApiContext } from '../context.ts';
 import { toWindlassError } from '../middleware/errors.ts';
-import { isAlive, type QueueState, readLastTaken, readQueues } from './work-state.ts';
+import { type QueueState, readLastClaims, readQueueStates, workerIsAlive } from './queue-state.ts';
 
 /** Each check has so long; what has not answered by then counts as away. */
 const DEADLINE_MS = 2_000;
@@ -91,7 +91,10 @@ function explain(name: string, error: unknown): string {
 }
 
 async function countWorkers(db: Db): Promise<number> {
-  const [row] = await db.select({ n: sql<number>`count(*)::int` }).from(workers).where(isAlive);
+  const [row] = await db
+    .select({ n: sql<number>`count(*)::int` })
+    .from(workers)
+    .where(workerIsAlive);
   return row?.n ?? 0;
 }
 
@@ -102,9 +105,9 @@ async function countWorkers(db: Db): Promise<number> {
  */
 async function findStuck(db: Db, upSeconds: number): Promise<string | null> {
   if (upSeconds < STUCK_SECONDS) return null;
-  const suspects = (await readQueues(db)).filter(isSuspect);
+  const suspects = (await readQueueStates(db)).filter(isSuspect);
   if (suspects.length === 0) return null;
-  const taken = await readLastTaken(db);
+  const taken = await readLastClaims(db);
   const stuck = suspects.filter(({ queue }) => (taken.get(queue) ?? Infinity) > STUCK_SECONDS);
   return stuck.length > 0 ? `Work waits and is not done: ${stuck.map(describe).join('; ')}.` : null;
 }

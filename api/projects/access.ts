@@ -32,7 +32,7 @@ export interface ModelAccess extends ProjectAccess {
 /** The project, for reading. 404 where the user has no part in it, 403 where it is too small a part. */
 export async function findProject(db: Tx, pid: string, need: Need): Promise<ProjectAccess> {
   const [found] = isId(pid) ? await selectProject(db, pid, need.username) : [];
-  return require(found, need, unknownProject);
+  return requireRole(found, need, unknownProject);
 }
 
 /**
@@ -62,7 +62,7 @@ async function findLocked(
 /** The model with its project, for reading. */
 export async function findModel(db: Tx, mid: string, need: Need): Promise<ModelAccess> {
   const [found] = isId(mid) ? await selectModel(db, mid, need.username) : [];
-  return require(found, need, unknownModel);
+  return requireRole(found, need, unknownModel);
 }
 
 /** The model, for writing it or below it: it and its project stay until the caller's transaction commits. */
@@ -71,7 +71,7 @@ export async function useModel(tx: Tx, mid: string, need: Need): Promise<ModelAc
   const before = await findModel(tx, mid, need);
   await useProject(tx, before.project.pid, need);
   const [found] = await selectModel(tx, mid, need.username).for('update', { of: models });
-  return require(found, need, unknownModel);
+  return requireRole(found, need, unknownModel);
 }
 
 function selectProject(db: Tx, pid: string, username: string) {
@@ -91,7 +91,7 @@ function selectModel(db: Tx, mid: string, username: string) {
     .where(and(eq(models.mid, mid), isNull(projects.deleted)));
 }
 
-function require<T extends ProjectAccess>(
+function requireRole<T extends ProjectAccess>(
   found: T | undefined,
   { role }: Need,
   unknown: () => WindlassError,

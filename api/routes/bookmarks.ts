@@ -44,7 +44,7 @@ export function routeBookmarks(router: DescribedRouter, api: ApiContext): void {
         const pid = pathParameter(req, 'pid');
         const need: Need = { username: currentUser(res).username, role: 'writer' };
         await findProject(db, pid, need);
-        const { text: content } = await api.bodies.read(req, res, 'object');
+        const { text: content } = await api.rawJson.read(req, res, 'object');
         const hash = createHash('sha256').update(content).digest('hex');
         const bid = await db
           .transaction(async tx => {
@@ -83,7 +83,7 @@ export function routeBookmarks(router: DescribedRouter, api: ApiContext): void {
           .set('Expires', '0')
           .set('Content-Length', String(size));
         if (req.method === 'HEAD') return void res.end();
-        await api.bodies.makeRoom(res, size);
+        await api.memory.reserve(res, size);
         const [row] = await db
           .select({ content: bookmarks.content })
           .from(bookmarks)

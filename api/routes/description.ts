@@ -3,9 +3,9 @@ import { z } from 'zod';
 import { packageRoot } from '../../shared/package-root.ts';
 import { entityTag, sendRecord } from '../http/conditional-requests.ts';
 import { type DescribedRouter, type RoutedOperation, resource } from '../http/resource.ts';
-import { describeService } from '../openapi/openapi.ts';
+import { DOCS_PAGE_CSP, renderDocsPage } from '../openapi/docs-page.ts';
+import { createOpenApiDocument } from '../openapi/document.ts';
 import { operation } from '../openapi/operation.ts';
-import { drawPage, PAGE_POLICY } from '../openapi/page.ts';
 
 /** The interface, described by itself, these two included: for programs at /api/openapi.json, for people at /api/docs. */
 export function routeDescription(
@@ -33,13 +33,13 @@ export function routeDescription(
       for: 'everyone',
       answers: { 200: { means: 'The page.', types: ['text/html'] } },
       handle: ({ res }) => {
-        res.type('html').set('Content-Security-Policy', PAGE_POLICY).send(page);
+        res.type('html').set('Content-Security-Policy', DOCS_PAGE_CSP).send(page);
       },
     }),
   });
   const { version } = JSON.parse(readFileSync(new URL('package.json', packageRoot), 'utf8'));
   const own = { prefix: '', described: router.described };
-  const description = describeService([...groups, own], version);
+  const description = createOpenApiDocument([...groups, own], version);
   const tag = entityTag(description);
-  const page = drawPage(description);
+  const page = renderDocsPage(description);
 }

@@ -5,8 +5,8 @@ import { type DescribedRouter, resource } from '../http/resource.ts';
 import { clientAddress } from '../identity/client-address.ts';
 import { currentUser } from '../identity/current-user.ts';
 import { clearLoginCookies, readLoginCookie, setLoginCookies } from '../identity/login-cookies.ts';
-import { safeTarget } from '../identity/login-target.ts';
 import { beginLogin, endLogin } from '../identity/logins.ts';
+import { safeRedirectTarget } from '../identity/redirect-target.ts';
 import { wrongPassword } from '../middleware/authenticate.ts';
 import { enforceBodyLimit } from '../middleware/enforce-body-limit.ts';
 import { readJson } from '../middleware/read-json.ts';
@@ -62,7 +62,9 @@ export function routeLogin(router: DescribedRouter, api: ApiContext): void {
         if (!login) throw wrongPassword(req);
         res.locals.user = user;
         setLoginCookies(req, res, { config, ...login });
-        res.set('Cache-Control', 'no-store').json({ success: true, target: safeTarget(target) });
+        res
+          .set('Cache-Control', 'no-store')
+          .json({ success: true, target: safeRedirectTarget(target) });
       },
     }),
   });
@@ -78,7 +80,7 @@ export function routeLogout(router: DescribedRouter, api: ApiContext): void {
         const secret = readLoginCookie(req);
         if (secret) await endLogin(api.database.db, secret);
         // What this login still follows is cut off; whoever else follows as this user comes back.
-        api.recent.forget(currentUser(res).username);
+        api.credentialCache.invalidate(currentUser(res).username);
         clearLoginCookies(req, res, api.config);
         res.status(204).end();
       },

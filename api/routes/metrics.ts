@@ -1,7 +1,7 @@
 import type { ApiContext } from '../context.ts';
 import { type DescribedRouter, resource } from '../http/resource.ts';
 import { requireAdministrator } from '../identity/current-user.ts';
-import { collectMetrics } from '../monitoring/serve-metrics.ts';
+import { collectMetrics } from '../monitoring/collect-metrics.ts';
 import { operation } from '../openapi/operation.ts';
 
 /** GET /metrics for Prometheus, for server administrators. */

@@ -6,7 +6,6 @@ import { newId } from '../../shared/ids.ts';
 import { publishCancelled, requestCancel } from '../../shared/jobs/cancel.ts';
 import type { ApiContext } from '../context.ts';
 import { checkIfMatch, matchesEntityTag, sendRecord } from '../http/conditional-requests.ts';
-import { makeRoomFor } from '../http/large-answers.ts';
 import { cursorText, limitPageBytes, pageOf, pageQuery, toPage } from '../http/pagination.ts';
 import { queryInteger } from '../http/query-integer.ts';
 import { type DescribedRouter, pathParameter, resource } from '../http/resource.ts';
@@ -126,7 +125,7 @@ export function routeModels(router: DescribedRouter, api: ApiContext): void {
     const fitting = limitPageBytes(await readParseSizes(db, model.mid));
     const names = await readNameBytes(model.mid, which);
     // Neither names nor stored JSON hold anything that JSON makes more than twice as long.
-    await makeRoomFor({ bodies: api.bodies, res }, 2 * (fitting.bytes + names));
+    await api.memory.reserveIfLarge(res, 2 * (fitting.bytes + names));
     const parses = await readParses(db, model.mid, fitting.count);
     const { items, next } = await readArtifacts(model.mid, which);
     return { ...itemView(model), artifacts: items, next, parses };
@@ -152,7 +151,7 @@ export function routeModels(router: DescribedRouter, api: ApiContext): void {
           .orderBy(asc(models.mid))
           .limit(limit);
         const { count, bytes } = limitPageBytes(sizes.map(row => row.bytes));
-        await makeRoomFor({ bodies: api.bodies, res }, 6 * bytes);
+        await api.memory.reserveIfLarge(res, 6 * bytes);
         const rows = await db
           .select()
           .from(models)

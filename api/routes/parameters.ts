@@ -53,7 +53,7 @@ export function routeParameters(router: DescribedRouter, api: ApiContext): void 
         res.type('application/json');
         if (matchesEntityTag(req.get('If-None-Match'), tag)) return void res.status(304).end();
         if (req.method === 'HEAD') return void res.set('Content-Length', String(known.size)).end();
-        await api.bodies.makeRoom(res, known.size);
+        await api.memory.reserve(res, known.size);
         const [found] = await db
           .select({ ...HEAD, value: artifacts.value })
           .from(artifacts)
@@ -84,7 +84,7 @@ export function routeParameters(router: DescribedRouter, api: ApiContext): void 
         const longest = api.config.LIMIT_NAME_LENGTH;
         const { mid, aid, need } = place(req, res, 'writer', longest);
         await findModel(db, mid, need);
-        const { text, input } = await api.bodies.read(req, res, 'parameter');
+        const { text, input } = await api.rawJson.read(req, res, 'parameter');
         await db
           .transaction(async tx => {
             const { project } = await useModel(tx, mid, need);

@@ -12,7 +12,6 @@ import { newId } from '../../shared/ids.ts';
 import { publishCancelled, requestCancel } from '../../shared/jobs/cancel.ts';
 import type { ApiContext } from '../context.ts';
 import { checkIfMatch, entityTag, sendRecord } from '../http/conditional-requests.ts';
-import { makeRoomFor } from '../http/large-answers.ts';
 import { limitPageBytes, pageOf, pageQuery, toPage } from '../http/pagination.ts';
 import { type DescribedRouter, pathParameter, resource } from '../http/resource.ts';
 import { currentUser } from '../identity/current-user.ts';
@@ -95,7 +94,7 @@ export function routeProjects(router: DescribedRouter, api: ApiContext): void {
           .orderBy(asc(members.project))
           .limit(limit);
         const { count, bytes } = limitPageBytes(sizes.map(row => row.bytes));
-        await makeRoomFor({ bodies: api.bodies, res }, 6 * bytes);
+        await api.memory.reserveIfLarge(res, 6 * bytes);
         const rows = await db
           .select({ project: projects, role: members.role })
           .from(members)

@@ -3,8 +3,8 @@ import { WindlassError } from '../../shared/errors.ts';
 import type { ApiContext } from '../context.ts';
 import type { DescribedRouter, RoutedOperation } from '../http/resource.ts';
 import { requireAdministrator } from '../identity/current-user.ts';
-import { openBoard } from '../monitoring/board.ts';
-import { queueAway } from '../monitoring/board-adapter.ts';
+import { openBoard } from '../monitoring/bull-board.ts';
+import { queueAway } from '../monitoring/bull-board-adapter.ts';
 import { operation } from '../openapi/operation.ts';
 
 const PATH = '/admin/queues';

@@ -1,8 +1,8 @@
 import { z } from 'zod';
 import type { ApiContext } from '../context.ts';
 import { type DescribedRouter, resource } from '../http/resource.ts';
-import { ABOUT, drawAbout } from '../monitoring/about.ts';
 import { ReadinessCheck } from '../monitoring/readiness.ts';
+import { renderServiceIndex, SERVICE_INDEX } from '../monitoring/service-index.ts';
 import { operation } from '../openapi/operation.ts';
 
 const problem = z.string().nullable();
@@ -29,11 +29,11 @@ export function routeService(router: DescribedRouter, api: ApiContext): void {
       },
       handle: ({ req, res }) => {
         res.vary('Accept');
-        if (req.accepts(['json', 'html']) !== 'html') return void res.json(ABOUT);
+        if (req.accepts(['json', 'html']) !== 'html') return void res.json(SERVICE_INDEX);
         res
           .type('html')
           .set('Content-Security-Policy', "default-src 'none'; style-src 'unsafe-inline'")
-          .send(drawAbout());
+          .send(renderServiceIndex());
       },
     }),
   });

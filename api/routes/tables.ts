@@ -65,7 +65,7 @@ export function routeTables(router: DescribedRouter, api: ApiContext): void {
   const reading = (res: Response): Reading => ({
     user: currentUser(res).username,
     hasLeft: () => res.closed || res.destroyed,
-    makeRoom: bytes => api.bodies.makeRoom(res, bytes),
+    reserveMemory: bytes => api.memory.reserve(res, bytes),
   });
   const path = '/models/:mid/tables/:aid';
 
@@ -97,7 +97,7 @@ export function routeTables(router: DescribedRouter, api: ApiContext): void {
         if (isUnchanged(req, res, table)) return;
         const columns = await columnsOf.find(api, table);
         const bytes = Buffer.from(metadataText(table.rows, columns));
-        await api.bodies.makeRoom(res, bytes.length);
+        await api.memory.reserve(res, bytes.length);
         res.type('application/json').send(bytes);
       },
     }),

@@ -6,8 +6,8 @@ import { isId } from '../../shared/ids.ts';
 import type { ApiContext } from '../context.ts';
 import { pageOf, pageQuery, toPage } from '../http/pagination.ts';
 import { type DescribedRouter, pathParameter, resource } from '../http/resource.ts';
-import { isOpenToken, makeToken, type TokenRow } from '../identity/api-tokens.ts';
-import { currentUser, refuseToken } from '../identity/current-user.ts';
+import { createToken, isUnexpired, type TokenRow } from '../identity/api-tokens.ts';
+import { currentUser, refuseTokenCredentials } from '../identity/current-user.ts';
 import { operation } from '../openapi/operation.ts';
 
 const scope = z.enum(['read', 'write']);
@@ -60,7 +60,7 @@ export function routeTokens(router: DescribedRouter, api: ApiContext): void {
       },
       handle: async ({ res, query }) => {
         const { limit, after } = query();
-        const mine = and(eq(tokens.username, currentUser(res).username), isOpenToken);
+        const mine = and(eq(tokens.username, currentUser(res).username), isUnexpired);
         const rows = await db
           .select()
           .from(tokens)
@@ -84,8 +84,8 @@ export function routeTokens(router: DescribedRouter, api: ApiContext): void {
       },
       errors: ['forbidden', 'conflict'],
       handle: async ({ res, body }) => {
-        refuseToken(res);
-        const made = await makeToken(db, currentUser(res), body());
+        refuseTokenCredentials(res);
+        const made = await createToken(db, currentUser(res), body());
         res.status(201).set('Cache-Control', 'no-store').json(made);
       },
     }),
@@ -100,14 +100,14 @@ export function routeTokens(router: DescribedRouter, api: ApiContext): void {
         const id = pathParameter(req, 'id');
         const mine = and(eq(tokens.id, id), eq(tokens.username, currentUser(res).username));
         const gone = isId(id)
-          ? await db.delete(tokens).where(and(mine, isOpenToken)).returning({ id: tokens.id })
+          ? await db.delete(tokens).where(and(mine, isUnexpired)).returning({ id: tokens.id })
           : [];
         if (gone.length === 0)
           throw new WindlassError('not_found', {
             detail: 'Not found: you have no such token.',
             hint: 'GET /api/users/-/tokens lists them.',
           });
-        api.recent.forget(currentUser(res).username);
+        api.credentialCache.invalidate(currentUser(res).username);
         res.status(204).end();
       },
     }),

@@ -11,9 +11,9 @@ import { checkIfMatch, sendRecord, versionTag } from '../http/conditional-reques
 import { pageOf, pageQuery, toPage } from '../http/pagination.ts';
 import { type DescribedRouter, pathParameter, resource } from '../http/resource.ts';
 import {
+  assertAdministrator,
   currentUser,
-  refuseToken,
-  refuseUnlessAdministrator,
+  refuseTokenCredentials,
   requireAdministrator,
 } from '../identity/current-user.ts';
 import { removeUser } from '../identity/remove-user.ts';
@@ -77,7 +77,7 @@ export function routeUsers(router: DescribedRouter, api: ApiContext): void {
       errors: ['forbidden', 'conflict'],
       handle: async ({ res, body }) => {
         requireAdministrator(res);
-        refuseToken(res);
+        refuseTokenCredentials(res);
         const { password, ...given } = body();
         const [row] = await db
           .insert(users)
@@ -135,7 +135,7 @@ export function routeUsers(router: DescribedRouter, api: ApiContext): void {
         const me = currentUser(res);
         const { password, administrator } = body();
         if (me.username !== name || administrator !== undefined) requireAdministrator(res);
-        refuseToken(res);
+        refuseTokenCredentials(res);
         if (me.username === name && administrator === false) throw notOnYourself('stop being one');
         const row = await find(name);
         checkIfMatch(req, versionTag(row));
@@ -157,7 +157,7 @@ export function routeUsers(router: DescribedRouter, api: ApiContext): void {
             hint: 'Get it again and repeat the change.',
           });
         });
-        api.recent.forget(name);
+        api.credentialCache.invalidate(name);
         res.json(view(changed));
       },
     }),
@@ -175,7 +175,7 @@ export function routeUsers(router: DescribedRouter, api: ApiContext): void {
           if (name === me.username) throw notOnYourself('delete yourself');
           return removeUser(tx, name);
         });
-        api.recent.forget(name);
+        api.credentialCache.invalidate(name);
         publishCancelled(api, gone.jobs);
         for (const sid of gone.sessions) api.notifications.publish('session', sid);
         res.status(204).end();
@@ -198,7 +198,7 @@ async function holdWithAsker(tx: Tx, res: Response, name: string): Promise<UserR
     .for('update');
   const asker = rows.find(row => row.username === me);
   if (!asker) throw new WindlassError('unauthorized');
-  refuseUnlessAdministrator(asker);
+  assertAdministrator(asker);
   const row = rows.find(({ username }) => username === name);
   if (!row) throw unknownUser(name);
   return row;

@@ -37,7 +37,7 @@ export interface Reading {
   /** Asked when its turn has come: of those who have left nothing is read. */
   hasLeft(): boolean;
   /** Waits until so many bytes may be held until they are sent. */
-  makeRoom(bytes: number): Promise<void>;
+  reserveMemory(bytes: number): Promise<void>;
 }
 
 /** The thread ended under a task. */
@@ -62,11 +62,11 @@ export class TableReader {
    * has only so many answers made that wait.
    */
   read(file: TableFile, task: TableTask, reading: Reading): Promise<Buffer> {
-    const { user, hasLeft, makeRoom } = reading;
+    const { user, hasLeft, reserveMemory } = reading;
     return this.#users.take(user, async () => {
       if (hasLeft()) throw endedEarly();
       const json = await this.#turns.take(() => this.#tryOften(file, task));
-      await makeRoom(json.length);
+      await reserveMemory(json.length);
       return json;
     });
   }

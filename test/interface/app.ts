@@ -1,12 +1,13 @@
 import type { Express } from 'express';
 import { createApp } from '../../api/app.ts';
 import type { ApiContext } from '../../api/context.ts';
-import { ExactBodies } from '../../api/exact-json/exact-bodies.ts';
-import { PasswordCheck } from '../../api/identity/password-check.ts';
-import { RecentCredentials } from '../../api/identity/recent-credentials.ts';
+import { RequestMemory } from '../../api/http/request-memory.ts';
+import { CredentialCache } from '../../api/identity/credential-cache.ts';
+import { PasswordVerifier } from '../../api/identity/password-verifier.ts';
 import { JobWatch } from '../../api/jobs/streaming/job-watch.ts';
 import { OpenAnswers } from '../../api/jobs/streaming/open-answers.ts';
 import { ApiMetrics } from '../../api/monitoring/api-metrics.ts';
+import { RawJsonBodies } from '../../api/raw-json/raw-json-bodies.ts';
 import { readConfig } from '../../shared/config.ts';
 import { openDatabase } from '../../shared/database/connect.ts';
 import { Notifications } from '../../shared/database/notifications.ts';
@@ -36,6 +37,7 @@ export async function openIdleApp(): Promise<IdleApp> {
   const database = openDatabase(databaseUrl);
   const notifications = new Notifications(database, log);
   const queues = new JobQueues({ databaseUrl, redisUrl: undefined, log });
+  const memory = new RequestMemory();
   const context: ApiContext = {
     config,
     log,
@@ -45,9 +47,10 @@ export async function openIdleApp(): Promise<IdleApp> {
     queues,
     jobs: new JobWatch({ database, notifications, log }),
     held: new OpenAnswers('held', config.LIMIT_STREAMS),
-    bodies: new ExactBodies(config),
-    passwords: new PasswordCheck(database, config.LIMIT_FAILED_LOGINS),
-    recent: new RecentCredentials(notifications),
+    memory,
+    rawJson: new RawJsonBodies(config, memory),
+    passwords: new PasswordVerifier(database, config.LIMIT_FAILED_LOGINS),
+    credentialCache: new CredentialCache(notifications),
     metrics: new ApiMetrics(),
     stopping: new AbortController().signal,
   };

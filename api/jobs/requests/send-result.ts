@@ -23,7 +23,7 @@ export async function sendResult(
 ): Promise<void> {
   const held = Math.min(job.stdoutBytes, ANSWERED) + Math.min(job.stderrBytes, ANSWERED);
   // Most are so short that whoever asks for them need not wait for those who read slowly.
-  if (held > SHORT_BYTES) await api.bodies.makeRoom(res, held);
+  if (held > SHORT_BYTES) await api.memory.reserve(res, held);
   const [output, errors] = await Promise.all([
     readPieces(api, job, 'stdout'),
     readPieces(api, job, 'stderr'),

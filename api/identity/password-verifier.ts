@@ -24,7 +24,7 @@ export interface User {
   version: number;
 }
 
-export interface PasswordTry {
+export interface PasswordAttempt {
   username: string;
   password: string;
   /** As clientAddress() gives it. */
@@ -37,7 +37,7 @@ type UserRow = typeof users.$inferSelect;
  * Checks names and passwords. argon2id is paid once: a verified pair is remembered as an HMAC under a key of this
  * process, bound to the stored hash, which no change of the password and no later user of the name has again.
  */
-export class PasswordCheck {
+export class PasswordVerifier {
   readonly #database: Database;
   readonly #failed: FailedLogins;
   readonly #key = randomBytes(32);
@@ -56,7 +56,7 @@ export class PasswordCheck {
    * The user, or undefined for a wrong password and an unknown name alike, at the same cost. Throws `too_many_requests`
    * after too many failures; a remembered pair is right whatever failed, and costs no query for that.
    */
-  async check({ username, password, address }: PasswordTry): Promise<User | undefined> {
+  async check({ username, password, address }: PasswordAttempt): Promise<User | undefined> {
     const isName = NAME.test(username);
     const [row] = isName
       ? await this.#database.db.select().from(users).where(eq(users.username, username))

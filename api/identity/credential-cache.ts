@@ -1,6 +1,6 @@
 import type { Notifications } from '../../shared/database/notifications.ts';
 import type { Scope } from './api-tokens.ts';
-import type { User } from './password-check.ts';
+import type { User } from './password-verifier.ts';
 
 /** A revocation must be seen by all processes within a second, also where its notification is lost. */
 const KNOWN_MS = 500;
@@ -15,7 +15,7 @@ export interface Identity {
 }
 
 /** Whose an Authorization header is, for as long as a burst of requests takes: each would cost a query of its own. */
-export class RecentCredentials {
+export class CredentialCache {
   readonly #known = new Map<string, { identity: Identity; until: number }>();
   readonly #notifications: Notifications;
 
@@ -31,13 +31,13 @@ export class RecentCredentials {
     return known && known.until > performance.now() ? known.identity : undefined;
   }
 
-  keep(authorization: string, identity: Identity): void {
+  set(authorization: string, identity: Identity): void {
     if (this.#known.size >= MOST) return;
     this.#known.set(authorization, { identity, until: performance.now() + KNOWN_MS });
   }
 
   /** To be called when credentials of a user were changed or taken away: the next request looks again, here and everywhere. */
-  forget(username: string): void {
+  invalidate(username: string): void {
     this.#known.clear();
     this.#notifications.publish('user', username);
   }

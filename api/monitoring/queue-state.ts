@@ -24,12 +24,12 @@ export interface QueueState {
  * What waits and what runs, by queue: index scans over open jobs alone, however many have ended. A job waits from its
  * making, or from the time before which it must not be taken: a lost worker's job, and one given back, have that set.
  */
-export async function readQueues(db: Db): Promise<QueueState[]> {
+export async function readQueueStates(db: Db): Promise<QueueState[]> {
   const rows = await db.execute<Record<keyof QueueState, unknown>>(sql`
     select q.queue,
       w.depth, w.due, w.oldest as "oldestSeconds",
       coalesce(r.running, '{}') as running,
-      (select coalesce(sum((slots->>q.queue)::int), 0)::int from workers where ${isAlive}) as slots
+      (select coalesce(sum((slots->>q.queue)::int), 0)::int from workers where ${workerIsAlive}) as slots
     from unnest(string_to_array(${QUEUES.join(',')}, ',')) as q(queue)
     cross join lateral (
       select count(*)::int as depth, count(*) filter (where since <= now())::int as due,
@@ -51,16 +51,16 @@ export async function readQueues(db: Db): Promise<QueueState[]> {
 }
 
 /** When a worker that is alive last took a job of each queue, in seconds before now. */
-export async function readLastTaken(db: Db): Promise<Map<string, number>> {
+export async function readLastClaims(db: Db): Promise<Map<string, number>> {
   const rows = await db.execute<{ queue: string; ago: number }>(sql`
     select v->'labels'->>'queue' as queue,
       min(extract(epoch from now()) - (v->>'value')::float8)::float8 as ago
     from workers,
       jsonb_path_query(metrics, '$[*] ? (@.name == "windlass_worker_last_taken_timestamp_seconds").values[*]') v
-    where ${isAlive}
+    where ${workerIsAlive}
     group by 1`);
   return new Map(rows.map(({ queue, ago }) => [queue, ago]));
 }
 
 /** For a query of the workers' table. */
-export const isAlive = sql`seen > now() - ${`${ALIVE_SECONDS} seconds`}::interval`;
+export const workerIsAlive = sql`seen > now() - ${`${ALIVE_SECONDS} seconds`}::interval`;

@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest';
-import { readExactly } from './read-exactly.ts';
+import { validateRawJson } from './validate-raw-json.ts';
 
-const parameter = (text: string) => readExactly(Buffer.from(text), 'parameter');
-const whole = (text: string) => readExactly(Buffer.from(text), 'object');
+const parameter = (text: string) => validateRawJson(Buffer.from(text), 'parameter');
+const whole = (text: string) => validateRawJson(Buffer.from(text), 'object');
 const wrongFields = (exact: object) =>
   'wrong' in exact ? (exact.wrong as { field: string }[]).map(({ field }) => field) : exact;
 
@@ -73,7 +73,7 @@ test('depth counts what is open at once, the body itself included', () => {
 test('bytes that are no UTF-8 are refused', () => {
   const bytes = Buffer.from('{"value":"x"}');
   bytes[10] = 0xff;
-  expect(readExactly(bytes, 'parameter')).toEqual({ refused: 'body.not_utf8' });
+  expect(validateRawJson(bytes, 'parameter')).toEqual({ refused: 'body.not_utf8' });
 });
 
 test('is as strict as JSON.parse', () => {

@@ -2,9 +2,9 @@ import { isUtf8 } from 'node:buffer';
 import { type JSONVisitor, visit } from 'jsonc-parser';
 
 /** What a body must be: any JSON object, or the object that PUT of a parameter takes. */
-export type Shape = 'object' | 'parameter';
+export type BodyShape = 'object' | 'parameter';
 
-export type Exact =
+export type RawJsonResult =
   /** `text` is the whole body, or the parameter's value less the white space around it: character for character as sent. */
   | { text: string; input: boolean }
   /** Types of errors as the body parser has them. */
@@ -19,7 +19,11 @@ const MAX_WRONG = 100;
  * Checks a body as strictly as JSON.parse (RFC 8259) without building its value, which would lose what a number or a
  * string looked like, order and duplicate members, and could take twenty times the memory.
  */
-export function readExactly(bytes: Uint8Array, shape: Shape, maxDepth = 100): Exact {
+export function validateRawJson(
+  bytes: Uint8Array,
+  shape: BodyShape,
+  maxDepth = 100,
+): RawJsonResult {
   if (!isUtf8(bytes)) return { refused: 'body.not_utf8' };
   const text = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('utf8');
   const reader = new Reader(text, shape, maxDepth);
@@ -34,8 +38,8 @@ export function readExactly(bytes: Uint8Array, shape: Shape, maxDepth = 100): Ex
 
 /** Leaves visit(), which has no other way out. */
 class Stop extends Error {
-  readonly answer: Exact;
-  constructor(answer: Exact) {
+  readonly answer: RawJsonResult;
+  constructor(answer: RawJsonResult) {
     super();
     this.answer = answer;
   }
@@ -43,7 +47,7 @@ class Stop extends Error {
 
 class Reader implements JSONVisitor {
   readonly #text: string;
-  readonly #shape: Shape;
+  readonly #shape: BodyShape;
   readonly #maxDepth: number;
   readonly #wrong: { field: string; problem: string }[] = [];
   readonly #seen = new Set<string>();
@@ -55,7 +59,7 @@ class Reader implements JSONVisitor {
   #value: string | undefined;
   #input = false;
 
-  constructor(text: string, shape: Shape, maxDepth: number) {
+  constructor(text: string, shape: BodyShape, maxDepth: number) {
     this.#text = text;
     this.#shape = shape;
     this.#maxDepth = maxDepth;
@@ -91,7 +95,7 @@ class Reader implements JSONVisitor {
     throw new Stop({ notJson: offset >= this.#text.length ? 'it ends too early' : where });
   };
 
-  answer(): Exact {
+  answer(): RawJsonResult {
     if (!this.#isObject) return { wrong: [{ field: 'body', problem: 'must be a JSON object' }] };
     if (this.#shape === 'object') return { text: this.#text, input: false };
     if (!this.#seen.has('value')) this.#refuse('value', 'is required; it may be null');

@@ -3,7 +3,7 @@ import { z } from 'zod';
 import type { Db } from '../../shared/database/connect.ts';
 import { workers } from '../../shared/database/schema.ts';
 import type { ApiMetrics } from './api-metrics.ts';
-import { isAlive, readQueues } from './work-state.ts';
+import { readQueueStates, workerIsAlive } from './queue-state.ts';
 
 /** What a worker's heartbeat holds, from prom-client of this version or another. */
 const reported = z.array(
@@ -25,8 +25,8 @@ const reported = z.array(
 /** Everything that Prometheus is told: two queries, and this process's own counts. */
 export async function collectMetrics(db: Db, metrics: ApiMetrics): Promise<string> {
   const [queues, alive] = await Promise.all([
-    readQueues(db),
-    db.select({ id: workers.id, metrics: workers.metrics }).from(workers).where(isAlive),
+    readQueueStates(db),
+    db.select({ id: workers.id, metrics: workers.metrics }).from(workers).where(workerIsAlive),
   ]);
   const { gauges } = metrics;
   gauges.windlass_workers_alive.set(alive.length);

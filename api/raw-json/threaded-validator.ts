@@ -2,27 +2,27 @@ import { fileURLToPath } from 'node:url';
 import { Worker } from 'node:worker_threads';
 import { WindlassError } from '../../shared/errors.ts';
 import { packageRoot } from '../../shared/package-root.ts';
-import { type Exact, readExactly, type Shape } from './read-exactly.ts';
+import { type BodyShape, type RawJsonResult, validateRawJson } from './validate-raw-json.ts';
 
 /** The compiled one: Node 20 cannot run TypeScript. */
-const PROGRAM = fileURLToPath(new URL('dist/api/exact-json/thread.js', packageRoot));
+const PROGRAM = fileURLToPath(new URL('dist/api/raw-json/validator-thread.js', packageRoot));
 /** Smaller bodies are read where they are, in at most some 6 ms; 16 MiB take up to 0.8 s. */
 const INLINE_BYTES = 128 << 10;
 
 interface Task {
-  resolve(exact: Exact): void;
+  resolve(exact: RawJsonResult): void;
   reject(error: Error): void;
 }
 
-/** readExactly() for bodies of any size: big ones in a thread, one after the other, so that nobody else waits for them. */
-export class ThreadReader {
+/** validateRawJson() for bodies of any size: big ones in a thread, one after the other, so that nobody else waits for them. */
+export class ThreadedValidator {
   readonly #tasks = new Map<number, Task>();
   #thread: Worker | undefined;
   #count = 0;
 
   /** Takes the bytes over: the caller must not use them afterwards. */
-  async read(bytes: Buffer, shape: Shape, maxDepth: number): Promise<Exact> {
-    if (bytes.length <= INLINE_BYTES) return readExactly(bytes, shape, maxDepth);
+  async read(bytes: Buffer, shape: BodyShape, maxDepth: number): Promise<RawJsonResult> {
+    if (bytes.length <= INLINE_BYTES) return validateRawJson(bytes, shape, maxDepth);
     const id = ++this.#count;
     const thread = this.#start();
     return new Promise((resolve, reject) => {
@@ -40,7 +40,7 @@ export class ThreadReader {
     if (this.#thread) return this.#thread;
     const thread = new Worker(PROGRAM);
     thread.unref();
-    thread.on('message', ({ id, exact }: { id: number; exact: Exact }) => {
+    thread.on('message', ({ id, exact }: { id: number; exact: RawJsonResult }) => {
       this.#tasks.get(id)?.resolve(exact);
       this.#tasks.delete(id);
     });

@@ -7,7 +7,7 @@ const BASE = 'http://windlass.invalid';
  * Browsers take a backslash for a slash and leave out tabs and line ends (WHATWG URL, 4.4), so `/\host` and `/<tab>/host`
  * name another host like `//host` does; `/..//host` does once its path is normalised.
  */
-export function safeTarget(target: string | undefined): string {
+export function safeRedirectTarget(target: string | undefined): string {
   if (!target?.startsWith('/') || target.length > LONGEST) return '/';
   // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is looked for.
   if (/[\\\u0000-\u0020\u007f]/.test(target)) return '/';

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { ERROR_MEANINGS } from '../../shared/error-meanings.ts';
 import { ERRORS, type ErrorCode } from '../../shared/errors.ts';
-import type { Json } from './openapi.ts';
+import type { Json } from './document.ts';
 
 type JsonObject = { [member: string]: Json };
 
@@ -26,10 +26,10 @@ td:first-child { white-space: nowrap; }
 `;
 
 /** The page needs no script, and nothing from anywhere else; its one style is named by its hash (CSP 3, 6.7.3). */
-export const PAGE_POLICY = `default-src 'none'; style-src 'sha256-${createHash('sha256').update(STYLE).digest('base64')}'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'`;
+export const DOCS_PAGE_CSP = `default-src 'none'; style-src 'sha256-${createHash('sha256').update(STYLE).digest('base64')}'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'`;
 
 /** The description as a page for people. */
-export function drawPage(description: JsonObject): string {
+export function renderDocsPage(description: JsonObject): string {
   const { info, paths } = description as { info: JsonObject; paths: Record<string, JsonObject> };
   const groups = new Map<string, string[]>();
   for (const [path, methods] of Object.entries(paths)) {

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { safeTarget } from './login-target.ts';
+import { safeRedirectTarget } from './redirect-target.ts';
 
 test('a path on this origin is kept as it is', () => {
   for (const target of [
@@ -12,7 +12,7 @@ test('a path on this origin is kept as it is', () => {
     '/%5Cother.example',
     '/caf\u00e9',
   ])
-    expect(safeTarget(target)).toBe(target);
+    expect(safeRedirectTarget(target)).toBe(target);
 });
 
 test('whatever can lead elsewhere becomes /', () => {
@@ -39,5 +39,5 @@ test('whatever can lead elsewhere becomes /', () => {
     'javascript:alert(1)',
     `/${'x'.repeat(2_048)}`,
   ])
-    expect([target, safeTarget(target)]).toEqual([target, '/']);
+    expect([target, safeRedirectTarget(target)]).toEqual([target, '/']);
 });

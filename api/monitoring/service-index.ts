@@ -1,5 +1,5 @@
 /** GET /: what this is and where to begin. Links of its own service alone, so that it is whole without any other. */
-export const ABOUT = {
+export const SERVICE_INDEX = {
   name: 'Windlass',
   is: 'Hauls long work off the request path: commands on remote hosts over SSH, videos made from frames there, and big uploads that are parsed into models.',
   begin: {
@@ -49,7 +49,7 @@ export const ABOUT = {
   },
 };
 
-const HEADINGS: Partial<Record<keyof typeof ABOUT, string>> = {
+const HEADINGS: Partial<Record<keyof typeof SERVICE_INDEX, string>> = {
   begin: 'To begin',
   remote: 'Remote hosts',
   projects: 'Projects and models',
@@ -63,14 +63,16 @@ const STYLE =
   'body{font:16px/1.5 system-ui,sans-serif;max-width:54rem;margin:3rem auto;padding:0 1rem;color-scheme:light dark}td{padding:.1rem 1.5rem .1rem 0;vertical-align:top}h2{font-size:1.1rem;margin:1.5rem 0 .3rem}code{font-size:.9em}';
 
 /** The same as a page. */
-export function drawAbout(): string {
+export function renderServiceIndex(): string {
   const parts = Object.entries(HEADINGS).map(([key, heading]) => {
-    const rows = Object.entries(ABOUT[key as keyof typeof ABOUT]).map(([route, meaning]) => {
-      const code = `<code>${route}</code>`;
-      const cell = route.startsWith('/') ? `<a href="${route}">${code}</a>` : code;
-      return `<tr><td>${cell}</td><td>${meaning}</td></tr>`;
-    });
+    const rows = Object.entries(SERVICE_INDEX[key as keyof typeof SERVICE_INDEX]).map(
+      ([route, meaning]) => {
+        const code = `<code>${route}</code>`;
+        const cell = route.startsWith('/') ? `<a href="${route}">${code}</a>` : code;
+        return `<tr><td>${cell}</td><td>${meaning}</td></tr>`;
+      },
+    );
     return `<h2>${heading}</h2><table>${rows.join('')}</table>`;
   });
-  return `<!doctype html><html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width"><title>${ABOUT.name}</title><style>${STYLE}</style></head><body><h1>${ABOUT.name}</h1><p>${ABOUT.is}</p>${parts.join('')}</body></html>`;
+  return `<!doctype html><html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width"><title>${SERVICE_INDEX.name}</title><style>${STYLE}</style></head><body><h1>${SERVICE_INDEX.name}</h1><p>${SERVICE_INDEX.is}</p>${parts.join('')}</body></html>`;
 }

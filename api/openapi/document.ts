@@ -24,7 +24,7 @@ type JsonObject = { [member: string]: Json };
  * The service as an OpenAPI 3.1 document, made from the operations themselves. Paths are given in their documented form,
  * with /api where they have it.
  */
-export function describeService(
+export function createOpenApiDocument(
   groups: { prefix: string; described: RoutedOperation[] }[],
   version: string,
 ): JsonObject {

@@ -3,7 +3,7 @@ import { BullMQAdapter } from '@bull-board/api/bullMQAdapter';
 import type { Express } from 'express';
 import { QUEUES } from '../../shared/jobs/catalog.ts';
 import type { JobQueues } from '../../shared/jobs/queue.ts';
-import { ReadOnlyAdapter } from './board-adapter.ts';
+import { ReadOnlyAdapter } from './bull-board-adapter.ts';
 
 /** Bull Board over the queues as they are, on the connections that this process has for them. Rejects when the queue is away. */
 export async function openBoard(queues: JobQueues, basePath: string): Promise<Express> {

@@ -1,0 +1,33 @@
+import type { Response } from 'express';
+import { WindlassError } from '../../shared/errors.ts';
+import { ByteBudget } from '../concurrency/byte-budget.ts';
+import { currentUser } from '../identity/current-user.ts';
+
+/** Answers of fewer bytes are not counted. */
+const SMALL_BYTES = 256 << 10;
+
+/** Memory of this process for large request bodies and answers: a budget per user and one for all. */
+export class RequestMemory {
+  readonly #budget = new ByteBudget({ perUser: 32 << 20, inAll: 128 << 20, waitMs: 30_000 });
+
+  /**
+   * Reserves memory until the response closes. Call it before reading what the answer is made of. Throws `unavailable`
+   * when the budget stays exhausted for 30 s, `bad_request` when the client disconnects meanwhile.
+   */
+  async reserve(res: Response, bytes: number): Promise<void> {
+    const gone = new AbortController();
+    const abort = () =>
+      gone.abort(new WindlassError('bad_request', { detail: 'The request ended early.' }));
+    res.once('close', abort);
+    // The response may have closed before this was called; `close` is not emitted again.
+    if (res.closed || res.destroyed) abort();
+    const release = await this.#budget.take(currentUser(res).username, bytes, gone.signal);
+    res.once('close', release);
+    if (res.closed || res.destroyed) release();
+  }
+
+  /** The same for a list, most of which are small. */
+  async reserveIfLarge(res: Response, bytes: number): Promise<void> {
+    if (bytes > SMALL_BYTES) await this.reserve(res, bytes);
+  }
+}
