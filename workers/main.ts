@@ -5,7 +5,7 @@ import { openDatabase } from '../shared/database/connect.ts';
 import { waitForSchema } from '../shared/database/migrate.ts';
 import { Notifications } from '../shared/database/notifications.ts';
 import { newId } from '../shared/ids.ts';
-import { QUEUES, WORK, type Work } from '../shared/jobs/catalog.ts';
+import { QUEUES, SESSION_QUEUES, WORK, type Work } from '../shared/jobs/catalog.ts';
 import { type Entry, JobQueues } from '../shared/jobs/queue.ts';
 import { createLog } from '../shared/log.ts';
 import { beginProcess, endOnError, exitOnBadSettings, exitWith } from '../shared/process.ts';
@@ -53,8 +53,10 @@ async function main(): Promise<void> {
   if (!config.DATABASE_URL)
     exitWith('windlass: DATABASE_URL is not set; `npm start` brings a database of its own');
   // Without it, it would take what the others could do, and fail it.
-  if (!config.SEAL_PRIVATE_KEYS && work.some(kind => kind === 'remote' || kind === 'video'))
-    exitWith('windlass: SEAL_PRIVATE_KEYS is not set; remote and video workers open credentials');
+  if (!config.SEAL_PRIVATE_KEYS && SESSION_QUEUES.some(queue => work.includes(queue)))
+    exitWith(
+      `windlass: SEAL_PRIVATE_KEYS is not set; ${SESSION_QUEUES.join(' and ')} workers open credentials`,
+    );
   const database = openDatabase(config.DATABASE_URL);
   const notifications = new Notifications(database, log);
   await waitForSchema(database, { signal: life.stopping, onWait: reason => log.info(reason) });

@@ -1,5 +1,5 @@
 import type { Request, Response } from 'express';
-import type { Payload } from '../../shared/jobs/catalog.ts';
+import type { Payload, StreamedKind } from '../../shared/jobs/catalog.ts';
 import type { ApiContext } from '../context.ts';
 import { pathParameter } from '../http/resource.ts';
 import {
@@ -11,7 +11,7 @@ import {
 } from '../jobs/requests/run-request.ts';
 import type { JobSummary } from '../jobs/views/job-summary.ts';
 
-type Reading = { [K in 'browse' | 'file']: { kind: K; payload: Payload<K> } }['browse' | 'file'];
+type Reading = { [K in StreamedKind]: { kind: K; payload: Payload<K> } }[StreamedKind];
 
 /** Has a worker read something on the host of the session, and passes it on; ends with the client that waits for it. */
 export async function readHost(
@@ -20,7 +20,7 @@ export async function readHost(
   request: Reading,
   send: (job: JobSummary, signal: AbortSignal) => Promise<void>,
 ): Promise<void> {
-  await requireWorker(api, 'remote');
+  await requireWorker(api, request.kind);
   const sid = pathParameter(req, 'sid');
   const job = await startSessionJob(api, { req, res }, { ...request, session: sid });
   const { signal, left } = untilNoLongerWaiting(api, res);

@@ -99,7 +99,7 @@ export function routeHosts(router: DescribedRouter, api: ApiContext): void {
     req: Request,
     res: Response,
   ): Promise<{ keys: string[]; isRepeat: boolean } | undefined> => {
-    await requireWorker(api, 'remote');
+    await requireWorker(api, 'scan-host');
     let isRepeat = true;
     const job = await startRequestedJob(api, req, res, async () => {
       isRepeat = false;

@@ -4,7 +4,13 @@ import { z } from 'zod';
 import { jobs } from '../../shared/database/schema.ts';
 import { WindlassError } from '../../shared/errors.ts';
 import { cancelJob, publishCancelled } from '../../shared/jobs/cancel.ts';
-import { isJobKind, type JobKind, jobDefinition, type Payload } from '../../shared/jobs/catalog.ts';
+import {
+  isJobKind,
+  JOB_KINDS,
+  type JobKind,
+  jobDefinition,
+  type Payload,
+} from '../../shared/jobs/catalog.ts';
 import { STREAMS } from '../../shared/jobs/output.ts';
 import type { ApiContext } from '../context.ts';
 import { checkIfMatch, entityTag, sendRecord } from '../http/conditional-requests.ts';
@@ -53,6 +59,7 @@ export function routeJobs(router: DescribedRouter, api: ApiContext): void {
   resource(router, '/jobs', {
     get: operation({
       summary: 'List your jobs, the latest first',
+      details: `What a job of each kind does: ${JOB_KINDS.map(kind => `${kind}: ${jobDefinition(kind).means}`).join(' ')}`,
       query: pageQuery,
       answers: { 200: { means: 'A page of jobs.', json: pageOf(jobRecord) } },
       handle: async ({ res, query }) => {
@@ -221,11 +228,12 @@ export function routeJobs(router: DescribedRouter, api: ApiContext): void {
             hint: 'Wait for its end, or cancel it.',
           });
         const job = await startRequestedJob(api, req, res, async tx => {
-          await useSession(tx, {
-            sid: row.session ?? '',
-            owner: row.owner,
-            idleSeconds: api.config.SESSION_IDLE_TIMEOUT,
-          });
+          if (jobDefinition(kind).session)
+            await useSession(tx, {
+              sid: row.session ?? '',
+              owner: row.owner,
+              idleSeconds: api.config.SESSION_IDLE_TIMEOUT,
+            });
           // A video for a project's cache.
           const project = row.project ?? undefined;
           if (project) await useProject(tx, project, { username: row.owner, role: 'writer' });

@@ -123,7 +123,7 @@ export function routeRemotes(router: DescribedRouter, api: ApiContext): void {
         const given = body();
         const credential = await readCredential(keys, { owner, given });
         const host = await findHost(api, given);
-        await requireWorker(api, 'remote');
+        await requireWorker(api, 'connect');
         const sid = newId();
         const sealed = await seal(
           api.config.SEAL_PUBLIC_KEY,

@@ -1,6 +1,6 @@
 import type { IncomingMessage } from 'node:http';
 import { WindlassError } from '../../shared/errors.ts';
-import { newId } from '../../shared/ids.ts';
+import { newObjectKey } from '../../shared/jobs/object-keys.ts';
 import { type PartMeter, partTooLarge } from '../../shared/part-meter.ts';
 import type { ObjectStore } from '../../shared/storage/object-store.ts';
 import type { StoredPart } from '../../shared/uploads.ts';
@@ -49,7 +49,7 @@ export async function storeMetered(
   uid: string,
   { meter, size }: { meter: PartMeter; size?: number },
 ): Promise<StoredBytes> {
-  const object = `uploads/${uid}/${newId()}`;
+  const object = newObjectKey('uploads', uid);
   // It may fail before the store listens to it.
   meter.on('error', () => {});
   try {

@@ -7,14 +7,28 @@ export type QueueName = (typeof QUEUES)[number];
 export const WORK = [...QUEUES, 'upkeep'] as const;
 export type Work = (typeof WORK)[number];
 
+/** All there is to say of a kind of job: every list of kinds, and what treats some of them specially, is derived from it. */
 interface Definition {
+  /** What such a job does, for clients. */
+  means: string;
   queue: QueueName;
   payload: z.ZodType;
   result: z.ZodType;
-  /** May a client ask for the same work again by POST /jobs/(id)/retry? */
-  retry?: boolean;
-  /** Does the work end when the client that waits for it leaves? */
+  /**
+   * The job needs a session: it `uses` the session's connection, so it goes to the worker that has one, or `opens` the
+   * first. Its queue is then one whose workers open credentials.
+   */
+  session?: 'uses' | 'opens';
+  /** The row below which it works besides: the job is cancelled when that is deleted. */
+  parent?: 'project' | 'model' | 'upload';
+  /** Bytes that it writes to stdout and stderr: kept, or streamed to the client that waits and removed after an hour. */
+  output?: 'kept' | 'streamed';
+  /** The prefix of the objects that it stores: see object-keys.ts. */
+  objects?: string;
+  /** The job is cancelled when the client that waits for it disconnects. */
   endsWithClient?: boolean;
+  /** A client may ask for the same work again by POST /jobs/(id)/retry. */
+  retry?: boolean;
 }
 
 export const absolutePath = z
@@ -40,35 +54,38 @@ export const tableFilter = z.object({
 });
 export type TableFilter = z.output<typeof tableFilter>;
 
-/**
- * Every kind of job: where it queues, what goes in, what comes out. The handler is workers/handlers/(kind).ts and is
- * typed against this entry; nothing else needs to know a new kind.
- */
+/** Every kind of job. The handler of a kind is workers/handlers/(kind).ts, typed from its entry here. */
 export const JOBS = {
-  /** Logs in for the first time; makes the session usable. */
   connect: {
+    means: 'Logs in to the host and opens the session.',
     queue: 'remote',
+    session: 'opens',
     payload: z.object({}),
     result: z.object({}),
     endsWithClient: true,
   },
-  /** Connects once without logging in, to learn the keys that a new host shows. */
   'scan-host': {
+    means: 'Connects to a new host without logging in, to learn its keys.',
     queue: 'remote',
     payload: z.object({ address: z.string(), port: z.number().int(), private: z.boolean() }),
     result: z.object({ keys: z.array(z.string()) }),
     endsWithClient: true,
   },
-  /** A command on the remote host; the result is its exit status, its output is the job's. */
   command: {
+    means: 'Runs a command on the host.',
     queue: 'remote',
+    session: 'uses',
+    output: 'kept',
     payload: z.object({ command: commandText }),
     result: z.object({ returncode: z.number().int() }),
     retry: true,
   },
-  /** A video made from frames that lie on the remote host. */
   video: {
+    means: 'Makes a video of frames on the host.',
     queue: 'video',
+    session: 'uses',
+    parent: 'project',
+    objects: 'videos',
     payload: z.object({
       type: z.enum(['video/mp4', 'video/webm']),
       images: z.array(absolutePath).min(1).max(100_000),
@@ -88,16 +105,22 @@ export const JOBS = {
     }),
     retry: true,
   },
-  /** The entries of a directory on the host: for each group of them four lines of JSON in its output, one a column. */
   browse: {
+    means: 'Lists a directory on the host.',
     queue: 'remote',
+    session: 'uses',
+    /** For each group of entries four lines of JSON, one a column. */
+    output: 'streamed',
     payload: z.object({ path: absolutePath }),
     result: z.object({ entries: z.number().int() }),
     endsWithClient: true,
   },
-  /** A file on the host, or a range of it: one line of JSON about it in the job's output, then its bytes. */
   file: {
+    means: 'Reads a file on the host, or a range of it.',
     queue: 'remote',
+    session: 'uses',
+    /** One line of JSON about the file, then its bytes. */
+    output: 'streamed',
     payload: z.object({
       path: absolutePath,
       /** No bytes, only what is said of the file. */
@@ -114,9 +137,12 @@ export const JOBS = {
     result: z.object({ bytes: z.number().int() }),
     endsWithClient: true,
   },
-  /** A part of an upload, copied from a file on the session's host. */
   copy: {
+    means: 'Copies a file on the host into a part of an upload.',
     queue: 'remote',
+    session: 'uses',
+    parent: 'upload',
+    objects: 'uploads',
     payload: z.object({
       upload: z.string(),
       file: z.number().int(),
@@ -125,9 +151,11 @@ export const JOBS = {
     }),
     result: z.object({ size: z.number().int(), digest: z.string() }),
   },
-  /** A finished upload, made into artifacts of its model. */
   parse: {
+    means: 'Parses a finished upload into artifacts of its model.',
     queue: 'parse',
+    parent: 'upload',
+    objects: 'artifacts',
     payload: z.object({ upload: z.string() }),
     result: z.object({
       artifacts: z.array(
@@ -135,9 +163,11 @@ export const JOBS = {
       ),
     }),
   },
-  /** A sorted or filtered copy of a table artifact: a row of table_views. */
   view: {
+    means: 'Sorts or filters a table into a view of it.',
     queue: 'parse',
+    parent: 'model',
+    objects: 'views',
     payload: z.object({
       view: z.string(),
       source: z.string(),
@@ -152,11 +182,29 @@ export type JobKind = keyof typeof JOBS;
 export type Payload<K extends JobKind> = z.output<(typeof JOBS)[K]['payload']>;
 export type Result<K extends JobKind> = z.output<(typeof JOBS)[K]['result']>;
 
+/** Kinds whose entries have these members. */
+type KindsWith<Members> = {
+  [K in JobKind]: (typeof JOBS)[K] extends Members ? K : never;
+}[JobKind];
+/** Kinds that need an open session and nothing else. */
+export type SessionKind = KindsWith<{ session: 'uses'; parent?: never }>;
+/** Of these, the ones whose output is streamed to the client. */
+export type StreamedKind = SessionKind & KindsWith<{ output: 'streamed' }>;
+/** Kinds that are cancelled when the client that waits for them disconnects. */
+export type AwaitedKind = KindsWith<{ endsWithClient: true }>;
+
+export const JOB_KINDS = Object.keys(JOBS) as JobKind[];
+
 export function isJobKind(kind: string): kind is JobKind {
   return Object.hasOwn(JOBS, kind);
 }
 
-/** The definition of a kind, with the optional members of every definition. */
+/** The entry of a kind, with the optional members of all entries. */
 export function jobDefinition(kind: JobKind): Definition {
   return JOBS[kind];
 }
+
+/** Queues whose workers open the credentials of sessions, and of the hosts that these lead to. */
+export const SESSION_QUEUES = QUEUES.filter(queue =>
+  JOB_KINDS.some(kind => JOBS[kind].queue === queue && jobDefinition(kind).session),
+);

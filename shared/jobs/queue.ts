@@ -3,13 +3,13 @@ import { Redis, type RedisOptions } from 'ioredis';
 import type { JobRow } from '../database/schema.ts';
 import { withDeadline } from '../deadline.ts';
 import type { Logger } from '../log.ts';
-import { QUEUES, type QueueName } from './catalog.ts';
+import { isJobKind, jobDefinition, QUEUES, type QueueName } from './catalog.ts';
 
 /** The queue carries ids only; see entryId. */
 export interface Entry {
   id: string;
   epoch: number;
-  /** The session whose connection the job needs; another worker may hold it. */
+  /** The session whose connection the job uses; another worker may have it open. */
   session?: string | null;
 }
 export const toEntry = ({
@@ -20,7 +20,7 @@ export const toEntry = ({
 }: Pick<JobRow, 'id' | 'epoch' | 'kind' | 'session'>): Entry => ({
   id,
   epoch,
-  session: kind === 'connect' ? null : session,
+  session: isJobKind(kind) && jobDefinition(kind).session === 'uses' ? session : null,
 });
 const entryId = ({ id, epoch }: Entry) => `${id}-${epoch}`;
 

@@ -3,7 +3,7 @@ import type { Tx } from '../database/connect.ts';
 import { idempotencyKeys, type JobRow, jobs } from '../database/schema.ts';
 import { WindlassError } from '../errors.ts';
 import { newId } from '../ids.ts';
-import { JOBS, type JobKind, type Payload } from './catalog.ts';
+import { JOB_KINDS, type JobKind, jobDefinition, type Payload } from './catalog.ts';
 import { queueCapacity } from './queue-capacity.ts';
 
 export interface JobRequest<K extends JobKind = JobKind> {
@@ -38,7 +38,7 @@ export interface Idempotency {
  */
 export async function startJob<K extends JobKind>(tx: Tx, request: JobRequest<K>): Promise<JobRow> {
   if (request.limit > 0) await refuseTooMany(tx, request);
-  const { queue, payload } = JOBS[request.kind];
+  const { queue, payload, output } = jobDefinition(request.kind);
   const dispatch = sql<boolean>`${sql.raw(queueCapacity(queue))} > 0`;
   const [row] = await tx
     .insert(jobs)
@@ -53,6 +53,7 @@ export async function startJob<K extends JobKind>(tx: Tx, request: JobRequest<K>
       upload: request.upload ?? null,
       requestId: request.requestId ?? null,
       payload: payload.parse(request.payload),
+      outputStreamed: output === 'streamed',
       retryOf: request.retryOf ?? null,
       epoch: sql`case when ${dispatch} then 1 else 0 end`,
       dispatched: sql`case when ${dispatch} then now() end`,
@@ -74,12 +75,10 @@ async function refuseTooMany(tx: Tx, { owner, limit }: JobRequest): Promise<void
   });
 }
 
-/** What a listing brought is removed an hour after its end: from then on the job has nothing to answer with. */
-const isStillStored = sql`not (${jobs.kind} in ('browse', 'file') and coalesce(${jobs.finished} < now() - interval '50 minutes', false))`;
+/** Streamed output is removed an hour after the job's end: from then on the job has nothing to answer with. */
+const isStillStored = sql`not (${jobs.outputStreamed} and coalesce(${jobs.finished} < now() - interval '50 minutes', false))`;
 
-const endsWithClient = Object.entries(JOBS)
-  .filter(([, definition]) => 'endsWithClient' in definition)
-  .map(([kind]) => kind);
+const endsWithClient = JOB_KINDS.filter(kind => jobDefinition(kind).endsWithClient);
 
 /** Whose client left: a client that sends the request again after a lost link wants it done. */
 const wasLeft = sql`(${inArray(jobs.kind, endsWithClient)} and ${jobs.cancelRequested} is not null and ${jobs.state} <> 'succeeded')`;

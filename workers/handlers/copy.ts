@@ -1,5 +1,5 @@
 import { WindlassError } from '../../shared/errors.ts';
-import { newId } from '../../shared/ids.ts';
+import { newObjectKey } from '../../shared/jobs/object-keys.ts';
 import { PartMeter, partTooLarge } from '../../shared/part-meter.ts';
 import { assertFreeSpace } from '../../shared/storage/free-space.ts';
 import { commitPart, touchSeconds, touchUpload } from '../../shared/uploads.ts';
@@ -41,7 +41,7 @@ export default copy;
 
 async function copyOnce(context: JobContext<'copy'>, session: RemoteSession) {
   const { worker, payload, over } = context;
-  const object = `uploads/${payload.upload}/${newId()}`;
+  const object = newObjectKey('uploads', payload.upload);
   const { size, bytes } = await openRemoteFile(session, { path: payload.path, signal: over });
   const limit = worker.config.LIMIT_PART_BYTES;
   const meter = new PartMeter({ limit });

@@ -1,7 +1,7 @@
 import { eq } from 'drizzle-orm';
 import { models, projects, type UploadRow, uploads } from '../../shared/database/schema.ts';
 import { WindlassError } from '../../shared/errors.ts';
-import { newId } from '../../shared/ids.ts';
+import { newObjectKey } from '../../shared/jobs/object-keys.ts';
 import { isParserName, PARSERS } from '../../shared/parsers.ts';
 import type { Handler, JobContext } from '../context.ts';
 import { orRelease } from '../engine/or-release.ts';
@@ -62,7 +62,7 @@ async function parseFiles(
       upload: upload.uid,
       parameters,
       aid,
-      newKey: () => `artifacts/${upload.model}/${newId()}`,
+      newKey: () => newObjectKey('artifacts', upload.model),
       tell: (share, message) =>
         context.progress((done + file.size * share) / Math.max(1, total), message),
     }).catch((error: unknown) => {

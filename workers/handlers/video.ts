@@ -3,7 +3,7 @@ import { putCacheEntry } from '../../shared/cache-entry.ts';
 import type { Tx } from '../../shared/database/connect.ts';
 import { projects } from '../../shared/database/schema.ts';
 import { WindlassError } from '../../shared/errors.ts';
-import { newId } from '../../shared/ids.ts';
+import { newObjectKey } from '../../shared/jobs/object-keys.ts';
 import type { Handler } from '../context.ts';
 import { encodeInWorker } from '../video/encode-in-worker.ts';
 import { encodeOnHost, findHostEncoder } from '../video/encode-on-host.ts';
@@ -15,7 +15,7 @@ import { inspectFirstFrame } from '../video/inspect-frames.ts';
  */
 const video: Handler<'video'> = async context => {
   const { payload, job, worker } = context;
-  const object = `videos/${job.id}/${newId()}`;
+  const object = newObjectKey('videos', job.id);
   const pictures = await inspectFirstFrame(context);
   const ffmpeg =
     pictures && payload.encode !== 'worker' ? await findHostEncoder(context) : undefined;

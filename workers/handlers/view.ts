@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { and, eq } from 'drizzle-orm';
 import { artifacts, views } from '../../shared/database/schema.ts';
 import { WindlassError } from '../../shared/errors.ts';
-import { newId } from '../../shared/ids.ts';
+import { newObjectKey } from '../../shared/jobs/object-keys.ts';
 import { scheduleDeletion } from '../../shared/storage/pending-deletions.ts';
 import type { Handler, JobContext } from '../context.ts';
 import { orRelease } from '../engine/or-release.ts';
@@ -72,7 +72,7 @@ async function make(
         signal: over,
       },
     );
-    const object = `views/${payload.view}/${newId()}`;
+    const object = newObjectKey('views', payload.view);
     const { size } = await stat(output);
     await objects.put(object, createReadStream(output), { size, signal: over });
     return { made: { object, size, rows }, tableSize: source.size };

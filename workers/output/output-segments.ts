@@ -2,7 +2,7 @@ import { Readable } from 'node:stream';
 import { and, asc, eq, gte, lt, sql } from 'drizzle-orm';
 import type { Database, Tx } from '../../shared/database/connect.ts';
 import { chunks, segments } from '../../shared/database/schema.ts';
-import { newId } from '../../shared/ids.ts';
+import { newObjectKey } from '../../shared/jobs/object-keys.ts';
 import { readStream, type Stream, streamNumber } from '../../shared/jobs/output.ts';
 import type { ObjectStore } from '../../shared/storage/object-store.ts';
 
@@ -78,8 +78,8 @@ export class OutputSegments {
     segment: Omit<Segment, 'object'>,
     bytes: AsyncIterable<Buffer> | Buffer[],
   ): Promise<Segment> {
-    const { stream, start, length } = segment;
-    const object = `output/${this.#job}/${stream}-${start}-${newId()}`;
+    const { length } = segment;
+    const object = newObjectKey('output', this.#job);
     const source = Array.isArray(bytes) ? bytes : Readable.from(bytes, { objectMode: false });
     await this.#context.objects.put(object, source, { size: length, signal: this.#context.over });
     return { ...segment, object };

@@ -5,13 +5,13 @@ import type { WorkerContext } from '../context.ts';
 
 const BATCH = 100;
 
-/** What `browse` and `file` brought was passed on while it came; an hour after their end the stored bytes go. */
+/** Removes output that was streamed to a client, an hour after the end of its job. */
 export async function removeExpiredStreamedOutput({
   database: { db },
 }: WorkerContext): Promise<void> {
-  const passedOn = sql`${jobs.kind} in ('browse', 'file') and ${jobs.stdoutBytes} > 0 and ${jobs.finished} < now() - interval '1 hour'`;
+  const isExpired = sql`${jobs.outputStreamed} and ${jobs.stdoutBytes} > 0 and ${jobs.finished} < now() - interval '1 hour'`;
   for (;;) {
-    const rows = await db.select({ id: jobs.id }).from(jobs).where(passedOn).limit(BATCH);
+    const rows = await db.select({ id: jobs.id }).from(jobs).where(isExpired).limit(BATCH);
     for (const { id } of rows) {
       await db.transaction(async tx => {
         const gone = await tx.delete(segments).where(eq(segments.job, id)).returning();

@@ -1,11 +1,11 @@
 import { sql } from 'drizzle-orm';
 import { pendingDeletions } from '../../shared/database/schema.ts';
 import { WindlassError } from '../../shared/errors.ts';
+import { OBJECT_PREFIXES } from '../../shared/jobs/object-keys.ts';
 import type { StoredObject } from '../../shared/storage/object-store.ts';
 import type { WorkerContext } from '../context.ts';
 import { findClaimedByOpenJobs, findReferenced } from './object-references.ts';
 
-const PREFIXES = ['videos/', 'output/', 'uploads/', 'artifacts/', 'views/'];
 /** Younger objects may belong to an attempt that is about to promote them. */
 const YOUNG_MS = 3_600_000;
 /**
@@ -93,5 +93,5 @@ export class OrphanedObjects {
 }
 
 async function* listAll({ objects }: Context): AsyncGenerator<StoredObject> {
-  for (const prefix of PREFIXES) yield* objects.list(prefix);
+  for (const prefix of OBJECT_PREFIXES) yield* objects.list(prefix);
 }

@@ -6,7 +6,14 @@ import { type JobRow, type SessionRow, workers } from '../../../shared/database/
 import { ERRORS, type ErrorCode, WindlassError } from '../../../shared/errors.ts';
 import { isId } from '../../../shared/ids.ts';
 import { cancelJob, publishCancelled } from '../../../shared/jobs/cancel.ts';
-import type { JobKind, Payload, QueueName } from '../../../shared/jobs/catalog.ts';
+import {
+  type AwaitedKind,
+  JOBS,
+  type JobKind,
+  type Payload,
+  type QueueName,
+  type SessionKind,
+} from '../../../shared/jobs/catalog.ts';
 import { toEntry } from '../../../shared/jobs/queue.ts';
 import {
   findByIdempotencyKey,
@@ -25,9 +32,6 @@ import type { JobSummary } from '../views/job-summary.ts';
 
 /** Without a worker seen for so long, what a request waits for is refused instead. */
 const NO_WORKER = sql`interval '30 seconds'`;
-
-/** What needs nothing but a session. */
-type SessionJob = 'command' | 'browse' | 'file';
 
 /** What a route starts: the job, after whatever must be true or written in the same transaction. */
 export type Start = (tx: Tx) => Promise<Omit<JobRequest, 'owner' | 'limit' | 'requestId'>>;
@@ -64,7 +68,7 @@ export async function startRequestedJob(
 }
 
 /** Starts a job that needs nothing but the user's session, as quickly as that can be done. */
-export async function startSessionJob<K extends SessionJob>(
+export async function startSessionJob<K extends SessionKind>(
   api: ApiContext,
   { req, res }: { req: Request; res: Response },
   request: { kind: K; payload: Payload<K>; session: string },
@@ -109,8 +113,9 @@ function readIdempotencyKey({ config }: ApiContext, req: Request): Idempotency |
   return { route, key, body: hmac(config.SECRET_KEY, route, JSON.stringify(req.body ?? null)) };
 }
 
-/** 503 unless a worker of this queue was seen alive lately: for requests that are answered by their job. */
-export async function requireWorker({ database }: ApiContext, queue: QueueName): Promise<void> {
+/** 503 unless a worker that takes such jobs was seen alive lately: for requests that are answered by their job. */
+export async function requireWorker({ database }: ApiContext, kind: AwaitedKind): Promise<void> {
+  const { queue } = JOBS[kind];
   const [found] = await database.db
     .select({ id: workers.id })
     .from(workers)

@@ -56,6 +56,8 @@ export const jobs = pgTable(
     /** Bytes stored so far. */
     stdoutBytes: count(),
     stderrBytes: count(),
+    /** The output was streamed to a client while it came: it is removed an hour after the job's end. */
+    outputStreamed: boolean().notNull().default(false),
 
     /** Committed before the host is first asked to run the command: when, and the host's boot and folder of fences. */
     runAt: time(),
@@ -86,7 +88,7 @@ export const jobs = pgTable(
     index('jobs_open_upload').on(table.upload).where(sql`finished is null and upload is not null`),
     index('jobs_streamed_output')
       .on(table.finished)
-      .where(sql`kind in ('browse', 'file') and stdout_bytes > 0`),
+      .where(sql`output_streamed and stdout_bytes > 0`),
     index('jobs_unremoved_runs')
       .on(table.session)
       .where(sql`run_at is not null and not run_removed`),
