@@ -15,7 +15,7 @@ import { isId } from '../../shared/ids.ts';
 const RANK = { reader: 0, writer: 1, administrator: 2 } as const satisfies Record<Role, number>;
 
 /** Who asks, and which part in the project they need at least. */
-export interface Need {
+export interface RoleRequirement {
   username: string;
   role: Role;
 }
@@ -30,7 +30,11 @@ export interface ModelAccess extends ProjectAccess {
 }
 
 /** The project, for reading. 404 where the user has no part in it, 403 where it is too small a part. */
-export async function findProject(db: Tx, pid: string, need: Need): Promise<ProjectAccess> {
+export async function findProject(
+  db: Tx,
+  pid: string,
+  need: RoleRequirement,
+): Promise<ProjectAccess> {
   const [found] = isId(pid) ? await selectProject(db, pid, need.username) : [];
   return requireRole(found, need, unknownProject);
 }
@@ -39,12 +43,20 @@ export async function findProject(db: Tx, pid: string, need: Need): Promise<Proj
  * The project, for writing below it: it cannot be deleted, nor its access list be changed, before the caller's transaction
  * commits.
  */
-export function useProject(tx: Tx, pid: string, need: Need): Promise<ProjectAccess> {
+export function lockProjectForShare(
+  tx: Tx,
+  pid: string,
+  need: RoleRequirement,
+): Promise<ProjectAccess> {
   return findLocked(tx, pid, { ...need, lock: 'share' });
 }
 
 /** The project, for changing it: nobody else does so, nor writes below it, before the caller's transaction commits. */
-export function lockProject(tx: Tx, pid: string, need: Need): Promise<ProjectAccess> {
+export function lockProjectForUpdate(
+  tx: Tx,
+  pid: string,
+  need: RoleRequirement,
+): Promise<ProjectAccess> {
   return findLocked(tx, pid, { ...need, lock: 'update' });
 }
 
@@ -52,7 +64,7 @@ export function lockProject(tx: Tx, pid: string, need: Need): Promise<ProjectAcc
 async function findLocked(
   tx: Tx,
   pid: string,
-  { lock, ...need }: Need & { lock: 'share' | 'update' },
+  { lock, ...need }: RoleRequirement & { lock: 'share' | 'update' },
 ): Promise<ProjectAccess> {
   if (isId(pid))
     await tx.select({ pid: projects.pid }).from(projects).where(eq(projects.pid, pid)).for(lock);
@@ -60,16 +72,16 @@ async function findLocked(
 }
 
 /** The model with its project, for reading. */
-export async function findModel(db: Tx, mid: string, need: Need): Promise<ModelAccess> {
+export async function findModel(db: Tx, mid: string, need: RoleRequirement): Promise<ModelAccess> {
   const [found] = isId(mid) ? await selectModel(db, mid, need.username) : [];
   return requireRole(found, need, unknownModel);
 }
 
 /** The model, for writing it or below it: it and its project stay until the caller's transaction commits. */
-export async function useModel(tx: Tx, mid: string, need: Need): Promise<ModelAccess> {
+export async function lockModel(tx: Tx, mid: string, need: RoleRequirement): Promise<ModelAccess> {
   // The project first, as everywhere, so that no two transactions wait for each other.
   const before = await findModel(tx, mid, need);
-  await useProject(tx, before.project.pid, need);
+  await lockProjectForShare(tx, before.project.pid, need);
   const [found] = await selectModel(tx, mid, need.username).for('update', { of: models });
   return requireRole(found, need, unknownModel);
 }
@@ -93,7 +105,7 @@ function selectModel(db: Tx, mid: string, username: string) {
 
 function requireRole<T extends ProjectAccess>(
   found: T | undefined,
-  { role }: Need,
+  { role }: RoleRequirement,
   unknown: () => WindlassError,
 ): T {
   if (!found) throw unknown();

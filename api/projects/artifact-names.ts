@@ -1,5 +1,5 @@
 import { WindlassError } from '../../shared/errors.ts';
-import { isOneLine } from './fields.ts';
+import { isOneLine } from './text-fields.ts';
 
 /** LIMIT_NAME_LENGTH can be less, for new ones. */
 const MAX_NAME = 255;

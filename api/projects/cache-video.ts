@@ -7,17 +7,21 @@ import type { Result } from '../../shared/jobs/catalog.ts';
 import type { ApiContext } from '../context.ts';
 import { currentUser } from '../identity/current-user.ts';
 import type { JobSummary } from '../jobs/views/job-summary.ts';
-import { useProject } from './access.ts';
+import { lockProjectForShare } from './access.ts';
 import { readCacheKey } from './cache-key.ts';
 
 /** Where in which project's cache. */
-export interface CachePlace {
+export interface CacheLocation {
   project: string;
   key: string;
 }
 
-export function readCacheType(cache: string, place: Partial<CachePlace>, max: number): CachePlace {
-  if (cache === 'project') return readPlace(place, max);
+export function parseCacheQuery(
+  cache: string,
+  place: Partial<CacheLocation>,
+  max: number,
+): CacheLocation {
+  if (cache === 'project') return parseCacheLocation(place, max);
   throw new WindlassError('unknown_cache_type', {
     detail: `Unknown cache type: ${cache.slice(0, 80)}.`,
     hint: 'Use cache=project, or leave it out.',
@@ -25,7 +29,10 @@ export function readCacheType(cache: string, place: Partial<CachePlace>, max: nu
 }
 
 /** `max` is LIMIT_KEY_LENGTH. */
-export function readPlace({ project, key }: Partial<CachePlace>, max: number): CachePlace {
+export function parseCacheLocation(
+  { project, key }: Partial<CacheLocation>,
+  max: number,
+): CacheLocation {
   if (!project)
     throw new WindlassError('missing_project', {
       hint: 'Give the id of a project that you write.',
@@ -42,11 +49,14 @@ export async function cacheVideo(
   { config, database: { db } }: ApiContext,
   res: Response,
   row: JobSummary,
-  place: CachePlace,
+  place: CacheLocation,
 ): Promise<void> {
   const { object, type, bytes } = row.result as Result<'video'>;
   await db.transaction(async tx => {
-    await useProject(tx, place.project, { username: currentUser(res).username, role: 'writer' });
+    await lockProjectForShare(tx, place.project, {
+      username: currentUser(res).username,
+      role: 'writer',
+    });
     const [kept] = await tx
       .select({ id: jobs.id })
       .from(jobs)

@@ -27,7 +27,7 @@ type Standing = Pick<ParseRecord, 'state' | 'finished'>;
 const ofModel = (mid: string) => eq(uploads.model, mid);
 const isItsParse = eq(jobs.id, uploads.job);
 
-export async function readStandings(db: Tx, mid: string): Promise<Standing[]> {
+export async function readParseStates(db: Tx, mid: string): Promise<Standing[]> {
   const rows = await db
     .select({ state: jobs.state, finished: jobs.finished })
     .from(uploads)

@@ -50,7 +50,7 @@ export const isInUse = (tx: Tx, idleSeconds: number | Placeholder) => {
 };
 
 /** Open, or being opened: what counts against a limit and keeps a host from being removed. */
-export const isOpening = (tx: Tx) =>
+export const isOpenOrOpening = (tx: Tx) =>
   and(
     isNull(sessions.ended),
     or(isNotNull(sessions.opened), itsJobs(tx, sql`${jobs.finished} is null`)),
@@ -71,21 +71,21 @@ export async function findSession(db: Tx, key: SessionKey): Promise<SessionRow> 
 }
 
 /** The key of a session for a query that is written once. */
-export const givenLater = {
+export const sessionPlaceholders = {
   sid: sql.placeholder('sid'),
   owner: sql.placeholder('owner'),
   idleSeconds: sql.placeholder('idleSeconds'),
 };
 
 const selectUsable = prepareOnce(db =>
-  db.select().from(sessions).where(isUsable(db, givenLater)).prepare('find_session'),
+  db.select().from(sessions).where(isUsable(db, sessionPlaceholders)).prepare('find_session'),
 );
 
 /**
  * The user's session, for starting work in it: it cannot be ended before the caller's transaction commits, so that
  * ending it cancels the new job too; or, with `update`, for ending it oneself.
  */
-export async function useSession(
+export async function lockSession(
   tx: Tx,
   key: SessionKey,
   lock: 'share' | 'update' = 'share',

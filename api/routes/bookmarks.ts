@@ -11,7 +11,7 @@ import { refuseIfMatchTag } from '../http/conditional-requests.ts';
 import { type DescribedRouter, pathParameter, resource } from '../http/resource.ts';
 import { currentUser } from '../identity/current-user.ts';
 import { operation } from '../openapi/operation.ts';
-import { findProject, type Need, useProject } from '../projects/access.ts';
+import { findProject, lockProjectForShare, type RoleRequirement } from '../projects/access.ts';
 
 const clientState = z.looseObject({}).describe('Any JSON object, kept byte for byte.');
 
@@ -42,13 +42,13 @@ export function routeBookmarks(router: DescribedRouter, api: ApiContext): void {
       ],
       handle: async ({ req, res }) => {
         const pid = pathParameter(req, 'pid');
-        const need: Need = { username: currentUser(res).username, role: 'writer' };
+        const need: RoleRequirement = { username: currentUser(res).username, role: 'writer' };
         await findProject(db, pid, need);
         const { text: content } = await api.rawJson.read(req, res, 'object');
         const hash = createHash('sha256').update(content).digest('hex');
         const bid = await db
           .transaction(async tx => {
-            await useProject(tx, pid, need);
+            await lockProjectForShare(tx, pid, need);
             const { bid, added } = await insertBookmark(tx, { project: pid, hash, content });
             const limit = api.config.LIMIT_PROJECT_BYTES;
             await lockProjectQuota(tx, { project: pid, added, limit });
@@ -99,9 +99,9 @@ export function routeBookmarks(router: DescribedRouter, api: ApiContext): void {
       errors: ['not_found', 'forbidden'],
       handle: async ({ req, res }) => {
         await db.transaction(async tx => {
-          const need: Need = { username: currentUser(res).username, role: 'writer' };
+          const need: RoleRequirement = { username: currentUser(res).username, role: 'writer' };
           const { bid, project } = await findBookmark(tx, pathParameter(req, 'bid'), need);
-          await useProject(tx, project, need);
+          await lockProjectForShare(tx, project, need);
           refuseIfMatchTag(req);
           await tx.delete(bookmarks).where(eq(bookmarks.bid, bid));
         });
@@ -136,7 +136,7 @@ const contentBytes = sql<number>`octet_length(${bookmarks.content})`;
 async function findBookmark(
   db: Tx,
   bid: string,
-  need: Need,
+  need: RoleRequirement,
 ): Promise<{ bid: string; project: string; size: number }> {
   const [row] = isId(bid)
     ? await db

@@ -8,7 +8,7 @@ import { type DescribedRouter, resource } from '../http/resource.ts';
 import { followOutput, splitLines } from '../jobs/streaming/follow-output.ts';
 import type { JobSummary } from '../jobs/views/job-summary.ts';
 import { operation } from '../openapi/operation.ts';
-import { readHost } from '../remote/read-host.ts';
+import { readFromHost } from '../remote/read-from-host.ts';
 import { remotePath } from '../remote/remote-path.ts';
 
 /** Entries of a directory, as arrays side by side. */
@@ -45,7 +45,7 @@ export function routeBrowse(router: DescribedRouter, api: ApiContext): void {
       handle: async ({ req, res }) => {
         const path = remotePath(req, 'browse');
         const request = { kind: 'browse' as const, payload: { path } };
-        await readHost(api, { req, res }, request, (job, signal) =>
+        await readFromHost(api, { req, res }, request, (job, signal) =>
           sendListing(api, res, { job, path, signal }),
         );
       },

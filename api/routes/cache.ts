@@ -12,7 +12,7 @@ import { type DescribedRouter, pathParameter, resource } from '../http/resource.
 import { sendObject } from '../http/send-object.ts';
 import { currentUser } from '../identity/current-user.ts';
 import { operation } from '../openapi/operation.ts';
-import { findProject, type Need, useProject } from '../projects/access.ts';
+import { findProject, lockProjectForShare, type RoleRequirement } from '../projects/access.ts';
 import { readCacheKey } from '../projects/cache-key.ts';
 
 const listQuery = z.strictObject({
@@ -37,7 +37,7 @@ export function routeCache(router: DescribedRouter, api: ApiContext): void {
       answers: { 200: { means: 'A page of entries, by key.', json: pageOf(cacheItem) } },
       errors: ['not_found'],
       handle: async ({ req, res, query }) => {
-        const need: Need = { username: currentUser(res).username, role: 'reader' };
+        const need: RoleRequirement = { username: currentUser(res).username, role: 'reader' };
         const { project } = await findProject(db, pathParameter(req, 'pid'), need);
         const { limit, after } = query();
         const its = eq(cacheEntries.project, project.pid);
@@ -67,7 +67,7 @@ export function routeCache(router: DescribedRouter, api: ApiContext): void {
       },
       errors: ['not_found', 'range_not_satisfiable'],
       handle: async ({ req, res }) => {
-        const need: Need = { username: currentUser(res).username, role: 'reader' };
+        const need: RoleRequirement = { username: currentUser(res).username, role: 'reader' };
         const { project } = await findProject(db, pathParameter(req, 'pid'), need);
         const key = keyOf(req);
         const [entry] = await db
@@ -84,9 +84,9 @@ export function routeCache(router: DescribedRouter, api: ApiContext): void {
       answers: { 204: 'Cache object deleted.' },
       errors: ['not_found', 'forbidden'],
       handle: async ({ req, res }) => {
-        const need: Need = { username: currentUser(res).username, role: 'writer' };
+        const need: RoleRequirement = { username: currentUser(res).username, role: 'writer' };
         await db.transaction(async tx => {
-          const { project } = await useProject(tx, pathParameter(req, 'pid'), need);
+          const { project } = await lockProjectForShare(tx, pathParameter(req, 'pid'), need);
           const [gone] = await tx
             .delete(cacheEntries)
             .where(and(eq(cacheEntries.project, project.pid), eq(cacheEntries.key, keyOf(req))))

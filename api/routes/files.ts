@@ -3,8 +3,8 @@ import { type DescribedRouter, resource } from '../http/resource.ts';
 import { sendObject } from '../http/send-object.ts';
 import { operation } from '../openapi/operation.ts';
 import { setAttachment } from '../tables/attachment.ts';
-import { findStored } from '../tables/find-table.ts';
-import { removeStored } from '../tables/remove-stored.ts';
+import { findStoredArtifact } from '../tables/find-artifact.ts';
+import { removeArtifact } from '../tables/remove-artifact.ts';
 
 /** File artifacts, by range; parses make them. */
 export function routeFiles(router: DescribedRouter, api: ApiContext): void {
@@ -19,7 +19,7 @@ export function routeFiles(router: DescribedRouter, api: ApiContext): void {
       },
       errors: ['not_found', 'range_not_satisfiable', 'precondition_failed'],
       handle: async ({ req, res }) => {
-        const { aid, object } = await findStored(api, { req, res, kind: 'file' });
+        const { aid, object } = await findStoredArtifact(api, { req, res, kind: 'file' });
         setAttachment(res, aid);
         await sendObject(api, req, res, { key: object, type: 'application/octet-stream' });
       },
@@ -29,7 +29,7 @@ export function routeFiles(router: DescribedRouter, api: ApiContext): void {
       headers: ['If-Match'],
       answers: { 204: 'Removed.' },
       errors: ['not_found', 'forbidden', 'precondition_failed'],
-      handle: ({ req, res }) => removeStored(api, { req, res, kind: 'file' }),
+      handle: ({ req, res }) => removeArtifact(api, { req, res, kind: 'file' }),
     }),
   });
 }

@@ -12,10 +12,10 @@ import { startRequestedJob } from '../jobs/requests/run-request.ts';
 import { sendProblem } from '../middleware/errors.ts';
 import { operation } from '../openapi/operation.ts';
 import { problem } from '../openapi/problem.ts';
-import { useModel } from '../projects/access.ts';
+import { lockModel } from '../projects/access.ts';
 import { type Comparison, compareParts, MAX_LISTED } from '../uploads/compare-parts.ts';
+import { findUpload, type UploadKey } from '../uploads/find-upload.ts';
 import { readParts } from '../uploads/upload-record.ts';
-import { findUpload, type UploadKey } from '../uploads/uploads.ts';
 
 const finished = z.strictObject({
   uploaded: z
@@ -82,7 +82,7 @@ export function routeFinished(
 /** What is accepted is bound to its job in one transaction: neither is there without the other. */
 async function accept(tx: Tx, { uid, owner }: UploadKey, uploaded: number[]) {
   const before = await findUpload(tx, { uid, owner });
-  const { model, project } = await useModel(tx, before.upload.model, {
+  const { model, project } = await lockModel(tx, before.upload.model, {
     username: owner,
     role: 'writer',
   });

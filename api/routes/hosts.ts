@@ -16,7 +16,7 @@ import { type DescribedRouter, pathParameter, resource } from '../http/resource.
 import { currentUser, requireAdministrator } from '../identity/current-user.ts';
 import { awaitOwnJob, requireWorker, startRequestedJob } from '../jobs/requests/run-request.ts';
 import { operation } from '../openapi/operation.ts';
-import { endHostSessions, isAnotherMachine } from '../remote/end-host-sessions.ts';
+import { eraseHostCredentials, isAnotherMachine } from '../remote/erase-host-credentials.ts';
 
 const keyLine = z
   .string()
@@ -200,7 +200,7 @@ export function routeHosts(router: DescribedRouter, api: ApiContext): void {
         const changed = await db.transaction(async tx => {
           if (isAnotherMachine(row, { ...next, keys })) {
             await selectHost(tx, row.name).for('update');
-            await endHostSessions(tx, row.name);
+            await eraseHostCredentials(tx, row.name);
           }
           const [written] = await tx
             .update(hosts)
@@ -229,7 +229,7 @@ export function routeHosts(router: DescribedRouter, api: ApiContext): void {
           // Held until it is gone: who opens a session holds it, too.
           const row = theOnly(name, await selectHost(tx, name).for('update'));
           checkIfMatch(req, versionTag(row));
-          await endHostSessions(tx, name);
+          await eraseHostCredentials(tx, name);
           await tx.delete(hosts).where(eq(hosts.name, name));
         });
         res.status(204).end();

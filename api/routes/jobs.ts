@@ -30,8 +30,8 @@ import { findJob } from '../jobs/views/find-job.ts';
 import { type JobSummary, summaryColumns } from '../jobs/views/job-summary.ts';
 import { foreignRecord, foreignView, jobRecord, jobView } from '../jobs/views/job-view.ts';
 import { operation } from '../openapi/operation.ts';
-import { useProject } from '../projects/access.ts';
-import { useSession } from '../remote/sessions.ts';
+import { lockProjectForShare } from '../projects/access.ts';
+import { lockSession } from '../remote/sessions.ts';
 
 const outputQuery = z.strictObject({
   stream: z.enum(STREAMS).default('stdout'),
@@ -229,14 +229,15 @@ export function routeJobs(router: DescribedRouter, api: ApiContext): void {
           });
         const job = await startRequestedJob(api, req, res, async tx => {
           if (jobDefinition(kind).session)
-            await useSession(tx, {
+            await lockSession(tx, {
               sid: row.session ?? '',
               owner: row.owner,
               idleSeconds: api.config.SESSION_IDLE_TIMEOUT,
             });
           // A video for a project's cache.
           const project = row.project ?? undefined;
-          if (project) await useProject(tx, project, { username: row.owner, role: 'writer' });
+          if (project)
+            await lockProjectForShare(tx, project, { username: row.owner, role: 'writer' });
           const [same] = await tx
             .select({ payload: jobs.payload })
             .from(jobs)

@@ -11,15 +11,21 @@ import { queryInteger } from '../http/query-integer.ts';
 import { type DescribedRouter, pathParameter, resource } from '../http/resource.ts';
 import { currentUser } from '../identity/current-user.ts';
 import { operation } from '../openapi/operation.ts';
-import { findModel, findProject, type Need, useModel, useProject } from '../projects/access.ts';
-import { longText, nameText } from '../projects/fields.ts';
+import {
+  findModel,
+  findProject,
+  lockModel,
+  lockProjectForShare,
+  type RoleRequirement,
+} from '../projects/access.ts';
 import {
   modelTag,
   parseRecord,
   readParseSizes,
+  readParseStates,
   readParses,
-  readStandings,
 } from '../projects/model-parses.ts';
+import { longText, nameText } from '../projects/text-fields.ts';
 
 const description = longText(20_000);
 const marking = longText(20_000);
@@ -139,7 +145,7 @@ export function routeModels(router: DescribedRouter, api: ApiContext): void {
       answers: { 200: { means: 'A page of models.', json: pageOf(modelItem) } },
       errors: ['not_found'],
       handle: async ({ req, res, query }) => {
-        const need: Need = { username: currentUser(res).username, role: 'reader' };
+        const need: RoleRequirement = { username: currentUser(res).username, role: 'reader' };
         const { project } = await findProject(db, pathParameter(req, 'pid'), need);
         const { limit, after } = query();
         const its = eq(models.project, project.pid);
@@ -176,12 +182,12 @@ export function routeModels(router: DescribedRouter, api: ApiContext): void {
       errors: ['not_found', 'forbidden'],
       handle: async ({ req, res, body }) => {
         const pid = pathParameter(req, 'pid');
-        const need: Need = { username: currentUser(res).username, role: 'writer' };
+        const need: RoleRequirement = { username: currentUser(res).username, role: 'writer' };
         await findProject(db, pid, need);
         const { 'model-type': type, ...given } = body();
         const mid = newId();
         await db.transaction(async tx => {
-          await useProject(tx, pid, need);
+          await lockProjectForShare(tx, pid, need);
           await tx.insert(models).values({ mid, project: pid, type, ...given });
         });
         res.status(201).location(`/api/models/${mid}`).json({ id: mid });
@@ -199,10 +205,10 @@ export function routeModels(router: DescribedRouter, api: ApiContext): void {
       answers: { 200: { means: 'The model.', json: modelRecord }, 304: 'Unchanged.' },
       errors: ['not_found'],
       handle: async ({ req, res, query }) => {
-        const need: Need = { username: currentUser(res).username, role: 'reader' };
+        const need: RoleRequirement = { username: currentUser(res).username, role: 'reader' };
         const { model } = await findModel(db, pathParameter(req, 'mid'), need);
         const which = query();
-        const tag = modelTag(model, await readStandings(db, model.mid));
+        const tag = modelTag(model, await readParseStates(db, model.mid));
         // What comes in between is told under the older tag: too early, never too late.
         const isKnown = matchesEntityTag(req.get('If-None-Match'), tag);
         const record = isKnown ? undefined : await readRecord(model, which, res);
@@ -217,12 +223,12 @@ export function routeModels(router: DescribedRouter, api: ApiContext): void {
       errors: ['not_found', 'forbidden'],
       handle: async ({ req, res, body }) => {
         const mid = pathParameter(req, 'mid');
-        const need: Need = { username: currentUser(res).username, role: 'writer' };
+        const need: RoleRequirement = { username: currentUser(res).username, role: 'writer' };
         await findModel(db, mid, need);
         const given = body();
         const row = await db.transaction(async tx => {
-          const { model } = await useModel(tx, mid, need);
-          checkIfMatch(req, modelTag(model, await readStandings(tx, mid)));
+          const { model } = await lockModel(tx, mid, need);
+          checkIfMatch(req, modelTag(model, await readParseStates(tx, mid)));
           const [changed] = await tx
             .update(models)
             .set({ ...given, version: sql`${models.version} + 1`, updated: sql`now()` })
@@ -240,10 +246,10 @@ export function routeModels(router: DescribedRouter, api: ApiContext): void {
       errors: ['not_found', 'forbidden'],
       handle: async ({ req, res }) => {
         const mid = pathParameter(req, 'mid');
-        const need: Need = { username: currentUser(res).username, role: 'writer' };
+        const need: RoleRequirement = { username: currentUser(res).username, role: 'writer' };
         const cancelled = await db.transaction(async tx => {
-          const { model } = await useModel(tx, mid, need);
-          checkIfMatch(req, modelTag(model, await readStandings(tx, mid)));
+          const { model } = await lockModel(tx, mid, need);
+          checkIfMatch(req, modelTag(model, await readParseStates(tx, mid)));
           // What it holds may be too much for one statement: it moves to a project that is deleted already, which hides it
           // at once, and upkeep removes that one like any other.
           const grave = newId();

@@ -10,7 +10,7 @@ import { checkIfMatch, entityTag, matchesEntityTag } from '../http/conditional-r
 import { type DescribedRouter, pathParameter, resource } from '../http/resource.ts';
 import { currentUser } from '../identity/current-user.ts';
 import { operation } from '../openapi/operation.ts';
-import { findModel, type Need, useModel } from '../projects/access.ts';
+import { findModel, lockModel, type RoleRequirement } from '../projects/access.ts';
 import { readArtifactName } from '../projects/artifact-names.ts';
 
 const parameterBody = z.strictObject({
@@ -28,10 +28,10 @@ const HEAD = {
 /** Parameters of a model: any JSON value, kept and answered byte for byte. */
 export function routeParameters(router: DescribedRouter, api: ApiContext): void {
   const { db } = api.database;
-  const place = (req: Request, res: Response, role: Need['role'], max?: number) => ({
+  const place = (req: Request, res: Response, role: RoleRequirement['role'], max?: number) => ({
     mid: pathParameter(req, 'mid'),
     aid: readArtifactName(pathParameter(req, 'aid'), max),
-    need: { username: currentUser(res).username, role } satisfies Need,
+    need: { username: currentUser(res).username, role } satisfies RoleRequirement,
   });
 
   resource(router, '/models/:mid/parameters/:aid', {
@@ -87,7 +87,7 @@ export function routeParameters(router: DescribedRouter, api: ApiContext): void 
         const { text, input } = await api.rawJson.read(req, res, 'parameter');
         await db
           .transaction(async tx => {
-            const { project } = await useModel(tx, mid, need);
+            const { project } = await lockModel(tx, mid, need);
             const present = await findArtifact(tx, mid, aid);
             if (present) checkIfMatch(req, entityTag(requireParameter(present, aid).version));
             else refuseIfMatch(req);
@@ -117,7 +117,7 @@ export function routeParameters(router: DescribedRouter, api: ApiContext): void 
       handle: async ({ req, res }) => {
         const { mid, aid, need } = place(req, res, 'writer');
         await db.transaction(async tx => {
-          await useModel(tx, mid, need);
+          await lockModel(tx, mid, need);
           const { version, size } = requireParameter(await findArtifact(tx, mid, aid), aid);
           checkIfMatch(req, entityTag(version));
           await tx.delete(artifacts).where(and(eq(artifacts.model, mid), eq(artifacts.aid, aid)));

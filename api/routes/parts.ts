@@ -30,12 +30,12 @@ import { enforceBodyLimit } from '../middleware/enforce-body-limit.ts';
 import { disableBodyTimeouts } from '../middleware/limit-body-time.ts';
 import { readJson } from '../middleware/read-json.ts';
 import { operation } from '../openapi/operation.ts';
-import { touchSession, useSession } from '../remote/sessions.ts';
+import { lockSession, touchSession } from '../remote/sessions.ts';
 import { readContentDigest } from '../uploads/content-digest.ts';
-import { DiskRoom } from '../uploads/disk-room.ts';
-import { AROUND_FILE, readForm } from '../uploads/read-form.ts';
-import { refuseTooLarge, type StoredBytes, storeBody } from '../uploads/store-part.ts';
-import { findUpload, type UploadKey, useUpload } from '../uploads/uploads.ts';
+import { DiskReservations } from '../uploads/disk-reservations.ts';
+import { findUpload, lockOwnUpload, type UploadKey } from '../uploads/find-upload.ts';
+import { FORM_OVERHEAD_BYTES, readForm } from '../uploads/read-form.ts';
+import { checkAnnouncedSize, type StoredBytes, storeBody } from '../uploads/store-part.ts';
 
 const position = (limit: number) =>
   z
@@ -69,7 +69,7 @@ interface Place extends UploadKey {
 export function routeParts(router: DescribedRouter, api: ApiContext): void {
   const { db } = api.database;
   const turns = new UserSemaphores(AT_ONCE);
-  const disk = new DiskRoom(api.objects, api.config.LIMIT_FREE_BYTES);
+  const disk = new DiskReservations(api.objects, api.config.LIMIT_FREE_BYTES);
   const readJsonBody = readJson(api.config);
   resource(router, '/uploads/:uid/files/:fid/parts/:part', {
     put: operation({
@@ -139,8 +139,8 @@ export function routeParts(router: DescribedRouter, api: ApiContext): void {
     refuseOtherContent(req);
     const limit = api.config.LIMIT_PART_BYTES;
     // What is around a form's file is not kept.
-    const around = isForm ? AROUND_FILE : 0;
-    refuseTooLarge(req, limit, around);
+    const around = isForm ? FORM_OVERHEAD_BYTES : 0;
+    checkAnnouncedSize(req, limit, around);
     const expected = readContentDigest(req.get('Content-Digest'));
     await assertRoom(db, { upload: uid, file, part });
     await checkPart(db, req, { uid, file, part });
@@ -155,12 +155,12 @@ export function routeParts(router: DescribedRouter, api: ApiContext): void {
     try {
       const windowMs = api.config.LIMIT_BODY_SECONDS * 1_000;
       return await turns.take(owner, async () => {
-        const hold = await disk.take(length);
-        const options = { objects: api.objects, uid, limit, expected, hold, windowMs };
+        const reservation = await disk.reserve(length);
+        const options = { objects: api.objects, uid, limit, expected, reservation, windowMs };
         try {
           return isForm ? await readForm(req, options) : { stored: await storeBody(req, options) };
         } finally {
-          hold.release();
+          reservation.release();
         }
       });
     } finally {
@@ -216,9 +216,9 @@ export function routeParts(router: DescribedRouter, api: ApiContext): void {
     let touch = async () => {};
     const job = await startRequestedJob(api, req, res, async tx => {
       const idleSeconds = api.config.SESSION_IDLE_TIMEOUT;
-      const session = await useSession(tx, { sid, owner, idleSeconds });
+      const session = await lockSession(tx, { sid, owner, idleSeconds });
       touch = () => touchSession(db, session);
-      const found = await useUpload(tx, at);
+      const found = await lockOwnUpload(tx, at);
       assertOpen(found);
       await assertRoom(tx, { upload: uid, file, part });
       await checkPart(tx, req, at);

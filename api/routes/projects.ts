@@ -16,7 +16,7 @@ import { limitPageBytes, pageOf, pageQuery, toPage } from '../http/pagination.ts
 import { type DescribedRouter, pathParameter, resource } from '../http/resource.ts';
 import { currentUser } from '../identity/current-user.ts';
 import { operation } from '../openapi/operation.ts';
-import { findProject, lockProject } from '../projects/access.ts';
+import { findProject, lockProjectForUpdate } from '../projects/access.ts';
 import {
   aclInput,
   aclRecord,
@@ -26,7 +26,7 @@ import {
   lockNamedUsers,
   readAcl,
 } from '../projects/acl.ts';
-import { longText, nameText } from '../projects/fields.ts';
+import { longText, nameText } from '../projects/text-fields.ts';
 
 const description = longText(20_000);
 const newProject = (longest: number) =>
@@ -169,7 +169,7 @@ export function routeProjects(router: DescribedRouter, api: ApiContext): void {
         await findProject(db, pid, { username, role });
         const record = await db.transaction(async tx => {
           if (acl) await lockNamedUsers(tx, acl);
-          const found = await lockProject(tx, pid, { username, role });
+          const found = await lockProjectForUpdate(tx, pid, { username, role });
           checkIfMatch(req, entityTag(found.project.version));
           if (acl) await changeAcl(tx, pid, acl);
           const [changed] = await tx
@@ -191,7 +191,7 @@ export function routeProjects(router: DescribedRouter, api: ApiContext): void {
         const pid = pathParameter(req, 'pid');
         const need = { username: currentUser(res).username, role: 'administrator' as const };
         const cancelled = await db.transaction(async tx => {
-          const { project } = await lockProject(tx, pid, need);
+          const { project } = await lockProjectForUpdate(tx, pid, need);
           checkIfMatch(req, entityTag(project.version));
           await tx
             .update(projects)

@@ -7,7 +7,7 @@ import { type DescribedRouter, resource } from '../http/resource.ts';
 import { followOutput } from '../jobs/streaming/follow-output.ts';
 import type { JobSummary } from '../jobs/views/job-summary.ts';
 import { operation } from '../openapi/operation.ts';
-import { readHost } from '../remote/read-host.ts';
+import { readFromHost } from '../remote/read-from-host.ts';
 import { remotePath } from '../remote/remote-path.ts';
 
 /** What the worker says of the file before its bytes; `end` is the offset after the last one that is sent. */
@@ -45,7 +45,7 @@ export function routeRemoteFile(router: DescribedRouter, api: ApiContext): void 
         const path = remotePath(req, 'file');
         const payload = { path, headOnly: req.method === 'HEAD', range: readRange(req) };
         const request = { kind: 'file' as const, payload };
-        await readHost(api, { req, res }, request, (job, signal) =>
+        await readFromHost(api, { req, res }, request, (job, signal) =>
           sendFile(api, { req, res, job, signal }),
         );
       },

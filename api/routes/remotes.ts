@@ -16,15 +16,15 @@ import { currentUser } from '../identity/current-user.ts';
 import { lockUser } from '../identity/lock-user.ts';
 import { awaitOwnJob, requireWorker, startRequestedJob } from '../jobs/requests/run-request.ts';
 import { operation } from '../openapi/operation.ts';
-import { KeyOpener } from '../remote/open-key.ts';
 import {
   endSession,
   findSession,
   isInUse,
-  isOpening,
+  isOpenOrOpening,
+  lockSession,
   type SessionKey,
-  useSession,
 } from '../remote/sessions.ts';
+import { ThreadedKeyParser } from '../remote/threaded-key-parser.ts';
 
 const newSession = z
   .strictObject({
@@ -63,7 +63,7 @@ const sessionRecord = z.object({
 /** Remote sessions: opened here, used by launch and videos, ended by DELETE or by being idle. */
 export function routeRemotes(router: DescribedRouter, api: ApiContext): void {
   const { db } = api.database;
-  const keys = new KeyOpener();
+  const keys = new ThreadedKeyParser();
   const keyOf = (req: Request, res: Response): SessionKey => ({
     sid: pathParameter(req, 'sid'),
     owner: currentUser(res).username,
@@ -182,7 +182,7 @@ export function routeRemotes(router: DescribedRouter, api: ApiContext): void {
         const cancelled = await db.transaction(async tx => {
           if (req.get('If-Match') !== undefined) {
             // Held until it is ended: whoever uses it comes before this look at it, or too late.
-            await useSession(tx, key, 'update');
+            await lockSession(tx, key, 'update');
             checkIfMatch(req, tagOf(await findRecord(tx, req, res)));
           }
           return endSession(tx, key);
@@ -227,7 +227,7 @@ function view({ config }: ApiContext, row: SessionRow, end: string | null) {
 }
 
 async function readCredential(
-  keys: KeyOpener,
+  keys: ThreadedKeyParser,
   { owner, given }: { owner: string; given: NewSession },
 ): Promise<Credential> {
   const { password, privateKey, passphrase } = given;
@@ -277,7 +277,7 @@ async function refuseTooMany({ config }: ApiContext, tx: Tx, owner: string): Pro
   const [open] = await tx
     .select({ n: count() })
     .from(sessions)
-    .where(and(eq(sessions.owner, owner), isOpening(tx)));
+    .where(and(eq(sessions.owner, owner), isOpenOrOpening(tx)));
   if ((open?.n ?? 0) < limit) return;
   throw new WindlassError('too_many_requests', {
     detail: `You have ${limit} open sessions, which is the limit.`,

@@ -10,12 +10,12 @@ import { currentUser } from '../identity/current-user.ts';
 import { jobRecord } from '../jobs/views/job-view.ts';
 import { operation } from '../openapi/operation.ts';
 import { setAttachment } from '../tables/attachment.ts';
-import { ColumnCache, findStored, type StoredArtifact } from '../tables/find-table.ts';
+import { ColumnCache, findStoredArtifact, type StoredArtifact } from '../tables/find-artifact.ts';
 import { Lru } from '../tables/lru.ts';
-import { readColumns, readFilter, readSort, refuse } from '../tables/read-query.ts';
-import { removeStored } from '../tables/remove-stored.ts';
+import { materializeView } from '../tables/materialize-view.ts';
+import { removeArtifact } from '../tables/remove-artifact.ts';
+import { invalidQuery, parseColumns, parseFilter, parseSort } from '../tables/table-query.ts';
 import { type Reading, TableReader } from '../tables/table-reader.ts';
-import { useView } from '../tables/use-view.ts';
 
 /** Values of one page. */
 const MAX_CELLS = 1_000_000;
@@ -61,7 +61,8 @@ export function routeTables(router: DescribedRouter, api: ApiContext): void {
   const columnsOf = new ColumnCache();
   const reader = new TableReader(api.objects);
   const histograms = new Lru<Buffer>(CACHED_HISTOGRAMS);
-  const find = (req: Request, res: Response) => findStored(api, { req, res, kind: 'table' });
+  const find = (req: Request, res: Response) =>
+    findStoredArtifact(api, { req, res, kind: 'table' });
   const reading = (res: Response): Reading => ({
     user: currentUser(res).username,
     hasLeft: () => res.closed || res.destroyed,
@@ -76,7 +77,7 @@ export function routeTables(router: DescribedRouter, api: ApiContext): void {
       headers: ['If-Match'],
       answers: { 204: 'Removed.' },
       errors: ['not_found', 'forbidden', 'precondition_failed'],
-      handle: ({ req, res }) => removeStored(api, { req, res, kind: 'table' }),
+      handle: ({ req, res }) => removeArtifact(api, { req, res, kind: 'table' }),
     }),
   });
 
@@ -124,11 +125,11 @@ export function routeTables(router: DescribedRouter, api: ApiContext): void {
         const table = await find(req, res);
         const { offset, limit, ...given } = query();
         const known = await columnsOf.find(api, table);
-        const columns = readColumns(given.columns, known);
-        const sort = readSort(given.sort, known);
-        const filter = readFilter(given.filter, known);
+        const columns = parseColumns(given.columns, known);
+        const sort = parseSort(given.sort, known);
+        const filter = parseFilter(given.filter, known);
         if (columns.length * limit > MAX_CELLS)
-          throw refuse(
+          throw invalidQuery(
             'limit',
             `${limit} rows of ${columns.length} columns are more than ${MAX_CELLS} values: ask for fewer of either`,
           );
@@ -136,7 +137,7 @@ export function routeTables(router: DescribedRouter, api: ApiContext): void {
         const isPlain = sort.length === 0 && filter.length === 0;
         const view = isPlain
           ? { key: table.object, size: table.size, rows: table.rows }
-          : await useView(api, { req, res, table, view: { sort, filter } });
+          : await materializeView(api, { req, res, table, view: { sort, filter } });
         if (!view) return;
         const end = Math.min(view.rows, offset + limit);
         const rows =
@@ -163,7 +164,7 @@ export function routeTables(router: DescribedRouter, api: ApiContext): void {
         const { column: name, bins } = query();
         const column = (await columnsOf.find(api, table)).find(one => one.name === name);
         if (!column)
-          throw refuse('column', `there is no column ${JSON.stringify(name.slice(0, 100))}`);
+          throw invalidQuery('column', `there is no column ${JSON.stringify(name.slice(0, 100))}`);
         if (isUnchanged(req, res, table)) return;
         const { nulls, type, top = [] } = column;
         const head = JSON.stringify({ column: name, nulls }).slice(0, -1);

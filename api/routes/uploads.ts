@@ -23,20 +23,20 @@ import { parseInput } from '../http/validate.ts';
 import { currentUser } from '../identity/current-user.ts';
 import { lockUser } from '../identity/lock-user.ts';
 import { operation } from '../openapi/operation.ts';
-import { useModel } from '../projects/access.ts';
-import { nameText } from '../projects/fields.ts';
+import { lockModel } from '../projects/access.ts';
+import { nameText } from '../projects/text-fields.ts';
+import { findUpload, type UploadKey } from '../uploads/find-upload.ts';
 import {
   type ParseJob,
   parseJobColumns,
   readParts,
-  stateOf,
   summaryColumns,
+  toUploadRecord,
+  toUploadSummary,
   uploadRecord,
+  uploadState,
   uploadSummary,
-  viewSummary,
-  viewUpload,
 } from '../uploads/upload-record.ts';
-import { findUpload, type UploadKey } from '../uploads/uploads.ts';
 import { routeFinished } from './finished.ts';
 
 /** Characters of all names together: a model's record shows those of 200 uploads. */
@@ -80,7 +80,7 @@ export function routeUploads(router: DescribedRouter, api: ApiContext): void {
           .orderBy(asc(uploads.uid))
           .limit(limit + 1);
         const { items, next } = toPage(rows, limit, row => row.upload.uid);
-        res.json({ items: items.map(({ upload, job }) => viewSummary(upload, job)), next });
+        res.json({ items: items.map(({ upload, job }) => toUploadSummary(upload, job)), next });
       },
     }),
     post: operation({
@@ -102,7 +102,7 @@ export function routeUploads(router: DescribedRouter, api: ApiContext): void {
         const uid = newId();
         await db.transaction(async tx => {
           await lockUser(tx, owner);
-          const { model } = await useModel(tx, mid, { username: owner, role: 'writer' });
+          const { model } = await lockModel(tx, mid, { username: owner, role: 'writer' });
           await refuseOtherKind(tx, { mid, aids, makes: PARSERS[parser as ParserName].makes });
           await refuseTooMany(api, tx, owner);
           await tx
@@ -127,7 +127,7 @@ export function routeUploads(router: DescribedRouter, api: ApiContext): void {
         const stored = await readParts(db, upload.uid);
         sendRecord(req, res, {
           tag: tagOf(upload.version, job),
-          record: () => viewUpload(upload, job, stored),
+          record: () => toUploadRecord(upload, job, stored),
         });
       },
     }),
@@ -142,11 +142,11 @@ export function routeUploads(router: DescribedRouter, api: ApiContext): void {
         const cancelled = await db.transaction(async tx => {
           const found = await findUpload(tx, key);
           // The model shows its parses: one of them may go.
-          await useModel(tx, found.upload.model, { username: key.owner, role: 'reader' });
+          await lockModel(tx, found.upload.model, { username: key.owner, role: 'reader' });
           const { upload } = await lockUpload(tx, key.uid);
           const job = await findJob(tx, upload.job);
           checkIfMatch(req, tagOf(upload.version, job));
-          if (stateOf(upload, job) === 'parsing') throw isParsing(upload.job);
+          if (uploadState(upload, job) === 'parsing') throw isParsing(upload.job);
           if (upload.job !== null) await bumpModel(tx, upload.model);
           return removeUpload(tx, key.uid);
         });

@@ -17,15 +17,15 @@ import { type JobSummary, summaryColumns } from '../jobs/views/job-summary.ts';
 import { pollVideos } from '../jobs/views/poll-videos.ts';
 import { type PolledVideo, statusRecord, videoStatus } from '../jobs/views/video-status.ts';
 import { operation } from '../openapi/operation.ts';
-import { findProject, type Need, useProject } from '../projects/access.ts';
-import { cacheVideo, readCacheType, readPlace } from '../projects/cache-video.ts';
+import { findProject, lockProjectForShare, type RoleRequirement } from '../projects/access.ts';
+import { cacheVideo, parseCacheLocation, parseCacheQuery } from '../projects/cache-video.ts';
 import {
   findSession,
-  givenLater,
   isUsable,
+  lockSession,
+  sessionPlaceholders,
   touchSession,
   unknownSession,
-  useSession,
 } from '../remote/sessions.ts';
 
 const { shape } = JOBS.video.payload;
@@ -111,13 +111,13 @@ export function routeVideos(router: DescribedRouter, api: ApiContext): void {
         const cache =
           project === undefined && cacheKey === undefined
             ? undefined
-            : readPlace({ project, key: cacheKey }, api.config.LIMIT_KEY_LENGTH);
+            : parseCacheLocation({ project, key: cacheKey }, api.config.LIMIT_KEY_LENGTH);
         const payload = { ...options, type: readType(type), images: readImages(images), cache };
-        const need: Need = { username: owner, role: 'writer' };
+        const need: RoleRequirement = { username: owner, role: 'writer' };
         if (cache) await findProject(api.database.db, cache.project, need);
         const job = await startRequestedJob(api, req, res, async tx => {
-          await useSession(tx, key);
-          if (cache) await useProject(tx, cache.project, need);
+          await lockSession(tx, key);
+          if (cache) await lockProjectForShare(tx, cache.project, need);
           return { kind: 'video' as const, payload, session: sid, project: cache?.project };
         });
         await touchSession(api.database.db, session);
@@ -171,7 +171,7 @@ export function routeVideos(router: DescribedRouter, api: ApiContext): void {
         const row = await findVideo(api, req, res);
         const { cache, ...place } = query();
         const longest = api.config.LIMIT_KEY_LENGTH;
-        const wanted = cache === undefined ? undefined : readCacheType(cache, place, longest);
+        const wanted = cache === undefined ? undefined : parseCacheQuery(cache, place, longest);
         if (row.state !== 'succeeded') throw notReady(row);
         const { object, type } = row.result as Result<'video'>;
         // Reading is all that HEAD may do (RFC 9110, 9.2.1).
@@ -220,7 +220,7 @@ const selectVideo = prepareOnce(db =>
         eq(jobs.kind, 'video'),
       ),
     )
-    .where(isUsable(db, givenLater))
+    .where(isUsable(db, sessionPlaceholders))
     .prepare('find_video'),
 );
 

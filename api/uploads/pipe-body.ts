@@ -28,9 +28,9 @@ export function pipeBody(req: IncomingMessage, sink: Writable, windowMs: number)
     Math.min(1_000, windowMs / 4),
   );
   const onClose = () => {
-    if (!req.complete) fail(endedEarly());
+    if (!req.complete) fail(bodyEndedEarly());
   };
-  const onError = () => fail(endedEarly());
+  const onError = () => fail(bodyEndedEarly());
   req.on('close', onClose).on('error', onError);
   if (req.destroyed) process.nextTick(onClose);
   else req.pipe(sink);
@@ -43,7 +43,7 @@ export function pipeBody(req: IncomingMessage, sink: Writable, windowMs: number)
   };
 }
 
-export const endedEarly = () =>
+export const bodyEndedEarly = () =>
   new WindlassError('bad_request', {
     detail: 'Bad request: the body ended early.',
     hint: 'Send the part again. Nothing was kept.',

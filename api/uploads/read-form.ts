@@ -3,15 +3,15 @@ import { Busboy, type BusboyFileStream, type BusboyHeaders } from '@fastify/busb
 import { WindlassError } from '../../shared/errors.ts';
 import { PartMeter } from '../../shared/part-meter.ts';
 import { invalidInput } from '../http/validate.ts';
-import { HeldMeter } from './disk-room.ts';
-import { endedEarly, pipeBody } from './pipe-body.ts';
+import { ReservedPartMeter } from './disk-reservations.ts';
+import { bodyEndedEarly, pipeBody } from './pipe-body.ts';
 import { type StoredBytes, type StoreOptions, storeMetered } from './store-part.ts';
 
 /** What a form brought: the bytes of its file, stored, or its other fields. */
 export type Form = { stored: StoredBytes } | { fields: Record<string, string> };
 
 /** What may be around the file of a form, in bytes. */
-export const AROUND_FILE = 1 << 20;
+export const FORM_OVERHEAD_BYTES = 1 << 20;
 /** A path has at most 4,096 characters, of up to 3 bytes. */
 const LIMITS = { fieldNameSize: 100, fieldSize: 12_288, fields: 2, parts: 10, headerPairs: 50 };
 
@@ -22,10 +22,10 @@ const LIMITS = { fieldNameSize: 100, fieldSize: 12_288, fields: 2, parts: 10, he
  */
 export async function readForm(
   req: IncomingMessage,
-  { objects, uid, limit, expected, hold, windowMs }: StoreOptions,
+  { objects, uid, limit, expected, reservation, windowMs }: StoreOptions,
 ): Promise<Form> {
   const form = openForm(req);
-  const whole = new PartMeter({ expected, limit: limit + AROUND_FILE });
+  const whole = new PartMeter({ expected, limit: limit + FORM_OVERHEAD_BYTES });
   whole.on('error', () => {});
   const fields: Record<string, string> = {};
   let storing: Promise<StoredBytes> | undefined;
@@ -37,13 +37,13 @@ export async function readForm(
     whole.destroy(refusal);
   };
   form.on('file', (name, stream) => {
-    stream.on('error', () => file?.destroy(endedEarly()));
+    stream.on('error', () => file?.destroy(bodyEndedEarly()));
     const problem = storing ? 'is more than one file' : 'is not a known field';
     if (name !== 'file' || storing) {
       stream.resume();
       return refuse(name, problem);
     }
-    file = new HeldMeter({ limit, hold });
+    file = new ReservedPartMeter({ limit, reservation });
     storing = storeMetered(objects, uid, { meter: pipeFile(stream, file) });
     // A store that fails ends the reading; the reason is thrown below.
     storing.catch((error: Error) => whole.destroy(error));

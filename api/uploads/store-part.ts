@@ -4,7 +4,7 @@ import { newObjectKey } from '../../shared/jobs/object-keys.ts';
 import { type PartMeter, partTooLarge } from '../../shared/part-meter.ts';
 import type { ObjectStore } from '../../shared/storage/object-store.ts';
 import type { StoredPart } from '../../shared/uploads.ts';
-import { HeldMeter, type Hold } from './disk-room.ts';
+import { type DiskReservation, ReservedPartMeter } from './disk-reservations.ts';
 import { pipeBody } from './pipe-body.ts';
 
 export type StoredBytes = Pick<StoredPart, 'object' | 'size' | 'digest'>;
@@ -17,7 +17,7 @@ export interface StoreOptions {
   /** SHA-256 that the bytes must have. */
   expected?: Buffer;
   /** What they may take of the disk. */
-  hold: Hold;
+  reservation: DiskReservation;
   /** See pipeBody(). */
   windowMs: number;
 }
@@ -25,11 +25,11 @@ export interface StoreOptions {
 /** Streams a request's body into the store, under a key of its own that nothing refers to yet. */
 export async function storeBody(
   req: IncomingMessage,
-  { objects, uid, limit, expected, hold, windowMs }: StoreOptions,
+  { objects, uid, limit, expected, reservation, windowMs }: StoreOptions,
 ): Promise<StoredBytes> {
   const given = req.headers['content-length'];
   const size = given === undefined ? undefined : Number(given);
-  const meter = new HeldMeter({ limit, expected, hold });
+  const meter = new ReservedPartMeter({ limit, expected, reservation });
   const stop = pipeBody(req, meter, windowMs);
   try {
     return await storeMetered(objects, uid, { meter, size });
@@ -39,7 +39,7 @@ export async function storeBody(
 }
 
 /** RFC 9110, 8.6: a length that is announced is refused before the body is read. `around` the part may be so much more. */
-export function refuseTooLarge(req: IncomingMessage, limit: number, around: number): void {
+export function checkAnnouncedSize(req: IncomingMessage, limit: number, around: number): void {
   if (Number(req.headers['content-length'] ?? 0) > limit + around) throw partTooLarge(limit);
 }
 

@@ -55,7 +55,7 @@ export const summaryColumns = {
 };
 
 /** An upload's state is its job's. */
-export function stateOf(
+export function uploadState(
   upload: Pick<UploadRow, 'job'>,
   job: Pick<ParseJob, 'state'> | null,
 ): State {
@@ -64,7 +64,7 @@ export function stateOf(
   return job?.state === 'queued' || job?.state === 'running' ? 'parsing' : 'failed';
 }
 
-export function viewSummary(
+export function toUploadSummary(
   upload: Pick<UploadRow, 'uid' | 'model' | 'parser' | 'input' | 'job' | 'created' | 'accessed'>,
   job: Pick<ParseJob, 'state'> | null,
 ): z.output<typeof uploadSummary> {
@@ -73,14 +73,14 @@ export function viewSummary(
     mid: upload.model,
     parser: upload.parser,
     input: upload.input,
-    state: stateOf(upload, job),
+    state: uploadState(upload, job),
     created: upload.created,
     accessed: upload.accessed,
     ...(upload.job === null ? {} : { job: upload.job }),
   };
 }
 
-export function viewUpload(
+export function toUploadRecord(
   upload: UploadRow,
   job: ParseJob | null,
   stored: z.output<typeof uploadRecord>['parts'],
@@ -88,7 +88,7 @@ export function viewUpload(
   const error = job?.error as { detail: string; errors?: unknown } | null | undefined;
   const errors = z.array(reason).safeParse(error?.errors);
   return {
-    ...viewSummary(upload, job),
+    ...toUploadSummary(upload, job),
     aids: upload.aids,
     parts: stored,
     ...(error ? { error: { message: error.detail, errors: errors.data ?? [] } } : {}),

@@ -27,7 +27,7 @@ import { hmac } from '../../../shared/secrets.ts';
 import type { ApiContext } from '../../context.ts';
 import { parseIdempotencyKey } from '../../http/idempotency-key.ts';
 import { currentUser } from '../../identity/current-user.ts';
-import { touchSession, useSession } from '../../remote/sessions.ts';
+import { lockSession, touchSession } from '../../remote/sessions.ts';
 import type { JobSummary } from '../views/job-summary.ts';
 
 /** Without a worker seen for so long, what a request waits for is refused instead. */
@@ -88,7 +88,7 @@ export async function startSessionJob<K extends SessionKind>(
   }
   let session: SessionRow | undefined;
   const job = await startRequestedJob(api, req, res, async tx => {
-    session = await useSession(tx, { sid, owner, idleSeconds });
+    session = await lockSession(tx, { sid, owner, idleSeconds });
     return request;
   });
   if (session) await touchSession(api.database.db, session);

@@ -2,7 +2,7 @@ import { and, count, eq, isNotNull, sql } from 'drizzle-orm';
 import type { Tx } from '../../shared/database/connect.ts';
 import { type HostRow, sessions } from '../../shared/database/schema.ts';
 import { WindlassError } from '../../shared/errors.ts';
-import { isOpening } from './sessions.ts';
+import { isOpenOrOpening } from './sessions.ts';
 
 /** Where an entry leads. */
 type Place = Pick<HostRow, 'address' | 'port' | 'keys'>;
@@ -18,11 +18,11 @@ export function isAnotherMachine(before: Place, after: Place): boolean {
  * `conflict` while sessions are open there; and what credentials are kept for cleaning up are erased, which would be sent
  * to whatever is behind that name next.
  */
-export async function endHostSessions(tx: Tx, name: string): Promise<void> {
+export async function eraseHostCredentials(tx: Tx, name: string): Promise<void> {
   const [open] = await tx
     .select({ n: count() })
     .from(sessions)
-    .where(and(eq(sessions.hostname, name), isOpening(tx)));
+    .where(and(eq(sessions.hostname, name), isOpenOrOpening(tx)));
   if (open && open.n > 0)
     throw new WindlassError('conflict', {
       detail: `Conflict: ${open.n} sessions are open on ${name}.`,

@@ -3,10 +3,10 @@ import { Worker } from 'node:worker_threads';
 import { packageRoot } from '../../shared/package-root.ts';
 import { Semaphore } from '../concurrency/semaphore.ts';
 import { UserSemaphores } from '../concurrency/user-semaphores.ts';
-import { type OpenedKey, openKeyHere } from './open-key-here.ts';
+import { type ParsedKey, parsePrivateKey } from './private-key.ts';
 
 /** The compiled one: Node 20 cannot run TypeScript. */
-const PROGRAM = fileURLToPath(new URL('dist/api/remote/open-key-thread.js', packageRoot));
+const PROGRAM = fileURLToPath(new URL('dist/api/remote/private-key-thread.js', packageRoot));
 /** A key says itself how much work it is to open: ssh-keygen's usual 16 to 24 rounds take about a second, 2^32 are allowed. */
 const OPEN_MS = 15_000;
 const AT_ONCE = 2;
@@ -17,7 +17,7 @@ const INLINE_LENGTH = 4_096;
  * Opens private keys apart from everything else that this process does; workers, which log in with them again and again,
  * get them opened.
  */
-export class KeyOpener {
+export class ThreadedKeyParser {
   readonly #users = new UserSemaphores(1);
   readonly #all = new Semaphore(AT_ONCE);
   readonly #openMs: number;
@@ -26,14 +26,14 @@ export class KeyOpener {
     this.#openMs = openMs;
   }
 
-  async open(user: string, privateKey: string, passphrase: string | undefined): Promise<OpenedKey> {
-    if (!passphrase && privateKey.length <= INLINE_LENGTH) return openKeyHere(privateKey);
+  async open(user: string, privateKey: string, passphrase: string | undefined): Promise<ParsedKey> {
+    if (!passphrase && privateKey.length <= INLINE_LENGTH) return parsePrivateKey(privateKey);
     return this.#users.take(user, () =>
       this.#all.take(() => this.#openApart(privateKey, passphrase)),
     );
   }
 
-  async #openApart(privateKey: string, passphrase: string | undefined): Promise<OpenedKey> {
+  async #openApart(privateKey: string, passphrase: string | undefined): Promise<ParsedKey> {
     const thread = new Worker(PROGRAM, { workerData: { privateKey, passphrase } });
     let timer: NodeJS.Timeout | undefined;
     try {

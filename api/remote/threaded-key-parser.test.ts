@@ -6,7 +6,7 @@ import ssh2, { type ParsedKey } from 'ssh2';
 import { afterAll, expect, test } from 'vitest';
 import { describeUnless, missingPrograms } from '../../test/harness/skip.ts';
 import { makeTempDir } from '../../test/harness/temp-dir.ts';
-import { KeyOpener } from './open-key.ts';
+import { ThreadedKeyParser } from './threaded-key-parser.ts';
 
 const directory = makeTempDir('keys');
 afterAll(() => directory.remove());
@@ -37,7 +37,7 @@ describeUnless(missingPrograms('ssh'), 'private keys', () => {
   test('an encrypted key of each kind is opened for those who have no passphrase', {
     timeout: 60_000,
   }, async () => {
-    const keys = new KeyOpener();
+    const keys = new ThreadedKeyParser();
     const kinds = [
       ['ed25519'],
       ['ecdsa'],
@@ -60,7 +60,7 @@ describeUnless(missingPrograms('ssh'), 'private keys', () => {
   });
 
   test('a key that takes for ever to open holds nobody up, and is refused', async () => {
-    const keys = new KeyOpener(300);
+    const keys = new ThreadedKeyParser(300);
     const rounds = withRounds(makeKey('-a', '1', '-t', 'ed25519'), 0xffffffff);
     const headers = `-----BEGIN RSA PRIVATE KEY-----\n${'a:b\n'.repeat(16_000)}`;
     for (const [key, passphrase] of [[rounds, 'secret'], [headers]] as [string, string?][]) {
@@ -77,7 +77,7 @@ describeUnless(missingPrograms('ssh'), 'private keys', () => {
   });
 
   test('what is no private key is refused', async () => {
-    const keys = new KeyOpener();
+    const keys = new ThreadedKeyParser();
     const problem = 'must be a private key in OpenSSH or PEM form';
     for (const text of [
       '',

@@ -10,7 +10,7 @@ export interface Sort {
 }
 
 /** Sort and filter in their canonical form: what asks for the same view is the same text. */
-export interface View {
+export interface ViewDefinition {
   sort: Sort[];
   filter: TableFilter[];
 }
@@ -24,18 +24,18 @@ const listed = (given: Given): string[] =>
   given === undefined ? [] : Array.isArray(given) ? given : [given];
 
 /** `columns=a,b`, repeatable; a value that is the name of a column is that one, comma and all. All where none is named. */
-export function readColumns(given: Given, columns: ColumnFacts[]): string[] {
+export function parseColumns(given: Given, columns: ColumnFacts[]): string[] {
   if (given === undefined) return columns.map(column => column.name);
   const names = new Set(columns.map(column => column.name));
   const wanted = listed(given).flatMap(text => (names.has(text) ? [text] : text.split(',')));
   for (const name of wanted) if (!names.has(name)) throw unknownColumn('columns', name);
   if (wanted.length > columns.length)
-    throw refuse('columns', `names more columns than the table has (${columns.length})`);
+    throw invalidQuery('columns', `names more columns than the table has (${columns.length})`);
   return wanted;
 }
 
 /** `sort=name,-other`, repeatable likewise; a value that is the name of a column is that one, minus and all. */
-export function readSort(given: Given, columns: ColumnFacts[]): Sort[] {
+export function parseSort(given: Given, columns: ColumnFacts[]): Sort[] {
   const names = new Set(columns.map(column => column.name));
   const isKnown = (text: string) =>
     names.has(text) || (text[0] === '-' && names.has(text.slice(1)));
@@ -51,35 +51,38 @@ export function readSort(given: Given, columns: ColumnFacts[]): Sort[] {
     seen.add(column);
     sort.push({ column, descending });
   }
-  if (sort.length > MAX_SORT) throw refuse('sort', `names more than ${MAX_SORT} columns`);
+  if (sort.length > MAX_SORT) throw invalidQuery('sort', `names more than ${MAX_SORT} columns`);
   return sort;
 }
 
 /** `filter=column:op:value`, repeatable: rows pass all of them. The longest name of a column counts. */
-export function readFilter(given: Given, columns: ColumnFacts[]): TableFilter[] {
+export function parseFilter(given: Given, columns: ColumnFacts[]): TableFilter[] {
   const known = new Map(columns.map(column => [column.name, column]));
   const filters = listed(given).map(text => {
     const { column, rest } = splitFilter(text, known);
     const colon = rest.indexOf(':');
     const op = OPERATORS.find(word => word === rest.slice(0, colon < 0 ? undefined : colon));
     if (!op)
-      throw refuse(
+      throw invalidQuery(
         'filter',
         `${quote(rest)} after ${quote(column.name)} must be one of ${OPERATORS.join(', ')}, a colon and a value`,
       );
     const value = colon < 0 ? 'true' : rest.slice(colon + 1);
-    if (colon < 0 && op !== 'null') throw refuse('filter', `${op} needs a value: ${op}:VALUE`);
+    if (colon < 0 && op !== 'null')
+      throw invalidQuery('filter', `${op} needs a value: ${op}:VALUE`);
     const problem = checkFilterValue(column.type, op, value);
-    if (problem) throw refuse('filter', `${quote(column.name)} ${op} ${quote(value)}: ${problem}`);
+    if (problem)
+      throw invalidQuery('filter', `${quote(column.name)} ${op} ${quote(value)}: ${problem}`);
     return { column: column.name, op, value };
   });
   const texts = [...new Set(filters.map(filter => JSON.stringify(filter)))].sort();
-  if (texts.length > MAX_FILTER) throw refuse('filter', `is given more than ${MAX_FILTER} times`);
+  if (texts.length > MAX_FILTER)
+    throw invalidQuery('filter', `is given more than ${MAX_FILTER} times`);
   return texts.map(text => JSON.parse(text) as TableFilter);
 }
 
 /** The id of a view: the same for all who ask the same of the same bytes. */
-export function viewId(source: string, { sort, filter }: View): string {
+export function viewId(source: string, { sort, filter }: ViewDefinition): string {
   return createHash('sha256')
     .update(JSON.stringify([source, sort, filter]))
     .digest('hex');
@@ -99,9 +102,9 @@ function splitFilter(
 const quote = (text: string) => JSON.stringify(text.slice(0, 100));
 
 const unknownColumn = (field: string, name: string) =>
-  refuse(field, `there is no column ${quote(name)}`);
+  invalidQuery(field, `there is no column ${quote(name)}`);
 
-export function refuse(field: string, problem: string): WindlassError {
+export function invalidQuery(field: string, problem: string): WindlassError {
   return new WindlassError('invalid_input', {
     detail: `Invalid parameters: ${field}: ${problem}.`,
     hint: 'GET …/metadata lists the columns and their types.',

@@ -4,7 +4,7 @@ import { Readable } from 'node:stream';
 import { afterAll, expect, test } from 'vitest';
 import { FileStore } from '../../shared/storage/file-store.ts';
 import { makeTempDir } from '../../test/harness/temp-dir.ts';
-import { DiskRoom, HeldMeter, type Hold } from './disk-room.ts';
+import { type DiskReservation, DiskReservations, ReservedPartMeter } from './disk-reservations.ts';
 import { storeMetered } from './store-part.ts';
 
 const directory = makeTempDir('disk-room');
@@ -15,44 +15,44 @@ const FULL = { code: 'insufficient_storage', hint: expect.stringContaining('LIMI
 /** A disk of which so many bytes are free, and 100 must stay so. */
 const openDisk = (free: number) => {
   const disk = { free };
-  return { disk, room: new DiskRoom({ freeBytes: async () => disk.free }, 100) };
+  return { disk, room: new DiskReservations({ freeBytes: async () => disk.free }, 100) };
 };
 
 test('what was announced counts until it has come, or does not', async () => {
   const { disk, room } = openDisk(1_100);
-  const first = await room.take(600);
-  await expect(room.take(401)).rejects.toMatchObject(FULL);
+  const first = await room.reserve(600);
+  await expect(room.reserve(401)).rejects.toMatchObject(FULL);
   await room.check(400);
-  first.came(500);
+  first.consume(500);
   disk.free -= 500;
   await room.check(400);
   await expect(room.check(401)).rejects.toMatchObject(FULL);
   first.release();
   await room.check(500);
   // More may come than was said: what is around the file of a form is only known to be little.
-  const second = await room.take(500);
-  second.came(600);
+  const second = await room.reserve(500);
+  second.consume(600);
   second.release();
   await room.check(500);
 });
 
 test('of two that come at once one finds the room', async () => {
   const { room } = openDisk(1_100);
-  const taken = await Promise.allSettled([room.take(600), room.take(600)]);
+  const taken = await Promise.allSettled([room.reserve(600), room.reserve(600)]);
   expect(taken.map(({ status }) => status)).toEqual(['fulfilled', 'rejected']);
 });
 
 test('without a limit, or with a store that is a server of its own, there is room for all', async () => {
-  await new DiskRoom({ freeBytes: async () => 0 }, 0).take(2 ** 40);
-  await new DiskRoom({ freeBytes: async () => undefined }, 100).take(2 ** 40);
+  await new DiskReservations({ freeBytes: async () => 0 }, 0).reserve(2 ** 40);
+  await new DiskReservations({ freeBytes: async () => undefined }, 100).reserve(2 ** 40);
 });
 
 test('a body of unknown length ends where the disk does, and nothing is kept', async () => {
   const { disk, room } = openDisk(200 * MIB);
-  await room.take(100 * MIB);
+  await room.reserve(100 * MIB);
   const store = new FileStore(directory.path);
-  const send = async (hold: Hold, pieces: number) => {
-    const meter = new HeldMeter({ hold });
+  const send = async (reservation: DiskReservation, pieces: number) => {
+    const meter = new ReservedPartMeter({ reservation });
     const piece = Buffer.alloc(MIB);
     Readable.from(
       (function* () {
@@ -65,9 +65,9 @@ test('a body of unknown length ends where the disk does, and nothing is kept', a
     return storeMetered(store, 'upload', { meter });
   };
   // What others were promised is theirs.
-  await expect(send(await room.take(undefined), 150)).rejects.toMatchObject(FULL);
+  await expect(send(await room.reserve(undefined), 150)).rejects.toMatchObject(FULL);
   expect(disk.free).toBeGreaterThan(50 * MIB);
   expect(readdirSync(join(directory.path, 'incoming'))).toEqual([]);
   disk.free = 200 * MIB;
-  expect((await send(await room.take(undefined), 40)).size).toBe(40 * MIB);
+  expect((await send(await room.reserve(undefined), 40)).size).toBe(40 * MIB);
 });

@@ -2,7 +2,7 @@ import { createPrivateKey } from 'node:crypto';
 import ssh2 from 'ssh2';
 
 /** The key in a form that needs no passphrase, or what is wrong with it. */
-export type OpenedKey = { key: string } | { problem: string };
+export type ParsedKey = { key: string } | { problem: string };
 
 const NO_KEY = 'must be a private key in OpenSSH or PEM form';
 
@@ -13,7 +13,7 @@ interface OpenOptions {
 }
 
 /** Opens a private key in this thread, which one that is long or encrypted may hold up for as long as its maker liked. */
-export function openKeyHere(privateKey: string, options: OpenOptions = {}): OpenedKey {
+export function parsePrivateKey(privateKey: string, options: OpenOptions = {}): ParsedKey {
   try {
     return open(privateKey, options);
   } catch {
@@ -22,7 +22,7 @@ export function openKeyHere(privateKey: string, options: OpenOptions = {}): Open
   }
 }
 
-function open(privateKey: string, { passphrase, rewrite }: OpenOptions): OpenedKey {
+function open(privateKey: string, { passphrase, rewrite }: OpenOptions): ParsedKey {
   const parsed = ssh2.utils.parseKey(privateKey, passphrase);
   if (parsed instanceof Error) {
     // The library's words may quote the key.

@@ -14,7 +14,7 @@ import type { JobSummary } from '../jobs/views/job-summary.ts';
 type Reading = { [K in StreamedKind]: { kind: K; payload: Payload<K> } }[StreamedKind];
 
 /** Has a worker read something on the host of the session, and passes it on; ends with the client that waits for it. */
-export async function readHost(
+export async function readFromHost(
   api: ApiContext,
   { req, res }: { req: Request; res: Response },
   request: Reading,

@@ -16,7 +16,7 @@ export async function findUpload(db: Tx, { uid, owner }: UploadKey): Promise<Upl
 }
 
 /** The user's upload, for writing it or below it: held until the caller's transaction commits. */
-export async function useUpload(tx: Tx, key: UploadKey): Promise<UploadFound> {
+export async function lockOwnUpload(tx: Tx, key: UploadKey): Promise<UploadFound> {
   await findUpload(tx, key);
   return lockUpload(tx, key.uid);
 }

@@ -10,12 +10,12 @@ import { followPreference } from '../jobs/requests/follow-preference.ts';
 import { errorOfJob, startRequestedJob } from '../jobs/requests/run-request.ts';
 import { type JobSummary, summaryColumns } from '../jobs/views/job-summary.ts';
 import { jobView } from '../jobs/views/job-view.ts';
-import type { StoredArtifact } from './find-table.ts';
-import { type View, viewId } from './read-query.ts';
+import type { StoredArtifact } from './find-artifact.ts';
+import { type ViewDefinition, viewId } from './table-query.ts';
 import type { TableFile } from './thread-protocol.ts';
 
 /** A view that is there. */
-export interface MadeView extends TableFile {
+export interface StoredView extends TableFile {
   rows: number;
 }
 
@@ -23,10 +23,15 @@ export interface MadeView extends TableFile {
  * The view of a table: the one that is there, or a new one, made by a job that is waited for as a launch is. Undefined
  * where the answer is 202, which is sent then. Views are everybody's who may read the table.
  */
-export async function useView(
+export async function materializeView(
   api: ApiContext,
-  { req, res, table, view }: { req: Request; res: Response; table: StoredArtifact; view: View },
-): Promise<MadeView | undefined> {
+  {
+    req,
+    res,
+    table,
+    view,
+  }: { req: Request; res: Response; table: StoredArtifact; view: ViewDefinition },
+): Promise<StoredView | undefined> {
   const id = viewId(table.object, view);
   const made = await findMade(api.database.db, id);
   if (made) return made;
@@ -42,7 +47,7 @@ export async function useView(
   });
 }
 
-async function findMade(db: Tx, id: string): Promise<MadeView | undefined> {
+async function findMade(db: Tx, id: string): Promise<StoredView | undefined> {
   const [row] = await db
     .select({ key: views.object, size: views.size, rows: views.rows, used: views.used })
     .from(views)
@@ -70,7 +75,7 @@ interface Wish {
   req: Request;
   res: Response;
   table: StoredArtifact;
-  view: View;
+  view: ViewDefinition;
   id: string;
 }
 

@@ -23,32 +23,32 @@ export interface StoredArtifact {
   tag: string;
 }
 
-export interface Asked {
+export interface ArtifactRequest {
   req: Request;
   res: Response;
   kind: 'file' | 'table';
 }
 
 /** The artifact that the path names, if it is of this kind; 404 otherwise, and where its model is hidden. */
-export async function findStored(
+export async function findStoredArtifact(
   api: ApiContext,
-  { req, res, kind }: Asked,
+  { req, res, kind }: ArtifactRequest,
 ): Promise<StoredArtifact> {
   const { db } = api.database;
   const aid = readArtifactName(pathParameter(req, 'aid'));
   const need = { username: currentUser(res).username, role: 'reader' as const };
   const { model, project } = await findModel(db, pathParameter(req, 'mid'), need);
-  const { object, size, rows } = await requireStored(db, { mid: model.mid, aid, kind });
-  const tag = tagOfObject(object);
+  const { object, size, rows } = await selectStoredArtifact(db, { mid: model.mid, aid, kind });
+  const tag = objectTag(object);
   return { model: model.mid, project: project.pid, aid, object, size, rows: rows ?? 0, tag };
 }
 
 /** An object never changes under its key. */
-export const tagOfObject = (object: string) => entityTag({ key: object });
+export const objectTag = (object: string) => entityTag({ key: object });
 
-export async function requireStored(
+export async function selectStoredArtifact(
   db: Tx,
-  { mid, aid, kind }: { mid: string; aid: string; kind: Asked['kind'] },
+  { mid, aid, kind }: { mid: string; aid: string; kind: ArtifactRequest['kind'] },
 ): Promise<{ object: string; size: number; rows: number | null }> {
   const [found] = await db
     .select({

@@ -5,22 +5,25 @@ import type { ApiContext } from '../context.ts';
 import { checkIfMatch } from '../http/conditional-requests.ts';
 import { pathParameter } from '../http/resource.ts';
 import { currentUser } from '../identity/current-user.ts';
-import { useModel } from '../projects/access.ts';
+import { lockModel } from '../projects/access.ts';
 import { readArtifactName } from '../projects/artifact-names.ts';
-import { type Asked, requireStored, tagOfObject } from './find-table.ts';
+import { type ArtifactRequest, objectTag, selectStoredArtifact } from './find-artifact.ts';
 
 /**
  * Removes the artifact that the path names, if it is of this kind, and answers 204. A parse that ends meanwhile waits for
  * the model, and makes it anew or has made it before. Views of a table go with upkeep, which finds that their source is gone.
  */
-export async function removeStored(api: ApiContext, { req, res, kind }: Asked): Promise<void> {
+export async function removeArtifact(
+  api: ApiContext,
+  { req, res, kind }: ArtifactRequest,
+): Promise<void> {
   const mid = pathParameter(req, 'mid');
   const aid = readArtifactName(pathParameter(req, 'aid'));
   const need = { username: currentUser(res).username, role: 'writer' as const };
   await api.database.db.transaction(async tx => {
-    await useModel(tx, mid, need);
-    const { object, size } = await requireStored(tx, { mid, aid, kind });
-    checkIfMatch(req, tagOfObject(object));
+    await lockModel(tx, mid, need);
+    const { object, size } = await selectStoredArtifact(tx, { mid, aid, kind });
+    checkIfMatch(req, objectTag(object));
     await tx.delete(artifacts).where(and(eq(artifacts.model, mid), eq(artifacts.aid, aid)));
     await tx
       .update(models)

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import type { ColumnFacts } from '../../shared/database/schema.ts';
 import { formatDay, formatTime, formatTimestamp } from './encode-value.ts';
 import { checkFilterValue } from './filter-value.ts';
-import { readColumns, readFilter, readSort, viewId } from './read-query.ts';
+import { parseColumns, parseFilter, parseSort, viewId } from './table-query.ts';
 
 const facts = (name: string, type: ColumnFacts['type']): ColumnFacts => ({
   name,
@@ -20,19 +20,19 @@ const columns = [
 ];
 
 test('names may hold commas, signs and colons', () => {
-  expect(readColumns(['x,a', 'b,c'], columns)).toEqual(['x', 'a', 'b,c']);
-  expect(readSort(['-a', '--a', 'b,c', 'x,-x'], columns)).toEqual([
+  expect(parseColumns(['x,a', 'b,c'], columns)).toEqual(['x', 'a', 'b,c']);
+  expect(parseSort(['-a', '--a', 'b,c', 'x,-x'], columns)).toEqual([
     { column: '-a', descending: false },
     { column: 'b,c', descending: false },
     { column: 'x', descending: false },
   ]);
-  expect(readFilter('x:eq:eq:5', columns)).toEqual([{ column: 'x:eq', op: 'eq', value: '5' }]);
-  expect(readFilter('x:ne:a:b', columns)).toEqual([{ column: 'x', op: 'ne', value: 'a:b' }]);
+  expect(parseFilter('x:eq:eq:5', columns)).toEqual([{ column: 'x:eq', op: 'eq', value: '5' }]);
+  expect(parseFilter('x:ne:a:b', columns)).toEqual([{ column: 'x', op: 'ne', value: 'a:b' }]);
 });
 
 test('the order of filters makes no other view, that of sorting does', () => {
   const view = (filter: string[], sort: string) =>
-    viewId('object', { filter: readFilter(filter, columns), sort: readSort(sort, columns) });
+    viewId('object', { filter: parseFilter(filter, columns), sort: parseSort(sort, columns) });
   expect(view(['a:gt:1', 'a:lt:9'], 'a')).toBe(view(['a:lt:9', 'a:gt:1', 'a:lt:9'], 'a'));
   expect(view([], 'a,x')).not.toBe(view([], 'x,a'));
 });
