@@ -23,7 +23,7 @@ import { LeaseRenewer } from '../../workers/engine/lease-renewer.ts';
 import { runJob } from '../../workers/engine/run-job.ts';
 import { WorkerMetrics } from '../../workers/engine/worker-metrics.ts';
 import copy from '../../workers/handlers/copy.ts';
-import { cancelStrayJobs } from '../../workers/upkeep/run-upkeep.ts';
+import { cancelJobsOfEndedSessions } from '../../workers/upkeep/sessions.ts';
 import { untilLocked, withDatabase } from '../harness/migrated-database.ts';
 import { waitFor } from '../harness/wait-for.ts';
 
@@ -217,7 +217,7 @@ test('a job of an ended session that nobody took ends, and whoever follows it is
   const told = new Set<string>();
   for (const topic of ['cancel', 'job'] as const)
     notifications.on(topic, about => told.add(`${topic} ${about}`));
-  await cancelStrayJobs({ database, notifications });
+  await cancelJobsOfEndedSessions({ database, notifications });
   expect(await read({ id })).toMatchObject({ state: 'cancelled' });
   await waitFor(() => told.has(`cancel ${id}`) && told.has(`job ${id}`), { what: 'both words' });
   await notifications.close();

@@ -21,7 +21,7 @@ type Context = Pick<WorkerContext, 'database' | 'notifications' | 'stopping'>;
 /** Rows of one statement: values may be 16 MiB each, and each statement has 10 s. */
 const BATCH = 100;
 const PROJECTS = 20;
-/** The rest of upkeep waits meanwhile. */
+/** Bounds one run; the pause until the next one leaves the database to others. */
 const ROUND_MS = 5_000;
 
 /**

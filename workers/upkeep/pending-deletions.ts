@@ -8,7 +8,7 @@ import { findReferenced } from './object-references.ts';
 const BATCH = 500;
 /** Removals on their way at once. */
 const AT_ONCE = 8;
-/** What is left after so many batches waits for the next round, so that other upkeep gets its turn. */
+/** Bounds one run: rows that another transaction has locked stay and are selected again. */
 const BATCHES = 10;
 
 type Context = Pick<WorkerContext, 'database' | 'objects' | 'log' | 'stopping'>;

@@ -1,0 +1,31 @@
+import { lt, sql } from 'drizzle-orm';
+import {
+  failedLogins,
+  idempotencyKeys,
+  logins,
+  tokens,
+  workers,
+} from '../../shared/database/schema.ts';
+import { FAILED_LOGIN_SECONDS } from '../../shared/failed-logins.ts';
+import type { WorkerContext } from '../context.ts';
+
+type Context = Pick<WorkerContext, 'database'>;
+
+/** Removes workers whose heartbeat stopped an hour ago. */
+export async function removeDeadWorkers({ database: { db } }: Context): Promise<void> {
+  await db.delete(workers).where(lt(workers.seen, sql`now() - interval '1 hour'`));
+}
+
+export async function removeExpiredIdempotencyKeys({ database: { db } }: Context): Promise<void> {
+  await db
+    .delete(idempotencyKeys)
+    .where(lt(idempotencyKeys.created, sql`now() - interval '24 hours'`));
+}
+
+/** Removes logins, tokens and counts of failed logins, which had no effect since they expired. */
+export async function removeExpiredLogins({ database: { db } }: Context): Promise<void> {
+  await db.delete(logins).where(lt(logins.expires, sql`now()`));
+  await db.delete(tokens).where(lt(tokens.expires, sql`now()`));
+  const window = sql`make_interval(secs => ${FAILED_LOGIN_SECONDS})`;
+  await db.delete(failedLogins).where(lt(failedLogins.began, sql`now() - ${window}`));
+}

@@ -1,0 +1,86 @@
+import { and, eq, isNotNull, isNull, notExists, or, sql } from 'drizzle-orm';
+import { jobs, sessions } from '../../shared/database/schema.ts';
+import { publishCancelled, requestCancel } from '../../shared/jobs/cancel.ts';
+import type { WorkerContext } from '../context.ts';
+
+/** How long an ended session keeps its sealed credential for cleaning up on its host. */
+const CLEAN_UP = sql`interval '10 minutes'`;
+
+const openJobs = (context: WorkerContext) =>
+  context.database.db
+    .select({ id: jobs.id })
+    .from(jobs)
+    .where(and(eq(jobs.session, sessions.sid), isNull(jobs.finished)));
+
+/** Ends sessions idle for SESSION_IDLE_TIMEOUT, counted from the later of their last use and their last job's end. */
+export async function endIdleSessions(context: WorkerContext): Promise<void> {
+  const timeout = sql`make_interval(secs => ${context.config.SESSION_IDLE_TIMEOUT})`;
+  const lastEnd = sql`(select max(${jobs.finished}) from ${jobs} where ${jobs.session} = ${sessions.sid})`;
+  const ended = await context.database.db
+    .update(sessions)
+    .set({ ended: sql`now()` })
+    .where(
+      and(
+        isNull(sessions.ended),
+        sql`${sessions.accessed} < now() - ${timeout}`,
+        sql`coalesce(${lastEnd}, ${sessions.accessed}) < now() - ${timeout}`,
+        notExists(openJobs(context)),
+      ),
+    )
+    .returning({ sid: sessions.sid });
+  for (const { sid } of ended) context.notifications.publish('session', sid);
+}
+
+/** Ends sessions that were never opened: their `connect` job failed or was lost. */
+export async function endUnopenedSessions(context: WorkerContext): Promise<void> {
+  await context.database.db
+    .update(sessions)
+    .set({ ended: sql`now()` })
+    .where(
+      and(
+        isNull(sessions.opened),
+        isNull(sessions.ended),
+        notExists(openJobs(context)),
+        sql`${sessions.created} < now() - interval '1 minute'`,
+      ),
+    );
+}
+
+/** Cancels the jobs of ended sessions: the process that ended one may have died before it did so. */
+export async function cancelJobsOfEndedSessions(
+  context: Pick<WorkerContext, 'database' | 'notifications'>,
+): Promise<void> {
+  const cancelled = await requestCancel(
+    context.database.db,
+    and(
+      isNull(jobs.cancelRequested),
+      sql`exists (select 1 from ${sessions} where ${sessions.sid} = ${jobs.session} and ${sessions.ended} is not null)`,
+    ),
+  );
+  publishCancelled(context, cancelled);
+}
+
+/**
+ * Erases the sealed credential of an ended session once its jobs have ended and their runs are removed from the host, or
+ * 10 minutes after the session's end.
+ */
+export async function eraseCredentials(context: WorkerContext): Promise<void> {
+  const { db } = context.database;
+  const unremovedRuns = db
+    .select({ id: jobs.id })
+    .from(jobs)
+    .where(and(eq(jobs.session, sessions.sid), isNotNull(jobs.runAt), eq(jobs.runRemoved, false)));
+  await db
+    .update(sessions)
+    .set({ sealed: null })
+    .where(
+      and(
+        isNotNull(sessions.sealed),
+        isNotNull(sessions.ended),
+        or(
+          and(notExists(openJobs(context)), notExists(unremovedRuns)),
+          sql`${sessions.ended} < now() - ${CLEAN_UP}`,
+        ),
+      ),
+    );
+}
