@@ -3,8 +3,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { openAgent } from '../../workers/host-agent/bootstrap.ts';
 import type { AgentClient } from '../../workers/host-agent/client.ts';
-import type { RunEvent } from '../../workers/host-agent/run-event.ts';
-import type { ListedRun } from '../../workers/host-agent/run-lists.ts';
+import type { RunEvent } from '../../workers/host-agent/protocol/run-event.ts';
+import type { ListedRun } from '../../workers/host-agent/protocol/run-lists.ts';
 import { LocalExec } from './local-exec.ts';
 
 const ENV = {

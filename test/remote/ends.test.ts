@@ -96,7 +96,7 @@ describeForms(missingPrograms('sshd'), 'commands that are ended', form => {
       }
     }));
 
-  test('whose minder is killed: the outcome is unknown, nothing runs on and nothing runs twice', () =>
+  test('whose supervisor is killed: the outcome is unknown, nothing runs on and nothing runs twice', () =>
     withHost(rig, async host => {
       const mark = makeMark();
       const { id } = await launchAsync(
@@ -107,7 +107,7 @@ describeForms(missingPrograms('sshd'), 'commands that are ended', form => {
       await waitFor(async () => String(await readOutput(rig.client, id)) === 'begun\n', {
         what: 'its first line',
       });
-      signalProcess(minderOf(host, id), 'SIGKILL');
+      signalProcess(supervisorOf(host, id), 'SIGKILL');
       expect(await waitForEnd(rig.client, id, 20_000)).toMatchObject({
         state: 'failed',
         error: { code: 'outcome_unknown' },
@@ -119,12 +119,12 @@ describeForms(missingPrograms('sshd'), 'commands that are ended', form => {
     }));
 });
 
-function minderOf({ sshd }: FaultHost, id: string): number {
+function supervisorOf({ sshd }: FaultHost, id: string): number {
   const runs = join(sshd.home, '.windlass/runs');
   const [, name] = readFileSync(join(sshd.home, '.windlass/started', id), 'utf8')
     .trim()
     .split(' ');
   expect(readdirSync(runs)).toContain(name);
-  const [, , pid] = readFileSync(join(runs, name ?? '', 'minder'), 'utf8').split(' ');
+  const [, , pid] = readFileSync(join(runs, name ?? '', 'supervisor'), 'utf8').split(' ');
   return Number(pid);
 }

@@ -127,7 +127,7 @@ test('a lost run is removed with its spool', async () => {
   await start(client, id);
   const directory = runDirectory(host, id);
   for (const line of processesOf(host))
-    if (/ minder /.test(line)) process.kill(Number.parseInt(line, 10), 'SIGKILL');
+    if (/ supervise /.test(line)) process.kill(Number.parseInt(line, 10), 'SIGKILL');
   await waitFor(async () => (await listRuns(client))[0]?.state === 'lost', { what: 'its loss' });
   await removeFinished(client);
   expect(existsSync(directory)).toBe(false);

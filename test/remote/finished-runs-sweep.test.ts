@@ -67,7 +67,7 @@ function makeFarRun(id: string): void {
   const base = join(host.account.home, '.windlass');
   const directory = join(base, 'runs', `far-1-2-${id}`);
   mkdirSync(directory);
-  writeFileSync(join(directory, 'minder'), 'elsewhere its-boot 1 2\n');
+  writeFileSync(join(directory, 'supervisor'), 'elsewhere its-boot 1 2\n');
   writeFileSync(join(base, 'started', id), `token far-1-2-${id}\n`);
 }
 
@@ -195,7 +195,7 @@ test('stops all but a command of unknown outcome, and removes what has ended', a
   ]);
   for (const id of [going, ended, lost, ...over]) await start(id);
   await client.stop(ended);
-  killMinder(lost);
+  killSupervisor(lost);
   await waitFor(async () => stateOf(await listRuns(client), lost) === 'lost', { what: 'its loss' });
   const directory = runDirectory(host, lost);
   await watch().sweepToEnd();
@@ -208,8 +208,8 @@ test('stops all but a command of unknown outcome, and removes what has ended', a
   await client.stop(going);
 });
 
-function killMinder(id: string): void {
-  const record = readFileSync(join(runDirectory(host, id), 'minder'), 'utf8');
+function killSupervisor(id: string): void {
+  const record = readFileSync(join(runDirectory(host, id), 'supervisor'), 'utf8');
   process.kill(Number(record.split(' ')[2]), 'SIGKILL');
 }
 

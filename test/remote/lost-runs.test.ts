@@ -27,7 +27,7 @@ describeForms(missingPrograms('sshd'), 'a run that the next connection does not 
     const runs = join(sshd.home, '.windlass/runs');
     const fence = readFileSync(join(sshd.home, '.windlass/started', id), 'utf8');
     const directory = readdirSync(runs).find(name => name === fence.trim().split(' ')[1]);
-    return { id, record: join(runs, directory ?? '', 'minder') };
+    return { id, record: join(runs, directory ?? '', 'supervisor') };
   }
 
   /** As where the host's name leads to another node of the same home from now on. */
@@ -39,10 +39,10 @@ describeForms(missingPrograms('sshd'), 'a run that the next connection does not 
   }
 
   function endHostProcesses(): void {
-    // sshd itself has the developer's home. Minders first: they would say how the rest ended.
+    // sshd itself has the developer's home. Supervisors first: they would record how the others ended.
     const ours = listProcesses().filter(({ pid }) => readEnvironment(pid).HOME === sshd.home);
-    const isMinder = ({ command }: { command: string }) => / minder /.test(command);
-    for (const { pid } of ours.filter(isMinder)) signalProcess(pid, 'SIGKILL');
+    const isSupervisor = ({ command }: { command: string }) => / supervise /.test(command);
+    for (const { pid } of ours.filter(isSupervisor)) signalProcess(pid, 'SIGKILL');
     for (const { pid } of ours) signalProcess(pid, 'SIGKILL');
   }
 

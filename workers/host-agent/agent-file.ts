@@ -3,14 +3,14 @@ import { readFileSync } from 'node:fs';
 
 /** The agent's file as it is installed on hosts. */
 export interface AgentFile {
-  /** Relative to the home directory's .windlass; named by the first 16 hex digits of the content's SHA-256. */
+  /** In ~/.windlass; contains the first 16 hex digits of the content's SHA-256. */
   name: string;
   content: Buffer;
-  /** POSIX `cksum` of the content: the one checksum that every host can compute. */
+  /** POSIX `cksum` of the content, the only checksum that every host can compute. */
   checksum: number;
 }
 
-/** In the order in which they make up the one file; they lie in `sh/` beside this module, in the sources and in the build. */
+/** In the order in which they are concatenated; in `sh/` beside this module, in the sources and in the build. */
 const PARTS = [
   'agent.sh',
   'kill-tree.sh',
@@ -24,7 +24,7 @@ const PARTS = [
 
 let loaded: AgentFile | undefined;
 
-/** Read once a process. */
+/** Reads the parts once in each process. */
 export function loadAgentFile(): AgentFile {
   loaded ??= describe(
     Buffer.concat(PARTS.map(part => readFileSync(new URL(`sh/${part}`, import.meta.url)))),
@@ -37,7 +37,10 @@ function describe(content: Buffer): AgentFile {
   return { name: `agent-${hash}.sh`, content, checksum: cksum(content) };
 }
 
-/** POSIX.1-2017 `cksum`: CRC-32 with polynomial 0x04C11DB7, most significant bit first, over content and length. */
+/**
+ * POSIX.1-2017 `cksum`: CRC-32 with polynomial 0x04C11DB7, most significant bit first, over content and length.
+ * Hand-made, because zlib's crc32 is another CRC.
+ */
 export function cksum(content: Buffer): number {
   let crc = 0;
   const add = (byte: number) => {

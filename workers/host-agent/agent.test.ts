@@ -230,7 +230,7 @@ for (const name of FAMILY) {
       expect(await events.next()).toMatchObject({ value: { type: 'running' } });
       await harness.close();
       const count = (what: RegExp) => filesOf(host).filter(file => what.test(file)).length;
-      const serving = () => processesOf(host).some(line => /agent-\S+ (serve|body) /.test(line));
+      const serving = () => processesOf(host).some(line => /agent-\S+ (serve|child) /.test(line));
       await waitFor(() => !serving(), { what: 'the end of the serve' });
       // What waited for a run clears up after itself.
       await waitFor(() => count(/^serve\//) === 0 && count(/^runs\/[^/]*$/) === 1, {

@@ -171,7 +171,7 @@ test('a file that is removed before a serve says that it reads it is installed o
   const host = harness.makeHost(DASH);
   const base = join(host.account.home, '.windlass');
   mkdirSync(base, { mode: 0o700 });
-  const mark = /^ {2}true >"\$mine\/\$\{agent##/m;
+  const mark = /^ {2}true >"\$serve_dir\/\$\{agent##/m;
   const content = loadAgentFile().content.toString();
   expect(content).toMatch(mark);
   const removed = content.replace(mark, line => `  rm "$agent"\n${line}`);

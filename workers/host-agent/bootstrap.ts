@@ -2,21 +2,21 @@ import { WindlassError } from '../../shared/errors.ts';
 import { type AgentFile, loadAgentFile } from './agent-file.ts';
 import { AgentClient } from './client.ts';
 import type { RemoteExec } from './exec-channel.ts';
-import { explainNoise, explainStartup, parseHello } from './hello.ts';
 import { LineReader } from './line-reader.ts';
+import { parseHello, toPrintError, toStartupError } from './protocol/hello.ts';
 
 export interface OpenAgentOptions {
   signal?: AbortSignal;
   /** For the whole of the opening, in milliseconds. */
   timeoutMs: number;
-  /** Output of one run that may lie on the host unacknowledged, in bytes; half the free space if that is less. */
+  /** The most unacknowledged output of one run on the host, in bytes; half the free space if that is less. */
   spoolLimitBytes: number;
-  /** `hello.shell` of an earlier opening for this account: saves the probe while the agent's file is still there. */
+  /** `hello.shell` of an earlier opening for this account: saves the probe while the agent's file exists. */
   shell?: string;
 }
 
 /**
- * Opens the host's agent, installing its file first where that is missing or damaged.
+ * Opens the host's agent, and installs its file if that is missing or damaged.
  * Throws `startup_files_print`, `agent_startup_failed`, `remote_connection_failed` (also for the time-out),
  * what `remote.exec` throws, or the signal's reason.
  */
@@ -28,13 +28,13 @@ export async function openAgent(
   const signal = options.signal ? AbortSignal.any([options.signal, timeout]) : timeout;
   try {
     let { shell } = options;
-    // Twice, as another version's sweep may remove the file again before a serve says that it reads it.
+    // Installs twice at most: another version's sweep may remove the file before a serve marks it as in use.
     for (let tries = 0; tries <= 2; tries++) {
       if (tries > 0) shell = await installAgent(remote, loadAgentFile(), signal);
-      const client = shell && (await serve(remote, { ...options, signal, shell }));
+      const client = shell && (await startServe(remote, { ...options, signal, shell }));
       if (client) return client;
     }
-    throw explainStartup(`${shell} ended before it could read the agent.`);
+    throw toStartupError(`${shell} ended before it could read the agent.`);
   } catch (error) {
     if (options.signal?.aborted) throw options.signal.reason;
     if (!timeout.aborted) throw error;
@@ -45,7 +45,7 @@ export async function openAgent(
   }
 }
 
-/** Makes sure that the agent's file is on the host and whole; answers the account's own shell. */
+/** Installs the agent's file unless it is on the host and whole; returns the account's own shell. */
 async function installAgent(
   remote: RemoteExec,
   file: AgentFile,
@@ -60,7 +60,7 @@ async function installAgent(
       channel.stdin.end(file.content);
       const stored = await expectLine(lines, 'windlass-stored ');
       if (stored !== 'ok')
-        throw explainStartup(`cannot write the agent's file: ${stored || 'it arrived damaged.'}`);
+        throw toStartupError(`cannot write the agent's file: ${stored || 'it arrived damaged.'}`);
     }
     return shell.join(' ') || '/bin/sh';
   } finally {
@@ -69,8 +69,8 @@ async function installAgent(
   }
 }
 
-/** undefined where the file to serve is not there: the shell ended and printed nothing. */
-async function serve(
+/** Undefined if the agent's file is missing: the shell ended and printed nothing. */
+async function startServe(
   remote: RemoteExec,
   options: { shell: string; signal: AbortSignal; spoolLimitBytes: number },
 ): Promise<AgentClient | undefined> {
@@ -84,7 +84,7 @@ async function serve(
       channel.destroy();
       return undefined;
     }
-    if (!line.startsWith('windlass-agent ')) throw explainNoise(line);
+    if (!line.startsWith('windlass-agent ')) throw toPrintError(line);
     const hello = parseHello(line, options.shell);
     lines.detach();
     return new AgentClient(channel, hello);
@@ -95,17 +95,17 @@ async function serve(
   }
 }
 
-async function expectLine(lines: LineReader, magic: string): Promise<string> {
+async function expectLine(lines: LineReader, prefix: string): Promise<string> {
   const line = await lines.next();
-  if (line === undefined) throw explainStartup(lines.errorText() || 'the shell ended at once.');
-  if (!line.startsWith(magic)) throw explainNoise(line);
-  return line.slice(magic.length);
+  if (line === undefined) throw toStartupError(lines.errorText() || 'the shell ended at once.');
+  if (!line.startsWith(prefix)) throw toPrintError(line);
+  return line.slice(prefix.length);
 }
 
 /**
- * Prints `windlass-probe have|need SHELL`, and after need stores its standard input and prints `windlass-stored ok`
- * or why not. In characters that sh, csh, tcsh, fish and zsh read alike: no `!`, backslash or newline, and no single
- * quote but the outer two. The temporary name is the process's own, so two installers do no harm to each other.
+ * Prints `windlass-probe have|need SHELL`; after `need` it stores its standard input and prints `windlass-stored ok` or
+ * the error. Every account's shell must parse it (sh, csh, tcsh, fish, zsh): no `!`, backslash or newline, and no single
+ * quote but the outer two. The temporary name contains the PID, so concurrent installers do not collide.
  */
 function probeCommand({ name, content, checksum }: AgentFile): string {
   const script = [
@@ -123,22 +123,21 @@ function probeCommand({ name, content, checksum }: AgentFile): string {
   return `exec /bin/sh -c '${script.join('; ')}'`;
 }
 
-/** A condition of sh on the file $F: its checksum and size, or its size alone where the host has no cksum. */
+/** A condition of sh on the file $F: its checksum and size, or its size alone if the host has no cksum. */
 function check(checksum: number, size: number): string {
   return `test "$( { cksum <"$F" || echo "${checksum} $(($(wc -c <"$F")))"; } 2>/dev/null )" = "${checksum} ${size}"`;
 }
 
 /**
- * Where the account's shell is of sh's family it reads the agent itself, so that what its start-up files set and
- * export, functions too, reaches the commands; any other hands over to /bin/sh. zsh must not read .zshenv again for
- * each of the agent's own processes (-f).
+ * A shell of the sh family runs the agent itself, so that commands inherit what its start-up files export, including
+ * functions; other shells start /bin/sh. `-f` keeps zsh from reading .zshenv for each process of the agent.
  */
 function serveCommand(
   { name }: AgentFile,
   { shell, spoolLimitBytes }: { shell: string; spoolLimitBytes: number },
 ): string {
   const family = /^\/[\w./+-]*\/(?:sh|dash|ash|bash|ksh|ksh93|mksh|zsh)$/;
-  const reader = family.test(shell) ? shell : '/bin/sh';
-  const flag = reader.endsWith('/zsh') ? ' -f' : '';
-  return `exec ${reader}${flag} "$HOME/.windlass/${name}" serve ${spoolLimitBytes} ${reader}${flag}`;
+  const interpreter = family.test(shell) ? shell : '/bin/sh';
+  const flag = interpreter.endsWith('/zsh') ? ' -f' : '';
+  return `exec ${interpreter}${flag} "$HOME/.windlass/${name}" serve ${spoolLimitBytes} ${interpreter}${flag}`;
 }

@@ -202,7 +202,7 @@ function makeAttempt(host: LocalExec, name: string, { fence = '', days = 2 } = {
   const directory = join(baseOf(host), 'runs', name);
   const node = readFileSync('/proc/sys/kernel/hostname', 'utf8').trim();
   mkdirSync(directory);
-  writeFileSync(join(directory, 'minder'), `${node} an-earlier-boot 1 2\n`);
+  writeFileSync(join(directory, 'supervisor'), `${node} an-earlier-boot 1 2\n`);
   writeFileSync(join(directory, 'claim'), `${fence || name}\n`);
   if (fence) writeFileSync(join(baseOf(host), 'started', fence), `token ${name}\n`);
   age(directory, days);

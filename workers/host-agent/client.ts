@@ -1,68 +1,68 @@
 import { WindlassError } from '../../shared/errors.ts';
 import { EventQueue } from './event-queue.ts';
 import type { ExecChannel } from './exec-channel.ts';
-import { FlowWindow } from './flow-window.ts';
-import { FrameParser } from './framing.ts';
-import type { Hello } from './hello.ts';
-import { Answers } from './pending-requests.ts';
-import { explainFailure, type RunEvent, toEvent } from './run-event.ts';
-import { type ListedRun, RunLists } from './run-lists.ts';
+import { FlowWindow } from './protocol/flow-window.ts';
+import { FrameParser } from './protocol/framing.ts';
+import type { Hello } from './protocol/hello.ts';
+import { PendingRequests } from './protocol/pending-requests.ts';
+import { type RunEvent, toEvent, toStartError } from './protocol/run-event.ts';
+import { type ListedRun, RunLists } from './protocol/run-lists.ts';
 import { quoteLine } from './shell-quote.ts';
 
 export interface RunRequest {
   /** Letters, digits and hyphens, like token. */
   id: string;
-  /** Names the attempt: the same id and token run once, and asked for again are followed from the start. */
+  /** Identifies the request: repeated with the same id and token, it follows the run from its first byte. */
   token: string;
-  /** Run by the account's own `$SHELL -c`; at most 128 KiB, as for every argument on Linux. */
+  /** For the account's own `$SHELL -c`; at most 128 KiB, Linux's limit for an argument. */
   command?: string;
-  /** Run by /bin/sh from a file; of any length. */
+  /** For /bin/sh, from a file; of any length. */
   script?: string;
 }
 
 interface Follow {
   id: string;
   queue: EventQueue<RunEvent>;
-  /** What the caller has acknowledged, and how much of it the agent was told. */
+  /** The offsets that the caller has acknowledged, and the sum of those that were sent to the agent. */
   acked: { stdout: number; stderr: number };
-  told: number;
+  ackSent: number;
 }
 
-/** Each acknowledgement costs the host some milliseconds: small ones wait for company, but not long. */
+/** Each acknowledgement costs the host some milliseconds, so small ones are coalesced. */
 const ACK_BYTES = 2 ** 20;
 const ACK_DELAY_MS = 50;
-/** Unread events of one run, in bytes: far more than an agent of ours sends, and what calls itself one is cut off. */
-const MOST_UNREAD = 64 << 20;
-/** What an event counts beside its bytes: there must not be so many either that taking them one by one is slow. */
-const EVENT_BYTES = 1_000;
+/** Of unread events of one run: far above the agent's window, so that only a hostile agent exceeds it. */
+const MAX_UNREAD_BYTES = 64 << 20;
+/** Counted for each event besides its bytes, which bounds the number of events too. */
+const EVENT_OVERHEAD_BYTES = 1_000;
 
 /**
- * One serving agent on a host. Runs outlive it: when the channel is lost every iterator and promise rejects with
- * `remote_connection_failed`, and another client follows the runs.
- * The agent sends at most 16 MiB of a run past what `ack` has named, which bounds what an unread iterator holds, and of
- * all runs together what the link brings in about a second: so long at most an answer or a short line takes.
+ * A connection to the agent on a host. When its channel is lost, every iterator and promise rejects with
+ * `remote_connection_failed`; the runs continue, and another client can follow them.
+ * The agent sends at most 16 MiB of a run past the acknowledged offsets, which bounds the memory of an unread iterator,
+ * and of all runs together about one second of what the link delivers, which bounds the delay of answers.
  */
 export class AgentClient {
   readonly hello: Hello;
-  /** Resolves when the agent or the channel to it has ended, for whatever reason. */
+  /** Resolves when the agent or its channel has ended, for any reason. */
   readonly closed: Promise<void>;
   readonly #channel: ExecChannel;
   readonly #follows = new Map<number, Follow>();
-  readonly #answers: Answers;
+  readonly #requests: PendingRequests;
   readonly #window = new FlowWindow();
   readonly #lists = new RunLists();
   #heardAt = performance.now();
-  /** Of requests and of what is followed alike: each has a number of its own. */
+  /** Numbers requests and followed runs alike, so that no two have the same. */
   #lastNumber = 0;
   #ackTimer: NodeJS.Timeout | undefined;
   #failure: WindlassError | undefined;
 
-  /** Made by openAgent, when the channel's next byte is the first after the hello. */
+  /** For openAgent(): the channel's next byte is the first one after the hello. */
   constructor(channel: ExecChannel, hello: Hello) {
     this.#channel = channel;
     this.hello = hello;
     const heardAt = () => this.#heardAt;
-    this.#answers = new Answers({
+    this.#requests = new PendingRequests({
       get heardAt() {
         return heardAt();
       },
@@ -72,9 +72,9 @@ export class AgentClient {
     const parser = new FrameParser({
       onLine: line => this.#takeLine(line),
       onData: ({ run, ...output }) => {
-        this.#allowMore(output.bytes.length);
+        this.#grantCredit(output.bytes.length);
         const follow = this.#follows.get(run);
-        if (follow) give(follow, { type: 'output', ...output });
+        if (follow) pushEvent(follow, { type: 'output', ...output });
       },
     });
     channel.stdout.on('data', (chunk: Buffer) => {
@@ -93,9 +93,8 @@ export class AgentClient {
   }
 
   /**
-   * Starts a run unless any attempt has started it before, and follows it from its first byte.
-   * The iterator ends after a terminal event (absent, taken, ended, stopped, lost) and is read once.
-   * Rejects with `invalid_input` (a NUL in the text), `remote_disk_full`, `agent_problem` (nothing was started).
+   * Starts a run, unless an attempt has started it before, and follows it from its first byte.
+   * The iterator ends after a terminal event (absent, taken, ended, stopped, lost) and can be read once. It throws `invalid_input` (a NUL in the text), `remote_disk_full`, `agent_problem` (the run was not started).
    */
   run(request: RunRequest): AsyncIterableIterator<RunEvent> {
     const text = request.command ?? request.script ?? '';
@@ -105,7 +104,7 @@ export class AgentClient {
     return this.#startFollow({ id }, handle => `run ${handle} ${line}`);
   }
 
-  /** Follows a run from these offsets, in bytes, each the end of what is stored; events as of run. */
+  /** Follows a run from these byte offsets, the ends of what is stored; its events are those of run(). */
   follow(from: { id: string; stdout: number; stderr: number }): AsyncIterableIterator<RunEvent> {
     const { id, stdout, stderr } = from;
     checkName(id);
@@ -113,85 +112,85 @@ export class AgentClient {
   }
 
   /**
-   * Says that the bytes below these offsets are stored: the host deletes them and sends as many more. Cheap to call
-   * often: what is small is gathered for 50 ms. Without effect once the run's end has been told: then forget it.
+   * Acknowledges that the bytes below these offsets are stored: the host deletes them and sends as many more. Small
+   * acknowledgements are coalesced for 50 ms. No effect after the run's last event: then forget the run.
    */
   ack(id: string, stdout: number, stderr: number): void {
     for (const [handle, follow] of this.#follows) {
       if (follow.id !== id) continue;
       follow.acked = { stdout, stderr };
-      if (stdout + stderr - follow.told >= ACK_BYTES) this.#tellAck(handle, follow);
-      else this.#ackTimer ??= setTimeout(() => this.#tellAcks(), ACK_DELAY_MS);
+      if (stdout + stderr - follow.ackSent >= ACK_BYTES) this.#sendAck(handle, follow);
+      else this.#ackTimer ??= setTimeout(() => this.#sendAcks(), ACK_DELAY_MS);
     }
   }
 
   /**
-   * Ends every process of a run and resolves when none is left, after 6 s at most; its iterators then see it end.
-   * how: `mark` (all found by their environment or session, now or by an earlier stop), `group` (the host has no /proc),
-   * `left` (some would not die), `never` (it had not started and now never will), or `ended` (by itself), `stopped`:
-   * nothing to be done. `wrong_node`: only an agent on `node`, another one of this home directory, can stop it.
+   * Kills every process of a run and resolves when none is left, after some 6 s at most; its iterators then end.
+   * how: `mark` (now or earlier, all processes with the run's mark or session), `group` (its process group: the host has
+   * no /proc), `left` (some did not die), `never` (it had not started and never will), `ended` (by itself) or `stopped`
+   * (before it started). `wrong_node`: only an agent on `node`, which shares this home directory, can stop it.
    */
   async stop(id: string): Promise<{ how: string; node?: string }> {
-    const answer = await this.#ask('stop', 'halted', checkName(id));
+    const answer = await this.#request('stop', 'halted', checkName(id));
     const [how = '', ...node] = answer.split(' ');
     return node.length > 0 ? { how, node: node.join(' ') } : { how };
   }
 
-  /** Removes a run that has ended from the host; `conflict` while it may still live. Unknown ids are no error. */
+  /** Removes a run that has ended from the host; throws `conflict` while it may be alive. Unknown ids are no error. */
   async forget(id: string): Promise<void> {
     const busy = await this.forgetAll([id]);
     if (busy.length > 0)
       throw new WindlassError('conflict', { detail: `run ${id} has not ended.` });
   }
 
-  /** As forget(), some hundred at most; returns those that may still live and are kept. */
+  /** As forget(), for a few hundred runs at most; returns those that it kept because they may be alive. */
   async forgetAll(ids: string[]): Promise<string[]> {
     if (ids.length === 0) return [];
-    const kept = await this.#ask('forget', 'forgot', ids.map(checkName).join(' '));
-    const places = kept.split(' ').map(Number);
-    return ids.filter((_, n) => places.includes(n + 1));
+    const kept = await this.#request('forget', 'forgot', ids.map(checkName).join(' '));
+    const positions = kept.split(' ').map(Number);
+    return ids.filter((_, n) => positions.includes(n + 1));
   }
 
-  /** The host's ffmpeg and which of libx264, libvpx-vp9, libvpx and libopenh264 it has; null where there is none. */
+  /** The host's ffmpeg and which of libx264, libvpx-vp9, libvpx and libopenh264 it has; null if there is no ffmpeg. */
   async ffmpeg(): Promise<{ path: string; encoders: string[] } | null> {
-    const answer = await this.#ask('ffmpeg', 'ffmpeg');
+    const answer = await this.#request('ffmpeg', 'ffmpeg');
     const [encoders = '-', ...path] = answer.split(' ');
     if (path.join(' ') === '-') return null;
     return { path: path.join(' '), encoders: encoders === '-' ? [] : encoders.split(',') };
   }
 
-  /** The runs that the host keeps, some at a time, in the order of their ids; those that begin or end meanwhile, perhaps. */
+  /** Pages of the runs on the host, in the order of their ids. Runs that start or end meanwhile may be missing. */
   list(): AsyncGenerator<ListedRun[], void> {
     return this.#lists.read(
       () => this.#nextNumber(),
-      (number, from) => this.#askAs(number, 'list', 'listed', `${from}`),
+      (number, from) => this.#requestAs(number, 'list', 'listed', `${from}`),
     );
   }
 
   async ping(): Promise<void> {
-    await this.#ask('ping', 'pong');
+    await this.#request('ping', 'pong');
   }
 
-  /** performance.now() when the last byte came, or the client was made. */
+  /** performance.now() of the last byte received, at first of the client's creation. */
   get heardAt(): number {
     return this.#heardAt;
   }
 
-  /** Ends the agent, never the runs. `closed` tells when the channel is gone too. */
+  /** Ends the agent, never the runs. `closed` resolves when the channel has closed too. */
   close(): void {
     this.#fail();
     this.#channel.stdin.end();
   }
 
-  #tellAcks(): void {
+  #sendAcks(): void {
     this.#ackTimer = undefined;
-    for (const [handle, follow] of this.#follows) this.#tellAck(handle, follow);
+    for (const [handle, follow] of this.#follows) this.#sendAck(handle, follow);
   }
 
-  #tellAck(handle: number, follow: Follow): void {
+  #sendAck(handle: number, follow: Follow): void {
     const { stdout, stderr } = follow.acked;
-    if (stdout + stderr === follow.told) return;
-    follow.told = stdout + stderr;
+    if (stdout + stderr === follow.ackSent) return;
+    follow.ackSent = stdout + stderr;
     this.#write(`ack ${handle} ${stdout} ${stderr}`);
   }
 
@@ -208,7 +207,7 @@ export class AgentClient {
     if (this.#failure) {
       queue.fail(this.#failure);
     } else {
-      this.#follows.set(handle, { id, queue, acked: { stdout, stderr }, told: stdout + stderr });
+      this.#follows.set(handle, { id, queue, acked: { stdout, stderr }, ackSent: stdout + stderr });
       this.#write(request(handle));
     }
     return queue;
@@ -218,21 +217,21 @@ export class AgentClient {
     return ++this.#lastNumber;
   }
 
-  /** What follows the answering word and the request's number. */
-  #ask(verb: string, answer: string, rest = ''): Promise<string> {
-    return this.#askAs(this.#nextNumber(), verb, answer, rest);
+  /** Resolves with what follows WORD NUMBER in the answer. */
+  #request(verb: string, answer: string, rest = ''): Promise<string> {
+    return this.#requestAs(this.#nextNumber(), verb, answer, rest);
   }
 
-  #askAs(number: number, verb: string, answer: string, rest: string): Promise<string> {
+  #requestAs(number: number, verb: string, answer: string, rest: string): Promise<string> {
     if (this.#failure) return Promise.reject(this.#failure);
-    const answered = this.#answers.await(`${answer} ${number}`);
+    const answered = this.#requests.await(`${answer} ${number}`);
     this.#write(`${verb} ${number} ${rest}`.trimEnd());
     return answered;
   }
 
-  #allowMore(received: number): void {
-    const more = this.#window.take(received, this.#heardAt);
-    if (more) this.#write(`credit ${more.total} ${more.piece}`);
+  #grantCredit(received: number): void {
+    const credit = this.#window.receive(received, this.#heardAt);
+    if (credit) this.#write(`credit ${credit.total} ${credit.least}`);
   }
 
   #write(line: string): void {
@@ -242,16 +241,16 @@ export class AgentClient {
   #takeLine(line: string): void {
     const [verb = '', name = '', ...rest] = line.split(' ');
     if (verb === 'item') this.#lists.take(Number(name), rest);
-    if (verb === 'item' || this.#answers.take(line)) return;
+    if (verb === 'item' || this.#requests.take(line)) return;
     const follow = this.#follows.get(Number(name));
     if (!follow) return;
     if (verb === 'failed') {
       this.#follows.delete(Number(name));
-      follow.queue.fail(explainFailure(rest[0]));
+      follow.queue.fail(toStartError(rest[0]));
       return;
     }
     const event = toEvent(verb, rest);
-    give(follow, event);
+    pushEvent(follow, event);
     if (event.type === 'running') return;
     this.#follows.delete(Number(name));
     follow.queue.finish();
@@ -264,17 +263,17 @@ export class AgentClient {
       cause,
     });
     for (const { queue } of this.#follows.values()) queue.fail(this.#failure);
-    this.#answers.fail(this.#failure);
+    this.#requests.failAll(this.#failure);
     clearTimeout(this.#ackTimer);
     this.#follows.clear();
     if (cause !== undefined) this.#channel.destroy();
   }
 }
 
-/** Throws where the agent sends more than it was allowed. */
-function give({ queue }: Follow, event: RunEvent): void {
-  queue.push(event, EVENT_BYTES + (event.type === 'output' ? event.bytes.length : 0));
-  if (queue.bytes > MOST_UNREAD) throw new Error('The agent sent more than it was allowed.');
+/** Throws if the agent exceeds its window. */
+function pushEvent({ queue }: Follow, event: RunEvent): void {
+  queue.push(event, EVENT_OVERHEAD_BYTES + (event.type === 'output' ? event.bytes.length : 0));
+  if (queue.bytes > MAX_UNREAD_BYTES) throw new Error('The agent sent more than its window.');
 }
 
 function checkName(name: string): string {

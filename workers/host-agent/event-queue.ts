@@ -1,18 +1,21 @@
-/** One reader's queue: values go in as they come, are taken in order, and end with `finish` or `fail`. */
+/**
+ * A queue for one reader, which iterates over it until `finish` or `fail`. Hand-made, because a Readable
+ * discards its queued values when it fails.
+ */
 export class EventQueue<T> implements AsyncIterableIterator<T> {
   readonly #values: { value: T; bytes: number }[] = [];
   #bytes = 0;
-  readonly #onLeave: () => void;
+  readonly #onReturn: () => void;
   #ended = false;
   #error: unknown;
   #wake: (() => void) | undefined;
 
-  /** onLeave is called when the reader leaves before the end. */
-  constructor(onLeave: () => void) {
-    this.#onLeave = onLeave;
+  /** onReturn is called when the reader stops before the end. */
+  constructor(onReturn: () => void) {
+    this.#onReturn = onReturn;
   }
 
-  /** What its unread values hold, as push() was told. */
+  /** The sum of its unread values' bytes. */
   get bytes(): number {
     return this.#bytes;
   }
@@ -29,7 +32,7 @@ export class EventQueue<T> implements AsyncIterableIterator<T> {
     this.#notify();
   }
 
-  /** What was queued before is still read; then the reader's next step throws the error. */
+  /** The reader gets the values that are queued already, then the error. */
   fail(error: unknown): void {
     if (this.#ended) return;
     this.#error = error;
@@ -58,7 +61,7 @@ export class EventQueue<T> implements AsyncIterableIterator<T> {
   async return(): Promise<IteratorResult<T>> {
     if (!this.#ended) {
       this.#ended = true;
-      this.#onLeave();
+      this.#onReturn();
     }
     this.#values.length = 0;
     this.#bytes = 0;

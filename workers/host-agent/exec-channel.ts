@@ -1,11 +1,11 @@
 import type { Readable, Writable } from 'node:stream';
 
-/** A channel that runs one command on the host; ssh2's exec or, in tests, a child process. */
+/** A channel that runs one command on the host: ssh2's exec or, in tests, a child process. */
 export interface ExecChannel {
   stdin: Writable;
   stdout: Readable;
   stderr: Readable;
-  /** Resolves once, when the command has ended or the channel is gone; never rejects. */
+  /** Resolves when the command has ended or the channel has closed; never rejects. */
   closed: Promise<{ code: number | null; signal: string | null }>;
   destroy(): void;
 }

@@ -41,13 +41,13 @@ const SHELLS = FAMILY.map(name => findProgram(name)).filter(path => path !== und
 const DASH = findProgram('dash') ?? '/bin/sh';
 
 describe.each(SHELLS)('runs under %s', shell => {
-  test('a run whose minder was killed is lost, and its processes can still be stopped', async () => {
+  test('a run whose supervisor was killed is lost, and its processes can still be stopped', async () => {
     const host = harness.makeHost(shell);
     const client = await harness.connect(host);
     const id = harness.newName();
     const events = client.run({ id, token: harness.newName(), command: 'sleep 300' });
     expect(await events.next()).toMatchObject({ value: { type: 'running' } });
-    killMinder(runDirectory(host, id));
+    killSupervisor(runDirectory(host, id));
     expect(await events.next()).toEqual({ value: { type: 'lost' }, done: false });
     expect(await client.stop(id)).toEqual({ how: 'mark' });
     expect(processesOf(host).filter(line => line.includes('sleep 300'))).toEqual([]);
@@ -215,7 +215,7 @@ describe.each(SHELLS)('runs under %s', shell => {
       await harness.run(client, 'true');
       // What stands prepared dies, and leaves its files; then there is one page for what takes its place.
       await awaitPrepared(host);
-      const waiting = processesOf(host).filter(line => / (minder|body) /.test(line));
+      const waiting = processesOf(host).filter(line => / (supervise|child) /.test(line));
       for (const line of waiting) process.kill(Number.parseInt(line, 10), 'SIGKILL');
       writeFileSync(join(home, 'page'), 'one');
       expect(() => writeFileSync(join(home, 'filling'), Buffer.alloc(16 * MiB))).toThrow('ENOSPC');
@@ -286,7 +286,7 @@ test('a line comes while its command goes on, for each of ten runs that are foll
   expect(seen.length).toBe(10);
 });
 
-function killMinder(directory: string): void {
-  const [, , pid] = readFileSync(join(directory, 'minder'), 'utf8').split(' ');
+function killSupervisor(directory: string): void {
+  const [, , pid] = readFileSync(join(directory, 'supervisor'), 'utf8').split(' ');
   process.kill(Number(pid), 'SIGKILL');
 }

@@ -1,9 +1,12 @@
 import { WindlassError } from '../../shared/errors.ts';
 import type { ExecChannel } from './exec-channel.ts';
 
-const LONGEST_LINE = 65_536;
+const MAX_LINE = 65_536;
 
-/** Reads a channel's first lines and leaves every byte after them in its standard output, for the next reader. */
+/**
+ * Reads a channel's first lines and leaves every byte after them in its standard output for the next reader. Hand-made,
+ * because node:readline reads ahead and keeps what it has read.
+ */
 export class LineReader {
   readonly #channel: ExecChannel;
   readonly #signal: AbortSignal;
@@ -16,20 +19,20 @@ export class LineReader {
     this.#channel = channel;
     this.#signal = signal;
     channel.stderr.on('data', this.#onError);
-    // A host that ends early breaks the pipe: the missing answer says so.
+    // A broken pipe shows as a missing line.
     channel.stdin.on('error', ignore);
     channel.stdout.on('error', ignore);
     channel.stderr.on('error', ignore);
   }
 
-  /** What the channel has written to standard error so far, its first 1000 characters. */
+  /** The first 1000 characters of standard error so far. */
   errorText(): string {
     return this.#stderr.trim();
   }
 
   /**
-   * The next line without its newline; undefined where the stream ends before anything came.
-   * What came without a newline before the end counts as a line.
+   * The next line without its newline; undefined at the end of the stream. An incomplete last line counts as a line.
+   * Throws `remote_connection_failed` if the channel closes without an end, or the signal's reason.
    */
   async next(): Promise<string | undefined> {
     const parts: Buffer[] = [];
@@ -40,7 +43,7 @@ export class LineReader {
       const newline = chunk.indexOf(10);
       parts.push(newline < 0 ? chunk : chunk.subarray(0, newline));
       length += chunk.length;
-      if (newline < 0 && length < LONGEST_LINE) continue;
+      if (newline < 0 && length < MAX_LINE) continue;
       if (newline >= 0 && newline + 1 < chunk.length) {
         this.#channel.stdout.unshift(chunk.subarray(newline + 1));
       }
@@ -48,7 +51,7 @@ export class LineReader {
     }
   }
 
-  /** Gives the channel back; call it before another reads it or it is destroyed. */
+  /** Releases the channel. Call it before another reader takes over, or before the channel is destroyed. */
   detach(): void {
     this.#channel.stderr.off('data', this.#onError);
   }

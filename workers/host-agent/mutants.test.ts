@@ -56,7 +56,7 @@ interface Mutant {
 
 const mutants: Mutant[] = [
   {
-    what: 'the fence: a request that was held up runs the command a second time',
+    what: 'the fence: a delayed request runs the command a second time',
     text: '  set -C\n',
     instead: '',
     async show(content) {
@@ -64,8 +64,8 @@ const mutants: Mutant[] = [
       const first = await connect(host);
       const second = await connect(host);
       const run = { id: 'once', command: 'echo ran >>ledger' };
-      const body = await waitFor(() => findPreparedBody(host), { what: 'an attempt' });
-      process.kill(body, 'SIGSTOP');
+      const child = await waitFor(() => findPreparedChild(host), { what: 'an attempt' });
+      process.kill(child, 'SIGSTOP');
       const held = collect({
         client: first,
         id: 'once',
@@ -74,7 +74,7 @@ const mutants: Mutant[] = [
       // Answered in order: the request has passed.
       await first.ping();
       await collect({ client: second, id: 'once', events: second.run({ ...run, token: 'b' }) });
-      process.kill(body, 'SIGCONT');
+      process.kill(child, 'SIGCONT');
       await held;
       return readFileSync(join(host.account.home, 'ledger'), 'utf8');
     },
@@ -82,7 +82,7 @@ const mutants: Mutant[] = [
     wrong: 'ran\nran\n',
   },
   {
-    what: "the pump's wait: output that nobody stores fills the disk",
+    what: "the pump's backpressure: output that is never acknowledged fills the disk",
     text: '      [ $((spooled + at - oldest)) -ge "$limit" ]\n',
     instead: '      false\n',
     async show(content) {
@@ -107,22 +107,22 @@ const mutants: Mutant[] = [
     wrong: false,
   },
   {
-    what: 'the boot id: after a restart a stranger with the number of a minder is taken for it',
-    text: '  elif [ "$its_boot" = "$boot" ] && is_alive "$pid" "$its_start"; then\n    verdict=running\n',
-    instead: '  elif is_alive "$pid" "$its_start"; then\n    verdict=running\n',
+    what: "the boot id: after a reboot another process with the supervisor's PID is taken for it",
+    text: '  elif [ "$its_boot" = "$boot" ] && is_alive "$pid" "$its_start"; then\n    run_state=running\n',
+    instead: '  elif is_alive "$pid" "$its_start"; then\n    run_state=running\n',
     async show(content) {
       const host = makeHostWith(content);
       const client = await connect(host);
       await client.run({ id: 'old', token: 'one', command: 'exec sleep 300' }).next();
-      const record = join(runDirectory(host, 'old'), 'minder');
-      const [node = '', , minder] = readFileSync(record, 'utf8').split(' ');
-      process.kill(Number(minder), 'SIGKILL');
-      const stranger = spawn('sleep', ['300'], { stdio: 'ignore' });
-      const pid = String(stranger.pid);
+      const record = join(runDirectory(host, 'old'), 'supervisor');
+      const [node = '', , supervisor] = readFileSync(record, 'utf8').split(' ');
+      process.kill(Number(supervisor), 'SIGKILL');
+      const other = spawn('sleep', ['300'], { stdio: 'ignore' });
+      const pid = String(other.pid);
       const start = readProc(pid, 'stat').split(') ')[1]?.split(' ')[19];
       writeFileSync(record, `${node} an-earlier-boot ${pid} ${start}\n`);
       const { value } = await client.follow({ id: 'old', stdout: 0, stderr: 0 }).next();
-      stranger.kill();
+      other.kill();
       await client.stop('old');
       return value;
     },
@@ -130,7 +130,7 @@ const mutants: Mutant[] = [
     wrong: { type: 'running' },
   },
   {
-    what: 'the mark: a child that left the session and lost its parent outlives the stop',
+    what: 'the mark in the environment: a child without session and parent survives the stop',
     text: 'grep -lsF "WINDLASS_RUN=$dir"',
     instead: 'grep -lsF "WINDLASS_RUN=none"',
     show: content => countAfterStop(content, sleep => `(setsid ${sleep} &)`),
@@ -138,7 +138,7 @@ const mutants: Mutant[] = [
     wrong: 1,
   },
   {
-    what: 'the descent: a child that left session and mark outlives the stop',
+    what: 'the search for descendants: a child without session and mark survives the stop',
     text: '      others="$others $parent:$pid:$start"\n',
     instead: '      :\n',
     show: content => countAfterStop(content, sleep => `env -i PATH="$PATH" setsid ${sleep} &`),
@@ -146,7 +146,7 @@ const mutants: Mutant[] = [
     wrong: 1,
   },
   {
-    what: 'the spare record: where no file can be made the end of a run is lost',
+    what: 'the spare record: where no file can be created the end of a run is lost',
     text: '; then mv "$dir/spare" "$dir/end.$code.$out.$err"; fi\n',
     instead: '; then :; fi\n',
     async show(content) {
@@ -158,8 +158,8 @@ const mutants: Mutant[] = [
         await useUpInodes(host, client).catch(() => {});
         client.close();
         await client.closed;
-        const left = () => processesOf(host).filter(line => / minder /.test(line)).length === 0;
-        await waitFor(left, { what: 'the end of the minders' });
+        const left = () => processesOf(host).filter(line => / supervise /.test(line)).length === 0;
+        await waitFor(left, { what: 'the end of the supervisors' });
         const files = readdirSync(runDirectory(host, 'greedy'));
         return files.some(name => name.startsWith('end.7.'));
       } finally {
@@ -190,11 +190,11 @@ describe.each(mutants)('without $what', ({ text, instead, show, right, wrong }) 
 });
 
 /** Of the first serve, which prepares one before it is asked. */
-function findPreparedBody(host: LocalExec): number | undefined {
+function findPreparedChild(host: LocalExec): number | undefined {
   const runs = join(host.account.home, '.windlass/runs');
   const name = readdirSync(runs).find(run => run.includes(`-${host.pids[0]}-`));
   if (!name || !existsSync(join(runs, name, 'ready'))) return undefined;
-  return Number.parseInt(readFileSync(join(runs, name, 'body'), 'utf8'), 10);
+  return Number.parseInt(readFileSync(join(runs, name, 'child'), 'utf8'), 10);
 }
 
 const isHeldBack = (host: LocalExec) =>

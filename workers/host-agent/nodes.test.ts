@@ -52,19 +52,19 @@ async function startElsewhere(host: LocalExec, client: AgentClient, command: str
   const id = harness.newName();
   const events = client.run({ id, token: 'one', command });
   await events.next();
-  const record = join(runDirectory(host, id), 'minder');
+  const record = join(runDirectory(host, id), 'supervisor');
   const written = readFileSync(record, 'utf8');
   writeFileSync(record, written.replace(client.hello.node, 'elsewhere'));
   return { id, record, written };
 }
 
-/** What watches over runs first: of the rest, none is then left to say how a run ended. */
+/** The supervisors first: the others' ends are then not recorded. */
 function killAll(host: LocalExec): void {
   for (;;) {
     const all = processesOf(host);
     if (all.length === 0) return;
-    const minders = all.filter(line => / minder /.test(line));
-    for (const line of minders.length > 0 ? minders : all) {
+    const supervisors = all.filter(line => / supervise /.test(line));
+    for (const line of supervisors.length > 0 ? supervisors : all) {
       try {
         process.kill(Number.parseInt(line, 10), 'SIGKILL');
       } catch {
@@ -94,16 +94,16 @@ describe.each(SHELLS)('more than one node, under %s', shell => {
     await second.forget(id);
   });
 
-  test('a live run gives signs of life, without its serve too, and no longer', async () => {
+  test('a live run has a heartbeat, without its serve too, and no longer than it lives', async () => {
     const host = makeFastHost(shell);
     const client = await harness.connect(host);
     const id = harness.newName();
     await client.run({ id, token: 'one', command: 'exec /bin/sleep 300' }).next();
-    const record = join(runDirectory(host, id), 'minder');
+    const record = join(runDirectory(host, id), 'supervisor');
     const awaitBeat = async () => {
       const before = statSync(record).mtimeMs;
       await waitFor(() => statSync(record).mtimeMs > before, {
-        what: 'a sign of life',
+        what: 'a heartbeat',
         timeoutMs: 60_000,
       });
     };
@@ -117,41 +117,41 @@ describe.each(SHELLS)('more than one node, under %s', shell => {
     await awaitBeat();
     const next = await harness.connect(host);
     expect(await next.stop(id)).toEqual({ how: 'mark' });
-    await waitFor(() => !processesOf(host).some(line => / heart /.test(line)), {
-      what: 'the end of the heart',
+    await waitFor(() => !processesOf(host).some(line => / heartbeat /.test(line)), {
+      what: 'the end of the heartbeat',
       timeoutMs: 30_000,
     });
   });
 
-  test('a heart that was killed is begun again', async () => {
+  test('a heartbeat process that was killed is started again', async () => {
     const host = makeFastHost(shell);
     const client = await harness.connect(host);
     await client.run({ id: 'long', token: 'one', command: 'exec /bin/sleep 300' }).next();
     const [serve = ''] = readdirSync(join(host.account.home, '.windlass/serve'));
-    const record = join(host.account.home, '.windlass/serve', serve, 'heart');
-    // It says its number once it beats.
-    const findHeart = () => /^(\d+) \d+$/m.exec(readFileSync(record, 'utf8'))?.[1];
-    const first = await waitFor(findHeart, { what: 'a heart', timeoutMs: 30_000 });
+    const record = join(host.account.home, '.windlass/serve', serve, 'heartbeat');
+    // It records its PID once it runs.
+    const findHeartbeat = () => /^(\d+) \d+$/m.exec(readFileSync(record, 'utf8'))?.[1];
+    const first = await waitFor(findHeartbeat, { what: 'a heartbeat', timeoutMs: 30_000 });
     const isBeating = (pid: string) =>
-      processesOf(host).some(line => line.startsWith(`${pid} `) && / heart /.test(line));
+      processesOf(host).some(line => line.startsWith(`${pid} `) && / heartbeat /.test(line));
     expect(isBeating(first)).toBe(true);
     process.kill(Number(first), 'SIGKILL');
     const another = () => {
-      const pid = findHeart();
+      const pid = findHeartbeat();
       return pid === first ? undefined : pid;
     };
-    const second = await waitFor(another, { what: 'another heart', timeoutMs: 30_000 });
+    const second = await waitFor(another, { what: 'another heartbeat', timeoutMs: 30_000 });
     expect(isBeating(second)).toBe(true);
     expect(await client.stop('long')).toEqual({ how: 'mark' });
   });
 
-  test('a short run costs no heart', async () => {
+  test('a short run starts no heartbeat', async () => {
     const host = harness.makeHost(shell);
     const client = await harness.connect(host);
     await harness.run(client, 'echo short');
     client.close();
     await client.closed;
-    expect(processesOf(host).filter(line => / heart /.test(line))).toEqual([]);
+    expect(processesOf(host).filter(line => / heartbeat /.test(line))).toEqual([]);
   });
 
   test('a run whose connection was killed with all it had started is lost, and that is told', async () => {
@@ -162,7 +162,7 @@ describe.each(SHELLS)('more than one node, under %s', shell => {
     killAll(host);
     await client.closed;
     const next = await harness.connect(host);
-    expect((await follow(next, id)).last).toEqual({ type: 'lost', cause: 'all' });
+    expect((await follow(next, id)).last).toEqual({ type: 'lost', cause: 'session_killed' });
     await next.forget(id);
   });
 
@@ -171,7 +171,7 @@ describe.each(SHELLS)('more than one node, under %s', shell => {
     const client = await harness.connect(host);
     const id = harness.newName();
     await client.run({ id, token: 'one', command: 'exec /bin/sleep 300' }).next();
-    const record = join(runDirectory(host, id), 'minder');
+    const record = join(runDirectory(host, id), 'supervisor');
     const written = readFileSync(record, 'utf8');
     writeFileSync(record, written.replace(client.hello.boot, 'another-boot'));
     expect((await follow(client, id)).last).toEqual({ type: 'lost', cause: 'reboot' });
@@ -180,14 +180,14 @@ describe.each(SHELLS)('more than one node, under %s', shell => {
   });
 });
 
-test('a run whose node gives no sign of life for a minute is lost; an hour later it can be forgotten', async () => {
+test('a run whose node has no heartbeat for a minute is lost; an hour later it can be forgotten', async () => {
   const host = makeFastHost(findProgram('dash') ?? '/bin/sh');
   const client = await harness.connect(host);
   const { id, record } = await startElsewhere(host, client, 'exec /bin/sleep 300');
   killAll(host);
   const next = await harness.connect(host);
   const { types, last } = await follow(next, id);
-  expect([types, last]).toEqual([['running', 'lost'], { type: 'lost', cause: 'far' }]);
+  expect([types, last]).toEqual([['running', 'lost'], { type: 'lost', cause: 'no_heartbeat' }]);
   await expect(next.forget(id)).rejects.toMatchObject({ code: 'conflict' });
   const longAgo = Date.now() / 1_000 - 7_200;
   utimesSync(record, longAgo, longAgo);

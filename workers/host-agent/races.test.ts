@@ -22,9 +22,9 @@ afterAll(() => harness.clean());
 
 interface Attempt {
   directory: string;
-  minder: number;
+  supervisor: number;
   /** The process that waits to become the command. */
-  body: number;
+  child: number;
 }
 
 /** What this host's first agent has made ready for its first command. */
@@ -36,7 +36,7 @@ function findAttempt(host: LocalExec): Attempt | undefined {
   if (!name || !existsSync(join(runs, name, 'ready'))) return undefined;
   const directory = join(runs, name);
   const read = (file: string) => readFileSync(join(directory, file), 'utf8').split(' ');
-  return { directory, minder: Number(read('minder')[2]), body: Number(read('body')[0]) };
+  return { directory, supervisor: Number(read('supervisor')[2]), child: Number(read('child')[0]) };
 }
 
 /** Until the first serve has looked at its runs: at each tenth tick, each of which writes one of two stamps. */
@@ -53,8 +53,8 @@ async function awaitLook(host: LocalExec): Promise<void> {
 }
 
 /**
- * A host whose agent's bodies wait before this line, as long as there is the file hold in its home. They ignore SIGPIPE, as
- * an account's start-up files may have it: else what they tell their minder ends them when it is dead.
+ * A host whose agent's children wait before this line, as long as there is the file hold in its home. They ignore SIGPIPE, as
+ * an account's start-up files may have it: else SIGPIPE would end them when they report to a dead supervisor.
  */
 function makeHeldHost(shell: string, line: string): LocalExec {
   const host = harness.makeHost(shell);
@@ -71,12 +71,12 @@ function makeHeldHost(shell: string, line: string): LocalExec {
   return host;
 }
 
-/** Has its only serve start a run, whose body is held. */
+/** Has its only serve start a run, whose child is held. */
 async function startHeld(host: LocalExec) {
   const client = await harness.connect(host, { shell: host.account.shell });
   const attempt = await awaitAttempt(host);
   const events = client.run({ id: 'once', token: 'one', command: 'touch ran; exec sleep 300' });
-  // Answered in order: the body has been told.
+  // Answered in order: the child has been requested to start.
   await client.ping();
   return { ...attempt, client, events };
 }
@@ -89,8 +89,8 @@ for (const name of ['dash', 'bash', 'busybox', 'ksh']) {
     test('whoever comes too late hears that the run is another one’s, also when that has ended', async () => {
       const host = harness.makeHost(shell);
       const late = await harness.connect(host);
-      const { body } = await awaitAttempt(host);
-      process.kill(body, 'SIGSTOP');
+      const { child } = await awaitAttempt(host);
+      process.kill(child, 'SIGSTOP');
       const id = harness.newName();
       const command = 'echo ran >>ledger; echo output';
       const request = () => ({ id, token: harness.newName(), command });
@@ -99,7 +99,7 @@ for (const name of ['dash', 'bash', 'busybox', 'ksh']) {
       const ran = await collect({ client: first, id, events: first.run(request()) });
       expect(ran.last).toMatchObject({ type: 'ended', code: 0, stdoutBytes: 7 });
       expect((await outcome).types).toEqual(['taken']);
-      process.kill(body, 'SIGCONT');
+      process.kill(child, 'SIGCONT');
       await harness.close();
       await waitFor(() => processesOf(host).length === 0, { what: 'the end of every process' });
       expect(readFileSync(join(host.account.home, 'ledger'), 'utf8')).toBe('ran\n');
@@ -108,26 +108,26 @@ for (const name of ['dash', 'bash', 'busybox', 'ksh']) {
 }
 
 const SHELLS = FAMILY.map(name => findProgram(name)).filter(path => path !== undefined);
-const CLAIM = '  create "$dir/claim" "$id" || exit 1\n';
-const FENCE = '  if ! create "$base/started/$id" "$token $dn"; then\n';
+const CLAIM = '  create_exclusive "$dir/claim" "$id" || exit 1\n';
+const FENCE = '  if ! create_exclusive "$base/started/$id" "$token $attempt"; then\n';
 
-describe.each(SHELLS)('a run whose minder dies before it starts, under %s', shell => {
+describe.each(SHELLS)('a run whose supervisor dies before it starts, under %s', shell => {
   test('never starts once that was said', async () => {
     const host = makeHeldHost(shell, CLAIM);
-    const { minder, body, events } = await startHeld(host);
-    process.kill(minder, 'SIGKILL');
+    const { supervisor, child, events } = await startHeld(host);
+    process.kill(supervisor, 'SIGKILL');
     await expect(events.next()).rejects.toMatchObject({ code: 'agent_problem' });
     rmSync(join(host.account.home, 'hold'));
-    const isLeft = () => processesOf(host).some(line => line.startsWith(`${body} `));
-    await waitFor(() => !isLeft(), { what: 'the end of its body' });
+    const isLeft = () => processesOf(host).some(line => line.startsWith(`${child} `));
+    await waitFor(() => !isLeft(), { what: 'the end of its child' });
     expect(existsSync(join(host.account.home, 'ran'))).toBe(false);
   });
 
-  test('is not called never started while its body may start it', async () => {
+  test('is not called never started while its child may start it', async () => {
     const host = makeHeldHost(shell, FENCE);
-    const { directory, minder, client, events } = await startHeld(host);
+    const { directory, supervisor, client, events } = await startHeld(host);
     await waitFor(() => existsSync(join(directory, 'claim')), { what: 'its claim' });
-    process.kill(minder, 'SIGKILL');
+    process.kill(supervisor, 'SIGKILL');
     const told = collect({ client, id: 'once', events }).then(
       ({ types }) => types,
       (error: unknown) => error,
@@ -139,11 +139,11 @@ describe.each(SHELLS)('a run whose minder dies before it starts, under %s', shel
     expect(await client.stop('once')).toEqual({ how: 'mark' });
   });
 
-  test('is called never started when its body died with the claim', async () => {
+  test('is called never started when its child died with the claim', async () => {
     const host = makeHeldHost(shell, FENCE);
-    const { directory, minder, body, events } = await startHeld(host);
+    const { directory, supervisor, child, events } = await startHeld(host);
     await waitFor(() => existsSync(join(directory, 'claim')), { what: 'its claim' });
-    for (const pid of [minder, body]) process.kill(pid, 'SIGKILL');
+    for (const pid of [supervisor, child]) process.kill(pid, 'SIGKILL');
     await expect(events.next()).rejects.toMatchObject({ code: 'agent_problem' });
   });
 });

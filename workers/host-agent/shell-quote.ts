@@ -1,8 +1,8 @@
 import { WindlassError } from '../../shared/errors.ts';
 
 /**
- * Text as one line of single-quoted sh, decoded by `eval` with builtins only, where `$nl` holds a newline.
- * No shell can pass on a NUL: text that holds one is refused as `invalid_input`.
+ * Quotes text as one line for `eval` in sh, with `$nl` for each newline, which no package for shell quoting offers.
+ * Throws `invalid_input` on a NUL, which no shell can pass to a command.
  */
 export function quoteLine(text: string): string {
   if (text.includes('\0')) {
@@ -11,7 +11,7 @@ export function quoteLine(text: string): string {
   return `'${text.replaceAll("'", `'\\''`).replaceAll('\n', `'"$nl"'`)}'`;
 }
 
-/** The text as one word of POSIX sh: single quotes keep every character, newlines too. Throws on NUL, which no argument can hold. */
+/** Quotes text as one word of POSIX sh, newlines included. Throws on NUL, which no argument can contain. */
 export function quoteWord(text: string): string {
   if (text.includes('\0')) throw new Error('a NUL character in a shell word');
   return `'${text.replaceAll("'", `'\\''`)}'`;

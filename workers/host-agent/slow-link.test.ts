@@ -9,7 +9,7 @@ import { describeUnless, missingPrograms } from '../../test/harness/skip.ts';
 import { waitFor } from '../../test/harness/wait-for.ts';
 import type { AgentClient } from './client.ts';
 import type { RemoteExec } from './exec-channel.ts';
-import type { RunEvent } from './run-event.ts';
+import type { RunEvent } from './protocol/run-event.ts';
 
 const MIB = 1 << 20;
 const RATE = 2_000_000;

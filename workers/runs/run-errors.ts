@@ -1,6 +1,6 @@
 import { type ErrorCode, WindlassError } from '../../shared/errors.ts';
 import type { JobContext } from '../context.ts';
-import type { LostCause } from '../host-agent/run-event.ts';
+import type { LostCause } from '../host-agent/protocol/run-event.ts';
 
 /** Trying again would not help, and what runs there runs on. */
 const SHUT_OUT: ErrorCode[] = [
@@ -12,13 +12,14 @@ const SHUT_OUT: ErrorCode[] = [
 ];
 
 export function lost(cause?: LostCause): WindlassError {
-  if (cause === 'all')
+  if (cause === 'session_killed')
     return unknown(
       'Everything that the connection had started on the host was killed, what watched over the command with it.',
       "Look on the host what the command did. If it ends what users leave running when they log out (KillUserProcesses=yes), have the account added to KillExcludeUsers in the host's logind.conf.",
     );
   if (cause === 'reboot') return unknown('The host was started anew while the command ran.');
-  if (cause === 'far') return unknown('The node that the command ran on gives no sign of life.');
+  if (cause === 'no_heartbeat')
+    return unknown('The node that the command ran on gives no sign of life.');
   return unknown(
     'What watched over the command on the host is gone and left no record of its end.',
   );

@@ -7,7 +7,7 @@ import { AgentHarness, processesOf } from '../../test/harness/agent-harness.ts';
 import type { LocalExec } from '../../test/harness/local-exec.ts';
 import type { JobContext } from '../context.ts';
 import type { AgentClient } from '../host-agent/client.ts';
-import type { RunEvent } from '../host-agent/run-event.ts';
+import type { RunEvent } from '../host-agent/protocol/run-event.ts';
 import type { RemoteSession } from '../ssh/remote-session.ts';
 import { runOnHost } from './run-on-host.ts';
 

@@ -6,7 +6,7 @@ import type { Offsets, Stream } from '../../shared/jobs/output.ts';
 import { type JobContext, ReleaseJob } from '../context.ts';
 import { LeaseLost } from '../engine/claims.ts';
 import type { AgentClient } from '../host-agent/client.ts';
-import type { RunEvent } from '../host-agent/run-event.ts';
+import type { RunEvent } from '../host-agent/protocol/run-event.ts';
 import { withSession } from '../ssh/reconnect.ts';
 import type { RemoteSession } from '../ssh/remote-session.ts';
 import {

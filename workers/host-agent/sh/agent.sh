@@ -1,42 +1,41 @@
 #!/bin/sh
-# The host agent: starts commands that run exactly once, outlive their client, and spool what they print
-# until the client has stored it. Any of sh, dash, bash, ksh, zsh and busybox sh reads it. It goes to the host as one
-# file: this, kill-tree.sh, attempt.sh, heartbeat.sh, output.sh, emitter.sh, cleanup.sh and
-# serve.sh.
+# The host agent. It starts each command exactly once, keeps it running when the client disconnects, and spools its
+# output until the client has stored it. It runs under sh, dash, bash, ksh, zsh and busybox sh. The parts are sent to
+# the host as one file, in this order: agent.sh, kill-tree.sh, attempt.sh, heartbeat.sh, output.sh, emitter.sh,
+# cleanup.sh, serve.sh.
 #
-#   started/ID              the fence, "TOKEN DIR": whoever creates it may start the run, nobody else ever
-#   started/.label          a word that no other folder of fences has
-#   runs/DIR/               one attempt: go, body, minder, ready (made ahead), claim, cmd, o.* and e.* (spool), stopped,
-#                           end.*
-#   serve/NAME/             one live serve: fifo (lines to its emitter), ticks, born, alive, agent-*.sh (the name of the
-#                           file that it reads), stamp.*, heart, far.*
+#   started/ID        the fence of run ID, "TOKEN ATTEMPT". Only the process that creates it may start the run.
+#   started/.label    a word that no other folder of fences has
+#   runs/ATTEMPT/     one attempt. Prepared ahead: go (fifo), supervisor, child, ready, spare. Once requested: claim, cmd,
+#                     script, o.* and e.* (spool of stdout and stderr), stopped, end.*
+#   serve/NAME/       one serve process: fifo (lines to its emitter), ticks, born (its node), alive, environment,
+#                     agent-*.sh (the agent file in use), stamp.*, heartbeat, seen.*
 #
-# NAME is BOOT-PID-START of the serve and DIR is NAME-NUMBER, so each says whose it is and whether that one lives.
-# A segment of the spool is named by BASE + the offset of its first byte: of one width, so that names sort,
-# and never with a leading zero, which arithmetic would take for octal.
+# NAME is BOOT-PID-START of the serve and ATTEMPT is NAME-NUMBER, so each name tells whether its owner is alive.
+# A spool segment is named BASE + the offset of its first byte. All names have the same width, so they sort, and none has
+# a leading zero, which arithmetic would read as octal.
 #
-# Forks cost milliseconds: between a request and its command there is none, and at the end one where it printed.
+# A fork costs milliseconds: there is none between a request and its command, and one at the end of a run that printed.
 # shellcheck shell=sh disable=SC2013,SC2034,SC2046,SC2086,SC2154,SC3013,SC3044
-# Words are split on purpose wherever a variable stands unquoted, numbered variables are read and set by eval,
-# and every shell named above has -nt.
+# Unquoted variables are split on purpose, numbered variables are accessed by eval, and all these shells have -nt.
 
 if [ -n "${ZSH_VERSION:-}" ]; then emulate sh; fi
-# Before any name is used here, what the account exports under it.
+# Saved before this script overwrites a variable that the account exports.
 case $1 in serve) environment=$(export -p) ;; esac
-set +Cefuvx # as BASH_ENV or SHELLOPTS may have set them
+set +Cefuvx # BASH_ENV or SHELLOPTS may have set them
 agent=$0
 base=$HOME/.windlass
 BASE=1000000000000000
-# Bytes of a run that its follower has not stored; that one with no more of them sends unasked; that pass at first.
+# Bytes: the most that is unacknowledged of one run; up to which a run needs no credit; the credit at the start.
 WINDOW=16777216
 FREE=32768
 LINK=262144
 PREPARED=2
-patience=''
+retries_left=''
 nl='
 '
 
-identify() {
+identify_host() {
   { IFS= read -r node </proc/sys/kernel/hostname; } 2>/dev/null || node=$(uname -n)
   { IFS= read -r boot </proc/sys/kernel/random/boot_id; } 2>/dev/null ||
     boot=$(sysctl -n kern.boottime 2>/dev/null | tr -cd '[:digit:]')
@@ -45,8 +44,9 @@ identify() {
   boot8=${boot8:-none}
 }
 
-# start_of PID: sets start, which with PID names a process for good on this boot; false if there is none.
-start_of() {
+# read_process PID: sets start; PID and start identify a process on this boot. With /proc also sets parent and session.
+# False if there is no such process.
+read_process() {
   if [ -r /proc/self/stat ]; then
     { IFS= read -r stat <"/proc/$1/stat"; } 2>/dev/null || return 1
     set -- ${stat##*") "}
@@ -58,11 +58,11 @@ start_of() {
   fi
 }
 
-is_alive() { start_of "$1" && [ "$start" = "$2" ]; }
+is_alive() { read_process "$1" && [ "$start" = "$2" ]; }
 
-# A child of `&` would ignore SIGINT and SIGQUIT for ever, and so would the commands below it. The first setsid
-# makes a group leader, so the second forks and its parent ends at once: detached, with no `&`. Python ignores two
-# signals of its own accord.
+# detach COMMAND…: starts it in a session of its own, without `&`, whose children would ignore SIGINT and SIGQUIT, as
+# would their commands. The first setsid makes a group leader, so the second one forks and its parent exits at once.
+# Python ignores two signals by default.
 detach() {
   case $tool in
   setsid) setsid setsid "$@" ;;
@@ -73,8 +73,8 @@ if os.fork(): os._exit(0)
   esac
 }
 
-# lead COMMAND…: the same process, as the leader of a session of its own.
-lead() {
+# lead_session COMMAND…: runs it as the leader of a new session.
+lead_session() {
   case $tool in
   setsid) setsid "$@" ;;
   perl) perl -MPOSIX -e 'POSIX::setsid(); exec @ARGV' "$@" ;;
@@ -83,17 +83,17 @@ lead() {
   esac
 }
 
-choose_tool() {
+choose_detach_tool() {
   for tool in setsid perl python3; do
     if command -v $tool >/dev/null 2>&1; then return 0; fi
   done
   return 1
 }
 
-# doze TENTHS: where sleep takes no fractions a whole second passes.
-doze() { sleep "0.$1" 2>/dev/null || sleep 1; }
+# sleep_fraction DIGITS: sleeps 0.DIGITS seconds, or a whole second where sleep takes no fractions.
+sleep_fraction() { sleep "0.$1" 2>/dev/null || sleep 1; }
 
-# find_end: of $dir; sets code, out, err.
+# find_end: reads the end record of the run in $dir. Sets code, out, err; false if there is no record.
 find_end() {
   set -- "$dir"/end.*
   set -- "${1##*/end.}"
@@ -102,80 +102,80 @@ find_end() {
   [ "$code" != '*' ]
 }
 
-# read_label: sets said to the label of the folder of fences; false where there is none, or not the whole of it.
+# read_label: sets found_label to the label of the folder of fences; false if it is missing or incomplete.
 read_label() {
-  { IFS= read -r said <"$base/started/.label"; } 2>/dev/null || return 1
-  case $said in '' | *[!A-Za-z0-9-]*) return 1 ;; esac
+  { IFS= read -r found_label <"$base/started/.label"; } 2>/dev/null || return 1
+  case $found_label in '' | *[!A-Za-z0-9-]*) return 1 ;; esac
 }
 
-# give_up: ends the serve, of whatever process of it: a client that was told nothing looks again later, over another link.
-give_up() {
+# abort_serve: ends the serve from any of its processes. The client, having no answer, reconnects and asks again.
+abort_serve() {
   kill -TERM $$
   exit 1
 }
 
-# need_fences: that a fence is not to be seen tells something only where the folder is the one that hello named, and can
-# be read. label is empty where that could not be given one.
-need_fences() {
-  if [ ! -d "$base/started/." ]; then give_up; fi
-  if [ -z "$label" ] || { read_label && [ "$said" = "$label" ]; }; then return 0; fi
-  give_up
+# require_fences: aborts the serve unless the folder of fences is readable and the one that hello named: elsewhere a
+# missing fence proves nothing. label is empty if the folder could not be labelled.
+require_fences() {
+  if [ ! -d "$base/started/." ]; then abort_serve; fi
+  if [ -z "$label" ] || { read_label && [ "$found_label" = "$label" ]; }; then return 0; fi
+  abort_serve
 }
 
-# is_absent: of $fence.
-is_absent() {
+# has_no_fence: whether $fence does not exist.
+has_no_fence() {
   if [ -e "$fence" ]; then return 1; fi
-  need_fences
+  require_fences
   [ ! -e "$fence" ]
 }
 
-# judge ID: sets verdict (absent, stopped, running, ended, lost, wrong_node), and token, dn, dir of its attempt. Where many
-# are judged, patience says how often they may be looked at again in all.
-judge() {
-  verdict=absent fence=$base/started/$1 tries=0 where='' its_boot=''
-  if is_absent; then return 0; fi
-  # The fence is created and then written: empty for longer than a moment means that its maker died between.
-  until token='' dn='' && { read -r token dn <"$fence"; } 2>/dev/null && [ -n "$dn" ]; do
-    if is_absent; then return 0; fi
-    dir=$base/runs/- verdict=lost
-    if [ $tries -ge "${patience:-40}" ]; then
-      if ! { true <"$fence"; } 2>/dev/null; then give_up; fi
-      if [ -n "$patience" ]; then patience=0; fi
+# find_run_state ID: sets run_state (absent, stopped, running, ended, lost, wrong_node), and token, attempt, dir of its
+# attempt. For a batch of runs, retries_left limits the retries of all of them together.
+find_run_state() {
+  run_state=absent fence=$base/started/$1 tries=0 its_node='' its_boot=''
+  if has_no_fence; then return 0; fi
+  # A fence is created first and then written. If it stays empty, its creator died in between.
+  until token='' attempt='' && { read -r token attempt <"$fence"; } 2>/dev/null && [ -n "$attempt" ]; do
+    if has_no_fence; then return 0; fi
+    dir=$base/runs/- run_state=lost
+    if [ $tries -ge "${retries_left:-40}" ]; then
+      if ! { true <"$fence"; } 2>/dev/null; then abort_serve; fi
+      if [ -n "$retries_left" ]; then retries_left=0; fi
       return 0
     fi
-    tries=$((tries + 1)) verdict=absent
-    doze 05
+    tries=$((tries + 1)) run_state=absent
+    sleep_fraction 05
   done
-  if [ -n "$patience" ]; then patience=$((patience - tries)); fi
-  dir=$base/runs/$dn
+  if [ -n "$retries_left" ]; then retries_left=$((retries_left - tries)); fi
+  dir=$base/runs/$attempt
   if [ "$token" = -stopped ]; then
-    verdict=stopped
+    run_state=stopped
     return 0
   fi
   if find_end; then
-    verdict=ended
+    run_state=ended
     return 0
   fi
-  verdict=lost
-  if ! { read -r where its_boot pid its_start <"$dir/minder"; } 2>/dev/null; then
-    if [ ! -d "$base/runs/." ]; then give_up; fi
+  run_state=lost
+  if ! { read -r its_node its_boot pid its_start <"$dir/supervisor"; } 2>/dev/null; then
+    if [ ! -d "$base/runs/." ]; then abort_serve; fi
     return 0
   fi
-  if [ "$where" != "$node" ]; then
-    verdict=wrong_node
+  if [ "$its_node" != "$node" ]; then
+    run_state=wrong_node
   elif [ "$its_boot" = "$boot" ] && is_alive "$pid" "$its_start"; then
-    verdict=running
-  elif find_end; then # it ended between the first look and its death
-    verdict=ended
+    run_state=running
+  elif find_end; then # it ended between the two checks
+    run_state=ended
   fi
 }
 
-# create FILE LINE: true only for the one that creates it; LINE may be missing on a full disk.
-create() {
+# create_exclusive FILE LINE: true only for the process that creates FILE. On a full disk LINE may be missing.
+create_exclusive() {
   set -C
   if { true >"$1"; } 2>/dev/null; then
     set +C
-    { printf '%s\n' "$2" >"$1"; } 2>/dev/null # zsh's echo takes a lone `-` for an option
+    { printf '%s\n' "$2" >"$1"; } 2>/dev/null # zsh's echo reads a single `-` as an option
     return 0
   fi
   set +C
@@ -183,8 +183,8 @@ create() {
 }
 
 main() {
-  if [ $((2147483647 + 1)) -lt 0 ]; then # mksh counts to 2 GiB
-    # Where /bin/sh is one too, each would hand over to the next for ever.
+  if [ $((2147483647 + 1)) -lt 0 ]; then # mksh has 32-bit arithmetic
+    # If /bin/sh has too, the exec below would loop for ever.
     case $1 in serve)
       case $(/bin/sh -c 'echo $((2147483647 + 1))') in
       -*) refuse 'needs dash, bash, ksh, zsh or busybox sh as /bin/sh: the one here counts to 2 GiB alone, as mksh does' ;;

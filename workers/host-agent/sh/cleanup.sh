@@ -1,12 +1,13 @@
-# Part of agent.sh: what is left over by others, and what is forgotten.
+# Part of agent.sh: garbage collection of dead serves, old files and forgotten runs.
 # shellcheck shell=sh disable=SC2013,SC2034,SC2046,SC2086,SC2154,SC3013,SC3044
 
-# is_serving NAME: whether that serve may live. One of another boot has ended. One of another node shows some sign of life
-# at least once a day; retired in error it can start nothing any more: what it has prepared is claimed, its directory gone.
-is_serving() {
-  where=''
-  { read -r where <"$base/serve/$1/born"; } 2>/dev/null
-  case $1,$where in
+# is_serve_alive NAME: whether that serve may be alive. Those of an earlier boot of this node are dead. One of another
+# node touches its directory at least once a day. If it is cleaned up in error it cannot start anything more, because its
+# prepared attempts are claimed and its directory is gone.
+is_serve_alive() {
+  its_node=''
+  { read -r its_node <"$base/serve/$1/born"; } 2>/dev/null
+  case $1,$its_node in
   "$boot8"-*,"$node" | "$boot8"-*,)
     set -- "${1#*-}"
     is_alive "${1%-*}" "${1#*-}"
@@ -16,66 +17,66 @@ is_serving() {
   esac
 }
 
-# end_body: of the attempt in $dir, where this is its node.
-end_body() {
+# end_child: terminates the child of the attempt in $dir, if that runs on this node and boot.
+end_child() {
   pid=0 its_start=''
-  { read -r pid its_start <"$dir/body"; } 2>/dev/null
-  if [ $whose = ours ] && is_alive "$pid" "$its_start"; then kill -TERM "$pid"; fi
+  { read -r pid its_start <"$dir/child"; } 2>/dev/null
+  if [ $origin = this_boot ] && is_alive "$pid" "$its_start"; then kill -TERM "$pid"; fi
 }
 
-# retire NAME: ends what a dead or ending serve kept prepared. A claim decides between it and a body that was just told
-# to start: what is claimed here never starts, what its body claimed lives on.
-retire() {
+# clean_up_serve NAME: ends the prepared attempts of a dead or ending serve. The claim file decides races with a child
+# that was just requested to start: an attempt that is claimed here never starts, one that its child claimed goes on.
+clean_up_serve() {
   mv "$base/serve/$1" "$base/serve/.$1"
-  where='' lives=''
-  { read -r where <"$base/serve/.$1/born"; } 2>/dev/null
-  case $1,$where in
-  "$name",* | "$boot8"-*,"$node" | "$boot8"-*,) whose=ours ;; # its own, too, where another node retires it at this moment
-  *,"$node") whose=past ;;
-  *) whose=far ;; # where the same numbers are other processes
+  its_node='' has_live_run=''
+  { read -r its_node <"$base/serve/.$1/born"; } 2>/dev/null
+  case $1,$its_node in
+  "$name",* | "$boot8"-*,"$node" | "$boot8"-*,) origin=this_boot ;; # its own even while another node renames it
+  *,"$node") origin=earlier_boot ;;
+  *) origin=other_node ;; # there the same PIDs are other processes
   esac
   for dir in "$base/runs/$1"-*; do
     [ -d "$dir" ] || continue
     id=''
-    # A claim of `-` was made here before, by one that died before it went on.
-    if create "$dir/claim" - || { { read -r id <"$dir/claim"; } 2>/dev/null && [ "$id" = - ]; }; then
-      # Of another node it stays for a serve that lives after all to find and to end; sweep_old takes it.
-      if [ $whose = far ]; then continue; fi
-      end_body
+    # A claim of `-` is from an earlier cleanup that died before it finished.
+    if create_exclusive "$dir/claim" - || { { read -r id <"$dir/claim"; } 2>/dev/null && [ "$id" = - ]; }; then
+      # On another node the serve may be alive after all and end it itself. Otherwise sweep_old removes it.
+      if [ $origin = other_node ]; then continue; fi
+      end_child
       rm -rf "$dir"
-    elif find_end && { read -r where its_boot pid its_start <"$dir/minder"; } 2>/dev/null; then
-      # All it has left to do is to tell the emitter that is gone; a full fifo would hold it for ever.
-      if [ $whose = ours ] && is_alive "$pid" "$its_start"; then kill -TERM "$pid"; fi
-    elif [ $whose != far ] && [ ! -e "$dir/claim" ]; then
-      # Where no file can be made its body cannot make one either, and so start nothing.
-      end_body
+    elif find_end && { read -r its_node its_boot pid its_start <"$dir/supervisor"; } 2>/dev/null; then
+      # The supervisor has only its emitter to notify, which is gone. On a full fifo it would block for ever.
+      if [ $origin = this_boot ] && is_alive "$pid" "$its_start"; then kill -TERM "$pid"; fi
+    elif [ $origin != other_node ] && [ ! -e "$dir/claim" ]; then
+      # If no file can be created here, the child cannot create its claim either, and so starts nothing.
+      end_child
       if [ ! -e "$dir/claim" ]; then rm -rf "$dir"; fi
     elif ! find_end; then
-      lives=y
+      has_live_run=y
     fi
   done
-  if [ -n "$lives" ] && [ $whose = ours ]; then start_heart "$1" "$base/serve/.$1"; fi
+  if [ -n "$has_live_run" ] && [ $origin = this_boot ]; then start_heartbeat "$1" "$base/serve/.$1"; fi
   rm -rf "$base/serve/.$1"
 }
 
-# A fence outlives its run's directory until every serve that was alive when it was forgotten has ended, this one
-# included: each could still have an old `run` of it in its pipes. A serve born later is spoken to by clients that
-# know of the end. Forgetting touches the fence, so the two times compare.
+# sweep: cleans up dead serves and removes the fences of forgotten runs. Such a fence stays until every serve has ended
+# that was alive when the run was forgotten, including this one: each may still have an old `run` request for it in a
+# pipe. Clients of a later serve know that the run has ended. Forgetting touches the fence, so its time can be compared.
 sweep() {
   set --
   for dir in "$base"/serve/*; do
     [ -d "$dir" ] || continue
-    if is_serving "${dir##*/}"; then set -- "$@" "$dir/born"; else retire "${dir##*/}"; fi
+    if is_serve_alive "${dir##*/}"; then set -- "$@" "$dir/born"; else clean_up_serve "${dir##*/}"; fi
   done
-  for retired in "$base"/serve/.[!.]*; do # its retirement may have been killed half-way; doing it twice is harmless
-    if [ -d "$retired" ]; then retire "${retired##*/.}"; fi
+  for dead in "$base"/serve/.[!.]*; do # its cleanup may have been killed; it is idempotent
+    if [ -d "$dead" ]; then clean_up_serve "${dead##*/.}"; fi
   done
-  if [ ! -d "$base/runs/." ]; then return 0; fi # what cannot be seen there is not gone
+  if [ ! -d "$base/runs/." ]; then return 0; fi # a missing directory proves nothing then
   for fence in "$base"/started/*; do
-    token='' dn=''
-    { read -r token dn <"$fence"; } 2>/dev/null
-    if [ -z "$dn" ]; then continue; fi
-    if [ "$token" = -stopped ] || [ -d "$base/runs/$dn" ]; then continue; fi
+    token='' attempt=''
+    { read -r token attempt <"$fence"; } 2>/dev/null
+    if [ -z "$attempt" ]; then continue; fi
+    if [ "$token" = -stopped ] || [ -d "$base/runs/$attempt" ]; then continue; fi
     for born in "$@"; do
       [ "$born" -nt "$fence" ] || continue 2
     done
@@ -83,8 +84,8 @@ sweep() {
   done
 }
 
-# is_read FILE: whether a serve may live that reads this agent. Agents that do not say which file they are may be any.
-is_read() {
+# is_agent_in_use FILE: whether a live serve may use this agent file. A serve that names no file may use any.
+is_agent_in_use() {
   for dir in "$base"/serve/* "$base"/serve/.[!.]*; do
     [ -d "$dir" ] || continue
     for mark in "$dir"/agent-*.sh; do
@@ -94,66 +95,65 @@ is_read() {
   return 1
 }
 
-# is_started DIR: whether a fence names that attempt, or it may yet make one. Whether its processes live is
-# known of another node by the age of what its heart touches.
-is_started() {
+# is_attempt_in_use ATTEMPT: whether a fence names that attempt or may still be created by it. On another node its
+# processes count as alive while the supervisor's file, which the heartbeat touches, is less than a day old.
+is_attempt_in_use() {
   dir=$base/runs/$1 id='' token='' fenced=''
   if [ -d "$base/serve/${1%-*}" ] || [ -d "$base/serve/.${1%-*}" ]; then return 0; fi
   { read -r id <"$dir/claim" && read -r token fenced <"$base/started/$id"; } 2>/dev/null
   if [ "$fenced" = "$1" ] || find_end; then return 0; fi
-  { read -r where its_boot pid its_start <"$dir/minder"; } 2>/dev/null || return 1
-  if [ "$where" != "$node" ]; then
-    [ -z "$(find "$dir/minder" -mtime +0 2>/dev/null)" ]
+  { read -r its_node its_boot pid its_start <"$dir/supervisor"; } 2>/dev/null || return 1
+  if [ "$its_node" != "$node" ]; then
+    [ -z "$(find "$dir/supervisor" -mtime +0 2>/dev/null)" ]
     return
   fi
   if [ "$its_boot" != "$boot" ]; then return 1; fi
   if is_alive "$pid" "$its_start"; then return 0; fi
-  { read -r pid its_start <"$dir/body"; } 2>/dev/null && is_alive "$pid" "$its_start"
+  { read -r pid its_start <"$dir/child"; } 2>/dev/null && is_alive "$pid" "$its_start"
 }
 
-# sweep_old: what was cut off more than a day ago: half-installed files, other versions' agents that nobody reads, and
-# attempts that died before they had a fence. A run that has one may be asked for, however old it is: whoever started it
-# forgets it.
+# sweep_old: removes what is older than a day: partly installed files, unused agents of other versions, and attempts that
+# died before they created a fence. A run that has a fence is kept at any age, until its client forgets it.
 sweep_old() {
   cd "$base" || return
-  touch -c "$agent" # installed long ago, and in use
+  touch -c "$agent" # it is in use, however old
   find . ! -name . -prune -type f \( -name 'agent-*.sh' -o -name 'new.*' \) -mtime +0 | while IFS= read -r file; do
-    is_read "${file#./}" || rm -f "$file"
+    is_agent_in_use "${file#./}" || rm -f "$file"
   done
   find runs ! -name runs -prune -type d -mtime +0 | while IFS= read -r file; do
-    is_started "${file#runs/}" || rm -rf "$file"
+    is_attempt_in_use "${file#runs/}" || rm -rf "$file"
   done
 }
 
-# may_forget ID: false where it may still live. Adds to fences and dirs what is to be removed.
-may_forget() {
-  judge "$1"
-  case $verdict in
+# mark_forgotten ID: adds what is to be removed to fences and dirs. False if the run may still be alive.
+mark_forgotten() {
+  find_run_state "$1"
+  case $run_state in
   running) return 1 ;;
-  # Its heart beats every 10 s: an hour is more than two nodes' clocks differ by.
-  wrong_node) if [ -z "$(find "$dir/minder" -mmin +60 2>/dev/null)" ]; then return 1; fi ;;
+  # Its heartbeat comes every 10 s. An hour exceeds the clock skew between two nodes.
+  wrong_node) if [ -z "$(find "$dir/supervisor" -mmin +60 2>/dev/null)" ]; then return 1; fi ;;
   absent) return 0 ;;
   esac
-  # A fence that names no directory counts as forgotten.
-  if [ -z "$dn" ] || [ "$dn" = - ]; then echo '-forgotten -' >"$fence"; fi
+  # A fence without an attempt counts as forgotten.
+  if [ -z "$attempt" ] || [ "$attempt" = - ]; then echo '-forgotten -' >"$fence"; fi
   fences="$fences \"\$base/started/$1\""
-  case $dn in - | '' | *[!A-Za-z0-9._-]*) ;; *) dirs="$dirs \"\$base/runs/$dn\"" ;; esac
+  case $attempt in - | '' | *[!A-Za-z0-9._-]*) ;; *) dirs="$dirs \"\$base/runs/$attempt\"" ;; esac
 }
 
-# remove_forgotten: the fences are touched before a directory goes, so that none is older than what forgot it.
+# remove_forgotten: touches the fences before it removes the directories, for the comparison in sweep.
 remove_forgotten() {
   if [ -n "$fences" ]; then eval "touch -c $fences"; fi
   if [ -n "$dirs" ]; then eval "rm -rf $dirs"; fi
 }
 
-# forget NUMBER ID…: two forks for all of them. The answer has the places of those that are kept.
+# forget NUMBER ID…: removes runs that have ended, with two forks in all. Answers with the positions of those it kept.
 forget() {
-  fences='' dirs='' number=$1 place=0 kept='' patience=40
+  fences='' dirs='' number=$1 place=0 kept='' retries_left=40
   shift
   for id in "$@"; do
     place=$((place + 1))
-    may_forget "$id" || kept="$kept $place"
+    mark_forgotten "$id" || kept="$kept $place"
   done
   remove_forgotten
-  say "forgot $number$kept"
+  answer "forgot $number$kept"
 }

@@ -1,33 +1,33 @@
-# Part of agent.sh: ending all processes of a run.
+# Part of agent.sh: kills the process tree of a run.
 # shellcheck shell=sh disable=SC2013,SC2034,SC2046,SC2086,SC2154,SC3013,SC3044
 
-# find_victims: the live processes of the run in $dir, as PID:START words: those found before; those whose environment
-# carries its mark, wherever they went; those of its session, whatever they did to their environment; and what any of
-# these started, which may have left both. Its minder and pumps are none of them. Who left both and whose parent has
-# ended is not found: only a cgroup of the run's own would hold it, which an account without root cannot count on.
-find_victims() {
-  found=$victims victims='' others=''
-  for victim in $found; do
-    if is_alive "${victim%:*}" "${victim#*:}"; then victims="$victims $victim"; fi
+# find_run_processes: sets processes, the live ones of the run in $dir, as PID:START words: those found before; those with
+# the run's mark in their environment; those of its session; and the descendants of all these. Its supervisor and pumps
+# are not among them. A process without mark and session whose parent has ended is not found: that takes a cgroup, which
+# an account without root cannot rely on.
+find_run_processes() {
+  found=$processes processes='' others=''
+  for process in $found; do
+    if is_alive "${process%:*}" "${process#*:}"; then processes="$processes $process"; fi
   done
   leader=- leader_start=-
-  { read -r leader leader_start <"$dir/body"; } 2>/dev/null
-  # Another process that bears the leader's number now proves that the session is gone.
-  if start_of "$leader" && [ "$start" != "$leader_start" ]; then leader=-; fi
+  { read -r leader leader_start <"$dir/child"; } 2>/dev/null
+  # If the leader's PID belongs to another process now, the session is gone: a PID in use as a session is not reused.
+  if read_process "$leader" && [ "$start" != "$leader_start" ]; then leader=-; fi
   for file in $(grep -lsF "WINDLASS_RUN=$dir" /proc/[0-9]*/environ); do
     pid=${file#/proc/}
     pid=${pid%/environ}
-    case "$victims" in *" $pid:"*) continue ;; esac
-    if start_of "$pid"; then victims="$victims $pid:$start"; fi
+    case "$processes" in *" $pid:"*) continue ;; esac
+    if read_process "$pid"; then processes="$processes $pid:$start"; fi
   done
-  if [ "$leader" = - ] && [ -z "$victims" ]; then return 0; fi
+  if [ "$leader" = - ] && [ -z "$processes" ]; then return 0; fi
   for file in /proc/[0-9]*; do
     pid=${file#/proc/}
-    case "$victims" in *" $pid:"*) continue ;; esac
-    start_of "$pid" || continue
+    case "$processes" in *" $pid:"*) continue ;; esac
+    read_process "$pid" || continue
     if [ "$session" = "$leader" ]; then
-      victims="$victims $pid:$start"
-    elif [ "$parent" -gt 2 ]; then # neither init's nor the kernel's
+      processes="$processes $pid:$start"
+    elif [ "$parent" -gt 2 ]; then # not a child of init or the kernel
       others="$others $parent:$pid:$start"
     fi
   done
@@ -35,27 +35,27 @@ find_victims() {
   while [ -n "$more" ]; do
     more=''
     for other in $others; do
-      child=${other#*:}
-      case "$victims" in
-      *" ${child%:*}:"*) ;;
-      *" ${other%%:*}:"*) victims="$victims $child" more=y ;;
+      candidate=${other#*:}
+      case "$processes" in
+      *" ${candidate%:*}:"*) ;;
+      *" ${other%%:*}:"*) processes="$processes $candidate" more=y ;;
       esac
     done
   done
 }
 
-# tell_time: sets now, in tenths of a second; false where the host does not say.
-tell_time() {
+# read_uptime: sets now, in tenths of a second; false without /proc/uptime.
+read_uptime() {
   { IFS=' .' read -r now hundredths rest </proc/uptime; } 2>/dev/null && now=$((now * 10 + ${hundredths%?}))
 }
 
-# halt: ends every process of the run in $dir: TERM, after a second KILL, until none is left; after 50 looks, or 5 seconds
-# more, it gives up. On a busy host a look takes long: those seconds are the clock's. Sets how.
-halt() {
-  how=mark tenths=0 termed=' ' kill_at='' killed='' victims=''
+# kill_tree: kills every process of the run in $dir: SIGTERM, after a second SIGKILL, until none is left. Gives up after 50
+# scans, or 5 seconds after that second, by the clock, because a scan takes long on a busy host. Sets how.
+kill_tree() {
+  how=mark tenths=0 termed=' ' kill_at='' killed='' processes=''
   if [ ! -r /proc/self/environ ]; then
     how=group
-    { read -r pid its_start <"$dir/body"; } 2>/dev/null || return 0
+    { read -r pid its_start <"$dir/child"; } 2>/dev/null || return 0
     if is_alive "$pid" "$its_start"; then
       kill -TERM "-$pid"
       sleep 1
@@ -63,25 +63,25 @@ halt() {
     fi
     return 0
   fi
-  while find_victims && [ -n "$victims" ]; do
-    if [ $tenths -ge 50 ] || { [ -n "$killed" ] && tell_time && [ "$now" -ge $((kill_at + 50)) ]; }; then
+  while find_run_processes && [ -n "$processes" ]; do
+    if [ $tenths -ge 50 ] || { [ -n "$killed" ] && read_uptime && [ "$now" -ge $((kill_at + 50)) ]; }; then
       how=left
       return 0
     fi
     late=''
-    if [ $tenths -ge 10 ] || { [ -n "$kill_at" ] && tell_time && [ "$now" -ge "$kill_at" ]; }; then late=y; fi
-    for victim in $victims; do
-      pid=${victim%:*}
-      is_alive "$pid" "${victim#*:}" || continue
+    if [ $tenths -ge 10 ] || { [ -n "$kill_at" ] && read_uptime && [ "$now" -ge "$kill_at" ]; }; then late=y; fi
+    for process in $processes; do
+      pid=${process%:*}
+      is_alive "$pid" "${process#*:}" || continue
       if [ -n "$late" ]; then
         killed=y
         kill -KILL "$pid"
       else
-        case $termed in *" $victim "*) ;; *) kill -TERM "$pid" ;; esac
-        termed="$termed$victim "
+        case $termed in *" $process "*) ;; *) kill -TERM "$pid" ;; esac
+        termed="$termed$process "
       fi
     done
-    if [ -z "$kill_at" ] && tell_time; then kill_at=$((now + 10)); fi
+    if [ -z "$kill_at" ] && read_uptime; then kill_at=$((now + 10)); fi
     if sleep 0.1; then tenths=$((tenths + 1)); else
       sleep 1
       tenths=$((tenths + 10))

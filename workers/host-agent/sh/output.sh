@@ -1,11 +1,11 @@
-# Part of agent.sh: the emitter's sending, of a followed run's output as far as its follower and the link take it.
+# Part of agent.sh: flow control. The emitter sends output within the window of each run and the credit of the link.
 # shellcheck shell=sh disable=SC2013,SC2034,SC2046,SC2086,SC2154,SC3013,SC3044
 #
-# Everything goes over one channel: behind what lies in its buffers each line waits, of whatever run, and each answer.
-# The client allows so many bytes of output in all that about a second's worth is on its way; passed counts them.
+# All output and all answers share one channel, so everything waits behind the bytes in its buffers. The client therefore
+# grants credit for about one second of output in all. sent counts the bytes against that credit.
 
-# copy FILE SKIP LENGTH
-copy() {
+# copy_range FILE SKIP LENGTH
+copy_range() {
   if [ -z "$dd_bytes" ]; then
     dd_bytes=n
     if dd if=/dev/null bs=65536 iflag=skip_bytes,count_bytes,fullblock count=1 2>/dev/null; then dd_bytes=y; fi
@@ -17,9 +17,9 @@ copy() {
   fi
 }
 
-# send STREAM: frames from offset $at up to $upto, at most $room bytes, and moves both; $total is empty while the run
-# lives. Finished segments go out by one cat. False where the bytes are gone.
-send() {
+# send_stream STREAM: sends frames from offset $at up to $upto, at most $room bytes, and updates at and room. $total is
+# empty while the run is alive. One cat sends all complete segments. False if the bytes are no longer there.
+send_stream() {
   stream=$1
   set -- "$dir/$stream".1*
   while [ "$at" -lt "$upto" ] && [ "$room" -gt 0 ]; do
@@ -43,63 +43,63 @@ send() {
       length=$((stop - at))
       if [ $length -gt "$room" ]; then length=$room; fi
       echo "data $h $stream $at $length"
-      copy "$1" $((at - from)) $length || exit 1
+      copy_range "$1" $((at - from)) $length || exit 1
     fi
-    at=$((at + length)) room=$((room - length)) passed=$((passed + length))
+    at=$((at + length)) room=$((room - length)) sent=$((sent + length))
   done
 }
 
-# push H [MOST]: sends what its window allows and the link takes, of that at most MOST; says how the run ended once all of
-# it is sent. A run of which little is unacknowledged need not wait for the link: what prints a line now and then is heard
-# beside those that fill it.
-push() {
+# send_output H [MOST]: sends what the run's window and the credit allow, at most MOST bytes; reports the run's end once all
+# output is sent. A run with less than FREE bytes unacknowledged needs no credit, so that short lines are not delayed
+# by runs that fill the link.
+send_output() {
   h=$1
   eval "dir=\$dir_$h state=\$st_$h so=\$so_$h se=\$se_$h ko=\$ko_$h ke=\$ke_$h to=\$to_$h te=\$te_$h"
-  eval "open=\$((so + se - ao_$h - ae_$h))"
-  room=$((allowed - passed)) more=''
+  eval "in_flight=\$((so + se - ao_$h - ae_$h))"
+  room=$((credit - sent)) more=''
   if [ $# -gt 1 ] && [ $room -gt "$2" ]; then room=$2; fi
-  if [ $room -lt $((FREE - open)) ]; then room=$((FREE - open)); fi
-  if [ $room -le 0 ]; then case "$hungry " in *" $h "*) return ;; esac fi
-  if [ $room -ge $((WINDOW - open)) ]; then room=$((WINDOW - open)) more=never; fi
+  if [ $room -lt $((FREE - in_flight)) ]; then room=$((FREE - in_flight)); fi
+  if [ $room -le 0 ]; then case "$blocked " in *" $h "*) return ;; esac fi
+  if [ $room -ge $((WINDOW - in_flight)) ]; then room=$((WINDOW - in_flight)) more=never; fi
   for side in o e; do
     eval "at=\$s$side known=\$k$side total=\$t$side"
     if [ -n "$total" ]; then upto=$total; else
-      span $side
+      find_segments $side
       upto=$known
       if [ $newest -gt "$upto" ]; then upto=$newest; fi
     fi
-    if ! send $side; then
+    if ! send_stream $side; then
       echo "lost $h"
-      leave "$h"
+      end_follow "$h"
       return
     fi
     eval "s$side=\$at s${side}_$h=\$at"
     if [ "$at" -lt "$upto" ]; then more=${more:-y}; fi
   done
   if [ "$more" = y ]; then
-    case "$hungry " in *" $h "*) ;; *) hungry="$hungry $h" ;; esac
+    case "$blocked " in *" $h "*) ;; *) blocked="$blocked $h" ;; esac
   fi
   if [ "$state" = e ] && { [ "$so" -gt "$to" ] || [ "$se" -gt "$te" ]; }; then
-    echo "lost $h" # its follower has seen more than is known here
-    leave "$h"
+    echo "lost $h" # its follower has more than is spooled here
+    end_follow "$h"
   elif [ "$state" = e ] && [ "$so" -eq "$to" ] && [ "$se" -eq "$te" ]; then
     eval "echo \"ended $h \$co_$h $to $te\""
-    leave "$h"
+    end_follow "$h"
   fi
 }
 
-# share TOTAL PIECE: TOTAL bytes are allowed by now. The runs that wait for the link send in turn, alike and at least PIECE
-# each; whoever has more waits behind the others.
-share() {
-  allowed=$1 piece=$2
-  while [ -n "$hungry" ] && [ "$passed" -lt "$allowed" ]; do
-    set -- $hungry
-    hungry='' part=$(((allowed - passed) / $#))
-    if [ $part -lt "$piece" ]; then part=$piece; fi
-    while [ $# -gt 0 ] && [ "$passed" -lt "$allowed" ]; do
-      if is_live "$1"; then push "$1" $part; fi
+# share_credit TOTAL LEAST: the client allows TOTAL bytes by now. Divides the credit among the blocked runs, round robin,
+# in equal shares of at least LEAST bytes.
+share_credit() {
+  credit=$1 least=$2
+  while [ -n "$blocked" ] && [ "$sent" -lt "$credit" ]; do
+    set -- $blocked
+    blocked='' share=$(((credit - sent) / $#))
+    if [ $share -lt "$least" ]; then share=$least; fi
+    while [ $# -gt 0 ] && [ "$sent" -lt "$credit" ]; do
+      if is_followed "$1"; then send_output "$1" $share; fi
       shift
     done
-    hungry="${*:+ $*}$hungry"
+    blocked="${*:+ $*}$blocked"
   done
 }

@@ -1,16 +1,16 @@
 const NEWLINE = 10;
-const LONGEST_LINE = 65_536;
+const MAX_LINE = 65_536;
 
 export interface FrameHandler {
-  /** One line without its newline, data headers excepted. */
+  /** One line without its newline; data headers are left out. */
   onLine(line: string): void;
-  /** A piece of a frame's body; bytes is a view of the chunk that arrived, never a copy. */
+  /** A piece of a frame's body; bytes is a view of the received chunk, never a copy. */
   onData(piece: { run: number; stream: 'stdout' | 'stderr'; offset: number; bytes: Buffer }): void;
 }
 
 /**
- * Takes apart what the agent sends: lines, and after a line `data RUN o|e OFFSET LENGTH` that many raw bytes.
- * Bodies are handed on as they arrive and never collected.
+ * Parses the agent's output: lines, and after a line `data RUN o|e OFFSET LENGTH` that many raw bytes, which are passed on
+ * as they arrive. Hand-made, because the format is the agent's own.
  */
 export class FrameParser {
   readonly #handler: FrameHandler;
@@ -22,7 +22,7 @@ export class FrameParser {
     this.#handler = handler;
   }
 
-  /** Throws an Error where the bytes are not the agent's. */
+  /** Throws an Error on a line that is too long. */
   push(chunk: Buffer): void {
     let at = 0;
     while (at < chunk.length)
@@ -40,9 +40,9 @@ export class FrameParser {
 
   #takeLine(chunk: Buffer, at: number): number {
     const newline = chunk.indexOf(NEWLINE, at);
-    // latin1 keeps a character that straddles two chunks whole; the line is decoded when it is complete.
+    // latin1 keeps every byte, so that a character split over two chunks is decoded once the line is complete.
     this.#line += chunk.toString('latin1', at, newline < 0 ? chunk.length : newline);
-    if (this.#line.length > LONGEST_LINE) throw new Error('The agent sent a line without end.');
+    if (this.#line.length > MAX_LINE) throw new Error('The agent sent a line without end.');
     if (newline < 0) return chunk.length;
     const line = Buffer.from(this.#line, 'latin1').toString('utf8');
     this.#line = '';

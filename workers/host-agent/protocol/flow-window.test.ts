@@ -21,7 +21,7 @@ function simulate(window: FlowWindow, { bytesPerMs, roundTripMs }: Link, from: n
     const total = allowed.filter(({ at }) => at + roundTripMs <= now).at(-1)?.total ?? FIRST;
     const bytes = Math.min(bytesPerMs, total - sent);
     sent += bytes;
-    const more = bytes > 0 && window.take(bytes, now);
+    const more = bytes > 0 && window.receive(bytes, now);
     if (more) {
       allowed.push({ total: more.total, at: now });
       last = more.total;
@@ -50,18 +50,18 @@ test('a link that was fast and becomes slow is taken for slow before all that wa
   const window = new FlowWindow();
   let now = 0;
   let total = 0;
-  for (; now < 500; now++) total = window.take(500 * KIB, now)?.total ?? total;
+  for (; now < 500; now++) total = window.receive(500 * KIB, now)?.total ?? total;
   let received = 500 * 500 * KIB;
   expect(total - received).toBeGreaterThan(8 * MIB);
   for (; total - received > 2 * MIB && now < 20_000; now++) {
     received += 2_000;
-    total = window.take(2_000, now)?.total ?? total;
+    total = window.receive(2_000, now)?.total ?? total;
   }
   expect(now).toBeLessThan(9_000);
 });
 
 test('the least is always allowed, however long nothing came', () => {
   const window = new FlowWindow();
-  expect(window.take(FIRST, 3_600_000)?.total).toBe(2 * FIRST);
-  expect(window.take(FIRST, 7_200_000)?.total).toBe(3 * FIRST);
+  expect(window.receive(FIRST, 3_600_000)?.total).toBe(2 * FIRST);
+  expect(window.receive(FIRST, 7_200_000)?.total).toBe(3 * FIRST);
 });

@@ -1,30 +1,30 @@
-import { WindlassError } from '../../shared/errors.ts';
+import { WindlassError } from '../../../shared/errors.ts';
 
 export interface Hello {
-  /** The protocol's. */
+  /** Of the protocol. */
   version: number;
   node: string;
-  /** The host's boot id, `-` where it has none: runs of another boot have ended. */
+  /** The host's boot id, `-` if it has none: runs of another boot have ended. */
   boot: string;
-  /** Names the folder of the fences for good: another one tells nothing of what was started before. */
+  /** Identifies the folder of fences: another folder says nothing about runs started before. */
   fences: string;
   cores: number;
   /** Of the home directory's file system. */
   freeBytes: number;
   home: string;
-  /** The account's own shell: what openAgent may be told the next time. */
+  /** The account's own shell, an option of the next openAgent(). */
   shell: string;
 }
 
 const MAGIC = 'windlass-agent ';
 
-/** The hello of this line; throws `agent_startup_failed` where the agent says why it cannot serve. */
+/** Parses an agent's first line; throws `agent_startup_failed` with its reason if it refuses to serve. */
 export function parseHello(line: string, shell: string): Hello {
   const [, version, node = '', boot = '', fences = '', cores, free, ...home] = line.split(' ');
   if (node === 'refused' || version !== '1') {
-    throw explainStartup(line.slice(MAGIC.length).replace(/^\d+ refused /, ''));
+    throw toStartupError(line.slice(MAGIC.length).replace(/^\d+ refused /, ''));
   }
-  if (!/^[\w.?-]{10,200}$/.test(fences)) throw explainStartup('its folder of fences has no name.');
+  if (!/^[\w.?-]{10,200}$/.test(fences)) throw toStartupError('its folder of fences has no name.');
   return {
     version: Number(version),
     node,
@@ -37,17 +37,17 @@ export function parseHello(line: string, shell: string): Hello {
   };
 }
 
-export function explainStartup(reason: string): WindlassError {
+export function toStartupError(reason: string): WindlassError {
   return new WindlassError('agent_startup_failed', {
     detail: reason.trim() || 'the host said nothing.',
     hint: 'Open the session with "agent": false.',
   });
 }
 
-/** What start-up files printed in the place of what was expected. */
-export function explainNoise(noise: string): WindlassError {
+/** For output of start-up files in the place of the expected line. */
+export function toPrintError(printed: string): WindlassError {
   return new WindlassError('startup_files_print', {
-    detail: `the account's shell writes ${JSON.stringify(noise.slice(0, 200))} before any command.`,
+    detail: `the account's shell writes ${JSON.stringify(printed.slice(0, 200))} before any command.`,
     hint: "Let the account's start-up files print only to a terminal.",
   });
 }

@@ -1,27 +1,27 @@
-import { ERRORS, WindlassError } from '../../shared/errors.ts';
+import { ERRORS, WindlassError } from '../../../shared/errors.ts';
 
-const LOST_CAUSES = ['reboot', 'all', 'far'] as const;
+const LOST_CAUSES = ['reboot', 'session_killed', 'no_heartbeat'] as const;
 export type LostCause = (typeof LOST_CAUSES)[number];
 
 export type RunEvent =
   | { type: 'running' }
   /** No attempt has started it: it is safe to run. */
   | { type: 'absent' }
-  /** Another attempt holds the fence: follow it instead. */
+  /** Another attempt has the fence: follow that one. */
   | { type: 'taken' }
-  /** Bytes of one stream from offset on, in order and without gaps. */
+  /** Bytes of one stream from this offset on, in order and without gaps. */
   | { type: 'output'; stream: 'stdout' | 'stderr'; offset: number; bytes: Buffer }
-  /** All output was sent before this. code is the exit status, 128 + n for signal n; with diskFull it is unknown: -1. */
+  /** Comes after all output. code is the exit status, 128 + n for signal n; with diskFull it is unknown: -1. */
   | { type: 'ended'; code: number; stdoutBytes: number; stderrBytes: number; diskFull: boolean }
   /** It was stopped before it ever started, and never will. */
   | { type: 'stopped' }
   /**
-   * It started and its end will never be known. cause, where it shows: `reboot` (the host was started anew), `all`
-   * (everything that its connection had started was killed with it), `far` (its node gives no sign of life).
+   * It started and its end will never be known. cause, if known: `reboot` (of the host), `session_killed` (all
+   * that its connection had started was killed with it), `no_heartbeat` (of its node).
    */
-  | { type: 'lost'; cause?: 'reboot' | 'all' | 'far' };
+  | { type: 'lost'; cause?: LostCause };
 
-/** What the agent says of a run, in words of its protocol. */
+/** Parses a line of the agent about a run. */
 export function toEvent(verb: string, rest: string[]): RunEvent {
   switch (verb) {
     case 'ended': {
@@ -44,11 +44,11 @@ export function toEvent(verb: string, rest: string[]): RunEvent {
     case 'stopped':
       return { type: verb };
     default:
-      throw new Error(`The agent said ${JSON.stringify(verb)}.`);
+      throw new Error(`The agent sent ${JSON.stringify(verb)}.`);
   }
 }
 
-export function explainFailure(reason: string | undefined): WindlassError {
+export function toStartError(reason: string | undefined): WindlassError {
   if (reason === 'full') {
     return new WindlassError('remote_disk_full', {
       detail: 'there is no room to start the command.',

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
+import { quoteLine } from '../shell-quote.ts';
 import { FrameParser } from './framing.ts';
-import { quoteLine } from './shell-quote.ts';
 
 const bytes = Buffer.from(
   'running 1\ndata 1 o 0 5\nab\ncddata 12 e 7 0\ndata 1 e 9 3\n\0\xff\nitem ü x\n',
