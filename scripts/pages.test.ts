@@ -38,7 +38,7 @@ describe.each(pages)('%s', page => {
   });
 
   test('refers only to decisions that exist', () => {
-    for (const [, number = ''] of read(page).matchAll(/\bdecision (\d+)/g))
+    for (const [, number = ''] of read(page).matchAll(/\bdecision\s+(\d+)/g))
       expect(decisions.map(readNumber), page).toContain(Number(number));
   });
 });

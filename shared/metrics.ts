@@ -22,23 +22,23 @@ export const API_METRICS = {
   windlass_http_request_duration_seconds: {
     type: 'histogram',
     labels: ['method', 'route', 'status'],
-    help: 'Time until a request was answered; held launches and event streams take long.',
+    help: 'Time until a request was answered; waiting launches and event streams take long.',
     buckets: REQUEST_BUCKETS,
   },
   windlass_queue_depth: {
     type: 'gauge',
     labels: ['queue'],
-    help: 'Jobs that no worker has, those that wait for a set time too; counted up to 50,000.',
+    help: 'Jobs without a lease, including those that wait for a set time; counted up to 50,000.',
   },
   windlass_queue_oldest_waiting_seconds: {
     type: 'gauge',
     labels: ['queue'],
-    help: 'Age of the oldest job that could be taken now; 0 when none waits.',
+    help: 'Age of the oldest job that could be claimed now; 0 when none waits.',
   },
   windlass_jobs_running: {
     type: 'gauge',
     labels: ['kind'],
-    help: 'Jobs in the hands of a worker.',
+    help: 'Jobs with a lease.',
   },
   windlass_workers_alive: {
     type: 'gauge',
@@ -48,7 +48,7 @@ export const API_METRICS = {
   windlass_worker_slots: {
     type: 'gauge',
     labels: ['queue'],
-    help: 'Jobs that the workers alive can carry at once.',
+    help: 'Jobs that the live workers can run at once.',
   },
 } as const satisfies Record<string, Metric>;
 
@@ -57,39 +57,39 @@ export const WORKER_METRICS = {
   windlass_job_wait_seconds: {
     type: 'histogram',
     labels: ['kind'],
-    help: 'Time from the request for a job until a worker first took it.',
+    help: 'Time from the request for a job until its first claim.',
     buckets: WAIT_BUCKETS,
   },
   windlass_job_duration_seconds: {
     type: 'histogram',
     labels: ['kind', 'outcome'],
-    help: 'Time from then until its end: succeeded, failed, cancelled.',
+    help: 'Time from the first claim of a job until its end: succeeded, failed, cancelled.',
     buckets: WORK_BUCKETS,
   },
   windlass_job_retakes_total: {
     type: 'counter',
     labels: ['kind'],
-    help: 'Jobs taken that another attempt had begun.',
+    help: 'Claims of jobs that an earlier attempt had started.',
   },
   windlass_leases_lost_total: {
     type: 'counter',
     labels: [],
-    help: 'Leases that this worker found to be gone: it had not renewed in time.',
+    help: 'Leases that this worker lost because it did not renew them in time.',
   },
   windlass_leases_expired_total: {
     type: 'counter',
     labels: [],
-    help: 'Leases of silent workers that this one, as the dispatcher, took back.',
+    help: 'Expired leases of other workers that this one reclaimed as the dispatcher.',
   },
   windlass_worker_last_taken_timestamp_seconds: {
     type: 'gauge',
     labels: ['queue'],
-    help: "When this worker last took a job of the queue, by the database's clock.",
+    help: "When this worker last claimed a job of the queue, by the database's clock.",
   },
   windlass_worker_eventloop_lag_seconds: {
     type: 'gauge',
     labels: [],
-    help: 'The longest that this worker stood still since its last report (3 s).',
+    help: 'The longest event-loop stall of this worker since its last report (3 s).',
   },
   windlass_worker_memory_bytes: {
     type: 'gauge',
