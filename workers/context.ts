@@ -24,7 +24,7 @@ export interface WorkerContext {
   metrics: WorkerMetrics;
   /** Present in workers that take remote or video work: they alone can open credentials. */
   sessions: SessionPool;
-  /** Aborted when the process is asked to stop. Jobs have a `stopping` of their own, which does not outlive them. */
+  /** Aborted when the process is asked to stop. Jobs have signals of their own, as this one outlives them. */
   stopping: AbortSignal;
 }
 
@@ -36,19 +36,21 @@ export interface JobContext<K extends JobKind = JobKind> {
   /** This attempt's token. */
   token: string;
   log: Logger;
-  /** Aborted when the lease is lost or the process can wait no longer: stop at once, touch nothing. */
+  /**
+   * Aborted when the work must end. Its reason says why: LeaseLost, WindlassError `cancelled`, or ReleaseJob when the worker
+   * stops. A handler that throws after that, whatever it throws, ends its job accordingly.
+   */
   signal: AbortSignal;
-  /** Aborted when the client asked for the end: stop the work where it is done, then return or throw. */
-  cancel: AbortSignal;
-  /** Aborted when the process is asked to stop: throw ReleaseJob if another worker can go on with the job. */
-  stopping: AbortSignal;
-  /** Aborted with any of the three. */
-  over: AbortSignal;
+  /** For what must be cleaned up after a cancel: aborted when the lease is lost or the worker stops, never by a cancel. */
+  cleanupSignal: AbortSignal;
+  /** No other worker could go on from here: until unpin(), a worker that stops waits for the job and aborts no signal. */
+  pin(): void;
+  unpin(): void;
   /** Call before an effect outside that a stale worker must not have; see LeaseRenewer.assertLeased. */
   assertLeased(since?: number): Promise<void>;
   /** 0…1; told to clients at most about twice a second. */
   progress(value: number, message?: string): void;
-  /** Writes to the job's own row under the lease, at once: what no client sees, so nobody is told. */
+  /** Writes to the job's own row under the lease, at once. For what no client sees: nothing is published. */
   update(set: Partial<JobRow>): Promise<void>;
   /** The job's output, opened where the last attempt left it. */
   output(): Promise<OutputWriter>;
@@ -63,7 +65,7 @@ export interface Outcome<K extends JobKind> {
 
 export type Handler<K extends JobKind> = (context: JobContext<K>) => Promise<Outcome<K>>;
 
-/** Thrown by a handler that lets go of its job for another worker to go on with, at once or after a while. */
+/** Thrown by a handler that releases its job: another worker goes on with it, after so many seconds. */
 export class ReleaseJob extends Error {
   readonly forSeconds: number;
 

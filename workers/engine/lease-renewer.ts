@@ -3,26 +3,24 @@ import type { Notifications } from '../../shared/database/notifications.ts';
 import { RENEW_MS } from '../../shared/jobs/lease.ts';
 import type { Logger } from '../../shared/log.ts';
 import { type Claim, isLeased, LeaseLost, renewLeases } from './claims.ts';
+import type { JobSignals } from './job-signals.ts';
 import type { WorkerMetrics } from './worker-metrics.ts';
 
-/** One job in this worker's hands. */
+/** The lease of one job that this worker runs. */
 export interface TrackedLease extends Claim {
-  /** Aborted with LeaseLost when the lease is gone: nothing may be written or sent any more. */
-  lost: AbortController;
-  /** Aborted when the client asked for the end. */
-  cancel: AbortController;
+  signals: JobSignals;
   /** Set before the write that gives the lease up: from then on that write alone tells whether it was lost. */
   isEnding: boolean;
   /** The attempt's. */
   log: Logger;
 }
 
-/** Renews all leases of a process in one statement every 3 s, and passes on what the rows say. */
+/** Renews all leases of a process in one statement every 3 s, and tells their jobs of lost leases and of cancels. */
 export class LeaseRenewer {
   readonly #database: Database;
   readonly #log: Logger;
   readonly #metrics: WorkerMetrics;
-  readonly #held = new Map<string, TrackedLease & { renewed: number }>();
+  readonly #leases = new Map<string, TrackedLease & { renewed: number }>();
   readonly #stop: () => void;
 
   constructor(context: {
@@ -36,7 +34,7 @@ export class LeaseRenewer {
     this.#metrics = context.metrics;
     const timer = setInterval(() => this.renew(), RENEW_MS);
     const unsubscribe = context.notifications.on('cancel', id => {
-      if (this.#held.has(id)) void this.renew();
+      if (this.#leases.has(id)) void this.renew();
     });
     this.#stop = () => {
       clearInterval(timer);
@@ -45,59 +43,50 @@ export class LeaseRenewer {
   }
 
   get size(): number {
-    return this.#held.size;
+    return this.#leases.size;
   }
 
-  track(claim: Claim, { cancelled, log }: { cancelled: boolean; log: Logger }): TrackedLease {
-    const older = this.#held.get(claim.id);
+  track(claim: Claim, context: { signals: JobSignals; log: Logger }): TrackedLease {
+    const older = this.#leases.get(claim.id);
     if (older) this.lose(older);
-    const held = {
-      ...claim,
-      log,
-      lost: new AbortController(),
-      cancel: new AbortController(),
-      isEnding: false,
-      renewed: performance.now(),
-    };
-    if (cancelled) held.cancel.abort();
-    this.#held.set(claim.id, held);
-    return held;
+    const lease = { ...claim, ...context, isEnding: false, renewed: performance.now() };
+    this.#leases.set(claim.id, lease);
+    return lease;
   }
 
   untrack(claim: Claim): void {
-    if (this.#held.get(claim.id)?.token === claim.token) this.#held.delete(claim.id);
+    if (this.#leases.get(claim.id)?.token === claim.token) this.#leases.delete(claim.id);
   }
 
   /**
-   * Call before an effect outside that must not come from a stale worker: throws LeaseLost when the lease is not held.
-   * The row is asked unless it was renewed since `since` (a performance.now()) and within the last renewal's time.
+   * Call before an effect outside the database that must not come from a stale worker. Throws LeaseLost when the lease is not
+   * held. Reads the row unless the lease was renewed after `since` (a performance.now()) and within the last 4 s.
    */
   async assertLeased(claim: Claim, since = 0): Promise<void> {
-    const held = this.#held.get(claim.id);
-    if (!held || held.token !== claim.token || held.lost.signal.aborted)
-      throw new LeaseLost(claim.id);
-    const fresh = performance.now() - held.renewed < RENEW_MS + 1_000 && held.renewed >= since;
+    const lease = this.#leases.get(claim.id);
+    if (lease?.token !== claim.token) throw new LeaseLost(claim.id);
+    const fresh = performance.now() - lease.renewed < RENEW_MS + 1_000 && lease.renewed >= since;
     if (!fresh && !(await isLeased(this.#database.db, claim))) {
-      this.lose(held);
+      this.lose(lease);
       throw new LeaseLost(claim.id);
     }
   }
 
   async renew(): Promise<void> {
-    const claims = [...this.#held.values()];
-    if (claims.length === 0) return;
+    const leases = [...this.#leases.values()];
+    if (leases.length === 0) return;
     // Before the statement is sent: the lease runs from the database's now(), which is not earlier.
     const asked = performance.now();
     try {
-      const still = await renewLeases(this.#database.db, claims);
-      for (const held of claims) {
-        const found = still.get(held.id);
-        if (found) held.renewed = asked;
-        else if (!held.isEnding) this.lose(held);
-        if (found?.cancel) held.cancel.abort();
+      const renewed = await renewLeases(this.#database.db, leases);
+      for (const lease of leases) {
+        const found = renewed.get(lease.id);
+        if (found) lease.renewed = asked;
+        else if (!lease.isEnding) this.lose(lease);
+        if (found?.cancel) lease.signals.cancel();
       }
     } catch (error) {
-      // While the database is away nobody else can take a lease either: the next renewal will tell.
+      // While the database is away nobody else can take a lease either; the next renewal tries again.
       this.#log.warn({ err: error }, 'leases could not be renewed');
     }
   }
@@ -106,13 +95,12 @@ export class LeaseRenewer {
     this.#stop();
   }
 
-  /** Tells, once, that the lease is gone. */
-  lose(held: TrackedLease): void {
-    // A job that ended in this worker's hands meanwhile is no longer held, and is not lost.
-    if (this.#held.get(held.id)?.token !== held.token) return;
-    this.#held.delete(held.id);
+  /** Aborts the job's signals with LeaseLost, once. A job that this worker has ended meanwhile is no longer tracked. */
+  lose(lease: TrackedLease): void {
+    if (this.#leases.get(lease.id)?.token !== lease.token) return;
+    this.#leases.delete(lease.id);
     this.#metrics.leaseLost();
-    held.log.warn('lease lost');
-    held.lost.abort(new LeaseLost(held.id));
+    lease.log.warn('lease lost');
+    lease.signals.loseLease(lease.id);
   }
 }

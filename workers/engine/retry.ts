@@ -22,7 +22,7 @@ export const DATABASE: RetryOptions = {
 };
 
 /** The object store is away: what took hours to make must not be made again. */
-export const OBJECT_STORE: RetryOptions = { isTransient: isStoreUnavailable, everyMs: 1_000 };
+export const OBJECT_STORE: RetryOptions = { isTransient: isUnavailable, everyMs: 1_000 };
 
 /** Repeats a step after transient errors. `tries` tells the step that an earlier try may have been committed. */
 export async function retry<T>(
@@ -42,6 +42,6 @@ export async function retry<T>(
   }
 }
 
-export function isStoreUnavailable(error: unknown): error is WindlassError {
+export function isUnavailable(error: unknown): error is WindlassError {
   return error instanceof WindlassError && error.code === 'unavailable';
 }

@@ -1,9 +1,7 @@
 import { eq } from 'drizzle-orm';
-import { followSignal } from '../../shared/abort.ts';
 import { isDatabaseDown, sqlState } from '../../shared/database/connect.ts';
 import { jobs } from '../../shared/database/schema.ts';
 import { type ErrorRecord, toErrorRecord, WindlassError } from '../../shared/errors.ts';
-import { CANCELLED } from '../../shared/jobs/cancel.ts';
 import { isJobKind, JOBS, type JobKind, type Payload } from '../../shared/jobs/catalog.ts';
 import type { Entry } from '../../shared/jobs/queue.ts';
 import {
@@ -25,18 +23,16 @@ import {
   updateLeased,
   updateLeasedQuietly,
 } from './claims.ts';
+import { causeOf, isCancelled, JobSignals } from './job-signals.ts';
 import type { TrackedLease } from './lease-renewer.ts';
-import { DATABASE, retry } from './retry.ts';
+import { DATABASE, isUnavailable, retry } from './retry.ts';
 
-/** After so long a job is tried again that found the object store away. */
+/** A job that finds the object store unavailable is released for so long. */
 const UNAVAILABLE_SECONDS = 3;
-/** Progress is written at most so often. */
+/** Progress is written no more often than this. */
 const PROGRESS_MS = 400;
 
-/**
- * Takes up what a queue entry names and carries it to an end, or leaves it to another worker; false where it was not to be
- * had. Never throws.
- */
+/** Claims the job that a queue entry names and runs it; false where it could not be claimed. Never throws. */
 export async function runJob(
   worker: WorkerContext,
   entry: Entry,
@@ -56,27 +52,23 @@ export async function runJob(
   });
   worker.metrics.taken(row);
   log.debug({ epoch: row.epoch, consecutiveLosses: row.consecutiveLosses }, 'job taken');
-  // What ends at once is told once.
+  // A job that ends within 20 ms is published once.
   worker.notifications.publishSoon('job', row.id);
-  const held = worker.leases.track(claim, { cancelled: row.cancelRequested !== null, log });
-  const attempt = new Attempt(worker, row, held, log);
+  const signals = new JobSignals(worker.stopping);
+  if (row.cancelRequested) signals.cancel();
+  const attempt = new Attempt(worker, row, worker.leases.track(claim, { signals, log }));
   try {
-    attempt.readPayload();
-    const handler = handlers.get(row.kind as JobKind);
-    if (!handler)
-      throw new WindlassError('internal', { detail: `No worker knows how to do ${row.kind}.` });
-    const outcome = await handler(attempt.context);
-    await attempt.succeed(outcome);
+    await attempt.succeed(await attempt.work(handlers));
   } catch (error) {
     await attempt
       .fail(error)
       .catch((later: unknown) =>
-        log.error({ err: later }, 'a job could not be ended; its lease will run out'),
+        log.error({ err: later }, 'a job could not be ended; its lease will expire'),
       );
   } finally {
     attempt.close();
     worker.leases.untrack(claim);
-    if (!attempt.hasToldEnd) worker.notifications.publish('job', row.id);
+    if (!attempt.hasPublishedEnd) worker.notifications.publish('job', row.id);
   }
   return true;
 }
@@ -84,47 +76,44 @@ export async function runJob(
 class Attempt {
   readonly context: JobContext;
   readonly #worker: WorkerContext;
-  readonly #held: TrackedLease;
+  readonly #lease: TrackedLease;
   readonly #progress: ProgressWriter;
-  readonly #unlink: () => void;
-  /** When the job was first taken, as performance.now() counts. */
+  /** performance.now() when the job was claimed for the first time. */
   readonly #began: number;
-  hasToldEnd = false;
+  hasPublishedEnd = false;
 
-  constructor(worker: WorkerContext, row: ClaimedRow, held: TrackedLease, log: JobContext['log']) {
+  constructor(worker: WorkerContext, row: ClaimedRow, lease: TrackedLease) {
+    const { signals, log } = lease;
     this.#worker = worker;
-    this.#held = held;
+    this.#lease = lease;
     this.#began = performance.now() - row.ranSeconds * 1_000;
-    this.#progress = new ProgressWriter(worker, held);
-    const stopping = followSignal(worker.stopping, new ReleaseJob('the worker is stopping'));
-    this.#unlink = stopping.unlink;
+    this.#progress = new ProgressWriter(worker, lease);
     let output: Promise<OutputWriter> | undefined;
-    const tell = () => worker.notifications.publish('job', row.id);
     this.context = {
       worker,
       job: row,
-      // Until readPayload() has looked at it, which may fail: the row may be from a newer version.
+      // work() parses it, which may fail: the row may be from a newer version.
       payload: row.payload as Payload<JobKind>,
-      token: held.token,
+      token: lease.token,
       log,
-      signal: held.lost.signal,
-      cancel: held.cancel.signal,
-      stopping: stopping.signal,
-      over: AbortSignal.any([held.lost.signal, held.cancel.signal, stopping.signal]),
-      assertLeased: since => worker.leases.assertLeased(held, since),
+      signal: signals.signal,
+      cleanupSignal: signals.cleanupSignal,
+      pin: () => signals.pin(),
+      unpin: () => signals.unpin(),
+      assertLeased: since => worker.leases.assertLeased(lease, since),
       progress: (value, message) => this.#progress.set(value, message),
       update: async set => {
-        await retry(() => updateLeasedQuietly(worker.database.db, held, set), DATABASE);
+        await retry(() => updateLeasedQuietly(worker.database.db, lease, set), DATABASE);
       },
       output: () => {
         output ??= OutputWriter.open(
           {
             database: worker.database,
             objects: worker.objects,
-            onStored: tell,
-            over: this.context.over,
+            onStored: () => worker.notifications.publish('job', row.id),
+            over: signals.signal,
           },
-          held,
+          lease,
           // Nobody writes to a job's output between its claim and here.
           { stdout: row.stdoutBytes, stderr: row.stderrBytes },
         );
@@ -133,18 +122,25 @@ class Attempt {
     };
   }
 
-  readPayload(): void {
+  /** Runs the handler. Throws LeaseLost, ReleaseJob or what the job fails with. */
+  async work(handlers: Map<JobKind, Handler<JobKind>>): Promise<Outcome<JobKind>> {
     const { job } = this.context;
-    if (!isJobKind(job.kind))
-      throw new WindlassError('internal', { detail: `No worker knows how to do ${job.kind}.` });
-    this.context.payload = JOBS[job.kind].payload.parse(job.payload);
+    try {
+      const handler = isJobKind(job.kind) && handlers.get(job.kind);
+      if (!handler)
+        throw new WindlassError('internal', { detail: `No worker knows how to do ${job.kind}.` });
+      this.context.payload = JOBS[job.kind as JobKind].payload.parse(job.payload);
+      return await handler(this.context);
+    } catch (error) {
+      throw causeOf(error, this.#lease.signals);
+    }
   }
 
   async succeed(outcome: Outcome<JobKind>): Promise<void> {
     const { job } = this.context;
     const result = JOBS[job.kind as JobKind].result.parse(outcome.result);
     await this.#end({ state: 'succeeded', result }, outcome.promote);
-    this.#worker.leases.untrack(this.#held);
+    this.#worker.leases.untrack(this.#lease);
     await outcome
       .after?.()
       .catch((error: unknown) =>
@@ -154,17 +150,16 @@ class Attempt {
 
   async fail(error: unknown): Promise<void> {
     const { log } = this.context;
-    if (error instanceof LeaseLost || this.#held.lost.signal.aborted) {
-      this.#worker.leases.lose(this.#held);
-      return log.warn('stopped: the job is no longer ours');
+    if (error instanceof LeaseLost) {
+      this.#worker.leases.lose(this.#lease);
+      return log.warn('stopped: another worker may have the job');
     }
     if (error instanceof ReleaseJob) return this.#release(error.forSeconds);
-    if (this.#held.cancel.signal.aborted || isCancelled(error))
-      return this.#end({ state: 'cancelled', error: asCancelled(error) });
+    if (isCancelled(error)) return this.#end({ state: 'cancelled', error: explain(error) });
     if (isDatabaseDown(error))
-      return log.warn({ err: error }, 'the database went away; the lease will run out');
-    if (error instanceof WindlassError && error.code === 'unavailable') {
-      log.warn({ err: error }, 'something that the job needs is away; it waits');
+      return log.warn({ err: error }, 'the database is away; the lease will expire');
+    if (isUnavailable(error)) {
+      log.warn({ err: error }, 'something that the job needs is unavailable; the job is released');
       return this.#release(UNAVAILABLE_SECONDS);
     }
     const record = explain(error);
@@ -175,28 +170,28 @@ class Attempt {
 
   close(): void {
     this.#progress.close();
-    this.#unlink();
+    this.#lease.signals.close();
   }
 
   #release(afterSeconds: number): Promise<void> {
-    this.#held.isEnding = true;
-    return releaseJob(this.#worker.database.db, this.#held, afterSeconds);
+    this.#lease.isEnding = true;
+    return releaseJob(this.#worker.database.db, this.#lease, afterSeconds);
   }
 
-  /** A commit whose answer was lost shows as a lost lease at the second try: then the row says what came of it. */
+  /** A commit whose answer was lost looks like a lost lease at the next try: then the row tells whether it was done. */
   async #end(ending: Ending, promote?: Outcome<JobKind>['promote']): Promise<void> {
     this.#progress.close();
-    this.#held.isEnding = true;
+    this.#lease.isEnding = true;
     await retry(async tries => {
       try {
-        await finishJob(this.#worker.database.db, this.#held, ending, promote);
+        await finishJob(this.#worker.database.db, this.#lease, ending, promote);
       } catch (error) {
         if (tries > 0 && error instanceof LeaseLost && (await this.#hasEndedAs(ending))) return;
         throw error;
       }
     }, DATABASE);
-    this.hasToldEnd = true;
-    this.#worker.notifications.publish('job', this.#held.id);
+    this.hasPublishedEnd = true;
+    this.#worker.notifications.publish('job', this.#lease.id);
     const seconds = (performance.now() - this.#began) / 1_000;
     this.#worker.metrics.ended(this.context.job.kind, ending.state, seconds);
     this.context.log.debug({ state: ending.state, seconds }, 'job ended');
@@ -206,20 +201,12 @@ class Attempt {
     const [row] = await this.#worker.database.db
       .select({ state: jobs.state })
       .from(jobs)
-      .where(eq(jobs.id, this.#held.id));
+      .where(eq(jobs.id, this.#lease.id));
     return row?.state === state;
   }
 }
 
-/** Cancelled is cancelled, however the handler came to its end; it may say more about it. */
-function asCancelled(error: unknown): ErrorRecord {
-  return isCancelled(error) ? explain(error) : CANCELLED;
-}
-
-const isCancelled = (error: unknown): error is WindlassError =>
-  error instanceof WindlassError && error.code === 'cancelled';
-
-/** What a failed job says; words of unknown errors stay in the log. */
+/** The error record of a job; the texts of unknown errors stay in the log. */
 function explain(error: unknown): ErrorRecord & { extra?: unknown } {
   if (error instanceof WindlassError && Object.keys(error.extra).length > 0)
     return { ...error.toRecord(), ...error.extra };
@@ -235,11 +222,11 @@ class ProgressWriter {
   #next: { progress: number; message: string | null } | undefined;
   #timer: NodeJS.Timeout | undefined;
   readonly #worker: WorkerContext;
-  readonly #held: TrackedLease;
+  readonly #lease: TrackedLease;
 
-  constructor(worker: WorkerContext, held: TrackedLease) {
+  constructor(worker: WorkerContext, lease: TrackedLease) {
     this.#worker = worker;
-    this.#held = held;
+    this.#lease = lease;
   }
 
   set(value: number, message?: string): void {
@@ -257,9 +244,9 @@ class ProgressWriter {
     this.#timer = undefined;
     if (!this.#next) return;
     const { db } = this.#worker.database;
-    // Progress is also a sign of life: it starts the count of consecutiveLosses anew.
-    updateLeased(db, this.#held, { ...this.#next, consecutiveLosses: 0 })
-      .then(() => this.#worker.notifications.publish('job', this.#held.id))
+    // A job that makes progress has lost no worker in a row.
+    updateLeased(db, this.#lease, { ...this.#next, consecutiveLosses: 0 })
+      .then(() => this.#worker.notifications.publish('job', this.#lease.id))
       .catch(() => {});
     this.#next = undefined;
   }

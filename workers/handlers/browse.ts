@@ -1,20 +1,22 @@
 import { WindlassError } from '../../shared/errors.ts';
 import type { Handler } from '../context.ts';
 import { type DirectoryEntry, listDirectory } from '../remote-files/list-directory.ts';
+import { withSession } from '../ssh/reconnect.ts';
+import type { RemoteSession } from '../ssh/remote-session.ts';
 
-/** Entries that are stored together: a commit for each answer of a host costs more than the answer does. */
+/** Entries of one commit: a commit for each answer of a host costs more than the answer does. */
 const GROUP = 1_000;
-/** But the client waits for none longer than this while others come. */
+/** But an entry waits no longer than this for its commit while others come. */
 const GROUP_MS = 100;
 
 /**
- * Lists a directory, as the host gives it: four lines for each group of entries, JSON arrays of their names, sizes, types
- * and times, so that the columns of the answer are put together without being read again one by one.
+ * Lists a directory in the host's order. Each group of entries is four lines, JSON arrays of their names, sizes, types and
+ * times, so that the API assembles the columns of its answer without parsing single entries.
  */
 const browse: Handler<'browse'> = async context => {
-  const { worker, job, payload, over } = context;
+  const { payload, signal } = context;
   const output = await context.output();
-  // The host need not list in the same order twice: what came before cannot be gone on with.
+  // The host may list in another order this time, so a listing cannot be continued.
   if (output.stored.stdout > 0) {
     throw new WindlassError('remote_connection_failed', {
       detail: 'The listing was cut off.',
@@ -22,7 +24,7 @@ const browse: Handler<'browse'> = async context => {
     });
   }
   let entries = 0;
-  await worker.sessions.use(job.session ?? '', over, async session => {
+  const list = async (session: RemoteSession) => {
     let group: DirectoryEntry[] = [];
     let stored = Number.NEGATIVE_INFINITY;
     const store = async () => {
@@ -31,12 +33,13 @@ const browse: Handler<'browse'> = async context => {
       group = [];
       stored = performance.now();
     };
-    for await (const batch of listDirectory(session, payload.path, over)) {
+    for await (const batch of listDirectory(session, payload.path, signal)) {
       group.push(...batch);
       if (group.length >= GROUP || performance.now() - stored >= GROUP_MS) await store();
     }
     if (group.length > 0) await store();
-  });
+  };
+  await withSession(context, list, { reconnect: false });
   await output.flush();
   return { result: { entries } };
 };

@@ -3,37 +3,37 @@ import { abortable } from '../../shared/abort.ts';
 import { sessions } from '../../shared/database/schema.ts';
 import { WindlassError } from '../../shared/errors.ts';
 import type { Handler, JobContext } from '../context.ts';
+import { hasAgent, withSession } from '../ssh/reconnect.ts';
 import type { RemoteSession } from '../ssh/remote-session.ts';
 
-/** Until start-up files have run and a line has come back. */
+/** For the start-up files to run and the command's end to come back. */
 const PROBE_MS = 20_000;
 
 /** Logs in for the first time, starts the agent where the session has one, and makes the session usable. */
 const connect: Handler<'connect'> = async context => {
-  const { worker, job, signal, cancel } = context;
-  const sid = job.session ?? '';
-  const hasAgent = await worker.sessions.hasAgent(sid);
-  const shell = await worker.sessions.use(sid, AbortSignal.any([signal, cancel]), async remote => {
-    if (hasAgent) return (await remote.agent()).hello.shell;
-    await assertQuiet(remote, context);
+  const startsAgent = await hasAgent(context);
+  const firstUse = async (session: RemoteSession) => {
+    if (startsAgent) return (await session.agent()).hello.shell;
+    await assertQuiet(session, context);
     return null;
-  });
+  };
+  const shell = await withSession(context, firstUse, { reconnect: false });
   return {
     result: {},
     promote: async tx => {
       await tx
         .update(sessions)
         .set({ opened: sql`now()`, accessed: sql`now()`, shell })
-        .where(eq(sessions.sid, sid));
+        .where(eq(sessions.sid, context.job.session ?? ''));
     },
   };
 };
 
 export default connect;
 
-/** Start-up files that print would be taken for a command's output; with an agent, its first line shows them. */
-async function assertQuiet(remote: RemoteSession, { signal }: JobContext): Promise<void> {
-  const channel = await remote.exec('/bin/true', signal);
+/** Throws where start-up files print: that would be mixed into a command's output. An agent's first line shows it, too. */
+async function assertQuiet(session: RemoteSession, { signal }: JobContext): Promise<void> {
+  const channel = await session.exec('/bin/true', signal);
   const tooLong = AbortSignal.timeout(PROBE_MS);
   channel.stdin.end();
   let printed = '';

@@ -4,7 +4,6 @@ import { PartMeter, partTooLarge } from '../../shared/part-meter.ts';
 import { assertFreeSpace } from '../../shared/storage/free-space.ts';
 import { commitPart, touchSeconds, touchUpload } from '../../shared/uploads.ts';
 import type { Handler, JobContext } from '../context.ts';
-import { orRelease } from '../engine/or-release.ts';
 import { openRemoteFile } from '../remote-files/read-file.ts';
 import { withSession } from '../ssh/reconnect.ts';
 import type { RemoteSession } from '../ssh/remote-session.ts';
@@ -12,8 +11,8 @@ import type { RemoteSession } from '../ssh/remote-session.ts';
 const REPORT_MS = 500;
 
 /**
- * Copies a file of the session's host into the store, as a part of an upload. What was read is what it is, also where the
- * file changes meanwhile. A lost link or worker means another object, begun anew; the part is there with the job's end.
+ * Copies a file of the session's host into the store, as a part of an upload. The part is what was read, even if the file
+ * changes meanwhile. After a lost link or worker it starts over with another object; the part exists with the job's end.
  */
 const copy: Handler<'copy'> = async context => {
   const { worker, payload } = context;
@@ -23,9 +22,7 @@ const copy: Handler<'copy'> = async context => {
   await touch();
   const timer = setInterval(touch, seconds * 1_000);
   try {
-    const stored = await orRelease(context, () =>
-      withSession(context, session => copyOnce(context, session)),
-    );
+    const stored = await withSession(context, session => copyOnce(context, session));
     const { size, digest } = stored;
     return {
       result: { size, digest },
@@ -40,9 +37,9 @@ const copy: Handler<'copy'> = async context => {
 export default copy;
 
 async function copyOnce(context: JobContext<'copy'>, session: RemoteSession) {
-  const { worker, payload, over } = context;
+  const { worker, payload, signal } = context;
   const object = newObjectKey('uploads', payload.upload);
-  const { size, bytes } = await openRemoteFile(session, { path: payload.path, signal: over });
+  const { size, bytes } = await openRemoteFile(session, { path: payload.path, signal });
   const limit = worker.config.LIMIT_PART_BYTES;
   const meter = new PartMeter({ limit });
   // Both may fail before the store listens.
@@ -55,9 +52,9 @@ async function copyOnce(context: JobContext<'copy'>, session: RemoteSession) {
     if (size > limit) throw partTooLarge(limit);
     const free = worker.config.LIMIT_FREE_BYTES;
     await assertFreeSpace(worker.objects, { added: size, limit: free });
-    await worker.objects.put(object, meter, { signal: over });
+    await worker.objects.put(object, meter, { signal });
   } catch (error) {
-    over.throwIfAborted();
+    signal.throwIfAborted();
     throw meter.errored instanceof WindlassError ? meter.errored : error;
   } finally {
     clearInterval(report);

@@ -2,28 +2,29 @@ import { WindlassError } from '../../shared/errors.ts';
 import type { Payload } from '../../shared/jobs/catalog.ts';
 import type { Handler } from '../context.ts';
 import { openRemoteFile } from '../remote-files/read-file.ts';
+import { withSession } from '../ssh/reconnect.ts';
 import type { RemoteSession } from '../ssh/remote-session.ts';
 
-/** Brings a file, or a range of it: `{"size", "start", "end"}` and a line break, then the bytes from start to before end. */
+/** Reads a file or a range of it into the job's output: `{"size", "start", "end"}` and a line break, then the bytes from start to before end. */
 const file: Handler<'file'> = async context => {
-  const { worker, job, payload, over } = context;
+  const { payload, signal } = context;
   const output = await context.output();
-  // It may be another file by now, and the client has been told how long it is.
+  // The file may have changed, and the client has been told its length.
   if (output.stored.stdout > 0) {
     throw new WindlassError('remote_connection_failed', {
       detail: `The reading of ${payload.path} was cut off.`,
       hint: 'Ask for the rest with Range.',
     });
   }
-  const bytes = await worker.sessions.use(job.session ?? '', over, async session => {
+  const copy = async (session: RemoteSession) => {
     const { offset, length } = payload.headOnly
       ? { offset: 0, length: 0 }
-      : await placeRange(session, payload, over);
+      : await placeRange(session, payload, signal);
     const found = await openRemoteFile(session, {
       path: payload.path,
       offset,
       length,
-      signal: over,
+      signal,
     });
     try {
       if (payload.range && offset >= found.size) throw unsatisfiable(found.size);
@@ -35,21 +36,22 @@ const file: Handler<'file'> = async context => {
         const part = (piece as Buffer).subarray(0, left);
         left -= part.length;
         if (part.length > 0) await output.append('stdout', part);
-        // What was written to the file since it was opened was not announced.
+        // Bytes written to the file after it was opened are beyond the announced length.
         if (left === 0) break;
       }
       return end - offset - left;
     } finally {
       found.bytes.destroy();
     }
-  });
+  };
+  const bytes = await withSession(context, copy, { reconnect: false });
   await output.flush();
   return { result: { bytes } };
 };
 
 export default file;
 
-/** Where the range lies; of a suffix that is known once the size is. */
+/** Where the range begins and how long it is. A suffix needs the size of the file first. */
 async function placeRange(
   session: RemoteSession,
   { path, range }: Payload<'file'>,

@@ -4,15 +4,14 @@ import { WindlassError } from '../../shared/errors.ts';
 import { newObjectKey } from '../../shared/jobs/object-keys.ts';
 import { isParserName, PARSERS } from '../../shared/parsers.ts';
 import type { Handler, JobContext } from '../context.ts';
-import { orRelease } from '../engine/or-release.ts';
 import { loadParser, type MadeArtifact } from '../parsers/parser.ts';
 import { promoteArtifacts } from '../parsers/promote.ts';
 import { listFiles, type UploadedFile } from '../parsers/read-parts.ts';
 import { TableError } from '../parsers/table/protocol.ts';
 
 /**
- * Makes a finished upload into artifacts of its model: all of them with the job's end, or none. Begun anew after a lost
- * worker, from parts that stay until then.
+ * Makes a finished upload into artifacts of its model: all of them with the job's end, or none. After a lost worker it starts
+ * over, from parts that stay until the job ends.
  */
 const parse: Handler<'parse'> = async context => {
   const { worker, payload } = context;
@@ -25,7 +24,7 @@ const parse: Handler<'parse'> = async context => {
   if (!row) throw modelIsGone();
   const files = await listFiles(worker.database.db, row.upload.uid);
   checkCount(row.upload, files);
-  const made = await orRelease(context, () => parseFiles(context, row.upload, files));
+  const made = await parseFiles(context, row.upload, files);
   return {
     result: { artifacts: made.map(({ aid, kind, size }) => ({ aid, kind, size })) },
     promote: tx =>

@@ -1,9 +1,9 @@
 import type { Handler } from '../context.ts';
 import { scanHostKeys } from '../ssh/connect.ts';
 
-/** Learns the keys that a new host shows, for an administrator who trusts them on sight. */
-const scanHost: Handler<'scan-host'> = async ({ payload, signal, cancel }) => ({
-  result: { keys: await scanHostKeys(payload, AbortSignal.any([signal, cancel])) },
+/** Reads the host keys of a new host, for an administrator who trusts them on first use. */
+const scanHost: Handler<'scan-host'> = async ({ payload, signal }) => ({
+  result: { keys: await scanHostKeys(payload, signal) },
 });
 
 export default scanHost;

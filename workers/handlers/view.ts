@@ -7,7 +7,6 @@ import { WindlassError } from '../../shared/errors.ts';
 import { newObjectKey } from '../../shared/jobs/object-keys.ts';
 import { scheduleDeletion } from '../../shared/storage/pending-deletions.ts';
 import type { Handler, JobContext } from '../context.ts';
-import { orRelease } from '../engine/or-release.ts';
 import { runTableChild } from '../parsers/table/run-child.ts';
 import { evictViews, lockViews } from '../parsers/table/view-quota.ts';
 import { withScratch, writeScratch } from '../sandbox/scratch-dir.ts';
@@ -18,7 +17,7 @@ const MADE = 0.9;
 /** Makes a sorted or filtered copy of a table; it is there with the job's end, or not at all. */
 const view: Handler<'view'> = async context => {
   const { payload, job } = context;
-  const { made, tableSize } = await orRelease(context, () => make(context));
+  const { made, tableSize } = await make(context);
   return {
     result: made,
     promote: async tx => {
@@ -43,7 +42,7 @@ export default view;
 async function make(
   context: JobContext<'view'>,
 ): Promise<{ made: { object: string; size: number; rows: number }; tableSize: number }> {
-  const { payload, worker, over } = context;
+  const { payload, worker, signal } = context;
   const { objects, config, database } = worker;
   const [source] = await database.db
     .select({ columns: artifacts.columns, size: artifacts.size })
@@ -53,7 +52,7 @@ async function make(
   return withScratch('parse', async scratch => {
     const input = join(scratch, 'table.parquet');
     const output = join(scratch, 'view.parquet');
-    await writeScratch(input, await objects.get(payload.source, { signal: over }), over);
+    await writeScratch(input, await objects.get(payload.source, { signal }), signal);
     context.progress(BROUGHT);
     const { rows } = await runTableChild(
       {
@@ -69,12 +68,12 @@ async function make(
         memory: config.LIMIT_PARSE_BYTES,
         seconds: config.LIMIT_PARSE_SECONDS,
         onProgress: share => context.progress(BROUGHT + share * (MADE - BROUGHT)),
-        signal: over,
+        signal,
       },
     );
     const object = newObjectKey('views', payload.view);
     const { size } = await stat(output);
-    await objects.put(object, createReadStream(output), { size, signal: over });
+    await objects.put(object, createReadStream(output), { size, signal });
     return { made: { object, size, rows }, tableSize: source.size };
   });
 }

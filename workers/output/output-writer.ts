@@ -6,7 +6,7 @@ import { type Offsets, STREAMS, type Stream, streamNumber } from '../../shared/j
 import type { ObjectStore } from '../../shared/storage/object-store.ts';
 import { type Claim, LeaseLost, leasedBy, updateLeased } from '../engine/claims.ts';
 
-import { DATABASE, isStoreUnavailable, retry } from '../engine/retry.ts';
+import { DATABASE, isUnavailable, retry } from '../engine/retry.ts';
 import { OutputSegments, type Segment } from './output-segments.ts';
 import { type Part, WriteBuffer } from './write-buffer.ts';
 
@@ -174,7 +174,7 @@ export class OutputWriter {
     this.#rollNotBefore = performance.now() + RETRY_MS;
     // An earlier try, whose answer was lost, may be committed while this one waits for it: then the keys are there.
     const wasMoved = sqlState(error) === UNIQUE_VIOLATION;
-    const isAway = isStoreUnavailable(error) || isDatabaseDown(error);
+    const isAway = isUnavailable(error) || isDatabaseDown(error);
     const mayPass = isAway || wasMoved || this.#context.over.aborted;
     if (!mayPass) this.#failure = error;
   }

@@ -9,9 +9,9 @@ const blob: Parser<'blob'> = async ({ file, parts, size }, { job, upload, aid, n
   const object = newKey();
   const bytes = readFileOf(
     { db: database.db, objects },
-    { upload, file, signal: job.over, onBytes: read => tell(read / size) },
+    { upload, file, signal: job.signal, onBytes: read => tell(read / size) },
   );
-  await objects.put(object, bytes, { size, signal: job.over });
+  await objects.put(object, bytes, { size, signal: job.signal });
   return [{ aid, kind: 'file', object, size }];
 };
 

@@ -23,9 +23,9 @@ const csv: Parser<'csv'> = async ({ file, size }, context) => {
   return withScratch('parse', async scratch => {
     const input = join(scratch, 'table.csv');
     const output = join(scratch, 'table.parquet');
-    const bytes = readFileOf({ db: database.db, objects }, { upload, file, signal: job.over });
+    const bytes = readFileOf({ db: database.db, objects }, { upload, file, signal: job.signal });
     const preamble = { lines: 0 };
-    await writeScratch(input, Readable.from(skipPreamble(bytes, preamble)), job.over);
+    await writeScratch(input, Readable.from(skipPreamble(bytes, preamble)), job.signal);
     tell(BROUGHT, `Reading ${size} bytes.`);
     const made = await runTableChild(
       { kind: 'csv', scratch, input, output, parameters },
@@ -33,7 +33,7 @@ const csv: Parser<'csv'> = async ({ file, size }, context) => {
         memory: config.LIMIT_PARSE_BYTES,
         seconds: config.LIMIT_PARSE_SECONDS,
         onProgress: share => tell(BROUGHT + share * (MADE - BROUGHT)),
-        signal: job.over,
+        signal: job.signal,
       },
     ).catch((error: unknown) => {
       if (error instanceof TableError)
@@ -43,7 +43,7 @@ const csv: Parser<'csv'> = async ({ file, size }, context) => {
     });
     const object = newKey();
     const stored = (await stat(output)).size;
-    await objects.put(object, createReadStream(output), { size: stored, signal: job.over });
+    await objects.put(object, createReadStream(output), { size: stored, signal: job.signal });
     return [{ aid, kind: 'table', object, size: stored, ...made }];
   });
 };

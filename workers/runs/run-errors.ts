@@ -1,5 +1,6 @@
 import { type ErrorCode, WindlassError } from '../../shared/errors.ts';
 import type { JobContext } from '../context.ts';
+import { wasCancelled } from '../engine/job-signals.ts';
 import type { LostCause } from '../host-agent/protocol/run-event.ts';
 
 /** Trying again would not help, and what runs there runs on. */
@@ -36,10 +37,10 @@ export function unknown(
 }
 
 /** The end of a run that may have been started, where its host can be asked no more; any other error as it is. */
-export function explainShutOut({ job, cancel }: JobContext, error: unknown): unknown {
-  if (!job.runAt || !(error instanceof WindlassError) || !SHUT_OUT.includes(error.code))
+export function explainShutOut(context: JobContext, error: unknown): unknown {
+  if (!context.job.runAt || !(error instanceof WindlassError) || !SHUT_OUT.includes(error.code))
     return error;
-  return cancel.aborted ? cancelledShutOut(error) : shutOut(error);
+  return wasCancelled(context) ? cancelledShutOut(error) : shutOut(error);
 }
 
 /** The plain error would read as if nothing had been run. */

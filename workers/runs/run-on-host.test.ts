@@ -6,6 +6,7 @@ import { createLog } from '../../shared/log.ts';
 import { AgentHarness, processesOf } from '../../test/harness/agent-harness.ts';
 import type { LocalExec } from '../../test/harness/local-exec.ts';
 import type { JobContext } from '../context.ts';
+import { JobSignals } from '../engine/job-signals.ts';
 import type { AgentClient } from '../host-agent/client.ts';
 import type { RunEvent } from '../host-agent/protocol/run-event.ts';
 import type { RemoteSession } from '../ssh/remote-session.ts';
@@ -35,7 +36,10 @@ async function carry(given: {
 }): Promise<{ host: LocalExec; outcome: Promise<unknown>; connections(): number }> {
   const host = given.taken?.host ?? harness.makeHost(SHELL);
   const never = new AbortController().signal;
-  const { cancel = never, limit } = given;
+  const { limit } = given;
+  const signals = new JobSignals(never);
+  if (given.cancel?.aborted) signals.cancel();
+  given.cancel?.addEventListener('abort', () => signals.cancel());
   let connections = 0;
   const connect = async (): Promise<Agent> => {
     const agent = await harness.connect(host);
@@ -50,7 +54,7 @@ async function carry(given: {
     job: job as unknown as JobRow,
     token: harness.newName(),
     log: createLog({ level: 'silent', name: 'test' }),
-    ...{ signal: never, stopping: never, cancel, over: cancel },
+    ...{ signal: signals.signal, cleanupSignal: signals.cleanupSignal },
     assertLeased: async () => {},
     update: async () => {},
     worker: {

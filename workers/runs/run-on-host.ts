@@ -5,6 +5,7 @@ import { type ErrorCode, WindlassError } from '../../shared/errors.ts';
 import type { Offsets, Stream } from '../../shared/jobs/output.ts';
 import { type JobContext, ReleaseJob } from '../context.ts';
 import { LeaseLost } from '../engine/claims.ts';
+import { wasCancelled } from '../engine/job-signals.ts';
 import type { AgentClient } from '../host-agent/client.ts';
 import type { RunEvent } from '../host-agent/protocol/run-event.ts';
 import { withSession } from '../ssh/reconnect.ts';
@@ -71,7 +72,7 @@ export async function runOnHost(
   const run = new Run(context, request, sink);
   try {
     // What was never asked for is cancelled here; what may run must be stopped on the host.
-    const signal = () => (run.asked ? run.signal : context.over);
+    const signal = () => (run.asked ? context.cleanupSignal : context.signal);
     return await withSession(context, session => run.carry(session), { signal });
   } catch (error) {
     if (run.asked && isAway(error)) throw await run.giveWay();
@@ -98,7 +99,7 @@ class Run {
     this.#context = context;
     this.#request = request;
     this.#sink = sink;
-    this.signal = AbortSignal.any([context.signal, context.stopping]);
+    this.signal = context.cleanupSignal;
   }
 
   /** The run may exist on the host: from here on, it is followed before it is asked for again. */
@@ -110,7 +111,7 @@ class Run {
     const useless = new AbortController();
     this.#useless = useless;
     this.#stopped = undefined;
-    const { cancel } = this.#context;
+    const { signal: cancel } = this.#context;
     const { limit } = this.#sink;
     const unwanted = limit ? AbortSignal.any([cancel, limit]) : cancel;
     const wait = new StopDeadline(unwanted, () => {
@@ -133,22 +134,24 @@ class Run {
   /** What is told where the host does not end the run, or not all that prints for it. */
   #whyGivenUp(): unknown {
     const { limit } = this.#sink;
-    if (!this.#context.cancel.aborted && limit?.aborted) return limit.reason;
+    if (!wasCancelled(this.#context) && limit?.aborted) return limit.reason;
     // What was never asked for does not run.
     return this.asked ? unconfirmed() : new WindlassError('cancelled');
   }
 
   async #carry(session: RemoteSession): Promise<RunEnd> {
     const agent = await session.agent();
-    const { job, cancel } = this.#context;
+    const { job, signal: cancel } = this.#context;
     this.#sink.acknowledge?.(stored => agent.ack(job.id, stored.stdout, stored.stderr));
     const { limit } = this.#sink;
-    const stop = () => this.#stop(agent);
+    const stop = () => {
+      if (wasCancelled(this.#context) || limit?.aborted) this.#stop(agent);
+    };
     cancel.addEventListener('abort', stop);
     limit?.addEventListener('abort', stop);
     try {
       if (this.asked) {
-        if (cancel.aborted || limit?.aborted) stop();
+        stop();
         return await this.#follow(agent, session);
       }
       cancel.throwIfAborted();
@@ -172,8 +175,8 @@ class Run {
 
   /** The host cannot be reached: the slot is given to other jobs, and the run is looked for again after a while. */
   async giveWay(): Promise<Error> {
-    const { job, cancel } = this.#context;
-    if (cancel.aborted) return cancelledAway();
+    const { job } = this.#context;
+    if (wasCancelled(this.#context)) return cancelledAway();
     const since = job.unreachableSince ?? new Date();
     if (Date.now() - since.getTime() > UNREACHABLE_FOR_MS)
       return unknown('The host could not be reached for too long.');
@@ -191,11 +194,11 @@ class Run {
   }
 
   async #follow(agent: AgentClient, session: RemoteSession): Promise<RunEnd> {
-    const { job, cancel } = this.#context;
+    const { job } = this.#context;
     const stored = await this.#meanwhile(() => this.#sink.stored());
     const end = await this.#read(agent.follow({ id: job.id, ...stored }), agent);
     if (typeof end === 'object') return end;
-    if (cancel.aborted) {
+    if (wasCancelled(this.#context)) {
       await agent.stop(job.id);
       throw this.#neverRun(agent);
     }
@@ -319,7 +322,7 @@ class Run {
         detail: `The run is on another node: ${node}.`,
       });
     const hint = `Have ${node} added as a host of its own, and stop it there.`;
-    if (!this.#context.cancel.aborted)
+    if (!wasCancelled(this.#context))
       return new WindlassError('wrong_node', {
         detail: `The run is on another node, ${node}, which was not reached to stop it there.`,
         hint,

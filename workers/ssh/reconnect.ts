@@ -5,61 +5,70 @@ import type { RemoteSession } from './remote-session.ts';
 
 /** A connection is tried for so long, counted from the first try or from the moment it was lost. */
 const CONNECT_FOR_MS = 60_000;
-/** After so long without one a job gives its slot to others between its tries: one host that is away must not fill all. */
-const HOLD_SLOT_MS = 4_000;
-/** Work that held its connection for so long before losing it has the full time to connect again. */
-const SETTLED_MS = 5_000;
+/** After so long without a connection a job yields its slot between its tries: one host that is away must not fill all. */
+const KEEP_SLOT_MS = 4_000;
+/** Work whose connection lasted this long before it was lost has the full time to connect again. */
+const STABLE_MS = 5_000;
 const LONGEST_PAUSE_MS = 4_000;
 
+interface SessionOptions {
+  /** Ends the tries; its reason is thrown. Read before each try. Default: the job's signal. */
+  signal?: () => AbortSignal;
+  /** False for work that cannot begin again: whatever it or its connection fails with is thrown. Default true. */
+  reconnect?: boolean;
+}
+
+/** Whether the job's session has an agent. The session's connection begins to be made. Throws `session_not_found`. */
+export function hasAgent({ worker, job }: JobContext): Promise<boolean> {
+  return worker.sessions.hasAgent(job.session ?? '');
+}
+
 /**
- * Calls `work` with the session's connection, and again over a new one when it is lost. Throws ReleaseJob at once when the
- * process stops, ReleaseJob for a few seconds when the host stays away, and the signal's reason when `signal` (by default: the
- * job is over) is aborted.
+ * Calls `work` with the connection of the job's session, and again over a new connection when that is lost. Throws the
+ * signal's reason when that is aborted, and ReleaseJob for a few seconds when the host stays away.
  */
 export async function withSession<T>(
   context: JobContext,
   work: (session: RemoteSession) => Promise<T>,
-  options: { signal?: () => AbortSignal } = {},
+  { signal = () => context.signal, reconnect = true }: SessionOptions = {},
 ): Promise<T> {
-  const { signal = () => context.over } = options;
   const { job } = context;
   let since = performance.now();
-  /** What earlier holders of the job tried before they gave way. */
+  /** For how long earlier attempts at the job tried before they yielded their slot. */
   let earlier = job.unreachableSince ? Date.now() - job.unreachableSince.getTime() : 0;
   for (let tries = 0; ; tries++) {
     let connected: number | undefined;
     try {
       return await context.worker.sessions.use(job.session ?? '', signal(), async session => {
         connected = performance.now();
-        if (job.unreachableSince) await noteUnreachable(context, null);
+        if (job.unreachableSince) await setUnreachableSince(context, null);
         return work(session);
       });
     } catch (error) {
-      context.signal.throwIfAborted();
-      if (context.stopping.aborted) throw new ReleaseJob('the worker is stopping');
-      if (connected && performance.now() - connected > SETTLED_MS) {
+      signal().throwIfAborted();
+      if (connected && performance.now() - connected > STABLE_MS) {
         since = performance.now();
         tries = 0;
         earlier = 0;
       }
-      const held = performance.now() - since;
-      const retryable = error instanceof WindlassError && error.retryable;
-      if (!retryable || earlier + held > CONNECT_FOR_MS) throw error;
+      const tried = performance.now() - since;
+      const isTransient = reconnect && error instanceof WindlassError && error.retryable;
+      if (!isTransient || earlier + tried > CONNECT_FOR_MS) throw error;
       context.log.info({ err: error, tries }, 'connecting again');
-      // A video has work in hand here that it would lose, and no other host's videos wait for few slots as commands do.
-      if (held > HOLD_SLOT_MS && job.queue === 'remote') {
+      // A video would lose what it has encoded here, and videos of other hosts do not queue for few slots as commands do.
+      if (tried > KEEP_SLOT_MS && job.queue === 'remote') {
         if (!job.unreachableSince)
-          await noteUnreachable(context, new Date(Date.now() - earlier - held));
+          await setUnreachableSince(context, new Date(Date.now() - earlier - tried));
         throw new ReleaseJob('the host cannot be reached', 2 + Math.random() * 4);
       }
-      // Jittered, so that the jobs of a host that comes back do not all come at once.
+      // Jittered, so that the jobs of a host that comes back do not all connect at the same moment.
       const pause = Math.min(250 * 2 ** tries, LONGEST_PAUSE_MS) * (0.5 + Math.random());
       await delay(pause, undefined, { signal: signal() }).catch(() => {});
     }
   }
 }
 
-async function noteUnreachable(
+async function setUnreachableSince(
   { job, update }: JobContext,
   unreachableSince: Date | null,
 ): Promise<void> {

@@ -2,7 +2,6 @@ import { createReadStream } from 'node:fs';
 import { stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { JobContext } from '../context.ts';
-import { orRelease } from '../engine/or-release.ts';
 import { OBJECT_STORE, retry } from '../engine/retry.ts';
 import { withScratch } from '../sandbox/scratch-dir.ts';
 import { withSession } from '../ssh/reconnect.ts';
@@ -16,9 +15,7 @@ export async function encodeInWorker(
   context: JobContext<'video'>,
   object: string,
 ): Promise<number> {
-  return orRelease(context, () =>
-    withScratch('video', directory => encodeIn(directory, context, object)),
-  );
+  return withScratch('video', directory => encodeIn(directory, context, object));
 }
 
 async function encodeIn(
@@ -26,26 +23,23 @@ async function encodeIn(
   context: JobContext<'video'>,
   object: string,
 ): Promise<number> {
-  const { payload, worker, over } = context;
+  const { payload, worker, signal } = context;
   const outputPath = join(directory, 'video');
   await withSession(context, async session => {
-    const stdout = await openTransfer(session, transferScript({ images: payload.images }), over);
+    const stdout = await openTransfer(session, transferScript({ images: payload.images }), signal);
     await encodeVideo({
       ...payload,
-      frames: readFrames(stdout, { images: payload.images, signal: over }),
+      frames: readFrames(stdout, { images: payload.images, signal }),
       total: payload.images.length,
       outputPath,
       onProgress: share => context.progress(share * 0.98, 'Encoding.'),
-      signal: over,
+      signal,
     });
   });
   const { size } = await stat(outputPath);
-  return retry(
-    () => worker.objects.put(object, createReadStream(outputPath), { size, signal: over }),
-    {
-      ...OBJECT_STORE,
-      signal: over,
-      onWait: () => context.progress(0.99, 'Waiting for the object store.'),
-    },
-  );
+  return retry(() => worker.objects.put(object, createReadStream(outputPath), { size, signal }), {
+    ...OBJECT_STORE,
+    signal,
+    onWait: () => context.progress(0.99, 'Waiting for the object store.'),
+  });
 }

@@ -2,7 +2,7 @@ import { PassThrough } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { WindlassError } from '../../shared/errors.ts';
 import type { JobContext } from '../context.ts';
-import { isStoreUnavailable, OBJECT_STORE, retry } from '../engine/retry.ts';
+import { isUnavailable, OBJECT_STORE, retry } from '../engine/retry.ts';
 import { quoteWord } from '../host-agent/shell-quote.ts';
 import { type RunEnd, runOnHost } from '../runs/run-on-host.ts';
 import { withSession } from '../ssh/reconnect.ts';
@@ -143,21 +143,21 @@ async function fetchVideo(
   context: VideoContext,
   video: { object: string; directory: string; size: number },
 ): Promise<number> {
-  const { worker, over } = context;
+  const { worker, signal } = context;
   context.progress(0.96, 'Fetching the video from the host.');
   const fetchOnce = async () => {
     const fetched = await withSession(context, async session => {
       const command = `cat ${quoteWord(`${video.directory}/${HOST_VIDEO}`)}`;
-      const channel = await session.exec(command, over);
+      const channel = await session.exec(command, signal);
       channel.stdin.end();
       const bytes = new PassThrough();
       const [stored] = await Promise.all([
-        worker.objects.put(video.object, bytes, { signal: over }),
-        pipeline(channel.stdout, bytes, { signal: over }),
+        worker.objects.put(video.object, bytes, { signal }),
+        pipeline(channel.stdout, bytes, { signal }),
       ]).catch((error: unknown) => {
         channel.destroy();
         // The connection is good: another one would not help.
-        if (isStoreUnavailable(error)) return [error] as const;
+        if (isUnavailable(error)) return [error] as const;
         throw error;
       });
       if (stored instanceof WindlassError || stored === video.size) return stored;
@@ -171,7 +171,7 @@ async function fetchVideo(
   };
   return retry(fetchOnce, {
     ...OBJECT_STORE,
-    signal: over,
+    signal,
     onWait: () => context.progress(0.99, 'Waiting for the object store.'),
   });
 }

@@ -34,11 +34,11 @@ export async function inspectFrames(
   context: VideoContext,
   images: readonly string[],
 ): Promise<FrameCheck> {
-  const { over } = context;
+  const { signal } = context;
   return withSession(context, async session => {
     const check = new FrameCheck({ mixed: true });
-    const open = (script: string) => openTransfer(session, script, over);
-    await checkFrames({ images, check, open, signal: over });
+    const open = (script: string) => openTransfer(session, script, signal);
+    await checkFrames({ images, check, open, signal });
     return check;
   });
 }

@@ -1,0 +1,100 @@
+import { expect, test } from 'vitest';
+import { WindlassError } from '../../shared/errors.ts';
+import { ReleaseJob } from '../context.ts';
+import { LeaseLost } from './claims.ts';
+import { causeOf, isCancelled, JobSignals } from './job-signals.ts';
+
+function begin() {
+  const stop = new AbortController();
+  return { stop, signals: new JobSignals(stop.signal) };
+}
+
+/** What aborted both signals, by its name or code. */
+const reasonsOf = ({ signal, cleanupSignal }: JobSignals) =>
+  [signal.reason, cleanupSignal.reason].map(reason =>
+    isCancelled(reason) ? 'cancelled' : reason?.name,
+  );
+
+type Step = 'cancel' | 'stop' | 'lose' | 'pin' | 'unpin';
+
+test.each<[Step[], [signal: string | undefined, cleanupSignal: string | undefined]]>([
+  [[], [undefined, undefined]],
+  [['cancel'], ['cancelled', undefined]],
+  [['stop'], ['ReleaseJob', 'ReleaseJob']],
+  [['lose'], ['LeaseLost', 'LeaseLost']],
+  [
+    ['cancel', 'stop'],
+    ['cancelled', 'ReleaseJob'],
+  ],
+  [
+    ['stop', 'cancel'],
+    ['ReleaseJob', 'ReleaseJob'],
+  ],
+  [
+    ['cancel', 'lose'],
+    ['cancelled', 'LeaseLost'],
+  ],
+  [
+    ['stop', 'lose'],
+    ['ReleaseJob', 'ReleaseJob'],
+  ],
+  [
+    ['pin', 'stop'],
+    [undefined, undefined],
+  ],
+  [
+    ['pin', 'stop', 'cancel'],
+    ['cancelled', undefined],
+  ],
+  [
+    ['pin', 'stop', 'lose'],
+    ['LeaseLost', 'LeaseLost'],
+  ],
+  [
+    ['pin', 'stop', 'unpin'],
+    ['ReleaseJob', 'ReleaseJob'],
+  ],
+  [
+    ['stop', 'pin'],
+    ['ReleaseJob', 'ReleaseJob'],
+  ],
+])('after %j the first reason stays', (steps, expected) => {
+  const { stop, signals } = begin();
+  for (const step of steps) {
+    if (step === 'stop') stop.abort();
+    else if (step === 'lose') signals.loseLease('id');
+    else signals[step]();
+  }
+  expect(reasonsOf(signals)).toEqual(expected);
+});
+
+test('a worker that stops already aborts at once, and one that stops later finds a closed job untouched', () => {
+  expect(reasonsOf(new JobSignals(AbortSignal.abort()))).toEqual(['ReleaseJob', 'ReleaseJob']);
+  const { stop, signals } = begin();
+  signals.close();
+  stop.abort();
+  expect(reasonsOf(signals)).toEqual([undefined, undefined]);
+});
+
+test('what fails after the abort failed because of it, unless the handler says more', () => {
+  const broken = new Error('broken');
+  const { stop, signals } = begin();
+  expect(causeOf(broken, signals)).toBe(broken);
+  signals.cancel();
+  expect(causeOf(broken, signals)).toBe(signals.signal.reason);
+  const detailed = new WindlassError('cancelled', { detail: 'it may run on' });
+  const released = new ReleaseJob('the host cannot be reached');
+  expect(causeOf(detailed, signals)).toBe(detailed);
+  expect(causeOf(released, signals)).toBe(released);
+  stop.abort();
+  expect(causeOf(broken, signals)).toBe(signals.signal.reason);
+  expect(causeOf(signals.cleanupSignal.reason, signals)).toBeInstanceOf(ReleaseJob);
+});
+
+test('a lost lease outweighs every other reason', () => {
+  const { signals } = begin();
+  signals.cancel();
+  signals.loseLease('id');
+  for (const error of [new Error('broken'), new WindlassError('cancelled'), new ReleaseJob('why')])
+    expect(causeOf(error, signals)).toBeInstanceOf(LeaseLost);
+});

@@ -1,0 +1,81 @@
+import { WindlassError } from '../../shared/errors.ts';
+import { ReleaseJob } from '../context.ts';
+import { LeaseLost } from './claims.ts';
+
+/**
+ * The abort signals of one attempt at a job. Their reason says why the work ends, and the first reason stays: LeaseLost,
+ * WindlassError `cancelled` or, when the worker stops, ReleaseJob.
+ */
+export class JobSignals {
+  readonly #work = new AbortController();
+  readonly #cleanup = new AbortController();
+  readonly #stopping: AbortSignal;
+  readonly #onStop: () => void;
+  #isPinned = false;
+
+  /** `stopping` is aborted when the worker stops. */
+  constructor(stopping: AbortSignal) {
+    this.#stopping = stopping;
+    this.#onStop = () => {
+      if (!this.#isPinned) this.#abortBoth(new ReleaseJob('the worker is stopping'));
+    };
+    stopping.addEventListener('abort', this.#onStop, { once: true });
+    if (stopping.aborted) this.#onStop();
+  }
+
+  /** Aborted when the work must end. */
+  get signal(): AbortSignal {
+    return this.#work.signal;
+  }
+
+  /** Aborted when not even the cleanup after a cancel may go on here: never with `cancelled`. */
+  get cleanupSignal(): AbortSignal {
+    return this.#cleanup.signal;
+  }
+
+  cancel(): void {
+    this.#work.abort(new WindlassError('cancelled'));
+  }
+
+  loseLease(id: string): void {
+    this.#abortBoth(new LeaseLost(id));
+  }
+
+  pin(): void {
+    this.#isPinned = true;
+  }
+
+  unpin(): void {
+    this.#isPinned = false;
+    if (this.#stopping.aborted) this.#onStop();
+  }
+
+  close(): void {
+    this.#stopping.removeEventListener('abort', this.#onStop);
+  }
+
+  #abortBoth(reason: Error): void {
+    this.#work.abort(reason);
+    this.#cleanup.abort(reason);
+  }
+}
+
+/**
+ * Why work failed: what fails after the signal was aborted failed because of that. A handler that cleans up after a cancel
+ * may say more about it, or release the job for another worker to go on with the cleanup.
+ */
+export function causeOf(
+  error: unknown,
+  { signal, cleanupSignal }: Pick<JobSignals, 'signal' | 'cleanupSignal'>,
+): unknown {
+  if (cleanupSignal.reason instanceof LeaseLost) return cleanupSignal.reason;
+  const isCause = error instanceof LeaseLost || error instanceof ReleaseJob || isCancelled(error);
+  return signal.aborted && !isCause ? signal.reason : error;
+}
+
+export const isCancelled = (error: unknown): error is WindlassError =>
+  error instanceof WindlassError && error.code === 'cancelled';
+
+/** Whether the client's cancel is what aborted the signal. */
+export const wasCancelled = ({ signal }: { signal: AbortSignal }): boolean =>
+  isCancelled(signal.reason);

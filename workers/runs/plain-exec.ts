@@ -1,0 +1,123 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import { whenAborted } from '../../shared/abort.ts';
+import type { JobRow } from '../../shared/database/schema.ts';
+import { WindlassError } from '../../shared/errors.ts';
+import type { Stream } from '../../shared/jobs/output.ts';
+import type { JobContext } from '../context.ts';
+import { isCancelled, wasCancelled } from '../engine/job-signals.ts';
+import { withSession } from '../ssh/reconnect.ts';
+import { mayHaveBeenSent, type RemoteSession } from '../ssh/remote-session.ts';
+import type { SshChannel } from '../ssh/ssh-channel.ts';
+import { readAll } from './read-all.ts';
+import { signalNumber } from './signal-number.ts';
+
+/** Where a command's output goes. */
+interface Sink {
+  take(stream: Stream, bytes: Buffer): Promise<void>;
+  /** Aborted, with a WindlassError as its reason, when the command must be ended. */
+  limit: AbortSignal;
+}
+
+/**
+ * Runs a command over a channel of its own, without an agent, at most once: when the worker or the link is lost nobody can
+ * know how it ended, and it is not run again. Returns its exit status, 128 + n for a signal. Throws `outcome_unknown`.
+ */
+export async function runPlainExec(context: JobContext<'command'>, sink: Sink): Promise<number> {
+  const { job, payload } = context;
+  const update = async (set: Pick<JobRow, 'runAt' | 'runRemoved'>) => {
+    await context.update(set);
+    Object.assign(job, set);
+  };
+  // Committed before the host is asked: the next worker then knows that the command may have run.
+  const recordIntent = async () => {
+    context.pin();
+    if (!job.runAt) await update({ runAt: new Date(), runRemoved: true });
+  };
+  const withdrawIntent = async () => {
+    await update({ runAt: null, runRemoved: false });
+    context.unpin();
+  };
+  const exec = async (session: RemoteSession) => {
+    if (job.runAt) throw outcomeLost();
+    const beforeExec = async () => {
+      await recordIntent();
+      await context.assertLeased(session.since);
+    };
+    const channel = await session
+      .exec(payload.command, context.signal, beforeExec)
+      .catch(async (error: unknown) => {
+        if (job.runAt && mayHaveBeenSent(error)) throw outcomeLost(error);
+        if (job.runAt) await withdrawIntent();
+        throw error;
+      });
+    channel.stdin.end();
+    return readToEnd(context, sink, channel).finally(() => channel.destroy());
+  };
+  if (job.runAt) throw outcomeLost();
+  const signal = () => (job.runAt ? context.cleanupSignal : context.signal);
+  return withSession(context, exec, { signal });
+}
+
+async function readToEnd(
+  context: JobContext,
+  { take, limit }: Sink,
+  channel: SshChannel,
+): Promise<number> {
+  const { signal } = context;
+  const read = (stream: Stream) => readAll(channel[stream], bytes => take(stream, bytes));
+  const whole = Promise.all([read('stdout'), read('stderr')]);
+  // A server may keep the channel of a command that does not die open, so its close is not waited for.
+  const stopped = whenAborted(AbortSignal.any([signal, limit])).then(() =>
+    // After a lost lease another worker decides what happens to the command.
+    signal.aborted && !wasCancelled(context) ? false : endCommand(channel),
+  );
+  await Promise.race([whole, stopped]).catch((error: unknown) => {
+    if (!isPrematureClose(error)) throw error;
+  });
+  whole.catch(() => {});
+  const closed = await Promise.race([channel.closed, stopped.then(() => undefined)]);
+  if (!isCancelled(signal.reason)) signal.throwIfAborted();
+  limit.throwIfAborted();
+  if (signal.aborted) throw (await stopped) ? signal.reason : mayRunOn();
+  if (closed?.signal) return 128 + signalNumber(closed.signal);
+  if (!closed || closed.code === null) throw outcomeLost();
+  return closed.code;
+}
+
+/**
+ * Ends a command by signals, which sshd passes on to the command's process group, unless the command is a forced one.
+ * True when the server then reports the command's end.
+ */
+async function endCommand(channel: SshChannel): Promise<boolean> {
+  for (const name of ['TERM', 'KILL'] as const) {
+    channel.signal(name);
+    const pause = new AbortController();
+    const waited = delay(1_000, false, { signal: pause.signal }).catch(() => false);
+    const ended = await Promise.race([channel.closed.then(() => true), waited]);
+    pause.abort();
+    if (ended) return true;
+  }
+  channel.destroy();
+  return false;
+}
+
+function isPrematureClose(error: unknown): boolean {
+  return (error as NodeJS.ErrnoException).code === 'ERR_STREAM_PREMATURE_CLOSE';
+}
+
+/** Of a command that may have run over a connection or on behalf of a worker that is gone. */
+export function outcomeLost(cause?: unknown): WindlassError {
+  return new WindlassError('outcome_unknown', {
+    detail:
+      'Outcome unknown: the worker or the link was lost while the command ran without an agent.',
+    hint: 'Look on the host what it did before you start it again. Sessions with an agent survive this.',
+    cause,
+  });
+}
+
+function mayRunOn(): WindlassError {
+  return new WindlassError('cancelled', {
+    detail: 'Cancelled, but the host does not tell that the command ended: it may run on there.',
+    hint: 'Look on the host. In a session with an agent a command is ended with all that it started.',
+  });
+}
