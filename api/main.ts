@@ -6,7 +6,12 @@ import { waitForSchema } from '../shared/database/migrate.ts';
 import { Notifications } from '../shared/database/notifications.ts';
 import { JobQueues } from '../shared/jobs/queue.ts';
 import { createLog } from '../shared/log.ts';
-import { beginProcess, endOnError, exitOnBadSettings, exitWith } from '../shared/process.ts';
+import {
+  beginProcess,
+  exitOnBadSettings,
+  exitOnUncaughtError,
+  exitWith,
+} from '../shared/process-lifecycle.ts';
 import { listSecrets } from '../shared/redact.ts';
 import { openObjectStore } from '../shared/storage/open.ts';
 import { createApp } from './app.ts';
@@ -43,7 +48,7 @@ async function main(): Promise<void> {
     );
   }
   const log = createLog({ level: config.LOG_LEVEL, name: 'api', secrets: listSecrets(config) });
-  endOnError(log);
+  exitOnUncaughtError(log);
   const database = openDatabase(DATABASE_URL, { max: 20 });
   const notifications = new Notifications(database, log);
   await waitForSchema(database, { signal: life.stopping, onWait: reason => log.info(reason) });

@@ -1,5 +1,5 @@
 import { config as readDotEnv } from 'dotenv';
-import { beginProcess, exitOnBadSettings, exitWith } from '../shared/process.ts';
+import { beginProcess, exitOnBadSettings, exitWith } from '../shared/process-lifecycle.ts';
 import type { CommandCall } from './commands/call.ts';
 import { makeKeys } from './commands/keys.ts';
 import { migrate } from './commands/migrate.ts';

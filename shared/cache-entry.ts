@@ -1,7 +1,7 @@
 import { and, eq, sql } from 'drizzle-orm';
 import type { Tx } from './database/connect.ts';
 import { cacheEntries } from './database/schema.ts';
-import { lockProjectQuota } from './project-bytes.ts';
+import { chargeProjectQuota } from './project-quota.ts';
 import { scheduleDeletion } from './storage/pending-deletions.ts';
 
 /** B-tree pages of PostgreSQL take keys of 2,704 bytes, the project's id and what surrounds both included. */
@@ -34,7 +34,7 @@ export interface CacheReference {
 export async function putCacheEntry(tx: Tx, given: CacheReference, limit: number): Promise<void> {
   const before = await replaceCacheEntry(tx, given);
   const added = given.size - before;
-  await lockProjectQuota(tx, { project: given.project, added, limit });
+  await chargeProjectQuota(tx, { project: given.project, added, limit });
 }
 
 /** The bytes of what the key referred to before. */

@@ -3,7 +3,7 @@ import type { Tx } from './database/connect.ts';
 import { jobs, members, models, parts, projects, uploads } from './database/schema.ts';
 import { WindlassError } from './errors.ts';
 import { requestCancel } from './jobs/cancel.ts';
-import { lockProjectQuota } from './project-bytes.ts';
+import { chargeProjectQuota } from './project-quota.ts';
 import { scheduleDeletion } from './storage/pending-deletions.ts';
 
 /** Files of an upload, and so artifacts that it names. */
@@ -46,7 +46,7 @@ export async function lockUpload(tx: Tx, uid: string): Promise<UploadFound> {
 }
 
 /** Throws unless parts may still be sent: `conflict` after finished, `forbidden` where the owner may not write. */
-export function assertOpen({ upload, role }: Pick<UploadFound, 'upload' | 'role'>): void {
+export function assertUploadOpen({ upload, role }: Pick<UploadFound, 'upload' | 'role'>): void {
   if (role === 'reader') {
     throw new WindlassError('forbidden', {
       detail: 'Forbidden: you are a reader of this project, and this needs a writer.',
@@ -63,12 +63,12 @@ export function assertOpen({ upload, role }: Pick<UploadFound, 'upload' | 'role'
 /**
  * Makes a stored part one of its upload's, in place of an older one. Throws `not_found` where the upload is gone,
  * `conflict` where it was finished meanwhile, `insufficient_storage` where its project would keep more than `limit` bytes,
- * and what assertRoom() throws: the object is then nobody's. An object is committed once: after it was replaced it may be
- * gone. Nothing else may be locked afterwards; see lockProjectQuota().
+ * and what assertPartLimit() throws: the object is then nobody's. An object is committed once: after it was replaced it may be
+ * gone. Nothing else may be locked afterwards; see chargeProjectQuota().
  */
 export async function commitPart(tx: Tx, stored: StoredPart, limit: number): Promise<void> {
   const found = await lockUpload(tx, stored.upload);
-  assertOpen(found);
+  assertUploadOpen(found);
   const which = and(
     eq(parts.upload, stored.upload),
     eq(parts.file, stored.file),
@@ -79,7 +79,7 @@ export async function commitPart(tx: Tx, stored: StoredPart, limit: number): Pro
     .where(which)
     .returning({ object: parts.object, size: parts.size });
   const added = stored.size - replaced.reduce((sum, { size }) => sum + size, 0);
-  await assertRoom(tx, stored);
+  await assertPartLimit(tx, stored);
   await tx.insert(parts).values(stored);
   await scheduleDeletion(
     tx,
@@ -93,7 +93,7 @@ export async function commitPart(tx: Tx, stored: StoredPart, limit: number): Pro
       accessed: sql`now()`,
     })
     .where(eq(uploads.uid, stored.upload));
-  await lockProjectQuota(tx, { project: found.project, added, limit });
+  await chargeProjectQuota(tx, { project: found.project, added, limit });
 }
 
 /** Bytes of a part that has arrived, else 0. */
@@ -106,7 +106,7 @@ export async function findPartSize(db: Tx, { upload, file, part }: PartKey): Pro
 }
 
 /** Throws `invalid_input` where the upload has as many parts as it may, without this one. */
-export async function assertRoom(tx: Tx, { upload, file, part }: PartKey): Promise<void> {
+export async function assertPartLimit(tx: Tx, { upload, file, part }: PartKey): Promise<void> {
   const others = sql`(${parts.file}, ${parts.part}) <> (${file}::int, ${part}::int)`;
   const [row] = await tx
     .select({ n: count() })
@@ -137,7 +137,7 @@ export async function touchUpload(db: Tx, uid: string, seconds: number): Promise
 }
 
 /** How often the bytes of an upload that ends when idle for so long are noted, in seconds. */
-export const touchSeconds = (idleSeconds: number) => Math.min(60, idleSeconds / 4);
+export const touchIntervalSeconds = (idleSeconds: number) => Math.min(60, idleSeconds / 4);
 
 /** Lets go of the parts of uploads that the caller holds. */
 export async function removeParts(tx: Tx, uids: string[]): Promise<void> {

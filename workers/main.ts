@@ -8,7 +8,12 @@ import { newId } from '../shared/ids.ts';
 import { QUEUES, SESSION_QUEUES, WORK, type Work } from '../shared/jobs/catalog.ts';
 import { type Entry, JobQueues } from '../shared/jobs/queue.ts';
 import { createLog } from '../shared/log.ts';
-import { beginProcess, endOnError, exitOnBadSettings, exitWith } from '../shared/process.ts';
+import {
+  beginProcess,
+  exitOnBadSettings,
+  exitOnUncaughtError,
+  exitWith,
+} from '../shared/process-lifecycle.ts';
 import { listSecrets, removeSecrets } from '../shared/redact.ts';
 import { openObjectStore } from '../shared/storage/open.ts';
 import type { WorkerContext } from './context.ts';
@@ -49,7 +54,7 @@ async function main(): Promise<void> {
     name: title,
     secrets: listSecrets(config),
   });
-  endOnError(log);
+  exitOnUncaughtError(log);
   if (!config.DATABASE_URL)
     exitWith('windlass: DATABASE_URL is not set; `npm start` brings a database of its own');
   // Without it, it would take what the others could do, and fail it.

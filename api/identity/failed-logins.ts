@@ -2,12 +2,12 @@ import { eq, inArray, sql } from 'drizzle-orm';
 import type { Database } from '../../shared/database/connect.ts';
 import { failedLogins } from '../../shared/database/schema.ts';
 import { WindlassError } from '../../shared/errors.ts';
-import { FAILED_LOGIN_SECONDS } from '../../shared/failed-logins.ts';
+import { FAILED_LOGIN_WINDOW_SECONDS } from '../../shared/failed-login-window.ts';
 
 /** Many accounts may share an address, so it may fail so many times more often than one account from there. */
 const ADDRESS_FACTOR = 10;
 
-const windowLength = sql`make_interval(secs => ${FAILED_LOGIN_SECONDS})`;
+const windowLength = sql`make_interval(secs => ${FAILED_LOGIN_WINDOW_SECONDS})`;
 const isCurrent = sql`${failedLogins.began} > now() - ${windowLength}`;
 
 export interface LoginAttempt {

@@ -10,7 +10,7 @@ import {
   sql,
 } from 'drizzle-orm';
 import type { Tx } from '../../shared/database/connect.ts';
-import { prepareOnce } from '../../shared/database/prepared.ts';
+import { prepareOnce } from '../../shared/database/prepare-once.ts';
 import { jobs, type SessionRow, sessions } from '../../shared/database/schema.ts';
 import { WindlassError } from '../../shared/errors.ts';
 import { isId } from '../../shared/ids.ts';

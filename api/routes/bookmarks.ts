@@ -5,7 +5,7 @@ import { sqlState, type Tx } from '../../shared/database/connect.ts';
 import { bookmarks } from '../../shared/database/schema.ts';
 import { WindlassError } from '../../shared/errors.ts';
 import { isId, newId } from '../../shared/ids.ts';
-import { lockProjectQuota } from '../../shared/project-bytes.ts';
+import { chargeProjectQuota } from '../../shared/project-quota.ts';
 import type { ApiContext } from '../context.ts';
 import { refuseIfMatchTag } from '../http/conditional-requests.ts';
 import { type DescribedRouter, pathParameter, resource } from '../http/resource.ts';
@@ -51,7 +51,7 @@ export function routeBookmarks(router: DescribedRouter, api: ApiContext): void {
             await lockProjectForShare(tx, pid, need);
             const { bid, added } = await insertBookmark(tx, { project: pid, hash, content });
             const limit = api.config.LIMIT_PROJECT_BYTES;
-            await lockProjectQuota(tx, { project: pid, added, limit });
+            await chargeProjectQuota(tx, { project: pid, added, limit });
             return bid;
           })
           .catch(refuseUnlessJson);

@@ -5,7 +5,7 @@ import type { Tx } from '../../shared/database/connect.ts';
 import { jobs, models, uploads } from '../../shared/database/schema.ts';
 import { ERRORS, WindlassError } from '../../shared/errors.ts';
 import { newId } from '../../shared/ids.ts';
-import { assertOpen, lockUpload, MAX_FILES } from '../../shared/uploads.ts';
+import { assertUploadOpen, lockUpload, MAX_FILES } from '../../shared/uploads.ts';
 import type { ApiContext } from '../context.ts';
 import { type DescribedRouter, resource } from '../http/resource.ts';
 import { startRequestedJob } from '../jobs/requests/run-request.ts';
@@ -87,7 +87,7 @@ async function accept(tx: Tx, { uid, owner }: UploadKey, uploaded: number[]) {
     role: 'writer',
   });
   const found = await lockUpload(tx, uid);
-  assertOpen(found);
+  assertUploadOpen(found);
   await refuseWhileCopying(tx, uid);
   refuseMiscounted(compareParts(uploaded, await readParts(tx, uid)));
   const job = newId();

@@ -4,7 +4,7 @@ import { z } from 'zod';
 import { sqlState, type Tx } from '../../shared/database/connect.ts';
 import { artifacts, models } from '../../shared/database/schema.ts';
 import { WindlassError } from '../../shared/errors.ts';
-import { lockProjectQuota } from '../../shared/project-bytes.ts';
+import { chargeProjectQuota } from '../../shared/project-quota.ts';
 import type { ApiContext } from '../context.ts';
 import { checkIfMatch, entityTag, matchesEntityTag } from '../http/conditional-requests.ts';
 import { type DescribedRouter, pathParameter, resource } from '../http/resource.ts';
@@ -103,7 +103,7 @@ export function routeParameters(router: DescribedRouter, api: ApiContext): void 
                 set: { ...set, updated: sql`now()` },
               });
             const limit = api.config.LIMIT_PROJECT_BYTES;
-            await lockProjectQuota(tx, { project: project.pid, added, limit });
+            await chargeProjectQuota(tx, { project: project.pid, added, limit });
           })
           .catch(refuseUnlessJson);
         res.status(200).end();

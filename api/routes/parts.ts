@@ -5,17 +5,17 @@ import type { Tx } from '../../shared/database/connect.ts';
 import { parts } from '../../shared/database/schema.ts';
 import { WindlassError } from '../../shared/errors.ts';
 import { absolutePath } from '../../shared/jobs/catalog.ts';
-import { assertProjectQuota } from '../../shared/project-bytes.ts';
+import { assertProjectQuota } from '../../shared/project-quota.ts';
 import { assertFreeSpace } from '../../shared/storage/free-space.ts';
 import {
-  assertOpen,
-  assertRoom,
+  assertPartLimit,
+  assertUploadOpen,
   commitPart,
   findPartSize,
   lockUpload,
   MAX_FILES,
   MAX_PARTS,
-  touchSeconds,
+  touchIntervalSeconds,
   touchUpload,
 } from '../../shared/uploads.ts';
 import { UserSemaphores } from '../concurrency/user-semaphores.ts';
@@ -126,7 +126,7 @@ export function routeParts(router: DescribedRouter, api: ApiContext): void {
     const key = { uid: pathParameter(req, 'uid'), owner: currentUser(res).username };
     const found = await findUpload(db, key);
     const { fid, part } = parseInput(req.params, place);
-    assertOpen(found);
+    assertUploadOpen(found);
     const { project, upload } = found;
     return { ...key, project, file: fid, part, accessed: upload.accessed };
   }
@@ -142,13 +142,13 @@ export function routeParts(router: DescribedRouter, api: ApiContext): void {
     const around = isForm ? FORM_OVERHEAD_BYTES : 0;
     checkAnnouncedSize(req, limit, around);
     const expected = readContentDigest(req.get('Content-Digest'));
-    await assertRoom(db, { upload: uid, file, part });
+    await assertPartLimit(db, { upload: uid, file, part });
     await checkPart(db, req, { uid, file, part });
     const given = req.get('Content-Length');
     const length = given === undefined ? undefined : Math.max(0, Number(given) - around);
     await refuseFull({ project, uid, file, part }, length ?? 0);
     disableBodyTimeouts(res);
-    const seconds = touchSeconds(api.config.UPLOAD_IDLE_TIMEOUT);
+    const seconds = touchIntervalSeconds(api.config.UPLOAD_IDLE_TIMEOUT);
     const touch = () => touchUpload(db, uid, seconds);
     if (Date.now() - accessed.getTime() > seconds * 1_000) await touch();
     const timer = setInterval(touch, seconds * 1_000);
@@ -219,8 +219,8 @@ export function routeParts(router: DescribedRouter, api: ApiContext): void {
       const session = await lockSession(tx, { sid, owner, idleSeconds });
       touch = () => touchSession(db, session);
       const found = await lockOwnUpload(tx, at);
-      assertOpen(found);
-      await assertRoom(tx, { upload: uid, file, part });
+      assertUploadOpen(found);
+      await assertPartLimit(tx, { upload: uid, file, part });
       await checkPart(tx, req, at);
       return {
         kind: 'copy' as const,

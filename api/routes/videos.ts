@@ -1,7 +1,7 @@
 import { and, eq, sql } from 'drizzle-orm';
 import type { Request, Response } from 'express';
 import { z } from 'zod';
-import { prepareOnce } from '../../shared/database/prepared.ts';
+import { prepareOnce } from '../../shared/database/prepare-once.ts';
 import { jobs, sessions } from '../../shared/database/schema.ts';
 import { type ErrorRecord, WindlassError } from '../../shared/errors.ts';
 import { isId } from '../../shared/ids.ts';

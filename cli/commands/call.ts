@@ -1,7 +1,7 @@
-import type { ProcessLife } from '../../shared/process.ts';
+import type { ProcessLifecycle } from '../../shared/process-lifecycle.ts';
 
 /** What main.ts hands to a command. */
 export interface CommandCall {
-  life: ProcessLife;
+  life: ProcessLifecycle;
   environment: Record<string, string | undefined>;
 }

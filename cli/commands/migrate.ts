@@ -6,7 +6,7 @@ import {
   openDatabase,
   sqlState,
 } from '../../shared/database/connect.ts';
-import { makeFirstAdministrator } from '../../shared/database/first-administrator.ts';
+import { createFirstAdministrator } from '../../shared/database/first-administrator.ts';
 import { migrateDatabase } from '../../shared/database/migrate.ts';
 import { StartError } from '../start-error.ts';
 import type { CommandCall } from './call.ts';
@@ -31,7 +31,7 @@ export async function prepareDatabase(url: string, config: Config): Promise<void
       .catch((error: unknown) => {
         throw explain(error, url);
       });
-    const password = await makeFirstAdministrator(database, {
+    const password = await createFirstAdministrator(database, {
       username: config.ADMIN_USERNAME,
       password: config.ADMIN_PASSWORD,
     });

@@ -1,7 +1,7 @@
 import { drizzle, type PostgresJsDatabase } from 'drizzle-orm/postgres-js';
 import postgres from 'postgres';
 import { openPool } from './pool.ts';
-import { brokenLinks, CONNECT_TIMEOUT_MS, openSocket } from './socket.ts';
+import { CONNECT_TIMEOUT_MS, openSocket, socketErrors } from './socket.ts';
 
 export type Db = PostgresJsDatabase;
 /** A transaction, or the database itself: whatever a query can be sent on. */
@@ -75,7 +75,7 @@ export function openDatabase(
 export function isDatabaseDown(error: unknown): boolean {
   for (let e: unknown = error; e instanceof Error; e = e.cause) {
     const code = (e as { code?: unknown }).code;
-    if (brokenLinks.has(e)) return true;
+    if (socketErrors.has(e)) return true;
     if (typeof code !== 'string') continue;
     if (/^CONNECTION_(CLOSED|ENDED|DESTROYED)$|^CONNECT_TIMEOUT$/.test(code)) return true;
     if (e.name === 'PostgresError' && /^(08|57P|53)|^57014$|^25006$/.test(code)) return true;

@@ -8,7 +8,7 @@ import { users } from './schema.ts';
  * Makes the administrator where there is no user yet. Returns the password that was made up, to be shown once, or
  * undefined where one was given or there are users already. Safe to race: one insert wins.
  */
-export async function makeFirstAdministrator(
+export async function createFirstAdministrator(
   { db }: Database,
   given: { username: string; password: string | undefined },
 ): Promise<string | undefined> {

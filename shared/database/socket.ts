@@ -5,7 +5,7 @@ export const SILENCE_MS = 20_000;
 export const CONNECT_TIMEOUT_MS = 5_000;
 
 /** Errors of the sockets to the database; the same codes come from other places too. */
-export const brokenLinks = new WeakSet<object>();
+export const socketErrors = new WeakSet<object>();
 
 /**
  * The socket that postgres.js is given. It is handed over while it connects, and what goes wrong reaches the driver as
@@ -22,7 +22,7 @@ export function openSocket(
   const socket = connect({ ...target, noDelay: true });
   let stood = false;
   socket.on('error', error => {
-    brokenLinks.add(error);
+    socketErrors.add(error);
     if (stood) onBroken();
   });
   let limit = 'connecting to the database timed out';

@@ -1,6 +1,6 @@
 import { and, asc, eq, getTableColumns, inArray, isNull, sql } from 'drizzle-orm';
 import type { Db, Tx } from '../../shared/database/connect.ts';
-import { prepareOnce } from '../../shared/database/prepared.ts';
+import { prepareOnce } from '../../shared/database/prepare-once.ts';
 import { type JobRow, type JobState, jobs } from '../../shared/database/schema.ts';
 import { type ErrorRecord, WindlassError } from '../../shared/errors.ts';
 import { newId } from '../../shared/ids.ts';

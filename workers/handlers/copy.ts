@@ -2,7 +2,7 @@ import { WindlassError } from '../../shared/errors.ts';
 import { newObjectKey } from '../../shared/jobs/object-keys.ts';
 import { PartMeter, partTooLarge } from '../../shared/part-meter.ts';
 import { assertFreeSpace } from '../../shared/storage/free-space.ts';
-import { commitPart, touchSeconds, touchUpload } from '../../shared/uploads.ts';
+import { commitPart, touchIntervalSeconds, touchUpload } from '../../shared/uploads.ts';
 import type { Handler, JobContext } from '../context.ts';
 import { openRemoteFile } from '../remote-files/read-file.ts';
 import { withSession } from '../ssh/reconnect.ts';
@@ -17,7 +17,7 @@ const REPORT_MS = 500;
 const copy: Handler<'copy'> = async context => {
   const { worker, payload } = context;
   const { upload, file, part } = payload;
-  const seconds = touchSeconds(worker.config.UPLOAD_IDLE_TIMEOUT);
+  const seconds = touchIntervalSeconds(worker.config.UPLOAD_IDLE_TIMEOUT);
   const touch = () => touchUpload(worker.database.db, upload, seconds);
   await touch();
   const timer = setInterval(touch, seconds * 1_000);

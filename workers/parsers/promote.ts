@@ -8,7 +8,7 @@ import {
   uploads,
 } from '../../shared/database/schema.ts';
 import { WindlassError } from '../../shared/errors.ts';
-import { lockProjectQuota } from '../../shared/project-bytes.ts';
+import { chargeProjectQuota } from '../../shared/project-quota.ts';
 import { scheduleDeletion } from '../../shared/storage/pending-deletions.ts';
 import { removeParts } from '../../shared/uploads.ts';
 import type { MadeArtifact } from './parser.ts';
@@ -51,7 +51,7 @@ export async function promoteArtifacts(
     .update(uploads)
     .set({ version: sql`${uploads.version} + 1` })
     .where(eq(uploads.uid, upload.uid));
-  await lockProjectQuota(tx, { project, added: added - (sent?.bytes ?? 0), limit });
+  await chargeProjectQuota(tx, { project, added: added - (sent?.bytes ?? 0), limit });
 }
 
 /** Locks in the order of all: project, model, upload. A deleted model has been moved to another project. */

@@ -6,7 +6,7 @@ import {
   tokens,
   workers,
 } from '../../shared/database/schema.ts';
-import { FAILED_LOGIN_SECONDS } from '../../shared/failed-logins.ts';
+import { FAILED_LOGIN_WINDOW_SECONDS } from '../../shared/failed-login-window.ts';
 import type { WorkerContext } from '../context.ts';
 
 type Context = Pick<WorkerContext, 'database'>;
@@ -26,6 +26,6 @@ export async function removeExpiredIdempotencyKeys({ database: { db } }: Context
 export async function removeExpiredLogins({ database: { db } }: Context): Promise<void> {
   await db.delete(logins).where(lt(logins.expires, sql`now()`));
   await db.delete(tokens).where(lt(tokens.expires, sql`now()`));
-  const window = sql`make_interval(secs => ${FAILED_LOGIN_SECONDS})`;
+  const window = sql`make_interval(secs => ${FAILED_LOGIN_WINDOW_SECONDS})`;
   await db.delete(failedLogins).where(lt(failedLogins.began, sql`now() - ${window}`));
 }

@@ -1,7 +1,7 @@
 import { sql } from 'drizzle-orm';
 import type { Database } from '../../../shared/database/connect.ts';
 import type { Notifications } from '../../../shared/database/notifications.ts';
-import { prepareOnce } from '../../../shared/database/prepared.ts';
+import { prepareOnce } from '../../../shared/database/prepare-once.ts';
 import { jobs } from '../../../shared/database/schema.ts';
 import { DATABASE_DEADLINE, withDeadline } from '../../../shared/deadline.ts';
 import type { Logger } from '../../../shared/log.ts';

@@ -1,6 +1,6 @@
 import { eq, sql } from 'drizzle-orm';
 import type { Tx } from '../../../shared/database/connect.ts';
-import { prepareOnce } from '../../../shared/database/prepared.ts';
+import { prepareOnce } from '../../../shared/database/prepare-once.ts';
 import { jobs } from '../../../shared/database/schema.ts';
 import { isId } from '../../../shared/ids.ts';
 import { type JobSummary, summaryColumns } from './job-summary.ts';

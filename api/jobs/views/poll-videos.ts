@@ -1,4 +1,4 @@
-import { batched } from '../../../shared/database/batched.ts';
+import { batchLookups } from '../../../shared/database/batch-lookups.ts';
 import type { Database } from '../../../shared/database/connect.ts';
 import type { JobState } from '../../../shared/database/schema.ts';
 import type { ErrorRecord } from '../../../shared/errors.ts';
@@ -28,7 +28,7 @@ interface VideoState {
  * because it is the most frequent query of all: drizzle takes 50 µs to read such a row.
  */
 export function pollVideos({ sql }: Database, idleSeconds: number) {
-  return batched(async (keys: VideoKey[]): Promise<VideoState[]> => {
+  return batchLookups(async (keys: VideoKey[]): Promise<VideoState[]> => {
     const rows = await sql`
         select agent, due, state, message, progress, error, version
         from rows from (json_to_recordset(${JSON.stringify(keys)}::json) as (sid text, vsid text, owner text))

@@ -4,7 +4,7 @@ import { bookmarks, cacheEntries, models, projectBytes, uploads } from './databa
 import { WindlassError } from './errors.ts';
 
 /** What is about to be kept in which project. */
-export interface Growth {
+export interface QuotaCharge {
   project: string;
   /** Bytes more than before. */
   added: number;
@@ -13,7 +13,10 @@ export interface Growth {
 }
 
 /** Throws `insufficient_storage` where so much more would be too much: before it is sent, as far as is known then. */
-export async function assertProjectQuota(db: Tx, { project, added, limit }: Growth): Promise<void> {
+export async function assertProjectQuota(
+  db: Tx,
+  { project, added, limit }: QuotaCharge,
+): Promise<void> {
   if (limit === 0) return;
   const [known] = await db.select().from(projectBytes).where(eq(projectBytes.project, project));
   if ((known?.bytes ?? 0) + added <= limit) return;
@@ -25,7 +28,10 @@ export async function assertProjectQuota(db: Tx, { project, added, limit }: Grow
  * Everything that makes a project grow must call this, even without a limit; what makes it smaller need not, and is never
  * refused. Call it after all other locks but those of jobs.
  */
-export async function lockProjectQuota(tx: Tx, { project, added, limit }: Growth): Promise<void> {
+export async function chargeProjectQuota(
+  tx: Tx,
+  { project, added, limit }: QuotaCharge,
+): Promise<void> {
   if (added <= 0) return;
   const [most] = await tx
     .insert(projectBytes)

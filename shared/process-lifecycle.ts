@@ -3,7 +3,7 @@ import { ConfigError } from './config.ts';
 import type { Logger } from './log.ts';
 
 /** What every program of Windlass does about itself: its title, its end, its word that it is ready. */
-export interface ProcessLife {
+export interface ProcessLifecycle {
   /** Aborted when the process is asked to stop, by a signal or because its supervisor is gone. */
   stopping: AbortSignal;
   /** Resolves when it is. */
@@ -11,7 +11,7 @@ export interface ProcessLife {
   ready(): void;
 }
 
-export function beginProcess(title: string): ProcessLife {
+export function beginProcess(title: string): ProcessLifecycle {
   process.title = title;
   const stop = new AbortController();
   // Every job and every held request listens to it.
@@ -29,7 +29,7 @@ export function beginProcess(title: string): ProcessLife {
 }
 
 /** An error that nobody caught ends the process with one line of its log, where secrets are cut out, and not in Node's own words. */
-export function endOnError(log: Logger): void {
+export function exitOnUncaughtError(log: Logger): void {
   process.on('uncaughtException', error => {
     log.fatal({ err: error }, 'ended by an unforeseen error');
     process.exit(1);

@@ -1,10 +1,10 @@
 import { expect, test } from 'vitest';
-import { batched } from './batched.ts';
+import { batchLookups } from './batch-lookups.ts';
 
 test('what is looked up while an answer is awaited is asked together, and each gets its own', async () => {
   const asked: number[][] = [];
   let answer = () => {};
-  const look = batched(async (keys: number[]) => {
+  const look = batchLookups(async (keys: number[]) => {
     asked.push(keys);
     await new Promise<void>(resolve => {
       answer = resolve;
@@ -25,7 +25,7 @@ test('what is looked up while an answer is awaited is asked together, and each g
 
 test('a query that fails fails those who asked it, and nobody after them', async () => {
   let fails = true;
-  const look = batched(async (keys: number[]) => {
+  const look = batchLookups(async (keys: number[]) => {
     await null;
     if (fails) throw new Error('away');
     return keys;

@@ -14,7 +14,7 @@ interface Waiting<K, R> {
  * waits for nobody, in a burst a round trip is shared. `ask` gives what it finds in the order of its keys; where it
  * fails, all of them do.
  */
-export function batched<K, R>(ask: (keys: K[]) => Promise<R[]>): (key: K) => Promise<R> {
+export function batchLookups<K, R>(ask: (keys: K[]) => Promise<R[]>): (key: K) => Promise<R> {
   let waiting: Waiting<K, R>[] = [];
   let isAsking = false;
 
