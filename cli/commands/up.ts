@@ -103,7 +103,9 @@ async function superviseAll(options: {
     name: 'windlass',
     secrets: listSecrets(config),
   });
-  const supervisor = supervise({ groups, log, signal: stopping });
+  // For `npm run dev`, which restarts single processes.
+  const onReady = (name: string, pid: number | undefined) => process.send?.({ process: name, pid });
+  const supervisor = supervise({ groups, log, signal: stopping, onReady });
   const [listening = []] = groups;
   const address = config.PUBLIC_URL ?? `http://${config.HOST}:${config.PORT}`;
   const where = listening.length > 0 ? ` at ${address}` : '.';

@@ -33,7 +33,7 @@ export interface KeepOptions {
   spec: ProcessSpec;
   log: Logger;
   reaper: Reaper;
-  onReady(name: string): void;
+  onReady(name: string, pid: number | undefined): void;
 }
 
 /**
@@ -79,7 +79,7 @@ export function keepProcess({ spec, log, reaper, onReady }: KeepOptions): Superv
       const becomeReady = () => {
         if (ready || child !== started) return;
         ready = true;
-        onReady(spec.name);
+        onReady(spec.name, pid);
       };
       const settled =
         (spec.readyMessage ?? true) ? undefined : setTimeout(becomeReady, SETTLED_AFTER_MS);

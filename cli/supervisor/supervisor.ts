@@ -17,6 +17,8 @@ export interface SuperviseOptions {
   forceQuit?: AbortSignal;
   /** How long a group may take to stop, in ms (30 s). */
   graceMs?: number;
+  /** Called whenever a process is ready. */
+  onReady?(name: string, pid: number | undefined): void;
 }
 
 export interface Supervisor {
@@ -37,8 +39,9 @@ export function supervise(options: SuperviseOptions): Supervisor {
   const groups: SupervisedProcess[][] = [];
 
   const ready = new Promise<void>(resolve => {
-    const onReady = (name: string) => {
-      log.debug({ process: name }, 'A process is ready');
+    const onReady = (name: string, pid: number | undefined) => {
+      log.debug({ process: name, pid }, 'A process is ready');
+      options.onReady?.(name, pid);
       if (!signal.aborted && groups.flat().every(one => one.ready)) resolve();
     };
     for (const group of options.groups) {

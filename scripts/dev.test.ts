@@ -1,0 +1,110 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { cpSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { makeTempDir } from '../test/harness/temp-dir.ts';
+import { waitFor } from '../test/harness/wait-for.ts';
+
+/** Ready at once, and ends when it is asked to. */
+const PROGRAM = `
+import { beginProcess } from '../shared/process.ts';
+const life = beginProcess('windlass-dev-test');
+const timer = setInterval(() => {}, 1_000);
+life.ready();
+await life.stopped;
+clearInterval(timer);
+`;
+/** The supervisor and its processes, without a database. */
+const SUPERVISOR = `
+import { createLog } from '../shared/log.ts';
+import { beginProcess } from '../shared/process.ts';
+import { listEmbedded } from './supervisor/forms.ts';
+import { supervise } from './supervisor/supervisor.ts';
+const { stopping } = beginProcess('windlass-dev-test');
+const supervisor = supervise({
+  groups: listEmbedded(process.env),
+  log: createLog({ level: 'silent', name: 'windlass' }),
+  signal: stopping,
+  onReady: (name, pid) => process.send?.({ process: name, pid }),
+});
+supervisor.ready.then(() => console.log('Windlass is ready'));
+await supervisor.stopped;
+`;
+
+const directory = makeTempDir('dev');
+const checkout = join(import.meta.dirname, '..');
+let child: ChildProcess;
+let printed = '';
+
+const put = (path: string, text: string) => {
+  mkdirSync(dirname(join(directory.path, path)), { recursive: true });
+  writeFileSync(join(directory.path, path), text);
+};
+
+/** Changes a file and returns which processes were restarted, by their names; all have new pids. */
+async function save(path: string, text: string): Promise<string[]> {
+  const before = printed.length;
+  put(path, text);
+  const find = () => /^Restarted in \d+ ms: (.*)$/m.exec(printed.slice(before))?.[1];
+  await waitFor(() => find() !== undefined, { what: 'a restart', timeoutMs: 30_000 });
+  const pids = [...(find() ?? '').matchAll(/([\w.]+) \((\d+)\)/g)];
+  for (const [, , pid] of pids) expect(printed.slice(0, before)).not.toContain(`(${pid})`);
+  return pids.map(([, name = '']) => name).sort();
+}
+
+beforeAll(async () => {
+  for (const path of ['package.json', 'package-lock.json', 'tsconfig.json', 'tsconfig.build.json'])
+    cpSync(join(checkout, path), join(directory.path, path));
+  for (const folder of ['scripts', 'shared', 'cli'])
+    cpSync(join(checkout, folder), join(directory.path, folder), { recursive: true });
+  symlinkSync(join(checkout, 'node_modules'), join(directory.path, 'node_modules'));
+  put('cli/main.ts', SUPERVISOR);
+  put('api/main.ts', PROGRAM);
+  put('workers/main.ts', `import '../shared/of-workers.ts';\n${PROGRAM}`);
+  put('shared/of-workers.ts', 'export {};\n');
+  child = spawn(process.execPath, ['scripts/run.mjs', 'dist/scripts/dev.js'], {
+    cwd: directory.path,
+    env: { PATH: process.env.PATH, DATA_DIR: join(directory.path, 'data') },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+  for (const stream of [child.stdout, child.stderr])
+    stream?.setEncoding('utf8').on('data', text => {
+      printed += text;
+    });
+  await waitFor(() => printed.includes('Windlass is ready'), { what: 'it', timeoutMs: 30_000 });
+});
+afterAll(() => {
+  child.kill('SIGKILL');
+  directory.remove();
+});
+
+test('restarts the processes that can reach what was saved', async () => {
+  expect(await save('workers/main.ts', `console.log(1);\n${PROGRAM}`)).toEqual([
+    'worker.1',
+    'worker.2',
+  ]);
+  expect(await save('api/new/file.ts', 'export const one = 1;\n')).toEqual(['api']);
+  const log = readFileSync(join(checkout, 'shared/log.ts'), 'utf8');
+  const all = ['api', 'worker.1', 'worker.2'];
+  expect(await save('shared/log.ts', `${log}console.log('anew');\n`)).toEqual(all);
+  expect(printed.match(/Windlass is ready/g)).toHaveLength(2);
+});
+
+test('restarts nothing where a source does not compile, and all of the stack where a process does not run', async () => {
+  const before = printed.length;
+  put('api/main.ts', 'const = ;');
+  const said = () => printed.slice(before);
+  await waitFor(() => said().includes('Nothing is restarted.'), { what: 'the refusal' });
+  expect(said()).toContain('api/main.ts(1,7): error');
+  put('api/main.ts', "console.log('ends at once'); process.exit(1);");
+  await waitFor(() => said().includes('ends at once'), { what: 'it', timeoutMs: 20_000 });
+  expect(await save('api/main.ts', PROGRAM)).toEqual(['api', 'worker.1', 'worker.2']);
+});
+
+test('ends everything on Ctrl-C', async () => {
+  const pids = [...printed.matchAll(/\((\d+)\)/g)].map(([, pid]) => Number(pid));
+  child.kill('SIGINT');
+  expect(await once(child, 'exit')).toEqual([0, null]);
+  for (const pid of pids) expect(() => process.kill(pid, 0)).toThrow('ESRCH');
+});

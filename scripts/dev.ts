@@ -1,0 +1,121 @@
+/**
+ * `npm run dev`: the embedded service, rebuilt when a source is saved. Only the processes that can reach a changed file
+ * are restarted: by the supervisor, which starts again what ends, or with it where the change is in the supervisor itself.
+ */
+import { type ChildProcess, type SpawnOptions, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { readFileSync } from 'node:fs';
+import { setPriority } from 'node:os';
+import { join, sep } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { chooseDataDir } from '../cli/data-dir.ts';
+import { packageRoot } from '../shared/package-root.ts';
+import { DevStack } from './dev/dev-stack.ts';
+import { listFiles, listReachable } from './dev/module-graph.ts';
+import { watchFolders } from './dev/watch-folders.ts';
+
+const root = fileURLToPath(packageRoot);
+const dist = join(root, 'dist');
+const migrations = join(root, 'migrations');
+/** The folders of the programs, and what all of them share. */
+const FOLDERS = ['api', 'workers', 'cli', 'shared'];
+const CACHE = join(root, '.cache', 'dev');
+const OPTIONS: SpawnOptions = { cwd: root, stdio: ['ignore', 2, 2] };
+
+const { dataDir, notice } = chooseDataDir({ given: process.env.DATA_DIR, checkout: CACHE });
+if (notice) console.error(notice);
+const stack = new DevStack({
+  command: [process.execPath, '--enable-source-maps', join(dist, 'cli', 'main.js'), 'up'],
+  // Set, though empty: a .env in the checkout must not lead to another database than the embedded one.
+  environment: {
+    DATABASE_URL: '',
+    REDIS_URL: '',
+    S3_ENDPOINT: '',
+    ...process.env,
+    DATA_DIR: dataDir,
+  },
+});
+let compiled = readCompiled();
+let typeCheck: ChildProcess | undefined;
+/** Aborted by a change that is saved meanwhile. */
+let rebuilding: AbortController | undefined;
+
+stack.start();
+const watcher = watchFolders([...FOLDERS.map(name => join(root, name)), migrations], onSave);
+for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
+  process.on(signal, async () => {
+    watcher.close();
+    stopTypeCheck();
+    await stack.stop();
+    process.exit(0);
+  });
+}
+
+async function onSave(): Promise<void> {
+  if (rebuilding) return rebuilding.abort();
+  for (let again = true; again; again = rebuilding.signal.aborted) {
+    rebuilding = new AbortController();
+    await rebuild(rebuilding.signal);
+  }
+  rebuilding = undefined;
+}
+
+async function rebuild(savedAgain: AbortSignal): Promise<void> {
+  const began = performance.now();
+  stopTypeCheck();
+  const build = spawn(process.execPath, [join(root, 'scripts', 'run.mjs')], OPTIONS);
+  const [code] = await once(build, 'exit');
+  if (code !== 0) return console.error('Nothing is restarted.');
+  const before = compiled;
+  compiled = readCompiled();
+  const changed = [...new Set([...before.keys(), ...compiled.keys()])].filter(
+    path => before.get(path) !== compiled.get(path),
+  );
+  if (changed.length === 0) return;
+  const restarted = await restart(changed, savedAgain);
+  if (restarted.size === 0) return;
+  const ms = Math.round(performance.now() - began);
+  const names = [...restarted].map(([name, pid]) => `${name} (${pid})`);
+  console.error(`Restarted in ${ms} ms: ${names.join(', ')}`);
+  checkTypes();
+}
+
+async function restart(changed: string[], savedAgain: AbortSignal): Promise<Map<string, number>> {
+  const isReached = (folder: string) => {
+    const reachable = listReachable(join(dist, folder));
+    // A file that was removed is reachable no longer, but was.
+    return changed.some(path => reachable.has(path) || path.startsWith(join(dist, folder) + sep));
+  };
+  if (isReached('cli') || changed.some(path => path.startsWith(migrations)))
+    return stack.restartAll(savedAgain);
+  const [api, workers] = [isReached('api'), isReached('workers')];
+  if (!api && !workers) return new Map();
+  return stack.restart(name => (/^api\b/.test(name) ? api : workers), savedAgain);
+}
+
+/** The contents of all that the programs consist of. */
+function readCompiled(): Map<string, string> {
+  const paths = FOLDERS.flatMap(name => listFiles(join(dist, name)));
+  return new Map(
+    [...paths, ...listFiles(migrations)].map(path => [path, readFileSync(path, 'latin1')]),
+  );
+}
+
+/** The build finds mistakes of syntax alone. Types take seconds, so they are checked after the restart, until the next change. */
+function checkTypes(): void {
+  const compiler = join(root, 'node_modules', 'typescript', 'bin', 'tsc');
+  const record = join(CACHE, 'types.tsbuildinfo');
+  const args = [compiler, '-p', '.', '--incremental', '--tsBuildInfoFile', record];
+  typeCheck = spawn(process.execPath, args, { ...OPTIONS, detached: true });
+  if (typeCheck.pid !== undefined) setPriority(typeCheck.pid, 10);
+}
+
+/** With its group: tsc is a script that waits for the compiler. */
+function stopTypeCheck(): void {
+  if (typeCheck?.pid === undefined || typeCheck.exitCode !== null) return;
+  try {
+    process.kill(-typeCheck.pid, 'SIGKILL');
+  } catch {
+    // It has just ended.
+  }
+}

@@ -1,0 +1,96 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { setTimeout as delay } from 'node:timers/promises';
+
+/** What `windlass up` sends whenever one of its processes is ready. */
+interface ReadyMessage {
+  process: string;
+  pid: number;
+}
+
+/** A process that is not ready by then has a problem of its own, which it logs. */
+const READY_MS = 20_000;
+
+/** `windlass up` as a child, whose processes can be restarted one by one. It ends when this process does. */
+export class DevStack {
+  readonly #command: string[];
+  readonly #environment: NodeJS.ProcessEnv;
+  /** The pid of each process that is ready and was not asked to stop. */
+  readonly #ready = new Map<string, number>();
+  /** Every process that has ever been ready. */
+  readonly #names = new Set<string>();
+  #supervisor: ChildProcess | undefined;
+  #isStopping = false;
+
+  constructor(options: { command: string[]; environment: NodeJS.ProcessEnv }) {
+    this.#command = options.command;
+    this.#environment = options.environment;
+  }
+
+  start(): void {
+    const [program = '', ...args] = this.#command;
+    const supervisor = spawn(program, args, {
+      env: this.#environment,
+      stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
+      // A group of its own: Ctrl-C reaches this process alone, which stops the stack.
+      detached: true,
+    });
+    this.#supervisor = supervisor;
+    this.#isStopping = false;
+    supervisor.on('message', (message: Partial<ReadyMessage>) => {
+      const { process: name, pid } = message;
+      if (name === undefined || pid === undefined) return;
+      this.#names.add(name);
+      this.#ready.set(name, pid);
+    });
+    supervisor.once('exit', (code, signal) => {
+      this.#supervisor = undefined;
+      this.#ready.clear();
+      if (this.#isStopping) return;
+      console.error(`windlass up ended with ${signal ?? code}; the next change starts it again.`);
+    });
+  }
+
+  /** Stops everything in order; called again meanwhile, without waiting for work in progress. */
+  async stop(): Promise<void> {
+    if (!this.#supervisor) return;
+    this.#isStopping = true;
+    const ended = once(this.#supervisor, 'exit');
+    this.#supervisor.kill('SIGTERM');
+    await ended;
+  }
+
+  /** Stops everything and starts it again. Returns the pids of the processes that are ready, by name, until the signal. */
+  async restartAll(signal: AbortSignal): Promise<Map<string, number>> {
+    await this.stop();
+    this.start();
+    return this.#waitUntilReady([...this.#names], signal);
+  }
+
+  /** Stops these processes, which the supervisor starts again; restarts everything where one of them does not run. */
+  async restart(
+    isWanted: (name: string) => boolean,
+    signal: AbortSignal,
+  ): Promise<Map<string, number>> {
+    const names = [...this.#names].filter(isWanted);
+    const areRunning = names.length > 0 && names.map(name => this.#signal(name)).every(Boolean);
+    return areRunning ? this.#waitUntilReady(names, signal) : this.restartAll(signal);
+  }
+
+  #signal(name: string): boolean {
+    const pid = this.#ready.get(name);
+    this.#ready.delete(name);
+    try {
+      return pid !== undefined && process.kill(pid, 'SIGTERM');
+    } catch {
+      return false;
+    }
+  }
+
+  async #waitUntilReady(names: string[], signal: AbortSignal): Promise<Map<string, number>> {
+    const until = performance.now() + READY_MS;
+    const isWaiting = () => this.#supervisor && !signal.aborted && performance.now() < until;
+    while (isWaiting() && !names.every(name => this.#ready.has(name))) await delay(10);
+    return new Map([...this.#ready].filter(([name]) => names.includes(name)));
+  }
+}
