@@ -80,7 +80,7 @@ export function createApp(api: ApiContext): Express {
   const operations = createRouter();
   routeLogin(operations, api);
   operations.use(identify, recordEvents(api));
-  operations.described.push(EVENTS);
+  operations.operations.push(EVENTS);
   // These read their bodies themselves.
   routeParameters(operations, api);
   routeBookmarks(operations, api);
@@ -107,8 +107,8 @@ export function createApp(api: ApiContext): Express {
   // Known without credentials.
   const description = createRouter();
   routeDescription(description, [
-    { prefix: '', described: [...open.described, ...administration.described] },
-    { prefix: '/api', described: operations.described },
+    { prefix: '', operations: [...open.operations, ...administration.operations] },
+    { prefix: '/api', operations: operations.operations },
   ]);
   app.use(description);
   app.use('/api', operations);

@@ -6,10 +6,10 @@ import { scheduleDeletion } from './storage/pending-deletions.ts';
 
 /** B-tree pages of PostgreSQL take keys of 2,704 bytes, the project's id and what surrounds both included. */
 const MAX_BYTES = 2_400;
-export const MAX_CHARACTERS = 900;
+export const MAX_KEY_LENGTH = 900;
 
 /** What is wrong with a key of a project's cache; undefined where nothing is. */
-export function findKeyProblem(key: string, max = MAX_CHARACTERS): string | undefined {
+export function checkCacheKey(key: string, max = MAX_KEY_LENGTH): string | undefined {
   if (key === '') return 'must not be empty';
   if (key.length > max) return `must have at most ${max} characters`;
   if (/[\p{Cc}\p{Surrogate}]/u.test(key))

@@ -12,22 +12,22 @@ export interface RoutedOperation {
 }
 
 /** A router that knows what its operations are, so that they can be described and tested one by one. */
-export type DescribedRouter = Router & { described: RoutedOperation[] };
+export type OperationRouter = Router & { operations: RoutedOperation[] };
 
-export function createRouter(): DescribedRouter {
-  return Object.assign(Router(), { described: [] });
+export function createRouter(): OperationRouter {
+  return Object.assign(Router(), { operations: [] });
 }
 
 /** Routes and describes the methods of one path; any other method is answered 405 with the ones there are. */
 export function resource(
-  router: DescribedRouter,
+  router: OperationRouter,
   path: string,
   methods: Partial<Record<Method, Operation>>,
 ): void {
   const route = router.route(path);
   for (const [method, operation] of Object.entries(methods) as [Method, Operation][]) {
     route[method]((req, res) => callOperation(operation, req, res));
-    router.described.push({ path, method, operation });
+    router.operations.push({ path, method, operation });
   }
   const allowed = Object.keys(methods).map(method => method.toUpperCase());
   if (methods.get) allowed.push('HEAD');

@@ -98,7 +98,7 @@ function fromBodyParser(error: unknown): WindlassError | undefined {
     type?: string;
     status?: number;
     limit?: number;
-    /** What sets the limit; see nameSetting(). */
+    /** What sets the limit; see withSetting(). */
     setting?: string;
   };
   switch (type) {

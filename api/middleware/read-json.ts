@@ -30,12 +30,12 @@ export function readJson(limits: Limits): RequestHandler {
     // There is no body, whatever its type is said to be: an operation that needs one says so.
     if (req.headers['content-length'] === '0') return next();
     const refused = req.is('application/json') && checkContentLength(req, limits.LIMIT_BODY_BYTES);
-    if (refused) return next(nameSetting(refused, 'LIMIT_BODY_BYTES'));
+    if (refused) return next(withSetting(refused, 'LIMIT_BODY_BYTES'));
     read(req, res, (error?: unknown) => {
       // Not thrown: nobody would catch what this callback throws.
       next(
         error
-          ? nameSetting(error, 'LIMIT_BODY_BYTES')
+          ? withSetting(error, 'LIMIT_BODY_BYTES')
           : findLongList(req.body, limits.LIMIT_LIST_ITEMS),
       );
     });
@@ -48,7 +48,7 @@ export function checkContentLength(req: Request, limit: number): Error | undefin
 }
 
 /** Which setting a body was too large for: the body parser knows its number alone, and answerErrors() words it. */
-export function nameSetting(error: unknown, setting: keyof Config): unknown {
+export function withSetting(error: unknown, setting: keyof Config): unknown {
   return error instanceof Error ? Object.assign(error, { setting }) : error;
 }
 

@@ -49,7 +49,7 @@ export class ReadOnlyAdapter extends ExpressAdapter {
         const { status = 200, body } = await withDeadline(DEADLINE, async () =>
           handler(this.#ask(req)),
         ).catch((error: unknown) => {
-          throw queueAway(error);
+          throw queueUnavailable(error);
         });
         res.status(status).json(body);
       });
@@ -90,7 +90,7 @@ function drawPage(template: string, params: Record<string, string>): string {
   ].join('\n');
 }
 
-export const queueAway = (cause: unknown) =>
+export const queueUnavailable = (cause: unknown) =>
   new WindlassError('unavailable', {
     detail: 'Service unavailable: the queue cannot be reached.',
     hint: 'Try again in a few seconds. Work is accepted meanwhile, and waits.',

@@ -25,12 +25,12 @@ type JsonObject = { [member: string]: Json };
  * with /api where they have it.
  */
 export function createOpenApiDocument(
-  groups: { prefix: string; described: RoutedOperation[] }[],
+  groups: { prefix: string; operations: RoutedOperation[] }[],
   version: string,
 ): JsonObject {
   const paths: Record<string, JsonObject> = {};
-  for (const { prefix, described } of groups) {
-    for (const { path, method, operation } of described) {
+  for (const { prefix, operations } of groups) {
+    for (const { path, method, operation } of operations) {
       const template = `${prefix}${toTemplate(path)}`;
       paths[template] ??= {};
       paths[template][method] = describeOperation(template, method, operation);

@@ -16,13 +16,13 @@ export interface Answer {
 }
 
 /** A body that is no JSON, by media type. */
-export interface OtherBody {
+export interface NonJsonBody {
   type: string;
   means: string;
   schema?: z.ZodType;
 }
 
-export interface Given<Query, Body> {
+export interface OperationInput<Query, Body> {
   req: Request;
   res: Response;
   /** The query, by its schema; reading it throws `invalid_input`, which names each wrong field. */
@@ -42,7 +42,7 @@ export interface Operation<Query = unknown, Body = unknown> {
   details?: string;
   query?: z.ZodType<Query>;
   body?: z.ZodType<Body>;
-  bodies?: OtherBody[];
+  bodies?: NonJsonBody[];
   /** Request headers that it honours. */
   headers?: (keyof typeof REQUEST_HEADERS)[];
   answers: Record<number, Answer | string>;
@@ -51,7 +51,7 @@ export interface Operation<Query = unknown, Body = unknown> {
   /** Who may: everyone (no credentials), any user (the default), or server administrators. */
   for?: 'everyone' | 'users' | 'administrators';
   deprecated?: true;
-  handle(given: Given<Query, Body>): Promise<void> | void;
+  handle(given: OperationInput<Query, Body>): Promise<void> | void;
 }
 
 /** Request headers with a meaning of their own here. */

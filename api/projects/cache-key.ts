@@ -1,9 +1,9 @@
-import { findKeyProblem, MAX_CHARACTERS } from '../../shared/cache-entry.ts';
+import { checkCacheKey, MAX_KEY_LENGTH } from '../../shared/cache-entry.ts';
 import { WindlassError } from '../../shared/errors.ts';
 
 /** A key of a project's cache; throws `invalid_input`. */
-export function readCacheKey(key: string, max = MAX_CHARACTERS): string {
-  const problem = findKeyProblem(key, max);
+export function readCacheKey(key: string, max = MAX_KEY_LENGTH): string {
+  const problem = checkCacheKey(key, max);
   if (problem === undefined) return key;
   throw new WindlassError('invalid_input', {
     detail: `Invalid parameters: key: ${problem}.`,

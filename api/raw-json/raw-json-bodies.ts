@@ -4,7 +4,7 @@ import type { Config } from '../../shared/config.ts';
 import type { RequestMemory } from '../http/request-memory.ts';
 import { invalidInput, parseBody } from '../http/validate.ts';
 import { enforceBodyLimit } from '../middleware/enforce-body-limit.ts';
-import { checkContentLength, nameSetting } from '../middleware/read-json.ts';
+import { checkContentLength, withSetting } from '../middleware/read-json.ts';
 import { ThreadedValidator } from './threaded-validator.ts';
 import type { BodyShape, RawJsonResult } from './validate-raw-json.ts';
 
@@ -49,11 +49,11 @@ export class RawJsonBodies {
     // A compressed or chunked body does not announce its size.
     const most = isPlain && length >= 0 ? length : this.#maxBytes;
     const tooLarge = checkContentLength(req, this.#maxBytes);
-    if (tooLarge) throw nameSetting(tooLarge, 'LIMIT_VALUE_BYTES');
+    if (tooLarge) throw withSetting(tooLarge, 'LIMIT_VALUE_BYTES');
     await this.#memory.reserve(res, most);
     await new Promise<void>((resolve, reject) => {
       this.#readRaw(req, res, (error?: unknown) =>
-        error ? reject(nameSetting(error, 'LIMIT_VALUE_BYTES')) : resolve(),
+        error ? reject(withSetting(error, 'LIMIT_VALUE_BYTES')) : resolve(),
       );
     });
     const body: unknown = req.body;

@@ -35,7 +35,7 @@ const itsJobs = (tx: Tx, which: SQL) =>
   );
 
 /** Not idle past its time-out, whether or not upkeep has noticed yet. Jobs are looked at only where the last use is too old. */
-export const isInUse = (tx: Tx, idleSeconds: number | Placeholder) => {
+export const isActive = (tx: Tx, idleSeconds: number | Placeholder) => {
   const oldest = sql`now() - make_interval(secs => ${idleSeconds})`;
   return and(
     isNotNull(sessions.opened),
@@ -56,8 +56,8 @@ export const isOpenOrOpening = (tx: Tx) =>
     or(isNotNull(sessions.opened), itsJobs(tx, sql`${jobs.finished} is null`)),
   );
 
-export const isUsable = (tx: Tx, { sid, owner, idleSeconds }: Given<SessionKey>) =>
-  and(eq(sessions.sid, sid), eq(sessions.owner, owner), isInUse(tx, idleSeconds));
+export const isOwnActiveSession = (tx: Tx, { sid, owner, idleSeconds }: Given<SessionKey>) =>
+  and(eq(sessions.sid, sid), eq(sessions.owner, owner), isActive(tx, idleSeconds));
 
 export function unknownSession(): WindlassError {
   return new WindlassError('session_not_found', { hint: 'Open a session with POST /api/remotes.' });
@@ -78,7 +78,11 @@ export const sessionPlaceholders = {
 };
 
 const selectUsable = prepareOnce(db =>
-  db.select().from(sessions).where(isUsable(db, sessionPlaceholders)).prepare('find_session'),
+  db
+    .select()
+    .from(sessions)
+    .where(isOwnActiveSession(db, sessionPlaceholders))
+    .prepare('find_session'),
 );
 
 /**
@@ -91,7 +95,7 @@ export async function lockSession(
   lock: 'share' | 'update' = 'share',
 ): Promise<SessionRow> {
   const [row] = isId(key.sid)
-    ? await tx.select().from(sessions).where(isUsable(tx, key)).for(lock)
+    ? await tx.select().from(sessions).where(isOwnActiveSession(tx, key)).for(lock)
     : [];
   if (!row) throw unknownSession();
   return row;
@@ -122,7 +126,7 @@ export async function endSession(tx: Tx, key: SessionKey): Promise<string[]> {
     ? await tx
         .update(sessions)
         .set({ ended: sql`now()` })
-        .where(isUsable(tx, key))
+        .where(isOwnActiveSession(tx, key))
         .returning({ sid: sessions.sid })
     : [];
   if (ended.length === 0) throw unknownSession();

@@ -8,7 +8,7 @@ import { isId, newId } from '../../shared/ids.ts';
 import { chargeProjectQuota } from '../../shared/project-quota.ts';
 import type { ApiContext } from '../context.ts';
 import { refuseIfMatchTag } from '../http/conditional-requests.ts';
-import { type DescribedRouter, pathParameter, resource } from '../http/resource.ts';
+import { type OperationRouter, pathParameter, resource } from '../http/resource.ts';
 import { currentUser } from '../identity/current-user.ts';
 import { operation } from '../openapi/operation.ts';
 import { findProject, lockProjectForShare, type RoleRequirement } from '../projects/access.ts';
@@ -16,7 +16,7 @@ import { findProject, lockProjectForShare, type RoleRequirement } from '../proje
 const clientState = z.looseObject({}).describe('Any JSON object, kept byte for byte.');
 
 /** Bookmarks: what a client wants to come back to. The same bytes in the same project are one bookmark. */
-export function routeBookmarks(router: DescribedRouter, api: ApiContext): void {
+export function routeBookmarks(router: OperationRouter, api: ApiContext): void {
   const { db } = api.database;
 
   resource(router, '/projects/:pid/bookmarks', {

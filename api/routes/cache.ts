@@ -8,7 +8,7 @@ import type { ApiContext } from '../context.ts';
 import { checkIfMatch, entityTag } from '../http/conditional-requests.ts';
 import { cursorText, pageOf, toPage } from '../http/pagination.ts';
 import { queryInteger } from '../http/query-integer.ts';
-import { type DescribedRouter, pathParameter, resource } from '../http/resource.ts';
+import { type OperationRouter, pathParameter, resource } from '../http/resource.ts';
 import { sendObject } from '../http/send-object.ts';
 import { currentUser } from '../identity/current-user.ts';
 import { operation } from '../openapi/operation.ts';
@@ -27,7 +27,7 @@ const cacheItem = z.object({
 });
 
 /** A project's cache: named references to videos, which stay as long as the reference does. */
-export function routeCache(router: DescribedRouter, api: ApiContext): void {
+export function routeCache(router: OperationRouter, api: ApiContext): void {
   const { db } = api.database;
 
   resource(router, '/projects/:pid/cache', {

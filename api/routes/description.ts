@@ -2,15 +2,15 @@ import { readFileSync } from 'node:fs';
 import { z } from 'zod';
 import { packageRoot } from '../../shared/package-root.ts';
 import { entityTag, sendRecord } from '../http/conditional-requests.ts';
-import { type DescribedRouter, type RoutedOperation, resource } from '../http/resource.ts';
+import { type OperationRouter, type RoutedOperation, resource } from '../http/resource.ts';
 import { DOCS_PAGE_CSP, renderDocsPage } from '../openapi/docs-page.ts';
 import { createOpenApiDocument } from '../openapi/document.ts';
 import { operation } from '../openapi/operation.ts';
 
 /** The interface, described by itself, these two included: for programs at /api/openapi.json, for people at /api/docs. */
 export function routeDescription(
-  router: DescribedRouter,
-  groups: { prefix: string; described: RoutedOperation[] }[],
+  router: OperationRouter,
+  groups: { prefix: string; operations: RoutedOperation[] }[],
 ): void {
   resource(router, '/api/openapi.json', {
     get: operation({
@@ -38,7 +38,7 @@ export function routeDescription(
     }),
   });
   const { version } = JSON.parse(readFileSync(new URL('package.json', packageRoot), 'utf8'));
-  const own = { prefix: '', described: router.described };
+  const own = { prefix: '', operations: router.operations };
   const description = createOpenApiDocument([...groups, own], version);
   const tag = entityTag(description);
   const page = renderDocsPage(description);

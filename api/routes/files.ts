@@ -1,5 +1,5 @@
 import type { ApiContext } from '../context.ts';
-import { type DescribedRouter, resource } from '../http/resource.ts';
+import { type OperationRouter, resource } from '../http/resource.ts';
 import { sendObject } from '../http/send-object.ts';
 import { operation } from '../openapi/operation.ts';
 import { setAttachment } from '../tables/attachment.ts';
@@ -7,7 +7,7 @@ import { findStoredArtifact } from '../tables/find-artifact.ts';
 import { removeArtifact } from '../tables/remove-artifact.ts';
 
 /** File artifacts, by range; parses make them. */
-export function routeFiles(router: DescribedRouter, api: ApiContext): void {
+export function routeFiles(router: OperationRouter, api: ApiContext): void {
   resource(router, '/models/:mid/files/:aid', {
     get: operation({
       summary: 'Retrieve a file artifact',

@@ -7,7 +7,7 @@ import { ERRORS, WindlassError } from '../../shared/errors.ts';
 import { newId } from '../../shared/ids.ts';
 import { assertUploadOpen, lockUpload, MAX_FILES } from '../../shared/uploads.ts';
 import type { ApiContext } from '../context.ts';
-import { type DescribedRouter, resource } from '../http/resource.ts';
+import { type OperationRouter, resource } from '../http/resource.ts';
 import { startRequestedJob } from '../jobs/requests/run-request.ts';
 import { sendProblem } from '../middleware/errors.ts';
 import { operation } from '../openapi/operation.ts';
@@ -33,7 +33,7 @@ const miscount = problem.extend({
 
 /** POST …/finished: all was sent, so it can be parsed. */
 export function routeFinished(
-  router: DescribedRouter,
+  router: OperationRouter,
   api: ApiContext,
   keyOf: (req: Request, res: Response) => UploadKey,
 ): void {

@@ -12,7 +12,7 @@ import type { ApiContext } from '../context.ts';
 import { checkIfMatch, sendRecord, versionTag } from '../http/conditional-requests.ts';
 import { cursorText, pageOf, toPage } from '../http/pagination.ts';
 import { queryInteger } from '../http/query-integer.ts';
-import { type DescribedRouter, pathParameter, resource } from '../http/resource.ts';
+import { type OperationRouter, pathParameter, resource } from '../http/resource.ts';
 import { currentUser, requireAdministrator } from '../identity/current-user.ts';
 import { awaitOwnJob, requireWorker, startRequestedJob } from '../jobs/requests/run-request.ts';
 import { operation } from '../openapi/operation.ts';
@@ -87,7 +87,7 @@ const fullView = (row: HostRow): z.output<typeof fullHost> => ({
 const shortView = ({ name, agent }: HostRow) => ({ name, agent });
 
 /** Hosts that sessions may be opened on, with their pinned keys; changed by server administrators alone. */
-export function routeHosts(router: DescribedRouter, api: ApiContext): void {
+export function routeHosts(router: OperationRouter, api: ApiContext): void {
   const { db } = api.database;
   const find = async (name: string) => theOnly(name, await selectHost(db, name));
   /**

@@ -1,7 +1,7 @@
 import express, { type RequestHandler } from 'express';
 import { z } from 'zod';
 import type { ApiContext } from '../context.ts';
-import { type DescribedRouter, resource } from '../http/resource.ts';
+import { type OperationRouter, resource } from '../http/resource.ts';
 import { clientAddress } from '../identity/client-address.ts';
 import { currentUser } from '../identity/current-user.ts';
 import { clearLoginCookies, readLoginCookie, setLoginCookies } from '../identity/login-cookies.ts';
@@ -24,7 +24,7 @@ const credentials = z.strictObject({
 const welcome = z.object({ success: z.literal(true), target: z.string() });
 
 /** Cookie logins begin with a password; the operation that begins one needs no other credentials. */
-export function routeLogin(router: DescribedRouter, api: ApiContext): void {
+export function routeLogin(router: OperationRouter, api: ApiContext): void {
   const { config, database, passwords } = api;
   const refuseForeignPages: RequestHandler = (req, _res, next) => {
     refuseCrossSite(req, config, { believe: 'origin' });
@@ -71,7 +71,7 @@ export function routeLogin(router: DescribedRouter, api: ApiContext): void {
 }
 
 /** Logging out needs the login: it goes behind authentication. */
-export function routeLogout(router: DescribedRouter, api: ApiContext): void {
+export function routeLogout(router: OperationRouter, api: ApiContext): void {
   resource(router, '/logout', {
     delete: operation({
       summary: 'Log out: end the login of the cookie',

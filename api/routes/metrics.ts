@@ -1,11 +1,11 @@
 import type { ApiContext } from '../context.ts';
-import { type DescribedRouter, resource } from '../http/resource.ts';
+import { type OperationRouter, resource } from '../http/resource.ts';
 import { requireAdministrator } from '../identity/current-user.ts';
 import { collectMetrics } from '../monitoring/collect-metrics.ts';
 import { operation } from '../openapi/operation.ts';
 
 /** GET /metrics for Prometheus, for server administrators. */
-export function routeMetrics(router: DescribedRouter, { database, metrics }: ApiContext): void {
+export function routeMetrics(router: OperationRouter, { database, metrics }: ApiContext): void {
   // Whoever asks while it is being collected gets the same: the cost is bounded, however many ask.
   let pending: Promise<string> | undefined;
   resource(router, '/metrics', {

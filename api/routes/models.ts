@@ -8,7 +8,7 @@ import type { ApiContext } from '../context.ts';
 import { checkIfMatch, matchesEntityTag, sendRecord } from '../http/conditional-requests.ts';
 import { cursorText, limitPageBytes, pageOf, pageQuery, toPage } from '../http/pagination.ts';
 import { queryInteger } from '../http/query-integer.ts';
-import { type DescribedRouter, pathParameter, resource } from '../http/resource.ts';
+import { type OperationRouter, pathParameter, resource } from '../http/resource.ts';
 import { currentUser } from '../identity/current-user.ts';
 import { operation } from '../openapi/operation.ts';
 import {
@@ -86,7 +86,7 @@ const itemView = (row: ModelRow): z.output<typeof modelItem> => ({
 });
 
 /** Models of a project, and what they hold. */
-export function routeModels(router: DescribedRouter, api: ApiContext): void {
+export function routeModels(router: OperationRouter, api: ApiContext): void {
   const { db } = api.database;
   const longest = api.config.LIMIT_NAME_LENGTH;
 

@@ -7,7 +7,7 @@ import { WindlassError } from '../../shared/errors.ts';
 import { chargeProjectQuota } from '../../shared/project-quota.ts';
 import type { ApiContext } from '../context.ts';
 import { checkIfMatch, entityTag, matchesEntityTag } from '../http/conditional-requests.ts';
-import { type DescribedRouter, pathParameter, resource } from '../http/resource.ts';
+import { type OperationRouter, pathParameter, resource } from '../http/resource.ts';
 import { currentUser } from '../identity/current-user.ts';
 import { operation } from '../openapi/operation.ts';
 import { findModel, lockModel, type RoleRequirement } from '../projects/access.ts';
@@ -26,7 +26,7 @@ const HEAD = {
 };
 
 /** Parameters of a model: any JSON value, kept and answered byte for byte. */
-export function routeParameters(router: DescribedRouter, api: ApiContext): void {
+export function routeParameters(router: OperationRouter, api: ApiContext): void {
   const { db } = api.database;
   const place = (req: Request, res: Response, role: RoleRequirement['role'], max?: number) => ({
     mid: pathParameter(req, 'mid'),

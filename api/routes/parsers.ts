@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { PARSERS } from '../../shared/parsers.ts';
 import type { ApiContext } from '../context.ts';
 import { entityTag, sendRecord } from '../http/conditional-requests.ts';
-import { type DescribedRouter, resource } from '../http/resource.ts';
+import { type OperationRouter, resource } from '../http/resource.ts';
 import { operation } from '../openapi/operation.ts';
 
 const parserRecord = z.object({
@@ -23,7 +23,7 @@ const record = {
 };
 
 /** What uploads can be parsed by. */
-export function routeParsers(router: DescribedRouter, _api: ApiContext): void {
+export function routeParsers(router: OperationRouter, _api: ApiContext): void {
   resource(router, '/configuration/parsers', {
     get: operation({
       summary: 'List the parsers of uploads, with their parameters',

@@ -21,7 +21,7 @@ import {
 import { UserSemaphores } from '../concurrency/user-semaphores.ts';
 import type { ApiContext } from '../context.ts';
 import { checkIfMatch } from '../http/conditional-requests.ts';
-import { type DescribedRouter, pathParameter, resource } from '../http/resource.ts';
+import { type OperationRouter, pathParameter, resource } from '../http/resource.ts';
 import { parseInput } from '../http/validate.ts';
 import { currentUser } from '../identity/current-user.ts';
 import { startRequestedJob } from '../jobs/requests/run-request.ts';
@@ -66,7 +66,7 @@ interface Place extends UploadKey {
 }
 
 /** Parts of an upload, streamed into the object store. */
-export function routeParts(router: DescribedRouter, api: ApiContext): void {
+export function routeParts(router: OperationRouter, api: ApiContext): void {
   const { db } = api.database;
   const turns = new UserSemaphores(AT_ONCE);
   const disk = new DiskReservations(api.objects, api.config.LIMIT_FREE_BYTES);

@@ -1,10 +1,10 @@
 import type { Express, Request, Response } from 'express';
 import { WindlassError } from '../../shared/errors.ts';
 import type { ApiContext } from '../context.ts';
-import type { DescribedRouter, RoutedOperation } from '../http/resource.ts';
+import type { OperationRouter, RoutedOperation } from '../http/resource.ts';
 import { requireAdministrator } from '../identity/current-user.ts';
 import { openBoard } from '../monitoring/bull-board.ts';
-import { queueAway } from '../monitoring/bull-board-adapter.ts';
+import { queueUnavailable } from '../monitoring/bull-board-adapter.ts';
 import { operation } from '../openapi/operation.ts';
 
 const PATH = '/admin/queues';
@@ -37,18 +37,18 @@ const BOARD: RoutedOperation = {
 };
 
 /** Bull Board, read-only, for server administrators. It shows entries of the queue: ids of jobs and nothing of them. */
-export function routeQueues(router: DescribedRouter, { queues, log }: ApiContext): void {
+export function routeQueues(router: OperationRouter, { queues, log }: ApiContext): void {
   // Opened when it is first asked for: an API process that nobody looks into makes no connection for it.
   let board: Promise<Express> | undefined;
   const open = () => {
     board ??= openBoard(queues, PATH).catch((error: unknown) => {
       board = undefined;
-      throw queueAway(error);
+      throw queueUnavailable(error);
     });
     return board;
   };
 
-  router.described.push(BOARD);
+  router.operations.push(BOARD);
   router.use(PATH, async (req, res, next) => {
     requireAdministrator(res);
     refuseChanges(req);

@@ -3,7 +3,7 @@ import type { Request, Response } from 'express';
 import { WindlassError } from '../../shared/errors.ts';
 import type { ApiContext } from '../context.ts';
 import { readRange } from '../http/byte-range.ts';
-import { type DescribedRouter, resource } from '../http/resource.ts';
+import { type OperationRouter, resource } from '../http/resource.ts';
 import { followOutput } from '../jobs/streaming/follow-output.ts';
 import type { JobSummary } from '../jobs/views/job-summary.ts';
 import { operation } from '../openapi/operation.ts';
@@ -18,7 +18,7 @@ interface FileHead {
 }
 
 /** A file on the host, by range, as its bytes come. */
-export function routeRemoteFile(router: DescribedRouter, api: ApiContext): void {
+export function routeRemoteFile(router: OperationRouter, api: ApiContext): void {
   resource(router, '/remotes/:sid/file{/*path}', {
     get: operation({
       summary: 'Fetch a file of the host, or a range of it',

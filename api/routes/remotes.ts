@@ -10,7 +10,7 @@ import { type Credential, seal } from '../../shared/secrets.ts';
 import type { ApiContext } from '../context.ts';
 import { checkIfMatch, entityTag, sendRecord } from '../http/conditional-requests.ts';
 import { pageOf, pageQuery, toPage } from '../http/pagination.ts';
-import { type DescribedRouter, pathParameter, resource } from '../http/resource.ts';
+import { type OperationRouter, pathParameter, resource } from '../http/resource.ts';
 import { parseInput } from '../http/validate.ts';
 import { currentUser } from '../identity/current-user.ts';
 import { lockUser } from '../identity/lock-user.ts';
@@ -19,7 +19,7 @@ import { operation } from '../openapi/operation.ts';
 import {
   endSession,
   findSession,
-  isInUse,
+  isActive,
   isOpenOrOpening,
   lockSession,
   type SessionKey,
@@ -61,7 +61,7 @@ const sessionRecord = z.object({
 });
 
 /** Remote sessions: opened here, used by launch and videos, ended by DELETE or by being idle. */
-export function routeRemotes(router: DescribedRouter, api: ApiContext): void {
+export function routeRemotes(router: OperationRouter, api: ApiContext): void {
   const { db } = api.database;
   const keys = new ThreadedKeyParser();
   const keyOf = (req: Request, res: Response): SessionKey => ({
@@ -83,7 +83,7 @@ export function routeRemotes(router: DescribedRouter, api: ApiContext): void {
       handle: async ({ res, query }) => {
         const { limit, after } = query();
         const owner = currentUser(res).username;
-        const mine = and(eq(sessions.owner, owner), isInUse(db, api.config.SESSION_IDLE_TIMEOUT));
+        const mine = and(eq(sessions.owner, owner), isActive(db, api.config.SESSION_IDLE_TIMEOUT));
         const rows = await db
           .select({ session: sessions, lastEnd })
           .from(sessions)

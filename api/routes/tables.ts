@@ -4,7 +4,7 @@ import type { ColumnFacts } from '../../shared/database/schema.ts';
 import type { ApiContext } from '../context.ts';
 import { matchesEntityTag } from '../http/conditional-requests.ts';
 import { queryInteger } from '../http/query-integer.ts';
-import { type DescribedRouter, resource } from '../http/resource.ts';
+import { type OperationRouter, resource } from '../http/resource.ts';
 import { sendObject } from '../http/send-object.ts';
 import { currentUser } from '../identity/current-user.ts';
 import { jobRecord } from '../jobs/views/job-view.ts';
@@ -15,7 +15,7 @@ import { Lru } from '../tables/lru.ts';
 import { materializeView } from '../tables/materialize-view.ts';
 import { removeArtifact } from '../tables/remove-artifact.ts';
 import { invalidQuery, parseColumns, parseFilter, parseSort } from '../tables/table-query.ts';
-import { type Reading, TableReader } from '../tables/table-reader.ts';
+import { type ReadRequest, TableReader } from '../tables/table-reader.ts';
 
 /** Values of one page. */
 const MAX_CELLS = 1_000_000;
@@ -57,13 +57,13 @@ const histogramRecord = z.object({
 });
 
 /** Table artifacts: metadata, pages of rows, histograms, the Parquet itself. */
-export function routeTables(router: DescribedRouter, api: ApiContext): void {
+export function routeTables(router: OperationRouter, api: ApiContext): void {
   const columnsOf = new ColumnCache();
   const reader = new TableReader(api.objects);
   const histograms = new Lru<Buffer>(CACHED_HISTOGRAMS);
   const find = (req: Request, res: Response) =>
     findStoredArtifact(api, { req, res, kind: 'table' });
-  const reading = (res: Response): Reading => ({
+  const reading = (res: Response): ReadRequest => ({
     user: currentUser(res).username,
     hasLeft: () => res.closed || res.destroyed,
     reserveMemory: bytes => api.memory.reserve(res, bytes),

@@ -18,7 +18,7 @@ import { lockUpload, MAX_FILES, removeUpload } from '../../shared/uploads.ts';
 import type { ApiContext } from '../context.ts';
 import { checkIfMatch, entityTag, sendRecord } from '../http/conditional-requests.ts';
 import { pageOf, pageQuery, toPage } from '../http/pagination.ts';
-import { type DescribedRouter, pathParameter, resource } from '../http/resource.ts';
+import { type OperationRouter, pathParameter, resource } from '../http/resource.ts';
 import { parseInput } from '../http/validate.ts';
 import { currentUser } from '../identity/current-user.ts';
 import { lockUser } from '../identity/lock-user.ts';
@@ -61,7 +61,7 @@ const newUpload = (longest: number) =>
   });
 
 /** Upload sessions: made, looked at, finished, given up. */
-export function routeUploads(router: DescribedRouter, api: ApiContext): void {
+export function routeUploads(router: OperationRouter, api: ApiContext): void {
   const { db } = api.database;
   const keyOf = (req: Request, res: Response): UploadKey => ({
     uid: pathParameter(req, 'uid'),

@@ -9,7 +9,7 @@ import { hashPassword } from '../../shared/passwords.ts';
 import type { ApiContext } from '../context.ts';
 import { checkIfMatch, sendRecord, versionTag } from '../http/conditional-requests.ts';
 import { pageOf, pageQuery, toPage } from '../http/pagination.ts';
-import { type DescribedRouter, pathParameter, resource } from '../http/resource.ts';
+import { type OperationRouter, pathParameter, resource } from '../http/resource.ts';
 import {
   assertAdministrator,
   currentUser,
@@ -42,7 +42,7 @@ const view = ({ username, administrator, created }: UserRow): z.output<typeof us
 });
 
 /** Users, for server administrators; `/users/-` is whoever asks, and everyone may change their own password. */
-export function routeUsers(router: DescribedRouter, api: ApiContext): void {
+export function routeUsers(router: OperationRouter, api: ApiContext): void {
   const { db } = api.database;
   const find = async (name: string): Promise<UserRow> => {
     const [row] = await db.select().from(users).where(eq(users.username, name));

@@ -8,7 +8,7 @@ import { isId } from '../../shared/ids.ts';
 import { JOBS, type Result } from '../../shared/jobs/catalog.ts';
 import type { ApiContext } from '../context.ts';
 import { entityTag, sendRecord } from '../http/conditional-requests.ts';
-import { type DescribedRouter, pathParameter, resource } from '../http/resource.ts';
+import { type OperationRouter, pathParameter, resource } from '../http/resource.ts';
 import { sendObject } from '../http/send-object.ts';
 import { currentUser } from '../identity/current-user.ts';
 import { awaitChange } from '../jobs/requests/await-change.ts';
@@ -21,7 +21,7 @@ import { findProject, lockProjectForShare, type RoleRequirement } from '../proje
 import { cacheVideo, parseCacheLocation, parseCacheQuery } from '../projects/cache-video.ts';
 import {
   findSession,
-  isUsable,
+  isOwnActiveSession,
   lockSession,
   sessionPlaceholders,
   touchSession,
@@ -55,7 +55,7 @@ const started = z.object({ sid: z.string(), vsid: z.string(), job: z.string() })
 const TYPES = ['video/mp4', 'video/webm'];
 
 /** Videos made through a session with an agent: started, polled, fetched by range. A video session is its job. */
-export function routeVideos(router: DescribedRouter, api: ApiContext): void {
+export function routeVideos(router: OperationRouter, api: ApiContext): void {
   const findState = pollVideos(api.database, api.config.SESSION_IDLE_TIMEOUT);
 
   async function awaitVideo(req: Request, res: Response): Promise<PolledVideo> {
@@ -220,7 +220,7 @@ const selectVideo = prepareOnce(db =>
         eq(jobs.kind, 'video'),
       ),
     )
-    .where(isUsable(db, sessionPlaceholders))
+    .where(isOwnActiveSession(db, sessionPlaceholders))
     .prepare('find_video'),
 );
 

@@ -3,7 +3,7 @@ import { type Encode, EXACT_PARSERS, encoderOf } from './encode-value.ts';
 import { type PageRequest, TableReadError } from './thread-protocol.ts';
 
 /** Bytes of one row group's columns, unpacked, and of one answer. */
-export const MAX_DECODED = 128 << 20;
+export const MAX_DECODED_BYTES = 128 << 20;
 const MAX_ANSWERED = 32 << 20;
 
 /** Rows as the text of a JSON array, from only those row groups and columns that hold them. */
@@ -22,7 +22,7 @@ export async function readPage(
   const encode = columns.map(column => encoders.get(column) as Encode);
   const lines: string[] = [];
   let length = 0;
-  for (const { group, first } of groupsOf(metadata, start, end)) {
+  for (const { group, first } of rowGroupsOf(metadata, start, end)) {
     checkSize(group, wanted);
     const count = Number(group.num_rows);
     const rows = await readRows(
@@ -59,7 +59,7 @@ function readRows(
 type RowGroup = FileMetaData['row_groups'][number];
 
 /** The row groups that hold any of these rows, each with the number of its first one. */
-export function* groupsOf(
+export function* rowGroupsOf(
   { row_groups }: FileMetaData,
   start: number,
   end: number,
@@ -79,7 +79,7 @@ function checkSize(group: RowGroup, columns: string[]): void {
   for (const { meta_data: data } of group.columns)
     if (names.has(data?.path_in_schema[0] ?? ''))
       bytes += Number(data?.total_uncompressed_size ?? 0);
-  if (bytes > MAX_DECODED) throw tooLarge(MAX_DECODED);
+  if (bytes > MAX_DECODED_BYTES) throw tooLarge(MAX_DECODED_BYTES);
 }
 
 function tooLarge(limit: number): TableReadError {

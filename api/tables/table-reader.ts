@@ -9,7 +9,7 @@ import type { FromThread, TableFile, TableTask, ToThread } from './thread-protoc
 
 /** Also when the caller runs from the sources: Node 20 cannot run TypeScript, so the thread is always the compiled one. */
 const PROGRAM = new URL('dist/api/tables/reader-thread.js', packageRoot);
-/** Tasks that the thread has at once; each may hold MAX_DECODED. The rest wait their turn. */
+/** Tasks that the thread has at once; each may hold MAX_DECODED_BYTES. The rest wait their turn. */
 const AT_ONCE = 4;
 /** Of one user, answers that wait to be sent among them. */
 const AT_ONCE_EACH = 2;
@@ -32,7 +32,7 @@ interface Pending {
 }
 
 /** Who reads, and what has to be waited for before the answer is theirs. */
-export interface Reading {
+export interface ReadRequest {
   user: string;
   /** Asked when its turn has come: of those who have left nothing is read. */
   hasLeft(): boolean;
@@ -61,7 +61,7 @@ export class TableReader {
    * Waiting for room takes the user's turn and not one of all, so that who reads answers slowly holds up nobody else, and
    * has only so many answers made that wait.
    */
-  read(file: TableFile, task: TableTask, reading: Reading): Promise<Buffer> {
+  read(file: TableFile, task: TableTask, reading: ReadRequest): Promise<Buffer> {
     const { user, hasLeft, reserveMemory } = reading;
     return this.#users.take(user, async () => {
       if (hasLeft()) throw endedEarly();
