@@ -1,5 +1,5 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
-import { basename, join } from 'node:path';
+import { basename, dirname, join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 
 const root = join(import.meta.dirname, '..');
@@ -41,6 +41,24 @@ describe.each(pages)('%s', page => {
     for (const [, number = ''] of read(page).matchAll(/\bdecision\s+(\d+)/g))
       expect(decisions.map(readNumber), page).toContain(Number(number));
   });
+});
+
+test.each([...pages, 'CHANGELOG.md'])('%s links and shows only what is there', page => {
+  const targets = [...read(page).matchAll(/\]\(([^)#\s]+)[^)]*\)|src="([^"]+)"/g)]
+    .map(match => match[1] ?? match[2] ?? '')
+    .filter(target => !/^[a-z]+:/.test(target));
+  for (const target of targets)
+    expect(existsSync(join(root, dirname(page), target)), target).toBe(true);
+});
+
+test('pages name only scripts that package.json has', () => {
+  const { scripts } = JSON.parse(read('package.json')) as { scripts: Record<string, string> };
+  const named = pages.flatMap(page => [
+    ...[...read(page).matchAll(/\bnpm run ([\w:]+)/g)].map(match => match[1] ?? ''),
+    ...[...read(page).matchAll(/\bnpm (start|test)\b/g)].map(match => match[1] ?? ''),
+  ]);
+  expect(new Set(named)).toContain('demo');
+  for (const name of new Set(named)) expect(scripts, name).toHaveProperty([name]);
 });
 
 test('decisions are numbered without a gap', () => {

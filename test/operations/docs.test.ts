@@ -1,13 +1,13 @@
 import { spawn } from 'node:child_process';
-import { existsSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
-import { dirname, join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { readFileSync, statSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterAll, beforeAll, expect, test } from 'vitest';
 import { describeUnless, missingPrograms } from '../harness/skip.ts';
 import { startTestSshd, type TestSshd } from '../harness/sshd.ts';
 import { type Stack, startStack } from '../harness/stack.ts';
 import { makeTempDir } from '../harness/temp-dir.ts';
 
-const root = join(import.meta.dirname, '..');
+const root = join(import.meta.dirname, '../..');
 const read = (path: string) => readFileSync(join(root, path), 'utf8');
 const pages = ['README.md', 'docs/guide.md'];
 
@@ -140,31 +140,5 @@ describeUnless(missingPrograms('sshd', 'ssh', 'ffmpeg'), 'the commands of the pa
   test('cookies and tokens say who it is', () => {
     expect(ran.output).toContain('"success":true');
     expect(ran.output).toMatch(/"success":true[^\n]*\}\{"username":"admin"/);
-  });
-});
-
-describe('the pages', () => {
-  const docs = readdirSync(join(root, 'docs'), { recursive: true, encoding: 'utf8' })
-    .filter(name => name.endsWith('.md'))
-    .map(name => `docs/${name}`);
-  const all = ['README.md', 'CHANGELOG.md', ...docs.sort()];
-
-  test('name only scripts that package.json has', () => {
-    const { scripts } = JSON.parse(read('package.json')) as { scripts: Record<string, string> };
-    const named = all.flatMap(page => [
-      ...[...read(page).matchAll(/\bnpm run ([\w:]+)/g)].map(match => match[1] ?? ''),
-      ...[...read(page).matchAll(/\bnpm (start|test)\b/g)].map(match => match[1] ?? ''),
-    ]);
-    expect(new Set(named)).toContain('demo');
-    for (const name of new Set(named)) expect(scripts, name).toHaveProperty([name]);
-  });
-
-  test.each(all)('%s links and shows only what is there', page => {
-    const targets = [...read(page).matchAll(/\]\(([^)#\s]+)[^)]*\)|src="([^"]+)"/g)]
-      .map(match => match[1] ?? match[2] ?? '')
-      .filter(target => !/^[a-z]+:/.test(target));
-    for (const target of targets) {
-      expect(existsSync(join(root, dirname(page), target)), target).toBe(true);
-    }
   });
 });
