@@ -16,6 +16,8 @@ const folders = readdirSync(root, { withFileTypes: true })
 const files = [...readdirSync(root), ...folders.flatMap(list)];
 const names = new Set(files.map(file => basename(file)));
 const pages = files.filter(file => /^(docs\/.*|README|CONTRIBUTING)\.md$/.test(file)).sort();
+/** With the one that also names what once was. */
+const allPages = [...pages, 'CHANGELOG.md'];
 const decisions = readdirSync(join(root, 'docs/decisions')).sort();
 const readNumber = (name: string) => Number(name.slice(0, 3));
 
@@ -43,7 +45,7 @@ describe.each(pages)('%s', page => {
   });
 });
 
-test.each([...pages, 'CHANGELOG.md'])('%s links and shows only what is there', page => {
+test.each(allPages)('%s links and shows only what is there', page => {
   const targets = [...read(page).matchAll(/\]\(([^)#\s]+)[^)]*\)|src="([^"]+)"/g)]
     .map(match => match[1] ?? match[2] ?? '')
     .filter(target => !/^[a-z]+:/.test(target));
@@ -53,7 +55,7 @@ test.each([...pages, 'CHANGELOG.md'])('%s links and shows only what is there', p
 
 test('pages name only scripts that package.json has', () => {
   const { scripts } = JSON.parse(read('package.json')) as { scripts: Record<string, string> };
-  const named = pages.flatMap(page => [
+  const named = allPages.flatMap(page => [
     ...[...read(page).matchAll(/\bnpm run ([\w:]+)/g)].map(match => match[1] ?? ''),
     ...[...read(page).matchAll(/\bnpm (start|test)\b/g)].map(match => match[1] ?? ''),
   ]);
