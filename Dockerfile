@@ -11,7 +11,7 @@ WORKDIR /app
 COPY package.json package-lock.json .npmrc ./
 RUN npm ci --include=dev
 COPY . .
-RUN node scripts/run.mjs && rm -rf dist/demo dist/scripts
+RUN node scripts/run.mjs && rm -rf dist/scripts
 
 FROM node:20.20.2-bookworm-slim
 RUN apt-get update && apt-get install --yes --no-install-recommends ffmpeg tini && rm -rf /var/lib/apt/lists/*
