@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto';
-import express, { type Express } from 'express';
+import express, { type Express, Router } from 'express';
 import type { ApiContext } from './context.ts';
 import { addressTooLong, hostMissing, MAX_ADDRESS_LENGTH } from './http/client-errors.ts';
-import { createRouter } from './http/resource.ts';
+import { createRouters, type RouteFile } from './http/routes.ts';
 import { authenticate } from './middleware/authenticate.ts';
 import { closePipelinedResponses } from './middleware/close-pipelined-responses.ts';
 import { disconnectStalledReaders } from './middleware/disconnect-stalled-readers.ts';
@@ -11,34 +11,9 @@ import { limitBodyTime } from './middleware/limit-body-time.ts';
 import { limitRequests } from './middleware/limit-requests.ts';
 import { logRequests } from './middleware/log-requests.ts';
 import { readJson } from './middleware/read-json.ts';
-import { routeBookmarks } from './routes/bookmarks.ts';
-import { routeBrowse } from './routes/browse.ts';
-import { routeCache } from './routes/cache.ts';
-import { routeDescription } from './routes/description.ts';
-import { EVENTS, recordEvents } from './routes/events.ts';
-import { routeFiles } from './routes/files.ts';
-import { routeHosts } from './routes/hosts.ts';
-import { routeJobs } from './routes/jobs.ts';
-import { routeLaunch } from './routes/launch.ts';
-import { routeLogin, routeLogout } from './routes/login.ts';
-import { routeMetrics } from './routes/metrics.ts';
-import { routeModels } from './routes/models.ts';
-import { routeParameters } from './routes/parameters.ts';
-import { routeParsers } from './routes/parsers.ts';
-import { routeParts } from './routes/parts.ts';
-import { routeProjects } from './routes/projects.ts';
-import { routeQueues } from './routes/queues.ts';
-import { routeRemoteFile } from './routes/remote-file.ts';
-import { routeRemotes } from './routes/remotes.ts';
-import { routeService } from './routes/service.ts';
-import { routeTables } from './routes/tables.ts';
-import { routeTokens } from './routes/tokens.ts';
-import { routeUploads } from './routes/uploads.ts';
-import { routeUsers } from './routes/users.ts';
-import { routeVideos } from './routes/videos.ts';
 
 /** The HTTP service: thin; what takes longer than a request becomes a job. */
-export function createApp(api: ApiContext): Express {
+export function createApp(api: ApiContext, files: RouteFile[]): Express {
   const app = express();
   app
     .disable('x-powered-by')
@@ -65,52 +40,21 @@ export function createApp(api: ApiContext): Express {
     next();
   });
 
-  const open = createRouter();
-  routeService(open, api);
-  app.use(open);
-
+  const routers = createRouters(api, files);
+  app.use(routers.public);
   const identify = [authenticate(api), limitRequests(api.config.LIMIT_REQUESTS)];
-  // Both once, without the prefix.
-  const administration = createRouter();
-  routeMetrics(administration, api);
-  routeQueues(administration, api);
-  app.use(['/metrics', '/admin'], identify);
-  app.use(administration);
-
-  const operations = createRouter();
-  routeLogin(operations, api);
-  operations.use(identify, recordEvents(api));
-  operations.operations.push(EVENTS);
-  // These read their bodies themselves.
-  routeParameters(operations, api);
-  routeBookmarks(operations, api);
-  routeParts(operations, api);
+  // `/metrics` and all of `/admin`.
+  app.use(
+    routers.monitoring.operations.map(({ path }) => path.split('/', 2).join('/')),
+    identify,
+  );
+  app.use(routers.monitoring);
+  const operations = Router();
+  operations.use(routers.login);
+  operations.use(identify);
+  operations.use(routers['raw-body']);
   operations.use(readJson(api.config));
-  // Before /remotes/:sid, which would take "launch" for a session.
-  routeLaunch(operations, api);
-  routeRemotes(operations, api);
-  routeBrowse(operations, api);
-  routeRemoteFile(operations, api);
-  routeVideos(operations, api);
-  routeJobs(operations, api);
-  routeHosts(operations, api);
-  routeLogout(operations, api);
-  routeTokens(operations, api);
-  routeUsers(operations, api);
-  routeProjects(operations, api);
-  routeCache(operations, api);
-  routeModels(operations, api);
-  routeTables(operations, api);
-  routeFiles(operations, api);
-  routeUploads(operations, api);
-  routeParsers(operations, api);
-  // Known without credentials.
-  const description = createRouter();
-  routeDescription(description, [
-    { prefix: '', operations: [...open.operations, ...administration.operations] },
-    { prefix: '/api', operations: operations.operations },
-  ]);
-  app.use(description);
+  operations.use(routers['json-body']);
   app.use('/api', operations);
   app.use(operations);
 

@@ -24,6 +24,7 @@ import { CredentialCache } from './identity/credential-cache.ts';
 import { PasswordVerifier } from './identity/password-verifier.ts';
 import { JobWatch } from './jobs/streaming/job-watch.ts';
 import { OpenAnswers } from './jobs/streaming/open-answers.ts';
+import { loadRoutes } from './load-routes.ts';
 import { ApiMetrics } from './monitoring/api-metrics.ts';
 import { RawJsonBodies } from './raw-json/raw-json-bodies.ts';
 
@@ -73,7 +74,7 @@ async function main(): Promise<void> {
   };
 
   // A part of 5 GiB takes as long as it takes: the body is bounded by middleware/limit-body-time.ts.
-  const app = createApp(context);
+  const app = createApp(context, await loadRoutes());
   const server = createServer(
     {
       ...createMessageClasses(app),

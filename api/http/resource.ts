@@ -11,24 +11,43 @@ export interface RoutedOperation {
   operation: Operation;
 }
 
-/** A router that knows what its operations are, so that they can be described and tested one by one. */
-export type OperationRouter = Router & { operations: RoutedOperation[] };
+type Methods = Partial<Record<Method, Operation>>;
+
+/** A router that knows its operations, so that they can be described, and tested one by one. */
+export type OperationRouter = Router & {
+  operations: RoutedOperation[];
+  resources: { path: string; methods: Methods }[];
+};
 
 export function createRouter(): OperationRouter {
-  return Object.assign(Router(), { operations: [] });
+  return Object.assign(Router(), { operations: [], resources: [] });
 }
 
-/** Routes and describes the methods of one path; any other method is answered 405 with the ones there are. */
-export function resource(
-  router: OperationRouter,
-  path: string,
-  methods: Partial<Record<Method, Operation>>,
-): void {
-  const route = router.route(path);
-  for (const [method, operation] of Object.entries(methods) as [Method, Operation][]) {
-    route[method]((req, res) => callOperation(operation, req, res));
+/** Adds the methods of one path; registerResources() routes them. */
+export function resource(router: OperationRouter, path: string, methods: Methods): void {
+  router.resources.push({ path, methods });
+  for (const [method, operation] of Object.entries(methods) as [Method, Operation][])
     router.operations.push({ path, method, operation });
+}
+
+/**
+ * Routes the router's resources, literal segments before parameters, so that the order of files does not matter. Any other
+ * method of a path is answered 405 with the ones there are. Throws where two resources have one path.
+ */
+export function registerResources(router: OperationRouter): void {
+  const sorted = router.resources.toSorted((a, b) => comparePaths(a.path, b.path));
+  for (const [i, { path, methods }] of sorted.entries()) {
+    const before = sorted[i - 1]?.path;
+    if (before !== undefined && comparePaths(before, path) === 0)
+      throw new Error(`${before} and ${path} are the same path: make them one resource`);
+    registerResource(router, path, methods);
   }
+}
+
+function registerResource(router: OperationRouter, path: string, methods: Methods): void {
+  const route = router.route(path);
+  for (const [method, operation] of Object.entries(methods) as [Method, Operation][])
+    route[method]((req, res) => callOperation(operation, req, res));
   const allowed = Object.keys(methods).map(method => method.toUpperCase());
   if (methods.get) allowed.push('HEAD');
   const allow = allowed.join(', ');
@@ -40,6 +59,24 @@ export function resource(
     });
   });
 }
+
+/** Segment by segment: literals, then parameters, then what matches the rest of a path; 0 where both match the same. */
+export function comparePaths(a: string, b: string): number {
+  const [those, these] = [toSegments(a), toSegments(b)];
+  for (const [i, segment] of those.entries()) {
+    const other = these[i];
+    if (other === undefined) return 1;
+    if (segment !== other) return segment < other ? -1 : 1;
+  }
+  return those.length - these.length;
+}
+
+/** `~` and the DEL character sort behind all that a literal segment has. */
+const toSegments = (path: string) =>
+  path
+    .replace(/[{}]/g, '')
+    .split('/')
+    .map(segment => ({ ':': '~', '*': '\x7f' })[segment.charAt(0)] ?? segment);
 
 /** A path parameter; Express types allow more than one value. */
 export function pathParameter(req: Request, name: string): string {

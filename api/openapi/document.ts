@@ -24,17 +24,12 @@ type JsonObject = { [member: string]: Json };
  * The service as an OpenAPI 3.1 document, made from the operations themselves. Paths are given in their documented form,
  * with /api where they have it.
  */
-export function createOpenApiDocument(
-  groups: { prefix: string; operations: RoutedOperation[] }[],
-  version: string,
-): JsonObject {
+export function createOpenApiDocument(operations: RoutedOperation[], version: string): JsonObject {
   const paths: Record<string, JsonObject> = {};
-  for (const { prefix, operations } of groups) {
-    for (const { path, method, operation } of operations) {
-      const template = `${prefix}${toTemplate(path)}`;
-      paths[template] ??= {};
-      paths[template][method] = describeOperation(template, method, operation);
-    }
+  for (const { path, method, operation } of operations) {
+    const template = toTemplate(path);
+    paths[template] ??= {};
+    paths[template][method] = describeOperation(template, method, operation);
   }
   return {
     openapi: '3.1.0',

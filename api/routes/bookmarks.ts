@@ -6,9 +6,9 @@ import { bookmarks } from '../../shared/database/schema.ts';
 import { WindlassError } from '../../shared/errors.ts';
 import { isId, newId } from '../../shared/ids.ts';
 import { chargeProjectQuota } from '../../shared/project-quota.ts';
-import type { ApiContext } from '../context.ts';
 import { refuseIfMatchTag } from '../http/conditional-requests.ts';
-import { type OperationRouter, pathParameter, resource } from '../http/resource.ts';
+import { pathParameter, resource } from '../http/resource.ts';
+import { routes } from '../http/routes.ts';
 import { currentUser } from '../identity/current-user.ts';
 import { operation } from '../openapi/operation.ts';
 import { findProject, lockProjectForShare, type RoleRequirement } from '../projects/access.ts';
@@ -16,7 +16,7 @@ import { findProject, lockProjectForShare, type RoleRequirement } from '../proje
 const clientState = z.looseObject({}).describe('Any JSON object, kept byte for byte.');
 
 /** Bookmarks: what a client wants to come back to. The same bytes in the same project are one bookmark. */
-export function routeBookmarks(router: OperationRouter, api: ApiContext): void {
+export default routes('raw-body', (router, api) => {
   const { db } = api.database;
 
   resource(router, '/projects/:pid/bookmarks', {
@@ -109,7 +109,7 @@ export function routeBookmarks(router: OperationRouter, api: ApiContext): void {
       },
     }),
   });
-}
+});
 
 /** The bookmark with this content, made now or before, and the bytes it adds; of two who make it at once the second waits. */
 async function insertBookmark(

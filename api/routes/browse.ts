@@ -4,7 +4,8 @@ import { z } from 'zod';
 import { absolutePath } from '../../shared/jobs/catalog.ts';
 import { readStream } from '../../shared/jobs/output.ts';
 import type { ApiContext } from '../context.ts';
-import { type OperationRouter, resource } from '../http/resource.ts';
+import { resource } from '../http/resource.ts';
+import { routes } from '../http/routes.ts';
 import { followOutput, splitLines } from '../jobs/streaming/follow-output.ts';
 import type { JobSummary } from '../jobs/views/job-summary.ts';
 import { operation } from '../openapi/operation.ts';
@@ -23,7 +24,7 @@ const listing = z.object({
 const COLUMNS = ['names', 'sizes', 'types', 'mtimes'] as const;
 
 /** What lies in a directory on the host, so that a client can find frames. */
-export function routeBrowse(router: OperationRouter, api: ApiContext): void {
+export default routes('json-body', (router, api) => {
   resource(router, '/remotes/:sid/browse{/*path}', {
     post: operation({
       summary: 'List a directory on the host',
@@ -51,7 +52,7 @@ export function routeBrowse(router: OperationRouter, api: ApiContext): void {
       },
     }),
   });
-}
+});
 
 /**
  * The names go out as they come; the other columns are then read from what was stored meanwhile, so that a directory of

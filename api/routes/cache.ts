@@ -4,11 +4,11 @@ import { z } from 'zod';
 import { cacheEntries } from '../../shared/database/schema.ts';
 import { WindlassError } from '../../shared/errors.ts';
 import { scheduleDeletion } from '../../shared/storage/pending-deletions.ts';
-import type { ApiContext } from '../context.ts';
 import { checkIfMatch, entityTag } from '../http/conditional-requests.ts';
 import { cursorText, pageOf, toPage } from '../http/pagination.ts';
 import { queryInteger } from '../http/query-integer.ts';
-import { type OperationRouter, pathParameter, resource } from '../http/resource.ts';
+import { pathParameter, resource } from '../http/resource.ts';
+import { routes } from '../http/routes.ts';
 import { sendObject } from '../http/send-object.ts';
 import { currentUser } from '../identity/current-user.ts';
 import { operation } from '../openapi/operation.ts';
@@ -27,7 +27,7 @@ const cacheItem = z.object({
 });
 
 /** A project's cache: named references to videos, which stay as long as the reference does. */
-export function routeCache(router: OperationRouter, api: ApiContext): void {
+export default routes('json-body', (router, api) => {
   const { db } = api.database;
 
   resource(router, '/projects/:pid/cache', {
@@ -101,7 +101,7 @@ export function routeCache(router: OperationRouter, api: ApiContext): void {
       },
     }),
   });
-}
+});
 
 /** The rest of the path: slashes in it may be escaped or not. Express gives its segments, each decoded once. */
 function keyOf(req: Request): string {

@@ -2,16 +2,26 @@ import { readFileSync } from 'node:fs';
 import { z } from 'zod';
 import { packageRoot } from '../../shared/package-root.ts';
 import { entityTag, sendRecord } from '../http/conditional-requests.ts';
-import { type OperationRouter, type RoutedOperation, resource } from '../http/resource.ts';
+import { resource } from '../http/resource.ts';
+import { routes } from '../http/routes.ts';
 import { DOCS_PAGE_CSP, renderDocsPage } from '../openapi/docs-page.ts';
 import { createOpenApiDocument } from '../openapi/document.ts';
 import { operation } from '../openapi/operation.ts';
 
 /** The interface, described by itself, these two included: for programs at /api/openapi.json, for people at /api/docs. */
-export function routeDescription(
-  router: OperationRouter,
-  groups: { prefix: string; operations: RoutedOperation[] }[],
-): void {
+export default routes('public', (router, _api, describeAll) => {
+  // When it is first asked for: all files have added their routes by then.
+  let made: { description: object; tag: string; page: string } | undefined;
+  const make = () => {
+    const { version } = JSON.parse(readFileSync(new URL('package.json', packageRoot), 'utf8'));
+    const description = createOpenApiDocument(describeAll(), version);
+    return { description, tag: entityTag(description), page: renderDocsPage(description) };
+  };
+  const describe = () => {
+    made ??= make();
+    return made;
+  };
+
   resource(router, '/api/openapi.json', {
     get: operation({
       summary: 'This description',
@@ -24,7 +34,10 @@ export function routeDescription(
         },
         304: 'Unchanged.',
       },
-      handle: ({ req, res }) => sendRecord(req, res, { tag, record: () => description }),
+      handle: ({ req, res }) => {
+        const { tag, description } = describe();
+        sendRecord(req, res, { tag, record: () => description });
+      },
     }),
   });
   resource(router, '/api/docs', {
@@ -33,13 +46,8 @@ export function routeDescription(
       for: 'everyone',
       answers: { 200: { means: 'The page.', types: ['text/html'] } },
       handle: ({ res }) => {
-        res.type('html').set('Content-Security-Policy', DOCS_PAGE_CSP).send(page);
+        res.type('html').set('Content-Security-Policy', DOCS_PAGE_CSP).send(describe().page);
       },
     }),
   });
-  const { version } = JSON.parse(readFileSync(new URL('package.json', packageRoot), 'utf8'));
-  const own = { prefix: '', operations: router.operations };
-  const description = createOpenApiDocument([...groups, own], version);
-  const tag = entityTag(description);
-  const page = renderDocsPage(description);
-}
+});

@@ -3,6 +3,7 @@ import { type Logger, pino } from 'pino';
 import { WindlassError } from '../../shared/errors.ts';
 import type { ApiContext } from '../context.ts';
 import type { RoutedOperation } from '../http/resource.ts';
+import { routes } from '../http/routes.ts';
 import { currentUser } from '../identity/current-user.ts';
 import { operation } from '../openapi/operation.ts';
 
@@ -10,7 +11,7 @@ import { operation } from '../openapi/operation.ts';
 const TARGET = /^(?:https?:\/\/[^/?]*)?(?:\/api)?\/events(?:\/([^?]*))?(?:\?(.*))?$/is;
 
 /** For the description of the interface; recordEvents() answers. */
-export const EVENTS: RoutedOperation = {
+const EVENTS: RoutedOperation = {
   path: '/events/*event',
   method: 'post',
   operation: operation({
@@ -25,11 +26,16 @@ export const EVENTS: RoutedOperation = {
   }),
 };
 
+export default routes('raw-body', (router, api) => {
+  router.operations.push(EVENTS);
+  router.use(recordEvents(api));
+});
+
 /**
  * POST /events/(event): one log line each. A middleware, because a route would decode the path first and refuse what
  * cannot be decoded.
  */
-export function recordEvents(api: ApiContext): RequestHandler {
+function recordEvents(api: ApiContext): RequestHandler {
   const log = createEventLog(api);
   const limit = api.config.LIMIT_VALUE_BYTES;
   return (req, res, next) => {

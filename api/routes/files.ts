@@ -1,5 +1,5 @@
-import type { ApiContext } from '../context.ts';
-import { type OperationRouter, resource } from '../http/resource.ts';
+import { resource } from '../http/resource.ts';
+import { routes } from '../http/routes.ts';
 import { sendObject } from '../http/send-object.ts';
 import { operation } from '../openapi/operation.ts';
 import { setAttachment } from '../tables/attachment.ts';
@@ -7,7 +7,7 @@ import { findStoredArtifact } from '../tables/find-artifact.ts';
 import { removeArtifact } from '../tables/remove-artifact.ts';
 
 /** File artifacts, by range; parses make them. */
-export function routeFiles(router: OperationRouter, api: ApiContext): void {
+export default routes('json-body', (router, api) => {
   resource(router, '/models/:mid/files/:aid', {
     get: operation({
       summary: 'Retrieve a file artifact',
@@ -32,4 +32,4 @@ export function routeFiles(router: OperationRouter, api: ApiContext): void {
       handle: ({ req, res }) => removeArtifact(api, { req, res, kind: 'file' }),
     }),
   });
-}
+});

@@ -1,20 +1,19 @@
 import { and, eq, isNull, sql } from 'drizzle-orm';
-import type { Request, Response } from 'express';
 import { z } from 'zod';
 import type { Tx } from '../../shared/database/connect.ts';
 import { jobs, models, uploads } from '../../shared/database/schema.ts';
 import { ERRORS, WindlassError } from '../../shared/errors.ts';
 import { newId } from '../../shared/ids.ts';
 import { assertUploadOpen, lockUpload, MAX_FILES } from '../../shared/uploads.ts';
-import type { ApiContext } from '../context.ts';
-import { type OperationRouter, resource } from '../http/resource.ts';
+import { resource } from '../http/resource.ts';
+import { routes } from '../http/routes.ts';
 import { startRequestedJob } from '../jobs/requests/run-request.ts';
 import { sendProblem } from '../middleware/errors.ts';
 import { operation } from '../openapi/operation.ts';
 import { problem } from '../openapi/problem.ts';
 import { lockModel } from '../projects/access.ts';
 import { type Comparison, compareParts, MAX_LISTED } from '../uploads/compare-parts.ts';
-import { findUpload, type UploadKey } from '../uploads/find-upload.ts';
+import { findUpload, readUploadKey, type UploadKey } from '../uploads/find-upload.ts';
 import { readParts } from '../uploads/upload-record.ts';
 
 const finished = z.strictObject({
@@ -32,11 +31,7 @@ const miscount = problem.extend({
 });
 
 /** POST …/finished: all was sent, so it can be parsed. */
-export function routeFinished(
-  router: OperationRouter,
-  api: ApiContext,
-  keyOf: (req: Request, res: Response) => UploadKey,
-): void {
+export default routes('json-body', (router, api) => {
   const { db } = api.database;
   resource(router, '/uploads/:uid/finished', {
     post: operation({
@@ -62,7 +57,7 @@ export function routeFinished(
         'locked',
       ],
       handle: async ({ req, res, body }) => {
-        const key = keyOf(req, res);
+        const key = readUploadKey(req, res);
         await findUpload(db, key);
         const { uploaded } = body();
         try {
@@ -77,7 +72,7 @@ export function routeFinished(
       },
     }),
   });
-}
+});
 
 /** What is accepted is bound to its job in one transaction: neither is there without the other. */
 async function accept(tx: Tx, { uid, owner }: UploadKey, uploaded: number[]) {

@@ -8,11 +8,11 @@ import { type HostRow, hosts } from '../../shared/database/schema.ts';
 import { WindlassError } from '../../shared/errors.ts';
 import type { Result } from '../../shared/jobs/catalog.ts';
 import { fingerprint, keyBytes } from '../../shared/ssh-keys.ts';
-import type { ApiContext } from '../context.ts';
 import { checkIfMatch, sendRecord, versionTag } from '../http/conditional-requests.ts';
 import { cursorText, pageOf, toPage } from '../http/pagination.ts';
 import { queryInteger } from '../http/query-integer.ts';
-import { type OperationRouter, pathParameter, resource } from '../http/resource.ts';
+import { pathParameter, resource } from '../http/resource.ts';
+import { routes } from '../http/routes.ts';
 import { currentUser, requireAdministrator } from '../identity/current-user.ts';
 import { awaitOwnJob, requireWorker, startRequestedJob } from '../jobs/requests/run-request.ts';
 import { operation } from '../openapi/operation.ts';
@@ -87,7 +87,7 @@ const fullView = (row: HostRow): z.output<typeof fullHost> => ({
 const shortView = ({ name, agent }: HostRow) => ({ name, agent });
 
 /** Hosts that sessions may be opened on, with their pinned keys; changed by server administrators alone. */
-export function routeHosts(router: OperationRouter, api: ApiContext): void {
+export default routes('json-body', (router, api) => {
   const { db } = api.database;
   const find = async (name: string) => theOnly(name, await selectHost(db, name));
   /**
@@ -236,7 +236,7 @@ export function routeHosts(router: OperationRouter, api: ApiContext): void {
       },
     }),
   });
-}
+});
 
 const selectHost = (tx: Tx, name: string) => tx.select().from(hosts).where(eq(hosts.name, name));
 

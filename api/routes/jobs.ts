@@ -12,11 +12,11 @@ import {
   type Payload,
 } from '../../shared/jobs/catalog.ts';
 import { STREAMS } from '../../shared/jobs/output.ts';
-import type { ApiContext } from '../context.ts';
 import { checkIfMatch, entityTag, sendRecord } from '../http/conditional-requests.ts';
 import { pageOf, pageQuery, toPage } from '../http/pagination.ts';
 import { queryInteger } from '../http/query-integer.ts';
-import { type OperationRouter, pathParameter, resource } from '../http/resource.ts';
+import { pathParameter, resource } from '../http/resource.ts';
+import { routes } from '../http/routes.ts';
 import { sendObject } from '../http/send-object.ts';
 import { currentUser } from '../identity/current-user.ts';
 import { awaitChange } from '../jobs/requests/await-change.ts';
@@ -39,7 +39,7 @@ const outputQuery = z.strictObject({
 });
 
 /** Jobs: everything long, its state, its output as it comes, its result. A job is its owner's alone. */
-export function routeJobs(router: OperationRouter, api: ApiContext): void {
+export default routes('json-body', (router, api) => {
   const { db } = api.database;
   const reads = new OutputReads({ db, objects: api.objects });
   const feeds = new JobFeeds(api, reads);
@@ -254,7 +254,7 @@ export function routeJobs(router: OperationRouter, api: ApiContext): void {
       },
     }),
   });
-}
+});
 
 function unknownJob(): WindlassError {
   return new WindlassError('not_found', {

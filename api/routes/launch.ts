@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { commandText } from '../../shared/jobs/catalog.ts';
-import type { ApiContext } from '../context.ts';
-import { type OperationRouter, resource } from '../http/resource.ts';
+import { resource } from '../http/resource.ts';
+import { routes } from '../http/routes.ts';
 import { followPreference } from '../jobs/requests/follow-preference.ts';
 import { errorOfJob, startSessionJob } from '../jobs/requests/run-request.ts';
 import { sendResult } from '../jobs/requests/send-result.ts';
@@ -20,7 +20,7 @@ const commandResult = z.object({
 });
 
 /** POST /remotes/launch: a command through an existing session, waited for unless the client prefers otherwise. */
-export function routeLaunch(router: OperationRouter, api: ApiContext): void {
+export default routes('json-body', (router, api) => {
   resource(router, '/remotes/launch', {
     post: operation({
       summary: 'Run a command on the host of a session',
@@ -77,4 +77,4 @@ export function routeLaunch(router: OperationRouter, api: ApiContext): void {
       },
     }),
   });
-}
+});

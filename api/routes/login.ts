@@ -1,11 +1,10 @@
 import express, { type RequestHandler } from 'express';
 import { z } from 'zod';
-import type { ApiContext } from '../context.ts';
-import { type OperationRouter, resource } from '../http/resource.ts';
+import { resource } from '../http/resource.ts';
+import { routes } from '../http/routes.ts';
 import { clientAddress } from '../identity/client-address.ts';
-import { currentUser } from '../identity/current-user.ts';
-import { clearLoginCookies, readLoginCookie, setLoginCookies } from '../identity/login-cookies.ts';
-import { beginLogin, endLogin } from '../identity/logins.ts';
+import { readLoginCookie, setLoginCookies } from '../identity/login-cookies.ts';
+import { beginLogin } from '../identity/logins.ts';
 import { safeRedirectTarget } from '../identity/redirect-target.ts';
 import { wrongPassword } from '../middleware/authenticate.ts';
 import { enforceBodyLimit } from '../middleware/enforce-body-limit.ts';
@@ -24,7 +23,7 @@ const credentials = z.strictObject({
 const welcome = z.object({ success: z.literal(true), target: z.string() });
 
 /** Cookie logins begin with a password; the operation that begins one needs no other credentials. */
-export function routeLogin(router: OperationRouter, api: ApiContext): void {
+export default routes('login', (router, api) => {
   const { config, database, passwords } = api;
   const refuseForeignPages: RequestHandler = (req, _res, next) => {
     refuseCrossSite(req, config, { believe: 'origin' });
@@ -68,25 +67,7 @@ export function routeLogin(router: OperationRouter, api: ApiContext): void {
       },
     }),
   });
-}
-
-/** Logging out needs the login: it goes behind authentication. */
-export function routeLogout(router: OperationRouter, api: ApiContext): void {
-  resource(router, '/logout', {
-    delete: operation({
-      summary: 'Log out: end the login of the cookie',
-      answers: { 204: { means: 'Ended.', headers: { 'Set-Cookie': 'Removes both cookies.' } } },
-      handle: async ({ req, res }) => {
-        const secret = readLoginCookie(req);
-        if (secret) await endLogin(api.database.db, secret);
-        // What this login still follows is cut off; whoever else follows as this user comes back.
-        api.credentialCache.invalidate(currentUser(res).username);
-        clearLoginCookies(req, res, api.config);
-        res.status(204).end();
-      },
-    }),
-  });
-}
+});
 
 /** A form's fields as an object, as readJson() would have made it of JSON. */
 function readForm(): RequestHandler[] {

@@ -1,11 +1,11 @@
-import type { ApiContext } from '../context.ts';
-import { type OperationRouter, resource } from '../http/resource.ts';
+import { resource } from '../http/resource.ts';
+import { routes } from '../http/routes.ts';
 import { requireAdministrator } from '../identity/current-user.ts';
 import { collectMetrics } from '../monitoring/collect-metrics.ts';
 import { operation } from '../openapi/operation.ts';
 
 /** GET /metrics for Prometheus, for server administrators. */
-export function routeMetrics(router: OperationRouter, { database, metrics }: ApiContext): void {
+export default routes('monitoring', (router, { database, metrics }) => {
   // Whoever asks while it is being collected gets the same: the cost is bounded, however many ask.
   let pending: Promise<string> | undefined;
   resource(router, '/metrics', {
@@ -23,4 +23,4 @@ export function routeMetrics(router: OperationRouter, { database, metrics }: Api
       },
     }),
   });
-}
+});

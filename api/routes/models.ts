@@ -4,11 +4,11 @@ import { z } from 'zod';
 import { artifacts, jobs, type ModelRow, models, projects } from '../../shared/database/schema.ts';
 import { newId } from '../../shared/ids.ts';
 import { publishCancelled, requestCancel } from '../../shared/jobs/cancel.ts';
-import type { ApiContext } from '../context.ts';
 import { checkIfMatch, matchesEntityTag, sendRecord } from '../http/conditional-requests.ts';
 import { cursorText, limitPageBytes, pageOf, pageQuery, toPage } from '../http/pagination.ts';
 import { queryInteger } from '../http/query-integer.ts';
-import { type OperationRouter, pathParameter, resource } from '../http/resource.ts';
+import { pathParameter, resource } from '../http/resource.ts';
+import { routes } from '../http/routes.ts';
 import { currentUser } from '../identity/current-user.ts';
 import { operation } from '../openapi/operation.ts';
 import {
@@ -86,7 +86,7 @@ const itemView = (row: ModelRow): z.output<typeof modelItem> => ({
 });
 
 /** Models of a project, and what they hold. */
-export function routeModels(router: OperationRouter, api: ApiContext): void {
+export default routes('json-body', (router, api) => {
   const { db } = api.database;
   const longest = api.config.LIMIT_NAME_LENGTH;
 
@@ -265,4 +265,4 @@ export function routeModels(router: OperationRouter, api: ApiContext): void {
       },
     }),
   });
-}
+});

@@ -5,9 +5,9 @@ import { sqlState, type Tx } from '../../shared/database/connect.ts';
 import { artifacts, models } from '../../shared/database/schema.ts';
 import { WindlassError } from '../../shared/errors.ts';
 import { chargeProjectQuota } from '../../shared/project-quota.ts';
-import type { ApiContext } from '../context.ts';
 import { checkIfMatch, entityTag, matchesEntityTag } from '../http/conditional-requests.ts';
-import { type OperationRouter, pathParameter, resource } from '../http/resource.ts';
+import { pathParameter, resource } from '../http/resource.ts';
+import { routes } from '../http/routes.ts';
 import { currentUser } from '../identity/current-user.ts';
 import { operation } from '../openapi/operation.ts';
 import { findModel, lockModel, type RoleRequirement } from '../projects/access.ts';
@@ -26,7 +26,7 @@ const HEAD = {
 };
 
 /** Parameters of a model: any JSON value, kept and answered byte for byte. */
-export function routeParameters(router: OperationRouter, api: ApiContext): void {
+export default routes('raw-body', (router, api) => {
   const { db } = api.database;
   const place = (req: Request, res: Response, role: RoleRequirement['role'], max?: number) => ({
     mid: pathParameter(req, 'mid'),
@@ -127,7 +127,7 @@ export function routeParameters(router: OperationRouter, api: ApiContext): void 
       },
     }),
   });
-}
+});
 
 async function findArtifact(db: Tx, mid: string, aid: string) {
   const [row] = await db

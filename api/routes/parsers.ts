@@ -1,8 +1,8 @@
 import { z } from 'zod';
 import { PARSERS } from '../../shared/parsers.ts';
-import type { ApiContext } from '../context.ts';
 import { entityTag, sendRecord } from '../http/conditional-requests.ts';
-import { type OperationRouter, resource } from '../http/resource.ts';
+import { resource } from '../http/resource.ts';
+import { routes } from '../http/routes.ts';
 import { operation } from '../openapi/operation.ts';
 
 const parserRecord = z.object({
@@ -23,7 +23,7 @@ const record = {
 };
 
 /** What uploads can be parsed by. */
-export function routeParsers(router: OperationRouter, _api: ApiContext): void {
+export default routes('json-body', router => {
   resource(router, '/configuration/parsers', {
     get: operation({
       summary: 'List the parsers of uploads, with their parameters',
@@ -36,4 +36,4 @@ export function routeParsers(router: OperationRouter, _api: ApiContext): void {
         sendRecord(req, res, { tag: entityTag(record), record: () => record }),
     }),
   });
-}
+});

@@ -19,11 +19,10 @@ import {
   touchUpload,
 } from '../../shared/uploads.ts';
 import { UserSemaphores } from '../concurrency/user-semaphores.ts';
-import type { ApiContext } from '../context.ts';
 import { checkIfMatch } from '../http/conditional-requests.ts';
-import { type OperationRouter, pathParameter, resource } from '../http/resource.ts';
+import { resource } from '../http/resource.ts';
+import { routes } from '../http/routes.ts';
 import { parseInput } from '../http/validate.ts';
-import { currentUser } from '../identity/current-user.ts';
 import { startRequestedJob } from '../jobs/requests/run-request.ts';
 import { jobRecord, jobView } from '../jobs/views/job-view.ts';
 import { enforceBodyLimit } from '../middleware/enforce-body-limit.ts';
@@ -33,7 +32,12 @@ import { operation } from '../openapi/operation.ts';
 import { lockSession, touchSession } from '../remote/sessions.ts';
 import { readContentDigest } from '../uploads/content-digest.ts';
 import { DiskReservations } from '../uploads/disk-reservations.ts';
-import { findUpload, lockOwnUpload, type UploadKey } from '../uploads/find-upload.ts';
+import {
+  findUpload,
+  lockOwnUpload,
+  readUploadKey,
+  type UploadKey,
+} from '../uploads/find-upload.ts';
 import { FORM_OVERHEAD_BYTES, readForm } from '../uploads/read-form.ts';
 import { checkAnnouncedSize, type StoredBytes, storeBody } from '../uploads/store-part.ts';
 
@@ -66,7 +70,7 @@ interface Place extends UploadKey {
 }
 
 /** Parts of an upload, streamed into the object store. */
-export function routeParts(router: OperationRouter, api: ApiContext): void {
+export default routes('raw-body', (router, api) => {
   const { db } = api.database;
   const turns = new UserSemaphores(AT_ONCE);
   const disk = new DiskReservations(api.objects, api.config.LIMIT_FREE_BYTES);
@@ -123,7 +127,7 @@ export function routeParts(router: OperationRouter, api: ApiContext): void {
 
   /** Refuses before the first byte what would be refused after the last. */
   async function readPlace(req: Request, res: Response): Promise<Place> {
-    const key = { uid: pathParameter(req, 'uid'), owner: currentUser(res).username };
+    const key = readUploadKey(req, res);
     const found = await findUpload(db, key);
     const { fid, part } = parseInput(req.params, place);
     assertUploadOpen(found);
@@ -234,7 +238,7 @@ export function routeParts(router: OperationRouter, api: ApiContext): void {
     await touch();
     res.status(202).location(`/api/jobs/${job.id}`).json(jobView(job));
   }
-}
+});
 
 /** Of a part that is stored. */
 const tagOf = ({ digest }: { digest: string }) =>

@@ -10,10 +10,10 @@ import {
 } from '../../shared/database/schema.ts';
 import { newId } from '../../shared/ids.ts';
 import { publishCancelled, requestCancel } from '../../shared/jobs/cancel.ts';
-import type { ApiContext } from '../context.ts';
 import { checkIfMatch, entityTag, sendRecord } from '../http/conditional-requests.ts';
 import { limitPageBytes, pageOf, pageQuery, toPage } from '../http/pagination.ts';
-import { type OperationRouter, pathParameter, resource } from '../http/resource.ts';
+import { pathParameter, resource } from '../http/resource.ts';
+import { routes } from '../http/routes.ts';
 import { currentUser } from '../identity/current-user.ts';
 import { operation } from '../openapi/operation.ts';
 import { findProject, lockProjectForUpdate } from '../projects/access.ts';
@@ -62,7 +62,7 @@ const itemView = (row: ProjectRow, role: Role): z.output<typeof projectItem> => 
 });
 
 /** Projects: named folders of models with an access list. */
-export function routeProjects(router: OperationRouter, api: ApiContext): void {
+export default routes('json-body', (router, api) => {
   const { db } = api.database;
   const longest = api.config.LIMIT_NAME_LENGTH;
   const view = async (
@@ -205,4 +205,4 @@ export function routeProjects(router: OperationRouter, api: ApiContext): void {
       },
     }),
   });
-}
+});

@@ -1,7 +1,7 @@
 import type { Express, Request, Response } from 'express';
 import { WindlassError } from '../../shared/errors.ts';
-import type { ApiContext } from '../context.ts';
-import type { OperationRouter, RoutedOperation } from '../http/resource.ts';
+import type { RoutedOperation } from '../http/resource.ts';
+import { routes } from '../http/routes.ts';
 import { requireAdministrator } from '../identity/current-user.ts';
 import { openBoard } from '../monitoring/bull-board.ts';
 import { queueUnavailable } from '../monitoring/bull-board-adapter.ts';
@@ -37,7 +37,7 @@ const BOARD: RoutedOperation = {
 };
 
 /** Bull Board, read-only, for server administrators. It shows entries of the queue: ids of jobs and nothing of them. */
-export function routeQueues(router: OperationRouter, { queues, log }: ApiContext): void {
+export default routes('monitoring', (router, { queues, log }) => {
   // Opened when it is first asked for: an API process that nobody looks into makes no connection for it.
   let board: Promise<Express> | undefined;
   const open = () => {
@@ -62,7 +62,7 @@ export function routeQueues(router: OperationRouter, { queues, log }: ApiContext
       sendErrorPage(res, error);
     }
   });
-}
+});
 
 /** Whatever would change a queue: Windlass alone writes to it. */
 function refuseChanges(req: Request): void {

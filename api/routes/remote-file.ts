@@ -3,7 +3,8 @@ import type { Request, Response } from 'express';
 import { WindlassError } from '../../shared/errors.ts';
 import type { ApiContext } from '../context.ts';
 import { readRange } from '../http/byte-range.ts';
-import { type OperationRouter, resource } from '../http/resource.ts';
+import { resource } from '../http/resource.ts';
+import { routes } from '../http/routes.ts';
 import { followOutput } from '../jobs/streaming/follow-output.ts';
 import type { JobSummary } from '../jobs/views/job-summary.ts';
 import { operation } from '../openapi/operation.ts';
@@ -18,7 +19,7 @@ interface FileHead {
 }
 
 /** A file on the host, by range, as its bytes come. */
-export function routeRemoteFile(router: OperationRouter, api: ApiContext): void {
+export default routes('json-body', (router, api) => {
   resource(router, '/remotes/:sid/file{/*path}', {
     get: operation({
       summary: 'Fetch a file of the host, or a range of it',
@@ -51,7 +52,7 @@ export function routeRemoteFile(router: OperationRouter, api: ApiContext): void 
       },
     }),
   });
-}
+});
 
 interface Sending {
   req: Request;

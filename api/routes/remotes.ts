@@ -10,7 +10,8 @@ import { type Credential, seal } from '../../shared/secrets.ts';
 import type { ApiContext } from '../context.ts';
 import { checkIfMatch, entityTag, sendRecord } from '../http/conditional-requests.ts';
 import { pageOf, pageQuery, toPage } from '../http/pagination.ts';
-import { type OperationRouter, pathParameter, resource } from '../http/resource.ts';
+import { pathParameter, resource } from '../http/resource.ts';
+import { routes } from '../http/routes.ts';
 import { parseInput } from '../http/validate.ts';
 import { currentUser } from '../identity/current-user.ts';
 import { lockUser } from '../identity/lock-user.ts';
@@ -61,7 +62,7 @@ const sessionRecord = z.object({
 });
 
 /** Remote sessions: opened here, used by launch and videos, ended by DELETE or by being idle. */
-export function routeRemotes(router: OperationRouter, api: ApiContext): void {
+export default routes('json-body', (router, api) => {
   const { db } = api.database;
   const keys = new ThreadedKeyParser();
   const keyOf = (req: Request, res: Response): SessionKey => ({
@@ -198,7 +199,7 @@ export function routeRemotes(router: OperationRouter, api: ApiContext): void {
       },
     }),
   });
-}
+});
 
 const ofSession = sql`from ${jobs} where ${jobs.session} = ${sessions.sid}`;
 /**

@@ -1,6 +1,6 @@
 import { z } from 'zod';
-import type { ApiContext } from '../context.ts';
-import { type OperationRouter, resource } from '../http/resource.ts';
+import { resource } from '../http/resource.ts';
+import { routes } from '../http/routes.ts';
 import { ReadinessCheck } from '../monitoring/readiness.ts';
 import { renderServiceIndex, SERVICE_INDEX } from '../monitoring/service-index.ts';
 import { operation } from '../openapi/operation.ts';
@@ -13,7 +13,7 @@ const readinessRecord = z.object({
 });
 
 /** What the service is, and how it is: open to everyone, once, without a prefix. */
-export function routeService(router: OperationRouter, api: ApiContext): void {
+export default routes('public', (router, api) => {
   const readiness = new ReadinessCheck(api);
 
   resource(router, '/', {
@@ -65,4 +65,4 @@ export function routeService(router: OperationRouter, api: ApiContext): void {
       },
     }),
   });
-}
+});

@@ -1,10 +1,10 @@
 import type { Request, Response } from 'express';
 import { z } from 'zod';
 import type { ColumnFacts } from '../../shared/database/schema.ts';
-import type { ApiContext } from '../context.ts';
 import { matchesEntityTag } from '../http/conditional-requests.ts';
 import { queryInteger } from '../http/query-integer.ts';
-import { type OperationRouter, resource } from '../http/resource.ts';
+import { resource } from '../http/resource.ts';
+import { routes } from '../http/routes.ts';
 import { sendObject } from '../http/send-object.ts';
 import { currentUser } from '../identity/current-user.ts';
 import { jobRecord } from '../jobs/views/job-view.ts';
@@ -57,7 +57,7 @@ const histogramRecord = z.object({
 });
 
 /** Table artifacts: metadata, pages of rows, histograms, the Parquet itself. */
-export function routeTables(router: OperationRouter, api: ApiContext): void {
+export default routes('json-body', (router, api) => {
   const columnsOf = new ColumnCache();
   const reader = new TableReader(api.objects);
   const histograms = new Lru<Buffer>(CACHED_HISTOGRAMS);
@@ -200,7 +200,7 @@ export function routeTables(router: OperationRouter, api: ApiContext): void {
       },
     }),
   });
-}
+});
 
 /** A table's bytes decide all answers about it: 304 before anything of it is read. */
 function isUnchanged(req: Request, res: Response, { tag }: StoredArtifact): boolean {

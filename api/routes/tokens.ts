@@ -3,9 +3,9 @@ import { z } from 'zod';
 import { tokens } from '../../shared/database/schema.ts';
 import { WindlassError } from '../../shared/errors.ts';
 import { isId } from '../../shared/ids.ts';
-import type { ApiContext } from '../context.ts';
 import { pageOf, pageQuery, toPage } from '../http/pagination.ts';
-import { type OperationRouter, pathParameter, resource } from '../http/resource.ts';
+import { pathParameter, resource } from '../http/resource.ts';
+import { routes } from '../http/routes.ts';
 import { createToken, isUnexpired, type TokenRow } from '../identity/api-tokens.ts';
 import { currentUser, refuseTokenCredentials } from '../identity/current-user.ts';
 import { operation } from '../openapi/operation.ts';
@@ -48,7 +48,7 @@ const view = ({ id, name, scope, created, expires }: TokenRow): z.output<typeof 
  * API tokens of whoever asks, for programs. A token outlives a change of the password, which it does not know, and ends
  * when it expires, is deleted or its user is removed.
  */
-export function routeTokens(router: OperationRouter, api: ApiContext): void {
+export default routes('json-body', (router, api) => {
   const { db } = api.database;
 
   resource(router, '/users/-/tokens', {
@@ -112,4 +112,4 @@ export function routeTokens(router: OperationRouter, api: ApiContext): void {
       },
     }),
   });
-}
+});

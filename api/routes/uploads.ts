@@ -1,5 +1,4 @@
 import { and, asc, count, eq, gt, inArray, isNull, ne, sql } from 'drizzle-orm';
-import type { Request, Response } from 'express';
 import { z } from 'zod';
 import type { Tx } from '../../shared/database/connect.ts';
 import {
@@ -18,14 +17,15 @@ import { lockUpload, MAX_FILES, removeUpload } from '../../shared/uploads.ts';
 import type { ApiContext } from '../context.ts';
 import { checkIfMatch, entityTag, sendRecord } from '../http/conditional-requests.ts';
 import { pageOf, pageQuery, toPage } from '../http/pagination.ts';
-import { type OperationRouter, pathParameter, resource } from '../http/resource.ts';
+import { resource } from '../http/resource.ts';
+import { routes } from '../http/routes.ts';
 import { parseInput } from '../http/validate.ts';
 import { currentUser } from '../identity/current-user.ts';
 import { lockUser } from '../identity/lock-user.ts';
 import { operation } from '../openapi/operation.ts';
 import { lockModel } from '../projects/access.ts';
 import { nameText } from '../projects/text-fields.ts';
-import { findUpload, type UploadKey } from '../uploads/find-upload.ts';
+import { findUpload, readUploadKey } from '../uploads/find-upload.ts';
 import {
   type ParseJob,
   parseJobColumns,
@@ -37,7 +37,6 @@ import {
   uploadState,
   uploadSummary,
 } from '../uploads/upload-record.ts';
-import { routeFinished } from './finished.ts';
 
 /** Characters of all names together: a model's record shows those of 200 uploads. */
 const MAX_NAMES = 65_536;
@@ -61,12 +60,8 @@ const newUpload = (longest: number) =>
   });
 
 /** Upload sessions: made, looked at, finished, given up. */
-export function routeUploads(router: OperationRouter, api: ApiContext): void {
+export default routes('json-body', (router, api) => {
   const { db } = api.database;
-  const keyOf = (req: Request, res: Response): UploadKey => ({
-    uid: pathParameter(req, 'uid'),
-    owner: currentUser(res).username,
-  });
 
   resource(router, '/uploads', {
     get: operation({
@@ -121,7 +116,7 @@ export function routeUploads(router: OperationRouter, api: ApiContext): void {
       answers: { 200: { means: 'The upload.', json: uploadRecord }, 304: 'Unchanged.' },
       errors: ['not_found'],
       handle: async ({ req, res }) => {
-        const { upload } = await findUpload(db, keyOf(req, res));
+        const { upload } = await findUpload(db, readUploadKey(req, res));
         const job = await findJob(db, upload.job);
         // Read after the record: a part that comes in between is told too early under the older tag, never too late.
         const stored = await readParts(db, upload.uid);
@@ -138,7 +133,7 @@ export function routeUploads(router: OperationRouter, api: ApiContext): void {
       answers: { 204: 'Upload session deleted.' },
       errors: ['not_found', 'conflict'],
       handle: async ({ req, res }) => {
-        const key = keyOf(req, res);
+        const key = readUploadKey(req, res);
         const cancelled = await db.transaction(async tx => {
           const found = await findUpload(tx, key);
           // The model shows its parses: one of them may go.
@@ -156,9 +151,7 @@ export function routeUploads(router: OperationRouter, api: ApiContext): void {
       },
     }),
   });
-
-  routeFinished(router, api, keyOf);
-}
+});
 
 /** The user's uploads, while their projects and models are there and they have a part in them. */
 function selectMine(db: Tx, owner: string) {

@@ -6,10 +6,10 @@ import { users } from '../../shared/database/schema.ts';
 import { WindlassError } from '../../shared/errors.ts';
 import { publishCancelled } from '../../shared/jobs/cancel.ts';
 import { hashPassword } from '../../shared/passwords.ts';
-import type { ApiContext } from '../context.ts';
 import { checkIfMatch, sendRecord, versionTag } from '../http/conditional-requests.ts';
 import { pageOf, pageQuery, toPage } from '../http/pagination.ts';
-import { type OperationRouter, pathParameter, resource } from '../http/resource.ts';
+import { pathParameter, resource } from '../http/resource.ts';
+import { routes } from '../http/routes.ts';
 import {
   assertAdministrator,
   currentUser,
@@ -42,7 +42,7 @@ const view = ({ username, administrator, created }: UserRow): z.output<typeof us
 });
 
 /** Users, for server administrators; `/users/-` is whoever asks, and everyone may change their own password. */
-export function routeUsers(router: OperationRouter, api: ApiContext): void {
+export default routes('json-body', (router, api) => {
   const { db } = api.database;
   const find = async (name: string): Promise<UserRow> => {
     const [row] = await db.select().from(users).where(eq(users.username, name));
@@ -182,7 +182,7 @@ export function routeUsers(router: OperationRouter, api: ApiContext): void {
       },
     }),
   });
-}
+});
 
 /**
  * Holds a user and the administrator who asks, who must be one still: so there is always an administrator left, also

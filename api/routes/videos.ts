@@ -8,7 +8,8 @@ import { isId } from '../../shared/ids.ts';
 import { JOBS, type Result } from '../../shared/jobs/catalog.ts';
 import type { ApiContext } from '../context.ts';
 import { entityTag, sendRecord } from '../http/conditional-requests.ts';
-import { type OperationRouter, pathParameter, resource } from '../http/resource.ts';
+import { pathParameter, resource } from '../http/resource.ts';
+import { routes } from '../http/routes.ts';
 import { sendObject } from '../http/send-object.ts';
 import { currentUser } from '../identity/current-user.ts';
 import { awaitChange } from '../jobs/requests/await-change.ts';
@@ -55,7 +56,7 @@ const started = z.object({ sid: z.string(), vsid: z.string(), job: z.string() })
 const TYPES = ['video/mp4', 'video/webm'];
 
 /** Videos made through a session with an agent: started, polled, fetched by range. A video session is its job. */
-export function routeVideos(router: OperationRouter, api: ApiContext): void {
+export default routes('json-body', (router, api) => {
   const findState = pollVideos(api.database, api.config.SESSION_IDLE_TIMEOUT);
 
   async function awaitVideo(req: Request, res: Response): Promise<PolledVideo> {
@@ -180,7 +181,7 @@ export function routeVideos(router: OperationRouter, api: ApiContext): void {
       },
     }),
   });
-}
+});
 
 /** The video of this session; polling counts as a use of the session. */
 async function findVideo(api: ApiContext, req: Request, res: Response): Promise<JobSummary> {

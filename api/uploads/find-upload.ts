@@ -1,12 +1,20 @@
+import type { Request, Response } from 'express';
 import type { Tx } from '../../shared/database/connect.ts';
 import { isId } from '../../shared/ids.ts';
 import { lockUpload, selectUpload, type UploadFound, unknownUpload } from '../../shared/uploads.ts';
+import { pathParameter } from '../http/resource.ts';
+import { currentUser } from '../identity/current-user.ts';
 
 /** Whose upload is meant: it is hidden from everybody else. */
 export interface UploadKey {
   uid: string;
   owner: string;
 }
+
+export const readUploadKey = (req: Request, res: Response): UploadKey => ({
+  uid: pathParameter(req, 'uid'),
+  owner: currentUser(res).username,
+});
 
 /** The user's upload, for reading. Throws `not_found` also for another user's and once its model is gone. */
 export async function findUpload(db: Tx, { uid, owner }: UploadKey): Promise<UploadFound> {

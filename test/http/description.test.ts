@@ -8,6 +8,8 @@ import addFormats from 'ajv-formats';
 import type { Express } from 'express';
 import { chromium } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { createApp } from '../../api/app.ts';
+import { loadRoutes } from '../../api/load-routes.ts';
 import { findProgram } from '../../scripts/programs.ts';
 import { describeUnless, missingPrograms } from '../harness/skip.ts';
 import { type IdleApp, openIdleApp } from '../interface/app.ts';
@@ -19,7 +21,9 @@ import { type Answer, send } from '../interface/send.ts';
 interface Layer {
   route?: { path: string; stack: { method?: string }[] };
   handle: { stack?: Layer[] };
+  match(address: string): unknown;
 }
+type RouteLayer = Layer & Required<Pick<Layer, 'route'>>;
 interface Parameter extends JsonObject {
   name: string;
   in: string;
@@ -79,6 +83,26 @@ describe('the description and the service', () => {
     expect(routed.size).toBeGreaterThan(50);
   });
 
+  test('no path shadows another: each address leads to its own route', () => {
+    for (const layers of readRouters(idle.app)) {
+      for (const { path } of layers.map(({ route }) => route)) {
+        const address = path.replace(/[{}]/g, '').replace(/[:*]\w+/g, 'x');
+        const first = layers.find(layer => layer.match(address));
+        expect([path, first?.route.path]).toEqual([path, path]);
+      }
+    }
+  });
+
+  test('the order in which files are read changes nothing', async () => {
+    const files = await loadRoutes();
+    const [one, other] = [files, files.toReversed()].map(list =>
+      readRouters(createApp(idle.context, list)).map(layers =>
+        layers.map(({ route }) => route.path),
+      ),
+    );
+    expect(one).toEqual(other);
+  });
+
   test('every operation has a case in the acceptance suite, and no case is about another', () => {
     const cases = new Set(Object.values(SECTIONS).flatMap(rows => rows.flatMap(({ of }) => of)));
     const named = new Description(document).operations();
@@ -114,21 +138,25 @@ function findTests(source: string): RegExp[] {
   });
 }
 
-/** Of every router, the methods of each path; `all`, which answers 405, is none. */
+/** The methods of each path; `all`, which answers 405, is none. */
 function readRoutes(app: Express): Set<string> {
-  const routes = new Set<string>();
-  const walk = (layers: Layer[]): void => {
-    for (const { route, handle } of layers) {
-      for (const { method } of route?.stack ?? []) {
-        const path = route?.path.replace(/[{}]/g, '').replace(/[:*](\w+)/g, '{$1}');
-        if (method) routes.add(`${method.toUpperCase()} ${path}`);
-      }
-      // A route's own dispatcher has no routes; neither has a middleware.
-      if (!route) walk(handle.stack ?? []);
-    }
-  };
-  walk((app.router as unknown as { stack: Layer[] }).stack);
-  return routes;
+  const routes = readRouters(app).flatMap(layers => layers.map(({ route }) => route));
+  return new Set(
+    routes.flatMap(({ path, stack }) => {
+      const template = path.replace(/[{}]/g, '').replace(/[:*](\w+)/g, '{$1}');
+      return stack.flatMap(({ method }) => (method ? `${method.toUpperCase()} ${template}` : []));
+    }),
+  );
+}
+
+/** Of every router, the layers that are routes. */
+function readRouters(app: Express): RouteLayer[][] {
+  const walk = (layers: Layer[]): RouteLayer[][] => [
+    layers.filter((layer): layer is RouteLayer => layer.route !== undefined),
+    // A route's own dispatcher has no routes; neither has a middleware.
+    ...layers.flatMap(({ route, handle }) => (route ? [] : walk(handle.stack ?? []))),
+  ];
+  return walk((app.router as unknown as { stack: Layer[] }).stack);
 }
 
 describe('the document is OpenAPI 3.1', () => {
@@ -269,7 +297,7 @@ describeUnless(missingPrograms('chromium'), 'the page at /api/docs', () => {
       for (const { name, path, operation } of operations()) {
         const entry = page
           .locator('summary')
-          .filter({ hasText: `${operation.summary}` })
+          .filter({ hasText: `${path} ${operation.summary}` })
           .first();
         expect([name, await entry.textContent()]).toEqual([name, expect.stringContaining(path)]);
       }

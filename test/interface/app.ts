@@ -6,6 +6,7 @@ import { CredentialCache } from '../../api/identity/credential-cache.ts';
 import { PasswordVerifier } from '../../api/identity/password-verifier.ts';
 import { JobWatch } from '../../api/jobs/streaming/job-watch.ts';
 import { OpenAnswers } from '../../api/jobs/streaming/open-answers.ts';
+import { loadRoutes } from '../../api/load-routes.ts';
 import { ApiMetrics } from '../../api/monitoring/api-metrics.ts';
 import { RawJsonBodies } from '../../api/raw-json/raw-json-bodies.ts';
 import { readConfig } from '../../shared/config.ts';
@@ -19,6 +20,7 @@ import { makeTempDir } from '../harness/temp-dir.ts';
 
 export interface IdleApp {
   app: Express;
+  context: ApiContext;
   close(): Promise<void>;
 }
 
@@ -55,7 +57,8 @@ export async function openIdleApp(): Promise<IdleApp> {
     stopping: new AbortController().signal,
   };
   return {
-    app: createApp(context),
+    context,
+    app: createApp(context, await loadRoutes()),
     async close() {
       context.jobs.close();
       await context.queues.close();

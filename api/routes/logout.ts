@@ -1,0 +1,24 @@
+import { resource } from '../http/resource.ts';
+import { routes } from '../http/routes.ts';
+import { currentUser } from '../identity/current-user.ts';
+import { clearLoginCookies, readLoginCookie } from '../identity/login-cookies.ts';
+import { endLogin } from '../identity/logins.ts';
+import { operation } from '../openapi/operation.ts';
+
+/** The end of a login by cookie. */
+export default routes('json-body', (router, api) => {
+  resource(router, '/logout', {
+    delete: operation({
+      summary: 'Log out: end the login of the cookie',
+      answers: { 204: { means: 'Ended.', headers: { 'Set-Cookie': 'Removes both cookies.' } } },
+      handle: async ({ req, res }) => {
+        const secret = readLoginCookie(req);
+        if (secret) await endLogin(api.database.db, secret);
+        // What this login still follows is cut off; whoever else follows as this user comes back.
+        api.credentialCache.invalidate(currentUser(res).username);
+        clearLoginCookies(req, res, api.config);
+        res.status(204).end();
+      },
+    }),
+  });
+});
