@@ -1,4 +1,4 @@
-/** Lets so many pieces of work go on at once; the others wait for their turn. */
+/** Runs at most so many tasks at once, the others in order. Not p-limit, which starts even the first one a tick later. */
 export class Semaphore {
   #free: number;
   readonly #waiting: (() => void)[] = [];
@@ -7,7 +7,7 @@ export class Semaphore {
     this.#free = atOnce;
   }
 
-  /** Whether somebody waits. */
+  /** Whether a task waits. */
   get hasWaiters(): boolean {
     return this.#waiting.length > 0;
   }

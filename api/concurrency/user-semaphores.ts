@@ -1,6 +1,6 @@
 import { Semaphore } from './semaphore.ts';
 
-/** Lets each user do so many pieces of work at once; their others wait, and nobody else's do. */
+/** A semaphore for each user: runs at most so many tasks of one user at once. */
 export class UserSemaphores {
   readonly #atOnce: number;
   readonly #users = new Map<string, { semaphore: Semaphore; inside: number }>();
@@ -9,7 +9,7 @@ export class UserSemaphores {
     this.#atOnce = atOnce;
   }
 
-  /** Whether a piece of this user's work waits. */
+  /** Whether a task of this user waits. */
   hasWaiters(user: string): boolean {
     return this.#users.get(user)?.semaphore.hasWaiters ?? false;
   }

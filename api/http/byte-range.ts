@@ -4,8 +4,8 @@ import type { Request } from 'express';
 export type RangeSpec = { first: number; last?: number } | { suffix: number };
 
 /**
- * The one range of the request. Undefined, so the whole is sent, where there is none, where it is malformed or asks for
- * several (14.2: a server may ignore the field), and for other methods than GET.
+ * The single range of a GET. Undefined, so that all is sent, when there is none, when it is malformed, or when there are
+ * several (14.2: a server may ignore the field). Not req.range(): range-parser reports `bytes=5-3` as unsatisfiable.
  */
 export function readRange(req: Request): RangeSpec | undefined {
   if (req.method !== 'GET') return undefined;
@@ -17,5 +17,5 @@ export function readRange(req: Request): RangeSpec | undefined {
   return { first: readOffset(first), last: readOffset(last) };
 }
 
-/** No file reaches what is beyond a safe integer. */
+/** No file is larger than a safe integer. */
 const readOffset = (digits: string) => Math.min(Number(digits), Number.MAX_SAFE_INTEGER);

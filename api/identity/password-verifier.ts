@@ -1,12 +1,13 @@
 import { createHmac, randomBytes } from 'node:crypto';
 import { eq } from 'drizzle-orm';
+import { LRUCache } from 'lru-cache';
 import type { Database } from '../../shared/database/connect.ts';
 import { users } from '../../shared/database/schema.ts';
 import { hashPassword, verifyPassword } from '../../shared/passwords.ts';
 import { Semaphore } from '../concurrency/semaphore.ts';
 import { FailedLogins } from './failed-logins.ts';
 
-/** Verified passwords that are remembered at most; the oldest goes first. */
+/** Verified passwords that one process remembers. */
 const REMEMBERED = 10_000;
 /**
  * One costs 19 MiB and some 30 ms of one of Node's four threads, which files are read on too. What is under way counts as
@@ -41,7 +42,7 @@ export class PasswordVerifier {
   readonly #database: Database;
   readonly #failed: FailedLogins;
   readonly #key = randomBytes(32);
-  readonly #verified = new Map<string, string>();
+  readonly #verified = new LRUCache<string, string>({ max: REMEMBERED });
   readonly #underWay = new Map<string, Promise<boolean>>();
   readonly #turns = new Semaphore(AT_ONCE);
   readonly #unknown = hashPassword(randomBytes(16).toString('hex'));
@@ -80,7 +81,7 @@ export class PasswordVerifier {
       this.#underWay.set(key, verifying);
     }
     if (!(await verifying) || !row) return undefined;
-    this.#remember(row.username, mac);
+    this.#verified.set(row.username, mac);
     return toUser(row);
   }
 
@@ -88,13 +89,6 @@ export class PasswordVerifier {
     return createHmac('sha256', this.#key)
       .update(JSON.stringify([passwordHash, username, password]))
       .digest('base64');
-  }
-
-  #remember(username: string, mac: string): void {
-    this.#verified.delete(username);
-    this.#verified.set(username, mac);
-    const oldest = this.#verified.keys().next();
-    if (this.#verified.size > REMEMBERED && !oldest.done) this.#verified.delete(oldest.value);
   }
 }
 

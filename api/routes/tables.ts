@@ -1,4 +1,5 @@
 import type { Request, Response } from 'express';
+import { LRUCache } from 'lru-cache';
 import { z } from 'zod';
 import type { ColumnFacts } from '../../shared/database/schema.ts';
 import { matchesEntityTag } from '../http/conditional-requests.ts';
@@ -10,8 +11,8 @@ import { currentUser } from '../identity/current-user.ts';
 import { jobRecord } from '../jobs/views/job-view.ts';
 import { operation } from '../openapi/operation.ts';
 import { setAttachment } from '../tables/attachment.ts';
-import { ColumnCache, findStoredArtifact, type StoredArtifact } from '../tables/find-artifact.ts';
-import { Lru } from '../tables/lru.ts';
+import { ColumnCache } from '../tables/column-cache.ts';
+import { findStoredArtifact, type StoredArtifact } from '../tables/find-artifact.ts';
 import { materializeView } from '../tables/materialize-view.ts';
 import { removeArtifact } from '../tables/remove-artifact.ts';
 import { invalidQuery, parseColumns, parseFilter, parseSort } from '../tables/table-query.ts';
@@ -60,7 +61,7 @@ const histogramRecord = z.object({
 export default routes('json-body', (router, api) => {
   const columnsOf = new ColumnCache();
   const reader = new TableReader(api.objects);
-  const histograms = new Lru<Buffer>(CACHED_HISTOGRAMS);
+  const histograms = new LRUCache<string, Buffer>({ maxSize: CACHED_HISTOGRAMS });
   const find = (req: Request, res: Response) =>
     findStoredArtifact(api, { req, res, kind: 'table' });
   const reading = (res: Response): ReadRequest => ({
@@ -177,7 +178,7 @@ export default routes('json-body', (router, api) => {
             { kind: 'histogram', column, bins },
             reading(res),
           ));
-        histograms.set(key, counts, counts.length + key.length);
+        histograms.set(key, counts, { size: counts.length + key.length });
         sendParts(res, [`${head},"${type === 'boolean' ? 'values' : 'bins'}":`, counts, '}']);
       },
     }),

@@ -1,7 +1,7 @@
 import { and, eq } from 'drizzle-orm';
 import type { Request, Response } from 'express';
 import type { Tx } from '../../shared/database/connect.ts';
-import { artifacts, type ColumnFacts } from '../../shared/database/schema.ts';
+import { artifacts } from '../../shared/database/schema.ts';
 import { WindlassError } from '../../shared/errors.ts';
 import type { ApiContext } from '../context.ts';
 import { entityTag } from '../http/conditional-requests.ts';
@@ -9,7 +9,6 @@ import { pathParameter } from '../http/resource.ts';
 import { currentUser } from '../identity/current-user.ts';
 import { findModel } from '../projects/access.ts';
 import { readArtifactName } from '../projects/artifact-names.ts';
-import { Lru } from './lru.ts';
 
 /** An artifact that lies in the object store. */
 export interface StoredArtifact {
@@ -68,27 +67,4 @@ export async function selectStoredArtifact(
     });
   const { object, size, rows } = found;
   return { object, size, rows };
-}
-
-/** Columns of the tables that were asked for last, in columns: they may be some MB and never change. */
-const CACHED_COLUMNS = 20_000;
-
-export class ColumnCache {
-  readonly #columns = new Lru<ColumnFacts[]>(CACHED_COLUMNS);
-
-  async find(api: ApiContext, { model, aid, object }: StoredArtifact): Promise<ColumnFacts[]> {
-    const known = this.#columns.get(object);
-    if (known) return known;
-    const [found] = await api.database.db
-      .select({ columns: artifacts.columns })
-      .from(artifacts)
-      .where(and(eq(artifacts.model, model), eq(artifacts.aid, aid), eq(artifacts.object, object)));
-    if (!found?.columns)
-      throw new WindlassError('conflict', {
-        detail: 'Conflict: the table was replaced or deleted just now.',
-        hint: 'Ask again.',
-      });
-    this.#columns.set(object, found.columns, found.columns.length);
-    return found.columns;
-  }
 }

@@ -4,8 +4,8 @@
  */
 import { parentPort } from 'node:worker_threads';
 import { type AsyncBuffer, type FileMetaData, parquetMetadataAsync } from 'hyparquet';
+import { LRUCache } from 'lru-cache';
 import { countBooleans, makeHistogram } from './histogram.ts';
-import { Lru } from './lru.ts';
 import { readPage } from './read-page.ts';
 import {
   type FromThread,
@@ -15,9 +15,12 @@ import {
   type ToThread,
 } from './thread-protocol.ts';
 
-/** Footers that were used last, in bytes as stored: they take some five times as much when decoded. */
-const footers = new Lru<FileMetaData>(48 << 20);
-/** An object never changes under its key. */
+/**
+ * Recently used footers, which never change under an object's key. Sizes are in bytes as stored; decoded they take about
+ * five times as much.
+ */
+const footers = new LRUCache<string, FileMetaData>({ maxSize: 48 << 20 });
+/** The footer is read with the last bytes of the file, and in a second request when it is longer. */
 const FOOTER_BYTES = 1 << 18;
 
 const port = parentPort;
@@ -57,7 +60,7 @@ async function carryOut(id: number, { key, size }: TableFile, task: TableTask): 
 
 async function readFooter(key: string, file: AsyncBuffer): Promise<FileMetaData> {
   const metadata = await parquetMetadataAsync(file, { initialFetchSize: FOOTER_BYTES });
-  footers.set(key, metadata, metadata.metadata_length);
+  footers.set(key, metadata, { size: metadata.metadata_length });
   return metadata;
 }
 

@@ -1,0 +1,34 @@
+import { and, eq } from 'drizzle-orm';
+import { LRUCache } from 'lru-cache';
+import { artifacts, type ColumnFacts } from '../../shared/database/schema.ts';
+import { WindlassError } from '../../shared/errors.ts';
+import type { ApiContext } from '../context.ts';
+import type { StoredArtifact } from './find-artifact.ts';
+
+/** Columns of all cached tables together. Those of one table may be some MB, and never change. */
+const CACHED_COLUMNS = 20_000;
+
+/** Facts on the columns of recently used tables. */
+export class ColumnCache {
+  readonly #columns = new LRUCache<string, ColumnFacts[]>({
+    maxSize: CACHED_COLUMNS,
+    sizeCalculation: columns => columns.length || 1,
+  });
+
+  /** Throws `conflict` when the table was replaced or deleted meanwhile. */
+  async find(api: ApiContext, { model, aid, object }: StoredArtifact): Promise<ColumnFacts[]> {
+    const known = this.#columns.get(object);
+    if (known) return known;
+    const [found] = await api.database.db
+      .select({ columns: artifacts.columns })
+      .from(artifacts)
+      .where(and(eq(artifacts.model, model), eq(artifacts.aid, aid), eq(artifacts.object, object)));
+    if (!found?.columns)
+      throw new WindlassError('conflict', {
+        detail: 'Conflict: the table was replaced or deleted just now.',
+        hint: 'Ask again.',
+      });
+    this.#columns.set(object, found.columns);
+    return found.columns;
+  }
+}
