@@ -1,40 +1,44 @@
 import { configDefaults, defineConfig } from 'vitest/config';
-import { LongestFirst } from './test/harness/order.ts';
-import { GROUPS } from './test/together/groups.ts';
+import { TestOrder } from './test/harness/order.ts';
 
-// Longer than what a test waits for inside, so that it is told what did not come.
-// On a shared machine a test of real processes may meet a moment that it did not foresee: there it is tried once more, and
-// `npm test` names it at the end. Everywhere else the first failure counts.
-const patience = { testTimeout: 90_000, hookTimeout: 120_000, retry: process.env.CI ? 1 : 0 };
+const SOURCES = '{api,workers,shared,cli,servers,demo,scripts,bench}';
+/** Tests beside the sources that run servers, shells, ffmpeg or the compiled programs. */
+const WITH_PROGRAMS = [
+  'workers/{host-agent,video,ssh,runs,remote-files}/**/*.test.ts',
+  'cli/{embedded-postgres,supervisor}/**/*.test.ts',
+  'cli/data-lock.test.ts',
+  'scripts/*.test.ts',
+  'shared/storage/s3-store.test.ts',
+];
 
-// `npm test` without the name of a file: files that can share a stack do.
-const grouped = process.env.TEST_TOGETHER
-  ? Object.values(GROUPS).flatMap(files => files.map(file => `test/${file}.test.ts`))
-  : ['test/together/**'];
+/** Servers and processes take a while on a busy machine. Waits inside a test are shorter, so that they name what did not come. */
+const forPrograms = {
+  globalSetup: 'test/harness/global-setup.ts',
+  testTimeout: 90_000,
+  hookTimeout: 120_000,
+};
 
+// docs/testing.md says what runs where.
 export default defineConfig({
   test: {
-    globalSetup: 'test/harness/global-setup.ts',
     pool: 'forks',
-    // Each acceptance test runs a whole stack beside itself; much of the time is spent waiting for it.
+    // Worker processes go on from file to file: starting one and loading the sources costs a second of processor time, and
+    // files share stacks.
+    isolate: false,
+    // Much of the time is spent waiting for processes.
     maxWorkers: 3,
-    sequence: { sequencer: LongestFirst },
+    sequence: { sequencer: TestOrder },
     projects: [
       {
         test: {
           name: 'unit',
-          include: ['{api,workers,shared,cli,servers,demo,scripts,bench}/**/*.test.ts'],
-          ...patience,
+          include: [`${SOURCES}/**/*.test.ts`],
+          exclude: [...configDefaults.exclude, ...WITH_PROGRAMS],
+          testTimeout: 30_000,
         },
       },
-      {
-        test: {
-          name: 'acceptance',
-          include: ['test/**/*.test.ts'],
-          exclude: [...configDefaults.exclude, ...grouped],
-          ...patience,
-        },
-      },
+      { test: { name: 'programs', include: WITH_PROGRAMS, ...forPrograms } },
+      { test: { name: 'acceptance', include: ['test/**/*.test.ts'], ...forPrograms } },
     ],
   },
 });

@@ -18,6 +18,7 @@ import {
   findProgram,
   findSchemathesis,
   PROGRAM_CACHE,
+  SCHEMATHESIS,
   SCHEMATHESIS_FOLDER,
   TEST_PROGRAMS,
   type TestProgram,
@@ -29,6 +30,36 @@ const MARK = '# made by the tests of Windlass';
 /** True where missing programs can be installed: by root, with apt-get. */
 export function canInstall(): boolean {
   return process.getuid?.() === 0 && findProgram('apt-get') !== undefined;
+}
+
+/** Installs or builds what tests use and this machine lacks, as far as it can, and says what it does. May take minutes. */
+export function setUpPrograms(): void {
+  const wanted = listMissingPrograms();
+  if (wanted.length > 0 && canInstall()) {
+    console.error(`Installing what tests use and this machine lacks: ${wanted.join(', ')} …`);
+    installPrograms(wanted);
+  }
+  const unbuilt = listUnbuiltPrograms();
+  if (unbuilt.length > 0 && canBuild()) {
+    console.error(`Building what tests use, once, a few minutes: ${unbuilt.join(', ')} …`);
+    buildPrograms(unbuilt);
+  }
+  if (findSchemathesis() === undefined && canInstallSchemathesis()) {
+    console.error('Installing what tests use, once: Schemathesis …');
+    installSchemathesis();
+  }
+}
+
+/** What tests use and this machine lacks, a line each that says where it comes from. */
+export function listAbsent(): string[] {
+  const lines = [
+    ...listMissingPrograms().map(name => `${name} (Debian: ${TEST_PROGRAMS[name]})`),
+    ...listUnbuiltPrograms().map(name => `${name} (go install ${BUILT_PROGRAMS[name]})`),
+  ];
+  if (findSchemathesis() === undefined) {
+    lines.push(`Schemathesis (Python: schemathesis==${SCHEMATHESIS})`);
+  }
+  return lines.map(line => `Not on this machine: ${line}.`);
 }
 
 export function listMissingPrograms(): TestProgram[] {

@@ -1,6 +1,6 @@
 import { beforeAll, expect, test } from 'vitest';
 import { Client } from '../../servers/client.ts';
-import { describeForms } from '../harness/forms.ts';
+import { describeStack } from '../harness/forms.ts';
 import { expectProblem } from '../harness/problem.ts';
 import {
   addHost,
@@ -21,7 +21,7 @@ import { whileHeld } from '../harness/while-held.ts';
 const PASSWORD = 'correct horse';
 const LIMITS = { LIMIT_SESSIONS: '4', LIMIT_OPEN_JOBS: '3' };
 
-describeForms(missingPrograms('sshd'), 'who may see and do what', form => {
+describeStack(missingPrograms('sshd'), 'who may see and do what', form => {
   const { stack, client: admin, sshd } = useRemoteStack(form, { env: LIMITS });
   let alice: Client;
   let bob: Client;

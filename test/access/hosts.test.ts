@@ -7,7 +7,7 @@ import { Client } from '../../servers/client.ts';
 import { keepKey } from '../../servers/key-pair.ts';
 import { findFreePort } from '../../servers/sshd.ts';
 import { openStackDatabase } from '../harness/database.ts';
-import { describeForms } from '../harness/forms.ts';
+import { describeStack } from '../harness/forms.ts';
 import { expectProblem } from '../harness/problem.ts';
 import { fingerprintOf, startRecordingServer } from '../harness/recording-server.ts';
 import { addHost, openSession } from '../harness/remote.ts';
@@ -19,7 +19,7 @@ import { whileHeld } from '../harness/while-held.ts';
 
 const PASSWORD = 'open sesame';
 
-describeForms(missingPrograms('sshd'), 'which hosts are connected to, and how', form => {
+describeStack(missingPrograms('sshd'), 'which hosts are connected to, and how', form => {
   const directory = makeTempDir('access');
   afterAll(() => directory.remove());
   const serverKey = keepKey(join(directory.path, 'server_key'));

@@ -2,7 +2,7 @@ import type postgres from 'postgres';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { logIn, sendLogin } from '../harness/browser-login.ts';
 import { apiUrls, openStackDatabase } from '../harness/database.ts';
-import { describeForms } from '../harness/forms.ts';
+import { describeStack } from '../harness/forms.ts';
 import { expectProblem } from '../harness/problem.ts';
 import { useStack } from '../harness/use-stack.ts';
 import { waitFor } from '../harness/wait-for.ts';
@@ -11,7 +11,7 @@ const PASSWORD = 'correct horse';
 const DAY_MS = 86_400_000;
 const LIMIT = 3;
 
-describeForms(undefined, 'logins', form => {
+describeStack(undefined, 'logins', form => {
   const { stack, client: admin } = useStack(form, {
     // The tests say where a request came from, as a proxy does.
     env: { TRUST_PROXY: '1', LIMIT_FAILED_LOGINS: String(LIMIT) },

@@ -7,7 +7,7 @@ import { awaitExit, endWithThisProcess, readEnvironment } from '../../servers/pr
 import { findFreePort } from '../../servers/sshd.ts';
 import { logIn } from '../harness/browser-login.ts';
 import { apiUrls, openStackDatabase } from '../harness/database.ts';
-import { describeForms } from '../harness/forms.ts';
+import { describeStack } from '../harness/forms.ts';
 import { UNLIMITED, useStack } from '../harness/use-stack.ts';
 import { waitFor } from '../harness/wait-for.ts';
 
@@ -15,7 +15,7 @@ const API = fileURLToPath(new URL('../../dist/api/main.js', import.meta.url));
 const PASSWORD = 'correct horse';
 const ME = '/api/users/-';
 
-describeForms(undefined, 'what is revoked', form => {
+describeStack(undefined, 'what is revoked', form => {
   const { stack, client: admin } = useStack(form, UNLIMITED);
   let database: postgres.Sql;
   let second: ChildProcess | undefined;

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { Client } from '../../servers/client.ts';
 import { logIn } from '../harness/browser-login.ts';
 import { apiUrls, openStackDatabase } from '../harness/database.ts';
-import { describeForms } from '../harness/forms.ts';
+import { describeStack } from '../harness/forms.ts';
 import { expectProblem } from '../harness/problem.ts';
 import { useStack } from '../harness/use-stack.ts';
 
@@ -22,7 +22,7 @@ interface Listed {
 const PASSWORD = 'correct horse';
 const TOKENS = '/api/users/-/tokens';
 
-describeForms(undefined, 'API tokens', form => {
+describeStack(undefined, 'API tokens', form => {
   const { stack, client: admin } = useStack(form);
   let database: postgres.Sql;
   let made = 0;

@@ -1,33 +1,51 @@
 import { execFile } from 'node:child_process';
-import { existsSync } from 'node:fs';
-import { mkdir } from 'node:fs/promises';
+import { existsSync, mkdirSync } from 'node:fs';
+import { mkdir, rename } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { prepareCluster } from '../../cli/embedded-postgres/cluster.ts';
 import { makeTempDir, type TempDir } from './temp-dir.ts';
+import { waitFor } from './wait-for.ts';
 
-/** Names the template for the processes of the tests. */
+/** Tells the processes of the tests where the template is, or will be. */
 const VARIABLE = 'WINDLASS_TEST_CLUSTER';
 const PARTS = ['postgres', 'postgres.password'];
 
-/**
- * Makes a database directory once for a whole test run, as a first start makes it. Making one costs more than half a second
- * of processor time; that a start makes it is tested in cli/postgres and test/operations/start.test.ts.
- */
-export async function makeClusterTemplate(): Promise<TempDir> {
+/** Names a folder for the template of one test run. The first copyCluster() makes the template in it. */
+export function nameClusterTemplate(): TempDir {
   const directory = makeTempDir('cluster');
-  const { log } = await prepareCluster({ dataDir: directory.path });
-  await log.close();
   process.env[VARIABLE] = directory.path;
   return directory;
 }
 
-/** Copies the template into a new data directory. Where there is none, nothing is done: the first start makes one. */
+/**
+ * Copies a new database directory into a data directory. Making one costs more than half a second of processor time, so
+ * that a test run makes one and copies it. That a first start makes one is tested in cli/embedded-postgres and
+ * test/operations/start.test.ts. Without a test run's folder it does nothing: the first start makes the directory.
+ */
 export async function copyCluster(dataDir: string): Promise<void> {
-  const template = process.env[VARIABLE];
-  if (!template || !existsSync(template)) return;
+  const folder = process.env[VARIABLE];
+  if (!folder || !existsSync(folder)) return;
+  const template = join(folder, 'data');
+  if (!existsSync(template)) await makeTemplate(folder, template);
   await mkdir(dataDir, { recursive: true, mode: 0o711 });
   // With their owner, who as root is another user.
   const paths = PARTS.map(name => join(template, name));
   await promisify(execFile)('cp', ['-Rp', ...paths, dataDir]);
+}
+
+/** Of several processes that need it first, one makes it and the others wait. */
+async function makeTemplate(folder: string, template: string): Promise<void> {
+  try {
+    mkdirSync(join(folder, 'lock'));
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
+    await waitFor(() => existsSync(template), { what: 'the template of clusters' });
+    return;
+  }
+  const made = join(folder, 'making');
+  await mkdir(made, { mode: 0o711 });
+  const { log } = await prepareCluster({ dataDir: made });
+  await log.close();
+  await rename(made, template);
 }

@@ -1,28 +1,37 @@
+import { readFileSync } from 'node:fs';
 import { BaseSequencer, type TestSpecification } from 'vitest/node';
 
-/** What takes longest: begun last, it would run alone at the end. */
+/** Files that take longest: one that begins last would run alone at the end. */
 const LONGEST = [
-  'test/http/schemathesis.test.ts',
   'test/interface/acceptance.test.ts',
-  'test/together/remote.test.ts',
-  'test/together/work.test.ts',
+  'test/http/schemathesis.test.ts',
   'test/faults/faults.test.ts',
-  'test/together/projects.test.ts',
-  'test/together/http.test.ts',
-  'test/together/unlimited.test.ts',
-  'test/operations/monitoring.test.ts',
+  'test/faults/redis.test.ts',
+  'test/remote/host-outages.test.ts',
   'test/operations/demo.test.ts',
-  'cli/embedded-postgres/postgres.test.ts',
   'test/operations/outages.test.ts',
+  'test/operations/monitoring.test.ts',
+  'test/operations/fleet.test.ts',
+  'test/operations/compose.test.ts',
 ];
+const OWN_STACK = /\b(startStack\(|alone:|env\b)/;
 
-/** The longest first, then as vitest would. */
-export class LongestFirst extends BaseSequencer {
+/**
+ * The longest files first, then files with stacks of their own, then files that share one, then those of other projects. The
+ * files of a project stand together, and files that share a stack too: a worker process that goes on from one to the next
+ * keeps what it has.
+ */
+export class TestOrder extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
-    const rank = ({ moduleId }: TestSpecification) => {
-      const place = LONGEST.findIndex(path => moduleId.endsWith(`/${path}`));
-      return place === -1 ? LONGEST.length : place;
-    };
-    return (await super.sort(files)).sort((a, b) => rank(a) - rank(b));
+    const ranks = new Map(files.map(file => [file, rank(file)]));
+    return (await super.sort(files)).sort((a, b) => (ranks.get(a) ?? 0) - (ranks.get(b) ?? 0));
   }
+}
+
+function rank({ project, moduleId }: TestSpecification): number {
+  const place = LONGEST.findIndex(path => moduleId.endsWith(`/${path}`));
+  if (place !== -1) return place;
+  const projects = ['acceptance', 'programs', 'unit'].indexOf(project.name);
+  if (projects > 0) return LONGEST.length + 1 + projects;
+  return LONGEST.length + (OWN_STACK.test(readFileSync(moduleId, 'utf8')) ? 0 : 1);
 }

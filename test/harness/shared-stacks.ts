@@ -1,49 +1,68 @@
-import { afterAll, describe } from 'vitest';
+import { setTimeout as delay } from 'node:timers/promises';
 import { type Stack, type StackOptions, startStack } from './stack.ts';
 
-type Form = NonNullable<StackOptions['form']>;
-
-/** The stacks of a group of test files, one of each form, with what it was started with; undefined where every file has its own. */
-let shared: Map<Form, { settings: string; stack: Stack }> | undefined;
-
-/**
- * Runs these test files one after another in this one, on one stack of each form: starting a stack costs more processor time
- * than the tests of most files. A file that starts its with other settings than the one before it gets a new one, which the
- * next may share: files with the same settings stand together. Only for files that neither stop theirs, nor leave it with
- * less than it began with, nor ask for all that was ever done on it, nor measure its processes. Each finds the users, hosts,
- * projects and sessions of a new stack.
- */
-export function runTogether(files: readonly string[]): void {
-  shared = new Map();
-  for (const file of files) {
-    // What it registers for its end is then run at its end.
-    describe(file, async () => {
-      // Vite itself would find only those of one folder.
-      await import(/* @vite-ignore */ `../${file}.test.ts`);
-    });
-  }
-  afterAll(async () => {
-    const stacks = [...(shared?.values() ?? [])];
-    shared = undefined;
-    for (const { stack } of stacks) await stack.stop();
-  });
+export interface SharedStackOptions extends StackOptions {
+  /** Why these tests need a stack that no other file has used or will use. */
+  alone?: string;
 }
 
-/** A stack of the group's where there is a group; its stop() leaves it to the next file, emptied. */
-export async function startOwnOrShared(options: StackOptions): Promise<Stack> {
-  if (!shared) return startStack(options);
-  const { form = 'embedded', ...rest } = options;
-  const settings = JSON.stringify(rest);
-  const present = shared.get(form);
-  let stack = present?.stack;
-  if (!stack || present?.settings !== settings || !(await isReady(stack))) {
-    shared.delete(form);
-    await stack?.stop();
-    stack = await startStack(options);
-    shared.set(form, { settings, stack });
+interface SharedStack {
+  /** What it was started with. */
+  settings: string;
+  stack: Stack;
+  inUse: boolean;
+}
+
+/** More that wait for their next user would cost more processor time than their start. */
+const MOST_UNUSED = 2;
+
+/** The stacks of this worker process of vitest, the one that was used last at the end. They outlive a test file. */
+const stacks: SharedStack[] = [];
+
+/**
+ * Gives a stack with these settings: one that an earlier test file of this process has left, or a new one. Starting one costs
+ * more processor time than the tests of most files. Its stop() removes what the file made and leaves the stack to the next
+ * file, which finds the users, hosts, projects and sessions of a new stack, but the jobs and metrics of earlier files.
+ * A file that ends its stack for good, measures its processes, or counts all that was ever done gives a reason as `alone`.
+ */
+export async function startOwnOrShared(options: SharedStackOptions): Promise<Stack> {
+  const { alone, ...own } = options;
+  if (alone !== undefined) return startStack(own);
+  const { form = 'embedded', ...rest } = own;
+  const settings = JSON.stringify({ form, ...rest });
+  const found = stacks.find(shared => !shared.inUse && shared.settings === settings);
+  if (found) found.inUse = true;
+  if (found && (await isReady(found.stack))) return lend(found);
+  if (found) await end(found);
+  const started: SharedStack = { settings, stack: await startStack(own), inUse: true };
+  stacks.push(started);
+  return lend(started);
+}
+
+function lend(shared: SharedStack): Stack {
+  const refuse = async () => {
+    throw new Error('Other files use this stack too: give a reason as `alone`.');
+  };
+  const overrides = { stop: () => takeBack(shared), down: refuse, up: refuse };
+  return Object.assign(Object.create(shared.stack), overrides);
+}
+
+async function takeBack(shared: SharedStack): Promise<void> {
+  try {
+    await empty(shared.stack);
+  } catch (error) {
+    await end(shared);
+    throw error;
   }
-  const running = stack;
-  return Object.assign(Object.create(running), { stop: () => empty(running) });
+  shared.inUse = false;
+  stacks.push(...stacks.splice(stacks.indexOf(shared), 1));
+  const unused = stacks.filter(({ inUse }) => !inUse);
+  for (const oldest of unused.slice(0, -MOST_UNUSED)) await end(oldest);
+}
+
+async function end(shared: SharedStack): Promise<void> {
+  stacks.splice(stacks.indexOf(shared), 1);
+  await shared.stack.stop();
 }
 
 async function isReady(stack: Stack): Promise<boolean> {
@@ -67,17 +86,25 @@ async function removeAll(
   let next: string | null = '';
   while (next !== null) {
     const from: string = next && `&after=${encodeURIComponent(next)}`;
-    const page = await stack.api(`/api/${kind}?limit=100${from}`);
-    if (!page.ok) throw new Error(`${page.status}: ${await page.text()}`);
+    const page = await request(stack, `/api/${kind}?limit=100${from}`);
     const list = (await page.json()) as { items: Record<string, string>[]; next: string | null };
     for (const name of list.items.map(nameOf)) {
       if (name === undefined) continue;
-      const path = `/api/${kind}/${encodeURIComponent(name)}`;
-      const answer = await stack.api(path, { method: 'DELETE' });
-      // Gone meanwhile, with what it belonged to or by itself.
-      if (!answer.ok && answer.status !== 404)
-        throw new Error(`DELETE ${path}: ${answer.status} ${await answer.text()}`);
+      await request(stack, `/api/${kind}/${encodeURIComponent(name)}`, 'DELETE');
     }
     next = list.next;
+  }
+}
+
+/** As the administrator, whose rate limit the tests may have used up. */
+async function request(stack: Stack, path: string, method = 'GET'): Promise<Response> {
+  for (;;) {
+    const answer = await stack.api(path, { method });
+    // Gone meanwhile, with what it belonged to or by itself.
+    if (answer.ok || (method === 'DELETE' && answer.status === 404)) return answer;
+    if (answer.status !== 429) {
+      throw new Error(`${method} ${path}: ${answer.status} ${await answer.text()}`);
+    }
+    await delay(1_000 * Number(answer.headers.get('Retry-After') ?? 1));
   }
 }

@@ -1,6 +1,8 @@
 import { chmodSync, mkdtempSync, readdirSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { listProcesses } from '../../servers/processes.ts';
+import { waitFor } from './wait-for.ts';
 
 const PREFIX = 'windlass-test-';
 
@@ -34,6 +36,18 @@ export function sweepTempDirs(): void {
       // Another user's, or a program that is still ending: the next sweep's.
     }
   }
+}
+
+/** Waits for the programs of test processes that have ended to end as well: those whose command lines name their folders. */
+export async function awaitTestProcesses(): Promise<void> {
+  const named = new RegExp(`/${PREFIX}(\\d+)-`);
+  const isLeft = (command: string) => {
+    const pid = named.exec(command)?.[1];
+    return pid !== undefined && !isProcessAlive(Number(pid));
+  };
+  await waitFor(() => !listProcesses().some(({ command }) => isLeft(command)), {
+    what: 'the programs of the tests to end',
+  });
 }
 
 export function isProcessAlive(pid: number): boolean {

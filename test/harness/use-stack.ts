@@ -2,14 +2,17 @@ import { afterAll, beforeAll } from 'vitest';
 import type { Client } from '../../servers/client.ts';
 import type { Form } from './forms.ts';
 import { addHost, connectClient } from './remote.ts';
+import type { SharedStackOptions } from './shared-stacks.ts';
 import { startTestSshd, type TestSshd } from './sshd.ts';
-import type { Stack, StackOptions } from './stack.ts';
+import type { Stack } from './stack.ts';
 import { startTcpProxy, type TcpProxy } from './tcp-proxy.ts';
 
 type Starter = Pick<Form, 'start'>;
 
-/** For tests that ask for more than a user may. Files with the same settings can share a stack: see runTogether(). */
-export const UNLIMITED: StackOptions = { env: { LIMIT_REQUESTS: '0', LIMIT_FAILED_LOGINS: '0' } };
+/** For tests that ask for more than a user may. */
+export const UNLIMITED: SharedStackOptions = {
+  env: { LIMIT_REQUESTS: '0', LIMIT_FAILED_LOGINS: '0' },
+};
 
 /**
  * Starts something before the tests of the describe() that this is called in, and stops it after them; what was begun to
@@ -25,7 +28,10 @@ export function useStarted<T extends { stop(): Promise<void> }>(start: () => Pro
 }
 
 /** A stack of this form, and a client for its administrator. */
-export function useStack(form: Starter, options?: StackOptions): { stack: Stack; client: Client } {
+export function useStack(
+  form: Starter,
+  options?: SharedStackOptions,
+): { stack: Stack; client: Client } {
   const stack = useStarted(() => form.start(options));
   let client: Client | undefined;
   beforeAll(() => {
@@ -34,7 +40,7 @@ export function useStack(form: Starter, options?: StackOptions): { stack: Stack;
   return { stack, client: standInFor(() => client) };
 }
 
-export interface RemoteStackOptions extends StackOptions {
+export interface RemoteStackOptions extends SharedStackOptions {
   /** Of sshd_config. */
   sshdLines?: string[];
 }

@@ -1,10 +1,10 @@
 import { connect } from 'node:net';
 import { expect, test } from 'vitest';
-import { describeForms } from '../harness/forms.ts';
+import { describeStack } from '../harness/forms.ts';
 import { makeModel } from '../harness/uploads.ts';
 import { useStack } from '../harness/use-stack.ts';
 
-describeForms(undefined, 'clients that leave while they send', form => {
+describeStack(undefined, 'clients that leave while they send', form => {
   const { stack, client } = useStack(form);
 
   /** Sends the head and the beginning of a body, and breaks off once the service has it. */

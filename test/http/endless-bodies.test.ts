@@ -1,5 +1,5 @@
 import { beforeAll, expect, test } from 'vitest';
-import { describeForms } from '../harness/forms.ts';
+import { describeStack } from '../harness/forms.ts';
 import { type RawAnswer, RawConnection } from '../harness/raw-http.ts';
 import { beginUpload, makeModel, partPath, readUpload } from '../harness/uploads.ts';
 import { useStack } from '../harness/use-stack.ts';
@@ -14,7 +14,7 @@ const PIECE = 'x'.repeat(20_000);
 const JSON_TYPE = 'application/json';
 const FORM = 'application/x-www-form-urlencoded';
 
-describeForms(undefined, 'bodies without end', form => {
+describeStack(undefined, 'bodies without end', form => {
   const { stack, client } = useStack(form, { env: LIMITS });
   let pid: string;
   let mid: string;

@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { ERRORS, type ErrorCode } from '../../shared/errors.ts';
 import { drawFrames } from '../../workers/video/draw-frames.ts';
-import { describeForms } from '../harness/forms.ts';
+import { describeStack } from '../harness/forms.ts';
 import type { Problem } from '../harness/problem.ts';
 import { addHost, connectClient, openSession, waitForEnd } from '../harness/remote.ts';
 import { missingPrograms } from '../harness/skip.ts';
@@ -45,7 +45,7 @@ test('each code has its hint tried, or a reason why not, and not both', () => {
     expect(ERRORS).toHaveProperty([code]);
 });
 
-describeForms(missingPrograms('sshd', 'ffmpeg'), 'doing what a hint says', form => {
+describeStack(missingPrograms('sshd', 'ffmpeg'), 'doing what a hint says', form => {
   let world: World;
 
   beforeAll(async () => {

@@ -1,5 +1,5 @@
 import { beforeAll, expect, test } from 'vitest';
-import { describeForms } from '../harness/forms.ts';
+import { describeStack } from '../harness/forms.ts';
 import type { Problem } from '../harness/problem.ts';
 import { type RawAnswer, RawConnection } from '../harness/raw-http.ts';
 import { useStarted } from '../harness/use-stack.ts';
@@ -172,7 +172,7 @@ const METHODS: Case[] = [
   ['OPTIONS *', 'OPTIONS * HTTP/1.1\r\nHost: x\r\nAUTHNAME\r\n', 404],
 ];
 
-describeForms(undefined, 'hostile requests', form => {
+describeStack(undefined, 'hostile requests', form => {
   const stack = useStarted(() => form.start({ env: { LOG_LEVEL: 'debug' } }));
   let authorization: string;
   let count = 0;

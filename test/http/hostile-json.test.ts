@@ -1,6 +1,6 @@
 import { beforeAll, expect, test } from 'vitest';
 import { type Described, fillPath, readOperations } from '../harness/description.ts';
-import { describeForms } from '../harness/forms.ts';
+import { describeStack } from '../harness/forms.ts';
 import { expectProblem, type Problem } from '../harness/problem.ts';
 import { beginUpload, finishUpload, makeModel, partPath, putPart } from '../harness/uploads.ts';
 import { UNLIMITED, useStack } from '../harness/use-stack.ts';
@@ -54,7 +54,7 @@ const KEPT = [
   "';--",
 ];
 
-describeForms(undefined, 'hostile bodies and names', form => {
+describeStack(undefined, 'hostile bodies and names', form => {
   const { stack, client } = useStack(form, UNLIMITED);
   let operations: Described[];
   let pid: string;

@@ -1,11 +1,11 @@
 import { beforeAll, expect, test } from 'vitest';
-import { describeForms } from '../harness/forms.ts';
+import { describeStack } from '../harness/forms.ts';
 import { type Job, openSession } from '../harness/remote.ts';
 import { missingPrograms } from '../harness/skip.ts';
 import { useProxiedStack } from '../harness/use-stack.ts';
 import { waitFor } from '../harness/wait-for.ts';
 
-describeForms(missingPrograms('sshd'), 'a request whose client left before the answer', form => {
+describeStack(missingPrograms('sshd'), 'a request whose client left before the answer', form => {
   const { client, sshd, proxy } = useProxiedStack(form);
   let sid: string;
 

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { describeForms } from '../harness/forms.ts';
+import { describeStack } from '../harness/forms.ts';
 import { expectProblem } from '../harness/problem.ts';
 import { launchAsync, openSession, readOutput, waitForEnd } from '../harness/remote.ts';
 import { missingPrograms } from '../harness/skip.ts';
@@ -8,7 +8,7 @@ import { useRemoteStack } from '../harness/use-stack.ts';
 import { waitFor } from '../harness/wait-for.ts';
 import { whileHeld } from '../harness/while-held.ts';
 
-describeForms(missingPrograms('sshd'), 'If-Match of DELETE, when two come at once', form => {
+describeStack(missingPrograms('sshd'), 'If-Match of DELETE, when two come at once', form => {
   const { stack, client, sshd } = useRemoteStack(form);
 
   const tagOf = async (path: string) => (await client.fetch(path)).headers.get('ETag') ?? '';

@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { connect } from 'node:net';
 import { beforeAll, expect, test } from 'vitest';
-import { describeForms } from '../harness/forms.ts';
+import { describeStack } from '../harness/forms.ts';
 import { expectProblem, type Problem } from '../harness/problem.ts';
 import { openSession } from '../harness/remote.ts';
 import { missingPrograms } from '../harness/skip.ts';
@@ -9,7 +9,7 @@ import { useRemoteStack } from '../harness/use-stack.ts';
 
 type Fields = Record<string, string>;
 
-describeForms(missingPrograms('sshd'), 'what clients send', form => {
+describeStack(missingPrograms('sshd'), 'what clients send', form => {
   const { stack, client, sshd } = useRemoteStack(form);
   let sid: string;
 

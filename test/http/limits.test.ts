@@ -6,7 +6,7 @@ import { Readable } from 'node:stream';
 import { beforeAll, describe, expect, test } from 'vitest';
 import type { Client } from '../../servers/client.ts';
 import { drawFrames } from '../../workers/video/draw-frames.ts';
-import { describeForms } from '../harness/forms.ts';
+import { describeStack } from '../harness/forms.ts';
 import { expectProblem, type Problem } from '../harness/problem.ts';
 import { addUsers } from '../harness/projects.ts';
 import { RawConnection } from '../harness/raw-http.ts';
@@ -40,7 +40,7 @@ const LIMITS = {
 };
 const LONG = 'a name of 25 characters!!';
 
-describeForms(missingPrograms('sshd', 'ffmpeg'), 'limits', form => {
+describeStack(missingPrograms('sshd', 'ffmpeg'), 'limits', form => {
   const { stack, client, sshd } = useRemoteStack(form, { env: LIMITS });
   let sid: string;
   let images: string[];

@@ -4,7 +4,7 @@ import { beforeAll, expect, test } from 'vitest';
 import type { Client } from '../../servers/client.ts';
 import { newId } from '../../shared/ids.ts';
 import { openStackDatabase } from '../harness/database.ts';
-import { describeForms } from '../harness/forms.ts';
+import { describeStack } from '../harness/forms.ts';
 import { expectProblem } from '../harness/problem.ts';
 import { addUsers } from '../harness/projects.ts';
 import { type Job, launchAsync, openSession, readOutput, waitForEnd } from '../harness/remote.ts';
@@ -15,7 +15,7 @@ import { waitFor } from '../harness/wait-for.ts';
 
 const MOST = 12;
 
-describeForms(missingPrograms('sshd'), 'answers that are open for long', form => {
+describeStack(missingPrograms('sshd'), 'answers that are open for long', form => {
   const { stack, client, sshd } = useRemoteStack(form, { env: { LIMIT_STREAMS: String(MOST) } });
   let sid: string;
 

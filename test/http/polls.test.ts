@@ -2,14 +2,14 @@ import type postgres from 'postgres';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { newId } from '../../shared/ids.ts';
 import { openStackDatabase } from '../harness/database.ts';
-import { describeForms } from '../harness/forms.ts';
+import { describeStack } from '../harness/forms.ts';
 import { useStack } from '../harness/use-stack.ts';
 import { waitFor } from '../harness/wait-for.ts';
 
 /** Longer than any test may take: what is held for so long is answered for another reason. And the most that there is. */
 const LONG = 'wait=300';
 
-describeForms(undefined, 'polls that wait', form => {
+describeStack(undefined, 'polls that wait', form => {
   const { stack, client } = useStack(form);
   let database: postgres.Sql;
   const sid = newId();

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { beforeAll, expect, test } from 'vitest';
 import { Client } from '../../servers/client.ts';
 import { openStackDatabase } from '../harness/database.ts';
-import { describeForms } from '../harness/forms.ts';
+import { describeStack } from '../harness/forms.ts';
 import { expectProblem } from '../harness/problem.ts';
 import { type Job, launchAsync, openSession, waitForEnd } from '../harness/remote.ts';
 import { missingPrograms } from '../harness/skip.ts';
@@ -14,7 +14,7 @@ import { waitFor } from '../harness/wait-for.ts';
 
 type Fields = Record<string, string>;
 
-describeForms(missingPrograms('sshd'), 'records, lists and jobs over HTTP', form => {
+describeStack(missingPrograms('sshd'), 'records, lists and jobs over HTTP', form => {
   const { stack, client, sshd } = useRemoteStack(form);
   let sid: string;
 

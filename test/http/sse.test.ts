@@ -4,7 +4,7 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeAll, expect, test } from 'vitest';
 import { isFull } from '../faults/settings.ts';
-import { describeForms } from '../harness/forms.ts';
+import { describeStack } from '../harness/forms.ts';
 import { launchAsync, openSession, waitForEnd } from '../harness/remote.ts';
 import { missingPrograms } from '../harness/skip.ts';
 import { addUp, SseClients } from '../harness/sse-clients.ts';
@@ -19,7 +19,7 @@ const WARM = 200;
 const CUT = isFull ? 1_000 : 100;
 const CUTS = isFull ? 20 : 4;
 
-describeForms(missingPrograms('sshd'), 'many clients of one event stream', form => {
+describeStack(missingPrograms('sshd'), 'many clients of one event stream', form => {
   const { stack, client, sshd } = useRemoteStack(form, { env: { LIMIT_REQUESTS: '0' } });
   let sid: string;
 

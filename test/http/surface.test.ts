@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { drawFrames } from '../../workers/video/draw-frames.ts';
-import { describeForms } from '../harness/forms.ts';
+import { describeStack } from '../harness/forms.ts';
 import { expectProblem } from '../harness/problem.ts';
 import { type Job, openSession, waitForEnd } from '../harness/remote.ts';
 import { missingPrograms } from '../harness/skip.ts';
@@ -9,7 +9,7 @@ import { useRemoteStack } from '../harness/use-stack.ts';
 
 type Fields = Record<string, string>;
 
-describeForms(missingPrograms('sshd'), 'the HTTP surface', form => {
+describeStack(missingPrograms('sshd'), 'the HTTP surface', form => {
   const { stack, client, sshd } = useRemoteStack(form);
   let sid: string;
 

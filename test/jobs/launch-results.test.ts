@@ -1,5 +1,5 @@
 import { beforeAll, expect, test } from 'vitest';
-import { describeForms } from '../harness/forms.ts';
+import { describeStack } from '../harness/forms.ts';
 import { expectFlat, missingMemory, watchMemory } from '../harness/memory.ts';
 import { openSession } from '../harness/remote.ts';
 import { missingPrograms } from '../harness/skip.ts';
@@ -16,7 +16,7 @@ interface Answer {
   truncated?: true;
 }
 
-describeForms(missingMemory() ?? missingPrograms('sshd'), 'what launches answer with', form => {
+describeStack(missingMemory() ?? missingPrograms('sshd'), 'what launches answer with', form => {
   const { stack, client, sshd } = useRemoteStack(form);
   let sid: string;
 

@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import { beforeAll, expect, test } from 'vitest';
 import type { Client } from '../../servers/client.ts';
 import { drawFrames } from '../../workers/video/draw-frames.ts';
-import { describeForms } from '../harness/forms.ts';
+import { describeStack } from '../harness/forms.ts';
 import { expectProblem } from '../harness/problem.ts';
 import { addUsers, makeProject, PEOPLE, type People } from '../harness/projects.ts';
 import { type Job, openSession, waitForEnd } from '../harness/remote.ts';
@@ -15,7 +15,7 @@ interface Entries {
   next: string | null;
 }
 
-describeForms(missingPrograms('sshd', 'ffmpeg'), 'project cache', form => {
+describeStack(missingPrograms('sshd', 'ffmpeg'), 'project cache', form => {
   const { stack, sshd } = useRemoteStack(form);
   let people: People;
   let sid: string;

@@ -2,7 +2,7 @@ import { beforeAll, expect, test } from 'vitest';
 import type { Client } from '../../servers/client.ts';
 import { newId } from '../../shared/ids.ts';
 import { openStackDatabase } from '../harness/database.ts';
-import { describeForms } from '../harness/forms.ts';
+import { describeStack } from '../harness/forms.ts';
 import { expectProblem } from '../harness/problem.ts';
 import { addUsers, makeModel, makeProject, PEOPLE, type People } from '../harness/projects.ts';
 import { useStarted } from '../harness/use-stack.ts';
@@ -28,7 +28,7 @@ interface Page {
 const UNKNOWN = '00000000000000000000000000';
 const named = (...users: string[]) => users.map(user => ({ user }));
 
-describeForms(undefined, 'projects and models', form => {
+describeStack(undefined, 'projects and models', form => {
   const stack = useStarted(() => form.start());
   let people: People;
 

@@ -2,7 +2,7 @@ import { request } from 'node:http';
 import { connect } from 'node:net';
 import { beforeAll, expect, test } from 'vitest';
 import type { Client } from '../../servers/client.ts';
-import { describeForms } from '../harness/forms.ts';
+import { describeStack } from '../harness/forms.ts';
 import { expectProblem } from '../harness/problem.ts';
 import { addUsers, makeModel, makeProject, PEOPLE, type People } from '../harness/projects.ts';
 import { useStarted } from '../harness/use-stack.ts';
@@ -25,7 +25,7 @@ const DELICATE = [
   `${'['.repeat(99)}${']'.repeat(99)}`,
 ];
 
-describeForms(undefined, 'parameters and bookmarks', form => {
+describeStack(undefined, 'parameters and bookmarks', form => {
   const stack = useStarted(() => form.start());
   let people: People;
   let pid: string;

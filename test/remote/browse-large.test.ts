@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import type { FileEntry } from 'ssh2';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { keepKey } from '../../servers/key-pair.ts';
-import { describeForms } from '../harness/forms.ts';
+import { describeStack } from '../harness/forms.ts';
 import { expectFlat, missingMemory, watchMemory } from '../harness/memory.ts';
 import { openSession } from '../harness/remote.ts';
 import { makeEntry, startSftpServer } from '../harness/sftp-server.ts';
@@ -25,7 +25,7 @@ const folder = join(directory.path, 'folder');
 const nameOf = (n: number) => `frame-${String(n).padStart(7, '0')}.png`;
 afterAll(() => directory.remove());
 
-describeForms(missingMemory() ?? missingPrograms('sshd'), 'browsing large folders', form => {
+describeStack(missingMemory() ?? missingPrograms('sshd'), 'browsing large folders', form => {
   beforeAll(() => {
     // Before there is a connection that could be closed while this process hears of nothing.
     if (mkdirSync(folder, { recursive: true })) {

@@ -2,7 +2,7 @@ import { mkdirSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, expect, test } from 'vitest';
 import { openStackDatabase } from '../harness/database.ts';
-import { describeForms } from '../harness/forms.ts';
+import { describeStack } from '../harness/forms.ts';
 import { expectProblem } from '../harness/problem.ts';
 import { openSession } from '../harness/remote.ts';
 import { missingPrograms } from '../harness/skip.ts';
@@ -17,7 +17,7 @@ interface Listing {
   mtimes: string[];
 }
 
-describeForms(missingPrograms('sshd'), 'browsing a host', form => {
+describeStack(missingPrograms('sshd'), 'browsing a host', form => {
   const directory = makeTempDir('browse');
   afterAll(() => directory.remove());
   const { stack, client, sshd } = useRemoteStack(form);

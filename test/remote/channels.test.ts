@@ -2,14 +2,14 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { drawFrames } from '../../workers/video/draw-frames.ts';
-import { describeForms } from '../harness/forms.ts';
+import { describeStack } from '../harness/forms.ts';
 import { addHost, launchAsync, openSession, readOutput, waitForEnd } from '../harness/remote.ts';
 import { missingPrograms } from '../harness/skip.ts';
 import { startTestSshd, type TestSshd } from '../harness/sshd.ts';
 import { useStack } from '../harness/use-stack.ts';
 import { waitFor } from '../harness/wait-for.ts';
 
-describeForms(missingPrograms('sshd', 'ffmpeg'), 'hosts that open few channels', form => {
+describeStack(missingPrograms('sshd', 'ffmpeg'), 'hosts that open few channels', form => {
   const { client } = useStack(form);
 
   for (const most of [2, 1]) {

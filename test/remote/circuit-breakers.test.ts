@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { describeForms } from '../harness/forms.ts';
+import { describeStack } from '../harness/forms.ts';
 import {
   addHost,
   isEnded,
@@ -22,7 +22,7 @@ const SLOTS = 6;
 /** All of them are at work where both workers are, and are more than may connect at once. */
 const SESSIONS = SLOTS * WORKERS;
 
-describeForms(missingPrograms('sshd'), 'what stands before a host', form => {
+describeStack(missingPrograms('sshd'), 'what stands before a host', form => {
   const { client, sshd, proxy } = useProxiedStack(form, {
     env: { LIMIT_HOST_CONNECTS: String(AT_ONCE), REMOTE_SLOTS: String(SLOTS) },
     sshdLines: ['MaxStartups 100'],

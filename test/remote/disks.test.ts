@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { drawFrames } from '../../workers/video/draw-frames.ts';
 import { type Account, makeAccount } from '../harness/accounts.ts';
-import { describeForms } from '../harness/forms.ts';
+import { describeStack } from '../harness/forms.ts';
 import { expectProblem } from '../harness/problem.ts';
 import { addHost, launchAsync, openSession, readOutput, waitForEnd } from '../harness/remote.ts';
 import { missingPrograms, missingRoot } from '../harness/skip.ts';
@@ -14,7 +14,7 @@ import { waitFor } from '../harness/wait-for.ts';
 
 const skip = missingRoot() ?? missingPrograms('sshd', 'ffmpeg');
 
-describeForms(skip, 'what is written on a host', form => {
+describeStack(skip, 'what is written on a host', form => {
   const { client } = useStack(form);
 
   async function withAccount(

@@ -6,13 +6,13 @@ import { expectForgotten } from '../faults/host-state.ts';
 import { type FaultHost, withHost } from '../faults/rig.ts';
 import { findMarked, GONE_MS, makeMark, makeTree } from '../faults/trees.ts';
 import { openStackDatabase } from '../harness/database.ts';
-import { describeForms } from '../harness/forms.ts';
+import { describeStack } from '../harness/forms.ts';
 import { holderOf, type Job, launchAsync, readOutput, waitForEnd } from '../harness/remote.ts';
 import { missingPrograms } from '../harness/skip.ts';
 import { useStack } from '../harness/use-stack.ts';
 import { waitFor } from '../harness/wait-for.ts';
 
-describeForms(missingPrograms('sshd'), 'commands that are ended', form => {
+describeStack(missingPrograms('sshd'), 'commands that are ended', form => {
   const rig = useStack(form, { env: { LIMIT_COMMAND_SECONDS: '600' } });
 
   const cancel = async (id: string) => {

@@ -3,13 +3,13 @@ import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { findMarked, makeMark } from '../faults/trees.ts';
 import { openStackDatabase } from '../harness/database.ts';
-import { describeForms } from '../harness/forms.ts';
+import { describeStack } from '../harness/forms.ts';
 import { launchAsync, openSession, readOutput } from '../harness/remote.ts';
 import { missingPrograms } from '../harness/skip.ts';
 import { useRemoteStack } from '../harness/use-stack.ts';
 import { waitFor } from '../harness/wait-for.ts';
 
-describeForms(missingPrograms('sshd'), 'the run of a session whose credential is erased', form => {
+describeStack(missingPrograms('sshd'), 'the run of a session whose credential is erased', form => {
   const { stack, client, sshd } = useRemoteStack(form);
 
   test('is stopped and removed over the next connection to its account', async () => {

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeAll, expect, test } from 'vitest';
-import { describeForms } from '../harness/forms.ts';
+import { describeStack } from '../harness/forms.ts';
 import {
   addHost,
   isEnded,
@@ -14,7 +14,7 @@ import { missingPrograms } from '../harness/skip.ts';
 import { startTestSshd } from '../harness/sshd.ts';
 import { useRemoteStack, useStarted } from '../harness/use-stack.ts';
 
-describeForms(missingPrograms('sshd'), 'a host that is away', form => {
+describeStack(missingPrograms('sshd'), 'a host that is away', form => {
   const good = useStarted(() => startTestSshd());
   const { client, sshd } = useRemoteStack(form, { env: { REMOTE_SLOTS: '2' } });
   beforeAll(async () => {

@@ -2,7 +2,7 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, expect, test } from 'vitest';
 import { keepKey } from '../../servers/key-pair.ts';
-import { describeForms } from '../harness/forms.ts';
+import { describeStack } from '../harness/forms.ts';
 import { expectProblem } from '../harness/problem.ts';
 import { fingerprintOf, startRecordingServer } from '../harness/recording-server.ts';
 import { launchAsync, openSession, readOutput, waitForEnd } from '../harness/remote.ts';
@@ -11,7 +11,7 @@ import { makeTempDir } from '../harness/temp-dir.ts';
 import { useProxiedStack, useStarted } from '../harness/use-stack.ts';
 import { waitFor } from '../harness/wait-for.ts';
 
-describeForms(missingPrograms('sshd'), 'a host whose key changes while sessions are open', form => {
+describeStack(missingPrograms('sshd'), 'a host whose key changes while sessions are open', form => {
   const directory = makeTempDir('keys');
   const impostorKey = keepKey(join(directory.path, 'impostor_key'));
   afterAll(() => directory.remove());

@@ -6,7 +6,7 @@ import { expect, test } from 'vitest';
 import { launchEndlessCount, launchSurely } from '../faults/counting.ts';
 import { type FaultHost, withHost } from '../faults/rig.ts';
 import { isFull, withSeed } from '../faults/settings.ts';
-import { describeForms } from '../harness/forms.ts';
+import { describeStack } from '../harness/forms.ts';
 import { type Job, launchAsync, readOutput, waitForEnd } from '../harness/remote.ts';
 import { missingPrograms } from '../harness/skip.ts';
 import { useStack } from '../harness/use-stack.ts';
@@ -21,7 +21,7 @@ const IN_FLIGHT = 50;
 const AWAY_MS = 70_000;
 
 /** Outages that take their time, all at once: each has a host of its own, and the workers are the same two. */
-describeForms(missingPrograms('sshd'), 'long outages of hosts', form => {
+describeStack(missingPrograms('sshd'), 'long outages of hosts', form => {
   const rig = useStack(form);
 
   /** What is asked for once the fault is gone is done in time. */

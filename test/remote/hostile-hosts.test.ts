@@ -1,5 +1,5 @@
 import { beforeAll, expect, test } from 'vitest';
-import { describeForms } from '../harness/forms.ts';
+import { describeStack } from '../harness/forms.ts';
 import { expectProblem } from '../harness/problem.ts';
 import { launchAsync, openSession, readOutput, waitForEnd } from '../harness/remote.ts';
 import { missingPrograms } from '../harness/skip.ts';
@@ -12,7 +12,7 @@ const BYTES = Buffer.from(
   'latin1',
 );
 
-describeForms(missingPrograms('sshd'), 'what hosts and their files are asked and say', form => {
+describeStack(missingPrograms('sshd'), 'what hosts and their files are asked and say', form => {
   const { client, sshd } = useRemoteStack(form);
   let sid: string;
 

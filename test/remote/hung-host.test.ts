@@ -3,13 +3,13 @@ import { listProcesses, readEnvironment, signalProcess } from '../../servers/pro
 import { expectForgotten } from '../faults/host-state.ts';
 import { type FaultHost, withHost } from '../faults/rig.ts';
 import { makeTree } from '../faults/trees.ts';
-import { describeForms } from '../harness/forms.ts';
+import { describeStack } from '../harness/forms.ts';
 import { launchAsync, waitForEnd } from '../harness/remote.ts';
 import { missingPrograms } from '../harness/skip.ts';
 import { useStack } from '../harness/use-stack.ts';
 import { waitFor } from '../harness/wait-for.ts';
 
-describeForms(missingPrograms('sshd'), 'a host whose agent hangs', form => {
+describeStack(missingPrograms('sshd'), 'a host whose agent hangs', form => {
   const rig = useStack(form, { env: { REMOTE_SLOTS: '1' } });
 
   test('a cancelled command ends as not confirmed, gives its slot back, and is stopped later', () =>

@@ -3,13 +3,13 @@ import { join } from 'node:path';
 import { beforeAll, expect, test } from 'vitest';
 import { listProcesses, readEnvironment, signalProcess } from '../../servers/processes.ts';
 import { openStackDatabase } from '../harness/database.ts';
-import { describeForms } from '../harness/forms.ts';
+import { describeStack } from '../harness/forms.ts';
 import { launchAsync, openSession, readOutput, waitForEnd } from '../harness/remote.ts';
 import { missingPrograms } from '../harness/skip.ts';
 import { useRemoteStack } from '../harness/use-stack.ts';
 import { waitFor } from '../harness/wait-for.ts';
 
-describeForms(missingPrograms('sshd'), 'a run that the next connection does not find', form => {
+describeStack(missingPrograms('sshd'), 'a run that the next connection does not find', form => {
   const { stack, client, sshd } = useRemoteStack(form);
   let sid: string;
 

@@ -1,7 +1,7 @@
 import { readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeAll, expect, test } from 'vitest';
-import { describeForms } from '../harness/forms.ts';
+import { describeStack } from '../harness/forms.ts';
 import { launchAsync, openSession, readOutput, waitForEnd } from '../harness/remote.ts';
 import { missingPrograms } from '../harness/skip.ts';
 import { useRemoteStack } from '../harness/use-stack.ts';
@@ -9,7 +9,7 @@ import { waitFor } from '../harness/wait-for.ts';
 
 const UNKNOWN = { state: 'failed', error: { code: 'outcome_unknown' } };
 
-describeForms(missingPrograms('sshd'), 'a run whose fence is not where it was', form => {
+describeStack(missingPrograms('sshd'), 'a run whose fence is not where it was', form => {
   const { client, sshd } = useRemoteStack(form);
   let sid: string;
 

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { Client } from '../../servers/client.ts';
 import { findMarked, GONE_MS, makeMark } from '../faults/trees.ts';
 import { type Account, makeAccount } from '../harness/accounts.ts';
-import { describeForms } from '../harness/forms.ts';
+import { describeStack } from '../harness/forms.ts';
 import { expectProblem } from '../harness/problem.ts';
 import {
   addHost,
@@ -20,7 +20,7 @@ import { waitFor } from '../harness/wait-for.ts';
 /** sshd passes signals on to commands that are not forced ones, which the harness's are where it makes no account. */
 const skip = missingRoot() ?? missingPrograms('sshd');
 
-describeForms(skip, 'commands that are ended without an agent', form => {
+describeStack(skip, 'commands that are ended without an agent', form => {
   let stack: Stack;
   let client: Client;
   let account: Account;

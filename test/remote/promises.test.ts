@@ -4,7 +4,7 @@ import type postgres from 'postgres';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { signalProcess } from '../../servers/processes.ts';
 import { openStackDatabase } from '../harness/database.ts';
-import { describeForms } from '../harness/forms.ts';
+import { describeStack } from '../harness/forms.ts';
 import { expectProblem } from '../harness/problem.ts';
 import {
   isEnded,
@@ -25,7 +25,7 @@ const LARGE = 5_000_000_000;
 /** As long as a cancel may take; a silent link is given up much later. */
 const LEFT_MS = 8_000;
 
-describeForms(missingPrograms('sshd'), 'what is promised of remote sessions', form => {
+describeStack(missingPrograms('sshd'), 'what is promised of remote sessions', form => {
   const { stack, client, sshd, proxy } = useProxiedStack(form, { env: WORKERS_APART });
   let sql: postgres.Sql;
   beforeAll(() => {

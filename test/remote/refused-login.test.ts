@@ -3,7 +3,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { keepKey } from '../../servers/key-pair.ts';
 import { readEnvironment } from '../../servers/processes.ts';
 import { openStackDatabase } from '../harness/database.ts';
-import { describeForms } from '../harness/forms.ts';
+import { describeStack } from '../harness/forms.ts';
 import { expectProblem } from '../harness/problem.ts';
 import { type RecordingServer, startRecordingServer } from '../harness/recording-server.ts';
 import { startTcpProxy } from '../harness/tcp-proxy.ts';
@@ -11,7 +11,7 @@ import { makeTempDir } from '../harness/temp-dir.ts';
 import { useStack, useStarted } from '../harness/use-stack.ts';
 import { waitFor } from '../harness/wait-for.ts';
 
-describeForms(undefined, 'a login that is refused later', form => {
+describeStack(undefined, 'a login that is refused later', form => {
   const directory = makeTempDir('refused');
   const key = keepKey(join(directory.path, 'server_key'));
   const login = { hostKey: key.private, password: 'the first' };

@@ -1,7 +1,7 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { describeForms } from '../harness/forms.ts';
+import { describeStack } from '../harness/forms.ts';
 import {
   holderOf,
   type Job,
@@ -16,7 +16,7 @@ import { waitFor } from '../harness/wait-for.ts';
 
 const SLOTS = 3;
 
-describeForms(missingPrograms('sshd'), 'the jobs of a session and its connection', form => {
+describeStack(missingPrograms('sshd'), 'the jobs of a session and its connection', form => {
   const { client, sshd } = useRemoteStack(form, { env: { REMOTE_SLOTS: String(SLOTS) } });
 
   const logins = () => sshd.log().split('Accepted publickey').length - 1;

@@ -2,7 +2,7 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { type FaultHost, withHost } from '../faults/rig.ts';
-import { describeForms } from '../harness/forms.ts';
+import { describeStack } from '../harness/forms.ts';
 import { type Job, launchAsync, readOutput, waitForEnd } from '../harness/remote.ts';
 import { missingPrograms } from '../harness/skip.ts';
 import { useStack } from '../harness/use-stack.ts';
@@ -13,7 +13,7 @@ const RATE = 2_000_000;
 const PATIENCE = 20 * RATE;
 const MIB = 1 << 20;
 
-describeForms(missingPrograms('sshd'), 'a host behind a slow link', form => {
+describeStack(missingPrograms('sshd'), 'a host behind a slow link', form => {
   const rig = useStack(form, {
     env: { REMOTE_SLOTS: '8', LIMIT_SPOOL_BYTES: String(16 * MIB) },
   });

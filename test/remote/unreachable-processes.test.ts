@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { signalProcess } from '../../servers/processes.ts';
 import { withHost } from '../faults/rig.ts';
 import { findMarked, makeMark } from '../faults/trees.ts';
-import { describeForms } from '../harness/forms.ts';
+import { describeStack } from '../harness/forms.ts';
 import { launchAsync, readOutput, waitForEnd } from '../harness/remote.ts';
 import { missingPrograms } from '../harness/skip.ts';
 import { useStack } from '../harness/use-stack.ts';
@@ -19,7 +19,7 @@ const GIVEN_UP_MS = 40_000;
 /** Nothing tells that a process belongs to a command once it has done all of this before its end is asked for. */
 const outOfReach = (words: string) => `(env -i PATH="$PATH" setsid ${words} &)`;
 
-describeForms(missingPrograms('sshd'), 'what is out of reach and holds the output', form => {
+describeStack(missingPrograms('sshd'), 'what is out of reach and holds the output', form => {
   const rig = useStack(form, { env: LIMITS });
 
   /** Its command ends at once; what it has left behind prints, or could. */

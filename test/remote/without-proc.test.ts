@@ -2,7 +2,7 @@ import { chmodSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { findMarked, makeMark } from '../faults/trees.ts';
-import { describeForms } from '../harness/forms.ts';
+import { describeStack } from '../harness/forms.ts';
 import { hideProc, missingHiddenProc } from '../harness/hidden-proc.ts';
 import { launchAsync, openSession, readOutput, waitForEnd } from '../harness/remote.ts';
 import { missingPrograms } from '../harness/skip.ts';
@@ -12,7 +12,7 @@ import { waitFor } from '../harness/wait-for.ts';
 
 const skip = missingPrograms('sshd') ?? missingHiddenProc();
 
-describeForms(skip, 'a host without /proc', form => {
+describeStack(skip, 'a host without /proc', form => {
   const directory = makeTempDir('host-without-proc');
   afterAll(() => directory.remove());
   const login = join(directory.path, 'login');

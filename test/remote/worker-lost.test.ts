@@ -4,14 +4,14 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { MAX_CONSECUTIVE_LOSSES } from '../../shared/jobs/lease.ts';
 import { isFull } from '../faults/settings.ts';
 import { openStackDatabase } from '../harness/database.ts';
-import { describeForms } from '../harness/forms.ts';
+import { describeStack } from '../harness/forms.ts';
 import { expectProblem } from '../harness/problem.ts';
 import { type Job, openSession } from '../harness/remote.ts';
 import { missingPrograms } from '../harness/skip.ts';
 import { useProxiedStack } from '../harness/use-stack.ts';
 import { waitFor } from '../harness/wait-for.ts';
 
-describeForms(missingPrograms('sshd'), 'a job whose workers die one after the other', form => {
+describeStack(missingPrograms('sshd'), 'a job whose workers die one after the other', form => {
   const { stack, client, sshd, proxy } = useProxiedStack(form);
   let sid: string;
   let sql: ReturnType<typeof openStackDatabase>;

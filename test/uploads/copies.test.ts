@@ -3,7 +3,7 @@ import { truncateSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeAll, expect, test } from 'vitest';
 import { signalProcess } from '../../servers/processes.ts';
-import { describeForms } from '../harness/forms.ts';
+import { describeStack } from '../harness/forms.ts';
 import { expectProblem } from '../harness/problem.ts';
 import { holderOf, type Job, openSession, waitForEnd } from '../harness/remote.ts';
 import { missingPrograms } from '../harness/skip.ts';
@@ -20,7 +20,7 @@ import {
 import { useProxiedStack } from '../harness/use-stack.ts';
 import { waitFor } from '../harness/wait-for.ts';
 
-describeForms(missingPrograms('sshd'), 'copies into an upload', form => {
+describeStack(missingPrograms('sshd'), 'copies into an upload', form => {
   const { stack, client, sshd, proxy } = useProxiedStack(form);
   let mid: string;
   let sid: string;

@@ -1,5 +1,5 @@
 import { beforeAll, expect, test } from 'vitest';
-import { describeForms } from '../harness/forms.ts';
+import { describeStack } from '../harness/forms.ts';
 import { expectProblem } from '../harness/problem.ts';
 import { addUsers } from '../harness/projects.ts';
 import { waitForEnd } from '../harness/remote.ts';
@@ -15,7 +15,7 @@ import { makeModel, readUpload, someBytes } from '../harness/uploads.ts';
 import { useStack } from '../harness/use-stack.ts';
 import { waitFor } from '../harness/wait-for.ts';
 
-describeForms(undefined, 'tables and files over HTTP', form => {
+describeStack(undefined, 'tables and files over HTTP', form => {
   const { stack, client } = useStack(form);
   let mid: string;
 

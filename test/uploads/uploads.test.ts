@@ -1,6 +1,6 @@
 import { beforeAll, expect, test } from 'vitest';
 import { Client } from '../../servers/client.ts';
-import { describeForms } from '../harness/forms.ts';
+import { describeStack } from '../harness/forms.ts';
 import { expectProblem, type Problem } from '../harness/problem.ts';
 import { addUsers } from '../harness/projects.ts';
 import { waitForEnd } from '../harness/remote.ts';
@@ -17,7 +17,7 @@ import {
 import { useStack } from '../harness/use-stack.ts';
 import { waitFor } from '../harness/wait-for.ts';
 
-describeForms(undefined, 'uploads', form => {
+describeStack(undefined, 'uploads', form => {
   const { stack, client } = useStack(form, { env: { LIMIT_UPLOADS: '40' } });
   let other: Client;
   let pid: string;
@@ -296,7 +296,7 @@ describeForms(undefined, 'uploads', form => {
   });
 });
 
-describeForms(undefined, 'idle uploads', form => {
+describeStack(undefined, 'idle uploads', form => {
   const { client } = useStack(form, { env: { UPLOAD_IDLE_TIMEOUT: '3' } });
 
   test('an idle upload ends, and one that has ended loses its parts', {

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { describeForms } from '../../harness/forms.ts';
+import { describeStack } from '../../harness/forms.ts';
 import { missingPrograms } from '../../harness/skip.ts';
 import { ask, forNothing, prepare } from './ask.ts';
 import { ACTORS, type Actor, type Line, readExpected } from './expected.ts';
@@ -23,7 +23,7 @@ const BROWSED = [
   'GET /jobs/{id}/output',
 ];
 
-describeForms(missingPrograms('sshd', 'ffmpeg'), 'who may do what', form => {
+describeStack(missingPrograms('sshd', 'ffmpeg'), 'who may do what', form => {
   let world: World;
   beforeAll(async () => {
     world = await makeWorld(form);

@@ -1,4 +1,0 @@
-import { runTogether } from '../harness/shared-stacks.ts';
-import { GROUPS } from './groups.ts';
-
-runTogether(GROUPS.work);
