@@ -2,12 +2,13 @@ import { configDefaults, defineConfig } from 'vitest/config';
 import { TestOrder } from './test/harness/order.ts';
 
 const SOURCES = '{api,workers,shared,cli,servers,demo,scripts,bench}';
-/** Tests beside the sources that run servers, shells, ffmpeg or the compiled programs. */
+/** Tests beside the sources that run servers, shells, ffmpeg or compiled programs and threads. */
 const WITH_PROGRAMS = [
   'workers/{host-agent,video,ssh,runs,remote-files}/**/*.test.ts',
   'cli/{embedded-postgres,supervisor}/**/*.test.ts',
   'cli/data-lock.test.ts',
   'scripts/*.test.ts',
+  'api/remote/threaded-key-parser.test.ts',
   'shared/storage/s3-store.test.ts',
 ];
 
