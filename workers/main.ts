@@ -6,7 +6,7 @@ import { waitForSchema } from '../shared/database/migrate.ts';
 import { Notifications } from '../shared/database/notifications.ts';
 import { newId } from '../shared/ids.ts';
 import { QUEUES, SESSION_QUEUES, WORK, type Work } from '../shared/jobs/catalog.ts';
-import { type Entry, JobQueues } from '../shared/jobs/queue.ts';
+import { JobQueues, type QueueEntry } from '../shared/jobs/queue.ts';
 import { createLog } from '../shared/log.ts';
 import {
   beginProcess,
@@ -88,7 +88,7 @@ async function main(): Promise<void> {
   if (work.includes('video')) slots.video = config.VIDEO_SLOTS;
   if (work.includes('parse')) slots.parse = config.PARSE_SLOTS;
   const handlers = await loadHandlers();
-  const run = (entry: Entry) => runJob(context, entry, handlers);
+  const run = (entry: QueueEntry) => runJob(context, entry, handlers);
   const affinity = new SessionAffinity(context, { run, slots: slots.remote ?? 0 });
   const consumers = QUEUES.filter(queue => slots[queue]).map(queue => {
     const consumer = context.queues.worker(queue, slots[queue] ?? 1, async entry => {

@@ -2,7 +2,7 @@ import { pipeline } from 'node:stream/promises';
 import type { Response } from 'express';
 import { z } from 'zod';
 import { absolutePath } from '../../shared/jobs/catalog.ts';
-import { readStream } from '../../shared/jobs/output.ts';
+import { readOutputStream } from '../../shared/jobs/output.ts';
 import type { ApiContext } from '../context.ts';
 import { resource } from '../http/resource.ts';
 import { routes } from '../http/routes.ts';
@@ -111,7 +111,7 @@ async function* readAgain(
 ): AsyncGenerator<Buffer> {
   const stores = { db: api.database.db, objects: api.objects };
   let read = 0;
-  for await (const bytes of readStream(stores, job.id, {
+  for await (const bytes of readOutputStream(stores, job.id, {
     stream: 'stdout',
     from: 0,
     until,

@@ -11,7 +11,7 @@ import {
   jobDefinition,
   type Payload,
 } from '../../shared/jobs/catalog.ts';
-import { STREAMS } from '../../shared/jobs/output.ts';
+import { OUTPUT_STREAMS } from '../../shared/jobs/output.ts';
 import { checkIfMatch, entityTag, sendRecord } from '../http/conditional-requests.ts';
 import { pageOf, pageQuery, toPage } from '../http/pagination.ts';
 import { queryInteger } from '../http/query-integer.ts';
@@ -34,7 +34,7 @@ import { lockProjectForShare } from '../projects/access.ts';
 import { lockSession } from '../remote/sessions.ts';
 
 const outputQuery = z.strictObject({
-  stream: z.enum(STREAMS).default('stdout'),
+  stream: z.enum(OUTPUT_STREAMS).default('stdout'),
   offset: queryInteger({ min: 0, max: Number.MAX_SAFE_INTEGER, default: 0 }),
 });
 

@@ -3,13 +3,13 @@ import type { Db } from '../database/connect.ts';
 import { chunks, segments } from '../database/schema.ts';
 import type { ObjectStore } from '../storage/object-store.ts';
 
-export const STREAMS = ['stdout', 'stderr'] as const;
-export type Stream = (typeof STREAMS)[number];
-export const streamNumber = (stream: Stream) => (stream === 'stdout' ? 1 : 2);
-const streamName = (number: number): Stream => (number === 1 ? 'stdout' : 'stderr');
+export const OUTPUT_STREAMS = ['stdout', 'stderr'] as const;
+export type OutputStream = (typeof OUTPUT_STREAMS)[number];
+export const streamNumber = (stream: OutputStream) => (stream === 'stdout' ? 1 : 2);
+const streamName = (number: number): OutputStream => (number === 1 ? 'stdout' : 'stderr');
 
 export interface OutputPiece {
-  stream: Stream;
+  stream: OutputStream;
   /** Offset of the first byte in its stream. */
   offset: number;
   bytes: Buffer;
@@ -20,17 +20,17 @@ const BATCH = 16;
 const chunkEnd = sql<number>`${chunks.start} + octet_length(${chunks.bytes})`;
 
 /** Where a reader stands in both streams. */
-export type Offsets = Record<Stream, number>;
+export type OutputOffsets = Record<OutputStream, number>;
 
 interface Stores {
   db: Db;
   objects: ObjectStore;
 }
 
-export interface OutputSpan {
-  from: Offsets;
+export interface OutputRange {
+  from: OutputOffsets;
   /** How far the job's row says that output is stored: so far it is read, wherever it is moved to meanwhile. */
-  until: Offsets;
+  until: OutputOffsets;
   signal?: AbortSignal;
 }
 
@@ -44,7 +44,7 @@ const PASSES = 4;
 export async function* readOutput(
   stores: Stores,
   job: string,
-  span: OutputSpan,
+  span: OutputRange,
 ): AsyncGenerator<OutputPiece> {
   const at = { ...span.from };
   for (let pass = 0; pass < PASSES; pass++) {
@@ -52,7 +52,7 @@ export async function* readOutput(
       at[piece.stream] = piece.offset + piece.bytes.length;
       yield piece;
     }
-    if (STREAMS.every(stream => at[stream] >= span.until[stream])) return;
+    if (OUTPUT_STREAMS.every(stream => at[stream] >= span.until[stream])) return;
   }
 }
 
@@ -60,10 +60,10 @@ export async function* readOutput(
 async function* readOnce(
   stores: Stores,
   job: string,
-  at: Offsets,
+  at: OutputOffsets,
   signal?: AbortSignal,
 ): AsyncGenerator<OutputPiece> {
-  for (const stream of STREAMS) yield* readSegments(stores, job, stream, at[stream], signal);
+  for (const stream of OUTPUT_STREAMS) yield* readSegments(stores, job, stream, at[stream], signal);
   for (;;) {
     signal?.throwIfAborted();
     const found = await stores.db
@@ -82,15 +82,15 @@ async function* readOnce(
 }
 
 /** The stored bytes of one stream. */
-export async function* readStream(
+export async function* readOutputStream(
   stores: Stores,
   job: string,
-  options: { stream: Stream; from: number; until: number; signal?: AbortSignal },
+  options: { stream: OutputStream; from: number; until: number; signal?: AbortSignal },
 ): AsyncGenerator<Buffer> {
   const { stream, from, until, signal } = options;
   const other = stream === 'stdout' ? 'stderr' : 'stdout';
   const only = (offset: number) =>
-    ({ [stream]: offset, [other]: Number.MAX_SAFE_INTEGER }) as Offsets;
+    ({ [stream]: offset, [other]: Number.MAX_SAFE_INTEGER }) as OutputOffsets;
   for await (const piece of readOutput(stores, job, {
     from: only(from),
     until: only(until),
@@ -99,13 +99,13 @@ export async function* readStream(
     yield piece.bytes;
 }
 
-const after = (at: Offsets, stream: Stream) =>
+const after = (at: OutputOffsets, stream: OutputStream) =>
   and(eq(chunks.stream, streamNumber(stream)), sql`${chunkEnd} > ${at[stream]}`);
 
 async function* readSegments(
   { db, objects }: Stores,
   job: string,
-  stream: Stream,
+  stream: OutputStream,
   offset: number,
   signal?: AbortSignal,
 ): AsyncGenerator<OutputPiece> {

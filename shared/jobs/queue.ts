@@ -6,23 +6,23 @@ import type { Logger } from '../log.ts';
 import { isJobKind, jobDefinition, QUEUES, type QueueName } from './catalog.ts';
 
 /** The queue carries ids only; see entryId. */
-export interface Entry {
+export interface QueueEntry {
   id: string;
   epoch: number;
   /** The session whose connection the job uses; another worker may have it open. */
   session?: string | null;
 }
-export const toEntry = ({
+export const toQueueEntry = ({
   id,
   epoch,
   kind,
   session,
-}: Pick<JobRow, 'id' | 'epoch' | 'kind' | 'session'>): Entry => ({
+}: Pick<JobRow, 'id' | 'epoch' | 'kind' | 'session'>): QueueEntry => ({
   id,
   epoch,
   session: isJobKind(kind) && jobDefinition(kind).session === 'uses' ? session : null,
 });
-const entryId = ({ id, epoch }: Entry) => `${id}-${epoch}`;
+const entryId = ({ id, epoch }: QueueEntry) => `${id}-${epoch}`;
 
 /** An entry nobody took for so long is of no use: the dispatcher will have made a newer one. */
 const OPTIONS = { removeOnComplete: true, removeOnFail: true, attempts: 1 };
@@ -47,7 +47,7 @@ export class JobQueues {
   }
 
   /** Rejects soon when the queue is away: the dispatcher adds again what could not be added. */
-  async add(name: QueueName, entries: Entry[]): Promise<void> {
+  async add(name: QueueName, entries: QueueEntry[]): Promise<void> {
     const jobs = entries.map(entry => ({
       name: 'job',
       data: entry,
@@ -63,7 +63,7 @@ export class JobQueues {
   }
 
   /** Which of these entries the queue no longer holds, or holds as ended. */
-  async missing(name: QueueName, entries: Entry[]): Promise<Entry[]> {
+  async missing(name: QueueName, entries: QueueEntry[]): Promise<QueueEntry[]> {
     const states = await withDeadline(DEADLINE, async () => {
       const queue = await this.#queue(name);
       return Promise.all(entries.map(entry => queue.getJobState(entryId(entry))));
@@ -112,7 +112,7 @@ export class JobQueues {
   }
 }
 
-type Process = (entry: Entry) => Promise<void>;
+type Process = (entry: QueueEntry) => Promise<void>;
 
 interface Factory {
   /** Throws when the backend is away. */
@@ -144,7 +144,7 @@ function onRedis(url: string): Factory {
     worker: (name, concurrency, process) => {
       const connection = connect({ maxRetriesPerRequest: null });
       connections.push(connection);
-      return new Worker<Entry>(name, job => process(job.data), {
+      return new Worker<QueueEntry>(name, job => process(job.data), {
         ...WORKER_OPTIONS,
         concurrency,
         connection,
@@ -173,7 +173,7 @@ function onPostgres(url: string): Factory {
     queue: name => new backend.Queue(name, { connection: connection(2) }) as unknown as Queue,
     worker: (name, concurrency, process) => {
       const options = { ...WORKER_OPTIONS, concurrency, connection: connection(3) };
-      return new backend.Worker<Entry>(
+      return new backend.Worker<QueueEntry>(
         name,
         job => process(job.data),
         options,

@@ -5,7 +5,7 @@ import { beforeAll, expect, test } from 'vitest';
 import type { Database, Tx } from '../../shared/database/connect.ts';
 import { jobs } from '../../shared/database/schema.ts';
 import { newId } from '../../shared/ids.ts';
-import { readStream } from '../../shared/jobs/output.ts';
+import { readOutputStream } from '../../shared/jobs/output.ts';
 import { FileStore } from '../../shared/storage/file-store.ts';
 import { OutputWriter } from '../../workers/output/output-writer.ts';
 import { untilLocked, withDatabase } from '../harness/migrated-database.ts';
@@ -76,7 +76,7 @@ test('what was rolled up in parts is whole where much comes at once after it', a
   }
   const whole = Buffer.concat([...parts, burst]);
   const read: Buffer[] = [];
-  for await (const bytes of readStream({ db: database.db, objects }, claim.id, {
+  for await (const bytes of readOutputStream({ db: database.db, objects }, claim.id, {
     stream: 'stdout',
     from: 0,
     until: whole.length,
@@ -123,6 +123,6 @@ test('what was being committed as its answer was lost is stored once', async () 
   await first;
   const read: Buffer[] = [];
   const range = { stream: 'stdout', from: 0, until: writer.stored.stdout } as const;
-  for await (const bytes of readStream({ db, objects }, claim.id, range)) read.push(bytes);
+  for await (const bytes of readOutputStream({ db, objects }, claim.id, range)) read.push(bytes);
   expect(String(Buffer.concat(read))).toBe('once and more');
 });

@@ -5,7 +5,7 @@ import { type JobRow, type JobState, jobs } from '../../shared/database/schema.t
 import { type ErrorRecord, WindlassError } from '../../shared/errors.ts';
 import { newId } from '../../shared/ids.ts';
 import { LEASE_SECONDS } from '../../shared/jobs/lease.ts';
-import type { Entry } from '../../shared/jobs/queue.ts';
+import type { QueueEntry } from '../../shared/jobs/queue.ts';
 
 /** The right to work on a job: every write carries its token, and a stale one changes nothing. */
 export interface Claim {
@@ -35,7 +35,7 @@ export type ClaimedRow = JobRow & { ranSeconds: number };
  */
 export async function claimJob(
   db: Db,
-  { id, epoch }: Entry,
+  { id, epoch }: QueueEntry,
   worker: string,
 ): Promise<ClaimedRow | undefined> {
   const [row] = await writeClaim(db).execute({ id, epoch, worker, token: newId() });

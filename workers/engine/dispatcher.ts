@@ -10,7 +10,7 @@ import {
   RENEW_MS,
   UNCLAIMED_SECONDS,
 } from '../../shared/jobs/lease.ts';
-import { type Entry, toEntry } from '../../shared/jobs/queue.ts';
+import { type QueueEntry, toQueueEntry } from '../../shared/jobs/queue.ts';
 import { queueCapacity } from '../../shared/jobs/queue-capacity.ts';
 import type { WorkerContext } from '../context.ts';
 import { AutoResetEvent } from './auto-reset-event.ts';
@@ -181,7 +181,7 @@ async function dispatchWaiting(context: WorkerContext, db: Db, queue: QueueName)
       ),
     )
     .returning({ id: jobs.id, epoch: jobs.epoch, kind: jobs.kind, session: jobs.session });
-  await addEntries(context, queue, entries.map(toEntry));
+  await addEntries(context, queue, entries.map(toQueueEntry));
   return entries.length >= room;
 }
 
@@ -203,7 +203,7 @@ async function redispatchUnclaimed(
     .where(late)
     .limit(64 * ENTRIES_PER_SLOT);
   if (unclaimed.length === 0) return;
-  const missing = await context.queues.missing(queue, unclaimed).catch(() => [] as Entry[]);
+  const missing = await context.queues.missing(queue, unclaimed).catch(() => [] as QueueEntry[]);
   const still = unclaimed.filter(entry => !missing.includes(entry)).map(entry => entry.id);
   // Looked up and found: the next look is due in another 15 s.
   if (still.length > 0)
@@ -230,7 +230,7 @@ async function redispatchUnclaimed(
 async function addEntries(
   context: WorkerContext,
   queue: QueueName,
-  entries: Entry[],
+  entries: QueueEntry[],
 ): Promise<void> {
   if (entries.length === 0) return;
   await context.queues.add(queue, entries).catch((error: unknown) => {

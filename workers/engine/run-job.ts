@@ -3,7 +3,7 @@ import { isDatabaseDown, sqlState } from '../../shared/database/connect.ts';
 import { jobs } from '../../shared/database/schema.ts';
 import { type ErrorRecord, toErrorRecord, WindlassError } from '../../shared/errors.ts';
 import { isJobKind, JOBS, type JobKind, type Payload } from '../../shared/jobs/catalog.ts';
-import type { Entry } from '../../shared/jobs/queue.ts';
+import type { QueueEntry } from '../../shared/jobs/queue.ts';
 import {
   type Handler,
   type JobContext,
@@ -35,7 +35,7 @@ const PROGRESS_MS = 400;
 /** Claims the job that a queue entry names and runs it; false where it could not be claimed. Never throws. */
 export async function runJob(
   worker: WorkerContext,
-  entry: Entry,
+  entry: QueueEntry,
   handlers: Map<JobKind, Handler<JobKind>>,
 ): Promise<boolean> {
   const row = await claimJob(worker.database.db, entry, worker.id).catch((error: unknown) => {

@@ -1,7 +1,7 @@
 import { eq } from 'drizzle-orm';
 import { abortable, sleep } from '../../shared/abort.ts';
 import { jobs } from '../../shared/database/schema.ts';
-import type { Entry } from '../../shared/jobs/queue.ts';
+import type { QueueEntry } from '../../shared/jobs/queue.ts';
 import type { WorkerContext } from '../context.ts';
 import { AutoResetEvent } from './auto-reset-event.ts';
 
@@ -26,7 +26,7 @@ const MOST_MET = 1_000;
 export class SessionAffinity {
   readonly #worker: WorkerContext;
   /** Does what an entry names; false where that was not to be had. */
-  readonly #run: (entry: Entry) => Promise<boolean>;
+  readonly #run: (entry: QueueEntry) => Promise<boolean>;
   readonly #slots: number;
   /** Jobs that others' entries named. */
   readonly #taken = new Set<Promise<unknown>>();
@@ -37,7 +37,7 @@ export class SessionAffinity {
 
   constructor(
     worker: WorkerContext,
-    options: { run(entry: Entry): Promise<boolean>; slots: number },
+    options: { run(entry: QueueEntry): Promise<boolean>; slots: number },
   ) {
     this.#worker = worker;
     this.#run = options.run;
@@ -46,7 +46,7 @@ export class SessionAffinity {
   }
 
   /** Does what an entry names, or waits while another worker does. */
-  async take(entry: Entry): Promise<void> {
+  async take(entry: QueueEntry): Promise<void> {
     const { sessions, stopping } = this.#worker;
     const { session } = entry;
     if (!session || sessions.has(session) || stopping.aborted) return void (await this.#run(entry));
@@ -99,7 +99,7 @@ export class SessionAffinity {
   }
 
   /** Whether another worker holds the job that this entry names; false when the process is asked to stop. */
-  async #isAtWork({ id, epoch }: Entry): Promise<boolean> {
+  async #isAtWork({ id, epoch }: QueueEntry): Promise<boolean> {
     const { database, stopping } = this.#worker;
     if (stopping.aborted) return false;
     const reading = database.db

@@ -1,4 +1,4 @@
-import type { Stream } from '../../shared/jobs/output.ts';
+import type { OutputStream } from '../../shared/jobs/output.ts';
 import type { Handler } from '../context.ts';
 import type { OutputWriter } from '../output/output-writer.ts';
 import { watchLimits } from '../runs/command-limits.ts';
@@ -18,7 +18,7 @@ const command: Handler<'command'> = async context => {
   const output = await context.output();
   const limits = watchLimits(context, output);
   const sink = {
-    take: async (stream: Stream, bytes: Buffer) => {
+    take: async (stream: OutputStream, bytes: Buffer) => {
       await output.append(stream, bytes);
       limits.count(bytes.length);
     },

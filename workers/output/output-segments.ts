@@ -3,7 +3,7 @@ import { and, asc, eq, gte, lt, sql } from 'drizzle-orm';
 import type { Database, Tx } from '../../shared/database/connect.ts';
 import { chunks, segments } from '../../shared/database/schema.ts';
 import { newObjectKey } from '../../shared/jobs/object-keys.ts';
-import { readStream, type Stream, streamNumber } from '../../shared/jobs/output.ts';
+import { type OutputStream, readOutputStream, streamNumber } from '../../shared/jobs/output.ts';
 import type { ObjectStore } from '../../shared/storage/object-store.ts';
 
 /** Chunks in one object at most: they may be small. */
@@ -11,7 +11,7 @@ const MOST_CHUNKS = 1_000;
 
 /** Bytes of one stream in an object. */
 export interface Segment {
-  stream: Stream;
+  stream: OutputStream;
   start: number;
   length: number;
   object: string;
@@ -31,7 +31,7 @@ export class OutputSegments {
   }
 
   /** Puts a stream's first chunks into one object, `most` bytes or a chunk more; undefined where there are none. */
-  async putChunks(stream: Stream, most: number): Promise<Segment | undefined> {
+  async putChunks(stream: OutputStream, most: number): Promise<Segment | undefined> {
     const found = await this.#listChunks(stream);
     const start = found[0]?.start ?? 0;
     let length = 0;
@@ -42,7 +42,7 @@ export class OutputSegments {
 
   /** Puts bytes that begin at `at` into an object, after those before them that are still in chunks. */
   async putBytes(given: {
-    stream: Stream;
+    stream: OutputStream;
     at: number;
     bytes: Buffer[];
     hasChunks: boolean;
@@ -85,14 +85,14 @@ export class OutputSegments {
     return { ...segment, object };
   }
 
-  #readChunks(stream: Stream, from: number, length: number): AsyncGenerator<Buffer> {
+  #readChunks(stream: OutputStream, from: number, length: number): AsyncGenerator<Buffer> {
     const { database, objects } = this.#context;
     const until = from + length;
-    const read = readStream({ db: database.db, objects }, this.#job, { stream, from, until });
+    const read = readOutputStream({ db: database.db, objects }, this.#job, { stream, from, until });
     return takeBytes(read, length);
   }
 
-  #listChunks(stream: Stream) {
+  #listChunks(stream: OutputStream) {
     return this.#context.database.db
       .select({ start: chunks.start, length: sql<number>`octet_length(${chunks.bytes})` })
       .from(chunks)

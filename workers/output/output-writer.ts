@@ -2,7 +2,12 @@ import { and, eq, sql } from 'drizzle-orm';
 import { sleep } from '../../shared/abort.ts';
 import { type Database, isDatabaseDown, sqlState, type Tx } from '../../shared/database/connect.ts';
 import { chunks, jobs } from '../../shared/database/schema.ts';
-import { type Offsets, STREAMS, type Stream, streamNumber } from '../../shared/jobs/output.ts';
+import {
+  OUTPUT_STREAMS,
+  type OutputOffsets,
+  type OutputStream,
+  streamNumber,
+} from '../../shared/jobs/output.ts';
 import type { ObjectStore } from '../../shared/storage/object-store.ts';
 import { type Claim, LeaseLost, leasedBy, updateLeased } from '../engine/claims.ts';
 
@@ -35,26 +40,26 @@ export interface OutputContext {
  * transaction that also proves the lease; `stored` says how far that is committed, which is what may be acknowledged.
  */
 export class OutputWriter {
-  readonly stored: Offsets;
+  readonly stored: OutputOffsets;
   readonly #context: OutputContext;
   readonly #claim: Claim;
   readonly #pieces = new WriteBuffer();
   readonly #segments: OutputSegments;
   #pendingBytes = 0;
   #seq: number;
-  #live: Offsets;
+  #live: OutputOffsets;
   #writing: Promise<void> | undefined;
   /** Callers of append() that wait for room. */
   #waiting: (() => void)[] = [];
   #rolling: Promise<void> | undefined;
   #rollNotBefore = 0;
-  #whenStored: (stored: Offsets) => void = () => {};
+  #whenStored: (stored: OutputOffsets) => void = () => {};
   #failure: unknown;
 
   private constructor(
     context: OutputContext,
     claim: Claim,
-    start: { stored: Offsets; live: Offsets; seq: number },
+    start: { stored: OutputOffsets; live: OutputOffsets; seq: number },
   ) {
     this.#context = context;
     this.#claim = claim;
@@ -65,7 +70,11 @@ export class OutputWriter {
   }
 
   /** Opens the output where the last attempt left it: with so many bytes stored. */
-  static async open(context: OutputContext, claim: Claim, stored: Offsets): Promise<OutputWriter> {
+  static async open(
+    context: OutputContext,
+    claim: Claim,
+    stored: OutputOffsets,
+  ): Promise<OutputWriter> {
     const nothing = { stdout: 0, stderr: 0 };
     if (stored.stdout + stored.stderr === 0)
       return new OutputWriter(context, claim, {
@@ -83,7 +92,7 @@ export class OutputWriter {
       .from(chunks)
       .where(eq(chunks.job, claim.id))
       .groupBy(chunks.stream);
-    const liveBytes = (stream: Stream) =>
+    const liveBytes = (stream: OutputStream) =>
       live.find(found => found.stream === streamNumber(stream))?.bytes ?? 0;
     return new OutputWriter(context, claim, {
       stored: { ...stored },
@@ -93,7 +102,7 @@ export class OutputWriter {
   }
 
   /** Takes bytes to store; waits while too many wait already. Rejects with LeaseLost when another worker has the job. */
-  async append(stream: Stream, bytes: Buffer): Promise<void> {
+  async append(stream: OutputStream, bytes: Buffer): Promise<void> {
     this.#throwFailure();
     this.#pieces.add(stream, bytes);
     this.#pendingBytes += bytes.length;
@@ -105,7 +114,7 @@ export class OutputWriter {
   }
 
   /** Calls back after each commit, with how far it reaches: so far the host may be told to forget. */
-  whenStored(callback: (stored: Offsets) => void): void {
+  whenStored(callback: (stored: OutputOffsets) => void): void {
     this.#whenStored = callback;
   }
 
@@ -151,7 +160,7 @@ export class OutputWriter {
   /** Waits while more stays in the database than may: until the object store takes it, or the attempt is over. */
   async #holdBack(): Promise<void> {
     const { over } = this.#context;
-    while (STREAMS.some(stream => this.#live[stream] >= MAX_LIVE) && !over.aborted) {
+    while (OUTPUT_STREAMS.some(stream => this.#live[stream] >= MAX_LIVE) && !over.aborted) {
       await (this.#rolling ?? sleep(over, RETRY_MS));
       this.#throwFailure();
       this.#startRolling();
@@ -162,7 +171,7 @@ export class OutputWriter {
   #startRolling(): void {
     if (this.#rolling || this.#context.over.aborted) return;
     if (performance.now() < this.#rollNotBefore) return;
-    if (STREAMS.every(stream => this.#live[stream] < ROLL_UP)) return;
+    if (OUTPUT_STREAMS.every(stream => this.#live[stream] < ROLL_UP)) return;
     this.#rolling = this.#rollAll()
       .catch((error: unknown) => this.#noteRollFailure(error))
       .finally(() => {
@@ -180,7 +189,7 @@ export class OutputWriter {
   }
 
   async #rollAll(): Promise<void> {
-    for (const stream of STREAMS) {
+    for (const stream of OUTPUT_STREAMS) {
       while (this.#live[stream] >= ROLL_UP) {
         const moved = await this.#rollUp(stream);
         // Less than was thought is there when the answer to an earlier commit was lost.
@@ -211,7 +220,7 @@ export class OutputWriter {
         if (!mayBeStored || !(await this.#isStored(end))) throw error;
       }
     }, DATABASE);
-    for (const stream of STREAMS) {
+    for (const stream of OUTPUT_STREAMS) {
       if (direct.some(segment => segment.stream === stream)) this.#live[stream] = 0;
       else this.#live[stream] += end[stream] - this.stored[stream];
     }
@@ -219,8 +228,8 @@ export class OutputWriter {
   }
 
   /** Puts the streams that bring much at once into objects; none where the store is away. */
-  async #putDirect(batch: Part[], end: Offsets): Promise<Segment[]> {
-    const streams = STREAMS.filter(stream => end[stream] - this.stored[stream] >= DIRECT);
+  async #putDirect(batch: Part[], end: OutputOffsets): Promise<Segment[]> {
+    const streams = OUTPUT_STREAMS.filter(stream => end[stream] - this.stored[stream] >= DIRECT);
     if (streams.length === 0 || performance.now() < this.#rollNotBefore) return [];
     await this.#rolling;
     this.#throwFailure();
@@ -260,7 +269,7 @@ export class OutputWriter {
   }
 
   /** By compare-and-set: what an earlier try has committed is not committed a second time. Throws LeaseLost. */
-  async #advance(tx: Tx, end: Offsets): Promise<void> {
+  async #advance(tx: Tx, end: OutputOffsets): Promise<void> {
     const { stdout, stderr } = this.stored;
     const rows = await tx
       .update(jobs)
@@ -276,7 +285,7 @@ export class OutputWriter {
   }
 
   /** Whether the commit whose answer was lost took place. */
-  async #isStored(end: Offsets): Promise<boolean> {
+  async #isStored(end: OutputOffsets): Promise<boolean> {
     const { db } = this.#context.database;
     const [row] = await db
       .select({ stdout: jobs.stdoutBytes, stderr: jobs.stderrBytes })
@@ -290,7 +299,7 @@ export class OutputWriter {
    * Moves a stream's first chunks into one object, and returns how many bytes that were; a reader finds the bytes in the
    * one place or the other at any moment.
    */
-  async #rollUp(stream: Stream): Promise<number> {
+  async #rollUp(stream: OutputStream): Promise<number> {
     const segment = await this.#segments.putChunks(stream, ROLL_UP);
     if (!segment) return 0;
     await this.#context.database.db.transaction(async tx => {

@@ -1,4 +1,4 @@
-import type { Stream } from '../../shared/jobs/output.ts';
+import type { OutputStream } from '../../shared/jobs/output.ts';
 
 /** A piece is stored as one row at most: rows are read whole. */
 const MOST = 1 << 20;
@@ -8,7 +8,7 @@ const COPY_FROM = 256 << 10;
 const KEPT = 12;
 
 interface Piece {
-  stream: Stream;
+  stream: OutputStream;
   parts: Buffer[];
   length: number;
   block?: Buffer;
@@ -16,7 +16,7 @@ interface Piece {
 
 /** Bytes of one stream, in order. */
 export interface Part {
-  stream: Stream;
+  stream: OutputStream;
   bytes: Buffer;
 }
 
@@ -33,7 +33,7 @@ export class WriteBuffer {
     return this.#pieces.length === 0;
   }
 
-  add(stream: Stream, bytes: Buffer): void {
+  add(stream: OutputStream, bytes: Buffer): void {
     const isBulk = this.#waiting >= COPY_FROM;
     this.#waiting += bytes.length;
     if (isBulk) this.#copy(stream, bytes);
@@ -57,7 +57,7 @@ export class WriteBuffer {
     return { parts, length, release };
   }
 
-  #keep(stream: Stream, bytes: Buffer): void {
+  #keep(stream: OutputStream, bytes: Buffer): void {
     const last = this.#pieces.at(-1);
     if (last?.stream === stream && !last.block && last.length + bytes.length <= MOST) {
       last.parts.push(bytes);
@@ -67,7 +67,7 @@ export class WriteBuffer {
     }
   }
 
-  #copy(stream: Stream, bytes: Buffer): void {
+  #copy(stream: OutputStream, bytes: Buffer): void {
     for (let at = 0; at < bytes.length; ) {
       let last = this.#pieces.at(-1);
       if (last?.stream !== stream || !last.block || last.length === MOST) {

@@ -2,7 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { whenAborted } from '../../shared/abort.ts';
 import type { JobRow } from '../../shared/database/schema.ts';
 import { WindlassError } from '../../shared/errors.ts';
-import type { Stream } from '../../shared/jobs/output.ts';
+import type { OutputStream } from '../../shared/jobs/output.ts';
 import type { JobContext } from '../context.ts';
 import { isCancelled, wasCancelled } from '../engine/job-signals.ts';
 import { withSession } from '../ssh/reconnect.ts';
@@ -13,7 +13,7 @@ import { signalNumber } from './signal-number.ts';
 
 /** Where a command's output goes. */
 interface Sink {
-  take(stream: Stream, bytes: Buffer): Promise<void>;
+  take(stream: OutputStream, bytes: Buffer): Promise<void>;
   /** Aborted, with a WindlassError as its reason, when the command must be ended. */
   limit: AbortSignal;
 }
@@ -64,7 +64,7 @@ async function readToEnd(
   channel: SshChannel,
 ): Promise<number> {
   const { signal } = context;
-  const read = (stream: Stream) => readAll(channel[stream], bytes => take(stream, bytes));
+  const read = (stream: OutputStream) => readAll(channel[stream], bytes => take(stream, bytes));
   const whole = Promise.all([read('stdout'), read('stderr')]);
   // A server may keep the channel of a command that does not die open, so its close is not waited for.
   const stopped = whenAborted(AbortSignal.any([signal, limit])).then(() =>

@@ -2,7 +2,7 @@ import { abortableIterator } from '../../shared/abort.ts';
 import { isDatabaseDown } from '../../shared/database/connect.ts';
 import type { JobRow } from '../../shared/database/schema.ts';
 import { type ErrorCode, WindlassError } from '../../shared/errors.ts';
-import type { Offsets, Stream } from '../../shared/jobs/output.ts';
+import type { OutputOffsets, OutputStream } from '../../shared/jobs/output.ts';
 import { type JobContext, ReleaseJob } from '../context.ts';
 import { LeaseLost } from '../engine/claims.ts';
 import { wasCancelled } from '../engine/job-signals.ts';
@@ -45,10 +45,10 @@ export interface RunRequest {
 /** Where a run's output goes. */
 export interface RunSink {
   /** Settles what is under way and tells how far the output is safe: following starts there. */
-  stored(): Offsets | Promise<Offsets>;
-  take(stream: Stream, bytes: Buffer): Promise<void>;
+  stored(): OutputOffsets | Promise<OutputOffsets>;
+  take(stream: OutputStream, bytes: Buffer): Promise<void>;
   /** Told how to acknowledge, for as long as this connection lasts. */
-  acknowledge?(ack: (stored: Offsets) => void): void;
+  acknowledge?(ack: (stored: OutputOffsets) => void): void;
   /** Aborted, with a WindlassError as its reason, when the run must be stopped for it. */
   limit?: AbortSignal;
 }

@@ -14,7 +14,7 @@ import {
   type QueueName,
   type SessionKind,
 } from '../../../shared/jobs/catalog.ts';
-import { toEntry } from '../../../shared/jobs/queue.ts';
+import { toQueueEntry } from '../../../shared/jobs/queue.ts';
 import {
   findByIdempotencyKey,
   type Idempotency,
@@ -98,7 +98,7 @@ export async function startSessionJob<K extends SessionKind>(
 /** The queue may be away: then the dispatcher adds the entry. */
 function enqueue(api: ApiContext, job: JobRow): void {
   if (job.epoch === 0) return;
-  api.queues.add(job.queue as QueueName, [toEntry(job)]).catch((error: unknown) => {
+  api.queues.add(job.queue as QueueName, [toQueueEntry(job)]).catch((error: unknown) => {
     api.log.debug(
       { err: error, job: job.id },
       'the queue does not take the entry; the dispatcher will',

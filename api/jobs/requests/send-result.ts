@@ -1,7 +1,7 @@
 import { StringDecoder } from 'node:string_decoder';
 import type { Response } from 'express';
 import type { Result } from '../../../shared/jobs/catalog.ts';
-import { readStream, type Stream } from '../../../shared/jobs/output.ts';
+import { type OutputStream, readOutputStream } from '../../../shared/jobs/output.ts';
 import type { ApiContext } from '../../context.ts';
 import { waitForDrain } from '../../http/wait-for-drain.ts';
 import { SHORT_BYTES } from '../streaming/output-reads.ts';
@@ -46,14 +46,14 @@ export async function sendResult(
 async function readPieces(
   { database, objects }: ApiContext,
   job: JobSummary,
-  stream: Stream,
+  stream: OutputStream,
 ): Promise<Buffer[]> {
   const total = stream === 'stdout' ? job.stdoutBytes : job.stderrBytes;
   const pieces: Buffer[] = [];
   const span = { stream, from: 0, until: Math.min(total, ANSWERED) };
   let left = span.until;
   if (left === 0) return pieces;
-  for await (const piece of readStream({ db: database.db, objects }, job.id, span)) {
+  for await (const piece of readOutputStream({ db: database.db, objects }, job.id, span)) {
     pieces.push(piece.subarray(0, left));
     left -= piece.length;
     if (left <= 0) break;

@@ -1,8 +1,8 @@
 import {
-  type Offsets,
+  OUTPUT_STREAMS,
+  type OutputOffsets,
   type OutputPiece,
-  STREAMS,
-  type Stream,
+  type OutputStream,
 } from '../../../shared/jobs/output.ts';
 
 /** An event carries at most so many bytes of output: a client that is slow, but not stalled, must get one whole in time. */
@@ -11,11 +11,11 @@ const MAX_EVENT = 16 << 10;
 /** One server-sent event of output as it is written, and how far a client has come that got it. */
 export interface OutputFrame {
   bytes: Buffer;
-  at: Offsets;
+  at: OutputOffsets;
 }
 
 /** A server-sent event (WHATWG HTML, 9.2.6); its id is how far both streams were sent. */
-export function encodeEvent(event: string, at: Offsets, data: string): string {
+export function encodeEvent(event: string, at: OutputOffsets, data: string): string {
   return `event: ${event}\nid: ${at.stdout}-${at.stderr}\ndata: ${data}\n\n`;
 }
 
@@ -25,12 +25,12 @@ export function encodeEvent(event: string, at: Offsets, data: string): string {
  */
 export async function* encodeOutput(
   pieces: AsyncIterable<OutputPiece>,
-  from: Offsets,
+  from: OutputOffsets,
   complete: boolean,
 ): AsyncGenerator<OutputFrame> {
   let at = { ...from };
-  const rest: Record<Stream, Buffer> = { stdout: EMPTY, stderr: EMPTY };
-  const encode = (stream: Stream, bytes: Buffer): OutputFrame => {
+  const rest: Record<OutputStream, Buffer> = { stdout: EMPTY, stderr: EMPTY };
+  const encode = (stream: OutputStream, bytes: Buffer): OutputFrame => {
     const data = describeOutput(stream, at[stream], bytes);
     at = { ...at, [stream]: at[stream] + bytes.length };
     return { bytes: Buffer.from(encodeEvent('output', at, data)), at };
@@ -48,10 +48,11 @@ export async function* encodeOutput(
     rest[stream] = left;
   }
   if (!complete) return;
-  for (const stream of STREAMS) if (rest[stream].length > 0) yield encode(stream, rest[stream]);
+  for (const stream of OUTPUT_STREAMS)
+    if (rest[stream].length > 0) yield encode(stream, rest[stream]);
 }
 
-function describeOutput(stream: Stream, offset: number, bytes: Buffer): string {
+function describeOutput(stream: OutputStream, offset: number, bytes: Buffer): string {
   const text = decodeUtf8(bytes);
   return JSON.stringify(
     text === undefined

@@ -1,5 +1,5 @@
 import type { ServerResponse } from 'node:http';
-import type { Offsets } from '../../../shared/jobs/output.ts';
+import type { OutputOffsets } from '../../../shared/jobs/output.ts';
 import { waitForDrain } from '../../http/wait-for-drain.ts';
 import type { JobSummary } from '../views/job-summary.ts';
 import { encodeEvent, type OutputFrame } from './event-frames.ts';
@@ -33,19 +33,19 @@ export class EventStream {
   /** Whether somebody sees to it, and will look for what is new afterwards. */
   busy = false;
   readonly #out: ServerResponse;
-  #at: Offsets;
+  #at: OutputOffsets;
   #state: string | undefined;
   #progress: string | undefined;
   /** Seconds since something was sent, or while the client does not take what was. */
   #quiet = 0;
 
-  constructor(out: ServerResponse, at: Offsets) {
+  constructor(out: ServerResponse, at: OutputOffsets) {
     this.#out = out;
     this.#at = at;
   }
 
   /** How far the output was sent. */
-  get at(): Offsets {
+  get at(): OutputOffsets {
     return this.#at;
   }
 

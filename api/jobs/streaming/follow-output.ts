@@ -1,5 +1,5 @@
 import { WindlassError } from '../../../shared/errors.ts';
-import { readStream } from '../../../shared/jobs/output.ts';
+import { readOutputStream } from '../../../shared/jobs/output.ts';
 import type { ApiContext } from '../../context.ts';
 import { errorOfJob } from '../requests/run-request.ts';
 import type { JobSummary } from '../views/job-summary.ts';
@@ -15,7 +15,7 @@ export async function* followOutput(
     if (row.stdoutBytes > at) {
       const until = row.stdoutBytes;
       const stores = { db: api.database.db, objects: api.objects };
-      for await (const bytes of readStream(stores, row.id, {
+      for await (const bytes of readOutputStream(stores, row.id, {
         stream: 'stdout',
         from: at,
         until,

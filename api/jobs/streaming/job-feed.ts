@@ -1,4 +1,4 @@
-import type { OutputSpan } from '../../../shared/jobs/output.ts';
+import type { OutputRange } from '../../../shared/jobs/output.ts';
 import type { JobSummary } from '../views/job-summary.ts';
 import { describeNews, type EventStream, type News } from './event-stream.ts';
 import { DRAIN_MS, type OutputReads, SHORT_BYTES, spanBytes } from './output-reads.ts';
@@ -72,7 +72,7 @@ export class JobFeed {
   }
 
   /** Waits for the read that others at the same place wait for, or begins it. */
-  #join(stream: EventStream, row: JobSummary, span: OutputSpan): void {
+  #join(stream: EventStream, row: JobSummary, span: OutputRange): void {
     const key = `${row.version} ${span.from.stdout}-${span.from.stderr}`;
     const group = this.#groups.get(key);
     if (group) group.push(stream);
@@ -81,7 +81,7 @@ export class JobFeed {
 
   async #readFor(
     group: EventStream[],
-    { key, row, span }: { key: string; row: JobSummary; span: OutputSpan },
+    { key, row, span }: { key: string; row: JobSummary; span: OutputRange },
   ): Promise<void> {
     this.#groups.set(key, group);
     try {
@@ -97,7 +97,7 @@ export class JobFeed {
     }
   }
 
-  async #catchUp(stream: EventStream, row: JobSummary, span: OutputSpan): Promise<void> {
+  async #catchUp(stream: EventStream, row: JobSummary, span: OutputRange): Promise<void> {
     let whole: boolean;
     try {
       const long = { span, complete: row.finished !== null };

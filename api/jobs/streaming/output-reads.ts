@@ -1,10 +1,10 @@
 import {
+  OUTPUT_STREAMS,
   type OutputPiece,
-  type OutputSpan,
+  type OutputRange,
+  type OutputStream,
   readOutput,
-  readStream,
-  STREAMS,
-  type Stream,
+  readOutputStream,
 } from '../../../shared/jobs/output.ts';
 import { Semaphore } from '../../concurrency/semaphore.ts';
 import { UserSemaphores } from '../../concurrency/user-semaphores.ts';
@@ -36,8 +36,8 @@ export interface Taker<T> {
 type Stores = Parameters<typeof readOutput>[0];
 
 /** Bytes of a span. */
-export const spanBytes = ({ from, until }: OutputSpan): number =>
-  STREAMS.reduce((sum, name) => sum + Math.max(0, until[name] - from[name]), 0);
+export const spanBytes = ({ from, until }: OutputRange): number =>
+  OUTPUT_STREAMS.reduce((sum, name) => sum + Math.max(0, until[name] - from[name]), 0);
 
 /** Reads stored output, as it is or as events; see encodeOutput() for `complete`. */
 export class OutputReads {
@@ -50,7 +50,7 @@ export class OutputReads {
   }
 
   /** A span of SHORT_BYTES at most; ends exactly where it ends, save for a character that is cut there. */
-  async readShort(job: string, span: OutputSpan, complete: boolean): Promise<OutputFrame[]> {
+  async readShort(job: string, span: OutputRange, complete: boolean): Promise<OutputFrame[]> {
     const frames: OutputFrame[] = [];
     const pieces = cutAtEnd(readOutput(this.#stores, job, span), span.until);
     for await (const frame of encodeOutput(pieces, span.from, complete)) frames.push(frame);
@@ -63,7 +63,7 @@ export class OutputReads {
    */
   readLong(
     job: Read,
-    { span, complete }: { span: OutputSpan; complete: boolean },
+    { span, complete }: { span: OutputRange; complete: boolean },
     taker: Taker<OutputFrame>,
   ): Promise<boolean> {
     const read = () => encodeOutput(readOutput(this.#stores, job.id, span), span.from, complete);
@@ -73,10 +73,10 @@ export class OutputReads {
   /** The bytes of one stream; as readLong(). */
   readBytes(
     job: Read,
-    span: { stream: Stream; from: number; until: number },
+    span: { stream: OutputStream; from: number; until: number },
     taker: Taker<Buffer>,
   ): Promise<boolean> {
-    const read = () => readStream(this.#stores, job.id, span);
+    const read = () => readOutputStream(this.#stores, job.id, span);
     // Most are so short that whoever asks for them need not wait for those who read slowly.
     if (span.until - span.from <= SHORT_BYTES) return this.#readFor(read, taker, () => false);
     return this.#takeTurn(job.owner, read, taker);
@@ -106,7 +106,7 @@ export class OutputReads {
 
 async function* cutAtEnd(
   pieces: AsyncIterable<OutputPiece>,
-  until: OutputSpan['until'],
+  until: OutputRange['until'],
 ): AsyncGenerator<OutputPiece> {
   for await (const { stream, offset, bytes } of pieces) {
     const length = Math.min(bytes.length, until[stream] - offset);

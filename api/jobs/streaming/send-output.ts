@@ -1,5 +1,5 @@
 import type { Response } from 'express';
-import type { Stream } from '../../../shared/jobs/output.ts';
+import type { OutputStream } from '../../../shared/jobs/output.ts';
 import { waitForDrain } from '../../http/wait-for-drain.ts';
 import type { JobSummary } from '../views/job-summary.ts';
 import { DRAIN_MS, type OutputReads } from './output-reads.ts';
@@ -14,7 +14,12 @@ const SLICE = 64 << 10;
 export async function sendOutput(
   reads: OutputReads,
   res: Response,
-  { job, stream, from, until }: { job: JobSummary; stream: Stream; from: number; until: number },
+  {
+    job,
+    stream,
+    from,
+    until,
+  }: { job: JobSummary; stream: OutputStream; from: number; until: number },
 ): Promise<void> {
   let at = from;
   const take = async (bytes: Buffer): Promise<boolean> => {

@@ -1,5 +1,5 @@
 import type { Request, Response } from 'express';
-import type { Offsets } from '../../../shared/jobs/output.ts';
+import type { OutputOffsets } from '../../../shared/jobs/output.ts';
 import { releaseRequestMemory } from '../../http/release-request-memory.ts';
 import { invalidInput } from '../../http/validate.ts';
 import type { JobSummary } from '../views/job-summary.ts';
@@ -32,7 +32,7 @@ export function streamJobEvents(
   feeds.add(stream, row);
 }
 
-function readLastEventId(req: Request): Offsets {
+function readLastEventId(req: Request): OutputOffsets {
   const given = req.get('Last-Event-ID');
   if (given === undefined || given === '') return { stdout: 0, stderr: 0 };
   const [, stdout, stderr] = /^(\d{1,15})-(\d{1,15})$/.exec(given) ?? [];
