@@ -1,7 +1,7 @@
 import { closeSync, mkdirSync, openSync } from 'node:fs';
 import { join } from 'node:path';
 import ssh2 from 'ssh2';
-import type { Client } from '../servers/client.ts';
+import type { Client } from '../servers/api-client.ts';
 import type { SshHost } from '../servers/ssh-host.ts';
 import { type Compared, compare, type Side } from './pairs.ts';
 

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import type { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { setTimeout as delay } from 'node:timers/promises';
-import type { Client } from '../servers/client.ts';
+import type { Client } from '../servers/api-client.ts';
 import type { SshHost } from '../servers/ssh-host.ts';
 import { startStack } from '../servers/stack.ts';
 import { countBody } from './count-body.ts';

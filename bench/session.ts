@@ -1,4 +1,4 @@
-import type { Client } from '../servers/client.ts';
+import type { Client } from '../servers/api-client.ts';
 import type { SshHost } from '../servers/ssh-host.ts';
 
 /** Adds a host of this machine under this name. */

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { prepareDatabase } from '../cli/commands/migrate.ts';
-import { findFreePort } from '../servers/sshd.ts';
+import { findFreePort } from '../servers/free-port.ts';
 import { readConfig } from '../shared/config.ts';
 import { generateSealKeys } from '../shared/secrets.ts';
 

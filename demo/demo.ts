@@ -1,4 +1,4 @@
-import type { Client } from '../servers/client.ts';
+import type { Client } from '../servers/api-client.ts';
 import type { SshHost } from '../servers/ssh-host.ts';
 import type { Console } from './console.ts';
 

@@ -1,10 +1,10 @@
 import { chmod, mkdir, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { describeMissing, type FleetServers, startFleetServers } from '../servers/fleet-servers.ts';
 import { type SshHost, startSshHost } from '../servers/ssh-host.ts';
 import { type Stack, startStack } from '../servers/stack.ts';
 import { bold, Console, describeError, dim, green, red } from './console.ts';
+import { describeMissing, type FleetServers, startFleetServers } from './fleet-servers.ts';
 import { runSteps, type Shown } from './steps.ts';
 
 process.title = 'windlass-demo';

@@ -8,7 +8,7 @@ export interface KeyPair {
 }
 
 /** Reads the key pair at `path` and `path.pub`, or makes an ed25519 one there. */
-export function keepKey(path: string): KeyPair {
+export function loadOrCreateKeyPair(path: string): KeyPair {
   if (!existsSync(path) || !existsSync(`${path}.pub`)) {
     const made = makeKeyPair();
     writeFileSync(`${path}.new`, made.private, { mode: 0o600 });

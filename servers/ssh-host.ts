@@ -1,7 +1,7 @@
 import { accessSync, chmodSync, constants, mkdirSync, renameSync, writeFileSync } from 'node:fs';
 import { userInfo } from 'node:os';
 import { join } from 'node:path';
-import { keepKey } from './key-pair.ts';
+import { loadOrCreateKeyPair } from './key-pair.ts';
 import { startSsh2Server } from './ssh2-server.ts';
 import { type Sshd, startSshd } from './sshd.ts';
 
@@ -45,14 +45,14 @@ export async function startSshHost(options: SshHostOptions): Promise<SshHost> {
   chmodSync(directory, 0o700);
   const home = join(directory, 'home');
   mkdirSync(home, { recursive: true });
-  const hostKey = keepKey(join(directory, 'host_key'));
+  const hostKey = loadOrCreateKeyPair(join(directory, 'host_key'));
   const program = findSshd();
   if (program === undefined) {
     log('There is no sshd on this machine: a server in this process takes its place.');
     const server = await startSsh2Server({ home, hostKey, log, port });
     return { ...server, kind: 'ssh2', host: '127.0.0.1', hostKey: hostKey.public, home };
   }
-  const login = keepKey(join(directory, 'login_key'));
+  const login = loadOrCreateKeyPair(join(directory, 'login_key'));
   const username = userInfo().username;
   writeFileSync(join(directory, 'authorized_keys'), `${login.public}\n`, { mode: 0o600 });
   writeExecutable(join(directory, 'enter'), ENTER_HOME);

@@ -1,10 +1,9 @@
 import { type ChildProcess, spawn } from 'node:child_process';
-import { randomInt } from 'node:crypto';
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
-import { createServer } from 'node:net';
 import { userInfo } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
+import { findFreePort } from './free-port.ts';
 import {
   awaitExit,
   endWithThisProcess,
@@ -174,27 +173,4 @@ function isLocked(username: string): boolean {
   } catch {
     return false;
   }
-}
-
-/**
- * Below the range that the kernel takes clients' ports from: a client could come to sit on it before its server does, or while
- * that is down. And below the range of the embedded Postgres (cli/embedded-postgres/port.ts).
- */
-const LOWEST_PORT = 11_000;
-const HIGHEST_PORT = 19_999;
-
-/** A TCP port of 127.0.0.1 that was free a moment ago. */
-export async function findFreePort(): Promise<number> {
-  for (;;) {
-    const port = randomInt(LOWEST_PORT, HIGHEST_PORT + 1);
-    if (await isFreePort(port)) return port;
-  }
-}
-
-export function isFreePort(port: number): Promise<boolean> {
-  return new Promise(settle => {
-    const server = createServer();
-    server.once('error', () => settle(false));
-    server.listen(port, '127.0.0.1', () => server.close(() => settle(true)));
-  });
 }

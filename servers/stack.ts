@@ -5,10 +5,10 @@ import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { SETTINGS } from '../shared/settings.ts';
-import { Client } from './client.ts';
-import { type Lines, readLines } from './lines.ts';
+import { Client } from './api-client.ts';
+import { findFreePort, isFreePort } from './free-port.ts';
+import { type ProcessOutput, readOutput } from './process-output.ts';
 import { endWithThisProcess } from './processes.ts';
-import { findFreePort, isFreePort } from './sshd.ts';
 
 const START_MS = 120_000;
 
@@ -57,7 +57,7 @@ export async function startStack(options: StackOptions): Promise<Stack> {
     },
   });
   endWithThisProcess(child);
-  const lines = readLines(child);
+  const lines = readOutput(child);
   const url = await waitUntilReady(child, lines);
   return {
     url,
@@ -75,7 +75,7 @@ export async function startStack(options: StackOptions): Promise<Stack> {
 
 const READY = 'Windlass is ready at ';
 
-async function waitUntilReady(child: ChildProcess, lines: Lines): Promise<string> {
+async function waitUntilReady(child: ChildProcess, lines: ProcessOutput): Promise<string> {
   const failed = once(child, 'exit').then(() => {
     throw new Error(`the service did not start: ${lines.last()}`);
   });

@@ -1,5 +1,5 @@
 import { beforeAll, expect, test } from 'vitest';
-import { Client } from '../../servers/client.ts';
+import { Client } from '../../servers/api-client.ts';
 import { describeStack } from '../harness/forms.ts';
 import { expectProblem } from '../harness/problem.ts';
 import {

@@ -3,9 +3,9 @@ import { type AddressInfo, createServer, type Socket } from 'node:net';
 import { join } from 'node:path';
 import ssh2 from 'ssh2';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { Client } from '../../servers/client.ts';
-import { keepKey } from '../../servers/key-pair.ts';
-import { findFreePort } from '../../servers/sshd.ts';
+import { Client } from '../../servers/api-client.ts';
+import { findFreePort } from '../../servers/free-port.ts';
+import { loadOrCreateKeyPair } from '../../servers/key-pair.ts';
 import { openStackDatabase } from '../harness/database.ts';
 import { describeStack } from '../harness/forms.ts';
 import { expectProblem } from '../harness/problem.ts';
@@ -22,7 +22,7 @@ const PASSWORD = 'open sesame';
 describeStack(missingPrograms('sshd'), 'which hosts are connected to, and how', form => {
   const directory = makeTempDir('access');
   afterAll(() => directory.remove());
-  const serverKey = keepKey(join(directory.path, 'server_key'));
+  const serverKey = loadOrCreateKeyPair(join(directory.path, 'server_key'));
   const server = useStarted(() =>
     startRecordingServer({ hostKey: serverKey.private, password: PASSWORD }),
   );
@@ -62,7 +62,7 @@ describeStack(missingPrograms('sshd'), 'which hosts are connected to, and how', 
   });
 
   test('a host whose key is not the pinned one is 409, and is sent not one byte of a credential', async () => {
-    const pinned = keepKey(join(directory.path, 'other_key')).public;
+    const pinned = loadOrCreateKeyPair(join(directory.path, 'other_key')).public;
     await client.post('/api/hosts', {
       name: 'changed',
       address: '127.0.0.1',
@@ -305,7 +305,7 @@ describeStack(missingPrograms('sshd'), 'which hosts are connected to, and how', 
   });
 
   test('an entry that is to lead to another machine is one that no session is open on, and no credential is kept for', async () => {
-    const otherKey = keepKey(join(directory.path, 'next_key'));
+    const otherKey = loadOrCreateKeyPair(join(directory.path, 'next_key'));
     const other = await startRecordingServer({ hostKey: otherKey.private, password: PASSWORD });
     const sql = openStackDatabase(stack);
     try {
@@ -358,7 +358,7 @@ describeStack(missingPrograms('sshd'), 'which hosts are connected to, and how', 
       const { code } = (await response.json()) as { code?: string };
       return code ?? 'done';
     };
-    const pinned = keepKey(join(directory.path, 'withdrawn_key')).public;
+    const pinned = loadOrCreateKeyPair(join(directory.path, 'withdrawn_key')).public;
     for (const [change, refusal] of [
       [{ private: false }, 'host_not_allowed'],
       [{ keys: [pinned] }, 'host_key_changed'],

@@ -1,10 +1,10 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { Client } from '../../servers/client.ts';
-import { keepKey } from '../../servers/key-pair.ts';
+import { Client } from '../../servers/api-client.ts';
+import { findFreePort } from '../../servers/free-port.ts';
+import { loadOrCreateKeyPair } from '../../servers/key-pair.ts';
 import { readEnvironment } from '../../servers/processes.ts';
-import { findFreePort } from '../../servers/sshd.ts';
 import { SETTINGS } from '../../shared/settings.ts';
 import { openStackDatabase } from '../harness/database.ts';
 import { describeForms } from '../harness/forms.ts';
@@ -121,7 +121,7 @@ describeForms(missingPrograms('sshd'), 'what the logs hold at LOG_LEVEL=trace', 
     secrets.set('private-key', sshd.privateKey.split('\n').slice(1, 3).join('\n'));
     const sid = await openSession(client, sshd);
     await waitForEnd(client, (await launchAsync(client, sid, 'true')).id);
-    const other = keepKey(join(directory.path, 'other_key'));
+    const other = loadOrCreateKeyPair(join(directory.path, 'other_key'));
     const key = readFileSync(join(directory.path, 'other_key'), 'utf8');
     expect(other.public).not.toBe('');
     secrets.set('other-key', key.split('\n').slice(1, 3).join('\n'));

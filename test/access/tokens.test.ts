@@ -1,6 +1,6 @@
 import type postgres from 'postgres';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { Client } from '../../servers/client.ts';
+import { Client } from '../../servers/api-client.ts';
 import { logIn } from '../harness/browser-login.ts';
 import { apiUrls, openStackDatabase } from '../harness/database.ts';
 import { describeStack } from '../harness/forms.ts';

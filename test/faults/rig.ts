@@ -1,4 +1,4 @@
-import type { Client } from '../../servers/client.ts';
+import type { Client } from '../../servers/api-client.ts';
 import { signalProcess } from '../../servers/processes.ts';
 import { addHost, connectClient, isEnded, type Job, openSession } from '../harness/remote.ts';
 import { startTestSshd, type TestSshd } from '../harness/sshd.ts';

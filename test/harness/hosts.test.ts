@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { Redis } from 'ioredis';
 import ssh2, { type Client, type ConnectConfig } from 'ssh2';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
-import { keepKey } from '../../servers/key-pair.ts';
+import { loadOrCreateKeyPair } from '../../servers/key-pair.ts';
 import { listProcesses } from '../../servers/processes.ts';
 import { startSsh2Server } from '../../servers/ssh2-server.ts';
 import { type Account, makeAccount } from './accounts.ts';
@@ -168,7 +168,7 @@ describe('the stand-in for sshd', () => {
     const directory = makeTempDir('ssh2');
     onTestFinished(() => directory.remove());
     const home = directory.path;
-    const hostKey = keepKey(join(home, 'host_key'));
+    const hostKey = loadOrCreateKeyPair(join(home, 'host_key'));
     const host = await startSsh2Server({ home, hostKey, log: () => {} });
     onTestFinished(() => host.stop());
     const { port, username, password } = host;

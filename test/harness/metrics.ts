@@ -1,4 +1,4 @@
-import type { Client } from '../../servers/client.ts';
+import type { Client } from '../../servers/api-client.ts';
 
 export interface Sample {
   name: string;

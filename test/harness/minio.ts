@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { canBuild } from '../../scripts/install-programs.ts';
 import { BUILT_PROGRAMS, findProgram } from '../../scripts/programs.ts';
-import { launchMinio } from '../../servers/launch.ts';
+import { launchMinio } from '../../servers/backing-services.ts';
 import { endChild } from '../../servers/processes.ts';
 import type { SkipReason } from './skip.ts';
 import { startOnFreePort } from './start-on-free-port.ts';

@@ -1,9 +1,9 @@
 import type { ChildProcess } from 'node:child_process';
 import postgres from 'postgres';
 import { DATABASE_USER, prepareCluster } from '../../cli/embedded-postgres/cluster.ts';
-import { launchPostgres } from '../../servers/launch.ts';
+import { launchPostgres } from '../../servers/backing-services.ts';
+import { findFreePort } from '../../servers/free-port.ts';
 import { awaitExit } from '../../servers/processes.ts';
-import { findFreePort } from '../../servers/sshd.ts';
 import { copyCluster } from './cluster-template.ts';
 import { makeTempDir } from './temp-dir.ts';
 

@@ -1,4 +1,4 @@
-import { Client } from '../../servers/client.ts';
+import { Client } from '../../servers/api-client.ts';
 import type { Stack } from './stack.ts';
 
 /** Adds users of these names, each with a client. */

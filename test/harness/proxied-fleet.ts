@@ -1,6 +1,6 @@
-import type { Client } from '../../servers/client.ts';
+import type { Client } from '../../servers/api-client.ts';
+import { findFreePort } from '../../servers/free-port.ts';
 import { readEnvironment } from '../../servers/processes.ts';
-import { findFreePort } from '../../servers/sshd.ts';
 import { startNginx, type TestNginx } from './nginx.ts';
 import { addHost, connectClient, openSession } from './remote.ts';
 import { startTestSshd, type TestSshd } from './sshd.ts';

@@ -1,6 +1,6 @@
 import { Redis } from 'ioredis';
 import { findProgram } from '../../scripts/programs.ts';
-import { launchRedis } from '../../servers/launch.ts';
+import { launchRedis } from '../../servers/backing-services.ts';
 import { endChild } from '../../servers/processes.ts';
 import { startOnFreePort } from './start-on-free-port.ts';
 import { makeTempDir } from './temp-dir.ts';

@@ -1,4 +1,4 @@
-import { Client } from '../../servers/client.ts';
+import { Client } from '../../servers/api-client.ts';
 import type { TestSshd } from './sshd.ts';
 import type { Stack } from './stack.ts';
 import { waitFor } from './wait-for.ts';

@@ -1,6 +1,6 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { keepKey } from '../../servers/key-pair.ts';
+import { loadOrCreateKeyPair } from '../../servers/key-pair.ts';
 import { findSshd, startSshHost } from '../../servers/ssh-host.ts';
 import { type Sshd, startSshd } from '../../servers/sshd.ts';
 import type { Account } from './accounts.ts';
@@ -48,8 +48,8 @@ export async function startTestSshd(
   async function startForAccount(account: Account) {
     const program = findSshd();
     if (program === undefined) throw new Error('There is no sshd; see missingPrograms().');
-    const key = keepKey(join(directory.path, 'login_key'));
-    const hostKey = keepKey(join(directory.path, 'host_key')).public;
+    const key = loadOrCreateKeyPair(join(directory.path, 'login_key'));
+    const hostKey = loadOrCreateKeyPair(join(directory.path, 'host_key')).public;
     // sshd reads it as the account.
     const keys = join(directory.path, 'authorized_keys');
     writeFileSync(keys, `${key.public}\n`, { mode: 0o644 });

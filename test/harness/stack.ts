@@ -4,6 +4,7 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
+import { findFreePort, isFreePort } from '../../servers/free-port.ts';
 import {
   awaitExit,
   endWithThisProcess,
@@ -13,7 +14,6 @@ import {
   readEnvironment,
   signalProcess,
 } from '../../servers/processes.ts';
-import { findFreePort, isFreePort } from '../../servers/sshd.ts';
 import { SETTINGS } from '../../shared/settings.ts';
 import { copyCluster } from './cluster-template.ts';
 import { type FleetServers, holdFleetServers, makeFleetSettings } from './fleet-servers.ts';

@@ -1,4 +1,4 @@
-import { findFreePort } from '../../servers/sshd.ts';
+import { findFreePort } from '../../servers/free-port.ts';
 
 /** What `start` gives with a free port, or with another one where somebody took that first; and the port. */
 export async function startOnFreePort<T>(

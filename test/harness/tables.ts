@@ -1,4 +1,4 @@
-import type { Client } from '../../servers/client.ts';
+import type { Client } from '../../servers/api-client.ts';
 import { type Job, waitForEnd } from './remote.ts';
 import { finishUpload, partPath, putPart } from './uploads.ts';
 

@@ -1,5 +1,5 @@
 import { createHash, randomBytes } from 'node:crypto';
-import type { Client } from '../../servers/client.ts';
+import type { Client } from '../../servers/api-client.ts';
 
 export interface UploadRecord {
   id: string;

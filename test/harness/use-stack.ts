@@ -1,5 +1,5 @@
 import { afterAll, beforeAll } from 'vitest';
-import type { Client } from '../../servers/client.ts';
+import type { Client } from '../../servers/api-client.ts';
 import type { Form } from './forms.ts';
 import { addHost, connectClient } from './remote.ts';
 import type { SharedStackOptions } from './shared-stacks.ts';

@@ -2,7 +2,7 @@ import { readFile, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import type postgres from 'postgres';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import type { Client } from '../../servers/client.ts';
+import type { Client } from '../../servers/api-client.ts';
 import { newId } from '../../shared/ids.ts';
 import { isFull } from '../faults/settings.ts';
 import { openStackDatabase } from '../harness/database.ts';

@@ -1,7 +1,7 @@
 import { type Browser, type BrowserContext, chromium, type Page } from 'playwright-core';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { findProgram } from '../../scripts/programs.ts';
-import { Client } from '../../servers/client.ts';
+import { Client } from '../../servers/api-client.ts';
 import { describeForms } from '../harness/forms.ts';
 import { expectProblem } from '../harness/problem.ts';
 import { type Job, launchAsync, openSession } from '../harness/remote.ts';

@@ -3,8 +3,8 @@ import { existsSync, readdirSync, readFileSync, statSync, writeFileSync } from '
 import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { findFreePort } from '../../servers/free-port.ts';
 import { findDescendants, readEnvironment } from '../../servers/processes.ts';
-import { findFreePort } from '../../servers/sshd.ts';
 import {
   type FleetLease,
   holdFleetServers,

@@ -1,6 +1,6 @@
 import type postgres from 'postgres';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { Client } from '../../servers/client.ts';
+import { Client } from '../../servers/api-client.ts';
 import { API_METRICS, WORKER_METRICS } from '../../shared/metrics.ts';
 import { openStackDatabase } from '../harness/database.ts';
 import { describeForms } from '../harness/forms.ts';

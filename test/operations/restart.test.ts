@@ -1,8 +1,8 @@
 import { join } from 'node:path';
 import postgres from 'postgres';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { findFreePort } from '../../servers/free-port.ts';
 import { readEnvironment } from '../../servers/processes.ts';
-import { findFreePort } from '../../servers/sshd.ts';
 import { drawFrames } from '../../workers/video/draw-frames.ts';
 import { type Job, launchAsync, openSession, readOutput, waitForEnd } from '../harness/remote.ts';
 import { startProgram } from '../harness/run-program.ts';

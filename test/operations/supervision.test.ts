@@ -1,7 +1,7 @@
 import { spawn } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import type { Client } from '../../servers/client.ts';
+import type { Client } from '../../servers/api-client.ts';
 import { awaitExit, endWithThisProcess, readEnvironment } from '../../servers/processes.ts';
 import { type Count, expectWhole, launchCounts, waitForOutput } from '../faults/counting.ts';
 import { type FaultHost, pidsNamed, type Rig, startRig, withHost } from '../faults/rig.ts';

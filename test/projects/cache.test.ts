@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import { beforeAll, expect, test } from 'vitest';
-import type { Client } from '../../servers/client.ts';
+import type { Client } from '../../servers/api-client.ts';
 import { drawFrames } from '../../workers/video/draw-frames.ts';
 import { describeStack } from '../harness/forms.ts';
 import { expectProblem } from '../harness/problem.ts';

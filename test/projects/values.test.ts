@@ -1,7 +1,7 @@
 import { request } from 'node:http';
 import { connect } from 'node:net';
 import { beforeAll, expect, test } from 'vitest';
-import type { Client } from '../../servers/client.ts';
+import type { Client } from '../../servers/api-client.ts';
 import { describeStack } from '../harness/forms.ts';
 import { expectProblem } from '../harness/problem.ts';
 import { addUsers, makeModel, makeProject, PEOPLE, type People } from '../harness/projects.ts';

@@ -2,7 +2,7 @@ import { closeSync, mkdirSync, openSync } from 'node:fs';
 import { join } from 'node:path';
 import type { FileEntry } from 'ssh2';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { keepKey } from '../../servers/key-pair.ts';
+import { loadOrCreateKeyPair } from '../../servers/key-pair.ts';
 import { describeStack } from '../harness/forms.ts';
 import { expectFlat, missingMemory, watchMemory } from '../harness/memory.ts';
 import { openSession } from '../harness/remote.ts';
@@ -33,7 +33,7 @@ describeStack(missingMemory() ?? missingPrograms('sshd'), 'browsing large folder
     }
   });
   let list: () => AsyncGenerator<FileEntry[]>;
-  const key = keepKey(join(directory.path, 'server_key'));
+  const key = loadOrCreateKeyPair(join(directory.path, 'server_key'));
   const server = useStarted(() =>
     startSftpServer({ hostKey: key.private, password: PASSWORD, list: () => list() }),
   );

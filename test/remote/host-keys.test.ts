@@ -1,7 +1,7 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, expect, test } from 'vitest';
-import { keepKey } from '../../servers/key-pair.ts';
+import { loadOrCreateKeyPair } from '../../servers/key-pair.ts';
 import { describeStack } from '../harness/forms.ts';
 import { expectProblem } from '../harness/problem.ts';
 import { fingerprintOf, startRecordingServer } from '../harness/recording-server.ts';
@@ -13,7 +13,7 @@ import { waitFor } from '../harness/wait-for.ts';
 
 describeStack(missingPrograms('sshd'), 'a host whose key changes while sessions are open', form => {
   const directory = makeTempDir('keys');
-  const impostorKey = keepKey(join(directory.path, 'impostor_key'));
+  const impostorKey = loadOrCreateKeyPair(join(directory.path, 'impostor_key'));
   afterAll(() => directory.remove());
   const impostor = useStarted(() =>
     startRecordingServer({ hostKey: impostorKey.private, password: 'open sesame' }),

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import type { Client } from '../../servers/client.ts';
+import type { Client } from '../../servers/api-client.ts';
 import { findMarked, GONE_MS, makeMark } from '../faults/trees.ts';
 import { type Account, makeAccount } from '../harness/accounts.ts';
 import { describeStack } from '../harness/forms.ts';

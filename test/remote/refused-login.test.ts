@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { keepKey } from '../../servers/key-pair.ts';
+import { loadOrCreateKeyPair } from '../../servers/key-pair.ts';
 import { readEnvironment } from '../../servers/processes.ts';
 import { openStackDatabase } from '../harness/database.ts';
 import { describeStack } from '../harness/forms.ts';
@@ -13,7 +13,7 @@ import { waitFor } from '../harness/wait-for.ts';
 
 describeStack(undefined, 'a login that is refused later', form => {
   const directory = makeTempDir('refused');
-  const key = keepKey(join(directory.path, 'server_key'));
+  const key = loadOrCreateKeyPair(join(directory.path, 'server_key'));
   const login = { hostKey: key.private, password: 'the first' };
   afterAll(() => directory.remove());
   const server = useStarted(() => startRecordingServer(login));

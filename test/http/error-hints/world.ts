@@ -1,4 +1,4 @@
-import type { Client } from '../../../servers/client.ts';
+import type { Client } from '../../../servers/api-client.ts';
 import type { Problem } from '../../harness/problem.ts';
 import type { TestSshd } from '../../harness/sshd.ts';
 import type { Stack } from '../../harness/stack.ts';

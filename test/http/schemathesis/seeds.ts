@@ -1,4 +1,4 @@
-import type { Client } from '../../../servers/client.ts';
+import type { Client } from '../../../servers/api-client.ts';
 import { addHost, openSession } from '../../harness/remote.ts';
 import type { TestSshd } from '../../harness/sshd.ts';
 import { beginUpload, finishUpload, partPath, putPart } from '../../harness/uploads.ts';

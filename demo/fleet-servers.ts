@@ -3,9 +3,9 @@ import { chmod, mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { DATABASE_NAME, DATABASE_USER, prepareCluster } from '../cli/embedded-postgres/cluster.ts';
 import { BUILT_PROGRAMS, findProgram, TEST_PROGRAMS } from '../scripts/programs.ts';
-import { launchMinio, launchPostgres, launchRedis } from './launch.ts';
-import { awaitExit, endChild } from './processes.ts';
-import { findFreePort } from './sshd.ts';
+import { launchMinio, launchPostgres, launchRedis } from '../servers/backing-services.ts';
+import { findFreePort } from '../servers/free-port.ts';
+import { awaitExit, endChild } from '../servers/processes.ts';
 
 export interface FleetServers {
   /** DATABASE_URL, REDIS_URL and S3_… of them. */

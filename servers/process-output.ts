@@ -5,7 +5,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 /** Kept of what a process printed. */
 const KEPT = 1_000;
 
-export interface Lines {
+export interface ProcessOutput {
   /** The first line, of those kept and those to come, with these words in it; rejects after so many ms (10 s). */
   find(words: string, timeoutMs?: number): Promise<string>;
   /** The last few lines. */
@@ -13,7 +13,7 @@ export interface Lines {
 }
 
 /** Reads both outputs of a process for as long as it lives. */
-export function readLines(child: ChildProcess): Lines {
+export function readOutput(child: ChildProcess): ProcessOutput {
   const lines: string[] = [];
   for (const input of [child.stdout, child.stderr]) {
     if (!input) continue;
