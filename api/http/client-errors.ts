@@ -5,7 +5,7 @@ import { WindlassError } from '../../shared/errors.ts';
 import type { Logger } from '../../shared/log.ts';
 import { describeProblem, headerText } from '../middleware/errors.ts';
 
-/** Answers what Node's parser refuses before there is a request: too slow, head too long, or no HTTP at all. */
+/** Answers what Node's parser refuses before it makes a request: too slow, head too large, or not HTTP. */
 export function answerClientErrors(
   server: Server,
   { log, headerBytes }: { log: Logger; headerBytes: number },
@@ -46,7 +46,7 @@ function explain(
         hint: 'Send it again.',
       });
     case 'HPE_HEADER_OVERFLOW':
-      // The first line alone was too much, or the fields after it.
+      // Either the first line exceeds the limit, or the fields after it.
       return rawPacket && !rawPacket.subarray(0, MAX_ADDRESS_LENGTH).includes('\r\n')
         ? addressTooLong()
         : new WindlassError('headers_too_large', {
@@ -58,20 +58,20 @@ function explain(
   }
 }
 
-/** Characters that a request's path and query may have together. */
+/** Limit on path and query together, in characters. */
 export const MAX_ADDRESS_LENGTH = 8_192;
 
-/** RFC 9112, 3.2: HTTP/1.1 names the host, and what does not is answered 400. */
+/** RFC 9112, 3.2: an HTTP/1.1 request without Host is answered 400. */
 export function hostMissing(): WindlassError {
   return new WindlassError('bad_request', {
     detail: 'The request has no Host field.',
-    hint: 'Send one, as HTTP/1.1 asks for.',
+    hint: 'Send a Host field, as HTTP/1.1 requires.',
   });
 }
 
 export function addressTooLong(): WindlassError {
   return new WindlassError('address_too_long', {
     detail: `The address is longer than ${MAX_ADDRESS_LENGTH} characters.`,
-    hint: 'Send a shorter one.',
+    hint: 'Shorten the path or the query.',
   });
 }

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import type { Request, Response } from 'express';
 import { WindlassError } from '../../shared/errors.ts';
 
-/** The validator of a record: from its version where it has one, else from its content. */
+/** A record's validator (RFC 9110, 8.8.3): its version, or a hash of its content. */
 export function entityTag(of: string | number | object): string {
   const text =
     typeof of === 'object'
@@ -11,12 +11,12 @@ export function entityTag(of: string | number | object): string {
   return `"${text}"`;
 }
 
-/** The validator of a record that can be removed and made anew under its name, in one form or in several. */
+/** The validator of a record that can be deleted and created again under its name; `form` tells representations apart. */
 export function versionTag({ version, created }: { version: number; created: Date }, form = '') {
   return entityTag(`${version}-${created.getTime().toString(36)}${form}`);
 }
 
-/** Answers GET of a record, with ETag; 304 without a body when the client has it (RFC 9110, 13.1.2). */
+/** Answers GET of a record with its ETag, or 304 when If-None-Match has it (RFC 9110, 13.1.2). */
 export function sendRecord(
   req: Request,
   res: Response,
@@ -27,10 +27,10 @@ export function sendRecord(
   res.json(record());
 }
 
-/** If-Match of a write (RFC 9110, 13.1.1): 412 when the record is no longer the one that the client saw. */
+/** If-Match of a write (RFC 9110, 13.1.1). Throws `precondition_failed` when the record has changed. */
 export function checkIfMatch(req: Request, tag: string): void {
   const given = req.get('If-Match');
-  // A strong comparison: what is marked as weak is never the same.
+  // A strong comparison: a weak tag never matches.
   if (given === undefined || matchesEntityTag(given.replace(/W\/"[^"]*"/g, ''), tag)) return;
   throw new WindlassError('precondition_failed', {
     detail: 'Precondition failed: the record has changed since.',
@@ -38,17 +38,17 @@ export function checkIfMatch(req: Request, tag: string): void {
   });
 }
 
-/** If-Match of a write to what is there and has no validator: `*` names it, and no tag does (RFC 9110, 13.1.1). */
+/** If-Match of a write to a record without a validator: `*` matches, a tag does not (RFC 9110, 13.1.1). */
 export function refuseIfMatchTag(req: Request): void {
   const given = req.get('If-Match');
   if (given === undefined || given.trim() === '*') return;
   throw new WindlassError('precondition_failed', {
-    detail: 'Precondition failed: this has no entity tag, so that none matches.',
-    hint: 'Leave If-Match out, or send `*`.',
+    detail: 'Precondition failed: this record has no entity tag, so none matches.',
+    hint: 'Omit If-Match, or send `*`.',
   });
 }
 
-/** Whether a list of entity tags, or `*`, names this one; by weak comparison (RFC 9110, 8.8.3.2). */
+/** Whether a list of entity tags, or `*`, matches this one by weak comparison (RFC 9110, 8.8.3.2). */
 export function matchesEntityTag(header: string | undefined, tag: string): boolean {
   if (header === undefined) return false;
   if (header === tag) return true;

@@ -2,12 +2,12 @@ import { IncomingMessage, type RequestListener, type Server } from 'node:http';
 
 const waiting = new WeakSet<IncomingMessage>();
 
-/** Whether the client keeps its body back until it is told to send it. */
+/** Whether the client still waits for 100 (Continue) before it sends the body. */
 export const awaitsContinue = (req: IncomingMessage): boolean => waiting.has(req);
 
 /**
- * RFC 9110, 10.1.1: a client that expects 100 (Continue) is told to send its body when that is first read, so that what
- * is refused before costs it nothing. After such a refusal nobody knows whether the body comes: the connection ends.
+ * RFC 9110, 10.1.1: sends 100 (Continue) when the body is first read, so that a client uploads nothing for a request that
+ * is refused earlier. After such a refusal the body may follow or not: the connection ends.
  */
 export function handleExpectContinue(server: Server, listener: RequestListener): void {
   server.on('checkContinue', (req, res) => {
@@ -25,6 +25,6 @@ export function handleExpectContinue(server: Server, listener: RequestListener):
     };
     listener(req, res);
   });
-  // What else a client may expect is passed over, as RFC 9110, 10.1.1 leaves a server free to do.
+  // Other expectations are ignored, as RFC 9110, 10.1.1 allows.
   server.on('checkExpectation', listener);
 }

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 
-/** Nothing else is a number: Number('') is 0, Number('0x10') is 16. */
+/** Only decimal digits are a number here: Number('') is 0, Number('0x10') is 16. */
 const read = (value: unknown) =>
   typeof value === 'string' && /^-?\d{1,16}$/.test(value) ? Number(value) + 0 : value;
 

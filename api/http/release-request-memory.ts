@@ -1,11 +1,11 @@
 import type { Request } from 'express';
 
 /**
- * Lets go of what a request holds for handlers and middleware that may still come. For an answer that stays open for
- * hours beside thousands of others, once its head is sent: most of its memory is this.
+ * Drops what a request keeps for further handlers. Call it after the head of an answer that stays open for hours beside
+ * thousands of others: these references are most of its memory.
  */
 export function releaseRequestMemory(req: Request): void {
-  // The whole chain of routers that led here hangs on it.
+  // It references the whole chain of routers.
   req.next = undefined;
   req.headers = {};
   req.rawHeaders = [];

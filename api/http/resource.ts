@@ -4,7 +4,7 @@ import { callOperation, type Operation } from '../openapi/operation.ts';
 
 export type Method = 'get' | 'put' | 'post' | 'delete';
 
-/** An operation with its place. */
+/** An operation with its path and method. */
 export interface RoutedOperation {
   path: string;
   method: Method;
@@ -78,7 +78,7 @@ const toSegments = (path: string) =>
     .split('/')
     .map(segment => ({ ':': '~', '*': '\x7f' })[segment.charAt(0)] ?? segment);
 
-/** A path parameter; Express types allow more than one value. */
+/** A path parameter; Express's types allow several values. */
 export function pathParameter(req: Request, name: string): string {
   const value: unknown = req.params[name];
   return typeof value === 'string' ? value : '';

@@ -7,8 +7,8 @@ import { readRange } from './byte-range.ts';
 import { checkIfMatch, entityTag, matchesEntityTag } from './conditional-requests.ts';
 
 /**
- * Sends an object, or the range of it that was asked for: RFC 9110, sections 13 (conditions) and 14 (ranges). An object
- * never changes under its key, so the key is its validator.
+ * Sends an object or one range of it: RFC 9110, sections 13 (conditions) and 14 (ranges). An object never changes under
+ * its key, so the key is its validator.
  */
 export async function sendObject(
   api: Pick<ApiContext, 'objects'>,
@@ -20,7 +20,7 @@ export async function sendObject(
   if (!object)
     throw new WindlassError('not_found', {
       detail: 'Not found: the bytes are no longer kept.',
-      hint: 'The result of a job is kept for 24 hours; what lies in a project may just have been replaced: ask again.',
+      hint: "A job's result is kept for 24 hours; an object in a project may have been replaced just now: ask again.",
     });
   const tag = entityTag({ key });
   const headers = {
@@ -45,7 +45,7 @@ export async function sendObject(
   }
   const gone = new AbortController();
   res.once('close', () => gone.abort());
-  // Before a header is set: an error of the store must not carry those of the object.
+  // Before the headers are set: an error answer must not have those of the object.
   const bytes =
     req.method === 'HEAD' ? undefined : await api.objects.get(key, { range, signal: gone.signal });
   res.set(headers).set('Content-Length', String(range ? range.end - range.start + 1 : object.size));
@@ -58,8 +58,8 @@ export async function sendObject(
 }
 
 /**
- * 13.1.2 and 13.1.3: If-None-Match decides alone where it is given. Not req.fresh: that takes `Cache-Control: no-cache`,
- * which a browser's fetch adds to every condition and which is a word to caches, for a wish to have the bytes anyway.
+ * 13.1.2 and 13.1.3: If-None-Match takes precedence. Not req.fresh, which answers 200 to `Cache-Control: no-cache`: that
+ * directive is for caches, and a browser's fetch adds it to every conditional request.
  */
 function isNotModified(req: Request, { tag, modified }: { tag: string; modified: Date }): boolean {
   const tags = req.get('If-None-Match');
@@ -68,7 +68,7 @@ function isNotModified(req: Request, { tag, modified }: { tag: string; modified:
   return Math.floor(modified.getTime() / 1_000) * 1_000 <= since;
 }
 
-/** Where the range lies that was asked for; undefined also where If-Range names another object. */
+/** The requested range in bytes; undefined also when If-Range names another object. */
 function placeRange(
   req: Request,
   { size, tag }: { size: number; tag: string },

@@ -2,7 +2,7 @@ import type { Request } from 'express';
 import type { z } from 'zod';
 import { WindlassError } from '../../shared/errors.ts';
 
-/** The request's JSON body by the schema; each wrong field is named. */
+/** The request's JSON body, parsed by the schema. Throws `invalid_input`, which names each wrong field. */
 export function parseBody<S extends z.ZodType>(req: Request, schema: S): z.output<S> {
   if (req.body === undefined) {
     const other = req.get('Content-Type');
@@ -28,7 +28,7 @@ export function parseInput<S extends z.ZodType>(input: unknown, schema: S): z.ou
   if (parsed.success) return parsed.data;
   const fields = parsed.error.issues.flatMap(issue => {
     const path = issue.path.join('.');
-    // Unknown members are one issue with their names.
+    // One issue lists all unknown members.
     if (issue.code === 'unrecognized_keys')
       return issue.keys.map(key => ({
         field: path ? `${path}.${key}` : key,
@@ -39,7 +39,7 @@ export function parseInput<S extends z.ZodType>(input: unknown, schema: S): z.ou
   throw invalidInput(fields, hintAt(fields.map(({ problem }) => problem)));
 }
 
-/** The refusal that names each wrong field, and says what to do about them. */
+/** An error that names each wrong field. */
 export function invalidInput(
   fields: { field: string; problem: string }[],
   hint: string,
@@ -52,7 +52,7 @@ export function invalidInput(
   });
 }
 
-/** What a problem names in brackets sets a limit. */
+/** A problem about a limit ends with the name of its setting in parentheses. */
 function hintAt(problems: string[]): string {
   const settings = problems.flatMap(problem => /\((LIMIT_[A-Z_]+)\)$/.exec(problem)?.[1] ?? []);
   const [first] = settings;

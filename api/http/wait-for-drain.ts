@@ -1,6 +1,6 @@
 import type { Writable } from 'node:stream';
 
-/** Waits until a writer that is full can take more; false when it was closed instead, or when `ms` have passed. */
+/** Waits for `drain`. Resolves to false when the writer closes first, or after `ms` milliseconds. */
 export function waitForDrain(writer: Writable, ms?: number): Promise<boolean> {
   return new Promise(resolve => {
     if (writer.destroyed) return resolve(false);

@@ -11,8 +11,8 @@ import { isWrite, refuseCrossSite, requireSameOrigin } from './same-origin.ts';
 type Authenticator = Pick<ApiContext, 'config' | 'database' | 'passwords' | 'credentialCache'>;
 
 /**
- * Everything behind this needs credentials: HTTP Basic (RFC 7617), an API token as Bearer (RFC 6750), or the cookie of a
- * login. An Authorization header was sent on purpose: it alone counts, and a wrong one is a 401 whatever cookie came along.
+ * Requires credentials: HTTP Basic (RFC 7617), an API token as Bearer (RFC 6750), or a login's cookie. An Authorization
+ * header takes precedence: a wrong one is a 401 even beside a valid cookie.
  */
 export function authenticate(api: Authenticator): RequestHandler {
   return async (req, res, next) => {
@@ -32,7 +32,7 @@ async function useAuthorization(
     identity = await identify(api, req, authorization);
     api.credentialCache.set(authorization, identity);
   }
-  if (identity.by === 'password') refuseCrossSite(req, api.config, { believe: 'site' });
+  if (identity.by === 'password') refuseCrossSite(req, api.config);
   if (identity.scope === 'read' && isWrite(req)) {
     throw new WindlassError('forbidden', {
       detail: 'Forbidden: this token may only read.',
@@ -98,7 +98,7 @@ export function wrongPassword(req: Request): WindlassError {
 }
 
 function refusal(req: Request, why?: string): WindlassError {
-  // A script in a page gets a scheme that makes no browser show a dialog.
+  // For a page's script: browsers show no dialog for Bearer.
   const scripted = req.get('X-Requested-With') !== undefined;
   return new WindlassError('unauthorized', {
     detail: why ? `Credentials required: ${why}` : 'Credentials required.',

@@ -2,8 +2,8 @@ import type { Socket } from 'node:net';
 import type { RequestHandler, Response } from 'express';
 
 /**
- * Closes answers that wait behind another one on a connection (RFC 9112, 9.3.2) when that is lost: Node tells nothing of
- * them, and whatever is held until an answer is closed would be held for ever.
+ * Closes the responses that queue behind another one of their connection (pipelining: RFC 9112, 9.3.2) when the
+ * connection is lost. Node emits no event for them, and what a handler releases on `close` would leak.
  */
 export function closePipelinedResponses(): RequestHandler {
   const queued = new WeakMap<Socket, Set<Response>>();

@@ -1,15 +1,15 @@
 import type { RequestHandler } from 'express';
 
 /**
- * A body parser that says so as soon as more bytes came, or are announced, than its limit. By itself it first reads the body to its end,
- * which may never come, and drops it (body-parser 2, read.js).
+ * Makes a body parser refuse a body as soon as more bytes than the limit are announced or have arrived. By itself the
+ * parser first reads the whole body and drops it (body-parser 2, read.js); an endless one would never be answered.
  */
 export function enforceBodyLimit(parser: RequestHandler, limit: number): RequestHandler {
   return (req, res, next) => {
     let bytes = 0;
     let isOver = false;
     const end = (error?: unknown) => {
-      // What was answered already, as too slow, must not be carried out when the rest of it comes after all.
+      // A request answered as too slow must not be handled when the rest of its body arrives after all.
       if (isOver || res.headersSent) return;
       isOver = true;
       req.off('data', count);
@@ -20,14 +20,14 @@ export function enforceBodyLimit(parser: RequestHandler, limit: number): Request
       if (bytes > limit) end(entityTooLarge(limit));
     };
     parser(req, res, end);
-    // A parser for which the body is none of its business has said so by now.
+    // A parser of another media type has called back by now.
     if (isOver) return;
     if (Number(req.headers['content-length']) > limit) end(entityTooLarge(limit));
-    // One that does not read yet would lose what came here.
+    // While the parser does not read yet, a listener here would take its bytes.
     else if (req.readableFlowing) req.on('data', count);
   };
 }
 
-/** As the body parser has it: answerErrors() words it. */
+/** An error as body-parser throws it, for answerErrors(). */
 export const entityTooLarge = (limit: number): Error =>
   Object.assign(new Error('too large'), { type: 'entity.too.large', limit });

@@ -4,10 +4,10 @@ import { ERRORS, WindlassError } from '../../shared/errors.ts';
 import type { Logger } from '../../shared/log.ts';
 import { invalidInput } from '../http/validate.ts';
 
-/** Said of a representation that was about to be sent; an error that bears them passes for it. */
+/** Headers of the representation that was about to be sent; an error must not have them. */
 const OF_REPRESENTATION = ['ETag', 'Last-Modified', 'Content-Disposition'];
 
-/** What an error answers with: RFC 9457, with our code, hint and request id. */
+/** Answers with a problem document (RFC 9457) and repeats detail and hint as headers. */
 export function sendProblem(
   res: Response,
   error: WindlassError,
@@ -20,7 +20,7 @@ export function sendProblem(
   res.send(JSON.stringify(describeProblem(error, res.locals.requestId)));
 }
 
-/** The problem document; `type` leads to the code's place on our page of the interface (RFC 9457, 3.1.1). */
+/** The problem document; `type` links to the code's entry in the API's documentation (RFC 9457, 3.1.1). */
 export function describeProblem(error: WindlassError, requestId: string | undefined): object {
   return {
     type: `/api/docs#${error.code}`,
@@ -46,7 +46,7 @@ export const notFound: RequestHandler = req => {
   });
 };
 
-/** The last middleware: every error becomes an answer of the table, and what nobody foresaw a bare 500 with the request id. */
+/** The last middleware. Answers a WindlassError as ERRORS says, any other error with a bare 500 and the request id. */
 export function answerErrors(log: Logger): ErrorRequestHandler {
   return (thrown: unknown, req, res, _next) => {
     const error = toWindlassError(thrown);
@@ -55,7 +55,7 @@ export function answerErrors(log: Logger): ErrorRequestHandler {
         { err: thrown, requestId: res.locals.requestId, method: req.method, path: req.path },
         'request failed',
       );
-    // Too late for a status: an answer cut short is the only sign left.
+    // The status is sent already: only a truncated answer can tell the client.
     if (res.headersSent) return void res.destroy();
     sendProblem(res, error);
   };
@@ -73,17 +73,17 @@ export function toWindlassError(error: unknown): WindlassError {
   }
   if (isDeadlock(error)) {
     return new WindlassError('unavailable', {
-      detail: 'Service unavailable: this and another request waited for each other.',
+      detail: 'Service unavailable: a deadlock with another request.',
       hint: 'Try again. Nothing was changed.',
       headers: { 'Retry-After': '1' },
       cause: error,
     });
   }
-  // The one character that no text in PostgreSQL can hold, wherever in the request it was.
+  // PostgreSQL's text has no NUL. Any field of the request may hold it.
   if (sqlState(error) === '22021') {
     return invalidInput(
       [{ field: 'request', problem: 'holds a NUL character' }],
-      'Leave it out: no text that is kept here can hold one.',
+      'Remove it: stored text cannot hold a NUL.',
     );
   }
   return fromBodyParser(error) ?? new WindlassError('internal', { cause: error });
@@ -92,13 +92,13 @@ export function toWindlassError(error: unknown): WindlassError {
 const wrongBody = (problem: string, hint: string) =>
   invalidInput([{ field: 'body', problem }], hint);
 
-/** Errors of express and its body parser carry a type or a status. */
+/** Errors of Express and body-parser have a type or a status. */
 function fromBodyParser(error: unknown): WindlassError | undefined {
   const { type, status, limit, setting } = error as {
     type?: string;
     status?: number;
     limit?: number;
-    /** What sets the limit; see withSetting(). */
+    /** See withSetting(). */
     setting?: string;
   };
   switch (type) {
@@ -110,7 +110,7 @@ function fromBodyParser(error: unknown): WindlassError | undefined {
           : `Send a smaller body: a form may have ${limit} bytes, JSON more.`,
       });
     case 'parameters.too.many':
-      return wrongBody('has too many fields', 'Send the fields that are asked for alone.');
+      return wrongBody('has too many fields', 'Send only the documented fields.');
     case 'entity.parse.failed':
       return wrongBody('is not JSON', 'Send JSON in UTF-8.');
     case 'body.not_utf8':

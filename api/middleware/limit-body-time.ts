@@ -3,21 +3,21 @@ import { WindlassError } from '../../shared/errors.ts';
 import { awaitsContinue } from '../http/expect-continue.ts';
 import { sendProblem } from './errors.ts';
 
-/** What of a body must come in each window of LIMIT_BODY_SECONDS, or its end. */
+/** Bytes of a body that must arrive in each window of LIMIT_BODY_SECONDS, unless it ends. */
 export const MIN_WINDOW_BYTES = 64 << 10;
 
 interface Limits {
-  /** The window: see MIN_WINDOW_BYTES. */
+  /** See MIN_WINDOW_BYTES. */
   windowMs: number;
-  /** A body comes within so long, however fast it seems to come, where the route does not say otherwise: 15 windows. */
+  /** The whole body must arrive within this time, unless the route calls disableBodyTimeouts(). Default: 15 windows. */
   bodyMs?: number;
-  /** What a client still sends after its answer is read and dropped for so long: a reset would take the answer with it. */
+  /** For so long the rest of a body is read and dropped after the answer: see lingerAfterAnswer(). */
   lingerMs?: number;
-  /** The same, of a body that has no end in sight. */
+  /** The same for a body that may never end. */
   endlessMs?: number;
 }
 
-/** Bounds how long a request's body may take to come, and how long one that nobody reads is still taken. */
+/** Limits how long a request's body may take to arrive, and how long the rest of it is read after the answer. */
 export function limitBodyTime(limits: Limits): RequestHandler {
   const { windowMs, bodyMs = 15 * windowMs, lingerMs = 30_000, endlessMs = 2_000 } = limits;
   return (req, res, next) => {
@@ -28,14 +28,14 @@ export function limitBodyTime(limits: Limits): RequestHandler {
   };
 }
 
-/** For a body that takes as long as it takes: whoever reads it watches that it comes at all. */
+/** For a route that watches the pace of its body itself, such as a part of 5 GiB. */
 export function disableBodyTimeouts(res: Response): void {
   (res.locals.unwatchBody as (() => void) | undefined)?.();
 }
 
 /**
- * Answers 408 where the body is too slow. The pace is looked at from when somebody reads it: until then, and while the
- * reader is busy, it is the client that waits.
+ * Answers 408 when the body is too slow. The pace counts from the first read, and not while the reader is busy: then the
+ * client waits.
  */
 function watchPace(
   req: Request,
@@ -70,9 +70,9 @@ function watchPace(
 }
 
 /**
- * RFC 9112, 9.6: a server that closes at once what a client is still sending on resets the connection, and the client
- * may never read its answer. So an answer that overtakes its request's body keeps the connection, whatever the client
- * asked for, until the body has come or the time is up.
+ * RFC 9112, 9.6: closing a connection on which the client still sends resets it, and the client may never read its
+ * answer. So an answer sent before the end of the body keeps the connection open, whatever the client asked for, until
+ * the body has arrived or the time is up.
  */
 function lingerAfterAnswer(
   req: Request,
@@ -82,7 +82,7 @@ function lingerAfterAnswer(
   let closes = false;
   const writeHead = res.writeHead;
   res.writeHead = (...head: unknown[]) => {
-    // RFC 9110, 15.5.9: whoever answers 408 closes the connection rather than go on waiting.
+    // RFC 9110, 15.5.9: a server that answers 408 closes the connection.
     closes = !res.shouldKeepAlive || res.statusCode === 408;
     if (closes && !req.complete && !awaitsContinue(req)) res.shouldKeepAlive = true;
     return writeHead.apply(res, head as Parameters<typeof writeHead>);
@@ -98,7 +98,7 @@ function lingerAfterAnswer(
     socket.once('close', forget);
     req.once('end', () => {
       forget();
-      // The connection goes on to other requests, each of which would leave a listener.
+      // The connection serves other requests, each of which would leave a listener.
       socket.off('close', forget);
       if (closes) socket.end();
     });
@@ -106,25 +106,25 @@ function lingerAfterAnswer(
   });
 }
 
-/** Nobody knows how much more there is of a body that passed its limit without having told its length, or drips. */
+/** A body that is too slow, or exceeds its limit without a Content-Length, may never end. */
 const isEndless = (req: Request, { statusCode }: Response) =>
   statusCode === 408 || (statusCode === 413 && req.headers['transfer-encoding'] !== undefined);
 
 export function bodyTooSlow(windowMs: number): WindlassError {
   const seconds = windowMs / 1_000;
   return new WindlassError('request_timeout', {
-    detail: `Request timeout: less than ${MIN_WINDOW_BYTES >> 10} KiB of the body came in ${seconds} seconds.`,
-    hint: `Send it again, all at once. LIMIT_BODY_SECONDS (${seconds}) sets the limit.`,
+    detail: `Request timeout: less than ${MIN_WINDOW_BYTES >> 10} KiB of the body arrived in ${seconds} seconds.`,
+    hint: `Send the request again, faster. LIMIT_BODY_SECONDS (${seconds}) sets the limit.`,
   });
 }
 
 function tooLate(bodyMs: number): WindlassError {
   return new WindlassError('request_timeout', {
-    detail: `Request timeout: the body did not come within ${bodyMs / 1_000} seconds.`,
-    hint: 'Send it again, faster. The limit is 15 times LIMIT_BODY_SECONDS.',
+    detail: `Request timeout: the body did not arrive within ${bodyMs / 1_000} seconds.`,
+    hint: 'Send the request again, faster. The limit is 15 times LIMIT_BODY_SECONDS.',
   });
 }
 
-/** RFC 9112, 6: a body is there where one of these is. */
+/** RFC 9112, 6: one of these fields announces a body. */
 const hasBody = (req: Request) =>
   req.headers['transfer-encoding'] !== undefined || Number(req.headers['content-length']) > 0;

@@ -2,7 +2,7 @@ import type { RequestHandler } from 'express';
 import { WindlassError } from '../../shared/errors.ts';
 import { currentUser } from '../identity/current-user.ts';
 
-/** At most `perSecond` requests of one user, counted in this process over whole seconds. */
+/** Rate limit: at most `perSecond` requests of one user in each second of the clock, in this process. */
 export function limitRequests(perSecond: number): RequestHandler {
   let second = 0;
   let counts = new Map<string, number>();

@@ -3,8 +3,8 @@ import type { Logger } from '../../shared/log.ts';
 import type { ApiMetrics } from '../monitoring/api-metrics.ts';
 
 /**
- * Counts each request once it has been answered, and writes a line about it: polls and successes only where debug is
- * wanted, and none where the answer's handler wrote its own (`res.locals.logged`).
+ * Counts and logs each request when its answer closes: 5xx as a warning, others at debug. A handler that logs the request
+ * itself sets `res.locals.logged`.
  */
 export function logRequests({
   log,

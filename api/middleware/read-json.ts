@@ -7,32 +7,32 @@ import { enforceBodyLimit, entityTooLarge } from './enforce-body-limit.ts';
 
 type Limits = Pick<Config, 'LIMIT_BODY_BYTES' | 'LIMIT_JSON_DEPTH' | 'LIMIT_LIST_ITEMS'>;
 
-/** Reads a JSON body within the limits, UTF-8 alone; what is no JSON leaves `req.body` undefined. */
+/** Parses a JSON body in UTF-8 within the limits. A body of another media type leaves `req.body` undefined. */
 export function readJson(limits: Limits): RequestHandler {
   const depth = limits.LIMIT_JSON_DEPTH;
   const parse = express.json({
     limit: limits.LIMIT_BODY_BYTES,
-    // A bare string or number is JSON too: the schema says what it should have been.
+    // A bare string or number is JSON too; the schema refuses it.
     strict: false,
     verify: (_req, _res, bytes, encoding) => {
-      // The body parser would make an empty object of it.
+      // body-parser would turn it into an empty object.
       if (bytes.length === 0) throw refusal('entity.parse.failed', 'empty');
       if (encoding !== 'utf-8') throw refusal('charset.unsupported', `charset ${encoding}`);
-      // The decoder behind this would replace what is not UTF-8, and something else would be stored than was sent.
+      // The decoder would replace invalid UTF-8, and other text would be stored than was sent.
       if (!isUtf8(bytes)) throw refusal('body.not_utf8', 'not UTF-8');
-      // Whatever walks the value later may do so by recursion.
+      // Later code may walk the value recursively.
       if (isDeeperThan(bytes, depth))
         throw Object.assign(refusal('body.too_deep', 'nested too deep'), { limit: depth });
     },
   });
   const read = enforceBodyLimit(parse, limits.LIMIT_BODY_BYTES);
   return (req, res, next) => {
-    // There is no body, whatever its type is said to be: an operation that needs one says so.
+    // No body, whatever its Content-Type: an operation that needs one refuses it.
     if (req.headers['content-length'] === '0') return next();
     const refused = req.is('application/json') && checkContentLength(req, limits.LIMIT_BODY_BYTES);
     if (refused) return next(withSetting(refused, 'LIMIT_BODY_BYTES'));
     read(req, res, (error?: unknown) => {
-      // Not thrown: nobody would catch what this callback throws.
+      // Not thrown: nothing catches an error of this callback.
       next(
         error
           ? withSetting(error, 'LIMIT_BODY_BYTES')
@@ -42,22 +42,22 @@ export function readJson(limits: Limits): RequestHandler {
   };
 }
 
-/** What says itself that it is too large is refused before it is read. */
+/** The error for a body whose announced length exceeds the limit, before it is read. */
 export function checkContentLength(req: Request, limit: number): Error | undefined {
   return Number(req.headers['content-length']) > limit ? entityTooLarge(limit) : undefined;
 }
 
-/** Which setting a body was too large for: the body parser knows its number alone, and answerErrors() words it. */
+/** Adds the name of the setting to an error of body-parser, which knows the limit's value only. */
 export function withSetting(error: unknown, setting: keyof Config): unknown {
   return error instanceof Error ? Object.assign(error, { setting }) : error;
 }
 
-/** The body parser takes an error's type over, and answerErrors() words it. */
+/** body-parser keeps the error's type, by which answerErrors() words it. */
 function refusal(type: string, message: string): Error {
   return Object.assign(new Error(message), { type });
 }
 
-/** The refusal of a list that has more items than this, however deep it is. */
+/** The error for a list, at any depth, that has too many items. */
 function findLongList(body: unknown, limit: number): WindlassError | undefined {
   const field = findList(body, limit);
   if (field === undefined) return undefined;
@@ -68,7 +68,7 @@ function findLongList(body: unknown, limit: number): WindlassError | undefined {
   );
 }
 
-/** The path of such a list. The body's depth is bounded, and so is this recursion. */
+/** The path of such a list. Recursion is limited by the body's depth. */
 function findList(value: unknown, limit: number, path = ''): string | undefined {
   if (typeof value !== 'object' || value === null) return undefined;
   if (Array.isArray(value) && value.length > limit) return path || 'body';
@@ -80,7 +80,7 @@ function findList(value: unknown, limit: number, path = ''): string | undefined 
   return undefined;
 }
 
-/** Whether arrays and objects of a JSON text, valid or not, are nested deeper than this. */
+/** Whether a JSON text, valid or not, nests arrays and objects deeper than this. */
 export function isDeeperThan(json: Buffer, limit: number): boolean {
   let depth = 0;
   let inString = false;

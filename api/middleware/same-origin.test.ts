@@ -19,12 +19,12 @@ async function serve(settings: Fields) {
   const config = readConfig(settings);
   const app = express().set('trust proxy', config.TRUST_PROXY).set('query parser', 'simple');
   app.use('/login', (req, res) => {
-    refuseCrossSite(req, config, { believe: 'origin' });
+    refuseCrossSite(req, config, { checkOrigin: true });
     setLoginCookies(req, res, { config, secret: 'secret', expires: new Date('2030-01-01') });
     res.end();
   });
   app.use('/basic', (req, res) => {
-    refuseCrossSite(req, config, { believe: 'site' });
+    refuseCrossSite(req, config);
     res.end();
   });
   app.use((req, res) => {

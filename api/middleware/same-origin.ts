@@ -9,14 +9,14 @@ export function isWrite(req: Request): boolean {
 }
 
 /**
- * A browser sends our cookie with requests that another site's page made it send: what writes must come from a page of
- * ours. No page can set Origin, Referer or Sec-Fetch-Site itself. Throws `forbidden`.
+ * CSRF protection: a browser sends our cookie with requests that other sites' pages cause, so a write must come from a
+ * page of our origin. No page can set Origin, Referer or Sec-Fetch-Site itself. Throws `forbidden`.
  */
 export function requireSameOrigin(req: Request, config: Config): void {
   if (!isWrite(req)) return;
   const isFetchedByUs = req.get('Sec-Fetch-Site') === 'same-origin';
   if (req.method === 'GET') {
-    // A GET of one's own page carries no Origin.
+    // A same-origin GET has no Origin.
     if (isFetchedByUs || isOwn(req, config, req.get('Referer'))) return;
     throw refusal(req, config, 'its Referer');
   }
@@ -26,41 +26,40 @@ export function requireSameOrigin(req: Request, config: Config): void {
 }
 
 /**
- * For what a browser may be made to send without our cookie: a login, so that nobody is logged in as somebody else, and
- * what carries a password that the browser keeps. Programs other than browsers send none of these headers.
+ * CSRF protection for requests without our cookie: a login, so that no page logs a user in as someone else, and requests
+ * with a password that the browser remembers. Programs other than browsers send none of these headers.
  */
 export function refuseCrossSite(
   req: Request,
   config: Config,
-  { believe }: { believe: 'origin' | 'site' },
+  { checkOrigin = false }: { checkOrigin?: boolean } = {},
 ): void {
   if (!isWrite(req)) return;
   const origin = req.get('Origin');
   const site = req.get('Sec-Fetch-Site');
-  if (believe === 'origin' && origin !== undefined && !isOwn(req, config, origin))
+  if (checkOrigin && origin !== undefined && !isOwn(req, config, origin))
     throw refusal(req, config, 'its Origin');
   if (site === 'cross-site' || site === 'same-site')
     throw refusal(req, config, 'its Sec-Fetch-Site');
 }
 
-/** Whether the origin of this URL is ours; `null` and what is no URL are nobody's. */
+/** Whether the URL has our origin; `null` and invalid URLs do not. */
 function isOwn(req: Request, config: Config, url: string | undefined): boolean {
   const given = parse(url);
   const own = ownUrl(req, config);
   if (!given || !own || given.protocol !== own.protocol || given.port !== own.port) return false;
   if (given.hostname === own.hostname) return true;
-  // On one's own machine both names are used for the same thing.
+  // Users of a local service type either name.
   return !config.PUBLIC_URL && LOOPBACK.has(given.hostname) && LOOPBACK.has(own.hostname);
 }
 
 const LOOPBACK = new Set(['localhost', '127.0.0.1', '[::1]']);
 
 /**
- * Where this service is, as the client sees it: PUBLIC_URL; without it what the request was sent to, by its Host, or by
- * X-Forwarded-Host and -Proto where a proxy is trusted (TRUST_PROXY). To believe Host is safe here: no page can set
- * it, and a browser sends our cookie, which has no Domain, to the very host that set it: a foreign name that leads to
- * this server (DNS rebinding) comes without. A proxy that rewrites Host makes the origins differ, and writes are
- * refused until PUBLIC_URL or TRUST_PROXY is set.
+ * The service's address as clients see it: PUBLIC_URL, else the request's Host, or X-Forwarded-Host and -Proto from a
+ * trusted proxy (TRUST_PROXY). Trusting Host is safe here: no page can set it, and a browser sends our cookie, which has
+ * no Domain, only to the host that set it, so a request under a foreign name (DNS rebinding) has no cookie. When a proxy
+ * rewrites Host, the origins differ and writes are refused until PUBLIC_URL or TRUST_PROXY is set.
  */
 function ownUrl(req: Request, { PUBLIC_URL }: Config): URL | undefined {
   return parse(PUBLIC_URL ?? `${req.protocol}://${req.host}`);

@@ -26,7 +26,7 @@ const welcome = z.object({ success: z.literal(true), target: z.string() });
 export default routes('login', (router, api) => {
   const { config, database, passwords } = api;
   const refuseForeignPages: RequestHandler = (req, _res, next) => {
-    refuseCrossSite(req, config, { believe: 'origin' });
+    refuseCrossSite(req, config, { checkOrigin: true });
     next();
   };
   router.post('/login', refuseForeignPages, readJson(config), readForm());
