@@ -2,7 +2,7 @@ import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import sharp from 'sharp';
-import { countFrames } from '../../workers/video/probe.ts';
+import { countFrames } from '../../workers/video/probe-video.ts';
 import { expect } from '../console.ts';
 import type { Demo } from '../demo.ts';
 import { killWorker } from '../kill-worker.ts';

@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { ERRORS, type ErrorCode } from '../../shared/errors.ts';
-import { drawFrames } from '../../workers/video/draw-frames.ts';
+import { drawFrames } from '../harness/draw-frames.ts';
 import { describeStack } from '../harness/forms.ts';
 import type { Problem } from '../harness/problem.ts';
 import { addHost, connectClient, openSession, waitForEnd } from '../harness/remote.ts';

@@ -1,4 +1,4 @@
-import { type DrawnKind, drawFrame } from '../../workers/video/draw-frames.ts';
+import { type DrawnKind, drawFrame } from '../harness/draw-frames.ts';
 import { waitFor } from '../harness/wait-for.ts';
 import { type Answer, type Credentials, type Options, send } from './send.ts';
 import type { World } from './world.ts';

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
 import type { Client } from '../../servers/api-client.ts';
-import { drawFrames } from '../../workers/video/draw-frames.ts';
+import { drawFrames } from '../harness/draw-frames.ts';
 import { missingMinio, startMinio, type TestMinio } from '../harness/minio.ts';
 import { expectProblem } from '../harness/problem.ts';
 import {

@@ -3,7 +3,7 @@ import postgres from 'postgres';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { findFreePort } from '../../servers/free-port.ts';
 import { readEnvironment } from '../../servers/processes.ts';
-import { drawFrames } from '../../workers/video/draw-frames.ts';
+import { drawFrames } from '../harness/draw-frames.ts';
 import { type Job, launchAsync, openSession, readOutput, waitForEnd } from '../harness/remote.ts';
 import { startProgram } from '../harness/run-program.ts';
 import { describeUnless, missingPrograms } from '../harness/skip.ts';

@@ -4,9 +4,9 @@ import { fileURLToPath } from 'node:url';
 import sharp from 'sharp';
 import { afterEach, describe, expect, it } from 'vitest';
 import { packageRoot } from '../../shared/package-root.ts';
+import { drawFrame } from '../../test/harness/draw-frames.ts';
 import { waitFor } from '../../test/harness/wait-for.ts';
 import { Decoder } from './decoder.ts';
-import { drawFrame } from './draw-frames.ts';
 
 let decoder = new Decoder();
 afterEach(() => {

@@ -2,22 +2,22 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import { packageRoot } from '../../shared/package-root.ts';
 import { ByteReader } from '../remote-files/byte-reader.ts';
-import { type Decoded, readAnswer, type Wanted, writeRequest } from './decode-protocol.ts';
+import { type Decoded, type PictureFormat, readAnswer, writeRequest } from './decode-protocol.ts';
 
-/** Also when the caller runs from the sources: Node 20 cannot run TypeScript, so the child is always the compiled one. */
+/** Always the compiled one, because Node 20 cannot run TypeScript. */
 const PROGRAM = fileURLToPath(new URL('dist/workers/video/decode-child.js', packageRoot));
 
-/** Decodes pictures in a child process, which is started with the first and again after a crash. */
+/** Decodes pictures in a child process, which it starts for the first one and again after a crash. */
 export class Decoder {
   #child: ChildProcess | undefined;
   #reader: ByteReader | undefined;
   #isClosed = false;
 
-  /** One picture at a time. What is wrong with it is answered, never thrown. */
-  async decode(frame: Buffer, wanted: Wanted): Promise<Decoded> {
+  /** Decodes one picture at a time. Never throws: a problem is returned. */
+  async decode(frame: Buffer, format: PictureFormat): Promise<Decoded> {
     if (this.#isClosed) return { problem: 'was not decoded' };
     const { child, reader } = this.#start();
-    for (const bytes of writeRequest(wanted, frame)) child.stdin?.write(bytes);
+    for (const bytes of writeRequest(format, frame)) child.stdin?.write(bytes);
     try {
       return await readAnswer(reader);
     } catch {
@@ -26,7 +26,7 @@ export class Decoder {
     }
   }
 
-  /** Ends the child; a picture that is being decoded is answered as a problem. */
+  /** Kills the child; a picture that is being decoded becomes a problem. */
   close(): void {
     this.#isClosed = true;
     this.#stop();
@@ -41,7 +41,7 @@ export class Decoder {
   #start(): { child: ChildProcess; reader: ByteReader } {
     if (this.#child && this.#reader) return { child: this.#child, reader: this.#reader };
     const child = spawn(process.execPath, [PROGRAM], { stdio: ['pipe', 'pipe', 'ignore'] });
-    // Its end is seen on the pipe that answers come on.
+    // readAnswer() fails when this pipe ends.
     child.on('error', () => child.stdout?.destroy());
     child.stdin?.on('error', () => undefined);
     const reader = new ByteReader(child.stdout);

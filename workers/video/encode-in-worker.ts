@@ -6,11 +6,10 @@ import { OBJECT_STORE, retry } from '../engine/retry.ts';
 import { withScratch } from '../sandbox/scratch-dir.ts';
 import { withSession } from '../ssh/reconnect.ts';
 import { encodeVideo } from './encode-video.ts';
-import { openTransfer } from './inspect-frames.ts';
+import { frameStreamScript, openFrameStream } from './frame-stream.ts';
 import { readFrames } from './read-frames.ts';
-import { transferScript } from './transfer.ts';
 
-/** Makes the video in this worker, stores it under the key, and returns its size in bytes. */
+/** Encodes the video in this worker, stores it under the key `object`, and returns its size in bytes. */
 export async function encodeInWorker(
   context: JobContext<'video'>,
   object: string,
@@ -26,7 +25,11 @@ async function encodeIn(
   const { payload, worker, signal } = context;
   const outputPath = join(directory, 'video');
   await withSession(context, async session => {
-    const stdout = await openTransfer(session, transferScript({ images: payload.images }), signal);
+    const stdout = await openFrameStream(
+      session,
+      frameStreamScript({ images: payload.images }),
+      signal,
+    );
     await encodeVideo({
       ...payload,
       frames: readFrames(stdout, { images: payload.images, signal }),

@@ -7,18 +7,18 @@ import { quoteWord } from '../host-agent/shell-quote.ts';
 import { type RunEnd, runOnHost } from '../runs/run-on-host.ts';
 import { withSession } from '../ssh/reconnect.ts';
 import type { Pictures } from './ffmpeg-arguments.ts';
-import type { FrameKind } from './frames.ts';
+import { FfmpegProgress } from './ffmpeg-progress.ts';
+import type { FrameKind } from './frame-header.ts';
 import { canHostEncode, HOST_VIDEO, hostEncodeScript } from './host-encode-script.ts';
 import { inspectFrames } from './inspect-frames.ts';
-import { ProgressReader } from './progress.ts';
 import { toHostVideoError } from './video-error.ts';
 
 type VideoContext = JobContext<'video'>;
 
-/** What ffmpeg says on standard error is kept up to here, for the failure's record. */
-const STDERR_KEPT = 8 << 10;
+/** Of the end of ffmpeg's standard error, for the error's record. */
+const MAX_STDERR_BYTES = 8 << 10;
 
-/** The host's ffmpeg, when it can make this kind of video. */
+/** The path of the host's ffmpeg, if that can encode this type of video. */
 export async function findHostEncoder(context: VideoContext): Promise<string | undefined> {
   const found = await withSession(context, async session => (await session.agent()).ffmpeg());
   return found && canHostEncode(found.encoders, context.payload.type) ? found.path : undefined;
@@ -31,8 +31,9 @@ interface HostVideo {
 }
 
 /**
- * Has the host make the video, exactly once, while all frames are looked at; fetches it, stores it under the key and
- * returns its size in bytes. Undefined when it must be made here: the frames are of several kinds, or the host failed.
+ * Encodes the video on the host, exactly once, and validates all frames meanwhile; then fetches it, stores it under the key
+ * `object` and returns its size in bytes. Undefined if the worker must encode it: the frames are of several kinds, or the
+ * host's ffmpeg failed.
  */
 export async function encodeOnHost(
   context: VideoContext,
@@ -40,61 +41,64 @@ export async function encodeOnHost(
 ): Promise<number | undefined> {
   const { payload } = context;
   const unusable = new AbortController();
-  const checking = inspectFrames(context, payload.images).then(check => {
-    if (!check.ok) unusable.abort(check.toError());
-    else if (check.needsDecode)
+  const validating = inspectFrames(context, payload.images).then(validator => {
+    if (!validator.ok) unusable.abort(validator.toError());
+    else if (validator.needsDecode)
       unusable.abort(
         new WindlassError('bad_frames', { detail: 'The frames are of several kinds.' }),
       );
-    return check;
+    return validator;
   });
-  const report = new RunReport(context);
+  const output = new HostOutput(context);
   const running = runOnHost(
     context,
-    { script: tellWhere(hostEncodeScript({ ...payload, pictures, ffmpeg })) },
+    { script: reportFile(hostEncodeScript({ ...payload, pictures, ffmpeg })) },
     {
       stored: () => ({ stdout: 0, stderr: 0 }),
-      take: async (stream, bytes) => report.take(stream, bytes),
-      acknowledge: () => report.begin(),
+      take: async (stream, bytes) => output.take(stream, bytes),
+      acknowledge: () => output.begin(),
       limit: unusable.signal,
     },
   );
-  const [checked, ran] = await Promise.allSettled([checking, running]);
-  if (checked.status === 'rejected') throw checked.reason;
-  checked.value.assertUsable();
-  if (checked.value.needsDecode && payload.encode !== 'host') return undefined;
+  const [validated, ran] = await Promise.allSettled([validating, running]);
+  if (validated.status === 'rejected') throw validated.reason;
+  validated.value.assertUsable();
+  if (validated.value.needsDecode && payload.encode !== 'host') return undefined;
   if (ran.status === 'rejected') throw ran.reason;
-  const failure = report.failureOf(ran.value);
-  // The frames are good, so it may be the host's ffmpeg, too old for our options: ours can try.
+  const failure = output.failureOf(ran.value);
+  // The frames are valid, so the host's ffmpeg may be too old for these options.
   if (failure?.code === 'video_failed' && payload.encode !== 'host') {
-    context.log.info({ err: failure }, 'the host could not make the video; this worker tries');
+    context.log.info(
+      { err: failure },
+      'encoding on the host failed; this worker encodes the video',
+    );
     return undefined;
   }
   if (failure) throw failure;
-  return fetchVideo(context, { object, directory: report.directory, size: report.size });
+  return fetchVideo(context, { object, directory: output.directory, size: output.size });
 }
 
 /**
- * The run's directory is said first and the video's size last: all that is needed to fetch it. Of complaints, of which
- * there may be one for each frame, the end is kept: a host holds back a run whose output nobody acknowledges. sh has no
- * pipefail, so the exit status comes on a descriptor of its own.
+ * Wraps the script to print first the run's directory and last the video's size. Only the end of standard error is kept:
+ * there may be one line for each frame, and the agent blocks a run whose output is not acknowledged. sh has no pipefail,
+ * so the exit status comes on a descriptor of its own.
  */
-function tellWhere(script: string): string {
+function reportFile(script: string): string {
   return `echo "run=$WINDLASS_RUN"
 exec 5>&1
 code=$({ { (
 ${script}
-) 2>&1 >&5 5>&- 6>&-; echo "$?" >&6; } | tail -c ${STDERR_KEPT} >&2 5>&- 6>&-; } 6>&1)
+) 2>&1 >&5 5>&- 6>&-; echo "$?" >&6; } | tail -c ${MAX_STDERR_BYTES} >&2 5>&- 6>&-; } 6>&1)
 exec 5>&-
 [ "$code" = 0 ] || exit "\${code:-1}"
 echo "size=$(($(wc -c <"$WINDLASS_RUN/${HOST_VIDEO}")))"
 `;
 }
 
-/** What the run says, from its first byte on over each connection anew. */
-class RunReport {
+/** Parses the output of the run, again from its first byte after each reconnection. */
+class HostOutput {
   readonly #context: VideoContext;
-  #progress = new ProgressReader();
+  #progress = new FfmpegProgress();
   #stdout = '';
   #stderr = '';
 
@@ -103,7 +107,7 @@ class RunReport {
   }
 
   begin(): void {
-    this.#progress = new ProgressReader();
+    this.#progress = new FfmpegProgress();
     this.#stdout = '';
     this.#stderr = '';
   }
@@ -111,7 +115,7 @@ class RunReport {
   take(stream: 'stdout' | 'stderr', bytes: Buffer): void {
     const text = bytes.toString('latin1');
     if (stream === 'stderr') {
-      this.#stderr = (this.#stderr + text).slice(-STDERR_KEPT);
+      this.#stderr = (this.#stderr + text).slice(-MAX_STDERR_BYTES);
       return;
     }
     this.#stdout += text;
@@ -138,7 +142,7 @@ class RunReport {
   }
 }
 
-/** Brings the finished file from the run's directory; a transfer that breaks off is begun again under the same key. */
+/** Copies the finished file from the run's directory to the store; after a lost connection again, under the same key. */
 async function fetchVideo(
   context: VideoContext,
   video: { object: string; directory: string; size: number },
@@ -156,14 +160,14 @@ async function fetchVideo(
         pipeline(channel.stdout, bytes, { signal }),
       ]).catch((error: unknown) => {
         channel.destroy();
-        // The connection is good: another one would not help.
+        // Reconnecting does not help: the store is unavailable.
         if (isUnavailable(error)) return [error] as const;
         throw error;
       });
       if (stored instanceof WindlassError || stored === video.size) return stored;
       await worker.objects.remove(video.object);
       throw new WindlassError('remote_connection_failed', {
-        detail: `Of the video's ${video.size} bytes ${stored} came.`,
+        detail: `Only ${stored} of the video's ${video.size} bytes arrived.`,
       });
     });
     if (fetched instanceof WindlassError) throw fetched;

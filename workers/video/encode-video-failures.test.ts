@@ -3,9 +3,9 @@ import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { packageRoot } from '../../shared/package-root.ts';
+import { drawFrame, drawFrames, readLocalFrames } from '../../test/harness/draw-frames.ts';
 import { isProcessAlive, makeTempDir } from '../../test/harness/temp-dir.ts';
 import { waitFor } from '../../test/harness/wait-for.ts';
-import { drawFrame, drawFrames, readLocalFrames } from './draw-frames.ts';
 import { type EncodeVideoOptions, encodeVideo } from './encode-video.ts';
 import type { Frame, FrameFailure } from './read-frames.ts';
 
@@ -108,7 +108,7 @@ describe('what encodeVideo refuses', () => {
   it('does not call a video whole that lacks frames', async () => {
     await expect(encode(good, { total: 4 })).rejects.toMatchObject({
       code: 'video_failed',
-      message: expect.stringContaining('3 pictures were made of 4 frames'),
+      message: expect.stringContaining('the video has 3 pictures for 4 frames'),
     });
   });
 

@@ -3,13 +3,13 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import sharp from 'sharp';
 import { afterAll, describe, expect, it } from 'vitest';
+import { drawFrame, drawFrames, readLocalFrames } from '../../test/harness/draw-frames.ts';
 import { makeTempDir } from '../../test/harness/temp-dir.ts';
-import { drawFrame, drawFrames, readLocalFrames } from './draw-frames.ts';
 import { type EncodeVideoOptions, encodeVideo } from './encode-video.ts';
 import { findBundledFfmpeg } from './find-ffmpeg.ts';
-import { countFrames, probeVideo } from './probe.ts';
+import { FRAME_STREAM_COMMAND, frameStreamScript } from './frame-stream.ts';
+import { countFrames, probeVideo } from './probe-video.ts';
 import { readFrames } from './read-frames.ts';
-import { TRANSFER_COMMAND, transferScript } from './transfer.ts';
 
 const temp = makeTempDir('encode-worker');
 afterAll(() => temp.remove());
@@ -128,8 +128,10 @@ describe('encodeVideo', () => {
 
   it('takes frames as they come over a channel', async () => {
     const images = await drawFrames({ folder: at('channel'), count: 30, kind: 'jpeg' });
-    const host = spawn('/bin/sh', ['-c', TRANSFER_COMMAND], { stdio: ['pipe', 'pipe', 'inherit'] });
-    host.stdin.end(transferScript({ images }));
+    const host = spawn('/bin/sh', ['-c', FRAME_STREAM_COMMAND], {
+      stdio: ['pipe', 'pipe', 'inherit'],
+    });
+    host.stdin.end(frameStreamScript({ images }));
     const made = await encode(images, {
       frames: readFrames(host.stdout, { images }),
       type: 'video/webm',

@@ -2,22 +2,22 @@ import { rm, stat } from 'node:fs/promises';
 import { availableParallelism } from 'node:os';
 import { Readable } from 'node:stream';
 import { ffmpegArguments, type VideoSettings } from './ffmpeg-arguments.ts';
+import { FfmpegProgress } from './ffmpeg-progress.ts';
 import { findFfmpeg } from './find-ffmpeg.ts';
-import { FrameCheck } from './frame-check.ts';
+import { FrameValidator } from './frame-validator.ts';
 import { FrameNormalizer } from './normalize-frames.ts';
-import { ProgressReader } from './progress.ts';
 import type { Frame, FrameFailure } from './read-frames.ts';
 import { type FfmpegEnd, runFfmpeg } from './run-ffmpeg.ts';
 import { toVideoError } from './video-error.ts';
 
 export interface EncodeVideoOptions extends VideoSettings {
-  /** In order. Of any kinds, all of one size; what cannot be used is listed in `bad_frames`. */
+  /** In order, of any kinds, all of one size; `bad_frames` lists those that cannot be used. */
   frames: AsyncIterable<Frame | FrameFailure>;
-  /** How many frames there are. */
+  /** The number of frames. */
   total: number;
-  /** Overwritten; removed again when the video fails. */
+  /** Overwritten; removed if the encoding fails. */
   outputPath: string;
-  /** 0…1, never falling. */
+  /** 0…1, never decreasing. */
   onProgress?(share: number): void;
   signal?: AbortSignal;
   /** Default: findFfmpeg(). */
@@ -32,15 +32,14 @@ export interface EncodedVideo {
 }
 
 /**
- * Makes a video here from frames that are read elsewhere, one frame in memory at a time. Settles
- * when ffmpeg is gone. Throws WindlassError `bad_frames`; `video_failed` with `extra.returncode` and
- * `extra.stderr`; what reading the frames throws; the signal's reason. If the process dies, ffmpeg
- * and the decoder end with their input, and `outputPath` holds what nobody may promote.
+ * Encodes a video from a stream of frames, with one frame in memory at a time. Settles when ffmpeg has exited. Throws
+ * WindlassError `bad_frames`; `video_failed` with `extra.returncode` and `extra.stderr`; the errors of reading the frames;
+ * the signal's reason. If this process dies, ffmpeg and the decoder end with their input and leave an incomplete file.
  */
 export async function encodeVideo(options: EncodeVideoOptions): Promise<EncodedVideo> {
   const { frames, total, outputPath, onProgress, signal, ...settings } = options;
-  const source = new FrameNormalizer(frames, new FrameCheck({ mixed: true }));
-  const progress = new ProgressReader();
+  const source = new FrameNormalizer(frames, new FrameValidator({ mixed: true }));
+  const progress = new FfmpegProgress();
   const close = () => source.close();
   signal?.addEventListener('abort', close, { once: true });
   try {
@@ -71,7 +70,8 @@ export async function encodeVideo(options: EncodeVideoOptions): Promise<EncodedV
   }
 }
 
-function assertComplete(end: FfmpegEnd, made: number, total: number): void {
+function assertComplete(end: FfmpegEnd, encoded: number, total: number): void {
   if (end.returncode !== 0) throw toVideoError(end);
-  if (made !== total) throw toVideoError(end, `${made} pictures were made of ${total} frames`);
+  if (encoded !== total)
+    throw toVideoError(end, `the video has ${encoded} pictures for ${total} frames`);
 }

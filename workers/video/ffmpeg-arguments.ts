@@ -1,5 +1,5 @@
 import { WindlassError } from '../../shared/errors.ts';
-import { type FrameKind, findSizeProblem } from './frames.ts';
+import { type FrameKind, findSizeProblem } from './frame-header.ts';
 
 export type VideoType = 'video/mp4' | 'video/webm';
 
@@ -8,7 +8,7 @@ export interface Size {
   height: number;
 }
 
-/** How pictures come to ffmpeg: as files of one kind, or decoded, as RGB of 8 bits. */
+/** ffmpeg's input: image files of one kind, or raw RGB of 8 bits. */
 export interface Pictures extends Size {
   kind: FrameKind | 'raw';
 }
@@ -19,9 +19,9 @@ export interface VideoSettings {
   fps?: number;
   /** Pixels; the height follows. Default: the frames' own width. */
   width?: number;
-  /** 0 (small) … 1 (hardly to be told from the frames); default 0.65. */
+  /** 0 (smallest file) … 1 (nearly lossless); default 0.65. */
   quality?: number;
-  /** Most threads that the encoder may use; default 4. */
+  /** The most threads of the encoder; default 4. */
   threads?: number;
 }
 
@@ -35,27 +35,26 @@ const DEFAULT_FPS = 25;
 const DEFAULT_QUALITY = 0.65;
 const DEFAULT_THREADS = 4;
 
-/** Can an ffmpeg with these encoders make this kind of video with our arguments? */
+/** Whether an ffmpeg with these encoders can encode this type of video with these arguments. */
 export function hasEncoder(encoders: readonly string[], type: VideoType): boolean {
   return encoders.includes(ENCODERS[type]);
 }
 
 export interface FfmpegArguments {
-  /** Those before `-i pipe:0`. */
+  /** Before `-i pipe:0`. */
   input: string[];
-  /** Those before the output file. */
+  /** Before the output file. */
   output: string[];
-  /** Of the finished video, always even. */
+  /** Of the video, always even. */
   size: Size;
 }
 
 /**
- * The arguments of ffmpeg, the same on a host and in a worker, for ffmpeg 4.0 and newer: pictures come
- * on standard input, progress goes to standard output (`-progress`), errors alone to standard error.
+ * The arguments for ffmpeg 4.0 and newer, on a host and in a worker. Pictures come on standard input; `-progress` goes to
+ * standard output, errors to standard error.
  *
- * A frame is never sniffed: its demuxer is forced and no protocol but the pipe is open, so a
- * "picture" that is a playlist can name no other file. A broken picture ends the work
- * (`-xerror -err_detect explode`), it is not skipped.
+ * The demuxer is forced and only the pipe protocol is allowed, so a "picture" that is a playlist cannot open other files.
+ * A broken picture ends the encoding (`-xerror -err_detect explode`) and is not skipped.
  */
 export function ffmpegArguments(pictures: Pictures, settings: VideoSettings): FfmpegArguments {
   const size = planSize(pictures, settings.width);
@@ -79,7 +78,7 @@ export function ffmpegArguments(pictures: Pictures, settings: VideoSettings): Ff
       'bt709',
     ],
     ...encoderArguments(settings),
-    // A picture that stands alone at least every two seconds, so that a viewer can jump.
+    // A keyframe at least every two seconds, for seeking.
     ...['-g', String(Math.max(25, Math.round(2 * fps))), '-f', FORMATS[settings.type]],
   ];
   return { input, output, size: makeEven(size) };
@@ -93,7 +92,7 @@ function demuxerArguments({ kind, width, height }: Pictures): string[] {
 /**
  * Constant quality. H.264: crf 40 (0) … 14 (1), 23 by default. VP9: crf 56 … 16, 30 by default.
  * 60 pictures of 1280×720 on two cores: 0.8 s with x264's veryfast, 1.2 s with VP9 at good/5, whose
- * file has 0.16 MB where realtime/5 makes 0.88 MB in 0.7 s.
+ * file has 0.16 MB; realtime/5 takes 0.7 s for 0.88 MB.
  */
 function encoderArguments({
   type,
@@ -121,7 +120,7 @@ function encoderArguments({
   ];
 }
 
-/** The size of the pictures in the video, before they are padded to even sides. */
+/** The size of the scaled pictures, before they are padded to even sides. */
 function planSize(pictures: Size, width: number | undefined): Size {
   if (width === undefined) return { width: pictures.width, height: pictures.height };
   const height = Math.max(1, Math.round((pictures.height * width) / pictures.width));
@@ -140,8 +139,8 @@ function makeEven({ width, height }: Size): Size {
 }
 
 /**
- * Odd sides grow by one row or column that repeats the last, while chroma still has full resolution:
- * in 4:2:0 the pad filter drops the odd column instead, and a black one would darken its neighbour.
+ * Pads odd sides by repeating the last row or column, before chroma is subsampled: in 4:2:0 the pad filter would drop the
+ * odd column, and a black one would darken its neighbour.
  */
 function filterChain(pictures: Size, size: Size): string {
   const even = makeEven(size);

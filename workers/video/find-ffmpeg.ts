@@ -7,8 +7,8 @@ import { hasEncoder } from './ffmpeg-arguments.ts';
 const runFile = promisify(execFile);
 
 /**
- * The ffmpeg for this worker: the one on PATH when it has both encoders, else the one that npm brought.
- * Throws WindlassError `video_failed` where there is neither.
+ * The ffmpeg for this worker: that on PATH if it has both encoders, else the bundled one.
+ * Throws WindlassError `video_failed` if there is neither.
  */
 export async function findFfmpeg(): Promise<string> {
   if (await canEncodeBoth('ffmpeg')) return 'ffmpeg';
@@ -20,15 +20,15 @@ export async function findFfmpeg(): Promise<string> {
   });
 }
 
-/** The static binary of `@ffmpeg-installer/ffmpeg`, where there is one for this platform. */
+/** The static binary of `@ffmpeg-installer/ffmpeg`, if there is one for this platform. */
 export async function findBundledFfmpeg(): Promise<string | undefined> {
   try {
     const { path } = (await import('@ffmpeg-installer/ffmpeg')).default;
-    // Where install scripts are off nothing has made it executable.
+    // Without install scripts it is not executable.
     await access(path, constants.X_OK).catch(() => chmod(path, 0o755));
     return path;
   } catch {
-    // The package throws a string on platforms that it has no binary for.
+    // The package throws a string on platforms without a binary.
     return undefined;
   }
 }

@@ -2,12 +2,12 @@ import { execFileSync, spawn } from 'node:child_process';
 import { mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
+import { drawFrame, drawFrames } from '../../test/harness/draw-frames.ts';
 import { makeTempDir } from '../../test/harness/temp-dir.ts';
-import { drawFrame, drawFrames } from './draw-frames.ts';
+import { FfmpegProgress } from './ffmpeg-progress.ts';
 import { findBundledFfmpeg } from './find-ffmpeg.ts';
 import { canHostEncode, type HostEncodeOptions, hostEncodeScript } from './host-encode-script.ts';
-import { countFrames, probeVideo } from './probe.ts';
-import { ProgressReader } from './progress.ts';
+import { countFrames, probeVideo } from './probe-video.ts';
 import { toHostVideoError } from './video-error.ts';
 
 const temp = makeTempDir('encode-host');
@@ -46,7 +46,7 @@ async function runScript(options: Partial<HostEncodeOptions> & { images: string[
 
 /** What is said of the progress in all this. */
 function framesSaid(text: string): number {
-  const reader = new ProgressReader();
+  const reader = new FfmpegProgress();
   reader.add(text);
   return reader.frames;
 }
@@ -224,7 +224,7 @@ describe('progress', () => {
   });
 
   it('is put together from pieces', () => {
-    const reader = new ProgressReader();
+    const reader = new FfmpegProgress();
     const grown = [...'frame=12\nfps=3\nframe=7\nframe=25\n'].map(char => [
       reader.add(char),
       reader.frames,

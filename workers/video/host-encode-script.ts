@@ -6,22 +6,22 @@ import {
   type VideoSettings,
   type VideoType,
 } from './ffmpeg-arguments.ts';
-import type { FrameKind } from './frames.ts';
+import type { FrameKind } from './frame-header.ts';
 
-/** The finished video's name in the run's scratch directory: whole, or not there. */
+/** The finished video in the run's directory: complete, or absent. */
 export const HOST_VIDEO = 'video';
 
-/** Times that the script tells how far it is: a run may print no more than its host keeps. */
-const TOLD = 200;
+/** The most progress lines: a run may print no more than its host spools. */
+const MAX_PROGRESS_LINES = 200;
 
-/** Of all arguments of one `cat`, in bytes: far below the 128 KiB that POSIX systems of any age take. */
+/** Of all arguments of one `cat`; every system takes 128 KiB. */
 const BATCH_BYTES = 64_000;
 
 export interface HostEncodeOptions extends VideoSettings {
   images: readonly string[];
-  /** What all frames are: see FrameCheck.first. */
+  /** Kind and size of all frames: see FrameValidator.first. */
   pictures: Pictures & { kind: FrameKind };
-  /** The host's ffmpeg; its encoder was looked for by canHostEncode(). */
+  /** The host's ffmpeg; canHostEncode() has checked its encoders. */
   ffmpeg: string;
 }
 
@@ -30,12 +30,10 @@ export function canHostEncode(encoders: readonly string[], type: VideoType): boo
 }
 
 /**
- * A script for /bin/sh that makes the video on the host: `$WINDLASS_RUN/video`, there only when the
- * script ends with 0. Standard output: some `frame=` lines of ffmpeg, for ProgressReader;
- * standard error: what cat and ffmpeg complain about. It fails when a frame cannot be read, when
- * ffmpeg fails (with its exit code), and when the video has not one picture for each frame.
- *
- * What it says of a failure is read by toHostVideoError(). One fork for some hundred frames. A run that dies leaves nothing but `$WINDLASS_RUN`.
+ * A script for /bin/sh that encodes the video to `$WINDLASS_RUN/video`, which exists only after exit status 0. Its standard
+ * output has some of ffmpeg's `frame=` lines, for FfmpegProgress; its standard error the messages of cat and ffmpeg, for
+ * toHostVideoError(). It fails if a frame cannot be read, if ffmpeg fails (with its exit status), and if the video does
+ * not have one picture for each frame. It forks once for some hundred frames, and writes only to `$WINDLASS_RUN`.
  */
 export function hostEncodeScript({
   images,
@@ -45,7 +43,7 @@ export function hostEncodeScript({
 }: HostEncodeOptions): string {
   const { input, output } = ffmpegArguments(pictures, settings);
   const words = [ffmpeg, ...input, '-i', 'pipe:0', ...output, '-y'].map(quoteWord).join(' ');
-  // sh has no pipefail: how cat and ffmpeg ended is told on the pipe that progress travels on.
+  // sh has no pipefail, so both exit statuses are sent on the pipe that carries progress.
   return `LC_ALL=C; export LC_ALL
 part=\${WINDLASS_RUN:?}/${HOST_VIDEO}.part
 feed() {
@@ -64,7 +62,7 @@ ${batchPaths(images)
       encoded=*) encoded=\${line#encoded=} ;;
       frame=*)
         frames=\${line#frame=}
-        [ "$((frames))" -lt "$next" ] || { echo "$line"; next=$((frames + ${Math.ceil(images.length / TOLD)})); } ;;
+        [ "$((frames))" -lt "$next" ] || { echo "$line"; next=$((frames + ${Math.ceil(images.length / MAX_PROGRESS_LINES)})); } ;;
     esac
   done
   fail() { rm -f "$part"; exit "$1"; }
@@ -79,7 +77,7 @@ ${batchPaths(images)
 `;
 }
 
-/** The paths as words, in their order, in lines that are short enough for one command each. */
+/** The quoted paths, in their order, in batches that are short enough for one command each. */
 function batchPaths(images: readonly string[]): string[] {
   const batches: string[] = [];
   let words: string[] = [];

@@ -1,27 +1,14 @@
-import type { Readable } from 'node:stream';
 import type { JobContext } from '../context.ts';
 import { withSession } from '../ssh/reconnect.ts';
-import type { RemoteSession } from '../ssh/remote-session.ts';
-import { checkFrames } from './check-frames.ts';
 import type { Pictures } from './ffmpeg-arguments.ts';
-import { FrameCheck } from './frame-check.ts';
-import type { FrameKind } from './frames.ts';
-import { TRANSFER_COMMAND } from './transfer.ts';
+import type { FrameKind } from './frame-header.ts';
+import { openFrameStream } from './frame-stream.ts';
+import { FrameValidator } from './frame-validator.ts';
+import { validateFrames } from './validate-frames.ts';
 
 type VideoContext = JobContext<'video'>;
 
-/** Runs a transfer script on the host; gives its standard output. */
-export async function openTransfer(
-  session: RemoteSession,
-  script: string,
-  signal: AbortSignal,
-): Promise<Readable> {
-  const channel = await session.exec(TRANSFER_COMMAND, signal);
-  channel.stdin.end(script);
-  return channel.stdout;
-}
-
-/** What the first frame is, when ffmpeg takes such frames as they are; undefined when they must be decoded. */
+/** Kind and size of the first frame; undefined if it must be decoded. */
 export async function inspectFirstFrame(
   context: VideoContext,
 ): Promise<(Pictures & { kind: FrameKind }) | undefined> {
@@ -29,16 +16,16 @@ export async function inspectFirstFrame(
   return first && first.kind !== 'other' ? first : undefined;
 }
 
-/** Looks at the heads of these frames, all of them, whatever is found. */
+/** Validates all these frames on the host by their first bytes. */
 export async function inspectFrames(
   context: VideoContext,
   images: readonly string[],
-): Promise<FrameCheck> {
+): Promise<FrameValidator> {
   const { signal } = context;
   return withSession(context, async session => {
-    const check = new FrameCheck({ mixed: true });
-    const open = (script: string) => openTransfer(session, script, signal);
-    await checkFrames({ images, check, open, signal });
-    return check;
+    const validator = new FrameValidator({ mixed: true });
+    const open = (script: string) => openFrameStream(session, script, signal);
+    await validateFrames({ images, validator, open, signal });
+    return validator;
   });
 }

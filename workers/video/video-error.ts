@@ -1,17 +1,17 @@
 import { WindlassError } from '../../shared/errors.ts';
 import type { FfmpegEnd } from './run-ffmpeg.ts';
 
-/** `video_failed`, in the words of ffmpeg's last line or in these; `extra` holds the exit code and the end of standard error. */
-export function toVideoError({ returncode, stderr }: FfmpegEnd, words?: string): WindlassError {
+/** `video_failed` with this detail, or ffmpeg's last line; `extra` has the exit code and the end of standard error. */
+export function toVideoError({ returncode, stderr }: FfmpegEnd, detail?: string): WindlassError {
   const lastLine = stderr.trimEnd().split('\n').at(-1);
   return new WindlassError('video_failed', {
-    detail: `${words || lastLine || `ffmpeg ended with ${returncode}`}.`,
+    detail: `${detail || lastLine || `ffmpeg ended with ${returncode}`}.`,
     hint: 'Look whether a frame is broken or cut short.',
     extra: { returncode, stderr },
   });
 }
 
-/** The same for a host's script, save that a full disk there has a name of its own. */
+/** The same for a host's script, and `remote_disk_full` for a full disk there. */
 export function toHostVideoError(end: FfmpegEnd): WindlassError {
   if (!/No space left on device|Disk quota exceeded/.test(end.stderr)) return toVideoError(end);
   return new WindlassError('remote_disk_full', {

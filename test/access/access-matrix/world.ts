@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import type { Client } from '../../../servers/api-client.ts';
-import { drawFrames } from '../../../workers/video/draw-frames.ts';
+import { drawFrames } from '../../harness/draw-frames.ts';
 import type { Form } from '../../harness/forms.ts';
 import { addUsers } from '../../harness/projects.ts';
 import {

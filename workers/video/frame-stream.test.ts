@@ -3,13 +3,13 @@ import { mkdirSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Readable } from 'node:stream';
 import { afterAll, describe, expect, it } from 'vitest';
+import { drawFrame, drawFrames } from '../../test/harness/draw-frames.ts';
 import { makeTempDir } from '../../test/harness/temp-dir.ts';
 import { waitFor } from '../../test/harness/wait-for.ts';
-import { checkFrames } from './check-frames.ts';
-import { drawFrame, drawFrames } from './draw-frames.ts';
-import { FrameCheck } from './frame-check.ts';
+import { FRAME_STREAM_COMMAND, frameStreamScript } from './frame-stream.ts';
+import { FrameValidator } from './frame-validator.ts';
 import { type Frame, type FrameFailure, readFrames } from './read-frames.ts';
-import { TRANSFER_COMMAND, transferScript } from './transfer.ts';
+import { validateFrames } from './validate-frames.ts';
 
 const temp = makeTempDir('transfer');
 afterAll(() => temp.remove());
@@ -17,7 +17,7 @@ afterAll(() => temp.remove());
 /** What sshd does with a command: the account's shell runs it. */
 function runLike(shell: readonly string[], script: string) {
   const [program = '', ...args] = shell;
-  const child = spawn(program, [...args, '-c', TRANSFER_COMMAND], {
+  const child = spawn(program, [...args, '-c', FRAME_STREAM_COMMAND], {
     stdio: ['pipe', 'pipe', 'ignore'],
   });
   child.stdin.on('error', () => undefined);
@@ -30,7 +30,7 @@ async function transfer(
   options: { headBytes?: number; limit?: number; shell?: string[] } = {},
 ) {
   const { shell = ['/bin/sh'], limit, headBytes } = options;
-  const { stdout } = runLike(shell, transferScript({ images, headBytes }));
+  const { stdout } = runLike(shell, frameStreamScript({ images, headBytes }));
   const frames: (Frame | FrameFailure)[] = [];
   for await (const frame of readFrames(stdout, { images, limit })) frames.push(frame);
   return frames;
@@ -112,7 +112,7 @@ describe('frames over one channel', () => {
     writeFileSync(path, 'some bytes');
     const images = [path, path];
     const chunks: Buffer[] = [];
-    for await (const chunk of runLike(['/bin/sh'], transferScript({ images })).stdout)
+    for await (const chunk of runLike(['/bin/sh'], frameStreamScript({ images })).stdout)
       chunks.push(chunk);
     const whole = Buffer.concat(chunks);
     for (let length = 0; length < whole.length; length++) {
@@ -129,7 +129,7 @@ describe('frames over one channel', () => {
     const path = join(temp.path, 'big');
     writeFileSync(path, Buffer.alloc(4_000_000));
     const images = Array.from({ length: 200 }, () => path);
-    const child = runLike(['/bin/sh'], transferScript({ images }));
+    const child = runLike(['/bin/sh'], frameStreamScript({ images }));
     let received = 0;
     child.stdout.on('data', (chunk: Buffer) => {
       received += chunk.length;
@@ -151,19 +151,19 @@ describe('frames over one channel', () => {
   });
 });
 
-describe('checkFrames', () => {
-  async function check(images: string[]) {
-    const frameCheck = new FrameCheck();
+describe('validateFrames', () => {
+  async function validate(images: string[]) {
+    const validator = new FrameValidator();
     let scripts = 0;
-    await checkFrames({
+    await validateFrames({
       images,
-      check: frameCheck,
+      validator,
       open: async script => {
         scripts++;
         return runLike(['/bin/sh'], script).stdout;
       },
     });
-    return { frameCheck, scripts };
+    return { validator, scripts };
   }
 
   it('finds what does not fit among the frames', async () => {
@@ -178,9 +178,9 @@ describe('checkFrames', () => {
     const playlist = join(temp.path, 'playlist.png');
     writeFileSync(playlist, `#EXTM3U\n#EXTINF:1,\nfile://${first}\n`);
     const gone = join(temp.path, 'no\nsuch');
-    const { frameCheck } = await check([first, other, second, temp.path, jpeg, playlist, gone]);
-    expect(frameCheck.first).toEqual({ kind: 'png', width: 64, height: 48 });
-    expect(frameCheck.problems).toEqual([
+    const { validator } = await validate([first, other, second, temp.path, jpeg, playlist, gone]);
+    expect(validator.first).toEqual({ kind: 'png', width: 64, height: 48 });
+    expect(validator.problems).toEqual([
       { path: other, reason: 'is of another size: 66×48 pixels, the first is 64×48' },
       { path: temp.path, reason: 'is a directory' },
       { path: jpeg, reason: 'is of another kind: JPEG, the first is PNG' },
@@ -201,16 +201,16 @@ describe('checkFrames', () => {
     });
     const cut = join(temp.path, 'cut');
     writeFileSync(cut, plain.subarray(0, 20));
-    const { frameCheck, scripts } = await check([...paths, cut]);
+    const { validator, scripts } = await validate([...paths, cut]);
     expect(scripts).toBe(4);
-    expect(frameCheck.looked).toBe(4);
-    expect(frameCheck.problems).toEqual([{ path: cut, reason: 'is cut short' }]);
+    expect(validator.checked).toBe(4);
+    expect(validator.problems).toEqual([{ path: cut, reason: 'is cut short' }]);
   });
 
   it('checks 2,000 frames', async () => {
     const [frame = ''] = await drawFrames({ folder: join(temp.path, 'many'), count: 1 });
     const images = Array.from({ length: 2000 }, () => frame);
-    const { frameCheck } = await check(images);
-    expect(frameCheck).toMatchObject({ looked: 2000, ok: true });
+    const { validator } = await validate(images);
+    expect(validator).toMatchObject({ checked: 2000, ok: true });
   });
 });

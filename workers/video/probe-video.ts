@@ -2,14 +2,14 @@ import { spawn } from 'node:child_process';
 import { createInterface } from 'node:readline';
 import { findFfmpeg } from './find-ffmpeg.ts';
 
-export interface VideoFacts {
+export interface VideoInfo {
   frames: number;
   width: number;
   height: number;
 }
 
-/** Decodes every frame of a video file's first stream with ffmpeg; throws where one is broken or there is none. */
-export async function probeVideo(file: string): Promise<VideoFacts> {
+/** Decodes every frame of a file's first video stream with ffmpeg; throws if one is broken or there is none. */
+export async function probeVideo(file: string): Promise<VideoInfo> {
   const input = [
     '-hide_banner',
     '-loglevel',
@@ -34,21 +34,21 @@ export async function probeVideo(file: string): Promise<VideoFacts> {
   child.stderr.setEncoding('utf8').on('data', (piece: string) => {
     stderr = (stderr + piece).slice(-8192);
   });
-  const facts = { frames: 0, width: 0, height: 0 };
-  const readFacts = async () => {
+  const info = { frames: 0, width: 0, height: 0 };
+  const readInfo = async () => {
     for await (const line of createInterface(child.stdout)) {
       const [, width, height] = /^#dimensions 0: (\d+)x(\d+)/.exec(line) ?? [];
-      if (width && height) Object.assign(facts, { width: Number(width), height: Number(height) });
-      else if (/^\d/.test(line)) facts.frames++;
+      if (width && height) Object.assign(info, { width: Number(width), height: Number(height) });
+      else if (/^\d/.test(line)) info.frames++;
     }
   };
-  const [code] = await Promise.all([ended, readFacts()]);
+  const [code] = await Promise.all([ended, readInfo()]);
   if (code !== 0)
     throw new Error(`ffmpeg cannot read ${file}: ${stderr.trim() || `it ended with ${code}`}`);
-  return facts;
+  return info;
 }
 
-/** The number of frames in a video file, by decoding them all. */
+/** The number of frames in a video file. */
 export async function countFrames(file: string): Promise<number> {
   return (await probeVideo(file)).frames;
 }

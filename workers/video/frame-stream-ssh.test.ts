@@ -6,8 +6,8 @@ import { describeUnless, missingPrograms } from '../../test/harness/skip.ts';
 import { startTestSshd, type TestSshd } from '../../test/harness/sshd.ts';
 import { makeTempDir } from '../../test/harness/temp-dir.ts';
 import { RemoteSession } from '../ssh/remote-session.ts';
+import { FRAME_STREAM_COMMAND, frameStreamScript } from './frame-stream.ts';
 import { readFrames } from './read-frames.ts';
-import { TRANSFER_COMMAND, transferScript } from './transfer.ts';
 
 const FRAME_BYTES = 5_000_000;
 
@@ -37,8 +37,8 @@ describeUnless(missingPrograms('sshd'), 'frames over an SSH connection', () => {
   });
 
   async function open(signal?: AbortSignal) {
-    const channel = await session.exec(TRANSFER_COMMAND);
-    channel.stdin.end(transferScript({ images }));
+    const channel = await session.exec(FRAME_STREAM_COMMAND);
+    channel.stdin.end(frameStreamScript({ images }));
     return { channel, frames: readFrames(channel.stdout, { images, signal }) };
   }
 

@@ -2,7 +2,7 @@ import { mkdirSync } from 'node:fs';
 import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import sharp from 'sharp';
-import type { Frame } from './read-frames.ts';
+import type { Frame } from '../../workers/video/read-frames.ts';
 
 export type DrawnKind = 'png' | 'jpeg' | 'tiff' | 'webp' | 'gif';
 
@@ -14,7 +14,7 @@ export interface DrawFramesOptions {
   kind?: DrawnKind;
 }
 
-/** For tests and the demo: writes moving pictures, whose names say nothing of their kind, and gives their paths in order. */
+/** Writes pictures with a moving shape, whose names do not tell their kind; returns their paths in order. */
 export async function drawFrames(options: DrawFramesOptions): Promise<string[]> {
   const { folder, count, width = 64, height = 48, kind = 'png' } = options;
   mkdirSync(folder, { recursive: true });
@@ -38,7 +38,7 @@ export function drawFrame(options: {
   return sharp(Buffer.from(svg)).toFormat(kind).toBuffer();
 }
 
-/** Frames of this machine, as readFrames() gives those of a host. */
+/** Local files as frames, as readFrames() yields those of a host. */
 export async function* readLocalFrames(paths: readonly string[]): AsyncGenerator<Frame> {
   for (const [index, path] of paths.entries()) {
     const bytes = await readFile(path);

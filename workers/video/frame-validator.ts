@@ -1,32 +1,32 @@
 import { WindlassError } from '../../shared/errors.ts';
-import type { FrameFacts, FrameKind } from './frames.ts';
+import type { FrameInfo, FrameKind } from './frame-header.ts';
 
-/** How many frames with problems are named one by one. */
-const LISTED = 20;
-/** How many of them the error's sentence names. */
-const NAMED = 3;
+/** How many frames with problems the error lists. */
+const MAX_LISTED = 20;
+/** How many of them its detail names. */
+const MAX_NAMED = 3;
 
 export interface FrameProblem {
   path: string;
   reason: string;
 }
 
-/** What has been learnt about the frames of one video: whether they fit together, and what is wrong, by path. */
-export class FrameCheck {
-  /** The first frame that is a picture: the one that the others must be like. */
-  first: FrameFacts | undefined;
-  /** How many frames were looked at. */
-  looked = 0;
+/** Checks that the frames of one video fit together, and collects the problems by path. */
+export class FrameValidator {
+  /** The first frame that is a picture; the others must match it. */
+  first: FrameInfo | undefined;
+  /** How many frames were checked. */
+  checked = 0;
   /** How many of them cannot be used. */
   bad = 0;
-  /** True when frames are of several kinds or of one that ffmpeg is not given as it is: they must be decoded by a worker. */
+  /** Whether a worker must decode frames: they are of several kinds, or of one that ffmpeg does not read from a pipe. */
   needsDecode = false;
-  /** The first twenty that cannot be used, in the order in which they were looked at. */
+  /** The first twenty that cannot be used, in the order of the checks. */
   readonly problems: FrameProblem[] = [];
   readonly #mixed: boolean;
   #size: { width: number; height: number } | undefined;
 
-  /** `mixed`: frames of another kind than the first are no problem, because they will be decoded. */
+  /** `mixed`: frames of another kind than the first are allowed, because they are decoded. */
   constructor(options: { mixed?: boolean } = {}) {
     this.#mixed = options.mixed ?? false;
   }
@@ -35,37 +35,37 @@ export class FrameCheck {
     return this.bad === 0;
   }
 
-  /** Takes note of one frame; true when it can be used with those before it. */
-  add(path: string, facts: FrameFacts | { problem: string }): boolean {
-    this.looked++;
-    if ('problem' in facts) return this.#refuse(path, facts.problem);
-    this.first ??= facts;
-    const kind = nameKind(facts);
-    const isOther = facts.kind === 'other' || facts.kind !== this.first.kind;
+  /** Checks one frame; true if it fits those before it. */
+  add(path: string, info: FrameInfo | { problem: string }): boolean {
+    this.checked++;
+    if ('problem' in info) return this.#refuse(path, info.problem);
+    this.first ??= info;
+    const kind = nameKind(info);
+    const isOther = info.kind === 'other' || info.kind !== this.first.kind;
     if (isOther) this.needsDecode = true;
     if (isOther && !this.#mixed) return this.#refuse(path, describeKind(kind, this.first));
-    if (facts.kind === 'other') return true;
-    return this.#compareSize(path, facts);
+    if (info.kind === 'other') return true;
+    return this.#compareSize(path, info);
   }
 
-  /** The size of a frame that was looked at before and is decoded now. */
+  /** Checks the size of a frame that was added before and has been decoded since. */
   addSize(path: string, size: { width: number; height: number }): boolean {
     return this.#compareSize(path, size);
   }
 
-  /** A problem of a frame that was looked at before. */
+  /** Records a problem of a frame that was added before. */
   addProblem(path: string, reason: string): void {
     this.#refuse(path, reason);
   }
 
-  /** Throws WindlassError `bad_frames` where a frame cannot be used: `extra.frames` lists the first twenty, `extra.count` says how many. */
+  /** Throws WindlassError `bad_frames` if a frame cannot be used; `extra` has the first twenty as `frames`, and their `count`. */
   assertUsable(): void {
     if (!this.ok) throw this.toError();
   }
 
   toError(): WindlassError {
     const named = this.problems
-      .slice(0, NAMED)
+      .slice(0, MAX_NAMED)
       .map(({ path, reason }) => `${showPath(path)} ${reason}`);
     const rest = this.bad - named.length;
     return new WindlassError('bad_frames', {
@@ -85,23 +85,23 @@ export class FrameCheck {
 
   #refuse(path: string, reason: string): false {
     this.bad++;
-    if (this.problems.length < LISTED) this.problems.push({ path, reason });
+    if (this.problems.length < MAX_LISTED) this.problems.push({ path, reason });
     return false;
   }
 }
 
-function nameKind(facts: FrameFacts): string {
-  return facts.kind === 'other' ? facts.format : facts.kind;
+function nameKind(info: FrameInfo): string {
+  return info.kind === 'other' ? info.format : info.kind;
 }
 
 const KIND_NAMES: Record<FrameKind, string> = { png: 'PNG', jpeg: 'JPEG' };
 
-function describeKind(kind: string, first: FrameFacts): string {
+function describeKind(kind: string, first: FrameInfo): string {
   if (first.kind === 'other') return `is of a kind that must be decoded: ${kind}`;
   return `is of another kind: ${kind.toUpperCase()}, the first is ${KIND_NAMES[first.kind]}`;
 }
 
-/** A path on one line of the answer, whatever characters its name holds. */
+/** The path with control characters escaped, so that it fits on one line. */
 function showPath(path: string): string {
   return path.replace(/\p{Cc}/gu, char => JSON.stringify(char).slice(1, -1));
 }

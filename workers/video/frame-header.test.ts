@@ -1,0 +1,73 @@
+import sharp from 'sharp';
+import { describe, expect, it } from 'vitest';
+import { drawFrame } from '../../test/harness/draw-frames.ts';
+import { MAX_SIDE, parseFrameHeader } from './frame-header.ts';
+
+describe('parseFrameHeader', () => {
+  it('finds kind and size by the bytes', async () => {
+    const size = { width: 63, height: 41 };
+    expect(parseFrameHeader(await drawFrame({ ...size, kind: 'png' }))).toEqual({
+      kind: 'png',
+      ...size,
+    });
+    expect(parseFrameHeader(await drawFrame({ ...size, kind: 'jpeg' }))).toEqual({
+      kind: 'jpeg',
+      ...size,
+    });
+    for (const kind of ['tiff', 'webp', 'gif'] as const) {
+      expect(parseFrameHeader(await drawFrame({ ...size, kind }))).toEqual({
+        kind: 'other',
+        format: kind,
+      });
+    }
+  });
+
+  it('reads progressive and grey JPEGs, and leaves those with four colours to the decoder', async () => {
+    const picture = sharp(await drawFrame({ width: 30, height: 20, kind: 'png' }));
+    const facts = { kind: 'jpeg', width: 30, height: 20 };
+    expect(parseFrameHeader(await picture.clone().jpeg({ progressive: true }).toBuffer())).toEqual(
+      facts,
+    );
+    expect(parseFrameHeader(await picture.clone().greyscale().jpeg().toBuffer())).toEqual(facts);
+    const cmyk = await picture.clone().toColourspace('cmyk').jpeg().toBuffer();
+    expect(parseFrameHeader(cmyk)).toEqual({ kind: 'other', format: 'jpeg' });
+  });
+
+  it('asks for more of a JPEG whose metadata is long, and never reads past what it has', async () => {
+    const jpeg = await drawFrame({ width: 30, height: 20, kind: 'jpeg' });
+    const segment = Buffer.alloc(4 + 60_000);
+    segment.writeUInt32BE(0xffe1_0000 + 60_002);
+    const long = Buffer.concat([jpeg.subarray(0, 2), segment, segment, jpeg.subarray(2)]);
+    expect(parseFrameHeader(long)).toEqual({ kind: 'jpeg', width: 30, height: 20 });
+    expect(parseFrameHeader(long.subarray(0, 65_536))).toMatchObject({ more: true });
+    for (let length = 1; length < 200; length++) {
+      const facts = parseFrameHeader(jpeg.subarray(0, length));
+      expect('problem' in facts || facts.kind === 'jpeg', `${length} bytes`).toBe(true);
+    }
+  });
+
+  it('leaves JPEGs that hold several pictures to the decoder', async () => {
+    const jpeg = await drawFrame({ width: 30, height: 20, kind: 'jpeg' });
+    const index = Buffer.from('ffe200084d5046000000', 'hex');
+    const several = Buffer.concat([jpeg.subarray(0, 2), index, jpeg.subarray(2), jpeg]);
+    expect(parseFrameHeader(several)).toEqual({ kind: 'other', format: 'jpeg' });
+    expect(parseFrameHeader(several.subarray(0, 8))).toMatchObject({ more: true });
+  });
+
+  it('refuses what is not a picture', () => {
+    const notImages = ['#EXTM3U\nfile:///etc/passwd\n', 'ffconcat version 1.0\n', '<svg/>', 'BM'];
+    for (const text of notImages) {
+      expect(parseFrameHeader(Buffer.from(text))).toEqual({ problem: 'is not an image' });
+    }
+    expect(parseFrameHeader(Buffer.alloc(0))).toEqual({ problem: 'is empty' });
+  });
+
+  it('refuses a size that would fill the memory', async () => {
+    const png = Buffer.from(await drawFrame({ width: 8, height: 8, kind: 'png' }));
+    png.writeUInt32BE(MAX_SIDE, 16);
+    png.writeUInt32BE(MAX_SIDE, 20);
+    expect(parseFrameHeader(png)).toEqual({ problem: 'is too large: 16384×16384 pixels' });
+    png.writeUInt32BE(0, 16);
+    expect(parseFrameHeader(png)).toEqual({ problem: 'states no size' });
+  });
+});
