@@ -1,7 +1,7 @@
 import type { Request, Response } from 'express';
 import { LRUCache } from 'lru-cache';
 import { z } from 'zod';
-import type { ColumnFacts } from '../../shared/database/schema.ts';
+import type { ColumnStatistics } from '../../shared/database/schema.ts';
 import { matchesEntityTag } from '../http/conditional-requests.ts';
 import { queryInteger } from '../http/query-integer.ts';
 import { resource } from '../http/resource.ts';
@@ -219,7 +219,7 @@ function sendParts(res: Response, parts: (string | Buffer)[]): void {
 }
 
 /** Integers are kept as texts, and answered as the JSON numbers that they are. */
-function metadataText(rows: number, columns: ColumnFacts[]): string {
+function metadataText(rows: number, columns: ColumnStatistics[]): string {
   const items = columns.map(({ name, type, min, max, nulls }) => {
     const write = (value: unknown) =>
       type === 'integer' && value !== null ? String(value) : JSON.stringify(value);

@@ -1,6 +1,6 @@
 import { and, eq } from 'drizzle-orm';
 import { LRUCache } from 'lru-cache';
-import { artifacts, type ColumnFacts } from '../../shared/database/schema.ts';
+import { artifacts, type ColumnStatistics } from '../../shared/database/schema.ts';
 import { WindlassError } from '../../shared/errors.ts';
 import type { ApiContext } from '../context.ts';
 import type { StoredArtifact } from './find-artifact.ts';
@@ -10,13 +10,13 @@ const CACHED_COLUMNS = 20_000;
 
 /** Facts on the columns of recently used tables. */
 export class ColumnCache {
-  readonly #columns = new LRUCache<string, ColumnFacts[]>({
+  readonly #columns = new LRUCache<string, ColumnStatistics[]>({
     maxSize: CACHED_COLUMNS,
     sizeCalculation: columns => columns.length || 1,
   });
 
   /** Throws `conflict` when the table was replaced or deleted meanwhile. */
-  async find(api: ApiContext, { model, aid, object }: StoredArtifact): Promise<ColumnFacts[]> {
+  async find(api: ApiContext, { model, aid, object }: StoredArtifact): Promise<ColumnStatistics[]> {
     const known = this.#columns.get(object);
     if (known) return known;
     const [found] = await api.database.db

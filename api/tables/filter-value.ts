@@ -1,4 +1,4 @@
-import type { ColumnFacts } from '../../shared/database/schema.ts';
+import type { ColumnStatistics } from '../../shared/database/schema.ts';
 import type { TableFilter } from '../../shared/jobs/catalog.ts';
 
 const MAX_LENGTH = 1_000;
@@ -6,7 +6,7 @@ const INT64 = 2n ** 63n;
 
 /** What is wrong with a filter's value for a column of this type, so that no job is made that must fail. */
 export function checkFilterValue(
-  type: ColumnFacts['type'],
+  type: ColumnStatistics['type'],
   op: TableFilter['op'],
   value: string,
 ): string | undefined {

@@ -1,5 +1,5 @@
 import { type AsyncBuffer, type FileMetaData, parquetRead } from 'hyparquet';
-import type { ColumnFacts } from '../../shared/database/schema.ts';
+import type { ColumnStatistics } from '../../shared/database/schema.ts';
 import { encodeValue, formatDay, formatTime, formatTimestamp } from './encode-value.ts';
 
 /** Raw numbers: days, microseconds. */
@@ -18,7 +18,7 @@ type Scalar = number | bigint;
 export async function makeHistogram(
   file: AsyncBuffer,
   metadata: FileMetaData,
-  { column, bins }: { column: ColumnFacts; bins: number },
+  { column, bins }: { column: ColumnStatistics; bins: number },
 ): Promise<string> {
   const scale = scaleOf(column);
   if (!scale) return '[]';
@@ -85,7 +85,7 @@ interface Scale {
   write(value: Scalar, isEdge?: boolean): string;
 }
 
-function scaleOf({ type, min, max }: ColumnFacts): Scale | undefined {
+function scaleOf({ type, min, max }: ColumnStatistics): Scale | undefined {
   if (min === null || max === null) return undefined;
   const zone = String(min).endsWith('Z') ? 'Z' : '';
   const whole = (value: Scalar) => (typeof value === 'bigint' ? value : BigInt(Math.round(value)));

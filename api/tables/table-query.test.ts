@@ -1,10 +1,10 @@
 import { expect, test } from 'vitest';
-import type { ColumnFacts } from '../../shared/database/schema.ts';
+import type { ColumnStatistics } from '../../shared/database/schema.ts';
 import { formatDay, formatTime, formatTimestamp } from './encode-value.ts';
 import { checkFilterValue } from './filter-value.ts';
 import { parseColumns, parseFilter, parseSort, viewId } from './table-query.ts';
 
-const facts = (name: string, type: ColumnFacts['type']): ColumnFacts => ({
+const facts = (name: string, type: ColumnStatistics['type']): ColumnStatistics => ({
   name,
   type,
   min: null,
@@ -38,7 +38,7 @@ test('the order of filters makes no other view, that of sorting does', () => {
 });
 
 test('values are held against the type of the column', () => {
-  const right: [ColumnFacts['type'], string][] = [
+  const right: [ColumnStatistics['type'], string][] = [
     ['integer', '-9223372036854775808'],
     ['number', '1e5'],
     ['date', '2020-02-29'],
@@ -48,7 +48,7 @@ test('values are held against the type of the column', () => {
     ['boolean', 'true'],
     ['text', ''],
   ];
-  const wrong: [ColumnFacts['type'], string][] = [
+  const wrong: [ColumnStatistics['type'], string][] = [
     ['integer', '9223372036854775808'],
     ['integer', '1.5'],
     ['number', '1e999'],

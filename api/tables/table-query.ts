@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import type { ColumnFacts } from '../../shared/database/schema.ts';
+import type { ColumnStatistics } from '../../shared/database/schema.ts';
 import { WindlassError } from '../../shared/errors.ts';
 import { type TableFilter, tableFilter } from '../../shared/jobs/catalog.ts';
 import { checkFilterValue } from './filter-value.ts';
@@ -24,7 +24,7 @@ const listed = (given: Given): string[] =>
   given === undefined ? [] : Array.isArray(given) ? given : [given];
 
 /** `columns=a,b`, repeatable; a value that is the name of a column is that one, comma and all. All where none is named. */
-export function parseColumns(given: Given, columns: ColumnFacts[]): string[] {
+export function parseColumns(given: Given, columns: ColumnStatistics[]): string[] {
   if (given === undefined) return columns.map(column => column.name);
   const names = new Set(columns.map(column => column.name));
   const wanted = listed(given).flatMap(text => (names.has(text) ? [text] : text.split(',')));
@@ -35,7 +35,7 @@ export function parseColumns(given: Given, columns: ColumnFacts[]): string[] {
 }
 
 /** `sort=name,-other`, repeatable likewise; a value that is the name of a column is that one, minus and all. */
-export function parseSort(given: Given, columns: ColumnFacts[]): Sort[] {
+export function parseSort(given: Given, columns: ColumnStatistics[]): Sort[] {
   const names = new Set(columns.map(column => column.name));
   const isKnown = (text: string) =>
     names.has(text) || (text[0] === '-' && names.has(text.slice(1)));
@@ -56,7 +56,7 @@ export function parseSort(given: Given, columns: ColumnFacts[]): Sort[] {
 }
 
 /** `filter=column:op:value`, repeatable: rows pass all of them. The longest name of a column counts. */
-export function parseFilter(given: Given, columns: ColumnFacts[]): TableFilter[] {
+export function parseFilter(given: Given, columns: ColumnStatistics[]): TableFilter[] {
   const known = new Map(columns.map(column => [column.name, column]));
   const filters = listed(given).map(text => {
     const { column, rest } = splitFilter(text, known);
@@ -90,8 +90,8 @@ export function viewId(source: string, { sort, filter }: ViewDefinition): string
 
 function splitFilter(
   text: string,
-  known: Map<string, ColumnFacts>,
-): { column: ColumnFacts; rest: string } {
+  known: Map<string, ColumnStatistics>,
+): { column: ColumnStatistics; rest: string } {
   for (let at = text.lastIndexOf(':'); at > 0; at = text.lastIndexOf(':', at - 1)) {
     const column = known.get(text.slice(0, at));
     if (column) return { column, rest: text.slice(at + 1) };

@@ -1,4 +1,4 @@
-import type { ColumnFacts } from '../../shared/database/schema.ts';
+import type { ColumnStatistics } from '../../shared/database/schema.ts';
 
 /** A Parquet file in the object store. */
 export interface TableFile {
@@ -16,7 +16,7 @@ export interface PageRequest {
 
 export type TableTask =
   | ({ kind: 'rows' } & PageRequest)
-  | { kind: 'histogram'; column: ColumnFacts; bins: number };
+  | { kind: 'histogram'; column: ColumnStatistics; bins: number };
 
 /** To the thread: a task, or bytes that it asked for. */
 export type ToThread =

@@ -1,4 +1,4 @@
-import type { ColumnFacts } from '../../shared/database/schema.ts';
+import type { ColumnStatistics } from '../../shared/database/schema.ts';
 import type { ParserName, ParserParameters } from '../../shared/parsers.ts';
 import type { JobContext } from '../context.ts';
 import type { UploadedFile } from './read-parts.ts';
@@ -12,7 +12,7 @@ export interface MadeArtifact {
   size: number;
   /** Tables. */
   rows?: number;
-  columns?: ColumnFacts[];
+  columns?: ColumnStatistics[];
 }
 
 export interface ParseContext<P extends ParserName = ParserName> {

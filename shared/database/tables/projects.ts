@@ -72,7 +72,7 @@ export const models = pgTable(
 );
 
 /** What the table parsers found out about a column; `top` are the commonest values of a text column. */
-export interface ColumnFacts {
+export interface ColumnStatistics {
   name: string;
   type: 'boolean' | 'integer' | 'number' | 'date' | 'time' | 'timestamp' | 'text';
   min: unknown;
@@ -98,7 +98,7 @@ export const artifacts = pgTable(
     object: text(),
     /** Tables. */
     rows: bigint({ mode: 'number' }),
-    columns: jsonb().$type<ColumnFacts[]>(),
+    columns: jsonb().$type<ColumnStatistics[]>(),
     version: integer().notNull().default(1),
     updated: time().notNull().defaultNow(),
   },

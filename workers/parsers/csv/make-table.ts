@@ -1,6 +1,6 @@
 import { stat } from 'node:fs/promises';
 import type { DuckDBConnection } from '@duckdb/node-api';
-import { findFacts } from '../table/column-facts.ts';
+import { computeColumnStatistics } from '../table/column-statistics.ts';
 import { name, openDuckdb, query, runLong, text } from '../table/duckdb.ts';
 import { type MadeTable, TableError, type TableRequest } from '../table/protocol.ts';
 import { writeParquet } from '../table/write-parquet.ts';
@@ -77,12 +77,12 @@ export async function makeTable(
   );
   // The reader skips some broken rows without a word.
   if (Number(written?.n) !== rows) throw new Error(`of ${rows} rows ${written?.n} were read`);
-  const facts = await findFacts(connection, {
+  const statistics = await computeColumnStatistics(connection, {
     table: request.output,
     columns,
     onProgress: share => onProgress(WRITTEN + share * (1 - WRITTEN)),
   });
-  return { rows, columns: facts };
+  return { rows, columns: statistics };
 }
 
 async function chooseColumns(

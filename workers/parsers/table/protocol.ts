@@ -1,4 +1,4 @@
-import type { ColumnFacts } from '../../../shared/database/schema.ts';
+import type { ColumnStatistics } from '../../../shared/database/schema.ts';
 import type { TableFilter } from '../../../shared/jobs/catalog.ts';
 import type { ParserParameters } from '../../../shared/parsers.ts';
 
@@ -58,7 +58,7 @@ export type TableRequest =
 export interface MadeTable {
   rows: number;
   /** Absent for views, whose columns are their source's. */
-  columns?: ColumnFacts[];
+  columns?: ColumnStatistics[];
 }
 
 /** What it answers: JSON lines on its standard output, the last one `made`, `refused` or `failed`. */

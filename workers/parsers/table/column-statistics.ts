@@ -1,16 +1,16 @@
 import type { DuckDBConnection } from '@duckdb/node-api';
-import type { ColumnFacts } from '../../../shared/database/schema.ts';
+import type { ColumnStatistics } from '../../../shared/database/schema.ts';
 import { name, query, text } from './duckdb.ts';
 
-const TOP = 20;
+const TOP_VALUES = 20;
 const MAX_CHARACTERS = 200;
-/** The facts of a table with thousands of columns stay some MB: values are cut shorter there. */
-const CHARACTERS_OF_ALL = 200_000;
-const LEAST_CHARACTERS = 16;
-/** Columns of one query: its plan grows with them. */
+/** Values of wide tables are cut shorter, so that the statistics of thousands of columns take a few MB. */
+const TOTAL_CHARACTERS = 200_000;
+const MIN_CHARACTERS = 16;
+/** Columns in one query, whose plan grows with them. */
 const BATCH = 200;
 
-const TYPES: Record<string, ColumnFacts['type']> = {
+const TYPES: Record<string, ColumnStatistics['type']> = {
   BOOLEAN: 'boolean',
   BIGINT: 'integer',
   DOUBLE: 'number',
@@ -29,19 +29,20 @@ interface Table {
 }
 
 /**
- * Type, least and greatest value, missing values of each column, and the commonest values of texts. Integers are
- * decimal texts, which JSON's numbers cannot all be; numbers leave out NaN and the infinities; times are ISO 8601.
+ * Computes type, minimum, maximum and number of missing values of each column, and the most frequent values of texts.
+ * Integers are returned as decimal texts, because JSON numbers lose precision; minimum and maximum of numbers ignore NaN
+ * and the infinities; times are ISO 8601.
  */
-export async function findFacts(
+export async function computeColumnStatistics(
   connection: DuckDBConnection,
   { table, columns, onProgress }: Table,
-): Promise<ColumnFacts[]> {
+): Promise<ColumnStatistics[]> {
   const from = `read_parquet(${text(table)})`;
   const cut = Math.max(
-    LEAST_CHARACTERS,
-    Math.min(MAX_CHARACTERS, Math.floor(CHARACTERS_OF_ALL / columns.length)),
+    MIN_CHARACTERS,
+    Math.min(MAX_CHARACTERS, Math.floor(TOTAL_CHARACTERS / columns.length)),
   );
-  const facts: ColumnFacts[] = [];
+  const statistics: ColumnStatistics[] = [];
   for (let at = 0; at < columns.length; at += BATCH) {
     const batch = columns.slice(at, at + BATCH);
     const parts = batch.map(({ name: column, type }, i) => {
@@ -53,7 +54,7 @@ export async function findFacts(
     });
     const asJson = batch.map(
       ({ type }, i) =>
-        `n${i}, ${show(`a${i}`, type, cut)} AS a${i}, ${show(`z${i}`, type, cut)} AS z${i}`,
+        `n${i}, ${toText(`a${i}`, type, cut)} AS a${i}, ${toText(`z${i}`, type, cut)} AS z${i}`,
     );
     const [found = {}] = await query(
       connection,
@@ -63,7 +64,7 @@ export async function findFacts(
       const kind = TYPES[type] ?? 'text';
       const read = (value: unknown) =>
         value === null || value === undefined ? null : parse(kind, value);
-      facts.push({
+      statistics.push({
         name: column,
         type: kind,
         min: read(found[`a${i}`]),
@@ -71,10 +72,10 @@ export async function findFacts(
         nulls: Number(found[`n${i}`]),
         ...(kind === 'text' ? { top: await findTop(connection, { from, column, cut }) } : {}),
       });
-      onProgress(facts.length / columns.length);
+      onProgress(statistics.length / columns.length);
     }
   }
-  return facts;
+  return statistics;
 }
 
 async function findTop(
@@ -85,13 +86,13 @@ async function findTop(
     connection,
     `SELECT left(value, ${cut}) AS value, n FROM (
        SELECT ${name(column)} AS value, count(*) AS n FROM ${from} WHERE value IS NOT NULL
-       GROUP BY ALL ORDER BY n DESC, value LIMIT ${TOP})`,
+       GROUP BY ALL ORDER BY n DESC, value LIMIT ${TOP_VALUES})`,
   );
   return rows.map(row => ({ value: String(row.value), count: Number(row.n) }));
 }
 
-/** The value as text, whatever DuckDB's own words for it are. */
-function show(value: string, type: string, cut: number): string {
+/** An SQL expression for the value as text: ISO 8601 for times, in which DuckDB's own format differs. */
+function toText(value: string, type: string, cut: number): string {
   if (type === 'VARCHAR') return `left(${value}, ${cut})`;
   if (type === 'TIMESTAMP') return `replace(CAST(${value} AS VARCHAR), ' ', 'T')`;
   if (type === 'TIMESTAMPTZ')
@@ -99,7 +100,7 @@ function show(value: string, type: string, cut: number): string {
   return `CAST(${value} AS VARCHAR)`;
 }
 
-function parse(kind: ColumnFacts['type'], value: unknown): unknown {
+function parse(kind: ColumnStatistics['type'], value: unknown): unknown {
   if (kind === 'boolean') return value === 'true';
   if (kind === 'number') return Number(value);
   return String(value);
