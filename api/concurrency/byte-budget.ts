@@ -7,8 +7,8 @@ interface Waiter {
 }
 
 /**
- * Memory for big bodies and values: so many bytes of one user at once, and so many in all. Who comes later waits, before
- * anything was read, so that memory does not grow with what clients send, or take slowly, at the same time.
+ * A memory budget in bytes, per user and in all. A request that exceeds it waits before anything is read, so that memory
+ * does not grow with the number of large bodies and slow readers.
  */
 export class ByteBudget {
   readonly #limits: { perUser: number; inAll: number; waitMs: number };
@@ -21,8 +21,8 @@ export class ByteBudget {
   }
 
   /**
-   * Resolves when the bytes may be held, with the function that gives them back (once; further calls do nothing). Throws
-   * `unavailable` after the time that the budget was made with, and the signal's reason when it is aborted.
+   * Reserves bytes and resolves with the function that releases them (further calls do nothing). Throws `unavailable`
+   * after `waitMs`, and the signal's reason when it aborts.
    */
   async take(user: string, bytes: number, signal: AbortSignal): Promise<() => void> {
     signal.throwIfAborted();
@@ -54,7 +54,7 @@ export class ByteBudget {
     };
   }
 
-  /** In turn; who waits for others of the same user alone is passed by. */
+  /** First come, first served, but a user at the own limit does not block others. */
   #grant(): void {
     for (const waiter of [...this.#waiters]) {
       if ((this.#used.get(waiter.user) ?? 0) + waiter.bytes > this.#limits.perUser) continue;
@@ -75,8 +75,8 @@ export class ByteBudget {
 
 function tooBusy(): WindlassError {
   return new WindlassError('unavailable', {
-    detail: 'Service unavailable: too many big values are on their way at once.',
-    hint: 'Send or fetch fewer of them at the same time.',
+    detail: 'Service unavailable: too many large values are sent or fetched at once.',
+    hint: 'Send or fetch fewer at the same time.',
     headers: { 'Retry-After': '5' },
   });
 }

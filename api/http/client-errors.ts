@@ -72,6 +72,6 @@ export function hostMissing(): WindlassError {
 export function addressTooLong(): WindlassError {
   return new WindlassError('address_too_long', {
     detail: `The address is longer than ${MAX_ADDRESS_LENGTH} characters.`,
-    hint: 'Shorten the path or the query.',
+    hint: 'Send a shorter one.',
   });
 }

@@ -3,7 +3,7 @@ import { WindlassError } from '../../shared/errors.ts';
 import { ByteBudget } from '../concurrency/byte-budget.ts';
 import { currentUser } from '../identity/current-user.ts';
 
-/** Answers of fewer bytes are not counted. */
+/** Lists of fewer bytes are not counted. */
 const SMALL_BYTES = 256 << 10;
 
 /** Memory of this process for large request bodies and answers: a budget per user and one for all. */

@@ -7,18 +7,18 @@ import { lockUser } from './lock-user.ts';
 import type { User } from './password-verifier.ts';
 import { hashSecret, isSecret, newSecret } from './random-secrets.ts';
 
-/** By it a token that got out is known for one, by people and by scanners. */
+/** By this prefix people and secret scanners recognize a leaked token. */
 const PREFIX = 'wdl_';
-/** Tokens that one user may have, so that nobody fills the table. */
+/** Tokens that one user may have. */
 const MOST = 100;
 
 export type Scope = 'read' | 'write';
 export type TokenRow = typeof tokens.$inferSelect;
 
-/** A token that has not ended: gone from lists and refused at once, removed by upkeep. */
+/** A token that has not expired. Expired ones are refused and not listed; upkeep removes them. */
 export const isUnexpired = or(isNull(tokens.expires), gt(tokens.expires, sql`now()`));
 
-/** Makes a token; its text is known here and never again. Throws `conflict` when there are too many. */
+/** Creates a token and returns its text, of which only a hash is stored. Throws `conflict` when there are too many. */
 export async function createToken(
   db: Db,
   { username }: User,
@@ -42,7 +42,7 @@ export async function createToken(
   return { id, token };
 }
 
-/** Whose token this is: one query, so that every process sees its end at once. */
+/** Whose token this is. One query and no cache, so that every process sees its end at once. */
 export async function findToken(
   db: Db,
   token: string,

@@ -2,20 +2,20 @@ import { isIP } from 'node:net';
 import type { Request } from 'express';
 
 /**
- * Whom failed logins are counted for: an IPv4 address, or the /64 of an IPv6 address, which one household or machine has
- * to itself. Behind TRUST_PROXY proxies it is what the first of them saw.
+ * The address that failed logins are counted for: an IPv4 address, or the /64 of an IPv6 address, which usually belongs to
+ * one household or machine. Behind TRUST_PROXY proxies it is the address that the first of them saw.
  */
 export function clientAddress(req: Request): string {
   return normalizeAddress(req.ip ?? '');
 }
 
-/** Anything that is no address is one and the same, so that nobody makes new ones up. */
+/** All invalid addresses become one, so that invented ones share a count. */
 export function normalizeAddress(text: string): string {
   const address = text.replace(/%.*$/s, '');
   if (isIP(address) === 4) return address;
   if (isIP(address) !== 6) return 'unknown';
   const groups = expand(address);
-  // ::ffff:0:0/96 is IPv4 on a socket of both (RFC 4291, 2.5.5.2).
+  // ::ffff:0:0/96 is IPv4 on a dual-stack socket (RFC 4291, 2.5.5.2).
   if (groups.slice(0, 6).join(':') === '0:0:0:0:0:ffff') {
     const bytes = groups.slice(6).flatMap(group => {
       const value = Number.parseInt(group, 16);

@@ -23,7 +23,7 @@ export function assertAdministrator({ administrator }: Pick<User, 'administrator
   });
 }
 
-/** For what makes credentials: a token that got out must not live on in others after it was deleted. */
+/** For routes that create credentials: a leaked token must not create others that outlive it. */
 export function refuseTokenCredentials(res: Response): void {
   if (res.locals.by !== 'token') return;
   throw new WindlassError('forbidden', {

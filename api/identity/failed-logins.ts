@@ -4,7 +4,7 @@ import { failedLogins } from '../../shared/database/schema.ts';
 import { WindlassError } from '../../shared/errors.ts';
 import { FAILED_LOGIN_WINDOW_SECONDS } from '../../shared/failed-login-window.ts';
 
-/** Many accounts may share an address, so it may fail so many times more often than one account from there. */
+/** Many accounts may share an address: its limit is so many times that of one account. */
 const ADDRESS_FACTOR = 10;
 
 const windowLength = sql`make_interval(secs => ${FAILED_LOGIN_WINDOW_SECONDS})`;
@@ -13,34 +13,34 @@ const isCurrent = sql`${failedLogins.began} > now() - ${windowLength}`;
 export interface LoginAttempt {
   /** As normalizeAddress() gives it. */
   address: string;
-  /** Undefined for what can be nobody's name. */
+  /** Undefined when it is not a valid name. */
   username: string | undefined;
 }
 
 /**
- * Counts failed logins for all API processes, by account and address together and by address. Never by account alone:
- * whoever knows a name could lock its owner out everywhere.
+ * Counts failed logins for all API processes, by account and address together, and by address. Not by account alone:
+ * otherwise anyone who knows a name could lock its owner out.
  */
 export class FailedLogins {
   readonly #database: Database;
   readonly #limit: number;
 
-  /** @param limit for one account from one address within 15 minutes; 0: none. */
+  /** @param limit failures of one account from one address in 15 minutes; 0: no limit. */
   constructor(database: Database, limit: number) {
     this.#database = database;
     this.#limit = limit;
   }
 
   /**
-   * Counts the try as failed before its password is looked at, so that tries at the same time cannot slip through
-   * together; succeed() takes it back. Throws `too_many_requests` where there were too many.
+   * Counts an attempt as failed before its password is verified, so that concurrent attempts count too; succeed()
+   * reverts that. Throws `too_many_requests` above a limit.
    */
   async begin(attempt: LoginAttempt): Promise<void> {
     if (this.#limit === 0) return;
     const { db } = this.#database;
     const limits = this.#limits(attempt);
     const keys = [...limits.keys()];
-    // What is refused adds no row and counts nothing: rows cannot grow past the limit of each address.
+    // Refused attempts are not counted: this bounds the number of rows for each address.
     const found = await db
       .select({ key: failedLogins.key, failures: failedLogins.failures, left: secondsLeft })
       .from(failedLogins)
@@ -48,7 +48,7 @@ export class FailedLogins {
     refuse(found.filter(row => row.failures >= (limits.get(row.key) ?? 0)));
     const counted = await db
       .insert(failedLogins)
-      // Always in this order, so that no two statements wait for each other.
+      // Sorted to avoid deadlocks.
       .values(keys.sort().map(key => ({ key, failures: 1, began: sql`now()` })))
       .onConflictDoUpdate({
         target: failedLogins.key,
@@ -61,7 +61,7 @@ export class FailedLogins {
     refuse(counted.filter(row => row.failures > (limits.get(row.key) ?? 0)));
   }
 
-  /** The try was right: the account's failures from there are forgotten, those of the address are one less. */
+  /** The password was right: clears the account's count, and subtracts one from the address's count. */
   async succeed(attempt: LoginAttempt): Promise<void> {
     if (this.#limit === 0) return;
     const { db } = this.#database;
@@ -85,7 +85,7 @@ export class FailedLogins {
 
 const secondsLeft = sql<number>`ceil(extract(epoch from ${failedLogins.began} + ${windowLength} - now()))::int`;
 
-/** No name holds a space: neither key can be taken for the other. */
+/** Names hold no space, so this key differs from every address. */
 const accountKey = ({ address, username }: LoginAttempt) => `${address} ${username ?? ''}`;
 
 function refuse(over: { left: number }[]): void {

@@ -4,9 +4,8 @@ import { users } from '../../shared/database/schema.ts';
 import { WindlassError } from '../../shared/errors.ts';
 
 /**
- * Holds a user's row, before all else that is locked (see removeUser()): of things that are made at once, and may be so
- * many, the second counts the first; and who is removed just now leaves none to a later user of the same name. Throws
- * `unauthorized`.
+ * Locks a user's row, before any other lock (see removeUser()). It serializes the creation of things that are limited per
+ * user, and the removal of the user. Throws `unauthorized` when the user is gone.
  */
 export async function lockUser(tx: Tx, username: string): Promise<void> {
   const [user] = await tx

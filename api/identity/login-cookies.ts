@@ -2,12 +2,12 @@ import type { CookieOptions, Request, Response } from 'express';
 import type { Config } from '../../shared/config.ts';
 import { isSecret } from './random-secrets.ts';
 
-/** Holds the login's secret; no script can read it. */
+/** The cookie with the login's secret; scripts cannot read it. */
 const SECRET = 'serviceauth';
-/** For scripts: the moment the login ends unless it is used before, as ISO 8601 in UTC. */
+/** The cookie for scripts: when the login ends unless it is used before, as ISO 8601 in UTC. */
 const END = 'servicetimeout';
 
-/** The secret of the request's cookie, if there is one that can be ours. */
+/** The login's secret in the request's cookies. No library: one cookie of a fixed form is read. */
 export function readLoginCookie(req: Request): string | undefined {
   // RFC 6265, 5.4: pairs are separated by a semicolon, and the name ends at the first `=`.
   for (const pair of (req.get('Cookie') ?? '').split(';')) {
@@ -43,9 +43,9 @@ function cookieOptions(req: Request, config: Config): CookieOptions {
   return {
     path: '/',
     sameSite: 'lax',
-    // The proxy is asked where it is trusted; Express decides that.
+    // `req.secure` is X-Forwarded-Proto's word where the proxy is trusted.
     secure: config.PUBLIC_URL ? new URL(config.PUBLIC_URL).protocol === 'https:' : req.secure,
-    // All characters of both values are cookie-octets (RFC 6265, 4.1.1), the colons of a time too: nothing is escaped.
+    // Both values are cookie-octets (RFC 6265, 4.1.1), the colons of a time included: nothing needs escaping.
     encode: String,
   };
 }

@@ -4,30 +4,30 @@ import { logins, users } from '../../shared/database/schema.ts';
 import type { User } from './password-verifier.ts';
 import { hashSecret, newSecret } from './random-secrets.ts';
 
-/** However much it is used, a login ends so long after its password was given, or after LOGIN_TIMEOUT if that is longer. */
+/** Absolute limit: a login ends so long after its password was given, or after LOGIN_TIMEOUT if that is longer. */
 const LONGEST_SECONDS = 7 * 86_400;
-/** Used sooner after it was last extended, a login is left as it is. */
+/** A login is extended at most once in this time. */
 const EXTEND_SECONDS = 60;
-/** Logins that one user may have open; the oldest end. */
+/** Open logins of one user; a further one ends the oldest. */
 const OPEN_LOGINS = 100;
 
 export interface Login {
   user: User;
   /** When it ends unless it is extended. */
   expires: Date;
-  /** Whether a use now makes it last longer. */
+  /** Whether a use now extends it. */
   due: boolean;
 }
 
-/** What a login lasts when it is used now; `timeout` is LOGIN_TIMEOUT. */
+/** When a login that is used now ends; `timeout` is LOGIN_TIMEOUT. */
 const extended = (timeout: number) => {
   const longest = Math.max(LONGEST_SECONDS, timeout);
   return sql<Date>`least(now() + make_interval(secs => ${timeout}), ${logins.created} + make_interval(secs => ${longest}))`;
 };
 
 /**
- * Begins a login for a user whose password was just verified, in place of the one that `instead` is the secret of, if any.
- * Undefined when the user was changed or removed meanwhile.
+ * Begins a login for a user whose password was just verified, and ends the login whose secret is `instead`. Undefined when
+ * the user was changed or removed meanwhile.
  */
 export async function beginLogin(
   db: Db,
@@ -36,7 +36,7 @@ export async function beginLogin(
 ): Promise<{ secret: string; expires: Date } | undefined> {
   const secret = newSecret();
   return db.transaction(async tx => {
-    // Logins of one user come one after the other; who removes the user waits, and then removes this one too.
+    // Serializes logins of one user; a concurrent removal of the user waits, and then removes this login too.
     const [user] = await tx
       .select({ username: users.username })
       .from(users)
@@ -64,7 +64,7 @@ export async function beginLogin(
   });
 }
 
-/** The open login of this secret: one query, so that every process sees its end at once. */
+/** The open login of this secret. One query and no cache, so that every process sees its end at once. */
 export async function findLogin(
   db: Db,
   secret: string,
@@ -80,7 +80,7 @@ export async function findLogin(
       due: sql<boolean>`${logins.expires} < ${extended(timeout)} - make_interval(secs => ${slack})`,
     })
     .from(logins)
-    // A login is good for the password that it was begun with.
+    // A changed password ends the login.
     .innerJoin(
       users,
       and(eq(users.username, logins.username), eq(users.version, logins.userVersion)),
@@ -91,7 +91,7 @@ export async function findLogin(
   return { user, expires, due };
 }
 
-/** Makes a login last longer, as it is used; the new end, or undefined when it has ended meanwhile. */
+/** Extends a login that is used. Returns its new end, or undefined when it has ended meanwhile. */
 export async function extendLogin(
   db: Db,
   secret: string,

@@ -10,18 +10,18 @@ import { FailedLogins } from './failed-logins.ts';
 /** Verified passwords that one process remembers. */
 const REMEMBERED = 10_000;
 /**
- * One costs 19 MiB and some 30 ms of one of Node's four threads, which files are read on too. What is under way counts as
- * failed: few, so that good ones at the same time refuse nobody.
+ * One verification takes 19 MiB and about 30 ms of one of Node's four threads, which file reads share. Each counts as a
+ * failed login until it succeeds: few at once keep concurrent right ones from reaching the limit.
  */
 const AT_ONCE = 2;
 
-/** Anything else is nobody's name, and some of it no text for the database. */
+/** Anything else is no user's name, and may not be valid text for the database. */
 const NAME = /^[\w.@-]{1,64}$/;
 
 export interface User {
   username: string;
   administrator: boolean;
-  /** Changes with the password. */
+  /** Increments with each change of the password. */
   version: number;
 }
 
@@ -35,8 +35,8 @@ export interface PasswordAttempt {
 type UserRow = typeof users.$inferSelect;
 
 /**
- * Checks names and passwords. argon2id is paid once: a verified pair is remembered as an HMAC under a key of this
- * process, bound to the stored hash, which no change of the password and no later user of the name has again.
+ * Verifies names and passwords. argon2id runs once for a pair: it is then remembered as an HMAC under a key of this
+ * process and bound to the stored hash, so that a changed password or a new user of the name invalidates it.
  */
 export class PasswordVerifier {
   readonly #database: Database;
@@ -54,8 +54,8 @@ export class PasswordVerifier {
   }
 
   /**
-   * The user, or undefined for a wrong password and an unknown name alike, at the same cost. Throws `too_many_requests`
-   * after too many failures; a remembered pair is right whatever failed, and costs no query for that.
+   * The user, or undefined for a wrong password and for an unknown name, at the same cost. Throws `too_many_requests`
+   * after too many failures, except for a remembered pair.
    */
   async check({ username, password, address }: PasswordAttempt): Promise<User | undefined> {
     const isName = NAME.test(username);
@@ -64,7 +64,7 @@ export class PasswordVerifier {
       : [];
     const mac = this.#mac(row?.passwordHash ?? '', username, password);
     if (row && this.#verified.get(row.username) === mac) return toUser(row);
-    // A client that begins with many requests at once has tried one pair, not many.
+    // Concurrent requests with the same pair are one attempt.
     const key = `${address} ${mac}`;
     let verifying = this.#underWay.get(key);
     if (!verifying) {

@@ -5,7 +5,7 @@ export function newSecret(): string {
   return randomBytes(32).toString('base64url');
 }
 
-/** What is stored of a secret: who reads the database can log in with none of them. 256 random bits need no salt. */
+/** The stored form of a secret, useless for logging in. 256 random bits need no salt. */
 export function hashSecret(secret: string): string {
   return createHash('sha256').update(secret).digest('base64url');
 }

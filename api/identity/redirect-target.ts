@@ -1,11 +1,11 @@
 const LONGEST = 2_048;
-/** Any origin that a target does not name by itself. */
+/** An origin that no target names. */
 const BASE = 'http://windlass.invalid';
 
 /**
- * Where a client may go after login: `target` when it is a path on this origin, whichever way it is read, else `/`.
- * Browsers take a backslash for a slash and leave out tabs and line ends (WHATWG URL, 4.4), so `/\host` and `/<tab>/host`
- * name another host like `//host` does; `/..//host` does once its path is normalised.
+ * Where a client may go after login, without an open redirect: `target` when every browser reads it as a path on this
+ * origin, else `/`. Browsers read a backslash as a slash and skip tabs and line ends (WHATWG URL, 4.4), so `/\host` and
+ * `/<tab>/host` name another host, as `//host` does; so does `/..//host` once its path is normalised.
  */
 export function safeRedirectTarget(target: string | undefined): string {
   if (!target?.startsWith('/') || target.length > LONGEST) return '/';

@@ -15,9 +15,9 @@ import { newId } from '../../shared/ids.ts';
 import { requestCancel } from '../../shared/jobs/cancel.ts';
 
 /**
- * Removes a user: the sessions end, the open jobs are cancelled (both are returned), the memberships go, and what is left
- * of them belongs to nobody, so that a later user of the same name inherits nothing. Locks are taken in this order
- * everywhere: users, sessions, projects, uploads, jobs.
+ * Removes a user: ends the sessions and cancels the open jobs (both are returned), removes the memberships, and gives what
+ * remains an owner that nobody is, so that a later user of the same name inherits nothing. Lock order everywhere: users,
+ * sessions, projects, uploads, jobs.
  */
 export async function removeUser(
   tx: Tx,
@@ -33,7 +33,7 @@ export async function removeUser(
     .returning({ sid: sessions.sid });
   const emptied = await leaveProjects(tx, username);
   const nobody = `${username} (removed ${newId()})`;
-  // An upload may have too many parts for one statement: it ends as an idle one, which upkeep sees to.
+  // An upload may have too many parts for one statement: upkeep removes it as an idle one.
   await tx
     .update(uploads)
     .set({ owner: nobody, accessed: sql`to_timestamp(0)` })
@@ -42,16 +42,15 @@ export async function removeUser(
     tx,
     or(eq(jobs.owner, username), isAmong(jobs.project, emptied)),
   );
-  // Ended sessions keep their owner: the sealed credential, needed to clean up on the host, opens for that name alone.
+  // Ended sessions keep their owner: the sealed credential is bound to that name, and clean-up on the host needs it.
   await tx.update(jobs).set({ owner: nobody }).where(eq(jobs.owner, username));
   await tx.delete(idempotencyKeys).where(eq(idempotencyKeys.owner, username));
   return { jobs: cancelled, sessions: ended.map(row => row.sid) };
 }
 
 /**
- * Where the last administrator goes, the writers become administrators; where nobody is left, the project is deleted.
- * Returns those that were. Readers alone may go on reading: what they were not trusted with before,
- * nobody gives them now.
+ * Removes the user's memberships. A project without an administrator makes its writers administrators; one without
+ * members is deleted, and returned here. A project of readers only stays as it is.
  */
 async function leaveProjects(tx: Tx, username: string): Promise<string[]> {
   const mine = tx
@@ -102,7 +101,7 @@ async function leaveProjects(tx: Tx, username: string): Promise<string[]> {
   return emptied.map(row => row.pid);
 }
 
-/** One parameter, however many they are; an SQL statement takes 65,535. */
+/** An array is one parameter; a statement takes at most 65,535. */
 function isAmong(
   column: typeof members.project | typeof projects.pid | typeof jobs.project,
   pids: string[],

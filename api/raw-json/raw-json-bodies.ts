@@ -29,7 +29,7 @@ export class RawJsonBodies {
     this.#readRaw = enforceBodyLimit(parse, LIMIT_VALUE_BYTES);
   }
 
-  /** The body's text by its shape; throws what the body parser or a schema would. */
+  /** The text of a valid body. Throws the errors of the body parser and of a schema. */
   async read(
     req: Request,
     res: Response,
@@ -58,7 +58,7 @@ export class RawJsonBodies {
     });
     const body: unknown = req.body;
     req.body = undefined;
-    // There is no body of the right type; parseBody() says so.
+    // No body, or another media type: parseBody() throws the error.
     return Buffer.isBuffer(body) ? body : parseBody(req, z.never());
   }
 }
@@ -73,5 +73,5 @@ function refusal(exact: Exclude<RawJsonResult, { text: string }>, limit: number)
   return invalidInput(exact.wrong, 'Correct the named fields.');
 }
 
-/** An error as the body parser makes them: answerErrors() words it. */
+/** An error as body-parser throws it, for answerErrors(). */
 const ofBodyParser = (type: string) => Object.assign(new Error(type), { type });

@@ -4,9 +4,9 @@ import { WindlassError } from '../../shared/errors.ts';
 import { packageRoot } from '../../shared/package-root.ts';
 import { type BodyShape, type RawJsonResult, validateRawJson } from './validate-raw-json.ts';
 
-/** The compiled one: Node 20 cannot run TypeScript. */
+/** Compiled: Node 20 cannot run TypeScript. */
 const PROGRAM = fileURLToPath(new URL('dist/api/raw-json/validator-thread.js', packageRoot));
-/** Smaller bodies are read where they are, in at most some 6 ms; 16 MiB take up to 0.8 s. */
+/** Up to this size a body is validated in this thread, in at most about 6 ms; 16 MiB take up to 0.8 s. */
 const INLINE_BYTES = 128 << 10;
 
 interface Task {
@@ -14,20 +14,20 @@ interface Task {
   reject(error: Error): void;
 }
 
-/** validateRawJson() for bodies of any size: big ones in a thread, one after the other, so that nobody else waits for them. */
+/** validateRawJson() for bodies of any size: large ones in one thread, so that they do not block the event loop. */
 export class ThreadedValidator {
   readonly #tasks = new Map<number, Task>();
   #thread: Worker | undefined;
   #count = 0;
 
-  /** Takes the bytes over: the caller must not use them afterwards. */
+  /** May transfer the bytes to the thread: the caller must not use them afterwards. */
   async read(bytes: Buffer, shape: BodyShape, maxDepth: number): Promise<RawJsonResult> {
     if (bytes.length <= INLINE_BYTES) return validateRawJson(bytes, shape, maxDepth);
     const id = ++this.#count;
     const thread = this.#start();
     return new Promise((resolve, reject) => {
       this.#tasks.set(id, { resolve, reject });
-      // Only memory that holds nothing else can be handed over; other bytes are copied.
+      // Only a buffer of its own memory can be transferred; others are copied.
       const isAlone = bytes.length === bytes.buffer.byteLength;
       thread.postMessage(
         { id, bytes, shape, maxDepth },
@@ -44,7 +44,7 @@ export class ThreadedValidator {
       this.#tasks.get(id)?.resolve(exact);
       this.#tasks.delete(id);
     });
-    // A thread that died of memory ends itself alone; the next body starts another one.
+    // A thread that runs out of memory ends alone; the next body starts another.
     const lose = (cause?: unknown) => {
       if (this.#thread !== thread) return;
       this.#thread = undefined;

@@ -1,23 +1,23 @@
 import { isUtf8 } from 'node:buffer';
 import { type JSONVisitor, visit } from 'jsonc-parser';
 
-/** What a body must be: any JSON object, or the object that PUT of a parameter takes. */
+/** The required form of a body: any JSON object, or the object that PUT of a parameter takes. */
 export type BodyShape = 'object' | 'parameter';
 
 export type RawJsonResult =
-  /** `text` is the whole body, or the parameter's value less the white space around it: character for character as sent. */
+  /** `text` is the whole body, or the parameter's value without surrounding white space, exactly as sent. */
   | { text: string; input: boolean }
-  /** Types of errors as the body parser has them. */
+  /** The type of error that body-parser would throw. */
   | { refused: 'body.not_utf8' | 'body.too_deep' }
   | { notJson: string }
   | { wrong: { field: string; problem: string }[] };
 
-/** So many wrong members are named. */
+/** At most so many wrong members are listed. */
 const MAX_WRONG = 100;
 
 /**
- * Checks a body as strictly as JSON.parse (RFC 8259) without building its value, which would lose what a number or a
- * string looked like, order and duplicate members, and could take twenty times the memory.
+ * Validates a body as strictly as JSON.parse (RFC 8259) without building its value, which would lose the notation of
+ * numbers and strings, order and duplicate members, and could take twenty times the memory.
  */
 export function validateRawJson(
   bytes: Uint8Array,
@@ -36,7 +36,7 @@ export function validateRawJson(
   }
 }
 
-/** Leaves visit(), which has no other way out. */
+/** Thrown to stop visit(), which has no other way. */
 class Stop extends Error {
   readonly answer: RawJsonResult;
   constructor(answer: RawJsonResult) {
@@ -53,7 +53,7 @@ class Reader implements JSONVisitor {
   readonly #seen = new Set<string>();
   #depth = 0;
   #isObject = false;
-  /** The member of the outermost object that is being read. */
+  /** The current member of the outermost object. */
   #member = '';
   #start = 0;
   #value: string | undefined;
@@ -114,7 +114,7 @@ class Reader implements JSONVisitor {
     if (this.#member === 'input') this.#refuse('input', 'must be true or false');
   }
 
-  /** A body may hold millions of names: no more of them are kept than are told. */
+  /** A body may have millions of wrong members: stops at the limit. */
   #refuse(name: string, problem: string): void {
     this.#wrong.push({ field: name.slice(0, 100), problem });
     if (this.#wrong.length >= MAX_WRONG) throw new Stop({ wrong: this.#wrong });

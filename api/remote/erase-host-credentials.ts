@@ -4,19 +4,19 @@ import { type HostRow, sessions } from '../../shared/database/schema.ts';
 import { WindlassError } from '../../shared/errors.ts';
 import { isOpenOrOpening } from './sessions.ts';
 
-/** Where an entry leads. */
+/** The machine that a host's entry names. */
 type Place = Pick<HostRow, 'address' | 'port' | 'keys'>;
 
-/** Whether the entry is to lead elsewhere, to what has none of the keys: a machine that moved has kept one. */
+/** Whether the changed entry names another machine: another address without a common host key. */
 export function isAnotherMachine(before: Place, after: Place): boolean {
   const isElsewhere = before.address !== after.address || before.port !== after.port;
   return isElsewhere && !after.keys.some(key => before.keys.includes(key));
 }
 
 /**
- * Before an entry goes, or leads to another machine. The caller holds its row, as who opens a session does. Throws
- * `conflict` while sessions are open there; and what credentials are kept for cleaning up are erased, which would be sent
- * to whatever is behind that name next.
+ * Erases the credentials kept for clean-up on a host, before its entry is deleted or names another machine, to which they
+ * would be sent. Throws `conflict` while sessions are open there. The caller has locked the host's row, as opening a
+ * session does.
  */
 export async function eraseHostCredentials(tx: Tx, name: string): Promise<void> {
   const [open] = await tx

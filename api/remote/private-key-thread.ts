@@ -1,6 +1,6 @@
 import { parentPort, workerData } from 'node:worker_threads';
 import { parsePrivateKey } from './private-key.ts';
 
-/** The other end of threaded-key-parser.ts. */
+/** The thread of threaded-key-parser.ts. */
 const { privateKey, passphrase } = workerData as { privateKey: string; passphrase?: string };
 parentPort?.postMessage(parsePrivateKey(privateKey, { passphrase, rewrite: true }));

@@ -1,23 +1,23 @@
 import { createPrivateKey } from 'node:crypto';
 import ssh2 from 'ssh2';
 
-/** The key in a form that needs no passphrase, or what is wrong with it. */
+/** The key without a passphrase, or what is wrong with it. */
 export type ParsedKey = { key: string } | { problem: string };
 
 const NO_KEY = 'must be a private key in OpenSSH or PEM form';
 
 interface OpenOptions {
   passphrase?: string;
-  /** Give it in its shortest form, so that whoever reads it again is not held up by it. */
+  /** Rewrite the key in its shortest form, which is quick to parse again. */
   rewrite?: boolean;
 }
 
-/** Opens a private key in this thread, which one that is long or encrypted may hold up for as long as its maker liked. */
+/** Parses a private key in this thread. A long or encrypted key can block it for any time. */
 export function parsePrivateKey(privateKey: string, options: OpenOptions = {}): ParsedKey {
   try {
     return open(privateKey, options);
   } catch {
-    // Not every broken key is refused in words.
+    // parseKey() throws for some malformed keys.
     return { problem: NO_KEY };
   }
 }
@@ -25,21 +25,21 @@ export function parsePrivateKey(privateKey: string, options: OpenOptions = {}): 
 function open(privateKey: string, { passphrase, rewrite }: OpenOptions): ParsedKey {
   const parsed = ssh2.utils.parseKey(privateKey, passphrase);
   if (parsed instanceof Error) {
-    // The library's words may quote the key.
+    // The library's message may quote the key.
     const isEncrypted = /passphrase|encrypted|decrypt/i.test(parsed.message);
     return {
       problem: isEncrypted ? 'cannot be opened with this passphrase' : NO_KEY,
     };
   }
-  // A public key is a key, too.
+  // parseKey() accepts public keys too.
   if (!parsed.isPrivateKey()) return { problem: NO_KEY };
   if (!rewrite) return { key: privateKey };
   const pem = parsed.getPrivatePEM();
-  // ssh2 writes this kind as PKCS #8, which it does not read.
+  // ssh2 writes Ed25519 keys as PKCS #8, which it cannot read.
   return { key: parsed.type === 'ssh-ed25519' ? writeEd25519(pem, parsed.getPublicSSH()) : pem };
 }
 
-/** OpenSSH's own form, not encrypted (its PROTOCOL.key); `publicKey` is as in RFC 8709. */
+/** OpenSSH's own format without encryption (its PROTOCOL.key); `publicKey` is as in RFC 8709. */
 function writeEd25519(pem: string, publicKey: Buffer): string {
   const { d = '', x = '' } = createPrivateKey(pem).export({ format: 'jwk' });
   const seed = Buffer.from(d, 'base64url');

@@ -13,7 +13,7 @@ import type { JobSummary } from '../jobs/views/job-summary.ts';
 
 type Reading = { [K in StreamedKind]: { kind: K; payload: Payload<K> } }[StreamedKind];
 
-/** Has a worker read something on the host of the session, and passes it on; ends with the client that waits for it. */
+/** Starts a job that reads on the session's host, and sends its output. Cancels the job when the client disconnects. */
 export async function readFromHost(
   api: ApiContext,
   { req, res }: { req: Request; res: Response },

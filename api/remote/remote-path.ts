@@ -5,8 +5,8 @@ import { absolutePath } from '../../shared/jobs/catalog.ts';
 import { parseInput } from '../http/validate.ts';
 
 /**
- * The path on the host that follows `/remotes/(sid)/(operation)/`: absolute, its first slash may be left out. Read from
- * the address as it was sent, so that an escaped slash is one.
+ * The path on the host that follows `/remotes/(sid)/(operation)/`: absolute; its first slash may be omitted. Read from the
+ * raw URL, so that an escaped slash counts as a slash.
  */
 export function remotePath(req: Request, operation: string): string {
   const [address = ''] = req.originalUrl.split('?');

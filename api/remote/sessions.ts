@@ -16,14 +16,14 @@ import { WindlassError } from '../../shared/errors.ts';
 import { isId } from '../../shared/ids.ts';
 import { requestCancel } from '../../shared/jobs/cancel.ts';
 
-/** Whose session is meant, and when an unused one is over (seconds). */
+/** A session of this owner; `idleSeconds` is SESSION_IDLE_TIMEOUT. */
 export interface SessionKey {
   sid: string;
   owner: string;
   idleSeconds: number;
 }
 
-/** Known now, or when the query is asked. */
+/** Values, or placeholders of a prepared query. */
 type Given<T> = { [K in keyof T]: T[K] | Placeholder };
 
 const itsJobs = (tx: Tx, which: SQL) =>
@@ -34,7 +34,7 @@ const itsJobs = (tx: Tx, which: SQL) =>
       .where(and(eq(jobs.session, sessions.sid), which)),
   );
 
-/** Not idle past its time-out, whether or not upkeep has noticed yet. Jobs are looked at only where the last use is too old. */
+/** Open and not idle past its time-out, whether or not upkeep has ended it. Reads jobs only when the last use is too old. */
 export const isActive = (tx: Tx, idleSeconds: number | Placeholder) => {
   const oldest = sql`now() - make_interval(secs => ${idleSeconds})`;
   return and(
@@ -42,14 +42,14 @@ export const isActive = (tx: Tx, idleSeconds: number | Placeholder) => {
     isNull(sessions.ended),
     or(
       sql`${sessions.accessed} > ${oldest}`,
-      // Two, since each is one entry of the index.
+      // Two conditions, since each is one range of the index.
       itsJobs(tx, sql`${jobs.finished} is null`),
       itsJobs(tx, sql`${jobs.finished} > ${oldest}`),
     ),
   );
 };
 
-/** Open, or being opened: what counts against a limit and keeps a host from being removed. */
+/** Open or being opened: counts against LIMIT_SESSIONS and prevents the removal of its host. */
 export const isOpenOrOpening = (tx: Tx) =>
   and(
     isNull(sessions.ended),
@@ -63,14 +63,14 @@ export function unknownSession(): WindlassError {
   return new WindlassError('session_not_found', { hint: 'Open a session with POST /api/remotes.' });
 }
 
-/** The user's session, for reading. Throws `session_not_found` also for another user's. */
+/** The user's session, for reading. Throws `session_not_found`, for another user's session too. */
 export async function findSession(db: Tx, key: SessionKey): Promise<SessionRow> {
   const [row] = isId(key.sid) ? await selectUsable(db).execute({ ...key }) : [];
   if (!row) throw unknownSession();
   return row;
 }
 
-/** The key of a session for a query that is written once. */
+/** The session key of a prepared query. */
 export const sessionPlaceholders = {
   sid: sql.placeholder('sid'),
   owner: sql.placeholder('owner'),
@@ -86,8 +86,8 @@ const selectUsable = prepareOnce(db =>
 );
 
 /**
- * The user's session, for starting work in it: it cannot be ended before the caller's transaction commits, so that
- * ending it cancels the new job too; or, with `update`, for ending it oneself.
+ * Locks the user's session. With `share`, for starting a job in it: the session cannot end before the caller's
+ * transaction commits, so that its end cancels the new job too. With `update`, for ending it.
  */
 export async function lockSession(
   tx: Tx,
@@ -101,7 +101,7 @@ export async function lockSession(
   return row;
 }
 
-/** Notes a use; `accessed` is written at most once a minute. Never fails: what was asked for is done or can be. */
+/** Records a use in `accessed`, at most once a minute. Ignores errors: the request itself succeeds without it. */
 export async function touchSession(
   db: Tx,
   { sid, accessed }: Pick<SessionRow, 'sid' | 'accessed'>,
@@ -120,7 +120,7 @@ export async function touchSession(
     .catch(() => {});
 }
 
-/** Ends the session at once and asks for the end of its jobs, whose ids it returns. */
+/** Ends the session and cancels its jobs, whose ids it returns. Throws `session_not_found`. */
 export async function endSession(tx: Tx, key: SessionKey): Promise<string[]> {
   const ended = isId(key.sid)
     ? await tx
@@ -130,7 +130,7 @@ export async function endSession(tx: Tx, key: SessionKey): Promise<string[]> {
         .returning({ sid: sessions.sid })
     : [];
   if (ended.length === 0) throw unknownSession();
-  // Those whose end could not be known may live: upkeep stops on the host what was cancelled.
+  // Runs of unknown outcome may still be alive: upkeep stops cancelled ones on the host.
   await tx
     .update(jobs)
     .set({ cancelRequested: sql`coalesce(${jobs.cancelRequested}, now())` })

@@ -5,17 +5,17 @@ import { Semaphore } from '../concurrency/semaphore.ts';
 import { UserSemaphores } from '../concurrency/user-semaphores.ts';
 import { type ParsedKey, parsePrivateKey } from './private-key.ts';
 
-/** The compiled one: Node 20 cannot run TypeScript. */
+/** Compiled: Node 20 cannot run TypeScript. */
 const PROGRAM = fileURLToPath(new URL('dist/api/remote/private-key-thread.js', packageRoot));
-/** A key says itself how much work it is to open: ssh-keygen's usual 16 to 24 rounds take about a second, 2^32 are allowed. */
+/** A key states its own number of rounds: the usual 16 to 24 of ssh-keygen take about a second, 2^32 are allowed. */
 const OPEN_MS = 15_000;
 const AT_ONCE = 2;
-/** Longer ones can hold up ssh2's expressions for seconds, encrypted or not: with their length the time grows squared. */
+/** ssh2's regular expressions take quadratic time: longer keys can block for seconds, encrypted or not. */
 const INLINE_LENGTH = 4_096;
 
 /**
- * Opens private keys apart from everything else that this process does; workers, which log in with them again and again,
- * get them opened.
+ * Parses private keys in threads, so that they do not block the event loop. Workers then get keys without a passphrase,
+ * quick to parse at each login.
  */
 export class ThreadedKeyParser {
   readonly #users = new UserSemaphores(1);
