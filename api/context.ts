@@ -4,11 +4,11 @@ import type { Notifications } from '../shared/database/notifications.ts';
 import type { JobQueues } from '../shared/jobs/queue.ts';
 import type { Logger } from '../shared/log.ts';
 import type { ObjectStore } from '../shared/storage/object-store.ts';
+import type { ResponseQuota } from './concurrency/response-quota.ts';
 import type { RequestMemory } from './http/request-memory.ts';
 import type { CredentialCache } from './identity/credential-cache.ts';
 import type { PasswordVerifier } from './identity/password-verifier.ts';
 import type { JobWatch } from './jobs/streaming/job-watch.ts';
-import type { OpenAnswers } from './jobs/streaming/open-answers.ts';
 import type { ApiMetrics } from './monitoring/api-metrics.ts';
 import type { RawJsonBodies } from './raw-json/raw-json-bodies.ts';
 
@@ -22,7 +22,7 @@ export interface ApiContext {
   queues: JobQueues;
   jobs: JobWatch;
   /** Requests that wait for a job which they did not start. */
-  held: OpenAnswers;
+  longPolls: ResponseQuota;
   passwords: PasswordVerifier;
   credentialCache: CredentialCache;
   rawJson: RawJsonBodies;

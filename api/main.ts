@@ -15,6 +15,7 @@ import {
 import { listSecrets } from '../shared/redact.ts';
 import { openObjectStore } from '../shared/storage/open.ts';
 import { createApp } from './app.ts';
+import { ResponseQuota } from './concurrency/response-quota.ts';
 import type { ApiContext } from './context.ts';
 import { answerClientErrors } from './http/client-errors.ts';
 import { handleExpectContinue } from './http/expect-continue.ts';
@@ -23,7 +24,6 @@ import { RequestMemory } from './http/request-memory.ts';
 import { CredentialCache } from './identity/credential-cache.ts';
 import { PasswordVerifier } from './identity/password-verifier.ts';
 import { JobWatch } from './jobs/streaming/job-watch.ts';
-import { OpenAnswers } from './jobs/streaming/open-answers.ts';
 import { loadRoutes } from './load-routes.ts';
 import { ApiMetrics } from './monitoring/api-metrics.ts';
 import { RawJsonBodies } from './raw-json/raw-json-bodies.ts';
@@ -64,7 +64,7 @@ async function main(): Promise<void> {
     objects: await openObjectStore(config),
     queues,
     jobs: new JobWatch({ database, notifications, log }),
-    held: new OpenAnswers('held', config.LIMIT_STREAMS),
+    longPolls: new ResponseQuota('long-poll', config.LIMIT_STREAMS),
     memory,
     rawJson: new RawJsonBodies(config, memory),
     passwords: new PasswordVerifier(database, config.LIMIT_FAILED_LOGINS),

@@ -2,13 +2,9 @@ import type { Request, Response } from 'express';
 import type { Payload, StreamedKind } from '../../shared/jobs/catalog.ts';
 import type { ApiContext } from '../context.ts';
 import { pathParameter } from '../http/resource.ts';
-import {
-  cancelOwnJob,
-  requireWorker,
-  serviceStopping,
-  startSessionJob,
-  untilNoLongerWaiting,
-} from '../jobs/requests/run-request.ts';
+import { whileClientWaits } from '../jobs/requests/await-job.ts';
+import { requireWorker } from '../jobs/requests/require-worker.ts';
+import { startSessionJob } from '../jobs/requests/start-requested-job.ts';
 import type { JobSummary } from '../jobs/views/job-summary.ts';
 
 type Reading = { [K in StreamedKind]: { kind: K; payload: Payload<K> } }[StreamedKind];
@@ -23,12 +19,5 @@ export async function readFromHost(
   await requireWorker(api, request.kind);
   const sid = pathParameter(req, 'sid');
   const job = await startSessionJob(api, { req, res }, { ...request, session: sid });
-  const { signal, left } = untilNoLongerWaiting(api, res);
-  try {
-    await send(job, signal);
-  } catch (error) {
-    await cancelOwnJob(api, job.id);
-    if (left()) return;
-    throw signal.aborted && !res.headersSent ? serviceStopping() : error;
-  }
+  await whileClientWaits(api, { res, job }, signal => send(job, signal));
 }

@@ -7,7 +7,7 @@ import { newId } from '../../shared/ids.ts';
 import { assertUploadOpen, lockUpload, MAX_FILES } from '../../shared/uploads.ts';
 import { resource } from '../http/resource.ts';
 import { routes } from '../http/routes.ts';
-import { startRequestedJob } from '../jobs/requests/run-request.ts';
+import { type RequestedJob, startRequestedJob } from '../jobs/requests/start-requested-job.ts';
 import { sendProblem } from '../middleware/errors.ts';
 import { operation } from '../openapi/operation.ts';
 import { problem } from '../openapi/problem.ts';
@@ -75,7 +75,11 @@ export default routes('json-body', (router, api) => {
 });
 
 /** What is accepted is bound to its job in one transaction: neither is there without the other. */
-async function accept(tx: Tx, { uid, owner }: UploadKey, uploaded: number[]) {
+async function accept(
+  tx: Tx,
+  { uid, owner }: UploadKey,
+  uploaded: number[],
+): Promise<RequestedJob> {
   const before = await findUpload(tx, { uid, owner });
   const { model, project } = await lockModel(tx, before.upload.model, {
     username: owner,
@@ -96,7 +100,7 @@ async function accept(tx: Tx, { uid, owner }: UploadKey, uploaded: number[]) {
     .where(eq(models.mid, model.mid));
   return {
     id: job,
-    kind: 'parse' as const,
+    kind: 'parse',
     payload: { upload: uid },
     project: project.pid,
     model: model.mid,

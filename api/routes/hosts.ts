@@ -14,7 +14,9 @@ import { queryInteger } from '../http/query-integer.ts';
 import { pathParameter, resource } from '../http/resource.ts';
 import { routes } from '../http/routes.ts';
 import { currentUser, requireAdministrator } from '../identity/current-user.ts';
-import { awaitOwnJob, requireWorker, startRequestedJob } from '../jobs/requests/run-request.ts';
+import { awaitJob } from '../jobs/requests/await-job.ts';
+import { requireWorker } from '../jobs/requests/require-worker.ts';
+import { startRequestedJob } from '../jobs/requests/start-requested-job.ts';
 import { operation } from '../openapi/operation.ts';
 import { eraseHostCredentials, isAnotherMachine } from '../remote/erase-host-credentials.ts';
 
@@ -103,10 +105,10 @@ export default routes('json-body', (router, api) => {
     let isRepeat = true;
     const job = await startRequestedJob(api, req, res, async () => {
       isRepeat = false;
-      return { kind: 'scan-host' as const, payload: at };
+      return { kind: 'scan-host', payload: at };
     });
-    const { result } = await awaitOwnJob(api, res, job);
-    return result ? { keys: (result as Result<'scan-host'>).keys, isRepeat } : undefined;
+    const ended = await awaitJob(api, res, job);
+    return ended && { keys: (ended.result as Result<'scan-host'>).keys, isRepeat };
   };
 
   resource(router, '/hosts', {

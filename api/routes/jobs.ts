@@ -4,14 +4,9 @@ import { z } from 'zod';
 import { jobs } from '../../shared/database/schema.ts';
 import { WindlassError } from '../../shared/errors.ts';
 import { cancelJob, publishCancelled } from '../../shared/jobs/cancel.ts';
-import {
-  isJobKind,
-  JOB_KINDS,
-  type JobKind,
-  jobDefinition,
-  type Payload,
-} from '../../shared/jobs/catalog.ts';
+import { isJobKind, JOB_KINDS, jobDefinition } from '../../shared/jobs/catalog.ts';
 import { OUTPUT_STREAMS } from '../../shared/jobs/output.ts';
+import { ResponseQuota } from '../concurrency/response-quota.ts';
 import { checkIfMatch, entityTag, sendRecord } from '../http/conditional-requests.ts';
 import { pageOf, pageQuery, toPage } from '../http/pagination.ts';
 import { queryInteger } from '../http/query-integer.ts';
@@ -19,11 +14,10 @@ import { pathParameter, resource } from '../http/resource.ts';
 import { routes } from '../http/routes.ts';
 import { sendObject } from '../http/send-object.ts';
 import { currentUser } from '../identity/current-user.ts';
-import { awaitChange } from '../jobs/requests/await-change.ts';
-import { startRequestedJob } from '../jobs/requests/run-request.ts';
+import { awaitChange } from '../jobs/requests/prefer.ts';
+import { type RequestedJob, startRequestedJob } from '../jobs/requests/start-requested-job.ts';
 import { JobFeeds } from '../jobs/streaming/job-feeds.ts';
-import { OpenAnswers } from '../jobs/streaming/open-answers.ts';
-import { OutputReads } from '../jobs/streaming/output-reads.ts';
+import { OutputReader } from '../jobs/streaming/output-reader.ts';
 import { sendOutput } from '../jobs/streaming/send-output.ts';
 import { streamJobEvents } from '../jobs/streaming/stream-job-events.ts';
 import { findJob } from '../jobs/views/find-job.ts';
@@ -41,9 +35,9 @@ const outputQuery = z.strictObject({
 /** Jobs: everything long, its state, its output as it comes, its result. A job is its owner's alone. */
 export default routes('json-body', (router, api) => {
   const { db } = api.database;
-  const reads = new OutputReads({ db, objects: api.objects });
+  const reads = new OutputReader({ db, objects: api.objects });
   const feeds = new JobFeeds(api, reads);
-  const open = new OpenAnswers('read', api.config.LIMIT_STREAMS);
+  const open = new ResponseQuota('stream', api.config.LIMIT_STREAMS);
   const findAny = (req: Request) => findJob(db, pathParameter(req, 'id'));
   const find = async (req: Request, res: Response): Promise<JobSummary> => {
     const row = await findAny(req);
@@ -244,11 +238,11 @@ export default routes('json-body', (router, api) => {
             .where(eq(jobs.id, row.id));
           return {
             kind,
-            payload: same?.payload as Payload<JobKind>,
+            payload: same?.payload,
             session: row.session ?? undefined,
             project,
             retryOf: row.id,
-          };
+          } as RequestedJob;
         });
         res.status(202).location(`/api/jobs/${job.id}`).json(jobView(job));
       },

@@ -2,9 +2,10 @@ import { z } from 'zod';
 import { commandText } from '../../shared/jobs/catalog.ts';
 import { resource } from '../http/resource.ts';
 import { routes } from '../http/routes.ts';
-import { followPreference } from '../jobs/requests/follow-preference.ts';
-import { errorOfJob, startSessionJob } from '../jobs/requests/run-request.ts';
-import { sendResult } from '../jobs/requests/send-result.ts';
+import { awaitEnd } from '../jobs/requests/prefer.ts';
+import { sendCommandResult } from '../jobs/requests/send-command-result.ts';
+import { startSessionJob } from '../jobs/requests/start-requested-job.ts';
+import { jobError } from '../jobs/views/job-error.ts';
 import { jobRecord, jobView } from '../jobs/views/job-view.ts';
 import { toWindlassError } from '../middleware/errors.ts';
 import { operation } from '../openapi/operation.ts';
@@ -66,10 +67,10 @@ export default routes('json-body', (router, api) => {
         const request = { kind: 'command' as const, payload: { command }, session: sid };
         const job = await startSessionJob(api, { req, res }, request);
         res.location(`/api/jobs/${job.id}`);
-        const ended = await followPreference(api, { req, res, job });
+        const ended = await awaitEnd(api, { req, res, job });
         if (!ended.finished) return void res.status(202).json(jobView(ended));
-        if (ended.state !== 'succeeded') throw errorOfJob(ended);
-        await sendResult(api, res, { job: ended, command }).catch((error: unknown) => {
+        if (ended.state !== 'succeeded') throw jobError(ended);
+        await sendCommandResult(api, res, { job: ended, command }).catch((error: unknown) => {
           // It has run: "try again" would run it twice.
           if (toWindlassError(error).code !== 'unavailable' || res.headersSent) throw error;
           res.status(202).json(jobView(ended));

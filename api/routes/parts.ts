@@ -23,7 +23,7 @@ import { checkIfMatch } from '../http/conditional-requests.ts';
 import { resource } from '../http/resource.ts';
 import { routes } from '../http/routes.ts';
 import { parseInput } from '../http/validate.ts';
-import { startRequestedJob } from '../jobs/requests/run-request.ts';
+import { startRequestedJob } from '../jobs/requests/start-requested-job.ts';
 import { jobRecord, jobView } from '../jobs/views/job-view.ts';
 import { enforceBodyLimit } from '../middleware/enforce-body-limit.ts';
 import { disableBodyTimeouts } from '../middleware/limit-body-time.ts';
@@ -227,7 +227,7 @@ export default routes('raw-body', (router, api) => {
       await assertPartLimit(tx, { upload: uid, file, part });
       await checkPart(tx, req, at);
       return {
-        kind: 'copy' as const,
+        kind: 'copy',
         payload: { upload: uid, file, part, path },
         session: sid,
         project: found.project,

@@ -15,7 +15,9 @@ import { routes } from '../http/routes.ts';
 import { parseInput } from '../http/validate.ts';
 import { currentUser } from '../identity/current-user.ts';
 import { lockUser } from '../identity/lock-user.ts';
-import { awaitOwnJob, requireWorker, startRequestedJob } from '../jobs/requests/run-request.ts';
+import { awaitJob } from '../jobs/requests/await-job.ts';
+import { requireWorker } from '../jobs/requests/require-worker.ts';
+import { startRequestedJob } from '../jobs/requests/start-requested-job.ts';
 import { operation } from '../openapi/operation.ts';
 import {
   endSession,
@@ -143,11 +145,10 @@ export default routes('json-body', (router, api) => {
             agent: given.agent ?? host.agent,
             sealed,
           });
-          return { kind: 'connect' as const, payload: {}, session: sid };
+          return { kind: 'connect', payload: {}, session: sid };
         });
-        const ended = await awaitOwnJob(api, res, job);
-        if (ended.finished)
-          res.location(`/api/remotes/${ended.session}`).json({ sid: ended.session });
+        const ended = await awaitJob(api, res, job);
+        if (ended) res.location(`/api/remotes/${ended.session}`).json({ sid: ended.session });
       },
     }),
   });

@@ -12,8 +12,8 @@ import { pathParameter, resource } from '../http/resource.ts';
 import { routes } from '../http/routes.ts';
 import { sendObject } from '../http/send-object.ts';
 import { currentUser } from '../identity/current-user.ts';
-import { awaitChange } from '../jobs/requests/await-change.ts';
-import { startRequestedJob } from '../jobs/requests/run-request.ts';
+import { awaitChange } from '../jobs/requests/prefer.ts';
+import { startRequestedJob } from '../jobs/requests/start-requested-job.ts';
 import { type JobSummary, summaryColumns } from '../jobs/views/job-summary.ts';
 import { pollVideos } from '../jobs/views/poll-videos.ts';
 import { type PolledVideo, statusRecord, videoStatus } from '../jobs/views/video-status.ts';
@@ -119,7 +119,7 @@ export default routes('json-body', (router, api) => {
         const job = await startRequestedJob(api, req, res, async tx => {
           await lockSession(tx, key);
           if (cache) await lockProjectForShare(tx, cache.project, need);
-          return { kind: 'video' as const, payload, session: sid, project: cache?.project };
+          return { kind: 'video', payload, session: sid, project: cache?.project };
         });
         await touchSession(api.database.db, session);
         res

@@ -6,8 +6,9 @@ import { WindlassError } from '../../shared/errors.ts';
 import { newId } from '../../shared/ids.ts';
 import type { ApiContext } from '../context.ts';
 import { currentUser } from '../identity/current-user.ts';
-import { followPreference } from '../jobs/requests/follow-preference.ts';
-import { errorOfJob, startRequestedJob } from '../jobs/requests/run-request.ts';
+import { awaitEnd } from '../jobs/requests/prefer.ts';
+import { startRequestedJob } from '../jobs/requests/start-requested-job.ts';
+import { jobError } from '../jobs/views/job-error.ts';
 import { type JobSummary, summaryColumns } from '../jobs/views/job-summary.ts';
 import { jobView } from '../jobs/views/job-view.ts';
 import type { StoredArtifact } from './find-artifact.ts';
@@ -36,9 +37,9 @@ export async function materializeView(
   const made = await findMade(api.database.db, id);
   if (made) return made;
   const job = await startOrJoin(api, { req, res, table, view, id });
-  const ended = await followPreference(api, { req, res, job });
+  const ended = await awaitEnd(api, { req, res, job });
   if (!ended.finished) return void answerLater(res, ended);
-  if (ended.state !== 'succeeded') throw errorOfJob(ended);
+  if (ended.state !== 'succeeded') throw jobError(ended);
   const now = await findMade(api.database.db, id);
   if (now) return now;
   throw new WindlassError('conflict', {
@@ -96,7 +97,7 @@ async function startOrJoin(
       if (under) throw new Joined(under);
       await tx.update(views).set({ job }).where(eq(views.id, id));
       return {
-        kind: 'view' as const,
+        kind: 'view',
         id: job,
         project: table.project,
         model: table.model,
@@ -106,7 +107,7 @@ async function startOrJoin(
   } catch (error) {
     if (!(error instanceof Joined)) throw error;
     // Of views that one starts LIMIT_OPEN_JOBS bounds how many are waited for.
-    api.held.add(currentUser(res).username, res);
+    api.longPolls.add(currentUser(res).username, res);
     return error.job;
   }
 }

@@ -1,9 +1,9 @@
-import { and, eq, inArray, not, sql } from 'drizzle-orm';
+import { sql } from 'drizzle-orm';
 import type { Tx } from '../database/connect.ts';
-import { idempotencyKeys, type JobRow, jobs } from '../database/schema.ts';
+import { type JobRow, jobs } from '../database/schema.ts';
 import { WindlassError } from '../errors.ts';
 import { newId } from '../ids.ts';
-import { JOB_KINDS, type JobKind, jobDefinition, type Payload } from './catalog.ts';
+import { type JobKind, jobDefinition, type Payload } from './catalog.ts';
 import { queueCapacity } from './queue-capacity.ts';
 
 export interface JobRequest<K extends JobKind = JobKind> {
@@ -21,14 +21,6 @@ export interface JobRequest<K extends JobKind = JobKind> {
   requestId?: string;
   /** Jobs the owner may have open; 0: any number. */
   limit: number;
-}
-
-/** The Idempotency-Key of a request: the same key again gives the same job, with another body 409. */
-export interface Idempotency {
-  route: string;
-  key: string;
-  /** Keyed HMAC of the request's body. */
-  body: string;
 }
 
 /**
@@ -73,59 +65,4 @@ async function refuseTooMany(tx: Tx, { owner, limit }: JobRequest): Promise<void
     hint: 'Wait for some of them to end, or cancel some. LIMIT_OPEN_JOBS sets the limit.',
     headers: { 'Retry-After': '10' },
   });
-}
-
-/** Streamed output is removed an hour after the job's end: from then on the job has nothing to answer with. */
-const isStillStored = sql`not (${jobs.outputStreamed} and coalesce(${jobs.finished} < now() - interval '50 minutes', false))`;
-
-const endsWithClient = JOB_KINDS.filter(kind => jobDefinition(kind).endsWithClient);
-
-/** Whose client left: a client that sends the request again after a lost link wants it done. */
-const wasLeft = sql`(${inArray(jobs.kind, endsWithClient)} and ${jobs.cancelRequested} is not null and ${jobs.state} <> 'succeeded')`;
-
-/**
- * The job that this key started within the last 24 h, if any. Holds the key for the rest of the transaction, so that of
- * two requests with one key the second waits and finds the first one's job.
- */
-export async function findByIdempotencyKey(
-  tx: Tx,
-  owner: string,
-  given: Idempotency,
-): Promise<JobRow | undefined> {
-  await tx.execute(
-    sql`select pg_advisory_xact_lock(hashtextextended(${`${owner}\n${given.route}\n${given.key}`}, 0))`,
-  );
-  const [found] = await tx
-    .select({ job: jobs, body: idempotencyKeys.body })
-    .from(idempotencyKeys)
-    .innerJoin(jobs, eq(jobs.id, idempotencyKeys.job))
-    .where(
-      and(
-        eq(idempotencyKeys.owner, owner),
-        eq(idempotencyKeys.route, given.route),
-        eq(idempotencyKeys.key, given.key),
-        sql`${idempotencyKeys.created} > now() - interval '24 hours'`,
-        isStillStored,
-        not(wasLeft),
-      ),
-    );
-  if (found && found.body !== given.body) {
-    throw new WindlassError('idempotency_conflict', { hint: 'Use a new key for a new request.' });
-  }
-  return found?.job;
-}
-
-export async function keepIdempotencyKey(
-  tx: Tx,
-  owner: string,
-  given: Idempotency,
-  job: string,
-): Promise<void> {
-  await tx
-    .insert(idempotencyKeys)
-    .values({ owner, ...given, job })
-    .onConflictDoUpdate({
-      target: [idempotencyKeys.owner, idempotencyKeys.route, idempotencyKeys.key],
-      set: { body: given.body, job, created: sql`now()` },
-    });
 }

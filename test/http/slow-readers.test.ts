@@ -5,7 +5,7 @@ import { type AddressInfo, connect, type Socket } from 'node:net';
 import { join } from 'node:path';
 import type { Response } from 'express';
 import { afterEach, expect, test } from 'vitest';
-import { OutputReads } from '../../api/jobs/streaming/output-reads.ts';
+import { OutputReader } from '../../api/jobs/streaming/output-reader.ts';
 import { sendOutput } from '../../api/jobs/streaming/send-output.ts';
 import type { JobSummary } from '../../api/jobs/views/job-summary.ts';
 import { segments } from '../../shared/database/schema.ts';
@@ -34,7 +34,7 @@ test('clients that take nothing of an output hold little, and go on where they w
   await objects.put(object, bytes);
   await db.insert(segments).values({ job: job.id, stream: 1, start: 0, length: LENGTH, object });
 
-  const reads = new OutputReads({ db, objects });
+  const reads = new OutputReader({ db, objects });
   const answers: ServerResponse[] = [];
   const port = await serve(async (_req, res) => {
     answers.push(res);

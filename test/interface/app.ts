@@ -1,11 +1,11 @@
 import type { Express } from 'express';
 import { createApp } from '../../api/app.ts';
+import { ResponseQuota } from '../../api/concurrency/response-quota.ts';
 import type { ApiContext } from '../../api/context.ts';
 import { RequestMemory } from '../../api/http/request-memory.ts';
 import { CredentialCache } from '../../api/identity/credential-cache.ts';
 import { PasswordVerifier } from '../../api/identity/password-verifier.ts';
 import { JobWatch } from '../../api/jobs/streaming/job-watch.ts';
-import { OpenAnswers } from '../../api/jobs/streaming/open-answers.ts';
 import { loadRoutes } from '../../api/load-routes.ts';
 import { ApiMetrics } from '../../api/monitoring/api-metrics.ts';
 import { RawJsonBodies } from '../../api/raw-json/raw-json-bodies.ts';
@@ -48,7 +48,7 @@ export async function openIdleApp(): Promise<IdleApp> {
     objects: await openObjectStore(config),
     queues,
     jobs: new JobWatch({ database, notifications, log }),
-    held: new OpenAnswers('held', config.LIMIT_STREAMS),
+    longPolls: new ResponseQuota('long-poll', config.LIMIT_STREAMS),
     memory,
     rawJson: new RawJsonBodies(config, memory),
     passwords: new PasswordVerifier(database, config.LIMIT_FAILED_LOGINS),

@@ -1,7 +1,7 @@
 import { WindlassError } from '../../../shared/errors.ts';
 import { readOutputStream } from '../../../shared/jobs/output.ts';
 import type { ApiContext } from '../../context.ts';
-import { errorOfJob } from '../requests/run-request.ts';
+import { jobError } from '../views/job-error.ts';
 import type { JobSummary } from '../views/job-summary.ts';
 
 /** What a job writes to its standard output, as it comes; throws what the job failed with, or the signal's reason. */
@@ -26,7 +26,7 @@ export async function* followOutput(
       }
     }
     if (row.finished) {
-      if (row.state !== 'succeeded') throw errorOfJob(row);
+      if (row.state !== 'succeeded') throw jobError(row);
       return;
     }
     const next = await api.jobs.changed(row.id, row.version, signal);

@@ -1,19 +1,19 @@
 import type { OutputRange } from '../../../shared/jobs/output.ts';
 import type { JobSummary } from '../views/job-summary.ts';
 import { describeNews, type EventStream, type News } from './event-stream.ts';
-import { DRAIN_MS, type OutputReads, SHORT_BYTES, spanBytes } from './output-reads.ts';
+import { DRAIN_MS, type OutputReader, SHORT_BYTES, spanBytes } from './output-reader.ts';
 
 /** The event streams of one job: what is new is read and encoded once for all that stand at the same place. */
 export class JobFeed {
   readonly streams = new Set<EventStream>();
-  readonly #output: OutputReads;
+  readonly #output: OutputReader;
   readonly #onFailure: (error: unknown) => void;
   /** Who waits for a read that is under way, by what is read. */
   readonly #groups = new Map<string, EventStream[]>();
   #row: JobSummary;
   #news: News;
 
-  constructor(row: JobSummary, output: OutputReads, onFailure: (error: unknown) => void) {
+  constructor(row: JobSummary, output: OutputReader, onFailure: (error: unknown) => void) {
     this.#row = row;
     this.#news = describeNews(row);
     this.#output = output;

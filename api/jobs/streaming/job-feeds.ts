@@ -3,17 +3,17 @@ import { toWindlassError } from '../../middleware/errors.ts';
 import type { JobSummary } from '../views/job-summary.ts';
 import type { EventStream } from './event-stream.ts';
 import { JobFeed } from './job-feed.ts';
-import type { OutputReads } from './output-reads.ts';
+import type { OutputReader } from './output-reader.ts';
 
 type Needs = Pick<ApiContext, 'jobs' | 'log' | 'notifications' | 'stopping'>;
 
 /** The event streams of this process: those of one job share one watch of its row, and all of them one timer. */
 export class JobFeeds {
   readonly #needs: Needs;
-  readonly #output: OutputReads;
+  readonly #output: OutputReader;
   readonly #feeds = new Map<string, { feed: JobFeed; unfollow(): void }>();
 
-  constructor(needs: Needs, output: OutputReads) {
+  constructor(needs: Needs, output: OutputReader) {
     this.#needs = needs;
     this.#output = output;
     setInterval(() => this.#each(stream => stream.tick()), 1_000).unref();

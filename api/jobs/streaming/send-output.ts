@@ -2,7 +2,7 @@ import type { Response } from 'express';
 import type { OutputStream } from '../../../shared/jobs/output.ts';
 import { waitForDrain } from '../../http/wait-for-drain.ts';
 import type { JobSummary } from '../views/job-summary.ts';
-import { DRAIN_MS, type OutputReads } from './output-reads.ts';
+import { DRAIN_MS, type OutputReader } from './output-reader.ts';
 
 /** So much at most is held for a client that does not take it: there may be many. */
 const SLICE = 64 << 10;
@@ -12,7 +12,7 @@ const SLICE = 64 << 10;
  * stops taking them holds one slice; the rest is read anew when it goes on.
  */
 export async function sendOutput(
-  reads: OutputReads,
+  reads: OutputReader,
   res: Response,
   {
     job,

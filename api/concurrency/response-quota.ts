@@ -1,45 +1,42 @@
 import type { Response } from 'express';
-import { WindlassError } from '../../../shared/errors.ts';
+import { WindlassError } from '../../shared/errors.ts';
 
-/** What an answer that stays open is: how it is called, and what to do where there are too many. */
+/** What the error says where there are too many. */
 const KINDS = {
-  read: {
+  stream: {
     what: 'event streams and outputs open here',
     hint: 'Close some; one stream for each job is enough.',
   },
-  held: {
+  'long-poll': {
     what: 'requests held here until a job has changed',
     hint: 'Have fewer wait; one for each job is enough.',
   },
 };
 
-/**
- * The answers that each user keeps open: what they read of jobs as it comes, or as slowly as they like, and what is held
- * until a job has changed. Each holds memory.
- */
-export class OpenAnswers {
+/** Bounds the long-lived responses that each user has open, for each takes memory. */
+export class ResponseQuota {
   readonly #kind: keyof typeof KINDS;
-  readonly #most: number;
+  readonly #limit: number;
   readonly #open = new Map<string, number>();
 
-  /** `most` of one user at once; 0: no limit. */
-  constructor(kind: keyof typeof KINDS, most: number) {
+  /** `limit` of one user at once; 0: no limit. */
+  constructor(kind: keyof typeof KINDS, limit: number) {
     this.#kind = kind;
-    this.#most = most;
+    this.#limit = limit;
   }
 
-  /** Counts the answer until it is closed. Throws `too_many_requests` where it is one too many. */
+  /** Counts the response until it is closed. Throws `too_many_requests` past the limit. */
   add(user: string, res: Response): void {
     const open = this.#open.get(user) ?? 0;
-    if (this.#most > 0 && open >= this.#most) {
+    if (this.#limit > 0 && open >= this.#limit) {
       const { what, hint } = KINDS[this.#kind];
       throw new WindlassError('too_many_requests', {
-        detail: `You have ${this.#most} ${what}, which is the limit.`,
+        detail: `You have ${this.#limit} ${what}, which is the limit.`,
         hint: `${hint} LIMIT_STREAMS sets the limit.`,
         headers: { 'Retry-After': '10' },
       });
     }
-    // It has left, and `close` came before anybody listened here.
+    // The client disconnected before anybody listened for `close`.
     if (res.destroyed) return;
     this.#open.set(user, open + 1);
     res.once('close', () => this.#remove(user));

@@ -4,7 +4,7 @@ import type { Result } from '../../../shared/jobs/catalog.ts';
 import { type OutputStream, readOutputStream } from '../../../shared/jobs/output.ts';
 import type { ApiContext } from '../../context.ts';
 import { waitForDrain } from '../../http/wait-for-drain.ts';
-import { SHORT_BYTES } from '../streaming/output-reads.ts';
+import { SHORT_BYTES } from '../streaming/output-reader.ts';
 import type { JobSummary } from '../views/job-summary.ts';
 
 /** Bytes of each stream that a launch answers with; the whole is at the job's output. */
@@ -16,7 +16,7 @@ const SLICE = 64 << 10;
  * Answers a launch with what its command, which has succeeded, has printed. All of it is read before the head is sent, so
  * that a store that is away can still be told of; it is held as it was read, and written out as the client takes it.
  */
-export async function sendResult(
+export async function sendCommandResult(
   api: ApiContext,
   res: Response,
   { job, command }: { job: JobSummary; command: string },

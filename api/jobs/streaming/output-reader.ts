@@ -40,7 +40,7 @@ export const spanBytes = ({ from, until }: OutputRange): number =>
   OUTPUT_STREAMS.reduce((sum, name) => sum + Math.max(0, until[name] - from[name]), 0);
 
 /** Reads stored output, as it is or as events; see encodeOutput() for `complete`. */
-export class OutputReads {
+export class OutputReader {
   readonly #stores: Stores;
   readonly #users = new UserSemaphores(LONG_AT_ONCE_EACH);
   readonly #turns = new Semaphore(LONG_AT_ONCE);

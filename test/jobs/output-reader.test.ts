@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { beforeAll, expect, test } from 'vitest';
 import type { OutputFrame } from '../../api/jobs/streaming/event-frames.ts';
-import { OutputReads } from '../../api/jobs/streaming/output-reads.ts';
+import { OutputReader } from '../../api/jobs/streaming/output-reader.ts';
 import type { Database } from '../../shared/database/connect.ts';
 import { chunks } from '../../shared/database/schema.ts';
 import { newId } from '../../shared/ids.ts';
@@ -32,7 +32,7 @@ async function storeSome(mebibytes: number): Promise<string> {
 
 test('a user who has many clients leaves turns to others, without end', async () => {
   const job = await storeSome(1);
-  const reads = new OutputReads({ db: database.db, objects });
+  const reads = new OutputReader({ db: database.db, objects });
   const span = { from: { stdout: 0, stderr: 0 }, until: { stdout: MIB, stderr: 0 } };
   const read = (owner: string, take: () => boolean | Promise<boolean>) =>
     reads.readLong({ id: job, owner }, { span, complete: true }, { take, gone: false });
@@ -49,7 +49,7 @@ test('a user who has many clients leaves turns to others, without end', async ()
 test('clients that read slowly, but read, keep nobody from a turn', async () => {
   const length = 4 * MIB;
   const job = await storeSome(4);
-  const reads = new OutputReads({ db: database.db, objects });
+  const reads = new OutputReader({ db: database.db, objects });
   const until = { stdout: length, stderr: 0 };
   let over = false;
   /** As a feed reads for a client, again and again until all of it was sent; how much that was. */

@@ -1,0 +1,48 @@
+import type { Response } from 'express';
+import { WindlassError } from '../../../shared/errors.ts';
+import { cancelJob, publishCancelled } from '../../../shared/jobs/cancel.ts';
+import type { ApiContext } from '../../context.ts';
+import { jobError } from '../views/job-error.ts';
+import type { JobSummary } from '../views/job-summary.ts';
+import { limitWait } from './limit-wait.ts';
+
+/** Waits for a job of an AwaitedKind. Throws what it failed with; undefined where the client has disconnected. */
+export async function awaitJob(
+  api: ApiContext,
+  res: Response,
+  job: JobSummary,
+): Promise<JobSummary | undefined> {
+  const ended = await whileClientWaits(api, { res, job }, async signal => {
+    const row = await api.jobs.ended(job, signal);
+    if (row.finished) return row;
+    throw signal.reason ?? serviceStopping();
+  });
+  if (ended && ended.state !== 'succeeded') throw jobError(ended);
+  return ended;
+}
+
+/**
+ * Does what a request does with the job that it started, and cancels the job where that fails: its client disconnects,
+ * for example, which is no error.
+ */
+export async function whileClientWaits<T>(
+  api: ApiContext,
+  { res, job }: { res: Response; job: JobSummary },
+  work: (signal: AbortSignal) => Promise<T>,
+): Promise<T | undefined> {
+  const { signal, isDisconnected } = limitWait(api, res);
+  try {
+    return await work(signal);
+  } catch (error) {
+    publishCancelled(api, await cancelJob(api.database.db, job.id));
+    if (isDisconnected()) return undefined;
+    throw signal.aborted && !res.headersSent ? serviceStopping() : error;
+  }
+}
+
+const serviceStopping = () =>
+  new WindlassError('unavailable', {
+    detail: 'Service unavailable: the service is stopping.',
+    hint: 'Try again.',
+    headers: { 'Retry-After': '2' },
+  });

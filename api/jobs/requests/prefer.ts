@@ -1,0 +1,60 @@
+import type { Request, Response } from 'express';
+import type { ApiContext } from '../../context.ts';
+import { entityTag, matchesEntityTag } from '../../http/conditional-requests.ts';
+import { currentUser } from '../../identity/current-user.ts';
+import type { JobSummary } from '../views/job-summary.ts';
+import { limitWait } from './limit-wait.ts';
+
+/** The most seconds that a poll waits: RFC 7240, 2 leaves it to the server how far it follows a preference. */
+const MAX_POLL_SECONDS = 300;
+
+/**
+ * The job when it has ended, or as it is when the answer is due: by `Prefer`, and after LAUNCH_MAX_WAIT at the latest. A
+ * client that disconnects cancels nothing.
+ */
+export async function awaitEnd(
+  api: ApiContext,
+  { req, res, job }: { req: Request; res: Response; job: JobSummary },
+): Promise<JobSummary> {
+  const { respondAsync, wait } = readPreference(req);
+  if (respondAsync) res.set('Preference-Applied', 'respond-async');
+  else if (wait !== undefined) res.set('Preference-Applied', `wait=${wait}`);
+  if (respondAsync || wait === 0) return job;
+  const max = api.config.LAUNCH_MAX_WAIT;
+  const seconds = wait === undefined ? max : max > 0 ? Math.min(wait, max) : wait;
+  return api.jobs.ended(job, limitWait(api, res, seconds).signal);
+}
+
+/**
+ * The row to answer GET of a job's state with. With `Prefer: wait=N` the request is a long poll: it waits, for N seconds
+ * at most, until the row differs from what If-None-Match names, or without one from `row`. A job that has ended is not
+ * waited for. Throws `too_many_requests` where the user has too many long polls.
+ */
+export async function awaitChange(
+  api: ApiContext,
+  { req, res, row }: { req: Request; res: Response; row: JobSummary },
+): Promise<JobSummary> {
+  const { wait: wanted } = readPreference(req);
+  if (!wanted || row.finished) return row;
+  const wait = Math.min(wanted, MAX_POLL_SECONDS);
+  const known = req.get('If-None-Match');
+  // The client has an older state, or none of this job.
+  const isNew = known !== undefined && !matchesEntityTag(known, entityTag(row.version));
+  if (!isNew) api.longPolls.add(currentUser(res).username, res);
+  res.set('Preference-Applied', `wait=${wait}`);
+  if (isNew) return row;
+  return (await api.jobs.changed(row.id, row.version, limitWait(api, res, wait).signal)) ?? row;
+}
+
+/** RFC 7240: `respond-async` and `wait=N`; other preferences are ignored. */
+function readPreference(req: Request): { respondAsync: boolean; wait: number | undefined } {
+  const preferences = (req.get('Prefer') ?? '')
+    .toLowerCase()
+    .split(/[,;]/)
+    .map(text => text.trim());
+  const wait = preferences.map(text => /^wait="?(\d{1,9})"?$/.exec(text)?.[1]).find(Boolean);
+  return {
+    respondAsync: preferences.includes('respond-async'),
+    wait: wait === undefined ? undefined : Number(wait),
+  };
+}

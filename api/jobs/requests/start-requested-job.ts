@@ -1,0 +1,99 @@
+import type { Request, Response } from 'express';
+import type { Tx } from '../../../shared/database/connect.ts';
+import type { JobRow, SessionRow } from '../../../shared/database/schema.ts';
+import { isId } from '../../../shared/ids.ts';
+import type { JobKind, Payload, QueueName, SessionKind } from '../../../shared/jobs/catalog.ts';
+import {
+  findJobByIdempotencyKey,
+  type IdempotencyKey,
+  storeIdempotencyKey,
+} from '../../../shared/jobs/idempotency.ts';
+import { toQueueEntry } from '../../../shared/jobs/queue.ts';
+import { type JobRequest, startJob } from '../../../shared/jobs/start-job.ts';
+import { startJobInSession } from '../../../shared/jobs/start-job-in-session.ts';
+import { hmac } from '../../../shared/secrets.ts';
+import type { ApiContext } from '../../context.ts';
+import { parseIdempotencyKey } from '../../http/idempotency-key.ts';
+import { currentUser } from '../../identity/current-user.ts';
+import { lockSession, touchSession } from '../../remote/sessions.ts';
+
+/** A job as a route asks for it. */
+export type RequestedJob = {
+  [K in JobKind]: Omit<JobRequest<K>, 'owner' | 'limit' | 'requestId'>;
+}[JobKind];
+
+/**
+ * Starts the job that `prepare` returns, after what it checks and writes in the same transaction, and adds it to the queue.
+ * Where the request repeats an Idempotency-Key the job of the earlier request is returned instead.
+ */
+export async function startRequestedJob(
+  api: ApiContext,
+  req: Request,
+  res: Response,
+  prepare: (tx: Tx) => Promise<RequestedJob>,
+): Promise<JobRow> {
+  const owner = currentUser(res).username;
+  const key = readIdempotencyKey(api, req);
+  const { job, isNew } = await api.database.db.transaction(async tx => {
+    const found = key && (await findJobByIdempotencyKey(tx, owner, key));
+    if (found) return { job: found, isNew: false };
+    const job = await startJob<JobKind>(tx, {
+      ...(await prepare(tx)),
+      owner,
+      requestId: res.locals.requestId,
+      limit: api.config.LIMIT_OPEN_JOBS,
+    });
+    if (key) await storeIdempotencyKey(tx, owner, key, job.id);
+    return { job, isNew: true };
+  });
+  if (isNew) enqueue(api, job);
+  // LIMIT_OPEN_JOBS bounds how many requests wait for new ones.
+  else api.longPolls.add(owner, res);
+  return job;
+}
+
+/** Starts a job that needs nothing but the user's session: in one statement, unless something about it is unusual. */
+export async function startSessionJob<K extends SessionKind>(
+  api: ApiContext,
+  { req, res }: { req: Request; res: Response },
+  request: { kind: K; payload: Payload<K>; session: string },
+): Promise<JobRow> {
+  const { session: sid } = request;
+  const owner = currentUser(res).username;
+  const idleSeconds = api.config.SESSION_IDLE_TIMEOUT;
+  if (isId(sid) && parseIdempotencyKey(req) === undefined) {
+    const { requestId } = res.locals;
+    const limit = api.config.LIMIT_OPEN_JOBS;
+    const all = { ...request, owner, requestId, limit };
+    const job = await startJobInSession(api.database, all, idleSeconds);
+    if (job) {
+      enqueue(api, job);
+      return job;
+    }
+  }
+  let session: SessionRow | undefined;
+  const job = await startRequestedJob(api, req, res, async tx => {
+    session = await lockSession(tx, { sid, owner, idleSeconds });
+    return request as RequestedJob;
+  });
+  if (session) await touchSession(api.database.db, session);
+  return job;
+}
+
+/** Where the queue is unavailable the dispatcher adds the entry later. */
+function enqueue(api: ApiContext, job: JobRow): void {
+  if (job.epoch === 0) return;
+  api.queues.add(job.queue as QueueName, [toQueueEntry(job)]).catch((error: unknown) => {
+    api.log.debug(
+      { err: error, job: job.id },
+      'the queue is unavailable; the dispatcher will add the entry',
+    );
+  });
+}
+
+function readIdempotencyKey({ config }: ApiContext, req: Request): IdempotencyKey | undefined {
+  const key = parseIdempotencyKey(req);
+  if (key === undefined) return undefined;
+  const route = `${req.method} ${req.path.replace(/^\/api(?=\/)/, '')}`;
+  return { route, key, body: hmac(config.SECRET_KEY, route, JSON.stringify(req.body ?? null)) };
+}

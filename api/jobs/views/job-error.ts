@@ -1,0 +1,13 @@
+import { ERRORS, type ErrorCode, WindlassError } from '../../../shared/errors.ts';
+import type { JobSummary } from './job-summary.ts';
+
+/** The error that a job ended with, as an answer of its own. */
+export function jobError(row: JobSummary): WindlassError {
+  const { code, detail, hint, ...extra } = row.error as {
+    code: ErrorCode;
+    detail: string;
+    hint?: string;
+  };
+  const known = Object.hasOwn(ERRORS, code) ? code : 'internal';
+  return new WindlassError(known, { detail, hint, extra });
+}

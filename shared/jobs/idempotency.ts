@@ -1,0 +1,68 @@
+import { and, eq, inArray, not, sql } from 'drizzle-orm';
+import type { Tx } from '../database/connect.ts';
+import { idempotencyKeys, type JobRow, jobs } from '../database/schema.ts';
+import { WindlassError } from '../errors.ts';
+import { JOB_KINDS, jobDefinition } from './catalog.ts';
+
+/** An Idempotency-Key: the same key again gives the same job, with another body 409. */
+export interface IdempotencyKey {
+  route: string;
+  key: string;
+  /** Keyed HMAC of the request's body. */
+  body: string;
+}
+
+/** Streamed output is removed an hour after the job's end: then the job has nothing to answer with. */
+const hasOutput = sql`not (${jobs.outputStreamed} and coalesce(${jobs.finished} < now() - interval '50 minutes', false))`;
+
+const endsWithClient = JOB_KINDS.filter(kind => jobDefinition(kind).endsWithClient);
+
+/** Cancelled because its client disconnected: a client that sends the request again wants it done. */
+const wasAbandoned = sql`(${inArray(jobs.kind, endsWithClient)} and ${jobs.cancelRequested} is not null and ${jobs.state} <> 'succeeded')`;
+
+/**
+ * The job that this key started within the last 24 h, if any. Locks the key for the rest of the transaction, so that of two
+ * requests with one key the second waits and finds the job of the first.
+ */
+export async function findJobByIdempotencyKey(
+  tx: Tx,
+  owner: string,
+  given: IdempotencyKey,
+): Promise<JobRow | undefined> {
+  await tx.execute(
+    sql`select pg_advisory_xact_lock(hashtextextended(${`${owner}\n${given.route}\n${given.key}`}, 0))`,
+  );
+  const [found] = await tx
+    .select({ job: jobs, body: idempotencyKeys.body })
+    .from(idempotencyKeys)
+    .innerJoin(jobs, eq(jobs.id, idempotencyKeys.job))
+    .where(
+      and(
+        eq(idempotencyKeys.owner, owner),
+        eq(idempotencyKeys.route, given.route),
+        eq(idempotencyKeys.key, given.key),
+        sql`${idempotencyKeys.created} > now() - interval '24 hours'`,
+        hasOutput,
+        not(wasAbandoned),
+      ),
+    );
+  if (found && found.body !== given.body) {
+    throw new WindlassError('idempotency_conflict', { hint: 'Use a new key for a new request.' });
+  }
+  return found?.job;
+}
+
+export async function storeIdempotencyKey(
+  tx: Tx,
+  owner: string,
+  given: IdempotencyKey,
+  job: string,
+): Promise<void> {
+  await tx
+    .insert(idempotencyKeys)
+    .values({ owner, ...given, job })
+    .onConflictDoUpdate({
+      target: [idempotencyKeys.owner, idempotencyKeys.route, idempotencyKeys.key],
+      set: { body: given.body, job, created: sql`now()` },
+    });
+}
