@@ -7,7 +7,7 @@ const WITH_PROGRAMS = [
   'workers/{host-agent,video,ssh,runs,remote-files}/**/*.test.ts',
   'cli/{embedded-postgres,supervisor}/**/*.test.ts',
   'cli/data-lock.test.ts',
-  'scripts/*.test.ts',
+  'scripts/!(pages|make-docs).test.ts',
   'api/remote/threaded-key-parser.test.ts',
   'shared/storage/s3-store.test.ts',
 ];

@@ -9,7 +9,7 @@ const list = (folder: string) =>
     name => `${folder}/${name}`,
   );
 
-const FOREIGN = ['node_modules', 'dist', 'data', '.git'];
+const FOREIGN = ['node_modules', 'dist', 'data', '.git', '.cache'];
 const folders = readdirSync(root, { withFileTypes: true })
   .filter(entry => entry.isDirectory() && !FOREIGN.includes(entry.name))
   .map(entry => entry.name);
