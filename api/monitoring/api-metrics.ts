@@ -2,16 +2,16 @@ import type { Request } from 'express';
 import { collectDefaultMetrics, type Registry } from 'prom-client';
 import { API_METRICS, createMetrics } from '../../shared/metrics.ts';
 
-/** Coarse enough to cost nothing while idle; prom-client's own 10 ms would wake the process a hundred times a second. */
+/** prom-client's default of 10 ms would wake an idle process a hundred times a second. */
 const LAG_RESOLUTION_MS = 100;
 const METHODS = new Set(['GET', 'HEAD', 'POST', 'PUT', 'DELETE', 'OPTIONS', 'PATCH']);
-/** Served by routers of their own, or before there is a route. */
+/** Requests handled by middleware, which set no route. */
 const WITHOUT_ROUTE: [RegExp, string][] = [
   [/^\/admin\/queues(?![^/?])/, '/admin/queues'],
   [/^(\/api)?\/events(?![^/?])/, '/events/*event'],
 ];
 
-/** What an API process counts of itself, with the usual numbers of a Node process beside. */
+/** The metrics of this API process, with prom-client's default ones. */
 export class ApiMetrics {
   readonly registry: Registry;
   readonly #metrics;
@@ -38,7 +38,7 @@ export class ApiMetrics {
   }
 }
 
-/** The pattern of the route that took the request, without the prefix, which changes nothing; never what a client wrote. */
+/** The pattern of the request's route, without the prefix. Never the path itself, which clients choose. */
 function routeOf(req: Request): string {
   for (const [path, route] of WITHOUT_ROUTE) if (path.test(req.originalUrl)) return route;
   const path: unknown = req.route?.path;

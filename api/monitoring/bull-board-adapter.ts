@@ -8,12 +8,12 @@ import { WindlassError } from '../../shared/errors.ts';
 type Routes = Parameters<ExpressAdapter['setApiRoutes']>[0];
 type EntryRoute = Parameters<ExpressAdapter['setEntryRoute']>[0];
 
-/** A queue that does not answer a page within this time counts as away. */
+/** A queue that does not answer within this time counts as unreachable. */
 const DEADLINE = { ms: 5_000, what: 'the queue' };
 
 /**
- * Bull Board's own adapter for Express, less what we do not serve: routes that change anything are never made, its page
- * is drawn without the fonts that it loads from another host, and an error is answered as everywhere else.
+ * Bull Board's adapter for Express, read-only: it has no routes that change anything, its page loads no fonts from another
+ * host, and errors are problem documents.
  */
 export class ReadOnlyAdapter extends ExpressAdapter {
   #pages = '';
@@ -69,12 +69,12 @@ export class ReadOnlyAdapter extends ExpressAdapter {
   }
 }
 
-/** The page that the template would make, with its scripts and style sheets and nothing else: no other host, no code in it. */
+/** The template's page with its scripts and style sheets only: nothing from other hosts and no inline script. */
 function drawPage(template: string, params: Record<string, string>): string {
   const styles = [...template.matchAll(/<link href="(static\/[\w./-]+\.css)"/g)];
   const scripts = [...template.matchAll(/<script defer src="(static\/[\w./-]+\.js)"/g)];
   if (styles.length === 0 || scripts.length === 0)
-    throw new Error('the page of @bull-board/ui is not what it was: see board-adapter.ts');
+    throw new Error('the template of @bull-board/ui has changed: adapt bull-board-adapter.ts');
   return [
     '<!doctype html><html lang="en" dir="ltr"><head><meta charset="utf-8">',
     '<meta name="viewport" content="width=device-width, initial-scale=1, shrink-to-fit=no">',
@@ -82,7 +82,7 @@ function drawPage(template: string, params: Record<string, string>): string {
     `<link rel="icon" type="image/svg+xml" id="fav-logo" href="${params.favIconDefault}">`,
     ...styles.map(([, href]) => `<link href="${href}" rel="stylesheet">`),
     '</head><body class="preload">',
-    // Data, which no Content-Security-Policy counts as a script.
+    // JSON data, which a Content-Security-Policy does not treat as a script.
     `<script id="__UI_CONFIG__" type="application/json">${params.uiConfig}</script>`,
     '<div id="root"></div>',
     ...scripts.map(([, src]) => `<script defer src="${src}"></script>`),
@@ -93,7 +93,7 @@ function drawPage(template: string, params: Record<string, string>): string {
 export const queueUnavailable = (cause: unknown) =>
   new WindlassError('unavailable', {
     detail: 'Service unavailable: the queue cannot be reached.',
-    hint: 'Try again in a few seconds. Work is accepted meanwhile, and waits.',
+    hint: 'Try again in a few seconds. Meanwhile work is accepted and waits.',
     headers: { 'Retry-After': '5' },
     cause,
   });

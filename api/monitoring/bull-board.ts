@@ -5,7 +5,7 @@ import { QUEUES } from '../../shared/jobs/catalog.ts';
 import type { JobQueues } from '../../shared/jobs/queue.ts';
 import { ReadOnlyAdapter } from './bull-board-adapter.ts';
 
-/** Bull Board over the queues as they are, on the connections that this process has for them. Rejects when the queue is away. */
+/** Bull Board on this process's connections to the queues. Rejects when the queue is unreachable. */
 export async function openBoard(queues: JobQueues, basePath: string): Promise<Express> {
   const open = await Promise.all(QUEUES.map(name => queues.open(name)));
   const adapter = new ReadOnlyAdapter(basePath);
@@ -15,7 +15,7 @@ export async function openBoard(queues: JobQueues, basePath: string): Promise<Ex
         new BullMQAdapter(queue, {
           readOnlyMode: true,
           allowRetries: false,
-          // The entry of an attempt leads to the job that it is for.
+          // A queue entry links to its job.
           externalJobUrl: entry => ({
             href: `/api/jobs/${String(entry.id).replace(/-\d+$/, '')}`,
             displayText: 'The job',
@@ -28,7 +28,7 @@ export async function openBoard(queues: JobQueues, basePath: string): Promise<Ex
         boardTitle: 'Windlass queues',
         boardLogo: { path: 'static/images/logo.svg', width: 24, height: 24 },
         hideDocsLink: true,
-        // Heartbeats tell who is alive; asking the queue's server would list all of its clients with every poll.
+        // Workers have heartbeats; this would make the queue's server list all its clients at every poll.
         showWorkers: false,
         locale: { lng: 'en' },
       },

@@ -5,7 +5,7 @@ import { workers } from '../../shared/database/schema.ts';
 import type { ApiMetrics } from './api-metrics.ts';
 import { readQueueStates, workerIsAlive } from './queue-state.ts';
 
-/** What a worker's heartbeat holds, from prom-client of this version or another. */
+/** The metrics in a worker's heartbeat, from prom-client of this or another version. */
 const reported = z.array(
   z.object({
     name: z.string(),
@@ -22,7 +22,7 @@ const reported = z.array(
   }),
 );
 
-/** Everything that Prometheus is told: two queries, and this process's own counts. */
+/** All metrics for Prometheus: of the queues, of the workers alive, and of this process. Takes two queries. */
 export async function collectMetrics(db: Db, metrics: ApiMetrics): Promise<string> {
   const [queues, alive] = await Promise.all([
     readQueueStates(db),
@@ -30,7 +30,7 @@ export async function collectMetrics(db: Db, metrics: ApiMetrics): Promise<strin
   ]);
   const { gauges } = metrics;
   gauges.windlass_workers_alive.set(alive.length);
-  // A kind of which none runs any more has no line, rather than its last one.
+  // Without a reset a kind that no longer runs would keep its last value.
   gauges.windlass_jobs_running.reset();
   for (const { queue, depth, oldestSeconds, running, slots } of queues) {
     gauges.windlass_queue_depth.set({ queue }, depth);
@@ -43,7 +43,7 @@ export async function collectMetrics(db: Db, metrics: ApiMetrics): Promise<strin
   return `${await metrics.registry.metrics()}${await ofWorkers.metrics()}`;
 }
 
-/** The worker's counts, each with its id; none where they cannot be read. */
+/** The worker's metrics with its id as a label; none when they do not parse. */
 function readReport(row: {
   id: string;
   metrics: unknown;

@@ -3,26 +3,26 @@ import type { Db } from '../../shared/database/connect.ts';
 import { QUEUES, type QueueName } from '../../shared/jobs/catalog.ts';
 import { ALIVE_SECONDS } from '../../shared/jobs/lease.ts';
 
-/** Waiting jobs are counted up to here, so that a long queue does not make looking at it slow. */
+/** Limit on the count of waiting jobs, so that a long queue does not slow the query down. */
 const COUNTED = 50_000;
 
 export interface QueueState {
   queue: QueueName;
-  /** Jobs that no worker has. */
+  /** Jobs without a lease. */
   depth: number;
-  /** Of these, those that a worker could take now. */
+  /** Those of them that a worker could claim now. */
   due: number;
-  /** Since when the one of them that has waited the longest could be taken; 0: there is none. */
+  /** For how many seconds the oldest of the due jobs has been due; 0: there is none. */
   oldestSeconds: number;
-  /** Jobs in the hands of workers, by kind. */
+  /** Leased jobs, by kind. */
   running: Record<string, number>;
-  /** Of the workers alive. */
+  /** Slots of the workers alive. */
   slots: number;
 }
 
 /**
- * What waits and what runs, by queue: index scans over open jobs alone, however many have ended. A job waits from its
- * making, or from the time before which it must not be taken: a lost worker's job, and one given back, have that set.
+ * Waiting and running jobs of each queue. Scans indexes of open jobs only, however many have ended. A job waits since it
+ * was created, or since its `not_before`, which a lost lease and a yielded slot set.
  */
 export async function readQueueStates(db: Db): Promise<QueueState[]> {
   const rows = await db.execute<Record<keyof QueueState, unknown>>(sql`
@@ -50,7 +50,7 @@ export async function readQueueStates(db: Db): Promise<QueueState[]> {
   return rows as unknown as QueueState[];
 }
 
-/** When a worker that is alive last took a job of each queue, in seconds before now. */
+/** How many seconds ago a worker that is alive last claimed a job of each queue. */
 export async function readLastClaims(db: Db): Promise<Map<string, number>> {
   const rows = await db.execute<{ queue: string; ago: number }>(sql`
     select v->'labels'->>'queue' as queue,
@@ -62,5 +62,5 @@ export async function readLastClaims(db: Db): Promise<Map<string, number>> {
   return new Map(rows.map(({ queue, ago }) => [queue, ago]));
 }
 
-/** For a query of the workers' table. */
+/** A condition on the table of workers. */
 export const workerIsAlive = sql`seen > now() - ${`${ALIVE_SECONDS} seconds`}::interval`;

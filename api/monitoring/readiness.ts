@@ -6,29 +6,29 @@ import type { ApiContext } from '../context.ts';
 import { toWindlassError } from '../middleware/errors.ts';
 import { type QueueState, readLastClaims, readQueueStates, workerIsAlive } from './queue-state.ts';
 
-/** Each check has so long; what has not answered by then counts as away. */
+/** Time limit of each check; a dependency that does not answer within it counts as unreachable. */
 const DEADLINE_MS = 2_000;
-/** Work that waited so long while nothing of its queue was done is stuck. */
+/** Work that waits so long while its queue makes no progress is stuck. */
 const STUCK_SECONDS = 30;
 
 export interface Readiness {
   ready: boolean;
-  /** Null, or in one line what is wrong. The queue may be away: work is accepted without it. */
+  /** Null, or the problem in one line. The queue may be unreachable: work is accepted without it. */
   checks: {
     database: string | null;
     objects: string | null;
     queue: string | null;
     work: string | null;
   };
-  /** Alive; null when the database does not say. */
+  /** Workers alive; null when the database cannot be reached. */
   workers: number | null;
 }
 
-/** Asks every dependency at once. A check that hangs is not asked a second time, whoever asks how often. */
+/** Checks all dependencies concurrently. While a check hangs, further requests share it. */
 export class ReadinessCheck {
   readonly #api: ApiContext;
   readonly #pending = new Map<string, Promise<unknown>>();
-  /** Of this process: after an outage of everything, workers get their time too. */
+  /** Start of this process: after a full outage the workers need time to start, too. */
   readonly #began = performance.now();
 
   constructor(api: ApiContext) {
@@ -47,7 +47,7 @@ export class ReadinessCheck {
       database: database.problem,
       objects: objects.problem,
       queue: queue.problem,
-      // Without the database nothing is known about work.
+      // Unknown without the database.
       work: work.value ?? null,
     };
     const isReady = !checks.database && !checks.objects && !checks.work;
@@ -83,7 +83,7 @@ export class ReadinessCheck {
 
 const BROKEN = 'It does not work; see the log of the API.';
 
-/** One line for whoever asks, without a word about where the dependency is: this is open to everyone. */
+/** One line without addresses: /readyz is open to everyone. */
 function explain(name: string, error: unknown): string {
   if (name === 'queue') return 'The queue cannot be reached; work is accepted and waits.';
   const known = toWindlassError(error);
@@ -99,9 +99,8 @@ async function countWorkers(db: Db): Promise<number> {
 }
 
 /**
- * Names the queues with work that could have been taken 30 s ago, while no job of theirs is in a worker's hands and none
- * was taken since: no worker takes this work, or those that should do not look. Full slots are no such case, nor jobs
- * that wait for a set time, nor is having no workers where nothing waits.
+ * Names the stuck queues: work has been due for 30 s, no job of the queue is leased, and none was claimed since. Full
+ * slots, jobs with a future `not_before`, and a lack of workers without work are not stuck.
  */
 async function findStuck(db: Db, upSeconds: number): Promise<string | null> {
   if (upSeconds < STUCK_SECONDS) return null;

@@ -1,4 +1,4 @@
-/** GET /: what this is and where to begin. Links of its own service alone, so that it is whole without any other. */
+/** GET /: what the service is and where to begin. */
 export const SERVICE_INDEX = {
   name: 'Windlass',
   is: 'Hauls long work off the request path: commands on remote hosts over SSH, videos made from frames there, and big uploads that are parsed into models.',
@@ -62,7 +62,7 @@ const HEADINGS: Partial<Record<keyof typeof SERVICE_INDEX, string>> = {
 const STYLE =
   'body{font:16px/1.5 system-ui,sans-serif;max-width:54rem;margin:3rem auto;padding:0 1rem;color-scheme:light dark}td{padding:.1rem 1.5rem .1rem 0;vertical-align:top}h2{font-size:1.1rem;margin:1.5rem 0 .3rem}code{font-size:.9em}';
 
-/** The same as a page. */
+/** Renders the same as HTML. */
 export function renderServiceIndex(): string {
   const parts = Object.entries(HEADINGS).map(([key, heading]) => {
     const rows = Object.entries(SERVICE_INDEX[key as keyof typeof SERVICE_INDEX]).map(

@@ -25,10 +25,10 @@ td { border-top: 1px solid var(--line); padding: .2rem .8rem .2rem 0; vertical-a
 td:first-child { white-space: nowrap; }
 `;
 
-/** The page needs no script, and nothing from anywhere else; its one style is named by its hash (CSP 3, 6.7.3). */
+/** The page has no script and loads nothing; its one style is allowed by its hash (CSP 3, 6.7.3). */
 export const DOCS_PAGE_CSP = `default-src 'none'; style-src 'sha256-${createHash('sha256').update(STYLE).digest('base64')}'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'`;
 
-/** The description as a page for people. */
+/** Renders the OpenAPI document as HTML. */
 export function renderDocsPage(description: JsonObject): string {
   const { info, paths } = description as { info: JsonObject; paths: Record<string, JsonObject> };
   const groups = new Map<string, string[]>();
@@ -51,7 +51,7 @@ export function renderDocsPage(description: JsonObject): string {
 <nav>${links.join('')}</nav>${sections.join('')}${drawErrors()}</html>`;
 }
 
-/** Each code under its own name: the `type` of a problem document leads here. */
+/** Each error code under an id of its own, which the `type` of a problem document links to. */
 function drawErrors(): string {
   const rows = (Object.keys(ERRORS) as ErrorCode[]).map(code => {
     const { status, title } = ERRORS[code];
@@ -113,7 +113,7 @@ function drawSchema(schema: JsonObject): string {
   return outline ? `${words}<pre>${escapeHtml(outline)}</pre>` : words;
 }
 
-/** A schema in the shape of what it describes. */
+/** A schema in the form of a JSON example. */
 function outlineOf(schema: JsonObject, depth: number): string {
   const pad = '  '.repeat(depth + 1);
   const choices = (schema.anyOf ?? schema.oneOf) as JsonObject[] | undefined;

@@ -6,7 +6,7 @@ import { describeParameter } from './parameters.ts';
 import { problem } from './problem.ts';
 
 const PROBLEM = 'application/problem+json';
-/** What any operation can fail with. */
+/** Errors of every operation. */
 const COMMON: ErrorCode[] = [
   'request_timeout',
   'address_too_long',
@@ -14,15 +14,14 @@ const COMMON: ErrorCode[] = [
   'internal',
   'unavailable',
 ];
-/** And any that needs credentials. */
+/** Further errors of every operation that needs credentials. */
 const KNOWN: ErrorCode[] = ['unauthorized', 'too_many_requests'];
 
 export type Json = null | boolean | number | string | Json[] | { [member: string]: Json };
 type JsonObject = { [member: string]: Json };
 
 /**
- * The service as an OpenAPI 3.1 document, made from the operations themselves. Paths are given in their documented form,
- * with /api where they have it.
+ * Makes the OpenAPI 3.1 document from the operations. `prefix` is that of the documented paths: /api, or none.
  */
 export function createOpenApiDocument(operations: RoutedOperation[], version: string): JsonObject {
   const paths: Record<string, JsonObject> = {};
@@ -54,7 +53,7 @@ export function createOpenApiDocument(operations: RoutedOperation[], version: st
   };
 }
 
-/** `/projects/:pid/cache/*key` is `/projects/{pid}/cache/{key}`; what may be left out is shown. */
+/** `/projects/:pid/cache/*key` becomes `/projects/{pid}/cache/{key}`; optional segments are included. */
 function toTemplate(path: string): string {
   return path.replace(/[{}]/g, '').replace(/[:*](\w+)/g, '{$1}');
 }
@@ -190,7 +189,7 @@ function describeAnswer({ means, json, types = [], headers = {} }: Answer): Json
   };
 }
 
-/** Dates go out as text (ISO 8601); what a schema refines beyond JSON Schema is said in its messages. */
+/** Dates are sent as text (ISO 8601). Refinements that JSON Schema cannot express are left out. */
 function toSchema(schema: z.ZodType, io: 'input' | 'output'): JsonObject {
   const { $schema: _, ...rest } = z.toJSONSchema(schema, {
     io,

@@ -4,18 +4,18 @@ import type { ErrorCode } from '../../shared/errors.ts';
 import { parseIdempotencyKey } from '../http/idempotency-key.ts';
 import { parseBody, parseQuery } from '../http/validate.ts';
 
-/** What an operation answers with where it succeeds. */
+/** A successful answer of an operation. */
 export interface Answer {
   means: string;
-  /** A JSON body. */
+  /** Schema of a JSON body. */
   json?: z.ZodType;
-  /** Or bodies of other media types. */
+  /** Media types of other bodies. */
   types?: string[];
-  /** Response headers beside those of every answer, and what they say. */
+  /** Response headers beside those of every answer, with their meanings. */
   headers?: Record<string, string>;
 }
 
-/** A body that is no JSON, by media type. */
+/** A request body of another media type than JSON. */
 export interface NonJsonBody {
   type: string;
   means: string;
@@ -25,36 +25,36 @@ export interface NonJsonBody {
 export interface OperationInput<Query, Body> {
   req: Request;
   res: Response;
-  /** The query, by its schema; reading it throws `invalid_input`, which names each wrong field. */
+  /** Parses the query by its schema. Throws `invalid_input`, which names each wrong field. */
   query(): Query;
-  /** The JSON body, by its schema; likewise. */
+  /** Parses the JSON body likewise. */
   body(): Body;
 }
 
 /**
- * One operation of the interface: said once, for validation, for types and for the description at /api/openapi.json.
- * Schemas are read when the handler asks for them, so that it decides what is told first.
+ * One operation of the interface, the single source for validation, types and /api/openapi.json. The handler calls
+ * query() and body(), so that it decides which error comes first.
  */
 export interface Operation<Query = unknown, Body = unknown> {
-  /** What it does, in a few words. */
+  /** A few words. */
   summary: string;
-  /** What else a client must know. */
+  /** Further facts for clients. */
   details?: string;
   query?: z.ZodType<Query>;
   body?: z.ZodType<Body>;
   bodies?: NonJsonBody[];
-  /** Request headers that it honours. */
+  /** Request headers with an effect. */
   headers?: (keyof typeof REQUEST_HEADERS)[];
   answers: Record<number, Answer | string>;
-  /** Beside those that any operation can fail with. */
+  /** Errors beside those of every operation. */
   errors?: ErrorCode[];
-  /** Who may: everyone (no credentials), any user (the default), or server administrators. */
+  /** Who may call it: everyone (no credentials), users (the default), or server administrators. */
   for?: 'everyone' | 'users' | 'administrators';
   deprecated?: true;
   handle(given: OperationInput<Query, Body>): Promise<void> | void;
 }
 
-/** Request headers with a meaning of their own here. */
+/** Request headers that an operation may honour. */
 export const REQUEST_HEADERS = {
   'If-None-Match': 'Entity tags that the client has (RFC 9110, 13.1.2).',
   'If-Match': 'Entity tag of the record that the change is meant for (RFC 9110, 13.1.1).',
@@ -66,7 +66,7 @@ export const REQUEST_HEADERS = {
   'Content-Digest': 'sha-256 of the body, verified (RFC 9530).',
 } as const;
 
-/** What of them is refused otherwise; the rest is passed over where it does not parse. */
+/** Schemas of headers that are refused when malformed; malformed others are ignored. */
 export const HEADER_SCHEMAS: Partial<Record<keyof typeof REQUEST_HEADERS, { pattern: string }>> = {
   'Last-Event-ID': { pattern: '^(\\d{1,15}-\\d{1,15})?$' },
   'Idempotency-Key': { pattern: '^[\\x21-\\x7e]{1,255}$' },
@@ -79,13 +79,13 @@ export function operation<Query = undefined, Body = undefined>(
   return given;
 }
 
-/** Calls an operation's handler with what its schemas make of the request. */
+/** Calls an operation's handler with the parsers of its query and body. */
 export function callOperation(
   { query, body, headers, handle }: Operation,
   req: Request,
   res: Response,
 ): Promise<void> | void {
-  // Also where nothing comes of it.
+  // A malformed key is refused by every operation that takes one.
   if (headers?.includes('Idempotency-Key')) parseIdempotencyKey(req);
   return handle({
     req,

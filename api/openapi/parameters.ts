@@ -11,12 +11,12 @@ const PARAMETERS: Record<string, string> = {
   uid: 'Upload session.',
   fid: 'File of an upload, from 0.',
   part: 'Part of a file, from 0.',
-  key: 'Key in a project cache; may hold slashes.',
+  key: 'Key in a project cache; may contain slashes.',
   id: 'Job or token.',
   name: 'Host.',
   username: 'User.',
-  path: 'Absolute path on the host; its first slash may be left out.',
-  event: 'What the user did: any path-like text, and a query.',
+  path: 'Absolute path on the host; its first slash may be omitted.',
+  event: 'Description of the user interaction: any path-like text, and a query.',
 };
 
 const TEXT = { type: 'string', minLength: 1 };

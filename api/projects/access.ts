@@ -11,10 +11,10 @@ import {
 import { WindlassError } from '../../shared/errors.ts';
 import { isId } from '../../shared/ids.ts';
 
-/** Each role may do what the ones before it may. */
+/** Each role includes the rights of lower ranks. */
 const RANK = { reader: 0, writer: 1, administrator: 2 } as const satisfies Record<Role, number>;
 
-/** Who asks, and which part in the project they need at least. */
+/** The user, and the least role they need in the project. */
 export interface RoleRequirement {
   username: string;
   role: Role;
@@ -29,7 +29,7 @@ export interface ModelAccess extends ProjectAccess {
   model: ModelRow;
 }
 
-/** The project, for reading. 404 where the user has no part in it, 403 where it is too small a part. */
+/** The project, for reading. Throws `not_found` when the user is no member, `forbidden` when the role is too low. */
 export async function findProject(
   db: Tx,
   pid: string,
@@ -40,8 +40,7 @@ export async function findProject(
 }
 
 /**
- * The project, for writing below it: it cannot be deleted, nor its access list be changed, before the caller's transaction
- * commits.
+ * The project, for writing below it. Until the caller's transaction commits, nobody deletes it or changes its access list.
  */
 export function lockProjectForShare(
   tx: Tx,
@@ -51,7 +50,7 @@ export function lockProjectForShare(
   return findLocked(tx, pid, { ...need, lock: 'share' });
 }
 
-/** The project, for changing it: nobody else does so, nor writes below it, before the caller's transaction commits. */
+/** The project, for changing it. Until the caller's transaction commits, nobody else changes it or writes below it. */
 export function lockProjectForUpdate(
   tx: Tx,
   pid: string,
@@ -60,7 +59,7 @@ export function lockProjectForUpdate(
   return findLocked(tx, pid, { ...need, lock: 'update' });
 }
 
-/** Locked first and then read: who waited for a change of the access list must not go by the old one. */
+/** Locks, then reads: a statement that waited for the lock would see the access list of before. */
 async function findLocked(
   tx: Tx,
   pid: string,
@@ -77,9 +76,9 @@ export async function findModel(db: Tx, mid: string, need: RoleRequirement): Pro
   return requireRole(found, need, unknownModel);
 }
 
-/** The model, for writing it or below it: it and its project stay until the caller's transaction commits. */
+/** The model, for writing it or below it. It and its project exist until the caller's transaction commits. */
 export async function lockModel(tx: Tx, mid: string, need: RoleRequirement): Promise<ModelAccess> {
-  // The project first, as everywhere, so that no two transactions wait for each other.
+  // The project first, as everywhere, to avoid deadlocks.
   const before = await findModel(tx, mid, need);
   await lockProjectForShare(tx, before.project.pid, need);
   const [found] = await selectModel(tx, mid, need.username).for('update', { of: models });
@@ -119,11 +118,11 @@ function requireRole<T extends ProjectAccess>(
 const unknownProject = () =>
   new WindlassError('not_found', {
     detail: 'Not found: there is no such project.',
-    hint: 'GET /api/projects lists those that you have a part in.',
+    hint: 'GET /api/projects lists those that you are a member of.',
   });
 
 const unknownModel = () =>
   new WindlassError('not_found', {
     detail: 'Not found: there is no such model.',
-    hint: 'GET /api/projects/(pid)/models lists those of a project.',
+    hint: 'GET /api/projects/(pid)/models lists the models of a project.',
   });

@@ -7,7 +7,7 @@ import { WindlassError } from '../../shared/errors.ts';
 const entry = z.strictObject({ user: z.string().min(1).max(64) });
 const list = z.array(entry).max(1_000);
 
-/** The access list of a project, as clients give it: a list that is left out stays as it is. */
+/** The access list of a project, as clients send it: omitted lists do not change. */
 export const aclInput = z.strictObject({
   administrators: list.optional(),
   writers: list.optional(),
@@ -46,9 +46,9 @@ export async function readAcl(db: Tx, pid: string): Promise<Acl> {
 }
 
 /**
- * Throws `invalid_input` that names every user who does not exist. Those who do cannot be removed before the caller's
- * transaction commits: a removed user would leave the membership to a later one of the same name. Call it before any lock
- * on a project: the removal of a user takes its locks in this order.
+ * Locks the named users until the caller's transaction commits, so that no membership outlives its user and goes to a
+ * later one of the same name. Throws `invalid_input` that names every unknown user. Call it before locking a project: see
+ * the lock order of removeUser().
  */
 export async function lockNamedUsers(tx: Tx, acl: AclInput): Promise<void> {
   const named = LISTS.flatMap(list =>
@@ -70,8 +70,7 @@ export async function lockNamedUsers(tx: Tx, acl: AclInput): Promise<void> {
 }
 
 /**
- * Replaces the lists that are given. Throws `invalid_input` where a user would have two roles, or nobody would be left
- * who can change the list.
+ * Replaces the given lists. Throws `invalid_input` when a user would have two roles, or no administrator would remain.
  */
 export async function changeAcl(tx: Tx, pid: string, given: AclInput): Promise<void> {
   const present = await readAcl(tx, pid);
@@ -104,7 +103,7 @@ export function checkAcl(acl: Acl): void {
     }),
   );
   if (acl.administrators.length === 0)
-    problems.push({ field: 'acl.administrators', problem: 'at least one must stay' });
+    problems.push({ field: 'acl.administrators', problem: 'must name at least one user' });
   refuse(problems);
 }
 
@@ -113,7 +112,7 @@ function refuse(fields: { field: string; problem: string }[]): void {
   const words = fields.slice(0, 10).map(({ field, problem }) => `${field}: ${problem}`);
   throw new WindlassError('invalid_input', {
     detail: `Invalid parameters: ${words.join('; ')}.`,
-    hint: 'Name each user of the service in one of the three lists; a list that is left out stays.',
+    hint: 'Name each user of the service in one of the three lists; an omitted list does not change.',
     extra: { fields: fields.slice(0, 100) },
   });
 }

@@ -1,10 +1,10 @@
 import { WindlassError } from '../../shared/errors.ts';
 import { isOneLine } from './text-fields.ts';
 
-/** LIMIT_NAME_LENGTH can be less, for new ones. */
+/** The largest possible LIMIT_NAME_LENGTH; existing names may be longer than its present value. */
 const MAX_NAME = 255;
 
-/** The name of an artifact as it is in a path, decoded once; throws `invalid_input`. */
+/** Validates the name of an artifact from a decoded path. Throws `invalid_input`. */
 export function readArtifactName(aid: string, max = MAX_NAME): string {
   if (aid !== '' && aid.length <= max && isOneLine(aid)) return aid;
   const problem = `must be 1 to ${max} characters (LIMIT_NAME_LENGTH) of well-formed Unicode without control characters`;

@@ -1,7 +1,7 @@
 import { checkCacheKey, MAX_KEY_LENGTH } from '../../shared/cache-entry.ts';
 import { WindlassError } from '../../shared/errors.ts';
 
-/** A key of a project's cache; throws `invalid_input`. */
+/** Validates a key of a project's cache. Throws `invalid_input`. */
 export function readCacheKey(key: string, max = MAX_KEY_LENGTH): string {
   const problem = checkCacheKey(key, max);
   if (problem === undefined) return key;

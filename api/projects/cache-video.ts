@@ -10,7 +10,7 @@ import type { JobSummary } from '../jobs/views/job-summary.ts';
 import { lockProjectForShare } from './access.ts';
 import { readCacheKey } from './cache-key.ts';
 
-/** Where in which project's cache. */
+/** A key in a project's cache. */
 export interface CacheLocation {
   project: string;
   key: string;
@@ -24,7 +24,7 @@ export function parseCacheQuery(
   if (cache === 'project') return parseCacheLocation(place, max);
   throw new WindlassError('unknown_cache_type', {
     detail: `Unknown cache type: ${cache.slice(0, 80)}.`,
-    hint: 'Use cache=project, or leave it out.',
+    hint: 'Use cache=project, or omit it.',
   });
 }
 
@@ -39,12 +39,15 @@ export function parseCacheLocation(
     });
   if (!key)
     throw new WindlassError('missing_cache_key', {
-      hint: "Give the key that the project's cache shall have it under.",
+      hint: "Give the key for the video in the project's cache.",
     });
   return { project, key: readCacheKey(key, max) };
 }
 
-/** Committed before the first byte is sent. Bytes are kept for 24 hours: later a reference could come too late to keep them. */
+/**
+ * Commits the cache entry before the first byte is sent. A video is kept for 24 hours: an entry made later could race with
+ * its deletion.
+ */
 export async function cacheVideo(
   { config, database: { db } }: ApiContext,
   res: Response,

@@ -4,10 +4,10 @@ import type { Tx } from '../../shared/database/connect.ts';
 import { type JobRow, jobs, type ModelRow, uploads } from '../../shared/database/schema.ts';
 import { entityTag } from '../http/conditional-requests.ts';
 
-/** The newest ones that a model's record shows. */
+/** A model's record shows at most so many parses, the newest. */
 const MOST = 200;
 
-/** What became of an upload of the model, for everyone who can read the model; the upload itself is its owner's. */
+/** The parse of an upload, visible to everyone who can read the model; the upload itself is visible to its owner only. */
 export const parseRecord = z.object({
   aids: z.array(z.string()),
   parser: z.string(),
@@ -20,14 +20,14 @@ export const parseRecord = z.object({
 });
 type ParseRecord = z.output<typeof parseRecord>;
 
-/** How a parse stands: all that the validator of its model's record is made of. */
-type Standing = Pick<ParseRecord, 'state' | 'finished'>;
+/** The part of a parse that the validator of its model's record depends on. */
+type ParseState = Pick<ParseRecord, 'state' | 'finished'>;
 
-/** The uploads of a model that are parsed or have been, the newest first. */
+/** Uploads of the model; joined with their parses. */
 const ofModel = (mid: string) => eq(uploads.model, mid);
 const isItsParse = eq(jobs.id, uploads.job);
 
-export async function readParseStates(db: Tx, mid: string): Promise<Standing[]> {
+export async function readParseStates(db: Tx, mid: string): Promise<ParseState[]> {
   const rows = await db
     .select({ state: jobs.state, finished: jobs.finished })
     .from(uploads)
@@ -35,10 +35,10 @@ export async function readParseStates(db: Tx, mid: string): Promise<Standing[]> 
     .where(ofModel(mid))
     .orderBy(desc(uploads.uid))
     .limit(MOST);
-  return rows.map(standingOf);
+  return rows.map(parseStateOf);
 }
 
-/** Bytes of what each of them tells. */
+/** The size in bytes of each parse's names and error. */
 export async function readParseSizes(db: Tx, mid: string): Promise<number[]> {
   const rows = await db
     .select({
@@ -52,7 +52,7 @@ export async function readParseSizes(db: Tx, mid: string): Promise<number[]> {
   return rows.map(row => row.bytes);
 }
 
-/** So many of them. */
+/** The newest `count` parses. */
 export async function readParses(db: Tx, mid: string, count: number): Promise<ParseRecord[]> {
   const rows = await db
     .select({
@@ -70,12 +70,12 @@ export async function readParses(db: Tx, mid: string, count: number): Promise<Pa
   return rows.map(({ aids, parser, error, ...row }) => ({
     aids,
     parser,
-    ...standingOf(row),
+    ...parseStateOf(row),
     ...(error ? { error: explain(error) } : {}),
   }));
 }
 
-function standingOf({ state, finished }: Pick<JobRow, 'state' | 'finished'>): Standing {
+function parseStateOf({ state, finished }: Pick<JobRow, 'state' | 'finished'>): ParseState {
   if (finished === null) return { state: 'parsing' };
   return { state: state === 'succeeded' ? 'done' : 'failed', finished };
 }
@@ -85,8 +85,8 @@ function explain(error: unknown): NonNullable<ParseRecord['error']> {
   return { message: detail, errors: Array.isArray(errors) ? errors : [] };
 }
 
-/** The model's validator: its version, and how its parses stand, which may end where no worker bumps the version. */
-export function modelTag(model: ModelRow, parses: Standing[]): string {
-  const standing = parses.map(({ state, finished }) => [state, finished]);
-  return entityTag({ version: model.version, standing });
+/** The model's validator: its version and the states of its parses, which may end without a change of the version. */
+export function modelTag(model: ModelRow, parses: ParseState[]): string {
+  const states = parses.map(({ state, finished }) => [state, finished]);
+  return entityTag({ version: model.version, states });
 }

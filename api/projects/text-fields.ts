@@ -2,7 +2,7 @@ import { z } from 'zod';
 
 const ONE_LINE = /^[^\p{Cc}\p{Surrogate}]*$/u;
 
-/** One line of text: what people and clients call things. `max` is LIMIT_NAME_LENGTH. */
+/** One line of text, for names. `max` is LIMIT_NAME_LENGTH. */
 export const nameText = (max: number) =>
   z
     .string()

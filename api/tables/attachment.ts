@@ -1,8 +1,8 @@
 import type { Response } from 'express';
 
 /**
- * What users sent is never a page of this origin: saved rather than shown (RFC 6266), under a name in RFC 8187's form
- * that holds no folder, and without rights where a browser shows it all the same.
+ * Keeps bytes that users sent from being a page of this origin: browsers save them (RFC 6266) under a name without folders
+ * (RFC 8187), and show them in a sandbox if at all.
  */
 export function setAttachment(res: Response, name: string): void {
   const plain = name.replace(/[/\\]/g, '_');

@@ -4,7 +4,7 @@ import type { TableFilter } from '../../shared/jobs/catalog.ts';
 const MAX_LENGTH = 1_000;
 const INT64 = 2n ** 63n;
 
-/** What is wrong with a filter's value for a column of this type, so that no job is made that must fail. */
+/** What is wrong with a filter's value for a column of this type. Checked here, so that no job starts that must fail. */
 export function checkFilterValue(
   type: ColumnStatistics['type'],
   op: TableFilter['op'],

@@ -10,7 +10,7 @@ import { currentUser } from '../identity/current-user.ts';
 import { findModel } from '../projects/access.ts';
 import { readArtifactName } from '../projects/artifact-names.ts';
 
-/** An artifact that lies in the object store. */
+/** An artifact in the object store. */
 export interface StoredArtifact {
   model: string;
   project: string;
@@ -18,7 +18,7 @@ export interface StoredArtifact {
   object: string;
   size: number;
   rows: number;
-  /** Of the object. */
+  /** The object's entity tag. */
   tag: string;
 }
 
@@ -28,7 +28,7 @@ export interface ArtifactRequest {
   kind: 'file' | 'table';
 }
 
-/** The artifact that the path names, if it is of this kind; 404 otherwise, and where its model is hidden. */
+/** The artifact of this kind that the path names. Throws `not_found`, also when the user is no member of the project. */
 export async function findStoredArtifact(
   api: ApiContext,
   { req, res, kind }: ArtifactRequest,
@@ -63,7 +63,7 @@ export async function selectStoredArtifact(
       detail: found
         ? `Not found: ${aid} is a ${found.kind}, not a ${kind}.`
         : `Not found: the model has no ${kind} ${aid}.`,
-      hint: 'GET /api/models/(mid) lists what it has.',
+      hint: 'GET /api/models/(mid) lists its artifacts.',
     });
   const { object, size, rows } = found;
   return { object, size, rows };

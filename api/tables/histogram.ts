@@ -2,7 +2,7 @@ import { type AsyncBuffer, type FileMetaData, parquetRead } from 'hyparquet';
 import type { ColumnStatistics } from '../../shared/database/schema.ts';
 import { encodeValue, formatDay, formatTime, formatTimestamp } from './encode-value.ts';
 
-/** Raw numbers: days, microseconds. */
+/** Dates as days, timestamps as microseconds. */
 const RAW_PARSERS = {
   dateFromDays: (days: number) => days,
   timestampFromMicroseconds: (micros: bigint) => micros,
@@ -11,9 +11,9 @@ const RAW_PARSERS = {
 type Scalar = number | bigint;
 
 /**
- * The bins of a column of numbers or times, between its least and greatest value, as the text of a JSON array. The
- * first begins and the last ends exactly there; each takes its lower end, the last its upper one too; every value but
- * the missing, NaN and the infinities is counted once.
+ * The bins of a column of numbers or times, as the text of a JSON array. They span exactly its least to its greatest
+ * value. Each bin includes its lower edge, the last one its upper edge too. Every value counts once, except missing ones,
+ * NaN and the infinities.
  */
 export async function makeHistogram(
   file: AsyncBuffer,
@@ -41,7 +41,7 @@ export async function makeHistogram(
   return `[${texts.join(',')}]`;
 }
 
-/** How often each of the two comes, the commoner one first. */
+/** The counts of true and false, the more frequent first. */
 export async function countBooleans(
   file: AsyncBuffer,
   metadata: FileMetaData,
@@ -55,7 +55,7 @@ export async function countBooleans(
   return JSON.stringify(values.map(([value, count]) => ({ value, count })));
 }
 
-/** One row group after the other; others' requests have their turn in between. */
+/** Reads row group by row group, and yields to other requests in between. */
 async function eachValue<T = Scalar>(
   file: AsyncBuffer,
   metadata: FileMetaData,
@@ -81,7 +81,7 @@ async function eachValue<T = Scalar>(
 interface Scale {
   min: Scalar;
   max: Scalar;
-  /** A value as JSON; `isEdge` where it lies between values and may be a fraction. */
+  /** A value as JSON; `isEdge` for the edge of a bin, which may be a fraction. */
   write(value: Scalar, isEdge?: boolean): string;
 }
 
@@ -119,7 +119,7 @@ function scaleOf({ type, min, max }: ColumnStatistics): Scale | undefined {
 
 const isSame = (a: Scalar, b: Scalar) => a === b;
 
-/** Where a value lies between the two, 0…1; differences of integers are exact, of numbers never infinite. */
+/** The position of a value between min and max, 0…1. Differences of integers are exact, those of numbers never infinite. */
 function shareOf(min: Scalar, max: Scalar): (value: Scalar) => number {
   if (typeof min === 'bigint' && typeof max === 'bigint') {
     const range = Number(max - min);

@@ -15,14 +15,14 @@ import type { StoredArtifact } from './find-artifact.ts';
 import { type ViewDefinition, viewId } from './table-query.ts';
 import type { TableFile } from './thread-protocol.ts';
 
-/** A view that is there. */
+/** A view that has been made. */
 export interface StoredView extends TableFile {
   rows: number;
 }
 
 /**
- * The view of a table: the one that is there, or a new one, made by a job that is waited for as a launch is. Undefined
- * where the answer is 202, which is sent then. Views are everybody's who may read the table.
+ * The view of a table, made by a job when it does not exist. Waits for that job as a launch does; sends 202 and returns
+ * undefined when it takes longer. Views are shared by all who may read the table.
  */
 export async function materializeView(
   api: ApiContext,
@@ -43,7 +43,7 @@ export async function materializeView(
   const now = await findMade(api.database.db, id);
   if (now) return now;
   throw new WindlassError('conflict', {
-    detail: 'Conflict: the table was replaced or deleted, or its view let go, just now.',
+    detail: 'Conflict: the table was replaced or deleted, or its view removed, just now.',
     hint: 'Ask again.',
   });
 }
@@ -63,7 +63,7 @@ async function findMade(db: Tx, id: string): Promise<StoredView | undefined> {
   return { key: row.key, size: row.size, rows: row.rows };
 }
 
-/** Thrown to leave the transaction that would have started another job. */
+/** Thrown to roll back the transaction that would have started another job. */
 class Joined extends Error {
   readonly job: JobSummary;
   constructor(job: JobSummary) {
@@ -80,7 +80,7 @@ interface Wish {
   id: string;
 }
 
-/** The row of the view is held meanwhile, so that of two requests the second finds the job of the first. */
+/** The upsert locks the row of the view, so that of two concurrent requests the second finds the job of the first. */
 async function startOrJoin(
   api: ApiContext,
   { req, res, table, view, id }: Wish,
@@ -106,13 +106,13 @@ async function startOrJoin(
     });
   } catch (error) {
     if (!(error instanceof Joined)) throw error;
-    // Of views that one starts LIMIT_OPEN_JOBS bounds how many are waited for.
+    // LIMIT_OPEN_JOBS limits only those who start a job themselves.
     api.longPolls.add(currentUser(res).username, res);
     return error.job;
   }
 }
 
-/** The job that makes the view, or has made it just now. One that was cancelled or failed is followed by another. */
+/** The job that makes the view, or has just made it. Undefined when it was cancelled or failed: another one starts. */
 async function findUnderWay(
   tx: Tx,
   { job, object }: { job: string; object: string | null },
@@ -122,10 +122,10 @@ async function findUnderWay(
   return row?.cancelRequested && !row.finished ? undefined : row;
 }
 
-/** The job is its owner's alone; the others are told when to ask again. */
+/** Answers 202: to the job's owner with the job, to others with its state, since a job is visible to its owner only. */
 function answerLater(res: Response, job: JobSummary): void {
   if (res.headersSent || res.destroyed) return;
-  // The table's, which says nothing of this answer: who sent it back would be told 304 for ever.
+  // It is the table's: with it in If-None-Match a client would be answered 304 for ever.
   res.removeHeader('ETag');
   res.status(202).set('Retry-After', '1').set('Cache-Control', 'no-store');
   if (job.owner === currentUser(res).username)

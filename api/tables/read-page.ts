@@ -2,11 +2,11 @@ import { type AsyncBuffer, type FileMetaData, parquetRead } from 'hyparquet';
 import { type Encode, EXACT_PARSERS, encoderOf } from './encode-value.ts';
 import { type PageRequest, TableReadError } from './thread-protocol.ts';
 
-/** Bytes of one row group's columns, unpacked, and of one answer. */
+/** Limit on one row group's columns, decoded, in bytes; and on one answer. */
 export const MAX_DECODED_BYTES = 128 << 20;
 const MAX_ANSWERED = 32 << 20;
 
-/** Rows as the text of a JSON array, from only those row groups and columns that hold them. */
+/** Rows as the text of a JSON array. Reads only the row groups and columns that hold them. */
 export async function readPage(
   file: AsyncBuffer,
   metadata: FileMetaData,
@@ -58,7 +58,7 @@ function readRows(
 
 type RowGroup = FileMetaData['row_groups'][number];
 
-/** The row groups that hold any of these rows, each with the number of its first one. */
+/** The row groups that hold any of these rows, each with the index of its first row. */
 export function* rowGroupsOf(
   { row_groups }: FileMetaData,
   start: number,
@@ -85,6 +85,6 @@ function checkSize(group: RowGroup, columns: string[]): void {
 function tooLarge(limit: number): TableReadError {
   return new TableReadError(
     `Payload too large: these rows and columns hold more than ${limit} bytes.`,
-    'Ask for fewer rows or columns, or take the whole table from …/data.',
+    'Ask for fewer rows or columns, or download the whole table from …/data.',
   );
 }

@@ -1,6 +1,6 @@
 /**
- * The thread of an API process that decodes tables, so that a large page holds up no other request. It has no way to
- * the object store: it asks the main thread for ranges of bytes.
+ * The thread of an API process that decodes tables, so that a large page does not block the event loop. It requests ranges
+ * of bytes from the main thread, which has the connection to the object store.
  */
 import { parentPort } from 'node:worker_threads';
 import { type AsyncBuffer, type FileMetaData, parquetMetadataAsync } from 'hyparquet';
@@ -39,7 +39,7 @@ port.on('message', (message: ToThread) => {
 
 async function answer(id: number, file: TableFile, task: TableTask): Promise<void> {
   try {
-    const bytes = new TextEncoder().encode(await carryOut(id, file, task));
+    const bytes = new TextEncoder().encode(await runTask(id, file, task));
     tell({ id, json: bytes }, [bytes.buffer as ArrayBuffer]);
   } catch (error) {
     if (error instanceof TableReadError)
@@ -49,7 +49,7 @@ async function answer(id: number, file: TableFile, task: TableTask): Promise<voi
   }
 }
 
-async function carryOut(id: number, { key, size }: TableFile, task: TableTask): Promise<string> {
+async function runTask(id: number, { key, size }: TableFile, task: TableTask): Promise<string> {
   const file = fileOf(id, size);
   const metadata = footers.get(key) ?? (await readFooter(key, file));
   if (task.kind === 'rows') return readPage(file, metadata, task);

@@ -10,8 +10,8 @@ import { readArtifactName } from '../projects/artifact-names.ts';
 import { type ArtifactRequest, objectTag, selectStoredArtifact } from './find-artifact.ts';
 
 /**
- * Removes the artifact that the path names, if it is of this kind, and answers 204. A parse that ends meanwhile waits for
- * the model, and makes it anew or has made it before. Views of a table go with upkeep, which finds that their source is gone.
+ * Removes the artifact of this kind that the path names, and answers 204. The lock on the model serializes this with a
+ * parse that ends meanwhile. Upkeep removes the views of a table whose source is gone.
  */
 export async function removeArtifact(
   api: ApiContext,

@@ -9,7 +9,7 @@ export interface Sort {
   descending: boolean;
 }
 
-/** Sort and filter in their canonical form: what asks for the same view is the same text. */
+/** Sort and filter in canonical form: equal views have equal JSON. */
 export interface ViewDefinition {
   sort: Sort[];
   filter: TableFilter[];
@@ -23,7 +23,7 @@ type Given = string | string[] | undefined;
 const listed = (given: Given): string[] =>
   given === undefined ? [] : Array.isArray(given) ? given : [given];
 
-/** `columns=a,b`, repeatable; a value that is the name of a column is that one, comma and all. All where none is named. */
+/** `columns=a,b`, repeatable; all columns by default. A value that equals a column's name is not split at its commas. */
 export function parseColumns(given: Given, columns: ColumnStatistics[]): string[] {
   if (given === undefined) return columns.map(column => column.name);
   const names = new Set(columns.map(column => column.name));
@@ -34,7 +34,7 @@ export function parseColumns(given: Given, columns: ColumnStatistics[]): string[
   return wanted;
 }
 
-/** `sort=name,-other`, repeatable likewise; a value that is the name of a column is that one, minus and all. */
+/** `sort=name,-other`, repeatable. A value that equals a column's name is neither split nor read as descending. */
 export function parseSort(given: Given, columns: ColumnStatistics[]): Sort[] {
   const names = new Set(columns.map(column => column.name));
   const isKnown = (text: string) =>
@@ -46,7 +46,7 @@ export function parseSort(given: Given, columns: ColumnStatistics[]): Sort[] {
     const descending = !names.has(word) && word[0] === '-';
     const column = descending ? word.slice(1) : word;
     if (!names.has(column)) throw unknownColumn('sort', column);
-    // What was sorted by already decides nothing any more.
+    // A repeated column has no effect.
     if (seen.has(column)) continue;
     seen.add(column);
     sort.push({ column, descending });
@@ -55,7 +55,7 @@ export function parseSort(given: Given, columns: ColumnStatistics[]): Sort[] {
   return sort;
 }
 
-/** `filter=column:op:value`, repeatable: rows pass all of them. The longest name of a column counts. */
+/** `filter=column:op:value`, repeatable: rows must pass all. Of several columns that match, the longest name counts. */
 export function parseFilter(given: Given, columns: ColumnStatistics[]): TableFilter[] {
   const known = new Map(columns.map(column => [column.name, column]));
   const filters = listed(given).map(text => {
@@ -81,7 +81,7 @@ export function parseFilter(given: Given, columns: ColumnStatistics[]): TableFil
   return texts.map(text => JSON.parse(text) as TableFilter);
 }
 
-/** The id of a view: the same for all who ask the same of the same bytes. */
+/** The id of a view: a hash of its source and definition. */
 export function viewId(source: string, { sort, filter }: ViewDefinition): string {
   return createHash('sha256')
     .update(JSON.stringify([source, sort, filter]))

@@ -7,43 +7,43 @@ import { Semaphore } from '../concurrency/semaphore.ts';
 import { UserSemaphores } from '../concurrency/user-semaphores.ts';
 import type { FromThread, TableFile, TableTask, ToThread } from './thread-protocol.ts';
 
-/** Also when the caller runs from the sources: Node 20 cannot run TypeScript, so the thread is always the compiled one. */
+/** Compiled: Node 20 cannot run TypeScript. */
 const PROGRAM = new URL('dist/api/tables/reader-thread.js', packageRoot);
-/** Tasks that the thread has at once; each may hold MAX_DECODED_BYTES. The rest wait their turn. */
+/** Tasks that the thread has at once; each may take MAX_DECODED_BYTES. */
 const AT_ONCE = 4;
-/** Of one user, answers that wait to be sent among them. */
+/** Tasks of one user at once, including answers that wait to be sent. */
 const AT_ONCE_EACH = 2;
-/** What takes longer gets no more bytes, which ends it. */
+/** A task that takes longer gets no more bytes, which ends it. */
 const TASK_MS = 60_000;
-/** What then still goes on has met a broken file: the thread is ended, and started anew. */
+/** A task that does not end then is stuck on a malformed file: the thread is terminated and started again. */
 const END_MS = 5_000;
-/** A task whose thread is ended for another's sake is begun anew, so often in all. */
+/** A task whose thread was terminated because of another task is tried so often in all. */
 const TRIES = 3;
 const HEAP_MB = 768;
 
 interface Pending {
   file: TableFile;
-  /** Aborted when its time is over. */
-  over: AbortController;
-  /** What went wrong with the object store meanwhile. */
+  /** Aborted after TASK_MS. */
+  timeout: AbortController;
+  /** The error of the object store, if it failed. */
   error?: unknown;
   resolve(json: Buffer): void;
   reject(error: unknown): void;
 }
 
-/** Who reads, and what has to be waited for before the answer is theirs. */
+/** The user, and the state of their request. */
 export interface ReadRequest {
   user: string;
-  /** Asked when its turn has come: of those who have left nothing is read. */
+  /** Whether the client has disconnected while the task waited. */
   hasLeft(): boolean;
-  /** Waits until so many bytes may be held until they are sent. */
+  /** Waits for memory to hold the answer until it is sent. */
   reserveMemory(bytes: number): Promise<void>;
 }
 
-/** The thread ended under a task. */
+/** The thread ended during a task. */
 class ThreadEnded extends Error {}
 
-/** Reads tables through a thread of this process, which is started with the first and again after it died. */
+/** Reads tables in a thread of this process, which starts with the first task and again after it ended. */
 export class TableReader {
   readonly #objects: ObjectStore;
   readonly #pending = new Map<number, Pending>();
@@ -57,42 +57,42 @@ export class TableReader {
   }
 
   /**
-   * The text of a JSON value. Throws WindlassError `payload_too_large`, `conflict` where the file is gone, or `unavailable`.
-   * Waiting for room takes the user's turn and not one of all, so that who reads answers slowly holds up nobody else, and
-   * has only so many answers made that wait.
+   * The text of a JSON value. Throws `payload_too_large`, `conflict` when the file is gone, or `unavailable`. An answer
+   * that waits for memory occupies one of the user's slots but none of the thread's, so that a slow reader delays only
+   * their own requests.
    */
   read(file: TableFile, task: TableTask, reading: ReadRequest): Promise<Buffer> {
     const { user, hasLeft, reserveMemory } = reading;
     return this.#users.take(user, async () => {
       if (hasLeft()) throw endedEarly();
-      const json = await this.#turns.take(() => this.#tryOften(file, task));
+      const json = await this.#turns.take(() => this.#runWithRetries(file, task));
       await reserveMemory(json.length);
       return json;
     });
   }
 
-  async #tryOften(file: TableFile, task: TableTask): Promise<Buffer> {
+  async #runWithRetries(file: TableFile, task: TableTask): Promise<Buffer> {
     for (let tries = 1; ; tries++) {
-      const over = new AbortController();
+      const timeout = new AbortController();
       try {
-        return await this.#carryOut(file, task, over);
+        return await this.#run(file, task, timeout);
       } catch (error) {
         if (!(error instanceof ThreadEnded)) throw error;
-        if (over.signal.aborted || tries === TRIES) throw threadEnded();
+        if (timeout.signal.aborted || tries === TRIES) throw threadEnded();
       }
     }
   }
 
-  async #carryOut(file: TableFile, task: TableTask, over: AbortController): Promise<Buffer> {
+  async #run(file: TableFile, task: TableTask, timeout: AbortController): Promise<Buffer> {
     const thread = this.#start();
     const id = ++this.#ids;
     const timers = [
-      setTimeout(() => over.abort(tooSlow()), TASK_MS),
+      setTimeout(() => timeout.abort(tooSlow()), TASK_MS),
       setTimeout(() => void thread.terminate(), TASK_MS + END_MS),
     ];
     try {
       return await new Promise<Buffer>((resolve, reject) => {
-        this.#pending.set(id, { file, over, resolve, reject });
+        this.#pending.set(id, { file, timeout, resolve, reject });
         thread.postMessage({ id, file, task } satisfies ToThread);
       });
     } finally {
@@ -133,7 +133,7 @@ export class TableReader {
     { fetch, of, start, end }: Extract<FromThread, { fetch: number }>,
   ): Promise<void> {
     const pending = this.#pending.get(of);
-    const signal = pending?.over.signal;
+    const signal = pending?.timeout.signal;
     let bytes: ArrayBuffer | undefined;
     try {
       if (pending && end > start) {
@@ -155,7 +155,7 @@ const isGone = (error: unknown) => error instanceof WindlassError && error.code 
 
 function fileGone(): WindlassError {
   return new WindlassError('conflict', {
-    detail: 'Conflict: the table was replaced or deleted, or its view let go, just now.',
+    detail: 'Conflict: the table was replaced or deleted, or its view removed, just now.',
     hint: 'Ask again.',
   });
 }
@@ -165,14 +165,14 @@ const endedEarly = () => new WindlassError('bad_request', { detail: 'The request
 function tooSlow(): WindlassError {
   return new WindlassError('unavailable', {
     detail: `Service unavailable: the table could not be read within ${TASK_MS / 1_000} s.`,
-    hint: 'Ask for fewer rows or columns at once, or take the whole table from …/data.',
+    hint: 'Ask for fewer rows or columns at once, or download the whole table from …/data.',
     headers: { 'Retry-After': '10' },
   });
 }
 
 function threadEnded(): WindlassError {
   return new WindlassError('unavailable', {
-    detail: 'Service unavailable: the reader of tables was ended, and is started again.',
+    detail: 'Service unavailable: the thread that reads tables ended and is restarting.',
     hint: 'Ask for fewer rows or columns at once.',
     headers: { 'Retry-After': '1' },
   });

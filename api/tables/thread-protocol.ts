@@ -9,7 +9,7 @@ export interface TableFile {
 
 export interface PageRequest {
   columns: string[];
-  /** Rows from `start` up to `end`, not included. */
+  /** Rows from `start` to `end`, `end` excluded. */
   start: number;
   end: number;
 }
@@ -18,19 +18,19 @@ export type TableTask =
   | ({ kind: 'rows' } & PageRequest)
   | { kind: 'histogram'; column: ColumnStatistics; bins: number };
 
-/** To the thread: a task, or bytes that it asked for. */
+/** To the thread: a task, or bytes that it requested. */
 export type ToThread =
   | { id: number; file: TableFile; task: TableTask }
   | { fetch: number; bytes: ArrayBuffer | undefined };
 
-/** From the thread: a wish for bytes (`end` not included), or what became of a task: the text of a JSON value. */
+/** From the thread: a request for bytes (`end` excluded), or the outcome of a task: the text of a JSON value, or an error. */
 export type FromThread =
   | { fetch: number; of: number; start: number; end: number }
   | { id: number; json: Uint8Array }
   | { id: number; tooLarge: { detail: string; hint: string } }
   | { id: number; failed: string };
 
-/** What a client asked for is more than one answer may hold. */
+/** The client asked for more than one answer may hold. */
 export class TableReadError extends Error {
   readonly hint: string;
 

@@ -3,19 +3,19 @@ import { MAX_PARTS } from '../../shared/uploads.ts';
 /** [fid, pid], as the interface writes it. */
 export type PartTuple = [fid: number, pid: number];
 
-/** An answer lists at most so many missing parts; of parts that were stored there are not more. */
+/** An answer lists at most so many missing parts. */
 export const MAX_LISTED = MAX_PARTS;
 
 export interface Comparison {
   missing: PartTuple[];
   excess: PartTuple[];
-  /** More are missing than are listed. */
+  /** Whether more parts are missing than are listed. */
   truncated: boolean;
 }
 
 /**
- * What was stored against what the client says it sent: the number of parts of each file. `stored` is in order and
- * bounded; what the client says need not be, so the looking ends with the list.
+ * Compares the stored parts with the client's count of parts for each file. The counts may be any numbers, so the
+ * comparison stops when the list is full.
  */
 export function compareParts(
   uploaded: number[],

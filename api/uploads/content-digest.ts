@@ -2,8 +2,8 @@ import type { WindlassError } from '../../shared/errors.ts';
 import { invalidInput } from '../http/validate.ts';
 
 /**
- * The SHA-256 that Content-Digest names (RFC 9530), if it names one; other algorithms are not verified. The field is a
- * Dictionary of Byte Sequences (RFC 8941, 3.2 and 3.3.5); of a key given twice the last counts.
+ * The SHA-256 in Content-Digest (RFC 9530), if there is one; other algorithms are not verified. The field is a Dictionary
+ * of Byte Sequences (RFC 8941, 3.2 and 3.3.5), in which the last of equal keys counts.
  */
 export function readContentDigest(header: string | undefined): Buffer | undefined {
   if (header === undefined) return undefined;
@@ -20,8 +20,5 @@ export function readContentDigest(header: string | undefined): Buffer | undefine
 }
 
 function malformed(problem: string): WindlassError {
-  return invalidInput(
-    [{ field: 'Content-Digest', problem }],
-    'See RFC 9530, or leave the header out.',
-  );
+  return invalidInput([{ field: 'Content-Digest', problem }], 'See RFC 9530, or omit the header.');
 }

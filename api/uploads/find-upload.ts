@@ -5,7 +5,7 @@ import { lockUpload, selectUpload, type UploadFound, unknownUpload } from '../..
 import { pathParameter } from '../http/resource.ts';
 import { currentUser } from '../identity/current-user.ts';
 
-/** Whose upload is meant: it is hidden from everybody else. */
+/** An upload of this owner; to other users it does not exist. */
 export interface UploadKey {
   uid: string;
   owner: string;
@@ -16,14 +16,14 @@ export const readUploadKey = (req: Request, res: Response): UploadKey => ({
   owner: currentUser(res).username,
 });
 
-/** The user's upload, for reading. Throws `not_found` also for another user's and once its model is gone. */
+/** The user's upload, for reading. Throws `not_found`, also for another user's upload and when its model is gone. */
 export async function findUpload(db: Tx, { uid, owner }: UploadKey): Promise<UploadFound> {
   const [found] = isId(uid) ? await selectUpload(db, uid) : [];
   if (found?.upload.owner !== owner) throw unknownUpload();
   return found;
 }
 
-/** The user's upload, for writing it or below it: held until the caller's transaction commits. */
+/** The user's upload, for writing it or below it: locked until the caller's transaction commits. */
 export async function lockOwnUpload(tx: Tx, key: UploadKey): Promise<UploadFound> {
   await findUpload(tx, key);
   return lockUpload(tx, key.uid);

@@ -4,26 +4,26 @@ import { WindlassError } from '../../shared/errors.ts';
 import { bodyTooSlow, MIN_WINDOW_BYTES } from '../middleware/limit-body-time.ts';
 
 /**
- * Leads a request's body into the sink, and fails the sink when the client leaves, or has sent less than MIN_WINDOW_BYTES in
- * `windowMs` (LIMIT_BODY_SECONDS) while it could. The request itself is never destroyed, nor its socket: it must still be
- * answered. Call what is returned when the sink is done with.
+ * Pipes a request's body into the sink. Fails the sink when the client disconnects, or sends less than MIN_WINDOW_BYTES in
+ * `windowMs` (LIMIT_BODY_SECONDS) while the sink is ready. Never destroys the request or its socket, since the request
+ * must still be answered. Returns a function that stops piping; call it when the sink has ended.
  */
 export function pipeBody(req: IncomingMessage, sink: Writable, windowMs: number): () => void {
-  let heard = performance.now();
+  let lastProgress = performance.now();
   let bytes = req.socket.bytesRead;
   const fail = (error: WindlassError) => {
     req.unpipe(sink);
     sink.destroy(error);
   };
-  const listen = setInterval(
+  const paceCheck = setInterval(
     () => {
       const now = performance.now();
       const { bytesRead } = req.socket;
-      // A store that is slow keeps the client waiting, not the other way round.
+      // While the store is slow, the client cannot send.
       if (bytesRead - bytes >= MIN_WINDOW_BYTES || sink.writableNeedDrain) {
         bytes = bytesRead;
-        heard = now;
-      } else if (now - heard >= windowMs && !req.complete) fail(bodyTooSlow(windowMs));
+        lastProgress = now;
+      } else if (now - lastProgress >= windowMs && !req.complete) fail(bodyTooSlow(windowMs));
     },
     Math.min(1_000, windowMs / 4),
   );
@@ -35,10 +35,10 @@ export function pipeBody(req: IncomingMessage, sink: Writable, windowMs: number)
   if (req.destroyed) process.nextTick(onClose);
   else req.pipe(sink);
   return () => {
-    clearInterval(listen);
+    clearInterval(paceCheck);
     req.unpipe(sink);
     req.off('close', onClose);
-    // A socket that breaks later must not end the process.
+    // An unhandled error of the socket would end the process.
     req.on('error', () => {}).off('error', onError);
   };
 }
@@ -46,5 +46,5 @@ export function pipeBody(req: IncomingMessage, sink: Writable, windowMs: number)
 export const bodyEndedEarly = () =>
   new WindlassError('bad_request', {
     detail: 'Bad request: the body ended early.',
-    hint: 'Send the part again. Nothing was kept.',
+    hint: 'Send the part again. Nothing was stored.',
   });

@@ -7,18 +7,18 @@ import { ReservedPartMeter } from './disk-reservations.ts';
 import { bodyEndedEarly, pipeBody } from './pipe-body.ts';
 import { type StoredBytes, type StoreOptions, storeMetered } from './store-part.ts';
 
-/** What a form brought: the bytes of its file, stored, or its other fields. */
+/** A form with a file, which is now stored, or with other fields. */
 export type Form = { stored: StoredBytes } | { fields: Record<string, string> };
 
-/** What may be around the file of a form, in bytes. */
+/** Bytes of a form beside its file, at most. */
 export const FORM_OVERHEAD_BYTES = 1 << 20;
 /** A path has at most 4,096 characters, of up to 3 bytes. */
 const LIMITS = { fieldNameSize: 100, fieldSize: 12_288, fields: 2, parts: 10, headerPairs: 50 };
 
 /**
  * Reads multipart/form-data (RFC 7578): one file `file`, streamed into the store, or the fields `sid` and `path`. With
- * `expected`, the digest of the whole form is verified: Content-Digest is about the content as it is sent (RFC 9530, 2).
- * Throws `invalid_input` for anything else; what was stored by then is removed.
+ * `expected`, verifies the digest of the whole form, which Content-Digest is about (RFC 9530, 2). Throws `invalid_input`
+ * for any other form, and removes what was stored by then.
  */
 export async function readForm(
   req: IncomingMessage,
@@ -45,7 +45,7 @@ export async function readForm(
     }
     file = new ReservedPartMeter({ limit, reservation });
     storing = storeMetered(objects, uid, { meter: pipeFile(stream, file) });
-    // A store that fails ends the reading; the reason is thrown below.
+    // A failed store ends the reading; its error is thrown below.
     storing.catch((error: Error) => whole.destroy(error));
   });
   form.on('field', (name, value, nameTruncated, valueTruncated) => {
@@ -65,7 +65,7 @@ export async function readForm(
       form.once('finish', resolve);
       whole.pipe(form);
     });
-    // What is wrong with the last part can be known before the form's end is told and be told after it.
+    // `finish` can be emitted before `error` although the last part was refused.
     if (refusal) throw refusal;
     if (!storing) return { fields };
     const stored = await storing;
@@ -97,7 +97,7 @@ function openForm(req: IncomingMessage) {
       limits: LIMITS,
       isPartAFile: (name, _type, filename) => name === 'file' || filename !== undefined,
     });
-    // It may fail once more when nobody listens to it any longer.
+    // It may fail again after its listeners were removed.
     form.on('error', () => {});
     return form;
   } catch (error) {
@@ -106,7 +106,7 @@ function openForm(req: IncomingMessage) {
 }
 
 function pipeFile(stream: BusboyFileStream, meter: PartMeter): PartMeter {
-  // After a failure the rest of the form goes on to nowhere.
+  // After a failure the rest of the file is dropped.
   meter.once('close', () => {
     stream.unpipe(meter);
     stream.resume();

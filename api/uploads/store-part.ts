@@ -12,17 +12,17 @@ export type StoredBytes = Pick<StoredPart, 'object' | 'size' | 'digest'>;
 export interface StoreOptions {
   objects: ObjectStore;
   uid: string;
-  /** Bytes that a part may have. */
+  /** Largest part, in bytes. */
   limit: number;
-  /** SHA-256 that the bytes must have. */
+  /** SHA-256 from Content-Digest. */
   expected?: Buffer;
-  /** What they may take of the disk. */
+  /** Disk space for the part. */
   reservation: DiskReservation;
   /** See pipeBody(). */
   windowMs: number;
 }
 
-/** Streams a request's body into the store, under a key of its own that nothing refers to yet. */
+/** Streams a request's body into the store, under a new key that no row refers to yet. */
 export async function storeBody(
   req: IncomingMessage,
   { objects, uid, limit, expected, reservation, windowMs }: StoreOptions,
@@ -38,19 +38,19 @@ export async function storeBody(
   }
 }
 
-/** RFC 9110, 8.6: a length that is announced is refused before the body is read. `around` the part may be so much more. */
+/** Refuses a too large Content-Length before the body is read; `around`: bytes beside the part, in a form. */
 export function checkAnnouncedSize(req: IncomingMessage, limit: number, around: number): void {
   if (Number(req.headers['content-length'] ?? 0) > limit + around) throw partTooLarge(limit);
 }
 
-/** Stores what comes out of the meter; where the meter failed for a reason of ours, that is what is thrown. */
+/** Stores the meter's output. When the meter failed with a WindlassError, throws that instead of the store's error. */
 export async function storeMetered(
   objects: ObjectStore,
   uid: string,
   { meter, size }: { meter: PartMeter; size?: number },
 ): Promise<StoredBytes> {
   const object = newObjectKey('uploads', uid);
-  // It may fail before the store listens to it.
+  // It may fail before the store adds its listener.
   meter.on('error', () => {});
   try {
     await objects.put(object, meter, { size });

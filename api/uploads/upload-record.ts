@@ -12,7 +12,7 @@ const reason = z.looseObject({
   reason: z.string(),
 });
 
-/** What a list tells of an upload: nothing whose size a client chooses. */
+/** An upload in a list, without members whose size a client chooses. */
 export const uploadSummary = z.object({
   id: z.string(),
   mid: z.string(),
@@ -35,12 +35,12 @@ export const uploadRecord = uploadSummary.extend({
         digest: z.string(),
       }),
     )
-    .meta({ description: 'What has arrived; `digest` is its SHA-256 in base64.' }),
+    .meta({ description: 'Parts received; `digest` is the SHA-256 in base64.' }),
   error: z.object({ message: z.string(), errors: z.array(reason) }).optional(),
 });
 
 type State = z.output<typeof state>;
-/** What is read of an upload's job. */
+/** The columns of an upload's job. */
 export type ParseJob = Pick<JobRow, 'state' | 'version' | 'error'>;
 
 export const parseJobColumns = { state: jobs.state, version: jobs.version, error: jobs.error };
@@ -95,7 +95,7 @@ export function toUploadRecord(
   };
 }
 
-/** The parts that have arrived, in order; there are at most MAX_PARTS. */
+/** The parts received, in order; at most MAX_PARTS. */
 export async function readParts(tx: Tx, uid: string) {
   return tx
     .select({ fid: parts.file, pid: parts.part, size: parts.size, digest: parts.digest })
