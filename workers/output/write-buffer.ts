@@ -1,4 +1,4 @@
-import type { OutputStream } from '../../shared/jobs/output.ts';
+import type { OutputOffsets, OutputStream } from '../../shared/jobs/output.ts';
 
 /** A piece is stored as one row at most: rows are read whole. */
 const MOST = 1 << 20;
@@ -20,32 +20,38 @@ export interface Part {
   bytes: Buffer;
 }
 
+export interface Batch {
+  parts: Part[];
+  /** Gives the batch's blocks back; its bytes must not be used any more. */
+  release(): void;
+}
+
 /**
  * What waits to be stored. A buffer of a packet that waits with hundreds of others outlives the young ones, and a gigabyte
  * of those spends a third of its time in the garbage collector: so they are copied once there are many.
  */
 export class WriteBuffer {
   #pieces: Piece[] = [];
-  #waiting = 0;
+  #bytes: OutputOffsets = { stdout: 0, stderr: 0 };
   readonly #blocks: Buffer[] = [];
 
-  get isEmpty(): boolean {
-    return this.#pieces.length === 0;
+  /** How many bytes wait. */
+  get bytes(): Readonly<OutputOffsets> {
+    return this.#bytes;
   }
 
   add(stream: OutputStream, bytes: Buffer): void {
-    const isBulk = this.#waiting >= COPY_FROM;
-    this.#waiting += bytes.length;
+    const isBulk = this.#bytes.stdout + this.#bytes.stderr >= COPY_FROM;
+    this.#bytes[stream] += bytes.length;
     if (isBulk) this.#copy(stream, bytes);
     else this.#keep(stream, bytes);
   }
 
-  /** All of them, until release() is called for what is done with. */
-  take(): { parts: Part[]; length: number; release(): void } {
+  /** Takes all that waits, as one batch. */
+  take(): Batch {
     const pieces = this.#pieces;
     this.#pieces = [];
-    const length = this.#waiting;
-    this.#waiting = 0;
+    this.#bytes = { stdout: 0, stderr: 0 };
     const parts = pieces.map(({ stream, parts, block, length }) => ({
       stream,
       bytes: block ? block.subarray(0, length) : Buffer.concat(parts),
@@ -54,7 +60,7 @@ export class WriteBuffer {
       for (const { block } of pieces)
         if (block && this.#blocks.length < KEPT) this.#blocks.push(block);
     };
-    return { parts, length, release };
+    return { parts, release };
   }
 
   #keep(stream: OutputStream, bytes: Buffer): void {

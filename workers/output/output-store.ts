@@ -1,0 +1,111 @@
+import { and, eq, sql } from 'drizzle-orm';
+import type { Database, Tx } from '../../shared/database/connect.ts';
+import { chunks, jobs } from '../../shared/database/schema.ts';
+import { type OutputOffsets, type OutputStream, streamNumber } from '../../shared/jobs/output.ts';
+import { type Claim, LeaseLost, leasedBy, updateLeased } from '../engine/claims.ts';
+import { DATABASE, retry } from '../engine/retry.ts';
+import type { OutputSegments, Segment } from './output-segments.ts';
+import type { Part } from './write-buffer.ts';
+
+/** Writes one job's output under its lease. Every method throws LeaseLost when another worker has the job. */
+export class OutputStore {
+  readonly #database: Database;
+  readonly #segments: OutputSegments;
+  readonly #claim: Claim;
+  /** Number of the next chunk row. It starts from the time, because rolled-up rows leave no number behind. */
+  #seq = Date.now() * 1_000;
+
+  constructor(database: Database, segments: OutputSegments, claim: Claim) {
+    this.#database = database;
+    this.#segments = segments;
+    this.#claim = claim;
+  }
+
+  /** Continues an earlier attempt's numbers; returns the bytes that it left in chunk rows. */
+  async resume(): Promise<OutputOffsets> {
+    const found = await this.#database.db
+      .select({
+        stream: chunks.stream,
+        bytes: sql<number>`sum(octet_length(${chunks.bytes}))::int`,
+        seq: sql<number>`max(${chunks.seq})::float8`,
+      })
+      .from(chunks)
+      .where(eq(chunks.job, this.#claim.id))
+      .groupBy(chunks.stream);
+    this.#seq = Math.max(this.#seq, ...found.map(row => row.seq + 1));
+    const bytesOf = (stream: OutputStream) =>
+      found.find(row => row.stream === streamNumber(stream))?.bytes ?? 0;
+    return { stdout: bytesOf('stdout'), stderr: bytesOf('stderr') };
+  }
+
+  /** Commits a batch that begins at `from`: rows for `segments`, chunk rows for the streams that have none. */
+  async commit(from: OutputOffsets, parts: Part[], segments: Segment[]): Promise<void> {
+    const isDirect = (stream: OutputStream) => segments.some(segment => segment.stream === stream);
+    const rows: (typeof chunks.$inferInsert)[] = [];
+    const end = { ...from };
+    for (const { stream, bytes } of parts) {
+      const row = { job: this.#claim.id, stream: streamNumber(stream), start: end[stream], bytes };
+      if (!isDirect(stream)) rows.push({ ...row, seq: this.#seq++ });
+      end[stream] += bytes.length;
+    }
+    const write = async (tx: Tx) => {
+      await this.#advance(tx, from, end);
+      if (rows.length > 0) await tx.insert(chunks).values(rows);
+      for (const segment of segments) await this.#segments.insert(tx, segment);
+    };
+    await retry(async tries => {
+      try {
+        await this.#database.db.transaction(write);
+      } catch (error) {
+        // The answer to an earlier try was lost: it may have been committed, even while this one waited for it.
+        const mayBeStored = tries > 0 && error instanceof LeaseLost;
+        if (!mayBeStored || !(await this.#isStored(end))) throw error;
+      }
+    }, DATABASE);
+  }
+
+  /**
+   * Moves a stream's first chunk rows into one object of about `bytes`; returns how many bytes it moved. A reader finds each
+   * byte in a row or in the object at any moment.
+   */
+  async rollUp(stream: OutputStream, bytes: number): Promise<number> {
+    const segment = await this.#segments.putChunks(stream, bytes);
+    if (!segment) return 0;
+    await this.#database.db.transaction(async tx => {
+      await updateLeased(tx, this.#claim, {});
+      await this.#segments.insert(tx, segment);
+    });
+    return segment.length;
+  }
+
+  /** By compare-and-set, so that a try after one that was committed changes nothing. */
+  async #advance(tx: Tx, from: OutputOffsets, end: OutputOffsets): Promise<void> {
+    const rows = await tx
+      .update(jobs)
+      .set({
+        stdoutBytes: end.stdout,
+        stderrBytes: end.stderr,
+        consecutiveLosses: 0,
+        version: sql`${jobs.version} + 1`,
+      })
+      .where(
+        and(
+          leasedBy(this.#claim),
+          eq(jobs.stdoutBytes, from.stdout),
+          eq(jobs.stderrBytes, from.stderr),
+        ),
+      )
+      .returning({ id: jobs.id });
+    if (rows.length === 0) throw new LeaseLost(this.#claim.id);
+  }
+
+  /** Whether the commit whose answer was lost took place. */
+  async #isStored(end: OutputOffsets): Promise<boolean> {
+    const [row] = await this.#database.db
+      .select({ stdout: jobs.stdoutBytes, stderr: jobs.stderrBytes })
+      .from(jobs)
+      .where(leasedBy(this.#claim));
+    if (!row) throw new LeaseLost(this.#claim.id);
+    return row.stdout === end.stdout && row.stderr === end.stderr;
+  }
+}
