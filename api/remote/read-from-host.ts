@@ -3,7 +3,6 @@ import type { Payload, StreamedKind } from '../../shared/jobs/catalog.ts';
 import type { ApiContext } from '../context.ts';
 import { pathParameter } from '../http/resource.ts';
 import { whileClientWaits } from '../jobs/requests/await-job.ts';
-import { requireWorker } from '../jobs/requests/require-worker.ts';
 import { startSessionJob } from '../jobs/requests/start-requested-job.ts';
 import type { JobSummary } from '../jobs/views/job-summary.ts';
 
@@ -16,7 +15,6 @@ export async function readFromHost(
   request: Reading,
   send: (job: JobSummary, signal: AbortSignal) => Promise<void>,
 ): Promise<void> {
-  await requireWorker(api, request.kind);
   const sid = pathParameter(req, 'sid');
   const job = await startSessionJob(api, { req, res }, { ...request, session: sid });
   await whileClientWaits(api, { res, job }, signal => send(job, signal));

@@ -199,6 +199,10 @@ export function isJobKind(kind: string): kind is JobKind {
   return Object.hasOwn(JOBS, kind);
 }
 
+export function isAwaitedKind(kind: JobKind): kind is AwaitedKind {
+  return jobDefinition(kind).endsWithClient === true;
+}
+
 /** The entry of a kind, with the optional members of all entries. */
 export function jobDefinition(kind: JobKind): Definition {
   return JOBS[kind];

@@ -2,7 +2,7 @@ import { and, eq, inArray, not, sql } from 'drizzle-orm';
 import type { Tx } from '../database/connect.ts';
 import { idempotencyKeys, type JobRow, jobs } from '../database/schema.ts';
 import { WindlassError } from '../errors.ts';
-import { JOB_KINDS, jobDefinition } from './catalog.ts';
+import { isAwaitedKind, JOB_KINDS } from './catalog.ts';
 
 /** An Idempotency-Key: the same key again gives the same job, with another body 409. */
 export interface IdempotencyKey {
@@ -15,10 +15,8 @@ export interface IdempotencyKey {
 /** Streamed output is removed an hour after the job's end: then the job has nothing to answer with. */
 const hasOutput = sql`not (${jobs.outputStreamed} and coalesce(${jobs.finished} < now() - interval '50 minutes', false))`;
 
-const endsWithClient = JOB_KINDS.filter(kind => jobDefinition(kind).endsWithClient);
-
 /** Cancelled because its client disconnected: a client that sends the request again wants it done. */
-const wasAbandoned = sql`(${inArray(jobs.kind, endsWithClient)} and ${jobs.cancelRequested} is not null and ${jobs.state} <> 'succeeded')`;
+const wasAbandoned = sql`(${inArray(jobs.kind, JOB_KINDS.filter(isAwaitedKind))} and ${jobs.cancelRequested} is not null and ${jobs.state} <> 'succeeded')`;
 
 /**
  * The job that this key started within the last 24 h, if any. Locks the key for the rest of the transaction, so that of two

@@ -2,7 +2,13 @@ import type { Request, Response } from 'express';
 import type { Tx } from '../../../shared/database/connect.ts';
 import type { JobRow, SessionRow } from '../../../shared/database/schema.ts';
 import { isId } from '../../../shared/ids.ts';
-import type { JobKind, Payload, QueueName, SessionKind } from '../../../shared/jobs/catalog.ts';
+import {
+  isAwaitedKind,
+  type JobKind,
+  type Payload,
+  type QueueName,
+  type SessionKind,
+} from '../../../shared/jobs/catalog.ts';
 import {
   findJobByIdempotencyKey,
   type IdempotencyKey,
@@ -16,6 +22,7 @@ import type { ApiContext } from '../../context.ts';
 import { parseIdempotencyKey } from '../../http/idempotency-key.ts';
 import { currentUser } from '../../identity/current-user.ts';
 import { lockSession, touchSession } from '../../remote/sessions.ts';
+import { requireWorker } from './require-worker.ts';
 
 /** A job as a route asks for it. */
 export type RequestedJob = {
@@ -52,13 +59,17 @@ export async function startRequestedJob(
   return job;
 }
 
-/** Starts a job that needs nothing but the user's session: in one statement, unless something about it is unusual. */
+/**
+ * Starts a job that needs nothing but the user's session: in one statement, unless something about it is unusual. Throws
+ * `unavailable` where the answer depends on the job and no worker is alive that takes it.
+ */
 export async function startSessionJob<K extends SessionKind>(
   api: ApiContext,
   { req, res }: { req: Request; res: Response },
   request: { kind: K; payload: Payload<K>; session: string },
 ): Promise<JobRow> {
-  const { session: sid } = request;
+  const { session: sid, kind } = request;
+  if (isAwaitedKind(kind)) await requireWorker(api, kind);
   const owner = currentUser(res).username;
   const idleSeconds = api.config.SESSION_IDLE_TIMEOUT;
   if (isId(sid) && parseIdempotencyKey(req) === undefined) {
