@@ -6,7 +6,7 @@ const SOURCES = '{api,workers,shared,cli,servers,demo,scripts,bench}';
 const WITH_PROGRAMS = [
   'workers/{host-agent,video,ssh,runs,remote-files}/**/*.test.ts',
   'cli/{embedded-postgres,supervisor}/**/*.test.ts',
-  'cli/data-lock.test.ts',
+  'cli/data-dir-lock.test.ts',
   'scripts/!(pages|make-docs).test.ts',
   'api/remote/threaded-key-parser.test.ts',
   'shared/storage/s3-store.test.ts',

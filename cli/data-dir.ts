@@ -4,38 +4,37 @@ import { basename, dirname, join, resolve } from 'node:path';
 import { canEnter, chooseServiceUser, type ServiceUser } from './embedded-postgres/service-user.ts';
 import { errnoOf, StartError } from './start-error.ts';
 
-/** Where root keeps what an unprivileged Postgres must reach. */
+/** Where root puts data that an unprivileged Postgres must reach. */
 export const SYSTEM_DIR = '/var/lib/windlass';
 
 export interface ChosenDataDir {
   dataDir: string;
-  /** One line for people, where the directory is not the one they would expect. */
+  /** One line for people, if the directory is not the expected one. */
   notice?: string;
 }
 
 export interface DataDirOptions {
-  /** The setting DATA_DIR; a relative one counts from the current directory. */
+  /** The setting DATA_DIR, relative to the current directory. */
   given?: string;
   /** The folder of package.json. */
   checkout: string;
-  /** Stands in for SYSTEM_DIR in tests. */
+  /** Replaces SYSTEM_DIR in tests. */
   systemDir?: string;
 }
 
 /**
- * Chooses the data directory and makes it. Call this before anything else is put there: as root the
- * directory is made enterable (0711) for the user that Postgres runs as.
- * Throws StartError where a given directory cannot be used.
+ * Chooses the data directory and creates it. As root it is created with mode 0711, so that the user of Postgres can enter
+ * it; call this before anything else is put there. Throws StartError if a given directory cannot be used.
  */
 export function chooseDataDir(options: DataDirOptions): ChosenDataDir {
   const { given, checkout, systemDir = SYSTEM_DIR } = options;
   const wanted = given ? resolve(given) : join(resolve(checkout), 'data');
-  // The lock file of Postgres has a line for it.
+  // Postgres writes it into a line of its lock file.
   if (/[\n\r\0]/.test(wanted)) throw new StartError('DATA_DIR must not hold a line break.');
   try {
     return choose({ wanted, given, checkout, systemDir });
   } catch (error) {
-    throw explain(error, wanted);
+    throw translateError(error, wanted);
   }
 }
 
@@ -46,7 +45,7 @@ function choose({
   systemDir,
 }: Required<Omit<DataDirOptions, 'given'>> & { wanted: string; given?: string }): ChosenDataDir {
   if (process.geteuid?.() !== 0) {
-    makeDirectory(wanted, 0o700);
+    createDirectory(wanted, 0o700);
     return { dataDir: wanted };
   }
   const user = chooseServiceUser(join(wanted, 'postgres'));
@@ -75,17 +74,17 @@ function choose({
   };
 }
 
-/** Makes the directory if the user can reach its place; false where that user cannot enter it. */
+/** Creates the directory if the user can reach its parent. False if the user cannot enter it. */
 function makeEnterable(directory: string, user: ServiceUser): boolean {
   const existing = findExisting(directory);
   if (existing !== directory) {
     if (!canEnter(user, existing)) return false;
-    makeDirectory(directory, 0o711);
+    createDirectory(directory, 0o711);
     return canEnter(user, directory);
   }
-  makeDirectory(directory, 0o711);
+  createDirectory(directory, 0o711);
   if (canEnter(user, directory)) return true;
-  // A directory made for Windlass (`mktemp -d`) may be opened; one that holds other things may not.
+  // Only a directory of Windlass, or an empty one (`mktemp -d`), may be made accessible.
   if (!canEnter(user, dirname(directory)) || !isOurs(directory)) return false;
   chmodSync(directory, (statSync(directory).mode & 0o7777) | 0o011);
   return canEnter(user, directory);
@@ -100,8 +99,8 @@ function findExisting(path: string): string {
   return statSync(path, { throwIfNoEntry: false }) ? path : findExisting(dirname(path));
 }
 
-/** Makes what is missing with exactly this mode, whatever the umask. */
-function makeDirectory(path: string, mode: number): void {
+/** Creates missing directories with exactly this mode, regardless of the umask. */
+function createDirectory(path: string, mode: number): void {
   const first = mkdirSync(path, { recursive: true });
   for (let made = path; first && made.length >= first.length; made = dirname(made)) {
     chmodSync(made, mode);
@@ -119,7 +118,7 @@ const REASONS: Record<string, string> = {
   ENAMETOOLONG: 'its name is too long',
 };
 
-function explain(error: unknown, wanted: string): unknown {
+function translateError(error: unknown, wanted: string): unknown {
   const reason = REASONS[errnoOf(error) ?? ''];
   if (!reason) return error;
   const path = error instanceof Error && 'path' in error ? String(error.path) : wanted;
@@ -129,7 +128,7 @@ function explain(error: unknown, wanted: string): unknown {
   });
 }
 
-/** Two checkouts of one name get a directory each; the same checkout always the same. */
+/** A name that is unique to the path of the checkout. */
 function nameCheckout(checkout: string): string {
   const path = resolve(checkout);
   const name = basename(path).replace(/[^\w.-]/g, '_') || 'root';

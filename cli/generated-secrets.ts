@@ -9,10 +9,10 @@ import { writeAtomically } from './write-atomically.ts';
 type Secrets = Required<Pick<Config, 'SECRET_KEY' | 'SEAL_PUBLIC_KEY' | 'SEAL_PRIVATE_KEYS'>>;
 
 /**
- * The keys of an embedded installation: made at the first start, kept under the data directory for its user alone.
- * What is set by hand wins.
+ * Loads `secrets.json` from the data directory, which only its user can read; generates it at the first start. Settings
+ * override it.
  */
-export async function readGeneratedSecrets(
+export async function loadOrGenerateSecrets(
   dataDir: string,
   config: Config,
 ): Promise<Record<keyof Secrets, string>> {
@@ -22,11 +22,11 @@ export async function readGeneratedSecrets(
     });
   }
   const path = join(dataDir, 'secrets.json');
-  const made = (await readSecrets(path)) ?? (await makeSecrets(path));
+  const stored = (await readSecrets(path)) ?? (await generateSecrets(path));
   return {
-    SECRET_KEY: config.SECRET_KEY ?? made.SECRET_KEY,
-    SEAL_PUBLIC_KEY: config.SEAL_PUBLIC_KEY ?? made.SEAL_PUBLIC_KEY,
-    SEAL_PRIVATE_KEYS: config.SEAL_PRIVATE_KEYS ?? made.SEAL_PRIVATE_KEYS,
+    SECRET_KEY: config.SECRET_KEY ?? stored.SECRET_KEY,
+    SEAL_PUBLIC_KEY: config.SEAL_PUBLIC_KEY ?? stored.SEAL_PUBLIC_KEY,
+    SEAL_PRIVATE_KEYS: config.SEAL_PRIVATE_KEYS ?? stored.SEAL_PRIVATE_KEYS,
   };
 }
 
@@ -42,7 +42,7 @@ async function readSecrets(path: string): Promise<Record<keyof Secrets, string> 
   }
 }
 
-async function makeSecrets(path: string): Promise<Record<keyof Secrets, string>> {
+async function generateSecrets(path: string): Promise<Record<keyof Secrets, string>> {
   const { publicKey, privateKey } = await generateSealKeys();
   const secrets = {
     SECRET_KEY: randomBytes(32).toString('base64url'),

@@ -1,22 +1,23 @@
 import { config as readDotEnv } from 'dotenv';
 import { beginProcess, exitOnBadSettings, exitWith } from '../shared/process-lifecycle.ts';
-import type { CommandCall } from './commands/call.ts';
-import { makeKeys } from './commands/keys.ts';
+import type { CommandContext } from './commands/command-context.ts';
+import { printNewKeys } from './commands/keys.ts';
 import { migrate } from './commands/migrate.ts';
 import { up } from './commands/up.ts';
 import { StartError } from './start-error.ts';
 
-const COMMANDS: Record<string, { run: (call: CommandCall) => Promise<void>; meaning: string }> = {
-  up: { run: up, meaning: 'start everything, in the foreground' },
-  migrate: {
-    run: migrate,
-    meaning: 'bring the database at DATABASE_URL up to date and make the administrator',
-  },
-  'keys new': {
-    run: makeKeys,
-    meaning: 'print new values for SECRET_KEY, SEAL_PUBLIC_KEY and SEAL_PRIVATE_KEYS',
-  },
-};
+const COMMANDS: Record<string, { run: (call: CommandContext) => Promise<void>; meaning: string }> =
+  {
+    up: { run: up, meaning: 'start everything, in the foreground' },
+    migrate: {
+      run: migrate,
+      meaning: 'bring the database at DATABASE_URL up to date and make the administrator',
+    },
+    'keys new': {
+      run: printNewKeys,
+      meaning: 'print new values for SECRET_KEY, SEAL_PUBLIC_KEY and SEAL_PRIVATE_KEYS',
+    },
+  };
 
 const given = process.argv.slice(2).join(' ') || 'up';
 const command = COMMANDS[given];
@@ -31,7 +32,7 @@ const life = beginProcess('windlass');
 try {
   await command.run({ life, environment: process.env });
 } catch (error) {
-  // Asked to stop while it was starting.
+  // A stop during the start is no error.
   if (life.stopping.aborted) process.exit(0);
   exitOnBadSettings(error);
   if (error instanceof StartError)

@@ -1,8 +1,8 @@
 import { readFileSync } from 'node:fs';
 
 /**
- * The text of a script, for `sh -c`: the user that runs it may not reach the
- * checkout, and one that runs on is not changed by an update. Without its comments, for `ps`.
+ * Reads a script for `sh -c`: the user that runs it may be unable to read the checkout, and an update cannot change it
+ * while it runs. Removes its comments, because `ps` shows the text.
  */
 export function readScript(file: URL): string {
   const text = readFileSync(file, 'utf8');

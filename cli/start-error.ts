@@ -1,4 +1,4 @@
-/** Why Windlass cannot start, for the person who started it: one line, and one on what to do about it. */
+/** Windlass cannot start: one line for the person who started it, and a hint what to do. */
 export class StartError extends Error {
   readonly hint: string | undefined;
 

@@ -3,8 +3,8 @@ import { dirname } from 'node:path';
 import type { ServiceUser } from './embedded-postgres/service-user.ts';
 
 /**
- * Writes one line to a file that only this user (and root) may read. Dying at any moment leaves the
- * old content or the new.
+ * Atomic write of one line to a file that only this user (and root) can read: after a crash it has the old content or the
+ * new. Written by hand: write-file-atomic does not sync the directory.
  */
 export async function writeAtomically({
   path,
@@ -15,9 +15,9 @@ export async function writeAtomically({
   text: string;
   user?: ServiceUser;
 }): Promise<void> {
-  const unfinished = `${path}.tmp`;
-  await rm(unfinished, { force: true });
-  const file = await open(unfinished, 'wx', 0o600);
+  const temporary = `${path}.tmp`;
+  await rm(temporary, { force: true });
+  const file = await open(temporary, 'wx', 0o600);
   try {
     await file.writeFile(`${text}\n`);
     if (user) await file.chown(user.uid, user.gid);
@@ -25,11 +25,11 @@ export async function writeAtomically({
   } finally {
     await file.close();
   }
-  await rename(unfinished, path);
+  await rename(temporary, path);
   await syncDirectory(dirname(path));
 }
 
-/** Makes the names in a directory outlast a power cut. */
+/** Makes the names in a directory durable. */
 export async function syncDirectory(path: string): Promise<void> {
   const directory = await open(path, 'r');
   await directory.sync().finally(() => directory.close());

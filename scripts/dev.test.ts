@@ -19,11 +19,11 @@ clearInterval(timer);
 const SUPERVISOR = `
 import { createLog } from '../shared/log.ts';
 import { beginProcess } from '../shared/process.ts';
-import { listEmbedded } from './supervisor/forms.ts';
+import { listEmbeddedProcesses } from './supervisor/forms.ts';
 import { supervise } from './supervisor/supervisor.ts';
 const { stopping } = beginProcess('windlass-dev-test');
 const supervisor = supervise({
-  groups: listEmbedded(process.env),
+  groups: listEmbeddedProcesses(process.env),
   log: createLog({ level: 'silent', name: 'windlass' }),
   signal: stopping,
   onReady: (name, pid) => process.send?.({ process: name, pid }),

@@ -3,11 +3,11 @@ import type { Config } from '../../shared/config.ts';
 import { openObjectStore } from '../../shared/storage/open.ts';
 import { errnoOf, StartError } from '../start-error.ts';
 
-const PATIENCE_MS = 5_000;
+const TIMEOUT_MS = 5_000;
 
 /**
- * Asks the Redis and the object store of the settings once, where they are set: a wrong address or password is told at the
- * start. Later their absence is waited out. Throws StartError that names the server, never a secret.
+ * Checks once that the configured Redis and object store answer, so that a wrong address or password fails the start. Later
+ * outages are retried. Throws StartError, which names the server but no secret.
  */
 export async function checkServers(config: Config): Promise<void> {
   if (config.REDIS_URL) await checkRedis(config.REDIS_URL);
@@ -16,30 +16,30 @@ export async function checkServers(config: Config): Promise<void> {
 
 async function checkRedis(url: string): Promise<void> {
   const { host } = new URL(url);
-  let why = 'no answer';
+  let reason = 'no answer';
   const redis = new Redis(url, {
     lazyConnect: true,
-    connectTimeout: PATIENCE_MS,
-    commandTimeout: PATIENCE_MS,
+    connectTimeout: TIMEOUT_MS,
+    commandTimeout: TIMEOUT_MS,
     maxRetriesPerRequest: 0,
     retryStrategy: () => null,
   });
-  // The reason comes here; the rejected promise says only that the connection is closed.
+  // The reason comes as an event; the rejected promise only says that the connection is closed.
   redis.on('error', error => {
-    why = describe(error);
+    reason = describe(error);
   });
   try {
     await redis.connect();
     await redis.ping();
   } catch (error) {
-    const said = error instanceof Error ? error.message : '';
-    if (/NOAUTH|WRONGPASS|NOPERM|invalid password/i.test(`${said} ${why}`)) {
+    const message = error instanceof Error ? error.message : '';
+    if (/NOAUTH|WRONGPASS|NOPERM|invalid password/i.test(`${message} ${reason}`)) {
       throw new StartError(`The Redis at ${host} refuses the login.`, {
         hint: 'Correct REDIS_URL.',
         cause: error,
       });
     }
-    throw new StartError(`The Redis at ${host} cannot be reached (${why}).`, {
+    throw new StartError(`The Redis at ${host} cannot be reached (${reason}).`, {
       hint: 'Start it, or correct REDIS_URL.',
       cause: error,
     });
@@ -67,7 +67,7 @@ async function checkStore(config: Config, endpoint: string): Promise<void> {
   }
 }
 
-/** S3's words for credentials that it does not know or that may not do this. */
+/** S3's error codes for unknown credentials and for missing permissions. */
 const REFUSALS =
   /^(AccessDenied|InvalidAccessKeyId|SignatureDoesNotMatch|AllAccessDisabled|Forbidden)$/;
 
@@ -79,7 +79,7 @@ function findRefusal(error: unknown): string | undefined {
   return undefined;
 }
 
-/** The innermost cause's code, else its words, in one line. */
+/** The code of the innermost cause, otherwise its message, in one line. */
 function describe(error: unknown): string {
   let inner: unknown = error;
   while (inner instanceof Error && inner.cause instanceof Error) inner = inner.cause;

@@ -3,10 +3,10 @@ import { createServer } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
 import { errnoOf, StartError } from '../start-error.ts';
 
-/** What a supervisor that was killed left behind needs so long to end, and to give the port free. */
+/** Processes of a killed supervisor take so long to end and release the port. */
 const PORT_WAIT_MS = 5_000;
 
-/** Ports in use are told before anything is started, in one line. Throws StartError. */
+/** Throws StartError if a port is in use, before anything is started. */
 export async function requireFreePorts(host: string, ports: number[]): Promise<void> {
   const until = performance.now() + PORT_WAIT_MS;
   for (const port of ports) {
@@ -41,7 +41,7 @@ async function requireFreePort(options: {
   }
 }
 
-/** The code of the error that listening there gives, if any. */
+/** The error code of listening there, if it fails. */
 async function tryPort(host: string, port: number): Promise<string | undefined> {
   const server = createServer();
   try {

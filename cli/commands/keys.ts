@@ -1,8 +1,8 @@
 import { randomBytes } from 'node:crypto';
 import { generateSealKeys } from '../../shared/secrets.ts';
 
-/** `windlass keys new`: the secrets of a fleet, as lines for its environment. */
-export async function makeKeys(): Promise<void> {
+/** `windlass keys new`: prints new secrets of a fleet as lines for its environment. */
+export async function printNewKeys(): Promise<void> {
   const { publicKey, privateKey } = await generateSealKeys();
   const lines = [
     '# API processes alone',

@@ -9,10 +9,10 @@ import {
 import { createFirstAdministrator } from '../../shared/database/first-administrator.ts';
 import { migrateDatabase } from '../../shared/database/migrate.ts';
 import { StartError } from '../start-error.ts';
-import type { CommandCall } from './call.ts';
+import type { CommandContext } from './command-context.ts';
 
-/** `windlass migrate`: the schema, and the first administrator. */
-export async function migrate({ environment }: CommandCall): Promise<void> {
+/** `windlass migrate`: migrates the schema and creates the first administrator. */
+export async function migrate({ environment }: CommandContext): Promise<void> {
   const config = readConfig(environment);
   if (!config.DATABASE_URL)
     throw new StartError('DATABASE_URL is not set.', {
@@ -22,14 +22,14 @@ export async function migrate({ environment }: CommandCall): Promise<void> {
   process.stdout.write('The database is up to date.\n');
 }
 
-/** Applies the migrations and makes the administrator, whose made-up password is printed once. */
+/** Applies the migrations and creates the first administrator; a generated password is printed once. */
 export async function prepareDatabase(url: string, config: Config): Promise<void> {
   const database = openDatabase(url, { max: 1 });
   try {
     await checkVersion(database, url)
       .then(() => migrateDatabase(url))
       .catch((error: unknown) => {
-        throw explain(error, url);
+        throw translateError(error, url);
       });
     const password = await createFirstAdministrator(database, {
       username: config.ADMIN_USERNAME,
@@ -44,7 +44,7 @@ export async function prepareDatabase(url: string, config: Config): Promise<void
   }
 }
 
-/** What reads JSON as it was sent came with this one. */
+/** The first major version with `IS JSON`, which checks JSON without changing it. */
 const OLDEST = 16;
 
 async function checkVersion({ db }: Database, url: string): Promise<void> {
@@ -58,7 +58,7 @@ async function checkVersion({ db }: Database, url: string): Promise<void> {
   });
 }
 
-function explain(error: unknown, url: string): unknown {
+function translateError(error: unknown, url: string): unknown {
   const { host, pathname, username } = new URL(url);
   const state = sqlState(error);
   if (state === '28P01' || state === '28000') {

@@ -5,29 +5,34 @@ import { createLog } from '../../shared/log.ts';
 import { packageRoot } from '../../shared/package-root.ts';
 import { listSecrets } from '../../shared/redact.ts';
 import { chooseDataDir } from '../data-dir.ts';
-import { lockDataDir } from '../data-lock.ts';
+import { lockDataDir } from '../data-dir-lock.ts';
 import { startPostgres } from '../embedded-postgres/postgres.ts';
-import { readGeneratedSecrets } from '../generated-secrets.ts';
-import { listEmbedded, listFleet, listFleetPorts, readFleet } from '../supervisor/forms.ts';
+import { loadOrGenerateSecrets } from '../generated-secrets.ts';
+import {
+  listApiPorts,
+  listEmbeddedProcesses,
+  listFleetProcesses,
+  readFleetProcesses,
+} from '../supervisor/process-specs.ts';
 import { type ProcessSpec, supervise } from '../supervisor/supervisor.ts';
-import type { CommandCall } from './call.ts';
 import { checkServers } from './check-servers.ts';
+import type { CommandContext } from './command-context.ts';
 import { requireFreePorts } from './free-ports.ts';
 import { prepareDatabase } from './migrate.ts';
 
 /**
- * `windlass up`, until it is asked to stop. With DATABASE_URL, REDIS_URL and S3_ENDPOINT all set it is the fleet form: the
- * processes of a Procfile, two of each. Otherwise the embedded form: an API and two workers of every kind, with the
- * embedded Postgres unless DATABASE_URL names another.
+ * `windlass up`: runs everything until it is asked to stop. If DATABASE_URL, REDIS_URL and S3_ENDPOINT are all set, it runs
+ * the fleet form: two processes for each line of a Procfile. Otherwise it runs the embedded form: an API and two workers of
+ * every kind, with the embedded Postgres unless DATABASE_URL is set.
  */
-export async function up(call: CommandCall): Promise<void> {
-  const config = readConfig(call.environment);
+export async function up(context: CommandContext): Promise<void> {
+  const config = readConfig(context.environment);
   const { DATABASE_URL, REDIS_URL, S3_ENDPOINT } = config;
-  if (DATABASE_URL && REDIS_URL && S3_ENDPOINT) await upFleet(call, config);
-  else await upEmbedded(call, config);
+  if (DATABASE_URL && REDIS_URL && S3_ENDPOINT) await upFleet(context, config);
+  else await upEmbedded(context, config);
 }
 
-async function upEmbedded({ life, environment }: CommandCall, config: Config): Promise<void> {
+async function upEmbedded({ life, environment }: CommandContext, config: Config): Promise<void> {
   const { stopping } = life;
   await requireFreePorts(config.HOST, [config.PORT]);
   const dataDir = findDataDir(config);
@@ -41,39 +46,39 @@ async function upEmbedded({ life, environment }: CommandCall, config: Config): P
   const postgres = lock ? undefined : await startPostgres({ dataDir, log, signal: stopping });
   try {
     const databaseUrl = config.DATABASE_URL ?? postgres?.url ?? '';
-    const secrets = await readGeneratedSecrets(dataDir, config);
+    const secrets = await loadOrGenerateSecrets(dataDir, config);
     await checkServers(config);
     await prepareDatabase(databaseUrl, config);
     const env = { ...environment, DATA_DIR: dataDir, DATABASE_URL: databaseUrl, ...secrets };
-    await superviseAll({ config, stopping, groups: listEmbedded(env) });
+    await superviseAll({ config, stopping, groups: listEmbeddedProcesses(env) });
   } finally {
     await lock?.release();
     await postgres?.stop();
   }
 }
 
-/** Everything is kept elsewhere: the data directory is used for keys alone, and only where they are not given. */
-async function upFleet({ life, environment }: CommandCall, config: Config): Promise<void> {
+/** All data are on other servers. The data directory only stores generated keys, if no keys are set. */
+async function upFleet({ life, environment }: CommandContext, config: Config): Promise<void> {
   const { stopping } = life;
-  const fleet = readFleet(config.PROCFILE);
-  await requireFreePorts(config.HOST, listFleetPorts(fleet, config.PORT));
+  const fleet = readFleetProcesses(config.PROCFILE);
+  await requireFreePorts(config.HOST, listApiPorts(fleet, config.PORT));
   const { SECRET_KEY, SEAL_PUBLIC_KEY, SEAL_PRIVATE_KEYS } = config;
   const hasKeys = SECRET_KEY && SEAL_PUBLIC_KEY && SEAL_PRIVATE_KEYS;
-  const keys = hasKeys ? {} : await keepKeys(config, stopping);
-  // The processes work in the package's folder.
+  const keys = hasKeys ? {} : await loadKeys(config, stopping);
+  // The working directory of the processes is the package's folder.
   const dataDir = config.DATA_DIR ? { DATA_DIR: resolve(config.DATA_DIR) } : {};
   await checkServers(config);
   await prepareDatabase(config.DATABASE_URL ?? '', config);
   const env = { ...environment, ...dataDir, ...keys };
-  await superviseAll({ config, stopping, groups: listFleet(fleet, env, config.PORT) });
+  await superviseAll({ config, stopping, groups: listFleetProcesses(fleet, env, config.PORT) });
 }
 
-/** Locked while they may be made: two starts must not each make their own. */
-async function keepKeys(config: Config, signal: AbortSignal): Promise<Record<string, string>> {
+/** Loads or generates the keys, under a lock: concurrent starts must not generate different ones. */
+async function loadKeys(config: Config, signal: AbortSignal): Promise<Record<string, string>> {
   const dataDir = findDataDir(config);
   const lock = await lockDataDir({ dataDir, signal });
   try {
-    const keys = await readGeneratedSecrets(dataDir, config);
+    const keys = await loadOrGenerateSecrets(dataDir, config);
     process.stdout.write(
       `Keys are kept in ${dataDir}/secrets.json: another machine of this fleet needs the same ones.\n`,
     );

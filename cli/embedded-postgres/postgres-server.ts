@@ -2,15 +2,15 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { errnoOf, type StartError } from '../start-error.ts';
-import { type Cluster, requireClear } from './cluster.ts';
-import { explainFailure, explainSystemError } from './explain-failure.ts';
-import { type KeptCommand, runKept } from './keeper.ts';
+import { type Cluster, requireNoOrphans } from './cluster.ts';
 import { listSettings } from './postgres-settings.ts';
+import { translatePostgresError, translateSystemError } from './translate-errors.ts';
+import { runWrapped, type WrappedCommand } from './wrapper.ts';
 
 const READY_CHECK_MS = 20;
 const LOCK_WAIT_MS = 10_000;
 
-/** Another program listens on the port that Postgres was to have. */
+/** Another program listens on the port that was chosen for Postgres. */
 export class PortTakenError extends Error {
   readonly port: number;
   constructor(port: number) {
@@ -21,15 +21,14 @@ export class PortTakenError extends Error {
 }
 
 /**
- * Starts the server on its directory and waits until it takes connections, through recovery however
- * long that is. What an earlier run left is stopped first; a lock of a server that is just ending is
- * waited for, up to 10 s. Throws StartError, PortTakenError, or the signal's reason.
+ * Stops orphans of an earlier run, starts the server and waits until it accepts connections, however long recovery takes.
+ * Waits up to 10 s for the lock of a server that is shutting down. Throws StartError, PortTakenError, or the signal's reason.
  */
 export async function startServer(options: {
   cluster: Cluster;
   port: number;
   signal?: AbortSignal;
-}): Promise<KeptCommand> {
+}): Promise<WrappedCommand> {
   const deadline = Date.now() + LOCK_WAIT_MS;
   for (;;) {
     const outcome = await tryToStart(options);
@@ -43,13 +42,13 @@ async function tryToStart(options: {
   cluster: Cluster;
   port: number;
   signal?: AbortSignal;
-}): Promise<KeptCommand | { retry: StartError }> {
+}): Promise<WrappedCommand | { retry: StartError }> {
   const { cluster, port, signal } = options;
   const { directory, user, binaries, log } = cluster;
   signal?.throwIfAborted();
-  await requireClear(directory, user);
+  await requireNoOrphans(directory, user);
   const mark = await log.mark();
-  const server = await runKept({
+  const server = await runWrapped({
     directory,
     user,
     output: log.descriptor,
@@ -66,19 +65,19 @@ async function tryToStart(options: {
     }
   } catch (error) {
     await server.stop();
-    throw explainSystemError(error, directory);
+    throw translateSystemError(error, directory);
   }
   signal?.throwIfAborted();
   if (!ended) return server;
   const output = await log.readSince(mark);
   if (/could not bind|Address already in use/.test(output)) throw new PortTakenError(port);
-  const failure = explainFailure({ output, task: 'start', directory, code: ended.code });
+  const failure = translatePostgresError({ output, task: 'start', directory, code: ended.code });
   if (/lock file "[^"]*" already exists|pre-existing shared memory/.test(output))
     return { retry: failure };
   throw failure;
 }
 
-/** Postgres names its pid in the first line of its lock file, and its state in the eighth. */
+/** Postgres writes its pid into the first line of its lock file, its state into the eighth. */
 async function isReady(directory: string, pid: number): Promise<boolean> {
   const text = await readFile(join(directory, 'postmaster.pid'), 'utf8').catch(error => {
     if (errnoOf(error) === 'ENOENT') return '';

@@ -1,12 +1,12 @@
 /**
- * How the embedded server runs: beside the application on a small machine, for some dozen connections.
- * Given on the command line, so that an existing database directory follows a new release.
+ * Settings for a server on the same small machine as the application, with some dozen connections. They are passed on the
+ * command line, so that a new release changes them for existing clusters, too.
  */
 export function listSettings(port: number): string[] {
   const settings: Record<string, string | number> = {
     listen_addresses: '127.0.0.1',
     port,
-    // No socket file in /tmp that a killed server leaves and two servers fight for.
+    // A killed server leaves its socket file in /tmp, where two servers would conflict.
     unix_socket_directories: '',
     cluster_name: 'windlass',
     max_connections: 100,
@@ -19,16 +19,16 @@ export function listSettings(port: number): string[] {
     max_logical_replication_workers: 0,
     // Bounds the recovery after a kill to some seconds.
     max_wal_size: '512MB',
-    // The workers' processes cost more memory than they save time here.
+    // I/O workers would cost more memory than they save time here.
     io_method: 'sync',
     max_worker_processes: 4,
     autovacuum_max_workers: 2,
     jit: 'off',
-    // A query whose client was killed gives its locks back.
+    // Ends the query of a killed client, which releases its locks.
     client_connection_check_interval: '5s',
     timezone: 'UTC',
     log_timezone: 'UTC',
-    // Errors of statements are the client's to log; what concerns the server is of level LOG and up.
+    // Clients log the errors of their statements; messages about the server have level LOG and above.
     log_min_messages: 'log',
     log_min_error_statement: 'panic',
     log_checkpoints: 'off',

@@ -55,11 +55,11 @@ describe.each(accounts)('run by $as', ({ as }) => {
     expect(await stopOwner(owner)).toBe(0);
   });
 
-  test('a killed keeper takes nothing with it for long', async () => {
+  test('a killed wrapper, and the server, are back', async () => {
     const owner = await owners.start({ as });
-    const keeper = readParent(owner.pid);
-    expect(owners.listProcesses()).toContainEqual({ pid: keeper, name: 'sh' });
-    process.kill(keeper, 'SIGKILL');
+    const wrapper = readParent(owner.pid);
+    expect(owners.listProcesses()).toContainEqual({ pid: wrapper, name: 'sh' });
+    process.kill(wrapper, 'SIGKILL');
     await vi.waitFor(() => expect(owners.readPostmaster()).not.toBe(owner.pid), WAIT);
     await vi.waitFor(() => query(owner.url, sql => sql`select 1`), WAIT);
     expect(await stopOwner(owner)).toBe(0);
@@ -100,7 +100,7 @@ describe.each(accounts)('run by $as', ({ as }) => {
     expect(third.pid).not.toBe(second.pid);
   });
 
-  test('what is left when keepers are killed too is stopped by the next start', async () => {
+  test('what is left when wrappers are killed too is stopped by the next start', async () => {
     const owner = await start();
     for (const { pid, name } of owners.listProcesses())
       if (name === 'sh') process.kill(pid, 'SIGSTOP');

@@ -1,25 +1,25 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Logger } from '../../shared/log.ts';
-import { type DataLock, lockDataDir } from '../data-lock.ts';
+import { type DataDirLock, lockDataDir } from '../data-dir-lock.ts';
 import { StartError } from '../start-error.ts';
-import { chooseRestartDelay } from '../supervisor/restart-delay.ts';
+import { chooseRestartBackoff } from '../supervisor/restart-backoff.ts';
 import { type Cluster, DATABASE_NAME, DATABASE_USER, prepareCluster } from './cluster.ts';
-import { clearDirectory, type KeptCommand } from './keeper.ts';
 import { choosePort } from './port.ts';
 import { PortTakenError, startServer } from './postgres-server.ts';
+import { stopOrphans, type WrappedCommand } from './wrapper.ts';
 
 const TRIM_LOG_EVERY_MS = 600_000;
 const PORT_TRIES = 5;
 
 export interface EmbeddedPostgres {
-  /** With the password; the same for as long as this process lives, whatever happens to the server. */
+  /** Includes the password. Does not change when the server restarts. */
   url: string;
   port: number;
-  /** The postmaster's, of the present run. */
+  /** The pid of the current postmaster. */
   readonly pid: number;
-  /** Stops it in order and gives the data directory free. Clients should have gone before. */
+  /** Shuts it down and releases the data directory. Disconnect clients first. */
   stop(): Promise<void>;
-  /** Settles when it has been stopped. */
+  /** Resolves when it has been stopped. */
   exited: Promise<void>;
 }
 
@@ -27,16 +27,16 @@ export interface PostgresOptions {
   /** An existing directory: see chooseDataDir. */
   dataDir: string;
   log: Logger;
-  /** Given up while starting; afterwards it tells others who want the data directory to wait. */
+  /** Aborts the start; later it makes others who want the data directory wait instead of failing. */
   signal?: AbortSignal;
   /** Stands in for /var/lib/windlass in tests. */
   systemDir?: string;
 }
 
 /**
- * Starts the embedded Postgres and keeps it running: killed, it is back within 2 s at the same URL.
- * When this process dies, however it does, the server is stopped within 15 s.
- * Throws StartError, one line and a hint, where it cannot start.
+ * Starts the embedded Postgres and restarts it when it ends: within 2 s, at the same URL.
+ * When this process dies, for any reason, the server stops within 15 s.
+ * Throws StartError if it cannot start.
  */
 export async function startPostgres(options: PostgresOptions): Promise<EmbeddedPostgres> {
   const { dataDir, log, signal, systemDir } = options;
@@ -49,7 +49,7 @@ export async function startPostgres(options: PostgresOptions): Promise<EmbeddedP
   try {
     const cluster = await prepareCluster({ dataDir, signal, systemDir });
     const { server, port } = await startOnSomePort({ cluster, signal });
-    return keepRunning({ cluster, server, port, lock, log, signal });
+    return superviseServer({ cluster, server, port, lock, log, signal });
   } catch (error) {
     await lock.release();
     throw error;
@@ -59,13 +59,13 @@ export async function startPostgres(options: PostgresOptions): Promise<EmbeddedP
 async function startOnSomePort(options: {
   cluster: Cluster;
   signal?: AbortSignal;
-}): Promise<{ server: KeptCommand; port: number }> {
+}): Promise<{ server: WrappedCommand; port: number }> {
   for (let tries = 1; ; tries += 1) {
     const port = await choosePort(options.cluster.dataDir);
     try {
       return { server: await startServer({ ...options, port }), port };
     } catch (error) {
-      // Taken since it was looked at.
+      // Another program took the port since choosePort() tried it.
       if (!(error instanceof PortTakenError) || tries === PORT_TRIES) throw error;
     }
   }
@@ -73,14 +73,14 @@ async function startOnSomePort(options: {
 
 interface RunningOptions {
   cluster: Cluster;
-  server: KeptCommand;
+  server: WrappedCommand;
   port: number;
-  lock: DataLock;
+  lock: DataDirLock;
   log: Logger;
   signal?: AbortSignal;
 }
 
-function keepRunning({
+function superviseServer({
   cluster,
   server,
   port,
@@ -96,19 +96,19 @@ function keepRunning({
   const trimming = setInterval(() => cluster.log.trim().catch(() => {}), TRIM_LOG_EVERY_MS);
   trimming.unref();
 
-  const restartForEver = async () => {
+  const restartUntilClosed = async () => {
     for (;;) {
       const code = await current.exited;
       if (closing.signal.aborted) return;
-      log.warn({ code }, 'Postgres ended and is started again');
+      log.warn({ code }, 'Postgres ended and is restarted');
       const next = await restart({ cluster, port, log, signal: closing.signal });
       if (!next) return;
       current = next;
-      // Asked to stop while it was starting: whoever asked knows only the one before.
+      // stop() was called during the restart and stopped only the previous server.
       if (closing.signal.aborted) await current.stop();
     }
   };
-  const exited = restartForEver().finally(async () => {
+  const exited = restartUntilClosed().finally(async () => {
     clearInterval(trimming);
     signal?.removeEventListener('abort', announce);
     await cluster.log.close();
@@ -125,25 +125,25 @@ function keepRunning({
       closing.abort();
       await current.stop();
       await exited;
-      // Finds nothing, unless keepers were killed as well.
-      await clearDirectory({ directory: cluster.directory, user: cluster.user });
+      // Finds processes only if wrappers were killed as well.
+      await stopOrphans({ directory: cluster.directory, user: cluster.user });
       await lock.release();
     },
     exited,
   };
 }
 
-/** Tries until it runs; never elsewhere, for its clients know this port. Undefined when closing. */
+/** Tries until it runs, always on the same port, because its clients know that. Undefined if aborted. */
 async function restart(options: {
   cluster: Cluster;
   port: number;
   log: Logger;
   signal: AbortSignal;
-}): Promise<KeptCommand | undefined> {
+}): Promise<WrappedCommand | undefined> {
   const { log, signal } = options;
   for (let failures = 0; ; failures += 1) {
     try {
-      await delay(chooseRestartDelay(failures), undefined, { signal });
+      await delay(chooseRestartBackoff(failures), undefined, { signal });
       const server = await startServer(options);
       log.info({ pid: server.pid }, 'Postgres runs again');
       return server;

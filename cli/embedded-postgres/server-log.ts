@@ -4,25 +4,25 @@ import { join } from 'node:path';
 const LARGEST_BYTES = 8 * 2 ** 20;
 const TAIL_BYTES = 16_384;
 
-/** The file that Postgres writes its own log to: it can write there whoever else has died. */
+/** The log file of Postgres. It writes the file itself, so no log is lost when the supervisor dies. */
 export interface ServerLog {
   path: string;
   descriptor: number;
-  /** The present end, in bytes. */
+  /** The current size in bytes. */
   mark(): Promise<number>;
-  /** What was written since, at most the last 16 KiB. */
+  /** The text after that size, at most the last 16 KiB. */
   readSince(mark: number): Promise<string>;
-  /** Empties it where it has grown beyond 8 MiB. */
+  /** Truncates it if it is larger than 8 MiB. */
   trim(): Promise<void>;
   close(): Promise<void>;
 }
 
-/** Opens `<dataDir>/postgres.log`; one that has grown beyond 8 MiB is kept as `postgres.log.1`. */
+/** Opens `<dataDir>/postgres.log`; renames one that is larger than 8 MiB to `postgres.log.1`. */
 export async function openServerLog(dataDir: string): Promise<ServerLog> {
   const path = join(dataDir, 'postgres.log');
   const old = await stat(path).catch(() => undefined);
   if (old && old.size > LARGEST_BYTES) await rename(path, `${path}.1`);
-  // Appending: after it was emptied Postgres goes on at the new end.
+  // Append mode: after a truncation Postgres continues at the new end.
   const file = await open(path, 'a+', 0o600);
   return {
     path,

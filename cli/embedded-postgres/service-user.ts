@@ -12,10 +12,9 @@ export interface ServiceUser {
 const CANDIDATES = ['postgres', 'nobody'];
 
 /**
- * Postgres refuses to run as root: then it runs as the owner of its existing data, else as `postgres`
- * or `nobody`. The owner comes first, so that an account added later does not take the data from it.
- * Returns undefined where this process is an ordinary user's and needs no other.
- * Throws StartError where there is no such account.
+ * Chooses an account for Postgres, which refuses to run as root: the owner of its existing data, else `postgres` or
+ * `nobody`. The owner comes first, because an account that was added later cannot read the data.
+ * Returns undefined if this process does not run as root. Throws StartError if there is no such account.
  */
 export function chooseServiceUser(clusterDir: string): ServiceUser | undefined {
   if (process.geteuid?.() !== 0) return undefined;
@@ -37,7 +36,7 @@ export function chooseServiceUser(clusterDir: string): ServiceUser | undefined {
   );
 }
 
-/** True when this user may enter the directory. Asked of the kernel, which knows of access lists too. */
+/** True if this user may enter the directory. The kernel decides, because it also knows access control lists. */
 export function canEnter(user: ServiceUser, directory: string): boolean {
   const { error, status } = spawnSync('/bin/sh', ['-c', 'test -x "$1"', 'sh', directory], {
     uid: user.uid,
@@ -46,12 +45,12 @@ export function canEnter(user: ServiceUser, directory: string): boolean {
     env: {},
     stdio: 'ignore',
   });
-  if (error) throw explainSwitch(error, user);
+  if (error) throw translateSwitchError(error, user);
   return status === 0;
 }
 
-/** A container's root may lack the right to become another user. */
-export function explainSwitch(error: unknown, user: ServiceUser | undefined): unknown {
+/** An error for people, if this process may not become the user: the root of a container may lack that right. */
+export function translateSwitchError(error: unknown, user: ServiceUser | undefined): unknown {
   const code = errnoOf(error);
   if (!user || (code !== 'EPERM' && code !== 'EINVAL')) return error;
   return new StartError(

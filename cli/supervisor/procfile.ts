@@ -3,19 +3,19 @@ import type { ProcessSpec } from './supervised-process.ts';
 
 export interface ProcfileOptions {
   text: string;
-  /** How many of each name to run. */
+  /** The number of processes for each line (1). */
   each?: number;
   cwd?: string;
 }
 
-/** The name whose processes are stopped first, so that no request is taken that nobody will serve. */
+/** The processes of this name stop first, so that no request is accepted while no worker runs. */
 const STOPPED_FIRST = 'api';
 
 /**
- * Reads a Procfile, `name: command` a line, as the groups to supervise. Several of one name are
- * called `name.1`, `name.2` … A command that begins with `node` is run by this very Node and says
- * itself when it is ready; one that needs a shell is given to one.
- * Throws StartError that names the line.
+ * Parses a Procfile, `name: command` a line, into groups for the supervisor. Several processes of one name are called
+ * `name.1`, `name.2` and so on. A command that begins with `node` runs with this Node and reports readiness by a message; a
+ * command with shell syntax runs in a shell. Written by hand: foreman is a command that exports no parser.
+ * Throws StartError, which names the line.
  */
 export function readProcfile({ text, each = 1, cwd }: ProcfileOptions): ProcessSpec[][] {
   const specs = [...parseLines(text)].flatMap(([name, text]) => {

@@ -1,10 +1,10 @@
 # shellcheck shell=sh
-# Reads "+PID" where a process was started and "-PID" where one has ended. When that input ends, the
-# supervisor is gone: what was not gone by then is given 2 s, then it is killed with its group.
+# Reads "+PID" for each started process and "-PID" for each ended one. The input ends when the
+# supervisor has died: the processes that still run have 2 s to end, then KILL ends their groups.
 
 trap '' HUP INT QUIT TERM
 
-# When a process started: tells it from a later one with the same pid. Empty where that is not known.
+# The start time of a process: a later process with the same pid has another one. Empty if unknown.
 read_start() {
   start=
   read -r stat 2>/dev/null <"/proc/$1/stat" || return 0
@@ -39,7 +39,7 @@ done
 for one in $known; do
   pid=${one%:*}
   read_start "$pid"
-  # A leader that is gone may have left its group; another process with its pid is none of ours.
+  # Also for the group of a leader that has ended, but not for another process with its pid.
   if [ -z "$start" ] || [ "$start" = "${one#*:}" ]; then
     kill -KILL "-$pid" 2>/dev/null
   fi

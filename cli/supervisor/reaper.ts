@@ -4,17 +4,17 @@ import { readScript } from '../shell-script.ts';
 
 const RESTART_MS = 100;
 
-/** Kills what this process started and left, when it dies without stopping it. */
+/** Kills orphaned children: those that still run when this process has died. */
 export interface Reaper {
   add(pid: number): void;
   remove(pid: number): void;
-  /** To be called when everything has been stopped. */
+  /** Call it when every process has been stopped. */
   close(): void;
 }
 
 /**
- * A small shell that holds a pipe from this process. Children end by themselves when their channel
- * closes; this is for one that is frozen, busy, or not ours. It is started anew when it is killed.
+ * Starts a shell that reads a pipe from this process. Our programs end by themselves when their IPC channel closes; the
+ * reaper is for those that are frozen or busy and for other programs. It is restarted when it is killed.
  */
 export function startReaper(log: Logger): Reaper {
   const known = new Set<number>();
@@ -23,23 +23,25 @@ export function startReaper(log: Logger): Reaper {
 
   const start = () => {
     reaper = spawnReaper();
-    for (const pid of known) tell(`+${pid}`);
-    reaper.on('error', error => log.warn({ error: error.message }, 'There is no reaper'));
+    for (const pid of known) send(`+${pid}`);
+    reaper.on('error', error =>
+      log.warn({ error: error.message }, 'The reaper could not be started'),
+    );
     reaper.on('exit', () => {
       if (!closed) setTimeout(() => closed || start(), RESTART_MS).unref();
     });
   };
-  const tell = (line: string) => reaper?.stdin?.write(`${line}\n`);
+  const send = (line: string) => reaper?.stdin?.write(`${line}\n`);
 
   start();
   return {
     add(pid) {
       known.add(pid);
-      tell(`+${pid}`);
+      send(`+${pid}`);
     },
     remove(pid) {
       known.delete(pid);
-      tell(`-${pid}`);
+      send(`-${pid}`);
     },
     close() {
       closed = true;
@@ -60,7 +62,7 @@ function spawnReaper(): ChildProcess {
     },
   );
   reaper.stdin?.on('error', () => {
-    // It was killed; its exit starts another.
+    // The exit of a killed reaper starts another.
   });
   reaper.unref();
   return reaper;

@@ -2,34 +2,34 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Logger } from '../../shared/log.ts';
 import type { Reaper } from './reaper.ts';
-import { chooseRestartDelay } from './restart-delay.ts';
+import { chooseRestartBackoff } from './restart-backoff.ts';
 
-/** A process without a message is taken as ready after this; one that dies sooner was not. */
+/** A process that sends no message counts as ready after this time. */
 const SETTLED_AFTER_MS = 5_000;
-/** A process that dies again and again after it was ready is back within 2 s, but not in a tight loop. */
+/** Keeps a process that dies repeatedly after it was ready from restarting in a tight loop; it is back within 2 s. */
 const LONGEST_READY_DELAY_MS = 1_000;
 
 export interface ProcessSpec {
-  /** For the log; unique. */
+  /** Unique; for the log. */
   name: string;
   command: string[];
   /** The whole environment. */
   env?: Record<string, string | undefined>;
   cwd?: string;
-  /** It sends `{ type: 'ready' }` over IPC when it can work (true). */
+  /** Whether it sends `{ type: 'ready' }` over IPC when it is ready (true). */
   readyMessage?: boolean;
 }
 
 export interface SupervisedProcess {
   readonly name: string;
-  /** Undefined while it is not running. */
+  /** Undefined while it does not run. */
   readonly pid: number | undefined;
   readonly ready: boolean;
-  /** SIGTERM, then after the grace (ms), or once a forced quit is asked for, SIGKILL. Resolves when it is gone. */
-  stop(options: { graceMs: number; forceQuit: AbortSignal }): Promise<void>;
+  /** SIGTERM, then SIGKILL after the grace (ms) or on a forced shutdown. Resolves when it has ended. */
+  stop(options: { graceMs: number; forceShutdown: AbortSignal }): Promise<void>;
 }
 
-export interface KeepOptions {
+export interface SuperviseProcessOptions {
   spec: ProcessSpec;
   log: Logger;
   reaper: Reaper;
@@ -37,12 +37,17 @@ export interface KeepOptions {
 }
 
 /**
- * Runs a process and runs it again whenever it ends, until it is stopped.
+ * Runs a process and restarts it whenever it ends, until it is stopped.
  *
- * Each is the leader of a session of its own: a Ctrl-C at the terminal does not reach it before its
- * turn, and what it started and left behind is found by its group and killed with it.
+ * Each process leads a session of its own: a Ctrl-C at the terminal does not reach it, so that groups stop in order, and
+ * its orphaned children are killed with its process group.
  */
-export function keepProcess({ spec, log, reaper, onReady }: KeepOptions): SupervisedProcess {
+export function superviseProcess({
+  spec,
+  log,
+  reaper,
+  onReady,
+}: SuperviseProcessOptions): SupervisedProcess {
   const closing = new AbortController();
   let child: ChildProcess | undefined;
   let ready = false;
@@ -59,9 +64,12 @@ export function keepProcess({ spec, log, reaper, onReady }: KeepOptions): Superv
         readyDeaths = Date.now() - startedAt < SETTLED_AFTER_MS ? readyDeaths + 1 : 0;
       } else unready += 1;
       const wait = outcome.wasReady
-        ? Math.min(chooseRestartDelay(readyDeaths), LONGEST_READY_DELAY_MS)
-        : chooseRestartDelay(unready - 1);
-      log.warn({ process: spec.name, ...outcome, restartInMs: wait }, 'A process ended unasked');
+        ? Math.min(chooseRestartBackoff(readyDeaths), LONGEST_READY_DELAY_MS)
+        : chooseRestartBackoff(unready - 1);
+      log.warn(
+        { process: spec.name, ...outcome, restartInMs: wait },
+        'A process ended and is restarted',
+      );
       await delay(wait, undefined, { signal: closing.signal }).catch(() => {});
     }
   };
@@ -101,7 +109,7 @@ export function keepProcess({ spec, log, reaper, onReady }: KeepOptions): Superv
       started.once('exit', (code, signal) =>
         finish(signal ? { signal } : { code: code ?? undefined }),
       );
-      // Also told of a message that could not be sent, or of a kill that failed: those end nothing.
+      // Also reports failed messages and kills, after which the process still runs.
       started.on('error', error => {
         if (pid === undefined) finish({ error: error.message });
       });
@@ -116,20 +124,20 @@ export function keepProcess({ spec, log, reaper, onReady }: KeepOptions): Superv
     get ready() {
       return ready;
     },
-    async stop({ graceMs, forceQuit }) {
+    async stop({ graceMs, forceShutdown }) {
       closing.abort();
       child?.kill('SIGTERM');
       const kill = () => {
         if (child?.pid === undefined) return;
-        log.warn({ process: spec.name }, 'A process is killed, for it did not stop in time');
+        log.warn({ process: spec.name }, 'A process did not stop in time and is killed');
         killGroup(child.pid);
       };
       const timer = setTimeout(kill, graceMs);
-      forceQuit.addEventListener('abort', kill, { once: true });
-      if (forceQuit.aborted) kill();
+      forceShutdown.addEventListener('abort', kill, { once: true });
+      if (forceShutdown.aborted) kill();
       await done;
       clearTimeout(timer);
-      forceQuit.removeEventListener('abort', kill);
+      forceShutdown.removeEventListener('abort', kill);
     },
   };
 }
@@ -144,7 +152,7 @@ interface Outcome {
 function spawnProcess({ command, env, cwd }: ProcessSpec): ChildProcess | Error {
   const [program = '', ...args] = command;
   try {
-    // Output is inherited: no line is lost or held up by whatever happens to this process.
+    // Inherited output: no line is lost or delayed when this process dies or blocks.
     return spawn(program, args, {
       env,
       cwd,
@@ -162,11 +170,11 @@ function isReadyMessage(message: unknown): boolean {
   );
 }
 
-/** The leader and all that it started and that did not leave its group. */
+/** Kills a leader with its process group. */
 function killGroup(pid: number): void {
   try {
     process.kill(-pid, 'SIGKILL');
   } catch {
-    // Nobody is left in it.
+    // The group is empty.
   }
 }

@@ -33,18 +33,18 @@ const HOPELESS = `${PRELUDE}\nprocess.exit(3);`;
 
 let scratch: string;
 let stop: AbortController;
-let forceQuit: AbortController;
+let forceShutdown: AbortController;
 let stopped: Promise<void>;
 
 beforeEach(() => {
   scratch = fs.mkdtempSync(join(tmpdir(), 'windlass-supervisor-'));
   stop = new AbortController();
-  forceQuit = new AbortController();
+  forceShutdown = new AbortController();
 });
 
 afterEach(async () => {
   stop.abort();
-  forceQuit.abort();
+  forceShutdown.abort();
   await stopped;
   fs.rmSync(scratch, { recursive: true, force: true });
 });
@@ -129,7 +129,7 @@ describe('stopping', () => {
     await run([[spec('one', STUBBORN)], [spec('two', STUBBORN)]]).ready;
     stop.abort();
     await last('one', 'term', 1);
-    forceQuit.abort();
+    forceShutdown.abort();
     await stopped;
     for (const name of ['one', 'two']) expect(isAlive(notes(name)[0]?.pid ?? 0)).toBe(false);
   });
@@ -150,7 +150,7 @@ test('a killed supervisor leaves nothing, not even what is frozen', async () => 
     const log = { debug() {}, warn() {} };
     const { signal } = new AbortController();
     const groups = JSON.parse(process.argv[2]);
-    await supervise({ groups, log, signal, forceQuit: signal }).stopped;`;
+    await supervise({ groups, log, signal, forceShutdown: signal }).stopped;`;
   fs.writeFileSync(join(scratch, 'supervisor.mjs'), program);
   const deaf = GOOD.replace("process.on('disconnect'", "process.on('nothing'");
   const groups = [[spec('good', GOOD), spec('frozen', GOOD), spec('deaf', deaf)]];
@@ -175,7 +175,7 @@ function run(groups: ProcessSpec[][], graceMs = 10_000) {
     groups,
     log,
     signal: stop.signal,
-    forceQuit: forceQuit.signal,
+    forceShutdown: forceShutdown.signal,
     graceMs,
   });
   stopped = supervisor.stopped;

@@ -90,7 +90,7 @@ export function makeOwners(scratch: string) {
       const text = fs.readFileSync(join(dataDir, 'postgres', 'postmaster.pid'), 'utf8');
       return Number(text.split('\n')[0]);
     },
-    /** Postgres, initdb and keepers. */
+    /** Postgres, initdb and wrappers. */
     listProcesses: () => listProcesses(scratch),
     killAll() {
       for (const child of started) child.kill('SIGKILL');

@@ -201,6 +201,6 @@ describeUnless(missingPrograms('redis-server'), 'Bull Board without its Redis', 
       what: 'the queues',
       timeoutMs: 30_000,
     });
-    expect(stack.log()).not.toContain('ended unasked');
+    expect(stack.log()).not.toContain('ended and is restarted');
   });
 });

@@ -2,7 +2,7 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, expect, test } from 'vitest';
 import { makeTempDir } from '../../test/harness/temp-dir.ts';
-import { listFleet, readFleet } from './forms.ts';
+import { listFleetProcesses, readFleetProcesses } from './process-specs.ts';
 
 const directory = makeTempDir('forms');
 afterAll(() => directory.remove());
@@ -14,7 +14,7 @@ const ENV = { ...SECRETS, SEAL_PUBLIC_KEY: 'p' };
 function givenTo(lines: string[]): Record<string, string[]> {
   const path = join(directory.path, 'Procfile');
   writeFileSync(path, lines.map(line => `${line}: node it\n`).join(''));
-  const specs = listFleet(readFleet(path), ENV, 8080).flat();
+  const specs = listFleetProcesses(readFleetProcesses(path), ENV, 8080).flat();
   const given = ({ SEAL_PUBLIC_KEY, ...env }: Record<string, string | undefined> = {}) => {
     expect(SEAL_PUBLIC_KEY).toBe('p');
     return Object.entries(env).map(([name, value]) => (name === 'PORT' ? `${value}` : name));

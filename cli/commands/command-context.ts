@@ -1,7 +1,7 @@
 import type { ProcessLifecycle } from '../../shared/process-lifecycle.ts';
 
-/** What main.ts hands to a command. */
-export interface CommandCall {
+/** The arguments of a command. */
+export interface CommandContext {
   life: ProcessLifecycle;
   environment: Record<string, string | undefined>;
 }

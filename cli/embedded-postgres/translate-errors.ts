@@ -1,12 +1,12 @@
 import { errnoOf, StartError } from '../start-error.ts';
 
 interface Failure {
-  /** What Postgres or initdb wrote. */
+  /** The output of Postgres or initdb. */
   output: string;
-  /** What it was asked to do, to follow "could not". */
+  /** What it should do: follows "could not" in the message. */
   task: string;
   directory: string;
-  /** 128 + n for a signal; undefined when its keeper was killed. */
+  /** 128 + n for a signal; undefined if its wrapper was killed. */
   code: number | undefined;
 }
 
@@ -51,21 +51,21 @@ const CAUSES: [RegExp, (failure: Failure, match: RegExpExecArray) => [string, st
   ],
 ];
 
-/** Turns the last words of Postgres into one clear line. */
-export function explainFailure(failure: Failure): StartError {
+/** An error for people, from the output of a Postgres that failed. */
+export function translatePostgresError(failure: Failure): StartError {
   for (const [pattern, explain] of CAUSES) {
     const match = pattern.exec(failure.output);
     if (!match) continue;
     const [reason, hint] = explain(failure, match);
     return new StartError(`Postgres could not ${failure.task}: ${reason}.`, { hint });
   }
-  return new StartError(`Postgres could not ${failure.task}: ${findLastWords(failure)}`, {
+  return new StartError(`Postgres could not ${failure.task}: ${findLastMessage(failure)}`, {
     hint: EXTERNAL,
   });
 }
 
-/** The same for what the file system refuses this process; other errors are returned as they are. */
-export function explainSystemError(error: unknown, dataDir: string): unknown {
+/** An error for people, where the file system refused something; returns other errors unchanged. */
+export function translateSystemError(error: unknown, dataDir: string): unknown {
   if (error instanceof StartError) return error;
   const code = errnoOf(error);
   if (code === 'ENOSPC' || code === 'EDQUOT') {
@@ -75,7 +75,7 @@ export function explainSystemError(error: unknown, dataDir: string): unknown {
     });
   }
   if (code === 'EACCES' || code === 'EPERM' || code === 'EROFS') {
-    // A program that could not be started in the directory is named instead of it.
+    // A failed spawn names the program instead of its working directory.
     const { path = dataDir, syscall = '' } = error as NodeJS.ErrnoException;
     const place = syscall.startsWith('spawn') ? dataDir : path;
     return new StartError(
@@ -89,7 +89,7 @@ export function explainSystemError(error: unknown, dataDir: string): unknown {
   return error;
 }
 
-function findLastWords({ output, code }: Failure): string {
+function findLastMessage({ output, code }: Failure): string {
   const lines = output.trim().split('\n');
   const told = lines.findLast(line => /\b(?:FATAL|PANIC|ERROR|error):/.test(line)) ?? lines.at(-1);
   if (told) return told.replace(/^.*?\b(?:FATAL|PANIC|ERROR|error):\s*/, '').replace(/\.?$/, '.');

@@ -1,19 +1,19 @@
 # shellcheck shell=sh
-# Keeps one command of the embedded Postgres, or clears away what an earlier one left.
+# Runs one command of the embedded Postgres, or stops the processes that an earlier start left.
 #
-#   keep DIRECTORY COMMAND …   runs the command and prints its pid; descriptor 3 comes from the
-#       supervisor: a line asks the command to stop, its end (the supervisor is gone) makes it stop
-#   clear DIRECTORY            stops what runs on this directory, in the order a database wants it
+#   run DIRECTORY COMMAND …    runs the command and prints its pid; descriptor 3 comes from the
+#       supervisor: a line on it asks the command to stop, its end (the supervisor died) forces it
+#   stop-orphans DIRECTORY     stops the processes on this directory: postmaster first, then backends
 #
-# It runs as the same user as Postgres, who alone may look at its processes everywhere, and in the
-# data directory itself: a later start finds it there and waits until it is done.
+# It runs as the user of Postgres, because no other one may inspect its processes on every system, and
+# in the data directory: a later start finds it there and waits until it has ended.
 
-# shellcheck disable=SC2086,SC2046,SC3013 # pids are split on purpose; -ef is in every sh that we met
+# shellcheck disable=SC2086,SC2046,SC3013 # pids are split on purpose; every sh in use has -ef
 
 mode=$1 directory=$2
 shift 2
 
-# The pids of processes on the directory: of Postgres, or of keepers. Forks for keepers alone.
+# The pids of processes on the directory: of Postgres, or of wrappers. Forks for wrappers alone.
 list() {
   for process in /proc/[0-9]*; do
     pid=${process#/proc/}
@@ -21,16 +21,16 @@ list() {
     read -r name 2>/dev/null <"$process/comm" || continue
     case $1:$name in
       postgres:postgres | postgres:initdb) [ "$process/cwd" -ef "$directory" ] && echo "$pid" ;;
-      keepers:sh | keepers:*ash | keepers:busybox)
-        # A shell of an operator may stand here as well.
+      wrappers:sh | wrappers:*ash | wrappers:busybox)
+        # An operator's shell may have this working directory, too.
         [ "$process/cwd" -ef "$directory" ] &&
-          tr '\0' '\n' 2>/dev/null <"$process/cmdline" | grep -qx windlass-postgres-keeper && echo "$pid"
+          tr '\0' '\n' 2>/dev/null <"$process/cmdline" | grep -qx windlass-postgres-wrapper && echo "$pid"
         ;;
     esac
   done
 }
 
-# Without /proc only the postmaster is known.
+# Without /proc it finds only the postmaster.
 list_all() {
   if [ -d /proc/self ]; then
     list "$1"
@@ -52,14 +52,14 @@ includes() {
   return 1
 }
 
-clear_directory() {
+stop_orphans() {
   round=0
   while :; do
     found=$(list_all postgres)
     if [ -z "$found" ]; then
-      left=$(list_all keepers)
+      left=$(list_all wrappers)
       [ -z "$left" ] && break
-      # A keeper whose command is gone ends at once, if it is not frozen.
+      # A wrapper ends with its command, unless it is frozen.
       [ $round -ge 30 ] && kill -KILL $left 2>/dev/null
     elif postmaster && includes "$head" $found; then
       case $round in
@@ -68,21 +68,21 @@ clear_directory() {
         9?) kill -KILL $found ;;
       esac 2>/dev/null
     elif [ $round -ge 3 ]; then
-      # Backends without a postmaster: nothing that they still do can be committed.
+      # Backends without a postmaster cannot commit any more.
       kill -KILL $found 2>/dev/null
     fi
     [ $round -ge 100 ] && return 1
     round=$((round + 1))
     sleep 0.1
   done
-  # Postgres takes a living process of this user for its own, though the pid was only used again.
+  # Postgres would take a later process of this user with the same pid for its postmaster.
   if [ -d /proc/self ] && postmaster && kill -0 "$head" 2>/dev/null; then
     rm -f "$directory/postmaster.pid"
   fi
   return 0
 }
 
-# Also when dead and not yet buried: without its keeper that is init's to do, and may take it long.
+# True for a zombie as well: init may take long to reap the child of a killed wrapper.
 is_gone() {
   kill -0 "$1" 2>/dev/null || return 0
   read -r stat 2>/dev/null <"/proc/$1/stat" || return 1
@@ -90,7 +90,7 @@ is_gone() {
   return 1
 }
 
-# Fast (clients are cut off), then immediate (recovery at the next start), then by force.
+# Fast shutdown (disconnects clients), then immediate (recovery at the next start), then KILL.
 stop_child() {
   for step in INT QUIT KILL; do
     kill -$step "$child" 2>/dev/null || return
@@ -103,8 +103,8 @@ stop_child() {
   done
 }
 
-if [ "$mode" = clear ]; then
-  clear_directory
+if [ "$mode" = stop-orphans ]; then
+  stop_orphans
   exit
 fi
 
@@ -118,18 +118,18 @@ exec 1>&2
   trap '' TERM
   while read -r _; do kill -INT "$child" 2>/dev/null; done
   stop_child
-  # The keeper ends this watcher as soon as the command is gone, if it is not frozen.
+  # The wrapper kills this watcher when the command has ended, unless it is frozen.
   kill -0 $$ 2>/dev/null && sleep 1 && kill -KILL $$
 ) <&3 &
 watcher=$!
 exec 3<&-
-# A signal ends the waiting too: only a child that is gone ends this.
+# A signal interrupts wait: the loop ends when the child has ended.
 while :; do
   wait "$child"
   code=$?
   kill -0 "$child" 2>/dev/null || break
 done
-# Killed itself, it leaves backends that a running query keeps from noticing.
+# A killed postmaster leaves backends that notice it only after their query.
 [ $code -ge 128 ] && kill -KILL $(list_all postgres) 2>/dev/null
 kill -KILL "$watcher" 2>/dev/null
 wait "$watcher" 2>/dev/null

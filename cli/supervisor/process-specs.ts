@@ -7,13 +7,13 @@ import type { ProcessSpec } from './supervised-process.ts';
 
 type Environment = Record<string, string | undefined>;
 
-/** Workers of the embedded form, and processes of each line of the fleet's: one may die and the others go on. */
+/** The number of workers in the embedded form, and of processes for each line of a Procfile: one can die without an outage. */
 const EACH = 2;
-/** The line whose processes listen. */
+/** The name of the processes that listen on a port. */
 const API = 'api';
 
-/** The API and two workers that take every kind of work. */
-export function listEmbedded(env: Environment): ProcessSpec[][] {
+/** The embedded form: an API and two workers of every kind. */
+export function listEmbeddedProcesses(env: Environment): ProcessSpec[][] {
   const program = (path: string) => [
     process.execPath,
     fileURLToPath(new URL(`../../${path}`, import.meta.url)),
@@ -29,10 +29,10 @@ export function listEmbedded(env: Environment): ProcessSpec[][] {
 }
 
 /**
- * What a machine of a fleet runs: two of each line of the Procfile at `path`, or of the package's own, which work in the
- * package's folder. They have no environment yet. Throws StartError.
+ * The processes of one machine of a fleet, without their environments: two for each line of the Procfile at `path`, or of
+ * the package's own. Their working directory is the package's folder. Throws StartError.
  */
-export function readFleet(path: string | undefined): ProcessSpec[][] {
+export function readFleetProcesses(path: string | undefined): ProcessSpec[][] {
   const text = readFleetProcfile(path);
   return readProcfile({ text, each: EACH, cwd: fileURLToPath(packageRoot) });
 }
@@ -45,18 +45,18 @@ function readFleetProcfile(path: string | undefined): string {
   }
 }
 
-/** The ports of the fleet's API processes: the first is PORT, the others follow. None where the Procfile has no `api`. */
-export function listFleetPorts([listening = []]: ProcessSpec[][], port: number): number[] {
+/** The ports of the API processes: `port` and the following ones. None if the Procfile has no `api`. */
+export function listApiPorts([listening = []]: ProcessSpec[][], port: number): number[] {
   return listening.map((_unused, n) => port + n);
 }
 
-/** The fleet's processes with their environments: each has its part of the secrets, each API process a port of its own. */
-export function listFleet(
+/** Adds the environments: the secrets that each process needs, and a port for each API process. */
+export function listFleetProcesses(
   groups: ProcessSpec[][],
   env: Environment,
   port: number,
 ): ProcessSpec[][] {
-  const ports = listFleetPorts(groups, port);
+  const ports = listApiPorts(groups, port);
   return groups.map(group =>
     group.map((spec, n) => {
       const [kind = ''] = spec.name.split('.');
@@ -66,14 +66,14 @@ export function listFleet(
   );
 }
 
-/** Which processes need no part in a secret; the first administrator's password is the supervisor's alone. */
-function isKeptFrom(kind: string, name: string): boolean {
+/** True if these processes do not need the secret. Only the supervisor needs the first administrator's password. */
+function isWithheld(kind: string, name: string): boolean {
   if (name === 'ADMIN_PASSWORD') return true;
   if (name === 'SECRET_KEY') return kind !== API;
   return name === 'SEAL_PRIVATE_KEYS' && [API, 'parse', 'upkeep'].includes(kind);
 }
 
 function withoutSecrets(env: Environment, kind: string): Environment {
-  const kept = Object.entries(env).filter(([name]) => !isKeptFrom(kind, name));
+  const kept = Object.entries(env).filter(([name]) => !isWithheld(kind, name));
   return Object.fromEntries(kept);
 }

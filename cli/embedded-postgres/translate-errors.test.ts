@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest';
-import { explainFailure, explainSystemError } from './explain-failure.ts';
+import { translatePostgresError, translateSystemError } from './translate-errors.ts';
 
 const explain = (output: string, code: number | undefined = 1) =>
-  explainFailure({ output, task: 'start', directory: '/data/postgres', code });
+  translatePostgresError({ output, task: 'start', directory: '/data/postgres', code });
 
 /** As PostgreSQL 18 writes them. */
 test.each([
@@ -44,9 +44,9 @@ test('what it does not know is told in the last words of Postgres', () => {
 
 test('errors of the file system name the path and what to do', () => {
   const error = Object.assign(new Error('EACCES'), { code: 'EACCES', path: '/data/lock' });
-  expect(explainSystemError(error, '/data')).toMatchObject({
+  expect(translateSystemError(error, '/data')).toMatchObject({
     message: '/data/lock cannot be used: permission denied.',
   });
   const other = new Error('a mistake of ours');
-  expect(explainSystemError(other, '/data')).toBe(other);
+  expect(translateSystemError(other, '/data')).toBe(other);
 });

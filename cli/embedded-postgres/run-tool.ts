@@ -1,30 +1,30 @@
-import { explainFailure } from './explain-failure.ts';
-import { runKept } from './keeper.ts';
 import type { ServerLog } from './server-log.ts';
 import type { ServiceUser } from './service-user.ts';
+import { translatePostgresError } from './translate-errors.ts';
+import { runWrapped } from './wrapper.ts';
 
-/** Runs a program of Postgres that ends by itself. Throws StartError when it fails, or the signal's reason. */
-export async function runToEnd(options: {
-  /** Where it works, by its real path. */
+/** Runs a tool of Postgres, such as initdb, to its end. Throws StartError if it fails, or the signal's reason. */
+export async function runTool(options: {
+  /** The real path of its working directory. */
   directory: string;
   command: string[];
   user: ServiceUser | undefined;
   log: ServerLog;
-  /** What it does, to follow "could not". */
+  /** What it does: follows "could not" in the message. */
   task: string;
   signal?: AbortSignal;
 }): Promise<void> {
   const { log, task, signal, ...command } = options;
   signal?.throwIfAborted();
   const mark = await log.mark();
-  const kept = await runKept({ ...command, output: log.descriptor });
-  const stop = () => void kept.stop();
+  const tool = await runWrapped({ ...command, output: log.descriptor });
+  const stop = () => void tool.stop();
   signal?.addEventListener('abort', stop, { once: true });
   if (signal?.aborted) stop();
-  const code = await kept.exited.finally(() => signal?.removeEventListener('abort', stop));
+  const code = await tool.exited.finally(() => signal?.removeEventListener('abort', stop));
   signal?.throwIfAborted();
   if (code === 0) return;
-  throw explainFailure({
+  throw translatePostgresError({
     output: await log.readSince(mark),
     task,
     directory: options.directory,

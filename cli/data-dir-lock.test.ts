@@ -5,9 +5,9 @@ import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { makeTempDir, type TempDir } from '../test/harness/temp-dir.ts';
-import { type DataLock, lockDataDir } from './data-lock.ts';
+import { type DataDirLock, lockDataDir } from './data-dir-lock.ts';
 
-const compiled = new URL('../dist/cli/data-lock.js', import.meta.url).href;
+const compiled = new URL('../dist/cli/data-dir-lock.js', import.meta.url).href;
 let scratch: TempDir;
 let dataDir: string;
 
@@ -73,7 +73,7 @@ test('is waited for while its holder is stopping, until the wait is given up', a
   first.announceStop();
   const impatient = new AbortController();
   const given = lockDataDir({ dataDir, signal: impatient.signal });
-  let second: DataLock | undefined;
+  let second: DataDirLock | undefined;
   const patient = lockDataDir({ dataDir }).then(lock => {
     second = lock;
   });

@@ -19,23 +19,23 @@ import { errnoOf, StartError } from './start-error.ts';
 /** Longest address of a Unix socket, in bytes: 108 with the final zero on Linux, 104 on macOS. */
 const LONGEST_ADDRESS = 103;
 const WAIT_FOR_STOPPING_MS = 60_000;
-const FORGOTTEN_AFTER_MS = 3_600_000;
+const STALE_AFTER_MS = 3_600_000;
 
-export interface DataLock {
-  /** From now on those who ask are told to wait instead of being refused. */
+export interface DataDirLock {
+  /** From now on other processes wait for the lock instead of failing. */
   announceStop(): void;
   release(): Promise<void>;
 }
 
 /**
- * Makes this process the only owner of a data directory until it ends, however it ends.
+ * Makes this process the only owner of a data directory until it releases the lock or dies.
  *
- * The lock is the folder `lock` with one file, a Unix socket that its holder listens on: the kernel
- * tells a living holder from a dead one, across containers too, and no pid can be mistaken. A folder
- * with a file in it cannot be renamed over, an empty one can, by exactly one. So taking the lock is
- * one rename and breaking it one unlink of *that* holder's socket, whose name no other ever has.
+ * The lock is the folder `lock` with one file, a Unix socket on which the owner listens. The kernel tells whether the owner
+ * is alive, across containers too, which a pid cannot. A rename replaces an empty folder, but never one with a file, and one
+ * of several renames succeeds. So a rename acquires the lock, and removing a dead owner's socket, whose name is unique, breaks it.
  *
- * Throws StartError at once when another process holds it; waits up to 60 s for one that is stopping.
+ * Written by hand: proper-lockfile recognizes a dead owner only by age. Throws StartError if another process owns the
+ * lock, after up to 60 s if that is stopping.
  */
 export async function lockDataDir({
   dataDir,
@@ -43,7 +43,7 @@ export async function lockDataDir({
 }: {
   dataDir: string;
   signal?: AbortSignal;
-}): Promise<DataLock> {
+}): Promise<DataDirLock> {
   const path = join(dataDir, 'lock');
   const name = `${process.pid}.${randomBytes(6).toString('hex')}`;
   const own = `${path}.${name}`;
@@ -55,7 +55,7 @@ export async function lockDataDir({
   try {
     mkdirSync(own, { mode: 0o700 });
     await listen(server, own, name);
-    await renameInto({ dataDir, path, own, signal });
+    await acquire({ dataDir, path, own, signal });
   } catch (error) {
     server.close();
     rmSync(own, { recursive: true, force: true });
@@ -68,7 +68,7 @@ export async function lockDataDir({
     throw error;
   }
   server.unref();
-  removeForgotten(dataDir);
+  removeStaleFolders(dataDir);
   return {
     announceStop() {
       stopping = true;
@@ -78,14 +78,14 @@ export async function lockDataDir({
       try {
         rmdirSync(path);
       } catch {
-        // The next holder has moved in; an empty folder would have been as good.
+        // The next owner has its socket in it already.
       }
       await new Promise(resolve => server.close(resolve));
     },
   };
 }
 
-async function renameInto(options: {
+async function acquire(options: {
   dataDir: string;
   path: string;
   own: string;
@@ -103,25 +103,25 @@ async function renameInto(options: {
       if (code !== 'ENOTEMPTY' && code !== 'EEXIST') throw error;
     }
     let waits = false;
-    for (const holder of listFolder(path)) {
-      const state = await askHolder(path, holder);
-      if (state === 'dead') removeSocket(path, holder);
-      else if (state === 'running' || Date.now() > deadline) throw refuse(dataDir, holder);
+    for (const owner of listFolder(path)) {
+      const state = await askOwner(path, owner);
+      if (state === 'dead') removeSocket(path, owner);
+      else if (state === 'running' || Date.now() > deadline) throw refuse(dataDir, owner);
       else waits = true;
     }
     if (waits) await delay(100, undefined, { signal });
   }
 }
 
-function refuse(dataDir: string, holder: string): StartError {
-  const pid = holder.split('.')[0];
+function refuse(dataDir: string, owner: string): StartError {
+  const pid = owner.split('.')[0];
   return new StartError(`Another Windlass (process ${pid}) is running on ${dataDir}.`, {
     hint: 'Stop it first, or start this one with another DATA_DIR and PORT.',
   });
 }
 
-/** What the process behind a socket says of itself. One too busy to answer is running. */
-function askHolder(folder: string, name: string): Promise<'running' | 'stopping' | 'dead'> {
+/** Asks the owner of a socket for its state. An owner that does not answer within 2 s is running. */
+function askOwner(folder: string, name: string): Promise<'running' | 'stopping' | 'dead'> {
   return new Promise((resolve, reject) => {
     const address = openAddress(folder, name);
     const socket = createConnection(address.path);
@@ -138,15 +138,15 @@ function askHolder(folder: string, name: string): Promise<'running' | 'stopping'
     socket.on('close', () => {
       address.close();
       if (answer === 'stopping') resolve('stopping');
-      // A holder that dies between accepting and answering resets the connection.
+      // An owner that dies before it answers resets the connection.
       else if (failure && /^(ECONNREFUSED|ENOENT|ECONNRESET|EPIPE)$/.test(failure)) resolve('dead');
-      else if (failure === 'EACCES') reject(explainForeign(folder));
+      else if (failure === 'EACCES') reject(foreignLockError(folder));
       else resolve('running');
     });
   });
 }
 
-function explainForeign(folder: string): StartError {
+function foreignLockError(folder: string): StartError {
   return new StartError(`${folder} belongs to another user.`, {
     hint: 'Start Windlass as the user who started it there before, or set another DATA_DIR.',
   });
@@ -164,7 +164,7 @@ async function listen(server: Server, folder: string, name: string): Promise<voi
   }
 }
 
-/** A path to the socket that fits into an address: through an open directory where it is too long. */
+/** A path of the socket that fits into an address: if it is too long, by the descriptor of its folder. */
 function openAddress(folder: string, name: string): { path: string; close(): void } {
   const direct = join(folder, name);
   if (Buffer.byteLength(direct) <= LONGEST_ADDRESS || !existsSync('/proc/self/fd')) {
@@ -174,7 +174,7 @@ function openAddress(folder: string, name: string): { path: string; close(): voi
   try {
     descriptor = openSync(folder, 'r');
   } catch (error) {
-    // Given back meanwhile: connecting will say so.
+    // The lock was released meanwhile: connecting fails.
     if (errnoOf(error) === 'ENOENT') return { path: '/proc/self/fd/none', close() {} };
     throw error;
   }
@@ -186,7 +186,7 @@ function listFolder(path: string): string[] {
     return readdirSync(path);
   } catch (error) {
     if (errnoOf(error) === 'ENOENT') return [];
-    if (errnoOf(error) === 'EACCES') throw explainForeign(path);
+    if (errnoOf(error) === 'EACCES') throw foreignLockError(path);
     throw error;
   }
 }
@@ -199,12 +199,12 @@ function removeSocket(folder: string, name: string): void {
   }
 }
 
-/** Those who were killed while they waited left the folder that they would have renamed. */
-function removeForgotten(dataDir: string): void {
+/** Removes the folders of processes that were killed while they waited for the lock. */
+function removeStaleFolders(dataDir: string): void {
   for (const name of readdirSync(dataDir)) {
     if (!/^lock\.\d+\.[0-9a-f]+$/.test(name)) continue;
     const found = statSync(join(dataDir, name), { throwIfNoEntry: false });
-    if (!found || Date.now() - found.mtimeMs < FORGOTTEN_AFTER_MS) continue;
+    if (!found || Date.now() - found.mtimeMs < STALE_AFTER_MS) continue;
     rmSync(join(dataDir, name), { recursive: true, force: true });
   }
 }
