@@ -3,8 +3,9 @@ import type { Handler } from '../context.ts';
 import type { OutputWriter } from '../output/output-writer.ts';
 import { watchLimits } from '../runs/command-limits.ts';
 import { outcomeLost, runPlainExec } from '../runs/plain-exec.ts';
-import { explainShutOut } from '../runs/run-errors.ts';
-import { type RunEnd, runOnHost } from '../runs/run-on-host.ts';
+import { explainAccessDenied } from '../runs/run-errors.ts';
+import { runOnHost } from '../runs/run-on-host.ts';
+import type { RunEnd } from '../runs/run-state.ts';
 import { hasAgent } from '../ssh/reconnect.ts';
 
 /** Runs a command on the session's host: through its agent exactly once, without one at most once. */
@@ -13,7 +14,7 @@ const command: Handler<'command'> = async context => {
   // Only a plain exec is marked as removed from its host when it starts.
   if (job.runAt && job.runRemoved) throw outcomeLost();
   const usesAgent = await hasAgent(context).catch((error: unknown) => {
-    throw explainShutOut(context, error);
+    throw explainAccessDenied(context, error);
   });
   const output = await context.output();
   const limits = watchLimits(context, output);

@@ -1,99 +1,131 @@
 import { type ErrorCode, WindlassError } from '../../shared/errors.ts';
-import type { JobContext } from '../context.ts';
+import { type JobContext, ReleaseJob } from '../context.ts';
 import { wasCancelled } from '../engine/job-signals.ts';
 import type { LostCause } from '../host-agent/protocol/run-event.ts';
+import type { RunOutcome } from './run-state.ts';
 
-/** Trying again would not help, and what runs there runs on. */
-const SHUT_OUT: ErrorCode[] = [
+/** A run on a host that cannot be reached is tried again after so long. */
+const UNREACHABLE_RETRY_SECONDS = 10;
+/** The host denies access: trying again does not help, and what runs there runs on. */
+const ACCESS_DENIED: ErrorCode[] = [
   'remote_authentication_failed',
   'host_key_changed',
   'host_not_allowed',
   'startup_files_print',
   'session_not_found',
 ];
+/** The host may be back later: an agent cannot start on a full disk either. */
+const UNREACHABLE: ErrorCode[] = ['remote_connection_failed', 'agent_startup_failed'];
 
-export function lost(cause?: LostCause): WindlassError {
+export const isUnreachable = (error: unknown) =>
+  error instanceof WindlassError && UNREACHABLE.includes(error.code);
+
+/** What is thrown for a run that did not end by itself. `limit` is aborted with the error of the caller's limit. */
+export function toError(
+  outcome: Exclude<RunOutcome, { type: 'ended' }>,
+  { isCancelled, limit }: { isCancelled: boolean; limit: AbortSignal | undefined },
+): unknown {
+  switch (outcome.type) {
+    case 'limit':
+      return limit?.reason;
+    case 'cancelled':
+      return new WindlassError('cancelled', outcome.but && CANCELLED_BUT[outcome.but]);
+    case 'diskFull':
+      return diskFull();
+    case 'lost':
+      return lost(outcome.cause);
+    case 'noRecord':
+      return unknown(
+        'The host was started anew, is another one or had ~/.windlass removed, or too much time has passed: it has no record of the command.',
+      );
+    case 'unreachable':
+      return unknown('The host could not be reached for too long.');
+    case 'wrongNode':
+      return wrongNode(outcome.node, isCancelled);
+    case 'reconnect':
+      return new WindlassError('remote_connection_failed', { detail: outcome.why });
+    case 'release':
+      return new ReleaseJob('the host cannot be reached', UNREACHABLE_RETRY_SECONDS);
+  }
+}
+
+/** A run that may have been started on a host that now denies access fails for that; any other error is returned as it is. */
+export function explainAccessDenied(context: JobContext, error: unknown): unknown {
+  if (!context.job.runAt || !(error instanceof WindlassError)) return error;
+  if (!ACCESS_DENIED.includes(error.code)) return error;
+  const extra = { ...error.extra, because: error.code };
+  if (wasCancelled(context))
+    return new WindlassError('cancelled', {
+      detail: `Cancelled, but the host cannot be asked to stop it any more, so that it may run on. ${error.message}`,
+      hint: 'Look on the host.',
+      cause: error,
+      extra,
+    });
+  // The plain error would read as if nothing had been run.
+  return new WindlassError('outcome_unknown', {
+    detail: `Outcome unknown: the command was started, and the host cannot be asked about it any more. ${error.message}`,
+    hint: LOOK,
+    cause: error,
+    extra,
+  });
+}
+
+const LOOK = 'Look on the host what the command did before you start it again.';
+
+function unknown(detail: string, hint = LOOK): WindlassError {
+  return new WindlassError('outcome_unknown', { detail: `Outcome unknown: ${detail}`, hint });
+}
+
+function lost(cause?: LostCause): WindlassError {
   if (cause === 'session_killed')
     return unknown(
-      'Everything that the connection had started on the host was killed, what watched over the command with it.',
+      'Everything that the connection had started on the host was killed, and the supervisor of the command with it.',
       "Look on the host what the command did. If it ends what users leave running when they log out (KillUserProcesses=yes), have the account added to KillExcludeUsers in the host's logind.conf.",
     );
   if (cause === 'reboot') return unknown('The host was started anew while the command ran.');
   if (cause === 'no_heartbeat')
     return unknown('The node that the command ran on gives no sign of life.');
   return unknown(
-    'What watched over the command on the host is gone and left no record of its end.',
+    'The supervisor of the command on the host is gone and left no record of its end.',
   );
 }
 
-export function unknown(
-  detail: string,
-  hint = 'Look on the host what the command did before you start it again.',
-): WindlassError {
-  return new WindlassError('outcome_unknown', {
-    detail: `Outcome unknown: ${detail}`,
-    hint,
-  });
-}
+type But = NonNullable<Extract<RunOutcome, { type: 'cancelled' }>['but']>;
 
-/** The end of a run that may have been started, where its host can be asked no more; any other error as it is. */
-export function explainShutOut(context: JobContext, error: unknown): unknown {
-  if (!context.job.runAt || !(error instanceof WindlassError) || !SHUT_OUT.includes(error.code))
-    return error;
-  return wasCancelled(context) ? cancelledShutOut(error) : shutOut(error);
-}
-
-/** The plain error would read as if nothing had been run. */
-function shutOut(error: WindlassError): WindlassError {
-  return new WindlassError('outcome_unknown', {
-    detail: `Outcome unknown: the command was started, and the host cannot be asked about it any more. ${error.message}`,
-    hint: 'Look on the host what the command did before you start it again.',
-    cause: error,
-    extra: { ...error.extra, because: error.code },
-  });
-}
-
-/** Of a run that was to be stopped, on a host that cannot be asked any more. */
-function cancelledShutOut(error: WindlassError): WindlassError {
-  return new WindlassError('cancelled', {
-    detail: `Cancelled, but the host cannot be asked to stop it any more, so that it may run on. ${error.message}`,
-    hint: 'Look on the host.',
-    cause: error,
-    extra: { ...error.extra, because: error.code },
-  });
-}
-
-export const cancelledAway = () =>
-  new WindlassError('cancelled', {
+const CANCELLED_BUT: Record<But, { detail: string; hint: string }> = {
+  unreachable: {
     detail:
       'Cancelled, but the host cannot be reached: what still runs there is stopped as soon as it can be.',
     hint: 'Keep the session open until the host is back.',
-  });
-
-/** Of a run that the host knows nothing of, where it may have been started all the same. */
-export const cancelledUnseen = () =>
-  new WindlassError('cancelled', {
+  },
+  unseen: {
     detail:
       'Cancelled, but the host was started anew, is another one or had ~/.windlass removed: it has no record of the command, which may run on.',
     hint: 'Look on the host.',
-  });
-
-export const unconfirmed = () =>
-  new WindlassError('cancelled', {
+  },
+  unconfirmed: {
     detail:
       'Cancelled, but the host has not confirmed that the command ended: what still runs there is stopped as soon as it can be.',
     hint: 'Keep the session open until then, or look on the host.',
-  });
-
-/** Of a host that could not show all of its processes. */
-export const groupOnly = () =>
-  new WindlassError('cancelled', {
+  },
+  groupOnly: {
     detail:
       'Cancelled. The host has no /proc, so that only the process group of the command could be seen and ended.',
     hint: 'Look on the host for what had left that group.',
-  });
+  },
+};
 
-export function diskFull(): WindlassError {
+/** The output of a run can be followed from any node of its home; the run can be stopped from its own node only. */
+function wrongNode(node: string, isCancelled: boolean): WindlassError {
+  const where = `on another node, ${node}, which was not reached to stop it there`;
+  const detail = isCancelled ? `Cancelled, but the command runs ${where}.` : `The run is ${where}.`;
+  return new WindlassError(isCancelled ? 'cancelled' : 'wrong_node', {
+    detail,
+    hint: `Have ${node} added as a host of its own, and stop it there.`,
+  });
+}
+
+function diskFull(): WindlassError {
   return new WindlassError('remote_disk_full', {
     detail:
       "Remote disk full: the command's output could not be kept on the host, and it was stopped.",

@@ -6,18 +6,18 @@ afterEach(() => void vi.useRealTimers());
 
 function begin() {
   const cancel = new AbortController();
-  const onSilence = vi.fn();
-  return { cancel, onSilence, wait: new StopDeadline(cancel.signal, onSilence, 100) };
+  const onOverdue = vi.fn();
+  return { cancel, onOverdue, deadline: new StopDeadline(cancel.signal, onOverdue, 100) };
 }
 
 test('counts from the cancel on, which may have come before', () => {
-  const { cancel, onSilence } = begin();
+  const { cancel, onOverdue } = begin();
   vi.advanceTimersByTime(1_000);
   cancel.abort();
   vi.advanceTimersByTime(99);
-  expect(onSilence).not.toHaveBeenCalled();
+  expect(onOverdue).not.toHaveBeenCalled();
   vi.advanceTimersByTime(1);
-  expect(onSilence).toHaveBeenCalledOnce();
+  expect(onOverdue).toHaveBeenCalledOnce();
   const later = vi.fn();
   new StopDeadline(cancel.signal, later, 100);
   vi.advanceTimersByTime(100);
@@ -25,10 +25,10 @@ test('counts from the cancel on, which may have come before', () => {
 });
 
 test('output counts as a sign, and the time that we take for it does not count', async () => {
-  const { cancel, onSilence, wait } = begin();
+  const { cancel, onOverdue, deadline } = begin();
   cancel.abort();
   let store: () => void = () => {};
-  const stored = wait.take(
+  const stored = deadline.exclude(
     () =>
       new Promise<void>(resolve => {
         store = resolve;
@@ -38,28 +38,28 @@ test('output counts as a sign, and the time that we take for it does not count',
   store();
   await stored;
   vi.advanceTimersByTime(99);
-  expect(onSilence).not.toHaveBeenCalled();
+  expect(onOverdue).not.toHaveBeenCalled();
   vi.advanceTimersByTime(1);
-  expect(onSilence).toHaveBeenCalledOnce();
+  expect(onOverdue).toHaveBeenCalledOnce();
 });
 
 test('output of what would not die is no sign', async () => {
-  const { cancel, onSilence, wait } = begin();
+  const { cancel, onOverdue, deadline } = begin();
   cancel.abort();
-  wait.wouldNotEnd();
+  deadline.ignoreOutput();
   vi.advanceTimersByTime(50);
-  await wait.take(() => {});
+  await deadline.exclude(() => {});
   vi.advanceTimersByTime(50);
-  expect(onSilence).toHaveBeenCalledOnce();
+  expect(onOverdue).toHaveBeenCalledOnce();
 });
 
 test('ends with the work', async () => {
-  const { cancel, onSilence, wait } = begin();
-  wait.end();
+  const { cancel, onOverdue, deadline } = begin();
+  deadline.clear();
   cancel.abort();
-  const other = new StopDeadline(cancel.signal, onSilence, 100);
-  other.end();
-  await other.take(() => {});
+  const other = new StopDeadline(cancel.signal, onOverdue, 100);
+  other.clear();
+  await other.exclude(() => {});
   vi.advanceTimersByTime(1_000);
-  expect(onSilence).not.toHaveBeenCalled();
+  expect(onOverdue).not.toHaveBeenCalled();
 });

@@ -1,0 +1,251 @@
+import type { LostCause, RunEvent } from '../host-agent/protocol/run-event.ts';
+
+/**
+ * Where a run stands for this worker:
+ * - `connecting`: no agent answers; `isRequested` tells whether the run may exist on the host.
+ * - `recordingIntent`: the row is being told that the host may be asked.
+ * - `requesting`: the agent was asked to run it, and its events are read.
+ * - `following`: the agent was asked for the events of a run that may exist.
+ * - `withdrawing`: the host has no record of a run that must not run; its answer to the stop is awaited.
+ * - `settling`: the run ended while a stop was under way; the answer tells which came first.
+ * - `over`: `outcome` is set, for this connection or for good.
+ */
+export type Phase =
+  | 'connecting'
+  | 'recordingIntent'
+  | 'requesting'
+  | 'following'
+  | 'withdrawing'
+  | 'settling'
+  | 'over';
+
+export interface RunEnd {
+  /** Exit status; 128 + n for a signal. */
+  code: number;
+  stdoutBytes: number;
+  stderrBytes: number;
+}
+
+export type RunOutcome =
+  | ({ type: 'ended' } & RunEnd)
+  | { type: 'limit' | 'diskFull' | 'noRecord' | 'unreachable' | 'release' }
+  | { type: 'cancelled'; but?: 'groupOnly' | 'unseen' | 'unconfirmed' | 'unreachable' }
+  | { type: 'lost'; cause?: LostCause | undefined }
+  | { type: 'wrongNode'; node: string }
+  | { type: 'reconnect'; why: string };
+
+export interface RunState {
+  phase: Phase;
+  /** The intent is recorded: the host may have been asked for the run. */
+  isRequested: boolean;
+  isCancelled: boolean;
+  /** The run must be stopped for a limit of its caller. */
+  isLimited: boolean;
+  /** The host that answers is the one that was asked first, on the same boot: without a record there it never started. */
+  isSamePlace: boolean;
+  /** And it may be requested there again. */
+  mayRepeat: boolean;
+  /** The stop request over this connection. */
+  stop: 'none' | 'sent' | 'answered';
+  /** The host stopped the run, or may have: its answer was lost. */
+  mayBeStopped: boolean;
+  /** The host could stop the run's process group only. */
+  isGroupOnly: boolean;
+  /** Connections that reached another node than the run's. */
+  wrongNodes: number;
+  end?: RunEnd;
+  outcome?: RunOutcome;
+}
+
+/** What happens to a run: events of the host, of the client, and of this worker's connection. */
+export type RunInput =
+  | Exclude<RunEvent, { type: 'output' | 'running' }>
+  | { type: 'connected'; isSamePlace: boolean; mayRepeat: boolean }
+  | { type: 'intentRecorded' | 'cancel' | 'limit' | 'stopFailed' | 'disconnected' }
+  /** `how` is AgentClient.stop()'s. */
+  | { type: 'stopAnswered'; how: string; node?: string }
+  /** The host has not stopped the run within the stop deadline. */
+  | { type: 'stopOverdue' }
+  /** The host could not be reached for as long as a connection is tried; `isTooLong`: since hours. */
+  | { type: 'unreachable'; isTooLong: boolean };
+
+/**
+ * - `stop`: ask the agent to stop the run; `close`: close the connection, so that the next try makes another.
+ * - `boundOutput`: the host has stopped what it could: little output may still come.
+ * - `ignoreOutput`: something does not end: its output is no sign that it will.
+ */
+export type Effect = 'stop' | 'close' | 'boundOutput' | 'ignoreOutput';
+
+export interface Step {
+  state: RunState;
+  effects: Effect[];
+}
+
+/** Connections that may reach a wrong node before the run is given up. */
+const MAX_WRONG_NODES = 5;
+
+type Row = {
+  [T in RunInput['type']]?: (state: RunState, input: Extract<RunInput, { type: T }>) => Step;
+};
+
+const go = (state: RunState, change: Partial<RunState>, ...effects: Effect[]): Step => ({
+  state: { ...state, ...change },
+  effects,
+});
+const finish = (state: RunState, outcome: RunOutcome, ...effects: Effect[]): Step =>
+  go(state, { phase: 'over', outcome }, ...effects);
+
+const isUnwanted = ({ isCancelled, isLimited }: RunState) => isCancelled || isLimited;
+
+/** Why a run that must not go on is over: its limit, unless the client cancelled it. */
+const unwantedBut = (
+  { isCancelled, isLimited }: RunState,
+  but?: Extract<RunOutcome, { type: 'cancelled' }>['but'],
+): RunOutcome => {
+  if (isLimited && !isCancelled) return { type: 'limit' };
+  return but ? { type: 'cancelled', but } : { type: 'cancelled' };
+};
+
+/** Of a run that must not run and, by this host's word, never will. */
+const neverRun = (state: RunState): RunOutcome =>
+  unwantedBut(state, state.isSamePlace ? undefined : 'unseen');
+
+/** Of a run that the host did not stop in time. */
+const givenUp = (state: RunState): RunOutcome =>
+  unwantedBut(state, state.isRequested ? 'unconfirmed' : undefined);
+
+/** Of a run that ended: it did so by itself unless it was stopped before. */
+const endOf = (state: RunState): RunOutcome => {
+  if (state.end && !state.mayBeStopped) return { type: 'ended', ...state.end };
+  return unwantedBut(state, state.isGroupOnly ? 'groupOnly' : undefined);
+};
+
+/** In every phase: whether the run is wanted is remembered, and a lost connection leads back to `connecting`. */
+const ALWAYS: Row = {
+  cancel: state => go(state, { isCancelled: true }),
+  limit: state => go(state, { isLimited: true }),
+  disconnected: ({ end: _, outcome: __, ...state }) => {
+    const mayBeStopped = state.mayBeStopped || state.stop === 'sent';
+    const fresh = { phase: 'connecting', stop: 'none', isGroupOnly: false } as const;
+    return go(state, { ...fresh, mayBeStopped });
+  },
+  unreachable: (state, { isTooLong }) => {
+    if (state.isCancelled) return finish(state, { type: 'cancelled', but: 'unreachable' });
+    return finish(state, { type: isTooLong ? 'unreachable' : 'release' });
+  },
+};
+
+/** While nothing was asked over this connection. */
+const BEFORE: Row = {
+  ...ALWAYS,
+  stopOverdue: state => finish(state, givenUp(state), 'close'),
+};
+
+const stopWanted = (change: Partial<RunState>) => (state: RunState) =>
+  state.stop === 'none' ? go(state, { ...change, stop: 'sent' }, 'stop') : go(state, change);
+
+/** While the run's events are read. */
+const WATCHED: Row = {
+  ...BEFORE,
+  cancel: stopWanted({ isCancelled: true }),
+  limit: stopWanted({ isLimited: true }),
+  stopped: state => finish(state, neverRun(state)),
+  lost: (state, { cause }) => finish(state, { type: 'lost', cause }),
+  ended: (state, { type: _, diskFull, ...end }) => {
+    if (diskFull) return finish(state, { type: 'diskFull' });
+    if (state.stop === 'sent') return go(state, { phase: 'settling', end });
+    return finish(state, endOf({ ...state, end }));
+  },
+  stopAnswered: (state, { how, node = 'another' }) => {
+    const answered: RunState = { ...state, stop: 'answered' };
+    // Its end may come over another connection, where a stop finds it ended.
+    if (how === 'ended') return go(answered, {});
+    if (how === 'wrong_node') {
+      const wrongNodes = state.wrongNodes + 1;
+      const outcome: RunOutcome =
+        wrongNodes < MAX_WRONG_NODES
+          ? { type: 'reconnect', why: `The run is on another node: ${node}.` }
+          : { type: 'wrongNode', node };
+      return finish({ ...answered, wrongNodes }, outcome, 'close');
+    }
+    const stopped = { ...answered, mayBeStopped: true, isGroupOnly: how === 'group' };
+    if (how !== 'left') return go(stopped, {}, 'boundOutput');
+    // What does not end prints on, past any limit.
+    if (state.isLimited) return finish(stopped, { type: 'limit' }, 'close');
+    return go(stopped, {}, 'ignoreOutput', 'boundOutput');
+  },
+  stopFailed: state => finish({ ...state, mayBeStopped: true }, NO_ANSWER, 'close'),
+};
+
+const NO_ANSWER: RunOutcome = {
+  type: 'reconnect',
+  why: 'The host did not say whether it stopped the run.',
+};
+
+/** The host has no record of a run that it was asked to follow. */
+const onNoRecord = (state: RunState): Step => {
+  if (!state.isCancelled && !state.mayRepeat) return finish(state, { type: 'noRecord' });
+  if (!isUnwanted(state)) return go(state, { phase: 'requesting' });
+  return state.stop === 'sent'
+    ? go(state, { phase: 'withdrawing' })
+    : finish(state, neverRun(state));
+};
+
+const TRANSITIONS: Record<Phase, Row> = {
+  connecting: {
+    ...BEFORE,
+    connected: (before, { isSamePlace, mayRepeat }) => {
+      const state = { ...before, isSamePlace, mayRepeat };
+      if (state.isRequested && isUnwanted(state))
+        return go(state, { phase: 'following', stop: 'sent' }, 'stop');
+      if (state.isRequested) return go(state, { phase: 'following' });
+      if (isUnwanted(state)) return finish(state, givenUp(state));
+      return go(state, { phase: 'recordingIntent' });
+    },
+  },
+  recordingIntent: {
+    ...BEFORE,
+    intentRecorded: state => {
+      if (isUnwanted(state)) return finish({ ...state, isRequested: true }, givenUp(state));
+      return go(state, { phase: 'requesting', isRequested: true });
+    },
+  },
+  requesting: {
+    ...WATCHED,
+    // Another attempt has started it, or none has that the agent knows of: its record tells.
+    taken: state => go(state, { phase: 'following' }),
+    absent: state => go(state, { phase: 'following' }),
+  },
+  following: { ...WATCHED, taken: onNoRecord, absent: onNoRecord },
+  withdrawing: {
+    ...BEFORE,
+    stopAnswered: state => finish({ ...state, stop: 'answered' }, neverRun(state)),
+    stopFailed: state => finish({ ...state, mayBeStopped: true }, NO_ANSWER, 'close'),
+  },
+  settling: {
+    ...ALWAYS,
+    stopAnswered: (state, answer) => {
+      const isStopped = answer.how !== 'ended' && answer.how !== 'wrong_node';
+      const mayBeStopped = state.mayBeStopped || isStopped;
+      return finish(state, endOf({ ...state, mayBeStopped, isGroupOnly: answer.how === 'group' }));
+    },
+    stopFailed: state => finish(state, endOf({ ...state, mayBeStopped: true })),
+    stopOverdue: state => finish(state, endOf({ ...state, mayBeStopped: true }), 'close'),
+  },
+  over: ALWAYS,
+};
+
+/** Where a run stands before the first connection of this attempt. */
+export const beginRun = ({ isRequested }: Pick<RunState, 'isRequested'>): RunState => ({
+  ...{ phase: 'connecting', isRequested, isCancelled: false, isLimited: false },
+  ...{ isSamePlace: true, mayRepeat: true, stop: 'none', mayBeStopped: false },
+  ...{ isGroupOnly: false, wrongNodes: 0 },
+});
+
+/** The next state and what is to be done for it. An input that a phase does not list changes nothing. */
+export function transition(state: RunState, input: RunInput): Step {
+  const step = TRANSITIONS[state.phase][input.type] as
+    | ((state: RunState, input: RunInput) => Step)
+    | undefined;
+  return step?.(state, input) ?? { state, effects: [] };
+}
