@@ -3,7 +3,7 @@ import { beforeAll, expect, test } from 'vitest';
 import type { Database } from '../../shared/database/connect.ts';
 import { artifacts, models, projects, uploads, views } from '../../shared/database/schema.ts';
 import { newId } from '../../shared/ids.ts';
-import { promoteArtifacts } from '../../workers/parsers/promote.ts';
+import { promoteArtifacts } from '../../workers/parsers/promote-artifacts.ts';
 import { evictViews, lockViews } from '../../workers/parsers/table/view-quota.ts';
 import { withDatabase } from '../harness/migrated-database.ts';
 

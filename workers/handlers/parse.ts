@@ -5,9 +5,9 @@ import { newObjectKey } from '../../shared/jobs/object-keys.ts';
 import { isParserName, PARSERS } from '../../shared/parsers.ts';
 import type { Handler, JobContext } from '../context.ts';
 import { loadParser, type MadeArtifact } from '../parsers/parser.ts';
-import { promoteArtifacts } from '../parsers/promote.ts';
-import { listFiles, type UploadedFile } from '../parsers/read-parts.ts';
+import { promoteArtifacts } from '../parsers/promote-artifacts.ts';
 import { TableError } from '../parsers/table/protocol.ts';
+import { listUploadedFiles, type UploadedFile } from '../parsers/upload-files.ts';
 
 /**
  * Makes a finished upload into artifacts of its model: all of them with the job's end, or none. After a lost worker it starts
@@ -22,7 +22,7 @@ const parse: Handler<'parse'> = async context => {
     .innerJoin(projects, eq(projects.pid, models.project))
     .where(eq(uploads.uid, payload.upload));
   if (!row) throw modelIsGone();
-  const files = await listFiles(worker.database.db, row.upload.uid);
+  const files = await listUploadedFiles(worker.database.db, row.upload.uid);
   checkCount(row.upload, files);
   const made = await parseFiles(context, row.upload, files);
   return {
@@ -62,7 +62,7 @@ async function parseFiles(
       parameters,
       aid,
       newKey: () => newObjectKey('artifacts', upload.model),
-      tell: (share, message) =>
+      reportProgress: (share, message) =>
         context.progress((done + file.size * share) / Math.max(1, total), message),
     }).catch((error: unknown) => {
       throw error instanceof TableError ? explain(error, { aid, file: file.file }) : error;

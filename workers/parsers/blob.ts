@@ -1,15 +1,18 @@
 import type { Parser } from './parser.ts';
-import { onlyPart, readFileOf } from './read-parts.ts';
+import { findSinglePart, readUploadedFile } from './upload-files.ts';
 
-/** Each file as it is. The object of a single part becomes the artifact's; several are joined into a new one. */
-const blob: Parser<'blob'> = async ({ file, parts, size }, { job, upload, aid, newKey, tell }) => {
+/** Stores each file unchanged. A single part's object becomes the artifact's; several parts are concatenated. */
+const blob: Parser<'blob'> = async (
+  { file, parts, size },
+  { job, upload, aid, newKey, reportProgress },
+) => {
   const { objects, database } = job.worker;
   if (parts === 1)
-    return [{ aid, kind: 'file', object: await onlyPart(database.db, upload, file), size }];
+    return [{ aid, kind: 'file', object: await findSinglePart(database.db, upload, file), size }];
   const object = newKey();
-  const bytes = readFileOf(
+  const bytes = readUploadedFile(
     { db: database.db, objects },
-    { upload, file, signal: job.signal, onBytes: read => tell(read / size) },
+    { upload, file, signal: job.signal, onBytes: read => reportProgress(read / size) },
   );
   await objects.put(object, bytes, { size, signal: job.signal });
   return [{ aid, kind: 'file', object, size }];

@@ -1,16 +1,16 @@
 import type { ColumnStatistics } from '../../shared/database/schema.ts';
 import type { ParserName, ParserParameters } from '../../shared/parsers.ts';
 import type { JobContext } from '../context.ts';
-import type { UploadedFile } from './read-parts.ts';
+import type { UploadedFile } from './upload-files.ts';
 
-/** What a parser makes of a file: bytes that lie in the object store already, under a key that nothing refers to yet. */
+/** An artifact that a parser has made from a file: its object is stored, but not referred to yet. */
 export interface MadeArtifact {
   aid: string;
   kind: 'file' | 'table';
   object: string;
   /** Bytes. */
   size: number;
-  /** Tables. */
+  /** Of tables only, as columns. */
   rows?: number;
   columns?: ColumnStatistics[];
 }
@@ -23,13 +23,13 @@ export interface ParseContext<P extends ParserName = ParserName> {
   aid: string;
   /** A new key below the model's. */
   newKey(): string;
-  /** How much of the file is done, 0…1. */
-  tell(share: number, message?: string): void;
+  /** share: the part of the file that is done, 0…1. */
+  reportProgress(share: number, message?: string): void;
 }
 
 /**
- * A parser, for one file of an upload. Throws TableError or WindlassError `parse_failed` for what the file's owner has
- * to correct. It is begun anew after a lost worker, so it may leave nothing but objects behind.
+ * Parses one file of an upload. Throws TableError or WindlassError `parse_failed` for errors in the file. It runs again
+ * after a lost worker, so its only side effect may be stored objects.
  */
 export type Parser<P extends ParserName> = (
   file: UploadedFile,
@@ -39,7 +39,7 @@ export type Parser<P extends ParserName> = (
 /** Sources end in .ts, the compiled program in .js. */
 const extension = import.meta.url.slice(import.meta.url.lastIndexOf('.'));
 
-/** The parser of this name: its file beside this one. */
+/** Imports the parser of this name, from the file of that name beside this one. */
 export async function loadParser(name: ParserName): Promise<Parser<ParserName>> {
   return (await import(new URL(`${name}${extension}`, import.meta.url).href)).default;
 }

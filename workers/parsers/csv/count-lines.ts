@@ -1,7 +1,7 @@
 import { createReadStream } from 'node:fs';
 import type { LineBreak } from './dialect.ts';
 
-/** The lines, from 1, that these places of a file lie in. */
+/** Maps byte offsets in a file to line numbers, from 1. */
 export async function countLines(
   path: string,
   lineBreak: LineBreak,
@@ -9,7 +9,7 @@ export async function countLines(
 ): Promise<Map<number, number>> {
   const sorted = [...new Set(offsets)].sort((a, b) => a - b);
   const lines = new Map<number, number>();
-  const mark = lineBreak === '\r' ? 13 : 10;
+  const newline = lineBreak === '\r' ? 13 : 10;
   let line = 1;
   let base = 0;
   let next = 0;
@@ -20,7 +20,7 @@ export async function countLines(
     let from = 0;
     while (next < sorted.length) {
       const wanted = (sorted[next] ?? 0) - base;
-      const found = bytes.indexOf(mark, from);
+      const found = bytes.indexOf(newline, from);
       if (found >= 0 && found < wanted) {
         line++;
         from = found + 1;

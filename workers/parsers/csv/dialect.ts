@@ -1,16 +1,16 @@
 import { open } from 'node:fs/promises';
 import { TableError } from '../table/protocol.ts';
 
-/** A record, line breaks in quotes and all, is at most so many bytes; what is longer is no table. */
+/** Of one record, including line breaks in quotes. */
 export const MAX_RECORD_BYTES = 2_000_000;
-/** 2,048 rows of all columns are in memory at once, as texts, as values and as a row group. */
+/** DuckDB holds 2,048 rows of all columns in memory, as texts, as values and as a row group. */
 const MAX_COLUMNS = 2_500;
-const MAX_NAME = 1_000;
+const MAX_NAME_LENGTH = 1_000;
 const DELIMITERS = [',', ';', '\t', '|'];
 
 export type LineBreak = '\n' | '\r\n' | '\r';
 
-/** How a file is written: RFC 4180, with the delimiter and the line break of its first record. */
+/** The format of a CSV file: RFC 4180, with the delimiter and the line break of its first record. */
 export interface Dialect {
   delimiter: string;
   quote: string;
@@ -20,10 +20,10 @@ export interface Dialect {
 }
 
 /**
- * Reads the dialect from a file's first record, which is its first line: see skipPreamble. Throws TableError
- * for what can be no table at all.
+ * Detects the dialect from a file's first record, which is its first line: see stripLeadingBlanks(). Throws TableError if
+ * the file is not a table. Hand-made: sniffers sample many rows, so their result depends on errors further down.
  */
-export async function readDialect(
+export async function detectDialect(
   path: string,
   given: { delimiter?: string; quote?: string },
 ): Promise<Dialect> {
@@ -34,25 +34,25 @@ export async function readDialect(
   const quote = given.quote ?? '"';
   if (given.delimiter === quote)
     throw new TableError({ reason: 'delimiter and quote are the same character' });
-  const delimiter = given.delimiter ?? guessDelimiter(head, quote);
-  const { end, lineBreak } = endOfRecord(head, { quote, delimiter });
+  const delimiter = given.delimiter ?? inferDelimiter(head, quote);
+  const { end, lineBreak } = findRecordEnd(head, { quote, delimiter });
   const first = splitRecord(head.bytes.subarray(0, end), { delimiter, quote });
   if (first.length > MAX_COLUMNS) throw tooManyColumns(first.length);
   return { delimiter, quote, lineBreak, first };
 }
 
-/** Names for the columns: what is empty or taken already is named as DuckDB does, column2 and name_1. */
+/** Unique names for the columns. Empty and repeated names become column2 and name_1, as in DuckDB. */
 export function nameColumns(given: string[]): string[] {
   const taken = new Set<string>();
   const next = new Map<string, number>();
   return given.map((text, i) => {
     const wanted = text.trim() || `column${i}`;
-    if (wanted.length > MAX_NAME)
+    if (wanted.length > MAX_NAME_LENGTH)
       throw new TableError({
         row: 1,
-        reason: `the name of column ${i + 1} is longer than ${MAX_NAME} characters`,
+        reason: `the name of column ${i + 1} is longer than ${MAX_NAME_LENGTH} characters`,
       });
-    // SQL does not tell upper from lower case in names.
+    // Names are case-insensitive in SQL.
     const key = wanted.toLowerCase();
     let name = wanted;
     let n = next.get(key) ?? 0;
@@ -65,7 +65,7 @@ export function nameColumns(given: string[]): string[] {
 
 interface Head {
   bytes: Buffer;
-  /** Whether these are all bytes of the file. */
+  /** Whether these are all of the file's bytes. */
   whole: boolean;
 }
 
@@ -95,8 +95,8 @@ function refuseOtherEncodings(bytes: Buffer): void {
     });
 }
 
-/** Of the usual ones, the one that the first record holds most. */
-function guessDelimiter({ bytes }: Head, quote: string): string {
+/** The most frequent of the usual delimiters in the first record. */
+function inferDelimiter({ bytes }: Head, quote: string): string {
   const counts = new Map(DELIMITERS.map(delimiter => [delimiter.charCodeAt(0), 0]));
   walkRecord(bytes, quote, byte => {
     const n = counts.get(byte);
@@ -108,7 +108,7 @@ function guessDelimiter({ bytes }: Head, quote: string): string {
   return DELIMITERS.find(delimiter => counts.get(delimiter.charCodeAt(0)) === most) ?? ',';
 }
 
-function endOfRecord(
+function findRecordEnd(
   { bytes, whole }: Head,
   { quote, delimiter }: { quote: string; delimiter: string },
 ): { end: number; lineBreak: LineBreak } {
@@ -121,7 +121,7 @@ function endOfRecord(
   return { end, lineBreak: '\n' };
 }
 
-/** Where the first record ends: at its line break, or with the bytes. Quotes count where a value begins with one. */
+/** Finds the end of the first record: its line break, or the end of the bytes. A quote counts only at a value's start. */
 function walkRecord(
   bytes: Buffer,
   quote: string,
@@ -146,7 +146,7 @@ function walkRecord(
   return { end: limit, inQuotes };
 }
 
-/** Bytes of one record into its values; what is odd about them is found by the scan. */
+/** Splits a record into its values. scanRecords() reports what is wrong with them. */
 function splitRecord(
   bytes: Buffer,
   { delimiter, quote }: { delimiter: string; quote: string },

@@ -1,37 +1,37 @@
 import { stat } from 'node:fs/promises';
 import type { DuckDBConnection } from '@duckdb/node-api';
 import { computeColumnStatistics } from '../table/column-statistics.ts';
-import { name, openDuckdb, query, runLong, text } from '../table/duckdb.ts';
+import { openDuckdb, query, quoteName, quoteText, runLong } from '../table/duckdb.ts';
+import { parquetStatement } from '../table/parquet-statement.ts';
 import { type MadeTable, TableError, type TableRequest } from '../table/protocol.ts';
-import { writeParquet } from '../table/write-parquet.ts';
 import { countLines } from './count-lines.ts';
-import { type Dialect, MAX_RECORD_BYTES, nameColumns, readDialect } from './dialect.ts';
-import { findMisfits } from './find-misfits.ts';
+import { type Dialect, detectDialect, MAX_RECORD_BYTES, nameColumns } from './dialect.ts';
+import { findTypeErrors } from './find-type-errors.ts';
 import {
   type Column,
   classifyColumns,
   classifyFirst,
   looksLikeHeader,
   typeOf,
-} from './guess-types.ts';
+} from './infer-types.ts';
 import { scanRecords } from './scan-records.ts';
 
 type CsvRequest = Extract<TableRequest, { kind: 'csv' }>;
 
-/** Shares of the whole that its steps take, as measured with 100 MB of five columns. */
+/** Progress after each step, as measured with 100 MB of five columns. */
 const SCANNED = 0.3;
 const WRITTEN = 0.8;
 
 /**
- * A CSV file into Parquet: scanned for everything that is wrong with it, typed by its first rows, written, counted.
- * Throws TableError for what the file's owner has to correct.
+ * Converts a CSV file to Parquet: scans it for errors, infers the column types from the first rows, writes it, and checks
+ * the number of rows. Throws TableError for errors in the file.
  */
 export async function makeTable(
   request: CsvRequest,
   onProgress: (share: number) => void,
 ): Promise<MadeTable> {
   const { input, parameters } = request;
-  const dialect = await readDialect(input, parameters);
+  const dialect = await detectDialect(input, parameters);
   const { size } = await stat(input);
   const scan = await scanRecords(input, dialect, {
     onBytes: bytes => onProgress((bytes / size) * SCANNED),
@@ -56,9 +56,9 @@ export async function makeTable(
   const relation = readCsv(request, dialect, hasHeader);
   const bytesPerRow = size / scan.records;
   const select = columns
-    .map(({ name: column, type }, i) => `CAST(c${i} AS ${type}) AS ${name(column)}`)
+    .map(({ name: column, type }, i) => `CAST(c${i} AS ${type}) AS ${quoteName(column)}`)
     .join(', ');
-  const write = writeParquet({
+  const write = parquetStatement({
     select: `SELECT ${select} FROM ${relation}`,
     output: request.output,
     columns: columns.length,
@@ -68,15 +68,15 @@ export async function makeTable(
     onProgress(SCANNED + share * (WRITTEN - SCANNED)),
   ).catch(async (error: unknown) => {
     if (!/conversion error|could not convert/i.test(String(error))) throw error;
-    throw await findMisfits(connection, { request, dialect, hasHeader, columns, relation });
+    throw await findTypeErrors(connection, { request, dialect, hasHeader, columns, relation });
   });
   const rows = scan.records - (hasHeader ? 1 : 0);
   const [written] = await query(
     connection,
-    `SELECT count(*) AS n FROM read_parquet(${text(request.output)})`,
+    `SELECT count(*) AS n FROM read_parquet(${quoteText(request.output)})`,
   );
-  // The reader skips some broken rows without a word.
-  if (Number(written?.n) !== rows) throw new Error(`of ${rows} rows ${written?.n} were read`);
+  // DuckDB skips some broken rows silently.
+  if (Number(written?.n) !== rows) throw new Error(`DuckDB read ${written?.n} of ${rows} rows`);
   const statistics = await computeColumnStatistics(connection, {
     table: request.output,
     columns,
@@ -109,7 +109,7 @@ async function chooseColumns(
   };
 }
 
-/** The file as a relation of texts, c0, c1, …, without its first record where that is a header. */
+/** The file as a relation of texts c0, c1, …, without a header. */
 function readCsv(
   { input, parameters: { nulls = [] } }: CsvRequest,
   { delimiter, quote, lineBreak, first }: Dialect,
@@ -117,10 +117,10 @@ function readCsv(
 ): string {
   const columns = first.map((_, i) => `c${i}: 'VARCHAR'`).join(', ');
   const breaks = lineBreak.replace('\r', '\\r').replace('\n', '\\n');
-  const missing = ['', ...nulls.filter(value => value !== '')].map(text).join(', ');
-  // A record may lie in two buffers, never in three.
+  const missing = ['', ...nulls.filter(value => value !== '')].map(quoteText).join(', ');
+  // A record may span two of DuckDB's buffers, but not three.
   const bytes = MAX_RECORD_BYTES + 100_000;
-  return `read_csv(${text(input)}, auto_detect = false, columns = {${columns}}, header = ${hasHeader},
-    delim = ${text(delimiter)}, quote = ${text(quote)}, escape = ${text(quote)},
+  return `read_csv(${quoteText(input)}, auto_detect = false, columns = {${columns}}, header = ${hasHeader},
+    delim = ${quoteText(delimiter)}, quote = ${quoteText(quote)}, escape = ${quoteText(quote)},
     new_line = '${breaks}', comment = '', nullstr = [${missing}], max_line_size = ${bytes}, buffer_size = ${4 * bytes})`;
 }

@@ -3,9 +3,9 @@ import { join } from 'node:path';
 import { afterAll, expect, test } from 'vitest';
 import { makeTempDir } from '../../../test/harness/temp-dir.ts';
 import { countLines } from './count-lines.ts';
-import { nameColumns, readDialect } from './dialect.ts';
+import { detectDialect, nameColumns } from './dialect.ts';
 import { scanRecords } from './scan-records.ts';
-import { skipPreamble } from './skip-preamble.ts';
+import { stripLeadingBlanks } from './strip-leading-blanks.ts';
 
 const directory = makeTempDir('scan');
 afterAll(() => directory.remove());
@@ -18,7 +18,7 @@ const place = (content: string | Buffer) => {
 
 const scan = async (content: string | Buffer) => {
   const path = place(content);
-  const dialect = await readDialect(path, {});
+  const dialect = await detectDialect(path, {});
   const { records, problems } = await scanRecords(path, dialect);
   const lines = await countLines(
     path,
@@ -91,7 +91,7 @@ test('a byte order mark and blank lines are dropped and counted, wherever a chun
       yield bytes.subarray(0, cut);
       yield bytes.subarray(cut);
     })();
-    for await (const piece of skipPreamble(pieces, preamble)) kept.push(piece);
+    for await (const piece of stripLeadingBlanks(pieces, preamble)) kept.push(piece);
     expect([cut, String(Buffer.concat(kept)), preamble.lines]).toEqual([cut, 'a,b\n', 3]);
   }
 });

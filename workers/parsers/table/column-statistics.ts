@@ -1,6 +1,6 @@
 import type { DuckDBConnection } from '@duckdb/node-api';
 import type { ColumnStatistics } from '../../../shared/database/schema.ts';
-import { name, query, text } from './duckdb.ts';
+import { query, quoteName, quoteText } from './duckdb.ts';
 
 const TOP_VALUES = 20;
 const MAX_CHARACTERS = 200;
@@ -37,7 +37,7 @@ export async function computeColumnStatistics(
   connection: DuckDBConnection,
   { table, columns, onProgress }: Table,
 ): Promise<ColumnStatistics[]> {
-  const from = `read_parquet(${text(table)})`;
+  const from = `read_parquet(${quoteText(table)})`;
   const cut = Math.max(
     MIN_CHARACTERS,
     Math.min(MAX_CHARACTERS, Math.floor(TOTAL_CHARACTERS / columns.length)),
@@ -48,9 +48,9 @@ export async function computeColumnStatistics(
     const parts = batch.map(({ name: column, type }, i) => {
       const value =
         type === 'DOUBLE'
-          ? `CASE WHEN isfinite(${name(column)}) THEN ${name(column)} END`
-          : name(column);
-      return `count(*) - count(${name(column)}) AS n${i}, min(${value}) AS a${i}, max(${value}) AS z${i}`;
+          ? `CASE WHEN isfinite(${quoteName(column)}) THEN ${quoteName(column)} END`
+          : quoteName(column);
+      return `count(*) - count(${quoteName(column)}) AS n${i}, min(${value}) AS a${i}, max(${value}) AS z${i}`;
     });
     const asJson = batch.map(
       ({ type }, i) =>
@@ -85,7 +85,7 @@ async function findTop(
   const rows = await query(
     connection,
     `SELECT left(value, ${cut}) AS value, n FROM (
-       SELECT ${name(column)} AS value, count(*) AS n FROM ${from} WHERE value IS NOT NULL
+       SELECT ${quoteName(column)} AS value, count(*) AS n FROM ${from} WHERE value IS NOT NULL
        GROUP BY ALL ORDER BY n DESC, value LIMIT ${TOP_VALUES})`,
   );
   return rows.map(row => ({ value: String(row.value), count: Number(row.n) }));

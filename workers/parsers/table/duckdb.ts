@@ -1,18 +1,18 @@
 import { join } from 'node:path';
 import { type DuckDBConnection, DuckDBInstance } from '@duckdb/node-api';
 
-/** DuckDB counts its own buffers only: Node and what it does not count need the rest of the child's memory. */
+/** Of the child's memory. DuckDB's limit covers its own buffers only; Node and its other allocations need the rest. */
 const SHARE_OF_MEMORY = 0.4;
-/** Of wide tables it counts more than it touches. */
+/** For wide tables DuckDB counts more memory than it uses. */
 const SHARE_WHEN_WIDE = 0.7;
-/** Each thread holds 2,048 rows of all columns. */
+/** Columns. Each thread holds 2,048 rows of all columns in memory. */
 const WIDE = 100;
-/** Sorting and counting spill at most so much onto the worker's disk, beside the table itself. */
+/** The most that sorting and counting spill to the worker's disk, in addition to the table. */
 const SPILL = '20GB';
 
 /**
- * A DuckDB that knows the scratch folder and nothing else: no other file, no network, no extension that is not built
- * in, and no statement can change that.
+ * Opens a DuckDB that can access only the scratch folder: no other file, no network, no extension that is not built in.
+ * The configuration is locked, so that no statement can change that.
  */
 export async function openDuckdb({
   scratch,
@@ -26,9 +26,9 @@ export async function openDuckdb({
   const isWide = columns > WIDE;
   const limit = memory * (isWide ? SHARE_WHEN_WIDE : SHARE_OF_MEMORY);
   const instance = await DuckDBInstance.create(':memory:', {
-    // Memory grows with threads, and a worker has other work.
+    // Memory grows with the number of threads, and workers run other jobs too.
     threads: isWide ? '1' : '2',
-    // One thread keeps the order as it is, without the buffers that keeping it among several takes.
+    // A single thread preserves the order anyway, without the buffers that this option takes.
     preserve_insertion_order: String(!isWide),
     memory_limit: `${Math.floor(limit / 2 ** 20)}MiB`,
     temp_directory: join(scratch, 'spill'),
@@ -37,16 +37,16 @@ export async function openDuckdb({
     autoload_known_extensions: 'false',
     allow_community_extensions: 'false',
     allow_unsigned_extensions: 'false',
-    // Freed memory goes back to the system at once rather than after 128 MiB.
+    // Returns freed memory to the system at once, not after 128 MiB.
     allocator_flush_threshold: '16MiB',
     allocator_bulk_deallocation_flush_threshold: '16MiB',
   });
   const connection = await instance.connect();
   for (const statement of [
-    `SET allowed_directories = [${text(scratch)}]`,
+    `SET allowed_directories = [${quoteText(scratch)}]`,
     'SET enable_external_access = false',
     `SET TimeZone = 'UTC'`,
-    // A wide table's footer is read once, not again for each column's facts.
+    // Reads a wide table's footer once, not for each query of its statistics.
     'SET parquet_metadata_cache = true',
     'SET enable_progress_bar = true',
     'SET enable_progress_bar_print = false',
@@ -56,12 +56,12 @@ export async function openDuckdb({
   return connection;
 }
 
-/** A text as SQL. */
-export const text = (value: string) => `'${value.replaceAll("'", "''")}'`;
-/** A name as SQL. */
-export const name = (value: string) => `"${value.replaceAll('"', '""')}"`;
+/** An SQL string literal. */
+export const quoteText = (value: string) => `'${value.replaceAll("'", "''")}'`;
+/** An SQL identifier. */
+export const quoteName = (value: string) => `"${value.replaceAll('"', '""')}"`;
 
-/** The rows of a query as DuckDB's own JSON: integers and times as texts. */
+/** The rows of a query in DuckDB's JSON form, with integers and times as texts. */
 export async function query(
   connection: DuckDBConnection,
   sql: string,
@@ -69,7 +69,7 @@ export async function query(
   return (await connection.runAndReadAll(sql)).getRowObjectsJson() as Record<string, unknown>[];
 }
 
-/** Runs a long statement and tells how far it is, 0…1, about twice a second. */
+/** Runs a long statement and reports progress, 0…1, about twice a second. */
 export async function runLong(
   connection: DuckDBConnection,
   sql: string,
@@ -86,12 +86,14 @@ export async function runLong(
   }
 }
 
-/** What a failure of DuckDB is about, by its words: it has no codes. */
-export function classify(error: unknown): 'memory' | 'disk' | 'other' {
-  const words = error instanceof Error ? error.message : String(error);
-  if (/No space left|max_temp_directory_size|ENOSPC|EDQUOT/i.test(words)) return 'disk';
+/** Classifies an error of DuckDB by its message, because it has no error codes. */
+export function classifyError(error: unknown): 'memory' | 'disk' | 'other' {
+  const message = error instanceof Error ? error.message : String(error);
+  if (/No space left|max_temp_directory_size|ENOSPC|EDQUOT/i.test(message)) return 'disk';
   if (
-    /Out of Memory|bad_alloc|could not allocate|failed to allocate|heap out of memory/i.test(words)
+    /Out of Memory|bad_alloc|could not allocate|failed to allocate|heap out of memory/i.test(
+      message,
+    )
   )
     return 'memory';
   return 'other';

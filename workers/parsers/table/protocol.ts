@@ -2,20 +2,20 @@ import type { ColumnStatistics } from '../../../shared/database/schema.ts';
 import type { TableFilter } from '../../../shared/jobs/catalog.ts';
 import type { ParserParameters } from '../../../shared/parsers.ts';
 
-/** What is wrong with a table file, and where: `row` is the line in the file, from 1. */
+/** A problem of a table file and its place: `row` is the line in the file, from 1. */
 export interface TableProblem {
   row?: number;
   column?: string;
   reason: string;
 }
 
-/** At most so many problems are named; the rest is counted. */
+/** The most problems that are listed; all are counted. */
 export const MAX_PROBLEMS = 100;
 
-/** Thrown where a file cannot be a table. */
+/** Thrown if a file is not a valid table. */
 export class TableError extends Error {
   readonly problems: TableProblem[];
-  /** How many problems there are, named or not. */
+  /** The number of problems, listed or not. */
   readonly count: number;
   readonly hint: string | undefined;
 
@@ -32,16 +32,16 @@ export class TableError extends Error {
   }
 }
 
-/** Both paths are in the scratch folder, which is all that the child may touch. */
+/** Both paths are in the scratch folder, the only one that the child can access. */
 interface Files {
   scratch: string;
   input: string;
   output: string;
-  /** Bytes the child may use; DuckDB gets a part of them. */
+  /** The most bytes of memory that the child may use. */
   memory: number;
 }
 
-/** What the child is asked: one JSON line on its standard input, which stays open as long as the answer is wanted. */
+/** The request: one JSON line on the child's standard input, which stays open until the answer has come. */
 export type TableRequest =
   | (Files & {
       kind: 'csv';
@@ -49,7 +49,7 @@ export type TableRequest =
     })
   | (Files & {
       kind: 'view';
-      /** How many the source has. */
+      /** The number of columns of the source. */
       columns: number;
       sort: { column: string; descending: boolean }[];
       filter: TableFilter[];
@@ -57,13 +57,13 @@ export type TableRequest =
 
 export interface MadeTable {
   rows: number;
-  /** Absent for views, whose columns are their source's. */
+  /** Absent for views, which have the columns of their source. */
   columns?: ColumnStatistics[];
 }
 
-/** What it answers: JSON lines on its standard output, the last one `made`, `refused` or `failed`. */
+/** The answers: JSON lines on the child's standard output, the last one `made`, `refused` or `failed`. */
 export type TableAnswer =
   | { progress: number }
   | { made: MadeTable }
   | { refused: { problems: TableProblem[]; count: number; hint?: string } }
-  | { failed: 'memory' | 'disk' | 'other'; words: string };
+  | { failed: 'memory' | 'disk' | 'other'; message: string };

@@ -8,21 +8,21 @@ import { packageRoot } from '../../../shared/package-root.ts';
 import { diskFull } from '../../sandbox/scratch-dir.ts';
 import { type MadeTable, type TableAnswer, TableError, type TableRequest } from './protocol.ts';
 
-/** Also when the caller runs from the sources: Node 20 cannot run TypeScript, so the child is always the compiled one. */
+/** Always the compiled one, because Node 20 cannot run TypeScript. */
 const PROGRAM = fileURLToPath(new URL('dist/workers/parsers/table/child.js', packageRoot));
-/** How often the child's memory is looked at: DuckDB takes some 100 MB in 50 ms when it is at its fastest. */
-const WATCH_MS = 25;
-/** Linux counts pages; other page sizes than this only make the limit larger. */
+/** Interval of the checks of the child's memory. DuckDB allocates up to 100 MB in 50 ms. */
+const CHECK_MS = 25;
+/** Linux reports memory in pages. With larger pages the limit is larger. */
 const PAGE_BYTES = 4_096;
-/** A child that others kill is started again, so often in all. */
-const TRIES = 3;
-/** V8's own share of the limit. */
+/** Attempts with a child that is killed from outside. */
+const MAX_ATTEMPTS = 3;
+/** V8's share of the limit. */
 const HEAP_MB = 96;
 
 type Unlimited<T> = T extends TableRequest ? Omit<T, 'memory'> : never;
 
 export interface RunOptions {
-  /** Bytes that the child may use. */
+  /** The most bytes of memory that the child may use. */
   memory: number;
   seconds: number;
   onProgress(share: number): void;
@@ -30,8 +30,9 @@ export interface RunOptions {
 }
 
 /**
- * Has a child read or make a table. Throws TableError for what is wrong with the file, WindlassError `parse_failed`,
- * `time_limit` or `insufficient_storage` where a limit was met, and the signal's reason. Settles when the child is gone.
+ * Runs a table request in a child process. Throws TableError for problems of the file, WindlassError `parse_failed`,
+ * `time_limit` or `insufficient_storage` when a limit is exceeded, and the signal's reason. Settles when the child has
+ * exited.
  */
 export async function runTableChild(
   request: Unlimited<TableRequest>,
@@ -41,22 +42,22 @@ export async function runTableChild(
     try {
       return await runOnce(request, options);
     } catch (error) {
-      if (!(error instanceof KilledByOthers)) throw error;
-      // By a person once perhaps; again and again by a system that has no memory left.
-      if (tries === TRIES) throw tooLarge(options.memory);
+      if (!(error instanceof KilledFromOutside)) throw error;
+      // Killed repeatedly: the system is out of memory.
+      if (tries === MAX_ATTEMPTS) throw tooLarge(options.memory);
     }
   }
 }
 
-/** The child was killed, and not by us. */
-class KilledByOthers extends Error {}
+/** The child was killed, but not by this worker. */
+class KilledFromOutside extends Error {}
 
 async function runOnce(request: Unlimited<TableRequest>, options: RunOptions): Promise<MadeTable> {
   const { memory, seconds, signal } = options;
   signal.throwIfAborted();
   const child = spawn(process.execPath, [`--max-old-space-size=${HEAP_MB}`, PROGRAM], {
     stdio: ['pipe', 'pipe', 'pipe'],
-    // glibc keeps freed memory in an arena a thread; its tuning is by environment alone.
+    // glibc keeps freed memory in one arena for each thread, and is configured by the environment only.
     env: {
       MALLOC_ARENA_MAX: '2',
       UV_THREADPOOL_SIZE: String(Math.min(4, availableParallelism() + 1)),
@@ -82,8 +83,8 @@ async function runOnce(request: Unlimited<TableRequest>, options: RunOptions): P
     child.stdin?.end();
     await ended;
     if (reason !== undefined) throw reason;
-    if (!answer && child.signalCode === 'SIGKILL') throw new KilledByOthers();
-    return settle(answer, { memory, stderr });
+    if (!answer && child.signalCode === 'SIGKILL') throw new KilledFromOutside();
+    return toResult(answer, { memory, stderr });
   } finally {
     clearTimeout(timer);
     clearInterval(watch);
@@ -112,15 +113,15 @@ async function readAnswer(
   return { answer: undefined, stderr };
 }
 
-function settle(
+function toResult(
   answer: LastAnswer | undefined,
   { memory, stderr }: { memory: number; stderr: string },
 ): MadeTable {
-  // Ended by V8 at the limit of its heap.
+  // V8 aborted the child at its heap limit.
   if (!answer)
     throw /heap out of memory|^$/.test(stderr)
       ? tooLarge(memory)
-      : new Error(`the table child ended: ${stderr}`);
+      : new Error(`the table process exited: ${stderr}`);
   if ('made' in answer) return answer.made;
   if ('refused' in answer) {
     const { problems, count, hint } = answer.refused;
@@ -128,11 +129,11 @@ function settle(
     throw new TableError({ ...first, hint }, { problems, count });
   }
   if (answer.failed === 'memory') throw tooLarge(memory);
-  if (answer.failed === 'disk') throw diskFull(answer.words);
-  throw new Error(`a table could not be made: ${answer.words}`);
+  if (answer.failed === 'disk') throw diskFull(answer.message);
+  throw new Error(`a table could not be made: ${answer.message}`);
 }
 
-/** Where there is a /proc, the child is ended as soon as it uses more than it may. */
+/** Calls back when the child exceeds its memory limit; without /proc there is no check. */
 function watchMemory(child: ChildProcess, limit: number, onExceeded: () => void): NodeJS.Timeout {
   return setInterval(() => {
     void readFile(`/proc/${child.pid}/statm`, 'latin1').then(
@@ -141,7 +142,7 @@ function watchMemory(child: ChildProcess, limit: number, onExceeded: () => void)
       },
       () => {},
     );
-  }, WATCH_MS);
+  }, CHECK_MS);
 }
 
 function tooLarge(memory: number): WindlassError {

@@ -2,26 +2,26 @@ import { sql } from 'drizzle-orm';
 import type { Tx } from '../../../shared/database/connect.ts';
 import { views } from '../../../shared/database/schema.ts';
 
-/** The views of a table may together be so many times as large as the table, or so many bytes. */
+/** The limit for all views of a table: so many times the size of the table, or so many bytes if that is more. */
 const VIEWS_PER_TABLE = 10;
-const VIEW_BYTES_OF_SMALL = 16 << 20;
+const MIN_VIEW_BYTES = 16 << 20;
 
-/** Holds, for the rest of the transaction, whether other views of this table become visible. */
+/** Serializes the transactions that make views of this table visible, by an advisory lock. */
 export async function lockViews(tx: Tx, source: string): Promise<void> {
   await tx.execute(sql`select pg_advisory_xact_lock(hashtextextended(${`views ${source}`}, 0))`);
 }
 
 /**
- * Lets go of the views of a table that were used least lately, until all of them fit beside the new one, which stays
- * however large it is. Anyone who may read a table may ask for views of it, so that only this bounds what they take.
- * The objects are the caller's to loosen. Call lockViews() before.
+ * Evicts the least recently used views of a table until the rest fits the limit together with the new one, which is kept
+ * at any size. Everyone who may read a table may create views of it; this bounds their storage. Returns the objects,
+ * whose deletion the caller schedules. Call lockViews() first.
  */
 export async function evictViews(
   tx: Tx,
   { source, kept, tableSize }: { source: string; kept: string; tableSize: number },
 ): Promise<string[]> {
-  const limit = Math.max(tableSize * VIEWS_PER_TABLE, VIEW_BYTES_OF_SMALL);
-  // Rows that somebody holds are in use just now: who waits for none cannot be waited for in a circle.
+  const limit = Math.max(tableSize * VIEWS_PER_TABLE, MIN_VIEW_BYTES);
+  // Locked rows are in use. Skipping them avoids deadlocks.
   const removed = await tx.execute<{ object: string }>(sql`
     delete from ${views} where id in (
       select id from ${views} where id in (

@@ -1,7 +1,7 @@
 import type { DuckDBConnection } from '@duckdb/node-api';
 import { query } from '../table/duckdb.ts';
 
-/** Types that a column can be read as, in DuckDB's words. */
+/** The possible types of a column, by DuckDB's names. */
 export type SqlType =
   | 'BOOLEAN'
   | 'BIGINT'
@@ -17,13 +17,13 @@ export interface Column {
   type: SqlType;
 }
 
-/** The types are those of the first rows: a later value of another kind is an error that names its place. */
+/** Types are inferred from the first rows; a later value that does not fit is an error with its place. */
 const SAMPLE_ROWS = 50_000;
 const SAMPLE_CELLS = 1_000_000;
 const MIN_ROWS = 1_000;
-/** Bytes; whatever is longer is a text. */
-const LONGEST = 64;
-/** Columns of one query: its plan grows with them. */
+/** Bytes; a longer value is a text. */
+const MAX_TYPED_LENGTH = 64;
+/** Columns in one query, whose plan grows with them. */
 const BATCH = 100;
 
 const BOOLEAN = 1;
@@ -37,12 +37,12 @@ const WITH_ZONE = 128;
 const TEXT = 256;
 
 /**
- * What a value looks like. Numbers with leading zeros and integers beyond 64 bits are names of things rather than
- * quantities, and would not come back as they were: texts. Dates are ISO 8601: 01/02/2020 means two days.
+ * An SQL expression for the class of a value. Numbers with leading zeros and integers beyond 64 bits are texts: they are
+ * identifiers rather than quantities, and would lose digits. Dates are ISO 8601 only, because 01/02/2020 is ambiguous.
  */
 const classOf = (value: string) => `CASE
   WHEN ${value} IS NULL THEN 0
-  WHEN strlen(${value}) > ${LONGEST} THEN ${TEXT}
+  WHEN strlen(${value}) > ${MAX_TYPED_LENGTH} THEN ${TEXT}
   WHEN regexp_full_match(${value}, ' *[-+]?(0|[1-9][0-9]{0,14}) *') THEN ${INTEGER}
   WHEN regexp_full_match(${value}, ' *[-+]?[0-9]+ *') THEN
     CASE WHEN regexp_full_match(${value}, ' *[-+]?[1-9][0-9]* *') AND TRY_CAST(${value} AS BIGINT) IS NOT NULL
@@ -60,7 +60,7 @@ const classOf = (value: string) => `CASE
     AND TRY_CAST(${value} AS TIMESTAMPTZ) IS NOT NULL THEN ${WITH_ZONE}
   ELSE ${TEXT} END`;
 
-/** The type that holds every kind of value that was seen. */
+/** The type that can represent values of all these classes. */
 export function typeOf(classes: number): SqlType {
   const only = (allowed: number) => classes !== 0 && (classes & ~allowed) === 0;
   if (only(BOOLEAN)) return 'BOOLEAN';
@@ -73,7 +73,7 @@ export function typeOf(classes: number): SqlType {
   return 'VARCHAR';
 }
 
-/** What the values of each of the columns c0, c1, … look like in the first rows of a relation of texts. */
+/** The classes of the values in each of the columns c0, c1, … of a relation of texts, by its first rows. */
 export async function classifyColumns(
   connection: DuckDBConnection,
   { relation, columns }: { relation: string; columns: number },
@@ -92,7 +92,7 @@ export async function classifyColumns(
   return classes;
 }
 
-/** What the values of the first record look like. */
+/** The class of each value of the first record. */
 export async function classifyFirst(
   connection: DuckDBConnection,
   { first, nulls }: { first: string[]; nulls: string[] },
@@ -110,7 +110,7 @@ export async function classifyFirst(
   return rows.map(row => Number(row.class));
 }
 
-/** Whether the first record names the columns: it has a text where the rows below it have none, or all is text. */
+/** Whether the first record is a header: it has a text above a column without texts, or all columns are texts. */
 export function looksLikeHeader(first: number[], below: number[]): boolean {
   if (below.every(classes => classes === 0))
     return first.every(classes => classes === 0 || classes === TEXT);

@@ -22,8 +22,8 @@ interface Promotion {
 }
 
 /**
- * Makes the artifacts the model's, in the transaction that ends the job: those of the same name and kind are replaced.
- * The upload's parts go; the object that an artifact took over has the artifact's row to hold it.
+ * Adds the artifacts to the model, in the transaction that ends the job; those of the same name and kind are replaced.
+ * Removes the upload's parts; an object that has become an artifact's stays, because the artifact's row refers to it.
  */
 export async function promoteArtifacts(
   tx: Tx,
@@ -54,7 +54,7 @@ export async function promoteArtifacts(
   await chargeProjectQuota(tx, { project, added: added - (sent?.bytes ?? 0), limit });
 }
 
-/** Locks in the order of all: project, model, upload. A deleted model has been moved to another project. */
+/** Locks project, model and upload, in the order that all transactions use. A deleted model is in another project. */
 async function lockTarget(tx: Tx, upload: UploadRow, project: string): Promise<void> {
   const [alive] = await tx
     .select({ pid: projects.pid })
@@ -82,7 +82,10 @@ async function lockTarget(tx: Tx, upload: UploadRow, project: string): Promise<v
   });
 }
 
-/** The bytes that it has more than the one before. Its version is the model's, which never comes again, not even after the artifact was deleted in between. */
+/**
+ * Inserts or replaces an artifact; returns by how many bytes the model grows. The artifact gets the model's version, which
+ * is never reused, even if the artifact was deleted in between.
+ */
 async function putArtifact(
   tx: Tx,
   given: { upload: UploadRow; artifact: MadeArtifact; version: number | undefined },

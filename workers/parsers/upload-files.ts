@@ -12,10 +12,10 @@ export interface UploadedFile {
   size: number;
 }
 
-/** Parts are listed in pages: their number is the client's choice. */
+/** Parts are listed in pages, because the client chooses their number. */
 const PAGE = 500;
 
-export async function listFiles(db: Tx, upload: string): Promise<UploadedFile[]> {
+export async function listUploadedFiles(db: Tx, upload: string): Promise<UploadedFile[]> {
   return db
     .select({
       file: parts.file,
@@ -28,8 +28,8 @@ export async function listFiles(db: Tx, upload: string): Promise<UploadedFile[]>
     .orderBy(asc(parts.file));
 }
 
-/** The object of a file that is one part. */
-export async function onlyPart(db: Tx, upload: string, file: number): Promise<string> {
+/** The object of a file that has a single part. */
+export async function findSinglePart(db: Tx, upload: string, file: number): Promise<string> {
   const [row] = await db
     .select({ object: parts.object })
     .from(parts)
@@ -38,8 +38,8 @@ export async function onlyPart(db: Tx, upload: string, file: number): Promise<st
   return row.object;
 }
 
-/** A file's bytes: its parts in their order, as one stream. */
-export function readFileOf(
+/** Streams a file: its parts in order. */
+export function readUploadedFile(
   { db, objects }: { db: Tx; objects: ObjectStore },
   options: { upload: string; file: number; signal: AbortSignal; onBytes?(read: number): void },
 ): Readable {

@@ -8,10 +8,10 @@ import {
 } from '../table/protocol.ts';
 import { countLines } from './count-lines.ts';
 import type { Dialect } from './dialect.ts';
-import type { Column, SqlType } from './guess-types.ts';
+import type { Column, SqlType } from './infer-types.ts';
 import { scanRecords } from './scan-records.ts';
 
-/** Columns of one query. */
+/** Columns in one query. */
 const BATCH = 250;
 
 const MEANINGS: Record<SqlType, string> = {
@@ -30,23 +30,23 @@ interface Table {
   dialect: Dialect;
   hasHeader: boolean;
   columns: Column[];
-  /** The file as texts, c0, c1, … */
+  /** The file as a relation of texts c0, c1, … */
   relation: string;
 }
 
-interface Misfit {
+interface TypeMismatch {
   record: number;
   column: number;
   value: string;
 }
 
-/** Names the values that are not of their column's type, the first hundred by line, and counts them all. */
-export async function findMisfits(
+/** Finds the values that do not fit their column's type: counts all, and lists the first hundred in order of lines. */
+export async function findTypeErrors(
   connection: DuckDBConnection,
   { request, dialect, hasHeader, columns, relation }: Table,
 ): Promise<TableError> {
   const typed = columns.flatMap(({ type }, i) => (type === 'VARCHAR' ? [] : [i]));
-  const misfits: Misfit[] = [];
+  const mismatches: TypeMismatch[] = [];
   let count = 0;
   for (let from = 0; from < typed.length; from += BATCH) {
     const batch = typed.slice(from, from + BATCH);
@@ -60,24 +60,24 @@ export async function findMisfits(
     const values = batch
       .map(i => `CASE WHEN ${isWrong(i)} THEN {'column': ${i}, 'value': left(c${i}, 60)} END`)
       .join(', ');
-    // Rows are numbered as they come, which is their order in the file.
+    // The reader preserves the order of the file, so row_number() counts records.
     const rows = await query(
       connection,
-      `SELECT record, misfit.column AS "column", misfit.value AS value FROM (
-         SELECT record, unnest(list_filter([${values}], lambda it: it IS NOT NULL)) AS misfit
+      `SELECT record, mismatch.column AS "column", mismatch.value AS value FROM (
+         SELECT record, unnest(list_filter([${values}], lambda it: it IS NOT NULL)) AS mismatch
          FROM (SELECT row_number() OVER () AS record, * FROM ${relation})
        ) LIMIT ${MAX_PROBLEMS}`,
     );
     for (const row of rows)
-      misfits.push({
+      mismatches.push({
         record: Number(row.record) - (hasHeader ? 0 : 1),
         column: Number(row.column),
         value: String(row.value),
       });
   }
-  misfits.sort((a, b) => a.record - b.record || a.column - b.column);
-  const named = misfits.slice(0, MAX_PROBLEMS);
-  const wanted = new Set(named.map(misfit => misfit.record));
+  mismatches.sort((a, b) => a.record - b.record || a.column - b.column);
+  const named = mismatches.slice(0, MAX_PROBLEMS);
+  const wanted = new Set(named.map(mismatch => mismatch.record));
   const { offsets } = await scanRecords(request.input, dialect, { wanted });
   const lines = await countLines(request.input, dialect.lineBreak, [...offsets.values()]);
   const problems = named.map(({ record, column, value }): TableProblem => {

@@ -1,41 +1,40 @@
-/** What a file holds before its first record is dropped while it comes. */
-export interface Preamble {
-  /** Blank lines that were dropped. */
+export interface StrippedLines {
+  /** The number of blank lines that were removed. */
   lines: number;
 }
 
 const BOM = Buffer.from([0xef, 0xbb, 0xbf]);
 
 /**
- * Passes a file on without the byte order mark and the blank lines it may begin with, which DuckDB's reader stumbles
- * over where the first record holds line breaks.
+ * Removes a byte order mark and blank lines from the beginning of a file. DuckDB misreads such files if the first record
+ * contains line breaks.
  */
-export async function* skipPreamble(
+export async function* stripLeadingBlanks(
   source: AsyncIterable<Buffer>,
-  preamble: Preamble,
+  stripped: StrippedLines,
 ): AsyncGenerator<Buffer> {
   let head: Buffer = Buffer.alloc(0);
-  let isMarkSeen = false;
+  let isMarkChecked = false;
   let isAfterCr = false;
-  let isOver = false;
+  let isInRecords = false;
   for await (const piece of source) {
-    if (isOver) {
+    if (isInRecords) {
       yield piece;
       continue;
     }
     head = head.length > 0 ? Buffer.concat([head, piece]) : piece;
-    if (!isMarkSeen) {
+    if (!isMarkChecked) {
       if (head.length < BOM.length && BOM.subarray(0, head.length).equals(head)) continue;
-      isMarkSeen = true;
+      isMarkChecked = true;
       if (head.subarray(0, BOM.length).equals(BOM)) head = head.subarray(BOM.length);
     }
     let at = 0;
     for (; head[at] === 10 || head[at] === 13; at++) {
-      if (head[at] === 13 || !isAfterCr) preamble.lines++;
+      if (head[at] === 13 || !isAfterCr) stripped.lines++;
       isAfterCr = head[at] === 13;
     }
-    isOver = at < head.length;
-    if (isOver) yield head.subarray(at);
+    isInRecords = at < head.length;
+    if (isInRecords) yield head.subarray(at);
     head = Buffer.alloc(0);
   }
   // Shorter than a byte order mark.
