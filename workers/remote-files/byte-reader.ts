@@ -1,14 +1,17 @@
 import type { Readable } from 'node:stream';
 
-/** Reads a byte stream up to marks; no more is taken from the stream than was asked for, a chunk aside. */
+/**
+ * Reads a byte stream by length or up to a mark, and reads ahead by one chunk at most. Hand-made, because node:stream has
+ * no reads by delimiter.
+ */
 export class ByteReader {
   readonly #stream: Readable;
   readonly #chunks: AsyncIterator<Buffer>;
   readonly #signal: AbortSignal | undefined;
   #rest: Buffer = Buffer.alloc(0);
-  #giveUp: ((reason: unknown) => void) | undefined;
+  #abort: ((reason: unknown) => void) | undefined;
 
-  /** The signal ends a wait at once, also where the stream itself would not: over SSH its end comes from the host. */
+  /** The signal ends a pending read at once; destroying the stream may not, because over SSH the host must close it. */
   constructor(stream: Readable, signal?: AbortSignal) {
     this.#stream = stream;
     this.#chunks = stream.iterator({ destroyOnReturn: false });
@@ -16,9 +19,9 @@ export class ByteReader {
     signal?.addEventListener('abort', this.#onAbort, { once: true });
   }
 
-  readonly #onAbort = () => this.#giveUp?.(this.#signal?.reason);
+  readonly #onAbort = () => this.#abort?.(this.#signal?.reason);
 
-  /** The next bytes of the stream, as they come; undefined at its end. Throws the signal's reason. */
+  /** The next bytes of the stream, as they arrive; undefined at its end. Throws the signal's reason. */
   async read(): Promise<Buffer | undefined> {
     this.#signal?.throwIfAborted();
     if (this.#rest.length > 0) {
@@ -26,28 +29,28 @@ export class ByteReader {
       this.#rest = Buffer.alloc(0);
       return bytes;
     }
-    // Not Promise.race: it would hold every chunk for as long as the signal lives.
+    // Not Promise.race(), which would retain every chunk as long as the signal exists.
     const { done, value } = await new Promise<IteratorResult<Buffer>>((resolve, reject) => {
-      this.#giveUp = reject;
+      this.#abort = reject;
       this.#chunks.next().then(resolve, reject);
     });
     return done ? undefined : value;
   }
 
   /**
-   * Destroys the stream and drops what it still brings: an ssh2 channel closes, and gives its place
-   * free, only when everything that it received has been read.
+   * Destroys the stream and discards the rest of its bytes: an ssh2 channel closes, and releases its slot, only after
+   * everything that it received has been read.
    */
   close(): void {
     this.#signal?.removeEventListener('abort', this.#onAbort);
     this.#stream.on('error', () => undefined);
     this.#stream.destroy();
     const detached = this.#chunks.return?.() ?? Promise.resolve();
-    // Only once the iterator's listener is forgotten, a tick after it was removed: until then resume() starts nothing.
+    // resume() has no effect until one tick after the iterator has removed its listener.
     detached.catch(() => undefined).finally(() => setImmediate(() => this.#stream.resume()));
   }
 
-  /** Exactly so many bytes; throws where the stream ends before. */
+  /** Reads exactly so many bytes; throws if the stream ends before. */
   async readExactly(length: number): Promise<Buffer> {
     const bytes = Buffer.allocUnsafe(length);
     let filled = 0;
@@ -62,8 +65,8 @@ export class ByteReader {
   }
 
   /**
-   * The bytes before the mark, which is passed over. Past `limit` bytes they are dropped, and
-   * `isWhole` is false. Throws where the stream ends before the mark.
+   * Reads up to the mark and skips it. If there are more than `limit` bytes before it, they are dropped, and `isWhole` is
+   * false. Throws if the stream ends before the mark.
    */
   async readUntil(mark: Buffer, limit: number): Promise<{ bytes: Buffer; isWhole: boolean }> {
     const parts: Buffer[] = [];
@@ -78,7 +81,7 @@ export class ByteReader {
       parts.push(bytes);
       kept += bytes.length;
     };
-    // A mark may straddle chunks: as many bytes as could begin it are looked at again with the next.
+    // A mark may be split over chunks: bytes that may begin it are searched again with the next chunk.
     let tail = Buffer.alloc(0);
     for (;;) {
       const chunk = await this.read();

@@ -7,12 +7,12 @@ export interface DirectoryEntry {
   name: string;
   /** Bytes. */
   size: number;
-  /** A directory, or anything else; of a link, what it leads to. */
+  /** `d` for a directory, `f` for anything else; of a link, the type of its target. */
   type: 'f' | 'd';
   modified: Date;
 }
 
-/** draft-ietf-secsh-filexfer-02, 7: what a server answers a request with that it cannot do. */
+/** Status codes of draft-ietf-secsh-filexfer-02, section 7. */
 const END_OF_FILE = 1;
 const NO_SUCH_FILE = 2;
 const PERMISSION_DENIED = 3;
@@ -21,12 +21,12 @@ const TYPE_MASK = 0o170_000;
 const DIRECTORY = 0o040_000;
 const LINK = 0o120_000;
 
-/** One answer of the host holds some hundred entries at most: so many are asked for at once, and it never waits for us. */
-const AHEAD = 4;
+/** Requests in flight. One answer has some hundred entries at most; this keeps the host busy. */
+const PIPELINED = 4;
 
 /**
- * The entries of a directory in the order the host has them, without `.` and `..`, as batches of what one answer of the
- * host holds. Throws `not_found`, `forbidden`, `invalid_input` (not a directory).
+ * Lists a directory by SFTP, in the host's order, without `.` and `..`; each batch is one answer of the host. Throws
+ * `not_found`, `forbidden`, `invalid_input` (not a directory), `remote_connection_failed`, or the signal's reason.
  */
 export async function* listDirectory(
   session: RemoteSession,
@@ -37,18 +37,18 @@ export async function* listDirectory(
   const close = () => sftp.end();
   signal.addEventListener('abort', close, { once: true });
   try {
-    const place = { sftp, path, ask: askOver(sftp, signal) };
-    const handle = await place
-      .ask<Buffer>(done => sftp.opendir(path, done))
+    const directory = { sftp, path, request: makeRequester(sftp, signal) };
+    const handle = await directory
+      .request<Buffer>(done => sftp.opendir(path, done))
       .catch(async (error: unknown) => {
-        throw await explain(error, place);
+        throw await toError(error, directory);
       });
-    const batches = Array.from({ length: AHEAD }, () => readBatch(handle, place));
-    // A server may answer in another order than it was asked: the end is told by all that were asked.
+    const batches = Array.from({ length: PIPELINED }, () => readBatch(handle, directory));
+    // A server may answer out of order, so the end is reached when all requests have been answered.
     for (let next = batches.shift(); next; next = batches.shift()) {
       const batch = await next;
       if (!batch) continue;
-      batches.push(readBatch(handle, place));
+      batches.push(readBatch(handle, directory));
       yield batch;
     }
   } finally {
@@ -57,27 +57,29 @@ export async function* listDirectory(
   }
 }
 
-type Ask = <T>(request: (done: (error: Error | undefined, value: T) => void) => void) => Promise<T>;
+type Request = <T>(
+  send: (done: (error: Error | undefined, value: T) => void) => void,
+) => Promise<T>;
 
-interface Place {
+interface Directory {
   sftp: ssh2.SFTPWrapper;
   path: string;
-  ask: Ask;
+  request: Request;
 }
 
-/** What the next answer of the host holds; undefined where there is no more. */
-function readBatch(handle: Buffer, place: Place): Promise<DirectoryEntry[] | undefined> {
-  const batch = askBatch(handle, place);
-  // It is asked for ahead: the reader may have left by the time it fails.
+/** The entries of the next answer; undefined at the end of the directory. */
+function readBatch(handle: Buffer, directory: Directory): Promise<DirectoryEntry[] | undefined> {
+  const batch = requestBatch(handle, directory);
+  // Requested ahead: the reader may have stopped by the time it fails.
   batch.catch(() => {});
   return batch;
 }
 
-async function askBatch(
+async function requestBatch(
   handle: Buffer,
-  { sftp, path, ask }: Place,
+  { sftp, path, request }: Directory,
 ): Promise<DirectoryEntry[] | undefined> {
-  const found = await ask<ssh2.FileEntryWithStats[]>(done => sftp.readdir(handle, done)).catch(
+  const found = await request<ssh2.FileEntryWithStats[]>(done => sftp.readdir(handle, done)).catch(
     (error: unknown) => {
       if (codeOf(error) === END_OF_FILE) return undefined;
       throw error;
@@ -88,16 +90,16 @@ async function askBatch(
   const links = entries.filter(({ attrs }) => (attrs.mode & TYPE_MASK) === LINK);
   await Promise.all(
     links.map(async link => {
-      link.attrs = await ask<ssh2.Stats>(done =>
+      link.attrs = await request<ssh2.Stats>(done =>
         sftp.stat(`${path.replace(/\/$/, '')}/${link.filename}`, done),
       ).catch((error: unknown) => {
-        // A link that leads nowhere is shown as it is.
+        // A broken link is listed as a link.
         if (codeOf(error) !== undefined) return link.attrs;
         throw error;
       });
     }),
   );
-  // Section 5 of the draft lets a server leave any of them out.
+  // Section 5 of the draft: every attribute is optional.
   return entries.map(({ filename, attrs: { mode = 0, size = 0, mtime = 0 } }) => ({
     name: filename,
     size,
@@ -106,8 +108,8 @@ async function askBatch(
   }));
 }
 
-/** Makes requests over the channel; one that closes answers them with an error, those that come later too. */
-function askOver(sftp: ssh2.SFTPWrapper, signal: AbortSignal): Ask {
+/** Sends requests over the channel; rejects them, and all later ones, when it closes. */
+function makeRequester(sftp: ssh2.SFTPWrapper, signal: AbortSignal): Request {
   const pending = new Set<(error: unknown) => void>();
   let lost: unknown;
   sftp.once('close', () => {
@@ -116,12 +118,12 @@ function askOver(sftp: ssh2.SFTPWrapper, signal: AbortSignal): Ask {
       : new WindlassError('remote_connection_failed', { detail: 'The connection was lost.' });
     for (const reject of pending) reject(lost);
   });
-  return request =>
+  return send =>
     new Promise((resolve, reject) => {
       signal.throwIfAborted();
       if (lost) throw lost;
       pending.add(reject);
-      request((error, value) => {
+      send((error, value) => {
         pending.delete(reject);
         if (error) reject(error);
         else resolve(value);
@@ -129,11 +131,11 @@ function askOver(sftp: ssh2.SFTPWrapper, signal: AbortSignal): Ask {
     });
 }
 
-async function explain(error: unknown, { sftp, path, ask }: Place): Promise<unknown> {
+async function toError(error: unknown, { sftp, path, request }: Directory): Promise<unknown> {
   const code = codeOf(error);
   if (code === undefined) return error;
-  // OpenSSH says of a file that it is no such directory.
-  const found = await ask<ssh2.Stats>(done => sftp.stat(path, done)).catch(() => undefined);
+  // OpenSSH reports a file as a missing directory.
+  const found = await request<ssh2.Stats>(done => sftp.stat(path, done)).catch(() => undefined);
   if (found && (found.mode & TYPE_MASK) !== DIRECTORY) {
     return new WindlassError('invalid_input', {
       detail: `Invalid parameters: path: ${path} is not a directory.`,
@@ -156,7 +158,7 @@ async function explain(error: unknown, { sftp, path, ask }: Place): Promise<unkn
   }
 }
 
-/** The status code of an SFTP answer; other errors have words as codes. */
+/** The status code of an SFTP answer; undefined for other errors, whose codes are strings. */
 function codeOf(error: unknown): number | undefined {
   const { code } = error as { code?: unknown };
   return typeof code === 'number' ? code : undefined;

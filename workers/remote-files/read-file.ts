@@ -9,7 +9,7 @@ import { ByteReader } from './byte-reader.ts';
 export interface ReadFileOptions {
   /** Absolute. */
   path: string;
-  /** The first byte that is wanted; past the end there are none. */
+  /** Of the first byte; past the end of the file there are no bytes. */
   offset?: number;
   /** Bytes at most. */
   length?: number;
@@ -17,20 +17,20 @@ export interface ReadFileOptions {
 }
 
 export interface RemoteFile {
-  /** Of the whole file, in bytes, when it was opened: it may have grown or shrunk by the time it is read. */
+  /** Of the whole file, in bytes, when it was opened; the file may change while it is read. */
   size: number;
-  /** What was asked for. Ends with `remote_connection_failed` where the link was lost; destroy it to read no more. */
+  /** The requested bytes. Fails with `remote_connection_failed` if the connection is lost; destroy it to stop reading. */
   bytes: Readable;
 }
 
-/** Start-up files may print before the stream begins; more than this is no stream of ours. */
-const NOISE_BYTES = 1 << 20;
-const BLOCK = 65_536;
+/** Of what start-up files may print before the stream. */
+const MAX_PRINTED_BYTES = 1 << 20;
+const BLOCK_BYTES = 65_536;
 
 /**
- * Opens a file on the session's host and streams it over an exec channel of its own, agent or not. Throws `not_found`
- * where there is none, `invalid_input` for what is no regular file, `forbidden` where the account may not read it, and
- * `remote_connection_failed`; each names the path.
+ * Opens a file on the session's host and streams it over an exec channel, without the agent. Throws `not_found`,
+ * `invalid_input` if it is not a regular file, `forbidden` if the account may not read it, and
+ * `remote_connection_failed`; each error names the path.
  */
 export async function openRemoteFile(
   session: RemoteExec,
@@ -41,17 +41,17 @@ export async function openRemoteFile(
   const channel = signal
     ? await abortableOpen(opening, signal, late => late.destroy())
     : await opening;
-  // What the host says besides is in the exit status.
+  // The exit status tells of errors.
   channel.stderr.resume();
   channel.stdin.on('error', () => {});
   channel.stdin.end(readScript({ mark, path, offset, length }));
   const reader = new ByteReader(channel.stdout, signal);
   try {
     const found = await readHeader(reader, mark);
-    // Fifteen digits are exact, and more than any file has.
-    if (!/^\d{1,15}$/.test(found)) throw problemWith(path, found);
+    // Numbers of fifteen digits are exact, and larger than any file.
+    if (!/^\d{1,15}$/.test(found)) throw toError(path, found);
     const bytes = Readable.from(readToEnd({ reader, channel, path }), { objectMode: false });
-    // Not in the generator's finally: of one that is destroyed before it was read, nothing runs.
+    // Not in the generator's `finally`, which does not run if the stream is destroyed before the first read.
     bytes.once('close', () => {
       reader.close();
       channel.destroy();
@@ -61,16 +61,16 @@ export async function openRemoteFile(
     reader.close();
     channel.destroy();
     signal?.throwIfAborted();
-    throw error instanceof WindlassError ? error : lost(path, error);
+    throw error instanceof WindlassError ? error : connectionLost(path, error);
   }
 }
 
-/** Runs a script from standard input, in characters that sh, csh and fish read alike. */
+/** Runs a script from standard input; sh, csh and fish parse it alike. */
 const READ_COMMAND = `/bin/sh -c 'eval "$(cat)"'`;
 
 /**
- * The size comes from `ls -n`, whose fields POSIX names, without reading the file. `dd` seeks to a whole block before the
- * offset, where `tail -c +N` alone may read its way there.
+ * Prints the size, then the bytes. The size comes from `ls -n`, whose fields POSIX defines, without reading the file. `dd`
+ * seeks to the block of the offset, because `tail -c +N` may read the file up to there.
  */
 function readScript({
   mark,
@@ -83,10 +83,10 @@ function readScript({
   offset: number;
   length: number | undefined;
 }): string {
-  const blocks = Math.floor(offset / BLOCK);
-  const rest = offset % BLOCK;
+  const blocks = Math.floor(offset / BLOCK_BYTES);
+  const rest = offset % BLOCK_BYTES;
   const limit = length === undefined ? '' : ` | head -c ${length}`;
-  const from = `dd bs=${BLOCK} skip=${blocks} 2>/dev/null <"$f" | tail -c +${rest + 1}${limit}`;
+  const from = `dd bs=${BLOCK_BYTES} skip=${blocks} 2>/dev/null <"$f" | tail -c +${rest + 1}${limit}`;
   const whole = length === undefined ? 'cat <"$f"' : `head -c ${length} <"$f"`;
   return `LC_ALL=C; export LC_ALL
 f=${quoteWord(path)}
@@ -105,7 +105,7 @@ ${offset === 0 ? whole : from}
 }
 
 async function readHeader(reader: ByteReader, mark: string): Promise<string> {
-  const { isWhole } = await reader.readUntil(Buffer.from(`\n${mark} `), NOISE_BYTES);
+  const { isWhole } = await reader.readUntil(Buffer.from(`\n${mark} `), MAX_PRINTED_BYTES);
   if (!isWhole) throw new Error('the start-up files print too much');
   return (await reader.readUntil(Buffer.from('\n'), 64)).bytes.toString('latin1');
 }
@@ -125,18 +125,18 @@ async function* readToEnd({
       if (!bytes) break;
       yield bytes;
     }
-    // Only an exit status tells the end of the file from the end of the link.
+    // Only the exit status distinguishes the end of the file from a lost connection.
     const { code } = await channel.closed;
-    if (code === null) throw lost(path);
-    if (code !== 0) throw problemWith(path, 'broken');
+    if (code === null) throw connectionLost(path);
+    if (code !== 0) throw toError(path, 'broken');
   } catch (error) {
-    throw error instanceof WindlassError || isAborted(error) ? error : lost(path, error);
+    throw error instanceof WindlassError || isAborted(error) ? error : connectionLost(path, error);
   }
 }
 
 const isAborted = (error: unknown) => error instanceof Error && error.name === 'AbortError';
 
-function problemWith(path: string, found: string): WindlassError {
+function toError(path: string, found: string): WindlassError {
   switch (found) {
     case 'missing':
       return new WindlassError('not_found', {
@@ -162,7 +162,7 @@ function problemWith(path: string, found: string): WindlassError {
   }
 }
 
-function lost(path: string, cause?: unknown): WindlassError {
+function connectionLost(path: string, cause?: unknown): WindlassError {
   return new WindlassError('remote_connection_failed', {
     detail: `Remote connection failed: the link was lost while ${path} was read.`,
     hint: 'Try again.',

@@ -1,6 +1,6 @@
 import { writeFileSync } from 'node:fs';
 
-/** Where memory runs out Linux ends this process, not the worker. Elsewhere there is no such file. */
+/** Has Linux kill this process first, not the worker, when memory runs out. Other systems have no such file. */
 export function raiseOomScore(): void {
   try {
     writeFileSync('/proc/self/oom_score_adj', '1000');

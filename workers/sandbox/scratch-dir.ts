@@ -6,14 +6,14 @@ import type { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { WindlassError } from '../../shared/errors.ts';
 
-/** Lends a folder of the worker's disk and removes it afterwards, and those of workers that died with theirs. */
+/** Creates a temporary folder and removes it after use. Also removes the folders of workers that have died. */
 export async function withScratch<T>(
   purpose: 'parse' | 'video',
   use: (path: string) => Promise<T>,
 ): Promise<T> {
   const prefix = `windlass-${purpose}-`;
-  await removeLeftovers(prefix);
-  const path = await mkdtemp(join(tmpdir(), `${prefix}${process.pid}-`)).catch(explainFull);
+  await removeOrphans(prefix);
+  const path = await mkdtemp(join(tmpdir(), `${prefix}${process.pid}-`)).catch(throwDiskError);
   try {
     return await use(path);
   } finally {
@@ -21,18 +21,18 @@ export async function withScratch<T>(
   }
 }
 
-/** Writes a file of the scratch folder; `insufficient_storage` where the disk is full. */
+/** Writes a file in the scratch folder; throws `insufficient_storage` if the disk is full. */
 export async function writeScratch(
   path: string,
   bytes: Readable,
   signal: AbortSignal,
 ): Promise<void> {
   await pipeline(bytes, createWriteStream(path, { flags: 'wx', mode: 0o600 }), { signal }).catch(
-    explainFull,
+    throwDiskError,
   );
 }
 
-function explainFull(error: unknown): never {
+function throwDiskError(error: unknown): never {
   const { code } = error as NodeJS.ErrnoException;
   throw code === 'ENOSPC' || code === 'EDQUOT' ? diskFull(error) : error;
 }
@@ -45,7 +45,7 @@ export function diskFull(cause: unknown): WindlassError {
   });
 }
 
-async function removeLeftovers(prefix: string): Promise<void> {
+async function removeOrphans(prefix: string): Promise<void> {
   for (const name of await readdir(tmpdir())) {
     const pid = new RegExp(`^${prefix}(\\d+)-`).exec(name)?.[1];
     if (pid && !isAlive(Number(pid)))
