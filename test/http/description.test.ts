@@ -110,7 +110,7 @@ describe('the description and the service', () => {
   });
 
   test('what is held elsewhere is held there', () => {
-    const root = join(import.meta.dirname, '..');
+    const root = join(import.meta.dirname, '../..');
     for (const [sentence, tests] of Object.entries(ELSEWHERE)) {
       expect([sentence, tests]).toEqual([sentence, expect.arrayContaining([expect.anything()])]);
       for (const { file, test: name } of tests) {

@@ -12,53 +12,62 @@ const held = (file: string, test: string): Elsewhere => ({ file: `test/${file}.t
  */
 export const ELSEWHERE: Record<string, Elsewhere[]> = {
   'Everywhere: 408 for a request that comes too slowly': [
-    held('endless-bodies', 'one that drips is 408, and its connection ends'),
-    held('endless-bodies', 'header fields that drip are 408, and their connection ends'),
+    held('http/endless-bodies', 'one that drips is 408, and its connection ends'),
+    held('http/endless-bodies', 'header fields that drip are 408, and their connection ends'),
   ],
   'Everywhere: 429 for too many open sessions or jobs': [
-    held('access', 'more sessions or open jobs than allowed are 429, for this user alone'),
+    held('access/access', 'more sessions or open jobs than allowed are 429, for this user alone'),
   ],
   'Everywhere: 429 for too many requests a second; LIMIT_REQUESTS, 0 lifts one': [
-    held('limits', 'requests of one user: 429, and nobody else pays for it'),
+    held('http/limits', 'requests of one user: 429, and nobody else pays for it'),
     { file: 'api/middleware/limit-requests.test.ts', test: '0 lifts the limit' },
   ],
   'Everywhere: 429 for too many answers that are open for long': [
     held(
-      'open-streams',
+      'http/open-streams',
       'one user has LIMIT_STREAMS of them: one more is 429, for that user alone',
     ),
   ],
   'Everywhere: 429 for too many failed logins': [
-    held('login', 'failed logins lock the account from that address alone, in every process'),
+    held(
+      'access/login',
+      'failed logins lock the account from that address alone, in every process',
+    ),
   ],
   'Everywhere: the same cost for an unknown name': [
     held(
-      'revocation',
+      'access/revocation',
       'a name that nobody has costs a wrong login as much as one that somebody has',
     ),
   ],
   'Everywhere: 503 with Retry-After while a dependency is down': [
     held(
-      'outages',
+      'operations/outages',
       'MinIO is stopped: 503 for what needs it, all else goes on, and nothing is lost',
     ),
     held(
-      'remote-promises',
+      'remote/promises',
       'without a remote worker what waits for one is 503, and a launch is accepted',
     ),
   ],
   'Everywhere: the queue is none: work is accepted without it': [
-    held('outages', 'Redis is stopped: work is accepted, and done at the latest when it is back'),
+    held(
+      'operations/outages',
+      'Redis is stopped: work is accepted, and done at the latest when it is back',
+    ),
   ],
   'Everywhere: 507 for a full project or disk': [
     held(
-      'limits',
+      'http/limits',
       'a part, before its body is sent where its length is told, else when it has come',
     ),
-    held('limits', 'a part that the disk has no room for: 507, before its body is read'),
+    held('http/limits', 'a part that the disk has no room for: 507, before its body is read'),
   ],
   'Everywhere: Secure when the site is https; PUBLIC_URL, TRUST_PROXY': [
-    held('login', 'a page of another origin can neither write by cookie, nor log anybody in'),
+    held(
+      'access/login',
+      'a page of another origin can neither write by cookie, nor log anybody in',
+    ),
     {
       file: 'api/middleware/same-origin.test.ts',
       test: 'cookies are Secure where clients come by https',
@@ -73,49 +82,61 @@ export const ELSEWHERE: Record<string, Elsewhere[]> = {
     },
   ],
   'Everywhere: a verified Basic password is remembered, argon2id is paid once': [
-    held('login', 'many requests at once with one new password are one try'),
-    held('login', 'a remembered password is good whatever failed, and a success forgives'),
+    held('access/login', 'many requests at once with one new password are one try'),
+    held('access/login', 'a remembered password is good whatever failed, and a success forgives'),
   ],
   'Everywhere: what is revoked is seen by all processes': [
     held(
-      'revocation',
+      'access/revocation',
       'every process hears of it within a second: tokens, passwords, users, logins, roles',
     ),
   ],
   'Running it: settings, ADMIN_PASSWORD made up and printed once, the line of the start': [
     held(
-      'start',
+      'operations/start',
       'the first start makes up a password and prints it once; SIGTERM and SIGINT end it with 0',
     ),
-    held('start', 'that make no sense are all named at once, one line each, without their values'),
+    held(
+      'operations/start',
+      'that make no sense are all named at once, one line each, without their values',
+    ),
   ],
   'Running it: windlass keys new; windlass migrate, races are safe': [
-    held('start', 'keys new prints settings that work together, and others each time'),
-    held('restart', 'migrate may run several times at once, and makes one administrator'),
+    held('operations/start', 'keys new prints settings that work together, and others each time'),
+    held(
+      'operations/restart',
+      'migrate may run several times at once, and makes one administrator',
+    ),
   ],
   'Running it: process.title, found in ps': [
-    held('fleet', 'is two of each line of the Procfile, found by name in ps, and no Postgres'),
+    held(
+      'operations/fleet',
+      'is two of each line of the Procfile, found by name in ps, and no Postgres',
+    ),
   ],
   'Running it: any process may be killed': [
-    held('supervision', 'windlass-worker killed is back, and commands run again'),
-    held('supervision', 'postgres killed is back, and commands run again'),
+    held('operations/supervision', 'windlass-worker killed is back, and commands run again'),
+    held('operations/supervision', 'postgres killed is back, and commands run again'),
     held(
-      'supervision',
+      'operations/supervision',
       'the supervisor killed: within 15 s nothing runs; the next start goes on with what ran',
     ),
   ],
   'Hosts, users, tokens: a token that has expired': [
-    held('tokens', 'an expired token is refused and listed no more'),
+    held('access/tokens', 'an expired token is refused and listed no more'),
   ],
   'Remote sessions: Windlass writes under ~/.windlass alone': [
     held(
-      'remote-disks',
+      'remote/disks',
       'nothing of ours is left anywhere but the agent, whatever was done and however it ended',
     ),
   ],
   'Remote sessions: opened with a password; with a private key and its passphrase': [
-    held('accounts', 'bash: a password, a command of its own, and nothing left but the agent'),
-    held('http-records', 'a session is opened with an encrypted private key'),
+    held(
+      'remote/accounts',
+      'bash: a password, a command of its own, and nothing left but the agent',
+    ),
+    held('http/records', 'a session is opened with an encrypted private key'),
   ],
   'Remote sessions: a connection is tried for so long, and no longer': [
     {
@@ -124,34 +145,34 @@ export const ELSEWHERE: Record<string, Elsewhere[]> = {
     },
   ],
   'Remote sessions: 500 Start-up files print.': [
-    held('accounts', 'start-up files that print are named, with and without an agent'),
+    held('remote/accounts', 'start-up files that print are named, with and without an agent'),
   ],
   'Remote sessions: the time-out counts from the end of the last job': [
-    held('access', 'is over at the moment it said; a job in it puts that off'),
+    held('access/access', 'is over at the moment it said; a job in it puts that off'),
   ],
   'Remote sessions: the sealed credential is erased once its jobs are stopped, after 10 min at most':
     [
-      held('remote-promises', 'the credential of a session that was ended is erased'),
+      held('remote/promises', 'the credential of a session that was ended is erased'),
       held(
-        'remote-promises',
+        'remote/promises',
         'where its host is away the credential is kept to clean up there, for ten minutes',
       ),
     ],
   'Remote sessions: launches held by a process that stops are answered 202': [
     held(
-      'restart',
+      'operations/restart',
       'answers held launches 202 when it stops, and brings the command to its end afterwards',
     ),
   ],
   'Remote sessions: worker_lost': [
     held(
-      'remote-worker-lost',
+      'remote/worker-lost',
       'fails as worker_lost after twenty without any progress; it was never run',
     ),
   ],
   'Remote sessions: remote_disk_full': [
     held(
-      'remote-disks',
+      'remote/disks',
       'a full disk: the run ends as remote_disk_full with its output; with room again all works',
     ),
   ],
@@ -163,16 +184,16 @@ export const ELSEWHERE: Record<string, Elsewhere[]> = {
   ],
   'Jobs: a result is kept 24 h after the job, then removed': [
     held(
-      'removal',
+      'projects/pending-deletions',
       'a pass notes what nothing refers to and nobody awaits, and it goes an hour later',
     ),
   ],
   'Uploads: idle upload sessions expire': [
-    held('uploads', 'an idle upload ends, and one that has ended loses its parts'),
+    held('uploads/uploads', 'an idle upload ends, and one that has ended loses its parts'),
   ],
   'Projects: objects of a deleted project are removed afterwards': [
     held(
-      'deleted-projects',
+      'projects/deleted-projects',
       'all that a deleted project holds goes, its objects are let go, and another keeps its own',
     ),
   ],
