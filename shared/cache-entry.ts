@@ -4,11 +4,11 @@ import { cacheEntries } from './database/schema.ts';
 import { chargeProjectQuota } from './project-quota.ts';
 import { scheduleDeletion } from './storage/pending-deletions.ts';
 
-/** B-tree pages of PostgreSQL take keys of 2,704 bytes, the project's id and what surrounds both included. */
+/** PostgreSQL's B-tree takes keys of 2,704 bytes, including the project's id and the overhead of both. */
 const MAX_BYTES = 2_400;
 export const MAX_KEY_LENGTH = 900;
 
-/** What is wrong with a key of a project's cache; undefined where nothing is. */
+/** What is wrong with a key of a project's cache; undefined when it is valid. */
 export function checkCacheKey(key: string, max = MAX_KEY_LENGTH): string | undefined {
   if (key === '') return 'must not be empty';
   if (key.length > max) return `must have at most ${max} characters`;
@@ -27,9 +27,9 @@ export interface CacheReference {
 }
 
 /**
- * Makes a project's cache refer to an object. The same one again changes nothing; another one replaces it. The caller's
- * transaction has locked the project, and locks nothing else afterwards. Throws `insufficient_storage` where the project
- * would keep more than `limit` bytes.
+ * Stores a reference to an object in a project's cache, in place of one under the same key. The caller's transaction has
+ * locked the project, and locks nothing else afterwards. Throws `insufficient_storage` when the project would store more
+ * than `limit` bytes.
  */
 export async function putCacheEntry(tx: Tx, given: CacheReference, limit: number): Promise<void> {
   const before = await replaceCacheEntry(tx, given);
@@ -37,7 +37,7 @@ export async function putCacheEntry(tx: Tx, given: CacheReference, limit: number
   await chargeProjectQuota(tx, { project: given.project, added, limit });
 }
 
-/** The bytes of what the key referred to before. */
+/** Returns the size of the object that the key referred to before. */
 async function replaceCacheEntry(tx: Tx, given: CacheReference): Promise<number> {
   const place = and(eq(cacheEntries.project, given.project), eq(cacheEntries.key, given.key));
   for (;;) {
@@ -48,7 +48,7 @@ async function replaceCacheEntry(tx: Tx, given: CacheReference): Promise<number>
       .returning({ key: cacheEntries.key });
     if (made) return 0;
     const [present] = await tx.select().from(cacheEntries).where(place).for('update');
-    // It was removed in between: then it can be made.
+    // It was removed in between: insert again.
     if (!present) continue;
     if (present.object === given.object) return given.size;
     const { object, type, size } = given;

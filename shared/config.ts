@@ -3,7 +3,7 @@ import { SETTINGS, type Setting } from './settings.ts';
 
 export type Config = { [K in keyof typeof SETTINGS]: z.output<(typeof SETTINGS)[K]['schema']> };
 
-/** All that is wrong with the settings, at once, one line each. */
+/** All problems of the settings, one line each. */
 export class ConfigError extends Error {
   readonly problems: string[];
   constructor(problems: string[]) {
@@ -14,8 +14,8 @@ export class ConfigError extends Error {
 }
 
 /**
- * Reads the configuration. The only place that interprets the environment; `main.ts` files pass it in.
- * Throws ConfigError that names every bad setting, what it is, and never a secret's value.
+ * Reads the configuration from the environment, which only `main.ts` files access. Throws a ConfigError that names every
+ * bad setting, but never a secret's value.
  */
 export function readConfig(environment: Record<string, string | undefined>): Config {
   const problems: string[] = [];
@@ -45,7 +45,7 @@ function findContradictions(config: Partial<Config>): string[] {
     key => idOf(key) === idOf(SEAL_PUBLIC_KEY ?? ''),
   );
   if (SEAL_PUBLIC_KEY && opens === false)
-    problems.push('SEAL_PRIVATE_KEYS: none of them opens what is sealed to SEAL_PUBLIC_KEY');
+    problems.push('SEAL_PRIVATE_KEYS: none of the keys belongs to SEAL_PUBLIC_KEY');
   const missing = (['S3_ACCESS_KEY', 'S3_SECRET_KEY'] as const).filter(name => !config[name]);
   if (config.S3_ENDPOINT && missing.length > 0)
     problems.push(`S3_ENDPOINT: needs ${missing.join(' and ')} too`);

@@ -1,6 +1,6 @@
 import { WindlassError } from './errors.ts';
 
-/** What the work gives, or `unavailable` after so long: whoever comes next does not wait for what never ends. */
+/** Awaits the work, but throws `unavailable` after `ms` milliseconds; the work itself goes on. */
 export async function withDeadline<T>(
   { ms, what }: { ms: number; what: string },
   work: () => Promise<T>,
@@ -21,5 +21,5 @@ export async function withDeadline<T>(
   }
 }
 
-/** For what many wait for at once: longer than the server lets a statement run. */
+/** For shared queries: longer than the statement timeout of the server. */
 export const DATABASE_DEADLINE = { ms: 15_000, what: 'the database' };

@@ -1,6 +1,5 @@
 /**
- * Every failure that Windlass names: its HTTP status, its title, and whether trying again could help.
- * The API's last middleware and the workers' run-job.ts both read this one table.
+ * Every error code with its HTTP status, its title, and whether a retry could succeed; used by API and workers.
  * A title with a final full stop is a reason phrase that the interface quotes.
  */
 export const ERRORS = {
@@ -58,12 +57,12 @@ export const ERRORS = {
 
 export type ErrorCode = keyof typeof ERRORS;
 
-/** What a failed job and a problem answer have in common. */
+/** The members that a failed job's `error` and a problem document share. */
 export interface ErrorRecord {
   code: ErrorCode;
   /** One sentence for people; begins with the title. */
   detail: string;
-  /** What to do about it. */
+  /** What the client can do. */
   hint?: string;
 }
 
@@ -77,7 +76,7 @@ export interface ErrorOptions {
   extra?: Record<string, unknown>;
 }
 
-/** The one error class: a code of the table, a detail that begins with its title, perhaps a hint. */
+/** The one error class: a code of the table, a detail that begins with its title, and optionally a hint. */
 export class WindlassError extends Error {
   readonly code: ErrorCode;
   readonly hint: string | undefined;
@@ -97,7 +96,7 @@ export class WindlassError extends Error {
     return ERRORS[this.code].status;
   }
 
-  /** True where the same work may succeed later without anyone changing anything. */
+  /** Whether the same work may succeed later without any change. */
   get retryable(): boolean {
     return 'retry' in ERRORS[this.code];
   }
@@ -113,7 +112,7 @@ function beginWithTitle(title: string, detail: string | undefined): string {
   return detail.startsWith(bare) ? detail : `${bare}: ${detail}`;
 }
 
-/** The record of any thrown value; what is not ours becomes `internal` and keeps its words to the log. */
+/** The record of any thrown value. Any but a WindlassError becomes `internal`; its message is only logged. */
 export function toErrorRecord(error: unknown): ErrorRecord {
   if (error instanceof WindlassError) return error.toRecord();
   return { code: 'internal', detail: ERRORS.internal.title };

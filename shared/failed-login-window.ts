@@ -1,2 +1,2 @@
-/** Failed logins count for so long since the first of them. */
+/** Failed logins are counted in windows of this length, from the first failure on. */
 export const FAILED_LOGIN_WINDOW_SECONDS = 15 * 60;

@@ -1,13 +1,13 @@
 import { randomFillSync } from 'node:crypto';
 
 const ALPHABET = '0123456789abcdefghjkmnpqrstvwxyz';
-/** Asked for many at a time: the call costs more than its bytes. */
+/** Random bytes for 256 ids at a time: the call costs more than the bytes. */
 const POOL = Buffer.alloc(16 * 256);
 let used = POOL.length;
 
 /**
- * A new identifier: 26 characters, sortable by the time it was made (48 bits of milliseconds), then 80 random bits;
- * the layout of a ULID, in lower case. Never a plain integer and never with a colon, which BullMQ refuses.
+ * A new identifier: 26 characters in the layout of a ULID, in lower case: 48 bits of milliseconds, so that ids sort by time,
+ * then 80 random bits. BullMQ refuses integers and colons as ids.
  */
 export function newId(now = Date.now()): string {
   let time = '';
@@ -22,7 +22,7 @@ export function newId(now = Date.now()): string {
   return time + random;
 }
 
-/** True for what newId can have made; anything else is unknown without asking the database. */
+/** Whether newId() can have made it; other values need no look-up in the database. */
 export function isId(value: string): boolean {
   return /^[0-7][0-9a-hjkmnp-tv-z]{25}$/.test(value);
 }

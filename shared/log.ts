@@ -6,15 +6,15 @@ export type { Logger };
 export interface LogOptions {
   level: string;
   name: string;
-  /** Values that must never be written, wherever they turn up: listSecrets() of the settings. */
+  /** Values to remove from every line: listSecrets() of the settings. */
   secrets?: readonly string[];
-  /** Where the lines go; standard error. */
+  /** Default: standard error. */
   write?: (line: string) => void;
 }
 
 /**
- * The process's log: JSON lines on standard error, so that standard output is for people and scripts. Secrets are cut
- * out by name, by shape and by value; see redact.ts.
+ * The process's log: JSON lines on standard error, so that standard output is for people and scripts. Removes secrets: see
+ * redact.ts.
  */
 export function createLog({ level, name, secrets = [], write }: LogOptions): Logger {
   return pino(
@@ -23,7 +23,7 @@ export function createLog({ level, name, secrets = [], write }: LogOptions): Log
       base: { name, pid: process.pid },
       timestamp: pino.stdTimeFunctions.isoTime,
       formatters: { log: fields => redact(fields) as Record<string, unknown> },
-      // Errors are plain objects by then; pino's own serializer would copy all that they carry.
+      // redact() has made errors plain objects; pino's serializer would copy all their properties.
       serializers: { err: (value: unknown) => value },
       hooks: { streamWrite: createScrubber(secrets) },
     },

@@ -1,6 +1,6 @@
 import { Counter, Gauge, Histogram, Registry } from 'prom-client';
 
-/** Upper bounds in seconds: of what a person waits for, and of work that may take a day. */
+/** Upper bounds of histogram buckets, in seconds. */
 const REQUEST_BUCKETS = [0.005, 0.025, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 120];
 const WAIT_BUCKETS = [0.01, 0.05, 0.25, 1, 2.5, 5, 10, 30, 60, 300, 1_800, 7_200];
 const WORK_BUCKETS = [0.05, 0.25, 1, 2.5, 5, 10, 30, 60, 300, 1_800, 7_200, 86_400];
@@ -12,7 +12,7 @@ interface Metric {
   buckets?: number[];
 }
 
-/** What the API counts and reads from the database at each scrape. Every label has few values, whatever clients send. */
+/** Metrics of the API; gauges are read from the database at each scrape. No label's values depend on clients. */
 export const API_METRICS = {
   windlass_http_requests_total: {
     type: 'counter',
@@ -52,7 +52,7 @@ export const API_METRICS = {
   },
 } as const satisfies Record<string, Metric>;
 
-/** What each worker counts; the API serves it with the worker's id as `worker`, while the worker is alive. */
+/** Metrics of each worker; the API serves them with the label `worker`, its id, while the worker is alive. */
 export const WORKER_METRICS = {
   windlass_job_wait_seconds: {
     type: 'histogram',
@@ -94,7 +94,7 @@ export const WORKER_METRICS = {
   windlass_worker_memory_bytes: {
     type: 'gauge',
     labels: [],
-    help: 'Resident memory of this worker, without its children.',
+    help: 'Resident memory of this worker, without its child processes.',
   },
 } as const satisfies Record<string, Metric>;
 
@@ -104,7 +104,7 @@ type Made<M extends Metric> = M['type'] extends 'counter'
     ? Gauge
     : Histogram;
 
-/** Makes the metrics of a table in a registry of their own. */
+/** Creates the metrics of a table in a registry of their own. */
 export function createMetrics<T extends Record<string, Metric>>(
   table: T,
 ): { registry: Registry; metrics: { [K in keyof T]: Made<T[K]> } } {

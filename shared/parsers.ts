@@ -2,18 +2,18 @@ import { z } from 'zod';
 
 interface ParserDefinition {
   meaning: string;
-  /** What the artifacts become. */
+  /** The kind of its artifacts. */
   makes: 'file' | 'table';
-  /** Members that POST /uploads takes beside its own. */
+  /** Further members of POST /uploads. */
   parameters: z.ZodObject;
 }
 
-/** The readers go by bytes. */
+/** The readers work on bytes. */
 const oneCharacter = z.string().regex(/^[\t\x20-\x7e]$/, 'must be one ASCII character or a tab');
 
 /**
- * Every parser: what it takes. Its work is workers/parsers/(name).ts, typed against this entry; nothing else needs to
- * know a new one.
+ * Every parser with its parameters. It runs in workers/parsers/(name).ts, typed from this entry; a new parser needs no
+ * other change.
  */
 export const PARSERS = {
   blob: {
@@ -25,13 +25,13 @@ export const PARSERS = {
     meaning: 'reads each file as a table of comma-separated values (RFC 4180)',
     makes: 'table',
     parameters: z.strictObject({
-      /** One character between values; found out where it is not given. */
+      /** One character between values; detected by default. */
       delimiter: oneCharacter.optional(),
-      /** Whether the first line names the columns; found out where it is not given. */
+      /** Whether the first line names the columns; detected by default. */
       header: z.boolean().optional(),
-      /** The character around values that hold delimiters or line breaks. */
+      /** The character around values that contain delimiters or line breaks. */
       quote: oneCharacter.optional(),
-      /** Texts that stand for a missing value. */
+      /** Texts that mean a missing value. */
       nulls: z
         .array(
           z

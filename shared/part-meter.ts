@@ -4,8 +4,8 @@ import { WindlassError } from './errors.ts';
 import { MAX_PART_BYTES } from './settings.ts';
 
 /**
- * Bytes on their way into the store, counted and hashed (SHA-256). What fails them, too many of them or another digest
- * than `expected`, fails the stream before its end, so that the store keeps nothing.
+ * Passes bytes on into the store, counting and hashing them (SHA-256). Fails before its end when there are too many bytes
+ * or the digest is not `expected`, so that the store keeps nothing.
  */
 export class PartMeter extends Transform {
   readonly #hash = createHash('sha256');
@@ -46,7 +46,7 @@ export class PartMeter extends Transform {
   #mismatch(): WindlassError {
     return new WindlassError('digest_mismatch', {
       detail: `Content digest does not match: what arrived has sha-256=:${this.#digest}:, ${this.size} bytes.`,
-      hint: 'Send the part again. Nothing was kept.',
+      hint: 'Send the part again. Nothing was stored.',
     });
   }
 }

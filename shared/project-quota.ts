@@ -3,7 +3,7 @@ import type { Tx } from './database/connect.ts';
 import { bookmarks, cacheEntries, models, projectBytes, uploads } from './database/schema.ts';
 import { WindlassError } from './errors.ts';
 
-/** What is about to be kept in which project. */
+/** Bytes that are about to be stored in a project. */
 export interface QuotaCharge {
   project: string;
   /** Bytes more than before. */
@@ -12,7 +12,7 @@ export interface QuotaCharge {
   limit: number;
 }
 
-/** Throws `insufficient_storage` where so much more would be too much: before it is sent, as far as is known then. */
+/** Throws `insufficient_storage` when the quota does not suffice. A check before bytes are received, without locks. */
 export async function assertProjectQuota(
   db: Tx,
   { project, added, limit }: QuotaCharge,
@@ -24,9 +24,9 @@ export async function assertProjectQuota(
 }
 
 /**
- * The same check after the write, inside its transaction: of two concurrent writers the second sees what the first stored.
- * Everything that makes a project grow must call this, even without a limit; what makes it smaller need not, and is never
- * refused. Call it after all other locks but those of jobs.
+ * The same check inside the transaction of the write, serialized: of two concurrent writers the second counts the bytes of
+ * the first. Every write that adds bytes to a project must call this, even without a limit; a deletion need not. Call it
+ * after taking all other locks but those of jobs.
  */
 export async function chargeProjectQuota(
   tx: Tx,
@@ -42,15 +42,15 @@ export async function chargeProjectQuota(
     })
     .returning();
   if (limit === 0 || (most?.bytes ?? 0) <= limit) return;
-  // Whoever adds waits for this row, so that no byte is forgotten; what goes meanwhile is counted once more.
+  // This row's lock blocks other writers, so that no byte is missed. Bytes deleted meanwhile still count.
   const bytes = await readProjectBytes(tx, project);
   if (bytes > limit) throw projectIsFull(limit);
   await tx.update(projectBytes).set({ bytes }).where(eq(projectBytes.project, project));
 }
 
 /**
- * Bytes that a project keeps: artifacts, parts of uploads, cached videos and bookmarks. Models and uploads keep count of
- * theirs; yet this takes some 10 ms where there are 10,000 of each.
+ * Bytes that a project stores: artifacts, parts of uploads, cached videos and bookmarks. Although models and uploads store
+ * their sums, this takes about 10 ms with 10,000 of each.
  */
 async function readProjectBytes(db: Tx, pid: string): Promise<number> {
   const [row] = await db.execute<{ bytes: string }>(sql`select
@@ -65,7 +65,7 @@ async function readProjectBytes(db: Tx, pid: string): Promise<number> {
 
 function projectIsFull(limit: number): WindlassError {
   return new WindlassError('insufficient_storage', {
-    detail: `Insufficient storage: with this the project would keep more than ${limit} bytes.`,
+    detail: `Insufficient storage: the project would store more than ${limit} bytes.`,
     hint: 'Delete models, artifacts, cached videos, bookmarks or uploads of the project. LIMIT_PROJECT_BYTES sets the limit.',
   });
 }

@@ -1,14 +1,14 @@
 /**
- * Cuts secrets out of what is logged, three times over: by the name of a field, however deep it lies; by the shape of a
- * text (a URL with a password, a private key, an Authorization header); and by the value, where the process knows it.
+ * Removes secrets from log lines in three ways: by the name of a field at any depth; by the shape of a text (a URL with a
+ * password, a private key, an Authorization header); and by the values that the process knows.
  */
 const CENSOR = '[redacted]';
 
-/** Names of fields whose values are never logged; compared without case, `-` and `_`. */
+/** Names of fields whose values are never logged; matched without case, `-` and `_`. */
 const SECRET_FIELD =
   /^(authorization|proxyauthorization|cookie|setcookie|sealed|\w*password(hash)?|\w*passphrase|privatekey|\w*token|\w*secret|\w*secretkey|secretaccesskey|sealprivatekeys?|serviceauth|databaseurl|redisurl|params|parameters|args)$/;
 
-/** What of an error is told; anything else may quote what it was given: rows, parameters, commands to Redis. */
+/** Fields of an error that are logged; others may quote rows, parameters or commands to Redis. */
 const ERROR_FIELDS = [
   'code',
   'hint',
@@ -25,11 +25,11 @@ const ERROR_FIELDS = [
   'statusCode',
 ] as const;
 
-/** Deeper and longer than anything that we log on purpose. */
+/** Larger than anything that is logged on purpose. */
 const MAX_DEPTH = 6;
 const MAX_ITEMS = 200;
 
-/** A copy of what is to be logged, without secrets and with errors as plain objects. */
+/** A copy of a value for the log, without secrets and with errors as plain objects. */
 export function redact(value: unknown, depth = 0): unknown {
   if (value instanceof Error) return describeError(value, depth);
   if (typeof value !== 'object' || value === null) return value;
@@ -46,12 +46,12 @@ export function redact(value: unknown, depth = 0): unknown {
   return copy;
 }
 
-/** Name, words, stack, codes and causes of an error, less the parameters of the statement that it may quote. */
+/** Name, message, stack, codes and causes of an error, without the parameters of a failed statement. */
 function describeError(error: Error, depth: number): unknown {
   if (depth >= MAX_DEPTH) return '…';
   const message = withoutParameters(error.message);
   const told: Record<string, unknown> = { type: error.name, message };
-  // A stack begins with the words that the error was made with.
+  // A stack begins with the original message.
   const stack = error.stack?.replace(error.message, () => message) ?? '';
   if (message === error.message || !stack.includes(PARAMETERS)) told.stack = stack;
   for (const field of ERROR_FIELDS) {
@@ -65,13 +65,13 @@ function describeError(error: Error, depth: number): unknown {
 
 const PARAMETERS = '\nparams: ';
 
-/** drizzle ends the message of a failed query with every value that was sent along; the query itself has $1 for them. */
+/** drizzle appends the values of all parameters to the message of a failed query. */
 function withoutParameters(message: string): string {
   const at = message.startsWith('Failed query: ') ? message.indexOf(PARAMETERS) : -1;
   return at < 0 ? message : message.slice(0, at);
 }
 
-/** Texts that are secrets by their shape. Each bounded, so that a long line costs no more than its length. */
+/** Shapes of secrets. Every repetition is bounded, so that long lines take linear time. */
 const SHAPES: [RegExp, string][] = [
   [/(\b[a-z][a-z0-9+.-]{0,20}:\/\/[^\s"/:@]{0,300}:)[^\s"/@]{1,600}@/gi, `$1${CENSOR}@`],
   [/-----BEGIN [A-Z ]{0,30}PRIVATE KEY-----[^-]{0,40000}/g, `${CENSOR} `],
@@ -79,7 +79,7 @@ const SHAPES: [RegExp, string][] = [
   [/\bserviceauth=[\w%.~+/=-]{1,4096}/g, `serviceauth=${CENSOR}`],
 ];
 
-/** Cuts out of a finished line what has the shape of a secret, and the values themselves where they are known. */
+/** Removes from a finished line the shapes of secrets and these known values. */
 export function createScrubber(secrets: readonly string[]): (line: string) => string {
   const known = [...new Set(secrets.flatMap(spellings))].sort((a, b) => b.length - a.length);
   return line => {
@@ -97,13 +97,13 @@ function spellings(secret: string): string[] {
   return [secret, JSON.stringify(secret).slice(1, -1), encodeURIComponent(secret)];
 }
 
-/** Takes out of an environment what holds a secret: programs that are started would inherit it. */
+/** Deletes the variables that hold secrets from an environment, so that child processes do not inherit them. */
 export function removeSecrets(env: Record<string, string | undefined>): void {
   for (const [name, value] of Object.entries(env))
     if (listSecrets({ [name]: value }).some(secret => secret !== '')) delete env[name];
 }
 
-/** The secrets among a process's settings, the password of a URL by itself too. */
+/** The secrets among a process's settings, including the password of a URL. */
 export function listSecrets(settings: Record<string, unknown>): string[] {
   const secrets: string[] = [];
   for (const [name, value] of Object.entries(settings)) {

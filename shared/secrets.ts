@@ -11,7 +11,7 @@ const suite = new CipherSuite({
 const VERSION = 1;
 const ID_BYTES = 4;
 
-/** A key of the list, `id.base64url`: the id says which one opens what was sealed. */
+/** A key in the form `id.base64url`; sealed bytes name the id of their key. */
 interface NamedKey {
   id: string;
   bytes: Buffer;
@@ -24,7 +24,7 @@ function parseKey(text: string, setting: string): NamedKey {
   return { id, bytes: Buffer.from(encoded, 'base64url') };
 }
 
-/** A new pair in the form of SEAL_PUBLIC_KEY and SEAL_PRIVATE_KEYS. */
+/** Generates a key pair in the form of SEAL_PUBLIC_KEY and SEAL_PRIVATE_KEYS. */
 export async function generateSealKeys(): Promise<{ publicKey: string; privateKey: string }> {
   const pair = await suite.kem.generateKeyPair();
   const publicBytes = Buffer.from(await suite.kem.serializePublicKey(pair.publicKey));
@@ -39,7 +39,7 @@ export async function generateSealKeys(): Promise<{ publicKey: string; privateKe
   };
 }
 
-/** What a sealed credential belongs to: opened for anything else, it fails. */
+/** What a sealed credential is bound to; unsealing it for anything else fails. */
 export interface SealContext {
   sid: string;
   owner: string;
@@ -49,7 +49,7 @@ export interface SealContext {
 const info = ({ sid, owner, hostname }: SealContext) =>
   new TextEncoder().encode(JSON.stringify(['windlass session', sid, owner, hostname]));
 
-/** Seals a credential so that only a holder of the private key can read it; every process may. */
+/** Encrypts a credential so that only a holder of the private key can read it. */
 export async function seal(
   publicKey: string,
   context: SealContext,
@@ -70,8 +70,8 @@ export async function seal(
 }
 
 /**
- * Opens what `seal` made, with the key of the list that it names. Throws `remote_authentication_failed` when that is not
- * there, and an error of its own when the context differs.
+ * Decrypts a credential with the key that it names. Throws `remote_authentication_failed` when that key was removed, and an
+ * error of the library when the context differs.
  */
 export async function unseal<T>(
   privateKeys: string,
@@ -85,7 +85,7 @@ export async function unseal<T>(
     .find(candidate => candidate.id === id);
   if (!key)
     throw new WindlassError('remote_authentication_failed', {
-      detail: `The session's credentials cannot be opened: SEAL_PRIVATE_KEYS has no key ${id} any more.`,
+      detail: `The session's credentials cannot be decrypted: SEAL_PRIVATE_KEYS has no key ${id} any more.`,
       hint: 'Open a new session.',
     });
   const encStart = 2 + ID_BYTES;
@@ -99,7 +99,7 @@ export async function unseal<T>(
   return JSON.parse(Buffer.from(opened).toString()) as T;
 }
 
-/** Compares requests without keeping them: they may hold passwords. */
+/** A keyed hash for comparing requests that may hold passwords, without storing them. */
 export function hmac(secretKey: string, ...parts: string[]): string {
   const mac = createHmac('sha256', secretKey);
   for (const part of parts) mac.update(`${Buffer.byteLength(part)}:${part}`);

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 
-/** Bytes that one part of an upload may have at most: what S3 takes in one request. */
+/** Largest part of an upload in bytes: the limit of S3 for one request. */
 export const MAX_PART_BYTES = 5 * 2 ** 30;
 
 /** A whole number from the environment. */
@@ -25,45 +25,45 @@ const url = (...schemes: string[]) =>
 const isBareOrigin = ({ pathname, search, username }: URL) =>
   pathname === '/' && search === '' && username === '';
 
-/** The id of a pair and one of its halves. */
+/** The id of a key pair, and one of its keys. */
 const SEAL_KEY = /^[0-9a-f]{8}\.[\w-]{40,}$/;
 
 export interface Setting {
   schema: z.ZodType<unknown, string | undefined>;
-  /** Used when the variable is absent or empty. */
+  /** Applies when the variable is absent or empty. */
   default?: string;
   meaning: string;
 }
 
-/** Every setting that Windlass knows, with its default and meaning. The docs' table is made from this. */
+/** Every setting with its default and meaning; docs/settings.md is made from this. */
 export const SETTINGS = {
   HOST: { schema: z.string(), default: '127.0.0.1', meaning: 'address the API listens on' },
   PORT: { schema: whole(1, 65_535), default: '8080', meaning: 'port the API listens on' },
   PUBLIC_URL: {
     schema: url('http', 'https').optional(),
     meaning:
-      'the address clients use, when a proxy stands before the API (default: from HOST and PORT)',
+      'URL that clients use, if the API is behind a proxy (default: from HOST and PORT)',
   },
   TRUST_PROXY: {
     schema: whole(0, 10),
     default: '0',
-    meaning: 'proxies before the API whose X-Forwarded-For is believed',
+    meaning: 'number of proxies before the API whose X-Forwarded headers are trusted',
   },
   PROCFILE: {
     schema: z.string().optional(),
     meaning:
-      'what `npm start` runs on a machine of a fleet, two of each line (default: the Procfile of Windlass)',
+      'processes that `npm start` runs on a machine of a fleet, two of each line (default: the Procfile of Windlass)',
   },
   DATA_DIR: {
     schema: z.string().optional(),
-    meaning: 'where the embedded database and the files live (default: ./data)',
+    meaning: 'folder of the embedded database and the files (default: ./data)',
   },
   ADMIN_USERNAME: {
     schema: z
       .string()
       .regex(
         /^\w[\w.@-]{0,63}$/,
-        'must be 1 to 64 letters, digits, . _ @ -, and begin with no sign',
+        'must be 1 to 64 letters, digits, . _ @ - and begin with a letter, a digit or _',
       ),
     default: 'admin',
     meaning: 'name of the first administrator',
@@ -71,12 +71,12 @@ export const SETTINGS = {
   ADMIN_PASSWORD: {
     schema: z.string().min(8, 'must have at least 8 characters').optional(),
     meaning:
-      "the first administrator's password (default: made up at the first start and printed once)",
+      "the first administrator's password (default: generated at the first start and printed once)",
   },
   LOG_LEVEL: {
     schema: z.enum(['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent']),
     default: 'info',
-    meaning: 'least severe log line that is written',
+    meaning: 'least severe level that is logged',
   },
   DATABASE_URL: {
     schema: url('postgres', 'postgresql').optional(),
@@ -84,15 +84,15 @@ export const SETTINGS = {
   },
   REDIS_URL: {
     schema: url('redis', 'rediss').optional(),
-    meaning: 'Redis that carries the queues (default: the database carries them)',
+    meaning: 'Redis for the queues (default: the queues are in the database)',
   },
   SECRET_KEY: {
     schema: z.string().min(32, 'must have at least 32 characters').optional(),
-    meaning: 'key of the HMACs that the API keeps (embedded: made at the first start)',
+    meaning: 'key of the HMACs that the API stores (embedded: generated at the first start)',
   },
   SEAL_PUBLIC_KEY: {
     schema: z.string().regex(SEAL_KEY, 'must be what `windlass keys new` prints').optional(),
-    meaning: 'key that remote credentials are sealed to (embedded: made at the first start)',
+    meaning: 'key that encrypts remote credentials (embedded: generated at the first start)',
   },
   SEAL_PRIVATE_KEYS: {
     schema: z
@@ -103,7 +103,7 @@ export const SETTINGS = {
       )
       .optional(),
     meaning:
-      'keys that open them, comma separated, the current one first; for remote and video workers alone',
+      'keys that decrypt them, separated by commas, the current one first; for remote and video workers only',
   },
   S3_ENDPOINT: {
     schema: url('http', 'https')
@@ -112,25 +112,25 @@ export const SETTINGS = {
         'must be a scheme, a host and perhaps a port',
       )
       .optional(),
-    meaning: 'MinIO or another S3 server that keeps the objects (default: files in DATA_DIR)',
+    meaning: 'MinIO or another S3 server that stores the objects (default: files in DATA_DIR)',
   },
   S3_REGION: { schema: z.string(), default: 'us-east-1', meaning: 'region of the S3 server' },
   S3_BUCKET: {
     schema: z.string().regex(/^[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]$/, 'must be a bucket name of S3'),
     default: 'windlass',
-    meaning: 'bucket for all objects; made when it is missing',
+    meaning: 'bucket for all objects; created if it does not exist',
   },
   S3_ACCESS_KEY: { schema: z.string().optional(), meaning: 'access key of the S3 server' },
-  S3_SECRET_KEY: { schema: z.string().optional(), meaning: 'its secret' },
+  S3_SECRET_KEY: { schema: z.string().optional(), meaning: 'secret of the access key' },
   LOGIN_TIMEOUT: {
     schema: whole(1, 31_536_000),
     default: '43200',
-    meaning: 'seconds after which an unused login by cookie ends',
+    meaning: 'seconds after which an unused cookie login ends',
   },
   UPLOAD_IDLE_TIMEOUT: {
     schema: whole(1),
     default: '86400',
-    meaning: 'seconds after which an upload that nothing was sent to ends',
+    meaning: 'seconds after which an upload that receives nothing ends',
   },
   SESSION_IDLE_TIMEOUT: {
     schema: whole(1),
@@ -140,90 +140,90 @@ export const SETTINGS = {
   LAUNCH_MAX_WAIT: {
     schema: whole(0),
     default: '0',
-    meaning: 'seconds that a launch is held before it is answered 202; 0: no limit',
+    meaning: 'seconds that a launch waits before it is answered 202; 0: no limit',
   },
   LIMIT_COMMAND_SECONDS: {
     schema: whole(0),
     default: '0',
-    meaning: 'longest run of a command, in seconds; 0: no limit',
+    meaning: 'longest run of a command in seconds; 0: no limit',
   },
   LIMIT_SPOOL_BYTES: {
     schema: whole(1 << 20),
     default: String(1 << 30),
-    meaning: 'output kept on a host until it is stored, in bytes per run',
+    meaning: 'output that a host buffers until it is stored, in bytes per run',
   },
   LIMIT_OUTPUT_BYTES: {
     schema: whole(0),
     default: String(10 * 2 ** 30),
-    meaning: 'largest output of a command, both streams together, in bytes',
+    meaning: 'largest output of a command in bytes, both streams together',
   },
   LIMIT_PARSE_BYTES: {
     schema: whole(256 << 20),
     default: String(512 << 20),
-    meaning: 'memory of the process that reads a table or makes a view of one, in bytes',
+    meaning: 'memory in bytes of the process that parses a table or makes a view',
   },
   LIMIT_PARSE_SECONDS: {
     schema: whole(1),
     default: '3600',
-    meaning: 'longest reading of one table file, or making of one view, in seconds',
+    meaning: 'longest time in seconds for parsing one table file or making one view',
   },
   LIMIT_OPEN_JOBS: {
     schema: whole(0),
     default: '10000',
     meaning:
-      'jobs that one user may have open; requests that come at the same moment may begin some more; 0: no limit',
+      'open jobs of one user; concurrent requests may start a few more; 0: no limit',
   },
   LIMIT_SESSIONS: {
     schema: whole(0),
     default: '100',
-    meaning: 'remote sessions that one user may have open; 0: no limit',
+    meaning: 'open remote sessions of one user; 0: no limit',
   },
   LIMIT_STREAMS: {
     schema: whole(0),
     default: '10000',
     meaning:
-      'event streams and outputs of jobs that one user may be reading, and as many requests held until a job has changed, in each API process; 0: no limit',
+      'open event streams and job outputs of one user in each API process, and as many requests that wait for a job; 0: no limit',
   },
   LIMIT_UPLOADS: {
     schema: whole(0),
     default: '1000',
-    meaning: 'uploads that one user may have open; 0: no limit',
+    meaning: 'open uploads of one user; 0: no limit',
   },
   LIMIT_HEADER_BYTES: {
     schema: whole(16 << 10, 1 << 20),
     default: String(32 << 10),
-    meaning: 'first line and header fields of one request, in bytes',
+    meaning: 'first line and header fields of a request, in bytes',
   },
   LIMIT_BODY_BYTES: {
     schema: whole(1 << 10, 16 << 20),
     default: String(1 << 20),
-    meaning: 'body of one request, in bytes, where nothing else is said',
+    meaning: 'body of a request in bytes, unless another limit applies',
   },
   LIMIT_VALUE_BYTES: {
     schema: whole(1 << 10, 32 << 20),
     default: String(16 << 20),
-    meaning: 'body that brings a parameter, a bookmark or an event, in bytes',
+    meaning: 'body of a parameter, a bookmark or an event, in bytes',
   },
   LIMIT_BODY_SECONDS: {
     schema: whole(1, 300),
     default: '20',
     meaning:
-      'seconds within which each 64 KiB of a body must come, or its end; all of one, a part of an upload aside, within 15 times as long',
+      'seconds within which each 64 KiB of a body must arrive; the whole body, except a part of an upload, within 15 times as long',
   },
   LIMIT_PART_BYTES: {
     schema: whole(1, MAX_PART_BYTES),
     default: String(MAX_PART_BYTES),
-    meaning: 'one part of an upload, in bytes',
+    meaning: 'part of an upload, in bytes',
   },
   LIMIT_JSON_DEPTH: {
     schema: whole(1, 1_000),
     default: '100',
-    meaning: 'arrays and objects within each other in one JSON body',
+    meaning: 'nesting depth of arrays and objects in a JSON body',
   },
   LIMIT_LIST_ITEMS: {
     schema: whole(1),
     default: '100000',
-    meaning: 'items of one list in a JSON body; values and bookmarks are not looked into',
+    meaning: 'items of a list in a JSON body; does not apply inside values and bookmarks',
   },
   LIMIT_NAME_LENGTH: {
     schema: whole(1, 255),
@@ -239,18 +239,18 @@ export const SETTINGS = {
     schema: whole(0),
     default: String(2 ** 40),
     meaning:
-      'bytes that one project may keep: artifacts, parts of uploads, cached videos, bookmarks; 0: no limit',
+      'bytes that a project may store: artifacts, parts of uploads, cached videos, bookmarks; 0: no limit',
   },
   LIMIT_FREE_BYTES: {
     schema: whole(0),
     default: String(1 << 30),
     meaning:
-      'bytes that stay free on the disk of the files: a part of an upload that would take them, together with those on their way to the same API process, is refused; 0: no limit',
+      'bytes kept free on the disk of the files: a part of an upload is refused if it, with the others that the API process is receiving, would use them; 0: no limit',
   },
   LIMIT_REQUESTS: {
     schema: whole(0),
     default: '500',
-    meaning: 'requests a second of one user, in each API process; 0: no limit',
+    meaning: 'requests per second of one user in each API process; 0: no limit',
   },
   LIMIT_FAILED_LOGINS: {
     schema: whole(0),
@@ -261,26 +261,26 @@ export const SETTINGS = {
   LIMIT_HOST_CONNECTS: {
     schema: whole(1, 100),
     default: '4',
-    meaning: 'connections to one host that one worker makes at once',
+    meaning: 'connections to one host that a worker opens at once',
   },
   REMOTE_SLOTS: {
     schema: whole(1, 1000),
     default: '64',
-    meaning: 'remote jobs that one worker carries at once',
+    meaning: 'remote jobs that a worker runs at once',
   },
   PARSE_SLOTS: {
     schema: whole(1, 100),
     default: '2',
-    meaning: 'uploads and table views that one worker works on at once',
+    meaning: 'uploads and table views that a worker processes at once',
   },
   VIDEO_SLOTS: {
     schema: whole(1, 100),
     default: '2',
-    meaning: 'videos that one worker makes at once',
+    meaning: 'videos that a worker encodes at once',
   },
 } as const satisfies Record<string, Setting>;
 
-/** The settings as a Markdown table, for the docs. */
+/** The settings as a Markdown table, for docs/settings.md. */
 export function describeSettings(): string {
   const rows = Object.entries<Setting>(SETTINGS).map(
     ([name, { default: fallback, meaning }]) =>

@@ -6,19 +6,19 @@ import { requestCancel } from './jobs/cancel.ts';
 import { chargeProjectQuota } from './project-quota.ts';
 import { scheduleDeletion } from './storage/pending-deletions.ts';
 
-/** Files of an upload, and so artifacts that it names. */
+/** Files of an upload, at most; each becomes an artifact. */
 export const MAX_FILES = 1_000;
-/** Parts of an upload, all files together; `part` is below it too. */
+/** Parts of an upload, at most, all files together; also the limit on the index of a part. */
 export const MAX_PARTS = 10_000;
 
-/** Which part of which file; both count from 0. */
+/** A part of a file; both indexes count from 0. */
 export interface PartKey {
   upload: string;
   file: number;
   part: number;
 }
 
-/** A part that lies whole in the object store. `digest` is its SHA-256 in base64. */
+/** A part in the object store. `digest` is its SHA-256 in base64. */
 export interface StoredPart extends PartKey {
   size: number;
   digest: string;
@@ -27,7 +27,7 @@ export interface StoredPart extends PartKey {
 
 export type UploadFound = Awaited<ReturnType<typeof selectUpload>>[number];
 
-/** The upload with its project, while project and model are there and the owner has a part in them. */
+/** The upload with its project and the owner's role; no row when project or model is gone, or the owner is no member. */
 export function selectUpload(tx: Tx, uid: string) {
   return tx
     .select({ upload: uploads, project: projects.pid, role: members.role })
@@ -38,14 +38,14 @@ export function selectUpload(tx: Tx, uid: string) {
     .where(eq(uploads.uid, uid));
 }
 
-/** Holds the upload for the rest of the transaction, for writing it or below it. Throws `not_found`. */
+/** Locks the upload until the transaction ends, for writing it or below it. Throws `not_found`. */
 export async function lockUpload(tx: Tx, uid: string): Promise<UploadFound> {
   const [found] = await selectUpload(tx, uid).for('update', { of: uploads });
   if (!found) throw unknownUpload();
   return found;
 }
 
-/** Throws unless parts may still be sent: `conflict` after finished, `forbidden` where the owner may not write. */
+/** Throws unless parts may still be sent: `conflict` after finished, `forbidden` when the owner may no longer write. */
 export function assertUploadOpen({ upload, role }: Pick<UploadFound, 'upload' | 'role'>): void {
   if (role === 'reader') {
     throw new WindlassError('forbidden', {
@@ -55,16 +55,16 @@ export function assertUploadOpen({ upload, role }: Pick<UploadFound, 'upload' | 
   }
   if (upload.job === null) return;
   throw new WindlassError('conflict', {
-    detail: 'Conflict: the upload was finished, and takes no more parts.',
+    detail: 'Conflict: the upload was finished and takes no more parts.',
     hint: 'Begin another upload with POST /api/uploads.',
   });
 }
 
 /**
- * Makes a stored part one of its upload's, in place of an older one. Throws `not_found` where the upload is gone,
- * `conflict` where it was finished meanwhile, `insufficient_storage` where its project would keep more than `limit` bytes,
- * and what assertPartLimit() throws: the object is then nobody's. An object is committed once: after it was replaced it may be
- * gone. Nothing else may be locked afterwards; see chargeProjectQuota().
+ * Inserts the row of a stored part, in place of an older one. Throws `not_found` when the upload is gone, `conflict` when
+ * it was finished meanwhile, `insufficient_storage` when its project would store more than `limit` bytes, and what
+ * assertPartLimit() throws; then no row refers to the object. Commit an object once: after a replacement it may be
+ * deleted. Lock nothing afterwards: see chargeProjectQuota().
  */
 export async function commitPart(tx: Tx, stored: StoredPart, limit: number): Promise<void> {
   const found = await lockUpload(tx, stored.upload);
@@ -96,7 +96,7 @@ export async function commitPart(tx: Tx, stored: StoredPart, limit: number): Pro
   await chargeProjectQuota(tx, { project: found.project, added, limit });
 }
 
-/** Bytes of a part that has arrived, else 0. */
+/** The size of a stored part in bytes, else 0. */
 export async function findPartSize(db: Tx, { upload, file, part }: PartKey): Promise<number> {
   const [row] = await db
     .select({ size: parts.size })
@@ -105,7 +105,7 @@ export async function findPartSize(db: Tx, { upload, file, part }: PartKey): Pro
   return row?.size ?? 0;
 }
 
-/** Throws `invalid_input` where the upload has as many parts as it may, without this one. */
+/** Throws `invalid_input` when the upload has MAX_PARTS other parts. */
 export async function assertPartLimit(tx: Tx, { upload, file, part }: PartKey): Promise<void> {
   const others = sql`(${parts.file}, ${parts.part}) <> (${file}::int, ${part}::int)`;
   const [row] = await tx
@@ -121,7 +121,7 @@ export async function assertPartLimit(tx: Tx, { upload, file, part }: PartKey): 
   });
 }
 
-/** Notes that bytes are on their way, so that the upload is not idle; written at most once in `seconds`. Never fails. */
+/** Records that bytes arrive, so that the upload is not idle; writes at most once in `seconds`. Ignores errors. */
 export async function touchUpload(db: Tx, uid: string, seconds: number): Promise<void> {
   await db
     .update(uploads)
@@ -136,10 +136,10 @@ export async function touchUpload(db: Tx, uid: string, seconds: number): Promise
     .catch(() => {});
 }
 
-/** How often the bytes of an upload that ends when idle for so long are noted, in seconds. */
+/** The interval of touchUpload() in seconds, given the idle timeout of uploads. */
 export const touchIntervalSeconds = (idleSeconds: number) => Math.min(60, idleSeconds / 4);
 
-/** Lets go of the parts of uploads that the caller holds. */
+/** Removes all parts of uploads that the caller has locked. */
 export async function removeParts(tx: Tx, uids: string[]): Promise<void> {
   const removed = await tx
     .delete(parts)
@@ -152,7 +152,7 @@ export async function removeParts(tx: Tx, uids: string[]): Promise<void> {
   await tx.update(uploads).set({ bytes: 0 }).where(inArray(uploads.uid, uids));
 }
 
-/** Removes an upload that the caller holds, with its parts, and cancels its copies, whose ids it returns. */
+/** Removes an upload that the caller has locked, with its parts. Cancels its copy jobs and returns their ids. */
 export async function removeUpload(tx: Tx, uid: string): Promise<string[]> {
   await removeParts(tx, [uid]);
   await tx.delete(uploads).where(eq(uploads.uid, uid));

@@ -1,7 +1,7 @@
 import { DATABASE_DEADLINE, withDeadline } from '../deadline.ts';
 
-/** Most look-ups that are asked with one query. */
-const MOST = 100;
+/** Keys in one query, at most. */
+const MAX_BATCH = 100;
 
 interface Waiting<K, R> {
   key: K;
@@ -10,9 +10,9 @@ interface Waiting<K, R> {
 }
 
 /**
- * A look-up of a hot path. What is looked up while an answer is awaited is asked together, with one query: alone it
- * waits for nobody, in a burst a round trip is shared. `ask` gives what it finds in the order of its keys; where it
- * fails, all of them do.
+ * Batches the look-ups of a hot path: keys that arrive during a query share the next one, and a single one is not delayed.
+ * Not DataLoader, which batches keys of one tick only. `ask` returns results in the order of the keys; its error rejects
+ * the whole batch.
  */
 export function batchLookups<K, R>(ask: (keys: K[]) => Promise<R[]>): (key: K) => Promise<R> {
   let waiting: Waiting<K, R>[] = [];
@@ -21,8 +21,8 @@ export function batchLookups<K, R>(ask: (keys: K[]) => Promise<R[]>): (key: K) =
   async function askWaiting(): Promise<void> {
     isAsking = true;
     while (waiting.length > 0) {
-      const asked = waiting.slice(0, MOST);
-      waiting = waiting.slice(MOST);
+      const asked = waiting.slice(0, MAX_BATCH);
+      waiting = waiting.slice(MAX_BATCH);
       try {
         const keys = asked.map(({ key }) => key);
         const found = await withDeadline(DATABASE_DEADLINE, () => ask(keys));

@@ -4,17 +4,17 @@ import { openPool } from './pool.ts';
 import { CONNECT_TIMEOUT_MS, openSocket, socketErrors } from './socket.ts';
 
 export type Db = PostgresJsDatabase;
-/** A transaction, or the database itself: whatever a query can be sent on. */
+/** A transaction, or the database itself. */
 export type Tx = Parameters<Parameters<Db['transaction']>[0]>[0] | Db;
 
-/** A statement that takes longer is ended by the server. */
+/** The server ends a statement that takes longer. */
 const STATEMENT_TIMEOUT_MS = 10_000;
 
 export interface Database {
   db: Db;
-  /** The plain client. */
+  /** The postgres.js client. */
   sql: postgres.Sql;
-  /** `onListening` is called each time that it begins to be heard: the first one, and after each break. */
+  /** `onListening` is called when listening starts, and again after each reconnect. */
   listen(
     channel: string,
     onPayload: (payload: string) => void,
@@ -24,9 +24,9 @@ export interface Database {
 }
 
 export interface DatabaseOptions {
-  /** Connections at most. */
+  /** Size of the pool. */
   max?: number;
-  /** The server ends a connection on which nothing was asked for so long. */
+  /** The server ends a connection that is idle for so long; 0: never. */
   idleSessionMs?: number;
 }
 
@@ -36,26 +36,26 @@ export function openDatabase(
 ): Database {
   const options = {
     max,
-    // Below the socket's limit for silence: an idle connection is closed by us and never mistaken for a dead one.
+    // Below SILENCE_MS: an idle connection is closed before it looks dead.
     idle_timeout: 10,
     connect_timeout: CONNECT_TIMEOUT_MS / 1000,
     max_lifetime: null,
     connection: {
       application_name: process.title,
       statement_timeout: STATEMENT_TIMEOUT_MS,
-      // Who hangs in the middle of a transaction must not keep its locks.
+      // A process that hangs inside a transaction must not keep its locks.
       idle_in_transaction_session_timeout: STATEMENT_TIMEOUT_MS,
       idle_session_timeout: idleSessionMs,
     },
     onnotice: () => {},
-    // drizzle reads arrays itself; the driver's own query for their types, at each connect, rejects unseen when the database
-    // goes away just then (porsager/postgres#1223), which would end the process.
+    // drizzle parses arrays itself. The driver's query for their types at each connect is an unhandled rejection when the
+    // database goes away just then (porsager/postgres#1223), which would end the process.
     fetch_types: false,
   };
   const sql = openPool(url, options);
-  // LISTEN has a connection of its own, which comes back by itself; it is made when it is first asked for.
+  // LISTEN has a connection of its own, which reconnects by itself; it opens with the first listen().
   const listener = postgres(url, { ...options, max: 1, socket: openSocket } as typeof options);
-  // end() can wait for ever after a failed query (porsager/postgres#1130); its own timeout destroys the sockets.
+  // Without a timeout end() can wait for ever after a failed query (porsager/postgres#1130).
   const close = async () => {
     await Promise.all([sql.end({ timeout: 2 }), listener.end({ timeout: 2 })]);
   };
@@ -68,7 +68,7 @@ export function openDatabase(
 }
 
 /**
- * True for errors that say the database cannot be reached or is going down or coming up, whatever was asked of it:
+ * Whether an error says that the database cannot be reached, is starting or is shutting down:
  * classes 08 (connection), 57P (shutdown, start-up, killed) and 53 (no resources) of PostgreSQL's error codes, 57014
  * (statement timeout), 25006 (it became a standby), the driver's own, and those of its sockets.
  */
@@ -83,7 +83,7 @@ export function isDatabaseDown(error: unknown): boolean {
   return false;
 }
 
-/** True where this transaction was ended, certainly without effect, because it and another waited for each other. */
+/** Whether the transaction was rolled back because of a deadlock. */
 export const isDeadlock = (error: unknown) => sqlState(error) === '40P01';
 
 /** The SQLSTATE of a failed statement, through drizzle's wrapping. */

@@ -5,8 +5,8 @@ import type { Database } from './connect.ts';
 import { users } from './schema.ts';
 
 /**
- * Makes the administrator where there is no user yet. Returns the password that was made up, to be shown once, or
- * undefined where one was given or there are users already. Safe to race: one insert wins.
+ * Creates the first administrator unless there are users. Returns the generated password, to be shown once, or undefined
+ * when one was given or there are users. Safe to run concurrently: one insert wins.
  */
 export async function createFirstAdministrator(
   { db }: Database,

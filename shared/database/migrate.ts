@@ -8,12 +8,12 @@ import { packageRoot } from '../package-root.ts';
 import { type Database, isDatabaseDown, openDatabase } from './connect.ts';
 
 const MIGRATIONS = fileURLToPath(new URL('migrations', packageRoot));
-/** Any number will do, as long as every version of Windlass uses the same one. */
+/** Key of the advisory lock; any number that no version of Windlass changes. */
 const LOCK = 7_493_221;
 
 /**
- * Brings the schema of Windlass and of the queue up to date. Safe to race: drizzle's own migrator is not
- * (of four at once three failed), so one holds an advisory lock and the others find nothing left to do.
+ * Applies the migrations of Windlass and of the queue. An advisory lock makes it safe to run concurrently; drizzle's
+ * migrator alone is not (of four at once three failed).
  */
 export async function migrateDatabase(url: string): Promise<void> {
   const database = openDatabase(url, { max: 1 });
@@ -28,7 +28,7 @@ export async function migrateDatabase(url: string): Promise<void> {
 
 async function migrateBullmq(url: string): Promise<void> {
   const client = new pg.Client({ connectionString: url, connectionTimeoutMillis: 5_000 });
-  // Without a listener a connection that breaks would end the process; the query says so too.
+  // Without a listener a broken connection would end the process; the query rejects as well.
   client.on('error', () => {});
   await client.connect();
   try {

@@ -2,24 +2,24 @@ import type { Logger } from '../log.ts';
 import type { Database } from './connect.ts';
 
 /**
- * What is told between processes: a job changed, a job is to be cancelled, a session ended, a user's credentials are no
- * longer what they were, a session's job is offered to whoever is connected. Hints only: rows are the truth.
+ * Notifications between processes: a job changed, a job is to be cancelled, a session ended, a user's credentials changed,
+ * a session's job is offered to the worker that has its connection. They are hints and may be lost; rows are the truth.
  */
 export type Topic = 'job' | 'cancel' | 'session' | 'user' | 'offer';
 
 const CHANNEL = 'windlass';
-/** One NOTIFY per commit halves write throughput with 32 writers (a single lock): so at most one every 20 ms … */
+/** Rate limit: one NOTIFY in so many milliseconds. One per commit halves the throughput of 32 writers (a single lock). */
 const WINDOW_MS = 20;
-/** … save for so many in a row after a quiet time: what begins and ends at once is told at once. */
+/** After a quiet time so many are sent at once, so that a short job's start and end are not delayed. */
 const BURST = 4;
 /** PostgreSQL's payload limit is 8,000 bytes. */
 const MAX_PAYLOAD = 7_000;
-/** Something must pass on a listening connection, or its silence could not be told from a dead link. */
+/** Interval of empty notifications, which keep a listening connection from looking dead (see SILENCE_MS). */
 const PING_MS = 5_000;
 
 type Listener = (id: string) => void;
 
-/** Publishes and receives notifications; what is lost is made up for by whoever listens, by reading the rows each second. */
+/** Publishes and receives notifications. They may be lost, so listeners read the rows every second as well. */
 export class Notifications {
   readonly #database: Database;
   readonly #log: Logger;
@@ -34,7 +34,7 @@ export class Notifications {
   #hasListened = false;
   readonly #pending = new Set<string>();
   #window: NodeJS.Timeout | undefined;
-  /** performance.now() from which on one a window would have been sent, had they come evenly. */
+  /** For the rate limit: performance.now() until which the windows are used up. */
   #sentUntil = 0;
   #ping: NodeJS.Timeout | undefined;
   #unlisten: (() => Promise<void>) | undefined;
@@ -60,19 +60,19 @@ export class Notifications {
     return () => this.#listeners[topic].delete(listener);
   }
 
-  /** Calls back after a time in which notifications may have been missed. */
+  /** Calls the listener after a reconnect: notifications may have been missed. */
   onMissed(listener: () => void): void {
     this.#onMissed.add(listener);
   }
 
-  /** Tells everyone, this process too; the first few at once, more within 20 ms together. */
+  /** Notifies all processes, this one too: at once after a quiet time, else within 20 ms. */
   publish(topic: Topic, id: string): void {
     this.#pending.add(`${topic}:${id}`);
     if (this.#sentUntil - performance.now() < (BURST - 1) * WINDOW_MS) this.#flush();
     else this.#flushSoon();
   }
 
-  /** Tells it within 20 ms, together with whatever else is told until then. */
+  /** Notifies all processes within 20 ms, together with the other notifications of that time. */
   publishSoon(topic: Topic, id: string): void {
     this.#pending.add(`${topic}:${id}`);
     this.#flushSoon();

@@ -4,10 +4,9 @@ import { openSocket } from './socket.ts';
 type Options = postgres.Options<Record<string, never>>;
 
 /**
- * A postgres.js client whose connections are never used again once one of them broke. A connection object of postgres.js
- * 3.4.9 connects again with the state of the broken one: queries that were on their way, rows of an answer that broke
- * off, an error that was not read to its end; the next query may then get another one's answer. So a break retires all
- * of them: what was under way is rejected, and the next query is sent by a new client.
+ * A postgres.js client that is replaced by a new one once a connection of it breaks. A connection object of postgres.js
+ * 3.4.9 reconnects with stale state: pending queries, rows of an interrupted result, a partly read error. The next query
+ * could then receive the result of another one. So a break rejects all pending queries, and further ones use a new client.
  */
 export function openPool(url: string, options: Options): postgres.Sql {
   let current = begin();
@@ -21,13 +20,13 @@ export function openPool(url: string, options: Options): postgres.Sql {
           if (retired) return;
           retired = true;
           const next = begin();
-          // How values are read was settled by drizzle when it was given the first client.
+          // drizzle has set parsers and serializers on the first client only.
           Object.assign(next.options.parsers, client.options.parsers);
           Object.assign(next.options.serializers, client.options.serializers);
           current = next;
           void client.end({ timeout: 0 }).catch(() => {});
         });
-        if (retired) socket.destroy(new Error('the database connection was given up'));
+        if (retired) socket.destroy(new Error('the database client was replaced'));
         return socket;
       },
     } as Options);
@@ -40,12 +39,12 @@ export function openPool(url: string, options: Options): postgres.Sql {
   });
 }
 
-/** Statements with more parameters are lists of all lengths, each of which would be prepared and kept. */
+/** Statements with more parameters hold lists; each length would be another prepared statement. */
 const MAX_PREPARED_PARAMETERS = 40;
 
 /**
- * drizzle sends its statements unprepared: two round trips each, one to learn the types of the parameters. Prepared they
- * are one: 0.8 of the time for a look-up by primary key, the median of nine pairs.
+ * Makes statements prepared. drizzle sends them unprepared, with a second round trip for the types of the parameters.
+ * Prepared, a look-up by primary key takes 0.8 of the time, the median of nine pairs.
  */
 function getPrepared(client: postgres.Sql, key: PropertyKey): unknown {
   const value: unknown = Reflect.get(client, key);

@@ -1,7 +1,7 @@
 import { boolean, index, integer, pgTable, text, uniqueIndex } from 'drizzle-orm/pg-core';
 import { time } from './columns.ts';
 
-/** People and programs that may use the service. `version` changes with the password, so that a remembered check ends. */
+/** Users. `version` increments with each change of the password, which ends their logins. */
 export const users = pgTable('users', {
   username: text().primaryKey(),
   passwordHash: text().notNull(),
@@ -10,7 +10,7 @@ export const users = pgTable('users', {
   created: time().notNull().defaultNow(),
 });
 
-/** Cookie sessions: `token` is the SHA-256 of what the cookie holds; they end with the password they were made with. */
+/** Cookie logins: `token` is the SHA-256 of the cookie's secret. A login is valid for one `version` of its user. */
 export const logins = pgTable(
   'logins',
   {
@@ -42,8 +42,8 @@ export const tokens = pgTable(
 );
 
 /**
- * Failed logins since `began`, by who tries: `key` is an address, or an address and an account. A try is counted before
- * it is checked and taken back when it was right, so that tries at the same time count as well.
+ * Failed logins since `began`: `key` is an address, or an address and an account. An attempt counts before its password is
+ * verified and is subtracted when that was right, so that concurrent attempts count.
  */
 export const failedLogins = pgTable('failed_logins', {
   key: text().primaryKey(),

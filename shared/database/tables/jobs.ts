@@ -13,7 +13,7 @@ import {
 } from 'drizzle-orm/pg-core';
 import { bytea, count, time } from './columns.ts';
 
-/** Jobs: the truth about all work, and its own outbox. See docs/design.md, "Truth and the queue". */
+/** Jobs: the source of truth for all work, and the outbox of the queue. See docs/design.md. */
 export const jobs = pgTable(
   'jobs',
   {
@@ -22,11 +22,11 @@ export const jobs = pgTable(
     queue: text().notNull(),
     owner: text().notNull(),
     session: text(),
-    /** What the job works for: it is cancelled when one of these goes. */
+    /** The resources that the job belongs to; it is cancelled when one of them is deleted. */
     project: text(),
     model: text(),
     upload: text(),
-    /** X-Request-Id of the request that started it, for the logs. */
+    /** X-Request-Id of the request that started the job, for the logs. */
     requestId: text(),
     payload: jsonb().$type<unknown>().notNull(),
     state: text().$type<JobState>().notNull().default('queued'),
@@ -37,15 +37,15 @@ export const jobs = pgTable(
     created: time().notNull().defaultNow(),
     started: time(),
     finished: time(),
-    /** Counts every change that a client can see. */
+    /** Increments with every change that a client can see. */
     version: count(),
     retryOf: text(),
 
-    /** The queue entry `id-epoch` is the one that may be claimed. */
+    /** Only the queue entry `id-epoch` may be claimed. */
     epoch: integer().notNull().default(0),
     dispatched: time(),
     notBefore: time(),
-    /** The fencing token of the attempt that holds the lease; null when nobody does. */
+    /** The fencing token of the leased attempt; null without a lease. */
     leaseToken: text(),
     leaseExpires: time(),
     worker: text(),
@@ -59,12 +59,12 @@ export const jobs = pgTable(
     /** The output was streamed to a client while it came: it is removed an hour after the job's end. */
     outputStreamed: boolean().notNull().default(false),
 
-    /** Committed before the host is first asked to run the command: when, and the host's boot and folder of fences. */
+    /** Committed before the host is first asked to run the command: the time, and the host's boot and folder of fences. */
     runAt: time(),
     runPlace: text(),
-    /** Since when the job's host could not be reached, where it gave its slot to others for that. */
+    /** Since when the host has been unreachable, for a job that yielded its slot meanwhile. */
     unreachableSince: time(),
-    /** The run's files were removed from the host, or never were there. */
+    /** The run's files were removed from the host, or never existed. */
     runRemoved: boolean().notNull().default(false),
   },
   table => [
@@ -98,7 +98,7 @@ export const jobs = pgTable(
 export type JobState = 'queued' | 'running' | 'succeeded' | 'failed' | 'cancelled';
 export type JobRow = typeof jobs.$inferSelect;
 
-/** Output as it came: one writer per job, `seq` numbers its pieces; `stream` is 1 (stdout) or 2 (stderr). */
+/** Chunks of output, in the order in which the job's one writer appends them; `stream` is 1 (stdout) or 2 (stderr). */
 export const chunks = pgTable(
   'job_chunks',
   {
@@ -127,7 +127,7 @@ export const segments = pgTable(
   table => [primaryKey({ columns: [table.job, table.stream, table.start] })],
 );
 
-/** Which job an Idempotency-Key started; `body` is a keyed HMAC of the request, which may hold a password. */
+/** The job that an Idempotency-Key started; `body` is an HMAC of the request, which may hold a password. */
 export const idempotencyKeys = pgTable(
   'idempotency_keys',
   {
@@ -144,13 +144,13 @@ export const idempotencyKeys = pgTable(
   ],
 );
 
-/** Workers that are alive: seen less than 10 s ago. `slots` is how many jobs of each queue it carries at once. */
+/** Heartbeats of workers; one seen less than 10 s ago is alive. `slots`: jobs of each queue that it runs at once. */
 export const workers = pgTable('workers', {
   id: text().primaryKey(),
   host: text().notNull(),
   pid: integer().notNull(),
   slots: jsonb().$type<Record<string, number>>().notNull(),
-  /** What the worker counts, as prom-client gives it, for /metrics of the API. */
+  /** The worker's metrics in prom-client's JSON, for /metrics of the API. */
   metrics: jsonb().$type<unknown>(),
   started: time().notNull().defaultNow(),
   seen: time().notNull().defaultNow(),

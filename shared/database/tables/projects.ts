@@ -13,7 +13,7 @@ import {
 } from 'drizzle-orm/pg-core';
 import { count, time } from './columns.ts';
 
-/** Projects. `deleted` hides one at once with all it holds; upkeep removes the rest of it. */
+/** Projects. `deleted` hides a project and all below it at once; upkeep removes the rows and objects. */
 export const projects = pgTable('projects', {
   pid: text().primaryKey(),
   name: text().notNull(),
@@ -26,7 +26,7 @@ export const projects = pgTable('projects', {
 
 export type Role = 'administrator' | 'writer' | 'reader';
 
-/** The most that a project may keep now, in bytes: what was added is counted, what went is not until it matters. */
+/** An upper bound of the bytes that a project stores: additions count at once, deletions when the quota is reached. */
 export const projectBytes = pgTable('project_bytes', {
   project: text()
     .primaryKey()
@@ -34,7 +34,7 @@ export const projectBytes = pgTable('project_bytes', {
   bytes: count(),
 });
 
-/** Who has a part in a project, and which. */
+/** The members of a project with their roles. */
 export const members = pgTable(
   'project_members',
   {
@@ -61,9 +61,9 @@ export const models = pgTable(
     name: text().notNull(),
     description: text().notNull().default(''),
     marking: text().notNull().default(''),
-    /** Of its artifacts, all together. */
+    /** Sum of its artifacts' sizes. */
     bytes: count(),
-    /** Counts changes of the record, its artifacts and its parses. */
+    /** Increments with changes of the record, its artifacts and its parses. */
     version: integer().notNull().default(1),
     created: time().notNull().defaultNow(),
     updated: time().notNull().defaultNow(),
@@ -81,7 +81,7 @@ export interface ColumnStatistics {
   top?: { value: string; count: number }[];
 }
 
-/** Named parts of a model: a parameter is in `value`, a file or table (Parquet) in the object store. */
+/** Artifacts of a model: a parameter is in `value`, a file or table (Parquet) in the object store. */
 export const artifacts = pgTable(
   'artifacts',
   {
@@ -93,7 +93,7 @@ export const artifacts = pgTable(
     input: boolean().notNull().default(false),
     /** Bytes. */
     size: count(),
-    /** Parameters: JSON, byte for byte as it was sent. */
+    /** Parameters: JSON, byte for byte as sent. */
     value: text(),
     object: text(),
     /** Tables. */
@@ -109,7 +109,7 @@ export const artifacts = pgTable(
   ],
 );
 
-/** A project's cache: named references to videos that lie in the object store. */
+/** A project's cache: named references to videos in the object store. */
 export const cacheEntries = pgTable(
   'cache_entries',
   {
@@ -128,7 +128,7 @@ export const cacheEntries = pgTable(
   ],
 );
 
-/** Client state, byte for byte as it was sent; the same bytes in the same project are one bookmark. */
+/** Client state, byte for byte as sent. Equal bytes in one project are one bookmark. */
 export const bookmarks = pgTable(
   'bookmarks',
   {

@@ -2,7 +2,7 @@ import { sql } from 'drizzle-orm';
 import { boolean, index, integer, pgTable, text } from 'drizzle-orm/pg-core';
 import { bytea, time } from './columns.ts';
 
-/** Remote hosts that may be connected to; `keys` are the pinned public host keys, `ssh-ed25519 AAAA…`. */
+/** The allow-list of remote hosts; `keys` are the pinned host keys, `ssh-ed25519 AAAA…`. */
 export const hosts = pgTable('hosts', {
   name: text().primaryKey(),
   address: text().notNull(),
@@ -15,8 +15,8 @@ export const hosts = pgTable('hosts', {
 });
 
 /**
- * Remote sessions. `opened` is null until its connect job has logged in; `ended` is set by DELETE and by the time-out;
- * `sealed` is erased once its jobs are stopped and cleaned up on the host.
+ * Remote sessions. `opened` is null until the connect job has logged in; DELETE and the time-out set `ended`; `sealed` is
+ * the encrypted credential, erased when the session's jobs are stopped and cleaned up on the host.
  */
 export const sessions = pgTable(
   'sessions',
@@ -27,7 +27,7 @@ export const sessions = pgTable(
     username: text().notNull(),
     agent: boolean().notNull(),
     sealed: bytea(),
-    /** The account's shell as the host named it, so that a second connection need not ask. */
+    /** The account's shell, so that further connections need not ask the host. */
     shell: text(),
     created: time().notNull().defaultNow(),
     accessed: time().notNull().defaultNow(),

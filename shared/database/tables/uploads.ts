@@ -12,7 +12,7 @@ import {
 import { count, time } from './columns.ts';
 import { models } from './projects.ts';
 
-/** Upload sessions. `job` is the parse, once `finished` was accepted: its state is the upload's. */
+/** Upload sessions. `job` is the parse, set when `finished` is accepted; its state is the upload's. */
 export const uploads = pgTable(
   'uploads',
   {
@@ -25,9 +25,9 @@ export const uploads = pgTable(
     parameters: jsonb().$type<unknown>().notNull(),
     aids: text().array().notNull(),
     input: boolean().notNull(),
-    /** Of its parts, all together. */
+    /** Sum of its parts' sizes. */
     bytes: count(),
-    /** Counts changes of the record and its parts. */
+    /** Increments with changes of the record and its parts. */
     version: integer().notNull().default(1),
     job: text(),
     created: time().notNull().defaultNow(),
@@ -41,7 +41,7 @@ export const uploads = pgTable(
   ],
 );
 
-/** Parts of an upload that have arrived whole: `digest` is their SHA-256 in base64. */
+/** Completely stored parts of an upload; `digest` is the SHA-256 in base64. */
 export const parts = pgTable(
   'upload_parts',
   {
@@ -61,11 +61,11 @@ export const parts = pgTable(
   ],
 );
 
-/** Sorted or filtered copies of a table, made once by a job and kept while they are used. */
+/** Materialized views: sorted or filtered copies of a table, each made by a job and kept while it is used. */
 export const views = pgTable(
   'table_views',
   {
-    /** SHA-256 of the source's object and what was asked for. */
+    /** SHA-256 of the source's object and the definition. */
     id: text().primaryKey(),
     source: text().notNull(),
     job: text().notNull(),
@@ -81,7 +81,7 @@ export const views = pgTable(
   ],
 );
 
-/** Objects that lost a reference. Once `due` has passed, upkeep deletes those that no row refers to. */
+/** Objects that lost a reference. After `due` upkeep deletes those that no row refers to. */
 export const pendingDeletions = pgTable('pending_deletions', {
   object: text().primaryKey(),
   due: time().notNull().defaultNow(),
