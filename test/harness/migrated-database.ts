@@ -2,24 +2,25 @@ import { sql } from 'drizzle-orm';
 import { afterAll, beforeAll } from 'vitest';
 import { type Database, type Db, openDatabase } from '../../shared/database/connect.ts';
 import { migrateDatabase } from '../../shared/database/migrate.ts';
+import { startTestPostgres, type TestPostgres } from './postgres-server.ts';
 import { makeTempDir } from './temp-dir.ts';
-import { makeOwners, type Owner, stopOwner } from './test-owner.ts';
 import { waitFor } from './wait-for.ts';
 
 /** A database of its own for the tests of a file, with all tables and nothing in them, and a folder beside it. */
 export function withDatabase(name: string): { readonly path: string; database(): Database } {
   const directory = makeTempDir(name);
-  let owner: Owner | undefined;
+  let server: TestPostgres | undefined;
   let database: Database | undefined;
 
   beforeAll(async () => {
-    owner = await makeOwners(directory.path).start({});
-    await migrateDatabase(owner.url);
-    database = openDatabase(owner.url);
-  }, 60_000);
+    server = await startTestPostgres();
+    const url = await server.createDatabase(name);
+    await migrateDatabase(url);
+    database = openDatabase(url);
+  });
   afterAll(async () => {
     await database?.close();
-    if (owner) await stopOwner(owner);
+    await server?.stop();
     directory.remove();
   });
 

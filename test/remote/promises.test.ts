@@ -26,7 +26,10 @@ const LARGE = 5_000_000_000;
 const LEFT_MS = 8_000;
 
 describeStack(missingPrograms('sshd'), 'what is promised of remote sessions', form => {
-  const { stack, client, sshd, proxy } = useProxiedStack(form, { env: WORKERS_APART });
+  const { stack, client, sshd, proxy } = useProxiedStack(
+    form,
+    form.name === 'fleet' ? { env: WORKERS_APART } : {},
+  );
   let sql: postgres.Sql;
   beforeAll(() => {
     sql = openStackDatabase(stack);
