@@ -41,7 +41,7 @@ export async function runPlainExec(context: JobContext<'command'>, sink: Sink): 
     if (job.runAt) throw outcomeLost();
     const beforeExec = async () => {
       await recordIntent();
-      await context.assertLeased(session.since);
+      await context.assertLeased(session.connectedAt);
     };
     const channel = await session
       .exec(payload.command, context.signal, beforeExec)

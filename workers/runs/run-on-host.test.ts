@@ -62,7 +62,7 @@ async function carry(given: {
       sessions: {
         use: async (_sid: string, _signal: AbortSignal, work: (on: RemoteSession) => unknown) => {
           if (given.shutOut) throw given.shutOut;
-          return work({ agent: connect, close() {}, since: 0 } as unknown as RemoteSession);
+          return work({ agent: connect, close() {}, connectedAt: 0 } as unknown as RemoteSession);
         },
       },
     },

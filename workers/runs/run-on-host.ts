@@ -205,7 +205,7 @@ class Run {
       case 'requesting':
         // The host keeps a fence for as long as an older connection could deliver a late request. Whether this connection is
         // newer than that only the row knows.
-        await this.#context.assertLeased(connection.session.since);
+        await this.#context.assertLeased(connection.session.connectedAt);
         return read(() => agent.run({ id: job.id, token, ...this.#request }));
       case 'following': {
         const stored = await connection.deadline.exclude(() => this.#sink.stored());

@@ -1,23 +1,23 @@
 import { WindlassError } from '../../shared/errors.ts';
 
-/** A server needs a moment to be done with a channel that has closed: refusals count where nothing else is open for so long. */
-const REFUSED_FOR_MS = 3_000;
+/** A server needs a moment to close a channel: it may refuse new ones for so long though none is open. */
+const GRACE_MS = 3_000;
 
-/** With a server that refuses channels though none is open, from its first refusal on. */
-export class Patience {
+/** Runs from the first refusal of a server on which no channel is open. */
+export class RefusalGrace {
   #until: number | undefined;
 
-  renew(): void {
+  reset(): void {
     this.#until = undefined;
   }
 
-  hasEnded(): boolean {
-    this.#until ??= performance.now() + REFUSED_FOR_MS;
+  isOver(): boolean {
+    this.#until ??= performance.now() + GRACE_MS;
     return performance.now() > this.#until;
   }
 }
 
-export function noChannel(cause: unknown): WindlassError {
+export function channelRefused(cause: unknown): WindlassError {
   return new WindlassError('remote_connection_failed', {
     detail: 'The host refuses to open a channel.',
     hint: "Check MaxSessions in the host's sshd_config.",
@@ -25,8 +25,8 @@ export function noChannel(cause: unknown): WindlassError {
   });
 }
 
-/** Trying again does not help: its own channel is the agent's for as long as the connection lasts. */
-export function noChannelBeside(cause: unknown): WindlassError {
+/** A retry would not help: the agent keeps its channel for as long as the connection lasts. */
+export function channelRefusedBesideAgent(cause: unknown): WindlassError {
   return new WindlassError('agent_problem', {
     detail: "Remote agent problem: the host opens no channel beside the agent's.",
     hint: 'Raise MaxSessions in the host\'s sshd_config, or open a session with "agent": false.',

@@ -3,7 +3,7 @@ import { WindlassError } from '../../shared/errors.ts';
 import { CircuitBreaker, CircuitBreakers } from './circuit-breaker.ts';
 
 const away = () => new WindlassError('remote_connection_failed', { detail: 'refused.' });
-const patiently = () => new AbortController().signal;
+const never = () => new AbortController().signal;
 
 /** Attempts that end when the test says so. */
 class Attempts {
@@ -17,17 +17,17 @@ class Attempts {
   };
 }
 
-async function shut(gate: CircuitBreaker): Promise<void> {
-  while (!gate.isOpen)
-    await gate.pass(() => Promise.reject(away()), patiently()).catch(() => 'as it should');
+async function openCircuit(breaker: CircuitBreaker): Promise<void> {
+  while (breaker.state === 'closed')
+    await breaker.execute(() => Promise.reject(away()), never()).catch(() => 'as it should');
 }
 
 const settled = () => new Promise(resolve => setImmediate(resolve));
 
-test('no more connections than the limit are made at once, and all get their turn', async () => {
-  const gate = new CircuitBreaker(2);
+test('no more attempts than the limit run at once, and all of them run', async () => {
+  const breaker = new CircuitBreaker(2);
   const attempts = new Attempts();
-  const all = Promise.all(Array.from({ length: 5 }, () => gate.pass(attempts.make, patiently())));
+  const all = Promise.all(Array.from({ length: 5 }, () => breaker.execute(attempts.make, never())));
   for (let done = 0; done < 5; done++) {
     await settled();
     expect(attempts.made).toBe(Math.min(5, done + 2));
@@ -36,12 +36,12 @@ test('no more connections than the limit are made at once, and all get their tur
   expect(await all).toEqual(Array.from({ length: 5 }, () => 'connected'));
 });
 
-test('of a crowd before a host that is away one goes, and its error is that of all', async () => {
-  const gate = new CircuitBreaker(4);
-  await shut(gate);
+test('while the circuit is open one attempt is the probe, and all others fail with its error', async () => {
+  const breaker = new CircuitBreaker(4);
+  await openCircuit(breaker);
   const attempts = new Attempts();
   const crowd = Promise.allSettled(
-    Array.from({ length: 20 }, () => gate.pass(attempts.make, patiently())),
+    Array.from({ length: 20 }, () => breaker.execute(attempts.make, never())),
   );
   await expect.poll(() => attempts.made, { timeout: 10_000 }).toBe(1);
   const error = away();
@@ -52,54 +52,56 @@ test('of a crowd before a host that is away one goes, and its error is that of a
   expect(attempts.made).toBe(1);
 });
 
-test('a probe that reaches the host opens the gate for those who wait', async () => {
-  const gate = new CircuitBreaker(4);
-  await shut(gate);
+test('a probe that reaches the host closes the circuit, and all who wait go', async () => {
+  const breaker = new CircuitBreaker(4);
+  await openCircuit(breaker);
   const attempts = new Attempts();
-  const crowd = Promise.all(Array.from({ length: 3 }, () => gate.pass(attempts.make, patiently())));
+  const crowd = Promise.all(
+    Array.from({ length: 3 }, () => breaker.execute(attempts.make, never())),
+  );
   await expect.poll(() => attempts.made, { timeout: 10_000 }).toBe(1);
   attempts.open[0]?.succeed();
   await settled();
-  expect([gate.isOpen, attempts.made]).toEqual([false, 3]);
+  expect([breaker.state, attempts.made]).toEqual(['closed', 3]);
   for (const attempt of attempts.open) attempt.succeed();
   expect(await crowd).toHaveLength(3);
 });
 
-test('those who set out together and fail together count as one wait', async () => {
-  const gate = new CircuitBreaker(4);
+test('attempts that fail together open the circuit once', async () => {
+  const breaker = new CircuitBreaker(4);
   const attempts = new Attempts();
   const crowd = Promise.allSettled(
-    Array.from({ length: 4 }, () => gate.pass(attempts.make, patiently())),
+    Array.from({ length: 4 }, () => breaker.execute(attempts.make, never())),
   );
   await settled();
   for (const attempt of attempts.open) attempt.fail(away());
   await crowd;
-  expect(gate.isOpen).toBe(true);
+  expect(breaker.state).toBe('open');
   const probe = new Attempts();
-  const next = gate.pass(probe.make, patiently());
+  const next = breaker.execute(probe.make, never());
   await expect.poll(() => probe.made, { timeout: 10_000 }).toBe(1);
   probe.open[0]?.succeed();
   expect(await next).toBe('connected');
 });
 
-test('a refused login proves that the host is there', async () => {
-  const gate = new CircuitBreaker(4);
+test('a refused login proves that the host is reachable', async () => {
+  const breaker = new CircuitBreaker(4);
   const refused = new WindlassError('remote_authentication_failed');
   for (let n = 0; n < 5; n++)
-    await expect(gate.pass(() => Promise.reject(refused), patiently())).rejects.toBe(refused);
-  expect(gate.isOpen).toBe(false);
-  await shut(gate);
-  await expect(gate.pass(() => Promise.reject(refused), patiently())).rejects.toBe(refused);
-  expect(gate.isOpen).toBe(false);
+    await expect(breaker.execute(() => Promise.reject(refused), never())).rejects.toBe(refused);
+  expect(breaker.state).toBe('closed');
+  await openCircuit(breaker);
+  await expect(breaker.execute(() => Promise.reject(refused), never())).rejects.toBe(refused);
+  expect(breaker.state).toBe('closed');
 });
 
-test('who leaves takes no place', async () => {
-  const gate = new CircuitBreaker(1);
+test('an attempt that is aborted while it waits takes no permit', async () => {
+  const breaker = new CircuitBreaker(1);
   const attempts = new Attempts();
-  const first = gate.pass(attempts.make, patiently());
+  const first = breaker.execute(attempts.make, never());
   const leaving = new AbortController();
-  const second = gate.pass(attempts.make, leaving.signal);
-  const third = gate.pass(attempts.make, patiently());
+  const second = breaker.execute(attempts.make, leaving.signal);
+  const third = breaker.execute(attempts.make, never());
   leaving.abort(new Error('left'));
   await expect(second).rejects.toThrow('left');
   attempts.open.shift()?.succeed();
@@ -109,9 +111,9 @@ test('who leaves takes no place', async () => {
   expect(await Promise.all([first, third])).toEqual(['connected', 'connected']);
 });
 
-test('two entries of one host share its gate', () => {
-  const gates = new CircuitBreakers(4);
+test('two entries of one host share a circuit breaker', () => {
+  const breakers = new CircuitBreakers(4);
   const host = { address: 'login.example', port: 22 };
-  expect(gates.of(host)).toBe(gates.of({ ...host }));
-  expect(gates.of(host)).not.toBe(gates.of({ ...host, port: 23 }));
+  expect(breakers.of(host)).toBe(breakers.of({ ...host }));
+  expect(breakers.of(host)).not.toBe(breakers.of({ ...host, port: 23 }));
 });

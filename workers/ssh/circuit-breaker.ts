@@ -1,46 +1,48 @@
 import { abortable } from '../../shared/abort.ts';
 import { WindlassError } from '../../shared/errors.ts';
 
-/** So many connections that fail in a row shut the gate. */
-const FAILURES = 3;
+/** Failures in a row that open the circuit. */
+const FAILURE_THRESHOLD = 3;
 /** The longest wait before the next probe, jittered down to its half: a host that is back is noticed within this. */
 const FIRST_WAIT_MS = 1_000;
 const LONGEST_WAIT_MS = 6_000;
 
-interface Waiting {
+interface Waiter {
   admit(): void;
-  refuse(error: unknown): void;
+  reject(error: unknown): void;
 }
 
 /**
- * What stands before every connection of this worker to one host: some at once, as sshd drops what comes in crowds and
- * storms get an address banned. While the host cannot be reached one probe at a time goes through, after a growing wait;
- * whoever comes meanwhile shares its outcome. A refused login proves that the host is there.
+ * Limits the connection attempts of this worker to one host. While the circuit is `closed` some run at once: sshd drops
+ * connections that come in crowds, and storms of them get an address banned. Failures in a row make it `open`: nothing runs
+ * until a growing wait is over, then it is `half-open` and one probe at a time runs. All who wait share the probe's failure.
+ * A refused login proves that the host is reachable.
  */
 export class CircuitBreaker {
   readonly #limit: number;
-  readonly #waiting = new Set<Waiting>();
-  #busy = 0;
+  readonly #waiters = new Set<Waiter>();
+  #running = 0;
   #failures = 0;
-  /** performance.now() before which no probe is made. */
+  /** performance.now() before which no probe runs. */
   #probeAt = 0;
-  #timer: NodeJS.Timeout | undefined;
+  #probeTimer: NodeJS.Timeout | undefined;
 
-  /** `limit`: connections that are made at once. */
+  /** `limit`: attempts that run at once. */
   constructor(limit: number) {
     this.#limit = limit;
   }
 
-  get isOpen(): boolean {
-    return this.#failures >= FAILURES;
+  get state(): 'closed' | 'open' | 'half-open' {
+    if (this.#failures < FAILURE_THRESHOLD) return 'closed';
+    return performance.now() < this.#probeAt ? 'open' : 'half-open';
   }
 
   /**
-   * Calls `attempt` when it may go, once. Throws what it throws, the signal's reason, or the error of the probe that went
-   * in its place.
+   * Runs `attempt` once, when the circuit allows it. Throws what it throws, the signal's reason, or the error of the probe
+   * that ran in its place.
    */
-  async pass<T>(attempt: () => Promise<T>, signal: AbortSignal): Promise<T> {
-    const { isProbe } = await this.#enter(signal);
+  async execute<T>(attempt: () => Promise<T>, signal: AbortSignal): Promise<T> {
+    const { isProbe } = await this.#waitForPermit(signal);
     try {
       const result = await attempt();
       this.#failures = 0;
@@ -48,83 +50,84 @@ export class CircuitBreaker {
     } catch (error) {
       if (!(error instanceof WindlassError)) throw error;
       if (error.code !== 'remote_connection_failed') this.#failures = 0;
-      // One that set out before the gate was shut says nothing new.
-      else if (isProbe || !this.isOpen) this.#fail(error);
+      // Attempts that began before the circuit opened are no news.
+      else if (isProbe || this.state === 'closed') this.#countFailure(error);
       throw error;
     } finally {
-      this.#busy--;
-      this.#admit();
+      this.#releasePermit();
     }
   }
 
-  /** Resolves with the right to go, which pass() gives back. */
-  async #enter(signal: AbortSignal): Promise<{ isProbe: boolean }> {
+  async #waitForPermit(signal: AbortSignal): Promise<{ isProbe: boolean }> {
     signal.throwIfAborted();
-    let admitted: { isProbe: boolean } | undefined;
+    let permit: { isProbe: boolean } | undefined;
     let leave = () => {};
-    const turn = new Promise<{ isProbe: boolean }>((resolve, reject) => {
-      const place: Waiting = {
+    const admitted = new Promise<{ isProbe: boolean }>((resolve, reject) => {
+      const waiter: Waiter = {
         admit: () => {
-          admitted = { isProbe: this.isOpen };
-          resolve(admitted);
+          permit = { isProbe: this.state !== 'closed' };
+          resolve(permit);
         },
-        refuse: reject,
+        reject,
       };
-      this.#waiting.add(place);
-      leave = () => this.#waiting.delete(place);
+      this.#waiters.add(waiter);
+      leave = () => this.#waiters.delete(waiter);
     });
-    this.#admit();
+    this.#admitWaiters();
     try {
-      return await abortable(turn, signal);
+      return await abortable(admitted, signal);
     } catch (error) {
       leave();
       // Aborted just as it was admitted.
-      if (admitted) {
-        this.#busy--;
-        this.#admit();
-      }
+      if (permit) this.#releasePermit();
       throw error;
     }
   }
 
-  #admit(): void {
-    for (const place of this.#waiting) {
-      if (this.#busy >= this.#room()) break;
-      this.#waiting.delete(place);
-      this.#busy++;
-      place.admit();
+  #releasePermit(): void {
+    this.#running--;
+    this.#admitWaiters();
+  }
+
+  #admitWaiters(): void {
+    for (const waiter of this.#waiters) {
+      if (this.#running >= this.#capacity()) break;
+      this.#waiters.delete(waiter);
+      this.#running++;
+      waiter.admit();
     }
-    if (!this.isOpen || this.#busy > 0 || this.#waiting.size === 0 || this.#timer) return;
-    this.#timer = setTimeout(
+    const needsProbe = this.state !== 'closed' && this.#running === 0 && this.#waiters.size > 0;
+    if (!needsProbe || this.#probeTimer) return;
+    this.#probeTimer = setTimeout(
       () => {
-        this.#timer = undefined;
-        this.#admit();
+        this.#probeTimer = undefined;
+        this.#admitWaiters();
       },
       Math.max(0, this.#probeAt - performance.now()) + 1,
     );
   }
 
-  #room(): number {
-    if (!this.isOpen) return this.#limit;
-    return performance.now() >= this.#probeAt ? 1 : 0;
+  #capacity(): number {
+    return { closed: this.#limit, open: 0, 'half-open': 1 }[this.state];
   }
 
-  #fail(error: WindlassError): void {
+  #countFailure(error: WindlassError): void {
     this.#failures++;
-    if (!this.isOpen) return;
-    const longest = Math.min(FIRST_WAIT_MS * 2 ** (this.#failures - FAILURES), LONGEST_WAIT_MS);
+    if (this.state === 'closed') return;
+    const exponent = this.#failures - FAILURE_THRESHOLD;
+    const longest = Math.min(FIRST_WAIT_MS * 2 ** exponent, LONGEST_WAIT_MS);
     this.#probeAt = performance.now() + longest * (0.5 + Math.random() / 2);
-    for (const place of [...this.#waiting]) {
-      this.#waiting.delete(place);
-      place.refuse(error);
+    for (const waiter of [...this.#waiters]) {
+      this.#waiters.delete(waiter);
+      waiter.reject(error);
     }
   }
 }
 
-/** The gates of a worker, by address and port: two entries of one host share its gate. */
+/** The circuit breakers of a worker, by address and port: two entries of one host share one. */
 export class CircuitBreakers {
   readonly #limit: number;
-  readonly #gates = new Map<string, CircuitBreaker>();
+  readonly #breakers = new Map<string, CircuitBreaker>();
 
   constructor(limit: number) {
     this.#limit = limit;
@@ -132,8 +135,8 @@ export class CircuitBreakers {
 
   of({ address, port }: { address: string; port: number }): CircuitBreaker {
     const key = `${address}:${port}`;
-    const gate = this.#gates.get(key) ?? new CircuitBreaker(this.#limit);
-    this.#gates.set(key, gate);
-    return gate;
+    const breaker = this.#breakers.get(key) ?? new CircuitBreaker(this.#limit);
+    this.#breakers.set(key, breaker);
+    return breaker;
   }
 }

@@ -8,16 +8,16 @@ import { fingerprint, keyBytes, keyLine, signatureAlgorithms } from '../../share
 import { dial, unreachable } from './dial.ts';
 import { resolveHost } from './resolve-host.ts';
 
-/** Until TCP stands; then until the server's key and the login are through, for which sshd itself gives 120 s. */
+/** For TCP, then for the key exchange and the login, for which sshd itself allows 120 s. */
 const LIMITS = { connectMs: 10_000, loginMs: 20_000 };
-/** The whole of a scan. */
+/** For all of a scan. */
 const SCAN_MS = 60_000;
-/** What every server answers (RFC 4254, 4) is sent so often over a connection that says nothing else. */
-const PING_MS = 3_000;
-/** A connection over which not a byte came at so many looks is given up. */
-const LOOK_MS = 1_000;
-const SILENT_LOOKS = 12;
-/** One of each type of host key. */
+/** A request that every server answers (RFC 4254, 4) is sent this often over an idle connection. */
+const KEEPALIVE_MS = 3_000;
+/** A connection that received no byte at so many checks is closed. */
+const CHECK_MS = 1_000;
+const MAX_SILENT_CHECKS = 12;
+/** One algorithm for each type of host key. */
 const ALGORITHMS = ['ssh-ed25519', 'ecdsa-sha2-nistp256', 'rsa-sha2-512'] as const;
 
 export interface Target {
@@ -28,8 +28,7 @@ export interface Target {
 }
 
 /**
- * Logs in to a host whose key is pinned. Not one byte of a credential is sent before the key was found to be one of
- * the pinned ones. Throws `host_key_changed`, `remote_authentication_failed`, `host_not_allowed`,
+ * Logs in to a host whose key is pinned. No byte of a credential is sent before the key is verified. Throws `host_key_changed`, `remote_authentication_failed`, `host_not_allowed`,
  * `remote_connection_failed`.
  */
 export async function connect(target: Target, signal: AbortSignal): Promise<ssh2.Client> {
@@ -40,12 +39,12 @@ export async function connect(target: Target, signal: AbortSignal): Promise<ssh2
   const options: ssh2.ConnectConfig = {
     username,
     ...credential,
-    // Without it ssh2 passes over what the handler picks.
+    // Without it ssh2 skips the method that the handler picks.
     tryKeyboard: 'password' in credential,
-    authHandler: tryOnce(credential),
+    authHandler: tryMethodsOnce(credential),
     readyTimeout: limits.loginMs,
-    keepaliveInterval: PING_MS,
-    // Answers come late where much else is on the way: whether any byte comes is what counts.
+    keepaliveInterval: KEEPALIVE_MS,
+    // Answers come late behind much output: closeWhenSilent() counts any byte instead.
     keepaliveCountMax: Number.POSITIVE_INFINITY,
     algorithms: { serverHostKey: signatureAlgorithms(host.keys) as ssh2.ServerHostKeyAlgorithm[] },
     hostVerifier: (key: Buffer) => {
@@ -59,50 +58,49 @@ export async function connect(target: Target, signal: AbortSignal): Promise<ssh2
   const client = new ssh2.Client();
   answerPrompts(client, credential);
   try {
-    await reach(client, options, signal);
+    await openConnection(client, options, signal);
   } catch (error) {
     client.destroy();
     if (signal.aborted) throw signal.reason;
-    // Only the pinned types were offered: a host that has none of them any more shows another one.
+    // Only the pinned types were offered: a host without any of them must be asked for another type to show its key.
     const noCommonType = !shown && (error as { level?: string }).level === 'handshake';
     if (noCommonType) shown = await findAnyKey({ address, port: host.port }, signal);
     if (shown && !isPinned(shown)) throw keyChanged(host, shown);
     throw explain(error as Error & { level?: string }, target);
   }
-  endWhenSilent(client, socket);
+  closeWhenSilent(client, socket);
   return client;
 }
 
-/** Looks are counted, not time: a process that stood still did not listen. */
-function endWhenSilent(client: ssh2.Client, socket: Socket): void {
+/** Counts checks, not time: a process that was stopped meanwhile did not listen. */
+function closeWhenSilent(client: ssh2.Client, socket: Socket): void {
   let seen = socket.bytesRead;
-  let silentLooks = 0;
+  let silentChecks = 0;
   const timer = setInterval(() => {
-    silentLooks = socket.bytesRead === seen ? silentLooks + 1 : 0;
+    silentChecks = socket.bytesRead === seen ? silentChecks + 1 : 0;
     seen = socket.bytesRead;
-    if (silentLooks >= SILENT_LOOKS) socket.destroy();
-  }, LOOK_MS);
+    if (silentChecks >= MAX_SILENT_CHECKS) socket.destroy();
+  }, CHECK_MS);
   timer.unref();
   client.once('close', () => clearInterval(timer));
 }
 
 /**
- * One try with what was given: where a server takes a password in two ways, a second refusal would count twice with what
- * bans addresses.
+ * Tries one method, once: a server that takes a password in two ways would count two refusals, and address bans count them.
  */
-function tryOnce(credential: Credential): ssh2.AuthHandlerMiddleware {
+function tryMethodsOnce(credential: Credential): ssh2.AuthHandlerMiddleware {
   const wanted: ssh2.AuthenticationType[] =
     'password' in credential ? ['password', 'keyboard-interactive'] : ['publickey'];
   let tries = 0;
   return (left: ssh2.AuthenticationType[] | null) => {
     tries++;
-    // RFC 4252, 5.2: what answers `none` is the list of methods.
+    // RFC 4252, 5.2: the answer to `none` is the list of methods.
     if (tries === 1) return 'none';
     return (tries === 2 && wanted.find(method => left?.includes(method))) || false;
   };
 }
 
-/** RFC 4256: a server that asks again for what it was told has refused it. */
+/** RFC 4256. The password is sent once: a server that prompts again has refused it. */
 function answerPrompts(client: ssh2.Client, credential: Credential): void {
   let password = 'password' in credential ? credential.password : '';
   client.on('keyboard-interactive', (_name, _instructions, _language, prompts, answer) => {
@@ -112,17 +110,17 @@ function answerPrompts(client: ssh2.Client, credential: Credential): void {
 }
 
 /**
- * Connects once, without logging in, and returns the key lines that the host shows, one for each type it has. For hosts
- * that an administrator trusts on sight.
+ * Connects once for each type of key, without logging in, and returns the lines of the keys that the host shows. For hosts
+ * that an administrator trusts on first use.
  */
 export async function scanHostKeys(
   host: { address: string; port: number; private: boolean },
   outer: AbortSignal,
 ): Promise<string[]> {
-  const tooLong = AbortSignal.timeout(SCAN_MS);
-  const signal = AbortSignal.any([outer, tooLong]);
+  const timeout = AbortSignal.timeout(SCAN_MS);
+  const signal = AbortSignal.any([outer, timeout]);
   return scan(host, signal).catch((error: unknown) => {
-    if (outer.aborted || !tooLong.aborted) throw error;
+    if (outer.aborted || !timeout.aborted) throw error;
     throw unreachable(host, `no host key within ${SCAN_MS / 1_000} s.`);
   });
 }
@@ -174,7 +172,7 @@ async function showKey(
     },
   };
   try {
-    await reach(client, options, signal);
+    await openConnection(client, options, signal);
   } catch (error) {
     const { level } = error as { level?: string };
     if (!shown && level !== 'handshake')
@@ -185,7 +183,7 @@ async function showKey(
   return shown;
 }
 
-function reach(
+function openConnection(
   client: ssh2.Client,
   options: ssh2.ConnectConfig,
   signal: AbortSignal,

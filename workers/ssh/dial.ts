@@ -2,9 +2,8 @@ import { connect, type Socket } from 'node:net';
 import { WindlassError } from '../../shared/errors.ts';
 
 /**
- * A TCP connection, within `timeoutMs`: a host that drops packets would hold it for minutes, and one that comes back
- * meanwhile answers the kernel's own repeats only after a long while. Throws `remote_connection_failed` or the signal's
- * reason.
+ * Opens a TCP connection within `timeoutMs`. Without that limit a host that drops packets would take minutes, and the
+ * kernel's own retries reach a host that comes back only late. Throws `remote_connection_failed` or the signal's reason.
  */
 export function dial(
   at: { address: string; port: number; timeoutMs: number },
@@ -37,7 +36,7 @@ export function dial(
   });
 }
 
-/** The host is not there, or its SSH server says nothing. */
+/** The error of a host that cannot be reached, or whose SSH server does not answer. */
 export function unreachable(
   { address, port }: { address: string; port: number },
   why: string,

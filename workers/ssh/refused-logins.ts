@@ -3,22 +3,22 @@ import type { Database } from '../../shared/database/connect.ts';
 import { jobs } from '../../shared/database/schema.ts';
 import { WindlassError } from '../../shared/errors.ts';
 
-/** So long a session whose login was refused is not logged in again: repeated refusals get an address banned. */
+/** After a refused login none is tried for its session for so long: repeated refusals get an address banned. */
 const REFUSED_FOR_MS = 300_000;
-/** In the error record of a job that failed for an earlier refusal, this one's time: such a job refuses no others. */
+/** In the error record of a job that failed for an earlier refusal: when that was. Such a job counts as no new refusal. */
 const EARLIER = 'refusedAt';
-/** Sessions whose refusal is remembered here; of more the oldest are found in their jobs, or refused once more. */
-const MOST = 10_000;
+/** Refusals kept in memory. Older ones are read from their jobs, or refused once more. */
+const MAX_REFUSALS = 10_000;
 
-const tellsOfRefusal = (sid: string) =>
+const wasRefused = (sid: string) =>
   and(
     eq(jobs.session, sid),
     sql`'remote_authentication_failed' in (${jobs.error} ->> 'code', ${jobs.error} ->> 'because')`,
   );
 
 /**
- * The sessions whose credential the host refused, to this worker or, as their jobs tell, to another: what needs one of
- * them fails at once for a while, and nothing is sent to the host. A new session begins anew.
+ * The sessions whose credential a host refused, to this worker or, as the errors of their jobs tell, to another. Jobs of such
+ * a session fail at once for a while, and nothing is sent to the host. A new session may try.
  */
 export class RefusedLogins {
   readonly #database: Database;
@@ -29,22 +29,22 @@ export class RefusedLogins {
     this.#database = database;
   }
 
-  /** To be told how every attempt to connect failed. */
-  note(sid: string, error: unknown): void {
+  /** Call with the error of every failed connection attempt. */
+  record(sid: string, error: unknown): void {
     const isRefusal =
       error instanceof WindlassError && error.code === 'remote_authentication_failed';
     if (!isRefusal) return;
     this.#refusals.delete(sid);
     this.#refusals.set(sid, new Date());
     const [oldest] = this.#refusals.keys();
-    if (this.#refusals.size > MOST && oldest) this.#refusals.delete(oldest);
+    if (this.#refusals.size > MAX_REFUSALS && oldest) this.#refusals.delete(oldest);
   }
 
   /** Throws `remote_authentication_failed`. */
   async throwIfRefused(sid: string): Promise<void> {
     const own = this.#refusals.get(sid);
-    const isLate = own && Date.now() - own.getTime() <= REFUSED_FOR_MS;
-    const at = isLate ? own : await this.#findInJobs(sid);
+    const isRecent = own && Date.now() - own.getTime() <= REFUSED_FOR_MS;
+    const at = isRecent ? own : await this.#findInJobs(sid);
     if (!at) return;
     const until = new Date(at.getTime() + REFUSED_FOR_MS);
     throw new WindlassError('remote_authentication_failed', {
@@ -55,15 +55,15 @@ export class RefusedLogins {
   }
 
   /**
-   * Whether the login was ever refused. Only what its owner asks for tries such a session again: what Windlass does by
-   * itself would be refused every few minutes for as long as the session lasts.
+   * Whether the login was ever refused. Such a session is tried again for its owner's requests only: the periodic work of
+   * Windlass would be refused every few minutes for as long as the session lasts.
    */
   async wasEverRefused(sid: string): Promise<boolean> {
     if (this.#refusals.has(sid)) return true;
     const rows = await this.#database.db
       .select({ id: jobs.id })
       .from(jobs)
-      .where(tellsOfRefusal(sid))
+      .where(wasRefused(sid))
       .limit(1);
     return rows.length > 0;
   }
@@ -74,7 +74,7 @@ export class RefusedLogins {
       .from(jobs)
       .where(
         and(
-          tellsOfRefusal(sid),
+          wasRefused(sid),
           sql`${jobs.finished} > now() - make_interval(secs => ${REFUSED_FOR_MS / 1_000})`,
           sql`not ${jobs.error} ? ${EARLIER}::text`,
         ),

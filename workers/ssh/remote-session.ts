@@ -5,29 +5,30 @@ import { openAgent } from '../host-agent/bootstrap.ts';
 import type { AgentClient } from '../host-agent/client.ts';
 import type { RemoteExec } from '../host-agent/exec-channel.ts';
 import { bytesReceived } from './bytes-received.ts';
-import { noChannel, noChannelBeside, Patience } from './channel-refusals.ts';
+import { channelRefused, channelRefusedBesideAgent, RefusalGrace } from './channel-refusals.ts';
 import { type SshChannel, toExecChannel } from './ssh-channel.ts';
 
-/** Channels of one connection at first; sshd's MaxSessions is 10 by default. A refusal lowers it. */
-const CHANNELS = 9;
-const LIMIT_LASTS_MS = 10_000;
+/** Channels of one connection; sshd's MaxSessions is 10 by default. A refusal lowers the limit for a while. */
+const MAX_CHANNELS = 9;
+const LOWERED_MS = 10_000;
 const REFUSED_PAUSE_MS = 100;
 /**
  * How long the server may take to open a channel and accept its command. After that the connection counts as lost: at once
- * if little else arrives over it, otherwise after several such periods, since on a slow link much may precede the answer.
+ * if less than BUSY_BYTES arrived over it meanwhile, otherwise after several such periods: on a slow link much may precede
+ * the answer.
  */
 const OPEN_MS = 20_000;
-const OPEN_BEHIND_OTHERS = 6;
-const MUCH = 65_536;
+const MAX_OPEN_PERIODS = 6;
+const BUSY_BYTES = 65_536;
 const AGENT_START_MS = 30_000;
-/** An agent of which nothing comes for so long, not even a ping's answer, is taken for dead, and its connection with it. */
+/** An agent that sends nothing for so long, not even the answer to a ping, is dead; its connection is closed. */
 const PING_MS = 30_000;
 
 export interface AgentSettings {
   spoolLimitBytes: number;
-  /** The account's shell, when an earlier connection has learnt it. */
+  /** The account's shell, if an earlier connection has found it. */
   shell: string | undefined;
-  /** Told the account's shell once the agent serves. */
+  /** Called with the account's shell when the agent has started. */
   onShell?(shell: string): void;
   /** Default 20,000. */
   openMs?: number;
@@ -39,16 +40,17 @@ export class RemoteSession implements RemoteExec {
   readonly #settings: AgentSettings;
   readonly closed: Promise<void>;
   #agent: Promise<AgentClient> | undefined;
-  #limit = CHANNELS;
-  #open = 0;
+  #channelLimit = MAX_CHANNELS;
+  #openChannels = 0;
+  /** What wakes those who wait for a channel. */
   readonly #waiting = new Set<() => void>();
-  /** Told when the connection closes: listeners of the client's own for each channel would be more than it expects. */
-  readonly #opening = new Set<() => void>();
+  /** Called when the connection closes. One listener on the client for each channel would exceed its limit of listeners. */
+  readonly #closeListeners = new Set<() => void>();
   #isClosed = false;
   /** The agent's control channel is open. */
   #isServing = false;
-  /** performance.now() when the connection stood: a lease must have been seen since, before anything is run over it. */
-  readonly since = performance.now();
+  /** performance.now() when the connection was made. A lease must have been confirmed after that to run anything over it. */
+  readonly connectedAt = performance.now();
 
   constructor(client: ssh2.Client, settings: AgentSettings) {
     this.#client = client;
@@ -57,7 +59,7 @@ export class RemoteSession implements RemoteExec {
       client.once('close', () => {
         this.#isClosed = true;
         for (const wake of [...this.#waiting]) wake();
-        for (const onClose of [...this.#opening]) onClose();
+        for (const onClose of [...this.#closeListeners]) onClose();
         resolve();
       });
     });
@@ -68,7 +70,7 @@ export class RemoteSession implements RemoteExec {
     return this.#isClosed;
   }
 
-  /** The agent of this connection, started once. The control channel is the first that is opened and never given up. */
+  /** The agent of this connection, started once. Its control channel stays open as long as the connection. */
   agent(): Promise<AgentClient> {
     if (!this.#agent) {
       const agent = openAgent(this, { timeoutMs: AGENT_START_MS, ...this.#settings });
@@ -88,69 +90,69 @@ export class RemoteSession implements RemoteExec {
   }
 
   /**
-   * Runs one command. A channel that the server refuses, or that is one too many, waits until another one closes.
-   * `before` is called when there is room for the channel, each time just before it is asked for.
+   * Runs one command. Above the limit of channels, or after the server's refusal, it waits until another channel closes.
+   * `before` is called just before each request for the channel.
    */
   async exec(
     command: string,
     signal?: AbortSignal,
     before: () => Promise<void> = async () => {},
   ): Promise<SshChannel> {
-    const patience = new Patience();
+    const grace = new RefusalGrace();
     for (;;) {
-      await this.#takeSlot(signal);
+      await this.#reserveChannel(signal);
       try {
         await before();
         signal?.throwIfAborted();
         return await this.#openChannel(command);
       } catch (error) {
-        this.#release();
+        this.#releaseChannel();
         if (!isRefusal(error) || this.#isClosed)
-          throw error instanceof SshError ? lost(error) : error;
-        await this.#onRefusal(error, patience, signal);
+          throw error instanceof SshError ? connectionLost(error) : error;
+        await this.#waitAfterRefusal(error, grace, signal);
       }
     }
   }
 
-  /** SFTP over a channel of its own (draft-ietf-secsh-filexfer-02); end() gives the channel back. */
+  /** SFTP over a channel of its own (draft-ietf-secsh-filexfer-02); end() closes the channel. */
   async sftp(signal?: AbortSignal): Promise<ssh2.SFTPWrapper> {
-    const patience = new Patience();
+    const grace = new RefusalGrace();
     for (;;) {
-      await this.#takeSlot(signal);
+      await this.#reserveChannel(signal);
       try {
         return await this.#openSftp();
       } catch (error) {
-        this.#release();
+        this.#releaseChannel();
         if (!isRefusal(error) || this.#isClosed)
-          throw error instanceof SshError ? lost(error) : error;
-        await this.#onRefusal(error, patience, signal);
+          throw error instanceof SshError ? connectionLost(error) : error;
+        await this.#waitAfterRefusal(error, grace, signal);
       }
     }
   }
 
   #openSftp(): Promise<ssh2.SFTPWrapper> {
-    return this.#await({ sent: false }, done => {
+    return this.#awaitChannel({ sent: false }, done => {
       this.#client.sftp((error, sftp) => {
         if (error) return done(new SshError(error.message, { sent: false, cause: error }));
         sftp.on('error', () => sftp.end());
-        sftp.once('close', () => this.#release());
+        sftp.once('close', () => this.#releaseChannel());
         done(undefined, sftp);
       });
     });
   }
 
-  /** A living sshd says nothing of an agent that hangs, on a home directory that went away for instance. */
+  /** Closes the connection of an agent that hangs, say on a home directory that went away: sshd lives on then. */
   #watch(client: AgentClient): void {
-    let isAsked = false;
-    let lookedAt = performance.now();
+    let isPinging = false;
+    let checkedAt = performance.now();
     const timer = setInterval(() => {
-      if (isAsked && client.heardAt < lookedAt) return this.close();
-      lookedAt = performance.now();
-      if (isAsked) return;
-      isAsked = true;
+      if (isPinging && client.heardAt < checkedAt) return this.close();
+      checkedAt = performance.now();
+      if (isPinging) return;
+      isPinging = true;
       client.ping().then(
         () => {
-          isAsked = false;
+          isPinging = false;
         },
         () => {},
       );
@@ -167,58 +169,58 @@ export class RemoteSession implements RemoteExec {
   }
 
   #openChannel(command: string): Promise<SshChannel> {
-    return this.#await({ sent: true }, done => {
+    return this.#awaitChannel({ sent: true }, done => {
       this.#client.exec(command, (error, channel) => {
         if (!error)
           return done(
             undefined,
-            toExecChannel(channel, () => this.#release()),
+            toExecChannel(channel, () => this.#releaseChannel()),
           );
         done(new SshError(error.message, { sent: !isRefusal(error), cause: error }));
       });
     });
   }
 
-  /** What the server answers to a request for a channel; a server that does not answer is not asked again. */
-  #await<T>(
+  /** The server's answer to a request for a channel. A server that does not answer loses its connection. */
+  #awaitChannel<T>(
     { sent }: { sent: boolean },
     ask: (done: (error: SshError | undefined, value?: T) => void) => void,
   ): Promise<T> {
     return new Promise((resolve, reject) => {
       const onClose = () => settle(new SshError('The connection was lost.', { sent }));
       const { openMs = OPEN_MS } = this.#settings;
-      let looks = 0;
+      let periods = 0;
       let before = bytesReceived(this.#client);
-      const look = () => {
+      const check = () => {
         const now = bytesReceived(this.#client);
-        if (++looks < OPEN_BEHIND_OTHERS && now - before > MUCH) {
+        if (++periods < MAX_OPEN_PERIODS && now - before > BUSY_BYTES) {
           before = now;
-          timer = setTimeout(look, openMs);
+          timer = setTimeout(check, openMs);
           return;
         }
-        const waited = `within ${(looks * openMs) / 1_000} s`;
+        const waited = `within ${(periods * openMs) / 1_000} s`;
         settle(new SshError(`The host opened no channel ${waited}.`, { sent }));
         this.close();
       };
-      let timer = setTimeout(look, openMs);
+      let timer = setTimeout(check, openMs);
       const settle = (error: SshError | undefined, value?: T) => {
         clearTimeout(timer);
-        this.#opening.delete(onClose);
+        this.#closeListeners.delete(onClose);
         if (error) reject(error);
         else resolve(value as T);
       };
-      this.#opening.add(onClose);
+      this.#closeListeners.add(onClose);
       try {
         ask(settle);
       } catch (cause) {
-        // ssh2 throws at once where the connection is gone.
+        // ssh2 throws synchronously when the connection is gone.
         settle(new SshError('The connection was lost.', { sent: false, cause }));
       }
     });
   }
 
-  async #takeSlot(signal?: AbortSignal): Promise<void> {
-    while (this.#open >= this.#limit && !this.#isClosed && !signal?.aborted) {
+  async #reserveChannel(signal?: AbortSignal): Promise<void> {
+    while (this.#openChannels >= this.#channelLimit && !this.#isClosed && !signal?.aborted) {
       await new Promise<void>(resolve => {
         const wake = () => {
           signal?.removeEventListener('abort', wake);
@@ -230,12 +232,12 @@ export class RemoteSession implements RemoteExec {
       });
     }
     signal?.throwIfAborted();
-    if (this.#isClosed) throw lost();
-    this.#open++;
+    if (this.#isClosed) throw connectionLost();
+    this.#openChannels++;
   }
 
-  #release(): void {
-    this.#open--;
+  #releaseChannel(): void {
+    this.#openChannels--;
     this.#wakeOne();
   }
 
@@ -244,24 +246,28 @@ export class RemoteSession implements RemoteExec {
     first?.();
   }
 
-  /** What is open now is all that the server opens, for a while; where nothing is, it is asked again for a moment. */
-  async #onRefusal(refusal: unknown, patience: Patience, signal?: AbortSignal): Promise<void> {
-    if (this.#open <= (this.#isServing ? 1 : 0)) {
-      if (patience.hasEnded())
-        throw this.#isServing ? noChannelBeside(refusal) : noChannel(refusal);
+  /** Lowers the limit to what is open, for a while. Where nothing is open, the server is asked again until the grace is over. */
+  async #waitAfterRefusal(
+    refusal: unknown,
+    grace: RefusalGrace,
+    signal?: AbortSignal,
+  ): Promise<void> {
+    if (this.#openChannels <= (this.#isServing ? 1 : 0)) {
+      if (grace.isOver())
+        throw this.#isServing ? channelRefusedBesideAgent(refusal) : channelRefused(refusal);
       return delay(REFUSED_PAUSE_MS, undefined, { signal }).catch(() => {});
     }
-    patience.renew();
-    this.#limit = this.#open;
-    // Another server than sshd may count the channels of all connections.
+    grace.reset();
+    this.#channelLimit = this.#openChannels;
+    // Servers other than sshd may count the channels of all connections: the limit may rise when others close.
     setTimeout(() => {
-      this.#limit = CHANNELS;
+      this.#channelLimit = MAX_CHANNELS;
       this.#wakeOne();
-    }, LIMIT_LASTS_MS).unref();
+    }, LOWERED_MS).unref();
   }
 }
 
-/** What ssh2 says of a channel or the connection. */
+/** An error of ssh2 about a channel or the connection. */
 class SshError extends Error {
   /** The command may have reached the host. */
   readonly sent: boolean;
@@ -272,17 +278,17 @@ class SshError extends Error {
   }
 }
 
-/** Whether a failed exec() may have reached the host: not when it was refused, or given up before it was asked for. */
+/** Whether the command of a failed exec() may have reached the host: not if the channel was refused or never requested. */
 export function mayHaveBeenSent(error: unknown): boolean {
   return error instanceof WindlassError && error.cause instanceof SshError && error.cause.sent;
 }
 
-/** RFC 4254, 5.1: the server did not confirm the channel; the connection is well. */
+/** RFC 4254, 5.1: the server refused the channel; the connection is good. */
 function isRefusal(error: unknown): boolean {
   return error instanceof Error && /open failure|channel open/i.test(error.message);
 }
 
-function lost(cause?: SshError): WindlassError {
+function connectionLost(cause?: SshError): WindlassError {
   return new WindlassError('remote_connection_failed', {
     detail: cause?.message ?? 'The connection was lost.',
     hint: 'Try again.',

@@ -2,7 +2,7 @@ import { lookup } from 'node:dns/promises';
 import { BlockList, isIP } from 'node:net';
 import { WindlassError } from '../../shared/errors.ts';
 
-const inner = new BlockList();
+const privateAddresses = new BlockList();
 for (const [net, bits] of [
   ['0.0.0.0', 8],
   ['10.0.0.0', 8],
@@ -15,7 +15,7 @@ for (const [net, bits] of [
   ['198.18.0.0', 15],
   ['224.0.0.0', 3],
 ] as const) {
-  inner.addSubnet(net, bits, 'ipv4');
+  privateAddresses.addSubnet(net, bits, 'ipv4');
 }
 for (const [net, bits] of [
   ['::1', 128],
@@ -26,11 +26,11 @@ for (const [net, bits] of [
   ['fec0::', 10],
   ['ff00::', 8],
 ] as const) {
-  inner.addSubnet(net, bits, 'ipv6');
+  privateAddresses.addSubnet(net, bits, 'ipv6');
 }
 
-/** Prefixes of IPv6 whose addresses lead to an IPv4 address that they hold from this bit on. */
-const CARRIERS = [
+/** IPv6 prefixes whose addresses embed an IPv4 address from this bit on, and lead to it. */
+const EMBEDDING_PREFIXES = [
   // IPv4-compatible, mapped (RFC 4291, 2.5.5) and translated (RFC 2765, 2.1).
   { net: '::', bits: 96, from: 96 },
   { net: '::ffff:0:0', bits: 96, from: 96 },
@@ -46,19 +46,19 @@ const CARRIERS = [
 });
 
 /**
- * Loopback, link-local, site-local, private, shared (RFC 6598), multicast and unspecified addresses, those of a network's
- * own tests and protocols (RFC 2544, RFC 6890), and what would reach any of them by way of IPv6: an address that carries an
- * IPv4 one is judged by that; Teredo (RFC 4380) and a network's own NAT64 (RFC 8215) are inner as such.
+ * Loopback, link-local, site-local, private, shared (RFC 6598), multicast and unspecified addresses, those for benchmarks
+ * and protocols (RFC 2544, RFC 6890), and IPv6 addresses that lead to any of them: the embedded IPv4 address decides.
+ * Teredo (RFC 4380) and local-use NAT64 (RFC 8215) count as private altogether.
  */
 export function isPrivateAddress(address: string): boolean {
-  if (isIP(address) === 4) return inner.check(address, 'ipv4');
-  if (inner.check(address, 'ipv6')) return true;
-  const carrier = CARRIERS.find(({ list }) => list.check(address, 'ipv6'));
-  return carrier !== undefined && inner.check(readCarried(address, carrier.from), 'ipv4');
+  if (isIP(address) === 4) return privateAddresses.check(address, 'ipv4');
+  if (privateAddresses.check(address, 'ipv6')) return true;
+  const prefix = EMBEDDING_PREFIXES.find(({ list }) => list.check(address, 'ipv6'));
+  return prefix !== undefined && privateAddresses.check(readEmbedded(address, prefix.from), 'ipv4');
 }
 
-function readCarried(address: string, from: number): string {
-  // The URL standard writes each group in hexadecimal, whatever was given; it knows no zone.
+function readEmbedded(address: string, from: number): string {
+  // A URL normalizes every group to hexadecimal. It allows no zone.
   const { hostname } = new URL(`http://[${address.replace(/%.*/, '')}]`);
   const [head = [], tail = []] = hostname
     .slice(1, -1)
@@ -73,8 +73,8 @@ function readCarried(address: string, from: number): string {
 }
 
 /**
- * Resolves the name once; the connection is made to the address that was checked, never to the name again.
- * Throws `host_not_allowed` for an inner address unless the host's entry grants them.
+ * Resolves the name once, and checks the address that the connection is made to. Throws `host_not_allowed` for a private
+ * address unless the host's entry allows them.
  */
 export async function resolveHost(host: { address: string; private: boolean }): Promise<string> {
   const found = await lookup(host.address, { verbatim: true }).catch((cause: unknown) => {

@@ -20,27 +20,29 @@ import { unreachable } from './dial.ts';
 import { RefusedLogins } from './refused-logins.ts';
 import { RemoteSession } from './remote-session.ts';
 
-/** A connection that nobody used for so long is closed. */
+/** A connection that was not used for so long is closed. */
 const IDLE_MS = 300_000;
-/** For the whole of it: the turn at the host's gate, the name, TCP, the login. */
+/** For all of it: the permit of the circuit breaker, the name, TCP, the login. */
 const CONNECT_MS = 60_000;
 const SWEEP_MS = 5_000;
-/** Accounts whose shell is remembered. */
-const MOST_SHELLS = 1_000;
+/** Accounts whose shell is cached. */
+const MAX_SHELLS = 1_000;
 
 interface Pooled {
   session: Promise<RemoteSession>;
   /** Whether the session has an agent, which never changes. */
   hasAgent: Promise<boolean>;
+  /** Calls of use() that are under way. */
   users: number;
-  idleSince: number;
-  /** Of the host's entry that it was made by, once that is found. */
+  /** performance.now() when the last of them ended. */
+  usedAt: number;
+  /** The version of the host's entry that it was made for, once that is read. */
   version?: number;
-  /** Closed once nobody uses it, and used for nothing new. */
+  /** Takes no new users, and is closed when the last one leaves. */
   isRetired?: boolean;
 }
 
-interface Found {
+interface SessionOnHost {
   session: SessionRow;
   host: HostRow;
 }
@@ -53,14 +55,14 @@ interface PoolContext {
 }
 
 /**
- * The connections of this worker, one for each session it serves. Also takes care that runs which ended are removed
- * from their hosts, whoever followed them to their end.
+ * The connections of this worker, one for each session that it serves. Also removes finished runs from their hosts, whichever
+ * worker followed them.
  */
 export class SessionPool {
   readonly #context: PoolContext;
   readonly #pooled = new Map<string, Pooled>();
   readonly #shells = new Map<string, string>();
-  readonly #gates: CircuitBreakers;
+  readonly #breakers: CircuitBreakers;
   readonly #refused: RefusedLogins;
   readonly #remover: FinishedRunRemover;
   readonly #stop: () => void;
@@ -68,7 +70,7 @@ export class SessionPool {
 
   constructor(context: PoolContext) {
     this.#context = context;
-    this.#gates = new CircuitBreakers(context.config.LIMIT_HOST_CONNECTS);
+    this.#breakers = new CircuitBreakers(context.config.LIMIT_HOST_CONNECTS);
     this.#refused = new RefusedLogins(context.database);
     const { database, log } = context;
     this.#remover = new FinishedRunRemover({
@@ -79,7 +81,7 @@ export class SessionPool {
     });
     const timer = setInterval(() => void this.#sweep(), SWEEP_MS);
     const unsubscribe = context.notifications.on('session', sid => {
-      if (this.#pooled.has(sid)) void this.#closeEnded();
+      if (this.#pooled.has(sid)) void this.#closeUnused();
     });
     this.#stop = () => {
       clearInterval(timer);
@@ -102,17 +104,17 @@ export class SessionPool {
       return await work(await abortable(pooled.session, signal));
     } finally {
       pooled.users--;
-      pooled.idleSince = performance.now();
+      pooled.usedAt = performance.now();
       if (pooled.isRetired && pooled.users === 0) close(pooled);
     }
   }
 
-  /** Whether the session's connection is made, or being made. */
+  /** Whether the session's connection is open or being opened. */
   has(sid: string): boolean {
     return this.#pooled.has(sid);
   }
 
-  /** For work that is about to use the session: its connection begins to be made. Throws `session_not_found`. */
+  /** Whether the session has an agent. Begins to open its connection, which is needed soon. Throws `session_not_found`. */
   hasAgent(sid: string): Promise<boolean> {
     return (this.#pooled.get(sid) ?? this.#open(sid)).hasAgent;
   }
@@ -122,7 +124,7 @@ export class SessionPool {
     this.#remover.removeSoon(job);
   }
 
-  /** Ends all connections; runs on hosts go on. */
+  /** Closes all connections; runs on hosts go on. */
   close(): void {
     this.#stop();
     for (const pooled of this.#pooled.values()) close(pooled);
@@ -130,13 +132,13 @@ export class SessionPool {
   }
 
   #open(sid: string): Pooled {
-    // Others may come to wait for the same connection: it is not ended with the one who asked first.
-    const found = this.#find(sid);
+    // Not aborted with the job that opens it: others may wait for the same connection.
+    const found = this.#read(sid);
     const pooled: Pooled = {
       hasAgent: found.then(({ session }) => session.agent),
       session: found.then(row => this.#connect(row, AbortSignal.timeout(CONNECT_MS))),
       users: 0,
-      idleSince: performance.now(),
+      usedAt: performance.now(),
     };
     this.#pooled.set(sid, pooled);
     const forget = () => {
@@ -153,7 +155,7 @@ export class SessionPool {
     return pooled;
   }
 
-  async #find(sid: string): Promise<Found> {
+  async #read(sid: string): Promise<SessionOnHost> {
     const [found] = await this.#context.database.db
       .select({ session: sessions, host: hosts })
       .from(sessions)
@@ -163,17 +165,17 @@ export class SessionPool {
     return found;
   }
 
-  async #connect({ session, host }: Found, signal: AbortSignal): Promise<RemoteSession> {
+  async #connect({ session, host }: SessionOnHost, signal: AbortSignal): Promise<RemoteSession> {
     const { sid, username } = session;
     const [credential] = await Promise.all([
       this.#openCredential(session),
       this.#refused.throwIfRefused(sid),
     ]);
-    const client = await this.#gates
+    const client = await this.#breakers
       .of(host)
-      .pass(() => connect({ host, username, credential }, signal), signal)
+      .execute(() => connect({ host, username, credential }, signal), signal)
       .catch((error: unknown) => {
-        this.#refused.note(sid, error);
+        this.#refused.record(sid, error);
         if (!signal.aborted) throw error;
         throw unreachable(host, `no connection within ${CONNECT_MS / 1_000} s.`, error);
       });
@@ -181,15 +183,15 @@ export class SessionPool {
     const remote = new RemoteSession(client, {
       spoolLimitBytes: this.#context.config.LIMIT_SPOOL_BYTES,
       shell: session.shell ?? this.#shells.get(account),
-      onShell: shell => this.#learnShell(account, shell),
+      onShell: shell => this.#cacheShell(account, shell),
     });
     if (session.agent) this.#remover.removeOnConnection(remote);
     return remote;
   }
 
-  /** A new session of a known account saves a command on the host, and so a start of its shell. */
-  #learnShell(account: string, shell: string): void {
-    if (this.#shells.size >= MOST_SHELLS) this.#shells.clear();
+  /** With it, the account's next session starts its agent with one command less. */
+  #cacheShell(account: string, shell: string): void {
+    if (this.#shells.size >= MAX_SHELLS) this.#shells.clear();
     this.#shells.set(account, shell);
   }
 
@@ -204,20 +206,20 @@ export class SessionPool {
     if (this.#sweeping) return;
     this.#sweeping = true;
     try {
-      await this.#closeEnded();
+      await this.#closeUnused();
       if (this.#context.config.SEAL_PRIVATE_KEYS) await this.#remover.sweep();
     } catch (error) {
-      this.#context.log.debug({ err: error }, 'session sweep');
+      this.#context.log.debug({ err: error }, 'the session sweep failed');
     } finally {
       this.#sweeping = false;
     }
   }
 
   /**
-   * Closes what is idle, and what belongs to a session that ended and has nothing left to clean up. Where the entry of its
-   * host was changed, a connection serves what is under way alone: the next one is made as the entry says now.
+   * Closes connections that are idle, and those of ended sessions that have no run to remove. Retires a connection whose
+   * host's entry was changed: the next one is made for the new entry.
    */
-  async #closeEnded(): Promise<void> {
+  async #closeUnused(): Promise<void> {
     const sids = [...this.#pooled.keys()];
     if (sids.length === 0) return;
     const open = await this.#context.database.db
@@ -227,7 +229,7 @@ export class SessionPool {
       .where(and(inArray(sessions.sid, sids), isNull(sessions.ended)));
     const alive = new Map(open.map(row => [row.sid, row.version]));
     for (const [sid, pooled] of this.#pooled) {
-      const idle = performance.now() - pooled.idleSince > IDLE_MS;
+      const idle = performance.now() - pooled.usedAt > IDLE_MS;
       const version = alive.get(sid) ?? pooled.version;
       pooled.isRetired = pooled.version !== undefined && pooled.version !== version;
       const isNeeded =
