@@ -13,7 +13,7 @@ function problemsOf(environment: Record<string, string>): string[] {
   }
 }
 
-test('defaults, for what is absent and for what is empty', () => {
+test('absent and empty variables get defaults', () => {
   const config = readConfig({});
   expect(config).toMatchObject({
     HOST: '127.0.0.1',
@@ -32,7 +32,7 @@ test('defaults, for what is absent and for what is empty', () => {
   expect(readConfig(empty)).toEqual(config);
 });
 
-test('every mistake is named, in the order of the table', () => {
+test('names every mistake, in the order of the table', () => {
   const wrong = {
     PORT: '0',
     TRUST_PROXY: '-1',
@@ -48,7 +48,7 @@ test('every mistake is named, in the order of the table', () => {
   expect(named).toHaveLength(8);
 });
 
-test('a secret is never quoted', () => {
+test('never quotes a secret', () => {
   const secret = 'hunter2';
   const wrong = {
     ADMIN_PASSWORD: secret,

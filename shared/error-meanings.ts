@@ -89,7 +89,8 @@ export const ERROR_MEANINGS: Record<ErrorCode, { meaning: string; remedy: string
     remedy: 'See the detail; another value of `encode` may help.',
   },
   wrong_node: {
-    meaning: "The command runs on another node behind the host's name, which could not be reached again.",
+    meaning:
+      "The command runs on another node behind the host's name, which could not be reached again.",
     remedy: 'Add that node as a separate host.',
   },
   unauthorized: {
@@ -169,7 +170,8 @@ export const ERROR_MEANINGS: Record<ErrorCode, { meaning: string; remedy: string
     remedy: 'Request an existing range.',
   },
   too_many_requests: {
-    meaning: 'The user has reached a limit: requests per second, or open sessions, uploads, jobs or streams.',
+    meaning:
+      'The user has reached a limit: requests per second, or open sessions, uploads, jobs or streams.',
     remedy: 'Wait as long as `Retry-After` says, or end some of them.',
   },
   headers_too_large: {
@@ -201,7 +203,8 @@ export const ERROR_MEANINGS: Record<ErrorCode, { meaning: string; remedy: string
     remedy: "See the workers' log; the work may need more memory than they have.",
   },
   unavailable: {
-    meaning: 'The database, the object store or all workers that the request needs are unavailable.',
+    meaning:
+      'The database, the object store or all workers that the request needs are unavailable.',
     remedy: 'Try again after `Retry-After`.',
   },
   insufficient_storage: {

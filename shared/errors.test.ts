@@ -3,7 +3,7 @@ import { ERRORS, type ErrorCode, toErrorRecord, WindlassError } from './errors.t
 
 const codes = Object.keys(ERRORS) as ErrorCode[];
 
-test('every code is a word, has an HTTP status of failure, and a title that needs no cleaning', () => {
+test('every code is a word with an error status and a clean title', () => {
   for (const code of codes) {
     expect(code).toMatch(/^[a-z]+(_[a-z]+)*$/);
     const { status, title } = ERRORS[code];
@@ -29,7 +29,7 @@ test('a detail begins with the title, a final full stop aside', () => {
   }
 });
 
-test('a record holds what clients see, and an unknown error keeps its words', () => {
+test('a record has what clients see, and no message of an unknown error', () => {
   const error = new WindlassError('cancelled', { hint: 'Try.', cause: new Error('secret') });
   expect(error.toRecord()).toEqual({ code: 'cancelled', detail: 'Cancelled.', hint: 'Try.' });
   expect(new WindlassError('cancelled').toRecord()).toEqual({
@@ -40,7 +40,7 @@ test('a record holds what clients see, and an unknown error keeps its words', ()
     expect(toErrorRecord(thrown)).toEqual({ code: 'internal', detail: 'Internal error' });
 });
 
-test('what may be tried again is what the table says', () => {
+test('only codes marked so in the table are retryable', () => {
   expect(codes.filter(code => new WindlassError(code).retryable)).toEqual([
     'remote_connection_failed',
     'unavailable',

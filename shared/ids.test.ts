@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { isId, newId } from './ids.ts';
 
-test('ids are told from anything else', () => {
+test('isId() accepts ids only', () => {
   for (let i = 0; i < 1_000; i++) expect(isId(newId())).toBe(true);
   expect(isId(newId(0))).toBe(true);
   expect(isId(newId(2 ** 48 - 1))).toBe(true);
@@ -11,7 +11,7 @@ test('ids are told from anything else', () => {
   for (const letter of 'ilou') expect(isId(id.slice(0, -1) + letter)).toBe(false);
 });
 
-test('ids sort by their time and do not repeat', () => {
+test('ids sort by time and are unique', () => {
   const times = [0, 1, 31, 32, 1_023, 1_024, 1_700_000_000_000, 1_700_000_000_001, 2 ** 47];
   const ids = times.map(time => newId(time));
   expect([...ids].sort()).toEqual(ids);

@@ -20,7 +20,7 @@ function written(fields: object, message = 'said', secrets: string[] = []) {
   return { text, line: JSON.parse(text) };
 }
 
-test('fields are cut out by name, however deep and however written', () => {
+test('removes secret fields at any depth and in any spelling', () => {
   const fields = {
     headers: { Authorization: SECRET, 'set-cookie': [SECRET], Cookie: SECRET, host: 'h' },
     body: [{ login: { user: { password: SECRET, passphrase: SECRET, private_key: SECRET } } }],
@@ -38,7 +38,7 @@ test('fields are cut out by name, however deep and however written', () => {
   expect(JSON.stringify(line)).not.toContain('hunter2');
 });
 
-test('an error keeps its words, codes and causes, and nothing that it was given', () => {
+test('an error keeps its message, codes and causes, but no parameters', () => {
   const cause = Object.assign(new Error('WRONGPASS'), {
     code: 'ERR',
     command: { name: 'auth', args: [SECRET] },
@@ -56,7 +56,7 @@ test('an error keeps its words, codes and causes, and nothing that it was given'
   expect(text).not.toContain('hunter2');
 });
 
-test('texts are cut out by shape', () => {
+test("removes texts of a secret's shape", () => {
   const key = '-----BEGIN OPENSSH PRIVATE KEY-----\nabcdef\n-----END OPENSSH PRIVATE KEY-----';
   const { line, text } = written(
     { err: new Error(`cannot reach postgres://me:${'abcdef'}@db:5432/x`), key, a: ['é'] },
@@ -67,7 +67,7 @@ test('texts are cut out by shape', () => {
   expect(line.msg).toBe('redis://:[redacted]@r and Basic [redacted] and Basic authentication');
 });
 
-test('values that the process knows are cut out wherever they turn up', () => {
+test('removes known values anywhere', () => {
   const secrets = listSecrets({
     ADMIN_PASSWORD: SECRET,
     DATABASE_URL: 'postgres://me:p%40ssword@db/x',
@@ -83,7 +83,7 @@ test('values that the process knows are cut out wherever they turn up', () => {
   expect(line.msg).toBe('[redacted]!');
 });
 
-test('what is started inherits no secret', () => {
+test('child processes inherit no secret', () => {
   const env = {
     ...{ S3_SECRET_KEY: 's', DATABASE_URL: 'postgres://me:p@db/x', ADMIN_PASSWORD: SECRET },
     ...{ PATH: '/bin', REDIS_URL: 'redis://r', S3_ENDPOINT: 'http://s' },

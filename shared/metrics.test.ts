@@ -4,7 +4,7 @@ import { API_METRICS, createMetrics, WORKER_METRICS } from './metrics.ts';
 
 const page = readFileSync(new URL('../docs/operations.md', import.meta.url), 'utf8');
 
-test('docs/operations.md has every metric, as it is', () => {
+test('docs/operations.md lists every metric', () => {
   const describe = (table: typeof API_METRICS | typeof WORKER_METRICS, extra: string[]) =>
     Object.entries(table).map(([name, { type, labels, help }]) => {
       const all = [...labels, ...extra].map(label => `\`${label}\``).join(', ');
@@ -14,7 +14,7 @@ test('docs/operations.md has every metric, as it is', () => {
   expect(page.split('\n').filter(line => line.startsWith('| `windlass_'))).toEqual(expected);
 });
 
-test('a table is made into metrics that count', async () => {
+test('makes working metrics from a table', async () => {
   const { registry, metrics } = createMetrics(WORKER_METRICS);
   metrics.windlass_job_wait_seconds.observe({ kind: 'command' }, 3);
   metrics.windlass_leases_expired_total.inc(2);

@@ -50,17 +50,17 @@ export function redact(value: unknown, depth = 0): unknown {
 function describeError(error: Error, depth: number): unknown {
   if (depth >= MAX_DEPTH) return '…';
   const message = withoutParameters(error.message);
-  const told: Record<string, unknown> = { type: error.name, message };
+  const fields: Record<string, unknown> = { type: error.name, message };
   // A stack begins with the original message.
   const stack = error.stack?.replace(error.message, () => message) ?? '';
-  if (message === error.message || !stack.includes(PARAMETERS)) told.stack = stack;
+  if (message === error.message || !stack.includes(PARAMETERS)) fields.stack = stack;
   for (const field of ERROR_FIELDS) {
     const value: unknown = Reflect.get(error, field);
-    if (typeof value === 'string' || typeof value === 'number') told[field] = value;
+    if (typeof value === 'string' || typeof value === 'number') fields[field] = value;
   }
-  if (error.cause !== undefined) told.cause = redact(error.cause, depth + 1);
-  if (error instanceof AggregateError) told.errors = redact(error.errors, depth + 1);
-  return told;
+  if (error.cause !== undefined) fields.cause = redact(error.cause, depth + 1);
+  if (error instanceof AggregateError) fields.errors = redact(error.errors, depth + 1);
+  return fields;
 }
 
 const PARAMETERS = '\nparams: ';

@@ -4,7 +4,7 @@ import { generateSealKeys, hmac, seal, unseal } from './secrets.ts';
 const context = { sid: 's1', owner: 'alice', hostname: 'h' };
 const secret = { privateKey: '-----BEGIN…', passphrase: 'ä\n\0' };
 
-test('what was sealed opens for the same session, user and host alone', async () => {
+test('a sealed credential opens only for its session, user and host', async () => {
   const { publicKey, privateKey } = await generateSealKeys();
   const sealed = await seal(publicKey, context, secret);
   expect(await unseal(privateKey, context, sealed)).toEqual(secret);
@@ -15,7 +15,7 @@ test('what was sealed opens for the same session, user and host alone', async ()
   await expect(unseal(privateKey, shifted, sealed)).rejects.toThrow();
 });
 
-test('a changed byte anywhere is noticed, and nothing of the secret can be seen', async () => {
+test('detects any changed byte, and shows nothing of the secret', async () => {
   const { publicKey, privateKey } = await generateSealKeys();
   const sealed = await seal(publicKey, context, secret);
   expect(sealed.toString('latin1')).not.toContain('BEGIN');
@@ -27,7 +27,7 @@ test('a changed byte anywhere is noticed, and nothing of the secret can be seen'
   expect((await seal(publicKey, context, secret)).equals(sealed)).toBe(false);
 });
 
-test('keys are rotated: old ones stay in the list until nothing sealed to them is left', async () => {
+test('old keys open old credentials until they are removed', async () => {
   const [old, current] = await Promise.all([generateSealKeys(), generateSealKeys()]);
   const before = await seal(old.publicKey, context, 'old');
   const after = await seal(current.publicKey, context, 'new');
@@ -42,14 +42,14 @@ test('keys are rotated: old ones stay in the list until nothing sealed to them i
   });
 });
 
-test('a setting that is no key is named', async () => {
+test('names a setting that is no key', async () => {
   await expect(seal('nonsense', context, secret)).rejects.toThrow('SEAL_PUBLIC_KEY must be');
   const { publicKey } = await generateSealKeys();
   const sealed = await seal(publicKey, context, secret);
   await expect(unseal('nonsense', context, sealed)).rejects.toThrow('SEAL_PRIVATE_KEYS must be');
 });
 
-test('an HMAC depends on the key and on where one part ends and the next begins', () => {
+test('an HMAC depends on the key and on the boundaries of its parts', () => {
   const macs = [
     hmac('key', 'ab', 'c'),
     hmac('key', 'a', 'bc'),

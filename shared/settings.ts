@@ -41,8 +41,7 @@ export const SETTINGS = {
   PORT: { schema: whole(1, 65_535), default: '8080', meaning: 'port the API listens on' },
   PUBLIC_URL: {
     schema: url('http', 'https').optional(),
-    meaning:
-      'URL that clients use, if the API is behind a proxy (default: from HOST and PORT)',
+    meaning: 'URL that clients use, if the API is behind a proxy (default: from HOST and PORT)',
   },
   TRUST_PROXY: {
     schema: whole(0, 10),
@@ -170,8 +169,7 @@ export const SETTINGS = {
   LIMIT_OPEN_JOBS: {
     schema: whole(0),
     default: '10000',
-    meaning:
-      'open jobs of one user; concurrent requests may start a few more; 0: no limit',
+    meaning: 'open jobs of one user; concurrent requests may start a few more; 0: no limit',
   },
   LIMIT_SESSIONS: {
     schema: whole(0),

@@ -14,7 +14,7 @@ function ask(budget: ByteBudget, user: string, bytes: number, signal = never) {
   return asked;
 }
 
-test('one user waits at their own limit, others go on; all wait at the common one', async () => {
+test('a user waits at the own limit, everybody at the common one', async () => {
   const budget = new ByteBudget({ perUser: 10, inAll: 15, waitMs: 60_000 });
   const first = ask(budget, 'a', 8);
   const second = ask(budget, 'a', 8);
@@ -31,14 +31,14 @@ test('one user waits at their own limit, others go on; all wait at the common on
   expect(third.granted).toBe(true);
 });
 
-test('more than the limit is taken as the limit, so that it comes to its turn', async () => {
+test('a reservation above the limit counts as the limit, so that it is granted', async () => {
   const budget = new ByteBudget({ perUser: 10, inAll: 15, waitMs: 60_000 });
   const big = ask(budget, 'a', 1_000);
   await settled();
   expect(big.granted).toBe(true);
 });
 
-test('who leaves gives up the place, and who waits too long is told so', async () => {
+test('an aborted wait leaves the queue, one that is too long is refused', async () => {
   const budget = new ByteBudget({ perUser: 10, inAll: 10, waitMs: 50 });
   const first = ask(budget, 'a', 10);
   const leaving = new AbortController();

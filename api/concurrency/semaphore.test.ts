@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { Semaphore } from './semaphore.ts';
 
-test('so many go on at once, the others in order, whether work fails or not', async () => {
+test('runs so many tasks at once and the others in order, whether they fail or not', async () => {
   const semaphore = new Semaphore(2);
   const begun: number[] = [];
   const ends: (() => void)[] = [];

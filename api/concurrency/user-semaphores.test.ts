@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { UserSemaphores } from './user-semaphores.ts';
 
-test('a user has so many turns at once, whatever others do', async () => {
+test('limits the tasks of each user independently', async () => {
   const semaphores = new UserSemaphores(2);
   const began: string[] = [];
   const ends: (() => void)[] = [];

@@ -42,7 +42,7 @@ function explain(
   switch (code) {
     case 'ERR_HTTP_REQUEST_TIMEOUT':
       return new WindlassError('request_timeout', {
-        detail: 'The request came too slowly.',
+        detail: 'The request arrived too slowly.',
         hint: 'Send it again.',
       });
     case 'HPE_HEADER_OVERFLOW':

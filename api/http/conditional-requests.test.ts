@@ -1,14 +1,14 @@
 import { expect, test } from 'vitest';
 import { entityTag, matchesEntityTag } from './conditional-requests.ts';
 
-test('an entity tag is quoted, and differs where the record does', () => {
+test('an entity tag is quoted and depends on the record', () => {
   expect(entityTag(7)).toBe('"7"');
   expect(entityTag({ a: 1 })).toMatch(/^"[\w-]{22}"$/);
   expect(entityTag({ a: 1 })).toBe(entityTag({ a: 1 }));
   expect(entityTag({ a: 1 })).not.toBe(entityTag({ a: 2 }));
 });
 
-test('a list of tags names one by weak comparison', () => {
+test('a list of tags is matched by weak comparison', () => {
   for (const header of ['"a"', ' "a" ', 'W/"a"', '"b", "a"', 'W/"b",W/"a"', '*'])
     expect([header, matchesEntityTag(header, '"a"')]).toEqual([header, true]);
   for (const header of [undefined, '', '"b"', 'a', '"ab"', 'w/"a"'])

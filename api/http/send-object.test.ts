@@ -39,24 +39,24 @@ const ask = async (key: string, headers: Record<string, string> = {}) => {
   return [response.status, response.headers.get('Content-Range'), await response.text()];
 };
 
-test('an empty object has no range that could be satisfied', async () => {
+test('no range of an empty object is satisfiable', async () => {
   expect(await ask('empty')).toEqual([200, null, '']);
   for (const Range of ['bytes=0-', 'bytes=0-0', 'bytes=-1'])
     expect((await ask('empty', { Range })).slice(0, 2)).toEqual([416, 'bytes */0']);
 });
 
-test('ranges, in short', async () => {
+test('ranges', async () => {
   expect(await ask('ten', { Range: 'bytes=2-4' })).toEqual([206, 'bytes 2-4/10', '234']);
   expect(await ask('ten', { Range: 'bytes=-3' })).toEqual([206, 'bytes 7-9/10', '789']);
   expect(await ask('ten', { Range: 'bytes=8-' })).toEqual([206, 'bytes 8-9/10', '89']);
   expect(await ask('ten', { Range: 'bytes=4-2' })).toEqual([200, null, '0123456789']);
 });
 
-test('what is no longer kept is 404', async () => {
+test('an object that was deleted is 404', async () => {
   expect((await ask('none'))[0]).toBe(404);
 });
 
-test('a client that leaves in the middle leaves no file open', async () => {
+test('a client that disconnects leaves no file open', async () => {
   const isOpen = () =>
     readdirSync('/proc/self/fd').some(fd => {
       try {

@@ -21,7 +21,7 @@ function fieldsOf(input: unknown): unknown {
 const names = (input: unknown) =>
   (fieldsOf(input) as { field: string }[] | undefined)?.map(({ field }) => field);
 
-test('every wrong field is named by its path, unknown ones too', () => {
+test('names each wrong or unknown field by its path', () => {
   expect(fieldsOf({ name: 'x', inner: { list: [] } })).toBeUndefined();
   expect(names({})).toEqual(['name']);
   expect(names({ name: 1, size: 1.5 })).toEqual(['name', 'size']);
@@ -31,7 +31,7 @@ test('every wrong field is named by its path, unknown ones too', () => {
   for (const input of [null, [], 'x', 7]) expect(names(input)).toEqual(['body']);
 });
 
-test('the sentence stays short where much is wrong, and the list is bounded', () => {
+test('limits the detail and the list when many fields are wrong', () => {
   const input = {
     name: 'x',
     inner: { list: Array.from({ length: 5_000 }, () => 1) },

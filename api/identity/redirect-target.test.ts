@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { safeRedirectTarget } from './redirect-target.ts';
 
-test('a path on this origin is kept as it is', () => {
+test('a path on this origin is kept', () => {
   for (const target of [
     '/',
     '/projects/1?tab=a%20b&x=//y#part',
@@ -15,7 +15,7 @@ test('a path on this origin is kept as it is', () => {
     expect(safeRedirectTarget(target)).toBe(target);
 });
 
-test('whatever can lead elsewhere becomes /', () => {
+test('a target that can lead to another origin becomes /', () => {
   for (const target of [
     undefined,
     '',

@@ -8,7 +8,7 @@ import { closePipelinedResponses } from './close-pipelined-responses.ts';
 /** More than an emitter takes without a warning. */
 const REQUESTS = 20;
 
-test('answers that wait behind another are closed with their connection, each once', async () => {
+test('pipelined responses close with their connection, each once', async () => {
   const asked: number[] = [];
   const closed: number[] = [];
   const app = express();

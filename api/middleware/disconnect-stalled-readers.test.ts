@@ -24,7 +24,7 @@ async function ask(handle: RequestHandler, ms = 100): Promise<Socket> {
 /** More than the kernel takes for a client that does not read. */
 const MUCH = Buffer.alloc(32 << 20, ' ');
 
-test('a client that takes nothing of its answer is cut off', async () => {
+test('a client that reads nothing is disconnected', async () => {
   let cut = () => {};
   const isCut = new Promise<void>(resolve => {
     cut = resolve;
@@ -39,7 +39,7 @@ test('a client that takes nothing of its answer is cut off', async () => {
   expect(got).toBeLessThan(MUCH.length);
 });
 
-test('one that takes it slowly gets all of it', async () => {
+test('a slow reader gets the whole answer', async () => {
   // Less than reading it all takes, more than a busy machine may pause this process.
   const socket = await ask((_req, res) => void res.send(MUCH), 500);
   let got = 0;
@@ -52,7 +52,7 @@ test('one that takes it slowly gets all of it', async () => {
   while (got < MUCH.length) await once(socket, 'data');
 });
 
-test('one that waits long for its answer gets it, and is cut off only then', async () => {
+test('a client that waits long for its answer gets it', async () => {
   const socket = await ask((_req, res) => {
     // Twice as long as a client may take nothing.
     res.once('timeout', () => setTimeout(() => res.end('late'), 100));

@@ -5,7 +5,7 @@ import { expect, test } from 'vitest';
 import { WindlassError } from '../../shared/errors.ts';
 import { sendProblem } from './errors.ts';
 
-test('an error bears nothing of the representation that was about to be sent', async () => {
+test('an error answer has no headers of the representation', async () => {
   const app = express().disable('etag');
   app.get('/', (_req, res) => {
     res.set({

@@ -49,13 +49,13 @@ const refuse =
   (_req, res) =>
     void res.status(status).end();
 
-test('a body that does not come is answered 408, and its connection ends', async () => {
+test('a body that does not arrive is answered 408, and the connection closes', async () => {
   const got = await talk({ handle: drop, limits: { bodyMs: 50, endlessMs: 50 } });
   expect(got).toMatch(/^HTTP\/1\.1 408 /);
   expect(got).toContain('"code":"request_timeout"');
 });
 
-test('so is one that drips, though something comes all the time', async () => {
+test('so is a body that drips', async () => {
   const got = await talk({
     handle: drop,
     limits: { windowMs: 500, endlessMs: 50 },
@@ -66,7 +66,7 @@ test('so is one that drips, though something comes all the time', async () => {
   expect(got).toContain('LIMIT_BODY_SECONDS');
 });
 
-test('one that comes fast enough is not, however many windows it takes', async () => {
+test('a body that is fast enough may take many windows', async () => {
   const piece = 'x'.repeat(MIN_WINDOW_BYTES);
   let windows = 0;
   const handle: RequestHandler = (req, res) => {
@@ -87,7 +87,7 @@ test('one that comes fast enough is not, however many windows it takes', async (
   expect(got).toMatch(/^HTTP\/1\.1 200 /);
 });
 
-test('the pace is not looked at while nobody reads', async () => {
+test('the pace does not count while nothing reads', async () => {
   const handle: RequestHandler = (req, res) => {
     setTimeout(() => {
       req.resume();
@@ -98,11 +98,11 @@ test('the pace is not looked at while nobody reads', async () => {
   expect(got).toMatch(/^HTTP\/1\.1 200 /);
 });
 
-test('after an answer that overtook its body the connection ends, too', async () => {
+test('after an answer before the end of the body the connection closes', async () => {
   expect(await talk({ handle: refuse(404), limits: { lingerMs: 50 } })).toMatch(/^HTTP\/1\.1 404 /);
 });
 
-test('what is too large and has no end in sight is not read to its end', async () => {
+test('the rest of a too large body of unknown length is not read to its end', async () => {
   const got = await talk({
     handle: refuse(413),
     limits: { endlessMs: 50 },
@@ -112,7 +112,7 @@ test('what is too large and has no end in sight is not read to its end', async (
   expect(got).toMatch(/^HTTP\/1\.1 413 /);
 });
 
-test('a route may let a body take its own time', async () => {
+test('a route can disable the timeouts', async () => {
   const handle: RequestHandler = (req, res) => {
     disableBodyTimeouts(res);
     req.resume();

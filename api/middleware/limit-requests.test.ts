@@ -18,7 +18,7 @@ function counter(perSecond: number): (username: string) => boolean {
   };
 }
 
-test('one user’s requests are counted by the second, and do not count for another', () => {
+test('counts the requests of each user in each second', () => {
   vi.useFakeTimers({ now: 1_000_000 });
   const ask = counter(3);
   expect([ask('a'), ask('a'), ask('a')]).toEqual([true, true, true]);

@@ -3,7 +3,7 @@ import { isDeeperThan } from './read-json.ts';
 
 const deeper = (text: string, limit: number) => isDeeperThan(Buffer.from(text), limit);
 
-test('depth counts what is open at once', () => {
+test('depth counts open brackets', () => {
   expect(deeper('1', 0)).toBe(false);
   expect(deeper('[]', 0)).toBe(true);
   expect(deeper('[[],[],{}]', 2)).toBe(false);
@@ -12,7 +12,7 @@ test('depth counts what is open at once', () => {
   expect(deeper(`${'{"a":'.repeat(101)}1${'}'.repeat(101)}`, 100)).toBe(true);
 });
 
-test('brackets in strings count nothing, whatever is escaped in them', () => {
+test('brackets in strings do not count, whatever is escaped', () => {
   expect(deeper('["[[[[{{{{"]', 1)).toBe(false);
   expect(deeper('["\\"[[[[", "\\\\"]', 1)).toBe(false);
   expect(deeper('["\\\\", [[]]]', 2)).toBe(true);

@@ -57,7 +57,7 @@ async function expectStatuses(settings: Fields, cases: [number, string, string, 
 
 const Host = 'localhost:9000';
 
-test('a write needs the Origin that it was sent to', () =>
+test('a write needs our Origin', () =>
   expectStatuses({}, [
     [200, 'POST', '/', { Host, Origin: 'http://localhost:9000' }],
     [200, 'DELETE', '/', { Host, Origin: 'http://127.0.0.1:9000' }],
@@ -117,7 +117,7 @@ test('a trusted proxy says how the client came, any other does not', async () =>
   ]);
 });
 
-test('a login may come without Origin, but from no other page; a password from no other site', () =>
+test('a login needs no Origin, but not a foreign one; a password no foreign site', () =>
   expectStatuses({}, [
     [200, 'POST', '/login', { Host }],
     [200, 'POST', '/login', { Host, Origin: 'http://localhost:9000' }],

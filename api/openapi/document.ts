@@ -156,12 +156,12 @@ function describeAnswers(path: string, method: string, operation: Operation): Js
   ]);
   for (const code of codes) {
     const { status, title } = ERRORS[code];
-    const told = responses[status] as JsonObject | undefined;
+    const present = responses[status] as JsonObject | undefined;
     const words = `\`${code}\`: ${title}`;
     responses[status] = {
-      description: told ? `${told.description}; ${words}` : words,
+      description: present ? `${present.description}; ${words}` : words,
       content: {
-        ...((told?.content as JsonObject | undefined) ?? {}),
+        ...((present?.content as JsonObject | undefined) ?? {}),
         [PROBLEM]: { schema: { $ref: '#/components/schemas/Problem' } },
       },
     };

@@ -24,7 +24,7 @@ const DELICATE = [
   '""',
 ];
 
-test('a value is what was sent, less the white space around it', () => {
+test('a value is as sent, without surrounding white space', () => {
   for (const value of DELICATE) {
     expect(parameter(`{"value":${value}}`)).toEqual({ text: value, input: false });
     expect(parameter(` {\n"input" : true , "value" :\r\n ${value}\t} \n`)).toEqual({
@@ -37,7 +37,7 @@ test('a value is what was sent, less the white space around it', () => {
   expect(parameter('{"\\u0076alue":1}')).toEqual({ text: '1', input: false });
 });
 
-test('members are named that are missing, unknown, of the wrong kind or given twice', () => {
+test('names members that are missing, unknown, of the wrong type or repeated', () => {
   const cases: [string, string[]][] = [
     ['{}', ['value']],
     ['{"input":true}', ['value']],
@@ -58,19 +58,19 @@ test('members are named that are missing, unknown, of the wrong kind or given tw
   expect(whole('{"a":1,"a":2}')).toMatchObject({ text: '{"a":1,"a":2}' });
 });
 
-test('of a million unknown members a hundred are named', () => {
+test('names a hundred of a million unknown members', () => {
   const many = `{${'"x":1,'.repeat(1_000_000)}"value":1}`;
   expect(wrongFields(parameter(many))).toHaveLength(100);
 });
 
-test('depth counts what is open at once, the body itself included', () => {
+test('depth counts open brackets, those of the body included', () => {
   const nested = (depth: number) => `{"value":${'['.repeat(depth - 1)}${']'.repeat(depth - 1)}}`;
   expect(parameter(nested(100))).toMatchObject({ input: false });
   expect(parameter(nested(101))).toEqual({ refused: 'body.too_deep' });
   expect(parameter(`{"value":${'{"a":'.repeat(5_000_000)}`)).toEqual({ refused: 'body.too_deep' });
 });
 
-test('bytes that are no UTF-8 are refused', () => {
+test('refuses invalid UTF-8', () => {
   const bytes = Buffer.from('{"value":"x"}');
   bytes[10] = 0xff;
   expect(validateRawJson(bytes, 'parameter')).toEqual({ refused: 'body.not_utf8' });

@@ -34,7 +34,7 @@ const parse = (key: string, passphrase?: string) =>
   ssh2.utils.parseKey(key, passphrase) as ParsedKey;
 
 describeUnless(missingPrograms('ssh'), 'private keys', () => {
-  test('an encrypted key of each kind is opened for those who have no passphrase', {
+  test('decrypts an encrypted key of each type', {
     timeout: 60_000,
   }, async () => {
     const keys = new ThreadedKeyParser();
@@ -59,7 +59,7 @@ describeUnless(missingPrograms('ssh'), 'private keys', () => {
     }
   });
 
-  test('a key that takes for ever to open holds nobody up, and is refused', async () => {
+  test('refuses a key that takes too long, without delaying others', async () => {
     const keys = new ThreadedKeyParser(300);
     const rounds = withRounds(makeKey('-a', '1', '-t', 'ed25519'), 0xffffffff);
     const headers = `-----BEGIN RSA PRIVATE KEY-----\n${'a:b\n'.repeat(16_000)}`;
@@ -76,7 +76,7 @@ describeUnless(missingPrograms('ssh'), 'private keys', () => {
     }
   });
 
-  test('what is no private key is refused', async () => {
+  test('refuses what is no private key', async () => {
     const keys = new ThreadedKeyParser();
     const problem = 'must be a private key in OpenSSH or PEM form';
     for (const text of [

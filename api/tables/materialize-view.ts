@@ -72,7 +72,7 @@ class Joined extends Error {
   }
 }
 
-interface Wish {
+interface ViewRequest {
   req: Request;
   res: Response;
   table: StoredArtifact;
@@ -83,7 +83,7 @@ interface Wish {
 /** The upsert locks the row of the view, so that of two concurrent requests the second finds the job of the first. */
 async function startOrJoin(
   api: ApiContext,
-  { req, res, table, view, id }: Wish,
+  { req, res, table, view, id }: ViewRequest,
 ): Promise<JobSummary> {
   const job = newId();
   try {

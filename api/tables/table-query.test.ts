@@ -19,7 +19,7 @@ const columns = [
   facts('x:eq', 'number'),
 ];
 
-test('names may hold commas, signs and colons', () => {
+test('names may contain commas, signs and colons', () => {
   expect(parseColumns(['x,a', 'b,c'], columns)).toEqual(['x', 'a', 'b,c']);
   expect(parseSort(['-a', '--a', 'b,c', 'x,-x'], columns)).toEqual([
     { column: '-a', descending: false },
@@ -30,14 +30,14 @@ test('names may hold commas, signs and colons', () => {
   expect(parseFilter('x:ne:a:b', columns)).toEqual([{ column: 'x', op: 'ne', value: 'a:b' }]);
 });
 
-test('the order of filters makes no other view, that of sorting does', () => {
+test('the order of filters does not matter, that of sort columns does', () => {
   const view = (filter: string[], sort: string) =>
     viewId('object', { filter: parseFilter(filter, columns), sort: parseSort(sort, columns) });
   expect(view(['a:gt:1', 'a:lt:9'], 'a')).toBe(view(['a:lt:9', 'a:gt:1', 'a:lt:9'], 'a'));
   expect(view([], 'a,x')).not.toBe(view([], 'x,a'));
 });
 
-test('values are held against the type of the column', () => {
+test('values are checked by the type of the column', () => {
   const right: [ColumnStatistics['type'], string][] = [
     ['integer', '-9223372036854775808'],
     ['number', '1e5'],
@@ -70,7 +70,7 @@ test('values are held against the type of the column', () => {
   expect(checkFilterValue('boolean', 'lt', 'true')).toMatch(/eq and ne/);
 });
 
-test('times are exact, before 1970 too', () => {
+test('times are exact, also before 1970', () => {
   expect(formatTimestamp(-1n)).toBe('1969-12-31T23:59:59.999999');
   expect(formatTimestamp(1_577_840_523_123_450n)).toBe('2020-01-01T01:02:03.12345');
   expect(formatTime(86_399_999_999n)).toBe('23:59:59.999999');

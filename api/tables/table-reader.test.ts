@@ -43,7 +43,7 @@ beforeAll(async () => {
   for (const key of ['slow', 'broken']) await store.put(key, Buffer.alloc(SIZE, 'x'));
 });
 
-test('one user whose tables are slow keeps no other from theirs', async () => {
+test('a user with slow tables does not delay others', async () => {
   const slow = Array.from({ length: 8 }, () => read('slow', 'one'));
   await waitFor(() => store.asked === 2, { what: 'the slow tables to be asked for' });
   expect(await read('broken', 'another')).toContain('parquet');
@@ -63,6 +63,6 @@ test('one user whose tables are slow keeps no other from theirs', async () => {
   expect(store.asked).toBe(8);
 });
 
-test('a table that is gone meanwhile is a conflict', async () => {
+test('a table deleted meanwhile is a conflict', async () => {
   expect(await read('gone', 'one')).toContain('replaced or deleted');
 });

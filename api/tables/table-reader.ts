@@ -106,7 +106,7 @@ export class TableReader {
     const thread = new Worker(PROGRAM, { resourceLimits: { maxOldGenerationSizeMb: HEAP_MB } });
     thread.unref();
     thread.on('message', (message: FromThread) => this.#take(thread, message));
-    // Every end comes here too.
+    // `exit` follows.
     thread.on('error', () => {});
     thread.on('exit', () => {
       if (this.#thread === thread) this.#thread = undefined;

@@ -3,7 +3,7 @@ import { compareParts, MAX_LISTED } from './compare-parts.ts';
 
 const at = (...tuples: [number, number][]) => tuples.map(([fid, pid]) => ({ fid, pid }));
 
-test('what was stored is held against what was sent, file by file', () => {
+test('compares stored and sent parts of each file', () => {
   const none = { missing: [], excess: [], truncated: false };
   expect(compareParts([2, 1], at([0, 0], [0, 1], [1, 0]))).toEqual(none);
   expect(compareParts([2, 2], at([0, 1], [1, 0]))).toEqual({
@@ -30,7 +30,7 @@ test('what was stored is held against what was sent, file by file', () => {
   });
 });
 
-test('the list ends where it is long enough, whatever the client says it sent', () => {
+test('stops when the list is full, whatever counts the client sends', () => {
   const exact = compareParts([MAX_LISTED], []);
   expect([exact.missing.length, exact.truncated]).toEqual([MAX_LISTED, false]);
   const endless = Array(1_000).fill(Number.MAX_SAFE_INTEGER);

@@ -5,7 +5,7 @@ import { readContentDigest } from './content-digest.ts';
 const digest = createHash('sha256').update('windlass').digest();
 const field = `sha-256=:${digest.toString('base64')}:`;
 
-test('sha-256 is read, wherever in the list it stands; others are passed over', () => {
+test('reads sha-256 anywhere in the list and ignores other algorithms', () => {
   expect(readContentDigest(undefined)).toBeUndefined();
   expect(readContentDigest(field)).toEqual(digest);
   expect(readContentDigest(`sha-512=:AAAA:, ${field} , md5=::`)).toEqual(digest);

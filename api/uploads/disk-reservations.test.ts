@@ -18,7 +18,7 @@ const openDisk = (free: number) => {
   return { disk, room: new DiskReservations({ freeBytes: async () => disk.free }, 100) };
 };
 
-test('what was announced counts until it has come, or does not', async () => {
+test('announced bytes count until they arrive or the body fails', async () => {
   const { disk, room } = openDisk(1_100);
   const first = await room.reserve(600);
   await expect(room.reserve(401)).rejects.toMatchObject(FULL);
@@ -36,18 +36,18 @@ test('what was announced counts until it has come, or does not', async () => {
   await room.check(500);
 });
 
-test('of two that come at once one finds the room', async () => {
+test('of two concurrent bodies one finds the space', async () => {
   const { room } = openDisk(1_100);
   const taken = await Promise.allSettled([room.reserve(600), room.reserve(600)]);
   expect(taken.map(({ status }) => status)).toEqual(['fulfilled', 'rejected']);
 });
 
-test('without a limit, or with a store that is a server of its own, there is room for all', async () => {
+test('reserves anything without a limit, or when the store is a server', async () => {
   await new DiskReservations({ freeBytes: async () => 0 }, 0).reserve(2 ** 40);
   await new DiskReservations({ freeBytes: async () => undefined }, 100).reserve(2 ** 40);
 });
 
-test('a body of unknown length ends where the disk does, and nothing is kept', async () => {
+test('a body of unknown length fails when the disk is full, and nothing is stored', async () => {
   const { disk, room } = openDisk(200 * MIB);
   await room.reserve(100 * MIB);
   const store = new FileStore(directory.path);

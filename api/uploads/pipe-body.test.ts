@@ -29,7 +29,7 @@ async function beginRequest(): Promise<{ req: IncomingMessage; leave(): void }> 
   return { req: await seen, leave: () => sending.destroy() };
 }
 
-test('a client that falls silent is cut off', async () => {
+test('fails when the client falls silent', async () => {
   const { req } = await beginRequest();
   const meter = new PartMeter();
   const stop = pipeBody(req, meter, 100);
@@ -44,7 +44,7 @@ test('a client that falls silent is cut off', async () => {
   stop();
 });
 
-test('a store that is slow is not the client’s silence', async () => {
+test('a slow store does not count as a silent client', async () => {
   const { req, leave } = await beginRequest();
   let takeOn = () => {};
   const asleep = new Promise<void>(resolve => {
@@ -63,7 +63,7 @@ test('a store that is slow is not the client’s silence', async () => {
   stop();
 });
 
-test('a client that has left before fails the sink, too', async () => {
+test('fails when the client has disconnected before', async () => {
   const { req, leave } = await beginRequest();
   req.on('error', () => {});
   leave();

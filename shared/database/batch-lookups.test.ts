@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { batchLookups } from './batch-lookups.ts';
 
-test('what is looked up while an answer is awaited is asked together, and each gets its own', async () => {
+test('keys that arrive during a query share the next one', async () => {
   const asked: number[][] = [];
   let answer = () => {};
   const look = batchLookups(async (keys: number[]) => {
@@ -23,7 +23,7 @@ test('what is looked up while an answer is awaited is asked together, and each g
   expect(asked.map(keys => keys.length)).toEqual([1, 100, 50]);
 });
 
-test('a query that fails fails those who asked it, and nobody after them', async () => {
+test('a failed query rejects its batch only', async () => {
   let fails = true;
   const look = batchLookups(async (keys: number[]) => {
     await null;

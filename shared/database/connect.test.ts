@@ -46,7 +46,7 @@ async function serve(
   };
 }
 
-test('a refused connect costs the pool nothing: every query is answered', async () => {
+test('the pool survives refused connects', async () => {
   const { url } = await serve(() => {});
   server?.close();
   database = openDatabase(url, { max: 1 });
@@ -56,7 +56,7 @@ test('a refused connect costs the pool nothing: every query is answered', async 
   }
 });
 
-test('a database that goes away in the middle of a transaction ends the query, not the process', async () => {
+test('a database lost inside a transaction ends the query, not the process', async () => {
   const { url, connections } = await serve(socket => socket.end());
   database = openDatabase(url, { max: 1 });
   for (let tries = 1; tries <= 3; tries++) {
@@ -86,7 +86,7 @@ function answer(
   ]);
 }
 
-test('an answer that broke off leaves no hole in the next one', async () => {
+test('an interrupted result does not affect the next one', async () => {
   let asked = 0;
   const { url } = await serve(socket => {
     if (++asked > 1) return socket.write(answer(['whole']));
@@ -98,6 +98,6 @@ test('an answer that broke off leaves no hole in the next one', async () => {
   expect([...(await database.sql.unsafe('select'))]).toEqual([{ word: 'whole' }]);
 });
 
-test('a file that is missing is no database that is down', () => {
+test('a missing file does not count as a database that is down', () => {
   expect(isDatabaseDown(Object.assign(new Error('spawn ffmpeg'), { code: 'ENOENT' }))).toBe(false);
 });
