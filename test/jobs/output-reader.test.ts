@@ -35,7 +35,11 @@ test('a user who has many clients leaves turns to others, without end', async ()
   const reads = new OutputReader({ db: database.db, objects });
   const span = { from: { stdout: 0, stderr: 0 }, until: { stdout: MIB, stderr: 0 } };
   const read = (owner: string, take: () => boolean | Promise<boolean>) =>
-    reads.readLong({ id: job, owner }, { span, complete: true }, { take, gone: false });
+    reads.readLarge(
+      { id: job, owner },
+      { range: span, complete: true },
+      { write: take, closed: false },
+    );
   let release: (goesOn: boolean) => void = () => {};
   const over = new Promise<boolean>(resolve => {
     release = resolve;
@@ -55,19 +59,19 @@ test('clients that read slowly, but read, keep nobody from a turn', async () => 
   /** As a feed reads for a client, again and again until all of it was sent; how much that was. */
   const follow = async (owner: string, pause: () => Promise<unknown> | undefined) => {
     let at = { stdout: 0, stderr: 0 };
-    const taker = {
-      take: async (frame: OutputFrame) => {
+    const sink = {
+      write: async (frame: OutputFrame) => {
         at = frame.at;
         await pause();
         return !over;
       },
-      gone: false,
+      closed: false,
     };
     for (let whole = false; !whole && !over; )
-      whole = await reads.readLong(
+      whole = await reads.readLarge(
         { id: job, owner },
-        { span: { from: at, until }, complete: true },
-        taker,
+        { range: { from: at, until }, complete: true },
+        sink,
       );
     return at.stdout;
   };

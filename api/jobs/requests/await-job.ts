@@ -13,7 +13,7 @@ export async function awaitJob(
   job: JobSummary,
 ): Promise<JobSummary | undefined> {
   const ended = await whileClientWaits(api, { res, job }, async signal => {
-    const row = await api.jobs.ended(job, signal);
+    const row = await api.jobs.untilEnded(job, signal);
     if (row.finished) return row;
     throw signal.reason ?? serviceStopping();
   });

@@ -22,7 +22,7 @@ export async function awaitEnd(
   if (respondAsync || wait === 0) return job;
   const max = api.config.LAUNCH_MAX_WAIT;
   const seconds = wait === undefined ? max : max > 0 ? Math.min(wait, max) : wait;
-  return api.jobs.ended(job, limitWait(api, res, seconds).signal);
+  return api.jobs.untilEnded(job, limitWait(api, res, seconds).signal);
 }
 
 /**
@@ -43,7 +43,7 @@ export async function awaitChange(
   if (!isNew) api.longPolls.add(currentUser(res).username, res);
   res.set('Preference-Applied', `wait=${wait}`);
   if (isNew) return row;
-  return (await api.jobs.changed(row.id, row.version, limitWait(api, res, wait).signal)) ?? row;
+  return (await api.jobs.nextChange(row.id, row.version, limitWait(api, res, wait).signal)) ?? row;
 }
 
 /** RFC 7240: `respond-async` and `wait=N`; other preferences are ignored. */

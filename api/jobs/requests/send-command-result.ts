@@ -4,17 +4,17 @@ import type { Result } from '../../../shared/jobs/catalog.ts';
 import { type OutputStream, readOutputStream } from '../../../shared/jobs/output.ts';
 import type { ApiContext } from '../../context.ts';
 import { waitForDrain } from '../../http/wait-for-drain.ts';
-import { SHORT_BYTES } from '../streaming/output-reader.ts';
+import { SMALL_BYTES } from '../streaming/output-reader.ts';
 import type { JobSummary } from '../views/job-summary.ts';
 
-/** Bytes of each stream that a launch answers with; the whole is at the job's output. */
+/** The most bytes of each stream in the answer to a launch; GET /jobs/(id)/output has all of them. */
 const ANSWERED = 10 << 20;
-/** Bytes that are written out at once: in JSON they may be six times as many. */
+/** Bytes of one write: in JSON they may be six times as many. */
 const SLICE = 64 << 10;
 
 /**
- * Answers a launch with what its command, which has succeeded, has printed. All of it is read before the head is sent, so
- * that a store that is away can still be told of; it is held as it was read, and written out as the client takes it.
+ * Answers a launch with the output of its command, which has succeeded. All of it is read before the head is sent, so that an
+ * unavailable store is still an error of its own; it is encoded slice by slice, as the client reads.
  */
 export async function sendCommandResult(
   api: ApiContext,
@@ -22,8 +22,8 @@ export async function sendCommandResult(
   { job, command }: { job: JobSummary; command: string },
 ): Promise<void> {
   const held = Math.min(job.stdoutBytes, ANSWERED) + Math.min(job.stderrBytes, ANSWERED);
-  // Most are so short that whoever asks for them need not wait for those who read slowly.
-  if (held > SHORT_BYTES) await api.memory.reserve(res, held);
+  // Most outputs are small: they need not wait for slow clients.
+  if (held > SMALL_BYTES) await api.memory.reserve(res, held);
   const [output, errors] = await Promise.all([
     readPieces(api, job, 'stdout'),
     readPieces(api, job, 'stderr'),
@@ -37,7 +37,7 @@ export async function sendCommandResult(
     rest: { returncode, job: job.id, ...(isTruncated ? { truncated: true } : {}) },
   });
   res.type('json');
-  if (held <= SHORT_BYTES) return void res.send([...json].join(''));
+  if (held <= SMALL_BYTES) return void res.send([...json].join(''));
   for (const text of json) if (!res.write(text) && !(await waitForDrain(res))) return;
   res.end();
 }
@@ -61,7 +61,7 @@ async function readPieces(
   return pieces;
 }
 
-/** Invalid bytes are replaced, as whoever decodes UTF-8 does it. */
+/** Invalid UTF-8 is replaced by U+FFFD. */
 function* encodeResult({
   command,
   output,

@@ -5,24 +5,21 @@ import {
   type OutputStream,
 } from '../../../shared/jobs/output.ts';
 
-/** An event carries at most so many bytes of output: a client that is slow, but not stalled, must get one whole in time. */
+/** An event holds at most so many bytes of output, so that a slow client receives whole ones before it counts as stalled. */
 const MAX_EVENT = 16 << 10;
 
-/** One server-sent event of output as it is written, and how far a client has come that got it. */
+/** One server-sent event of output, encoded, and the offsets after it. */
 export interface OutputFrame {
   bytes: Buffer;
   at: OutputOffsets;
 }
 
-/** A server-sent event (WHATWG HTML, 9.2.6); its id is how far both streams were sent. */
+/** A server-sent event (WHATWG HTML, 9.2.6); its id is the offsets of both streams. */
 export function encodeEvent(event: string, at: OutputOffsets, data: string): string {
   return `event: ${event}\nid: ${at.stdout}-${at.stderr}\ndata: ${data}\n\n`;
 }
 
-/**
- * Stored output as events; a character of which only a part is stored waits for the rest, unless nothing more will
- * come (`complete`).
- */
+/** Stored output as events. A character that is stored in part waits for the rest, unless the output is `complete`. */
 export async function* encodeOutput(
   pieces: AsyncIterable<OutputPiece>,
   from: OutputOffsets,
@@ -36,7 +33,7 @@ export async function* encodeOutput(
     return { bytes: Buffer.from(encodeEvent('output', at, data)), at };
   };
   for await (const { stream, offset, bytes } of pieces) {
-    // Pieces may overlap what was sent; offsets decide.
+    // Pieces may overlap what was sent.
     const known = at[stream] + rest[stream].length;
     let left = Buffer.concat([rest[stream], bytes.subarray(Math.max(0, known - offset))]);
     for (;;) {
@@ -67,7 +64,7 @@ export function cutAtCharacter(bytes: Buffer): Buffer {
     const byte = bytes[bytes.length - back] ?? 0;
     if (byte < 0x80) return bytes;
     if (byte < 0xc0) continue;
-    // Never the first byte of a character: there is nothing to wait for.
+    // Never the first byte of a character.
     if (byte < 0xc2 || byte > 0xf4) return bytes;
     const needs = byte >= 0xf0 ? 4 : byte >= 0xe0 ? 3 : 2;
     return needs > back ? bytes.subarray(0, bytes.length - back) : bytes;

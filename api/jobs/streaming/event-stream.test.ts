@@ -32,7 +32,7 @@ const MUCH = { bytes: Buffer.alloc(32 << 20, ' '), at: { stdout: 1, stderr: 0 } 
 
 test('a client that takes nothing for a minute is cut off, and is sent no comments meanwhile', async () => {
   const { stream, out } = await openStream();
-  stream.take(MUCH);
+  stream.sendOutput(MUCH);
   const { writableLength } = out;
   for (let second = 1; second < STALLED_SECONDS; second++) stream.tick();
   expect(stream.closed).toBe(false);
@@ -43,13 +43,13 @@ test('a client that takes nothing for a minute is cut off, and is sent no commen
 
 test('a client that is slow, but takes what it is sent, is not cut off', async () => {
   const { stream, socket } = await openStream();
-  stream.take(MUCH);
+  stream.sendOutput(MUCH);
   for (let second = 1; second < STALLED_SECONDS; second++) stream.tick();
   const drained = new Promise<void>(resolve => stream.onDrain(resolve));
   socket.resume();
   await drained;
   socket.pause();
-  stream.take(MUCH);
+  stream.sendOutput(MUCH);
   for (let second = 1; second < STALLED_SECONDS; second++) stream.tick();
   expect(stream.closed).toBe(false);
 });
@@ -61,7 +61,7 @@ test('a quiet stream is sent a comment every 15 seconds, a busy one none', async
     received += bytes.toString('latin1');
   });
   for (let second = 1; second <= 14; second++) stream.tick();
-  stream.tell({ state: '{"state":"running"}', progress: undefined, ended: false });
+  stream.sendUpdate({ state: '{"state":"running"}', progress: undefined, ended: false });
   for (let second = 1; second <= 31; second++) stream.tick();
   stream.end();
   socket.resume();

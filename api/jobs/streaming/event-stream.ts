@@ -4,19 +4,19 @@ import { waitForDrain } from '../../http/wait-for-drain.ts';
 import type { JobSummary } from '../views/job-summary.ts';
 import { encodeEvent, type OutputFrame } from './event-frames.ts';
 
-/** A comment after so many quiet seconds keeps proxies from closing the stream. */
-const QUIET_SECONDS = 15;
-/** A client that takes nothing for so long is cut off; it may come back and go on where it was. */
+/** After so many idle seconds a comment keeps proxies from closing the stream. */
+const KEEPALIVE_SECONDS = 15;
+/** A client that reads nothing for so long is disconnected; it may resume with Last-Event-ID. */
 export const STALLED_SECONDS = 60;
 
-/** What a row says to whoever follows the job, as the data of events. */
-export interface News {
+/** The data of a job's `state` and `progress` events. */
+export interface JobUpdate {
   state: string;
   progress: string | undefined;
   ended: boolean;
 }
 
-export function describeNews({ state, error, progress, message, finished }: JobSummary): News {
+export function toUpdate({ state, error, progress, message, finished }: JobSummary): JobUpdate {
   return {
     state: JSON.stringify({ state, ...(error ? { error } : {}) }),
     progress:
@@ -25,26 +25,23 @@ export function describeNews({ state, error, progress, message, finished }: JobS
   };
 }
 
-/**
- * One client of a job's events. There are thousands: each holds nothing but how far it was sent, and nothing of it runs
- * or waits while it is up to date.
- */
+/** The event stream of one client. There are thousands: one that is up to date has no timer, and no buffer but the socket's. */
 export class EventStream {
-  /** Whether somebody sees to it, and will look for what is new afterwards. */
+  /** A read or a drain is pending, after which JobFeed advances the stream. */
   busy = false;
   readonly #out: ServerResponse;
   #at: OutputOffsets;
   #state: string | undefined;
   #progress: string | undefined;
-  /** Seconds since something was sent, or while the client does not take what was. */
-  #quiet = 0;
+  /** Seconds since the last write. */
+  #idle = 0;
 
   constructor(out: ServerResponse, at: OutputOffsets) {
     this.#out = out;
     this.#at = at;
   }
 
-  /** How far the output was sent. */
+  /** Offsets of the output sent so far. */
   get at(): OutputOffsets {
     return this.#at;
   }
@@ -53,59 +50,59 @@ export class EventStream {
     return this.#out.destroyed || this.#out.writableEnded;
   }
 
-  /** Whether the client must take what was sent before it is sent more. */
+  /** Backpressure: the client must read before it is sent more. */
   get full(): boolean {
     return this.#out.writableNeedDrain;
   }
 
-  /** Calls back when it is no longer full; not at all if the client leaves instead. */
+  /** Calls back when it is no longer full; never if the client disconnects. */
   onDrain(callback: () => void): void {
     this.#out.once('drain', callback);
   }
 
-  /** True as soon as it is not full, false after so long. */
+  /** True once it is not full, false after so long. */
   drainsWithin(ms: number): boolean | Promise<boolean> {
     if (this.closed || !this.full) return !this.closed;
     return waitForDrain(this.#out, ms);
   }
 
-  /** State and progress. The end state is told by finish(), after all output; but the present state always comes first. */
-  tell(news: News): void {
-    if (this.#state === undefined || !news.ended) this.#tellState(news.state);
-    if (news.progress === undefined || news.progress === this.#progress) return;
-    this.#progress = news.progress;
-    this.#write(encodeEvent('progress', this.#at, news.progress));
+  /** Sends state and progress where they changed. finish() sends the end state, after all output, unless it is the first event. */
+  sendUpdate(update: JobUpdate): void {
+    if (this.#state === undefined || !update.ended) this.#sendState(update.state);
+    if (update.progress === undefined || update.progress === this.#progress) return;
+    this.#progress = update.progress;
+    this.#write(encodeEvent('progress', this.#at, update.progress));
   }
 
-  take({ bytes, at }: OutputFrame): void {
+  sendOutput({ bytes, at }: OutputFrame): void {
     this.#at = at;
     this.#write(bytes);
   }
 
-  finish(news: News): void {
-    this.#tellState(news.state);
+  finish(update: JobUpdate): void {
+    this.#sendState(update.state);
     this.end();
   }
 
-  /** Ends the stream between two events: the client asks again from its last one on. */
+  /** Ends the stream between two events: the client reconnects and resumes. */
   end(): void {
     this.#out.end();
   }
 
-  /** Cut off, not ended: the client sees that more would have come. */
-  cut(): void {
+  /** Closes the connection without an end: the client sees that the stream is incomplete. */
+  abort(): void {
     this.#out.destroy();
   }
 
   /** To be called once a second. */
   tick(): void {
-    this.#quiet++;
+    this.#idle++;
     if (this.full) {
-      if (this.#quiet >= STALLED_SECONDS) this.cut();
-    } else if (this.#quiet >= QUIET_SECONDS) this.#write(':\n\n');
+      if (this.#idle >= STALLED_SECONDS) this.abort();
+    } else if (this.#idle >= KEEPALIVE_SECONDS) this.#write(':\n\n');
   }
 
-  #tellState(state: string): void {
+  #sendState(state: string): void {
     if (state === this.#state) return;
     this.#state = state;
     this.#write(encodeEvent('state', this.#at, state));
@@ -113,7 +110,7 @@ export class EventStream {
 
   #write(text: string | Buffer): void {
     if (this.closed) return;
-    this.#quiet = 0;
+    this.#idle = 0;
     this.#out.write(text);
   }
 }

@@ -4,7 +4,7 @@ import type { ApiContext } from '../../context.ts';
 import { jobError } from '../views/job-error.ts';
 import type { JobSummary } from '../views/job-summary.ts';
 
-/** What a job writes to its standard output, as it comes; throws what the job failed with, or the signal's reason. */
+/** A job's stdout, while it is written. Throws what the job failed with, or the signal's reason. */
 export async function* followOutput(
   api: ApiContext,
   job: JobSummary,
@@ -29,14 +29,14 @@ export async function* followOutput(
       if (row.state !== 'succeeded') throw jobError(row);
       return;
     }
-    const next = await api.jobs.changed(row.id, row.version, signal);
+    const next = await api.jobs.nextChange(row.id, row.version, signal);
     signal.throwIfAborted();
     if (!next) throw new WindlassError('not_found', { detail: 'Not found: the job is gone.' });
     row = next;
   }
 }
 
-/** Splits bytes into lines of text; what has no line break at its end is none. */
+/** Splits bytes into lines of text; drops a last one without a line break. */
 export async function* splitLines(bytes: AsyncIterable<Buffer>): AsyncGenerator<string[]> {
   let rest: Buffer = Buffer.alloc(0);
   for await (const piece of bytes) {

@@ -1,21 +1,21 @@
 import type { OutputRange } from '../../../shared/jobs/output.ts';
 import type { JobSummary } from '../views/job-summary.ts';
-import { describeNews, type EventStream, type News } from './event-stream.ts';
-import { DRAIN_MS, type OutputReader, SHORT_BYTES, spanBytes } from './output-reader.ts';
+import { type EventStream, type JobUpdate, toUpdate } from './event-stream.ts';
+import { type OutputReader, rangeBytes, SMALL_BYTES, WRITE_TIMEOUT_MS } from './output-reader.ts';
 
-/** The event streams of one job: what is new is read and encoded once for all that stand at the same place. */
+/** Fans one job's changes out to its event streams: output is read and encoded once for all streams at the same offsets. */
 export class JobFeed {
   readonly streams = new Set<EventStream>();
   readonly #output: OutputReader;
   readonly #onFailure: (error: unknown) => void;
-  /** Who waits for a read that is under way, by what is read. */
-  readonly #groups = new Map<string, EventStream[]>();
+  /** The streams that wait for a pending read, by version and offsets. */
+  readonly #pendingReads = new Map<string, EventStream[]>();
   #row: JobSummary;
-  #news: News;
+  #update: JobUpdate;
 
   constructor(row: JobSummary, output: OutputReader, onFailure: (error: unknown) => void) {
     this.#row = row;
-    this.#news = describeNews(row);
+    this.#update = toUpdate(row);
     this.#output = output;
     this.#onFailure = onFailure;
   }
@@ -24,101 +24,102 @@ export class JobFeed {
     return this.#row.owner;
   }
 
-  /** Feeds the stream, which begins at this row. */
+  /** Adds a stream that begins with this row. */
   add(stream: EventStream, row: JobSummary): void {
     this.streams.add(stream);
     this.change(row);
     this.#advance(stream);
   }
 
-  /** The row as it was read now, perhaps not the latest; undefined: the job is gone. */
+  /** Takes a row that was read, perhaps an older one than before; undefined: the job was removed. */
   change(row: JobSummary | undefined): void {
     if (!row) for (const stream of this.streams) stream.end();
     if (!row || row.version <= this.#row.version) return;
     this.#row = row;
-    this.#news = describeNews(row);
+    this.#update = toUpdate(row);
     for (const stream of this.streams) this.#advance(stream);
   }
 
-  /** Sends what is new of the job. A stream that is up to date costs nothing until the next change. */
+  /** Sends what the stream lacks. */
   #advance(stream: EventStream): void {
     if (stream.busy || stream.closed) return;
     if (stream.full) {
       stream.busy = true;
-      stream.onDrain(() => this.#free(stream));
+      stream.onDrain(() => this.#resume(stream));
       return;
     }
     const row = this.#row;
-    stream.tell(this.#news);
+    stream.sendUpdate(this.#update);
     const until = { stdout: row.stdoutBytes, stderr: row.stderrBytes };
-    const span = { from: stream.at, until };
-    const bytes = spanBytes(span);
+    const range = { from: stream.at, until };
+    const bytes = rangeBytes(range);
     stream.busy = true;
     if (bytes === 0) this.#afterRead(stream, row);
-    else if (bytes <= SHORT_BYTES) this.#join(stream, row, span);
-    else void this.#catchUp(stream, row, span);
+    else if (bytes <= SMALL_BYTES) this.#join(stream, row, range);
+    else void this.#catchUp(stream, row, range);
   }
 
-  #free(stream: EventStream): void {
+  #resume(stream: EventStream): void {
     stream.busy = false;
     this.#advance(stream);
   }
 
-  /** All output that this row tells of was sent. */
+  /** All output of this row was sent. */
   #afterRead(stream: EventStream, row: JobSummary): void {
     stream.busy = false;
     if (this.#row !== row) this.#advance(stream);
-    else if (row.finished) stream.finish(this.#news);
+    else if (row.finished) stream.finish(this.#update);
   }
 
-  /** Waits for the read that others at the same place wait for, or begins it. */
-  #join(stream: EventStream, row: JobSummary, span: OutputRange): void {
-    const key = `${row.version} ${span.from.stdout}-${span.from.stderr}`;
-    const group = this.#groups.get(key);
+  /** Joins the pending read of the same output, or starts one. */
+  #join(stream: EventStream, row: JobSummary, range: OutputRange): void {
+    const key = `${row.version} ${range.from.stdout}-${range.from.stderr}`;
+    const group = this.#pendingReads.get(key);
     if (group) group.push(stream);
-    else void this.#readFor([stream], { key, row, span });
+    else void this.#readFor([stream], { key, row, range });
   }
 
   async #readFor(
     group: EventStream[],
-    { key, row, span }: { key: string; row: JobSummary; span: OutputRange },
+    { key, row, range }: { key: string; row: JobSummary; range: OutputRange },
   ): Promise<void> {
-    this.#groups.set(key, group);
+    this.#pendingReads.set(key, group);
     try {
-      const frames = await this.#output.readShort(row.id, span, row.finished !== null);
-      this.#groups.delete(key);
+      const frames = await this.#output.readSmall(row.id, range, row.finished !== null);
+      this.#pendingReads.delete(key);
       for (const stream of group) {
-        for (const frame of frames) stream.take(frame);
+        for (const frame of frames) stream.sendOutput(frame);
         this.#afterRead(stream, row);
       }
     } catch (error) {
-      this.#groups.delete(key);
+      this.#pendingReads.delete(key);
       this.#fail(group, error);
     }
   }
 
-  async #catchUp(stream: EventStream, row: JobSummary, span: OutputRange): Promise<void> {
-    let whole: boolean;
+  /** Sends much output to one stream, as fast as its client reads. */
+  async #catchUp(stream: EventStream, row: JobSummary, range: OutputRange): Promise<void> {
+    let isComplete: boolean;
     try {
-      const long = { span, complete: row.finished !== null };
-      whole = await this.#output.readLong(row, long, {
-        take: frame => {
-          stream.take(frame);
-          return stream.drainsWithin(DRAIN_MS);
+      const all = { range, complete: row.finished !== null };
+      isComplete = await this.#output.readLarge(row, all, {
+        write: frame => {
+          stream.sendOutput(frame);
+          return stream.drainsWithin(WRITE_TIMEOUT_MS);
         },
-        get gone() {
+        get closed() {
           return stream.closed;
         },
       });
     } catch (error) {
       return this.#fail([stream], error);
     }
-    if (whole) this.#afterRead(stream, row);
-    else this.#free(stream);
+    if (isComplete) this.#afterRead(stream, row);
+    else this.#resume(stream);
   }
 
   #fail(streams: EventStream[], error: unknown): void {
-    for (const stream of streams) stream.cut();
+    for (const stream of streams) stream.abort();
     this.#onFailure(error);
   }
 }

@@ -7,31 +7,31 @@ import type { OutputReader } from './output-reader.ts';
 
 type Needs = Pick<ApiContext, 'jobs' | 'log' | 'notifications' | 'stopping'>;
 
-/** The event streams of this process: those of one job share one watch of its row, and all of them one timer. */
+/** The event streams of this process: those of one job share one subscription to its row, and all share one timer. */
 export class JobFeeds {
   readonly #needs: Needs;
   readonly #output: OutputReader;
-  readonly #feeds = new Map<string, { feed: JobFeed; unfollow(): void }>();
+  readonly #feeds = new Map<string, { feed: JobFeed; unsubscribe(): void }>();
 
   constructor(needs: Needs, output: OutputReader) {
     this.#needs = needs;
     this.#output = output;
     setInterval(() => this.#each(stream => stream.tick()), 1_000).unref();
     needs.stopping.addEventListener('abort', () => this.#each(stream => stream.end()));
-    // Who may no longer follow might have been told meanwhile: all others go on where they were.
+    // A missed notification may have revoked a user's access: clients reconnect with credentials, and resume.
     needs.notifications.onMissed(() => this.#each(stream => stream.end()));
-    // A job is followed by its owner alone. Whoever still may comes back with credentials, and goes on.
+    // A job's owner alone may follow it; one whose credentials are still valid reconnects, and resumes.
     needs.notifications.on('user', username => {
       this.#each(
-        stream => stream.cut(),
+        stream => stream.abort(),
         feed => feed.owner === username,
       );
     });
   }
 
-  /** Feeds the stream, which begins at this row, until it ends or remove() is called. */
+  /** Adds a stream that begins with this row; it ends by itself or by remove(). */
   add(stream: EventStream, row: JobSummary): void {
-    const { feed } = this.#feeds.get(row.id) ?? this.#begin(row);
+    const { feed } = this.#feeds.get(row.id) ?? this.#open(row);
     feed.add(stream, row);
     if (this.#needs.stopping.aborted) stream.end();
   }
@@ -40,20 +40,20 @@ export class JobFeeds {
     const found = this.#feeds.get(job);
     if (!found?.feed.streams.delete(stream) || found.feed.streams.size > 0) return;
     this.#feeds.delete(job);
-    found.unfollow();
+    found.unsubscribe();
   }
 
-  #begin(row: JobSummary): { feed: JobFeed; unfollow(): void } {
+  #open(row: JobSummary): { feed: JobFeed; unsubscribe(): void } {
     const feed = new JobFeed(row, this.#output, error => this.#reportFailure(row.id, error));
-    const unfollow = this.#needs.jobs.follow(row, next => feed.change(next));
-    const begun = { feed, unfollow };
-    this.#feeds.set(row.id, begun);
-    return begun;
+    const unsubscribe = this.#needs.jobs.subscribe(row, next => feed.change(next));
+    const opened = { feed, unsubscribe };
+    this.#feeds.set(row.id, opened);
+    return opened;
   }
 
   #reportFailure(job: string, error: unknown): void {
     const level = toWindlassError(error).code === 'internal' ? 'error' : 'debug';
-    this.#needs.log[level]({ err: error, job }, 'event streams were cut off');
+    this.#needs.log[level]({ err: error, job }, 'event streams were aborted');
   }
 
   #each(action: (stream: EventStream) => void, of = (_feed: JobFeed) => true): void {

@@ -7,11 +7,11 @@ import { DATABASE_DEADLINE, withDeadline } from '../../../shared/deadline.ts';
 import type { Logger } from '../../../shared/log.ts';
 import { type JobSummary, summaryColumns } from '../views/job-summary.ts';
 
-/** The rows are read this often whether or not anything was told. */
-const READ_MS = 1_000;
+/** The rows are polled this often, in case a notification was lost. */
+const POLL_MS = 1_000;
 /**
- * What changed between a caller's read and its waiting was told to nobody: it is looked for after so long, when what was
- * begun just now has mostly ended. At once, it would be a read beside every launch.
+ * The notification of a change between a caller's read and its subscription is lost: new subscriptions are read after so
+ * long, when most short jobs have ended. Immediately it would be one more query for every launch.
  */
 const CATCH_UP_MS = 100;
 
@@ -21,15 +21,16 @@ interface Waiter {
 }
 
 /**
- * Waits for changes of jobs. All waiters of a process share one read of the rows each second; a notification only
- * hastens it, for the jobs that it names.
+ * Waits for changes of jobs. All waiters of a process share one query each second; a notification makes it come at once,
+ * for the jobs that it names.
  */
 export class JobWatch {
   readonly #database: Database;
   readonly #log: Logger;
   readonly #waiters = new Map<string, Set<Waiter>>();
-  readonly #told = new Set<string>();
-  /** Waited for since the last catch-up. */
+  /** Jobs to be read by the next query. */
+  readonly #queued = new Set<string>();
+  /** Subscribed to since the last catch-up. */
   readonly #added = new Set<string>();
   #catchUp: NodeJS.Timeout | undefined;
   readonly #stop: () => void;
@@ -38,9 +39,9 @@ export class JobWatch {
   constructor(context: { database: Database; notifications: Notifications; log: Logger }) {
     this.#database = context.database;
     this.#log = context.log;
-    const timer = setInterval(() => this.#look([...this.#waiters.keys()]), READ_MS);
+    const timer = setInterval(() => this.#enqueue([...this.#waiters.keys()]), POLL_MS);
     const unsubscribe = context.notifications.on('job', id => {
-      if (this.#waiters.has(id)) this.#look([id]);
+      if (this.#waiters.has(id)) this.#enqueue([id]);
     });
     this.#stop = () => {
       clearInterval(timer);
@@ -52,7 +53,11 @@ export class JobWatch {
   /**
    * The job's row as soon as its version is not `version`; undefined when the signal is aborted first or the row is gone.
    */
-  async changed(id: string, version: number, signal: AbortSignal): Promise<JobSummary | undefined> {
+  async nextChange(
+    id: string,
+    version: number,
+    signal: AbortSignal,
+  ): Promise<JobSummary | undefined> {
     if (signal.aborted) return undefined;
     return new Promise(resolve => {
       const settle = (row: JobSummary | undefined) => {
@@ -67,26 +72,29 @@ export class JobWatch {
     });
   }
 
-  /** Calls back with the row at each change after this one, and with undefined once it is gone; until unfollowed. */
-  follow({ id, version }: JobSummary, onChange: (row: JobSummary | undefined) => void): () => void {
+  /** Calls back with the row at each change after this one, and with undefined once it was removed; until unsubscribed. */
+  subscribe(
+    { id, version }: JobSummary,
+    onChange: (row: JobSummary | undefined) => void,
+  ): () => void {
     const waiter = {
       version,
       resolve: (row: JobSummary | undefined) => {
         if (row) waiter.version = row.version;
-        else unfollow();
+        else unsubscribe();
         onChange(row);
       },
     };
-    const unfollow = () => this.#remove(id, waiter);
+    const unsubscribe = () => this.#remove(id, waiter);
     this.#add(id, waiter);
-    return unfollow;
+    return unsubscribe;
   }
 
   /** The row once the job has ended, or as it is when the signal is aborted. */
-  async ended(row: JobSummary, signal: AbortSignal): Promise<JobSummary> {
+  async untilEnded(row: JobSummary, signal: AbortSignal): Promise<JobSummary> {
     let current = row;
     while (!current.finished) {
-      const next = await this.changed(current.id, current.version, signal);
+      const next = await this.nextChange(current.id, current.version, signal);
       if (!next) return current;
       current = next;
     }
@@ -101,7 +109,7 @@ export class JobWatch {
     const waiters = this.#waiters.get(id) ?? new Set<Waiter>();
     this.#waiters.set(id, waiters.add(waiter));
     this.#added.add(id);
-    this.#catchUp ??= setTimeout(() => this.#lookAtAdded(), CATCH_UP_MS).unref();
+    this.#catchUp ??= setTimeout(() => this.#catchUpAdded(), CATCH_UP_MS).unref();
   }
 
   #remove(id: string, waiter: Waiter): void {
@@ -109,30 +117,30 @@ export class JobWatch {
     if (waiters?.delete(waiter) && waiters.size === 0) this.#waiters.delete(id);
   }
 
-  #lookAtAdded(): void {
+  #catchUpAdded(): void {
     this.#catchUp = undefined;
     const ids = [...this.#added].filter(id => this.#waiters.has(id));
     this.#added.clear();
-    this.#look(ids);
+    this.#enqueue(ids);
   }
 
-  /** Reads these rows, together with whatever else is asked for while a read is under way. */
-  #look(ids: string[]): void {
-    for (const id of ids) this.#told.add(id);
-    if (!this.#reading) void this.#readTold();
+  /** Reads these rows, together with what is asked for while a query is running. */
+  #enqueue(ids: string[]): void {
+    for (const id of ids) this.#queued.add(id);
+    if (!this.#reading) void this.#readQueued();
   }
 
-  async #readTold(): Promise<void> {
+  async #readQueued(): Promise<void> {
     this.#reading = true;
     try {
-      while (this.#told.size > 0) {
-        const ids = [...this.#told];
-        this.#told.clear();
+      while (this.#queued.size > 0) {
+        const ids = [...this.#queued];
+        this.#queued.clear();
         await this.#read(ids);
       }
     } catch (error) {
-      // The next second reads them again.
-      this.#log.debug({ err: error }, 'waiting jobs could not be read');
+      // The next poll reads them again.
+      this.#log.debug({ err: error }, 'jobs that clients wait for could not be read');
     } finally {
       this.#reading = false;
     }
@@ -146,14 +154,14 @@ export class JobWatch {
     for (const id of ids) {
       const row = found.get(id);
       for (const waiter of [...(this.#waiters.get(id) ?? [])]) {
-        // A read that began before the caller's own may bring what is older.
+        // A query that began before the caller's own read may return an older row.
         if (!row || row.version > waiter.version) waiter.resolve(row);
       }
     }
   }
 }
 
-/** The ids as an array's text: a list of parameters would be another statement for each number of them. */
+/** The ids are one array in text form: a list of parameters would make a statement for each length. */
 const selectJobs = prepareOnce(db =>
   db
     .select(summaryColumns)

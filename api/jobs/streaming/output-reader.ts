@@ -11,94 +11,93 @@ import { UserSemaphores } from '../../concurrency/user-semaphores.ts';
 import type { JobSummary } from '../views/job-summary.ts';
 import { encodeOutput, type OutputFrame } from './event-frames.ts';
 
-/** So much at most is held for those who take it later, encoded up to six times as large. */
-export const SHORT_BYTES = 16 << 10;
-/** Readers of more hold what the database gives at once, some MiB, or a connection to the object store. */
-const LONG_AT_ONCE = 16;
-/** Of one user: whoever reads slowly, and much, leaves turns to others. */
-const LONG_AT_ONCE_EACH = 8;
-/** A client that does not take what it was sent within so long gives its turn to another. */
-export const DRAIN_MS = 1_000;
-/** A turn that others wait for ends after so long, however much is left: a client decides how fast it reads. */
-const TURN_MS = 1_000;
+/** Output of at most so many bytes is read into memory at once; encoded it may be six times as large. */
+export const SMALL_BYTES = 16 << 10;
+/** Concurrent large reads: each takes some MiB from the database, or a connection to the object store. */
+const LARGE_READS = 16;
+/** Of one user, so that slow clients leave slots to other users. */
+const LARGE_READS_PER_USER = 8;
+/** A large read yields its slot when its client has not read what was written within so long. */
+export const WRITE_TIMEOUT_MS = 1_000;
+/** Time slice of a large read while others wait for a slot: a client decides how fast it reads. */
+const SLICE_MS = 1_000;
 
-/** Whose output is read. */
-type Read = Pick<JobSummary, 'id' | 'owner'>;
+/** The job whose output is read. */
+type Source = Pick<JobSummary, 'id' | 'owner'>;
 
-/** Who reads. */
-export interface Taker<T> {
-  /** Whether to go on. */
-  take(item: T): boolean | Promise<boolean>;
-  /** For one that has left nothing is read. */
-  readonly gone: boolean;
+/** Where output is written to. */
+export interface Sink<T> {
+  /** False to stop the read. */
+  write(item: T): boolean | Promise<boolean>;
+  /** Nothing is read for a sink that is closed. */
+  readonly closed: boolean;
 }
 
 type Stores = Parameters<typeof readOutput>[0];
 
-/** Bytes of a span. */
-export const spanBytes = ({ from, until }: OutputRange): number =>
+export const rangeBytes = ({ from, until }: OutputRange): number =>
   OUTPUT_STREAMS.reduce((sum, name) => sum + Math.max(0, until[name] - from[name]), 0);
 
 /** Reads stored output, as it is or as events; see encodeOutput() for `complete`. */
 export class OutputReader {
   readonly #stores: Stores;
-  readonly #users = new UserSemaphores(LONG_AT_ONCE_EACH);
-  readonly #turns = new Semaphore(LONG_AT_ONCE);
+  readonly #users = new UserSemaphores(LARGE_READS_PER_USER);
+  readonly #slots = new Semaphore(LARGE_READS);
 
   constructor(stores: Stores) {
     this.#stores = stores;
   }
 
-  /** A span of SHORT_BYTES at most; ends exactly where it ends, save for a character that is cut there. */
-  async readShort(job: string, span: OutputRange, complete: boolean): Promise<OutputFrame[]> {
+  /** At most SMALL_BYTES, as events; ends exactly at `until`, or before a character that is split there. */
+  async readSmall(job: string, range: OutputRange, complete: boolean): Promise<OutputFrame[]> {
     const frames: OutputFrame[] = [];
-    const pieces = cutAtEnd(readOutput(this.#stores, job, span), span.until);
-    for await (const frame of encodeOutput(pieces, span.from, complete)) frames.push(frame);
+    const pieces = cutAtEnd(readOutput(this.#stores, job, range), range.until);
+    for await (const frame of encodeOutput(pieces, range.from, complete)) frames.push(frame);
     return frames;
   }
 
   /**
-   * A span of any length, as it comes, once there is a turn; may go on past its end. True when all of it was taken; else
-   * the rest is to be asked for anew.
+   * A range of any length, as events, once a slot is free; may read past its end. False when it stopped before the end:
+   * the caller asks for the rest anew.
    */
-  readLong(
-    job: Read,
-    { span, complete }: { span: OutputRange; complete: boolean },
-    taker: Taker<OutputFrame>,
+  readLarge(
+    job: Source,
+    { range, complete }: { range: OutputRange; complete: boolean },
+    sink: Sink<OutputFrame>,
   ): Promise<boolean> {
-    const read = () => encodeOutput(readOutput(this.#stores, job.id, span), span.from, complete);
-    return this.#takeTurn(job.owner, read, taker);
+    const read = () => encodeOutput(readOutput(this.#stores, job.id, range), range.from, complete);
+    return this.#readInSlot(job.owner, read, sink);
   }
 
-  /** The bytes of one stream; as readLong(). */
+  /** The bytes of one stream; as readLarge(). */
   readBytes(
-    job: Read,
-    span: { stream: OutputStream; from: number; until: number },
-    taker: Taker<Buffer>,
+    job: Source,
+    range: { stream: OutputStream; from: number; until: number },
+    sink: Sink<Buffer>,
   ): Promise<boolean> {
-    const read = () => readOutputStream(this.#stores, job.id, span);
-    // Most are so short that whoever asks for them need not wait for those who read slowly.
-    if (span.until - span.from <= SHORT_BYTES) return this.#readFor(read, taker, () => false);
-    return this.#takeTurn(job.owner, read, taker);
+    const read = () => readOutputStream(this.#stores, job.id, range);
+    // Most outputs are small: they need not wait for slow clients.
+    if (range.until - range.from <= SMALL_BYTES) return this.#readInto(read, sink, () => false);
+    return this.#readInSlot(job.owner, read, sink);
   }
 
-  #takeTurn<T>(user: string, read: () => AsyncIterable<T>, taker: Taker<T>): Promise<boolean> {
-    const areOthersWaiting = () => this.#turns.hasWaiters || this.#users.hasWaiters(user);
-    const go = () => this.#readFor(read, taker, areOthersWaiting);
-    return this.#users.take(user, () => this.#turns.take(go));
+  #readInSlot<T>(user: string, read: () => AsyncIterable<T>, sink: Sink<T>): Promise<boolean> {
+    const mustYield = () => this.#slots.hasWaiters || this.#users.hasWaiters(user);
+    const go = () => this.#readInto(read, sink, mustYield);
+    return this.#users.take(user, () => this.#slots.take(go));
   }
 
-  async #readFor<T>(
+  async #readInto<T>(
     read: () => AsyncIterable<T>,
-    taker: Taker<T>,
-    areOthersWaiting: () => boolean,
+    sink: Sink<T>,
+    mustYield: () => boolean,
   ): Promise<boolean> {
-    if (taker.gone) return false;
-    const until = performance.now() + TURN_MS;
+    if (sink.closed) return false;
+    const deadline = performance.now() + SLICE_MS;
     for await (const item of read()) {
-      const goesOn = taker.take(item);
+      const goesOn = sink.write(item);
       if (!(goesOn === true || (await goesOn))) return false;
-      if (areOthersWaiting() && performance.now() > until) return false;
+      if (mustYield() && performance.now() > deadline) return false;
     }
     return true;
   }

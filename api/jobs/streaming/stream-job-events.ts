@@ -9,7 +9,7 @@ import type { JobFeeds } from './job-feeds.ts';
 /**
  * GET /jobs/(id)/events: server-sent events (WHATWG HTML, 9.2). `state` first, then `output` from the start or from
  * Last-Event-ID on, `progress`, and `state` again at each change; ends after the end state once all output was sent.
- * Returns at once: what waits with a stream is held for as long.
+ * Returns at once, so that the request's memory is freed while the stream is open.
  */
 export function streamJobEvents(
   feeds: JobFeeds,
@@ -22,7 +22,7 @@ export function streamJobEvents(
     .set('Cache-Control', 'no-store')
     .set('X-Accel-Buffering', 'no');
   if (req.method === 'HEAD') return void res.end();
-  // It has left, and `close` came before anybody listened here.
+  // The client disconnected before anybody listened for `close`.
   if (res.destroyed) return;
   res.flushHeaders();
   releaseRequestMemory(req);
