@@ -16,7 +16,7 @@ describeObjectStore('objects as files', async () => ({
   close: () => {},
 }));
 
-test('folders go with the last object in them', async () => {
+test('removes a folder with the last object in it', async () => {
   const root = join(directory.path, 'emptied');
   const store = new FileStore(root);
   for (const key of ['a/b/1', 'a/b/2', 'a/c']) await store.put(key, Buffer.from('x'));
@@ -41,18 +41,18 @@ test('a failed put leaves no file behind', async () => {
   expect(readdirSync(join(root, 'incoming'))).toEqual([]);
 });
 
-test('what killed processes had begun is removed, and what is being written is not', async () => {
+test('removes what killed writers left, and nothing that is being written', async () => {
   const root = join(directory.path, 'abandoned');
   const store = new FileStore(root);
   const incoming = join(root, 'incoming');
-  await store.removeAbandoned(new Date());
+  await store.removeAbandonedWrites(new Date());
   await store.put('kept', Buffer.from('x'));
   const old = join(incoming, 'old');
   writeFileSync(old, '');
   utimesSync(old, 1, 1);
   const slow = async function* () {
     yield Buffer.alloc(1 << 20);
-    await store.removeAbandoned(new Date(Date.now() - 60_000));
+    await store.removeAbandonedWrites(new Date(Date.now() - 60_000));
     yield Buffer.alloc(1 << 20);
   };
   expect(await store.put('slow', Readable.from(slow()))).toBe(2 << 20);
@@ -68,7 +68,7 @@ test('a store that cannot be used says that it is unavailable', async () => {
 });
 
 describeUnless(missingRoot(), 'a full disk', () => {
-  test('is insufficient_storage, and what was begun is removed', async () => {
+  test('is insufficient_storage, and leaves no file behind', async () => {
     const root = directory.path;
     const mounted = join(root, 'full');
     execFileSync('mkdir', [mounted]);

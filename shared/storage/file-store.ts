@@ -19,7 +19,7 @@ import { newId } from '../ids.ts';
 import { assertKey, type ByteRange, type ObjectStore, type StoredObject } from './object-store.ts';
 import { writeAll } from './write-all.ts';
 
-/** Objects as files under one folder: `objects/` by key, `incoming/` for those still being written. */
+/** Objects as files in one folder: `objects/` by key, `incoming/` for those that are being written. */
 export class FileStore implements ObjectStore {
   readonly #objects: string;
   readonly #incoming: string;
@@ -36,18 +36,18 @@ export class FileStore implements ObjectStore {
   ): Promise<number> {
     const path = this.#path(key);
     const source = Buffer.isBuffer(bytes) ? [bytes] : bytes;
-    // Destroyed by a signal while nothing reads it, it would end the process.
+    // Without a listener, the error of a source that is destroyed while nothing reads it would end the process.
     if (!Array.isArray(source)) source.on('error', ignore);
     let at = join(this.#incoming, newId());
     try {
       await mkdir(this.#incoming, { recursive: true, mode: 0o700 });
-      // Made before anything can fail: a stream that opens it itself may do so after it was given up and removed.
+      // Opened here: a stream that opens its file itself may do so after the cleanup below removed it.
       const file = await open(at, 'wx', 0o600);
       try {
         const size = await writeAll(file, source, options);
-        await moveInto(at, path);
+        await renameInto(at, path);
         at = path;
-        // After the rename: so the journal is written once for both, and until this returns nobody knows the key.
+        // After the rename, so that one journal commit serves both. Nobody knows the key until this returns.
         await file.sync();
         await syncDirectories(dirname(path), this.#objects);
         return size;
@@ -57,7 +57,7 @@ export class FileStore implements ObjectStore {
     } catch (error) {
       if (!Array.isArray(source)) source.destroy();
       await rm(at, { force: true });
-      throw explainFull(error);
+      throw translateDiskFull(error);
     }
   }
 
@@ -74,7 +74,7 @@ export class FileStore implements ObjectStore {
   async stat(key: string): Promise<StoredObject | undefined> {
     try {
       const found = await stat(this.#path(key));
-      // A folder is the beginning of other keys.
+      // A folder is a prefix of other keys.
       return found.isFile() ? { key, size: found.size, modified: found.mtime } : undefined;
     } catch (error) {
       if (isMissing(error)) return undefined;
@@ -85,11 +85,11 @@ export class FileStore implements ObjectStore {
   async remove(key: string): Promise<void> {
     const path = this.#path(key);
     await rm(path, { force: true });
-    await this.#removeEmptied(dirname(path));
+    await this.#removeEmptyFolders(dirname(path));
   }
 
-  /** Removes a folder that became empty, and the one above it; who puts into it meanwhile makes it again. */
-  async #removeEmptied(folder: string): Promise<void> {
+  /** Removes this folder and its parents as far as they are empty. A put that needs one creates it again. */
+  async #removeEmptyFolders(folder: string): Promise<void> {
     for (let path = folder; path !== this.#objects; path = dirname(path)) {
       const isGone = await rmdir(path).then(
         () => true,
@@ -111,7 +111,7 @@ export class FileStore implements ObjectStore {
     }
   }
 
-  async removeAbandoned(before: Date): Promise<void> {
+  async removeAbandonedWrites(before: Date): Promise<void> {
     const names = await readdir(this.#incoming).catch((error: unknown) => {
       if (isMissing(error)) return [];
       throw error;
@@ -125,7 +125,7 @@ export class FileStore implements ObjectStore {
 
   async freeBytes(): Promise<number> {
     await mkdir(this.#objects, { recursive: true, mode: 0o700 });
-    // What is reserved for root does not count.
+    // Without what is reserved for root.
     const { bavail, bsize } = await statfs(this.#objects);
     return bavail * bsize;
   }
@@ -150,7 +150,7 @@ export class FileStore implements ObjectStore {
 
 const ignore = () => {};
 
-/** Every file below a folder; folders that are removed meanwhile are empty. */
+/** Every file below a folder. A folder that is removed meanwhile counts as empty. */
 async function* walk(folder: string): AsyncGenerator<string> {
   const entries = await opendir(folder).catch((error: unknown) => {
     if (isMissing(error)) return [];
@@ -163,8 +163,8 @@ async function* walk(folder: string): AsyncGenerator<string> {
   }
 }
 
-/** Renames a file into a folder that is made where it is missing, as often as somebody removes it for being empty. */
-async function moveInto(partial: string, path: string): Promise<void> {
+/** Renames a file and creates the target's folder; tries again where another process removed that as empty. */
+async function renameInto(partial: string, path: string): Promise<void> {
   for (let tries = 1; ; tries++) {
     try {
       if (tries > 1) await mkdir(dirname(path), { recursive: true, mode: 0o700 });
@@ -175,7 +175,7 @@ async function moveInto(partial: string, path: string): Promise<void> {
   }
 }
 
-/** A rename is durable once its directory is, and a new directory, whoever made it, once the one above it is. */
+/** A rename is durable once its directory is synced; a new directory once its parent is, whichever process created it. */
 async function syncDirectories(from: string, upTo: string): Promise<void> {
   const paths: string[] = [];
   for (let path = from; path.length >= upTo.length; path = dirname(path)) paths.push(path);
@@ -199,7 +199,7 @@ function rethrowMissing(error: unknown): never {
   throw error;
 }
 
-function explainFull(error: unknown): unknown {
+function translateDiskFull(error: unknown): unknown {
   const { code } = error as NodeJS.ErrnoException;
   if (code !== 'ENOSPC' && code !== 'EDQUOT') return error;
   return new WindlassError('insufficient_storage', {

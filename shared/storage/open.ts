@@ -3,7 +3,7 @@ import type { Config } from '../config.ts';
 import { FileStore } from './file-store.ts';
 import type { ObjectStore } from './object-store.ts';
 
-/** The store that the settings choose. What speaks S3 is loaded where it is used: it is a quarter of a process's start. */
+/** Opens the store that the settings choose. Loads the S3 client only where it is used: it takes a quarter of the start-up time. */
 export async function openObjectStore(config: Config): Promise<ObjectStore> {
   const { S3_ENDPOINT, S3_ACCESS_KEY, S3_SECRET_KEY, S3_REGION, S3_BUCKET, DATA_DIR } = config;
   if (!S3_ENDPOINT) return new FileStore(join(DATA_DIR ?? 'data', 'objects'));

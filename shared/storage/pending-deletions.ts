@@ -2,15 +2,15 @@ import { sql } from 'drizzle-orm';
 import type { Tx } from '../database/connect.ts';
 import { pendingDeletions } from '../database/schema.ts';
 
-/** A statement takes a limited number of values. */
+/** Stays below the number of parameters that a statement can have, 65,535. */
 const BATCH = 5_000;
 
 /**
- * Notes in the caller's transaction that these objects lost a reference, so that upkeep removes them soon after the
- * commit where no other row refers to them. What no transaction ever referred to is found by upkeep itself.
+ * Records in the caller's transaction that these objects lost a reference. Upkeep deletes them soon after the commit, unless
+ * another row refers to them. Upkeep finds objects that no row ever referred to by itself.
  */
 export async function scheduleDeletion(tx: Tx, objects: (string | null)[]): Promise<void> {
-  // In one order for all, so that two transactions never wait for each other.
+  // Sorted to avoid deadlocks.
   const keys = [...new Set(objects.filter(key => key !== null))].sort();
   for (let at = 0; at < keys.length; at += BATCH) {
     await tx
@@ -18,7 +18,7 @@ export async function scheduleDeletion(tx: Tx, objects: (string | null)[]): Prom
       .values(keys.slice(at, at + BATCH).map(object => ({ object })))
       .onConflictDoUpdate({
         target: pendingDeletions.object,
-        // Another time than the one that upkeep may just have read: what it saw then is no longer so.
+        // A new time tells upkeep, if it is deleting this object now, that its check of the references is out of date.
         set: { due: sql`clock_timestamp()` },
       });
   }

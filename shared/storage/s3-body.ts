@@ -1,7 +1,7 @@
 import { Transform, type TransformCallback } from 'node:stream';
-import { explainS3 } from './s3-errors.ts';
+import { translateS3Error } from './s3-errors.ts';
 
-/** An object's bytes on their way to a reader; an error on the way is one of ours. */
+/** An object's bytes for a reader; translates the connection's errors. */
 export class S3Body extends Transform {
   constructor() {
     super({ highWaterMark: 1 << 18 });
@@ -12,6 +12,6 @@ export class S3Body extends Transform {
   }
 
   override _destroy(error: Error | null, done: (error?: Error | null) => void): void {
-    done(error && (explainS3(error) as Error));
+    done(error && (translateS3Error(error) as Error));
   }
 }

@@ -1,26 +1,26 @@
 import { S3Error } from 'minio';
 import { WindlassError } from '../errors.ts';
 
-/** The server did not answer, or stopped taking or giving bytes, for longer than the call allows. */
-export class StoreSilent extends Error {
+/** No byte went either way for longer than the request allows, while the server was expected to act. */
+export class StallTimeout extends Error {
   constructor(ms: number) {
-    super(`the object store was silent for ${ms} ms`);
-    this.name = 'StoreSilent';
+    super(`the object store made no progress for ${ms} ms`);
+    this.name = 'StallTimeout';
   }
 }
 
 /**
- * Words of S3 and of MinIO for a full disk or a quota that is used up; the last is what MinIO says now and then of the next
- * part of an upload for whose notes there was no room.
+ * Codes of S3 and MinIO for a full disk or an exhausted quota. MinIO sometimes answers NoSuchUpload to a part of an upload
+ * for whose metadata the disk had no room.
  */
-const FULL = [
+const STORAGE_FULL = [
   'XMinioStorageFull',
   'XMinioAdminBucketQuotaExceeded',
   'QuotaExceeded',
   'NoSuchUpload',
 ];
 const MISSING = ['NoSuchKey', 'NotFound', 'NoSuchBucket'];
-const REFUSED = [
+const ACCESS_DENIED = [
   'AccessDenied',
   'InvalidAccessKeyId',
   'SignatureDoesNotMatch',
@@ -29,8 +29,8 @@ const REFUSED = [
   'AllAccessDisabled',
   'AccountProblem',
 ];
-/** What a network or a server that is away shows as; Node's words. */
-const AWAY = [
+/** Node's codes for a network or server that cannot be reached. */
+const UNREACHABLE = [
   'ECONNREFUSED',
   'ECONNRESET',
   'ECONNABORTED',
@@ -44,21 +44,21 @@ const AWAY = [
   'EPROTO',
 ];
 
-/** What S3 calls the error, where a server sent one. */
+/** The error code in an S3 server's answer, or an empty string. */
 export function s3Code(error: unknown): string {
   return error instanceof S3Error ? String(error.code ?? '') : '';
 }
 
 export const isMissing = (error: unknown) => MISSING.includes(s3Code(error));
 
-/** True where the connection broke, so that the same may work on another one. */
-export function isCut(error: unknown): boolean {
+/** Whether the connection broke, so that the request may succeed on another one. */
+export function isConnectionReset(error: unknown): boolean {
   const { code } = error as NodeJS.ErrnoException;
   return code === 'ECONNRESET' || code === 'EPIPE';
 }
 
-/** An error of a call as the rest of Windlass knows it; `status` is the answer's, where there was one. */
-export function explainS3(error: unknown, status?: number): unknown {
+/** Returns the WindlassError for a failed request, or the error itself; `status` is the answer's, where there was one. */
+export function translateS3Error(error: unknown, status?: number): unknown {
   const code = s3Code(error);
   if (error instanceof WindlassError) return error;
   if (isFull(error, status)) {
@@ -68,7 +68,7 @@ export function explainS3(error: unknown, status?: number): unknown {
       cause: error,
     });
   }
-  if (REFUSED.includes(code)) {
+  if (ACCESS_DENIED.includes(code)) {
     return unavailable(
       `the object store refuses the credentials (${code}); see S3_ACCESS_KEY and S3_SECRET_KEY.`,
       error,
@@ -77,32 +77,32 @@ export function explainS3(error: unknown, status?: number): unknown {
   if (code === 'NoSuchBucket') return unavailable('the bucket of the object store is gone.', error);
   if (isMissing(error))
     return new WindlassError('not_found', { detail: 'There is no such object.', cause: error });
-  if (isAway(error) || isTrouble(status))
+  if (isUnreachable(error) || isServerError(status))
     return unavailable('the object store cannot be reached.', error);
   return error;
 }
 
-/** An error of any kind, for a check that has to say in one line that the store cannot be used. */
-export function explainCheck(error: unknown, status?: number): unknown {
-  const explained = explainS3(error, status);
+/** The same for check(), which has to say in one line why the store cannot be used. */
+export function translateCheckError(error: unknown, status?: number): unknown {
+  const explained = translateS3Error(error, status);
   if (explained instanceof WindlassError && explained.code === 'unavailable') return explained;
   const said = s3Code(error) || (error instanceof Error ? error.name : 'no answer');
   return unavailable(`the object store cannot be used (${said}); see S3_ENDPOINT.`, error);
 }
 
 function isFull(error: unknown, status: number | undefined): boolean {
-  if (FULL.includes(s3Code(error)) || status === 507) return true;
-  // MinIO whose disk fills up while it writes passes on what the system says.
+  if (STORAGE_FULL.includes(s3Code(error)) || status === 507) return true;
+  // MinIO repeats the operating system's message where the disk fills up during a write.
   return error instanceof S3Error && /no space left|quota exceeded/i.test(error.message);
 }
 
-function isAway(error: unknown): boolean {
+function isUnreachable(error: unknown): boolean {
   const { code } = error as NodeJS.ErrnoException;
-  return error instanceof StoreSilent || (code !== undefined && AWAY.includes(code));
+  return error instanceof StallTimeout || (code !== undefined && UNREACHABLE.includes(code));
 }
 
-/** The server is there and cannot serve now. */
-function isTrouble(status: number | undefined): boolean {
+/** The server answers, and cannot serve the request now. */
+function isServerError(status: number | undefined): boolean {
   return status !== undefined && (status >= 500 || status === 408 || status === 429);
 }
 

@@ -1,29 +1,32 @@
 import type { Readable } from 'node:stream';
 
 /**
- * Parts are of 8 MiB and grow as an object does, doubling every 2,500: S3 allows 10,000 parts, which is 293 GiB in all.
- * One part is on its way while the next one fills, so a put holds two of them.
+ * A part has 8 MiB, doubled after every 2,500 parts: the 10,000 parts that S3 allows are 293 GiB. A put has two parts in
+ * memory: it sends one while it fills the next.
  */
-const PART = 8 << 20;
-const GROWS_AFTER = 2_500;
-/** What S3 allows. */
+const FIRST_PART_BYTES = 8 << 20;
+const DOUBLE_AFTER = 2_500;
+/** S3's own limit. */
 const MAX_PARTS = 10_000;
 
-/** Bytes of the part with this number, from 1; `size` is the object's, where it is known. */
+/** Bytes of the part with this number, counted from 1; `size` is the object's, where it is known. */
 function partSize(number: number, size = 0): number {
-  return Math.max(PART * 2 ** Math.floor((number - 1) / GROWS_AFTER), Math.ceil(size / MAX_PARTS));
+  return Math.max(
+    FIRST_PART_BYTES * 2 ** Math.floor((number - 1) / DOUBLE_AFTER),
+    Math.ceil(size / MAX_PARTS),
+  );
 }
 
 interface Part {
   /** From 1. */
   number: number;
-  /** Lent until the part after the next one is asked for. */
+  /** Overwritten when the part after the next one is requested. */
   bytes: Buffer;
   isLast: boolean;
 }
 
-/** The source cut into parts; the last one is shorter, and of an empty source the only one is empty. */
-async function* cutIntoParts(source: AsyncIterable<Buffer>, size?: number): AsyncGenerator<Part> {
+/** Splits the source into parts. The last part is shorter; an empty source has one empty part. */
+async function* splitIntoParts(source: AsyncIterable<Buffer>, size?: number): AsyncGenerator<Part> {
   const buffers: Buffer[] = [];
   let number = 1;
   let filled = 0;
@@ -31,7 +34,7 @@ async function* cutIntoParts(source: AsyncIterable<Buffer>, size?: number): Asyn
     const wanted = partSize(number, size);
     const kept = buffers[number % 2];
     if (kept?.length === wanted) return kept;
-    // Not touched until it is filled, so that a small object takes little.
+    // Not zeroed, so that a small object takes little memory.
     const made = Buffer.allocUnsafeSlow(wanted);
     buffers[number % 2] = made;
     return made;
@@ -55,24 +58,21 @@ async function* cutIntoParts(source: AsyncIterable<Buffer>, size?: number): Asyn
 }
 
 interface MultipartPut {
-  /** Of the whole object, and how many, where that is known. */
   bytes: AsyncIterable<Buffer>;
+  /** The object's size, where it is known. */
   size?: number;
-  /** Stores an object of one part alone; its size. */
+  /** Stores an object of one part; returns its size. */
   putWhole(bytes: Buffer): Promise<number>;
-  /** Begins an upload; its id. */
+  /** Begins an upload; returns its id. */
   begin(): Promise<string>;
-  /** The part's ETag. */
+  /** Returns the part's ETag. */
   send(upload: string, part: Part): Promise<string>;
   complete(upload: string, sent: { part: number; etag: string }[]): Promise<unknown>;
   abort(upload: string): Promise<void>;
 }
 
-/**
- * Stores an object in parts; its size. One part is on its way while the next one is being filled; the source is ended when
- * a part cannot be sent.
- */
-export async function putParts(source: Readable, put: MultipartPut): Promise<number> {
+/** Stores an object in parts and returns its size. Destroys the source when a part cannot be sent. */
+export async function putMultipart(source: Readable, put: MultipartPut): Promise<number> {
   const sent: { part: number; etag: string }[] = [];
   let upload: string | undefined;
   let sending: Promise<void> = Promise.resolve();
@@ -82,7 +82,7 @@ export async function putParts(source: Readable, put: MultipartPut): Promise<num
     sent.push({ part: part.number, etag });
   };
   try {
-    for await (const part of cutIntoParts(put.bytes, put.size)) {
+    for await (const part of splitIntoParts(put.bytes, put.size)) {
       total += part.bytes.length;
       if (part.isLast && upload === undefined) return await put.putWhole(part.bytes);
       upload ??= await put.begin();

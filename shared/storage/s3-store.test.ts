@@ -23,21 +23,21 @@ describeUnless(missingMinio(), 'objects on MinIO', () => {
     return { store: openStore(minio), close: () => minio.stop() };
   });
 
-  describe('a MinIO that is there', () => {
+  describe('MinIO, running', () => {
     let minio: TestMinio;
     beforeAll(async () => {
       minio = await startMinio();
     });
     afterAll(() => minio?.stop());
 
-    test('many who find the bucket missing make it together', async () => {
+    test('many processes that find the bucket missing create it together', async () => {
       const stores = Array.from({ length: 8 }, () => openStore(minio, { bucket: 'raced' }));
       await Promise.all(stores.map((store, i) => store.put(`raced/${i}`, Buffer.from('x'))));
       await Promise.all(stores.map(() => openStore(minio, { bucket: 'checked' }).check()));
       expect(await openClient(minio).bucketExists('checked')).toBe(true);
     });
 
-    test('refused credentials are one line that names the settings', async () => {
+    test('refused credentials are an error of one line that names the settings', async () => {
       for (const wrong of [{ secretKey: 'wrong-secret' }, { accessKey: 'nobody' }]) {
         const store = openStore(minio, wrong);
         await expect(store.check()).rejects.toMatchObject(UNAVAILABLE);
@@ -57,17 +57,17 @@ describeUnless(missingMinio(), 'objects on MinIO', () => {
       expect(await listUploads(minio, 'broken/a')).toEqual([]);
     });
 
-    test('what killed writers began is ended once it is old, and what is being written is not', async () => {
+    test('aborts old uploads of killed writers, and none that is being written', async () => {
       const store = openStore(minio);
       await store.check();
       await openClient(minio).initiateNewMultipartUpload('windlass', 'killed/a', {});
-      await store.removeAbandoned(new Date(Date.now() - 60_000));
+      await store.removeAbandonedWrites(new Date(Date.now() - 60_000));
       expect(await listUploads(minio, 'killed/a')).toHaveLength(1);
-      await store.removeAbandoned(new Date(Date.now() + 60_000));
+      await store.removeAbandonedWrites(new Date(Date.now() + 60_000));
       expect(await listUploads(minio, 'killed/a')).toEqual([]);
     });
 
-    test('a reader who leaves frees the connection', async () => {
+    test('a reader that ends early frees the connection', async () => {
       const proxy = await startTcpProxy(minio);
       onTestFinished(() => proxy.stop());
       const store = openStore(minio, { endpoint: `http://127.0.0.1:${proxy.port}` });
@@ -81,10 +81,10 @@ describeUnless(missingMinio(), 'objects on MinIO', () => {
       await waitFor(() => proxy.connections.open <= 2, { what: 'the connections to close' });
     });
 
-    test('slow sources and slow readers have all the time they want', {
+    test('slow sources and slow readers do not time out', {
       timeout: 30_000,
     }, async () => {
-      const store = openStore(minio, { silenceMs: 500 });
+      const store = openStore(minio, { stallMs: 500 });
       const slow = async function* () {
         yield MIB;
         // Longer than the server may be silent; nothing else can be waited for here.
@@ -109,7 +109,7 @@ describeUnless(missingMinio(), 'objects on MinIO', () => {
         onTestFinished(() => proxy.stop());
         const store = openStore(minio, {
           endpoint: `http://127.0.0.1:${proxy.port}`,
-          silenceMs: 1_000,
+          stallMs: 1_000,
         });
         await store.check();
         await store.put('warm/a', Buffer.from('x'));
@@ -128,7 +128,7 @@ describeUnless(missingMinio(), 'objects on MinIO', () => {
     }
   });
 
-  describe('a MinIO that comes and goes', () => {
+  describe('MinIO, going away and coming back', () => {
     let minio: TestMinio;
     beforeAll(async () => {
       minio = await startMinio();
@@ -143,17 +143,17 @@ describeUnless(missingMinio(), 'objects on MinIO', () => {
       ['stat', () => store.stat('kept')],
       ['remove', () => store.remove('away/a')],
       ['list', () => listAll(store)],
-      ['removeAbandoned', () => store.removeAbandoned(new Date())],
+      ['removeAbandonedWrites', () => store.removeAbandonedWrites(new Date())],
       ['check', () => store.check()],
     ];
 
-    test('down, silent or cut, everything is unavailable; afterwards it works', {
+    test('down, stalled or disconnected, everything is unavailable; afterwards it works', {
       timeout: 60_000,
     }, async () => {
       const proxy = await startTcpProxy(minio);
       onTestFinished(() => proxy.stop());
       const endpoint = `http://127.0.0.1:${proxy.port}`;
-      const open = () => openStore(minio, { endpoint, silenceMs: 700 });
+      const open = () => openStore(minio, { endpoint, stallMs: 700 });
       const warm = open();
       await warm.put('kept', Buffer.from('kept'));
       const expectAway = async (store: S3Store) => {
@@ -182,7 +182,7 @@ describeUnless(missingMinio(), 'objects on MinIO', () => {
       await warm.put('again', Buffer.from('x'));
     });
 
-    test('a kept connection that was just cut is no failure', async () => {
+    test('repeats a request on a kept connection that the server closed', async () => {
       const proxy = await startTcpProxy(minio);
       onTestFinished(() => proxy.stop());
       const store = openStore(minio, { endpoint: `http://127.0.0.1:${proxy.port}` });
@@ -195,12 +195,12 @@ describeUnless(missingMinio(), 'objects on MinIO', () => {
       }
     });
 
-    test('bytes that break off or stay away in the middle are unavailable', async () => {
+    test('an answer that breaks off or stalls in the middle is unavailable', async () => {
       const proxy = await startTcpProxy(minio);
       onTestFinished(() => proxy.stop());
       const store = openStore(minio, {
         endpoint: `http://127.0.0.1:${proxy.port}`,
-        silenceMs: 700,
+        stallMs: 700,
       });
       await store.put('middle/a', Buffer.alloc(16 << 20));
       for (const breaks of [() => proxy.cut(), () => proxy.blackhole('down')]) {
@@ -219,7 +219,7 @@ describeUnless(missingMinio(), 'objects on MinIO', () => {
   });
 
   describeUnless(missingRoot(), 'a full disk', () => {
-    test('is insufficient_storage, however the size is told', async () => {
+    test('is insufficient_storage, with and without a declared size', async () => {
       const directory = makeTempDir('full');
       onTestFinished(() => directory.remove());
       execFileSync('mount', ['-t', 'tmpfs', '-o', 'size=64m', 'tmpfs', directory.path]);

@@ -1,19 +1,25 @@
 import type { IncomingMessage } from 'node:http';
 import { pipeline, Readable } from 'node:stream';
 import { finished } from 'node:stream/promises';
-import { assertSize, exactly } from './exact-size.ts';
+import { assertBuffersSize, enforceSize } from './declared-size.ts';
 import { assertKey, type ByteRange, type ObjectStore, type StoredObject } from './object-store.ts';
 import { S3Body } from './s3-body.ts';
-import { type CallOptions, S3Call, S3Connections, type S3Options } from './s3-call.ts';
-import { explainCheck, explainS3, isCut, isMissing, s3Code } from './s3-errors.ts';
-import { putParts } from './s3-multipart.ts';
+import {
+  isConnectionReset,
+  isMissing,
+  s3Code,
+  translateCheckError,
+  translateS3Error,
+} from './s3-errors.ts';
+import { putMultipart } from './s3-multipart.ts';
+import { S3Connections, type S3Options, S3Request, type S3RequestOptions } from './s3-request.ts';
 
-/** Requests answer within seconds that the store is away: so long it may be silent where little is asked of it. */
-const SILENCE_MS = 5_000;
-const CHECK_SILENCE_MS = 3_000;
-/** Taking in bytes, putting parts together and listing may keep a server's disks busy. */
-const BULK_SILENCE_MS = 20_000;
-const SLOW_SILENCE_MS = 60_000;
+/** Stall time-outs of requests: a client that finds the store away gets its answer within seconds. */
+const STALL_MS = 5_000;
+const CHECK_STALL_MS = 3_000;
+/** Writing bytes, completing an upload and listing may keep a server's disks busy. */
+const BULK_STALL_MS = 20_000;
+const SLOW_STALL_MS = 60_000;
 /** S3's own limit for one PUT. */
 const MAX_PUT = 5 * 2 ** 30;
 const PAGE = 1_000;
@@ -24,14 +30,14 @@ interface PutOptions {
 }
 
 /**
- * Objects in a bucket of MinIO or another S3 server, over the `minio` package. Memory does not grow with an object's size.
- * A call whose answer was lost may have taken effect although it failed: keys are new for each attempt, and upkeep removes
- * what nothing refers to.
+ * Objects in a bucket of MinIO or another S3 server, through the `minio` package. Memory does not grow with an object's
+ * size. A failed request whose answer was lost may have taken effect: each attempt uses new keys, and upkeep removes objects
+ * that no row refers to.
  */
 export class S3Store implements ObjectStore {
   readonly #connections: S3Connections;
   readonly #bucket: string;
-  #making: Promise<void> | undefined;
+  #bucketReady: Promise<void> | undefined;
 
   constructor(options: S3Options) {
     this.#connections = new S3Connections(options);
@@ -46,7 +52,7 @@ export class S3Store implements ObjectStore {
     assertKey(key);
     const { size, signal } = options;
     if (Buffer.isBuffer(bytes)) {
-      assertSize([bytes], size);
+      assertBuffersSize([bytes], size);
       return this.#putBuffer(key, bytes, signal);
     }
     if (Array.isArray(bytes)) {
@@ -56,18 +62,18 @@ export class S3Store implements ObjectStore {
         ...options,
       });
     }
-    // A source that hangs while its next bytes are waited for ends only when it is destroyed.
+    // A source that hangs ends only when it is destroyed.
     const stop = () => bytes.destroy(signal?.reason as Error);
     const ignore = () => {};
     bytes.on('error', ignore);
     signal?.addEventListener('abort', stop, { once: true });
     try {
       signal?.throwIfAborted();
-      await this.#makeBucket();
-      if (size === undefined) return await this.#putParts(bytes, bytes, { key, signal });
-      const exact = exactly(size, bytes);
+      await this.#ensureBucket();
+      if (size === undefined) return await this.#putMultipart(bytes, bytes, { key, signal });
+      const exact = enforceSize(size, bytes);
       return size > MAX_PUT
-        ? await this.#putParts(bytes, exact, { key, size, signal })
+        ? await this.#putMultipart(bytes, exact, { key, size, signal })
         : await this.#putStream(key, exact, { size, signal });
     } catch (error) {
       bytes.destroy();
@@ -86,13 +92,13 @@ export class S3Store implements ObjectStore {
     const { range, signal } = options;
     const { bulk } = this.#connections;
     const body = new S3Body();
-    await this.#ask({ agent: bulk, silenceMs: SILENCE_MS, signal }, async call => {
-      const { client } = call;
+    await this.#request({ agent: bulk, stallMs: STALL_MS, signal }, async request => {
+      const { client } = request;
       const response = range
         ? await client.getPartialObject(this.#bucket, key, range.start, range.end - range.start + 1)
         : await client.getObject(this.#bucket, key);
-      call.isReaderSlow = () => body.writableNeedDrain || body.writableEnded;
-      // Whoever destroys the one destroys the other, and so the connection.
+      request.isReaderSlow = () => body.writableNeedDrain || body.writableEnded;
+      // Destroying either stream destroys the other, and the connection.
       pipeline(response, body, () => {});
     });
     return body;
@@ -119,7 +125,7 @@ export class S3Store implements ObjectStore {
   }
 
   async *list(prefix: string): AsyncIterable<StoredObject> {
-    await this.#makeBucket();
+    await this.#ensureBucket();
     let token = '';
     do {
       const page = await this.#slow(({ client }) =>
@@ -132,9 +138,9 @@ export class S3Store implements ObjectStore {
     } while (token);
   }
 
-  /** Ends multipart uploads that were begun before then. MinIO ends them itself after a day; other servers never do. */
-  async removeAbandoned(before: Date): Promise<void> {
-    await this.#makeBucket();
+  /** Aborts multipart uploads that began before then. MinIO aborts them itself after a day; other servers never do. */
+  async removeAbandonedWrites(before: Date): Promise<void> {
+    await this.#ensureBucket();
     for (let key = '', id = ''; ; ) {
       const page = await this.#slow(({ client }) =>
         client.listIncompleteUploadsQuery(this.#bucket, '', key, id, ''),
@@ -150,22 +156,23 @@ export class S3Store implements ObjectStore {
     return undefined;
   }
 
-  /** Says in one line what is wrong. Makes the bucket where it is missing. */
+  /** Throws an error that says in one line what is wrong. Creates the bucket where it is missing. */
   async check(): Promise<void> {
-    const call = this.#call({ agent: this.#connections.control, silenceMs: CHECK_SILENCE_MS });
+    const request = this.#newRequest({ agent: this.#connections.control, stallMs: CHECK_STALL_MS });
     try {
-      await call.client.listObjectsV2Query(this.#bucket, 'none/', '', '/', 1, '');
+      await request.client.listObjectsV2Query(this.#bucket, 'none/', '', '/', 1, '');
     } catch (error) {
-      if (s3Code(error) !== 'NoSuchBucket') throw explainCheck(error, call.status);
-      this.#making = undefined;
-      await this.#makeBucket();
+      if (s3Code(error) !== 'NoSuchBucket') throw translateCheckError(error, request.status);
+      this.#bucketReady = undefined;
+      await this.#ensureBucket();
     }
   }
 
   async #putBuffer(key: string, bytes: Buffer, signal?: AbortSignal): Promise<number> {
-    await this.#makeBucket();
-    await this.#ask({ agent: this.#connections.bulk, silenceMs: BULK_SILENCE_MS, signal }, call =>
-      this.#send(call, { key, body: bytes, size: bytes.length }),
+    await this.#ensureBucket();
+    await this.#request(
+      { agent: this.#connections.bulk, stallMs: BULK_STALL_MS, signal },
+      request => this.#send(request, { key, body: bytes, size: bytes.length }),
     );
     return bytes.length;
   }
@@ -176,40 +183,40 @@ export class S3Store implements ObjectStore {
     { size, signal }: { size: number; signal?: AbortSignal },
   ): Promise<number> {
     const { fresh } = this.#connections;
-    const call = this.#call({ agent: fresh, silenceMs: BULK_SILENCE_MS, signal });
+    const request = this.#newRequest({ agent: fresh, stallMs: BULK_STALL_MS, signal });
     const body = Readable.from(bytes, { objectMode: false, highWaterMark: 1 << 18 });
-    // The source's own error, where there was one, says more than the connection's that it cut.
+    // An error of the source says more than the connection's error that it causes.
     let failure: unknown;
     body.once('error', error => {
       failure = error;
     });
     try {
-      await this.#send(call, { key, body, size });
+      await this.#send(request, { key, body, size });
       return size;
     } catch (error) {
       body.destroy();
-      throw this.#explain(failure ?? error, call);
+      throw this.#translate(failure ?? error, request);
     }
   }
 
-  #putParts(
+  #putMultipart(
     source: Readable,
     bytes: AsyncIterable<Buffer>,
     { key, size, signal }: PutOptions & { key: string },
   ): Promise<number> {
-    const options = { agent: this.#connections.bulk, silenceMs: BULK_SILENCE_MS, signal };
-    return putParts(source, {
+    const options = { agent: this.#connections.bulk, stallMs: BULK_STALL_MS, signal };
+    return putMultipart(source, {
       bytes,
       size,
       putWhole: whole => this.#putBuffer(key, whole, signal),
       begin: () =>
-        this.#ask(options, ({ client }) =>
+        this.#request(options, ({ client }) =>
           client.initiateNewMultipartUpload(this.#bucket, key, {}),
         ),
       send: (upload, { number, bytes: body }) => {
         const query = `partNumber=${number}&uploadId=${encodeURIComponent(upload)}`;
-        const request = { key, body, size: body.length, query };
-        return this.#ask(options, call => this.#send(call, request));
+        const put = { key, body, size: body.length, query };
+        return this.#request(options, request => this.#send(request, put));
       },
       complete: (upload, sent) =>
         this.#slow(({ client }) => client.completeMultipartUpload(this.#bucket, key, upload, sent)),
@@ -225,12 +232,12 @@ export class S3Store implements ObjectStore {
     });
   }
 
-  /** PUT of an object or of one of its parts; its ETag. */
+  /** Puts an object or one of its parts; returns the ETag. */
   async #send(
-    { client }: S3Call,
-    request: { key: string; body: Readable | Buffer; size: number; query?: string },
+    { client }: S3Request,
+    put: { key: string; body: Readable | Buffer; size: number; query?: string },
   ): Promise<string> {
-    const { key, body, size, query } = request;
+    const { key, body, size, query } = put;
     const headers = { 'content-length': size, 'content-type': 'application/octet-stream' };
     const response: IncomingMessage = await client.makeRequestStreamAsync(
       { method: 'PUT', bucketName: this.#bucket, objectName: key, query, headers },
@@ -243,57 +250,57 @@ export class S3Store implements ObjectStore {
     return (response.headers.etag ?? '').replace(/^"|"$/g, '');
   }
 
-  /** Makes the bucket once where it is missing; safe to race. */
-  #makeBucket(): Promise<void> {
-    this.#making ??= this.#makeMissingBucket().catch((error: unknown) => {
-      this.#making = undefined;
+  /** Creates the bucket where it is missing, once; safe to race. */
+  #ensureBucket(): Promise<void> {
+    this.#bucketReady ??= this.#createMissingBucket().catch((error: unknown) => {
+      this.#bucketReady = undefined;
       throw error;
     });
-    return this.#making;
+    return this.#bucketReady;
   }
 
-  async #makeMissingBucket(): Promise<void> {
+  async #createMissingBucket(): Promise<void> {
     const { region } = this.#connections.options;
     if (await this.#control(({ client }) => client.bucketExists(this.#bucket))) return;
     await this.#control(({ client }) => client.makeBucket(this.#bucket, region)).catch(
       async (error: unknown) => {
-        // Somebody else made it.
+        // Another process created it.
         if (!(await this.#control(({ client }) => client.bucketExists(this.#bucket)))) throw error;
       },
     );
   }
 
-  #control<T>(use: (call: S3Call) => Promise<T>): Promise<T> {
-    return this.#ask({ agent: this.#connections.control, silenceMs: SILENCE_MS }, use);
+  #control<T>(use: (request: S3Request) => Promise<T>): Promise<T> {
+    return this.#request({ agent: this.#connections.control, stallMs: STALL_MS }, use);
   }
 
-  #slow<T>(use: (call: S3Call) => Promise<T>): Promise<T> {
-    return this.#ask({ agent: this.#connections.control, silenceMs: SLOW_SILENCE_MS }, use);
+  #slow<T>(use: (request: S3Request) => Promise<T>): Promise<T> {
+    return this.#request({ agent: this.#connections.control, stallMs: SLOW_STALL_MS }, use);
   }
 
-  /** A call that may be repeated: once more, where a kept connection turned out to be closed. */
-  async #ask<T>(options: CallOptions, use: (call: S3Call) => Promise<T>): Promise<T> {
-    let call = this.#call(options);
-    try {
-      return await use(call);
-    } catch (error) {
-      if (!call.reusedSocket || !isCut(error)) throw this.#explain(error, call);
+  /** Makes a repeatable request, and repeats it once where the server had closed a kept connection. */
+  async #request<T>(
+    options: S3RequestOptions,
+    use: (request: S3Request) => Promise<T>,
+  ): Promise<T> {
+    for (let tries = 1; ; tries++) {
+      const request = this.#newRequest(options);
+      try {
+        return await use(request);
+      } catch (error) {
+        const mayRepeat = tries === 1 && request.reusedSocket && isConnectionReset(error);
+        if (!mayRepeat) throw this.#translate(error, request);
+      }
     }
-    call = this.#call(options);
-    try {
-      return await use(call);
-    } catch (error) {
-      throw this.#explain(error, call);
-    }
   }
 
-  #call(options: CallOptions): S3Call {
-    return new S3Call(this.#connections, options);
+  #newRequest(options: S3RequestOptions): S3Request {
+    return new S3Request(this.#connections, options);
   }
 
-  #explain(error: unknown, call: S3Call): unknown {
-    // Made again at the next put.
-    if (s3Code(error) === 'NoSuchBucket') this.#making = undefined;
-    return explainS3(error, call.status);
+  #translate(error: unknown, request: S3Request): unknown {
+    // The next put creates it again.
+    if (s3Code(error) === 'NoSuchBucket') this.#bucketReady = undefined;
+    return translateS3Error(error, request.status);
   }
 }

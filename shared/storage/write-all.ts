@@ -1,16 +1,16 @@
 import type { FileHandle } from 'node:fs/promises';
 import { type Readable, Writable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
-import { assertSize, exactly } from './exact-size.ts';
+import { assertBuffersSize, enforceSize } from './declared-size.ts';
 
-/** Writes all of it and returns how many bytes that were. */
+/** Writes the whole source and returns its number of bytes. */
 export async function writeAll(
   file: FileHandle,
   source: Readable | Buffer[],
   { size, signal }: { size?: number; signal?: AbortSignal },
 ): Promise<number> {
   if (Array.isArray(source)) {
-    assertSize(source, size);
+    assertBuffersSize(source, size);
     signal?.throwIfAborted();
     return writeBuffers(file, source);
   }
@@ -24,11 +24,11 @@ export async function writeAll(
     writev: (pieces, done) => write(pieces.map(({ chunk }) => chunk)).then(() => done(), done),
   });
   if (size === undefined) await pipeline(source, sink, { signal });
-  else await pipeline(source, given => exactly(size, given), sink, { signal });
+  else await pipeline(source, given => enforceSize(size, given), sink, { signal });
   return written;
 }
 
-/** A full disk may take a part of what it is given. */
+/** Writes all buffers. One writev() may write a part of them, on a full disk for example. */
 async function writeBuffers(file: FileHandle, buffers: Buffer[]): Promise<number> {
   let written = 0;
   for (let left = buffers.filter(buffer => buffer.length > 0); left.length > 0; ) {

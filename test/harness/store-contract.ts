@@ -1,7 +1,7 @@
 import { Readable } from 'node:stream';
 import { buffer } from 'node:stream/consumers';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { WrongSize } from '../../shared/storage/exact-size.ts';
+import { SizeMismatch } from '../../shared/storage/declared-size.ts';
 import type { ObjectStore } from '../../shared/storage/object-store.ts';
 
 function stop(): AbortController {
@@ -80,12 +80,12 @@ export function describeObjectStore(
       ] as const) {
         const source = pieces(...lengths);
         await expect(store.put(`size/${name}`, source, { size: 10 }), name).rejects.toThrow(
-          WrongSize,
+          SizeMismatch,
         );
         expect(source.destroyed).toBe(true);
       }
       await expect(store.put('size/buffer', Buffer.alloc(9), { size: 10 })).rejects.toThrow(
-        WrongSize,
+        SizeMismatch,
       );
       expect(await keys('size/')).toEqual(['size/empty', 'size/right']);
     });

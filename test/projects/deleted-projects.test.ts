@@ -110,7 +110,7 @@ async function countBelow({ pid, mid, uid }: { pid: string; mid: string; uid: st
   };
 }
 
-test('all that a deleted project holds goes, its objects are let go, and another keeps its own', async () => {
+test('removes all rows of a deleted project, schedules its objects for deletion, and keeps another project', async () => {
   const [dead, alive] = [await fillProject(), await fillProject()];
   await remove(dead.pid);
   const ofProject = await addJob({ project: dead.pid, state: 'running', leaseToken: 'x' });
@@ -150,7 +150,7 @@ test('all that a deleted project holds goes, its objects are let go, and another
   ]);
 });
 
-test('several at once share the work, and lose no object', async () => {
+test('several workers share the rows, and lose no object', async () => {
   await database.db.delete(pendingDeletions);
   const dead = [await fillProject(), await fillProject()];
   for (const { pid } of dead) await remove(pid);

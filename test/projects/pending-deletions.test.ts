@@ -20,7 +20,7 @@ import { FileStore } from '../../shared/storage/file-store.ts';
 import type { ObjectStore } from '../../shared/storage/object-store.ts';
 import { scheduleDeletion } from '../../shared/storage/pending-deletions.ts';
 import { S3Store } from '../../shared/storage/s3-store.ts';
-import { OrphanedObjects } from '../../workers/upkeep/orphaned-objects.ts';
+import { OrphanCollector } from '../../workers/upkeep/orphaned-objects.ts';
 import { deletePendingObjects } from '../../workers/upkeep/pending-deletions.ts';
 import { withDatabase } from '../harness/migrated-database.ts';
 
@@ -47,7 +47,7 @@ const listKeys = async (prefix = '') => {
 const put = async (...keys: string[]) => {
   for (const key of keys) await store.put(key, Buffer.from('x'));
 };
-const loose = async () =>
+const pending = async () =>
   (await database.db.select().from(pendingDeletions)).map(row => row.object);
 
 async function makeProject() {
@@ -108,30 +108,30 @@ const withOther = (other: Partial<ObjectStore>): ObjectStore => ({
   stat: key => store.stat(key),
   remove: key => store.remove(key),
   list: prefix => store.list(prefix),
-  removeAbandoned: before => store.removeAbandoned(before),
+  removeAbandonedWrites: before => store.removeAbandonedWrites(before),
   freeBytes: () => store.freeBytes(),
   check: () => store.check(),
   ...other,
 });
 
-test('what was loosened goes, save what any row refers to yet', async () => {
+test('deletes scheduled objects but those that a row still refers to', async () => {
   const kept = await referToOneEach();
   const gone = Array.from({ length: 520 }, () => `uploads/${newId()}/${newId()}`);
   await put(...kept, ...gone);
   await database.db.transaction(tx => scheduleDeletion(tx, [...kept, null, ...gone, ...gone]));
   await Promise.all([deletePendingObjects(context()), deletePendingObjects(context())]);
   expect(await listKeys()).toEqual([...kept].sort());
-  expect(await loose()).toEqual([]);
+  expect(await pending()).toEqual([]);
 });
 
-test('what is loosened again while its object is looked at is looked at again', async () => {
+test('an object that loses another reference during its deletion is checked again', async () => {
   const { project } = await makeProject();
   const { db } = database;
   const object = `videos/${newId()}/${newId()}`;
   await put(object, 'videos/other/a');
   await db.insert(cacheEntries).values({ project, key: 'k', object, type: 't' });
   await scheduleDeletion(db, [object, 'videos/other/a']);
-  // The reference goes after upkeep has seen it, and before it is done.
+  // The reference is dropped after upkeep has checked it, and before upkeep is done.
   const slow = withOther({
     async remove(key: string) {
       await db.transaction(async tx => {
@@ -142,21 +142,21 @@ test('what is loosened again while its object is looked at is looked at again', 
     },
   });
   await deletePendingObjects({ ...context(), objects: slow });
-  expect(await loose()).toEqual([object]);
+  expect(await pending()).toEqual([object]);
   await deletePendingObjects(context());
   expect(await listKeys()).toEqual([]);
-  expect(await loose()).toEqual([]);
+  expect(await pending()).toEqual([]);
 });
 
-test('where the store is away nothing is forgotten', async () => {
+test('pending deletions stay while the store is away', async () => {
   await scheduleDeletion(database.db, ['videos/a/b']);
   const away = new S3Store({
     ...{ endpoint: 'http://127.0.0.1:1', region: 'us-east-1', bucket: 'windlass' },
     ...{ accessKey: 'a', secretKey: 'secret' },
   });
   await deletePendingObjects({ ...context(), objects: away });
-  await new OrphanedObjects({ ...context(), objects: away }).look();
-  expect(await loose()).toEqual(['videos/a/b']);
+  await new OrphanCollector({ ...context(), objects: away }).markSome();
+  expect(await pending()).toEqual(['videos/a/b']);
 });
 
 /** A store whose objects are all so many hours old. */
@@ -169,7 +169,7 @@ function aged(hours: number): ObjectStore {
   });
 }
 
-test('a pass notes what nothing refers to and nobody awaits, and it goes an hour later', async () => {
+test('marks objects without a reference or an open job, and deletes them an hour later', async () => {
   const { db } = database;
   const { project, model, upload } = await makeProject();
   const open = await makeJob({ model, project, upload });
@@ -193,10 +193,10 @@ test('a pass notes what nothing refers to and nobody awaits, and it goes an hour
     ...[`artifacts/${newId()}/a`, `uploads/${newId()}/a`, `views/${newId()}/a`],
   ];
   await put(...kept, ...old);
-  await new OrphanedObjects({ ...context(), objects: aged(0.9) }).look();
-  expect(await loose()).toEqual([]);
-  await new OrphanedObjects({ ...context(), objects: aged(1.1) }).look();
-  expect((await loose()).sort()).toEqual([...old].sort());
+  await new OrphanCollector({ ...context(), objects: aged(0.9) }).markSome();
+  expect(await pending()).toEqual([]);
+  await new OrphanCollector({ ...context(), objects: aged(1.1) }).markSome();
+  expect((await pending()).sort()).toEqual([...old].sort());
   await deletePendingObjects(context());
   expect(await listKeys()).toHaveLength(kept.length + old.length);
   await db.update(pendingDeletions).set({ due: sql`${pendingDeletions.due} - interval '1 hour'` });
@@ -204,7 +204,7 @@ test('a pass notes what nothing refers to and nobody awaits, and it goes an hour
   expect(await listKeys()).toEqual([...kept].sort());
 });
 
-test('a pass goes on where the last round ended, and the next one is due hours later', async () => {
+test('a pass continues where the last run ended, and the next pass is due hours later', async () => {
   const keys = Array.from({ length: 9_000 }, (_, i) => `uploads/u/${i}`);
   let listed = 0;
   const many = withOther({
@@ -216,12 +216,12 @@ test('a pass goes on where the last round ended, and the next one is due hours l
       }
     },
   });
-  const oldObjects = new OrphanedObjects({ ...context(), objects: many });
+  const orphans = new OrphanCollector({ ...context(), objects: many });
   const counts = [];
-  for (let round = 0; round < 5; round++) {
-    await oldObjects.look();
+  for (let run = 0; run < 5; run++) {
+    await orphans.markSome();
     counts.push(listed);
   }
   expect(counts).toEqual([4_000, 8_000, 9_000, 9_000, 9_000]);
-  expect(await loose()).toHaveLength(9_000);
+  expect(await pending()).toHaveLength(9_000);
 });

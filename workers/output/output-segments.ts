@@ -6,10 +6,10 @@ import { newObjectKey } from '../../shared/jobs/object-keys.ts';
 import { type OutputStream, readOutputStream, streamNumber } from '../../shared/jobs/output.ts';
 import type { ObjectStore } from '../../shared/storage/object-store.ts';
 
-/** Chunks in one object at most: they may be small. */
-const MOST_CHUNKS = 1_000;
+/** Chunk rows in one object at most: they may be small. */
+const MAX_CHUNKS = 1_000;
 
-/** Bytes of one stream in an object. */
+/** A range of one stream's bytes, in an object. */
 export interface Segment {
   stream: OutputStream;
   start: number;
@@ -17,7 +17,7 @@ export interface Segment {
   object: string;
 }
 
-/** The objects of one job's output. Each is put under a new key and becomes visible with the row that names it. */
+/** The objects of one job's output. Each has a new key, and readers see it with the commit of its row. */
 export class OutputSegments {
   readonly #context: { database: Database; objects: ObjectStore; over: AbortSignal };
   readonly #job: string;
@@ -30,7 +30,7 @@ export class OutputSegments {
     this.#job = job;
   }
 
-  /** Puts a stream's first chunks into one object, `most` bytes or a chunk more; undefined where there are none. */
+  /** Puts a stream's first chunk rows, of `most` bytes or one row more, into an object; undefined where there are none. */
   async putChunks(stream: OutputStream, most: number): Promise<Segment | undefined> {
     const found = await this.#listChunks(stream);
     const start = found[0]?.start ?? 0;
@@ -40,7 +40,7 @@ export class OutputSegments {
     return this.#put({ stream, start, length }, this.#readChunks(stream, start, length));
   }
 
-  /** Puts bytes that begin at `at` into an object, after those before them that are still in chunks. */
+  /** Puts the bytes at offset `at` into an object, together with those before them that are in chunk rows. */
   async putBytes(given: {
     stream: OutputStream;
     at: number;
@@ -53,10 +53,10 @@ export class OutputSegments {
     const length = at - start + bytes.reduce((sum, part) => sum + part.length, 0);
     if (start === at) return this.#put({ stream, start, length }, bytes);
     const before = this.#readChunks(stream, start, at - start);
-    return this.#put({ stream, start, length }, inTurn(before, bytes));
+    return this.#put({ stream, start, length }, concat(before, bytes));
   }
 
-  /** Writes the row of an object, in the place of the chunks that it holds. */
+  /** Replaces the chunk rows of an object's range with the row of the object. */
   async insert(tx: Tx, { stream, ...segment }: Segment): Promise<void> {
     const job = this.#job;
     const number = streamNumber(stream);
@@ -98,11 +98,11 @@ export class OutputSegments {
       .from(chunks)
       .where(and(eq(chunks.job, this.#job), eq(chunks.stream, streamNumber(stream))))
       .orderBy(asc(chunks.start))
-      .limit(MOST_CHUNKS);
+      .limit(MAX_CHUNKS);
   }
 }
 
-async function* inTurn(first: AsyncIterable<Buffer>, second: Buffer[]): AsyncGenerator<Buffer> {
+async function* concat(first: AsyncIterable<Buffer>, second: Buffer[]): AsyncGenerator<Buffer> {
   yield* first;
   yield* second;
 }

@@ -4,7 +4,7 @@ import { type Part, WriteBuffer } from './write-buffer.ts';
 const join = (parts: Part[], stream: string) =>
   Buffer.concat(parts.filter(part => part.stream === stream).map(part => part.bytes)).toString();
 
-test('gives back what was added, in order and by stream, in pieces of at most a MiB', () => {
+test('returns what was added, in order and by stream, in pieces of at most a MiB', () => {
   const pieces = new WriteBuffer();
   const expected = { stdout: '', stderr: '' };
   for (let n = 0; n < 400; n++) {
@@ -21,7 +21,7 @@ test('gives back what was added, in order and by stream, in pieces of at most a 
   expect(pieces.bytes).toEqual({ stdout: 0, stderr: 0 });
 });
 
-test('blocks are used again once released, and not before', () => {
+test('reuses a block once it is released, and not before', () => {
   const pieces = new WriteBuffer();
   const fill = (letter: string) => {
     for (let n = 0; n < 300; n++) pieces.add('stdout', Buffer.alloc(10_000, letter));

@@ -1,11 +1,11 @@
 import type { OutputOffsets, OutputStream } from '../../shared/jobs/output.ts';
 
-/** A piece is stored as one row at most: rows are read whole. */
-const MOST = 1 << 20;
-/** Once so much waits, what comes is copied into blocks that are used again. */
+/** A piece becomes one chunk row at most, and readers read rows whole. */
+const MAX_PIECE_BYTES = 1 << 20;
+/** Once this much is buffered, appended bytes are copied into blocks of a pool. */
 const COPY_FROM = 256 << 10;
-/** Blocks that are kept for use. */
-const KEPT = 12;
+/** Free blocks that the pool keeps. */
+const POOL_SIZE = 12;
 
 interface Piece {
   stream: OutputStream;
@@ -22,20 +22,20 @@ export interface Part {
 
 export interface Batch {
   parts: Part[];
-  /** Gives the batch's blocks back; its bytes must not be used any more. */
+  /** Returns the batch's blocks to the pool; its bytes must not be used afterwards. */
   release(): void;
 }
 
 /**
- * What waits to be stored. A buffer of a packet that waits with hundreds of others outlives the young ones, and a gigabyte
- * of those spends a third of its time in the garbage collector: so they are copied once there are many.
+ * Bytes that wait to be stored. Once there are many they are copied into pooled blocks: packets' own buffers would survive
+ * young garbage collections, and the collector would take a third of the time that a gigabyte takes.
  */
 export class WriteBuffer {
   #pieces: Piece[] = [];
   #bytes: OutputOffsets = { stdout: 0, stderr: 0 };
   readonly #blocks: Buffer[] = [];
 
-  /** How many bytes wait. */
+  /** Bytes in the buffer, by stream. */
   get bytes(): Readonly<OutputOffsets> {
     return this.#bytes;
   }
@@ -47,7 +47,7 @@ export class WriteBuffer {
     else this.#keep(stream, bytes);
   }
 
-  /** Takes all that waits, as one batch. */
+  /** Empties the buffer. */
   take(): Batch {
     const pieces = this.#pieces;
     this.#pieces = [];
@@ -58,14 +58,14 @@ export class WriteBuffer {
     }));
     const release = () => {
       for (const { block } of pieces)
-        if (block && this.#blocks.length < KEPT) this.#blocks.push(block);
+        if (block && this.#blocks.length < POOL_SIZE) this.#blocks.push(block);
     };
     return { parts, release };
   }
 
   #keep(stream: OutputStream, bytes: Buffer): void {
     const last = this.#pieces.at(-1);
-    if (last?.stream === stream && !last.block && last.length + bytes.length <= MOST) {
+    if (last?.stream === stream && !last.block && last.length + bytes.length <= MAX_PIECE_BYTES) {
       last.parts.push(bytes);
       last.length += bytes.length;
     } else {
@@ -76,8 +76,8 @@ export class WriteBuffer {
   #copy(stream: OutputStream, bytes: Buffer): void {
     for (let at = 0; at < bytes.length; ) {
       let last = this.#pieces.at(-1);
-      if (last?.stream !== stream || !last.block || last.length === MOST) {
-        const block = this.#blocks.pop() ?? Buffer.allocUnsafeSlow(MOST);
+      if (last?.stream !== stream || !last.block || last.length === MAX_PIECE_BYTES) {
+        const block = this.#blocks.pop() ?? Buffer.allocUnsafeSlow(MAX_PIECE_BYTES);
         last = { stream, parts: [], length: 0, block };
         this.#pieces.push(last);
       }

@@ -18,15 +18,15 @@ import type { WorkerContext } from '../context.ts';
 
 type Context = Pick<WorkerContext, 'database' | 'notifications' | 'stopping'>;
 
-/** Rows of one statement: values may be 16 MiB each, and each statement has 10 s. */
+/** Rows in one statement: a row may have 16 MiB, and a statement may take 10 s. */
 const BATCH = 100;
 const PROJECTS = 20;
 /** Bounds one run; the pause until the next one leaves the database to others. */
 const ROUND_MS = 5_000;
 
 /**
- * Removes what deleted projects hold, in batches, each a transaction of its own, and last the project: wherever this dies,
- * the next round goes on. What two do at once they share, for neither waits for rows that the other has locked.
+ * Removes the rows below deleted projects, in batches of one transaction each, and at last the project's own row. A later
+ * run continues one that died. Workers that run this at the same time share the rows: each skips what others have locked.
  */
 export async function purgeDeletedProjects(context: Context): Promise<void> {
   const { db } = context.database;
@@ -37,10 +37,10 @@ export async function purgeDeletedProjects(context: Context): Promise<void> {
     .orderBy(asc(projects.deleted))
     .limit(PROJECTS);
   const until = performance.now() + ROUND_MS;
-  const mayGoOn = () => !context.stopping.aborted && performance.now() < until;
+  const mayContinue = () => !context.stopping.aborted && performance.now() < until;
   for (const { pid } of rows) {
-    if (!mayGoOn()) return;
-    await cancelWork(context, pid);
+    if (!mayContinue()) return;
+    await cancelOpenJobs(context, pid);
     for (const removeSome of [
       removeArtifacts,
       removeParts,
@@ -49,7 +49,7 @@ export async function purgeDeletedProjects(context: Context): Promise<void> {
       removeBookmarks,
       removeModels,
     ]) {
-      while (mayGoOn() && (await db.transaction(tx => removeSome(tx, pid))) > 0);
+      while (mayContinue() && (await db.transaction(tx => removeSome(tx, pid))) > 0);
     }
     await db.transaction(tx => removeProject(tx, pid));
   }
@@ -63,21 +63,21 @@ const uploadsOf = (tx: Tx, pid: string) =>
     .from(uploads)
     .where(inArray(uploads.model, modelsOf(tx, pid)));
 
-/** The deletion has cancelled all but what was being started just then. */
-async function cancelWork(context: Context, pid: string): Promise<void> {
+/** Cancels the jobs that were started while the project was being deleted; the deletion cancelled the others. */
+async function cancelOpenJobs(context: Context, pid: string): Promise<void> {
   const { db } = context.database;
-  publishCancelled(context, await requestCancel(db, openWork(db, pid)));
+  publishCancelled(context, await requestCancel(db, openJobs(db, pid)));
 }
 
-const openWork = (tx: Tx, pid: string) =>
+const openJobs = (tx: Tx, pid: string) =>
   and(
     isNull(jobs.finished),
     isNull(jobs.cancelRequested),
     or(eq(jobs.project, pid), inArray(jobs.model, modelsOf(tx, pid))),
   );
 
-/** The addresses of some rows that nobody else has locked, held until the transaction ends. */
-const some = (tx: Tx, table: PgTable, column: PgColumn, of: Parameters<typeof inArray>[1]) =>
+/** Locks some rows, skipping those that are locked, and selects their addresses. */
+const lockSome = (tx: Tx, table: PgTable, column: PgColumn, of: Parameters<typeof inArray>[1]) =>
   tx
     .select({ address: sql`ctid` })
     .from(table)
@@ -86,7 +86,7 @@ const some = (tx: Tx, table: PgTable, column: PgColumn, of: Parameters<typeof in
     .for('update', { skipLocked: true });
 
 async function removeArtifacts(tx: Tx, pid: string): Promise<number> {
-  const batch = some(tx, artifacts, artifacts.model, modelsOf(tx, pid));
+  const batch = lockSome(tx, artifacts, artifacts.model, modelsOf(tx, pid));
   const gone = await tx
     .delete(artifacts)
     .where(sql`ctid = any(array(${batch}))`)
@@ -103,7 +103,7 @@ async function removeArtifacts(tx: Tx, pid: string): Promise<number> {
 }
 
 async function removeParts(tx: Tx, pid: string): Promise<number> {
-  const batch = some(tx, parts, parts.upload, uploadsOf(tx, pid));
+  const batch = lockSome(tx, parts, parts.upload, uploadsOf(tx, pid));
   const gone = await tx
     .delete(parts)
     .where(sql`ctid = any(array(${batch}))`)
@@ -133,7 +133,7 @@ const partsOf = (tx: Tx) =>
   tx.select({ part: parts.part }).from(parts).where(eq(parts.upload, uploads.uid));
 
 async function removeCacheEntries(tx: Tx, pid: string): Promise<number> {
-  const batch = some(tx, cacheEntries, cacheEntries.project, [pid]);
+  const batch = lockSome(tx, cacheEntries, cacheEntries.project, [pid]);
   const gone = await tx
     .delete(cacheEntries)
     .where(sql`ctid = any(array(${batch}))`)
@@ -146,7 +146,7 @@ async function removeCacheEntries(tx: Tx, pid: string): Promise<number> {
 }
 
 async function removeBookmarks(tx: Tx, pid: string): Promise<number> {
-  const batch = some(tx, bookmarks, bookmarks.project, [pid]);
+  const batch = lockSome(tx, bookmarks, bookmarks.project, [pid]);
   const gone = await tx
     .delete(bookmarks)
     .where(sql`ctid = any(array(${batch}))`)
@@ -176,7 +176,7 @@ const isEmpty = (tx: Tx) =>
     notExists(tx.select({ uid: uploads.uid }).from(uploads).where(eq(uploads.model, models.mid))),
   );
 
-/** The row goes only when it has nothing left: what it has would go with it, and its objects be forgotten. */
+/** Removes the row once nothing is below it. Foreign keys would cascade, and the objects' keys would be lost. */
 async function removeProject(tx: Tx, pid: string): Promise<void> {
   const mine = and(eq(projects.pid, pid), isNotNull(projects.deleted));
   const [found] = await tx
@@ -185,7 +185,7 @@ async function removeProject(tx: Tx, pid: string): Promise<void> {
     .where(mine)
     .for('update', { skipLocked: true });
   if (!found) return;
-  // Nothing can be added from here on: a new row below takes a lock on this one (its foreign key).
+  // Nothing can be added from here on: the foreign key of a new row below needs a lock on this one.
   await tx
     .delete(projects)
     .where(
@@ -201,7 +201,7 @@ async function removeProject(tx: Tx, pid: string): Promise<void> {
         notExists(
           tx.select({ bid: bookmarks.bid }).from(bookmarks).where(eq(bookmarks.project, pid)),
         ),
-        notExists(tx.select({ id: jobs.id }).from(jobs).where(openWork(tx, pid))),
+        notExists(tx.select({ id: jobs.id }).from(jobs).where(openJobs(tx, pid))),
       ),
     );
 }

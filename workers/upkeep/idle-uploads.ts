@@ -4,31 +4,31 @@ import { publishCancelled } from '../../shared/jobs/cancel.ts';
 import { removeParts, removeUpload } from '../../shared/uploads.ts';
 import type { WorkerContext } from '../context.ts';
 
-/** Uploads at a time: each may have 10,000 parts. */
+/** Uploads in one query: each may have 10,000 parts. */
 const BATCH = 50;
 
-/** Ends uploads that nothing was sent to for long, and lets go of the parts of those that have ended. */
+/** Removes open uploads idle for UPLOAD_IDLE_TIMEOUT, and the parts of uploads whose parse job ended that long ago. */
 export async function endIdleUploads(context: WorkerContext): Promise<void> {
-  while (!context.stopping.aborted && (await endSome(context)) === BATCH);
-  while (!context.stopping.aborted && (await releaseSome(context)) === BATCH);
+  while (!context.stopping.aborted && (await removeSomeUploads(context)) === BATCH);
+  while (!context.stopping.aborted && (await removePartsOfSome(context)) === BATCH);
 }
 
-const longAgo = ({ config }: WorkerContext) =>
+const idleSince = ({ config }: WorkerContext) =>
   sql`now() - make_interval(secs => ${config.UPLOAD_IDLE_TIMEOUT})`;
 
-/** Each in a transaction of its own, looked at again once it is held: a part may just have come. */
-async function endSome(context: WorkerContext): Promise<number> {
+/** One transaction each, which checks again after it locked the row: a part may have arrived meanwhile. */
+async function removeSomeUploads(context: WorkerContext): Promise<number> {
   const { db } = context.database;
-  const isIdle = and(isNull(uploads.job), sql`${uploads.accessed} < ${longAgo(context)}`);
+  const isIdle = and(isNull(uploads.job), sql`${uploads.accessed} < ${idleSince(context)}`);
   const found = await db.select({ uid: uploads.uid }).from(uploads).where(isIdle).limit(BATCH);
   for (const { uid } of found) {
     const cancelled = await db.transaction(async tx => {
-      const [held] = await tx
+      const [locked] = await tx
         .select({ uid: uploads.uid })
         .from(uploads)
         .where(and(eq(uploads.uid, uid), isIdle))
         .for('update');
-      return held ? removeUpload(tx, uid) : [];
+      return locked ? removeUpload(tx, uid) : [];
     });
     publishCancelled(context, cancelled);
   }
@@ -36,31 +36,31 @@ async function endSome(context: WorkerContext): Promise<number> {
 }
 
 /**
- * The record stays, as what the model tells of its parses. Uploads are found by the parts there are, stepping through
- * their index from one upload to the next: the records of years are not looked at.
+ * Keeps the upload's row, which the model's list of parses shows. Finds uploads by a skip scan over the parts' index (one
+ * step per upload that has parts), so it reads no row of the years of uploads without parts.
  */
-async function releaseSome(context: WorkerContext): Promise<number> {
+async function removePartsOfSome(context: WorkerContext): Promise<number> {
   const { db } = context.database;
   const found = await db.execute<{ uid: string }>(sql`
-    with recursive holding (uid) as (
+    with recursive with_parts (uid) as (
       (select upload from upload_parts order by upload limit 1)
       union all
-      select (select upload from upload_parts where upload > holding.uid order by upload limit 1)
-      from holding where holding.uid is not null
+      select (select upload from upload_parts where upload > with_parts.uid order by upload limit 1)
+      from with_parts where with_parts.uid is not null
     )
-    select uploads.uid from holding
-    join uploads on uploads.uid = holding.uid
+    select uploads.uid from with_parts
+    join uploads on uploads.uid = with_parts.uid
     join jobs on jobs.id = uploads.job
-    where jobs.finished < ${longAgo(context)}
+    where jobs.finished < ${idleSince(context)}
     limit ${BATCH}`);
   for (const { uid } of found) {
     await db.transaction(async tx => {
-      const [held] = await tx
+      const [locked] = await tx
         .select({ uid: uploads.uid })
         .from(uploads)
         .where(and(eq(uploads.uid, uid), isNotNull(uploads.job)))
         .for('update');
-      if (!held) return;
+      if (!locked) return;
       await removeParts(tx, [uid]);
       await tx
         .update(uploads)

@@ -9,19 +9,19 @@ import {
   views,
 } from '../../shared/database/schema.ts';
 
-/** A job's result can be fetched for 24 h after its end, and a cache may take it over until then: an hour of margin. */
+/** A result can be fetched, or stored in a project's cache, for 24 h after the job's end; plus an hour of margin. */
 const RESULT_KEPT = sql`interval '25 hours'`;
 
 /** The id in an object's key, `KIND/ID/…`. */
 const idInKey = (key: string) => key.split('/')[1] ?? '';
 
-/** Which of these objects rows refer to: whichever kind a key is of, any kind of row may. */
+/** Which of these objects a row refers to. A row of any kind may refer to a key of any prefix. */
 export async function findReferenced(db: Db, keys: string[]): Promise<Set<string>> {
   if (keys.length === 0) return new Set();
   const ids = [...new Set(keys.map(idInKey))];
   const result = sql<string>`${jobs.result}->>'object'`;
   const found = [
-    // One after the other, as objects are handed over: what has left a part by now is seen as the artifact's below.
+    // In the order in which a reference moves: one that left a part before its query is found in the artifacts after it.
     await db.select({ object: parts.object }).from(parts).where(inArray(parts.object, keys)),
     await db
       .select({ object: artifacts.object })
@@ -32,7 +32,7 @@ export async function findReferenced(db: Db, keys: string[]): Promise<Set<string
       .from(cacheEntries)
       .where(inArray(cacheEntries.object, keys)),
     await db.select({ object: views.object }).from(views).where(inArray(views.object, keys)),
-    // Segments and jobs are found by the job in the key.
+    // By the job id in the key, which is indexed.
     await db
       .select({ object: segments.object })
       .from(segments)
@@ -46,8 +46,8 @@ export async function findReferenced(db: Db, keys: string[]): Promise<Set<string
 }
 
 /**
- * Which of these objects open work may yet refer to: what a video's job stored, what a parse stored for its model, and
- * what is made for a view. A parse of many files stores its first artifact long before it promotes them all.
+ * Which of these objects an open job may still commit a reference to: a video of that job, an artifact of the model that
+ * it parses into, a part of its upload, or its view. A parse of many files stores its first artifact long before its commit.
  */
 export async function findClaimedByOpenJobs(db: Db, keys: string[]): Promise<Set<string>> {
   const ids = [...new Set(keys.map(idInKey))];
@@ -70,6 +70,6 @@ export async function findClaimedByOpenJobs(db: Db, keys: string[]): Promise<Set
       .innerJoin(jobs, eq(jobs.id, views.job))
       .where(and(inArray(views.id, ids), isNull(jobs.finished))),
   ];
-  const awaited = new Set(open.flat().map(row => row.id));
-  return new Set(keys.filter(key => awaited.has(idInKey(key))));
+  const claimed = new Set(open.flat().map(row => row.id));
+  return new Set(keys.filter(key => claimed.has(idInKey(key))));
 }

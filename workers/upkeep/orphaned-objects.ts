@@ -1,94 +1,93 @@
 import { sql } from 'drizzle-orm';
 import { pendingDeletions } from '../../shared/database/schema.ts';
-import { WindlassError } from '../../shared/errors.ts';
 import { OBJECT_PREFIXES } from '../../shared/jobs/object-keys.ts';
 import type { StoredObject } from '../../shared/storage/object-store.ts';
 import type { WorkerContext } from '../context.ts';
+import { isUnavailable } from '../engine/retry.ts';
 import { findClaimedByOpenJobs, findReferenced } from './object-references.ts';
 
-/** Younger objects may belong to an attempt that is about to promote them. */
-const YOUNG_MS = 3_600_000;
+/** A younger object may belong to an attempt that is about to commit a row for it. */
+const MIN_AGE_MS = 3_600_000;
 /**
- * What is found is removed so much later, when it is looked at once more: some servers give an object the time at which its
- * writing began, so that one which is referred to in a moment may look old.
+ * Time between mark and sweep, which checks the references again. Some servers date an object by the start of its upload, so
+ * one that is about to be referred to may look old.
  */
-const NOTICE = sql`interval '1 hour'`;
-/** An unfinished write that nobody has touched for so long has no writer any more. */
+const GRACE_PERIOD = sql`interval '1 hour'`;
+/** The writer of an unfinished object that has not changed for this long is dead. */
 const ABANDONED_MS = 24 * 3_600_000;
-/** From the end of one pass over all objects to the next: what is removed in the regular way needs none. */
+/** From the end of one pass over all objects to the next one. Most objects need none: a transaction schedules their deletion. */
 const PAUSE_MS = 6 * 3_600_000;
 const RETRY_MS = 60_000;
 const BATCH = 500;
-/** Objects looked at in one round of upkeep: ten million take about four hours. */
-const PER_ROUND = 4_000;
+/** Objects per run: a pass over ten million takes about four hours. */
+const PER_RUN = 4_000;
 
 type Context = Pick<WorkerContext, 'database' | 'objects' | 'log' | 'stopping'>;
 
 /**
- * Finds what nothing refers to: videos whose time is up, and what attempts stored that came to nothing. It goes over all
- * objects a few at a time, one page of the list in hand, and notes what it finds as loose.
+ * The mark phase of garbage collection: lists all objects, some in each run, and schedules the deletion of those that no row
+ * refers to, such as expired videos and objects of failed attempts. The sweep phase is pending-deletions.ts.
  */
-export class OrphanedObjects {
+export class OrphanCollector {
   readonly #context: Context;
   #list: AsyncIterator<StoredObject> | undefined;
-  #notBefore = 0;
+  /** performance.now() from which the next pass is due. */
+  #nextPassAt = 0;
 
   constructor(context: Context) {
     this.#context = context;
   }
 
-  /** A round's share of a pass, or nothing where none is due. */
-  async look(): Promise<void> {
-    if (performance.now() < this.#notBefore) return;
+  /** Continues a pass, or begins one where that is due. */
+  async markSome(): Promise<void> {
+    if (performance.now() < this.#nextPassAt) return;
     try {
-      if (!(await this.#lookOn())) return;
-      await this.#context.objects.removeAbandoned(new Date(Date.now() - ABANDONED_MS));
-      this.#begin(PAUSE_MS);
+      if (!(await this.#markNext())) return;
+      await this.#context.objects.removeAbandonedWrites(new Date(Date.now() - ABANDONED_MS));
+      this.#endPass(PAUSE_MS);
     } catch (error) {
-      this.#begin(RETRY_MS);
-      if (!(error instanceof WindlassError) || error.code !== 'unavailable') throw error;
-      this.#context.log.debug(
-        { err: error },
-        'the object store is away: looking for old objects waits',
-      );
+      this.#endPass(RETRY_MS);
+      if (!isUnavailable(error)) throw error;
+      this.#context.log.debug({ err: error }, 'the object store is away: garbage collection waits');
     }
   }
 
-  #begin(inMs: number): void {
+  #endPass(pauseMs: number): void {
     this.#list = undefined;
-    this.#notBefore = performance.now() + inMs;
+    this.#nextPassAt = performance.now() + pauseMs;
   }
 
-  /** True at the end of the pass. */
-  async #lookOn(): Promise<boolean> {
+  /** Returns true at the end of the pass. */
+  async #markNext(): Promise<boolean> {
     this.#list ??= listAll(this.#context)[Symbol.asyncIterator]();
     let batch: string[] = [];
-    for (let seen = 0; seen < PER_ROUND; seen++) {
+    for (let seen = 0; seen < PER_RUN; seen++) {
       const { done, value } = await this.#list.next();
-      if (!done && Date.now() - value.modified.getTime() >= YOUNG_MS) batch.push(value.key);
+      if (!done && Date.now() - value.modified.getTime() >= MIN_AGE_MS) batch.push(value.key);
       if (done || batch.length === BATCH) {
-        await this.#note(batch);
+        await this.#mark(batch);
         batch = [];
       }
       if (done) return true;
     }
-    await this.#note(batch);
+    await this.#mark(batch);
     return false;
   }
 
-  async #note(keys: string[]): Promise<void> {
+  async #mark(keys: string[]): Promise<void> {
     if (keys.length === 0) return;
     const { db } = this.#context.database;
     const referenced = await findReferenced(db, keys);
-    const free = keys.filter(key => !referenced.has(key));
-    const awaited = free.length > 0 ? await findClaimedByOpenJobs(db, free) : new Set();
-    const old = free.filter(key => !awaited.has(key)).sort();
-    if (old.length === 0) return;
+    const unreferenced = keys.filter(key => !referenced.has(key));
+    const claimed =
+      unreferenced.length > 0 ? await findClaimedByOpenJobs(db, unreferenced) : new Set();
+    const orphans = unreferenced.filter(key => !claimed.has(key)).sort();
+    if (orphans.length === 0) return;
     await db
       .insert(pendingDeletions)
-      .values(old.map(object => ({ object, due: sql`now() + ${NOTICE}` })))
+      .values(orphans.map(object => ({ object, due: sql`now() + ${GRACE_PERIOD}` })))
       .onConflictDoNothing();
-    this.#context.log.info({ count: old.length }, 'objects that nothing refers to will be removed');
+    this.#context.log.info({ count: orphans.length }, 'orphaned objects will be removed');
   }
 }
 

@@ -1,51 +1,51 @@
 import { sql } from 'drizzle-orm';
 import { pendingDeletions } from '../../shared/database/schema.ts';
-import { WindlassError } from '../../shared/errors.ts';
 import type { ObjectStore } from '../../shared/storage/object-store.ts';
 import type { WorkerContext } from '../context.ts';
+import { isUnavailable } from '../engine/retry.ts';
 import { findReferenced } from './object-references.ts';
 
 const BATCH = 500;
-/** Removals on their way at once. */
-const AT_ONCE = 8;
+const CONCURRENCY = 8;
 /** Bounds one run: rows that another transaction has locked stay and are selected again. */
 const BATCHES = 10;
 
 type Context = Pick<WorkerContext, 'database' | 'objects' | 'log' | 'stopping'>;
 
 /**
- * Removes objects that lost their last reference; see shared/storage/pending-deletions.ts. The rows go after the objects, so that what
- * is interrupted is done again; where the store is away all of it waits. Any number of workers may do this at once.
+ * The sweep phase of garbage collection: removes the objects whose deletion is due, unless a row refers to them. They were
+ * scheduled by the transaction that dropped a reference (shared/storage/pending-deletions.ts) or by the mark phase
+ * (orphaned-objects.ts). Removes each row after its object, so that an interrupted deletion is repeated.
  */
 export async function deletePendingObjects(context: Context): Promise<void> {
   for (let batch = 0; batch < BATCHES && !context.stopping.aborted; batch++) {
     try {
-      if ((await removeBatch(context)) < BATCH) return;
+      if ((await deleteBatch(context)) < BATCH) return;
     } catch (error) {
-      if (!(error instanceof WindlassError) || error.code !== 'unavailable') throw error;
-      return context.log.debug({ err: error }, 'the object store is away: its removals wait');
+      if (!isUnavailable(error)) throw error;
+      return context.log.debug({ err: error }, 'the object store is away: pending deletions wait');
     }
   }
 }
 
-async function removeBatch({ database: { db }, objects }: Context): Promise<number> {
-  const loose = await db
-    .select({ object: pendingDeletions.object, since: sql<string>`${pendingDeletions.due}::text` })
+async function deleteBatch({ database: { db }, objects }: Context): Promise<number> {
+  const pending = await db
+    .select({ object: pendingDeletions.object, due: sql<string>`${pendingDeletions.due}::text` })
     .from(pendingDeletions)
     .where(sql`${pendingDeletions.due} <= now()`)
     .orderBy(pendingDeletions.due)
     .limit(BATCH);
-  if (loose.length === 0) return 0;
-  const keys = loose.map(row => row.object);
+  if (pending.length === 0) return 0;
+  const keys = pending.map(row => row.object);
   const referenced = await findReferenced(db, keys);
-  await removeAll(
+  await deleteAll(
     objects,
     keys.filter(key => !referenced.has(key)),
   );
-  // A row that was written again meanwhile stands for a reference lost after we looked. Rows that somebody holds are left
-  // out: whoever waits for none cannot be waited for in a circle.
+  // A row with a new due time stands for a reference dropped after the query above: it stays. Skips locked rows to avoid
+  // deadlocks.
   const seen = sql.join(
-    loose.map(({ object, since }) => sql`(${object}, ${since})`),
+    pending.map(({ object, due }) => sql`(${object}, ${due})`),
     sql`, `,
   );
   await db.execute(sql`
@@ -53,13 +53,13 @@ async function removeBatch({ database: { db }, objects }: Context): Promise<numb
       select object from ${pendingDeletions} where (object, due::text) in (${seen})
       for update skip locked)
     and (object, due::text) in (${seen})`);
-  return loose.length;
+  return pending.length;
 }
 
-async function removeAll(objects: ObjectStore, keys: string[]): Promise<void> {
+async function deleteAll(objects: ObjectStore, keys: string[]): Promise<void> {
   const left = keys.values();
-  const removeSome = async () => {
+  const deleteSome = async () => {
     for (const key of left) await objects.remove(key);
   };
-  await Promise.all(Array.from({ length: AT_ONCE }, removeSome));
+  await Promise.all(Array.from({ length: CONCURRENCY }, deleteSome));
 }

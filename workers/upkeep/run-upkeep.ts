@@ -8,7 +8,7 @@ import {
 } from './expired-rows.ts';
 import { removeExpiredStreamedOutput } from './expired-streamed-output.ts';
 import { endIdleUploads } from './idle-uploads.ts';
-import { OrphanedObjects } from './orphaned-objects.ts';
+import { OrphanCollector } from './orphaned-objects.ts';
 import { deletePendingObjects } from './pending-deletions.ts';
 import {
   cancelJobsOfEndedSessions,
@@ -16,7 +16,7 @@ import {
   endUnopenedSessions,
   eraseCredentials,
 } from './sessions.ts';
-import { removeUnusedViews } from './unused-views.ts';
+import { evictUnusedViews } from './view-eviction.ts';
 
 /** Safe to repeat, and to run beside any other step and beside itself in another worker. */
 export interface UpkeepStep {
@@ -37,7 +37,7 @@ export async function runUpkeep(context: WorkerContext): Promise<void> {
 }
 
 function listSteps(context: WorkerContext): UpkeepStep[] {
-  const orphaned = new OrphanedObjects(context);
+  const orphans = new OrphanCollector(context);
   return [
     { name: 'idle sessions', every: OFTEN, run: () => endIdleSessions(context) },
     { name: 'unopened sessions', every: OFTEN, run: () => endUnopenedSessions(context) },
@@ -47,11 +47,11 @@ function listSteps(context: WorkerContext): UpkeepStep[] {
     { name: 'deleted projects', every: OFTEN, run: () => purgeDeletedProjects(context) },
     { name: 'idle uploads', every: OFTEN, run: () => endIdleUploads(context) },
     { name: 'pending deletions', every: OFTEN, run: () => deletePendingObjects(context) },
-    { name: 'orphaned objects', every: OFTEN, run: () => orphaned.look() },
+    { name: 'orphaned objects', every: OFTEN, run: () => orphans.markSome() },
     { name: 'idempotency keys', every: SELDOM, run: () => removeExpiredIdempotencyKeys(context) },
     { name: 'logins', every: SELDOM, run: () => removeExpiredLogins(context) },
     { name: 'streamed output', every: SELDOM, run: () => removeExpiredStreamedOutput(context) },
-    { name: 'views', every: SELDOM, run: () => removeUnusedViews(context) },
+    { name: 'views', every: SELDOM, run: () => evictUnusedViews(context) },
   ];
 }
 

@@ -7,16 +7,16 @@ import type { WorkerContext } from '../context.ts';
 
 const BATCH = 200;
 
-/** Removes table views that nobody looked at for a day, or whose table is gone. */
-export async function removeUnusedViews(context: WorkerContext): Promise<void> {
+/** Evicts table views that nobody used for a day, or whose table was removed. */
+export async function evictUnusedViews(context: WorkerContext): Promise<void> {
   for (;;) {
-    const { removed, cancelled } = await context.database.db.transaction(removeSome);
+    const { removed, cancelled } = await context.database.db.transaction(evictSome);
     publishCancelled(context, cancelled);
     if (removed < BATCH) return;
   }
 }
 
-async function removeSome(tx: Tx): Promise<{ removed: number; cancelled: string[] }> {
+async function evictSome(tx: Tx): Promise<{ removed: number; cancelled: string[] }> {
   const source = tx
     .select({ object: artifacts.object })
     .from(artifacts)

@@ -1,7 +1,7 @@
 import http, { type ClientRequest, type IncomingMessage, type RequestOptions } from 'node:http';
 import https from 'node:https';
 import { Client } from 'minio';
-import { StoreSilent } from './s3-errors.ts';
+import { StallTimeout } from './s3-errors.ts';
 
 export interface S3Options {
   /** `http://host:port` or `https://…`. */
@@ -10,24 +10,24 @@ export interface S3Options {
   bucket: string;
   accessKey: string;
   secretKey: string;
-  /** For tests: how long the server may be silent, whatever is asked of it. */
-  silenceMs?: number;
+  /** For tests: replaces the stall time-out of every request. */
+  stallMs?: number;
 }
 
-/** How many connections at once; what finds none free waits for one, and that wait counts as the server's silence. */
+/** Connections at once. A request that waits for a free one counts that time as the server's stall. */
 const BULK_SOCKETS = 256;
 const CONTROL_SOCKETS = 32;
-/** Below the 30 s after which MinIO closes a connection that is not used. */
+/** Below the 30 s after which MinIO closes an idle connection. */
 const FREE_SOCKET_MS = 15_000;
-const WATCH_MS = 250;
+const CHECK_MS = 250;
 
-/** What every call to one server shares. */
+/** The connection pools to one server. */
 export class S3Connections {
   readonly options: S3Options;
   readonly isSecure: boolean;
-  /** For bytes that come and go; slow clients may hold all of these without keeping anyone from the others. */
+  /** For objects' bytes. Slow clients can use up all of these and leave `control` free. */
   readonly bulk: http.Agent;
-  /** For streams that cannot be sent again: each on a connection of its own, for a kept one may just have been closed. */
+  /** For streams that cannot be sent again: the server may close a kept connection at that moment. */
   readonly fresh: http.Agent;
   readonly control: http.Agent;
 
@@ -42,30 +42,30 @@ export class S3Connections {
   }
 }
 
-export interface CallOptions {
+export interface S3RequestOptions {
   agent: http.Agent;
-  /** How long the server may be silent while it is its turn. */
-  silenceMs: number;
+  /** How long no byte may go either way while the server is expected to act. */
+  stallMs: number;
   signal?: AbortSignal;
 }
 
 /**
- * One request to the server. minio-js knows neither deadlines nor signals and may never settle (minio/minio-js#1479), so
- * each call has a client of its own whose transport watches the connection: it is destroyed when the signal says so, and
- * when the server is silent for too long while it is its turn. A source or a reader that is slow has all the time it wants.
+ * One request to the server. minio-js knows neither deadlines nor signals and may never settle (minio/minio-js#1479), so each
+ * request has a client of its own whose transport destroys the connection when the signal aborts or the server stalls. Time
+ * in which the server waits for a slow source or reader does not count.
  */
-export class S3Call {
+export class S3Request {
   readonly client: Client;
   /** The answer's status, where there was one. */
   status: number | undefined;
-  /** True where the connection had carried an earlier request: then the server may have closed it meanwhile. */
+  /** The connection served an earlier request: the server may have closed it meanwhile. */
   reusedSocket = false;
-  /** Says whether it is the reader's turn, once the answer's bytes are being read. */
+  /** Whether the server waits for the reader of the answer's bytes. */
   isReaderSlow: () => boolean = () => false;
   readonly #connections: S3Connections;
-  readonly #options: CallOptions;
+  readonly #options: S3RequestOptions;
 
-  constructor(connections: S3Connections, options: CallOptions) {
+  constructor(connections: S3Connections, options: S3RequestOptions) {
     this.#connections = connections;
     this.#options = options;
     const { endpoint, region, accessKey, secretKey } = connections.options;
@@ -84,7 +84,7 @@ export class S3Call {
       transport: { request } as unknown as typeof http,
       retryOptions: { disableRetry: true },
     });
-    // Over plain HTTP too the body is signed without its SHA-256: that would have to be known before the first byte is sent.
+    // The signature leaves out the body's SHA-256, over plain HTTP too: it is not known before the last byte.
     this.client.enableSHA256 = false;
   }
 
@@ -93,7 +93,7 @@ export class S3Call {
     const { request } = this.#connections.isSecure ? https : http;
     const sent = request({ ...given, agent, signal }, response => {
       this.status = response.statusCode;
-      // minio-js throws away the answer of what it would try again, and leaks its connection; what it does not know it reads.
+      // For a status that it would retry, minio-js drops the answer and leaks its connection; of an unknown one it reads the body.
       if ((response.statusCode ?? 0) >= 500 || [408, 429, 499].includes(response.statusCode ?? 0))
         response.statusCode = 599;
       answered(response);
@@ -101,33 +101,33 @@ export class S3Call {
     sent.once('socket', () => {
       this.reusedSocket = sent.reusedSocket;
     });
-    this.#watch(sent);
+    this.#destroyWhenStalled(sent);
     return sent;
   }
 
-  #watch(sent: ClientRequest): void {
-    const silenceMs = this.#connections.options.silenceMs ?? this.#options.silenceMs;
+  #destroyWhenStalled(sent: ClientRequest): void {
+    const stallMs = this.#connections.options.stallMs ?? this.#options.stallMs;
     let since = performance.now();
     let last = -1;
     const timer = setInterval(() => {
-      const moved = countMoved(sent);
-      if (moved !== last || isOurTurn(sent) || this.isReaderSlow()) {
-        last = moved;
+      const bytes = countTransferred(sent);
+      if (bytes !== last || waitsForSource(sent) || this.isReaderSlow()) {
+        last = bytes;
         since = performance.now();
-      } else if (performance.now() - since > silenceMs) sent.destroy(new StoreSilent(silenceMs));
-    }, WATCH_MS);
+      } else if (performance.now() - since > stallMs) sent.destroy(new StallTimeout(stallMs));
+    }, CHECK_MS);
     timer.unref();
     sent.once('close', () => clearInterval(timer));
   }
 }
 
-/** Bytes that went either way, as far as our own buffers tell. */
-function countMoved({ socket }: ClientRequest): number {
+/** Bytes transferred in both directions, without those in this process's buffers. */
+function countTransferred({ socket }: ClientRequest): number {
   return socket ? socket.bytesWritten - socket.writableLength + socket.bytesRead : 0;
 }
 
-/** The server has all that the source gave so far, and more is to come. */
-function isOurTurn(sent: ClientRequest): boolean {
+/** The server has all that the source gave so far, and the source has not ended. */
+function waitsForSource(sent: ClientRequest): boolean {
   const { socket } = sent;
   if (!socket || socket.connecting || sent.writableEnded) return false;
   return sent.writableLength === 0 && socket.writableLength === 0;
