@@ -5,7 +5,7 @@ import { openDatabase } from '../shared/database/connect.ts';
 import { waitForSchema } from '../shared/database/migrate.ts';
 import { Notifications } from '../shared/database/notifications.ts';
 import { newId } from '../shared/ids.ts';
-import { QUEUES, SESSION_QUEUES, WORK, type Work } from '../shared/jobs/catalog.ts';
+import { QUEUES, type QueueName, SESSION_QUEUES, WORK, type Work } from '../shared/jobs/catalog.ts';
 import { JobQueues, type QueueEntry } from '../shared/jobs/queue.ts';
 import { createLog } from '../shared/log.ts';
 import {
@@ -27,7 +27,7 @@ import { WorkerMetrics } from './engine/worker-metrics.ts';
 import { SessionPool } from './ssh/session-pool.ts';
 import { runUpkeep } from './upkeep/run-upkeep.ts';
 
-/** After a stop is asked for, jobs that cannot be handed over may go on for so long. */
+/** After a stop, jobs that are pinned to this worker may go on for so long. */
 const DRAIN_MS = 28_000;
 
 const work =
@@ -47,7 +47,7 @@ try {
 
 async function main(): Promise<void> {
   const config = readConfig(process.env);
-  // ffmpeg and the decoder of pictures are given what hosts send.
+  // Child processes inherit the environment; ffmpeg and the decoder of pictures read what hosts send.
   removeSecrets(process.env);
   const log = createLog({
     level: config.LOG_LEVEL,
@@ -57,7 +57,7 @@ async function main(): Promise<void> {
   exitOnUncaughtError(log);
   if (!config.DATABASE_URL)
     exitWith('windlass: DATABASE_URL is not set; `npm start` brings a database of its own');
-  // Without it, it would take what the others could do, and fail it.
+  // Without these keys it would claim and fail jobs that other workers can run.
   if (!config.SEAL_PRIVATE_KEYS && SESSION_QUEUES.some(queue => work.includes(queue)))
     exitWith(
       `windlass: SEAL_PRIVATE_KEYS is not set; ${SESSION_QUEUES.join(' and ')} workers open credentials`,
@@ -83,19 +83,21 @@ async function main(): Promise<void> {
     stopping: life.stopping,
   };
 
-  const slots: Record<string, number> = {};
-  if (work.includes('remote')) slots.remote = config.REMOTE_SLOTS;
-  if (work.includes('video')) slots.video = config.VIDEO_SLOTS;
-  if (work.includes('parse')) slots.parse = config.PARSE_SLOTS;
+  const queues = QUEUES.filter(queue => work.includes(queue));
+  const slotsOf = (queue: QueueName) =>
+    config[`${queue.toUpperCase() as Uppercase<QueueName>}_SLOTS`];
+  const slots: Record<string, number> = Object.fromEntries(
+    queues.map(queue => [queue, slotsOf(queue)]),
+  );
   const handlers = await loadHandlers();
   const run = (entry: QueueEntry) => runJob(context, entry, handlers);
   const affinity = new SessionAffinity(context, { run, slots: slots.remote ?? 0 });
-  const consumers = QUEUES.filter(queue => slots[queue]).map(queue => {
-    const consumer = context.queues.worker(queue, slots[queue] ?? 1, async entry => {
-      if (queue === 'remote') await affinity.take(entry);
+  const consumers = queues.map(queue => {
+    const consumer = context.queues.worker(queue, slotsOf(queue), async entry => {
+      if (queue === 'remote') await affinity.process(entry);
       else await run(entry);
     });
-    consumer.on('error', error => log.debug({ err: error, queue }, 'queue'));
+    consumer.on('error', error => log.debug({ err: error, queue }, 'an error of the queue'));
     return consumer;
   });
   const stopHeartbeat = await startHeartbeat(context, slots);

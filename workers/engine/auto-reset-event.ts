@@ -1,6 +1,6 @@
 import { sleep } from '../../shared/abort.ts';
 
-/** Ends a pause early. What rings while nobody waits ends the next one. */
+/** Ends a pause early. set() while nobody waits ends the next pause. */
 export class AutoResetEvent {
   #isSet = false;
   #wake: () => void = () => {};
@@ -10,7 +10,7 @@ export class AutoResetEvent {
     this.#wake();
   }
 
-  /** Waits for a ring, so long (ms) at most, or until the signal is aborted. */
+  /** Waits for set(), at most so long (ms), or until the signal is aborted. */
   async wait(signal: AbortSignal, ms: number): Promise<void> {
     if (!this.#isSet) {
       const woken = new AbortController();

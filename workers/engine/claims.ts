@@ -13,7 +13,7 @@ export interface Claim {
   token: string;
 }
 
-/** Thrown when a write found that the lease is another worker's, or nobody's: whatever was being done must stop. */
+/** Thrown when a write finds that another worker has the lease, or nobody: the work must stop. */
 export class LeaseLost extends Error {
   constructor(id: string) {
     super(`the lease of job ${id} was lost`);
@@ -25,13 +25,13 @@ const leaseEnd = sql`now() + ${`${LEASE_SECONDS} seconds`}::interval`;
 export const leasedBy = ({ id, token }: Claim) =>
   and(eq(jobs.id, id), eq(jobs.leaseToken, token), isNull(jobs.finished));
 
-/** A job just taken; `ranSeconds` ago it was taken for the first time, by the database's clock: 0 is just now. */
+/** A job just claimed. `ranSeconds` ago, by the database's clock, it was claimed for the first time: 0 is just now. */
 export type ClaimedRow = JobRow & { ranSeconds: number };
 
 /**
- * Takes the job by compare-and-set, or returns nothing: it has ended, is another worker's, or the entry is an old one.
- * Its commit does not wait for the disk: what a worker does outside comes after a commit under this claim that does,
- * which puts the claim on the disk as well, or finds it gone with a crash of the database and changes nothing.
+ * Claims the job by compare-and-set. Returns undefined if it has ended, another worker has it, or the entry is outdated.
+ * Its commit does not wait for the disk. An effect outside the database comes after a later commit under this claim that
+ * does: that one puts the claim on the disk as well, or finds it lost in a crash of the database and changes nothing.
  */
 export async function claimJob(
   db: Db,
@@ -72,30 +72,30 @@ const writeClaim = prepareOnce(db =>
     .prepare('claim_job'),
 );
 
-/** Lengthens the leases that are still held, all in one statement; says which those are and which are to be cancelled. */
+/** Renews the leases that are still held, in one statement; returns these, and whether their jobs are to be cancelled. */
 export async function renewLeases(
   db: Db,
   claims: Claim[],
 ): Promise<Map<string, { cancel: boolean }>> {
   if (claims.length === 0) return new Map();
   const tokens = claims.map(claim => claim.token);
-  const isHeldYet = and(inArray(jobs.leaseToken, tokens), isNull(jobs.finished));
-  // In the order of cancel.ts, so that the two never wait for each other.
+  const isStillHeld = and(inArray(jobs.leaseToken, tokens), isNull(jobs.finished));
+  // Sorted as in cancel.ts, to avoid deadlocks.
   const held = db
     .select({ id: jobs.id })
     .from(jobs)
-    .where(isHeldYet)
+    .where(isStillHeld)
     .orderBy(asc(jobs.id))
     .for('update');
   const rows = await db
     .update(jobs)
     .set({ leaseExpires: leaseEnd })
-    .where(and(inArray(jobs.id, held), isHeldYet))
+    .where(and(inArray(jobs.id, held), isStillHeld))
     .returning({ id: jobs.id, cancel: sql<boolean>`${jobs.cancelRequested} is not null` });
   return new Map(rows.map(row => [row.id, { cancel: row.cancel }]));
 }
 
-/** Reads whether the lease is held, for a worker about to do what cannot be undone. */
+/** Whether the lease is held and has not expired. For a worker that is about to do what cannot be undone. */
 export async function isLeased(db: Db, claim: Claim): Promise<boolean> {
   const [row] = await db
     .select({ id: jobs.id })
@@ -113,7 +113,7 @@ export async function updateLeased(
   await updateLeasedQuietly(tx, claim, { ...set, version: sql`${jobs.version} + 1` });
 }
 
-/** As updateLeased(), of what no client sees. */
+/** As updateLeased(), without a new version: for what no client sees. */
 export async function updateLeasedQuietly(
   tx: Tx,
   claim: Claim,
@@ -127,7 +127,7 @@ export async function updateLeasedQuietly(
   if (rows.length === 0) throw new LeaseLost(claim.id);
 }
 
-/** Gives the job back for another worker to take up, at once or after a while; it counts as no setback. */
+/** Gives the job up for any worker to claim after so many seconds. It does not count as a lost worker. */
 export async function releaseJob(db: Db, claim: Claim, afterSeconds: number): Promise<void> {
   await db
     .update(jobs)
@@ -135,7 +135,7 @@ export async function releaseJob(db: Db, claim: Claim, afterSeconds: number): Pr
       leaseToken: null,
       leaseExpires: null,
       dispatched: null,
-      // Also where it is now: since then it waits.
+      // Set without a delay, too: the job has waited since then.
       notBefore: sql`now() + make_interval(secs => ${afterSeconds})`,
       version: sql`${jobs.version} + 1`,
     })
@@ -149,8 +149,8 @@ export interface Ending {
 }
 
 /**
- * What an error says may come from anywhere: a file, a host, cut in the middle of a character. PostgreSQL's jsonb takes
- * neither NUL nor halves of surrogate pairs, and a job whose end cannot be written would be done again and again.
+ * Replaces what PostgreSQL's jsonb does not take: NUL and halves of surrogate pairs. Texts of errors come from files and hosts,
+ * and a job whose end cannot be written would run again and again.
  */
 function storable(error: ErrorRecord): ErrorRecord {
   const clean = (_key: string, value: unknown) =>
@@ -159,8 +159,8 @@ function storable(error: ErrorRecord): ErrorRecord {
 }
 
 /**
- * The row's last update; `promote` makes the attempt's work visible in the same transaction. Throws `cancelled`, and
- * promotes nothing, where the job was asked to end.
+ * Ends the job; `promote` makes the attempt's work visible in the same transaction. Throws `cancelled`, and promotes nothing,
+ * if a cancel was requested.
  */
 export async function finishJob(
   db: Db,
@@ -185,10 +185,9 @@ export async function finishJob(
   }
   await db.transaction(async tx => {
     await throwIfNotLeased(tx, claim);
-    // Jobs are locked after what they work for, as where that is deleted: the other way round the two wait for each other.
+    // Locks what the job works for before the job's row, as a deletion of that does, to avoid deadlocks.
     await promote(tx);
-    // Looked at once the promotion holds what it changes: who was told that the job will end may have done the same by hand
-    // since, which it must not undo.
+    // Checked after the promotion has its locks: a client whose cancel was accepted may have changed the same rows since.
     if (await finish(tx, false)) return;
     await throwIfNotLeased(tx, claim);
     throw new WindlassError('cancelled');

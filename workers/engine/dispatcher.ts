@@ -1,4 +1,4 @@
-import { and, eq, inArray, isNotNull, isNull, sql } from 'drizzle-orm';
+import { and, eq, inArray, isNotNull, isNull, type SQL, sql } from 'drizzle-orm';
 import { type Db, isDatabaseDown, openDatabase, sqlState } from '../../shared/database/connect.ts';
 import { jobs } from '../../shared/database/schema.ts';
 import { QUEUES, type QueueName } from '../../shared/jobs/catalog.ts';
@@ -15,52 +15,49 @@ import { queueCapacity } from '../../shared/jobs/queue-capacity.ts';
 import type { WorkerContext } from '../context.ts';
 import { AutoResetEvent } from './auto-reset-event.ts';
 
-/** Any number will do, as long as every upkeep worker uses the same one. */
-const LOCK = 7_493_222;
+/** Any number, the same in every upkeep worker. */
+const ADVISORY_LOCK = 7_493_222;
 const TICK_MS = 1_000;
-/** A tick that was asked for, because jobs ended while more wait, comes this soon. */
+/** After a job ended while more wait, the next tick comes this soon. */
 const EARLY_TICK_MS = 50;
-/**
- * Who has just become the dispatcher takes no lease away for so long: after an outage of the database every worker
- * first gets the chance to renew.
- */
-const PATIENCE_MS = 2 * RENEW_MS;
+/** A new dispatcher reclaims no lease for so long: after an outage of the database every worker can renew first. */
+const RECLAIM_AFTER_MS = 2 * RENEW_MS;
 
 /**
- * Moves rows that wait to the queues, a few at a time and in turn between users, and takes back what dead workers held.
- * One dispatcher at a time: each tick asks for an advisory lock on a connection that does nothing else. The lock lasts
- * as long as the connection, and whoever holds it gets it again; when it breaks another upkeep worker takes over.
+ * Moves waiting jobs to the queues, a few at a time and round-robin between users, and reclaims expired leases. One dispatcher
+ * at a time: each tick asks for an advisory lock over a connection that serves nothing else. The lock lasts as long as the
+ * connection; when that breaks another upkeep worker gets the lock.
  */
 export async function runDispatcher(context: WorkerContext): Promise<void> {
   const { stopping, log } = context;
   const database = openDatabase(context.config.DATABASE_URL ?? '', {
     max: 1,
-    // A dispatcher that hangs, or whose machine vanished, loses its connection and so the lock.
+    // A dispatcher that hangs, or whose machine is gone, loses its connection and so the lock.
     idleSessionMs: 10 * TICK_MS,
   });
-  const alarm = new Alarm(context);
+  const ticker = new Ticker(context);
   let since: number | undefined;
   while (!stopping.aborted) {
     try {
       const [lock] = await database.db.execute<{ mine: boolean }>(
-        sql`select pg_try_advisory_lock(${LOCK}) as mine`,
+        sql`select pg_try_advisory_lock(${ADVISORY_LOCK}) as mine`,
       );
       if (!lock?.mine) since = undefined;
       else {
         since ??= performance.now();
-        alarm.wanted = await dispatch(context, database.db, since);
+        ticker.hasBacklog = await dispatch(context, database.db, since);
       }
     } catch (error) {
       since = undefined;
-      log.warn({ err: error }, 'the dispatcher was interrupted');
+      log.warn({ err: error }, 'a round of the dispatcher failed');
     }
-    await alarm.wait(stopping);
+    await ticker.wait(stopping);
   }
-  alarm.close();
+  ticker.close();
   await database.close();
 }
 
-/** One round; true when more waits than the queues have room for. A step that fails does not keep the others from theirs. */
+/** One round; true when more jobs wait than the queues have room for. A step that fails does not keep the others from running. */
 async function dispatch(context: WorkerContext, db: Db, since: number): Promise<boolean> {
   const attempt = (step: Promise<unknown>) =>
     step.catch((error: unknown) => {
@@ -68,9 +65,9 @@ async function dispatch(context: WorkerContext, db: Db, since: number): Promise<
       context.log.warn({ err: error }, 'a step of the dispatcher failed');
       return false;
     });
-  if (performance.now() - since > PATIENCE_MS) {
+  if (performance.now() - since > RECLAIM_AFTER_MS) {
     await attempt(endStuckTransactions(db));
-    await attempt(takeBackExpired(context, db));
+    await attempt(reclaimExpiredLeases(context, db));
   }
   let backlog = false;
   for (const queue of QUEUES) {
@@ -80,16 +77,16 @@ async function dispatch(context: WorkerContext, db: Db, since: number): Promise<
   return backlog;
 }
 
-/** Ends the pause between two rounds early when a job changed, where that is wanted: it may have made room in a queue. */
-class Alarm {
-  wanted = false;
+/** The pause between two rounds. With a backlog it ends early when a job changed: its queue may have room. */
+class Ticker {
+  hasBacklog = false;
   #pause = new AutoResetEvent();
   readonly #unsubscribe: () => void;
 
   constructor({ notifications }: WorkerContext) {
     this.#unsubscribe = notifications.on('job', () => {
       const pause = this.#pause;
-      if (this.wanted) setTimeout(() => pause.set(), EARLY_TICK_MS).unref();
+      if (this.hasBacklog) setTimeout(() => pause.set(), EARLY_TICK_MS).unref();
     });
   }
 
@@ -104,8 +101,8 @@ class Alarm {
 }
 
 /**
- * A worker that stands still between a statement's parts, in a transaction, keeps its job's row locked for as long as its
- * connection lives: the server waits for it, and counts that as work, which none of its own time-outs ends.
+ * A worker that is stopped while it sends a statement, in a transaction, keeps its job's row locked for as long as its
+ * connection lives: the server counts the wait as an active statement, which none of its time-outs ends.
  */
 async function endStuckTransactions(db: Db): Promise<void> {
   await db.execute(sql`
@@ -115,20 +112,20 @@ async function endStuckTransactions(db: Db): Promise<void> {
       and xact_start < now() - ${`${LEASE_SECONDS} seconds`}::interval`);
 }
 
-/** Leases that ran out: the job waits a little longer after each worker lost, and fails after 20 in a row. */
-async function takeBackExpired(
+/** Makes jobs with expired leases wait again, longer after each loss, and fails them after 20 losses in a row. */
+async function reclaimExpiredLeases(
   context: Pick<WorkerContext, 'notifications' | 'log' | 'metrics'>,
   db: Db,
 ): Promise<void> {
-  const waits = sql.raw(`(array[${LOSS_BACKOFF_SECONDS.join(',')}])`);
-  const last = LOSS_BACKOFF_SECONDS.length;
-  const lost = JSON.stringify({
+  const backoff = sql.raw(`(array[${LOSS_BACKOFF_SECONDS.join(',')}])`);
+  const longest = LOSS_BACKOFF_SECONDS.length;
+  const workerLost = JSON.stringify({
     code: 'worker_lost',
-    detail: `Workers were lost: ${MAX_CONSECUTIVE_LOSSES} in a row ended while they did this, without any progress.`,
-    hint: 'What is asked for may exhaust a worker. See the log of the workers.',
+    detail: `Workers were lost: ${MAX_CONSECUTIVE_LOSSES} in a row ended while they ran this job, without any progress.`,
+    hint: 'The job may exhaust a worker. See the log of the workers.',
   });
-  const gone = sql`(${jobs.consecutiveLosses} + 1 >= ${MAX_CONSECUTIVE_LOSSES})`;
-  // A worker that is about to write to its row has it locked: it is alive enough to be asked again.
+  const isLast = sql`(${jobs.consecutiveLosses} + 1 >= ${MAX_CONSECUTIVE_LOSSES})`;
+  // A worker that has its row locked is about to write to it: it is checked again in the next round.
   const expired = db
     .select({ id: jobs.id })
     .from(jobs)
@@ -143,32 +140,31 @@ async function takeBackExpired(
       leaseExpires: null,
       dispatched: null,
       consecutiveLosses: sql`${jobs.consecutiveLosses} + 1`,
-      notBefore: sql`now() + make_interval(secs => ${waits}[least(${jobs.consecutiveLosses} + 1, ${last})])`,
+      notBefore: sql`now() + make_interval(secs => ${backoff}[least(${jobs.consecutiveLosses} + 1, ${longest})])`,
       version: sql`${jobs.version} + 1`,
-      state: sql`case when ${gone} then 'failed' else ${jobs.state} end`,
-      finished: sql`case when ${gone} then now() end`,
-      error: sql`case when ${gone} then ${lost}::jsonb end`,
+      state: sql`case when ${isLast} then 'failed' else ${jobs.state} end`,
+      finished: sql`case when ${isLast} then now() end`,
+      error: sql`case when ${isLast} then ${workerLost}::jsonb end`,
     })
     .where(inArray(jobs.id, expired))
     .returning({ id: jobs.id, worker: jobs.worker, requestId: jobs.requestId });
   context.metrics.leasesExpired(rows.length);
   for (const { id, ...row } of rows) {
-    context.log.warn({ job: id, ...row }, 'a worker was lost; its job is taken up again');
+    context.log.warn({ job: id, ...row }, 'a worker was lost; its job waits for another');
     context.notifications.publish('job', id);
   }
 }
 
-/** Fills the queue up to its room; true when more waits than there was room for. */
+/** Fills the queue up to its capacity; true when more jobs wait than it had room for. */
 async function dispatchWaiting(context: WorkerContext, db: Db, queue: QueueName): Promise<boolean> {
   const due = sql`${jobs.queue} = ${queue} and finished is null and lease_token is null and dispatched is null and (not_before is null or not_before <= now())`;
-  const [look] = await db.execute<{ room: string; waiting: boolean }>(
+  const [found] = await db.execute<{ room: string; waiting: boolean }>(
     sql`select ${sql.raw(queueCapacity(queue))} as room, exists (select 1 from ${jobs} where ${due}) as waiting`,
   );
-  const room = Number(look?.room ?? 0);
-  if (!look?.waiting || room <= 0) return look?.waiting === true;
-  const picked = sql`(select id from (select id, row_number() over (partition by owner order by id) as turn from ${jobs} where ${due}) waiting order by turn, id limit ${room})`;
-  // What somebody holds, to cancel it, is left out: whoever waits for none cannot be waited for in a circle.
-  const free = sql`(select id from ${jobs} where id in ${picked} for update skip locked)`;
+  const room = Number(found?.room ?? 0);
+  if (!found?.waiting || room <= 0) return found?.waiting === true;
+  // Rows that are locked, to be cancelled, are skipped to avoid deadlocks.
+  const free = sql`(select id from ${jobs} where id in ${pickNext(due, room)} for update skip locked)`;
   const entries = await db
     .update(jobs)
     .set({ epoch: sql`${jobs.epoch} + 1`, dispatched: sql`now()` })
@@ -185,13 +181,17 @@ async function dispatchWaiting(context: WorkerContext, db: Db, queue: QueueName)
   return entries.length >= room;
 }
 
-/** What was sent and not taken: gone or ended in the queue, it is sent again under the next epoch; else it just waits. */
+/** Who is next, round-robin between users: the oldest due job of each, then the second of each, and so on. */
+const pickNext = (due: SQL, room: number): SQL =>
+  sql`(select id from (select id, row_number() over (partition by owner order by id) as turn from ${jobs} where ${due}) waiting order by turn, id limit ${room})`;
+
+/** Looks up jobs that were dispatched and not claimed: those that the queue has lost are dispatched again, as the next epoch. */
 async function redispatchUnclaimed(
   context: WorkerContext,
   db: Db,
   queue: QueueName,
 ): Promise<void> {
-  const late = and(
+  const isOverdue = and(
     eq(jobs.queue, queue),
     isNull(jobs.finished),
     isNull(jobs.leaseToken),
@@ -200,31 +200,34 @@ async function redispatchUnclaimed(
   const unclaimed = await db
     .select({ id: jobs.id, epoch: jobs.epoch })
     .from(jobs)
-    .where(late)
+    .where(isOverdue)
     .limit(64 * ENTRIES_PER_SLOT);
   if (unclaimed.length === 0) return;
   const missing = await context.queues.missing(queue, unclaimed).catch(() => [] as QueueEntry[]);
-  const still = unclaimed.filter(entry => !missing.includes(entry)).map(entry => entry.id);
-  // Looked up and found: the next look is due in another 15 s.
-  if (still.length > 0)
+  const found = unclaimed.filter(entry => !missing.includes(entry)).map(entry => entry.id);
+  // Those in the queue are looked up again in another 15 s.
+  if (found.length > 0)
     await db
       .update(jobs)
       .set({ dispatched: sql`now()` })
-      .where(and(late, inArray(jobs.id, still)));
+      .where(and(isOverdue, inArray(jobs.id, found)));
   if (missing.length === 0) return;
   await db
     .update(jobs)
     .set({ dispatched: null })
     .where(
       and(
-        late,
+        isOverdue,
         inArray(
           jobs.id,
           missing.map(entry => entry.id),
         ),
       ),
     );
-  context.log.info({ queue, count: missing.length }, 'the queue lost entries; they are sent again');
+  context.log.info(
+    { queue, count: missing.length },
+    'the queue lost entries; they are dispatched again',
+  );
 }
 
 async function addEntries(
@@ -236,7 +239,7 @@ async function addEntries(
   await context.queues.add(queue, entries).catch((error: unknown) => {
     context.log.warn(
       { err: error, queue, count: entries.length },
-      'the queue does not take entries; they are sent again later',
+      'the queue is unavailable; its entries are dispatched again later',
     );
   });
 }

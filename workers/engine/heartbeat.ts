@@ -5,8 +5,8 @@ import { RENEW_MS } from '../../shared/jobs/lease.ts';
 import type { WorkerContext } from '../context.ts';
 
 /**
- * Tells every 3 s that this worker is alive, how much it carries and what it has counted; returns what ends that. The
- * counts are written when they changed: an idle worker writes its time alone.
+ * Writes every 3 s that this worker is alive, with its slots and metrics; returns what ends that. Metrics are written when
+ * they changed: an idle worker writes the time alone.
  */
 export async function startHeartbeat(
   context: WorkerContext,
@@ -31,7 +31,9 @@ export async function startHeartbeat(
 
   await beat();
   const timer = setInterval(() => {
-    beat().catch((error: unknown) => context.log.warn({ err: error }, 'no heartbeat'));
+    beat().catch((error: unknown) =>
+      context.log.warn({ err: error }, 'a heartbeat could not be written'),
+    );
   }, RENEW_MS);
   return async () => {
     clearInterval(timer);

@@ -4,7 +4,7 @@ import type { Handler } from '../context.ts';
 /** Sources end in .ts, the compiled program in .js. */
 const extension = import.meta.url.slice(import.meta.url.lastIndexOf('.'));
 
-/** The handlers of all kinds: handlers/(kind) by name, so that a new kind is its entry in the catalog and its file. */
+/** Imports handlers/KIND for every kind of the catalog. */
 export async function loadHandlers(): Promise<Map<JobKind, Handler<JobKind>>> {
   const kinds = Object.keys(JOBS) as JobKind[];
   const modules = await Promise.all(

@@ -50,8 +50,8 @@ export async function runJob(
     kind: row.kind,
     requestId: row.requestId ?? undefined,
   });
-  worker.metrics.taken(row);
-  log.debug({ epoch: row.epoch, consecutiveLosses: row.consecutiveLosses }, 'job taken');
+  worker.metrics.claimed(row);
+  log.debug({ epoch: row.epoch, consecutiveLosses: row.consecutiveLosses }, 'job claimed');
   // A job that ends within 20 ms is published once.
   worker.notifications.publishSoon('job', row.id);
   const signals = new JobSignals(worker.stopping);

@@ -5,7 +5,7 @@ import type { ClaimedRow } from './claims.ts';
 /** Coarse enough to cost nothing while idle. */
 const LAG_RESOLUTION_MS = 100;
 
-/** What a worker counts. It has no port: its heartbeat carries the numbers, and the API serves them. */
+/** The metrics of a worker. It has no port: its heartbeat writes them, and the API serves them. */
 export class WorkerMetrics {
   readonly #counted = createMetrics(WORKER_METRICS);
   readonly #lag = monitorEventLoopDelay({ resolution: LAG_RESOLUTION_MS });
@@ -14,8 +14,8 @@ export class WorkerMetrics {
     this.#lag.enable();
   }
 
-  /** A job was claimed: for the first time, which ends its wait, or after another attempt. */
-  taken({ kind, queue, created, started, ranSeconds }: ClaimedRow): void {
+  /** A job was claimed: for the first time, which ends its wait, or for another attempt. */
+  claimed({ kind, queue, created, started, ranSeconds }: ClaimedRow): void {
     const { metrics } = this.#counted;
     const began = (started ?? created).getTime() / 1_000;
     metrics.windlass_worker_last_taken_timestamp_seconds.set({ queue }, began + ranSeconds);
@@ -23,7 +23,7 @@ export class WorkerMetrics {
     else metrics.windlass_job_wait_seconds.observe({ kind }, began - created.getTime() / 1_000);
   }
 
-  /** A job ended so many seconds after a worker first took it. */
+  /** A job ended so many seconds after its first claim. */
   ended(kind: string, outcome: 'succeeded' | 'failed' | 'cancelled', seconds: number): void {
     this.#counted.metrics.windlass_job_duration_seconds.observe({ kind, outcome }, seconds);
   }
@@ -36,7 +36,7 @@ export class WorkerMetrics {
     this.#counted.metrics.windlass_leases_expired_total.inc(count);
   }
 
-  /** Everything counted so far, as the heartbeat carries it. */
+  /** All metrics, as the heartbeat writes them. */
   async report(): Promise<unknown> {
     const { registry, metrics } = this.#counted;
     const lag = Math.max(0, this.#lag.max / 1e6 - LAG_RESOLUTION_MS);
