@@ -7,7 +7,7 @@ const settled = () => new Promise(resolve => setImmediate(resolve));
 /** Takes, and says when it was granted. */
 function ask(budget: ByteBudget, user: string, bytes: number, signal = never) {
   const asked = { granted: false, giveBack: () => {}, failed: undefined as unknown };
-  budget.take(user, bytes, signal).then(
+  budget.reserve(user, bytes, signal).then(
     giveBack => Object.assign(asked, { granted: true, giveBack }),
     (failed: unknown) => Object.assign(asked, { failed }),
   );
@@ -47,7 +47,7 @@ test('an aborted wait leaves the queue, one that is too long is refused', async 
   leaving.abort(new Error('left'));
   await settled();
   expect(second.failed).toMatchObject({ message: 'left' });
-  await expect(budget.take('c', 10, never)).rejects.toMatchObject({ code: 'unavailable' });
+  await expect(budget.reserve('c', 10, never)).rejects.toMatchObject({ code: 'unavailable' });
   first.giveBack();
   const last = ask(budget, 'd', 10);
   await settled();

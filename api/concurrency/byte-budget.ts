@@ -24,7 +24,7 @@ export class ByteBudget {
    * Reserves bytes and resolves with the function that releases them (further calls do nothing). Throws `unavailable`
    * after `waitMs`, and the signal's reason when it aborts.
    */
-  async take(user: string, bytes: number, signal: AbortSignal): Promise<() => void> {
+  async reserve(user: string, bytes: number, signal: AbortSignal): Promise<() => void> {
     signal.throwIfAborted();
     const wanted = Math.min(bytes, this.#limits.perUser);
     await new Promise<void>((resolve, reject) => {

@@ -6,7 +6,7 @@ test('runs so many tasks at once and the others in order, whether they fail or n
   const begun: number[] = [];
   const ends: (() => void)[] = [];
   const all = [0, 1, 2, 3].map(n =>
-    semaphore.take(async () => {
+    semaphore.run(async () => {
       begun.push(n);
       await new Promise<void>(resolve => {
         ends[n] = resolve;
@@ -35,5 +35,5 @@ test('runs so many tasks at once and the others in order, whether they fail or n
     'rejected',
     'fulfilled',
   ]);
-  expect(await semaphore.take(async () => 'free again')).toBe('free again');
+  expect(await semaphore.run(async () => 'free again')).toBe('free again');
 });

@@ -6,7 +6,7 @@ test('limits the tasks of each user independently', async () => {
   const began: string[] = [];
   const ends: (() => void)[] = [];
   const start = (user: string, name: string) =>
-    semaphores.take(user, () => {
+    semaphores.run(user, () => {
       began.push(name);
       return new Promise<void>(resolve => ends.push(resolve));
     });

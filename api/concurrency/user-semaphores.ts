@@ -3,7 +3,7 @@ import { Semaphore } from './semaphore.ts';
 /** A semaphore for each user: runs at most so many tasks of one user at once. */
 export class UserSemaphores {
   readonly #atOnce: number;
-  readonly #users = new Map<string, { semaphore: Semaphore; inside: number }>();
+  readonly #users = new Map<string, { semaphore: Semaphore; active: number }>();
 
   constructor(atOnce: number) {
     this.#atOnce = atOnce;
@@ -14,14 +14,14 @@ export class UserSemaphores {
     return this.#users.get(user)?.semaphore.hasWaiters ?? false;
   }
 
-  async take<T>(user: string, work: () => Promise<T>): Promise<T> {
-    const own = this.#users.get(user) ?? { semaphore: new Semaphore(this.#atOnce), inside: 0 };
+  async run<T>(user: string, task: () => Promise<T>): Promise<T> {
+    const own = this.#users.get(user) ?? { semaphore: new Semaphore(this.#atOnce), active: 0 };
     this.#users.set(user, own);
-    own.inside++;
+    own.active++;
     try {
-      return await own.semaphore.take(work);
+      return await own.semaphore.run(task);
     } finally {
-      if (--own.inside === 0) this.#users.delete(user);
+      if (--own.active === 0) this.#users.delete(user);
     }
   }
 }

@@ -21,7 +21,7 @@ export class RequestMemory {
     res.once('close', abort);
     // The response may have closed before this was called; `close` is not emitted again.
     if (res.closed || res.destroyed) abort();
-    const release = await this.#budget.take(currentUser(res).username, bytes, gone.signal);
+    const release = await this.#budget.reserve(currentUser(res).username, bytes, gone.signal);
     res.once('close', release);
     if (res.closed || res.destroyed) release();
   }

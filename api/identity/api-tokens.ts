@@ -8,9 +8,9 @@ import type { User } from './password-verifier.ts';
 import { hashSecret, isSecret, newSecret } from './random-secrets.ts';
 
 /** By this prefix people and secret scanners recognize a leaked token. */
-const PREFIX = 'wdl_';
+const TOKEN_PREFIX = 'wdl_';
 /** Tokens that one user may have. */
-const MOST = 100;
+const MAX_TOKENS = 100;
 
 export type Scope = 'read' | 'write';
 export type TokenRow = typeof tokens.$inferSelect;
@@ -24,7 +24,7 @@ export async function createToken(
   { username }: User,
   given: { name: string; scope: Scope; expires?: Date },
 ): Promise<{ id: string; token: string }> {
-  const token = PREFIX + newSecret();
+  const token = TOKEN_PREFIX + newSecret();
   const id = newId();
   await db.transaction(async tx => {
     await lockUser(tx, username);
@@ -32,9 +32,9 @@ export async function createToken(
       .select({ n: count() })
       .from(tokens)
       .where(and(eq(tokens.username, username), isUnexpired));
-    if ((open?.n ?? 0) >= MOST)
+    if ((open?.n ?? 0) >= MAX_TOKENS)
       throw new WindlassError('conflict', {
-        detail: `Conflict: you have ${MOST} tokens.`,
+        detail: `Conflict: you have ${MAX_TOKENS} tokens.`,
         hint: 'Delete one: GET /api/users/-/tokens lists them.',
       });
     await tx.insert(tokens).values({ ...given, id, username, hash: hashSecret(token) });
@@ -47,7 +47,8 @@ export async function findToken(
   db: Db,
   token: string,
 ): Promise<{ user: User; scope: Scope } | undefined> {
-  if (!token.startsWith(PREFIX) || !isSecret(token.slice(PREFIX.length))) return undefined;
+  if (!token.startsWith(TOKEN_PREFIX) || !isSecret(token.slice(TOKEN_PREFIX.length)))
+    return undefined;
   const [found] = await db
     .select({
       username: users.username,

@@ -3,16 +3,16 @@ import type { Config } from '../../shared/config.ts';
 import { isSecret } from './random-secrets.ts';
 
 /** The cookie with the login's secret; scripts cannot read it. */
-const SECRET = 'serviceauth';
+const SECRET_COOKIE = 'serviceauth';
 /** The cookie for scripts: when the login ends unless it is used before, as ISO 8601 in UTC. */
-const END = 'servicetimeout';
+const END_COOKIE = 'servicetimeout';
 
 /** The login's secret in the request's cookies. No library: one cookie of a fixed form is read. */
 export function readLoginCookie(req: Request): string | undefined {
   // RFC 6265, 5.4: pairs are separated by a semicolon, and the name ends at the first `=`.
   for (const pair of (req.get('Cookie') ?? '').split(';')) {
     const equals = pair.indexOf('=');
-    if (equals < 0 || pair.slice(0, equals).trim() !== SECRET) continue;
+    if (equals < 0 || pair.slice(0, equals).trim() !== SECRET_COOKIE) continue;
     const value = pair.slice(equals + 1).trim();
     if (isSecret(value)) return value;
   }
@@ -29,14 +29,14 @@ export function setLoginCookies(
     ...cookieOptions(req, config),
     maxAge: Math.max(0, expires.getTime() - Date.now()),
   };
-  res.cookie(SECRET, secret, { ...options, httpOnly: true });
-  res.cookie(END, expires.toISOString(), options);
+  res.cookie(SECRET_COOKIE, secret, { ...options, httpOnly: true });
+  res.cookie(END_COOKIE, expires.toISOString(), options);
 }
 
 export function clearLoginCookies(req: Request, res: Response, config: Config): void {
   const options = cookieOptions(req, config);
-  res.clearCookie(SECRET, { ...options, httpOnly: true });
-  res.clearCookie(END, options);
+  res.clearCookie(SECRET_COOKIE, { ...options, httpOnly: true });
+  res.clearCookie(END_COOKIE, options);
 }
 
 function cookieOptions(req: Request, config: Config): CookieOptions {

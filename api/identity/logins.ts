@@ -5,11 +5,11 @@ import type { User } from './password-verifier.ts';
 import { hashSecret, newSecret } from './random-secrets.ts';
 
 /** Absolute limit: a login ends so long after its password was given, or after LOGIN_TIMEOUT if that is longer. */
-const LONGEST_SECONDS = 7 * 86_400;
+const MAX_LOGIN_SECONDS = 7 * 86_400;
 /** A login is extended at most once in this time. */
-const EXTEND_SECONDS = 60;
+const MIN_EXTENSION_SECONDS = 60;
 /** Open logins of one user; a further one ends the oldest. */
-const OPEN_LOGINS = 100;
+const MAX_OPEN_LOGINS = 100;
 
 export interface Login {
   user: User;
@@ -21,7 +21,7 @@ export interface Login {
 
 /** When a login that is used now ends; `timeout` is LOGIN_TIMEOUT. */
 const extended = (timeout: number) => {
-  const longest = Math.max(LONGEST_SECONDS, timeout);
+  const longest = Math.max(MAX_LOGIN_SECONDS, timeout);
   return sql<Date>`least(now() + make_interval(secs => ${timeout}), ${logins.created} + make_interval(secs => ${longest}))`;
 };
 
@@ -58,7 +58,7 @@ export async function beginLogin(
       .from(logins)
       .where(eq(logins.username, username))
       .orderBy(desc(logins.created), desc(logins.token))
-      .offset(OPEN_LOGINS);
+      .offset(MAX_OPEN_LOGINS);
     await tx.delete(logins).where(inArray(logins.token, surplus));
     return login && { secret, expires: login.expires };
   });
@@ -70,7 +70,7 @@ export async function findLogin(
   secret: string,
   timeout: number,
 ): Promise<Login | undefined> {
-  const slack = Math.min(EXTEND_SECONDS, timeout / 10);
+  const slack = Math.min(MIN_EXTENSION_SECONDS, timeout / 10);
   const [found] = await db
     .select({
       username: users.username,

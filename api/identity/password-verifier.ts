@@ -8,15 +8,15 @@ import { Semaphore } from '../concurrency/semaphore.ts';
 import { FailedLogins } from './failed-logins.ts';
 
 /** Verified passwords that one process remembers. */
-const REMEMBERED = 10_000;
+const MAX_REMEMBERED = 10_000;
 /**
  * One verification takes 19 MiB and about 30 ms of one of Node's four threads, which file reads share. Each counts as a
  * failed login until it succeeds: few at once keep concurrent right ones from reaching the limit.
  */
-const AT_ONCE = 2;
+const MAX_CONCURRENT = 2;
 
 /** Anything else is no user's name, and may not be valid text for the database. */
-const NAME = /^[\w.@-]{1,64}$/;
+const USERNAME = /^[\w.@-]{1,64}$/;
 
 export interface User {
   username: string;
@@ -42,9 +42,9 @@ export class PasswordVerifier {
   readonly #database: Database;
   readonly #failed: FailedLogins;
   readonly #key = randomBytes(32);
-  readonly #verified = new LRUCache<string, string>({ max: REMEMBERED });
+  readonly #verified = new LRUCache<string, string>({ max: MAX_REMEMBERED });
   readonly #underWay = new Map<string, Promise<boolean>>();
-  readonly #turns = new Semaphore(AT_ONCE);
+  readonly #semaphore = new Semaphore(MAX_CONCURRENT);
   readonly #unknown = hashPassword(randomBytes(16).toString('hex'));
 
   /** @param failedLogins LIMIT_FAILED_LOGINS */
@@ -58,7 +58,7 @@ export class PasswordVerifier {
    * after too many failures, except for a remembered pair.
    */
   async check({ username, password, address }: PasswordAttempt): Promise<User | undefined> {
-    const isName = NAME.test(username);
+    const isName = USERNAME.test(username);
     const [row] = isName
       ? await this.#database.db.select().from(users).where(eq(users.username, username))
       : [];
@@ -69,8 +69,8 @@ export class PasswordVerifier {
     let verifying = this.#underWay.get(key);
     if (!verifying) {
       const attempt = { address, username: isName ? username : undefined };
-      verifying = this.#turns
-        .take(async () => {
+      verifying = this.#semaphore
+        .run(async () => {
           await this.#failed.begin(attempt);
           const hash = row?.passwordHash ?? (await this.#unknown);
           const right = (await verifyPassword(hash, password)) && row !== undefined;

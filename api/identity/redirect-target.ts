@@ -1,4 +1,4 @@
-const LONGEST = 2_048;
+const MAX_LENGTH = 2_048;
 /** An origin that no target names. */
 const BASE = 'http://windlass.invalid';
 
@@ -8,7 +8,7 @@ const BASE = 'http://windlass.invalid';
  * `/<tab>/host` name another host, as `//host` does; so does `/..//host` once its path is normalised.
  */
 export function safeRedirectTarget(target: string | undefined): string {
-  if (!target?.startsWith('/') || target.length > LONGEST) return '/';
+  if (!target?.startsWith('/') || target.length > MAX_LENGTH) return '/';
   // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is looked for.
   if (/[\\\u0000-\u0020\u007f]/.test(target)) return '/';
   if (!URL.canParse(target, BASE)) return '/';

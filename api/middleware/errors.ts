@@ -5,7 +5,7 @@ import type { Logger } from '../../shared/log.ts';
 import { invalidInput } from '../http/validate.ts';
 
 /** Headers of the representation that was about to be sent; an error must not have them. */
-const OF_REPRESENTATION = ['ETag', 'Last-Modified', 'Content-Disposition'];
+const REPRESENTATION_HEADERS = ['ETag', 'Last-Modified', 'Content-Disposition'];
 
 /** Answers with a problem document (RFC 9457) and repeats detail and hint as headers. */
 export function sendProblem(
@@ -13,7 +13,7 @@ export function sendProblem(
   error: WindlassError,
   type = 'application/problem+json',
 ): void {
-  for (const name of OF_REPRESENTATION) res.removeHeader(name);
+  for (const name of REPRESENTATION_HEADERS) res.removeHeader(name);
   res.status(error.status).set(error.headers).set('X-Service-Message', headerText(error.message));
   if (error.hint) res.set('X-Service-Hint', headerText(error.hint));
   res.set('Cache-Control', 'no-store').type(type);

@@ -4,7 +4,7 @@ import { QUEUES, type QueueName } from '../../shared/jobs/catalog.ts';
 import { ALIVE_SECONDS } from '../../shared/jobs/lease.ts';
 
 /** Limit on the count of waiting jobs, so that a long queue does not slow the query down. */
-const COUNTED = 50_000;
+const MAX_COUNTED = 50_000;
 
 export interface QueueState {
   queue: QueueName;
@@ -37,7 +37,7 @@ export async function readQueueStates(db: Db): Promise<QueueState[]> {
       from (
         select greatest(created, not_before) as since from jobs
         where jobs.queue = q.queue and finished is null and lease_token is null
-        order by id limit ${COUNTED}
+        order by id limit ${MAX_COUNTED}
       ) waiting
     ) w
     left join (

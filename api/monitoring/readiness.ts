@@ -75,19 +75,20 @@ export class ReadinessCheck {
       return { value: await withDeadline(deadline, () => asked), problem: null };
     } catch (error) {
       const problem = explain(name, error);
-      if (problem === BROKEN) this.#api.log.warn({ err: error, check: name }, 'a check failed');
+      if (problem === CHECK_FAILED)
+        this.#api.log.warn({ err: error, check: name }, 'a check failed');
       return { problem };
     }
   }
 }
 
-const BROKEN = 'It does not work; see the log of the API.';
+const CHECK_FAILED = 'It does not work; see the log of the API.';
 
 /** One line without addresses: /readyz is open to everyone. */
 function explain(name: string, error: unknown): string {
   if (name === 'queue') return 'The queue cannot be reached; work is accepted and waits.';
   const known = toWindlassError(error);
-  return known.code === 'internal' ? BROKEN : known.message;
+  return known.code === 'internal' ? CHECK_FAILED : known.message;
 }
 
 async function countWorkers(db: Db): Promise<number> {

@@ -7,7 +7,7 @@ import { problem } from './problem.ts';
 
 const PROBLEM = 'application/problem+json';
 /** Errors of every operation. */
-const COMMON: ErrorCode[] = [
+const COMMON_ERRORS: ErrorCode[] = [
   'request_timeout',
   'address_too_long',
   'headers_too_large',
@@ -15,7 +15,7 @@ const COMMON: ErrorCode[] = [
   'unavailable',
 ];
 /** Further errors of every operation that needs credentials. */
-const KNOWN: ErrorCode[] = ['unauthorized', 'too_many_requests'];
+const CREDENTIAL_ERRORS: ErrorCode[] = ['unauthorized', 'too_many_requests'];
 
 export type Json = null | boolean | number | string | Json[] | { [member: string]: Json };
 type JsonObject = { [member: string]: Json };
@@ -142,10 +142,10 @@ function describeAnswers(path: string, method: string, operation: Operation): Js
   const conditional: ErrorCode[] = operation.headers?.includes('If-Match')
     ? ['precondition_failed']
     : [];
-  const known = operation.for === 'everyone' ? [] : KNOWN;
+  const credentialErrors = operation.for === 'everyone' ? [] : CREDENTIAL_ERRORS;
   const codes = new Set([
-    ...COMMON,
-    ...known,
+    ...COMMON_ERRORS,
+    ...credentialErrors,
     ...named,
     ...input,
     ...bodied,

@@ -5,7 +5,7 @@ import { type JobRow, jobs, type ModelRow, uploads } from '../../shared/database
 import { entityTag } from '../http/conditional-requests.ts';
 
 /** A model's record shows at most so many parses, the newest. */
-const MOST = 200;
+const MAX_PARSES = 200;
 
 /** The parse of an upload, visible to everyone who can read the model; the upload itself is visible to its owner only. */
 export const parseRecord = z.object({
@@ -34,7 +34,7 @@ export async function readParseStates(db: Tx, mid: string): Promise<ParseState[]
     .innerJoin(jobs, isItsParse)
     .where(ofModel(mid))
     .orderBy(desc(uploads.uid))
-    .limit(MOST);
+    .limit(MAX_PARSES);
   return rows.map(parseStateOf);
 }
 
@@ -48,7 +48,7 @@ export async function readParseSizes(db: Tx, mid: string): Promise<number[]> {
     .innerJoin(jobs, isItsParse)
     .where(ofModel(mid))
     .orderBy(desc(uploads.uid))
-    .limit(MOST);
+    .limit(MAX_PARSES);
   return rows.map(row => row.bytes);
 }
 

@@ -46,14 +46,14 @@ describeUnless(missingPrograms('ssh'), 'private keys', () => {
     ];
     for (const kind of kinds) {
       const key = makeKey('-a', '1', '-t', ...kind);
-      const opened = await keys.open('u', key, 'secret');
+      const opened = await keys.parse('u', key, 'secret');
       if (!('key' in opened)) throw new Error(opened.problem);
       const signature = parse(opened.key).sign('x') as Buffer;
       expect([kind, parse(key, 'secret').verify('x', signature)]).toEqual([kind, true]);
-      expect(await keys.open('u', key, 'wrong')).toEqual({
+      expect(await keys.parse('u', key, 'wrong')).toEqual({
         problem: 'cannot be opened with this passphrase',
       });
-      expect(await keys.open('u', key, undefined)).toEqual({
+      expect(await keys.parse('u', key, undefined)).toEqual({
         problem: 'cannot be opened with this passphrase',
       });
     }
@@ -65,7 +65,7 @@ describeUnless(missingPrograms('ssh'), 'private keys', () => {
     const headers = `-----BEGIN RSA PRIVATE KEY-----\n${'a:b\n'.repeat(16_000)}`;
     for (const [key, passphrase] of [[rounds, 'secret'], [headers]] as [string, string?][]) {
       let isOpen = false;
-      const opening = keys.open('u', key, passphrase).then(opened => {
+      const opening = keys.parse('u', key, passphrase).then(opened => {
         isOpen = true;
         return opened;
       });
@@ -85,6 +85,6 @@ describeUnless(missingPrograms('ssh'), 'private keys', () => {
       'ssh-ed25519 AAAA',
       parse(makeKey('-a', '1', '-t', 'rsa'), 'secret').getPublicPEM(),
     ])
-      expect([text, await keys.open('u', text, undefined)]).toEqual([text, { problem }]);
+      expect([text, await keys.parse('u', text, undefined)]).toEqual([text, { problem }]);
   });
 });

@@ -8,8 +8,8 @@ import { type ParsedKey, parsePrivateKey } from './private-key.ts';
 /** Compiled: Node 20 cannot run TypeScript. */
 const PROGRAM = fileURLToPath(new URL('dist/api/remote/private-key-thread.js', packageRoot));
 /** A key states its own number of rounds: the usual 16 to 24 of ssh-keygen take about a second, 2^32 are allowed. */
-const OPEN_MS = 15_000;
-const AT_ONCE = 2;
+const PARSE_TIMEOUT_MS = 15_000;
+const MAX_THREADS = 2;
 /** ssh2's regular expressions take quadratic time: longer keys can block for seconds, encrypted or not. */
 const INLINE_LENGTH = 4_096;
 
@@ -18,29 +18,33 @@ const INLINE_LENGTH = 4_096;
  * quick to parse at each login.
  */
 export class ThreadedKeyParser {
-  readonly #users = new UserSemaphores(1);
-  readonly #all = new Semaphore(AT_ONCE);
-  readonly #openMs: number;
+  readonly #perUser = new UserSemaphores(1);
+  readonly #inAll = new Semaphore(MAX_THREADS);
+  readonly #timeoutMs: number;
 
-  constructor(openMs = OPEN_MS) {
-    this.#openMs = openMs;
+  constructor(timeoutMs = PARSE_TIMEOUT_MS) {
+    this.#timeoutMs = timeoutMs;
   }
 
-  async open(user: string, privateKey: string, passphrase: string | undefined): Promise<ParsedKey> {
+  async parse(
+    user: string,
+    privateKey: string,
+    passphrase: string | undefined,
+  ): Promise<ParsedKey> {
     if (!passphrase && privateKey.length <= INLINE_LENGTH) return parsePrivateKey(privateKey);
-    return this.#users.take(user, () =>
-      this.#all.take(() => this.#openApart(privateKey, passphrase)),
+    return this.#perUser.run(user, () =>
+      this.#inAll.run(() => this.#parseInThread(privateKey, passphrase)),
     );
   }
 
-  async #openApart(privateKey: string, passphrase: string | undefined): Promise<ParsedKey> {
+  async #parseInThread(privateKey: string, passphrase: string | undefined): Promise<ParsedKey> {
     const thread = new Worker(PROGRAM, { workerData: { privateKey, passphrase } });
     let timer: NodeJS.Timeout | undefined;
     try {
       return await new Promise((resolve, reject) => {
         thread.once('message', resolve).once('error', reject);
-        thread.once('exit', () => reject(new Error('the thread that opens a key has ended')));
-        timer = setTimeout(() => resolve({ problem: tooSlow(this.#openMs) }), this.#openMs);
+        thread.once('exit', () => reject(new Error('the thread that parses a key ended')));
+        timer = setTimeout(() => resolve({ problem: tooSlow(this.#timeoutMs) }), this.#timeoutMs);
       });
     } finally {
       clearTimeout(timer);

@@ -158,7 +158,7 @@ export default routes('raw-body', (router, api) => {
     const timer = setInterval(touch, seconds * 1_000);
     try {
       const windowMs = api.config.LIMIT_BODY_SECONDS * 1_000;
-      return await turns.take(owner, async () => {
+      return await turns.run(owner, async () => {
         const reservation = await disk.reserve(length);
         const options = { objects: api.objects, uid, limit, expected, reservation, windowMs };
         try {

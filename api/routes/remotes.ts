@@ -234,9 +234,9 @@ async function readCredential(
 ): Promise<Credential> {
   const { password, privateKey, passphrase } = given;
   if (privateKey === undefined) return { password: password ?? '' };
-  const opened = await keys.open(owner, privateKey, passphrase);
-  if ('key' in opened) return { privateKey: opened.key };
-  return parseInput({}, z.object({ privateKey: z.never(opened.problem) }));
+  const parsed = await keys.parse(owner, privateKey, passphrase);
+  if ('key' in parsed) return { privateKey: parsed.key };
+  return parseInput({}, z.object({ privateKey: z.never(parsed.problem) }));
 }
 
 async function findHost({ database: { db } }: ApiContext, given: NewSession) {

@@ -6,12 +6,12 @@ import type { ApiContext } from '../context.ts';
 import type { StoredArtifact } from './find-artifact.ts';
 
 /** Columns of all cached tables together. Those of one table may be some MB, and never change. */
-const CACHED_COLUMNS = 20_000;
+const MAX_CACHED_COLUMNS = 20_000;
 
 /** Facts on the columns of recently used tables. */
 export class ColumnCache {
   readonly #columns = new LRUCache<string, ColumnStatistics[]>({
-    maxSize: CACHED_COLUMNS,
+    maxSize: MAX_CACHED_COLUMNS,
     sizeCalculation: columns => columns.length || 1,
   });
 

@@ -4,7 +4,7 @@ import { type PageRequest, TableReadError } from './thread-protocol.ts';
 
 /** Limit on one row group's columns, decoded, in bytes; and on one answer. */
 export const MAX_DECODED_BYTES = 128 << 20;
-const MAX_ANSWERED = 32 << 20;
+const MAX_ANSWER_BYTES = 32 << 20;
 
 /** Rows as the text of a JSON array. Reads only the row groups and columns that hold them. */
 export async function readPage(
@@ -32,7 +32,7 @@ export async function readPage(
     for (const row of rows) {
       const line = `[${order.map((at, i) => encode[i]?.(row[at])).join(',')}]`;
       length += Buffer.byteLength(line);
-      if (length > MAX_ANSWERED) throw tooLarge(MAX_ANSWERED);
+      if (length > MAX_ANSWER_BYTES) throw tooLarge(MAX_ANSWER_BYTES);
       lines.push(line);
     }
   }

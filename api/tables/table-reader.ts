@@ -10,20 +10,20 @@ import type { FromThread, TableFile, TableTask, ToThread } from './thread-protoc
 /** Compiled: Node 20 cannot run TypeScript. */
 const PROGRAM = new URL('dist/api/tables/reader-thread.js', packageRoot);
 /** Tasks that the thread has at once; each may take MAX_DECODED_BYTES. */
-const AT_ONCE = 4;
+const MAX_TASKS = 4;
 /** Tasks of one user at once, including answers that wait to be sent. */
-const AT_ONCE_EACH = 2;
+const MAX_TASKS_PER_USER = 2;
 /** A task that takes longer gets no more bytes, which ends it. */
-const TASK_MS = 60_000;
+const TASK_TIMEOUT_MS = 60_000;
 /** A task that does not end then is stuck on a malformed file: the thread is terminated and started again. */
-const END_MS = 5_000;
+const TERMINATE_AFTER_MS = 5_000;
 /** A task whose thread was terminated because of another task is tried so often in all. */
-const TRIES = 3;
+const MAX_TRIES = 3;
 const HEAP_MB = 768;
 
 interface Pending {
   file: TableFile;
-  /** Aborted after TASK_MS. */
+  /** Aborted after TASK_TIMEOUT_MS. */
   timeout: AbortController;
   /** The error of the object store, if it failed. */
   error?: unknown;
@@ -47,8 +47,8 @@ class ThreadEnded extends Error {}
 export class TableReader {
   readonly #objects: ObjectStore;
   readonly #pending = new Map<number, Pending>();
-  readonly #users = new UserSemaphores(AT_ONCE_EACH);
-  readonly #turns = new Semaphore(AT_ONCE);
+  readonly #perUser = new UserSemaphores(MAX_TASKS_PER_USER);
+  readonly #inAll = new Semaphore(MAX_TASKS);
   #thread: Worker | undefined;
   #ids = 0;
 
@@ -63,9 +63,9 @@ export class TableReader {
    */
   read(file: TableFile, task: TableTask, reading: ReadRequest): Promise<Buffer> {
     const { user, hasLeft, reserveMemory } = reading;
-    return this.#users.take(user, async () => {
+    return this.#perUser.run(user, async () => {
       if (hasLeft()) throw endedEarly();
-      const json = await this.#turns.take(() => this.#runWithRetries(file, task));
+      const json = await this.#inAll.run(() => this.#runWithRetries(file, task));
       await reserveMemory(json.length);
       return json;
     });
@@ -78,7 +78,7 @@ export class TableReader {
         return await this.#run(file, task, timeout);
       } catch (error) {
         if (!(error instanceof ThreadEnded)) throw error;
-        if (timeout.signal.aborted || tries === TRIES) throw threadEnded();
+        if (timeout.signal.aborted || tries === MAX_TRIES) throw threadEnded();
       }
     }
   }
@@ -87,8 +87,8 @@ export class TableReader {
     const thread = this.#start();
     const id = ++this.#ids;
     const timers = [
-      setTimeout(() => timeout.abort(tooSlow()), TASK_MS),
-      setTimeout(() => void thread.terminate(), TASK_MS + END_MS),
+      setTimeout(() => timeout.abort(tooSlow()), TASK_TIMEOUT_MS),
+      setTimeout(() => void thread.terminate(), TASK_TIMEOUT_MS + TERMINATE_AFTER_MS),
     ];
     try {
       return await new Promise<Buffer>((resolve, reject) => {
@@ -164,7 +164,7 @@ const endedEarly = () => new WindlassError('bad_request', { detail: 'The request
 
 function tooSlow(): WindlassError {
   return new WindlassError('unavailable', {
-    detail: `Service unavailable: the table could not be read within ${TASK_MS / 1_000} s.`,
+    detail: `Service unavailable: the table could not be read within ${TASK_TIMEOUT_MS / 1_000} s.`,
     hint: 'Ask for fewer rows or columns at once, or download the whole table from …/data.',
     headers: { 'Retry-After': '10' },
   });

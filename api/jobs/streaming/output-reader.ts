@@ -84,7 +84,7 @@ export class OutputReader {
   #readInSlot<T>(user: string, read: () => AsyncIterable<T>, sink: Sink<T>): Promise<boolean> {
     const mustYield = () => this.#slots.hasWaiters || this.#users.hasWaiters(user);
     const go = () => this.#readInto(read, sink, mustYield);
-    return this.#users.take(user, () => this.#slots.take(go));
+    return this.#users.run(user, () => this.#slots.run(go));
   }
 
   async #readInto<T>(
