@@ -1,4 +1,4 @@
-import { execFileSync } from 'node:child_process';
+import { execFileSync, spawnSync } from 'node:child_process';
 import { existsSync, readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { AgentClient } from '../../workers/host-agent/client.ts';
@@ -22,7 +22,8 @@ export function mountSmallDisk(host: LocalExec, option = 'size=8m'): boolean {
 export async function unmountSmallDisk(harness: AgentHarness, host: LocalExec): Promise<void> {
   await harness.close();
   await waitFor(() => processesOf(host).length === 0, { what: 'the end of every process' });
-  execFileSync('umount', [host.account.home]);
+  // A process that exits loses its environment, by which it is found, before its files.
+  await waitFor(() => spawnSync('umount', [host.account.home]).status === 0, { what: 'an umount' });
 }
 
 /** Until the next attempts stand prepared: until one is used or dies nothing more is written. */
