@@ -28,7 +28,7 @@ for (const name of ALL) {
   const shell = findProgram(name) ?? '';
   const needed = OPTIONAL.filter(program => program === name);
   describeUnless(missingPrograms(...needed), `an account whose shell is ${name}`, () => {
-    test('runs commands once, reports them exactly and leaves nothing', async () => {
+    test('runs commands once, reports exact results and removes all files', async () => {
       const host = harness.makeHost(shell);
       const client = await harness.connect(host);
       const { home } = host.account;
@@ -88,9 +88,9 @@ for (const name of ALL) {
       for await (const chunk of plain.stdout) expected += chunk;
       const result = await harness.run(client, probe);
       const mark = /@WINDLASS_RUN=([^@]*)/;
-      const last = /@_=[^@]*/; // the program that a shell started last: with a pid in ksh
+      const last = /@_=[^@]*/; // the last program that a shell started; ksh adds a PID
       const actual = result.stdout.toString();
-      // glibc's own signals 32 and 33, which ksh and fish now ignore and now do not.
+      // glibc's internal signals 32 and 33, which ksh and fish ignore only sometimes.
       const own = /(?<=SigIgn:\t0{7})18/;
       const clean = (text: string) => text.replace(mark, '').replace(last, '').replace(own, '00');
       expect(clean(actual)).toBe(clean(expected));
@@ -104,7 +104,7 @@ for (const name of ALL) {
 for (const name of FAMILY) {
   const shell = findProgram(name) ?? '';
   const needed = OPTIONAL.filter(program => program === name);
-  describeUnless(missingPrograms(...needed), `an agent read by ${name}`, () => {
+  describeUnless(missingPrograms(...needed), `an agent run by ${name}`, () => {
     test('spools large binary output exactly', async () => {
       const host = harness.makeHost(shell);
       const client = await harness.connect(host);
@@ -117,12 +117,12 @@ for (const name of FAMILY) {
       expect(result.stdout.length).toBe(20 * MiB);
       expect(hash(result.stdout)).toBe(hash(readFileSync(join(host.account.home, 'copy'))));
       expect(result.stderr.toString()).toBe('end\n');
-      // What was acknowledged while the run was followed is gone from the host.
+      // Acknowledged segments are deleted.
       const left = readdirSync(runDirectory(host, result.id)).filter(file => file.startsWith('o.'));
       expect(left.length).toBeLessThan(8);
     });
 
-    test('survives kill -9 of its serve, and another follows from the middle', async () => {
+    test('a run survives kill -9 of its serve, and another client follows it from the middle', async () => {
       const host = harness.makeHost(shell);
       const first = await harness.connect(host);
       const id = harness.newName();
@@ -167,7 +167,7 @@ for (const name of FAMILY) {
       expect(new Set(ledger).size).toBe(20);
     });
 
-    test('stops children that ignore TERM or left the session, and keeps the output', async () => {
+    test('stops children that ignore SIGTERM or have left the session, and keeps the output', async () => {
       const host = harness.makeHost(shell);
       const client = await harness.connect(host);
       const id = harness.newName();
@@ -175,7 +175,7 @@ for (const name of FAMILY) {
         "sh -c 'trap : TERM; echo stubborn; touch a; while :; do sleep 1; done' &",
         "setsid sh -c 'trap : TERM; echo gone; touch b; sleep 300; sleep 300' &",
         "env -i PATH=$PATH sh -c 'echo unmarked; touch c; sleep 300' &",
-        // Of these two only a parent tells, which of the second ends first.
+        // These two are found only as descendants; the parent of the second exits first.
         "setsid env -i PATH=$PATH sh -c 'echo strange; touch d; sleep 300; exit' &",
         'env -i PATH=$PATH setsid sh -c \'setsid sh -c "trap : TERM; touch e; sleep 300; sleep 300"; exit\' &',
         'wait',
@@ -185,17 +185,17 @@ for (const name of FAMILY) {
       const started = () =>
         ['a', 'b', 'c', 'd', 'e'].every(file => existsSync(join(host.account.home, file)));
       await waitFor(started, { what: 'five children' });
-      expect(await client.stop(id)).toEqual({ how: 'mark' });
+      expect(await client.stop(id)).toEqual({ result: 'killed' });
       const result = await outcome;
       expect(result.last).toMatchObject({ type: 'ended', code: 143 });
       const lines = result.stdout.toString().trim().split('\n');
       expect(lines.sort()).toEqual(['gone', 'strange', 'stubborn', 'unmarked']);
       expect(processesOf(host).filter(line => /sleep (1|300)\b/.test(line))).toEqual([]);
-      // Whoever comes later is told, too, that it did not end by itself.
-      expect(await client.stop(id)).toEqual({ how: 'mark' });
+      // A later stop reports too that the run did not end by itself.
+      expect(await client.stop(id)).toEqual({ result: 'killed' });
     });
 
-    test('makes the command wait past the spool limit, and loses nothing', async () => {
+    test('blocks the command at the spool limit, and loses nothing', async () => {
       const host = harness.makeHost(shell);
       const client = await harness.connect(host, { spoolLimitBytes: 2 * MiB });
       const id = harness.newName();
@@ -232,7 +232,7 @@ for (const name of FAMILY) {
       const count = (what: RegExp) => filesOf(host).filter(file => what.test(file)).length;
       const serving = () => processesOf(host).some(line => /agent-\S+ (serve|child) /.test(line));
       await waitFor(() => !serving(), { what: 'the end of the serve' });
-      // What waited for a run clears up after itself.
+      // Prepared attempts remove their files.
       await waitFor(() => count(/^serve\//) === 0 && count(/^runs\/[^/]*$/) === 1, {
         what: 'nothing of the serve and one run to be left',
       });

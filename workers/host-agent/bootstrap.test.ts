@@ -29,7 +29,7 @@ const BASH = findProgram('bash') ?? '/bin/bash';
 const options = { timeoutMs: 20_000, spoolLimitBytes: 2 ** 30 };
 
 describe.each(SHELLS)('an account with %s', shell => {
-  test('is sent the file once, and again where it is damaged; a known shell saves the probe', async () => {
+  test('is sent the file once, and again if it is damaged; a known shell saves the probe', async () => {
     const host = harness.makeHost(shell);
     const path = join(host.account.home, '.windlass', loadAgentFile().name);
     const { hello } = await harness.connect(host);
@@ -56,19 +56,19 @@ describe.each(SHELLS)('an account with %s', shell => {
     ]);
   });
 
-  test('says whether the folder of the fences is the one that it was', async () => {
+  test('reports whether the folder of fences is the same as before', async () => {
     const host = harness.makeHost(shell);
     const { hello } = await harness.connect(host);
     expect(hello.fences).toMatch(/^\d+\b/);
     expect((await harness.connect(host)).hello.fences).toBe(hello.fences);
     const base = join(host.account.home, '.windlass');
-    // What they keep prepared would never find out.
+    // Prepared attempts would not notice that.
     await harness.close();
     renameSync(base, `${base}-of-another`);
     expect((await harness.connect(host)).hello.fences).not.toBe(hello.fences);
   });
 
-  test('whose home cannot be written says so and gives the hint', async () => {
+  test('whose home is not writable fails with a hint', async () => {
     const host = harness.makeHost(shell);
     writeFileSync(join(host.account.home, '.windlass'), 'a file');
     await expect(openAgent(host, options)).rejects.toMatchObject({
@@ -101,7 +101,7 @@ test.each([
   ['zsh', '.zshenv'],
   ['tcsh', '.tcshrc'],
   ['fish', '.config/fish/config.fish'],
-] as const)('start-up files of %s that print are quoted', async (name, file) => {
+] as const)('the output of %s’s start-up files is quoted in the error', async (name, file) => {
   const shell = findProgram(name);
   if (shell === undefined) return expect(SHELLS).not.toContain(name);
   const host = harness.makeHost(shell);
@@ -123,7 +123,7 @@ test.each([
   ['perl', ['-e', 'print $^X']],
   ['python3', ['-c', 'import sys; print(sys.executable)']],
 ] as const)('%s stands in for setsid', async (tool, tellPath) => {
-  // The interpreter itself: what PATH has may be a wrapper that needs more than this PATH.
+  // The interpreter itself, because a wrapper on PATH may need more than this PATH.
   const path = execFileSync(tool, tellPath).toString().trim();
   const links = TOOLS.map(name => [name, findProgram(name) ?? '']);
   const folder = harness.makePath({ ...Object.fromEntries(links), [tool]: path });
@@ -135,11 +135,11 @@ test.each([
   expect(session).toBe(pid);
   const events = client.run({ id: 'long', token: 'one', command: 'sleep 300' });
   await events.next();
-  expect(await client.stop('long')).toEqual({ how: 'mark' });
+  expect(await client.stop('long')).toEqual({ result: 'killed' });
   expect((await collect({ client, id: 'long', events })).last).toMatchObject({ code: 143 });
 });
 
-test('without setsid, perl and python3 the agent refuses', async () => {
+test('without setsid, perl and python3 the agent refuses to serve', async () => {
   const tools = ['sh', 'cat', 'cksum', 'wc', 'mkdir', 'mv', 'rm'];
   const links = tools.map(name => [name, findProgram(name) ?? '']);
   const host = harness.makeHost(DASH, { PATH: harness.makePath(Object.fromEntries(links)) });
@@ -149,7 +149,7 @@ test('without setsid, perl and python3 the agent refuses', async () => {
   });
 });
 
-test('a file that another version’s sweep removes before it is read is installed once more', async () => {
+test('a file that another version’s sweep removes before it is read is installed again', async () => {
   const host = harness.makeHost(DASH);
   await harness.connect(host);
   const remove = () => rmSync(join(host.account.home, '.windlass', loadAgentFile().name));
@@ -167,7 +167,7 @@ test('a file that another version’s sweep removes before it is read is install
   client.close();
 });
 
-test('a file that is removed before a serve says that it reads it is installed once more', async () => {
+test('a file that is removed before a serve marks it as in use is installed again', async () => {
   const host = harness.makeHost(DASH);
   const base = join(host.account.home, '.windlass');
   mkdirSync(base, { mode: 0o700 });
@@ -181,12 +181,12 @@ test('a file that is removed before a serve says that it reads it is installed o
   expect(readdirSync(join(base, 'serve')).length).toBe(1);
 });
 
-test('where neither the account’s shell nor /bin/sh counts past 2 GiB the agent refuses', async () => {
+test('the agent refuses to serve if neither the account’s shell nor /bin/sh counts past 2 GiB', async () => {
   const host = harness.makeHost(DASH);
   const base = join(host.account.home, '.windlass');
   mkdirSync(base, { mode: 0o700 });
   const content = loadAgentFile().content.toString();
-  // What mksh makes of it.
+  // The result of mksh.
   const counted = content.replaceAll('$((2147483647 + 1))', '$((-2147483648))');
   expect(counted.length).not.toBe(content.length);
   writeFileSync(join(base, loadAgentFile().name), counted);
@@ -224,7 +224,7 @@ test('checksums are those of cksum', () => {
   }
 });
 
-test('shellcheck has nothing to say', context => {
+test('shellcheck reports nothing', context => {
   const missing = missingPrograms('shellcheck');
   if (missing) skipTest(context, missing);
   const input = loadAgentFile().content;

@@ -34,7 +34,7 @@ const DAY_S = 86_400;
 
 const baseOf = (host: LocalExec) => join(host.account.home, '.windlass');
 
-/** Makes all that lies there so old. */
+/** Sets the times of a file, or of all files in a folder, to so many days ago. */
 function age(path: string, days: number): void {
   const then = Date.now() / 1_000 - days * DAY_S;
   if (statSync(path).isDirectory())
@@ -42,8 +42,8 @@ function age(path: string, days: number): void {
   utimesSync(path, then, then);
 }
 
-/** What only a sweep removes: it has run when this is gone. */
-function layBait(host: LocalExec): string {
+/** Creates a file that a sweep removes, which shows that the sweep has run. */
+function createBait(host: LocalExec): string {
   const bait = join(baseOf(host), 'new.999999');
   writeFileSync(bait, 'half of an agent');
   age(bait, 2);
@@ -51,7 +51,7 @@ function layBait(host: LocalExec): string {
 }
 
 async function connectAndSweep(host: LocalExec): Promise<AgentClient> {
-  const bait = layBait(host);
+  const bait = createBait(host);
   const client = await harness.connect(host);
   await waitFor(() => !existsSync(bait), { what: 'the sweep' });
   return client;
@@ -65,8 +65,8 @@ async function endHostSessions(client: AgentClient, host: LocalExec): Promise<vo
   });
 }
 
-describe.each(SHELLS)('what is left on a host, under %s', shell => {
-  test('a run that ended long ago is there for whoever asks, with its bytes', async () => {
+describe.each(SHELLS)('cleanup on a host, under %s', shell => {
+  test('a run that ended long ago is kept with its output until it is forgotten', async () => {
     const host = harness.makeHost(shell);
     const first = await harness.connect(host);
     const { id } = await harness.run(first, 'echo kept; exit 4');
@@ -83,7 +83,7 @@ describe.each(SHELLS)('what is left on a host, under %s', shell => {
     expect(existsSync(directory)).toBe(false);
   });
 
-  test('of thousands of runs each is listed once, without the forgotten ones', async () => {
+  test('each of thousands of runs is listed once, without the forgotten ones', async () => {
     const host = harness.makeHost(shell);
     const client = await harness.connect(host);
     const first = await harness.run(client, 'true');
@@ -103,14 +103,14 @@ describe.each(SHELLS)('what is left on a host, under %s', shell => {
     expect(found.sort()).toEqual([first.id, ...names].sort());
   });
 
-  test('half-installed files and agents of other versions go after a day, if no serve reads them', async () => {
+  test('partly installed files and agents of other versions are removed after a day, if no serve uses them', async () => {
     const host = harness.makeHost(shell);
     const base = baseOf(host);
     const client = await harness.connect(host);
     const old = (digit: string) => `agent-${digit.repeat(16)}.sh`;
     const [dead, young, read] = [old('a'), old('b'), old('c')];
     for (const name of [dead, young, read]) writeFileSync(join(base, name), 'exit\n');
-    // As if a serve of another version lived.
+    // As if a serve of another version were alive.
     const [serve = ''] = readdirSync(join(base, 'serve'));
     renameSync(join(base, 'serve', serve, loadAgentFile().name), join(base, 'serve', serve, read));
     for (const name of [dead, read, loadAgentFile().name]) age(join(base, name), 30);
@@ -124,7 +124,7 @@ describe.each(SHELLS)('what is left on a host, under %s', shell => {
     expect(agents()).toEqual([young, loadAgentFile().name].sort());
   });
 
-  test('agents stay while a serve lives that does not say which it reads', async () => {
+  test('agents stay while a live serve does not say which one it uses', async () => {
     const host = harness.makeHost(shell);
     const base = baseOf(host);
     await harness.connect(host);
@@ -136,12 +136,12 @@ describe.each(SHELLS)('what is left on a host, under %s', shell => {
     age(old, 30);
     const abandoned = makeAttempt(host, 'gone-1-2-1000001');
     await harness.connect(host);
-    // It is looked at after the agents.
+    // The sweep checks it after the agents.
     await waitFor(() => !existsSync(abandoned), { what: 'the sweep' });
     expect(existsSync(old)).toBe(true);
   });
 
-  test('an attempt that died between its claim and its fence goes, one that has a fence stays', async () => {
+  test('an attempt that died between its claim and its fence is removed, one that has a fence stays', async () => {
     const host = harness.makeHost(shell);
     await endHostSessions(await harness.connect(host), host);
     const died = makeAttempt(host, 'gone-1-2-1000001');
@@ -153,7 +153,7 @@ describe.each(SHELLS)('what is left on a host, under %s', shell => {
     expect((await follow(client, 'ours')).types).toEqual(['lost']);
   });
 
-  test('a serve of another node that gave no sign of life for a day keeps no fence, and starts nothing', async () => {
+  test('a serve of another node without activity for a day keeps no fence, and starts nothing', async () => {
     const host = harness.makeHost(shell);
     const base = baseOf(host);
     const client = await harness.connect(host);
@@ -175,7 +175,7 @@ describe.each(SHELLS)('what is left on a host, under %s', shell => {
     age(far, 2);
     await connectAndSweep(host);
     await waitFor(() => !readdirSync(join(base, 'serve')).some(name => name.endsWith(serve)), {
-      what: 'its retirement',
+      what: 'its cleanup',
     });
     const events = client.run({ id: 'late', token: 'one', command: 'touch ran' });
     await expect(events.next()).rejects.toThrow();
@@ -197,7 +197,7 @@ async function leaveBoth(host: LocalExec, clients: AgentClient[], left: string[]
   });
 }
 
-/** As a crash of the host leaves it: of an earlier boot. */
+/** An attempt of an earlier boot, as a crash of the host leaves it. */
 function makeAttempt(host: LocalExec, name: string, { fence = '', days = 2 } = {}): string {
   const directory = join(baseOf(host), 'runs', name);
   const node = readFileSync('/proc/sys/kernel/hostname', 'utf8').trim();

@@ -126,14 +126,14 @@ export class AgentClient {
 
   /**
    * Kills every process of a run and resolves when none is left, after some 6 s at most; its iterators then end.
-   * how: `mark` (now or earlier, all processes with the run's mark or session), `group` (its process group: the host has
-   * no /proc), `left` (some did not die), `never` (it had not started and never will), `ended` (by itself) or `stopped`
-   * (before it started). `wrong_node`: only an agent on `node`, which shares this home directory, can stop it.
+   * result: `killed` (now or by an earlier stop), `group_killed` (only its process group, as the host has no /proc),
+   * `survivors` (some processes did not die), `never_started` (nor ever will), `stopped` (before it started) or `ended`
+   * (by itself). `wrong_node`: only an agent on `node`, which shares this home directory, can stop it.
    */
-  async stop(id: string): Promise<{ how: string; node?: string }> {
+  async stop(id: string): Promise<{ result: string; node?: string }> {
     const answer = await this.#request('stop', 'halted', checkName(id));
-    const [how = '', ...node] = answer.split(' ');
-    return node.length > 0 ? { how, node: node.join(' ') } : { how };
+    const [result = '', ...node] = answer.split(' ');
+    return node.length > 0 ? { result, node: node.join(' ') } : { result };
   }
 
   /** Removes a run that has ended from the host; throws `conflict` while it may be alive. Unknown ids are no error. */

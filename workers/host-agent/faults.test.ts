@@ -49,18 +49,18 @@ describe.each(SHELLS)('runs under %s', shell => {
     expect(await events.next()).toMatchObject({ value: { type: 'running' } });
     killSupervisor(runDirectory(host, id));
     expect(await events.next()).toEqual({ value: { type: 'lost' }, done: false });
-    expect(await client.stop(id)).toEqual({ how: 'mark' });
+    expect(await client.stop(id)).toEqual({ result: 'killed' });
     expect(processesOf(host).filter(line => line.includes('sleep 300'))).toEqual([]);
     expect((await follow(client, id)).types).toEqual(['lost']);
     await client.forget(id);
     expect(existsSync(runDirectory(host, id))).toBe(false);
   });
 
-  test('what was stopped before it started never starts', async () => {
+  test('a run that was stopped before it started never starts', async () => {
     const host = harness.makeHost(shell);
     const client = await harness.connect(host);
     const id = harness.newName();
-    expect(await client.stop(id)).toEqual({ how: 'never' });
+    expect(await client.stop(id)).toEqual({ result: 'never_started' });
     const events = client.run({ id, token: harness.newName(), command: 'touch ran' });
     expect((await collect({ client, id, events })).types).toEqual(['stopped']);
     expect((await follow(client, id)).types).toEqual(['stopped']);
@@ -77,11 +77,11 @@ describe.each(SHELLS)('runs under %s', shell => {
       "trap 'echo bye; trap - TERM; kill 0' EXIT; echo hello",
     );
     expect(result.stdout.toString()).toBe('hello\nbye\n');
-    // ksh lets a signal from its own EXIT trap pass: so it ends without an agent too.
+    // ksh ignores a signal from its own EXIT trap, without an agent too.
     expect(result.last).toMatchObject({ type: 'ended', code: shell.endsWith('/ksh') ? 0 : 143 });
   });
 
-  test('what was forgotten is not started again, and its fence goes when nobody can ask', async () => {
+  test('a forgotten run does not start again, and its fence is removed once no client can request it', async () => {
     const host = harness.makeHost(shell);
     const first = await harness.connect(host);
     const second = await harness.connect(host);
@@ -94,7 +94,7 @@ describe.each(SHELLS)('runs under %s', shell => {
     first.close();
     await first.closed;
     expect(filesOf(host)).toContain(`started/${id}`);
-    // Born after: its client knows that the run is over. busybox compares whole seconds.
+    // This serve starts later, so its client knows that the run has ended. busybox compares whole seconds.
     const { mtimeMs } = statSync(join(host.account.home, '.windlass/started', id));
     const nextSecond = (Math.floor(mtimeMs / 1_000) + 1) * 1_000 + 20;
     await waitFor(() => Date.now() > nextSecond, { what: 'a later second' });
@@ -105,13 +105,13 @@ describe.each(SHELLS)('runs under %s', shell => {
     await waitFor(() => !filesOf(host).includes(`started/${id}`), { what: 'the end of the fence' });
   });
 
-  test('an emitter killed alone ends its serve', async () => {
+  test('a killed emitter ends its serve', async () => {
     const host = harness.makeHost(shell);
     const client = await harness.connect(host);
     await client.ping();
     const serve = host.pids.at(-1);
     const children = execFileSync('ps', ['-o', 'pid=', '--ppid', String(serve)]).toString();
-    // The one that reads the fifo; the numbers of processes say nothing, they begin anew at times.
+    // The emitter reads the fifo. PIDs do not tell the order, because they wrap around.
     const emitter = children
       .trim()
       .split(/\s+/)
@@ -122,12 +122,12 @@ describe.each(SHELLS)('runs under %s', shell => {
     expect(filesOf(host).filter(file => file.includes('/'))).toEqual([]);
   });
 
-  test('a serve killed with its emitter is cleaned up by the next', async () => {
+  test('a serve that was killed with its emitter is cleaned up by the next one', async () => {
     const host = harness.makeHost(shell);
     const client = await harness.connect(host);
     const running = client.run({ id: 'survivor', token: 'one', command: 'sleep 300' });
     await running.next();
-    // What it forks for a moment may be gone by now.
+    // Short-lived children may have exited.
     for (const line of processesOf(host)) {
       if (/ agent-\S+ serve |agent-\S+ serve /.test(line))
         signalProcess(Number.parseInt(line, 10), 'SIGKILL');
@@ -142,7 +142,7 @@ describe.each(SHELLS)('runs under %s', shell => {
     expect((await follow(next, 'survivor')).last).toMatchObject({ type: 'ended', code: 143 });
   });
 
-  test('a full disk ends the run as such, with all that was written', async context => {
+  test('a full disk ends the run as such, with all output written before', async context => {
     const host = harness.makeHost(shell);
     const { home } = host.account;
     if (!mountSmallDisk(host)) return context.skip(NEEDS_MOUNT);
@@ -176,7 +176,7 @@ describe.each(SHELLS)('runs under %s', shell => {
     }
   });
 
-  test('where not even an empty file can be made, the end is recorded all the same', async context => {
+  test('the end is recorded even if no empty file can be created', async context => {
     const host = harness.makeHost(shell);
     const { home } = host.account;
     if (!mountSmallDisk(host, 'nr_inodes=200')) return context.skip(NEEDS_MOUNT);
@@ -189,7 +189,7 @@ describe.each(SHELLS)('runs under %s', shell => {
     }
   });
 
-  test('where not even an empty file can be made, it is known later that a run was stopped', async context => {
+  test('a stop is recorded even if no empty file can be created', async context => {
     const host = harness.makeHost(shell);
     if (!mountSmallDisk(host, 'nr_inodes=200')) return context.skip(NEEDS_MOUNT);
     try {
@@ -198,22 +198,22 @@ describe.each(SHELLS)('runs under %s', shell => {
       await waitFor(() => processesOf(host).some(line => / sleep 300 $/.test(line)), {
         what: 'the end of the inodes',
       });
-      expect(await client.stop('greedy')).toEqual({ how: 'mark' });
+      expect(await client.stop('greedy')).toEqual({ result: 'killed' });
       expect((await used).last).toMatchObject({ type: 'ended', code: 143 });
-      expect(await client.stop('greedy')).toEqual({ how: 'mark' });
+      expect(await client.stop('greedy')).toEqual({ result: 'killed' });
     } finally {
       await unmountSmallDisk(harness, host);
     }
   });
 
-  test('a disk that has room for a part of an attempt is full too', async context => {
+  test('a disk with space for a part of an attempt counts as full', async context => {
     const host = harness.makeHost(shell);
     const { home } = host.account;
     if (!mountSmallDisk(host)) return context.skip(NEEDS_MOUNT);
     try {
       const client = await harness.connect(host);
       await harness.run(client, 'true');
-      // What stands prepared dies, and leaves its files; then there is one page for what takes its place.
+      // The prepared attempts are killed and leave their files; then one page is left for the next attempt.
       await awaitPrepared(host);
       const waiting = processesOf(host).filter(line => / (supervise|child) /.test(line));
       for (const line of waiting) process.kill(Number.parseInt(line, 10), 'SIGKILL');
@@ -230,7 +230,7 @@ describe.each(SHELLS)('runs under %s', shell => {
   });
 });
 
-test('an empty fence counts as lost, and damaged spools do', async () => {
+test('an empty fence and a damaged spool count as lost', async () => {
   const host = harness.makeHost(DASH);
   const client = await harness.connect(host);
   writeFileSync(join(host.account.home, '.windlass/started/empty'), '');
@@ -242,7 +242,7 @@ test('an empty fence counts as lost, and damaged spools do', async () => {
   for (const run of ['empty', id]) await client.forget(run);
 });
 
-test('sends no more than the window past what is acknowledged, and other runs go on', async () => {
+test('sends no more than the window past the acknowledged offset, and other runs go on', async () => {
   const client = await harness.connect(harness.makeHost(DASH));
   const command = `head -c ${3 * WINDOW} /dev/zero`;
   const events = client.run({ id: 'wide', token: 'one', command });
@@ -252,7 +252,7 @@ test('sends no more than the window past what is acknowledged, and other runs go
     if (value?.type === 'output') read += value.bytes.length;
   }
   expect(read).toBe(WINDOW);
-  // Whatever more had been sent would have come before this run's answer.
+  // More output would have arrived before this run's.
   expect((await harness.run(client, 'echo other')).stdout.toString()).toBe('other\n');
   const more = events.next();
   let came = false;
@@ -269,12 +269,12 @@ test('sends no more than the window past what is acknowledged, and other runs go
   expect(rest.stdout.length).toBe(WINDOW);
 });
 
-test('a line comes while its command goes on, for each of ten runs that are followed at once', async () => {
+test('a line arrives while its command runs, for each of ten runs that are followed at once', async () => {
   const host = harness.makeHost(DASH);
   const client = await harness.connect(host);
   const seen: number[] = [];
   const follows = Array.from({ length: 10 }, async (_, n) => {
-    // It ends only when its line has come.
+    // It ends only after its line has arrived.
     const script = `echo here; while ! test -e seen${n}; do sleep 0.02; done`;
     for await (const event of client.run({ id: `line-${n}`, token: 'one', script })) {
       if (event.type !== 'output') continue;

@@ -39,7 +39,7 @@ const LOST = { code: 'remote_connection_failed' };
 const startedOf = (host: LocalExec) => join(host.account.home, '.windlass/started');
 const namesOf = (host: LocalExec) => harness.connect(host).then(({ hello }) => hello.fences);
 
-/** A host whose folders of fences all have one inode and no time of birth. */
+/** A host whose folders of fences all have the same inode and no creation time. */
 function makeHostOfOneInode(shell: string): LocalExec {
   const folder = mkdtempSync(join(directory.path, 'bin-'));
   writeFileSync(join(folder, 'stat'), '#!/bin/sh\necho 17.W\n');
@@ -50,7 +50,7 @@ function makeHostOfOneInode(shell: string): LocalExec {
 }
 
 describe.each(SHELLS)('the folder of fences, under %s', shell => {
-  test('is told from one that was made anew under the same inode', async () => {
+  test('is distinguished from a later one with the same inode', async () => {
     const host = makeHostOfOneInode(shell);
     const first = await namesOf(host);
     expect(await namesOf(host)).toBe(first);
@@ -61,9 +61,9 @@ describe.each(SHELLS)('the folder of fences, under %s', shell => {
     expect([first, second].map(name => name.slice(0, 5))).toEqual(['17.W.', '17.W.']);
   });
 
-  test('has one name for all that begin at once', async () => {
+  test('has one identity for all serves that start at once', async () => {
     const host = makeHostOfOneInode(shell);
-    // With the agent's file there, and nothing else.
+    // Installs the agent's file.
     await namesOf(host);
     for (let round = 0; round < 3; round++) {
       await harness.close();
@@ -73,7 +73,7 @@ describe.each(SHELLS)('the folder of fences, under %s', shell => {
     }
   });
 
-  test('has no name that another could have while its label is not whole, and is given a new one', async () => {
+  test('gets a new label if its label is incomplete, and a unique identity until then', async () => {
     const host = makeHostOfOneInode(shell);
     const names = [await namesOf(host)];
     for (const label of ['', readFileSync(join(startedOf(host), '.label'), 'utf8').trim()]) {
@@ -84,7 +84,7 @@ describe.each(SHELLS)('the folder of fences, under %s', shell => {
     expect(new Set(names).size).toBe(names.length);
   });
 
-  test('has a name for each connection alone on a full disk', async context => {
+  test('has an identity for each connection on a full disk', async context => {
     const host = makeHostOfOneInode(shell);
     if (!mountSmallDisk(host)) return context.skip(NEEDS_MOUNT);
     try {
@@ -105,7 +105,7 @@ describe.each(SHELLS)('the folder of fences, under %s', shell => {
     }
   });
 
-  test('cannot be seen for a while: nothing is said of its runs, and they go on', async () => {
+  test('is unreadable for a while: connections are lost, and runs go on', async () => {
     const host = harness.makeHost(shell);
     const client = await harness.connect(host);
     const other = await harness.connect(host);
@@ -125,7 +125,7 @@ describe.each(SHELLS)('the folder of fences, under %s', shell => {
     expect((await collect({ client: next, id, events: rest })).last).toMatchObject({ code: 7 });
   });
 
-  test('was made anew while a connection lasts: that one knows nothing of what is not there', async () => {
+  test('is recreated during a connection, which then answers no question about missing fences', async () => {
     const host = harness.makeHost(shell);
     const asked = ['follow', 'stop', 'forget', 'list'] as const;
     for (const what of asked) {
@@ -144,7 +144,7 @@ describe.each(SHELLS)('the folder of fences, under %s', shell => {
     expect(filesOf(host)).not.toContain('started/unknown');
   });
 
-  test('has lost the fence of a run that was seen to run: it is lost, and not called never started', async () => {
+  test('has lost the fence of a running run: it is reported as lost, not as never started', async () => {
     const host = harness.makeHost(shell);
     const client = await harness.connect(host);
     const id = harness.newName();
@@ -155,7 +155,7 @@ describe.each(SHELLS)('the folder of fences, under %s', shell => {
     rmSync(join(startedOf(host), id));
     expect(await events.next()).toEqual({ value: { type: 'lost' }, done: false });
     writeFileSync(join(startedOf(host), id), fence);
-    expect(await client.stop(id)).toEqual({ how: 'mark' });
+    expect(await client.stop(id)).toEqual({ result: 'killed' });
     await waitFor(() => existsSync(join(run, 'end.143.0.0')), { what: 'its end' });
   });
 });

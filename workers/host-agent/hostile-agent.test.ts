@@ -15,7 +15,7 @@ const HELLO = {
   shell: 'sh',
 };
 
-/** A client of what says so much, and answers nothing. */
+/** A client of a fake agent, whose output the test writes. */
 function connectTo(): {
   client: AgentClient;
   says: PassThrough;
@@ -55,8 +55,8 @@ function answerPings({ stdin }: { stdin: PassThrough }, says: PassThrough): void
 
 test.each([
   ['output', `data 1 o 0 ${1 << 20}\n${'x'.repeat(1 << 20)}`],
-  ['signs of life', 'running 1\n'.repeat(100_000)],
-])('an agent that sends %s without end is cut off', async (_what, part) => {
+  ['state changes', 'running 1\n'.repeat(100_000)],
+])('an agent that sends endless %s is disconnected', async (_what, part) => {
   const { client, says, isCut } = connectTo();
   const events = client.follow({ id: 'run', stdout: 0, stderr: 0 });
   let parts = 0;
@@ -72,7 +72,7 @@ test.each([
   await expect(readAll()).rejects.toMatchObject({ code: 'remote_connection_failed' });
 });
 
-test('an agent that says nothing is given up, and so is what waits for it', async () => {
+test('a silent agent is disconnected, and pending requests fail', async () => {
   vi.useFakeTimers();
   const { client, isCut } = connectTo();
   const stopped = expect(client.stop('run')).rejects.toMatchObject({
@@ -83,7 +83,7 @@ test('an agent that says nothing is given up, and so is what waits for it', asyn
   expect(isCut()).toBe(true);
 });
 
-test('an agent is not given up while anything of it comes, however late its answers are', async () => {
+test('an agent that sends anything is not disconnected, however late its answers are', async () => {
   vi.useFakeTimers();
   const { client, says, isCut } = connectTo();
   const answers = [client.stop('run'), client.ping()];
@@ -92,12 +92,12 @@ test('an agent is not given up while anything of it comes, however late its answ
     says.write('data 1 o 0 1\nx');
   }
   expect(isCut()).toBe(false);
-  says.write('halted 1 mark\npong 2\n');
+  says.write('halted 1 killed\npong 2\n');
   await vi.advanceTimersByTimeAsync(0);
-  expect(await Promise.all(answers)).toEqual([{ how: 'mark' }, undefined]);
+  expect(await Promise.all(answers)).toEqual([{ result: 'killed' }, undefined]);
 });
 
-test('a question that is not answered in ten minutes fails alone, and a late answer is nobody else’s', async () => {
+test('a request without an answer in ten minutes fails alone, and its late answer is ignored', async () => {
   vi.useFakeTimers();
   const { client, says, asked, isCut } = connectTo();
   answerPings(asked, says);
@@ -110,18 +110,18 @@ test('a question that is not answered in ten minutes fails alone, and a late ans
   const kept = client.forgetAll(['one', 'two', 'three']);
   await vi.advanceTimersByTimeAsync(60_001);
   await stopped;
-  says.write('halted 2 left\nrunning 1\n');
+  says.write('halted 2 survivors\nrunning 1\n');
   const numbers = asked.text.match(/(?<=^(?:stop|forget) )\d+/gm) ?? [];
   expect(numbers.length).toBe(3);
-  says.write(`forgot ${numbers[2]} 1 3\nhalted ${numbers[1]} mark\n`);
+  says.write(`forgot ${numbers[2]} 1 3\nhalted ${numbers[1]} killed\n`);
   await vi.advanceTimersByTimeAsync(0);
-  expect(await again).toEqual({ how: 'mark' });
+  expect(await again).toEqual({ result: 'killed' });
   expect(await kept).toEqual(['one', 'three']);
   expect((await follow.next()).value).toEqual({ type: 'running' });
   expect(isCut()).toBe(false);
 });
 
-test('an agent that sends much but answers no ping is given up in time', async () => {
+test('an agent that sends output but answers no ping is disconnected', async () => {
   vi.useFakeTimers();
   const { client, says, isCut } = connectTo();
   const pinged = expect(client.ping()).rejects.toMatchObject({ code: 'remote_connection_failed' });
@@ -133,7 +133,7 @@ test('an agent that sends much but answers no ping is given up in time', async (
   expect(isCut()).toBe(true);
 });
 
-test('of a list without end only so much is kept, and it ends', async () => {
+test('an endless list is cut short', async () => {
   const { client, says } = connectTo();
   const lists: number[] = [];
   const read = async () => {
@@ -150,7 +150,7 @@ test('of a list without end only so much is kept, and it ends', async () => {
   expect(lists.length).toBe(1_000);
 });
 
-test('lists side by side have their own runs each', async () => {
+test('concurrent lists have their own runs each', async () => {
   const { client, says } = connectTo();
   const read = async () => {
     const ids: string[] = [];

@@ -27,7 +27,7 @@ const harness = new AgentHarness();
 afterEach(() => harness.close());
 afterAll(() => harness.clean());
 
-/** A host whose shell is known: what lies there is read, and not checked against ours. */
+/** A host with this agent. A known shell skips the check of the file's content. */
 function makeHostWith(content: string): LocalExec {
   const host = harness.makeHost(DASH);
   install(host, content);
@@ -45,10 +45,10 @@ const connect = (host: LocalExec, spoolLimitBytes = 2 ** 30) =>
 
 interface Mutant {
   what: string;
-  /** Stands once in the agent; what stands in its place takes the mechanism out. */
+  /** Occurs once in the agent; `instead` disables the mechanism. */
   text: string;
   instead: string;
-  /** What a client sees of it; undefined where it cannot be shown on this machine. */
+  /** Returns what a client sees; undefined if this machine cannot show it. */
   show(content: string): Promise<unknown>;
   right: unknown;
   wrong: unknown;
@@ -71,7 +71,7 @@ const mutants: Mutant[] = [
         id: 'once',
         events: first.run({ ...run, token: 'a' }),
       });
-      // Answered in order: the request has passed.
+      // Requests are served in order, so the run was requested.
       await first.ping();
       await collect({ client: second, id: 'once', events: second.run({ ...run, token: 'b' }) });
       process.kill(child, 'SIGCONT');
@@ -174,7 +174,7 @@ const mutants: Mutant[] = [
 describe.each(mutants)('without $what', ({ text, instead, show, right, wrong }) => {
   const real = loadAgentFile().content.toString();
 
-  test('it is a part of the agent', () => {
+  test('the text is part of the agent', () => {
     expect(real.split(text).length).toBe(2);
     expect(real.replace(text, () => instead)).not.toBe(real);
   });
@@ -189,7 +189,7 @@ describe.each(mutants)('without $what', ({ text, instead, show, right, wrong }) 
   });
 });
 
-/** Of the first serve, which prepares one before it is asked. */
+/** The child of the attempt that the first serve has prepared. */
 function findPreparedChild(host: LocalExec): number | undefined {
   const runs = join(host.account.home, '.windlass/runs');
   const name = readdirSync(runs).find(run => run.includes(`-${host.pids[0]}-`));
@@ -207,7 +207,7 @@ function sizeOf(directory: string): number {
   return segments.reduce((sum, name) => sum + statSync(join(directory, name)).size, 0);
 }
 
-/** Starts a child in a way of its own, stops its run, and counts what is left of it. */
+/** Runs a command that starts a child in this way, stops the run, and counts the child's remaining processes. */
 async function countAfterStop(content: string, start: (sleep: string) => string): Promise<number> {
   const client = await connect(makeHostWith(content));
   const mark = makeMark();

@@ -35,7 +35,7 @@ afterAll(() => {
 const SHELLS = FAMILY.map(name => findProgram(name)).filter(path => path !== undefined);
 const PATH = '/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin';
 
-/** A host whose agent's naps are short, so that its minutes pass in seconds. What commands sleep is not the agent's. */
+/** A host whose agent sleeps shorter, so that minutes pass in seconds. Commands use /bin/sleep. */
 function makeFastHost(shell: string): LocalExec {
   const folder = mkdtempSync(join(directory.path, 'bin-'));
   const sleep = join(folder, 'sleep');
@@ -47,7 +47,7 @@ function makeFastHost(shell: string): LocalExec {
   return harness.makeHost(shell, { PATH: `${folder}:${PATH}` });
 }
 
-/** Starts a run and has its record name another node of the same home. */
+/** Starts a run and changes its record to another node of the same home. */
 async function startElsewhere(host: LocalExec, client: AgentClient, command: string) {
   const id = harness.newName();
   const events = client.run({ id, token: 'one', command });
@@ -68,14 +68,14 @@ function killAll(host: LocalExec): void {
       try {
         process.kill(Number.parseInt(line, 10), 'SIGKILL');
       } catch {
-        // It ended with the one before.
+        // It has exited with another one.
       }
     }
   }
 }
 
 describe.each(SHELLS)('more than one node, under %s', shell => {
-  test('a run on another node of the same home is followed from here to its end', async () => {
+  test('a run on another node of the same home is followed to its end', async () => {
     const host = makeFastHost(shell);
     const first = await harness.connect(host);
     const command = 'echo begun; while ! test -e go; do /bin/sleep 0.02; done; echo ended; exit 7';
@@ -84,8 +84,8 @@ describe.each(SHELLS)('more than one node, under %s', shell => {
     const events = second.follow({ id, stdout: 0, stderr: 0 });
     expect((await events.next()).value).toEqual({ type: 'running' });
     expect((await events.next()).value).toMatchObject({ bytes: Buffer.from('begun\n') });
-    // Another node cannot look at its processes, nor end them.
-    expect(await second.stop(id)).toEqual({ how: 'wrong_node', node: 'elsewhere' });
+    // Its processes are on the other node.
+    expect(await second.stop(id)).toEqual({ result: 'wrong_node', node: 'elsewhere' });
     await expect(second.forget(id)).rejects.toMatchObject({ code: 'conflict' });
     writeFileSync(join(host.account.home, 'go'), '');
     const rest = await collect({ client: second, id, events, from: { stdout: 6, stderr: 0 } });
@@ -116,7 +116,7 @@ describe.each(SHELLS)('more than one node, under %s', shell => {
     await awaitBeat();
     await awaitBeat();
     const next = await harness.connect(host);
-    expect(await next.stop(id)).toEqual({ how: 'mark' });
+    expect(await next.stop(id)).toEqual({ result: 'killed' });
     await waitFor(() => !processesOf(host).some(line => / heartbeat /.test(line)), {
       what: 'the end of the heartbeat',
       timeoutMs: 30_000,
@@ -142,7 +142,7 @@ describe.each(SHELLS)('more than one node, under %s', shell => {
     };
     const second = await waitFor(another, { what: 'another heartbeat', timeoutMs: 30_000 });
     expect(isBeating(second)).toBe(true);
-    expect(await client.stop('long')).toEqual({ how: 'mark' });
+    expect(await client.stop('long')).toEqual({ result: 'killed' });
   });
 
   test('a short run starts no heartbeat', async () => {
@@ -154,7 +154,7 @@ describe.each(SHELLS)('more than one node, under %s', shell => {
     expect(processesOf(host).filter(line => / heartbeat /.test(line))).toEqual([]);
   });
 
-  test('a run whose connection was killed with all it had started is lost, and that is told', async () => {
+  test('a run whose connection was killed with all its processes is lost, with that cause', async () => {
     const host = harness.makeHost(shell);
     const client = await harness.connect(host);
     const id = harness.newName();
@@ -166,7 +166,7 @@ describe.each(SHELLS)('more than one node, under %s', shell => {
     await next.forget(id);
   });
 
-  test('a run of an earlier boot is lost, and that is told', async () => {
+  test('a run of an earlier boot is lost, with that cause', async () => {
     const host = harness.makeHost(shell);
     const client = await harness.connect(host);
     const id = harness.newName();
@@ -176,7 +176,7 @@ describe.each(SHELLS)('more than one node, under %s', shell => {
     writeFileSync(record, written.replace(client.hello.boot, 'another-boot'));
     expect((await follow(client, id)).last).toEqual({ type: 'lost', cause: 'reboot' });
     writeFileSync(record, written);
-    expect(await client.stop(id)).toEqual({ how: 'mark' });
+    expect(await client.stop(id)).toEqual({ result: 'killed' });
   });
 });
 

@@ -27,7 +27,7 @@ interface Attempt {
   child: number;
 }
 
-/** What this host's first agent has made ready for its first command. */
+/** The attempt that this host's first serve has prepared. */
 const awaitAttempt = (host: LocalExec) => waitFor(() => findAttempt(host), { what: 'an attempt' });
 
 function findAttempt(host: LocalExec): Attempt | undefined {
@@ -39,7 +39,7 @@ function findAttempt(host: LocalExec): Attempt | undefined {
   return { directory, supervisor: Number(read('supervisor')[2]), child: Number(read('child')[0]) };
 }
 
-/** Until the first serve has looked at its runs: at each tenth tick, each of which writes one of two stamps. */
+/** Waits until the first serve has checked its runs, at every tenth tick; each tick writes one of two stamps. */
 async function awaitLook(host: LocalExec): Promise<void> {
   const serve = join(host.account.home, '.windlass/serve');
   const [name = ''] = readdirSync(serve);
@@ -53,8 +53,8 @@ async function awaitLook(host: LocalExec): Promise<void> {
 }
 
 /**
- * A host whose agent's children wait before this line, as long as there is the file hold in its home. They ignore SIGPIPE, as
- * an account's start-up files may have it: else SIGPIPE would end them when they report to a dead supervisor.
+ * A host whose agent's children pause before this line while the file `hold` exists in its home. They ignore SIGPIPE, as
+ * start-up files may have it; otherwise they would die when they report to a dead supervisor.
  */
 function makeHeldHost(shell: string, line: string): LocalExec {
   const host = harness.makeHost(shell);
@@ -71,22 +71,22 @@ function makeHeldHost(shell: string, line: string): LocalExec {
   return host;
 }
 
-/** Has its only serve start a run, whose child is held. */
+/** Requests a run, whose child is paused. */
 async function startHeld(host: LocalExec) {
   const client = await harness.connect(host, { shell: host.account.shell });
   const attempt = await awaitAttempt(host);
   const events = client.run({ id: 'once', token: 'one', command: 'touch ran; exec sleep 300' });
-  // Answered in order: the child has been requested to start.
+  // Requests are served in order, so the child was requested to start.
   await client.ping();
   return { ...attempt, client, events };
 }
 
-// zsh has a child go on that was stopped.
+// zsh continues a stopped child.
 for (const name of ['dash', 'bash', 'busybox', 'ksh']) {
   const shell = findProgram(name) ?? '';
   const needed = (['busybox', 'ksh'] as const).filter(program => program === name);
-  describeUnless(missingPrograms(...needed), `agents that race, read by ${name}`, () => {
-    test('whoever comes too late hears that the run is another one’s, also when that has ended', async () => {
+  describeUnless(missingPrograms(...needed), `agents that race, run by ${name}`, () => {
+    test('a late request is told that another attempt has the run, also after its end', async () => {
       const host = harness.makeHost(shell);
       const late = await harness.connect(host);
       const { child } = await awaitAttempt(host);
@@ -112,7 +112,7 @@ const CLAIM = '  create_exclusive "$dir/claim" "$id" || exit 1\n';
 const FENCE = '  if ! create_exclusive "$base/started/$id" "$token $attempt"; then\n';
 
 describe.each(SHELLS)('a run whose supervisor dies before it starts, under %s', shell => {
-  test('never starts once that was said', async () => {
+  test('does not start after it was reported as failed', async () => {
     const host = makeHeldHost(shell, CLAIM);
     const { supervisor, child, events } = await startHeld(host);
     process.kill(supervisor, 'SIGKILL');
@@ -123,7 +123,7 @@ describe.each(SHELLS)('a run whose supervisor dies before it starts, under %s', 
     expect(existsSync(join(host.account.home, 'ran'))).toBe(false);
   });
 
-  test('is not called never started while its child may start it', async () => {
+  test('is not reported as failed while its child may start it', async () => {
     const host = makeHeldHost(shell, FENCE);
     const { directory, supervisor, client, events } = await startHeld(host);
     await waitFor(() => existsSync(join(directory, 'claim')), { what: 'its claim' });
@@ -136,10 +136,10 @@ describe.each(SHELLS)('a run whose supervisor dies before it starts, under %s', 
     rmSync(join(host.account.home, 'hold'));
     await waitFor(() => existsSync(join(host.account.home, 'ran')), { what: 'the command' });
     expect(await told).toEqual(['running', 'lost']);
-    expect(await client.stop('once')).toEqual({ how: 'mark' });
+    expect(await client.stop('once')).toEqual({ result: 'killed' });
   });
 
-  test('is called never started when its child died with the claim', async () => {
+  test('is reported as failed if its child died with the claim', async () => {
     const host = makeHeldHost(shell, FENCE);
     const { directory, supervisor, child, events } = await startHeld(host);
     await waitFor(() => existsSync(join(directory, 'claim')), { what: 'its claim' });

@@ -13,14 +13,14 @@ import type { RunEvent } from './protocol/run-event.ts';
 
 const MIB = 1 << 20;
 const RATE = 2_000_000;
-/** What such a link passes while an answer may be waited for: bytes, as a busy machine is no slow link. */
+/** Bytes that the link may carry before an answer; not a time, because the machine may be busy. */
 const PATIENCE = 5 * RATE;
 
 const harness = new AgentHarness();
 afterEach(() => harness.close());
 afterAll(() => harness.clean());
 
-/** The host behind a link that passes RATE bytes a second on the way here, once it is made slow. */
+/** The host behind a link that carries RATE bytes a second from the host, once it is made slow. */
 function slowDown(host: LocalExec) {
   const link = { isSlow: false, bytes: 0 };
   const exec: RemoteExec['exec'] = async (command, signal) => {
@@ -41,7 +41,7 @@ function slowDown(host: LocalExec) {
   return { link, exec };
 }
 
-/** Reads a run that is not to end for as long as it is read. */
+/** Follows and acknowledges an endless run. */
 function readOn(client: AgentClient, id: string, command: string) {
   const seen = { bytes: 0, text: '', types: [] as string[] };
   const read = async (events: AsyncIterable<RunEvent>) => {
@@ -62,8 +62,8 @@ function readOn(client: AgentClient, id: string, command: string) {
 for (const name of ['dash', 'bash', 'busybox', 'ksh', 'zsh']) {
   const shell = findProgram(name) ?? '';
   const needed = (['busybox', 'ksh', 'zsh'] as const).filter(program => program === name);
-  describeUnless(missingPrograms(...needed), `over a slow link, read by ${name}`, () => {
-    test('an agent gives answers and short lines beside nine runs that print without end', async () => {
+  describeUnless(missingPrograms(...needed), `over a slow link, run by ${name}`, () => {
+    test('an agent delivers answers and short lines beside nine endless outputs', async () => {
       const host = harness.makeHost(shell);
       const { link, exec } = slowDown(host);
       const client = await harness.connect({ exec, account: host.account } as LocalExec, {
@@ -95,7 +95,7 @@ for (const name of ['dash', 'bash', 'busybox', 'ksh', 'zsh']) {
         expect(heardWithin()).toBeLessThan(PATIENCE);
         await client.ping();
         expect(heardWithin()).toBeLessThan(PATIENCE);
-        expect(await client.stop('small')).toEqual({ how: 'mark' });
+        expect(await client.stop('small')).toEqual({ result: 'killed' });
         await small.done;
         expect(heardWithin()).toBeLessThan(PATIENCE);
         expect(small.seen.types).toEqual(['running', 'ended']);

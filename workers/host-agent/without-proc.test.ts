@@ -21,7 +21,7 @@ function makeHostWithoutProc(): LocalExec {
   return harness.makeHost(shell, { PATH: path });
 }
 
-test('without /proc a run is known to live, and its group is ended', async context => {
+test('without /proc a run is reported as running, and its process group is killed', async context => {
   const missing = missingHiddenProc();
   if (missing) skipTest(context, missing);
   const host = makeHostWithoutProc();
@@ -34,7 +34,7 @@ test('without /proc a run is known to live, and its group is ended', async conte
   const counts = () => [findMarked(inside).length, findMarked(outside).length];
   await waitFor(() => String(counts()) === '1,1', { what: 'two children' });
   expect(await listRuns(client)).toContainEqual({ id: 'tree', state: 'running' });
-  expect(await client.stop('tree')).toEqual({ how: 'group' });
+  expect(await client.stop('tree')).toEqual({ result: 'group_killed' });
   expect((await collect({ client, id: 'tree', events })).last).toMatchObject({ code: 143 });
   expect(counts()).toEqual([0, 1]);
   for (const line of findMarked(outside)) execFileSync('kill', [line.split(' ')[0] ?? '']);

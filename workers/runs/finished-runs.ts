@@ -63,7 +63,7 @@ async function isOrGetsStopped(
   const state = states.get(run.id);
   if (state === 'ended' || state === 'stopped') return true;
   if (run.mayKeepRunning && state !== 'lost') return state !== 'running';
-  return (await agent.stop(run.id)).how !== 'left';
+  return (await agent.stop(run.id)).result !== 'survivors';
 }
 
 /**

@@ -167,7 +167,7 @@ test('a run that a worker stopped at its limit, and died, has not succeeded for 
   const id = harness.newName();
   const events = agent.run({ id, token: harness.newName(), command: 'echo begun; exec sleep 300' });
   await events.next();
-  expect(await agent.stop(id)).toEqual({ how: 'mark' });
+  expect(await agent.stop(id)).toEqual({ result: 'killed' });
   agent.close();
   const reached = new WindlassError('time_limit');
   const run = await carry({ taken: { host, id }, limit: AbortSignal.abort(reached) });

@@ -11,9 +11,9 @@ import {
 
 const end = { code: 3, stdoutBytes: 5, stderrBytes: 7 };
 const ENDED: RunInput = { type: 'ended', ...end, diskFull: false };
-const answer = (how: string, node?: string): RunInput => ({
+const answer = (result: string, node?: string): RunInput => ({
   type: 'stopAnswered',
-  how,
+  result,
   ...(node ? { node } : {}),
 });
 const CONNECTED: RunInput = { type: 'connected', isSamePlace: true, mayRepeat: true };
@@ -76,17 +76,23 @@ const WATCHED: TableRow[] = [
     [],
     { stop: 'answered', mayBeStopped: false },
   ],
-  [{ ...sent, ...cancelled }, answer('mark'), 'same', ['boundOutput'], stopped],
-  [{ ...sent, ...cancelled }, answer('never'), 'same', ['boundOutput'], stopped],
+  [{ ...sent, ...cancelled }, answer('killed'), 'same', ['boundOutput'], stopped],
+  [{ ...sent, ...cancelled }, answer('never_started'), 'same', ['boundOutput'], stopped],
   [
     { ...sent, ...cancelled },
-    answer('group'),
+    answer('group_killed'),
     'same',
     ['boundOutput'],
     { ...stopped, isGroupOnly: true },
   ],
-  [{ ...sent, ...cancelled }, answer('left'), 'same', ['ignoreOutput', 'boundOutput'], stopped],
-  [{ ...sent, ...limited }, answer('left'), { type: 'limit' }, ['close']],
+  [
+    { ...sent, ...cancelled },
+    answer('survivors'),
+    'same',
+    ['ignoreOutput', 'boundOutput'],
+    stopped,
+  ],
+  [{ ...sent, ...limited }, answer('survivors'), { type: 'limit' }, ['close']],
   [{ ...sent, ...cancelled }, answer('wrong_node', 'n2'), RECONNECT, ['close'], { wrongNodes: 1 }],
   [{ ...sent, ...limited, wrongNodes: 3 }, answer('wrong_node', 'n2'), RECONNECT, ['close']],
   [
@@ -171,13 +177,13 @@ const TABLE: Record<Phase, TableRow[]> = {
     [{ ...stopped, ...limited }, { type: 'absent' }, { type: 'limit' }],
   ],
   withdrawing: [
-    [{ ...sent, ...cancelled }, answer('never'), { type: 'cancelled' }],
+    [{ ...sent, ...cancelled }, answer('never_started'), { type: 'cancelled' }],
     [
       { ...sent, ...cancelled, ...elsewhere },
-      answer('never'),
+      answer('never_started'),
       { type: 'cancelled', but: 'unseen' },
     ],
-    [{ ...sent, ...limited }, answer('never'), { type: 'limit' }],
+    [{ ...sent, ...limited }, answer('never_started'), { type: 'limit' }],
     [
       { ...sent, ...cancelled },
       { type: 'stopFailed' },
@@ -197,9 +203,13 @@ const TABLE: Record<Phase, TableRow[]> = {
   settling: [
     [{ ...sent, ...cancelled, end }, answer('ended'), { type: 'ended', ...end }],
     [{ ...sent, ...cancelled, end }, answer('wrong_node'), { type: 'ended', ...end }],
-    [{ ...sent, ...cancelled, end }, answer('mark'), { type: 'cancelled' }],
-    [{ ...sent, ...cancelled, end }, answer('group'), { type: 'cancelled', but: 'groupOnly' }],
-    [{ ...sent, ...limited, end }, answer('mark'), { type: 'limit' }],
+    [{ ...sent, ...cancelled, end }, answer('killed'), { type: 'cancelled' }],
+    [
+      { ...sent, ...cancelled, end },
+      answer('group_killed'),
+      { type: 'cancelled', but: 'groupOnly' },
+    ],
+    [{ ...sent, ...limited, end }, answer('killed'), { type: 'limit' }],
     [{ ...sent, ...limited, end, mayBeStopped: true }, answer('ended'), { type: 'limit' }],
     [{ ...sent, ...cancelled, end }, { type: 'stopFailed' }, { type: 'cancelled' }],
     [{ ...sent, ...limited, end }, { type: 'stopFailed' }, { type: 'limit' }],
@@ -217,7 +227,7 @@ const PHASES = Object.keys(TABLE) as Phase[];
 const INPUTS: RunInput[] = [
   CONNECTED,
   ENDED,
-  answer('mark'),
+  answer('killed'),
   ...(['cancel', 'limit', 'intentRecorded', 'stopFailed', 'disconnected'] as const).map(type => ({
     type,
   })),

@@ -62,8 +62,8 @@ export type RunInput =
   | Exclude<RunEvent, { type: 'output' | 'running' }>
   | { type: 'connected'; isSamePlace: boolean; mayRepeat: boolean }
   | { type: 'intentRecorded' | 'cancel' | 'limit' | 'stopFailed' | 'disconnected' }
-  /** `how` is AgentClient.stop()'s. */
-  | { type: 'stopAnswered'; how: string; node?: string }
+  /** `result` is AgentClient.stop()'s. */
+  | { type: 'stopAnswered'; result: string; node?: string }
   /** The host has not stopped the run within the stop deadline. */
   | { type: 'stopOverdue' }
   /** The host could not be reached for as long as a connection is tried; `isTooLong`: since hours. */
@@ -156,11 +156,11 @@ const WATCHED: Row = {
     if (state.stop === 'sent') return go(state, { phase: 'settling', end });
     return finish(state, endOf({ ...state, end }));
   },
-  stopAnswered: (state, { how, node = 'another' }) => {
+  stopAnswered: (state, { result, node = 'another' }) => {
     const answered: RunState = { ...state, stop: 'answered' };
     // Its end may come over another connection, where a stop finds it ended.
-    if (how === 'ended') return go(answered, {});
-    if (how === 'wrong_node') {
+    if (result === 'ended') return go(answered, {});
+    if (result === 'wrong_node') {
       const wrongNodes = state.wrongNodes + 1;
       const outcome: RunOutcome =
         wrongNodes < MAX_WRONG_NODES
@@ -168,8 +168,8 @@ const WATCHED: Row = {
           : { type: 'wrongNode', node };
       return finish({ ...answered, wrongNodes }, outcome, 'close');
     }
-    const stopped = { ...answered, mayBeStopped: true, isGroupOnly: how === 'group' };
-    if (how !== 'left') return go(stopped, {}, 'boundOutput');
+    const stopped = { ...answered, mayBeStopped: true, isGroupOnly: result === 'group_killed' };
+    if (result !== 'survivors') return go(stopped, {}, 'boundOutput');
     // What does not end prints on, past any limit.
     if (state.isLimited) return finish(stopped, { type: 'limit' }, 'close');
     return go(stopped, {}, 'ignoreOutput', 'boundOutput');
@@ -225,9 +225,12 @@ const TRANSITIONS: Record<Phase, Row> = {
   settling: {
     ...ALWAYS,
     stopAnswered: (state, answer) => {
-      const isStopped = answer.how !== 'ended' && answer.how !== 'wrong_node';
+      const isStopped = answer.result !== 'ended' && answer.result !== 'wrong_node';
       const mayBeStopped = state.mayBeStopped || isStopped;
-      return finish(state, endOf({ ...state, mayBeStopped, isGroupOnly: answer.how === 'group' }));
+      return finish(
+        state,
+        endOf({ ...state, mayBeStopped, isGroupOnly: answer.result === 'group_killed' }),
+      );
     },
     stopFailed: state => finish(state, endOf({ ...state, mayBeStopped: true })),
     stopOverdue: state => finish(state, endOf({ ...state, mayBeStopped: true }), 'close'),

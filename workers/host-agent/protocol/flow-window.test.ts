@@ -3,16 +3,15 @@ import { FlowWindow } from './flow-window.ts';
 
 const KIB = 1 << 10;
 const MIB = 1 << 20;
-/** What an agent sends unasked. */
+/** The agent's credit at its start. */
 const FIRST = 256 * KIB;
 
 interface Link {
   bytesPerMs: number;
-  /** There and back. */
   roundTripMs: number;
 }
 
-/** A run that prints without end over such a link: bytes brought in these ms, and how long a byte took at the end. */
+/** Endless output over such a link: the bytes delivered in these ms, and those in flight at the end. */
 function simulate(window: FlowWindow, { bytesPerMs, roundTripMs }: Link, from: number, ms: number) {
   const allowed = [{ total: FIRST, at: from }];
   let sent = 0;
@@ -27,26 +26,31 @@ function simulate(window: FlowWindow, { bytesPerMs, roundTripMs }: Link, from: n
       last = more.total;
     }
   }
-  return { brought: sent, underWay: last - sent };
+  return { delivered: sent, inFlight: last - sent };
 }
 
 test('a fast link is full within half a second', () => {
-  const { brought } = simulate(new FlowWindow(), { bytesPerMs: 500 * KIB, roundTripMs: 5 }, 0, 500);
-  expect(brought).toBeGreaterThan(0.8 * 500 * 500 * KIB);
+  const { delivered } = simulate(
+    new FlowWindow(),
+    { bytesPerMs: 500 * KIB, roundTripMs: 5 },
+    0,
+    500,
+  );
+  expect(delivered).toBeGreaterThan(0.8 * 500 * 500 * KIB);
 });
 
-test('of a slow link no more is taken than it brings in a second, and no less is brought', () => {
-  const { brought, underWay } = simulate(
+test('over a slow link no more is in flight than it delivers in a second, at its full rate', () => {
+  const { delivered, inFlight } = simulate(
     new FlowWindow(),
     { bytesPerMs: 2_000, roundTripMs: 100 },
     0,
     20_000,
   );
-  expect(brought).toBeGreaterThan(0.95 * 20_000 * 2_000);
-  expect(underWay).toBeLessThan(2_400_000);
+  expect(delivered).toBeGreaterThan(0.95 * 20_000 * 2_000);
+  expect(inFlight).toBeLessThan(2_400_000);
 });
 
-test('a link that was fast and becomes slow is taken for slow before all that was allowed has come', () => {
+test('a link that becomes slow is detected before all granted bytes have arrived', () => {
   const window = new FlowWindow();
   let now = 0;
   let total = 0;
@@ -60,7 +64,7 @@ test('a link that was fast and becomes slow is taken for slow before all that wa
   expect(now).toBeLessThan(9_000);
 });
 
-test('the least is always allowed, however long nothing came', () => {
+test('the minimum is always granted, however long nothing arrived', () => {
   const window = new FlowWindow();
   expect(window.receive(FIRST, 3_600_000)?.total).toBe(2 * FIRST);
   expect(window.receive(FIRST, 7_200_000)?.total).toBe(3 * FIRST);

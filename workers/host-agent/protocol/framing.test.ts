@@ -19,7 +19,7 @@ function parse(chunks: Buffer[]) {
   return seen;
 }
 
-test('frames come out the same however the bytes are cut', () => {
+test('frames are the same however the bytes are split into chunks', () => {
   const whole = parse([bytes]);
   expect(whole[0]).toBe('running 1');
   expect(whole.at(-1)).toBe('item ü x');
@@ -29,7 +29,7 @@ test('frames come out the same however the bytes are cut', () => {
   }
 });
 
-test('a body is passed on as a view of what arrived', () => {
+test('a body is a view of the received chunk', () => {
   const chunk = Buffer.from('data 3 o 0 4\nbody');
   let piece: Buffer | undefined;
   const parser = new FrameParser({
@@ -42,11 +42,11 @@ test('a body is passed on as a view of what arrived', () => {
   expect(piece?.buffer).toBe(chunk.buffer);
 });
 
-test('a line without end is refused', () => {
+test('an endless line is refused', () => {
   expect(() => parse([Buffer.alloc(100_000, 'x')])).toThrow('without end');
 });
 
-test('a command becomes one line, and never holds a NUL', () => {
+test('a command becomes one line, without NUL', () => {
   expect(quoteLine("it's\nfine")).toBe(`'it'\\''s'"$nl"'fine'`);
   expect(() => quoteLine('a\0b')).toThrow('NUL');
 });

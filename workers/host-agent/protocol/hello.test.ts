@@ -3,7 +3,7 @@ import { parseHello } from './hello.ts';
 
 const say = (fences: string) => `windlass-agent 1 node boot ${fences} 2 1024 /home/a b`;
 
-test('says where the agent serves', () => {
+test('parses the hello of an agent', () => {
   expect(parseHello(say('17.0.1a2b-3-4-5c6d'), '/bin/sh')).toEqual({
     version: 1,
     node: 'node',
@@ -22,7 +22,7 @@ test.each([
   '17.0',
   '17.0.\u0000\u0001\u0002\u0003\u0004\u0005',
   `17.0.${'a'.repeat(200)}`,
-])('a folder of fences that is called %j equals no other', fences => {
+])('%j is refused as the identity of a folder of fences', fences => {
   expect(() => parseHello(say(fences), '/bin/sh')).toThrow(
     expect.objectContaining({ code: 'agent_startup_failed' }),
   );

@@ -50,11 +50,11 @@ read_uptime() {
 }
 
 # kill_tree: kills every process of the run in $dir: SIGTERM, after a second SIGKILL, until none is left. Gives up after 50
-# scans, or 5 seconds after that second, by the clock, because a scan takes long on a busy host. Sets how.
+# scans, or 5 seconds after that second, by the clock, because a scan takes long on a busy host. Sets stop_result.
 kill_tree() {
-  how=mark tenths=0 termed=' ' kill_at='' killed='' processes=''
+  stop_result=killed tenths=0 termed=' ' kill_at='' killed='' processes=''
   if [ ! -r /proc/self/environ ]; then
-    how=group
+    stop_result=group_killed
     { read -r pid its_start <"$dir/child"; } 2>/dev/null || return 0
     if is_alive "$pid" "$its_start"; then
       kill -TERM "-$pid"
@@ -65,7 +65,7 @@ kill_tree() {
   fi
   while find_run_processes && [ -n "$processes" ]; do
     if [ $tenths -ge 50 ] || { [ -n "$killed" ] && read_uptime && [ "$now" -ge $((kill_at + 50)) ]; }; then
-      how=left
+      stop_result=survivors
       return 0
     fi
     late=''

@@ -10,7 +10,7 @@ stop_run() {
   find_run_state "$2"
   if [ $run_state = absent ]; then
     if create_exclusive "$fence" '-stopped -'; then
-      answer "halted $1 never"
+      answer "halted $1 never_started"
       return
     fi
     find_run_state "$2"
@@ -20,10 +20,10 @@ stop_run() {
     # Records that the run did not end by itself. On a full disk a rename needs no space, and `ready` is no longer used.
     if ! { true >"$dir/stopped"; } 2>/dev/null; then mv "$dir/ready" "$dir/stopped"; fi
     kill_tree
-    answer "halted $1 $how"
+    answer "halted $1 $stop_result"
     ;;
   ended)
-    if [ -e "$dir/stopped" ]; then run_state=mark; fi
+    if [ -e "$dir/stopped" ]; then run_state=killed; fi
     answer "halted $1 $run_state"
     ;;
   wrong_node) answer "halted $1 wrong_node $its_node" ;;
