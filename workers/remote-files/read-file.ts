@@ -41,7 +41,7 @@ export async function openRemoteFile(
   const channel = signal
     ? await abortableOpen(opening, signal, late => late.destroy())
     : await opening;
-  // The exit status tells of errors.
+  // Errors show in the exit status.
   channel.stderr.resume();
   channel.stdin.on('error', () => {});
   channel.stdin.end(readScript({ mark, path, offset, length }));

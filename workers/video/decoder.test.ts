@@ -32,7 +32,7 @@ function findDecoders(): number[] {
 }
 
 describe('Decoder', () => {
-  it('makes raw RGB of 8 bits of whatever has colours or greys', async () => {
+  it('converts coloured and grey pictures to raw RGB of 8 bits', async () => {
     const background = { r: 200, g: 100, b: 50, alpha: 0.5 };
     const colours = sharp({ create: { width: 3, height: 2, channels: 4, background } });
     const bytes = Buffer.from(Array.from({ length: 6 }, () => [200, 100, 50]).flat());
@@ -55,7 +55,7 @@ describe('Decoder', () => {
     }
   });
 
-  it('opens nothing but pictures, and none that is too large', async () => {
+  it('opens only pictures, and none that is too large', async () => {
     const svg = '<svg xmlns="http://www.w3.org/2000/svg" width="9" height="9"/>';
     expect(await decoder.decode(Buffer.from(svg), 'raw')).toMatchObject({
       problem: expect.stringContaining('cannot be decoded'),
@@ -70,7 +70,7 @@ describe('Decoder', () => {
     });
   });
 
-  it('answers for a child that crashed, and starts another', async () => {
+  it('reports a problem when the child crashes, and starts another', async () => {
     const frame = await drawFrame({ width: 2000, height: 2000, kind: 'webp' });
     expect(await decoder.decode(frame, 'png')).toMatchObject({ width: 2000 });
     const [pid = 0] = findDecoders();
@@ -85,7 +85,7 @@ describe('Decoder', () => {
     expect(await decoder.decode(frame, 'png')).toEqual({ problem: 'was not decoded' });
   });
 
-  it('has a child that ends with its standard input', async () => {
+  it('has a child that exits at the end of its standard input', async () => {
     const program = fileURLToPath(new URL('dist/workers/video/decode-child.js', packageRoot));
     const child = spawn(process.execPath, [program], { stdio: ['pipe', 'ignore', 'ignore'] });
     child.stdin.end(Buffer.from([0, 0, 0, 1]));

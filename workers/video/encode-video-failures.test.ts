@@ -50,7 +50,7 @@ function listChildren(parent: number): number[] {
     .map(Number);
 }
 
-describe('what encodeVideo refuses', () => {
+describe('failures of encodeVideo', () => {
   let good: string[] = [];
   beforeAll(async () => {
     good = await drawFrames({ folder: at('good'), count: 3 });
@@ -88,7 +88,7 @@ describe('what encodeVideo refuses', () => {
     await expect(encode([])).rejects.toMatchObject({ code: 'bad_frames' });
   });
 
-  it.each(['png', 'jpeg'] as const)('says what ffmpeg says of a broken %s', async kind => {
+  it.each(['png', 'jpeg'] as const)('reports what ffmpeg prints about a broken %s', async kind => {
     const paths = await drawFrames({
       folder: at(`broken-${kind}`),
       count: 5,
@@ -105,14 +105,14 @@ describe('what encodeVideo refuses', () => {
     });
   });
 
-  it('does not call a video whole that lacks frames', async () => {
+  it('fails for a video that lacks frames', async () => {
     await expect(encode(good, { total: 4 })).rejects.toMatchObject({
       code: 'video_failed',
       message: expect.stringContaining('the video has 3 pictures for 4 frames'),
     });
   });
 
-  it('passes on what reading the frames throws, with ffmpeg gone', async () => {
+  it('throws the error of reading the frames after ffmpeg has exited', async () => {
     const outputPath = at('lost');
     async function* frames() {
       yield* readLocalFrames(good);
@@ -125,7 +125,7 @@ describe('what encodeVideo refuses', () => {
     expect(findProcesses(outputPath)).toEqual([]);
   });
 
-  it('leaves no ffmpeg when it is aborted', async () => {
+  it('leaves no ffmpeg when aborted', async () => {
     const abort = new AbortController();
     const outputPath = at('aborted');
     let ended = false;
@@ -178,12 +178,12 @@ describe('what encodeVideo refuses', () => {
     await waitFor(() => !left.some(isProcessAlive), { what: 'the children to end' });
   });
 
-  it('does not start when it is aborted before', async () => {
+  it('does not start if aborted before', async () => {
     const signal = AbortSignal.abort(new Error('too late'));
     await expect(encode(good, { signal })).rejects.toThrow('too late');
   });
 
-  it('says that ffmpeg could not be started', async () => {
+  it('reports that ffmpeg could not be started', async () => {
     await expect(encode(good, { ffmpeg: '/no/such/ffmpeg' })).rejects.toMatchObject({
       code: 'video_failed',
       extra: { returncode: -1 },

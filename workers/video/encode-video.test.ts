@@ -58,7 +58,7 @@ describe('encodeVideo', () => {
     expect(signature).toBe(type === 'video/mp4' ? 'ftyp' : '1a45dfa3');
   });
 
-  it('keeps one picture a frame at every rate', async () => {
+  it('makes one picture for each frame at every rate', async () => {
     const paths = await drawFrames({ folder: at('rates'), count: 12 });
     for (const type of ['video/mp4', 'video/webm'] as const) {
       for (const fps of [1, 7.3, 59.94, 120]) {
@@ -76,7 +76,7 @@ describe('encodeVideo', () => {
     expect(boxes.indexOf('mdat')).toBeGreaterThan(boxes.indexOf('moov'));
   });
 
-  it('scales to a width, and spends bytes by quality', async () => {
+  it('scales to a width, and makes larger files for higher quality', async () => {
     const paths = await drawFrames({ folder: at('scaled'), count: 3, width: 200, height: 75 });
     expect(await encode(paths, { width: 100 })).toMatchObject({ width: 100, height: 38 });
     for (const type of ['video/mp4', 'video/webm'] as const) {
@@ -116,7 +116,7 @@ describe('encodeVideo', () => {
     }
   });
 
-  it('works with the ffmpeg that npm brings', async () => {
+  it('works with the bundled ffmpeg', async () => {
     const ffmpeg = await findBundledFfmpeg();
     expect(ffmpeg).toBeDefined();
     const paths = await drawFrames({ folder: at('bundled'), count: 5, width: 33 });
@@ -126,7 +126,7 @@ describe('encodeVideo', () => {
     }
   });
 
-  it('takes frames as they come over a channel', async () => {
+  it('encodes frames from a stream', async () => {
     const images = await drawFrames({ folder: at('channel'), count: 30, kind: 'jpeg' });
     const host = spawn('/bin/sh', ['-c', FRAME_STREAM_COMMAND], {
       stdio: ['pipe', 'pipe', 'inherit'],
@@ -139,7 +139,7 @@ describe('encodeVideo', () => {
     expect(await probeVideo(made.outputPath)).toEqual({ frames: 30, width: 64, height: 48 });
   });
 
-  it('tells its progress without ever falling back', async () => {
+  it('reports progress that never decreases', async () => {
     const paths = await drawFrames({ folder: at('progress'), count: 90, width: 640, height: 480 });
     const shares: number[] = [];
     const start = performance.now();

@@ -33,7 +33,7 @@ describe('parseFrameHeader', () => {
     expect(parseFrameHeader(cmyk)).toEqual({ kind: 'other', format: 'jpeg' });
   });
 
-  it('asks for more of a JPEG whose metadata is long, and never reads past what it has', async () => {
+  it('asks for a longer head of a JPEG with long metadata, and never reads past the head', async () => {
     const jpeg = await drawFrame({ width: 30, height: 20, kind: 'jpeg' });
     const segment = Buffer.alloc(4 + 60_000);
     segment.writeUInt32BE(0xffe1_0000 + 60_002);
@@ -46,7 +46,7 @@ describe('parseFrameHeader', () => {
     }
   });
 
-  it('leaves JPEGs that hold several pictures to the decoder', async () => {
+  it('leaves JPEGs with several pictures to the decoder', async () => {
     const jpeg = await drawFrame({ width: 30, height: 20, kind: 'jpeg' });
     const index = Buffer.from('ffe200084d5046000000', 'hex');
     const several = Buffer.concat([jpeg.subarray(0, 2), index, jpeg.subarray(2), jpeg]);
@@ -54,7 +54,7 @@ describe('parseFrameHeader', () => {
     expect(parseFrameHeader(several.subarray(0, 8))).toMatchObject({ more: true });
   });
 
-  it('refuses what is not a picture', () => {
+  it('refuses files that are not pictures', () => {
     const notImages = ['#EXTM3U\nfile:///etc/passwd\n', 'ffconcat version 1.0\n', '<svg/>', 'BM'];
     for (const text of notImages) {
       expect(parseFrameHeader(Buffer.from(text))).toEqual({ problem: 'is not an image' });

@@ -42,7 +42,7 @@ describeUnless(missingPrograms('sshd'), 'frames over an SSH connection', () => {
     return { channel, frames: readFrames(channel.stdout, { images, signal }) };
   }
 
-  it('are exact, and their channel closes after the last', async () => {
+  it('are exact, and their channel closes after the last one', async () => {
     const { channel, frames } = await open();
     let count = 0;
     for await (const frame of frames) {
@@ -52,13 +52,13 @@ describeUnless(missingPrograms('sshd'), 'frames over an SSH connection', () => {
     await channel.closed;
   });
 
-  it('close their channel when the reader leaves in between', async () => {
+  it('close their channel when the reader stops early', async () => {
     const { channel, frames } = await open();
     for await (const frame of frames) if (frame.index === 2) break;
     await channel.closed;
   });
 
-  it('close their channel when they are given up while the reader waits or works', async () => {
+  it('close their channel when aborted while the reader waits or works', async () => {
     for (const wait of [true, false]) {
       const abort = new AbortController();
       const { channel, frames } = await open(abort.signal);
@@ -70,7 +70,7 @@ describeUnless(missingPrograms('sshd'), 'frames over an SSH connection', () => {
     }
   });
 
-  it('are given up at once although the host has fallen silent', async () => {
+  it('stop at once when aborted, although the host is silent', async () => {
     const abort = new AbortController();
     const channel = await session.exec('cat');
     const next = readFrames(channel.stdout, { images, signal: abort.signal }).next();
@@ -79,7 +79,7 @@ describeUnless(missingPrograms('sshd'), 'frames over an SSH connection', () => {
     await channel.closed;
   });
 
-  it('are a lost connection when it is lost', async () => {
+  it('fail when the connection is lost', async () => {
     const { frames } = await open();
     await frames.next();
     client.destroy();

@@ -14,7 +14,7 @@ import { validateFrames } from './validate-frames.ts';
 const temp = makeTempDir('transfer');
 afterAll(() => temp.remove());
 
-/** What sshd does with a command: the account's shell runs it. */
+/** Runs the command by the account's shell, as sshd does. */
 function runLike(shell: readonly string[], script: string) {
   const [program = '', ...args] = shell;
   const child = spawn(program, [...args, '-c', FRAME_STREAM_COMMAND], {
@@ -63,7 +63,7 @@ describe('frames over one channel', () => {
     },
   );
 
-  it('tell what is wrong, by path', async () => {
+  it('report problems by path', async () => {
     const at = (name: string) => join(temp.path, name);
     mkdirSync(at('folder'));
     writeFileSync(at('empty'), '');
@@ -94,7 +94,7 @@ describe('frames over one channel', () => {
     ]);
   });
 
-  it('are split anywhere by the stream', async () => {
+  it('may be split anywhere by the stream', async () => {
     const images = ['/a', '/b'];
     const mark = '0123456789abcdef0123456789abcdef';
     const text = `Welcome!\n\nwindlass-frames ${mark}\n${mark} frame 0\nx\n${mark} en\n${mark} end 0 0\n${mark} problem 1 missing\n${mark} done 2\n`;
@@ -107,7 +107,7 @@ describe('frames over one channel', () => {
     ]);
   });
 
-  it('end as a lost connection when the stream does, at whatever byte', async () => {
+  it('fail as a lost connection when the stream ends at any byte', async () => {
     const path = join(temp.path, 'short');
     writeFileSync(path, 'some bytes');
     const images = [path, path];
@@ -125,7 +125,7 @@ describe('frames over one channel', () => {
     }
   });
 
-  it('stop the host when the reader leaves, and do not run ahead of it', async () => {
+  it('stop the host when the reader stops, and are not read ahead', async () => {
     const path = join(temp.path, 'big');
     writeFileSync(path, Buffer.alloc(4_000_000));
     const images = Array.from({ length: 200 }, () => path);
@@ -140,7 +140,7 @@ describe('frames over one channel', () => {
     await waitFor(() => child.exitCode ?? child.signalCode, { what: 'the end of the script' });
   });
 
-  it('are given up when the signal says so', async () => {
+  it('stop when the signal is aborted', async () => {
     const abort = new AbortController();
     const stream = new Readable({ read() {} });
     const frames = readFrames(stream, { images: ['/a'], signal: abort.signal });
@@ -189,7 +189,7 @@ describe('validateFrames', () => {
     ]);
   });
 
-  it('looks again at JPEGs with long metadata, be they first or later', async () => {
+  it('reads a longer head of JPEGs with long metadata, first or later', async () => {
     const plain = await drawFrame({ width: 30, height: 20, kind: 'jpeg' });
     const segment = Buffer.alloc(4 + 60_000);
     segment.writeUInt32BE(0xffe1_0000 + 60_002);

@@ -5,7 +5,7 @@ import { FrameValidator } from './frame-validator.ts';
 describe('FrameValidator', () => {
   const png = { kind: 'png', width: 4, height: 2 } as const;
 
-  it('names other sizes and other kinds, and the first of the good ones', () => {
+  it('reports other sizes and other kinds, and keeps the first good frame', () => {
     const validator = new FrameValidator();
     validator.add('/gone', { problem: 'is missing' });
     validator.add('/0', png);
@@ -22,7 +22,7 @@ describe('FrameValidator', () => {
     ]);
   });
 
-  it('lets kinds differ where they are decoded, sizes never', () => {
+  it('allows mixed kinds where they are decoded, but not sizes', () => {
     const validator = new FrameValidator({ mixed: true });
     expect(validator.add('/0', png)).toBe(true);
     expect(validator.add('/1', { ...png, kind: 'jpeg' })).toBe(true);

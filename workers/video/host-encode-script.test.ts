@@ -44,7 +44,7 @@ async function runScript(options: Partial<HostEncodeOptions> & { images: string[
   return { code, stdout, stderr, video: join(run, 'video'), files: readdirSync(run) };
 }
 
-/** What is said of the progress in all this. */
+/** The progress that this output contains. */
 function framesSaid(text: string): number {
   const reader = new FfmpegProgress();
   reader.add(text);
@@ -84,7 +84,7 @@ describe('hostEncodeScript', () => {
     },
   );
 
-  it('fails when a frame is missing or cannot be read, and names it', async () => {
+  it('fails if a frame is missing or cannot be read, and names it', async () => {
     const images = await drawFrames({ folder: at('missing'), count: 3 });
     for (const bad of [at('gone'), temp.path]) {
       for (const place of [0, 1, 3]) {
@@ -95,9 +95,9 @@ describe('hostEncodeScript', () => {
     }
   });
 
-  it('fails when the disk is full, and says that it is', async () => {
+  it('reports a full disk', async () => {
     const images = await drawFrames({ folder: at('large'), count: 1 });
-    // Every write to /dev/full is refused as one to a full disk is.
+    // Every write to /dev/full fails as on a full disk.
     const ffmpeg = at('ffmpeg to a full disk');
     writeFileSync(
       ffmpeg,
@@ -111,7 +111,7 @@ describe('hostEncodeScript', () => {
     ).toMatchObject({ code: 'remote_disk_full' });
   });
 
-  it('fails with what ffmpeg says of a broken frame', async () => {
+  it('fails with what ffmpeg prints about a broken frame', async () => {
     const images = await drawFrames({ folder: at('broken'), count: 5 });
     writeFileSync(
       images[2] ?? '',
@@ -157,7 +157,7 @@ describe('hostEncodeScript', () => {
       'color=s=64x48',
       ...encoder,
     ]);
-    // Without our arguments ffmpeg does take it in.
+    // Without these arguments ffmpeg reads it.
     const whitelist = [
       '-protocol_whitelist',
       'file,pipe,crypto,data',
@@ -169,7 +169,7 @@ describe('hostEncodeScript', () => {
     expect(
       execFileSync('ffmpeg', ['-loglevel', 'error', ...careless], { encoding: 'utf8' }),
     ).toContain('64x48');
-    // Nobody writes to this FIFO: who opened it would never return.
+    // This FIFO has no writer, so opening it would block.
     rmSync(secret);
     execFileSync('mkfifo', [secret]);
     for (const kind of ['png', 'jpeg'] as const) {
@@ -223,7 +223,7 @@ describe('progress', () => {
     expect(framesSaid('frame=   4\n')).toBe(4);
   });
 
-  it('is put together from pieces', () => {
+  it('is assembled from pieces', () => {
     const reader = new FfmpegProgress();
     const grown = [...'frame=12\nfps=3\nframe=7\nframe=25\n'].map(char => [
       reader.add(char),
@@ -233,7 +233,7 @@ describe('progress', () => {
   });
 });
 
-it('canHostEncode asks for the encoder of the type', () => {
+it('canHostEncode needs the encoder of the type', () => {
   expect(canHostEncode(['libx264'], 'video/mp4')).toBe(true);
   expect(canHostEncode(['libx264', 'libvpx'], 'video/webm')).toBe(false);
   expect(canHostEncode(['libvpx-vp9'], 'video/webm')).toBe(true);

@@ -28,7 +28,7 @@ const scan = async (content: string | Buffer) => {
   return { records, problems: problems.map(({ offset, reason }) => [lines.get(offset), reason]) };
 };
 
-test('records are counted as RFC 4180 has them', async () => {
+test('records are counted by RFC 4180', async () => {
   for (const [content, records] of [
     ['a,b\n1,2\n3,4\n', 3],
     ['a,b\r\n1,2\r\n"3\r\n",4', 3],
@@ -41,7 +41,7 @@ test('records are counted as RFC 4180 has them', async () => {
     expect([content, await scan(content)]).toEqual([content, { records, problems: [] }]);
 });
 
-test('whatever is wrong is named by its line', async () => {
+test('problems are reported by line', async () => {
   const cases: [string | Buffer, [number, string][]][] = [
     [
       'a,b\n"1\n",2\n3\n4,5,6\n',
@@ -65,13 +65,13 @@ test('whatever is wrong is named by its line', async () => {
     expect([content, (await scan(content)).problems]).toEqual([content, problems]);
 });
 
-test('characters and records that straddle chunks are whole', async () => {
+test('characters and records may be split over chunks', async () => {
   const row = `${'€'.repeat(333)},"${'ü\n'.repeat(100)}"\n`;
   const content = `a,b\n${row.repeat(3_000)}`;
   expect(await scan(content)).toEqual({ records: 3_001, problems: [] });
 });
 
-test('names of columns are made distinct', () => {
+test('column names are made unique', () => {
   expect(nameColumns(['a', 'A', '', 'a_1', 'a', ' b '])).toEqual([
     'a',
     'A_1',
@@ -82,7 +82,7 @@ test('names of columns are made distinct', () => {
   ]);
 });
 
-test('a byte order mark and blank lines are dropped and counted, wherever a chunk ends', async () => {
+test('a byte order mark and blank lines are removed and counted, wherever a chunk ends', async () => {
   const bytes = Buffer.from('\ufeff\r\n\n\ra,b\n');
   for (let cut = 0; cut <= bytes.length; cut++) {
     const preamble = { lines: 0 };
