@@ -2,7 +2,7 @@ import { and, count, eq, inArray, isNull, sql } from 'drizzle-orm';
 import type { Tx } from './database/connect.ts';
 import { jobs, members, models, parts, projects, uploads } from './database/schema.ts';
 import { WindlassError } from './errors.ts';
-import { requestCancel } from './jobs/cancel.ts';
+import { cancelJobs } from './jobs/cancel.ts';
 import { chargeProjectQuota } from './project-quota.ts';
 import { scheduleDeletion } from './storage/pending-deletions.ts';
 
@@ -156,7 +156,7 @@ export async function removeParts(tx: Tx, uids: string[]): Promise<void> {
 export async function removeUpload(tx: Tx, uid: string): Promise<string[]> {
   await removeParts(tx, [uid]);
   await tx.delete(uploads).where(eq(uploads.uid, uid));
-  return requestCancel(tx, eq(jobs.upload, uid));
+  return cancelJobs(tx, eq(jobs.upload, uid));
 }
 
 export function unknownUpload(): WindlassError {

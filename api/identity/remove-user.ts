@@ -12,7 +12,7 @@ import {
   users,
 } from '../../shared/database/schema.ts';
 import { newId } from '../../shared/ids.ts';
-import { requestCancel } from '../../shared/jobs/cancel.ts';
+import { cancelJobs } from '../../shared/jobs/cancel.ts';
 
 /**
  * Removes a user: ends the sessions and cancels the open jobs (both are returned), removes the memberships, and gives what
@@ -38,7 +38,7 @@ export async function removeUser(
     .update(uploads)
     .set({ owner: nobody, accessed: sql`to_timestamp(0)` })
     .where(eq(uploads.owner, username));
-  const cancelled = await requestCancel(
+  const cancelled = await cancelJobs(
     tx,
     or(eq(jobs.owner, username), isAmong(jobs.project, emptied)),
   );

@@ -14,7 +14,7 @@ import { prepareOnce } from '../../shared/database/prepare-once.ts';
 import { jobs, type SessionRow, sessions } from '../../shared/database/schema.ts';
 import { WindlassError } from '../../shared/errors.ts';
 import { isId } from '../../shared/ids.ts';
-import { requestCancel } from '../../shared/jobs/cancel.ts';
+import { cancelJobs } from '../../shared/jobs/cancel.ts';
 
 /** A session of this owner; `idleSeconds` is SESSION_IDLE_TIMEOUT. */
 export interface SessionKey {
@@ -142,5 +142,5 @@ export async function endSession(tx: Tx, key: SessionKey): Promise<string[]> {
         sql`${jobs.error} ->> 'code' = 'outcome_unknown'`,
       ),
     );
-  return requestCancel(tx, eq(jobs.session, key.sid));
+  return cancelJobs(tx, eq(jobs.session, key.sid));
 }

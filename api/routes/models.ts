@@ -3,7 +3,7 @@ import type { Response } from 'express';
 import { z } from 'zod';
 import { artifacts, jobs, type ModelRow, models, projects } from '../../shared/database/schema.ts';
 import { newId } from '../../shared/ids.ts';
-import { publishCancelled, requestCancel } from '../../shared/jobs/cancel.ts';
+import { cancelJobs, publishCancelled } from '../../shared/jobs/cancel.ts';
 import { checkIfMatch, matchesEntityTag, sendRecord } from '../http/conditional-requests.ts';
 import { cursorText, limitPageBytes, pageOf, pageQuery, toPage } from '../http/pagination.ts';
 import { queryInteger } from '../http/query-integer.ts';
@@ -258,7 +258,7 @@ export default routes('json-body', (router, api) => {
             .update(models)
             .set({ project: grave, version: sql`${models.version} + 1` })
             .where(eq(models.mid, mid));
-          return requestCancel(tx, eq(jobs.model, mid));
+          return cancelJobs(tx, eq(jobs.model, mid));
         });
         publishCancelled(api, cancelled);
         res.status(204).end();

@@ -9,7 +9,7 @@ import {
   type Role,
 } from '../../shared/database/schema.ts';
 import { newId } from '../../shared/ids.ts';
-import { publishCancelled, requestCancel } from '../../shared/jobs/cancel.ts';
+import { cancelJobs, publishCancelled } from '../../shared/jobs/cancel.ts';
 import { checkIfMatch, entityTag, sendRecord } from '../http/conditional-requests.ts';
 import { limitPageBytes, pageOf, pageQuery, toPage } from '../http/pagination.ts';
 import { pathParameter, resource } from '../http/resource.ts';
@@ -197,7 +197,7 @@ export default routes('json-body', (router, api) => {
             .update(projects)
             .set({ deleted: sql`now()`, version: sql`${projects.version} + 1` })
             .where(eq(projects.pid, pid));
-          return requestCancel(tx, eq(jobs.project, pid));
+          return cancelJobs(tx, eq(jobs.project, pid));
         });
         publishCancelled(api, cancelled);
         res.statusMessage = 'Project deleted.';

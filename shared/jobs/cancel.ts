@@ -7,13 +7,12 @@ import type { ErrorRecord } from '../errors.ts';
 export const CANCELLED: ErrorRecord = { code: 'cancelled', detail: 'Cancelled.' };
 
 /**
- * Asks for the end of the open jobs that `which` picks, and returns their ids. What no worker ever took ends here and
- * now; the rest is ended by its worker, who has something to stop on the host. May be called with what the jobs work for
- * held: whoever ends a job holds that before the job's row, too.
+ * Cancels the open jobs that `which` selects, and returns their ids. Jobs that no worker ever claimed end at once; the others
+ * are ended by their workers. The rows of the jobs' parents are locked before those of the jobs, here as everywhere.
  */
-export async function requestCancel(tx: Tx, which: SQL | undefined): Promise<string[]> {
-  const never = sql`${jobs.state} = 'queued'`;
-  // In one order for all, so that two who lock many never wait for each other.
+export async function cancelJobs(tx: Tx, which: SQL | undefined): Promise<string[]> {
+  const isUnclaimed = sql`${jobs.state} = 'queued'`;
+  // Sorted to avoid deadlocks.
   const open = tx
     .select({ id: jobs.id })
     .from(jobs)
@@ -24,9 +23,9 @@ export async function requestCancel(tx: Tx, which: SQL | undefined): Promise<str
     .update(jobs)
     .set({
       cancelRequested: sql`coalesce(${jobs.cancelRequested}, now())`,
-      state: sql`case when ${never} then 'cancelled' else ${jobs.state} end`,
-      finished: sql`case when ${never} then now() else ${jobs.finished} end`,
-      error: sql`case when ${never} then ${JSON.stringify(CANCELLED)}::jsonb else ${jobs.error} end`,
+      state: sql`case when ${isUnclaimed} then 'cancelled' else ${jobs.state} end`,
+      finished: sql`case when ${isUnclaimed} then now() else ${jobs.finished} end`,
+      error: sql`case when ${isUnclaimed} then ${JSON.stringify(CANCELLED)}::jsonb else ${jobs.error} end`,
       version: sql`${jobs.version} + 1`,
     })
     .where(and(inArray(jobs.id, open), isNull(jobs.finished)))
@@ -34,9 +33,9 @@ export async function requestCancel(tx: Tx, which: SQL | undefined): Promise<str
   return rows.map(row => row.id);
 }
 
-export const cancelJob = (tx: Tx, id: string) => requestCancel(tx, eq(jobs.id, id));
+export const cancelJob = (tx: Tx, id: string) => cancelJobs(tx, eq(jobs.id, id));
 
-/** Tells of jobs that were asked to end: their workers, and whoever follows them, for some have ended with that. */
+/** Notifies the workers of cancelled jobs, and the clients that wait for them: some jobs have ended already. */
 export function publishCancelled(
   { notifications }: { notifications: Pick<Notifications, 'publish'> },
   ids: string[],

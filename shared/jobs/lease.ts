@@ -1,13 +1,13 @@
-/** A lease lasts so long from its renewal, on the database's clock, as all seconds here. */
+/** A lease expires so long after its last renewal, by the database's clock, as all seconds here. */
 export const LEASE_SECONDS = 10;
-/** How often a worker renews its leases, by a timer of its own. */
+/** How often a worker renews its leases. */
 export const RENEW_MS = 3_000;
-/** A worker seen longer ago is not alive. */
+/** A worker is alive while its last heartbeat is no older. */
 export const ALIVE_SECONDS = 10;
-/** Waits after a worker was lost, by how many were lost in a row without progress: 0, 1, 2, 4, then 8 s. */
+/** Backoff after a lost worker, by how many were lost in a row without progress: 0, 1, 2, 4, then 8 s. */
 export const LOSS_BACKOFF_SECONDS = [0, 1, 2, 4, 8] as const;
 export const MAX_CONSECUTIVE_LOSSES = 20;
-/** What was dispatched and not claimed for so long is looked up in the queue. */
+/** An entry that was not claimed for so long after its dispatch is looked up in the queue. */
 export const UNCLAIMED_SECONDS = 15;
-/** Entries that a queue holds at most, for each slot of the workers seen alive. */
+/** The most entries in a queue for each slot of the workers that are alive. */
 export const ENTRIES_PER_SLOT = 4;

@@ -15,11 +15,11 @@ export interface OutputPiece {
   bytes: Buffer;
 }
 
-/** How much is read from the database at once. */
+/** Chunk rows of one query. */
 const BATCH = 16;
 const chunkEnd = sql<number>`${chunks.start} + octet_length(${chunks.bytes})`;
 
-/** Where a reader stands in both streams. */
+/** A position in both streams. */
 export type OutputOffsets = Record<OutputStream, number>;
 
 interface Stores {
@@ -29,17 +29,17 @@ interface Stores {
 
 export interface OutputRange {
   from: OutputOffsets;
-  /** How far the job's row says that output is stored: so far it is read, wherever it is moved to meanwhile. */
+  /** Offsets that are stored, by the job's row. */
   until: OutputOffsets;
   signal?: AbortSignal;
 }
 
-/** Output moves from chunks to an object at most once; a reader that sees neither looks again. */
+/** Output moves from chunks to a segment at most once; a reader that misses both reads again. */
 const PASSES = 4;
 
 /**
- * The stored bytes of both streams, in the order they came as far as that is known: what was rolled up into objects
- * first, by stream, then the chunks by number. May go on past `until` where more was stored meanwhile.
+ * The stored bytes of both streams: the segments of each stream, then the chunks of both in the order they were written.
+ * May read past `until` where more was stored meanwhile.
  */
 export async function* readOutput(
   stores: Stores,
@@ -56,7 +56,7 @@ export async function* readOutput(
   }
 }
 
-/** Segments, then chunks, from `at` on, which the caller moves. Ends early where a chunk was rolled up in between. */
+/** Segments, then chunks, from `at` on, which the caller advances. Ends early where a chunk was rolled up meanwhile. */
 async function* readOnce(
   stores: Stores,
   job: string,
@@ -122,7 +122,7 @@ async function* readSegments(
           gt(sql`${segments.start} + ${segments.length}`, at),
         ),
       )
-      // The one that was found by the index first: there may be thousands before it.
+      // By the index, from the end: there may be thousands of segments before it.
       .orderBy(desc(segments.start))
       .limit(1);
     if (!segment) return;

@@ -1,11 +1,11 @@
 import { QUEUES, type QueueName } from './catalog.ts';
 import { ALIVE_SECONDS, ENTRIES_PER_SLOT } from './lease.ts';
 
-/** SQL for the most entries that the queue should take now: what its workers can soon begin, less what is on its way. */
+/** SQL for how many entries the queue has room for: what its workers can start soon, less what was dispatched already. */
 export function queueCapacity(queue: QueueName): string {
-  // It becomes part of the statement's text.
+  // The name becomes part of the statement's text.
   if (!QUEUES.includes(queue)) throw new Error(`no queue: ${queue}`);
   const slots = `select coalesce(sum((slots->>'${queue}')::int), 0) from workers where seen > now() - interval '${ALIVE_SECONDS} seconds'`;
-  const onTheWay = `select count(*) from jobs where queue = '${queue}' and finished is null and lease_token is null and dispatched is not null`;
-  return `(${ENTRIES_PER_SLOT} * (${slots}) - (${onTheWay}))`;
+  const dispatched = `select count(*) from jobs where queue = '${queue}' and finished is null and lease_token is null and dispatched is not null`;
+  return `(${ENTRIES_PER_SLOT} * (${slots}) - (${dispatched}))`;
 }

@@ -5,7 +5,7 @@ import { withDeadline } from '../deadline.ts';
 import type { Logger } from '../log.ts';
 import { isJobKind, jobDefinition, QUEUES, type QueueName } from './catalog.ts';
 
-/** The queue carries ids only; see entryId. */
+/** The queue holds ids only, no payloads. */
 export interface QueueEntry {
   id: string;
   epoch: number;
@@ -24,9 +24,9 @@ export const toQueueEntry = ({
 });
 const entryId = ({ id, epoch }: QueueEntry) => `${id}-${epoch}`;
 
-/** An entry nobody took for so long is of no use: the dispatcher will have made a newer one. */
+/** Ended and failed entries are removed: the dispatcher adds new ones, under a higher epoch. */
 const OPTIONS = { removeOnComplete: true, removeOnFail: true, attempts: 1 };
-/** A worker that died is noticed after 10 s; what it held is handed on, and refused by the row while its lease lasts. */
+/** BullMQ delivers the entries of a dead worker again after 10 s; claims of them fail while the lease in the row lasts. */
 const WORKER_OPTIONS = {
   lockDuration: 10_000,
   stalledInterval: 5_000,
@@ -35,7 +35,7 @@ const WORKER_OPTIONS = {
   removeOnFail: { count: 0 },
 };
 
-/** BullMQ on Redis or on PostgreSQL: one interface, chosen by REDIS_URL. A hint that makes a worker look, never the truth. */
+/** BullMQ on Redis or, without REDIS_URL, on PostgreSQL. An entry is a hint that makes a worker look at a row. */
 export class JobQueues {
   readonly #factory: Factory;
   readonly #log: Logger;
@@ -46,7 +46,7 @@ export class JobQueues {
     this.#log = options.log;
   }
 
-  /** Rejects soon when the queue is away: the dispatcher adds again what could not be added. */
+  /** Rejects within 5 s when the queue is unavailable: the dispatcher adds the entries later. */
   async add(name: QueueName, entries: QueueEntry[]): Promise<void> {
     const jobs = entries.map(entry => ({
       name: 'job',
@@ -56,13 +56,13 @@ export class JobQueues {
     const [only] = jobs;
     await withDeadline(DEADLINE, async () => {
       const queue = await this.#queue(name);
-      // One at a time is three times as fast as a bulk of one, which makes temporary tables on PostgreSQL.
+      // For one entry add() is three times as fast as addBulk(), which makes temporary tables on PostgreSQL.
       if (jobs.length === 1 && only) await queue.add(only.name, only.data, only.opts);
       else await queue.addBulk(jobs);
     });
   }
 
-  /** Which of these entries the queue no longer holds, or holds as ended. */
+  /** The entries that the queue has lost, or has as ended. */
   async missing(name: QueueName, entries: QueueEntry[]): Promise<QueueEntry[]> {
     const states = await withDeadline(DEADLINE, async () => {
       const queue = await this.#queue(name);
@@ -71,7 +71,7 @@ export class JobQueues {
     return entries.filter((_, i) => ['unknown', 'completed', 'failed'].includes(String(states[i])));
   }
 
-  /** The queue itself, for whoever shows it; rejects within 5 s when it is away. */
+  /** The BullMQ queue, for Bull Board; rejects within 5 s when it is unavailable. */
   open(name: QueueName): Promise<Queue> {
     return withDeadline(DEADLINE, () => this.#queue(name));
   }
@@ -93,18 +93,18 @@ export class JobQueues {
     this.#factory.close();
   }
 
-  /** A queue that failed to begin would fail for ever: the next call makes another one. */
+  /** A queue that failed to open would fail for ever: the next call opens another one. */
   #queue(name: QueueName): Promise<Queue> {
     let opening = this.#open.get(name);
     if (!opening) {
-      opening = this.#begin(name);
+      opening = this.#openQueue(name);
       this.#open.set(name, opening);
       opening.catch(() => this.#open.delete(name));
     }
     return opening;
   }
 
-  async #begin(name: QueueName): Promise<Queue> {
+  async #openQueue(name: QueueName): Promise<Queue> {
     const queue = this.#factory.queue(name);
     queue.on('error', error => this.#log.debug({ err: error, queue: name }, 'queue'));
     await queue.waitUntilReady();
@@ -115,7 +115,7 @@ export class JobQueues {
 type Process = (entry: QueueEntry) => Promise<void>;
 
 interface Factory {
-  /** Throws when the backend is away. */
+  /** Throws when the backend is unavailable. */
   queue(name: QueueName): Queue;
   worker(name: QueueName, concurrency: number, process: Process): Worker;
   close(): void;
@@ -124,7 +124,7 @@ interface Factory {
 function onRedis(url: string): Factory {
   const connect = (options: RedisOptions) => {
     const redis = new Redis(url, {
-      // Without it a link that went silent was not noticed in 90 s; with it, in 16 s.
+      // A silent connection was detected after 16 s with it, and not within 90 s without.
       socketTimeout: 20_000,
       connectTimeout: 5_000,
       keepAlive: 5_000,
@@ -158,7 +158,7 @@ function onRedis(url: string): Factory {
 
 function onPostgres(url: string): Factory {
   const backend = withBackend(createPostgresBackend);
-  // In a link that went silent a worker never came back in 80 s; with these, in 3.5 s.
+  // After a silent connection a worker was back after 3.5 s with these, and not within 80 s without.
   const connection = (max: number) => ({
     connectionString: url,
     max,
@@ -166,7 +166,7 @@ function onPostgres(url: string): Factory {
     connectionTimeoutMillis: 5_000,
     keepAlive: true,
     application_name: `${process.title}-queue`,
-    // What a crash of the database takes from the queue is sent again: its commits need not wait for the disk.
+    // Entries lost in a crash of the database are added again: commits need not wait for the disk.
     options: '-c synchronous_commit=off',
   });
   return {

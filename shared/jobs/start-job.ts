@@ -10,23 +10,22 @@ export interface JobRequest<K extends JobKind = JobKind> {
   kind: K;
   payload: Payload<K>;
   owner: string;
-  /** Chosen by the caller where other rows of the same transaction name the job. */
+  /** Given where other rows of the same transaction refer to the job. */
   id?: string;
   session?: string;
-  /** What the job works for; see cancel.ts. */
+  /** The job is cancelled when one of these is deleted. */
   project?: string;
   model?: string;
   upload?: string;
   retryOf?: string;
   requestId?: string;
-  /** Jobs the owner may have open; 0: any number. */
+  /** The most open jobs of the owner; 0: no limit. */
   limit: number;
 }
 
 /**
- * Inserts a job's row in the caller's transaction: once that commits, the job will end in one of the end states.
- * Where the queue has room the row is marked as dispatched at once (epoch 1) and the caller adds the entry after the
- * commit; if it dies in between, the dispatcher finds the row unclaimed and adds it again.
+ * Inserts a job's row in the caller's transaction. Where the queue has room the row is marked as dispatched (epoch 1), and
+ * the caller adds the entry after the commit; if it crashes in between, the dispatcher adds the entry later.
  */
 export async function startJob<K extends JobKind>(tx: Tx, request: JobRequest<K>): Promise<JobRow> {
   if (request.limit > 0) await refuseTooMany(tx, request);

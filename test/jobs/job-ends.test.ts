@@ -14,7 +14,7 @@ import {
 } from '../../shared/database/schema.ts';
 import { WindlassError } from '../../shared/errors.ts';
 import { newId } from '../../shared/ids.ts';
-import { requestCancel } from '../../shared/jobs/cancel.ts';
+import { cancelJobs } from '../../shared/jobs/cancel.ts';
 import type { JobKind } from '../../shared/jobs/catalog.ts';
 import { createLog } from '../../shared/log.ts';
 import type { Handler, WorkerContext } from '../../workers/context.ts';
@@ -75,7 +75,7 @@ test('a project that is deleted while a job for it ends: the job is asked to end
     ending.catch(() => {});
     await untilLocked(db);
     await deletion.update(projects).set({ deleted: sql`now()` }).where(eq(projects.pid, pid));
-    expect(await requestCancel(deletion, eq(jobs.project, pid))).toEqual([claim.id]);
+    expect(await cancelJobs(deletion, eq(jobs.project, pid))).toEqual([claim.id]);
   });
   await expect(ending).rejects.toThrow('its project is gone');
   expect(await read(claim)).toMatchObject({ state: 'running', cancelRequested: expect.any(Date) });
@@ -110,7 +110,7 @@ test('a job that a worker takes just then is asked to end, not ended under its h
       .update(jobs)
       .set({ state: 'running', leaseToken: claim.token })
       .where(eq(jobs.id, claim.id));
-    cancelling = requestCancel(db, eq(jobs.id, claim.id));
+    cancelling = cancelJobs(db, eq(jobs.id, claim.id));
     cancelling.catch(() => {});
     await untilLocked(db);
   });
@@ -125,7 +125,7 @@ test('what was asked to end promotes nothing, also where its worker has not hear
   const [pid, claim] = [await makeProject(), await makeHeld()];
   const ending = finishJob(db, claim, { state: 'succeeded' }, async tx => {
     await tx.update(projects).set({ name: 'promoted' }).where(eq(projects.pid, pid));
-    expect(await requestCancel(db, eq(jobs.id, claim.id))).toEqual([claim.id]);
+    expect(await cancelJobs(db, eq(jobs.id, claim.id))).toEqual([claim.id]);
   });
   await expect(ending).rejects.toMatchObject({ code: 'cancelled' });
   const [project] = await db.select().from(projects).where(eq(projects.pid, pid));
@@ -187,7 +187,7 @@ test('a copy that was cancelled while its worker stops ends, and is not given ba
   const payload = { upload: newId(), file: 0, part: 0, path: '/x' };
   await db.insert(jobs).values({ id, kind: 'copy', queue: 'remote', owner: 'u', payload });
   const use = async () => {
-    await requestCancel(db, eq(jobs.id, id));
+    await cancelJobs(db, eq(jobs.id, id));
     await leases.renew();
     stop.abort();
     throw new WindlassError('remote_connection_failed');

@@ -12,7 +12,7 @@ import {
   uploads,
   views,
 } from '../../shared/database/schema.ts';
-import { publishCancelled, requestCancel } from '../../shared/jobs/cancel.ts';
+import { cancelJobs, publishCancelled } from '../../shared/jobs/cancel.ts';
 import { scheduleDeletion } from '../../shared/storage/pending-deletions.ts';
 import type { WorkerContext } from '../context.ts';
 
@@ -66,7 +66,7 @@ const uploadsOf = (tx: Tx, pid: string) =>
 /** Cancels the jobs that were started while the project was being deleted; the deletion cancelled the others. */
 async function cancelOpenJobs(context: Context, pid: string): Promise<void> {
   const { db } = context.database;
-  publishCancelled(context, await requestCancel(db, openJobs(db, pid)));
+  publishCancelled(context, await cancelJobs(db, openJobs(db, pid)));
 }
 
 const openJobs = (tx: Tx, pid: string) =>

@@ -1,6 +1,6 @@
 import { and, eq, isNotNull, isNull, notExists, or, sql } from 'drizzle-orm';
 import { jobs, sessions } from '../../shared/database/schema.ts';
-import { publishCancelled, requestCancel } from '../../shared/jobs/cancel.ts';
+import { cancelJobs, publishCancelled } from '../../shared/jobs/cancel.ts';
 import type { WorkerContext } from '../context.ts';
 
 /** How long an ended session keeps its sealed credential for cleaning up on its host. */
@@ -50,7 +50,7 @@ export async function endUnopenedSessions(context: WorkerContext): Promise<void>
 export async function cancelJobsOfEndedSessions(
   context: Pick<WorkerContext, 'database' | 'notifications'>,
 ): Promise<void> {
-  const cancelled = await requestCancel(
+  const cancelled = await cancelJobs(
     context.database.db,
     and(
       isNull(jobs.cancelRequested),

@@ -1,7 +1,7 @@
 import { and, eq, inArray, isNull, lt, notExists, or, sql } from 'drizzle-orm';
 import type { Tx } from '../../shared/database/connect.ts';
 import { artifacts, jobs, views } from '../../shared/database/schema.ts';
-import { publishCancelled, requestCancel } from '../../shared/jobs/cancel.ts';
+import { cancelJobs, publishCancelled } from '../../shared/jobs/cancel.ts';
 import { scheduleDeletion } from '../../shared/storage/pending-deletions.ts';
 import type { WorkerContext } from '../context.ts';
 
@@ -34,7 +34,7 @@ async function evictSome(tx: Tx): Promise<{ removed: number; cancelled: string[]
     .limit(BATCH)
     .for('update', { skipLocked: true });
   if (rows.length === 0) return { removed: 0, cancelled: [] };
-  const cancelled = await requestCancel(
+  const cancelled = await cancelJobs(
     tx,
     and(
       inArray(

@@ -71,7 +71,7 @@ export const jobs = pgTable(
     index('jobs_due')
       .on(table.queue, table.id)
       .where(sql`finished is null and lease_token is null`),
-    // Counted with each new job: without it the count reads all that waits.
+    // Counted for each new job: without it the count reads all waiting jobs.
     index('jobs_dispatched')
       .on(table.queue)
       .where(sql`finished is null and lease_token is null and dispatched is not null`),
