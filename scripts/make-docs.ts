@@ -21,15 +21,15 @@ function describeErrors(): string {
   const rows = (Object.keys(ERRORS) as ErrorCode[]).map(code => {
     const { status, title } = ERRORS[code];
     const { meaning, remedy } = ERROR_MEANINGS[code];
-    const again = 'retry' in ERRORS[code] ? 'yes' : '';
-    return `| ${[`\`${code}\``, status, title, meaning, remedy, again].join(' | ')} |`;
+    const retry = 'retry' in ERRORS[code] ? 'yes' : '';
+    return `| ${[`\`${code}\``, status, title, meaning, remedy, retry].join(' | ')} |`;
   });
   return `${NOTICE}
 
 # Errors
 
-Every error answer is \`application/problem+json\` (RFC 9457) and carries the header \`X-Service-Message\`, which is its
-\`detail\` in printable ASCII, and \`X-Service-Hint\` where there is a hint:
+Every error answer is \`application/problem+json\` (RFC 9457). The header \`X-Service-Message\` repeats its \`detail\` in
+printable ASCII, \`X-Service-Hint\` its \`hint\` if there is one:
 
 \`\`\`json
 {
@@ -43,12 +43,12 @@ Every error answer is \`application/problem+json\` (RFC 9457) and carries the he
 }
 \`\`\`
 
-\`code\` is stable: decide by it; \`type\` leads to its place on the page of the service itself. \`detail\` begins with the title and is written for people. \`requestId\` is also the
-answer's \`X-Request-Id\` and stands in the log. A failed job has the same \`code\`, \`detail\` and \`hint\` in its
-\`error\`. "Again" marks what may succeed later without anybody changing anything; where an answer has \`Retry-After\`,
-wait for so many seconds.
+\`code\` is stable and meant for programs; \`detail\` begins with the title and is meant for people. \`type\` links to the
+code's entry in the service's own documentation. \`requestId\` equals the answer's \`X-Request-Id\` and appears in the log. A
+failed job has the same \`code\`, \`detail\` and \`hint\` in its \`error\`. "Retry" marks errors after which the same request may
+succeed later; wait for \`Retry-After\` seconds if the answer has it.
 
-| code | status | title | meaning | what to do | again |
+| code | status | title | meaning | what to do | retry |
 | --- | --- | --- | --- | --- | --- |
 ${rows.join('\n')}
 `;
@@ -59,8 +59,9 @@ function describeAllSettings(): string {
 
 # Settings
 
-Settings come from the environment; \`npm start\` reads a file \`.env\` in the current directory too, and the environment
-wins. All mistakes are told at once, before anything is started. An empty value counts as absent.
+Settings are environment variables. \`npm start\` also reads the file \`.env\` in the current directory; the environment takes
+precedence. Every program checks all its settings before it starts anything and reports all mistakes together. An empty
+value counts as absent.
 
 ${describeSettings()}
 `;
