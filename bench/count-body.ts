@@ -10,8 +10,8 @@ export interface CountedBody {
 }
 
 /**
- * The length of an answer's body, which has a Content-Length, read to its end and dropped. All reads go into one buffer:
- * with those of node:http, a gigabyte costs the client as much of the processor as the service that is to be measured.
+ * Reads a response body with a Content-Length to its end and counts its bytes. All reads use one buffer: with node:http the
+ * client would need as much processor time for a gigabyte as the measured service.
  */
 export async function countBody(url: string, given: Record<string, string>): Promise<CountedBody> {
   const { hostname, port, pathname, search } = new URL(url);
@@ -25,7 +25,7 @@ export async function countBody(url: string, given: Record<string, string>): Pro
       callback: (length, buffer) => {
         if (answer) answer.bytes += length;
         else {
-          // The buffer is used again.
+          // The next read overwrites the buffer.
           head.push(Buffer.from(buffer.subarray(0, length)));
           answer = readHead(Buffer.concat(head), url);
         }
@@ -43,7 +43,7 @@ export async function countBody(url: string, given: Record<string, string>): Pro
   return answer as CountedBody;
 }
 
-/** The headers, and how many bytes of the body came with them; undefined until all headers have come. */
+/** Parses the headers and counts the bytes after them; undefined until all headers have arrived. */
 function readHead(bytes: Buffer, url: string): CountedBody | undefined {
   const end = bytes.indexOf(HEAD_END);
   if (end === -1) return undefined;

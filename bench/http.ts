@@ -1,6 +1,6 @@
 /**
- * `npm run bench:http`: what HTTP costs here, as ratios against bare Express (bench/peer.ts) on the same database, in the
- * same run. Fails when a promise of docs/performance.md is not kept.
+ * `npm run bench:http`: compares HTTP requests with bare Express (bench/baseline.ts) on the same database, in the same run.
+ * Fails if a ratio misses its target in docs/performance.md.
  */
 import { fork } from 'node:child_process';
 import { once } from 'node:events';
@@ -13,12 +13,12 @@ import { startPostgres } from '../cli/embedded-postgres/postgres.ts';
 import { openDatabase } from '../shared/database/connect.ts';
 import { jobs, sessions } from '../shared/database/schema.ts';
 import { newId } from '../shared/ids.ts';
-import { measureRate } from './load.ts';
-import { type Compared, compare } from './pairs.ts';
+import { type ComparisonResult, compare } from './compare.ts';
+import { measureRate } from './http-load.ts';
 import { startApi } from './start-api.ts';
 
 const directory = mkdtempSync(join(tmpdir(), 'windlass-bench-'));
-// Postgres runs as another user where this is root.
+// As root, Postgres runs as another user, who must be able to enter.
 chmodSync(directory, 0o711);
 const dataDir = join(directory, 'database');
 mkdirSync(dataDir, { mode: 0o711 });
@@ -26,24 +26,24 @@ const stop = new AbortController();
 const log = pino({ level: 'silent' });
 const postgres = await startPostgres({ dataDir, log, signal: stop.signal });
 const stack = await startApi({ directory, databaseUrl: postgres.url });
-const peer = fork(fileURLToPath(new URL('./peer.js', import.meta.url)), [
+const baseline = fork(fileURLToPath(new URL('./baseline.js', import.meta.url)), [
   postgres.url,
   stack.username,
 ]);
-const [peerPort] = (await once(peer, 'message')) as [number];
-const peerUrl = `http://127.0.0.1:${peerPort}`;
+const [baselinePort] = (await once(baseline, 'message')) as [number];
+const baselineUrl = `http://127.0.0.1:${baselinePort}`;
 
 try {
   const results = await run();
-  process.exitCode = results.every(result => result.kept) ? 0 : 1;
+  process.exitCode = results.every(result => result.passed) ? 0 : 1;
 } finally {
-  peer.disconnect();
+  baseline.disconnect();
   await stack.stop();
   await postgres.stop();
   rmSync(directory, { recursive: true, force: true });
 }
 
-async function run(): Promise<Compared[]> {
+async function run(): Promise<ComparisonResult[]> {
   const { sid, vsid } = await makeRecords();
   const { url, username, password } = stack;
   const basic = { Authorization: `Basic ${btoa(`${username}:${password}`)}` };
@@ -56,28 +56,29 @@ async function run(): Promise<Compared[]> {
   const large = await makeLargeRecord(basic);
   const launch = { sid, command: 'true' };
   const json = { 'Content-Type': 'application/json' };
-  const peerPoll = () => measureRate({ url: `${peerUrl}/status/${sid}/${vsid}`, status: 200 });
+  const baselinePoll = () =>
+    measureRate({ url: `${baselineUrl}/status/${sid}/${vsid}`, status: 200 });
   return [
     await compare({
       name: 'status poll with Basic',
       ours: () => poll(basic),
-      peer: peerPoll,
+      baseline: baselinePoll,
       unit: 'requests/s',
-      promise: 0.9,
+      target: 0.9,
     }),
     await compare({
       name: 'status poll with a token',
       ours: () => poll(bearer),
-      peer: peerPoll,
+      baseline: baselinePoll,
       unit: 'requests/s',
-      promise: 0.9,
+      target: 0.9,
     }),
     await compare({
       name: '304 against our own 200 of a small record',
       ours: () => poll({ ...basic, 'If-None-Match': tag }, 304),
-      peer: () => poll(basic),
+      baseline: () => poll(basic),
       unit: 'requests/s',
-      promise: 1,
+      target: 1,
     }),
     await compare({
       name: '304 against our own 200 of 16 KB',
@@ -87,9 +88,9 @@ async function run(): Promise<Compared[]> {
           headers: { ...basic, 'If-None-Match': large.tag },
           status: 304,
         }),
-      peer: () => measureRate({ url: large.url, headers: basic, status: 200 }),
+      baseline: () => measureRate({ url: large.url, headers: basic, status: 200 }),
       unit: 'requests/s',
-      promise: 1.2,
+      target: 1.2,
     }),
     await compare({
       name: 'a command accepted',
@@ -101,21 +102,21 @@ async function run(): Promise<Compared[]> {
           body: JSON.stringify(launch),
           status: 202,
         }),
-      peer: () =>
+      baseline: () =>
         measureRate({
-          url: `${peerUrl}/launch`,
+          url: `${baselineUrl}/launch`,
           method: 'POST',
           headers: json,
           body: JSON.stringify(launch),
           status: 202,
         }),
       unit: 'requests/s',
-      promise: 0.7,
+      target: 0.7,
     }),
   ];
 }
 
-/** An open session with a video that is being made; no worker touches either. */
+/** Inserts an open session with a running video job. There is no worker. */
 async function makeRecords(): Promise<{ sid: string; vsid: string }> {
   const database = openDatabase(postgres.url, { max: 1 });
   const [sid, vsid] = [newId(), newId()];

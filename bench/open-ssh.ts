@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import ssh2 from 'ssh2';
 import type { SshHost } from '../servers/ssh-host.ts';
 
-/** The machine's own `ssh`, as a script would call it: the peer of what Windlass does on the same host. */
+/** Runs commands with this machine's `ssh`: the baseline of `npm run bench:remote`. */
 export class OpenSsh {
   readonly #host: SshHost;
   readonly #arguments: string[];
@@ -34,12 +34,12 @@ export class OpenSsh {
     ];
   }
 
-  /** A connection of its own. */
+  /** Runs a command over a new connection. */
   run(command: string): Promise<string> {
     return run(['-o', 'ControlPath=none', ...this.#arguments, command]);
   }
 
-  /** Over the connection that openControl() made. */
+  /** Runs a command over the connection that openControl() opened. */
   runOverControl(command: string): Promise<string> {
     return run(['-o', `ControlPath=${this.#control}`, ...this.#arguments, command]);
   }
@@ -53,7 +53,7 @@ export class OpenSsh {
     await run(['-o', `ControlPath=${this.#control}`, '-O', 'exit', ...this.#arguments]);
   }
 
-  /** Gives the standard output of one command, through plain ssh2, to `take`. */
+  /** Runs a command with plain ssh2 and passes its channel to `take`. */
   async read<T>(command: string, take: (channel: ssh2.ClientChannel) => Promise<T>): Promise<T> {
     const { port, username, privateKey } = this.#host;
     const client = new ssh2.Client();
@@ -74,7 +74,7 @@ export class OpenSsh {
 
 function run(args: string[]): Promise<string> {
   return new Promise((resolve, reject) => {
-    // A master that stays keeps what it inherited open: only its exit is waited for, not the end of its output.
+    // The background master keeps the inherited output open: wait for the exit of this process only.
     const child = spawn('ssh', args, { stdio: ['ignore', 'pipe', 'ignore'] });
     let printed = '';
     child.stdout.setEncoding('utf8').on('data', text => {

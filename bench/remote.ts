@@ -1,22 +1,22 @@
 /**
- * `npm run bench:remote`: what a remote command costs here, as ratios against this machine's `ssh` and against plain ssh2
- * on the same host, in the same run. Needs sshd and ssh. Fails when a promise of docs/performance.md is not kept. Names of
- * parts as arguments measure these alone: warm, fresh, bulk, lines, browse.
+ * `npm run bench:remote`: compares remote commands with this machine's `ssh` and with plain ssh2 on the same host, in the
+ * same run. Needs sshd and ssh. Fails if a ratio misses its target in docs/performance.md. Arguments select parts: warm,
+ * fresh, bulk, lines, browse.
  */
 import { chmodSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type SshHost, startSshHost } from '../servers/ssh-host.ts';
 import { startStack } from '../servers/stack.ts';
-import { compareBrowse } from './browse.ts';
-import { compareBulk } from './bulk.ts';
+import { compareBulk } from './bulk-output.ts';
+import { type ComparisonResult, compare, type Side } from './compare.ts';
+import { compareBrowse } from './list-directory.ts';
 import { OpenSsh } from './open-ssh.ts';
-import { type Compared, compare, type Side } from './pairs.ts';
 import { addHost, openSession } from './session.ts';
 
-/** What one side of a pair does before its mean is taken: one launch alone is mostly noise. */
+/** Launches for each measured mean: a single launch is mostly noise. */
 const LAUNCHES = 5;
-/** Costs bash 160 ms on the machine of docs/performance.md, as environment modules and the like do. */
+/** Takes bash 160 ms on the machine of docs/performance.md, like the set-up of environment modules. */
 const COSTLY = 'i=0; while [ $i -lt 20000 ]; do i=$((i+1)); done\n';
 const LINES = 40;
 const LINE_MS = 100;
@@ -28,7 +28,7 @@ if (unknown) throw new Error(`There is no part ${unknown}; there is ${PARTS.join
 const isWanted = (part: string) => chosen.length === 0 || chosen.includes(part);
 
 const directory = mkdtempSync(join(tmpdir(), 'windlass-bench-'));
-// Postgres runs as another user where this is root.
+// As root, Postgres runs as another user, who must be able to enter.
 chmodSync(directory, 0o711);
 const [plain, costly] = await Promise.all([startHost('plain'), startHost('costly')]);
 writeFileSync(join(costly.home, '.bashrc'), COSTLY);
@@ -55,7 +55,7 @@ try {
         })
       : []),
   ];
-  process.exitCode = results.every(result => result.kept) ? 0 : 1;
+  process.exitCode = results.every(result => result.passed) ? 0 : 1;
 } finally {
   await stack.stop();
   await Promise.all([plain.stop(), costly.stop()]);
@@ -72,7 +72,7 @@ async function launch(sid: string, command: string): Promise<{ output: string; j
   return client.post('/api/remotes/launch', { sid, command });
 }
 
-/** Milliseconds for each of so many. */
+/** Measures the mean time in milliseconds. */
 function timed(count: number, work: () => Promise<unknown>): Side {
   return async () => {
     const began = performance.now();
@@ -81,43 +81,43 @@ function timed(count: number, work: () => Promise<unknown>): Side {
   };
 }
 
-async function compareCommands(): Promise<Compared[]> {
-  const results: Compared[] = [];
-  for (const [name, host, promise] of [
+async function compareCommands(): Promise<ComparisonResult[]> {
+  const results: ComparisonResult[] = [];
+  for (const [name, host, target] of [
     ['plain', plain, 3],
     ['costly', costly, 0.5],
   ] as const) {
     const ssh = new OpenSsh(host, directory);
-    if (isWanted('warm')) results.push(await compareWarm({ name, host, ssh, promise }));
+    if (isWanted('warm')) results.push(await compareWarm({ name, host, ssh, target }));
     if (isWanted('fresh')) results.push(await compareFresh(name, host, ssh));
   }
   return results;
 }
 
-/** Over connections that both sides hold already. */
+/** Compares launches over open connections. */
 async function compareWarm(given: {
   name: string;
   host: SshHost;
   ssh: OpenSsh;
-  promise: number;
-}): Promise<Compared> {
-  const { name, host, ssh, promise } = given;
+  target: number;
+}): Promise<ComparisonResult> {
+  const { name, host, ssh, target } = given;
   await ssh.openControl();
   const sid = await openSession(client, name, host);
   const result = await compare({
     name: `launch in a warm session, against ssh with ControlMaster (${name} shell start-up)`,
     ours: timed(LAUNCHES, () => launch(sid, 'true')),
-    peer: timed(LAUNCHES, () => ssh.runOverControl('true')),
+    baseline: timed(LAUNCHES, () => ssh.runOverControl('true')),
     unit: 'ms',
     better: 'less',
-    promise,
+    target,
   });
   await ssh.closeControl();
   return result;
 }
 
-/** From nothing to the first output; what was opened is ended outside of the measured time. */
-async function compareFresh(name: string, host: SshHost, ssh: OpenSsh): Promise<Compared> {
+/** Compares the time from login to the first output. Closes the sessions after the measurement. */
+async function compareFresh(name: string, host: SshHost, ssh: OpenSsh): Promise<ComparisonResult> {
   const opened: string[] = [];
   const result = await compare({
     name: `a fresh session to its first output, against a fresh ssh (${name} shell start-up)`,
@@ -126,17 +126,17 @@ async function compareFresh(name: string, host: SshHost, ssh: OpenSsh): Promise<
       opened.push(sid);
       await launch(sid, 'echo here');
     }),
-    peer: timed(1, () => ssh.run('echo here')),
+    baseline: timed(1, () => ssh.run('echo here')),
     unit: 'ms',
     better: 'less',
-    promise: 1.2,
+    target: 1.2,
   });
   for (const sid of opened) await client.delete(`/api/remotes/${sid}`);
   return result;
 }
 
-/** How long a line takes from the moment the host prints it to the event stream: one clock, as all is on one machine. */
-async function measureLines(): Promise<{ kept: boolean }> {
+/** Measures the delay from printing a line on the host to its event. Both use the clock of this machine. */
+async function measureLines(): Promise<{ passed: boolean }> {
   const sid = await openSession(client, 'plain', plain);
   const command = `n=0; while [ $n -lt ${LINES} ]; do date +%s%N; sleep ${LINE_MS / 1_000}; n=$((n+1)); done`;
   const { id } = await client.post<{ id: string }>(
@@ -153,9 +153,9 @@ async function measureLines(): Promise<{ kept: boolean }> {
   }
   if (delays.length !== LINES) throw new Error(`${delays.length} of ${LINES} lines came`);
   const median = delays.toSorted((a, b) => a - b)[LINES / 2] ?? Number.NaN;
-  const kept = median <= 100;
+  const passed = median <= 100;
   console.log(
-    `${kept ? 'ok  ' : 'MISS'} a line from the host to the event stream: ${Math.round(median)} ms at the median (at most 100)`,
+    `${passed ? 'ok  ' : 'MISS'} a line from the host to the event stream: ${Math.round(median)} ms at the median (at most 100)`,
   );
-  return { kept };
+  return { passed };
 }

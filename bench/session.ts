@@ -1,7 +1,7 @@
 import type { Client } from '../servers/api-client.ts';
 import type { SshHost } from '../servers/ssh-host.ts';
 
-/** Adds a host of this machine under this name. */
+/** Registers a local host under this name. */
 export async function addHost(client: Client, name: string, host: SshHost): Promise<void> {
   await client.post('/api/hosts', {
     name,
@@ -13,7 +13,7 @@ export async function addHost(client: Client, name: string, host: SshHost): Prom
   });
 }
 
-/** A session on it. */
+/** Opens a session. Returns its id. */
 export async function openSession(
   client: Client,
   hostname: string,

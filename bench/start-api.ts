@@ -16,7 +16,7 @@ export interface Api {
   stop(): Promise<void>;
 }
 
-/** One API process without any worker, on a migrated database, with no limits of ours in its way. */
+/** Starts one API process without workers and limits, on a migrated database. */
 export async function startApi(options: { directory: string; databaseUrl: string }): Promise<Api> {
   const port = await findFreePort();
   const password = randomBytes(9).toString('base64url');

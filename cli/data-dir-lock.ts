@@ -30,9 +30,10 @@ export interface DataDirLock {
 /**
  * Makes this process the only owner of a data directory until it releases the lock or dies.
  *
- * The lock is the folder `lock` with one file, a Unix socket on which the owner listens. The kernel tells whether the owner
- * is alive, across containers too, which a pid cannot. A rename replaces an empty folder, but never one with a file, and one
- * of several renames succeeds. So a rename acquires the lock, and removing a dead owner's socket, whose name is unique, breaks it.
+ * The lock is the folder `lock` with one file, a Unix socket on which the owner listens. The kernel tells whether the
+ * owner is alive, across containers too, which a pid cannot. A rename replaces an empty folder, but never one with a
+ * file, and one of several renames succeeds. So a rename acquires the lock, and removing a dead owner's socket, whose
+ * name is unique, breaks it.
  *
  * Written by hand: proper-lockfile recognizes a dead owner only by age. Throws StartError if another process owns the
  * lock, after up to 60 s if that is stopping.

@@ -6,24 +6,29 @@ import { migrate } from './commands/migrate.ts';
 import { up } from './commands/up.ts';
 import { StartError } from './start-error.ts';
 
-const COMMANDS: Record<string, { run: (call: CommandContext) => Promise<void>; meaning: string }> =
-  {
-    up: { run: up, meaning: 'start everything, in the foreground' },
-    migrate: {
-      run: migrate,
-      meaning: 'bring the database at DATABASE_URL up to date and make the administrator',
-    },
-    'keys new': {
-      run: printNewKeys,
-      meaning: 'print new values for SECRET_KEY, SEAL_PUBLIC_KEY and SEAL_PRIVATE_KEYS',
-    },
-  };
+interface Command {
+  run(context: CommandContext): Promise<void>;
+  description: string;
+}
+
+/** By their arguments. A parser of arguments would be larger than three commands without options. */
+const COMMANDS: Record<string, Command> = {
+  up: { run: up, description: 'start everything, in the foreground' },
+  migrate: {
+    run: migrate,
+    description: 'migrate the database at DATABASE_URL and create the first administrator',
+  },
+  'keys new': {
+    run: printNewKeys,
+    description: 'print new values for SECRET_KEY, SEAL_PUBLIC_KEY and SEAL_PRIVATE_KEYS',
+  },
+};
 
 const given = process.argv.slice(2).join(' ') || 'up';
 const command = COMMANDS[given];
 if (!command) {
   const known = Object.entries(COMMANDS).map(
-    ([name, { meaning }]) => `  windlass ${name.padEnd(10)} ${meaning}`,
+    ([name, { description }]) => `  windlass ${name.padEnd(10)} ${description}`,
   );
   exitWith([`windlass: there is no command "${given}". There is:`, ...known].join('\n'));
 }

@@ -1,14 +1,14 @@
 const isTerminal = () => process.stdout.isTTY === true;
 
-/** What a person watches: numbered steps, what they showed, how long they took. */
+/** Prints numbered steps with notes, progress bars, tables and durations. */
 export class Console {
   #step = 0;
-  /** A bar is being redrawn on the present line. */
+  /** The current line is an unfinished progress bar. */
   #drawing = false;
   #closed = false;
   readonly #began = performance.now();
 
-  /** Nothing is shown any more, for what an interrupted step still says is of no interest, and no step begins. */
+  /** Stops all output, also that of an interrupted step. No further step can start. */
   close(): void {
     this.#closed = true;
   }
@@ -21,7 +21,7 @@ export class Console {
     this.#write(`   ${text}\n`);
   }
 
-  /** Runs one step; a step that throws is shown as failed and ends the demonstration. */
+  /** Runs one step and prints its outcome. Rethrows its error. */
   async step<T>(what: string, work: () => Promise<T>): Promise<T> {
     if (this.#closed) throw new Error('the demonstration was stopped');
     const began = performance.now();
@@ -36,7 +36,7 @@ export class Console {
     }
   }
 
-  /** A bar that redraws itself on a terminal, and a line for each quarter elsewhere. Never goes back. */
+  /** A progress bar on a terminal; elsewhere a line for each quarter. Never goes backwards. */
   progress(label: string): (part: number) => void {
     let shown = -1;
     return part => {
@@ -53,7 +53,7 @@ export class Console {
     };
   }
 
-  /** Columns as wide as they need to be, at most 32 characters; numbers to the right. */
+  /** A table with columns of up to 32 characters; numbers are aligned to the right. */
   table(names: string[], rows: unknown[][]): void {
     const texts = rows.map(row => row.map(showCell));
     const widths = names.map((name, n) =>
@@ -71,7 +71,7 @@ export class Console {
     for (const row of texts) this.note(line(row, isNumber));
   }
 
-  /** One line for each of these, its bar in proportion to the largest. */
+  /** A horizontal bar chart. */
   bars(entries: { label: string; count: number }[]): void {
     const largest = Math.max(1, ...entries.map(entry => entry.count));
     const width = Math.max(...entries.map(entry => entry.label.length));
@@ -108,7 +108,7 @@ function showCell(value: unknown): string {
   return text.length > 32 ? `${text.slice(0, 31)}…` : text;
 }
 
-/** One line. fetch() keeps what went wrong in its cause. */
+/** The error in one line, with its cause, where fetch() puts the reason. */
 export function describeError(error: unknown): string {
   if (!(error instanceof Error)) return String(error);
   const cause = error.cause instanceof Error ? error.cause : undefined;
@@ -116,7 +116,7 @@ export function describeError(error: unknown): string {
   return `${error.message}${more}`.replace(/\s*\n\s*/g, ' | ');
 }
 
-/** Throws with the words unless the condition holds: every step of the demonstration is checked. */
-export function expect(condition: unknown, words: string): asserts condition {
-  if (!condition) throw new Error(words);
+/** Throws an error with this message unless the condition holds. */
+export function expect(condition: unknown, message: string): asserts condition {
+  if (!condition) throw new Error(message);
 }

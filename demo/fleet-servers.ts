@@ -8,13 +8,13 @@ import { findFreePort } from '../servers/free-port.ts';
 import { awaitExit, endChild } from '../servers/processes.ts';
 
 export interface FleetServers {
-  /** DATABASE_URL, REDIS_URL and S3_… of them. */
+  /** DATABASE_URL, REDIS_URL and the S3_ settings of these servers. */
   settings: Record<string, string>;
   stop(): Promise<void>;
 }
 
-/** What a fleet's demonstration needs and this machine lacks, and how to install it, in one line; undefined when it is all here. */
-export function describeMissing(): string | undefined {
+/** One line with the missing programs and how to install them; undefined if all are installed. */
+export function describeMissingPrograms(): string | undefined {
   const missing: string[] = [];
   if (!findProgram('redis-server'))
     missing.push(`redis-server (Debian: apt-get install ${TEST_PROGRAMS['redis-server']})`);
@@ -24,7 +24,7 @@ export function describeMissing(): string | undefined {
   return `The fleet needs what is not on this machine: ${missing.join('; ')}.`;
 }
 
-/** A PostgreSQL from npm's binaries, a Redis and a MinIO on free ports of 127.0.0.1, which end with this process. */
+/** Starts npm's PostgreSQL, Redis and MinIO on free ports of 127.0.0.1. They end with this process. */
 export async function startFleetServers(directory: string): Promise<FleetServers> {
   const starts = [
     startPostgres(join(directory, 'postgres')),
@@ -46,7 +46,7 @@ export async function startFleetServers(directory: string): Promise<FleetServers
 
 async function startPostgres(directory: string): Promise<FleetServers> {
   await mkdir(directory);
-  // As root the server runs as another user, who must be able to pass through.
+  // As root, Postgres runs as another user, who must be able to enter.
   await chmod(directory, 0o711);
   const cluster = await prepareCluster({ dataDir: directory });
   const port = await findFreePort();
@@ -55,7 +55,7 @@ async function startPostgres(directory: string): Promise<FleetServers> {
   return {
     settings: { DATABASE_URL: url },
     stop: async () => {
-      // TERM would wait for clients that are still there; INT does not, and is orderly too.
+      // Fast shutdown: TERM would wait for connected clients.
       child.kill('SIGINT');
       await awaitExit(child);
       await cluster.log.close();

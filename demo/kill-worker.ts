@@ -1,22 +1,20 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { signalProcess } from '../servers/processes.ts';
 import { dim, expect, red } from './console.ts';
-import type { Demo } from './demo.ts';
+import type { DemoContext } from './context.ts';
 
-interface Held {
+interface Job {
   state: string;
   worker: string | null;
 }
 
-/** Short: what is to be killed may take less than a second. Long enough for LIMIT_REQUESTS. */
+/** Short, because the job may take less than a second, but within LIMIT_REQUESTS. */
 const POLL_MS = 5;
 
-/**
- * Kills the worker that holds the job with -9, as soon as one holds it. False when the job had ended before.
- */
-export async function killWorker({ client, out }: Demo, job: string): Promise<boolean> {
+/** Sends SIGKILL to the worker of the job as soon as it has one. False if the job ended before. */
+export async function killWorker({ client, out }: DemoContext, job: string): Promise<boolean> {
   for (;;) {
-    const { state, worker } = await client.get<Held>(`/api/jobs/${job}`);
+    const { state, worker } = await client.get<Job>(`/api/jobs/${job}`);
     if (state !== 'queued' && state !== 'running') return false;
     if (!worker) {
       await delay(POLL_MS);
@@ -26,7 +24,7 @@ export async function killWorker({ client, out }: Demo, job: string): Promise<bo
     expect(Number.isInteger(pid) && pid > 1, `the worker's name holds no process id: ${worker}`);
     signalProcess(pid, 'SIGKILL');
     out.note(
-      `${red(`kill -9 ${pid}`)} ${dim('the worker that holds the job; another takes it up when its lease ends, within 10 s')}`,
+      `${red(`kill -9 ${pid}`)} ${dim('the worker of the job; another one claims it when the lease expires, within 10 s')}`,
     );
     return true;
   }

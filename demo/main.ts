@@ -4,8 +4,8 @@ import { join } from 'node:path';
 import { type SshHost, startSshHost } from '../servers/ssh-host.ts';
 import { type Stack, startStack } from '../servers/stack.ts';
 import { bold, Console, describeError, dim, green, red } from './console.ts';
-import { describeMissing, type FleetServers, startFleetServers } from './fleet-servers.ts';
-import { runSteps, type Shown } from './steps.ts';
+import { describeMissingPrograms, type FleetServers, startFleetServers } from './fleet-servers.ts';
+import { runSteps, type Shown } from './run-steps.ts';
 
 process.title = 'windlass-demo';
 const USAGE = `npm run demo [-- [--fleet] [--exit]]
@@ -20,7 +20,7 @@ if (unknown !== undefined || given.includes('--help')) {
   process.exit(unknown === undefined ? 0 : 2);
 }
 const isFleet = given.includes('--fleet');
-const missing = isFleet ? describeMissing() : undefined;
+const missing = isFleet ? describeMissingPrograms() : undefined;
 if (missing) {
   process.stderr.write(`${missing}\n`);
   process.exit(1);
@@ -32,17 +32,17 @@ const stopped = new Promise<'stopped'>(resolve => {
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
     process.on(signal, () => {
       resolve('stopped');
-      // A second one does not wait: what was started ends with this process.
+      // A second signal exits at once. Child processes end with this one.
       if (++signals > 1) process.exit(130);
     });
   }
 });
-// Promises: what is still starting when all is stopped is stopped once it has started.
+// Promises, so that a service that is still starting can be stopped once it has started.
 let host: Promise<SshHost> | undefined;
 let servers: Promise<FleetServers> | undefined;
 let stack: Promise<Stack> | undefined;
 const directory = await mkdtemp(join(tmpdir(), 'windlass-demo-'));
-// As root the database runs as another user, who must be able to pass through.
+// As root, Postgres runs as another user, who must be able to enter.
 await chmod(directory, 0o711);
 
 let status = 0;
@@ -51,7 +51,7 @@ try {
   else if (!given.includes('--exit')) await stopped;
 } catch (error) {
   status = 1;
-  // The step has told what went wrong, in one line.
+  // The step has already printed the error in one line.
   if (process.env.LOG_LEVEL === 'debug') console.error(error);
   process.stdout.write(`\n${red('The demonstration failed.')} LOG_LEVEL=debug shows more.\n`);
 } finally {
@@ -102,18 +102,18 @@ function startServers(): Promise<Record<string, string>> {
   });
 }
 
-/** Whatever one of them says, the others are stopped too. */
+/** Stops everything, also if some of it fails to stop. */
 async function stopAll(): Promise<void> {
   for (const started of [stack, servers, host]) {
-    // Its failure was told when it was started.
+    // A failed start was already reported.
     const one = await started?.catch(() => undefined);
-    await one?.stop().catch(tell);
+    await one?.stop().catch(reportStopError);
   }
   const again = { maxRetries: 5, retryDelay: 100 };
-  await rm(directory, { recursive: true, force: true, ...again }).catch(tell);
+  await rm(directory, { recursive: true, force: true, ...again }).catch(reportStopError);
 }
 
-function tell(error: unknown): void {
+function reportStopError(error: unknown): void {
   process.stdout.write(`${red('Stopping failed')}: ${describeError(error)}\n`);
 }
 

@@ -8,23 +8,22 @@ import {
   writeFileSync,
 } from 'node:fs';
 import { dirname, join, relative } from 'node:path';
-import { hash, readStamp } from './stamps.mjs';
+import { hashFiles, readStamp } from './stamp-files.mjs';
 
-/** Folders that are compiled; what is not TypeScript in them and of these kinds is copied beside it. */
+/** The compiled folders. Files of the kinds in ASSET are copied. */
 const SOURCES = ['api', 'workers', 'shared', 'cli', 'servers', 'demo', 'scripts', 'bench'];
 const ASSET = /\.(sh|html|css)$/;
 const COMPILED = /(?<!\.test|\.d)\.ts$/;
 
-/** True when dist was made from the present sources and packages. */
+/** True if dist/ was built from the current sources and packages. */
 export function isBuilt({ root, packages }) {
   return readStamp(join(root, 'dist', '.stamp')) === fingerprintSources(root, packages);
 }
 
 /**
- * Compiles without checking types, which `npm run check` does: a start pays 0.3 s instead of 1 s.
- * The stamp names the sources as they were before the compiler read them, and is written last: a
- * build that died, or a file saved meanwhile, leaves a stamp that does not fit.
- * Returns what stands in the way, or undefined.
+ * Compiles the sources, without checking types, which takes seconds: see `npm run check`. The stamp has the hash of
+ * the sources from before the compilation and is written last, so that an interrupted build, or a file that is saved
+ * meanwhile, makes the next build necessary. Returns a description of the problem, or undefined.
  */
 export async function buildSources(checkout) {
   const { root, packages } = checkout;
@@ -33,11 +32,11 @@ export async function buildSources(checkout) {
   const fingerprint = fingerprintSources(root, packages);
   const dist = join(root, 'dist');
   const stamp = join(dist, '.stamp');
-  // Without a stamp the incremental record may describe files that are no longer there.
+  // Without a stamp the last build was interrupted: .tsbuildinfo may list files that do not exist.
   if (!existsSync(stamp)) rmSync(join(dist, '.tsbuildinfo'), { force: true });
   rmSync(stamp, { force: true });
   const compiler = join(root, 'node_modules', 'typescript', 'bin', 'tsc');
-  const { runCommand } = await import('./child.mjs');
+  const { runCommand } = await import('./run-command.mjs');
   const args = [compiler, '-p', 'tsconfig.build.json', '--noCheck'];
   const problem = await runCommand({ root, command: process.execPath, args });
   if (problem !== undefined) return `The TypeScript compiler ${problem}.`;
@@ -56,7 +55,7 @@ export async function buildSources(checkout) {
   return undefined;
 }
 
-/** What a source that was renamed or deleted left in dist would still be found by its importers. */
+/** Removes the outputs of deleted sources, which other modules could still import. */
 function removeOrphans(dist, outputs) {
   for (const name of SOURCES) {
     for (const path of listFiles(join(dist, name))) {
@@ -86,12 +85,12 @@ function listFiles(folder) {
   });
 }
 
-/** Hashing the contents costs some 10 ms for 300 files; modification times would be cheaper and wrong. */
+/** Hashes contents, 10 ms for 300 files: modification times are wrong after a checkout or a copy. */
 function fingerprintSources(root, packages) {
   const files = [
     ...listSources(root),
     join(root, 'tsconfig.json'),
     join(root, 'tsconfig.build.json'),
   ];
-  return `${packages}-${hash(files, root)}`;
+  return `${packages}-${hashFiles(files, root)}`;
 }

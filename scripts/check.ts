@@ -1,4 +1,4 @@
-/** `npm run check`: lint and format, types, shell scripts, side by side; fails when one of them does. */
+/** `npm run check`: checks lint, format, types and shell scripts concurrently. Fails if one of them fails. */
 import { spawn } from 'node:child_process';
 import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
@@ -13,7 +13,7 @@ interface Check {
 
 // This file runs from dist/scripts.
 const root = fileURLToPath(new URL('../../', import.meta.url));
-const FOREIGN = new Set(['node_modules', 'dist', 'data', '.git', '.cache']);
+const SKIPPED = new Set(['node_modules', 'dist', 'data', '.git', '.cache']);
 
 const checks: Check[] = [
   {
@@ -36,12 +36,12 @@ process.exitCode = results.every(Boolean) ? 0 : 1;
 function listShellScripts(folder: string): string[] {
   return readdirSync(join(root, folder), { withFileTypes: true }).flatMap(entry => {
     const path = join(folder, entry.name);
-    if (entry.isDirectory()) return FOREIGN.has(entry.name) ? [] : listShellScripts(path);
+    if (entry.isDirectory()) return SKIPPED.has(entry.name) ? [] : listShellScripts(path);
     return entry.name.endsWith('.sh') ? [path] : [];
   });
 }
 
-/** Prints a check's output in one piece when it ends. */
+/** Runs a check and prints its output when it ends. */
 function runCheck({ name, command, args }: Check): Promise<boolean> {
   return new Promise(settle => {
     const child = spawn(command, args, { cwd: root, stdio: ['ignore', 'pipe', 'pipe'] });

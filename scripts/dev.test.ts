@@ -8,7 +8,7 @@ import { waitFor } from '../test/harness/wait-for.ts';
 
 /** Ready at once, and ends when it is asked to. */
 const PROGRAM = `
-import { beginProcess } from '../shared/process.ts';
+import { beginProcess } from '../shared/process-lifecycle.ts';
 const life = beginProcess('windlass-dev-test');
 const timer = setInterval(() => {}, 1_000);
 life.ready();
@@ -18,8 +18,8 @@ clearInterval(timer);
 /** The supervisor and its processes, without a database. */
 const SUPERVISOR = `
 import { createLog } from '../shared/log.ts';
-import { beginProcess } from '../shared/process.ts';
-import { listEmbeddedProcesses } from './supervisor/forms.ts';
+import { beginProcess } from '../shared/process-lifecycle.ts';
+import { listEmbeddedProcesses } from './supervisor/process-specs.ts';
 import { supervise } from './supervisor/supervisor.ts';
 const { stopping } = beginProcess('windlass-dev-test');
 const supervisor = supervise({

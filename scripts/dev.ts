@@ -1,6 +1,6 @@
 /**
- * `npm run dev`: the embedded service, rebuilt when a source is saved. Only the processes that can reach a changed file
- * are restarted: by the supervisor, which starts again what ends, or with it where the change is in the supervisor itself.
+ * `npm run dev`: the embedded service, rebuilt when a source is saved. Only the processes that can reach a changed
+ * file are restarted. The supervisor restarts them; it is restarted itself if it can reach the file.
  */
 import { type ChildProcess, type SpawnOptions, spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -26,7 +26,7 @@ const { dataDir, notice } = chooseDataDir({ given: process.env.DATA_DIR, checkou
 if (notice) console.error(notice);
 const stack = new DevStack({
   command: [process.execPath, '--enable-source-maps', join(dist, 'cli', 'main.js'), 'up'],
-  // Set, though empty: a .env in the checkout must not lead to another database than the embedded one.
+  // Set, though empty, so that a .env in the checkout cannot name another database than the embedded one.
   environment: {
     DATABASE_URL: '',
     REDIS_URL: '',
@@ -83,7 +83,7 @@ async function rebuild(savedAgain: AbortSignal): Promise<void> {
 async function restart(changed: string[], savedAgain: AbortSignal): Promise<Map<string, number>> {
   const isReached = (folder: string) => {
     const reachable = listReachable(join(dist, folder));
-    // A file that was removed is reachable no longer, but was.
+    // A removed file is not reachable any more.
     return changed.some(path => reachable.has(path) || path.startsWith(join(dist, folder) + sep));
   };
   if (isReached('cli') || changed.some(path => path.startsWith(migrations)))
@@ -101,7 +101,10 @@ function readCompiled(): Map<string, string> {
   );
 }
 
-/** The build finds mistakes of syntax alone. Types take seconds, so they are checked after the restart, until the next change. */
+/**
+ * Checks the types after a restart, because that takes seconds; the build finds only syntax errors. The next change
+ * cancels it.
+ */
 function checkTypes(): void {
   const compiler = join(root, 'node_modules', 'typescript', 'bin', 'tsc');
   const record = join(CACHE, 'types.tsbuildinfo');
@@ -110,7 +113,7 @@ function checkTypes(): void {
   if (typeCheck.pid !== undefined) setPriority(typeCheck.pid, 10);
 }
 
-/** With its group: tsc is a script that waits for the compiler. */
+/** Kills the process group, because tsc is a script that waits for the compiler. */
 function stopTypeCheck(): void {
   if (typeCheck?.pid === undefined || typeCheck.exitCode !== null) return;
   try {

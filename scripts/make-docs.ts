@@ -1,4 +1,4 @@
-/** `npm run docs`: writes the pages under docs/ that are made from the code. */
+/** `npm run docs`: generates pages of docs/ from the code. */
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -9,7 +9,7 @@ import { describeSettings } from '../shared/settings.ts';
 
 const NOTICE = '<!-- Made from the code by `npm run docs`: change it there. -->';
 
-/** The pages made from the code: their path in the checkout and their text. */
+/** The generated pages: their paths in the checkout and their texts. */
 export function makeDocs(): { path: string; text: string }[] {
   return [
     { path: 'docs/errors.md', text: describeErrors() },

@@ -1,12 +1,11 @@
 /**
- * Makes a checkout runnable and then runs a compiled program of it in this same process:
+ * Prepares a checkout, then runs a compiled program in this process:
  *
  *   node scripts/run.mjs dist/cli/main.js up
  *
- * Packages are installed when they are not what package-lock.json says, sources are compiled when
- * they are not what dist was made from; without a program nothing more happens. Both are decided by
- * content, never by times, so a copied, unpacked or checked-out tree is judged like any other.
- * Plain JavaScript that old versions of Node can read as well: it runs before anything is installed.
+ * Installs packages if they differ from package-lock.json, and compiles sources if they differ from those of the last
+ * build. Compares contents, not times, so that a copied or checked-out tree works as well. Without an argument it
+ * runs no program. Written in JavaScript that old versions of Node can parse: it runs before anything is installed.
  */
 import { dirname, resolve } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
@@ -22,8 +21,8 @@ async function main() {
   }
   const name = process.argv[2];
   const program = name === undefined ? undefined : resolve(root, name);
-  const { prepareCheckout } = await import('./prepare.mjs');
-  // Programs under dist/scripts (check, test) are a developer's and use the development packages.
+  const { prepareCheckout } = await import('./prepare-checkout.mjs');
+  // Programs in dist/scripts (check, test, dev) need the development packages.
   const development = program === undefined || program.startsWith(resolve(root, 'dist', 'scripts'));
   const problem = await prepareCheckout({ root, development, say: line => console.error(line) });
   if (problem !== undefined) {

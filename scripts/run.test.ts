@@ -14,7 +14,15 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { missingRoot, skipTest } from '../test/harness/skip.ts';
 import { makeTempDir } from '../test/harness/temp-dir.ts';
 
-const SCRIPTS = ['run', 'prepare', 'build', 'packages', 'stamps', 'child', 'lock'];
+const SCRIPTS = [
+  'run',
+  'prepare-checkout',
+  'build',
+  'install-packages',
+  'stamp-files',
+  'run-command',
+  'process-lock',
+];
 const HELLO = `process.on('SIGTERM', () => process.exit(7));
 console.log(JSON.stringify(process.argv.slice(2)));
 if (process.argv[2] === 'stay') setInterval(() => {}, 1000);

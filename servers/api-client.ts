@@ -1,9 +1,9 @@
 import type { ReadableWritablePair } from 'node:stream/web';
 
-/** The demonstration's HTTP client: what any web client would do. */
+/** An HTTP client of the API with Basic authentication. */
 export class Client {
   readonly base: string;
-  /** The value of the header, for requests that are made by other means. */
+  /** The header's value, for requests that are made by other means. */
   readonly authorization: string;
 
   constructor(base: string, username: string, password: string) {
@@ -11,7 +11,7 @@ export class Client {
     this.authorization = `Basic ${Buffer.from(`${username}:${password}`).toString('base64')}`;
   }
 
-  /** The answer, whatever its status. */
+  /** Returns the response, with any status. */
   fetch(path: string, init: RequestInit = {}): Promise<Response> {
     const headers = new Headers(init.headers);
     headers.set('Authorization', this.authorization);
@@ -19,13 +19,13 @@ export class Client {
     return fetch(`${this.base}${path}`, { ...init, headers });
   }
 
-  /** The bytes of an answer, of whichever content type; throws where it is an error. */
+  /** The body of a response as bytes. Throws if it is an error. */
   async getBytes(
     path: string,
     headers: Record<string, string> = {},
   ): Promise<{ status: number; type: string | null; bytes: Buffer }> {
     const response = await this.fetch(path, { headers });
-    if (!response.ok) throw await explain(response);
+    if (!response.ok) throw await toError(response);
     const bytes = Buffer.from(await response.arrayBuffer());
     return { status: response.status, type: response.headers.get('Content-Type'), bytes };
   }
@@ -42,7 +42,7 @@ export class Client {
     await read(await this.fetch(path, { method: 'DELETE' }));
   }
 
-  /** The events of a job, connecting again from the last one when the stream breaks. */
+  /** The events of a job. Reconnects after the last event when the connection breaks. */
   async *events(job: string): AsyncGenerator<{ event: string; data: Record<string, unknown> }> {
     let last = '';
     for (;;) {
@@ -64,13 +64,13 @@ export class Client {
 }
 
 async function read<T>(response: Response): Promise<T> {
-  if (!response.ok) throw await explain(response);
+  if (!response.ok) throw await toError(response);
   const text = await response.text();
   return (text ? JSON.parse(text) : undefined) as T;
 }
 
-/** The words of an error's answer, in one line. */
-async function explain(response: Response): Promise<Error> {
+/** An error with the response's message and hint in one line. */
+async function toError(response: Response): Promise<Error> {
   const text = await response.text();
   const message = response.headers.get('X-Service-Message') ?? text;
   const hint = response.headers.get('X-Service-Hint') ?? '';

@@ -3,20 +3,20 @@ import { join } from 'node:path';
 import type { Cluster } from '../cli/embedded-postgres/cluster.ts';
 import { startServerProcess } from './server-process.ts';
 
-/** Each starts one server of a fleet on a port of 127.0.0.1, which ends with this process, and waits until it serves. */
+/** Starts the servers that a fleet needs, each on a port of 127.0.0.1. They end with this process. */
 
 const PATH = '/usr/local/bin:/usr/bin:/bin';
 
-/** The PostgreSQL of this cluster, plain: nothing starts it again. */
+/** Starts PostgreSQL on this cluster, without a supervisor. */
 export function launchPostgres(cluster: Cluster, port: number): Promise<ChildProcess> {
   const { directory, binaries, user } = cluster;
   const settings = {
     listen_addresses: '127.0.0.1',
     port,
     unix_socket_directories: '',
-    // Several services of ten processes each.
+    // Several stacks of ten processes each.
     max_connections: 400,
-    // A process that is killed loses nothing of this; only the machine would.
+    // Only a crash of the machine could lose data.
     fsync: 'off',
   };
   return startServerProcess({
@@ -33,16 +33,16 @@ function listArgs(flag: string, settings: Record<string, string | number>): stri
   return Object.entries(settings).flatMap(([name, value]) => [flag, `${name}=${value}`]);
 }
 
-interface Place {
+interface ServerPlace {
   /** Absolute path of the program. */
   program: string;
-  /** What it stores lies here. */
+  /** The data directory. */
   directory: string;
   port: number;
 }
 
-/** A Redis with neither AOF nor snapshots: killed, all it held is gone. */
-export function launchRedis({ program, directory, port }: Place): Promise<ChildProcess> {
+/** Starts Redis without AOF and snapshots: it loses its data when it ends. */
+export function launchRedis({ program, directory, port }: ServerPlace): Promise<ChildProcess> {
   const settings = {
     bind: '127.0.0.1',
     port,
@@ -59,10 +59,10 @@ export function launchRedis({ program, directory, port }: Place): Promise<ChildP
   });
 }
 
-interface MinioPlace extends Place {
+interface MinioPlace extends ServerPlace {
   accessKey: string;
   secretKey: string;
-  /** Its one drive, a folder. Default: one in the directory. */
+  /** The folder for objects. Default: `drive` in the directory. */
   drive?: string;
 }
 
@@ -82,7 +82,7 @@ export function launchMinio(place: MinioPlace): Promise<ChildProcess> {
       MINIO_ROOT_USER: accessKey,
       MINIO_ROOT_PASSWORD: secretKey,
       MINIO_BROWSER: 'off',
-      // Neither looks for a newer version nor calls anyone.
+      // No requests for newer versions.
       MINIO_UPDATE: 'off',
     },
     isReady: async () => {

@@ -2,8 +2,8 @@ import { randomInt } from 'node:crypto';
 import { createServer } from 'node:net';
 
 /**
- * Below the kernel's range of ephemeral ports: a client's connection could otherwise take the port before its server does, or
- * while that is down. Also below the range of the embedded Postgres (cli/embedded-postgres/port.ts).
+ * Below the kernel's range of ephemeral ports: a client's connection could otherwise take the port before its server
+ * does, or while that is down. Also below the range of the embedded Postgres (cli/embedded-postgres/port.ts).
  */
 const LOWEST_PORT = 11_000;
 const HIGHEST_PORT = 19_999;

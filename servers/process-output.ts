@@ -2,34 +2,34 @@ import type { ChildProcess } from 'node:child_process';
 import { createInterface } from 'node:readline';
 import { setTimeout as delay } from 'node:timers/promises';
 
-/** Kept of what a process printed. */
-const KEPT = 1_000;
+/** The number of lines in memory. */
+const LARGEST = 1_000;
 
 export interface ProcessOutput {
-  /** The first line, of those kept and those to come, with these words in it; rejects after so many ms (10 s). */
-  find(words: string, timeoutMs?: number): Promise<string>;
-  /** The last few lines. */
+  /** Resolves with the first line, past or future, that contains the text. Rejects after `timeoutMs` (10 s). */
+  waitForLine(text: string, timeoutMs?: number): Promise<string>;
+  /** The last 20 lines. */
   last(): string;
 }
 
-/** Reads both outputs of a process for as long as it lives. */
+/** Collects the standard output and the standard error of a process. */
 export function readOutput(child: ChildProcess): ProcessOutput {
   const lines: string[] = [];
   for (const input of [child.stdout, child.stderr]) {
     if (!input) continue;
     createInterface({ input }).on('line', line => {
       lines.push(line);
-      if (lines.length > KEPT) lines.shift();
+      if (lines.length > LARGEST) lines.shift();
     });
   }
   return {
-    async find(words, timeoutMs = 10_000) {
+    async waitForLine(text, timeoutMs = 10_000) {
       const until = performance.now() + timeoutMs;
       for (;;) {
-        const found = lines.find(line => line.includes(words));
+        const found = lines.find(line => line.includes(text));
         if (found !== undefined) return found;
         if (performance.now() > until)
-          throw new Error(`no line with "${words}" came within ${timeoutMs / 1_000} s`);
+          throw new Error(`no line with "${text}" appeared within ${timeoutMs / 1_000} s`);
         await delay(20);
       }
     },

@@ -4,11 +4,14 @@ import { readdirSync, readFileSync } from 'node:fs';
 export interface ProcessEntry {
   pid: number;
   ppid: number;
-  /** The command line as it is now; programs rewrite it (process.title). Empty for a zombie. */
+  /** The current command line; programs can change it (process.title). */
   command: string;
 }
 
-/** Every process of this machine that can be seen: from /proc, else from ps. */
+/**
+ * All visible processes of this machine, without zombies: from /proc, otherwise from ps. Written by hand: ps-list
+ * starts a process for each call.
+ */
 export function listProcesses(): ProcessEntry[] {
   let names: string[];
   try {
@@ -22,7 +25,7 @@ export function listProcesses(): ProcessEntry[] {
 function readProcess(name: string): ProcessEntry[] {
   try {
     const stat = readFileSync(`/proc/${name}/stat`, 'utf8');
-    // The name in parentheses may hold spaces and parentheses itself.
+    // The name in parentheses may contain spaces and parentheses.
     const [state, ppid] = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
     if (state === 'Z' || state === 'X') return [];
     const command = readFileSync(`/proc/${name}/cmdline`, 'utf8').replace(/\0+/g, ' ').trim();
@@ -41,7 +44,7 @@ function listByPs(): ProcessEntry[] {
   });
 }
 
-/** All that descends from one of these processes, parents before children; without themselves. */
+/** The descendants of these processes, parents before children. */
 export function findDescendants(roots: Iterable<number>, all = listProcesses()): ProcessEntry[] {
   const children = new Map<number, ProcessEntry[]>();
   for (const entry of all) {
@@ -61,7 +64,7 @@ export function findDescendants(roots: Iterable<number>, all = listProcesses()):
   return found;
 }
 
-/** The environment that a process was started with, or an empty one where that may not be read (Linux only). */
+/** The initial environment of a process; empty if it cannot be read. Linux only. */
 export function readEnvironment(pid: number): Record<string, string> {
   try {
     const entries = readFileSync(`/proc/${pid}/environ`, 'utf8').split('\0');
@@ -76,7 +79,7 @@ export function readEnvironment(pid: number): Record<string, string> {
   }
 }
 
-/** Sends a signal; false when there is no such process any more. */
+/** Sends a signal. False if the process does not exist. */
 export function signalProcess(pid: number, signal: NodeJS.Signals): boolean {
   try {
     return process.kill(pid, signal);
@@ -85,7 +88,7 @@ export function signalProcess(pid: number, signal: NodeJS.Signals): boolean {
   }
 }
 
-/** Resolves with how a child ended, at once when it has. */
+/** Resolves when a child has ended. */
 export function awaitExit(
   child: ChildProcess,
 ): Promise<{ code: number | null; signal: NodeJS.Signals | null }> {
@@ -99,7 +102,7 @@ export function awaitExit(
   );
 }
 
-/** TERM, after `graceMs` KILL; resolves when the child has ended. */
+/** Sends SIGTERM, after `graceMs` SIGKILL. Resolves when the child has ended. */
 export async function endChild(child: ChildProcess, graceMs: number): Promise<void> {
   const ended = awaitExit(child);
   child.kill('SIGTERM');
@@ -109,18 +112,18 @@ export async function endChild(child: ChildProcess, graceMs: number): Promise<vo
 }
 
 /**
- * Ends a child when this process dies, however it dies: a small shell that holds a pipe from here
- * ends the child (TERM, 1 s later KILL) once that pipe closes.
+ * Ends a child when this process dies for any reason: a shell reads a pipe from this process and signals the child
+ * (TERM, 1 s later KILL) when the pipe closes.
  */
 export function endWithThisProcess(child: ChildProcess): void {
   if (child.pid === undefined || child.exitCode !== null || child.signalCode !== null) return;
   const wait = 'trap "" INT TERM HUP; read -r _; kill -TERM $0 && sleep 1 && kill -KILL $0';
-  // A group of its own: Ctrl-C at a terminal must not reach it.
-  const guard = spawn('/bin/sh', ['-c', wait, String(child.pid)], {
+  // A process group of its own, which Ctrl-C at a terminal does not reach.
+  const reaper = spawn('/bin/sh', ['-c', wait, String(child.pid)], {
     stdio: ['pipe', 'ignore', 'ignore'],
     detached: true,
   });
-  guard.unref();
-  // Killed, it cannot end a stranger that was given the child's pid.
-  child.once('exit', () => guard.kill('SIGKILL'));
+  reaper.unref();
+  // Otherwise it could signal another process that gets the child's pid.
+  child.once('exit', () => reaper.kill('SIGKILL'));
 }

@@ -6,18 +6,18 @@ export interface ServerOptions {
   /** Absolute path. */
   program: string;
   args: string[];
-  /** The whole environment of the server. */
+  /** The whole environment. */
   env: Record<string, string>;
   cwd?: string;
-  /** Another user to run as. */
+  /** The user to run as, if not this one. */
   user?: { uid: number; gid: number };
-  /** Whether it serves, by what it printed so far or by asking it. What throws does not serve yet. */
+  /** Whether it accepts requests. Gets the output so far; a rejection means no. */
   isReady: (printed: string) => boolean | Promise<boolean>;
 }
 
 const START_MS = 30_000;
 
-/** Starts a server that ends with this process. Rejects with its last words when it ends or takes 30 s to be ready. */
+/** Starts a server that ends with this process. Rejects if it ends, with its last output, or is not ready within 30 s. */
 export async function startServerProcess(options: ServerOptions): Promise<ChildProcess> {
   const { program, args, env, cwd, user, isReady } = options;
   const child = spawn(program, args, { cwd, env, stdio: ['ignore', 'pipe', 'pipe'], ...user });
@@ -32,7 +32,7 @@ export async function startServerProcess(options: ServerOptions): Promise<ChildP
   void awaitExit(child).then(() => {
     hasEnded = true;
   });
-  // What could not be started at all has no exit.
+  // A failed spawn has no exit.
   child.once('error', error => {
     printed += error.message;
     hasEnded = true;
@@ -40,7 +40,7 @@ export async function startServerProcess(options: ServerOptions): Promise<ChildP
   const until = performance.now() + START_MS;
   for (;;) {
     const serves = await Promise.resolve(isReady(printed)).catch(() => false);
-    // First: what answers may be another server, which has the port that ours wanted.
+    // Check first: another server may have answered on that port.
     if (hasEnded) throw new Error(`${program} did not start: ${printed.trim().slice(-1_000)}`);
     if (serves) return child;
     if (performance.now() > until) {

@@ -6,38 +6,37 @@ import { startSsh2Server } from './ssh2-server.ts';
 import { type Sshd, startSshd } from './sshd.ts';
 
 export interface SshHostOptions {
-  /** Absolute; made when missing. Keys in it are kept, so that the host is the same at the next start. */
+  /** Absolute path. Stores the keys, which the next start uses again. */
   directory: string;
-  /** Gets each line that the server logs. */
+  /** Called for each line of the server's log. */
   log: (line: string) => void;
   /** Default: a free one. */
   port?: number;
-  /** Further lines of sshd_config, which win over ours. */
+  /** Further lines of sshd_config. They override the default ones. */
   lines?: string[];
 }
 
-/** An SSH server on 127.0.0.1 with one login whose home is a folder of its own. */
+/** An SSH server on 127.0.0.1 with one account, whose home is a separate folder. */
 export interface SshHost {
   kind: 'sshd' | 'ssh2';
   host: '127.0.0.1';
   port: number;
   username: string;
-  /** One of the two, in OpenSSH's format; `password` only where there is no sshd. */
+  /** In OpenSSH's format. There is either this or, without sshd, a password. */
   privateKey?: string;
   password?: string;
   /** `ssh-ed25519 AAAA…` */
   hostKey: string;
   home: string;
-  /** What else can be done to it, where `kind` is `sshd`. */
+  /** The server itself, if `kind` is `sshd`. */
   sshd?: Sshd;
-  /** Ends the server, its connections and what their commands left running. */
+  /** Ends the server, its connections and the processes that commands left. */
   stop(): Promise<void>;
 }
 
 /**
- * Starts this machine's sshd for the current user alone, with keys, configuration and home in
- * `directory`: nothing of the machine's own SSH set-up is read or changed. Where there is no sshd, a
- * server in this process takes its place.
+ * Starts this machine's sshd for the current user, with keys, configuration and home in `directory`: neither uses nor
+ * changes the machine's own SSH configuration. Without sshd it starts a server in this process instead.
  */
 export async function startSshHost(options: SshHostOptions): Promise<SshHost> {
   const { directory, log, port } = options;
@@ -48,7 +47,7 @@ export async function startSshHost(options: SshHostOptions): Promise<SshHost> {
   const hostKey = loadOrCreateKeyPair(join(directory, 'host_key'));
   const program = findSshd();
   if (program === undefined) {
-    log('There is no sshd on this machine: a server in this process takes its place.');
+    log('There is no sshd on this machine: using a server in this process.');
     const server = await startSsh2Server({ home, hostKey, log, port });
     return { ...server, kind: 'ssh2', host: '127.0.0.1', hostKey: hostKey.public, home };
   }
@@ -86,9 +85,9 @@ export async function startSshHost(options: SshHostOptions): Promise<SshHost> {
 }
 
 /**
- * sshd starts commands in the home that the account database names, whatever HOME says. This goes to
- * HOME first and then does what sshd would have done; each step is an exec, so no process is left
- * between, and SHLVL starts anew for shells that decide by it whether to read their start-up files.
+ * sshd starts commands in the home of the account database, regardless of HOME. This script changes to HOME, then
+ * does what sshd would do. It uses exec, so that it adds no process, and resets SHLVL, by which shells decide whether
+ * to read their start-up files.
  */
 const ENTER_HOME = `#!/bin/sh
 cd || exit 1
@@ -100,12 +99,12 @@ exec "$SHELL" -c "$command"
 `;
 
 function writeExecutable(path: string, text: string): void {
-  // Written beside and renamed: the old one may be running, and a busy file cannot be written.
+  // Replaces the file by a rename, because a running one cannot be written.
   writeFileSync(`${path}.new`, text, { mode: 0o755 });
   renameSync(`${path}.new`, path);
 }
 
-/** The absolute path of sshd, which re-executes itself by it; undefined where there is none. */
+/** The absolute path of sshd, which it needs to re-execute itself; undefined if there is none. */
 export function findSshd(): string | undefined {
   const folders = ['/usr/sbin', '/usr/local/sbin', '/sbin', '/usr/bin', '/opt/homebrew/sbin'];
   return folders.map(folder => join(folder, 'sshd')).find(isExecutable);

@@ -11,13 +11,13 @@ export interface Ssh2Server {
   port: number;
   username: string;
   password: string;
-  /** Ends the server, its connections and what their commands left running. */
+  /** Ends the server, its connections and the processes that commands left. */
   stop(): Promise<void>;
 }
 
 /**
- * A stand-in for sshd on machines that have none, for the demo only: one login with a random
- * password, commands and shells without a terminal, no SFTP, no forwarding. Listens on 127.0.0.1.
+ * A minimal SSH server for machines without sshd: one account with a random password, commands and shells without a
+ * terminal, no SFTP, no forwarding. Listens on 127.0.0.1.
  */
 export async function startSsh2Server(options: {
   home: string;
@@ -32,7 +32,7 @@ export async function startSsh2Server(options: {
   const server = new ssh2.Server({ hostKeys: [hostKey.private] }, client => {
     connections.add(client);
     client.on('close', () => connections.delete(client));
-    // A client that vanishes is an error here; its channels are closed either way.
+    // A lost connection is an error, too; its channels are closed anyway.
     client.on('error', error => log(`connection: ${error.message}`));
     client.on('authentication', context => {
       if (context.method !== 'password') return context.reject(['password']);
@@ -75,7 +75,7 @@ function isSame(given: string, wanted: string): boolean {
   return a.length === b.length && timingSafeEqual(a, b);
 }
 
-/** Runs a command as sshd does: it outlives its channel, and finds its pipes closed then. */
+/** Runs a command like sshd: it continues after its channel is closed, with closed pipes. */
 function runCommand(run: {
   shell: string;
   args: string[];
@@ -86,7 +86,7 @@ function runCommand(run: {
   const { username } = userInfo();
   const child: ChildProcess = spawn(shell, args, {
     cwd: home,
-    // Nothing of the demo's own environment: its settings are no business of the host's.
+    // Without this process's environment, which contains settings of Windlass.
     env: {
       HOME: home,
       USER: username,
@@ -99,11 +99,11 @@ function runCommand(run: {
   });
   const { stdin, stdout, stderr } = child;
   if (!stdin || !stdout || !stderr) throw new Error('The command has no pipes.');
-  // A command may end without reading its input, and a client may leave without reading the output.
+  // A command may not read all its input, and a client not all the output.
   for (const stream of [stdin, stdout, stderr, channel, channel.stderr])
     stream.on('error', () => {});
   channel.pipe(stdin);
-  const write = writeInTurn(channel);
+  const write = writeOneByOne(channel);
   stdout.on('data', chunk => write({ chunk, from: stdout, to: channel }));
   stderr.on('data', chunk => write({ chunk, from: stderr, to: channel.stderr }));
   channel.once('close', () => {
@@ -116,7 +116,7 @@ function runCommand(run: {
   });
   // 'close' comes after both outputs have ended, or after 'error'.
   child.once('close', (code, signal) => {
-    // What still waits for the client's window goes first: the exit status ends both streams.
+    // Sends pending output first, because the exit status ends both streams.
     write.afterAll(() => {
       if (signal === null) channel.exit(code !== null && code >= 0 ? code : 127);
       else channel.exit(signal.replace(/^SIG/, ''), false, '');
@@ -126,25 +126,25 @@ function runCommand(run: {
 }
 
 /**
- * Lets one chunk of either output wait for the client's window at a time, its source paused. ssh2
- * 1.17 never forgets a chunk that has waited, and sends it again when the other stream waits: with
- * one at a time, these fields hold nothing that is still wanted once it is written.
+ * Writes one chunk of either output at a time and pauses its source until the client's window accepts it. ssh2 1.17
+ * does not clear a chunk that had to wait, and sends it again when the other stream waits. With one chunk at a time
+ * these fields can be cleared after each write.
  */
-function writeInTurn(channel: ServerChannel) {
-  const forgotten = {
+function writeOneByOne(channel: ServerChannel) {
+  const pendingChunks = {
     _chunk: undefined,
     _chunkcb: undefined,
     _chunkErr: undefined,
     _chunkcbErr: undefined,
   };
   let last = Promise.resolve();
-  const write = (turn: { chunk: Buffer; from: Readable; to: Writable }) => {
-    const { chunk, from, to } = turn;
+  const write = (output: { chunk: Buffer; from: Readable; to: Writable }) => {
+    const { chunk, from, to } = output;
     from.pause();
     last = last
       .then(() => new Promise<void>(settle => to.write(chunk, () => settle())))
       .then(() => {
-        Object.assign(channel, forgotten);
+        Object.assign(channel, pendingChunks);
         from.resume();
       });
   };

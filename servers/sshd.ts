@@ -16,31 +16,31 @@ import {
 export interface SshdOptions {
   /** Absolute path of sshd. */
   program: string;
-  /** Holds `host_key`, in OpenSSH's format; the configuration is written here. */
+  /** Contains `host_key`, in OpenSSH's format. The configuration is written there, too. */
   directory: string;
-  /** Lines of sshd_config; they come first, so they win over the ones given here. */
+  /** Lines of sshd_config. They override the default ones. */
   lines: string[];
   log: (line: string) => void;
   /** Default: a free one. */
   port?: number;
-  /** Which processes, by their environment, are this host's and end with it. */
+  /** Whether a process with this environment belongs to the host and ends with it. */
   isLeftBehind?: (environment: Record<string, string>) => boolean;
 }
 
 export interface Sshd {
   readonly port: number;
   readonly pid: number;
-  /** Ends the listener and every connection; commands go on as far as that lets them. */
+  /** Ends the listener and every connection. Commands may continue. */
   down(): Promise<void>;
-  /** Listens again, on the same port. */
+  /** Listens on the same port again. */
   up(): Promise<void>;
-  /** Cuts every connection; new ones are taken. */
+  /** Ends every connection. Still accepts new ones. */
   disconnect(): void;
-  /** `down`, and the end of what commands left behind. */
+  /** Like `down`; also ends the processes that commands left. */
   stop(): Promise<void>;
 }
 
-/** Starts an sshd of our own on 127.0.0.1. Rejects with its log when it does not come up. */
+/** Starts an sshd on 127.0.0.1. Rejects with its log if it does not start. */
 export async function startSshd(options: SshdOptions): Promise<Sshd> {
   const first = await listenOnSomePort(options);
   const { port } = first;
@@ -51,7 +51,7 @@ export async function startSshd(options: SshdOptions): Promise<Sshd> {
       return child.pid ?? 0;
     },
     async down() {
-      // Halted, the listener takes no connection between the look at them and its end.
+      // A stopped listener accepts no connection while the existing ones are listed.
       child.kill('SIGSTOP');
       const connections = findConnections(child);
       child.kill('SIGKILL');
@@ -95,7 +95,7 @@ async function listenOnSomePort(
     try {
       return { port, child: await launch(options, port) };
     } catch (error) {
-      // Someone may take the free port before sshd does.
+      // Another process may take the port before sshd.
       const taken = error instanceof Error && error.message.includes('Address already in use');
       if (!taken || options.port !== undefined || attempt === 5) throw error;
     }
@@ -108,7 +108,7 @@ async function launch(options: SshdOptions, port: number): Promise<ChildProcess>
   const config = join(directory, 'sshd_config');
   writeFileSync(config, writeConfig(options, port), { mode: 0o600 });
   const isRoot = userInfo().uid === 0;
-  // sshd refuses to start without the folder that its unprivileged half is locked into.
+  // sshd requires this folder for privilege separation.
   if (isRoot) mkdirSync('/run/sshd', { recursive: true, mode: 0o755 });
   const child = spawn(program, ['-D', '-e', '-f', config], {
     stdio: ['ignore', 'ignore', 'pipe'],
@@ -119,7 +119,7 @@ async function launch(options: SshdOptions, port: number): Promise<ChildProcess>
   const listening = new Promise<void>(settle => {
     createInterface({ input: child.stderr }).on('line', line => {
       log(line);
-      // Only the start needs to be told when it fails.
+      // The error of a failed start needs only the first lines.
       if (lines.length < 50) lines.push(line);
       if (line.includes(`Server listening on 127.0.0.1 port ${port}`)) settle();
     });
@@ -144,7 +144,7 @@ function writeConfig(options: SshdOptions, port: number): string {
     'PidFile none',
     `UsePAM ${isLocked(userInfo().username) ? 'yes' : 'no'}`,
     'KbdInteractiveAuthentication no',
-    // The folder may lie under one that others may write, such as /tmp.
+    // The directory may be in one that others can write, such as /tmp.
     'StrictModes no',
     'PermitUserRC no',
     'PrintMotd no',
@@ -156,14 +156,14 @@ function writeConfig(options: SshdOptions, port: number): string {
   ].join('\n');
 }
 
-/** A program of its own where there is one: a forced command cannot start the internal one. */
+/** The external SFTP server, if installed: a forced command cannot start the internal one. */
 function findSftpServer(): string {
   const folders = ['/usr/lib/openssh', '/usr/libexec/openssh', '/usr/lib/ssh', '/usr/libexec'];
   const paths = folders.map(folder => join(folder, 'sftp-server'));
   return paths.find(path => existsSync(path)) ?? 'internal-sftp';
 }
 
-/** Without PAM, sshd refuses accounts whose password is locked, even by key. Only root can see it, and it. */
+/** Whether the account's password is locked: then sshd accepts no key without PAM. Only root can read it. */
 function isLocked(username: string): boolean {
   try {
     const entry = readFileSync('/etc/shadow', 'utf8')

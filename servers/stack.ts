@@ -17,20 +17,20 @@ export interface Stack {
   url: string;
   username: string;
   password: string;
-  /** The first line that the service printed or will print with these words in it. */
-  logged(words: string): Promise<string>;
+  /** Resolves with the first line of the service's output that contains the text. */
+  logged(text: string): Promise<string>;
   stop(): Promise<void>;
 }
 
 interface StackOptions {
   directory: string;
-  /** What the service is started with; settings of Windlass in it are left out. */
+  /** The environment of the service, without settings of Windlass. */
   environment: Record<string, string | undefined>;
-  /** The fleet's servers. Default: none, the embedded form. */
+  /** The servers of a fleet. Default: the embedded form. */
   settings?: Record<string, string>;
 }
 
-/** Starts the service as `npm start` does, on a free port and with data of its own. */
+/** Starts the service like `npm start`, on a free port and with its data in the directory. */
 export async function startStack(options: StackOptions): Promise<Stack> {
   const { directory, environment, settings = {} } = options;
   const port = await findFreePorts();
@@ -41,9 +41,9 @@ export async function startStack(options: StackOptions): Promise<Stack> {
   const others = Object.entries(environment).filter(([name]) => !Object.hasOwn(SETTINGS, name));
   const child = spawn(process.execPath, [main, 'up'], {
     stdio: ['ignore', 'pipe', 'pipe'],
-    // Not the checkout, whose .env is another service's.
+    // Not the checkout, which may contain the .env of another service.
     cwd: directory,
-    // A group of its own: Ctrl-C reaches the demonstration, which stops this in order.
+    // A process group of its own: Ctrl-C reaches only this process, which then stops the service.
     detached: true,
     env: {
       ...Object.fromEntries(others),
@@ -64,7 +64,7 @@ export async function startStack(options: StackOptions): Promise<Stack> {
     username: 'admin',
     password,
     client: new Client(url, 'admin', password),
-    logged: words => lines.find(words),
+    logged: text => lines.waitForLine(text),
     stop: async () => {
       if (child.exitCode !== null || child.signalCode !== null) return;
       child.kill('SIGTERM');
@@ -79,12 +79,12 @@ async function waitUntilReady(child: ChildProcess, lines: ProcessOutput): Promis
   const failed = once(child, 'exit').then(() => {
     throw new Error(`the service did not start: ${lines.last()}`);
   });
-  const line = await Promise.race([lines.find(READY, START_MS), failed]);
+  const line = await Promise.race([lines.waitForLine(READY, START_MS), failed]);
   failed.catch(() => {});
   return line.slice(line.indexOf(READY) + READY.length).trim();
 }
 
-/** Two ports in a row: the second API process of a fleet listens on the next one. */
+/** A free port followed by another one: the second API process of a fleet listens on the next port. */
 async function findFreePorts(): Promise<number> {
   for (;;) {
     const port = await findFreePort();

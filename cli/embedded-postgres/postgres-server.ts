@@ -21,8 +21,9 @@ export class PortTakenError extends Error {
 }
 
 /**
- * Stops orphans of an earlier run, starts the server and waits until it accepts connections, however long recovery takes.
- * Waits up to 10 s for the lock of a server that is shutting down. Throws StartError, PortTakenError, or the signal's reason.
+ * Stops orphans of an earlier run, starts the server and waits until it accepts connections, however long recovery
+ * takes. Waits up to 10 s for the lock of a server that is shutting down. Throws StartError, PortTakenError, or the
+ * signal's reason.
  */
 export async function startServer(options: {
   cluster: Cluster;

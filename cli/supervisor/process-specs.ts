@@ -7,7 +7,10 @@ import type { ProcessSpec } from './supervised-process.ts';
 
 type Environment = Record<string, string | undefined>;
 
-/** The number of workers in the embedded form, and of processes for each line of a Procfile: one can die without an outage. */
+/**
+ * The number of workers in the embedded form, and of processes for each line of a Procfile: one can die without an
+ * outage.
+ */
 const EACH = 2;
 /** The name of the processes that listen on a port. */
 const API = 'api';
@@ -29,8 +32,8 @@ export function listEmbeddedProcesses(env: Environment): ProcessSpec[][] {
 }
 
 /**
- * The processes of one machine of a fleet, without their environments: two for each line of the Procfile at `path`, or of
- * the package's own. Their working directory is the package's folder. Throws StartError.
+ * The processes of one machine of a fleet, without their environments: two for each line of the Procfile at `path`,
+ * or of the package's own. Their working directory is the package's folder. Throws StartError.
  */
 export function readFleetProcesses(path: string | undefined): ProcessSpec[][] {
   const text = readFleetProcfile(path);

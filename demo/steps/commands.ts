@@ -1,5 +1,5 @@
 import { dim, expect } from '../console.ts';
-import type { Demo } from '../demo.ts';
+import type { DemoContext } from '../context.ts';
 import { killWorker } from '../kill-worker.ts';
 
 interface Job {
@@ -8,8 +8,8 @@ interface Job {
   worker: string | null;
 }
 
-/** Adds the host with its pinned key and logs in to it. */
-export async function openSession({ client, host, out }: Demo): Promise<string> {
+/** Registers the host with its pinned key and opens a session. */
+export async function openSession({ client, host, out }: DemoContext): Promise<string> {
   await client.post('/api/hosts', {
     name: 'demo',
     address: host.host,
@@ -30,8 +30,8 @@ export async function openSession({ client, host, out }: Demo): Promise<string> 
   return sid;
 }
 
-/** Runs a command of a few seconds and follows its events. */
-export async function runCommand(demo: Demo, sid: string): Promise<void> {
+/** Runs a command of two seconds and prints its output events. */
+export async function runCommand(demo: DemoContext, sid: string): Promise<void> {
   const command =
     'for i in 1 2 3 4 5; do echo "line $i of 5"; sleep 0.4; done; echo "to standard error" >&2; exit 3';
   demo.out.note(dim(`$ ${command}`));
@@ -52,8 +52,8 @@ export async function runCommand(demo: Demo, sid: string): Promise<void> {
 
 const LINES = 100;
 
-/** Kills the worker that holds a counting command in the middle of it; every line must be there, once. */
-export async function surviveKill(demo: Demo, sid: string): Promise<void> {
+/** Kills the worker in the middle of a counting command and checks that each line appears exactly once. */
+export async function surviveKill(demo: DemoContext, sid: string): Promise<void> {
   const { out, client } = demo;
   const command = `i=1; while [ $i -le ${LINES} ]; do echo "count $i"; echo "$i" >> "$HOME/ledger"; i=$((i + 1)); sleep 0.1; done`;
   out.note(dim(`$ ${command}`));
@@ -84,7 +84,7 @@ export async function surviveKill(demo: Demo, sid: string): Promise<void> {
   );
 }
 
-async function launch({ client }: Demo, sid: string, command: string): Promise<string> {
+async function launch({ client }: DemoContext, sid: string, command: string): Promise<string> {
   const { id } = await client.post<Job>(
     '/api/remotes/launch',
     { sid, command },

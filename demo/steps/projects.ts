@@ -1,5 +1,5 @@
 import { dim, expect } from '../console.ts';
-import type { Demo } from '../demo.ts';
+import type { DemoContext } from '../context.ts';
 import type { Video } from './videos.ts';
 
 export interface Place {
@@ -9,8 +9,8 @@ export interface Place {
   mid: string;
 }
 
-/** A project, and a model in it. */
-export async function makeProject({ client, out }: Demo): Promise<Place> {
+/** Creates a project and a model in it. */
+export async function makeProject({ client, out }: DemoContext): Promise<Place> {
   const { id: pid } = await client.post<{ id: string }>('/api/projects', {
     name: 'Weather stations',
     description: 'What the demonstration makes.',
@@ -25,8 +25,12 @@ export async function makeProject({ client, out }: Demo): Promise<Place> {
 
 const KEY = 'runs/1/turning.mp4';
 
-/** Keeps the video in the project's cache, where it outlives its session, and fetches it from there. */
-export async function cacheVideo({ client, out }: Demo, video: Video, pid: string): Promise<void> {
+/** Stores the video in the project's cache, where it remains after its session, and fetches it from there. */
+export async function cacheVideo(
+  { client, out }: DemoContext,
+  video: Video,
+  pid: string,
+): Promise<void> {
   const query = `cache=project&project=${pid}&key=${encodeURIComponent(KEY)}`;
   const first = await client.getBytes(`${video.path}?${query}`);
   expect(first.bytes.equals(video.bytes), 'the video that was cached is not the same');

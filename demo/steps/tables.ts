@@ -1,7 +1,7 @@
 import { dim, expect } from '../console.ts';
-import type { Demo } from '../demo.ts';
+import type { DemoContext } from '../context.ts';
 import { killWorker } from '../kill-worker.ts';
-import { type Measurements, STATIONS } from '../measurements.ts';
+import { STATIONS, type WeatherData } from '../weather-data.ts';
 
 interface Page {
   columns: string[];
@@ -18,8 +18,8 @@ interface Histogram {
   bins: { from: number; to: number; count: number }[];
 }
 
-/** Follows the parse to its end, and kills the worker that carries it as soon as one does. */
-export async function watchParse(demo: Demo, job: string): Promise<void> {
+/** Follows the parse job to its end and kills its first worker. */
+export async function watchParse(demo: DemoContext, job: string): Promise<void> {
   const { out, client } = demo;
   const killing = killWorker(demo, job);
   killing.catch(() => {});
@@ -37,33 +37,36 @@ export async function watchParse(demo: Demo, job: string): Promise<void> {
   if (!(await killing)) out.note('It ended before a worker could be killed.');
 }
 
-/** What the table says of itself, its first rows, and that nothing is lost or doubled. */
+/** Prints the metadata and first rows of the table, and checks that no row is lost or duplicated. */
 export async function showTable(
-  { client, out }: Demo,
+  { client, out }: DemoContext,
   path: string,
-  { rows, temperatures }: Measurements,
+  { rows, temperatures }: WeatherData,
 ): Promise<void> {
   const metadata = await client.get<Metadata>(`${path}/metadata`);
   const missing = temperatures.filter(Number.isNaN).length;
   const column = metadata.columns.find(({ name }) => name === 'temperature');
   expect(metadata.rows === rows, `${rows} rows were sent, the table has ${metadata.rows}`);
-  expect(column?.nulls === missing, `${missing} temperatures are missing, it says otherwise`);
+  expect(
+    column?.nulls === missing,
+    `${missing} temperatures are missing, the metadata say ${column?.nulls}`,
+  );
   const kinds = metadata.columns.map(({ name, type }) => `${name} (${type})`);
   out.note(`${metadata.rows} rows: ${kinds.join(', ')}`);
   const page = await client.get<Page>(`${path}/rows?limit=5`);
-  expect(page.rows.length === 5 && page.rows[0]?.[0] === 1, 'the first rows are others');
+  expect(page.rows.length === 5 && page.rows[0]?.[0] === 1, 'the first rows are wrong');
   out.table(page.columns, page.rows);
   const last = await client.get<Page>(`${path}/rows?offset=${rows - 1}&columns=number`);
-  expect(last.rows[0]?.[0] === rows, 'the last row is another one');
+  expect(last.rows[0]?.[0] === rows, 'the last row is wrong');
 }
 
 const CHOSEN = 1;
 
-/** The warmest moments of one station: a job makes that view once, later requests read it. */
+/** Reads a filtered and sorted view: a job makes it once, later requests only read it. */
 export async function showView(
-  { client, out }: Demo,
+  { client, out }: DemoContext,
   path: string,
-  { temperatures, stations }: Measurements,
+  { temperatures, stations }: WeatherData,
 ): Promise<void> {
   const query = new URLSearchParams({
     filter: `station:eq:${STATIONS[CHOSEN]}`,
@@ -87,23 +90,23 @@ export async function showView(
 
 const EDGE = 1e-9;
 
-/** A histogram, whose counts are those of the file that was sent. */
+/** Prints a histogram and compares its counts with the uploaded file. */
 export async function showHistogram(
-  { client, out }: Demo,
+  { client, out }: DemoContext,
   path: string,
-  { rows, temperatures }: Measurements,
+  { rows, temperatures }: WeatherData,
 ): Promise<void> {
   const histogram = await client.get<Histogram>(`${path}/histogram?column=temperature&bins=16`);
   const { bins, nulls } = histogram;
   const counted = bins.reduce((sum, bin) => sum + bin.count, nulls);
   expect(counted === rows, `${counted} of ${rows} values were counted`);
   for (const { from, to, count } of bins) {
-    // A value on an edge belongs to one side of it: which one, the last bit decides.
+    // Rounding decides to which bin a value on an edge belongs.
     const inside = temperatures.filter(value => value > from + EDGE && value < to - EDGE).length;
     const around = temperatures.filter(value => value > from - EDGE && value < to + EDGE).length;
     expect(
       count >= inside && count <= around,
-      `${inside} values lie between ${from} and ${to}, it says ${count}`,
+      `${inside} values lie between ${from} and ${to}, the histogram says ${count}`,
     );
   }
   const entries = bins.map(({ from, count }) => ({ label: `${from.toFixed(1)} °C`, count }));

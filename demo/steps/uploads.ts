@@ -1,10 +1,10 @@
 import { createHash } from 'node:crypto';
 import { dim, expect, red } from '../console.ts';
-import type { Demo } from '../demo.ts';
-import { sendHalf } from '../send-half.ts';
+import type { DemoContext } from '../context.ts';
+import { uploadHalfAndDisconnect } from '../cut-upload.ts';
 
 const PART_BYTES = 1 << 20;
-/** Parts that are sent side by side. */
+/** Parts that are sent concurrently. */
 const LANES = 4;
 
 export interface Upload {
@@ -18,9 +18,9 @@ interface UploadRecord {
   parts: { fid: number; pid: number; size: number; digest: string }[];
 }
 
-/** Begins an upload of one file, which becomes the table `aid` of the model. */
+/** Starts an upload of one file, which becomes the table `aid` of the model. */
 export async function openUpload(
-  { client, out }: Demo,
+  { client, out }: DemoContext,
   { mid, file, aid }: { mid: string; file: Buffer; aid: string },
 ): Promise<Upload> {
   const { id: uid } = await client.post<{ id: string }>('/api/uploads', {
@@ -29,7 +29,7 @@ export async function openUpload(
     parser: 'csv',
     aids: [aid],
   });
-  // Cut in the middle of a row or of a character: parts are bytes.
+  // Parts are bytes: a boundary may split a row or a character.
   const count = Math.ceil(file.length / PART_BYTES);
   const parts = Array.from({ length: count }, (_, n) =>
     file.subarray(n * PART_BYTES, (n + 1) * PART_BYTES),
@@ -38,14 +38,14 @@ export async function openUpload(
   return { uid, parts };
 }
 
-/** Sends parts out of order and side by side; one connection is cut in the middle of its part, and all stops there. */
-export async function sendUntilCut(demo: Demo, upload: Upload): Promise<void> {
+/** Sends 70 % of the parts, concurrently and out of order, then cuts the connection in the middle of the next one. */
+export async function sendUntilCut(demo: DemoContext, upload: Upload): Promise<void> {
   const order = shuffle(upload.parts.length);
   const sent = Math.floor(order.length * 0.7);
   const progress = demo.out.progress('sending');
   const broken = order[sent] ?? 0;
   await sendParts(demo, upload, { order: order.slice(0, sent), before: 0, progress });
-  await sendHalf({
+  await uploadHalfAndDisconnect({
     url: `${demo.client.base}${partPath(upload, broken)}`,
     authorization: demo.client.authorization,
     bytes: upload.parts[broken] ?? Buffer.alloc(0),
@@ -53,34 +53,37 @@ export async function sendUntilCut(demo: Demo, upload: Upload): Promise<void> {
   demo.out.note(`${red('cut')} ${dim(`the connection, half-way through part ${broken}`)}`);
 }
 
-/** Says too early that all was sent: the answer lists what is missing, and nothing is parsed. */
-export async function finishTooEarly({ client, out }: Demo, upload: Upload): Promise<void> {
+/** Finishes the upload too early: the response lists the missing parts, and nothing is parsed. */
+export async function finishTooEarly({ client, out }: DemoContext, upload: Upload): Promise<void> {
   const answer = await client.fetch(`/api/uploads/${upload.uid}/finished`, {
     method: 'POST',
     body: JSON.stringify({ uploaded: [upload.parts.length] }),
   });
   const { missing } = (await answer.json()) as { missing?: [number, number][] };
   expect(answer.status === 400, `400 was expected, it is ${answer.status}`);
-  expect(missing && missing.length > 0, 'it does not say which parts are missing');
+  expect(missing && missing.length > 0, 'the response does not list the missing parts');
   out.note(`${answer.status} ${answer.statusText}`);
   out.note(`"missing": ${JSON.stringify(missing)}`);
 }
 
-/** Goes on as a client would that was started anew: asks which parts are there, and sends the others. */
-export async function resumeUpload(demo: Demo, upload: Upload): Promise<void> {
+/** Resumes the upload like a restarted client: lists the stored parts and sends the others. */
+export async function resumeUpload(demo: DemoContext, upload: Upload): Promise<void> {
   const { client, out } = demo;
   const { parts } = await client.get<UploadRecord>(`/api/uploads/${upload.uid}`);
   for (const { pid, digest } of parts)
     expect(digest === digestOf(upload.parts[pid]), `part ${pid} is not what was sent`);
-  out.note(`${parts.length} parts are there, and are what was sent by their SHA-256`);
+  out.note(`${parts.length} parts are stored, with the right SHA-256`);
   const there = new Set(parts.map(part => part.pid));
   const order = upload.parts.map((_, pid) => pid).filter(pid => !there.has(pid));
   const progress = out.progress('sending the rest');
   await sendParts(demo, upload, { order, before: there.size, progress });
 }
 
-/** Says that all was sent. The job that parses it. */
-export async function finishUpload({ client }: Demo, { uid, parts }: Upload): Promise<string> {
+/** Finishes the upload. Returns the id of its parse job. */
+export async function finishUpload(
+  { client }: DemoContext,
+  { uid, parts }: Upload,
+): Promise<string> {
   const { job } = await client.post<{ job: string }>(`/api/uploads/${uid}/finished`, {
     uploaded: [parts.length],
   });
@@ -88,7 +91,7 @@ export async function finishUpload({ client }: Demo, { uid, parts }: Upload): Pr
 }
 
 async function sendParts(
-  demo: Demo,
+  demo: DemoContext,
   upload: Upload,
   {
     order,
@@ -107,7 +110,7 @@ async function sendParts(
   await Promise.all(Array.from({ length: LANES }, lane));
 }
 
-async function sendPart({ client }: Demo, upload: Upload, pid: number): Promise<void> {
+async function sendPart({ client }: DemoContext, upload: Upload, pid: number): Promise<void> {
   const part = upload.parts[pid];
   const answer = await client.fetch(partPath(upload, pid), {
     method: 'PUT',
@@ -126,7 +129,7 @@ const partPath = ({ uid }: Upload, pid: number) => `/api/uploads/${uid}/files/0/
 const digestOf = (bytes: Uint8Array = new Uint8Array()) =>
   createHash('sha256').update(bytes).digest('base64');
 
-/** 0 to below count, in an order that is not theirs but always the same: steps of a prime. */
+/** The numbers below count in a fixed other order: steps of a prime. */
 function shuffle(count: number): number[] {
   const step = [7, 11, 13].find(prime => count % prime !== 0) ?? 1;
   return Array.from({ length: count }, (_, n) => (3 + n * step) % count);

@@ -4,15 +4,15 @@ import { setTimeout as delay } from 'node:timers/promises';
 import sharp from 'sharp';
 import { countFrames } from '../../workers/video/probe-video.ts';
 import { expect } from '../console.ts';
-import type { Demo } from '../demo.ts';
+import type { DemoContext } from '../context.ts';
 import { killWorker } from '../kill-worker.ts';
 
 const FRAMES = 60;
 const WIDTH = 640;
 const HEIGHT = 360;
 
-/** Frames on the host's disk, as a simulation would leave them. */
-export async function drawFrames({ host, out }: Demo): Promise<string[]> {
+/** Draws frames on the host's disk, like a simulation. */
+export async function drawFrames({ host, out }: DemoContext): Promise<string[]> {
   const folder = join(host.home, 'frames');
   await mkdir(folder, { recursive: true });
   const progress = out.progress('frames');
@@ -48,29 +48,29 @@ interface Status {
 }
 
 export interface Video {
-  /** Its address under /api/remotes, and what came from there. */
+  /** Its path under /api/remotes. */
   path: string;
   bytes: Buffer;
 }
 
-interface VideoWish {
+interface VideoOptions {
   session: string;
   frames: string[];
   type: 'video/mp4' | 'video/webm';
-  /** Kill the worker that makes it, once, while it does. */
+  /** Kills the worker once while it encodes. */
   kill?: boolean;
 }
 
-/** Makes a video, polls its status, and checks what comes back. */
-export async function makeVideo(demo: Demo, wish: VideoWish): Promise<Video> {
+/** Makes a video, polls its status, downloads and checks it. */
+export async function makeVideo(demo: DemoContext, options: VideoOptions): Promise<Video> {
   const { client, out, directory } = demo;
-  const { session, frames, type } = wish;
+  const { session, frames, type } = options;
   const { vsid } = await client.post<{ vsid: string }>(`/api/remotes/${session}/videos`, {
     'content-type': type,
     images: frames,
   });
   const path = `/api/remotes/${session}/videos/${vsid}`;
-  const killing = wish.kill ? killWorker(demo, vsid) : undefined;
+  const killing = options.kill ? killWorker(demo, vsid) : undefined;
   killing?.catch(() => {});
   await untilReady(demo, path);
   expect((await killing) !== false, 'no worker was killed');
@@ -90,7 +90,7 @@ export async function makeVideo(demo: Demo, wish: VideoWish): Promise<Video> {
   return { path, bytes };
 }
 
-async function untilReady({ client, out }: Demo, path: string): Promise<void> {
+async function untilReady({ client, out }: DemoContext, path: string): Promise<void> {
   const progress = out.progress('encoding');
   for (;;) {
     const status = await client.get<Status>(`${path}/status`);

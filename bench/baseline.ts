@@ -1,6 +1,6 @@
 /**
- * What `npm run bench:http` compares with: Express 5 alone, making by hand the one query that the answer needs.
- * Arguments: the database's address, and who owns what is asked for.
+ * The baseline of `npm run bench:http`: bare Express 5 with one hand-written query for each response.
+ * Arguments: the URL of the database, and the owner of the requested records.
  */
 import { randomBytes } from 'node:crypto';
 import express from 'express';

@@ -9,13 +9,13 @@ export interface Load {
   method?: string;
   headers?: Record<string, string>;
   body?: string;
-  /** Every answer must have it. */
+  /** The expected status of every response. */
   status: number;
 }
 
 /**
- * Requests a second that a server answers, each connection sending the next one when it has the last answer. Raw sockets:
- * a client library costs more than the server that is to be measured.
+ * Measures requests per second over 16 connections, each with one request at a time. Uses raw sockets, because a client
+ * library needs more processor time than the measured server.
  */
 export async function measureRate(load: Load): Promise<number> {
   const { hostname, port } = new URL(load.url);
@@ -30,7 +30,7 @@ export async function measureRate(load: Load): Promise<number> {
   const began = performance.now();
   const until = began + RUN_MS;
   const counts = await Promise.all(
-    sockets.map(socket => askUntil({ socket, request, status: load.status, until })),
+    sockets.map(socket => requestUntil({ socket, request, status: load.status, until })),
   );
   const total = counts.reduce((sum, count) => sum + count, 0);
   return total / ((performance.now() - began) / 1_000);
@@ -47,14 +47,14 @@ function writeRequest({ url, method = 'GET', headers = {}, body }: Load): Buffer
   return Buffer.from(`${lines.join('\r\n')}\r\n\r\n${body ?? ''}`);
 }
 
-interface Asking {
+interface RequestLoop {
   socket: Socket;
   request: Buffer;
   status: number;
   until: number;
 }
 
-function askUntil({ socket, request, status, until }: Asking): Promise<number> {
+function requestUntil({ socket, request, status, until }: RequestLoop): Promise<number> {
   return new Promise((resolve, reject) => {
     let count = 0;
     let pending: Buffer = Buffer.alloc(0);
@@ -66,7 +66,7 @@ function askUntil({ socket, request, status, until }: Asking): Promise<number> {
     socket.on('close', () => resolve(count));
     socket.on('data', (bytes: Buffer) => {
       pending = pending.length === 0 ? bytes : Buffer.concat([pending, bytes]);
-      const length = answerLength(pending);
+      const length = responseLength(pending);
       if (length === undefined || pending.length < length) return;
       const head = pending.toString('latin1', 9, 12);
       if (head !== String(status))
@@ -80,8 +80,8 @@ function askUntil({ socket, request, status, until }: Asking): Promise<number> {
   });
 }
 
-/** The whole length of the answer that begins here, once its head is complete. */
-function answerLength(bytes: Buffer): number | undefined {
+/** The length of the response with its head; undefined until the head is complete. */
+function responseLength(bytes: Buffer): number | undefined {
   const end = bytes.indexOf('\r\n\r\n');
   if (end < 0) return undefined;
   const head = bytes.toString('latin1', 0, end);

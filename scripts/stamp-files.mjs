@@ -2,15 +2,15 @@ import { createHash } from 'node:crypto';
 import { readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { relative } from 'node:path';
 
-/** A hash of these files' names and contents; one that is not there counts as absent. */
-export function hash(paths, root) {
+/** A hash of the names and contents of these files. Ignores missing ones. */
+export function hashFiles(paths, root) {
   const sum = createHash('sha256');
   for (const path of [...paths].sort()) {
     let bytes;
     try {
       bytes = readFileSync(path);
     } catch (error) {
-      // Deleted since it was listed; the next look differs.
+      // It was deleted after it was listed.
       if (error.code === 'ENOENT') continue;
       throw error;
     }
@@ -19,6 +19,7 @@ export function hash(paths, root) {
   return sum.digest('hex');
 }
 
+/** The content of a stamp file, undefined if it does not exist. */
 export function readStamp(path) {
   try {
     return readFileSync(path, 'utf8');
@@ -28,12 +29,12 @@ export function readStamp(path) {
   }
 }
 
-/** Writes a stamp in one step, where it can be written. */
-export function tryToWrite(path, text) {
+/** Writes a stamp file atomically, if it can be written. */
+export function tryToWriteStamp(path, text) {
   try {
     writeFileSync(`${path}.${process.pid}`, text);
     renameSync(`${path}.${process.pid}`, path);
   } catch {
-    // A read-only checkout is only compared again the next time.
+    // Without a stamp a read-only checkout is compared again at the next start.
   }
 }

@@ -1,24 +1,24 @@
-/** Made-up measurements of weather stations: the same ones each time, without a clock or chance. */
+/** Generated measurements of weather stations: the same ones in each run. */
 
-/** Text beyond ASCII, a comma and quotes: what a CSV may hold. */
+/** Contain non-ASCII text, commas and quotes. */
 export const STATIONS = ['Zugspitze', 'Säntis', 'Jungfraujoch', 'Sonnblick', 'Mont Ventoux'];
 const SKIES = ['clear', 'overcast', '"light rain, gusts"', '"so-called ""graupel"""'];
 const START = Date.UTC(2026, 5, 1);
 const STEP_MS = 30_000;
 
-export interface Measurements {
+export interface WeatherData {
   csv: Buffer;
   rows: number;
-  /** What a reader of the table should find: of each row, in order; NaN where none was measured. */
+  /** The expected temperatures, by row; NaN for missing ones. */
   temperatures: Float64Array;
-  /** An index into STATIONS. */
+  /** Indexes into STATIONS, by row. */
   stations: Uint8Array;
 }
 
-/** A CSV of at least so many bytes: number, time, station, temperature, wind, sky. */
-export function makeMeasurements(bytes: number): Measurements {
+/** Generates a CSV of at least `bytes` bytes: number, time, station, temperature, wind, sky. */
+export function generateWeatherData(bytes: number): WeatherData {
   const random = makeRandom(20_260_601);
-  // The mean of four is round enough, and the same on every machine.
+  // The sum of four random numbers is close to a normal distribution.
   const bell = () => random() + random() + random() + random() - 2;
   const pieces = ['number,time,station,temperature,wind,sky\n'];
   const temperatures: number[] = [];
@@ -27,7 +27,7 @@ export function makeMeasurements(bytes: number): Measurements {
     const n = temperatures.length;
     const station = Math.floor(random() * STATIONS.length);
     const time = new Date(START + n * STEP_MS);
-    // Days and nights make two hills of the histogram; one in 200 is missing.
+    // Days and nights give the histogram two peaks. One of 200 temperatures is missing.
     const isDay = time.getUTCHours() >= 7 && time.getUTCHours() < 19;
     const measured = Math.round(((isDay ? 16 : 4) - station + bell() * 6) * 100) / 100;
     const temperature = random() < 0.005 ? Number.NaN : measured;
@@ -48,7 +48,7 @@ export function makeMeasurements(bytes: number): Measurements {
   };
 }
 
-/** Marsaglia's xorshift of 32 bits: 0 up to but not 1. */
+/** Marsaglia's 32-bit xorshift: random numbers in [0, 1). */
 function makeRandom(seed: number): () => number {
   let state = seed;
   return () => {

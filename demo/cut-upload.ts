@@ -1,7 +1,7 @@
 import { request } from 'node:http';
 
-/** Sends the first half of a body that was announced whole, and then destroys the socket, as a lost link does. */
-export async function sendHalf({
+/** Sends the first half of a body and destroys the socket, like a lost connection. */
+export async function uploadHalfAndDisconnect({
   url,
   authorization,
   bytes,
@@ -19,7 +19,7 @@ export async function sendHalf({
       'Content-Length': bytes.length,
     },
   });
-  // What the broken connection says here is what was wanted.
+  // The expected connection error.
   put.on('error', () => {});
   put.on('response', response => response.resume());
   const closed = new Promise<void>(resolve => put.once('close', () => resolve()));

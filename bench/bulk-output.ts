@@ -6,33 +6,33 @@ import { setTimeout as delay } from 'node:timers/promises';
 import type { Client } from '../servers/api-client.ts';
 import type { SshHost } from '../servers/ssh-host.ts';
 import { startStack } from '../servers/stack.ts';
+import { type ComparisonResult, compare } from './compare.ts';
 import { countBody } from './count-body.ts';
 import { OpenSsh } from './open-ssh.ts';
-import { type Compared, compare } from './pairs.ts';
 import { addHost, openSession } from './session.ts';
 
 const BYTES = 2 ** 30;
-/** What a service is warmed up with. */
+/** The output of the warm-up. */
 const FIRST_BYTES = 2 ** 26;
-/** A client that found nothing new asks again after so long. */
+/** The polling interval of a client that found nothing new. */
 const NO_NEWS_MS = 20;
 
 interface Options {
   host: SshHost;
-  /** Where the services' data lie. */
+  /** The services' data are stored here. */
   directory: string;
 }
 
 /**
- * A gigabyte of output stored and fetched, against a script that does so with plain ssh2 and a file; and what the disk
- * costs the script, told by the same against one that drops what it reads.
+ * Compares 1 GB of output, stored and fetched, with a script that does the same with plain ssh2 and a file. Also compares
+ * that script with one that stores nothing, which shows the cost of the disk.
  */
-export async function compareBulk(options: Options): Promise<Compared[]> {
+export async function compareBulk(options: Options): Promise<ComparisonResult[]> {
   const ssh = new OpenSsh(options.host, options.directory);
   const file = join(options.directory, 'bulk');
   const store = () => measureRate(BYTES, () => storeAndFetch(ssh, file));
-  const results: Compared[] = [];
-  for (const [agent, promise] of [
+  const results: ComparisonResult[] = [];
+  for (const [agent, target] of [
     [false, 0.8],
     [true, 0.5],
   ] as const) {
@@ -40,17 +40,17 @@ export async function compareBulk(options: Options): Promise<Compared[]> {
       await compare({
         name: `1 GB of output stored and fetched, ${agent ? 'with' : 'without'} an agent, against plain ssh2 and a file`,
         ours: () => measureOurs(options, agent),
-        peer: store,
+        baseline: store,
         unit: 'MB/s',
-        promise,
+        target,
       }),
     );
   }
   results.push(
     await compare({
-      name: 'the script alone, storing and fetching, against one that counts and drops what it reads',
+      name: 'the script alone, storing and fetching, against one that only counts what it reads',
       ours: store,
-      peer: () => measureRate(BYTES, () => ssh.read(write(BYTES), countBytes)),
+      baseline: () => measureRate(BYTES, () => ssh.read(write(BYTES), countBytes)),
       unit: 'MB/s',
     }),
   );
@@ -59,7 +59,7 @@ export async function compareBulk(options: Options): Promise<Compared[]> {
 
 const write = (bytes: number) => `head -c ${bytes} /dev/zero`;
 
-/** As a script would: into a file, which is safe on the disk before it is read. */
+/** Stores the output in a file, synced to the disk, and reads that. */
 async function storeAndFetch(ssh: OpenSsh, file: string): Promise<number> {
   await ssh.read(write(BYTES), channel =>
     pipeline(channel, createWriteStream(file, { flush: true, highWaterMark: 4 << 20 })),
@@ -83,7 +83,7 @@ async function measureRate(expected: number, work: () => Promise<number>): Promi
   return bytes / 1e6 / ((performance.now() - began) / 1_000);
 }
 
-/** Each on a service of its own: what earlier ones stored would fill the disk and the memory. */
+/** Starts a service for each measurement, because earlier output would fill disk and memory. */
 async function measureOurs({ host, directory }: Options, agent: boolean): Promise<number> {
   const data = mkdtempSync(join(directory, 'bulk-'));
   chmodSync(data, 0o711);
@@ -103,7 +103,7 @@ async function measureOurs({ host, directory }: Options, agent: boolean): Promis
   }
 }
 
-/** Fetches the output while it is being stored, as a client would who cannot wait for the end; how many bytes it was. */
+/** Fetches the output while the command still runs. Returns its length in bytes. */
 async function runAndFetch(client: Client, sid: string, command: string): Promise<number> {
   const { base, authorization } = client;
   const { id } = await client.post<{ id: string }>(

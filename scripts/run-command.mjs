@@ -1,22 +1,22 @@
 import { spawn } from 'node:child_process';
 
-/** Runs a command on standard error's behalf; undefined when it succeeded, else how it ended. */
+/** Runs a command with its output on standard error. Returns undefined if it succeeds, otherwise how it ended. */
 export async function runCommand({ root, command, args }) {
-  // Standard output belongs to the program that is run afterwards.
+  // Standard output is reserved for the program that runs afterwards.
   const child = spawn(command, args, { cwd: root, stdio: ['ignore', 2, 2] });
-  const passed = ['SIGINT', 'SIGTERM', 'SIGHUP'];
+  const forwarded = ['SIGINT', 'SIGTERM', 'SIGHUP'];
   let stopped;
-  const pass = signal => {
+  const forward = signal => {
     stopped = signal;
     child.kill(signal);
   };
-  for (const signal of passed) process.on(signal, pass);
+  for (const signal of forwarded) process.on(signal, forward);
   const problem = await new Promise(settle => {
     child.once('error', error => settle(`could not be started (${error.message})`));
     child.once('exit', (code, signal) =>
       settle(code === 0 ? undefined : `ended with ${signal ?? `exit code ${code}`}`),
     );
   });
-  for (const signal of passed) process.off(signal, pass);
+  for (const signal of forwarded) process.off(signal, forward);
   return stopped === undefined ? problem : `was stopped by ${stopped}`;
 }

@@ -2,11 +2,11 @@ import type { Client } from '../servers/api-client.ts';
 import type { SshHost } from '../servers/ssh-host.ts';
 import type { Console } from './console.ts';
 
-/** What every step of the demonstration works with. */
-export interface Demo {
+/** The arguments of every step. */
+export interface DemoContext {
   out: Console;
   host: SshHost;
   client: Client;
-  /** Of the demonstration's own, removed at its end. */
+  /** A temporary directory. */
   directory: string;
 }

@@ -12,32 +12,32 @@ import { basename, dirname, join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 
 /**
- * Takes a lock between processes of one machine and returns the function that gives it back;
- * `onWait` is called once when another holds it.
+ * Acquires a lock between processes of one machine and returns a function that releases it. Calls `onWait` once if
+ * another process owns it.
  *
- * The lock is a folder with one file, named after its holder (pid and start time). A folder with a
- * file in it cannot be renamed over, an empty one can, by exactly one: so taking it is one rename,
- * giving it back or breaking a dead holder's is one unlink of *that holder's* name, and no one can
- * break a lock that has changed hands since it was looked at.
+ * The lock is a folder with one file, named after its owner (pid and start time). A rename replaces an empty folder,
+ * but never one with a file, and one of several renames succeeds. So a rename acquires the lock, and removing the
+ * owner's file releases it, or breaks that of a dead owner. The name is unique, so nobody breaks the lock of a later
+ * owner. Written by hand: it runs before any package is installed.
  */
-export async function takeLock(path, onWait) {
-  const holder = `${process.pid}.${readStartTime(process.pid)}`;
-  const own = join(dirname(path), `${basename(path)}.${holder}`);
+export async function acquireLock(path, onWait) {
+  const owner = `${process.pid}.${readStartTime(process.pid)}`;
+  const own = join(dirname(path), `${basename(path)}.${owner}`);
   removeDeadCandidates(path);
   mkdirSync(own, { recursive: true });
-  writeFileSync(join(own, holder), '');
+  writeFileSync(join(own, owner), '');
   let waited = false;
   for (;;) {
     try {
       renameSync(own, path);
-      return () => releaseLock(path, holder);
+      return () => releaseLock(path, owner);
     } catch (error) {
       if (error.code !== 'ENOTEMPTY' && error.code !== 'EEXIST') {
         rmSync(own, { recursive: true, force: true });
         throw error;
       }
     }
-    const breaking = readHolders(path).filter(name => !isAlive(name));
+    const breaking = readOwners(path).filter(name => !isAlive(name));
     for (const name of breaking) unlinkIfThere(join(path, name));
     if (breaking.length > 0) continue;
     if (!waited) onWait();
@@ -46,16 +46,16 @@ export async function takeLock(path, onWait) {
   }
 }
 
-function releaseLock(path, holder) {
-  unlinkIfThere(join(path, holder));
+function releaseLock(path, owner) {
+  unlinkIfThere(join(path, owner));
   try {
     rmdirSync(path);
   } catch {
-    // The next holder has moved in already; an empty folder would have been as good.
+    // The next owner has its file in it already.
   }
 }
 
-/** Those who died while they waited left the folder that they would have renamed. */
+/** Removes the folders of processes that died while they waited. */
 function removeDeadCandidates(path) {
   const prefix = `${basename(path)}.`;
   for (const name of readdirSync(dirname(path))) {
@@ -64,7 +64,7 @@ function removeDeadCandidates(path) {
   }
 }
 
-function readHolders(path) {
+function readOwners(path) {
   try {
     return readdirSync(path);
   } catch (error) {
@@ -81,8 +81,8 @@ function unlinkIfThere(path) {
   }
 }
 
-function isAlive(holder) {
-  const [pid, start] = holder.split('.');
+function isAlive(owner) {
+  const [pid, start] = owner.split('.');
   try {
     process.kill(Number(pid), 0);
   } catch (error) {
@@ -91,7 +91,7 @@ function isAlive(holder) {
   return readStartTime(pid) === start;
 }
 
-/** Tells a process from a later one with the same pid; `0` where there is no /proc. */
+/** The start time of a process, which a later process with the same pid does not share; `0` without /proc. */
 function readStartTime(pid) {
   try {
     const stat = readFileSync(`/proc/${pid}/stat`, 'utf8');

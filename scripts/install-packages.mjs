@@ -1,11 +1,11 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { readStamp, tryToWrite } from './stamps.mjs';
+import { readStamp, tryToWriteStamp } from './stamp-files.mjs';
 
-/** True when node_modules holds what package-lock.json names, by our stamp or by npm's own record. */
+/** True if node_modules has the packages of package-lock.json, according to the stamp or to npm's own record. */
 export function hasPackages({ root, packages, development }) {
   const stamp = readStamp(join(root, 'node_modules', '.windlass-stamp'));
-  // npm writes its record last and removes node_modules first: without it an install was cut short.
+  // npm removes node_modules first and writes its record last: without one, an installation was interrupted.
   const recordPath = join(root, 'node_modules', '.package-lock.json');
   if (!existsSync(recordPath)) return false;
   if (stamp === packages) return true;
@@ -18,26 +18,27 @@ export function hasPackages({ root, packages, development }) {
     if (found !== undefined) return found.version === entry.version;
     return entry.optional || entry.devOptional || (entry.dev && !development);
   });
-  if (complete && development) tryToWrite(join(root, 'node_modules', '.windlass-stamp'), packages);
+  if (complete && development)
+    tryToWriteStamp(join(root, 'node_modules', '.windlass-stamp'), packages);
   return complete;
 }
 
-/** Returns what stands in the way, or undefined. */
+/** Installs the packages, if necessary. Returns a description of the problem, or undefined. */
 export async function installPackages(checkout) {
   if (hasPackages({ ...checkout, development: true })) return undefined;
-  const { runCommand } = await import('./child.mjs');
+  const { runCommand } = await import('./run-command.mjs');
   const command = namesEveryPlatform(checkout) ? ['ci'] : ['install', '--no-save'];
   checkout.say(`Installing packages (npm ${command.join(' ')}) …`);
   const args = [...command, '--include=dev', '--no-audit', '--no-fund'];
   const problem = await runCommand({ root: checkout.root, command: 'npm', args });
   if (problem !== undefined) return `npm ${command[0]} ${problem}: the packages are not installed.`;
-  tryToWrite(join(checkout.root, 'node_modules', '.windlass-stamp'), checkout.packages);
+  tryToWriteStamp(join(checkout.root, 'node_modules', '.windlass-stamp'), checkout.packages);
   return undefined;
 }
 
 /**
- * A lockfile made where the registry lacked another platform's optional packages names none of them.
- * `npm ci` refuses such a one; `npm install` takes what it names as exactly, and leaves it as it is.
+ * Whether the lockfile names the optional packages of other platforms. If the registry lacked them, it does not, and
+ * `npm ci` refuses it; `npm install --no-save` installs the same versions without changing it.
  */
 function namesEveryPlatform({ root }) {
   const { packages } = JSON.parse(readFileSync(join(root, 'package-lock.json'), 'utf8'));

@@ -1,8 +1,8 @@
 import { dim, expect } from '../console.ts';
-import type { Demo } from '../demo.ts';
+import type { DemoContext } from '../context.ts';
 
-/** A parameter comes back as it was sent, to the byte, though JavaScript could not hold its number. */
-export async function keepParameter({ client, out }: Demo, mid: string): Promise<void> {
+/** Stores a parameter and reads the same bytes, although JavaScript cannot represent its number. */
+export async function storeParameter({ client, out }: DemoContext, mid: string): Promise<void> {
   const value = '{"seed": 123456789012345678901234567890, "offset": -0, "steps": 1e400}';
   const path = `/api/models/${mid}/parameters/start%20values`;
   const put = await client.fetch(path, {
@@ -17,21 +17,21 @@ export async function keepParameter({ client, out }: Demo, mid: string): Promise
   out.note(dim(`JSON.parse would make the seed ${JSON.parse(text).seed}`));
 }
 
-/** The same client state twice is one bookmark. */
-export async function keepBookmark({ client, out }: Demo, pid: string): Promise<void> {
+/** Stores the same client state twice, which makes one bookmark. */
+export async function storeBookmark({ client, out }: DemoContext, pid: string): Promise<void> {
   const state = { camera: [0, 12.5, 3], colors: 'viridis', selection: [17, 4] };
   const path = `/api/projects/${pid}/bookmarks`;
   const { id } = await client.post<{ id: string }>(path, state);
   const again = await client.post<{ id: string }>(path, state);
   expect(again.id === id, 'the same state became another bookmark');
-  const kept = await client.get<unknown>(`/api/bookmarks/${id}`);
-  expect(JSON.stringify(kept) === JSON.stringify(state), 'another state came back');
-  out.note(`bookmark ${id}: ${JSON.stringify(kept)}`);
+  const stored = await client.get<unknown>(`/api/bookmarks/${id}`);
+  expect(JSON.stringify(stored) === JSON.stringify(state), 'another state came back');
+  out.note(`bookmark ${id}: ${JSON.stringify(stored)}`);
 }
 
-/** An event becomes one line of the server's log, which `logged` waits for. */
+/** Sends an event and waits until `logged` finds its line in the server's log. */
 export async function recordEvent(
-  { client, out }: Demo,
+  { client, out }: DemoContext,
   logged: (words: string) => Promise<string>,
 ): Promise<void> {
   const path = '/events/select/station/2';
