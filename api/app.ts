@@ -12,7 +12,7 @@ import { limitRequests } from './middleware/limit-requests.ts';
 import { logRequests } from './middleware/log-requests.ts';
 import { readJson } from './middleware/read-json.ts';
 
-/** The HTTP service: thin; what takes longer than a request becomes a job. */
+/** The HTTP service. Long work becomes a job. */
 export function createApp(api: ApiContext, files: RouteFile[]): Express {
   const app = express();
   app

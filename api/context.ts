@@ -28,6 +28,6 @@ export interface ApiContext {
   rawJson: RawJsonBodies;
   memory: RequestMemory;
   metrics: ApiMetrics;
-  /** Aborted when the process is asked to stop: whoever is held waiting is answered now. */
+  /** Aborted when the process is asked to stop: requests that wait are answered at once. */
   stopping: AbortSignal;
 }

@@ -28,7 +28,7 @@ import { loadRoutes } from './load-routes.ts';
 import { ApiMetrics } from './monitoring/api-metrics.ts';
 import { RawJsonBodies } from './raw-json/raw-json-bodies.ts';
 
-/** Answers that are being sent when the process is asked to stop may take so long to end. */
+/** Responses that are being sent when the process is asked to stop may take so long. */
 const DRAIN_MS = 10_000;
 
 const life = beginProcess('windlass-api');
@@ -73,18 +73,17 @@ async function main(): Promise<void> {
     stopping: life.stopping,
   };
 
-  // A part of 5 GiB takes as long as it takes: the body is bounded by middleware/limit-body-time.ts.
+  // No requestTimeout: middleware/limit-body-time.ts limits slow bodies, and a part of 5 GiB may take long.
   const app = createApp(context, await loadRoutes());
   const server = createServer(
     {
       ...createMessageClasses(app),
       requestTimeout: 0,
       headersTimeout: 15_000,
-      // How often that is looked at.
       connectionsCheckingInterval: 5_000,
       keepAliveTimeout: 65_000,
       maxHeaderSize: config.LIMIT_HEADER_BYTES,
-      // app.ts refuses what has none, with a problem document.
+      // app.ts answers with a problem document.
       requireHostHeader: false,
     },
     app,
@@ -106,7 +105,7 @@ async function main(): Promise<void> {
 
   await life.stopped;
   const closed = new Promise(resolve => server.close(resolve));
-  // Whoever was held is answered now, and their connection would be kept for the next request.
+  // Waiting requests are answered now, and then keep their connections open.
   const sweep = setInterval(() => server.closeIdleConnections(), 50);
   await Promise.race([closed, delay(DRAIN_MS)]);
   clearInterval(sweep);

@@ -15,7 +15,7 @@ import { findProject, lockProjectForShare, type RoleRequirement } from '../proje
 
 const clientState = z.looseObject({}).describe('Any JSON object, kept byte for byte.');
 
-/** Bookmarks: what a client wants to come back to. The same bytes in the same project are one bookmark. */
+/** Bookmarks: saved states of a client. The same bytes in the same project are one bookmark. */
 export default routes('raw-body', (router, api) => {
   const { db } = api.database;
 
@@ -111,7 +111,7 @@ export default routes('raw-body', (router, api) => {
   });
 });
 
-/** The bookmark with this content, made now or before, and the bytes it adds; of two who make it at once the second waits. */
+/** Inserts the bookmark unless there is one with this content; returns its id, and the bytes that it adds to the project. */
 async function insertBookmark(
   tx: Tx,
   given: { project: string; hash: string; content: string },
@@ -126,11 +126,11 @@ async function insertBookmark(
       .onConflictDoNothing({ target: [bookmarks.project, bookmarks.hash] })
       .returning({ bid: bookmarks.bid });
     if (made) return { ...made, added: Buffer.byteLength(given.content) };
-    // Another's, which was committed just now, and may even be gone again.
+    // A concurrent request inserted it; it may have been deleted again.
   }
 }
 
-/** Of a stored value this is known without reading it. */
+/** Postgres knows the length without reading the value. */
 const contentBytes = sql<number>`octet_length(${bookmarks.content})`;
 
 async function findBookmark(
@@ -145,7 +145,7 @@ async function findBookmark(
         .where(eq(bookmarks.bid, bid))
     : [];
   if (!row) throw unknownBookmark();
-  // A stranger is told of the bookmark, not of its project.
+  // The error names the bookmark, not its project.
   await findProject(db, row.project, need).catch((error: unknown) => {
     throw error instanceof WindlassError && error.code === 'not_found' ? unknownBookmark() : error;
   });
@@ -158,7 +158,7 @@ const unknownBookmark = () =>
     hint: 'POST /api/projects/(pid)/bookmarks makes one.',
   });
 
-/** The column takes JSON objects alone (23514, a check), whatever this process took for one. */
+/** The column's check constraint (23514) accepts JSON objects alone; this process parses more leniently. */
 function refuseUnlessJson(error: unknown): never {
   if (sqlState(error) !== '23514') throw error;
   throw new WindlassError('invalid_input', {

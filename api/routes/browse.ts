@@ -12,7 +12,7 @@ import { operation } from '../openapi/operation.ts';
 import { readFromHost } from '../remote/read-from-host.ts';
 import { remotePath } from '../remote/remote-path.ts';
 
-/** Entries of a directory, as arrays side by side. */
+/** Entries of a directory, by column. */
 const listing = z.object({
   path: absolutePath,
   names: z.array(z.string()),
@@ -23,7 +23,7 @@ const listing = z.object({
 /** In the order of their lines in the job's output. */
 const COLUMNS = ['names', 'sizes', 'types', 'mtimes'] as const;
 
-/** What lies in a directory on the host, so that a client can find frames. */
+/** Lists a directory on the host. */
 export default routes('json-body', (router, api) => {
   resource(router, '/remotes/:sid/browse{/*path}', {
     post: operation({
@@ -55,8 +55,8 @@ export default routes('json-body', (router, api) => {
 });
 
 /**
- * The names go out as they come; the other columns are then read from what was stored meanwhile, so that a directory of
- * any size takes the memory of one batch. Until the host has listed something, an error is an answer of its own.
+ * Streams the names while the host lists them, then the other columns from the stored output, so that a directory of any size
+ * takes the memory of one batch. An error before the first entry is an error response.
  */
 async function sendListing(
   api: ApiContext,
@@ -89,7 +89,7 @@ async function* writeListing(
     let line = 0;
     before += `"${column}":[`;
     for await (const lines of splitLines(bytes)) {
-      // Each an array of its own: what is between the brackets is the next part of the column.
+      // Each line is a JSON array: what is between its brackets continues the column.
       const parts = lines.filter(() => line++ % COLUMNS.length === index);
       const values = parts.map(part => part.slice(1, -1)).join(',');
       if (values === '') continue;
@@ -102,7 +102,7 @@ async function* writeListing(
   return '';
 }
 
-/** What was listed, once more; all of it, or the answer must not look whole. */
+/** The stored output again. Throws where some of it is missing: the response must not look complete. */
 async function* readAgain(
   api: ApiContext,
   job: JobSummary,

@@ -26,7 +26,7 @@ const cacheItem = z.object({
   created: z.date(),
 });
 
-/** A project's cache: named references to videos, which stay as long as the reference does. */
+/** A project's cache: named references to videos, which are kept as long as they are referred to. */
 export default routes('json-body', (router, api) => {
   const { db } = api.database;
 
@@ -92,7 +92,7 @@ export default routes('json-body', (router, api) => {
             .where(and(eq(cacheEntries.project, project.pid), eq(cacheEntries.key, keyOf(req))))
             .returning({ object: cacheEntries.object });
           if (!gone) throw unknownEntry();
-          // Refused, it is not gone: the transaction is rolled back.
+          // Where this throws, the transaction and so the deletion is rolled back.
           checkIfMatch(req, entityTag({ key: gone.object }));
           await scheduleDeletion(tx, [gone.object]);
         });
@@ -103,7 +103,7 @@ export default routes('json-body', (router, api) => {
   });
 });
 
-/** The rest of the path: slashes in it may be escaped or not. Express gives its segments, each decoded once. */
+/** The key is the rest of the path, with slashes escaped or not. Express splits it into decoded segments. */
 function keyOf(req: Request): string {
   const segments: unknown = req.params.key;
   return readCacheKey(Array.isArray(segments) ? segments.join('/') : '');

@@ -8,9 +8,9 @@ import { DOCS_PAGE_CSP, renderDocsPage } from '../openapi/docs-page.ts';
 import { createOpenApiDocument } from '../openapi/document.ts';
 import { operation } from '../openapi/operation.ts';
 
-/** The interface, described by itself, these two included: for programs at /api/openapi.json, for people at /api/docs. */
+/** The description of all operations, these two included: as OpenAPI and as a page. */
 export default routes('public', (router, _api, describeAll) => {
-  // When it is first asked for: all files have added their routes by then.
+  // Made at the first request: all files have added their routes by then.
   let made: { description: object; tag: string; page: string } | undefined;
   const make = () => {
     const { version } = JSON.parse(readFileSync(new URL('package.json', packageRoot), 'utf8'));

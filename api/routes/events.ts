@@ -7,7 +7,7 @@ import { routes } from '../http/routes.ts';
 import { currentUser } from '../identity/current-user.ts';
 import { operation } from '../openapi/operation.ts';
 
-/** The target as it came, perhaps in absolute form (RFC 9112, 3.2.2); what follows `/events` is the client's own. */
+/** The raw request target, perhaps in absolute form (RFC 9112, 3.2.2); clients choose what follows `/events`. */
 const TARGET = /^(?:https?:\/\/[^/?]*)?(?:\/api)?\/events(?:\/([^?]*))?(?:\?(.*))?$/is;
 
 /** For the description of the interface; recordEvents() answers. */
@@ -32,8 +32,7 @@ export default routes('raw-body', (router, api) => {
 });
 
 /**
- * POST /events/(event): one log line each. A middleware, because a route would decode the path first and refuse what
- * cannot be decoded.
+ * POST /events/(event): writes one log line. A middleware, because a route would refuse a path that cannot be decoded.
  */
 function recordEvents(api: ApiContext): RequestHandler {
   const log = createEventLog(api);
@@ -46,7 +45,7 @@ function recordEvents(api: ApiContext): RequestHandler {
     const [, path = '', query = ''] = match;
     dropBody(req, res, limit, error => {
       if (error) return next(error);
-      // One line for the request, and this is it.
+      // The access log has no line for this request.
       res.locals.logged = true;
       const { username } = currentUser(res);
       log.info({
@@ -58,7 +57,7 @@ function recordEvents(api: ApiContext): RequestHandler {
   };
 }
 
-/** Calls back once the body is over or too large; not at all when the client left or was answered because it is too slow. */
+/** Calls back when the body has ended or is too large; never when the client disconnected or was answered 408. */
 function dropBody(
   req: Request,
   res: Response,
@@ -78,10 +77,10 @@ function dropBody(
   req.on('data', count).once('end', end);
 }
 
-/** Events are kept whatever LOG_LEVEL says, save `silent`; on standard output, apart from the log about the service. */
+/** A log of its own on stdout: every LOG_LEVEL but `silent` writes events. */
 function createEventLog({ config, log }: ApiContext): Logger {
   const output = pino.destination({ fd: 1, sync: true });
-  // Whoever read it is gone; the service goes on.
+  // EPIPE and the like must not end the service.
   output.on('error', (error: unknown) => log.warn({ err: error }, 'an event was lost'));
   return pino(
     {
@@ -93,9 +92,9 @@ function createEventLog({ config, log }: ApiContext): Logger {
   );
 }
 
-/** Visible ASCII, with all else escaped as in RFC 3986: a target has other bytes only where a client breaks the rules. */
+/** Escapes all but visible ASCII as in RFC 3986; valid targets have nothing else. */
 function asAscii(text: string): string {
-  // Node gives each byte of a target as one character.
+  // Node decodes targets as Latin-1: one character for each byte.
   return text.replace(
     /[^\x21-\x7e]/g,
     byte => `%${byte.charCodeAt(0).toString(16).toUpperCase().padStart(2, '0')}`,

@@ -6,7 +6,7 @@ import { setAttachment } from '../tables/attachment.ts';
 import { findStoredArtifact } from '../tables/find-artifact.ts';
 import { removeArtifact } from '../tables/remove-artifact.ts';
 
-/** File artifacts, by range; parses make them. */
+/** File artifacts. */
 export default routes('json-body', (router, api) => {
   resource(router, '/models/:mid/files/:aid', {
     get: operation({

@@ -30,7 +30,7 @@ const miscount = problem.extend({
   truncated: z.literal(true).optional(),
 });
 
-/** POST …/finished: all was sent, so it can be parsed. */
+/** POST …/finished: closes an upload and starts its parse. */
 export default routes('json-body', (router, api) => {
   const { db } = api.database;
   resource(router, '/uploads/:uid/finished', {
@@ -64,8 +64,8 @@ export default routes('json-body', (router, api) => {
           const job = await startRequestedJob(api, req, res, tx => accept(tx, key, uploaded));
           res.status(202).location(`/api/jobs/${job.id}`).json({ missing: [], job: job.id });
         } catch (error) {
-          if (!isMiscounted(error)) throw error;
-          // The interface gives these two their words in the status line, and plain JSON.
+          if (!isMiscount(error)) throw error;
+          // The interface wants the title as reason phrase, and application/json.
           res.statusMessage = ERRORS[error.code].title;
           sendProblem(res, error, 'application/json');
         }
@@ -74,7 +74,7 @@ export default routes('json-body', (router, api) => {
   });
 });
 
-/** What is accepted is bound to its job in one transaction: neither is there without the other. */
+/** Closes the upload in the transaction that starts its job. */
 async function accept(
   tx: Tx,
   { uid, owner }: UploadKey,
@@ -87,8 +87,8 @@ async function accept(
   });
   const found = await lockUpload(tx, uid);
   assertUploadOpen(found);
-  await refuseWhileCopying(tx, uid);
-  refuseMiscounted(compareParts(uploaded, await readParts(tx, uid)));
+  await assertNoCopies(tx, uid);
+  assertCounts(compareParts(uploaded, await readParts(tx, uid)));
   const job = newId();
   await tx
     .update(uploads)
@@ -108,7 +108,7 @@ async function accept(
   };
 }
 
-async function refuseWhileCopying(tx: Tx, uid: string): Promise<void> {
+async function assertNoCopies(tx: Tx, uid: string): Promise<void> {
   const [copy] = await tx
     .select({ id: jobs.id })
     .from(jobs)
@@ -122,27 +122,27 @@ async function refuseWhileCopying(tx: Tx, uid: string): Promise<void> {
   });
 }
 
-function refuseMiscounted({ missing, excess, truncated }: Comparison): void {
+function assertCounts({ missing, excess, truncated }: Comparison): void {
   const cut = truncated ? { truncated } : {};
   if (missing.length > 0) {
     throw new WindlassError('upload_incomplete', {
-      detail: `Upload incomplete: ${tell(missing.length, truncated)} not received.`,
+      detail: `Upload incomplete: ${countParts(missing.length, truncated)} not received.`,
       hint: 'Send the parts that "missing" lists as [fid, pid], then this again.',
       extra: { missing, ...(excess.length > 0 ? { excess } : {}), ...cut },
     });
   }
   if (excess.length === 0) return;
   throw new WindlassError('client_confused', {
-    detail: `Client confused: ${tell(excess.length, truncated)} received beyond what "uploaded" states.`,
+    detail: `Client confused: ${countParts(excess.length, truncated)} received beyond what "uploaded" states.`,
     hint: 'Send this again with the numbers of parts that were sent; "excess" lists the others as [fid, pid].',
     extra: { excess, ...cut },
   });
 }
 
-const tell = (n: number, truncated: boolean) =>
+const countParts = (n: number, truncated: boolean) =>
   `${truncated ? 'more than ' : ''}${n === 1 ? '1 part was' : `${n} parts were`}`;
 
-function isMiscounted(error: unknown): error is WindlassError {
+function isMiscount(error: unknown): error is WindlassError {
   return (
     error instanceof WindlassError &&
     (error.code === 'upload_incomplete' || error.code === 'client_confused')

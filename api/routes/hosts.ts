@@ -72,7 +72,7 @@ const fullHost = hostName.extend({
   private: z.boolean(),
   created: z.date(),
 });
-/** Server administrators see all of a host, others its name and whether it takes an agent. */
+/** Server administrators see the full record, others the short one. */
 const hostRecord = z.union([fullHost, hostName]);
 
 const fullView = (row: HostRow): z.output<typeof fullHost> => ({
@@ -85,16 +85,15 @@ const fullView = (row: HostRow): z.output<typeof fullHost> => ({
   private: row.private,
   created: row.created,
 });
-/** What every user may know: which hosts there are, and whether they take an agent. */
 const shortView = ({ name, agent }: HostRow) => ({ name, agent });
 
-/** Hosts that sessions may be opened on, with their pinned keys; changed by server administrators alone. */
+/** Hosts that sessions can be opened on, with their pinned keys. */
 export default routes('json-body', (router, api) => {
   const { db } = api.database;
-  const find = async (name: string) => theOnly(name, await selectHost(db, name));
+  const find = async (name: string) => requireHost(name, await selectHost(db, name));
   /**
-   * Has a worker connect once, and takes the keys it is shown. A repeat has the job of a request before it, by its
-   * Idempotency-Key. Undefined where the client left: then nothing is known of the host.
+   * Has a worker connect once and returns the host's keys; `isRepeat` where the job is that of an earlier request with the
+   * same Idempotency-Key. Undefined where the client has disconnected.
    */
   const scan = async (
     at: { address: string; port: number; private: boolean },
@@ -152,7 +151,7 @@ export default routes('json-body', (router, api) => {
         if (!pinned) return;
         const host = { ...at, keys: pinned.keys };
         const [added] = await db.insert(hosts).values(host).onConflictDoNothing().returning();
-        // The answer to the first request may have been lost.
+        // The response to the first request may have been lost.
         const [present] = added || !pinned.isRepeat ? [] : await selectHost(db, host.name);
         const row =
           added ?? (present && isDeepStrictEqual({ ...present, ...host }, present) && present);
@@ -174,7 +173,7 @@ export default routes('json-body', (router, api) => {
       errors: ['not_found'],
       handle: async ({ req, res }) => {
         const row = await find(pathParameter(req, 'name'));
-        // Who becomes an administrator must not be told that the short record is all there is.
+        // Tags differ: a user who becomes an administrator must not get 304 for the short record.
         const { tag, view } = currentUser(res).administrator
           ? { tag: versionTag(row), view: fullView }
           : { tag: versionTag(row, '-short'), view: shortView };
@@ -228,8 +227,8 @@ export default routes('json-body', (router, api) => {
         requireAdministrator(res);
         const name = pathParameter(req, 'name');
         await db.transaction(async tx => {
-          // Held until it is gone: who opens a session holds it, too.
-          const row = theOnly(name, await selectHost(tx, name).for('update'));
+          // Opening a session locks the row too.
+          const row = requireHost(name, await selectHost(tx, name).for('update'));
           checkIfMatch(req, versionTag(row));
           await eraseHostCredentials(tx, name);
           await tx.delete(hosts).where(eq(hosts.name, name));
@@ -242,8 +241,8 @@ export default routes('json-body', (router, api) => {
 
 const selectHost = (tx: Tx, name: string) => tx.select().from(hosts).where(eq(hosts.name, name));
 
-/** The host, where the query found it. Throws `not_found`. */
-function theOnly(name: string, [row]: HostRow[]): HostRow {
+/** The row of a query by name. Throws `not_found`. */
+function requireHost(name: string, [row]: HostRow[]): HostRow {
   if (!row)
     throw new WindlassError('not_found', {
       detail: `Not found: there is no host ${name}.`,

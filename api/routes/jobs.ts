@@ -32,7 +32,7 @@ const outputQuery = z.strictObject({
   offset: queryInteger({ min: 0, max: Number.MAX_SAFE_INTEGER, default: 0 }),
 });
 
-/** Jobs: everything long, its state, its output as it comes, its result. A job is its owner's alone. */
+/** Jobs: their states, events, outputs and results. Only its owner sees a job. */
 export default routes('json-body', (router, api) => {
   const { db } = api.database;
   const reads = new OutputReader({ db, objects: api.objects });
@@ -44,7 +44,7 @@ export default routes('json-body', (router, api) => {
     if (row?.owner !== currentUser(res).username) throw unknownJob();
     return row;
   };
-  /** Administrators may see that a job exists and cancel it. */
+  /** Server administrators may see that a job exists, and cancel it. */
   const findForOperation = async (req: Request, res: Response): Promise<JobSummary> => {
     const row = currentUser(res).administrator ? await findAny(req) : undefined;
     return row ?? find(req, res);
@@ -102,14 +102,14 @@ export default routes('json-body', (router, api) => {
         const row = await findForOperation(req, res);
         const cancelled = await db.transaction(async tx => {
           if (req.get('If-Match') !== undefined) {
-            // Held until it is cancelled: of two that saw the same, one comes second.
-            const [held] = await tx
+            // Locked until the cancel commits, so that of two requests with one tag the second fails.
+            const [locked] = await tx
               .select({ version: jobs.version })
               .from(jobs)
               .where(eq(jobs.id, row.id))
               .for('update');
-            if (!held) throw unknownJob();
-            checkIfMatch(req, entityTag(held.version));
+            if (!locked) throw unknownJob();
+            checkIfMatch(req, entityTag(locked.version));
           }
           return cancelJob(tx, row.id);
         });
@@ -228,7 +228,6 @@ export default routes('json-body', (router, api) => {
               owner: row.owner,
               idleSeconds: api.config.SESSION_IDLE_TIMEOUT,
             });
-          // A video for a project's cache.
           const project = row.project ?? undefined;
           if (project)
             await lockProjectForShare(tx, project, { username: row.owner, role: 'writer' });

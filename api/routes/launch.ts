@@ -20,7 +20,7 @@ const commandResult = z.object({
   truncated: z.literal(true).optional(),
 });
 
-/** POST /remotes/launch: a command through an existing session, waited for unless the client prefers otherwise. */
+/** POST /remotes/launch: runs a command in a session, and waits for its end unless the client prefers otherwise. */
 export default routes('json-body', (router, api) => {
   resource(router, '/remotes/launch', {
     post: operation({
@@ -71,7 +71,7 @@ export default routes('json-body', (router, api) => {
         if (!ended.finished) return void res.status(202).json(jobView(ended));
         if (ended.state !== 'succeeded') throw jobError(ended);
         await sendCommandResult(api, res, { job: ended, command }).catch((error: unknown) => {
-          // It has run: "try again" would run it twice.
+          // The command has run: a client that repeats a request answered 503 would run it twice.
           if (toWindlassError(error).code !== 'unavailable' || res.headersSent) throw error;
           res.status(202).json(jobView(ended));
         });

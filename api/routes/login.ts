@@ -22,14 +22,14 @@ const credentials = z.strictObject({
 });
 const welcome = z.object({ success: z.literal(true), target: z.string() });
 
-/** Cookie logins begin with a password; the operation that begins one needs no other credentials. */
+/** POST /login: exchanges a password for login cookies. */
 export default routes('login', (router, api) => {
   const { config, database, passwords } = api;
-  const refuseForeignPages: RequestHandler = (req, _res, next) => {
+  const refuseCrossSiteLogin: RequestHandler = (req, _res, next) => {
     refuseCrossSite(req, config, { checkOrigin: true });
     next();
   };
-  router.post('/login', refuseForeignPages, readJson(config), readForm());
+  router.post('/login', refuseCrossSiteLogin, readJson(config), readForm());
 
   resource(router, '/login', {
     post: operation({
@@ -69,7 +69,7 @@ export default routes('login', (router, api) => {
   });
 });
 
-/** A form's fields as an object, as readJson() would have made it of JSON. */
+/** Parses a form's fields into an object. */
 function readForm(): RequestHandler[] {
   const toFields: RequestHandler = (req, _res, next) => {
     if (typeof req.body === 'string' && req.is(FORM))

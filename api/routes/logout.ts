@@ -5,7 +5,7 @@ import { clearLoginCookies, readLoginCookie } from '../identity/login-cookies.ts
 import { endLogin } from '../identity/logins.ts';
 import { operation } from '../openapi/operation.ts';
 
-/** The end of a login by cookie. */
+/** DELETE /logout: ends the login of the cookie. */
 export default routes('json-body', (router, api) => {
   resource(router, '/logout', {
     delete: operation({
@@ -14,7 +14,7 @@ export default routes('json-body', (router, api) => {
       handle: async ({ req, res }) => {
         const secret = readLoginCookie(req);
         if (secret) await endLogin(api.database.db, secret);
-        // What this login still follows is cut off; whoever else follows as this user comes back.
+        // Closes all event streams of the user: clients with other credentials reconnect.
         api.credentialCache.invalidate(currentUser(res).username);
         clearLoginCookies(req, res, api.config);
         res.status(204).end();

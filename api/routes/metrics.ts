@@ -6,7 +6,7 @@ import { operation } from '../openapi/operation.ts';
 
 /** GET /metrics for Prometheus, for server administrators. */
 export default routes('monitoring', (router, { database, metrics }) => {
-  // Whoever asks while it is being collected gets the same: the cost is bounded, however many ask.
+  // Concurrent requests share one collection.
   let pending: Promise<string> | undefined;
   resource(router, '/metrics', {
     get: operation({

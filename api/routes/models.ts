@@ -42,7 +42,7 @@ const changes = (longest: number) =>
     description: description.optional(),
     marking: marking.optional(),
   });
-/** Artifacts come in pages too: a model may have any number of them. */
+/** A page of artifacts: a model may have any number of them. */
 const modelQuery = z.strictObject({
   limit: queryInteger({ min: 1, max: 10_000, default: 1_000 }),
   after: cursorText(255).optional(),
@@ -71,7 +71,7 @@ const modelRecord = modelItem.extend({
   parses: z.array(parseRecord),
 });
 
-/** Of what clients write into a model; read from the heads of the values alone. */
+/** Length of the texts that clients write; Postgres knows it without reading them. */
 const TEXT_BYTES = sql<number>`octet_length(${models.description}) + octet_length(${models.marking})`;
 
 const itemView = (row: ModelRow): z.output<typeof modelItem> => ({
@@ -85,7 +85,7 @@ const itemView = (row: ModelRow): z.output<typeof modelItem> => ({
   updated: row.updated,
 });
 
-/** Models of a project, and what they hold. */
+/** Models of a project. */
 export default routes('json-body', (router, api) => {
   const { db } = api.database;
   const longest = api.config.LIMIT_NAME_LENGTH;
@@ -130,7 +130,7 @@ export default routes('json-body', (router, api) => {
   ): Promise<z.output<typeof modelRecord>> => {
     const fitting = limitPageBytes(await readParseSizes(db, model.mid));
     const names = await readNameBytes(model.mid, which);
-    // Neither names nor stored JSON hold anything that JSON makes more than twice as long.
+    // Names and stored JSON at most double in length when encoded as JSON.
     await api.memory.reserveIfLarge(res, 2 * (fitting.bytes + names));
     const parses = await readParses(db, model.mid, fitting.count);
     const { items, next } = await readArtifacts(model.mid, which);
@@ -209,7 +209,7 @@ export default routes('json-body', (router, api) => {
         const { model } = await findModel(db, pathParameter(req, 'mid'), need);
         const which = query();
         const tag = modelTag(model, await readParseStates(db, model.mid));
-        // What comes in between is told under the older tag: too early, never too late.
+        // The tag is read before the record: a change in between is shown under the older tag, and never missed.
         const isKnown = matchesEntityTag(req.get('If-None-Match'), tag);
         const record = isKnown ? undefined : await readRecord(model, which, res);
         sendRecord(req, res, { tag, record: () => record });
@@ -250,13 +250,15 @@ export default routes('json-body', (router, api) => {
         const cancelled = await db.transaction(async tx => {
           const { model } = await lockModel(tx, mid, need);
           checkIfMatch(req, modelTag(model, await readParseStates(tx, mid)));
-          // What it holds may be too much for one statement: it moves to a project that is deleted already, which hides it
-          // at once, and upkeep removes that one like any other.
-          const grave = newId();
-          await tx.insert(projects).values({ pid: grave, name: model.name, deleted: sql`now()` });
+          // Its artifacts may be too many for one statement: the model moves to a new project that is marked as deleted, which
+          // hides it at once, and upkeep removes that project like any other.
+          const tombstone = newId();
+          await tx
+            .insert(projects)
+            .values({ pid: tombstone, name: model.name, deleted: sql`now()` });
           await tx
             .update(models)
-            .set({ project: grave, version: sql`${models.version} + 1` })
+            .set({ project: tombstone, version: sql`${models.version} + 1` })
             .where(eq(models.mid, mid));
           return cancelJobs(tx, eq(jobs.model, mid));
         });

@@ -18,14 +18,14 @@ const parameterBody = z.strictObject({
   input: z.boolean().default(false).describe('Whether it is an input of the model.'),
 });
 
-/** All but the value, which may be big. */
+/** All but the value, which may be large. */
 const HEAD = {
   kind: artifacts.kind,
   size: artifacts.size,
   version: artifacts.version,
 };
 
-/** Parameters of a model: any JSON value, kept and answered byte for byte. */
+/** Parameters of a model: JSON values, kept byte for byte. */
 export default routes('raw-body', (router, api) => {
   const { db } = api.database;
   const place = (req: Request, res: Response, role: RoleRequirement['role'], max?: number) => ({
@@ -58,7 +58,7 @@ export default routes('raw-body', (router, api) => {
           .select({ ...HEAD, value: artifacts.value })
           .from(artifacts)
           .where(and(eq(artifacts.model, mid), eq(artifacts.aid, aid)));
-        // It may have been replaced since.
+        // The parameter may have been replaced meanwhile.
         const { version, value } = requireParameter(found, aid);
         const bytes = Buffer.from(value ?? '');
         res.set('ETag', entityTag(version)).set('Content-Length', String(bytes.length)).end(bytes);
@@ -156,7 +156,7 @@ function requireParameter<T extends { kind: 'parameter' | 'file' | 'table' }>(
   });
 }
 
-/** The model's next version; the artifact takes it too, so that one that is made anew never has an old one's. */
+/** Increments and returns the model's version. Artifacts take it as theirs, so that a new one never has the tag of a deleted one. */
 async function bumpModel(tx: Tx, mid: string, added: number): Promise<number> {
   const [row] = await tx
     .update(models)
@@ -171,7 +171,7 @@ async function bumpModel(tx: Tx, mid: string, added: number): Promise<number> {
   return row.version;
 }
 
-/** RFC 9110, 13.1.1: where there is nothing, no tag matches, `*` neither. */
+/** RFC 9110, 13.1.1: where nothing exists no tag matches, nor does `*`. */
 function refuseIfMatch(req: Request): void {
   if (req.get('If-Match') === undefined) return;
   throw new WindlassError('precondition_failed', {
@@ -180,7 +180,7 @@ function refuseIfMatch(req: Request): void {
   });
 }
 
-/** The column takes JSON alone (23514, a check), whatever this process took for it. */
+/** The column's check constraint (23514) accepts JSON alone; this process parses more leniently. */
 function refuseUnlessJson(error: unknown): never {
   if (sqlState(error) !== '23514') throw error;
   throw new WindlassError('invalid_input', {

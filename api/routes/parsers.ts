@@ -12,7 +12,7 @@ const parserRecord = z.object({
   parameters: z.record(z.string(), z.unknown()).meta({ description: 'A JSON Schema.' }),
 });
 
-/** Parameters are told as JSON Schema (2020-12). */
+/** Parameters are described by JSON Schema (2020-12). */
 const record = {
   items: Object.entries(PARSERS).map(([name, { meaning, makes, parameters }]) => ({
     name,
@@ -22,7 +22,7 @@ const record = {
   })),
 };
 
-/** What uploads can be parsed by. */
+/** The parsers of uploads. */
 export default routes('json-body', router => {
   resource(router, '/configuration/parsers', {
     get: operation({

@@ -54,25 +54,25 @@ const FORM = 'application/x-www-form-urlencoded';
 const MULTIPART = 'multipart/form-data';
 
 /**
- * Parts of one user that are taken in at once: a connection to the object store each and, of unknown length, 16 MiB. The
- * bodies of the others wait, unread.
+ * Parts of one user that are stored concurrently: each takes a connection to the object store and, where its length is unknown,
+ * 16 MiB. The bodies of the others wait, unread.
  */
-const AT_ONCE = 16;
+const CONCURRENT_PARTS = 16;
 
-/** Which part a request is about. */
+/** The part that a request names. */
 interface Place extends UploadKey {
   file: number;
   part: number;
-  /** The one that the upload is for. */
+  /** The project of the upload. */
   project: string;
-  /** When something was sent to the upload last. */
+  /** Last use of the upload. */
   accessed: Date;
 }
 
 /** Parts of an upload, streamed into the object store. */
 export default routes('raw-body', (router, api) => {
   const { db } = api.database;
-  const turns = new UserSemaphores(AT_ONCE);
+  const slots = new UserSemaphores(CONCURRENT_PARTS);
   const disk = new DiskReservations(api.objects, api.config.LIMIT_FREE_BYTES);
   const readJsonBody = readJson(api.config);
   resource(router, '/uploads/:uid/files/:fid/parts/:part', {
@@ -125,7 +125,7 @@ export default routes('raw-body', (router, api) => {
     }),
   });
 
-  /** Refuses before the first byte what would be refused after the last. */
+  /** Checks all that can be checked before the body is read. */
   async function readPlace(req: Request, res: Response): Promise<Place> {
     const key = readUploadKey(req, res);
     const found = await findUpload(db, key);
@@ -135,14 +135,14 @@ export default routes('raw-body', (router, api) => {
     return { ...key, project, file: fid, part, accessed: upload.accessed };
   }
 
-  /** Streams the body into the store; as long as bytes come, the upload is not idle. */
+  /** Streams the body into the store; the upload is not idle meanwhile. */
   async function store(
     { uid, owner, project, file, part, accessed }: Place,
     { req, res, isForm }: { req: Request; res: Response; isForm: boolean },
   ) {
     refuseOtherContent(req);
     const limit = api.config.LIMIT_PART_BYTES;
-    // What is around a form's file is not kept.
+    // A form's headers and boundaries are not stored.
     const around = isForm ? FORM_OVERHEAD_BYTES : 0;
     checkAnnouncedSize(req, limit, around);
     const expected = readContentDigest(req.get('Content-Digest'));
@@ -158,7 +158,7 @@ export default routes('raw-body', (router, api) => {
     const timer = setInterval(touch, seconds * 1_000);
     try {
       const windowMs = api.config.LIMIT_BODY_SECONDS * 1_000;
-      return await turns.run(owner, async () => {
+      return await slots.run(owner, async () => {
         const reservation = await disk.reserve(length);
         const options = { objects: api.objects, uid, limit, expected, reservation, windowMs };
         try {
@@ -172,7 +172,7 @@ export default routes('raw-body', (router, api) => {
     }
   }
 
-  /** By the length that is announced; commitPart() sees the bytes that came. */
+  /** By Content-Length; commitPart() checks the bytes received. */
   async function refuseFull(
     { project, uid, file, part }: Pick<Place, 'project' | 'uid' | 'file' | 'part'>,
     length: number,
@@ -192,18 +192,18 @@ export default routes('raw-body', (router, api) => {
   ): Promise<void> {
     try {
       const { LIMIT_FREE_BYTES, LIMIT_PROJECT_BYTES: limit } = api.config;
-      // Its length may not have been told, or others came at the same time.
+      // The length may have been unknown, or other parts were stored concurrently.
       await assertFreeSpace(api.objects, { added: 0, limit: LIMIT_FREE_BYTES });
       await db.transaction(async tx => {
         if (req.get('If-Match') !== undefined) {
-          // Held until this commits: of two that saw the same part, one comes second.
+          // Locked until this commits, so that of two requests with one tag the second fails.
           await lockUpload(tx, uid);
           await checkPart(tx, req, { uid, file, part });
         }
         await commitPart(tx, { upload: uid, file, part, ...stored }, limit);
       });
     } catch (error) {
-      // Refused, so rolled back for certain; of what broke off nobody knows, and upkeep looks at it later.
+      // A refusal was certainly rolled back. After other errors the outcome is unknown: garbage collection decides later.
       if (error instanceof WindlassError) await api.objects.remove(stored.object).catch(() => {});
       throw error;
     }
@@ -214,7 +214,7 @@ export default routes('raw-body', (router, api) => {
     { req, res, fields }: { req: Request; res: Response; fields: unknown },
   ): Promise<void> {
     const { sid, path } = parseInput(fields ?? {}, remoteFile);
-    // An Idempotency-Key is bound to what was asked for, in whichever form that came.
+    // An Idempotency-Key is bound to these fields, whatever the body's media type.
     req.body = { sid, path };
     const { uid, file, part, owner } = at;
     let touch = async () => {};
@@ -240,11 +240,11 @@ export default routes('raw-body', (router, api) => {
   }
 });
 
-/** Of a part that is stored. */
+/** The entity tag of a stored part. */
 const tagOf = ({ digest }: { digest: string }) =>
   `"${Buffer.from(digest, 'base64').toString('hex')}"`;
 
-/** If-Match (RFC 9110, 13.1.1) of what would replace this part. */
+/** Checks If-Match (RFC 9110, 13.1.1) against the stored part. */
 async function checkPart(
   tx: Tx,
   req: Request,
@@ -277,7 +277,7 @@ function runMiddleware(
   });
 }
 
-/** What says of itself that it is not simply the part's bytes. */
+/** Refuses encoded and partial bodies. */
 function refuseOtherContent(req: Request): void {
   const coding = req.get('Content-Encoding') ?? 'identity';
   if (coding.toLowerCase() !== 'identity') {

@@ -162,7 +162,7 @@ export default routes('json-body', (router, api) => {
       handle: async ({ req, res, body }) => {
         const pid = pathParameter(req, 'pid');
         const { username } = currentUser(res);
-        // Who may not see it is told so before anything about the body.
+        // Access is checked before the body.
         await findProject(db, pid, { username, role: 'writer' });
         const { acl, ...given } = body();
         const role = acl ? 'administrator' : 'writer';

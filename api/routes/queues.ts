@@ -8,7 +8,7 @@ import { queueUnavailable } from '../monitoring/bull-board-adapter.ts';
 import { operation } from '../openapi/operation.ts';
 
 const PATH = '/admin/queues';
-/** Its scripts set styles of elements; everything else comes from this service alone. */
+/** The board's scripts set inline styles; everything else is from this origin. */
 const POLICY = [
   "default-src 'none'",
   "script-src 'self'",
@@ -36,9 +36,9 @@ const BOARD: RoutedOperation = {
   }),
 };
 
-/** Bull Board, read-only, for server administrators. It shows entries of the queue: ids of jobs and nothing of them. */
+/** Bull Board, read-only, for server administrators. Queue entries hold job ids only. */
 export default routes('monitoring', (router, { queues, log }) => {
-  // Opened when it is first asked for: an API process that nobody looks into makes no connection for it.
+  // Opened at the first request, so that it costs no connections before.
   let board: Promise<Express> | undefined;
   const open = () => {
     board ??= openBoard(queues, PATH).catch((error: unknown) => {
@@ -64,7 +64,7 @@ export default routes('monitoring', (router, { queues, log }) => {
   });
 });
 
-/** Whatever would change a queue: Windlass alone writes to it. */
+/** Only Windlass writes to the queues. */
 function refuseChanges(req: Request): void {
   if (req.method === 'GET' || req.method === 'HEAD') return;
   throw new WindlassError('method_not_allowed', {

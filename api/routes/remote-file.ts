@@ -11,14 +11,14 @@ import { operation } from '../openapi/operation.ts';
 import { readFromHost } from '../remote/read-from-host.ts';
 import { remotePath } from '../remote/remote-path.ts';
 
-/** What the worker says of the file before its bytes; `end` is the offset after the last one that is sent. */
+/** The first line of the job's output; `end` is the offset after the last byte that follows. */
 interface FileHead {
   size: number;
   start: number;
   end: number;
 }
 
-/** A file on the host, by range, as its bytes come. */
+/** Streams a file of the host, or a range of it. */
 export default routes('json-body', (router, api) => {
   resource(router, '/remotes/:sid/file{/*path}', {
     get: operation({
@@ -84,12 +84,12 @@ async function sendFile(api: ApiContext, { req, res, job, signal }: Sending): Pr
       sent += bytes.length;
       yield bytes;
     }
-    // It became shorter while it was read: the answer must not look whole.
+    // The file was truncated while it was read: the response must not look complete.
     if (sent !== length) throw new Error(`of ${length} bytes ${sent} came`);
   }, res);
 }
 
-/** Until the host has said something, an error is an answer of its own. */
+/** An error before the first line is an error response. */
 async function readHead(
   output: AsyncGenerator<Buffer>,
   res: Response,

@@ -63,7 +63,7 @@ const sessionRecord = z.object({
   expires: z.date(),
 });
 
-/** Remote sessions: opened here, used by launch and videos, ended by DELETE or by being idle. */
+/** Remote sessions: opened here, ended by DELETE or by being idle. */
 export default routes('json-body', (router, api) => {
   const { db } = api.database;
   const keys = new ThreadedKeyParser();
@@ -135,7 +135,7 @@ export default routes('json-body', (router, api) => {
         );
         const job = await startRequestedJob(api, req, res, async tx => {
           await lockUser(tx, owner);
-          await holdHost(tx, host.name);
+          await lockHost(tx, host.name);
           await refuseTooMany(api, tx, owner);
           await tx.insert(sessions).values({
             sid,
@@ -183,7 +183,7 @@ export default routes('json-body', (router, api) => {
         const key = keyOf(req, res);
         const cancelled = await db.transaction(async tx => {
           if (req.get('If-Match') !== undefined) {
-            // Held until it is ended: whoever uses it comes before this look at it, or too late.
+            // Locked until it is ended: other uses of it come before this check, or too late.
             await lockSession(tx, key, 'update');
             checkIfMatch(req, tagOf(await findRecord(tx, req, res)));
           }
@@ -204,14 +204,14 @@ export default routes('json-body', (router, api) => {
 
 const ofSession = sql`from ${jobs} where ${jobs.session} = ${sessions.sid}`;
 /**
- * When the session's last job ended, so that it is idle since then at the earliest; null while one is open. Two questions,
- * each answered by one entry of the index, however many jobs are stored.
+ * When the session's last job ended, since when it is idle at the earliest; null while a job is open. Two subqueries, each of
+ * which reads one index entry, however many jobs there are.
  */
 const lastEnd = sql<
   string | null
 >`case when exists (select ${ofSession} and ${jobs.finished} is null) then null else (select max(${jobs.finished}) ${ofSession}) end`;
 
-/** From all that can change of a session. */
+/** The entity tag covers all of a session that can change. */
 const tagOf = ({ accessed, expires }: { accessed: Date; expires: Date }) =>
   entityTag(`${accessed.getTime().toString(36)}-${expires.getTime().toString(36)}`);
 
@@ -257,8 +257,8 @@ async function findHost({ database: { db } }: ApiContext, given: NewSession) {
   return host;
 }
 
-/** Who removes a host must find each session that could be opened on it. */
-async function holdHost(tx: Tx, name: string): Promise<void> {
+/** A concurrent removal of the host must find the session that is being opened. */
+async function lockHost(tx: Tx, name: string): Promise<void> {
   const [found] = await tx
     .select({ name: hosts.name })
     .from(hosts)

@@ -12,7 +12,7 @@ const readinessRecord = z.object({
   workers: z.number().int().nullable().describe('Alive; null when the database does not say.'),
 });
 
-/** What the service is, and how it is: open to everyone, once, without a prefix. */
+/** The service's index, liveness and readiness. */
 export default routes('public', (router, api) => {
   const readiness = new ReadinessCheck(api);
 

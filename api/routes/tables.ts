@@ -18,9 +18,9 @@ import { removeArtifact } from '../tables/remove-artifact.ts';
 import { invalidQuery, parseColumns, parseFilter, parseSort } from '../tables/table-query.ts';
 import { type ReadRequest, TableReader } from '../tables/table-reader.ts';
 
-/** Values of one page. */
+/** The most values of one page. */
 const MAX_CELLS = 1_000_000;
-/** Bytes of the histograms that were asked for last. */
+/** Bytes of cached histograms. */
 const CACHED_HISTOGRAMS = 8 << 20;
 
 const texts = z.union([z.string(), z.array(z.string()).max(5_000)]).optional();
@@ -57,7 +57,7 @@ const histogramRecord = z.object({
   values: z.array(z.object({ value, count: z.number().int() })).optional(),
 });
 
-/** Table artifacts: metadata, pages of rows, histograms, the Parquet itself. */
+/** Table artifacts: metadata, rows, histograms, and the Parquet file. */
 export default routes('json-body', (router, api) => {
   const columnsOf = new ColumnCache();
   const reader = new TableReader(api.objects);
@@ -203,7 +203,7 @@ export default routes('json-body', (router, api) => {
   });
 });
 
-/** A table's bytes decide all answers about it: 304 before anything of it is read. */
+/** All responses about a table depend on its bytes alone: 304 is answered before any are read. */
 function isUnchanged(req: Request, res: Response, { tag }: StoredArtifact): boolean {
   res.set('ETag', tag).set('Cache-Control', 'private, no-cache');
   if (!matchesEntityTag(req.get('If-None-Match'), tag)) return false;
@@ -218,7 +218,7 @@ function sendParts(res: Response, parts: (string | Buffer)[]): void {
   res.type('application/json').send(bytes);
 }
 
-/** Integers are kept as texts, and answered as the JSON numbers that they are. */
+/** Integers are stored as text, and sent as JSON numbers. */
 function metadataText(rows: number, columns: ColumnStatistics[]): string {
   const items = columns.map(({ name, type, min, max, nulls }) => {
     const write = (value: unknown) =>

@@ -45,8 +45,8 @@ const view = ({ id, name, scope, created, expires }: TokenRow): z.output<typeof 
 });
 
 /**
- * API tokens of whoever asks, for programs. A token outlives a change of the password, which it does not know, and ends
- * when it expires, is deleted or its user is removed.
+ * The user's API tokens, for programs. A token is valid until it expires, is deleted or its user is removed; a new password
+ * does not end it.
  */
 export default routes('json-body', (router, api) => {
   const { db } = api.database;

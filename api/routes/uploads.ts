@@ -38,7 +38,7 @@ import {
   uploadSummary,
 } from '../uploads/upload-record.ts';
 
-/** Characters of all names together: a model's record shows those of 200 uploads. */
+/** The most characters of all names: a model's record shows the names of 200 uploads. */
 const MAX_NAMES = 65_536;
 const newUpload = (longest: number) =>
   z.looseObject({
@@ -59,7 +59,7 @@ const newUpload = (longest: number) =>
       ),
   });
 
-/** Upload sessions: made, looked at, finished, given up. */
+/** Upload sessions. */
 export default routes('json-body', (router, api) => {
   const { db } = api.database;
 
@@ -118,7 +118,7 @@ export default routes('json-body', (router, api) => {
       handle: async ({ req, res }) => {
         const { upload } = await findUpload(db, readUploadKey(req, res));
         const job = await findJob(db, upload.job);
-        // Read after the record: a part that comes in between is told too early under the older tag, never too late.
+        // Read after the record: a part that arrives in between is shown under the older tag, and never missed.
         const stored = await readParts(db, upload.uid);
         sendRecord(req, res, {
           tag: tagOf(upload.version, job),
@@ -136,7 +136,7 @@ export default routes('json-body', (router, api) => {
         const key = readUploadKey(req, res);
         const cancelled = await db.transaction(async tx => {
           const found = await findUpload(tx, key);
-          // The model shows its parses: one of them may go.
+          // The model's record shows its parses, and one may disappear.
           await lockModel(tx, found.upload.model, { username: key.owner, role: 'reader' });
           const { upload } = await lockUpload(tx, key.uid);
           const job = await findJob(tx, upload.job);
@@ -153,7 +153,7 @@ export default routes('json-body', (router, api) => {
   });
 });
 
-/** The user's uploads, while their projects and models are there and they have a part in them. */
+/** The user's uploads into projects of which they are members. */
 function selectMine(db: Tx, owner: string) {
   const mine = db
     .select({ project: members.project })
@@ -208,7 +208,7 @@ async function refuseTooMany({ config }: ApiContext, tx: Tx, owner: string): Pro
   const [open] = await tx
     .select({ n: count() })
     .from(uploads)
-    // Of a deleted project's the user can end none, and upkeep soon does.
+    // Uploads of deleted projects do not count: upkeep ends them.
     .innerJoin(models, eq(models.mid, uploads.model))
     .innerJoin(projects, and(eq(projects.pid, models.project), isNull(projects.deleted)))
     .where(and(eq(uploads.owner, owner), isNull(uploads.job)));

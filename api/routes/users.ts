@@ -41,7 +41,7 @@ const view = ({ username, administrator, created }: UserRow): z.output<typeof us
   created,
 });
 
-/** Users, for server administrators; `/users/-` is whoever asks, and everyone may change their own password. */
+/** Users, for server administrators; `/users/-` is the user who asks. Users may change their own password. */
 export default routes('json-body', (router, api) => {
   const { db } = api.database;
   const find = async (name: string): Promise<UserRow> => {
@@ -141,7 +141,7 @@ export default routes('json-body', (router, api) => {
         checkIfMatch(req, versionTag(row));
         const passwordHash = password && (await hashPassword(password));
         const changed = await db.transaction(async tx => {
-          if (administrator === false) await holdWithAsker(tx, res, name);
+          if (administrator === false) await lockWithAdministrator(tx, res, name);
           const [written] = await tx
             .update(users)
             .set({
@@ -171,7 +171,7 @@ export default routes('json-body', (router, api) => {
         const me = requireAdministrator(res);
         const name = pathParameter(req, 'username');
         const gone = await db.transaction(async tx => {
-          checkIfMatch(req, versionTag(await holdWithAsker(tx, res, name)));
+          checkIfMatch(req, versionTag(await lockWithAdministrator(tx, res, name)));
           if (name === me.username) throw notOnYourself('delete yourself');
           return removeUser(tx, name);
         });
@@ -185,10 +185,10 @@ export default routes('json-body', (router, api) => {
 });
 
 /**
- * Holds a user and the administrator who asks, who must be one still: so there is always an administrator left, also
- * where two remove each other at once. In one order everywhere, lest they wait for each other. Throws `not_found`.
+ * Locks the rows of a user and of the administrator who asks, who must still be one: so an administrator is left even where two
+ * remove each other concurrently. Sorted to avoid deadlocks. Throws `not_found`.
  */
-async function holdWithAsker(tx: Tx, res: Response, name: string): Promise<UserRow> {
+async function lockWithAdministrator(tx: Tx, res: Response, name: string): Promise<UserRow> {
   const me = currentUser(res).username;
   const rows = await tx
     .select()
@@ -196,9 +196,9 @@ async function holdWithAsker(tx: Tx, res: Response, name: string): Promise<UserR
     .where(inArray(users.username, [me, name]))
     .orderBy(asc(users.username))
     .for('update');
-  const asker = rows.find(row => row.username === me);
-  if (!asker) throw new WindlassError('unauthorized');
-  assertAdministrator(asker);
+  const administrator = rows.find(row => row.username === me);
+  if (!administrator) throw new WindlassError('unauthorized');
+  assertAdministrator(administrator);
   const row = rows.find(({ username }) => username === name);
   if (!row) throw unknownUser(name);
   return row;
@@ -210,7 +210,7 @@ const unknownUser = (name: string) =>
     hint: 'GET /api/users lists them.',
   });
 
-/** There is always an administrator: the one who asks. */
+/** The administrator who asks always remains one. */
 function notOnYourself(what: string): WindlassError {
   return new WindlassError('conflict', {
     detail: `Conflict: an administrator cannot ${what}.`,

@@ -46,7 +46,7 @@ const newVideo = z.strictObject({
     .describe('Project whose cache gets the video once it is ready, with `key`.'),
   key: z.string().optional(),
 });
-/** Not strict: players add parameters of their own. */
+/** Not strict: video players add parameters of their own. */
 const videoQuery = z.object({
   cache: z.string().optional().describe('`project` stores the video in a project cache.'),
   project: z.string().optional(),
@@ -55,24 +55,24 @@ const videoQuery = z.object({
 const started = z.object({ sid: z.string(), vsid: z.string(), job: z.string() });
 const TYPES = ['video/mp4', 'video/webm'];
 
-/** Videos made through a session with an agent: started, polled, fetched by range. A video session is its job. */
+/** Videos of frames on a session's host. A video session is its job. */
 export default routes('json-body', (router, api) => {
   const findState = pollVideos(api.database, api.config.SESSION_IDLE_TIMEOUT);
 
   async function awaitVideo(req: Request, res: Response): Promise<PolledVideo> {
     const row = await findVideo(api, req, res);
     const changed = await awaitChange(api, { req, res, row });
-    // Its session may have been ended meanwhile.
+    // The session may have ended meanwhile.
     return changed === row ? row : findVideo(api, req, res);
   }
 
-  /** As findVideo(), for what is asked again and again. */
+  /** findVideo(), optimized for frequent polls. */
   async function pollVideo(req: Request, res: Response): Promise<PolledVideo> {
     if (req.headers.prefer !== undefined) return awaitVideo(req, res);
     const [sid, vsid] = [pathParameter(req, 'sid'), pathParameter(req, 'vsid')];
     const owner = currentUser(res).username;
     const known = isId(sid) && isId(vsid) ? await findState({ sid, vsid, owner }) : undefined;
-    // Whatever is unusual about it is told, or done, by the slower way.
+    // findVideo() throws the errors, and updates the session's last use.
     if (!known?.session?.agent || known.session.due || !known.video)
       return findVideo(api, req, res);
     return known.video;
@@ -175,7 +175,7 @@ export default routes('json-body', (router, api) => {
         const wanted = cache === undefined ? undefined : parseCacheQuery(cache, place, longest);
         if (row.state !== 'succeeded') throw notReady(row);
         const { object, type } = row.result as Result<'video'>;
-        // Reading is all that HEAD may do (RFC 9110, 9.2.1).
+        // HEAD is safe (RFC 9110, 9.2.1): it caches nothing.
         if (wanted && req.method === 'GET') await cacheVideo(api, res, row, wanted);
         await sendObject(api, req, res, { key: object, type });
       },
@@ -183,7 +183,7 @@ export default routes('json-body', (router, api) => {
   });
 });
 
-/** The video of this session; polling counts as a use of the session. */
+/** The video of this session, which counts as used. */
 async function findVideo(api: ApiContext, req: Request, res: Response): Promise<JobSummary> {
   const { db } = api.database;
   const key = {
@@ -205,7 +205,6 @@ async function findVideo(api: ApiContext, req: Request, res: Response): Promise<
   return found.video;
 }
 
-/** A poll is this one query. */
 const selectVideo = prepareOnce(db =>
   db
     .select({
