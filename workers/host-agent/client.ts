@@ -259,7 +259,7 @@ export class AgentClient {
   #fail(cause?: unknown): void {
     if (this.#failure) return;
     this.#failure = new WindlassError('remote_connection_failed', {
-      detail: 'the agent is no longer reached.',
+      detail: 'the connection to the agent was lost.',
       cause,
     });
     for (const { queue } of this.#follows.values()) queue.fail(this.#failure);

@@ -6,7 +6,9 @@ import { WindlassError } from '../../shared/errors.ts';
  */
 export function quoteLine(text: string): string {
   if (text.includes('\0')) {
-    throw new WindlassError('invalid_input', { detail: 'a command cannot hold a NUL character.' });
+    throw new WindlassError('invalid_input', {
+      detail: 'a command cannot contain a NUL character.',
+    });
   }
   return `'${text.replaceAll("'", `'\\''`).replaceAll('\n', `'"$nl"'`)}'`;
 }

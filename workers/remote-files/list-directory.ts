@@ -25,7 +25,8 @@ const LINK = 0o120_000;
 const PIPELINED = 4;
 
 /**
- * Lists a directory by SFTP, in the host's order, without `.` and `..`; each batch is one answer of the host. Throws
+ * Lists a directory by SFTP, in the host's order, without `.` and `..`; each batch is one answer of the host. (ssh2's
+ * own readdir by path collects the whole directory in memory.) Throws
  * `not_found`, `forbidden`, `invalid_input` (not a directory), `remote_connection_failed`, or the signal's reason.
  */
 export async function* listDirectory(

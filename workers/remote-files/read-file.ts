@@ -164,7 +164,7 @@ function toError(path: string, found: string): WindlassError {
 
 function connectionLost(path: string, cause?: unknown): WindlassError {
   return new WindlassError('remote_connection_failed', {
-    detail: `Remote connection failed: the link was lost while ${path} was read.`,
+    detail: `Remote connection failed: the connection was lost while ${path} was read.`,
     hint: 'Try again.',
     cause,
   });

@@ -6,7 +6,10 @@ import type { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { WindlassError } from '../../shared/errors.ts';
 
-/** Creates a temporary folder and removes it after use. Also removes the folders of workers that have died. */
+/**
+ * Creates a temporary folder and removes it after use. Also removes the folders of workers that have died, which packages
+ * for temporary files do not.
+ */
 export async function withScratch<T>(
   purpose: 'parse' | 'video',
   use: (path: string) => Promise<T>,

@@ -1,4 +1,4 @@
-/** Parses ffmpeg's `-progress` output incrementally. */
+/** Parses ffmpeg's `-progress` output incrementally. fluent-ffmpeg's parser is for its own children, not for a host's. */
 export class FfmpegProgress {
   /** Frames encoded so far. */
   frames = 0;

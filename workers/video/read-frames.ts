@@ -94,14 +94,14 @@ async function readMarkedLine(reader: ByteReader, mark: string): Promise<string[
 
 function malformedStream(): WindlassError {
   return new WindlassError('remote_connection_failed', {
-    detail: 'The host did not send the frames as it was asked to.',
-    hint: "Look whether the account's start-up files print or change how /bin/sh works.",
+    detail: 'The host sent a malformed stream of frames.',
+    hint: "Check whether the account's start-up files print or change how /bin/sh works.",
   });
 }
 
 function connectionLost(cause: unknown): WindlassError {
   return new WindlassError('remote_connection_failed', {
-    detail: 'The connection was lost while frames were read.',
+    detail: 'The connection was lost while the frames were read.',
     hint: 'Try again.',
     cause,
   });

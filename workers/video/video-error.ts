@@ -6,7 +6,7 @@ export function toVideoError({ returncode, stderr }: FfmpegEnd, detail?: string)
   const lastLine = stderr.trimEnd().split('\n').at(-1);
   return new WindlassError('video_failed', {
     detail: `${detail || lastLine || `ffmpeg ended with ${returncode}`}.`,
-    hint: 'Look whether a frame is broken or cut short.',
+    hint: 'Check whether a frame is broken or cut short.',
     extra: { returncode, stderr },
   });
 }
@@ -15,7 +15,7 @@ export function toVideoError({ returncode, stderr }: FfmpegEnd, detail?: string)
 export function toHostVideoError(end: FfmpegEnd): WindlassError {
   if (!/No space left on device|Disk quota exceeded/.test(end.stderr)) return toVideoError(end);
   return new WindlassError('remote_disk_full', {
-    detail: 'the video did not fit.',
+    detail: 'there is no space for the video.',
     hint: 'Make room in the home directory on the host.',
     extra: { returncode: end.returncode, stderr: end.stderr },
   });

@@ -24,7 +24,8 @@ export function parseHello(line: string, shell: string): Hello {
   if (node === 'refused' || version !== '1') {
     throw toStartupError(line.slice(MAGIC.length).replace(/^\d+ refused /, ''));
   }
-  if (!/^[\w.?-]{10,200}$/.test(fences)) throw toStartupError('its folder of fences has no name.');
+  if (!/^[\w.?-]{10,200}$/.test(fences))
+    throw toStartupError('it cannot identify its folder of fences.');
   return {
     version: Number(version),
     node,
@@ -39,7 +40,7 @@ export function parseHello(line: string, shell: string): Hello {
 
 export function toStartupError(reason: string): WindlassError {
   return new WindlassError('agent_startup_failed', {
-    detail: reason.trim() || 'the host said nothing.',
+    detail: reason.trim() || 'the host printed nothing.',
     hint: 'Open the session with "agent": false.',
   });
 }

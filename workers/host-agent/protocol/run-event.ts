@@ -51,7 +51,7 @@ export function toEvent(verb: string, rest: string[]): RunEvent {
 export function toStartError(reason: string | undefined): WindlassError {
   if (reason === 'full') {
     return new WindlassError('remote_disk_full', {
-      detail: 'there is no room to start the command.',
+      detail: 'there is no space to start the command.',
     });
   }
   return new WindlassError('agent_problem', {

@@ -56,7 +56,7 @@ export async function openDuckdb({
   return connection;
 }
 
-/** An SQL string literal. */
+/** An SQL string literal; COPY, SET and read_csv() take no parameters. */
 export const quoteText = (value: string) => `'${value.replaceAll("'", "''")}'`;
 /** An SQL identifier. */
 export const quoteName = (value: string) => `"${value.replaceAll('"', '""')}"`;
