@@ -7,7 +7,7 @@ let used = POOL.length;
 
 /**
  * A new identifier: 26 characters in the layout of a ULID, in lower case: 48 bits of milliseconds, so that ids sort by time,
- * then 80 random bits. BullMQ refuses integers and colons as ids.
+ * then 80 random bits. BullMQ refuses integers and colons as ids. Not the package ulid, whose ids are in upper case.
  */
 export function newId(now = Date.now()): string {
   let time = '';

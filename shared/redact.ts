@@ -1,6 +1,7 @@
 /**
  * Removes secrets from log lines in three ways: by the name of a field at any depth; by the shape of a text (a URL with a
- * password, a private key, an Authorization header); and by the values that the process knows.
+ * password, a private key, an Authorization header); and by the values that the process knows. pino's own `redact` takes
+ * fixed paths only.
  */
 const CENSOR = '[redacted]';
 

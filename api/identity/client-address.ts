@@ -9,7 +9,7 @@ export function clientAddress(req: Request): string {
   return normalizeAddress(req.ip ?? '');
 }
 
-/** All invalid addresses become one, so that invented ones share a count. */
+/** All invalid addresses become one, so that invented ones share a count. Node's URL parser replaces a library here. */
 export function normalizeAddress(text: string): string {
   const address = text.replace(/%.*$/s, '');
   if (isIP(address) === 4) return address;

@@ -9,7 +9,7 @@ interface Case {
   limits: Partial<Parameters<typeof limitBodyTime>[0]>;
   /** Header fields, an empty line and the beginning of the body. */
   head?: string;
-  /** Goes on sending; what it returns ends it. */
+  /** Continues to send; returns a function that stops it. */
   send?: (socket: Socket) => () => void;
 }
 
@@ -38,7 +38,7 @@ async function talk({ handle, limits, head = TOO_LITTLE, send }: Case): Promise<
   return got;
 }
 
-/** Sends so many bytes whenever the last ones are on their way, or every few milliseconds. */
+/** Sends these bytes every few milliseconds, unless the socket is full. */
 const every = (ms: number, bytes: string) => (socket: Socket) => {
   const timer = setInterval(() => socket.writableNeedDrain || socket.write(bytes), ms);
   return () => clearInterval(timer);

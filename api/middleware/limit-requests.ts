@@ -2,7 +2,10 @@ import type { RequestHandler } from 'express';
 import { WindlassError } from '../../shared/errors.ts';
 import { currentUser } from '../identity/current-user.ts';
 
-/** Rate limit: at most `perSecond` requests of one user in each second of the clock, in this process. */
+/**
+ * Rate limit: at most `perSecond` requests of one user in each second of the clock, in this process. Hand-made: of
+ * express-rate-limit only its counter would be used.
+ */
 export function limitRequests(perSecond: number): RequestHandler {
   let second = 0;
   let counts = new Map<string, number>();

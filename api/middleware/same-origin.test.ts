@@ -14,7 +14,7 @@ type Fields = Record<string, string>;
 let server: Server | undefined;
 afterEach(() => server?.close());
 
-/** A server of these settings; sends it a request and gives the status. */
+/** Sends a request to a server with these settings and returns the status. */
 async function serve(settings: Fields) {
   const config = readConfig(settings);
   const app = express().set('trust proxy', config.TRUST_PROXY).set('query parser', 'simple');

@@ -6,7 +6,7 @@ const whole = (text: string) => validateRawJson(Buffer.from(text), 'object');
 const wrongFields = (exact: object) =>
   'wrong' in exact ? (exact.wrong as { field: string }[]).map(({ field }) => field) : exact;
 
-/** What a value that went through a parser would lose. */
+/** Values that parsing and serializing would change. */
 const DELICATE = [
   'null',
   '-0',

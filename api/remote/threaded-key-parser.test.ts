@@ -18,7 +18,7 @@ function makeKey(...options: string[]): string {
   return readFileSync(path, 'utf8');
 }
 
-/** The same key, that asks for so many rounds. */
+/** The same key with so many rounds. */
 function withRounds(key: string, rounds: number): string {
   const [head = '', ...lines] = key.trim().split('\n');
   const foot = lines.pop();

@@ -2,7 +2,8 @@ import type { Response } from 'express';
 
 /**
  * Keeps bytes that users sent from being a page of this origin: browsers save them (RFC 6266) under a name without folders
- * (RFC 8187), and show them in a sandbox if at all.
+ * (RFC 8187), and show them in a sandbox if at all. Not res.attachment(), which drops what precedes the last slash of a
+ * name and sets Content-Type.
  */
 export function setAttachment(res: Response, name: string): void {
   const plain = name.replace(/[/\\]/g, '_');

@@ -58,7 +58,7 @@ test('a user with slow tables does not delay others', async () => {
   );
   store.release();
   expect(await Promise.all(slow)).toEqual(Array(8).fill(expect.stringContaining('parquet')));
-  // Who has left is read nothing for.
+  // Nothing is read for a client that has disconnected.
   expect(await left).toContain('ended early');
   expect(store.asked).toBe(8);
 });

@@ -12,7 +12,7 @@ afterAll(() => directory.remove());
 
 const MIB = 1 << 20;
 const FULL = { code: 'insufficient_storage', hint: expect.stringContaining('LIMIT_FREE_BYTES') };
-/** A disk of which so many bytes are free, and 100 must stay so. */
+/** A disk with so many free bytes, of which 100 must stay free. */
 const openDisk = (free: number) => {
   const disk = { free };
   return { disk, room: new DiskReservations({ freeBytes: async () => disk.free }, 100) };
@@ -29,7 +29,7 @@ test('announced bytes count until they arrive or the body fails', async () => {
   await expect(room.check(401)).rejects.toMatchObject(FULL);
   first.release();
   await room.check(500);
-  // More may come than was said: what is around the file of a form is only known to be little.
+  // More bytes may arrive than announced: the overhead of a form is not known exactly.
   const second = await room.reserve(500);
   second.consume(600);
   second.release();
@@ -64,7 +64,7 @@ test('a body of unknown length fails when the disk is full, and nothing is store
     ).pipe(meter);
     return storeMetered(store, 'upload', { meter });
   };
-  // What others were promised is theirs.
+  // Reservations of others stay valid.
   await expect(send(await room.reserve(undefined), 150)).rejects.toMatchObject(FULL);
   expect(disk.free).toBeGreaterThan(50 * MIB);
   expect(readdirSync(join(directory.path, 'incoming'))).toEqual([]);

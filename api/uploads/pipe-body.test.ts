@@ -12,7 +12,7 @@ afterEach(() => {
   server.close();
 });
 
-/** Begins a request that announces more than it sends; what the server sees of it. */
+/** Starts a request that announces more than it sends. Returns the server's side of it. */
 async function beginRequest(): Promise<{ req: IncomingMessage; leave(): void }> {
   server = createServer();
   await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve));

@@ -20,7 +20,7 @@ function message(type: string, body: Buffer = Buffer.alloc(0)): Buffer {
 }
 const ready = (state: 'I' | 'T') => message('Z', Buffer.from(state));
 
-/** A database that lets everyone in, begins transactions, and does the rest as it is told. */
+/** A database that accepts every login, begins transactions, and answers other statements as the test says. */
 async function serve(
   onStatement: (socket: Socket) => unknown,
 ): Promise<{ url: string; connections: () => number }> {
