@@ -31,6 +31,7 @@ export default defineConfig({
     sequence: { sequencer: TestOrder },
     projects: [
       {
+        extends: true,
         test: {
           name: 'unit',
           include: [`${SOURCES}/**/*.test.ts`],
@@ -38,8 +39,11 @@ export default defineConfig({
           testTimeout: 30_000,
         },
       },
-      { test: { name: 'programs', include: WITH_PROGRAMS, ...forPrograms } },
-      { test: { name: 'acceptance', include: ['test/**/*.test.ts'], ...forPrograms } },
+      { extends: true, test: { name: 'programs', include: WITH_PROGRAMS, ...forPrograms } },
+      {
+        extends: true,
+        test: { name: 'acceptance', include: ['test/**/*.test.ts'], ...forPrograms },
+      },
     ],
   },
 });

@@ -1,10 +1,11 @@
 import { execFile } from 'node:child_process';
-import { cpSync, mkdirSync, readdirSync, readFileSync, renameSync } from 'node:fs';
+import { cpSync, mkdirSync, readdirSync, readFileSync, renameSync, symlinkSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 
 const CHECKOUT = fileURLToPath(new URL('../../', import.meta.url));
+const INSTALL_ALL = 'npm ci --include=dev';
 
 interface Stage {
   name: string;
@@ -24,7 +25,7 @@ export interface BuiltImage {
 
 /**
  * Does what the Dockerfile says in folders of this machine: COPY from what .dockerignore lets through and from earlier
- * stages, and every RUN but those that install Debian's packages.
+ * stages, and every RUN but those that install Debian's packages. What the checkout has installed is not installed again.
  */
 export async function buildImage(directory: string): Promise<BuiltImage> {
   const context = join(directory, 'context');
@@ -39,6 +40,7 @@ export async function buildImage(directory: string): Promise<BuiltImage> {
     for (const { instruction, text } of stage.steps) {
       if (instruction === 'COPY') copy({ text, context, directory, into: last });
       else if (instruction === 'RUN' && text.includes('apt-get')) leftOut.push(text);
+      else if (instruction === 'RUN' && text === INSTALL_ALL) linkPackages(last);
       else if (instruction === 'RUN') await run(text, last);
       else if (instruction === 'ENV') Object.assign(environment, readPairs(text));
       else words[instruction] = readExecForm(text);
@@ -86,6 +88,11 @@ function copy(options: { text: string; context: string; directory: string; into:
     if (stage) renameSync(source, to);
     else cpSync(source, to, { recursive: true });
   }
+}
+
+/** The checkout's packages are what `npm ci` installs from the same lockfile: 30 s of processor time. */
+function linkPackages(stage: string): void {
+  symlinkSync(join(CHECKOUT, 'node_modules'), join(stage, 'node_modules'));
 }
 
 /** Beside this process: npm takes minutes on a busy machine, and the test runner wants to hear of its tests meanwhile. */

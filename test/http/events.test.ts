@@ -1,7 +1,7 @@
 import { request } from 'node:http';
 import { connect } from 'node:net';
 import { beforeAll, expect, test } from 'vitest';
-import { describeForms } from '../harness/forms.ts';
+import { describeStack } from '../harness/forms.ts';
 import { addUsers } from '../harness/projects.ts';
 import { useStarted } from '../harness/use-stack.ts';
 import { waitFor } from '../harness/wait-for.ts';
@@ -14,7 +14,7 @@ interface Line {
 }
 
 for (const level of ['trace', 'fatal']) {
-  describeForms(undefined, `events, LOG_LEVEL=${level}`, form => {
+  describeStack(undefined, `events, LOG_LEVEL=${level}`, form => {
     const stack = useStarted(() => form.start({ env: { LOG_LEVEL: level } }));
     let count = 0;
 

@@ -2,7 +2,7 @@ import { type Browser, type BrowserContext, chromium, type Page } from 'playwrig
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { findProgram } from '../../scripts/programs.ts';
 import { Client } from '../../servers/api-client.ts';
-import { describeForms } from '../harness/forms.ts';
+import { describeStack } from '../harness/forms.ts';
 import { expectProblem } from '../harness/problem.ts';
 import { type Job, launchAsync, openSession } from '../harness/remote.ts';
 import { describeUnless, missingPrograms } from '../harness/skip.ts';
@@ -31,7 +31,7 @@ const readBoard = async (client: Client): Promise<Board['queues'][number]> => {
   return remote;
 };
 
-describeForms(missingPrograms('sshd', 'chromium'), 'Bull Board', form => {
+describeStack(missingPrograms('sshd', 'chromium'), 'Bull Board', form => {
   const { stack, client, sshd } = useRemoteStack(form, { env: { REMOTE_SLOTS: '1' } });
   let browser: Browser;
   let jobs: Job[];

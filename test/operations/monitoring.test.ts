@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { Client } from '../../servers/api-client.ts';
 import { API_METRICS, WORKER_METRICS } from '../../shared/metrics.ts';
 import { openStackDatabase } from '../harness/database.ts';
-import { describeForms } from '../harness/forms.ts';
+import { describeStack } from '../harness/forms.ts';
 import { readMetrics, sum } from '../harness/metrics.ts';
 import { expectProblem } from '../harness/problem.ts';
 import { holderOf, type Job, launchAsync, openSession, waitForEnd } from '../harness/remote.ts';
@@ -18,7 +18,7 @@ type Readiness = {
   workers: number | null;
 };
 
-describeForms(missingPrograms('sshd'), 'what operators see', form => {
+describeStack(missingPrograms('sshd'), 'what operators see', form => {
   const { stack, client, sshd } = useRemoteStack(form, { env: { LOG_LEVEL: 'debug' } });
   let rows: postgres.Sql;
   let sid: string;
