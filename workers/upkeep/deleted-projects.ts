@@ -1,4 +1,15 @@
-import { and, asc, eq, inArray, isNotNull, isNull, notExists, or, sql } from 'drizzle-orm';
+import {
+  and,
+  asc,
+  eq,
+  inArray,
+  isNotNull,
+  isNull,
+  notExists,
+  or,
+  type SQL,
+  sql,
+} from 'drizzle-orm';
 import type { PgColumn, PgTable } from 'drizzle-orm/pg-core';
 import type { Tx } from '../../shared/database/connect.ts';
 import {
@@ -41,16 +52,8 @@ export async function purgeDeletedProjects(context: Context): Promise<void> {
   for (const { pid } of rows) {
     if (!mayContinue()) return;
     await cancelOpenJobs(context, pid);
-    for (const removeSome of [
-      removeArtifacts,
-      removeParts,
-      removeUploads,
-      removeCacheEntries,
-      removeBookmarks,
-      removeModels,
-    ]) {
+    for (const removeSome of BATCHES)
       while (mayContinue() && (await db.transaction(tx => removeSome(tx, pid))) > 0);
-    }
     await db.transaction(tx => removeProject(tx, pid));
   }
 }
@@ -76,105 +79,64 @@ const openJobs = (tx: Tx, pid: string) =>
     or(eq(jobs.project, pid), inArray(jobs.model, modelsOf(tx, pid))),
   );
 
-/** Locks some rows, skipping those that are locked, and selects their addresses. */
-const lockSome = (tx: Tx, table: PgTable, column: PgColumn, of: Parameters<typeof inArray>[1]) =>
-  tx
-    .select({ address: sql`ctid` })
-    .from(table)
-    .where(inArray(column, of as never))
-    .limit(BATCH)
-    .for('update', { skipLocked: true });
-
-async function removeArtifacts(tx: Tx, pid: string): Promise<number> {
-  const batch = lockSome(tx, artifacts, artifacts.model, modelsOf(tx, pid));
-  const gone = await tx
-    .delete(artifacts)
-    .where(sql`ctid = any(array(${batch}))`)
-    .returning({ object: artifacts.object });
-  const objects = gone.map(row => row.object).filter(object => object !== null);
-  if (objects.length > 0) {
+/** One batch of each table, in the order in which the rows depend on each other; each returns the number of rows. */
+const BATCHES: ((tx: Tx, pid: string) => Promise<number>)[] = [
+  async (tx, pid) => {
+    const ofModels = inArray(artifacts.model, modelsOf(tx, pid));
+    const removed = await removeRows(tx, artifacts, ofModels, artifacts.object);
+    const objects = removed.filter(object => object !== null);
     const itsViews = await tx
       .delete(views)
       .where(inArray(views.source, objects))
       .returning({ object: views.object });
     await scheduleDeletion(tx, [...objects, ...itsViews.map(row => row.object)]);
-  }
-  return gone.length;
-}
+    return removed.length;
+  },
+  async (tx, pid) => {
+    const ofUploads = inArray(parts.upload, uploadsOf(tx, pid));
+    const objects = await removeRows(tx, parts, ofUploads, parts.object);
+    await scheduleDeletion(tx, objects);
+    return objects.length;
+  },
+  async (tx, pid) => {
+    const itsParts = tx.select().from(parts).where(eq(parts.upload, uploads.uid));
+    const isEmpty = and(inArray(uploads.model, modelsOf(tx, pid)), notExists(itsParts));
+    return (await removeRows(tx, uploads, isEmpty)).length;
+  },
+  async (tx, pid) => {
+    const ofProject = eq(cacheEntries.project, pid);
+    const objects = await removeRows(tx, cacheEntries, ofProject, cacheEntries.object);
+    await scheduleDeletion(tx, objects);
+    return objects.length;
+  },
+  async (tx, pid) => (await removeRows(tx, bookmarks, eq(bookmarks.project, pid))).length,
+  async (tx, pid) => {
+    const itsArtifacts = tx.select().from(artifacts).where(eq(artifacts.model, models.mid));
+    const itsUploads = tx.select().from(uploads).where(eq(uploads.model, models.mid));
+    const isEmpty = and(notExists(itsArtifacts), notExists(itsUploads));
+    return (await removeRows(tx, models, and(eq(models.project, pid), isEmpty))).length;
+  },
+];
 
-async function removeParts(tx: Tx, pid: string): Promise<number> {
-  const batch = lockSome(tx, parts, parts.upload, uploadsOf(tx, pid));
-  const gone = await tx
-    .delete(parts)
-    .where(sql`ctid = any(array(${batch}))`)
-    .returning({ object: parts.object });
-  await scheduleDeletion(
-    tx,
-    gone.map(row => row.object),
-  );
-  return gone.length;
-}
-
-async function removeUploads(tx: Tx, pid: string): Promise<number> {
+/** Removes a batch of rows, skipping those that another transaction has locked; returns their objects. */
+async function removeRows(
+  tx: Tx,
+  table: PgTable,
+  where: SQL | undefined,
+  object?: PgColumn,
+): Promise<(string | null)[]> {
   const batch = tx
-    .select({ uid: uploads.uid })
-    .from(uploads)
-    .where(and(inArray(uploads.model, modelsOf(tx, pid)), notExists(partsOf(tx))))
+    .select({ address: sql`ctid` })
+    .from(table)
+    .where(where)
     .limit(BATCH)
     .for('update', { skipLocked: true });
-  const gone = await tx
-    .delete(uploads)
-    .where(inArray(uploads.uid, batch))
-    .returning({ uid: uploads.uid });
-  return gone.length;
-}
-
-const partsOf = (tx: Tx) =>
-  tx.select({ part: parts.part }).from(parts).where(eq(parts.upload, uploads.uid));
-
-async function removeCacheEntries(tx: Tx, pid: string): Promise<number> {
-  const batch = lockSome(tx, cacheEntries, cacheEntries.project, [pid]);
-  const gone = await tx
-    .delete(cacheEntries)
+  const removed = await tx
+    .delete(table)
     .where(sql`ctid = any(array(${batch}))`)
-    .returning({ object: cacheEntries.object });
-  await scheduleDeletion(
-    tx,
-    gone.map(row => row.object),
-  );
-  return gone.length;
+    .returning({ object: sql<string | null>`${object ?? sql`null`}` });
+  return removed.map(row => row.object);
 }
-
-async function removeBookmarks(tx: Tx, pid: string): Promise<number> {
-  const batch = lockSome(tx, bookmarks, bookmarks.project, [pid]);
-  const gone = await tx
-    .delete(bookmarks)
-    .where(sql`ctid = any(array(${batch}))`)
-    .returning({ bid: bookmarks.bid });
-  return gone.length;
-}
-
-async function removeModels(tx: Tx, pid: string): Promise<number> {
-  const batch = tx
-    .select({ mid: models.mid })
-    .from(models)
-    .where(and(eq(models.project, pid), isEmpty(tx)))
-    .limit(BATCH)
-    .for('update', { skipLocked: true });
-  const gone = await tx
-    .delete(models)
-    .where(inArray(models.mid, batch))
-    .returning({ mid: models.mid });
-  return gone.length;
-}
-
-const isEmpty = (tx: Tx) =>
-  and(
-    notExists(
-      tx.select({ aid: artifacts.aid }).from(artifacts).where(eq(artifacts.model, models.mid)),
-    ),
-    notExists(tx.select({ uid: uploads.uid }).from(uploads).where(eq(uploads.model, models.mid))),
-  );
 
 /** Removes the row once nothing is below it. Foreign keys would cascade, and the objects' keys would be lost. */
 async function removeProject(tx: Tx, pid: string): Promise<void> {
@@ -186,22 +148,17 @@ async function removeProject(tx: Tx, pid: string): Promise<void> {
     .for('update', { skipLocked: true });
   if (!found) return;
   // Nothing can be added from here on: the foreign key of a new row below needs a lock on this one.
+  const nothing = (table: PgTable, where: SQL | undefined) =>
+    notExists(tx.select({ one: sql`1` }).from(table).where(where));
   await tx
     .delete(projects)
     .where(
       and(
         mine,
-        notExists(tx.select({ mid: models.mid }).from(models).where(eq(models.project, pid))),
-        notExists(
-          tx
-            .select({ key: cacheEntries.key })
-            .from(cacheEntries)
-            .where(eq(cacheEntries.project, pid)),
-        ),
-        notExists(
-          tx.select({ bid: bookmarks.bid }).from(bookmarks).where(eq(bookmarks.project, pid)),
-        ),
-        notExists(tx.select({ id: jobs.id }).from(jobs).where(openJobs(tx, pid))),
+        nothing(models, eq(models.project, pid)),
+        nothing(cacheEntries, eq(cacheEntries.project, pid)),
+        nothing(bookmarks, eq(bookmarks.project, pid)),
+        nothing(jobs, openJobs(tx, pid)),
       ),
     );
 }
