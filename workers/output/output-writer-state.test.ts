@@ -13,7 +13,7 @@ import {
 const MiB = 1 << 20;
 const out = (stdout: number) => ({ stdout, stderr: 0 });
 const err = (stderr: number) => ({ stdout: 0, stderr });
-const idle = initialState(out(0), out(0));
+const idle = initialState(out(0));
 const NOW = 10_000;
 const APPENDED: OutputEvent = { type: 'appended' };
 

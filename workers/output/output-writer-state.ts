@@ -2,7 +2,7 @@ import { OUTPUT_STREAMS, type OutputOffsets, type OutputStream } from '../../sha
 
 /** Appended bytes in memory, the batch being stored included, beyond which append() makes its caller wait. */
 const MAX_PENDING = 12 << 20;
-/** A stream's part of a batch goes into an object from this size on. Less goes into chunk rows, which cost less each. */
+/** A stream's part of a batch goes into an object from this size on; an object for each smaller part would cost too much. */
 const DIRECT = 1 << 20;
 /** Chunk rows of a stream are rolled up into objects of this size. */
 export const ROLL_UP = 4 << 20;
@@ -64,9 +64,9 @@ export interface Input {
   isOver: boolean;
 }
 
-const NONE: Readonly<OutputOffsets> = { stdout: 0, stderr: 0 };
+const NONE: OutputOffsets = { stdout: 0, stderr: 0 };
 
-export function initialState(stored: OutputOffsets, live: OutputOffsets): OutputWriterState {
+export function initialState(stored: OutputOffsets, live = NONE): OutputWriterState {
   return {
     ...{ write: 'idle', rollingUp: undefined, batch: NONE, direct: [] },
     ...{ stored, live, retryAt: 0, isPausing: false, failure: undefined },

@@ -47,14 +47,11 @@ export class OutputWriter {
   #waiting: (() => void)[] = [];
   #whenStored: (stored: OutputOffsets) => void = () => {};
 
-  private constructor(
-    context: OutputContext,
-    parts: { store: OutputStore; segments: OutputSegments; state: OutputWriterState },
-  ) {
+  private constructor(context: OutputContext, claim: Claim, stored: OutputOffsets) {
     this.#context = context;
-    this.#store = parts.store;
-    this.#segments = parts.segments;
-    this.#state = parts.state;
+    this.#segments = new OutputSegments(context, claim.id);
+    this.#store = new OutputStore(context.database, this.#segments, claim);
+    this.#state = initialState(stored);
   }
 
   /** Opens the output where the last attempt left it: with so many bytes stored. */
@@ -63,11 +60,10 @@ export class OutputWriter {
     claim: Claim,
     stored: OutputOffsets,
   ): Promise<OutputWriter> {
-    const segments = new OutputSegments(context, claim.id);
-    const store = new OutputStore(context.database, segments, claim);
-    const isNew = stored.stdout + stored.stderr === 0;
-    const live = isNew ? { stdout: 0, stderr: 0 } : await store.resume();
-    return new OutputWriter(context, { store, segments, state: initialState(stored, live) });
+    const writer = new OutputWriter(context, claim, stored);
+    const hasOutput = stored.stdout + stored.stderr > 0;
+    if (hasOutput) writer.#state = initialState(stored, await writer.#store.resume());
+    return writer;
   }
 
   get stored(): OutputOffsets {
@@ -167,7 +163,7 @@ export class OutputWriter {
     this.#batchSegments = [];
   }
 
-  /** The batch being stored, or all that is buffered: in the tick in which the state took that for a batch. */
+  /** The batch that is being stored. Empties the buffer in the tick in which the state made a batch of it. */
   #takeBatch(): Batch {
     this.#batch ??= this.#buffer.take();
     return this.#batch;
