@@ -1,4 +1,5 @@
 import { eq } from 'drizzle-orm';
+import { LRUCache } from 'lru-cache';
 import { abortable, sleep } from '../../shared/abort.ts';
 import { jobs } from '../../shared/database/schema.ts';
 import type { QueueEntry } from '../../shared/jobs/queue.ts';
@@ -32,7 +33,7 @@ export class SessionAffinity {
   readonly #accepted = new Set<Promise<unknown>>();
   /** By the ids of jobs that this worker offers: called when the offer has come back. */
   readonly #onEcho = new Map<string, () => void>();
-  readonly #seenSessions = new Set<string>();
+  readonly #seenSessions = new LRUCache<string, true>({ max: MAX_SEEN_SESSIONS });
   readonly #unsubscribe: () => void;
 
   constructor(
@@ -51,7 +52,7 @@ export class SessionAffinity {
     const { session } = entry;
     if (!session || sessions.has(session) || stopping.aborted) return void (await this.#run(entry));
     if (this.#seenSessions.has(session)) sessions.hasAgent(session).catch(() => {});
-    this.#markSeen(session);
+    this.#seenSessions.set(session, true);
     const notified = new AutoResetEvent();
     const unsubscribe = this.#worker.notifications.on('job', id => {
       if (id === entry.id) notified.set();
@@ -90,11 +91,6 @@ export class SessionAffinity {
       this.#accepted.delete(running),
     );
     this.#accepted.add(running);
-  }
-
-  #markSeen(session: string): void {
-    if (this.#seenSessions.size >= MAX_SEEN_SESSIONS) this.#seenSessions.clear();
-    this.#seenSessions.add(session);
   }
 
   /** Whether another worker has the lease of the entry's job; false when this worker stops. */

@@ -1,4 +1,5 @@
 import { and, desc, eq, sql } from 'drizzle-orm';
+import { LRUCache } from 'lru-cache';
 import type { Database } from '../../shared/database/connect.ts';
 import { jobs } from '../../shared/database/schema.ts';
 import { WindlassError } from '../../shared/errors.ts';
@@ -22,8 +23,7 @@ const wasRefused = (sid: string) =>
  */
 export class RefusedLogins {
   readonly #database: Database;
-  /** In the order of the refusals. */
-  readonly #refusals = new Map<string, Date>();
+  readonly #refusals = new LRUCache<string, Date>({ max: MAX_REFUSALS });
 
   constructor(database: Database) {
     this.#database = database;
@@ -33,11 +33,7 @@ export class RefusedLogins {
   record(sid: string, error: unknown): void {
     const isRefusal =
       error instanceof WindlassError && error.code === 'remote_authentication_failed';
-    if (!isRefusal) return;
-    this.#refusals.delete(sid);
-    this.#refusals.set(sid, new Date());
-    const [oldest] = this.#refusals.keys();
-    if (this.#refusals.size > MAX_REFUSALS && oldest) this.#refusals.delete(oldest);
+    if (isRefusal) this.#refusals.set(sid, new Date());
   }
 
   /** Throws `remote_authentication_failed`. */

@@ -1,4 +1,5 @@
 import { and, eq, inArray, isNotNull, isNull } from 'drizzle-orm';
+import { LRUCache } from 'lru-cache';
 import { abortable } from '../../shared/abort.ts';
 import type { Config } from '../../shared/config.ts';
 import type { Database } from '../../shared/database/connect.ts';
@@ -25,7 +26,6 @@ const IDLE_MS = 300_000;
 /** For all of it: the permit of the circuit breaker, the name, TCP, the login. */
 const CONNECT_MS = 60_000;
 const SWEEP_MS = 5_000;
-/** Accounts whose shell is cached. */
 const MAX_SHELLS = 1_000;
 
 interface Pooled {
@@ -61,7 +61,8 @@ interface PoolContext {
 export class SessionPool {
   readonly #context: PoolContext;
   readonly #pooled = new Map<string, Pooled>();
-  readonly #shells = new Map<string, string>();
+  /** By account. With it, the account's next session starts its agent with one command less. */
+  readonly #shells = new LRUCache<string, string>({ max: MAX_SHELLS });
   readonly #breakers: CircuitBreakers;
   readonly #refused: RefusedLogins;
   readonly #remover: FinishedRunRemover;
@@ -183,16 +184,10 @@ export class SessionPool {
     const remote = new RemoteSession(client, {
       spoolLimitBytes: this.#context.config.LIMIT_SPOOL_BYTES,
       shell: session.shell ?? this.#shells.get(account),
-      onShell: shell => this.#cacheShell(account, shell),
+      onShell: found => this.#shells.set(account, found),
     });
     if (session.agent) this.#remover.removeOnConnection(remote);
     return remote;
-  }
-
-  /** With it, the account's next session starts its agent with one command less. */
-  #cacheShell(account: string, shell: string): void {
-    if (this.#shells.size >= MAX_SHELLS) this.#shells.clear();
-    this.#shells.set(account, shell);
   }
 
   #openCredential(session: SessionRow): Promise<Credential> {

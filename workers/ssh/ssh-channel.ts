@@ -1,7 +1,7 @@
 import type ssh2 from 'ssh2';
 import type { ExecChannel } from '../host-agent/exec-channel.ts';
 
-/** An exec channel of ssh2, which can also pass signals on to its command. */
+/** An exec channel of ssh2 that can also send signals to its command. */
 export interface SshChannel extends ExecChannel {
   signal(name: 'TERM' | 'KILL'): void;
 }
@@ -38,7 +38,7 @@ export function toExecChannel(channel: ssh2.ClientChannel, release: () => void):
 
 /**
  * RFC 4254, 6.9. ssh2's own signal() does nothing once standard input has ended, which 5.3 of the RFC gives no reason for.
- * Where the channel is gone so is what was to be signalled.
+ * If the channel is gone, so is the command.
  */
 function sendSignal(channel: ssh2.ClientChannel, name: 'TERM' | 'KILL'): void {
   if (channel.writable) channel.signal(name);
