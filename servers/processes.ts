@@ -118,7 +118,7 @@ export async function endChild(child: ChildProcess, graceMs: number): Promise<vo
 export function endWithThisProcess(child: ChildProcess): void {
   if (child.pid === undefined || child.exitCode !== null || child.signalCode !== null) return;
   const wait = 'trap "" INT TERM HUP; read -r _; kill -TERM $0 && sleep 1 && kill -KILL $0';
-  // A process group of its own, which Ctrl-C at a terminal does not reach.
+  // A separate process group, which Ctrl-C at a terminal does not reach.
   const reaper = spawn('/bin/sh', ['-c', wait, String(child.pid)], {
     stdio: ['pipe', 'ignore', 'ignore'],
     detached: true,

@@ -94,7 +94,7 @@ function runCommand(run: {
       SHELL: shell,
       PATH: '/usr/local/bin:/usr/bin:/bin:/usr/games',
     },
-    // A session of its own, as under sshd.
+    // A separate session, as under sshd.
     detached: true,
   });
   const { stdin, stdout, stderr } = child;

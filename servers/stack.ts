@@ -43,7 +43,7 @@ export async function startStack(options: StackOptions): Promise<Stack> {
     stdio: ['ignore', 'pipe', 'pipe'],
     // Not the checkout, which may contain the .env of another service.
     cwd: directory,
-    // A process group of its own: Ctrl-C reaches only this process, which then stops the service.
+    // A separate process group: Ctrl-C reaches only this process, which then stops the service.
     detached: true,
     env: {
       ...Object.fromEntries(others),

@@ -177,7 +177,7 @@ async function copyNative({
   } catch (error) {
     const code = errnoOf(error);
     if (code === 'ENOSPC') {
-      throw new StartError(`The disk that holds ${parent} is full: Postgres needs 60 MB there.`, {
+      throw new StartError(`The disk of ${parent} is full: Postgres needs 60 MB there.`, {
         cause: error,
       });
     }

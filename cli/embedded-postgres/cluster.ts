@@ -91,7 +91,7 @@ async function initialize(options: Tools & { path: string; password: Password })
       user,
       log,
       signal,
-      task: 'make its data directory',
+      task: 'create its data directory',
       command: [
         binaries.initdb,
         `--pgdata=${incomplete}`,
@@ -122,7 +122,7 @@ async function checkDirectory(path: string, { major }: PostgresBinaries): Promis
     throw new StartError(
       `The database in ${path} belongs to user ${uid}, and this is user ${own}.`,
       {
-        hint: `Start Windlass as that user, or give it to this one: chown -R ${own} ${path}`,
+        hint: `Start Windlass as that user, or change its owner: chown -R ${own} ${path}`,
       },
     );
   }
@@ -130,14 +130,14 @@ async function checkDirectory(path: string, { major }: PostgresBinaries): Promis
     throw new StartError(
       `The database in ${path} belongs to root, and Postgres does not run as root.`,
       {
-        hint: `Give it to the user it shall run as: chown -R nobody ${path}`,
+        hint: `Change its owner to the user of Postgres: chown -R nobody ${path}`,
       },
     );
   }
   const version = await readFile(join(path, 'PG_VERSION'), 'utf8').catch(ignoreMissing);
   if (version === undefined) {
-    throw new StartError(`${path} is no database: it holds files, but no PG_VERSION.`, {
-      hint: 'Move it away to begin anew, or restore it from a backup.',
+    throw new StartError(`${path} is not a database: it contains files, but no PG_VERSION.`, {
+      hint: 'Move it away to start with an empty database, or restore it from a backup.',
     });
   }
   if (Number(version) !== major) {

@@ -32,7 +32,7 @@ describeUnless(missingRoot(), 'as root', () => {
     try {
       const refused = await owners.refuse({ as: 'root' });
       expect(refused.error).toMatch(
-        /^Postgres could not make its data directory: the disk that holds .* is full\.$/,
+        /^Postgres could not create its data directory: the disk of .* is full\.$/,
       );
       execFileSync('mount', ['-o', 'remount,size=200m', owners.dataDir]);
       const second = await owners.start({ as: 'root' });

@@ -66,7 +66,7 @@ describe.each(accounts)('run by $as', ({ as }) => {
     expect(owners.listProcesses()).toEqual([]);
   });
 
-  test('a backend that its dead postmaster left in a query does not keep the next from starting', async () => {
+  test('a busy backend of a killed postmaster does not prevent the next start', async () => {
     const owner = await start();
     const sql = postgres(owner.url, { max: 1, onnotice() {} });
     const busy = sql`do $$ begin loop end loop; end $$`.execute().catch(() => 'cut');
@@ -100,7 +100,7 @@ describe.each(accounts)('run by $as', ({ as }) => {
     expect(third.pid).not.toBe(second.pid);
   });
 
-  test('what is left when wrappers are killed too is stopped by the next start', async () => {
+  test('the next start stops the orphans, also if the wrappers were killed', async () => {
     const owner = await start();
     for (const { pid, name } of owners.listProcesses())
       if (name === 'sh') process.kill(pid, 'SIGSTOP');
@@ -113,7 +113,7 @@ describe.each(accounts)('run by $as', ({ as }) => {
     await query(second.url, sql => sql`select 1`);
   });
 
-  test('an owner killed while it makes the database leaves nothing that hinders', async () => {
+  test('an owner killed while it creates the cluster does not prevent the next start', async () => {
     const first = owners.launch({ as });
     await vi.waitFor(
       () =>
@@ -130,7 +130,7 @@ describe.each(accounts)('run by $as', ({ as }) => {
     );
   });
 
-  test('a second owner is refused in one line and the first is unharmed', async () => {
+  test('a second owner is refused in one line; the first one continues', async () => {
     const first = await start();
     const second = await owners.refuse({ as });
     expect(second.error).toBe(
@@ -148,7 +148,7 @@ describe.each(accounts)('run by $as', ({ as }) => {
     await query(second.url, sql => sql`select 1`);
   });
 
-  test('a lock file with the pid of another living program is taken over, and that is left alone', async () => {
+  test('a lock file with the pid of another program is replaced, and that program continues', async () => {
     const first = await start();
     await stopOwner(first);
     const bystander = spawn('sleep', ['60'], {
@@ -190,7 +190,7 @@ describe.each(accounts)('run by $as', ({ as }) => {
     expect(fs.statSync(join(owners.dataDir, 'postgres.password')).mode & 0o777).toBe(0o600);
   });
 
-  test('data of another major version are refused, and left alone', async () => {
+  test('a cluster of another major version is refused and not changed', async () => {
     const first = await start();
     await stopOwner(first);
     fs.writeFileSync(join(owners.dataDir, 'postgres', 'PG_VERSION'), '16\n');
@@ -199,7 +199,7 @@ describe.each(accounts)('run by $as', ({ as }) => {
     expect(second.hint).toMatch(/pg_dumpall/);
   });
 
-  test('nobody gets in without the password', async () => {
+  test('logins need the password', async () => {
     const { url } = await start();
     const wrong = new URL(url);
     wrong.password = 'guess';

@@ -8,7 +8,7 @@ const explain = (output: string, code: number | undefined = 1) =>
 test.each([
   [
     'FATAL:  could not write lock file "postmaster.pid": No space left on device',
-    'the disk that holds /data/postgres is full.',
+    'the disk of /data/postgres is full.',
   ],
   [
     'initdb: error: could not look up effective user ID 4242: user does not exist',
@@ -35,14 +35,14 @@ test.each([
   expect(explain(output).hint).toMatch(/\.$/);
 });
 
-test('what it does not know is told in the last words of Postgres', () => {
+test('an unknown failure is reported with the last message of Postgres', () => {
   const output =
     '2026-11-21 10:43:27.015 UTC [7] LOG:  starting\n2026-11-21 10:43:27 UTC [7] FATAL:  no idea\n';
   expect(explain(output).message).toBe('Postgres could not start: no idea.');
   expect(explain('', 137).message).toBe('Postgres could not start: it was killed by signal 9.');
 });
 
-test('errors of the file system name the path and what to do', () => {
+test('errors of the file system name the path', () => {
   const error = Object.assign(new Error('EACCES'), { code: 'EACCES', path: '/data/lock' });
   expect(translateSystemError(error, '/data')).toMatchObject({
     message: '/data/lock cannot be used: permission denied.',

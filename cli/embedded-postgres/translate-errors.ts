@@ -15,10 +15,7 @@ const EXTERNAL = 'Set DATABASE_URL to use another Postgres.';
 const CAUSES: [RegExp, (failure: Failure, match: RegExpExecArray) => [string, string?]][] = [
   [
     /No space left on device|Disk quota exceeded/,
-    ({ directory }) => [
-      `the disk that holds ${directory} is full`,
-      'Free some space, then start again.',
-    ],
+    ({ directory }) => [`the disk of ${directory} is full`, 'Free some space, then start again.'],
   ],
   [
     /could not look up effective user ID (\d+)/,
@@ -69,7 +66,7 @@ export function translateSystemError(error: unknown, dataDir: string): unknown {
   if (error instanceof StartError) return error;
   const code = errnoOf(error);
   if (code === 'ENOSPC' || code === 'EDQUOT') {
-    return new StartError(`The disk that holds ${dataDir} is full.`, {
+    return new StartError(`The disk of ${dataDir} is full.`, {
       hint: 'Free some space, then start again.',
       cause: error,
     });
@@ -91,8 +88,8 @@ export function translateSystemError(error: unknown, dataDir: string): unknown {
 
 function findLastMessage({ output, code }: Failure): string {
   const lines = output.trim().split('\n');
-  const told = lines.findLast(line => /\b(?:FATAL|PANIC|ERROR|error):/.test(line)) ?? lines.at(-1);
-  if (told) return told.replace(/^.*?\b(?:FATAL|PANIC|ERROR|error):\s*/, '').replace(/\.?$/, '.');
+  const line = lines.findLast(text => /\b(?:FATAL|PANIC|ERROR|error):/.test(text)) ?? lines.at(-1);
+  if (line) return line.replace(/^.*?\b(?:FATAL|PANIC|ERROR|error):\s*/, '').replace(/\.?$/, '.');
   return code !== undefined && code >= 128
     ? `it was killed by signal ${code - 128}.`
     : `exit code ${code}.`;

@@ -11,7 +11,7 @@ import { supervise } from './supervisor.ts';
 const compiled = new URL('../../dist/cli/supervisor/supervisor.js', import.meta.url).href;
 const WAIT = { timeout: 15_000, interval: 10 };
 
-/** Writes `what pid milliseconds` lines to the file NOTES and lives until it is told to go. */
+/** Writes `what pid milliseconds` lines to the file NOTES and runs until it is stopped. */
 const PRELUDE = `
 import { appendFileSync } from 'node:fs';
 const note = what => appendFileSync(process.env.NOTES, what + ' ' + process.pid + ' ' + Date.now() + '\\n');
@@ -50,13 +50,13 @@ afterEach(async () => {
 });
 
 describe('keeping alive', () => {
-  test('all are ready before it says so', async () => {
+  test('it is ready when all processes are', async () => {
     const { ready } = run([[spec('one', GOOD)], [spec('two', GOOD), spec('three', GOOD)]]);
     await ready;
     expect(['one', 'two', 'three'].map(name => notes(name).length)).toEqual([1, 1, 1]);
   });
 
-  test('a killed process is back, time and again', async () => {
+  test('a killed process is restarted, repeatedly', async () => {
     await run([[spec('one', GOOD)]]).ready;
     for (let kills = 1; kills <= 4; kills += 1) {
       const { pid } = await last('one', 'start', kills);
@@ -66,7 +66,7 @@ describe('keeping alive', () => {
     }
   });
 
-  test('one that dies again and again before it was ready is started ever more rarely', async () => {
+  test('a process that never becomes ready is restarted with a backoff', async () => {
     run([[spec('bad', HOPELESS)], [spec('good', GOOD)]]);
     await last('bad', 'start', 5);
     const times = notes('bad').map(({ at }) => at);
@@ -77,7 +77,7 @@ describe('keeping alive', () => {
     expect(notes('good')).toHaveLength(1);
   });
 
-  test('a program that does not exist is tried again, and the others run', async () => {
+  test('a missing program is retried while the others run', async () => {
     const missing = { name: 'missing', command: [join(scratch, 'missing')] };
     run([[missing, spec('good', GOOD)]]);
     await last('good', 'start', 1);
@@ -89,7 +89,7 @@ describe('keeping alive', () => {
     await last('missing', 'start', 1);
   });
 
-  test('what a killed process left behind goes with it', async () => {
+  test('the children of a killed process end with it', async () => {
     const parent = `${PRELUDE}
       import { spawn } from 'node:child_process';
       const { pid } = spawn('sleep', ['600'], { stdio: 'ignore' });
@@ -104,7 +104,7 @@ describe('keeping alive', () => {
 });
 
 describe('stopping', () => {
-  test('goes group after group', async () => {
+  test('proceeds group by group', async () => {
     const slow = GOOD.replace(
       "note('term'); process.exit(0)",
       "setTimeout(() => { note('term'); process.exit(0); }, 300)",
@@ -117,7 +117,7 @@ describe('stopping', () => {
     expect(end).toBeGreaterThanOrEqual(worker ?? 0);
   });
 
-  test('one that does not go is killed after the grace', async () => {
+  test('a process that does not end is killed after the grace', async () => {
     await run([[spec('one', STUBBORN)]], 200).ready;
     stop.abort();
     await stopped;
@@ -125,7 +125,7 @@ describe('stopping', () => {
     expect(isAlive(notes('one')[0]?.pid ?? 0)).toBe(false);
   });
 
-  test('a second request kills at once, in every group', async () => {
+  test('a forced shutdown kills at once, in every group', async () => {
     await run([[spec('one', STUBBORN)], [spec('two', STUBBORN)]]).ready;
     stop.abort();
     await last('one', 'term', 1);
@@ -134,7 +134,7 @@ describe('stopping', () => {
     for (const name of ['one', 'two']) expect(isAlive(notes(name)[0]?.pid ?? 0)).toBe(false);
   });
 
-  test('ends at once while one waits for its next try', async () => {
+  test('does not wait for a backoff', async () => {
     run([[spec('bad', HOPELESS)]]);
     await last('bad', 'start', 4);
     stop.abort();
@@ -144,7 +144,7 @@ describe('stopping', () => {
   });
 });
 
-test('a killed supervisor leaves nothing, not even what is frozen', async () => {
+test('no process survives a killed supervisor, not even a frozen one', async () => {
   const program = `
     import { supervise } from ${JSON.stringify(compiled)};
     const log = { debug() {}, warn() {} };

@@ -2,16 +2,16 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { setTimeout as delay } from 'node:timers/promises';
 
-/** What `windlass up` sends whenever one of its processes is ready. */
+/** `windlass up` sends this when a process is ready. */
 interface ReadyMessage {
   process: string;
   pid: number;
 }
 
-/** A process that is not ready by then has a problem of its own, which it logs. */
+/** A process that is not ready by then has a problem, which it logs. */
 const READY_MS = 20_000;
 
-/** `windlass up` as a child, whose processes can be restarted one by one. It ends when this process does. */
+/** Runs `windlass up` and restarts single processes of it. It ends with this process. */
 export class DevStack {
   readonly #command: string[];
   readonly #environment: NodeJS.ProcessEnv;
@@ -32,7 +32,7 @@ export class DevStack {
     const supervisor = spawn(program, args, {
       env: this.#environment,
       stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
-      // A group of its own: Ctrl-C reaches this process alone, which stops the stack.
+      // A separate process group: Ctrl-C reaches only this process, which then stops the stack.
       detached: true,
     });
     this.#supervisor = supervisor;

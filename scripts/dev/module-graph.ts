@@ -1,16 +1,16 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 
-/** A relative path in a string: of an import, or of a file that is read beside the module. */
+/** A relative path in a string: of an import or of a file that the module reads. */
 const RELATIVE = /['"`](\.{1,2}\/[^'"`\n]+)['"`]/g;
 
 /**
- * The compiled files that a program can reach: all of its own folder, some of which it loads by computed names, and what
- * these import from elsewhere.
+ * The compiled files that a program can reach: those of its folder, because it loads some by computed names, and their
+ * imports from other folders.
  */
 export function listReachable(folder: string): Set<string> {
   const found = new Set(listFiles(folder));
-  // A set may grow while it is walked.
+  // The iteration includes files that are added meanwhile.
   for (const path of found) {
     if (!path.endsWith('.js')) continue;
     for (const [, relative = ''] of readFileSync(path, 'utf8').matchAll(RELATIVE)) {
@@ -21,7 +21,7 @@ export function listReachable(folder: string): Set<string> {
   return found;
 }
 
-/** Every file below a folder, but source maps; none where there is no such folder. */
+/** The files below a folder, except source maps; none if it does not exist. */
 export function listFiles(folder: string): string[] {
   if (!existsSync(folder)) return [];
   return readdirSync(folder, { withFileTypes: true, recursive: true })

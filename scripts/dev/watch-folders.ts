@@ -1,14 +1,14 @@
 import { existsSync, type FSWatcher, readdirSync, watch } from 'node:fs';
 import { join } from 'node:path';
 
-/** An editor saves a file in several steps, and a checkout of another branch many files. */
+/** Coalesces events: an editor saves in several steps, and git changes many files. */
 const SETTLE_MS = 50;
-/** Tests are no part of a program, and editors keep files of their own beside the sources. */
-const FOREIGN = /\.test\.ts$|^\.|~$|^4913$/;
+/** Tests, and temporary files of editors. */
+const IGNORED = /\.test\.ts$|^\.|~$|^4913$/;
 
 /**
- * Calls back once after files below these folders were saved, added or removed. Watches each folder by itself, since
- * recursive watching loses files in Node 20 once an editor has replaced them.
+ * Calls back when files below these folders were saved, added or removed. Watches each folder separately, because the
+ * recursive mode of Node 20 misses files after an editor has replaced them.
  */
 export function watchFolders(folders: string[], onChange: () => void): { close(): void } {
   const watchers = new Map<string, FSWatcher>();
@@ -29,7 +29,7 @@ export function watchFolders(folders: string[], onChange: () => void): { close()
         );
   };
   const onEvent = (_event: string, name: string | null) => {
-    if (name !== null && FOREIGN.test(name)) return;
+    if (name !== null && IGNORED.test(name)) return;
     clearTimeout(timer);
     timer = setTimeout(() => {
       watchAll();

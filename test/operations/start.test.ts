@@ -199,14 +199,14 @@ test('the first start makes up a password and prints it once; SIGTERM and SIGINT
 });
 
 describeUnless(missingRoot(), 'a full disk', () => {
-  test('is told in one line', async () => {
+  test('is reported in one line', async () => {
     const dataDir = join(directory.path, 'full');
     mkdirSync(dataDir);
     execFileSync('mount', ['-t', 'tmpfs', '-o', 'size=12m,mode=755', 'tmpfs', dataDir]);
     try {
       const port = String(await findFreePort());
       const ended = await run([WINDLASS, 'up'], { PORT: port, DATA_DIR: dataDir });
-      expectRefusal(ended, [/^windlass: .*the disk that holds .* is full\. Free some space/]);
+      expectRefusal(ended, [/^windlass: .*the disk of .* is full\. Free some space/]);
     } finally {
       execFileSync('umount', ['-l', dataDir]);
     }
