@@ -185,7 +185,7 @@ export const ELSEWHERE: Record<string, Elsewhere[]> = {
   'Jobs: a result is kept 24 h after the job, then removed': [
     held(
       'projects/pending-deletions',
-      'a pass notes what nothing refers to and nobody awaits, and it goes an hour later',
+      'marks objects without a reference or an open job, and deletes them an hour later',
     ),
   ],
   'Uploads: idle upload sessions expire': [
@@ -194,7 +194,7 @@ export const ELSEWHERE: Record<string, Elsewhere[]> = {
   'Projects: objects of a deleted project are removed afterwards': [
     held(
       'projects/deleted-projects',
-      'all that a deleted project holds goes, its objects are let go, and another keeps its own',
+      'removes all rows of a deleted project, schedules its objects for deletion, and keeps another project',
     ),
   ],
 };
