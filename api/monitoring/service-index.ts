@@ -15,7 +15,7 @@ export const SERVICE_INDEX = {
     'POST /api/remotes/(sid)/browse/(path)': 'list a folder there',
     'GET /api/remotes/(sid)/file/(path)': 'read a file there',
     'POST /api/remotes/(sid)/videos': 'make a video: content-type, images',
-    'GET /api/remotes/(sid)/videos/(vsid)/status': 'how far it is; without /status the video',
+    'GET /api/remotes/(sid)/videos/(vsid)/status': 'its progress; without /status the video',
   },
   projects: {
     'POST /api/projects': 'make a project: name',
@@ -29,13 +29,14 @@ export const SERVICE_INDEX = {
   uploads: {
     'POST /api/uploads': 'begin an upload: mid, parser, aids',
     'PUT /api/uploads/(uid)/files/(fid)/parts/(pid)': 'send a part of a file',
-    'POST /api/uploads/(uid)/finished': 'check that all is there, and parse it: uploaded',
-    'GET /api/configuration/parsers': 'parsers and what they take',
+    'POST /api/uploads/(uid)/finished':
+      'check that all parts arrived, and parse the files: uploaded',
+    'GET /api/configuration/parsers': 'parsers and their parameters',
   },
   jobs: {
-    'GET /api/jobs': 'your long work; what runs longer than its request is a job',
-    'GET /api/jobs/(id)/events': 'follow one as it goes',
-    'DELETE /api/jobs/(id)': 'cancel it',
+    'GET /api/jobs': 'your jobs: all work that takes longer than a request',
+    'GET /api/jobs/(id)/events': 'follow a job as server-sent events',
+    'DELETE /api/jobs/(id)': 'cancel a job',
   },
   reference: {
     '/api/docs': 'every operation',
@@ -43,8 +44,8 @@ export const SERVICE_INDEX = {
   },
   operation: {
     '/healthz': 'whether this process answers',
-    '/readyz': 'whether it can serve, and what is away',
-    '/metrics': 'numbers for Prometheus, for server administrators',
+    '/readyz': 'whether it can serve, and which dependency is unavailable',
+    '/metrics': 'metrics for Prometheus, for server administrators',
     '/admin/queues': 'the queues, for server administrators',
   },
 };
