@@ -1,0 +1,144 @@
+import { PassThrough } from 'node:stream';
+import { expect, test } from 'vitest';
+import type { JobRow } from '../../shared/database/schema.ts';
+import { WindlassError } from '../../shared/errors.ts';
+import { createLog } from '../../shared/log.ts';
+import { type JobContext, ReleaseJob } from '../context.ts';
+import { LeaseLost } from '../engine/claims.ts';
+import { causeOf, JobSignals } from '../engine/job-signals.ts';
+import type { RemoteSession } from '../ssh/remote-session.ts';
+import { runPlainExec } from './plain-exec.ts';
+
+/** A command over a channel that the test ends; it dies of TERM. */
+class Channel {
+  readonly stdin = new PassThrough();
+  readonly stdout = new PassThrough();
+  readonly stderr = new PassThrough();
+  readonly signals: string[] = [];
+  #close: (end: { code: number | null; signal: string | null }) => void = () => {};
+  readonly closed = new Promise<{ code: number | null; signal: string | null }>(resolve => {
+    this.#close = resolve;
+  });
+
+  signal(name: string): void {
+    this.signals.push(name);
+    this.end(null, name);
+  }
+
+  end(code: number | null, signal: string | null = null): void {
+    this.stdout.end();
+    this.stderr.end();
+    this.#close({ code, signal });
+  }
+
+  destroy(): void {
+    this.end(null);
+  }
+}
+
+type Exec = (before: () => Promise<void>) => Promise<Channel>;
+
+/** Starts a command; `exec` opens its channel. The outcome is what run-job takes for the cause. */
+function begin(given: { exec?: Exec; job?: Partial<JobRow> } = {}) {
+  const stop = new AbortController();
+  const signals = new JobSignals(stop.signal);
+  const limit = new AbortController();
+  const channel = new Channel();
+  let started = () => {};
+  const running = new Promise<void>(resolve => {
+    started = resolve;
+  });
+  const open: Exec = async before => {
+    await before();
+    started();
+    return channel;
+  };
+  const { exec = open } = given;
+  const session = {
+    exec: (_command: string, _signal: AbortSignal, before: () => Promise<void>) => exec(before),
+  };
+  const job = { session: 's', queue: 'remote', runAt: null, runRemoved: false, ...given.job };
+  const context = {
+    ...{ job, payload: { command: 'true' }, log: createLog({ level: 'silent', name: 'test' }) },
+    ...{ signal: signals.signal, cleanupSignal: signals.cleanupSignal },
+    ...{ pin: () => signals.pin(), unpin: () => signals.unpin() },
+    ...{ assertLeased: async () => {}, update: async () => {} },
+    worker: {
+      sessions: {
+        use: (_sid: string, _signal: AbortSignal, work: (on: RemoteSession) => unknown) =>
+          work(session as unknown as RemoteSession),
+      },
+    },
+  } as unknown as JobContext<'command'>;
+  const outcome = runPlainExec(context, { take: async () => {}, limit: limit.signal }).catch(
+    (error: unknown) => {
+      throw causeOf(error, signals);
+    },
+  );
+  outcome.catch(() => {});
+  return { stop, signals, limit, channel, running, job, outcome };
+}
+
+test('a worker that stops waits for the command, whose exit status counts', async () => {
+  const { stop, channel, running, outcome } = begin();
+  await running;
+  stop.abort();
+  channel.end(3);
+  expect(await outcome).toBe(3);
+  expect(channel.signals).toEqual([]);
+});
+
+test('a cancel ends the command, also while the worker stops', async () => {
+  const { stop, signals, channel, running, outcome } = begin();
+  await running;
+  stop.abort();
+  signals.cancel();
+  await expect(outcome).rejects.toMatchObject({ code: 'cancelled', message: 'Cancelled.' });
+  expect(channel.signals).toEqual(['TERM']);
+});
+
+test('a limit ends the command, also while the worker stops', async () => {
+  const { stop, limit, channel, running, outcome } = begin();
+  await running;
+  stop.abort();
+  const reached = new WindlassError('time_limit');
+  limit.abort(reached);
+  await expect(outcome).rejects.toBe(reached);
+  expect(channel.signals).toEqual(['TERM']);
+});
+
+test('a lost link while the worker stops leaves the outcome unknown, and is not run again', async () => {
+  const { stop, channel, running, job, outcome } = begin();
+  await running;
+  stop.abort();
+  channel.end(null);
+  await expect(outcome).rejects.toMatchObject({ code: 'outcome_unknown' });
+  expect(job.runAt).not.toBeNull();
+  await expect(
+    begin({ job: { runAt: new Date(), runRemoved: true } }).outcome,
+  ).rejects.toMatchObject({ code: 'outcome_unknown' });
+});
+
+test('a worker that lost the lease leaves the command to the next one, cancelled or not', async () => {
+  for (const isCancelled of [false, true]) {
+    const { signals, channel, running, outcome } = begin();
+    await running;
+    signals.loseLease('id');
+    if (isCancelled) signals.cancel();
+    await expect(outcome).rejects.toBeInstanceOf(LeaseLost);
+    expect(channel.signals).toEqual([]);
+  }
+});
+
+test('a command that was not sent is released when the worker stops, and may run elsewhere', async () => {
+  const refused = new WindlassError('remote_connection_failed');
+  const { stop, job, outcome } = begin({
+    exec: async before => {
+      await before();
+      stop.abort();
+      throw refused;
+    },
+  });
+  await expect(outcome).rejects.toBeInstanceOf(ReleaseJob);
+  expect(job).toMatchObject({ runAt: null, runRemoved: false });
+});
