@@ -4,7 +4,8 @@ import { TestOrder } from './test/harness/order.ts';
 const SOURCES = '{api,workers,shared,cli,servers,demo,scripts,bench}';
 /** Tests beside the sources that run servers, shells, ffmpeg or compiled programs and threads. */
 const WITH_PROGRAMS = [
-  'workers/{host-agent,video,ssh,runs,remote-files}/**/*.test.ts',
+  'workers/{host-agent,video,ssh,remote-files}/**/*.test.ts',
+  'workers/runs/run-on-host.test.ts',
   'cli/{embedded-postgres,supervisor}/**/*.test.ts',
   'cli/data-dir-lock.test.ts',
   'scripts/!(pages|make-docs).test.ts',
