@@ -20,7 +20,7 @@ beforeAll(() => {
   database = given.database();
 });
 
-test('of output that was rolled up into objects no row is left', async () => {
+test('a roll-up leaves no chunk row of the objects that it writes', async () => {
   const { db } = database;
   const id = newId();
   const token = newId();

@@ -26,8 +26,8 @@ async function claimedJob(): Promise<{ id: string; token: string }> {
   return claim;
 }
 
-test('what is appended just as the last of it was stored is stored too', async () => {
-  // From the commit until the writer rests so many promises may settle.
+test('bytes appended during a commit, or right after it, are stored too', async () => {
+  // The append comes this many microtasks after the commit.
   for (let later = 0; later < 20; later++) {
     const claim = await claimedJob();
     const appended: Promise<void>[] = [];
@@ -59,7 +59,7 @@ test('what is appended just as the last of it was stored is stored too', async (
   }
 });
 
-test('what was rolled up in parts is whole where much comes at once after it', async () => {
+test('output is read whole after a roll-up and a large batch that follows it', async () => {
   const claim = await claimedJob();
   const objects = new FileStore(join(given.path, 'objects'));
   const over = new AbortController().signal;
@@ -67,7 +67,7 @@ test('what was rolled up in parts is whole where much comes at once after it', a
     stdout: 0,
     stderr: 0,
   });
-  // The last of them has them rolled up: as many rows as one object takes, which are fewer bytes than it would take.
+  // The last of them starts a roll-up, which takes as many rows as one object may have: fewer bytes than it may have.
   const parts = Array.from({ length: 1_399 }, (_, n) => Buffer.alloc(3_000, `${n} `));
   const burst = Buffer.alloc(2 << 20, 'burst ');
   for (const part of [...parts, burst]) {
@@ -85,13 +85,13 @@ test('what was rolled up in parts is whole where much comes at once after it', a
   expect(Buffer.concat(read).equals(whole)).toBe(true);
 });
 
-test('what was being committed as its answer was lost is stored once', async () => {
+test('a batch whose commit lost its answer is stored once', async () => {
   const claim = await claimedJob();
   const objects = new FileStore(join(given.path, 'objects'));
   const { db } = database;
   const hold = new AbortController();
   let first: Promise<void> | undefined;
-  // The server commits long after the connection broke, and meanwhile the same is written again.
+  // The server commits long after the connection broke, and meanwhile the writer tries again.
   const brokenOnce = Object.create(db, {
     transaction: {
       value: async (write: (tx: Tx) => Promise<void>) => {

@@ -37,7 +37,7 @@ afterAll(async () => {
 const purge = () =>
   purgeDeletedProjects({ database, notifications, stopping: new AbortController().signal });
 
-/** A project that holds some of everything, more than one batch; and the objects of all that. */
+/** A project with more than one batch of everything, and the objects of all that. */
 async function fillProject() {
   const { db } = database;
   const [pid, mid, uid] = [newId(), newId(), newId()];
@@ -93,7 +93,7 @@ const remove = (pid: string) =>
   database.db.update(projects).set({ deleted: sql`now()` }).where(eq(projects.pid, pid));
 const isThere = async (pid: string) =>
   (await database.db.select().from(projects).where(eq(projects.pid, pid))).length > 0;
-const loose = async () =>
+const scheduled = async () =>
   (await database.db.select().from(pendingDeletions)).map(row => row.object).sort();
 
 /** How many rows there are below a project. */
@@ -128,7 +128,7 @@ test('removes all rows of a deleted project, schedules its objects for deletion,
     members: 0,
   };
   expect(await countBelow(dead)).toEqual(none);
-  expect(await loose()).toEqual([...dead.objects].sort());
+  expect(await scheduled()).toEqual([...dead.objects].sort());
   expect(await countBelow(alive)).toEqual({
     models: MANY + 1,
     artifacts: 2 * MANY,
@@ -155,7 +155,7 @@ test('several workers share the rows, and lose no object', async () => {
   const dead = [await fillProject(), await fillProject()];
   for (const { pid } of dead) await remove(pid);
   await Promise.all([purge(), purge(), purge()]);
-  // Whoever met only locked rows left the rest to the next round.
+  // A worker that found only locked rows left the rest to a later run.
   await waitFor(
     async () => {
       await purge();
@@ -163,5 +163,5 @@ test('several workers share the rows, and lose no object', async () => {
     },
     { what: 'both projects to go' },
   );
-  expect(await loose()).toEqual(dead.flatMap(({ objects }) => objects).sort());
+  expect(await scheduled()).toEqual(dead.flatMap(({ objects }) => objects).sort());
 });

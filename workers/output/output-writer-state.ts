@@ -54,7 +54,7 @@ export type OutputEvent =
   /** isTransient: the object store or the database is away. */
   | { type: 'failed'; effect: Effect['type']; error: unknown; isTransient: boolean };
 
-/** What the state machine is told with each event. */
+/** The driver's inputs to each step. */
 export interface Input {
   /** performance.now() */
   now: number;
