@@ -16,7 +16,7 @@ import { startTestSshd } from '../harness/sshd.ts';
 import { startStack } from '../harness/stack.ts';
 import { useRemoteStack } from '../harness/use-stack.ts';
 import { waitFor } from '../harness/wait-for.ts';
-import { whileHeld } from '../harness/while-held.ts';
+import { whileLocked } from '../harness/while-locked.ts';
 
 const PASSWORD = 'correct horse';
 const LIMITS = { LIMIT_SESSIONS: '4', LIMIT_OPEN_JOBS: '3' };
@@ -261,7 +261,7 @@ describeStack(missingPrograms('sshd'), 'who may see and do what', form => {
         new Client(stack.url, names[0], PASSWORD),
         new Client(stack.url, names[1], PASSWORD),
       ];
-      const answers = await whileHeld(
+      const answers = await whileLocked(
         stack,
         sql => sql`select 1 from users where username in ${sql([...names])} for update`,
         () => [first(a, names[1]), second(b, names[0])],

@@ -15,7 +15,7 @@ import { missingPrograms } from '../harness/skip.ts';
 import { makeTempDir } from '../harness/temp-dir.ts';
 import { useRemoteStack, useStarted } from '../harness/use-stack.ts';
 import { waitFor } from '../harness/wait-for.ts';
-import { whileHeld } from '../harness/while-held.ts';
+import { whileLocked } from '../harness/while-locked.ts';
 
 const PASSWORD = 'open sesame';
 
@@ -404,7 +404,7 @@ describeStack(missingPrograms('sshd'), 'which hosts are connected to, and how', 
 
   test('a session is not left on a host that is removed just then', async () => {
     await addHost(client, sshd, { name: 'going' });
-    const answers = await whileHeld(
+    const answers = await whileLocked(
       stack,
       sql => sql`delete from hosts where name = 'going'`,
       () => [open('going')],

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { expect } from 'vitest';
 import { listProcesses, readEnvironment } from '../../servers/processes.ts';
 import { waitFor } from '../harness/wait-for.ts';
-import type { FaultHost, Rig } from './rig.ts';
+import type { FaultHost, RunningStack } from './fault-host.ts';
 
 /** The runs that the host still keeps: an attempt that was given a command has a claim that names it. */
 function listRuns({ sshd }: FaultHost): string[] {
@@ -31,7 +31,7 @@ export async function expectForgotten(host: FaultHost): Promise<void> {
 }
 
 /** Ends the session; then nothing may be left of it on the host but the agent's file, and no process. */
-export async function expectCleanHost({ client }: Rig, host: FaultHost): Promise<void> {
+export async function expectCleanHost({ client }: RunningStack, host: FaultHost): Promise<void> {
   await expectForgotten(host);
   await client.delete(`/api/remotes/${host.sid}`);
   const look = () => ({ files: listFiles(host), processes: listHostProcesses(host) });

@@ -8,27 +8,37 @@ import { drawFrames } from '../harness/draw-frames.ts';
 import type { Job } from '../harness/remote.ts';
 import { makeTempDir } from '../harness/temp-dir.ts';
 import { waitFor } from '../harness/wait-for.ts';
-import { type Count, expectWhole, launchCounts, waitForOutput } from './counting.ts';
+import { type Count, expectWhole, launchCounts, waitForOutput } from './counting-commands.ts';
+import {
+  type FaultHost,
+  findWorkers,
+  killSomeWorker,
+  type RunningStack,
+  withHost,
+} from './fault-host.ts';
 import { expectCleanHost, expectForgotten } from './host-state.ts';
-import { type FaultHost, findWorkers, killSomeWorker, type Rig, withHost } from './rig.ts';
 import { faultRuns, isFull, type Random, withSeed } from './settings.ts';
 
 /** Workers that die, or stand still, at any moment: a job goes on in another one, and nothing is done twice. */
-export function testKilledWorkers(rig: () => Rig): void {
+export function testKilledWorkers(service: () => RunningStack): void {
   test(
     'commands lose and repeat nothing while workers are killed at random',
     {
       timeout: 60_000 + faultRuns * 60_000,
     },
     () =>
-      withHost(rig(), host =>
+      withHost(service(), host =>
         withSeed(async random => {
           for (let left = faultRuns; left > 0; left -= 4) {
-            const counts = await launchCounts(rig(), host.sid, { commands: 20, seconds: 6 });
-            await killAtRandom(rig(), { kills: Math.min(4, left), random, longestPauseMs: 2_500 });
-            await expectWhole(rig(), host, counts);
+            const counts = await launchCounts(service(), host.sid, { commands: 20, seconds: 6 });
+            await killAtRandom(service(), {
+              kills: Math.min(4, left),
+              random,
+              longestPauseMs: 2_500,
+            });
+            await expectWhole(service(), host, counts);
           }
-          await expectCleanHost(rig(), host);
+          await expectCleanHost(service(), host);
         }),
       ),
   );
@@ -40,17 +50,17 @@ export function testKilledWorkers(rig: () => Rig): void {
       timeout: 300_000,
     },
     () =>
-      withHost(rig(), host =>
+      withHost(service(), host =>
         withSeed(async random => {
           const images = await drawLongFilm(host);
           const started = await Promise.all(
             Array.from({ length: videos.each }, (_, i) =>
-              startVideo(rig(), host, { images, ...(i % 2 === 1 ? { encode: 'worker' } : {}) }),
+              startVideo(service(), host, { images, ...(i % 2 === 1 ? { encode: 'worker' } : {}) }),
             ),
           );
-          await killAtRandom(rig(), { kills: videos.kills, random, longestPauseMs: 3_000 });
+          await killAtRandom(service(), { kills: videos.kills, random, longestPauseMs: 3_000 });
           for (const id of started)
-            await expectWholeVideo(rig(), host, { id, frames: images.length });
+            await expectWholeVideo(service(), host, { id, frames: images.length });
           await expectForgotten(host);
         }),
       ),
@@ -62,16 +72,16 @@ export function testKilledWorkers(rig: () => Rig): void {
       timeout: 180_000,
     },
     () =>
-      withHost(rig(), async host => {
+      withHost(service(), async host => {
         // One of the workers is also the dispatcher: each of them in turn.
-        for (const paused of findWorkers(rig())) {
-          const counts = await launchCounts(rig(), host.sid, { commands: 12, seconds: 8 });
-          await waitForOutput(rig(), counts);
-          const held = await leasedBy(rig(), counts, paused);
+        for (const paused of findWorkers(service())) {
+          const counts = await launchCounts(service(), host.sid, { commands: 12, seconds: 8 });
+          await waitForOutput(service(), counts);
+          const held = await leasedBy(service(), counts, paused);
           expect(held.length).toBeGreaterThan(0);
           signalProcess(paused, 'SIGSTOP');
           try {
-            await waitFor(async () => (await leasedBy(rig(), held, paused)).length === 0, {
+            await waitFor(async () => (await leasedBy(service(), held, paused)).length === 0, {
               what: 'the other worker to take over what the paused one held',
               timeoutMs: 45_000,
               intervalMs: 200,
@@ -79,7 +89,7 @@ export function testKilledWorkers(rig: () => Rig): void {
           } finally {
             signalProcess(paused, 'SIGCONT');
           }
-          await expectWhole(rig(), host, counts);
+          await expectWhole(service(), host, counts);
         }
       }),
   );
@@ -87,16 +97,20 @@ export function testKilledWorkers(rig: () => Rig): void {
 
 /** At moments that the seed draws; what state the work is in then is the point of the test. */
 async function killAtRandom(
-  rig: Rig,
+  service: RunningStack,
   options: { kills: number; random: Random; longestPauseMs: number },
 ): Promise<void> {
   for (let n = 0; n < options.kills; n++) {
     await delay(options.random.between(200, options.longestPauseMs));
-    await killSomeWorker(rig, options.random);
+    await killSomeWorker(service, options.random);
   }
 }
 
-async function leasedBy({ client }: Rig, counts: Count[], worker: number): Promise<Count[]> {
+async function leasedBy(
+  { client }: RunningStack,
+  counts: Count[],
+  worker: number,
+): Promise<Count[]> {
   const rows = await Promise.all(counts.map(({ id }) => client.get<Job>(`/api/jobs/${id}`)));
   return counts.filter((_, i) => rows[i]?.worker?.endsWith(`/${worker}`));
 }
@@ -109,7 +123,7 @@ async function drawLongFilm({ sshd }: FaultHost): Promise<string[]> {
 }
 
 async function startVideo(
-  { client }: Rig,
+  { client }: RunningStack,
   { sid }: FaultHost,
   options: { images: string[]; encode?: string },
 ): Promise<string> {
@@ -118,7 +132,7 @@ async function startVideo(
 }
 
 async function expectWholeVideo(
-  { client }: Rig,
+  { client }: RunningStack,
   { sid }: FaultHost,
   { id, frames }: { id: string; frames: number },
 ): Promise<void> {

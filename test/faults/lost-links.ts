@@ -11,9 +11,9 @@ import {
   launchSurely,
   readLedger,
   waitForOutput,
-} from './counting.ts';
+} from './counting-commands.ts';
 import { followEvents, nothingSeen } from './events.ts';
-import { type FaultHost, type Rig, withHost } from './rig.ts';
+import { type FaultHost, type RunningStack, withHost } from './fault-host.ts';
 import { isFull } from './settings.ts';
 
 /** `seq 1 LAST` prints some 23 MB. */
@@ -23,19 +23,19 @@ const LAST = 3_000_000;
 const AGAIN_MS = 30_000;
 
 /** The ways to the clients and to the hosts break: work goes on behind, and whoever comes back misses nothing. */
-export function testLostLinks(rig: () => Rig): void {
+export function testLostLinks(service: () => RunningStack): void {
   test(
     'the API killed: the launch goes on, events resume without a gap or a repeat',
     {
       timeout: 120_000,
     },
     () =>
-      withHost(rig(), async host => {
-        const { stack, client } = rig();
-        const count = await launchEndlessCount(rig(), host, host.sid);
+      withHost(service(), async host => {
+        const { stack, client } = service();
+        const count = await launchEndlessCount(service(), host, host.sid);
         const seen = nothingSeen();
         const followed = followEvents(client, count.id, seen);
-        const waiting = launchAndWait(rig(), host);
+        const waiting = launchAndWait(service(), host);
         // Each connection brings something before it breaks.
         const followsAnew = async (connections: number) => {
           const { length } = seen.stdout;
@@ -72,11 +72,11 @@ export function testLostLinks(rig: () => Rig): void {
       timeout: 120_000,
     },
     () =>
-      withHost(rig(), async host => {
-        const counts = await launchCounts(rig(), host.sid, { commands: 4, seconds: 6 });
-        await waitForOutput(rig(), counts);
+      withHost(service(), async host => {
+        const counts = await launchCounts(service(), host.sid, { commands: 4, seconds: 6 });
+        await waitForOutput(service(), counts);
         host.proxy.cut();
-        const { id } = await launchSurely(rig(), host.sid, `seq 1 ${LAST}`);
+        const { id } = await launchSurely(service(), host.sid, `seq 1 ${LAST}`);
         for (let cuts = 0; cuts < (isFull ? 8 : 3); cuts++) {
           // In the middle of what one commit of output holds, or of the next.
           const before = host.proxy.connections.total;
@@ -86,17 +86,19 @@ export function testLostLinks(rig: () => Rig): void {
             timeoutMs: 30_000,
           });
         }
-        expect(await waitForEnd(rig().client, id, 60_000)).toMatchObject({ state: 'succeeded' });
-        expect(digest(await readOutput(rig().client, id))).toBe(digest(countTo(LAST)));
-        await expectWhole(rig(), host, counts);
+        expect(await waitForEnd(service().client, id, 60_000)).toMatchObject({
+          state: 'succeeded',
+        });
+        expect(digest(await readOutput(service().client, id))).toBe(digest(countTo(LAST)));
+        await expectWhole(service(), host, counts);
       }),
   );
 
   if (isFull) {
     test('the link to the host silent: noticed, and made anew', { timeout: 180_000 }, () =>
-      withHost(rig(), async host => {
-        const counts = await launchCounts(rig(), host.sid, { commands: 4, seconds: 8 });
-        await waitForOutput(rig(), counts);
+      withHost(service(), async host => {
+        const counts = await launchCounts(service(), host.sid, { commands: 4, seconds: 8 });
+        await waitForOutput(service(), counts);
         const before = host.proxy.connections.total;
         host.proxy.blackhole();
         await waitFor(() => host.proxy.connections.total > before, {
@@ -104,7 +106,7 @@ export function testLostLinks(rig: () => Rig): void {
           timeoutMs: 60_000,
         });
         host.proxy.heal();
-        await expectWhole(rig(), host, counts);
+        await expectWhole(service(), host, counts);
       }),
     );
   }
@@ -115,16 +117,16 @@ export function testLostLinks(rig: () => Rig): void {
       timeout: 120_000,
     },
     () =>
-      withHost(rig(), async host => {
-        const counts = await launchCounts(rig(), host.sid, { commands: 4, seconds: 5 });
-        await waitForOutput(rig(), counts);
+      withHost(service(), async host => {
+        const counts = await launchCounts(service(), host.sid, { commands: 4, seconds: 5 });
+        await waitForOutput(service(), counts);
         await host.sshd.down();
-        const late = await launchCounts(rig(), host.sid, { commands: 2, seconds: 1 });
-        await waitFor(() => late.every(({ id }) => isConnectingAgain(rig().stack.log(), id)), {
+        const late = await launchCounts(service(), host.sid, { commands: 2, seconds: 1 });
+        await waitFor(() => late.every(({ id }) => isConnectingAgain(service().stack.log(), id)), {
           what: 'the late commands to be refused by the host',
         });
         await host.sshd.up();
-        await expectWhole(rig(), host, [...counts, ...late]);
+        await expectWhole(service(), host, [...counts, ...late]);
       }),
   );
 
@@ -135,13 +137,13 @@ export function testLostLinks(rig: () => Rig): void {
     },
     () =>
       withHost(
-        rig(),
+        service(),
         async host => {
-          const counts = await launchCounts(rig(), host.plain, { commands: 3, seconds: 6 });
-          await waitForOutput(rig(), counts);
+          const counts = await launchCounts(service(), host.plain, { commands: 3, seconds: 6 });
+          await waitForOutput(service(), counts);
           host.proxy.cut();
           for (const { id, ledger } of counts) {
-            expect(await waitForEnd(rig().client, id, 30_000)).toMatchObject({
+            expect(await waitForEnd(service().client, id, 30_000)).toMatchObject({
               state: 'failed',
               error: { code: 'outcome_unknown' },
             });
@@ -161,7 +163,7 @@ interface HeldLaunch {
 }
 
 /** A launch that is held until its command is told to end, asked again with its key whenever the answer breaks off. */
-function launchAndWait({ client }: Rig, { sid, sshd }: FaultHost): HeldLaunch {
+function launchAndWait({ client }: RunningStack, { sid, sshd }: FaultHost): HeldLaunch {
   const key = randomUUID();
   const command = `cd; echo begun; until test -e ${key}; do sleep 0.1; done; echo ended`;
   let broken = 0;

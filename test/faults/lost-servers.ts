@@ -1,20 +1,20 @@
 import { expect, test } from 'vitest';
 import { waitFor } from '../harness/wait-for.ts';
-import { expectWhole, launchCounts, waitForOutput } from './counting.ts';
-import { pidsNamed, type Rig, withHost } from './rig.ts';
+import { expectWhole, launchCounts, waitForOutput } from './counting-commands.ts';
+import { pidsNamed, type RunningStack, withHost } from './fault-host.ts';
 
 /** The database and the queue's server go away and come back: what was accepted ends, once. */
-export function testLostServers(rig: () => Rig, queue: 'postgres' | 'redis'): void {
+export function testLostServers(service: () => RunningStack, queue: 'postgres' | 'redis'): void {
   test(
     'Postgres killed: running commands end right, requests are answered 503 meanwhile',
     {
       timeout: 120_000,
     },
     () =>
-      withHost(rig(), async host => {
-        const { stack, client } = rig();
-        const counts = await launchCounts(rig(), host.sid, { commands: 8, seconds: 6 });
-        await waitForOutput(rig(), counts);
+      withHost(service(), async host => {
+        const { stack, client } = service();
+        const counts = await launchCounts(service(), host.sid, { commands: 8, seconds: 6 });
+        await waitForOutput(service(), counts);
         const clients = () =>
           ['windlass-api', 'windlass-worker'].map(name => pidsNamed(stack, name));
         const before = clients();
@@ -22,7 +22,7 @@ export function testLostServers(rig: () => Rig, queue: 'postgres' | 'redis'): vo
         const note = ({ status, headers }: Response) =>
           void answers.push({ status, retryAfter: headers.get('Retry-After') });
         stack.kill('postgres');
-        const late = launchCounts(rig(), host.sid, { commands: 2, seconds: 1, onAnswer: note });
+        const late = launchCounts(service(), host.sid, { commands: 2, seconds: 1, onAnswer: note });
         await waitFor(
           async () => {
             // More at once than a pool has connections: each must survive that it was refused.
@@ -38,7 +38,7 @@ export function testLostServers(rig: () => Rig, queue: 'postgres' | 'redis'): vo
           },
           { what: 'answers after 503', timeoutMs: 60_000 },
         );
-        await expectWhole(rig(), host, [...counts, ...(await late)]);
+        await expectWhole(service(), host, [...counts, ...(await late)]);
         for (const { status, retryAfter } of answers) {
           expect([200, 202, 503]).toContain(status);
           if (status === 503) expect(retryAfter).toMatch(/^\d+$/);
@@ -56,11 +56,11 @@ export function testLostServers(rig: () => Rig, queue: 'postgres' | 'redis'): vo
       timeout: 150_000,
     },
     () =>
-      withHost(rig(), async host => {
-        const counts = await launchCounts(rig(), host.sid, { commands: 30, seconds: 4 });
-        await waitForOutput(rig(), counts.slice(0, 1));
-        await rig().stack.redis?.flushall();
-        await expectWhole(rig(), host, counts, 120_000);
+      withHost(service(), async host => {
+        const counts = await launchCounts(service(), host.sid, { commands: 30, seconds: 4 });
+        await waitForOutput(service(), counts.slice(0, 1));
+        await service().stack.redis?.flushall();
+        await expectWhole(service(), host, counts, 120_000);
       }),
   );
 
@@ -70,15 +70,15 @@ export function testLostServers(rig: () => Rig, queue: 'postgres' | 'redis'): vo
       timeout: 150_000,
     },
     () =>
-      withHost(rig(), async host => {
-        const redis = rig().stack.redis;
+      withHost(service(), async host => {
+        const redis = service().stack.redis;
         if (!redis) throw new Error('The stack has no Redis.');
-        const before = await launchCounts(rig(), host.sid, { commands: 4, seconds: 4 });
-        await waitForOutput(rig(), before);
+        const before = await launchCounts(service(), host.sid, { commands: 4, seconds: 4 });
+        await waitForOutput(service(), before);
         await redis.down();
         const statuses: number[] = [];
         const began = performance.now();
-        const meanwhile = await launchCounts(rig(), host.sid, {
+        const meanwhile = await launchCounts(service(), host.sid, {
           commands: 10,
           seconds: 1,
           onAnswer: ({ status }) => void statuses.push(status),
@@ -86,9 +86,9 @@ export function testLostServers(rig: () => Rig, queue: 'postgres' | 'redis'): vo
         expect(statuses).toEqual(Array(10).fill(202));
         expect(performance.now() - began).toBeLessThan(5_000);
         // What was started before needs no queue to end.
-        await expectWhole(rig(), host, before);
+        await expectWhole(service(), host, before);
         await redis.up();
-        await expectWhole(rig(), host, meanwhile);
+        await expectWhole(service(), host, meanwhile);
       }),
   );
 }

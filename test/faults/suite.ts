@@ -1,26 +1,26 @@
 import { afterAll, beforeAll, beforeEach, onTestFailed } from 'vitest';
 import { describeUnless, missingPrograms } from '../harness/skip.ts';
+import { type QueueKind, type RunningStack, startFaultStack } from './fault-host.ts';
 import { testKilledWorkers } from './killed-workers.ts';
 import { testLostLinks } from './lost-links.ts';
 import { testLostServers } from './lost-servers.ts';
-import { type QueueKind, type Rig, startRig } from './rig.ts';
 
 /** Every fault, on one stack with this queue. */
 export function describeFaults(queue: QueueKind): void {
   const programs = queue === 'redis' ? (['sshd', 'redis-server'] as const) : (['sshd'] as const);
   describeUnless(missingPrograms(...programs), `faults, queued on ${queue}`, () => {
-    let rig: Rig;
+    let service: RunningStack;
     beforeAll(async () => {
-      rig = await startRig(queue);
+      service = await startFaultStack(queue);
     });
-    afterAll(() => rig?.stack.stop());
+    afterAll(() => service?.stack.stop());
     beforeEach(() => {
-      const before = rig.stack.log().length;
-      onTestFailed(() => console.error(quoteLog(rig.stack.log().slice(before))));
+      const before = service.stack.log().length;
+      onTestFailed(() => console.error(quoteLog(service.stack.log().slice(before))));
     });
-    testKilledWorkers(() => rig);
-    testLostServers(() => rig, queue);
-    testLostLinks(() => rig);
+    testKilledWorkers(() => service);
+    testLostServers(() => service, queue);
+    testLostLinks(() => service);
   });
 }
 

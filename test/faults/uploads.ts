@@ -16,7 +16,7 @@ import {
   type UploadRecord,
 } from '../harness/uploads.ts';
 import { waitFor } from '../harness/wait-for.ts';
-import { pidsNamed, type Rig, startRig } from './rig.ts';
+import { pidsNamed, type RunningStack, startFaultStack } from './fault-host.ts';
 import { isFull, Random, withSeed } from './settings.ts';
 import { quoteLog } from './suite.ts';
 
@@ -31,14 +31,14 @@ const ROOM = 160 << 20;
 /** Uploads while everything is killed: what was finished arrives bit for bit, and nothing else is ever seen. */
 export function describeUploadFaults(): void {
   describe('faults, uploads', () => {
-    let rig: Rig;
+    let service: RunningStack;
     beforeAll(async () => {
-      rig = await startRig('postgres');
+      service = await startFaultStack('postgres');
     });
-    afterAll(() => rig?.stack.stop());
+    afterAll(() => service?.stack.stop());
     beforeEach(() => {
-      const before = rig.stack.log().length;
-      onTestFailed(() => console.error(quoteLog(rig.stack.log().slice(before))));
+      const before = service.stack.log().length;
+      onTestFailed(() => console.error(quoteLog(service.stack.log().slice(before))));
     });
 
     test(
@@ -46,35 +46,35 @@ export function describeUploadFaults(): void {
       { timeout: 180_000 + UPLOADS * 30_000 },
       () =>
         withSeed(async random => {
-          const { mid } = await makeModel(rig.client);
+          const { mid } = await makeModel(service.client);
           const stop = new AbortController();
-          const killing = killAll(rig, random, stop.signal);
+          const killing = killAll(service, random, stop.signal);
           const plans = Array.from({ length: UPLOADS }, (_, n) => planUpload(n, random));
           try {
             const queue = plans.values();
             const lane = async () => {
-              for (const plan of queue) await carryUpload(rig, mid, plan);
+              for (const plan of queue) await carryUpload(service, mid, plan);
             };
             await Promise.all(Array.from({ length: LANES }, lane));
           } finally {
             stop.abort();
             await killing;
           }
-          await isServing(rig.client);
-          await expectArtifacts(rig, mid, plans);
+          await isServing(service.client);
+          await expectArtifacts(service, mid, plans);
         }),
     );
 
     test('a large part is taken at flat memory', {
       timeout: 60_000 + LARGE / 5_000,
     }, async () => {
-      const { client, stack } = rig;
+      const { client, stack } = service;
       const { mid } = await makeModel(client);
-      const { id: uid } = await begin(rig, mid, ['large']);
+      const { id: uid } = await begin(service, mid, ['large']);
       const [pid = 0] = pidsNamed(stack, 'windlass-api');
       const before = peakOf(pid);
       const hash = createHash('sha256');
-      const status = await send(rig, partPath(uid, 0, 0), count(LARGE, hash));
+      const status = await send(service, partPath(uid, 0, 0), count(LARGE, hash));
       expect(status).toBe(200);
       const { parts } = await client.get<UploadRecord>(`/api/uploads/${uid}`);
       expect(parts).toEqual([{ fid: 0, pid: 0, size: LARGE, digest: hash.digest('base64') }]);
@@ -113,34 +113,34 @@ function drawBytes(length: number, random: Random): Uint8Array {
 }
 
 /** What a careful client does: after any failure it asks what is there, and goes on from that. */
-async function carryUpload(rig: Rig, mid: string, plan: Plan): Promise<void> {
-  const { id: uid } = await begin(rig, mid, plan.aids);
+async function carryUpload(service: RunningStack, mid: string, plan: Plan): Promise<void> {
+  const { id: uid } = await begin(service, mid, plan.aids);
   const wanted = plan.files.flatMap((parts, fid) =>
     parts.map((bytes, pid) => ({ fid, pid, bytes })),
   );
   const left = plan.isGivenUp ? wanted.slice(1) : wanted;
   const job = await insist('an upload', async () => {
-    const record = await rig.client.get<UploadRecord>(`/api/uploads/${uid}`);
+    const record = await service.client.get<UploadRecord>(`/api/uploads/${uid}`);
     if (record.job) return record.job;
     const there = new Map(record.parts.map(part => [`${part.fid}/${part.pid}`, part.digest]));
     const missing = left.filter(
       ({ fid, pid, bytes }) => there.get(`${fid}/${pid}`) !== sha256(bytes),
     );
-    const answers = await Promise.allSettled(missing.map(part => sendPart(rig, uid, part)));
+    const answers = await Promise.allSettled(missing.map(part => sendPart(service, uid, part)));
     if (answers.some(answer => answer.status === 'rejected')) return undefined;
     if (plan.isGivenUp) return 'none';
-    return finish(rig, uid, plan);
+    return finish(service, uid, plan);
   });
   if (plan.isGivenUp) return;
   const ended = await insist('the parse', async () => {
-    const found = await rig.client.get<Job>(`/api/jobs/${job}`);
+    const found = await service.client.get<Job>(`/api/jobs/${job}`);
     return isEnded(found) ? found : undefined;
   });
   expect(ended).toMatchObject({ state: 'succeeded', error: null });
 }
 
 async function sendPart(
-  { client }: Rig,
+  { client }: RunningStack,
   uid: string,
   { fid, pid, bytes }: { fid: number; pid: number; bytes: Uint8Array },
 ): Promise<void> {
@@ -152,7 +152,11 @@ async function sendPart(
   if (answer.status !== 200) throw new Error(text);
 }
 
-async function finish({ client }: Rig, uid: string, plan: Plan): Promise<string | undefined> {
+async function finish(
+  { client }: RunningStack,
+  uid: string,
+  plan: Plan,
+): Promise<string | undefined> {
   const answer = await client.fetch(`/api/uploads/${uid}/finished`, {
     method: 'POST',
     headers: { 'Idempotency-Key': uid },
@@ -164,7 +168,7 @@ async function finish({ client }: Rig, uid: string, plan: Plan): Promise<string 
   return answer.status === 202 ? job : undefined;
 }
 
-const begin = ({ client }: Rig, mid: string, aids: string[]) =>
+const begin = ({ client }: RunningStack, mid: string, aids: string[]) =>
   insist('an upload to begin', () =>
     client.post<{ id: string }>('/api/uploads', { mid, input: true, parser: 'blob', aids }),
   );
@@ -183,7 +187,11 @@ async function insist<T>(what: string, step: () => Promise<T>): Promise<NonNulla
 }
 
 /** Each time that the service works again, at a moment that the seed draws, something is killed. */
-async function killAll({ stack, client }: Rig, random: Random, stop: AbortSignal): Promise<void> {
+async function killAll(
+  { stack, client }: RunningStack,
+  random: Random,
+  stop: AbortSignal,
+): Promise<void> {
   // Draws of its own: how many there are depends on the machine.
   const own = new Random(Math.floor(random.between(1, 2 ** 31)));
   for (let kills = 0; kills < UPLOADS; kills++) {
@@ -205,12 +213,12 @@ async function isServing(client: Client, stop?: AbortSignal): Promise<void> {
   });
 }
 
-async function expectArtifacts(rig: Rig, mid: string, plans: Plan[]): Promise<void> {
+async function expectArtifacts(service: RunningStack, mid: string, plans: Plan[]): Promise<void> {
   for (const { aids, files, isGivenUp } of plans) {
     for (const [fid, aid] of aids.entries()) {
       const path = `/api/models/${mid}/files/${aid}`;
       const bytes = await insist(aid, async () => {
-        const answer = await rig.client.fetch(path);
+        const answer = await service.client.fetch(path);
         if (answer.status >= 500) throw new Error(await answer.text());
         expect([aid, answer.status]).toEqual([aid, isGivenUp ? 404 : 200]);
         return new Uint8Array(await answer.arrayBuffer());
@@ -232,7 +240,11 @@ function* count(total: number, hash: { update(bytes: Buffer): unknown }): Genera
   }
 }
 
-async function send({ client }: Rig, path: string, bytes: Iterable<Buffer>): Promise<number> {
+async function send(
+  { client }: RunningStack,
+  path: string,
+  bytes: Iterable<Buffer>,
+): Promise<number> {
   const put = request(`${client.base}${path}`, {
     method: 'PUT',
     headers: { Authorization: client.authorization, 'Content-Length': LARGE },

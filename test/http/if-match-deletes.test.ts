@@ -6,7 +6,7 @@ import { missingPrograms } from '../harness/skip.ts';
 import { makeModel } from '../harness/uploads.ts';
 import { useRemoteStack } from '../harness/use-stack.ts';
 import { waitFor } from '../harness/wait-for.ts';
-import { whileHeld } from '../harness/while-held.ts';
+import { whileLocked } from '../harness/while-locked.ts';
 
 describeStack(missingPrograms('sshd'), 'If-Match of DELETE, when two come at once', form => {
   const { stack, client, sshd } = useRemoteStack(form);
@@ -21,7 +21,7 @@ describeStack(missingPrograms('sshd'), 'If-Match of DELETE, when two come at onc
     await waitFor(async () => (await readOutput(client, id)).length > 0, { what: 'its output' });
     const path = `/api/jobs/${id}`;
     const tag = await tagOf(path);
-    const answers = await whileHeld(
+    const answers = await whileLocked(
       stack,
       sql => sql`select 1 from jobs where id = ${id} for update`,
       () => [remove(path, tag), remove(path, tag)],
@@ -34,7 +34,7 @@ describeStack(missingPrograms('sshd'), 'If-Match of DELETE, when two come at onc
     const path = `/api/remotes/${await openSession(client, sshd)}`;
     const tag = await tagOf(path);
     const sid = path.split('/').at(-1) ?? '';
-    const [answer] = await whileHeld(
+    const [answer] = await whileLocked(
       stack,
       sql => sql`update sessions set accessed = now() + interval '1 second' where sid = ${sid}`,
       () => [remove(path, tag)],
@@ -49,7 +49,7 @@ describeStack(missingPrograms('sshd'), 'If-Match of DELETE, when two come at onc
     await client.post('/api/users', { username: 'changing', password: 'long enough' });
     const path = '/api/users/changing';
     const tag = await tagOf(path);
-    const [answer] = await whileHeld(
+    const [answer] = await whileLocked(
       stack,
       sql => sql`update users set version = version + 1 where username = 'changing'`,
       () => [remove(path, tag)],

@@ -11,17 +11,18 @@ import { findWorld, startWorld, type World } from './world.ts';
 // The whole interface, row by row, on stacks of its own or on the service that WINDLASS_URL names.
 const target = readTarget();
 if (target) {
-  describe(`the interface, at ${target.url}`, () => hold(SECTIONS, () => findWorld(target)));
+  describe(`the interface, at ${target.url}`, () =>
+    testSections(SECTIONS, () => findWorld(target)));
 } else {
   describeForms(undefined, 'the interface', form => {
-    describe('as it is', () => hold(SECTIONS, () => startWorld(form)));
+    describe('as it is', () => testSections(SECTIONS, () => startWorld(form)));
     describe('under limits', () => {
-      hold({ 'decisions, launch': LIMITED }, () => startWorld(form, LIMITS));
+      testSections({ 'decisions, launch': LIMITED }, () => startWorld(form, LIMITS));
     });
   });
 }
 
-function hold(sections: Record<string, Row[]>, open: () => Promise<World>): void {
+function testSections(sections: Record<string, Row[]>, open: () => Promise<World>): void {
   let world: World;
   beforeAll(async () => {
     world = await open();

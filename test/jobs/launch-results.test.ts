@@ -17,7 +17,9 @@ interface Answer {
 }
 
 describeStack(missingMemory() ?? missingPrograms('sshd'), 'what launches answer with', form => {
-  const { stack, client, sshd } = useRemoteStack(form);
+  const { stack, client, sshd } = useRemoteStack(form, {
+    alone: 'measures the memory of its processes',
+  });
   let sid: string;
 
   beforeAll(async () => {

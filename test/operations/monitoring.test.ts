@@ -19,7 +19,10 @@ type Readiness = {
 };
 
 describeStack(missingPrograms('sshd'), 'what operators see', form => {
-  const { stack, client, sshd } = useRemoteStack(form, { env: { LOG_LEVEL: 'debug' } });
+  const { stack, client, sshd } = useRemoteStack(form, {
+    env: { LOG_LEVEL: 'debug' },
+    alone: 'counts all that its processes did',
+  });
   let rows: postgres.Sql;
   let sid: string;
 

@@ -3,8 +3,19 @@ import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { Client } from '../../servers/api-client.ts';
 import { awaitExit, endWithThisProcess, readEnvironment } from '../../servers/processes.ts';
-import { type Count, expectWhole, launchCounts, waitForOutput } from '../faults/counting.ts';
-import { type FaultHost, pidsNamed, type Rig, startRig, withHost } from '../faults/rig.ts';
+import {
+  type Count,
+  expectWhole,
+  launchCounts,
+  waitForOutput,
+} from '../faults/counting-commands.ts';
+import {
+  type FaultHost,
+  pidsNamed,
+  type RunningStack,
+  startFaultStack,
+  withHost,
+} from '../faults/fault-host.ts';
 import { describeUnless, missingPrograms } from '../harness/skip.ts';
 import { waitFor } from '../harness/wait-for.ts';
 
@@ -13,29 +24,29 @@ const PROGRAM = fileURLToPath(new URL('../../dist/cli/main.js', import.meta.url)
 const BACK_MS = 30_000;
 
 describeUnless(missingPrograms('sshd'), 'supervision', () => {
-  let rig: Rig;
+  let service: RunningStack;
   beforeAll(async () => {
-    rig = await startRig('postgres');
+    service = await startFaultStack('postgres');
   });
-  afterAll(() => rig?.stack.stop());
+  afterAll(() => service?.stack.stop());
 
   for (const name of ['windlass-api', 'windlass-worker', 'postgres']) {
     test(`${name} killed is back, and commands run again`, { timeout: 60_000 }, () =>
-      withHost(rig, async host => {
-        const count = pidsNamed(rig.stack, name).length;
-        const killed = rig.stack.kill(name);
+      withHost(service, async host => {
+        const count = pidsNamed(service.stack, name).length;
+        const killed = service.stack.kill(name);
         expect(killed).toHaveLength(count);
         await waitFor(
           () => {
-            const found = pidsNamed(rig.stack, name);
+            const found = pidsNamed(service.stack, name);
             return found.length === count && !found.some(pid => killed.includes(pid));
           },
           { what: `${count} ${name} again`, timeoutMs: BACK_MS },
         );
         await expectWhole(
-          rig,
+          service,
           host,
-          await launchCounts(rig, host.sid, { commands: 1, seconds: 1 }),
+          await launchCounts(service, host.sid, { commands: 1, seconds: 1 }),
         );
       }),
     );
@@ -47,15 +58,15 @@ describeUnless(missingPrograms('sshd'), 'supervision', () => {
       timeout: 120_000,
     },
     () =>
-      withHost(rig, async host => {
-        const counts = await startCounts(rig, host);
-        rig.stack.kill('supervisor');
-        await waitFor(() => rig.stack.pids().length === 0, {
+      withHost(service, async host => {
+        const counts = await startCounts(service, host);
+        service.stack.kill('supervisor');
+        await waitFor(() => service.stack.pids().length === 0, {
           what: 'every process to end',
           timeoutMs: 15_000,
         });
-        await rig.stack.up();
-        await expectWhole(rig, host, counts);
+        await service.stack.up();
+        await expectWhole(service, host, counts);
       }),
   );
 
@@ -65,35 +76,35 @@ describeUnless(missingPrograms('sshd'), 'supervision', () => {
       timeout: 120_000,
     },
     () =>
-      withHost(rig, async host => {
-        const environment = readEnvironment(rig.stack.pid);
-        await rig.stack.down();
-        const terminal = await startInOwnGroup(environment, rig.client);
-        const counts = await startCounts(rig, host);
-        const held = rig.client.fetch('/api/remotes/launch', {
+      withHost(service, async host => {
+        const environment = readEnvironment(service.stack.pid);
+        await service.stack.down();
+        const terminal = await startInOwnGroup(environment, service.client);
+        const counts = await startCounts(service, host);
+        const held = service.client.fetch('/api/remotes/launch', {
           method: 'POST',
           body: JSON.stringify({ sid: host.sid, command: 'sleep 3; echo late' }),
         });
-        await waitFor(async () => (await openJobs(rig)) > counts.length, {
+        await waitFor(async () => (await openJobs(service)) > counts.length, {
           what: 'the held launch',
         });
         terminal.interrupt();
         expect((await held).status).toBe(202);
         expect(await terminal.ended).toEqual({ code: 0, signal: null });
-        expect(rig.stack.pids()).toEqual([]);
-        await rig.stack.up();
-        await expectWhole(rig, host, counts);
+        expect(service.stack.pids()).toEqual([]);
+        await service.stack.up();
+        await expectWhole(service, host, counts);
       }),
   );
 });
 
-async function startCounts(rig: Rig, host: FaultHost): Promise<Count[]> {
-  const counts = await launchCounts(rig, host.sid, { commands: 3, seconds: 5 });
-  await waitForOutput(rig, counts);
+async function startCounts(service: RunningStack, host: FaultHost): Promise<Count[]> {
+  const counts = await launchCounts(service, host.sid, { commands: 3, seconds: 5 });
+  await waitForOutput(service, counts);
   return counts;
 }
 
-async function openJobs({ client }: Rig): Promise<number> {
+async function openJobs({ client }: RunningStack): Promise<number> {
   const { items } = await client.get<{ items: { finished: string | null }[] }>('/api/jobs');
   return items.filter(({ finished }) => finished === null).length;
 }

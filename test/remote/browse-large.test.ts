@@ -37,7 +37,9 @@ describeStack(missingMemory() ?? missingPrograms('sshd'), 'browsing large folder
   const server = useStarted(() =>
     startSftpServer({ hostKey: key.private, password: PASSWORD, list: () => list() }),
   );
-  const { stack, client, sshd } = useRemoteStack(form);
+  const { stack, client, sshd } = useRemoteStack(form, {
+    alone: 'measures the memory of its processes',
+  });
 
   beforeAll(async () => {
     await client.post('/api/hosts', {

@@ -2,9 +2,9 @@ import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { signalProcess } from '../../servers/processes.ts';
+import { type FaultHost, withHost } from '../faults/fault-host.ts';
 import { expectForgotten } from '../faults/host-state.ts';
-import { type FaultHost, withHost } from '../faults/rig.ts';
-import { findMarked, GONE_MS, makeMark, makeTree } from '../faults/trees.ts';
+import { findMarked, GONE_MS, makeMark, makeTree } from '../faults/stubborn-processes.ts';
 import { openStackDatabase } from '../harness/database.ts';
 import { describeStack } from '../harness/forms.ts';
 import { holderOf, type Job, launchAsync, readOutput, waitForEnd } from '../harness/remote.ts';
@@ -13,83 +13,87 @@ import { useStack } from '../harness/use-stack.ts';
 import { waitFor } from '../harness/wait-for.ts';
 
 describeStack(missingPrograms('sshd'), 'commands that are ended', form => {
-  const rig = useStack(form, { env: { LIMIT_COMMAND_SECONDS: '600' } });
+  const service = useStack(form, { env: { LIMIT_COMMAND_SECONDS: '600' } });
 
   const cancel = async (id: string) => {
-    const response = await rig.client.fetch(`/api/jobs/${id}`, { method: 'DELETE' });
+    const response = await service.client.fetch(`/api/jobs/${id}`, { method: 'DELETE' });
     expect(response.status).toBe(202);
   };
 
   test('cancel ends the whole tree within 5 s, also who left the group, hides or ignores TERM', () =>
-    withHost(rig, async ({ sid }) => {
+    withHost(service, async ({ sid }) => {
       const tree = makeTree();
-      const { id } = await launchAsync(rig.client, sid, tree.command);
-      await tree.stands();
+      const { id } = await launchAsync(service.client, sid, tree.command);
+      await tree.awaitStart();
       await cancel(id);
-      await tree.falls();
-      expect(await waitForEnd(rig.client, id, GONE_MS)).toMatchObject({ state: 'cancelled' });
-      expect(String(await readOutput(rig.client, id))).toBe('begun\n');
+      await tree.awaitEnd();
+      expect(await waitForEnd(service.client, id, GONE_MS)).toMatchObject({ state: 'cancelled' });
+      expect(String(await readOutput(service.client, id))).toBe('begun\n');
     }));
 
   test('DELETE of a session ends the trees of all of its commands within the same 5 s', () =>
-    withHost(rig, async host => {
+    withHost(service, async host => {
       const trees = [makeTree(), makeTree(), makeTree()];
       const ids: string[] = [];
       for (const { command } of trees)
-        ids.push((await launchAsync(rig.client, host.sid, command)).id);
-      for (const tree of trees) await tree.stands();
-      await rig.client.delete(`/api/remotes/${host.sid}`);
-      await Promise.all(trees.map(tree => tree.falls()));
+        ids.push((await launchAsync(service.client, host.sid, command)).id);
+      for (const tree of trees) await tree.awaitStart();
+      await service.client.delete(`/api/remotes/${host.sid}`);
+      await Promise.all(trees.map(tree => tree.awaitEnd()));
       for (const id of ids)
-        expect(await waitForEnd(rig.client, id, GONE_MS)).toMatchObject({ state: 'cancelled' });
+        expect(await waitForEnd(service.client, id, GONE_MS)).toMatchObject({ state: 'cancelled' });
       await expectForgotten(host);
     }));
 
   test('LIMIT_COMMAND_SECONDS ends the tree and keeps the output; another worker does not begin it anew', () =>
-    withHost(rig, async ({ sid }) => {
+    withHost(service, async ({ sid }) => {
       const tree = makeTree();
-      const { id } = await launchAsync(rig.client, sid, tree.command);
-      await tree.stands();
-      await waitFor(async () => (await readOutput(rig.client, id)).length > 0, { what: 'output' });
+      const { id } = await launchAsync(service.client, sid, tree.command);
+      await tree.awaitStart();
+      await waitFor(async () => (await readOutput(service.client, id)).length > 0, {
+        what: 'output',
+      });
       // An hour passes.
-      const sql = openStackDatabase(rig.stack);
+      const sql = openStackDatabase(service.stack);
       await sql`update jobs set run_at = run_at - interval '1 hour' where id = ${id}`;
       await sql.end();
-      process.kill(await holderOf(rig.client, id), 'SIGKILL');
-      const job = await waitForEnd(rig.client, id, 40_000);
+      process.kill(await holderOf(service.client, id), 'SIGKILL');
+      const job = await waitForEnd(service.client, id, 40_000);
       expect(job).toMatchObject({ state: 'failed', error: { code: 'time_limit' } });
-      expect(String(await readOutput(rig.client, id))).toBe('begun\n');
+      expect(String(await readOutput(service.client, id))).toBe('begun\n');
       expect(tree.left()).toEqual([]);
     }));
 
   test('of ten commands that one session follows, one is cancelled: the others lose nothing', () =>
-    withHost(rig, async host => {
+    withHost(service, async host => {
       const others: string[] = [];
       for (let n = 0; n < 9; n++) {
         const command = `i=0; while ! test -e "$HOME/go"; do i=$((i+1)); echo $i; echo $i >>"$HOME/ledger${n}"; sleep 0.2; done`;
-        others.push((await launchAsync(rig.client, host.sid, command)).id);
+        others.push((await launchAsync(service.client, host.sid, command)).id);
       }
       const tree = makeTree();
-      const { id } = await launchAsync(rig.client, host.sid, tree.command);
-      await tree.stands();
+      const { id } = await launchAsync(service.client, host.sid, tree.command);
+      await tree.awaitStart();
       for (const other of others)
-        await waitFor(async () => (await readOutput(rig.client, other)).length > 0, {
+        await waitFor(async () => (await readOutput(service.client, other)).length > 0, {
           what: 'the others to print',
           timeoutMs: 20_000,
         });
       await cancel(id);
-      await tree.falls();
-      expect(await waitForEnd(rig.client, id, GONE_MS)).toMatchObject({ state: 'cancelled' });
+      await tree.awaitEnd();
+      expect(await waitForEnd(service.client, id, GONE_MS)).toMatchObject({ state: 'cancelled' });
       const jobs = await Promise.all(
-        others.map(other => rig.client.get<Job>(`/api/jobs/${other}`)),
+        others.map(other => service.client.get<Job>(`/api/jobs/${other}`)),
       );
       expect(jobs.map(({ state }) => state)).toEqual(Array(9).fill('running'));
       writeFileSync(join(host.sshd.home, 'go'), '');
       for (const [n, other] of others.entries()) {
-        expect(await waitForEnd(rig.client, other, 20_000)).toMatchObject({ state: 'succeeded' });
+        expect(await waitForEnd(service.client, other, 20_000)).toMatchObject({
+          state: 'succeeded',
+        });
         const ledger = readFileSync(join(host.sshd.home, `ledger${n}`), 'utf8');
         const lines = Array.from({ length: ledger.split('\n').length - 1 }, (_, i) => `${i + 1}\n`);
-        expect([ledger, String(await readOutput(rig.client, other))]).toEqual([
+        expect([ledger, String(await readOutput(service.client, other))]).toEqual([
           lines.join(''),
           lines.join(''),
         ]);
@@ -97,22 +101,22 @@ describeStack(missingPrograms('sshd'), 'commands that are ended', form => {
     }));
 
   test('whose supervisor is killed: the outcome is unknown, nothing runs on and nothing runs twice', () =>
-    withHost(rig, async host => {
+    withHost(service, async host => {
       const mark = makeMark();
       const { id } = await launchAsync(
-        rig.client,
+        service.client,
         host.sid,
         `echo once >>"$HOME/ran"; echo begun; sleep ${mark}`,
       );
-      await waitFor(async () => String(await readOutput(rig.client, id)) === 'begun\n', {
+      await waitFor(async () => String(await readOutput(service.client, id)) === 'begun\n', {
         what: 'its first line',
       });
       signalProcess(supervisorOf(host, id), 'SIGKILL');
-      expect(await waitForEnd(rig.client, id, 20_000)).toMatchObject({
+      expect(await waitForEnd(service.client, id, 20_000)).toMatchObject({
         state: 'failed',
         error: { code: 'outcome_unknown' },
       });
-      expect(String(await readOutput(rig.client, id))).toBe('begun\n');
+      expect(String(await readOutput(service.client, id))).toBe('begun\n');
       await expectForgotten(host);
       expect(findMarked(mark)).toEqual([]);
       expect(readFileSync(join(host.sshd.home, 'ran'), 'utf8')).toBe('once\n');

@@ -1,7 +1,7 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { findMarked, makeMark } from '../faults/trees.ts';
+import { findMarked, makeMark } from '../faults/stubborn-processes.ts';
 import { openStackDatabase } from '../harness/database.ts';
 import { describeStack } from '../harness/forms.ts';
 import { launchAsync, openSession, readOutput } from '../harness/remote.ts';

@@ -3,8 +3,8 @@ import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { expect, test } from 'vitest';
-import { launchEndlessCount, launchSurely } from '../faults/counting.ts';
-import { type FaultHost, withHost } from '../faults/rig.ts';
+import { launchEndlessCount, launchSurely } from '../faults/counting-commands.ts';
+import { type FaultHost, withHost } from '../faults/fault-host.ts';
 import { isFull, withSeed } from '../faults/settings.ts';
 import { describeStack } from '../harness/forms.ts';
 import { type Job, launchAsync, readOutput, waitForEnd } from '../harness/remote.ts';
@@ -22,22 +22,24 @@ const AWAY_MS = 70_000;
 
 /** Outages that take their time, all at once: each has a host of its own, and the workers are the same two. */
 describeStack(missingPrograms('sshd'), 'long outages of hosts', form => {
-  const rig = useStack(form);
+  const service = useStack(form);
 
   /** What is asked for once the fault is gone is done in time. */
   async function expectUse({ sid }: FaultHost): Promise<void> {
-    const { id } = await launchAsync(rig.client, sid, 'echo works');
-    expect(await waitForEnd(rig.client, id, WORKS_AGAIN_MS)).toMatchObject({ state: 'succeeded' });
-    expect(String(await readOutput(rig.client, id))).toBe('works\n');
+    const { id } = await launchAsync(service.client, sid, 'echo works');
+    expect(await waitForEnd(service.client, id, WORKS_AGAIN_MS)).toMatchObject({
+      state: 'succeeded',
+    });
+    expect(String(await readOutput(service.client, id))).toBe('works\n');
   }
 
   test.concurrent('a link that is silent for 30 s', { timeout: 180_000 }, () =>
-    withHost(rig, async host => {
-      const count = await launchEndlessCount(rig, host, host.sid);
+    withHost(service, async host => {
+      const count = await launchEndlessCount(service, host, host.sid);
       const { total } = host.proxy.connections;
       const since = performance.now();
       host.proxy.blackhole();
-      const late = await launchAsync(rig.client, host.sid, 'echo x >>"$HOME/late"; echo late');
+      const late = await launchAsync(service.client, host.sid, 'echo x >>"$HOME/late"; echo late');
       // A link that says nothing is given up, whether or not it comes back.
       await waitFor(() => host.proxy.connections.total > total, {
         what: 'a worker to give the silent link up',
@@ -47,7 +49,7 @@ describeStack(missingPrograms('sshd'), 'long outages of hosts', form => {
       count.stop();
       host.proxy.heal();
       await Promise.all([count.expectWhole(WORKS_AGAIN_MS), expectUse(host)]);
-      expect(await waitForEnd(rig.client, late.id, WORKS_AGAIN_MS)).toMatchObject({
+      expect(await waitForEnd(service.client, late.id, WORKS_AGAIN_MS)).toMatchObject({
         state: 'succeeded',
       });
       expect(readFileSync(join(host.sshd.home, 'late'), 'utf8')).toBe('x\n');
@@ -56,11 +58,11 @@ describeStack(missingPrograms('sshd'), 'long outages of hosts', form => {
 
   // As behind a firewall that forgot it: a new link passes at once, and only silence tells that the old one is none.
   test.concurrent('a link that is silent for ever', { timeout: 180_000 }, () =>
-    withHost(rig, async host => {
-      const count = await launchEndlessCount(rig, host, host.sid);
+    withHost(service, async host => {
+      const count = await launchEndlessCount(service, host, host.sid);
       host.proxy.forget();
-      const late = await launchAsync(rig.client, host.sid, 'echo late');
-      const sizeNow = async () => (await readOutput(rig.client, count.id)).length;
+      const late = await launchAsync(service.client, host.sid, 'echo late');
+      const sizeNow = async () => (await readOutput(service.client, count.id)).length;
       const before = await sizeNow();
       await Promise.all([
         waitFor(async () => (await sizeNow()) > before + IN_FLIGHT, {
@@ -68,9 +70,9 @@ describeStack(missingPrograms('sshd'), 'long outages of hosts', form => {
           timeoutMs: WORKS_AGAIN_MS,
           intervalMs: 100,
         }),
-        waitForEnd(rig.client, late.id, WORKS_AGAIN_MS),
+        waitForEnd(service.client, late.id, WORKS_AGAIN_MS),
       ]);
-      expect(String(await readOutput(rig.client, late.id))).toBe('late\n');
+      expect(String(await readOutput(service.client, late.id))).toBe('late\n');
       count.stop();
       await count.expectWhole(WORKS_AGAIN_MS);
     }),
@@ -80,8 +82,8 @@ describeStack(missingPrograms('sshd'), 'long outages of hosts', form => {
     'a link that is silent for 30 s in one direction alone',
     { timeout: 180_000 },
     () =>
-      withHost(rig, async host => {
-        const count = await launchEndlessCount(rig, host, host.sid);
+      withHost(service, async host => {
+        const count = await launchEndlessCount(service, host, host.sid);
         host.proxy.blackhole('up');
         await delay(SILENT_MS);
         count.stop();
@@ -91,20 +93,20 @@ describeStack(missingPrograms('sshd'), 'long outages of hosts', form => {
   );
 
   test.concurrent('a host that is away for more than a minute', { timeout: 240_000 }, () =>
-    withHost(rig, async host => {
-      const count = await launchEndlessCount(rig, host, host.sid);
+    withHost(service, async host => {
+      const count = await launchEndlessCount(service, host, host.sid);
       await host.sshd.down();
       // Every worker's link has ended before it is asked: over one that seems to live, the command may have been begun.
       host.proxy.cut();
       const since = performance.now();
       // It was never begun: it may fail, and that it does must be sure.
-      const late = await launchAsync(rig.client, host.sid, 'touch "$HOME/late"');
-      expect(await waitForEnd(rig.client, late.id, 90_000)).toMatchObject({
+      const late = await launchAsync(service.client, host.sid, 'touch "$HOME/late"');
+      expect(await waitForEnd(service.client, late.id, 90_000)).toMatchObject({
         state: 'failed',
         error: { code: 'remote_connection_failed' },
       });
       await delay(Math.max(0, AWAY_MS - (performance.now() - since)));
-      expect((await rig.client.get<Job>(`/api/jobs/${count.id}`)).state).toBe('running');
+      expect((await service.client.get<Job>(`/api/jobs/${count.id}`)).state).toBe('running');
       count.stop();
       await host.sshd.up();
       await Promise.all([count.expectWhole(WORKS_AGAIN_MS), expectUse(host)]);
@@ -118,7 +120,7 @@ describeStack(missingPrograms('sshd'), 'long outages of hosts', form => {
       'a connection that nobody uses is closed, and made again',
       { timeout: 500_000 },
       () =>
-        withHost(rig, async host => {
+        withHost(service, async host => {
           await expectUse(host);
           expect(host.proxy.connections.open).toBeGreaterThan(0);
           await waitFor(() => host.proxy.connections.open === 0, {
@@ -132,12 +134,12 @@ describeStack(missingPrograms('sshd'), 'long outages of hosts', form => {
   }
 
   test.concurrent('a link that is cut at random bytes, either way', { timeout: 240_000 }, () =>
-    withHost(rig, host =>
+    withHost(service, host =>
       withSeed(async random => {
-        const { client } = rig;
+        const { client } = service;
         const last = 400_000;
-        const count = await launchEndlessCount(rig, host, host.sid);
-        const { id } = await launchSurely(rig, host.sid, `seq 1 ${last}; sleep 2; seq 1 9`);
+        const count = await launchEndlessCount(service, host, host.sid);
+        const { id } = await launchSurely(service, host.sid, `seq 1 ${last}; sleep 2; seq 1 9`);
         for (let cuts = 0; cuts < 8; cuts++) {
           const { total } = host.proxy.connections;
           const anew = () => host.proxy.connections.total > total;

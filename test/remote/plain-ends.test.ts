@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { Client } from '../../servers/api-client.ts';
-import { findMarked, GONE_MS, makeMark } from '../faults/trees.ts';
+import { findMarked, GONE_MS, makeMark } from '../faults/stubborn-processes.ts';
 import { type Account, makeAccount } from '../harness/accounts.ts';
 import { describeStack } from '../harness/forms.ts';
 import { expectProblem } from '../harness/problem.ts';

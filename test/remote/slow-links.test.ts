@@ -1,7 +1,7 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { type FaultHost, withHost } from '../faults/rig.ts';
+import { type FaultHost, withHost } from '../faults/fault-host.ts';
 import { describeStack } from '../harness/forms.ts';
 import { type Job, launchAsync, readOutput, waitForEnd } from '../harness/remote.ts';
 import { missingPrograms } from '../harness/skip.ts';
@@ -14,7 +14,7 @@ const PATIENCE = 20 * RATE;
 const MIB = 1 << 20;
 
 describeStack(missingPrograms('sshd'), 'a host behind a slow link', form => {
-  const rig = useStack(form, {
+  const service = useStack(form, {
     env: { REMOTE_SLOTS: '8', LIMIT_SPOOL_BYTES: String(16 * MIB) },
   });
 
@@ -24,8 +24,8 @@ describeStack(missingPrograms('sshd'), 'a host behind a slow link', form => {
       timeout: 240_000,
     },
     () =>
-      withHost(rig, async ({ sid, sshd, proxy }: FaultHost) => {
-        const { client } = rig;
+      withHost(service, async ({ sid, sshd, proxy }: FaultHost) => {
+        const { client } = service;
         const command =
           'echo begun; while ! test -e "$HOME/go"; do sleep 0.05; done; echo gone; sleep 300';
         const small = await launchAsync(client, sid, command);

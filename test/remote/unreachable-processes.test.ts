@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { signalProcess } from '../../servers/processes.ts';
-import { withHost } from '../faults/rig.ts';
-import { findMarked, makeMark } from '../faults/trees.ts';
+import { withHost } from '../faults/fault-host.ts';
+import { findMarked, makeMark } from '../faults/stubborn-processes.ts';
 import { describeStack } from '../harness/forms.ts';
 import { launchAsync, readOutput, waitForEnd } from '../harness/remote.ts';
 import { missingPrograms } from '../harness/skip.ts';
@@ -20,21 +20,21 @@ const GIVEN_UP_MS = 40_000;
 const outOfReach = (words: string) => `(env -i PATH="$PATH" setsid ${words} &)`;
 
 describeStack(missingPrograms('sshd'), 'what is out of reach and holds the output', form => {
-  const rig = useStack(form, { env: LIMITS });
+  const service = useStack(form, { env: LIMITS });
 
   /** Its command ends at once; what it has left behind prints, or could. */
   const expectEnd = (words: (mark: string) => string, code: string) =>
-    withHost(rig, async ({ sid }) => {
+    withHost(service, async ({ sid }) => {
       const mark = makeMark();
       try {
-        const { id } = await launchAsync(rig.client, sid, outOfReach(words(mark)));
+        const { id } = await launchAsync(service.client, sid, outOfReach(words(mark)));
         await waitFor(() => findMarked(mark).length > 0, { what: 'it to run' });
-        if (code === 'cancelled') await rig.client.delete(`/api/jobs/${id}`);
-        const { error } = await waitForEnd(rig.client, id, GIVEN_UP_MS);
+        if (code === 'cancelled') await service.client.delete(`/api/jobs/${id}`);
+        const { error } = await waitForEnd(service.client, id, GIVEN_UP_MS);
         expect(error?.code).toBe(code);
         // All that is stored may be read, and no more is.
         const most = 2_000_000 + 1_000_000 + (32 << 20);
-        expect((await readOutput(rig.client, id)).length).toBeLessThan(most);
+        expect((await readOutput(service.client, id)).length).toBeLessThan(most);
       } finally {
         for (const line of findMarked(mark)) signalProcess(Number.parseInt(line, 10), 'SIGKILL');
       }

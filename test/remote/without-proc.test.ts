@@ -1,7 +1,7 @@
 import { chmodSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { findMarked, makeMark } from '../faults/trees.ts';
+import { findMarked, makeMark } from '../faults/stubborn-processes.ts';
 import { describeStack } from '../harness/forms.ts';
 import { hideProc, missingHiddenProc } from '../harness/hidden-proc.ts';
 import { launchAsync, openSession, readOutput, waitForEnd } from '../harness/remote.ts';

@@ -1,6 +1,6 @@
 import { test } from 'vitest';
-import { launchEndlessCount } from '../faults/counting.ts';
-import { type FaultHost, withHost } from '../faults/rig.ts';
+import { launchEndlessCount } from '../faults/counting-commands.ts';
+import { type FaultHost, withHost } from '../faults/fault-host.ts';
 import { describeForms } from '../harness/forms.ts';
 import { holderOf, openSession, readOutput } from '../harness/remote.ts';
 import { missingPrograms } from '../harness/skip.ts';
@@ -15,34 +15,37 @@ const IN_FLIGHT = 50;
 
 /** A lease of 10 s, a dispatcher that may be a new one, and a fresh connection: together within what is promised. */
 describeForms(missingPrograms('sshd'), 'a worker killed while its command counts', form => {
-  const rig = useStack(form);
+  const service = useStack(form);
 
   test('output grows again in another', () =>
-    withHost(rig, async host => {
-      const count = await launchEndlessCount(rig, host, host.sid);
-      await expectGrowthAfterKilling(count.id, [await holderOf(rig.client, count.id)]);
+    withHost(service, async host => {
+      const count = await launchEndlessCount(service, host, host.sid);
+      await expectGrowthAfterKilling(count.id, [await holderOf(service.client, count.id)]);
       count.stop();
       await count.expectWhole(WORKS_AGAIN_MS);
     }));
 
   test('output grows again where the dispatcher was killed too', () =>
-    withHost(rig, async host => {
+    withHost(service, async host => {
       const dispatcher = await findDispatcher(host);
-      let count = await launchEndlessCount(rig, host, host.sid);
+      let count = await launchEndlessCount(service, host, host.sid);
       // The connection decides whose the job is, and it must be that one's.
-      while ((await holderOf(rig.client, count.id)) !== dispatcher) {
+      while ((await holderOf(service.client, count.id)) !== dispatcher) {
         count.stop();
         await count.expectWhole(WORKS_AGAIN_MS);
-        count = await launchEndlessCount(rig, host, await openAnother(host));
+        count = await launchEndlessCount(service, host, await openAnother(host));
       }
-      await expectGrowthAfterKilling(count.id, [await holderOf(rig.client, count.id), dispatcher]);
+      await expectGrowthAfterKilling(count.id, [
+        await holderOf(service.client, count.id),
+        dispatcher,
+      ]);
       count.stop();
       await count.expectWhole(WORKS_AGAIN_MS);
     }));
 
   async function openAnother({ sid, sshd }: FaultHost): Promise<string> {
-    const { hostname } = await rig.client.get<{ hostname: string }>(`/api/remotes/${sid}`);
-    return openSession(rig.client, sshd, { hostname });
+    const { hostname } = await service.client.get<{ hostname: string }>(`/api/remotes/${sid}`);
+    return openSession(service.client, sshd, { hostname });
   }
 
   async function expectGrowthAfterKilling(id: string, pids: number[]): Promise<void> {
@@ -55,16 +58,16 @@ describeForms(missingPrograms('sshd'), 'a worker killed while its command counts
     });
   }
 
-  const sizeOf = async (id: string) => (await readOutput(rig.client, id)).length;
+  const sizeOf = async (id: string) => (await readOutput(service.client, id)).length;
 
   /** The worker that takes back what dead ones held says so. */
   async function findDispatcher(host: FaultHost): Promise<number> {
-    const said = rig.stack.log().length;
-    const count = await launchEndlessCount(rig, host, await openAnother(host));
-    process.kill(await holderOf(rig.client, count.id), 'SIGKILL');
+    const said = service.stack.log().length;
+    const count = await launchEndlessCount(service, host, await openAnother(host));
+    process.kill(await holderOf(service.client, count.id), 'SIGKILL');
     const line = await waitFor(
       () =>
-        rig.stack
+        service.stack
           .log()
           .slice(said)
           .split('\n')

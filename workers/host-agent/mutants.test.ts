@@ -3,7 +3,7 @@ import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSy
 import { join } from 'node:path';
 import { afterAll, afterEach, describe, expect, test } from 'vitest';
 import { findProgram } from '../../scripts/programs.ts';
-import { findMarked, makeMark } from '../../test/faults/trees.ts';
+import { findMarked, makeMark } from '../../test/faults/stubborn-processes.ts';
 import {
   AgentHarness,
   collect,

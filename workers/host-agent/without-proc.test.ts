@@ -1,6 +1,6 @@
 import { execFileSync } from 'node:child_process';
 import { afterAll, afterEach, expect, test } from 'vitest';
-import { findMarked, makeMark } from '../../test/faults/trees.ts';
+import { findMarked, makeMark } from '../../test/faults/stubborn-processes.ts';
 import { AgentHarness, collect, listRuns } from '../../test/harness/agent-harness.ts';
 import { hideProc, missingHiddenProc } from '../../test/harness/hidden-proc.ts';
 import type { LocalExec } from '../../test/harness/local-exec.ts';

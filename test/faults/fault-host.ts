@@ -10,7 +10,7 @@ import type { Random } from './settings.ts';
 export type QueueKind = 'postgres' | 'redis';
 
 /** One running stack that the faults of a suite share. */
-export interface Rig {
+export interface RunningStack {
   stack: Stack;
   client: Client;
 }
@@ -29,7 +29,7 @@ export interface FaultHost {
 /** Few slots, so that of 20 commands some wait in the queue while the others run. */
 const SETTINGS = { REMOTE_SLOTS: '8' };
 
-export async function startRig(queue: QueueKind): Promise<Rig> {
+export async function startFaultStack(queue: QueueKind): Promise<RunningStack> {
   const stack = await startStack({ redis: queue === 'redis', env: SETTINGS });
   return { stack, client: connectClient(stack) };
 }
@@ -38,7 +38,7 @@ let made = 0;
 
 /** Lends a host with an open session; afterwards it ends with all it runs. */
 export async function withHost(
-  { client }: Rig,
+  { client }: RunningStack,
   use: (host: FaultHost) => Promise<void>,
   { plain = false } = {},
 ): Promise<void> {
@@ -78,7 +78,7 @@ async function endSessions(client: Client, sids: string[]): Promise<void> {
   );
 }
 
-export function findWorkers({ stack }: Rig): number[] {
+export function findWorkers({ stack }: RunningStack): number[] {
   return pidsNamed(stack, 'windlass-worker');
 }
 
@@ -90,7 +90,7 @@ export function pidsNamed(stack: Stack, name: string): number[] {
 }
 
 /** Kills one of the workers, whichever; waits for one to kill where all are dead. */
-export async function killSomeWorker(rig: Rig, random: Random): Promise<void> {
-  await waitFor(() => findWorkers(rig).length > 0, { what: 'a worker to kill' });
-  signalProcess(random.pick(findWorkers(rig)), 'SIGKILL');
+export async function killSomeWorker(service: RunningStack, random: Random): Promise<void> {
+  await waitFor(() => findWorkers(service).length > 0, { what: 'a worker to kill' });
+  signalProcess(random.pick(findWorkers(service)), 'SIGKILL');
 }

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { expect } from 'vitest';
 import { type Job, launchAsync, readOutput, waitForEnd } from '../harness/remote.ts';
 import { waitFor } from '../harness/wait-for.ts';
-import type { FaultHost, Rig } from './rig.ts';
+import type { FaultHost, RunningStack } from './fault-host.ts';
 
 /** A command that counts on both streams and keeps a ledger on its host: what it printed, and that it ran once, is known. */
 export interface Count {
@@ -25,7 +25,7 @@ const numbered = (prefix: string, lines: number) =>
 
 /** Starts commands that run for some seconds each and waits for none of them. */
 export async function launchCounts(
-  rig: Rig,
+  service: RunningStack,
   sid: string,
   options: { commands: number; seconds: number; onAnswer?: (response: Response) => void },
 ): Promise<Count[]> {
@@ -34,7 +34,7 @@ export async function launchCounts(
   return Promise.all(
     Array.from({ length: commands }, async () => {
       const count = { lines, ledger: `ledger-${randomUUID()}` };
-      const { id } = await launchSurely(rig, sid, countingCommand(count), onAnswer);
+      const { id } = await launchSurely(service, sid, countingCommand(count), onAnswer);
       return { ...count, id };
     }),
   );
@@ -42,7 +42,7 @@ export async function launchCounts(
 
 /** Starts a command as a careful client does: the same request, with one key, until it is accepted. */
 export async function launchSurely(
-  { client }: Rig,
+  { client }: RunningStack,
   sid: string,
   command: string,
   onAnswer: (response: Response) => void = () => {},
@@ -66,7 +66,7 @@ export async function launchSurely(
 }
 
 /** Waits until each has begun to print. */
-export async function waitForOutput({ client }: Rig, counts: Count[]): Promise<void> {
+export async function waitForOutput({ client }: RunningStack, counts: Count[]): Promise<void> {
   for (const { id } of counts) {
     await waitFor(async () => (await readOutput(client, id)).length > 0, {
       what: `output of ${id}`,
@@ -77,7 +77,7 @@ export async function waitForOutput({ client }: Rig, counts: Count[]): Promise<v
 
 /** Each succeeds, ran once, and not a byte of its output is missing, twice or elsewhere. */
 export async function expectWhole(
-  { client }: Rig,
+  { client }: RunningStack,
   host: FaultHost,
   counts: Count[],
   timeoutMs = 90_000,
@@ -103,7 +103,7 @@ export function readLedger({ sshd }: FaultHost, ledger: string): string {
 
 /** A command that counts on both streams until it is told to stop, and has begun to. */
 export async function launchEndlessCount(
-  { client }: Rig,
+  { client }: RunningStack,
   { sshd }: FaultHost,
   sid: string,
 ): Promise<{ id: string; stop(): void; expectWhole(timeoutMs: number): Promise<void> }> {

@@ -25,7 +25,7 @@ const LARGE = 5_000_000_000;
 /** As long as a cancel may take; a silent link is given up much later. */
 const LEFT_MS = 8_000;
 
-describeStack(missingPrograms('sshd'), 'what is promised of remote sessions', form => {
+describeStack(missingPrograms('sshd'), 'remote sessions', form => {
   const { stack, client, sshd, proxy } = useProxiedStack(
     form,
     form.name === 'fleet' ? { env: WORKERS_APART } : {},

@@ -16,9 +16,9 @@ export const findMarked = (mark: string) =>
 export interface Tree {
   command: string;
   /** Until all of its children run. */
-  stands(): Promise<unknown>;
+  awaitStart(): Promise<unknown>;
   /** Until none does; throws where that takes too long. */
-  falls(): Promise<unknown>;
+  awaitEnd(): Promise<unknown>;
   left(): string[];
 }
 
@@ -41,9 +41,9 @@ export function makeTree(): Tree {
   const count = () => findMarked(mark).filter(line => /^\d+ sleep /.test(line)).length;
   return {
     command: `${children}\necho begun\ntrap : TERM\n${sleep}; ${sleep}`,
-    stands: () =>
+    awaitStart: () =>
       waitFor(() => count() >= lines.length + 1, { what: 'the tree', timeoutMs: 20_000 }),
-    falls: () =>
+    awaitEnd: () =>
       waitFor(() => findMarked(mark).length === 0, {
         what: `the end of the tree: ${findMarked(mark).join(', ')}`,
         timeoutMs: GONE_MS,

@@ -3,8 +3,8 @@ import { openStackDatabase } from './database.ts';
 import type { Stack } from './stack.ts';
 import { waitFor } from './wait-for.ts';
 
-/** Holds the rows that `hold` takes, and lets go of them once all that is asked waits for them. */
-export async function whileHeld<T>(
+/** Locks rows with `hold`, sends the requests of `ask`, and commits once all of them wait for the locks. */
+export async function whileLocked<T>(
   stack: Stack,
   hold: (sql: postgres.Sql) => Promise<unknown>,
   ask: () => Promise<T>[],
