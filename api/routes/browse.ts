@@ -6,6 +6,7 @@ import { readOutputStream } from '../../shared/jobs/output.ts';
 import type { ApiContext } from '../context.ts';
 import { resource } from '../http/resource.ts';
 import { routes } from '../http/routes.ts';
+import { SESSION_JOB_ERRORS } from '../jobs/requests/start-requested-job.ts';
 import { followOutput, splitLines } from '../jobs/streaming/follow-output.ts';
 import type { JobSummary } from '../jobs/views/job-summary.ts';
 import { operation } from '../openapi/operation.ts';
@@ -31,18 +32,7 @@ export default routes('json-body', (router, api) => {
       details:
         'In the order the host has them, streamed; `types` are `d` for directories, `f` for the rest.',
       answers: { 200: { means: 'The entries, as arrays side by side.', json: listing } },
-      errors: [
-        'invalid_input',
-        'session_not_found',
-        'not_found',
-        'forbidden',
-        'remote_authentication_failed',
-        'host_not_allowed',
-        'host_key_changed',
-        'cancelled',
-        'remote_connection_failed',
-        'worker_lost',
-      ],
+      errors: [...SESSION_JOB_ERRORS, 'invalid_input', 'not_found', 'forbidden'],
       handle: async ({ req, res }) => {
         const path = remotePath(req, 'browse');
         const request = { kind: 'browse' as const, payload: { path } };

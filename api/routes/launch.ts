@@ -4,7 +4,7 @@ import { resource } from '../http/resource.ts';
 import { routes } from '../http/routes.ts';
 import { awaitEnd } from '../jobs/requests/prefer.ts';
 import { sendCommandResult } from '../jobs/requests/send-command-result.ts';
-import { startSessionJob } from '../jobs/requests/start-requested-job.ts';
+import { SESSION_JOB_ERRORS, startSessionJob } from '../jobs/requests/start-requested-job.ts';
 import { jobError } from '../jobs/views/job-error.ts';
 import { jobRecord, jobView } from '../jobs/views/job-view.ts';
 import { toWindlassError } from '../middleware/errors.ts';
@@ -45,22 +45,16 @@ export default routes('json-body', (router, api) => {
         },
       },
       errors: [
-        'session_not_found',
+        ...SESSION_JOB_ERRORS,
         'agent_problem',
         'output_limit',
         'time_limit',
         'remote_disk_full',
         'wrong_node',
-        'cancelled',
         'idempotency_conflict',
-        'host_key_changed',
-        'remote_authentication_failed',
-        'host_not_allowed',
-        'remote_connection_failed',
         'startup_files_print',
         'agent_startup_failed',
         'outcome_unknown',
-        'worker_lost',
       ],
       handle: async ({ req, res, body }) => {
         const { sid, command } = body();

@@ -5,6 +5,7 @@ import type { ApiContext } from '../context.ts';
 import { readRange } from '../http/byte-range.ts';
 import { resource } from '../http/resource.ts';
 import { routes } from '../http/routes.ts';
+import { SESSION_JOB_ERRORS } from '../jobs/requests/start-requested-job.ts';
 import { followOutput } from '../jobs/streaming/follow-output.ts';
 import type { JobSummary } from '../jobs/views/job-summary.ts';
 import { operation } from '../openapi/operation.ts';
@@ -29,18 +30,12 @@ export default routes('json-body', (router, api) => {
         206: { means: 'The range.', types: ['application/octet-stream'] },
       },
       errors: [
+        ...SESSION_JOB_ERRORS,
         'bad_request',
         'invalid_input',
-        'session_not_found',
         'not_found',
         'forbidden',
         'range_not_satisfiable',
-        'remote_authentication_failed',
-        'host_not_allowed',
-        'host_key_changed',
-        'cancelled',
-        'remote_connection_failed',
-        'worker_lost',
       ],
       handle: async ({ req, res }) => {
         const path = remotePath(req, 'file');

@@ -24,6 +24,17 @@ import { currentUser } from '../../identity/current-user.ts';
 import { lockSession, touchSession } from '../../remote/sessions.ts';
 import { requireWorker } from './require-worker.ts';
 
+/** What a request can fail with, besides errors of its own, when it is answered by a job in a session. */
+export const SESSION_JOB_ERRORS = [
+  'session_not_found',
+  'remote_authentication_failed',
+  'host_not_allowed',
+  'host_key_changed',
+  'remote_connection_failed',
+  'worker_lost',
+  'cancelled',
+] as const;
+
 /** A job as a route asks for it. */
 export type RequestedJob = {
   [K in JobKind]: Omit<JobRequest<K>, 'owner' | 'limit' | 'requestId'>;

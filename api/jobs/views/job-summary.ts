@@ -1,7 +1,7 @@
 import { getTableColumns } from 'drizzle-orm';
 import { type JobRow, jobs } from '../../../shared/database/schema.ts';
 
-/** All of a job but its payload, which may have a MiB: for whoever reads many at once, or again and again. */
+/** A job without its payload, which may have a MiB: for queries of many jobs, and for polls. */
 export type JobSummary = Omit<JobRow, 'payload'>;
 
 const { payload: _, ...rest } = getTableColumns(jobs);

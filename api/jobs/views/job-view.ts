@@ -49,7 +49,7 @@ export const jobView = (row: JobSummary) => ({
   retryOf: row.retryOf,
 });
 
-/** Where an object lies is nobody's business outside. */
+/** Object keys are internal. */
 function publicResult({ result }: JobSummary): unknown {
   if (result === null || typeof result !== 'object') return result;
   const { object: _, ...rest } = result as Record<string, unknown>;

@@ -9,9 +9,9 @@ interface VideoKey {
   owner: string;
 }
 
-/** What a poll of a video needs to know; null where there is no such session, or no such video in it. */
+/** What a poll answers with; null where there is no such session, or no such video in it. */
 interface VideoState {
-  /** Null too where the session was used so long ago that its jobs decide whether it has ended. */
+  /** Null too where the session was used so long ago that only its jobs tell whether it has ended. */
   session: { agent: boolean; due: boolean } | null;
   video: {
     state: JobState;
@@ -23,9 +23,8 @@ interface VideoState {
 }
 
 /**
- * Looks videos up as they are polled, each by two primary keys. The subquery with a limit stays one, and is asked once
- * for each key: joined instead, the tables would be read from end to end while they are not yet large. Written by hand
- * because it is the most frequent query of all: drizzle takes 50 µs to read such a row.
+ * Looks up polled videos in batches, each by two primary keys. `limit 1` keeps the planner from joining the tables, which would
+ * scan them while they are small. Written by hand because it is the most frequent query: drizzle takes 50 µs for a row.
  */
 export function pollVideos({ sql }: Database, idleSeconds: number) {
   return batchLookups(async (keys: VideoKey[]): Promise<VideoState[]> => {

@@ -11,7 +11,7 @@ export const statusRecord = z.object({
   stderr: z.string().optional().describe('For debugging.'),
 });
 
-/** What a status is made of. */
+/** The columns that a status is made of. */
 export type PolledVideo = Pick<JobSummary, 'state' | 'message' | 'progress' | 'error'> & {
   version: string | number;
 };
