@@ -95,13 +95,13 @@ async function compareCommands(): Promise<ComparisonResult[]> {
 }
 
 /** Compares launches over open connections. */
-async function compareWarm(given: {
+async function compareWarm(options: {
   name: string;
   host: SshHost;
   ssh: OpenSsh;
   target: number;
 }): Promise<ComparisonResult> {
-  const { name, host, ssh, target } = given;
+  const { name, host, ssh, target } = options;
   await ssh.openControl();
   const sid = await openSession(client, name, host);
   const result = await compare({

@@ -24,13 +24,13 @@ const COMMANDS: Record<string, Command> = {
   },
 };
 
-const given = process.argv.slice(2).join(' ') || 'up';
-const command = COMMANDS[given];
+const name = process.argv.slice(2).join(' ') || 'up';
+const command = COMMANDS[name];
 if (!command) {
-  const known = Object.entries(COMMANDS).map(
-    ([name, { description }]) => `  windlass ${name.padEnd(10)} ${description}`,
+  const usage = Object.entries(COMMANDS).map(
+    ([known, { description }]) => `  windlass ${known.padEnd(10)} ${description}`,
   );
-  exitWith([`windlass: there is no command "${given}". There is:`, ...known].join('\n'));
+  exitWith([`windlass: there is no command "${name}". There is:`, ...usage].join('\n'));
 }
 readDotEnv({ quiet: true });
 const life = beginProcess('windlass');

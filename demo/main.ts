@@ -12,14 +12,14 @@ const USAGE = `npm run demo [-- [--fleet] [--exit]]
   --fleet  on a PostgreSQL, a Redis and a MinIO instead of on the embedded database and files
   --exit   end after the last step instead of leaving the service up to try`;
 
-const given = process.argv.slice(2);
-const unknown = given.find(argument => !['--fleet', '--exit', '--help'].includes(argument));
-if (unknown !== undefined || given.includes('--help')) {
+const args = process.argv.slice(2);
+const unknown = args.find(argument => !['--fleet', '--exit', '--help'].includes(argument));
+if (unknown !== undefined || args.includes('--help')) {
   const words = unknown === undefined ? USAGE : `There is no ${unknown}.\n${USAGE}`;
   (unknown === undefined ? process.stdout : process.stderr).write(`${words}\n`);
   process.exit(unknown === undefined ? 0 : 2);
 }
-const isFleet = given.includes('--fleet');
+const isFleet = args.includes('--fleet');
 const missing = isFleet ? describeMissingPrograms() : undefined;
 if (missing) {
   process.stderr.write(`${missing}\n`);
@@ -48,7 +48,7 @@ await chmod(directory, 0o711);
 let status = 0;
 try {
   if ((await Promise.race([demonstrate(), stopped])) === 'stopped') status = 130;
-  else if (!given.includes('--exit')) await stopped;
+  else if (!args.includes('--exit')) await stopped;
 } catch (error) {
   status = 1;
   // The step has already printed the error in one line.
@@ -88,7 +88,7 @@ async function demonstrate(): Promise<void> {
   const demo = { out, host: ssh, client: service.client, directory: files };
   const shown = await runSteps(demo, service);
   process.stdout.write(`\n${green('All of it worked')}, in ${out.total}.\n`);
-  if (!given.includes('--exit')) showHow(service, shown);
+  if (!args.includes('--exit')) showHow(service, shown);
 }
 
 function startServers(): Promise<Record<string, string>> {

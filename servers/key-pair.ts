@@ -10,9 +10,9 @@ export interface KeyPair {
 /** Loads the key pair at `path` and `path.pub`, or creates an ed25519 one there. */
 export function loadOrCreateKeyPair(path: string): KeyPair {
   if (!existsSync(path) || !existsSync(`${path}.pub`)) {
-    const made = makeKeyPair();
-    writeFileSync(`${path}.new`, made.private, { mode: 0o600 });
-    writeFileSync(`${path}.pub`, `${made.public}\n`);
+    const pair = makeKeyPair();
+    writeFileSync(`${path}.new`, pair.private, { mode: 0o600 });
+    writeFileSync(`${path}.pub`, `${pair.public}\n`);
     // Last, so that a private key never exists without its public key.
     renameSync(`${path}.new`, path);
   }
@@ -23,7 +23,7 @@ export function loadOrCreateKeyPair(path: string): KeyPair {
 /** Tries again if the pair is broken: ssh2 1.17 fails if the public key begins with a zero byte, one in 256. */
 function makeKeyPair(): KeyPair {
   for (;;) {
-    const made = ssh2.utils.generateKeyPairSync('ed25519', { comment: 'windlass' });
-    if (!(ssh2.utils.parseKey(made.private) instanceof Error)) return made;
+    const pair = ssh2.utils.generateKeyPairSync('ed25519', { comment: 'windlass' });
+    if (!(ssh2.utils.parseKey(pair.private) instanceof Error)) return pair;
   }
 }

@@ -94,10 +94,10 @@ async function tryToLink(native: string): Promise<boolean> {
     const path = join(dirname(native), target);
     const points = relative(dirname(target), source);
     if ((await readLink(path)) === points) continue;
-    const made = `${path}.${randomBytes(6).toString('hex')}`;
+    const temporary = `${path}.${randomBytes(6).toString('hex')}`;
     try {
-      await symlink(points, made);
-      await rename(made, path);
+      await symlink(points, temporary);
+      await rename(temporary, path);
     } catch (error) {
       if (['EACCES', 'EPERM', 'EROFS', 'ENOSPC'].includes(errnoOf(error) ?? '')) return false;
       throw error;
@@ -172,7 +172,7 @@ async function copyNative({
     await copyTree(native, join(copy, 'native'));
     await copyFile(join(native, 'pg-symlinks.json'), join(copy, 'native', 'pg-symlinks.json'));
     if (!(await tryToLink(join(copy, 'native'))))
-      throw new Error(`No links can be made in ${copy}.`);
+      throw new Error(`No links can be created in ${copy}.`);
     await rename(join(copy, 'native'), target);
   } catch (error) {
     const code = errnoOf(error);
@@ -181,7 +181,7 @@ async function copyNative({
         cause: error,
       });
     }
-    // Another start has made the same copy.
+    // Another start has created the same copy.
     if (code !== 'ENOTEMPTY' && code !== 'EEXIST') throw error;
   } finally {
     await rm(copy, { recursive: true, force: true });
