@@ -46,7 +46,7 @@ export const ELSEWHERE: Record<string, Elsewhere[]> = {
       'MinIO is stopped: 503 for what needs it, all else goes on, and nothing is lost',
     ),
     held(
-      'remote/promises',
+      'remote/remote-sessions',
       'without a remote worker what waits for one is 503, and a launch is accepted',
     ),
   ],
@@ -152,9 +152,9 @@ export const ELSEWHERE: Record<string, Elsewhere[]> = {
   ],
   'Remote sessions: the sealed credential is erased once its jobs are stopped, after 10 min at most':
     [
-      held('remote/promises', 'the credential of a session that was ended is erased'),
+      held('remote/remote-sessions', 'the credential of a session that was ended is erased'),
       held(
-        'remote/promises',
+        'remote/remote-sessions',
         'where its host is away the credential is kept to clean up there, for ten minutes',
       ),
     ],
