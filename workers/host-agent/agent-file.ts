@@ -37,10 +37,7 @@ function describe(content: Buffer): AgentFile {
   return { name: `agent-${hash}.sh`, content, checksum: cksum(content) };
 }
 
-/**
- * POSIX.1-2017 `cksum`: CRC-32 with polynomial 0x04C11DB7, most significant bit first, over content and length.
- * Hand-made, because zlib's crc32 is another CRC.
- */
+/** POSIX.1-2017 `cksum`: CRC-32 with the most significant bit first, over content and length; zlib's is another CRC. */
 export function cksum(content: Buffer): number {
   let crc = 0;
   const add = (byte: number) => {
