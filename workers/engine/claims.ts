@@ -7,7 +7,7 @@ import { newId } from '../../shared/ids.ts';
 import { LEASE_SECONDS } from '../../shared/jobs/lease.ts';
 import type { QueueEntry } from '../../shared/jobs/queue.ts';
 
-/** The right to work on a job: every write carries its token, and a stale one changes nothing. */
+/** A claimed job and its fencing token: every write checks the token, and a write with an old one changes nothing. */
 export interface Claim {
   id: string;
   token: string;
@@ -142,7 +142,7 @@ export async function releaseJob(db: Db, claim: Claim, afterSeconds: number): Pr
     .where(leasedBy(claim));
 }
 
-export interface Ending {
+export interface JobEnd {
   state: Extract<JobState, 'succeeded' | 'failed' | 'cancelled'>;
   result?: unknown;
   error?: ErrorRecord;
@@ -165,7 +165,7 @@ function storable(error: ErrorRecord): ErrorRecord {
 export async function finishJob(
   db: Db,
   claim: Claim,
-  ending: Ending,
+  ending: JobEnd,
   promote?: (tx: Tx) => Promise<void>,
 ): Promise<void> {
   const finish = async (tx: Tx, evenCancelled: boolean) => {

@@ -16,8 +16,8 @@ import {
   type Claim,
   type ClaimedRow,
   claimJob,
-  type Ending,
   finishJob,
+  type JobEnd,
   LeaseLost,
   releaseJob,
   updateLeased,
@@ -114,7 +114,7 @@ class Attempt {
             over: signals.signal,
           },
           lease,
-          // Nobody writes to a job's output between its claim and here.
+          // As claimed: nothing has been written to the job's output since.
           { stdout: row.stdoutBytes, stderr: row.stderrBytes },
         );
         return output;
@@ -179,7 +179,7 @@ class Attempt {
   }
 
   /** A commit whose answer was lost looks like a lost lease at the next try: then the row tells whether it was done. */
-  async #end(ending: Ending, promote?: Outcome<JobKind>['promote']): Promise<void> {
+  async #end(ending: JobEnd, promote?: Outcome<JobKind>['promote']): Promise<void> {
     this.#progress.close();
     this.#lease.isEnding = true;
     await retry(async tries => {
@@ -197,7 +197,7 @@ class Attempt {
     this.context.log.debug({ state: ending.state, seconds }, 'job ended');
   }
 
-  async #hasEndedAs({ state }: Ending): Promise<boolean> {
+  async #hasEndedAs({ state }: JobEnd): Promise<boolean> {
     const [row] = await this.#worker.database.db
       .select({ state: jobs.state })
       .from(jobs)

@@ -10,8 +10,8 @@ import { encodeOnHost, findHostEncoder } from '../video/encode-on-host.ts';
 import { inspectFirstFrame } from '../video/inspect-frames.ts';
 
 /**
- * Makes a video where that is cheaper: on the host when its ffmpeg can and the frames are of one kind, else here from
- * frames that come over one channel. It becomes visible with the job's end, whole or not at all.
+ * Makes a video on the host if its ffmpeg can and the frames are of one kind, otherwise in this worker, from frames that are
+ * read over one channel. The video becomes visible with the job's end, whole or not at all.
  */
 const video: Handler<'video'> = async context => {
   const { payload, job, worker } = context;
@@ -43,7 +43,7 @@ const video: Handler<'video'> = async context => {
 
 export default video;
 
-/** Keeps the project until the transaction ends; without it there is nowhere to put the video. */
+/** Locks the project, so that it is not deleted before the transaction ends. */
 async function lockProject(tx: Tx, pid: string): Promise<void> {
   const [found] = await tx
     .select({ pid: projects.pid })

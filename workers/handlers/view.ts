@@ -11,13 +11,14 @@ import { runTableChild } from '../parsers/table/run-child.ts';
 import { evictViews, lockViews } from '../parsers/table/view-quota.ts';
 import { withScratch, writeScratch } from '../sandbox/scratch-dir.ts';
 
-const BROUGHT = 0.2;
+/** Shares of the progress after the table was fetched, and after the view was made. */
+const FETCHED = 0.2;
 const MADE = 0.9;
 
-/** Makes a sorted or filtered copy of a table; it is there with the job's end, or not at all. */
+/** Makes a sorted or filtered copy of a table. It becomes visible with the job's end, whole or not at all. */
 const view: Handler<'view'> = async context => {
   const { payload, job } = context;
-  const { made, tableSize } = await make(context);
+  const { made, tableSize } = await makeView(context);
   return {
     result: made,
     promote: async tx => {
@@ -38,8 +39,8 @@ const view: Handler<'view'> = async context => {
 
 export default view;
 
-/** The view, and the bytes of its table. */
-async function make(
+/** The stored view, and the size of its table in bytes. */
+async function makeView(
   context: JobContext<'view'>,
 ): Promise<{ made: { object: string; size: number; rows: number }; tableSize: number }> {
   const { payload, worker, signal } = context;
@@ -53,7 +54,7 @@ async function make(
     const input = join(scratch, 'table.parquet');
     const output = join(scratch, 'view.parquet');
     await writeScratch(input, await objects.get(payload.source, { signal }), signal);
-    context.progress(BROUGHT);
+    context.progress(FETCHED);
     const { rows } = await runTableChild(
       {
         kind: 'view',
@@ -67,7 +68,7 @@ async function make(
       {
         memory: config.LIMIT_PARSE_BYTES,
         seconds: config.LIMIT_PARSE_SECONDS,
-        onProgress: share => context.progress(BROUGHT + share * (MADE - BROUGHT)),
+        onProgress: share => context.progress(FETCHED + share * (MADE - FETCHED)),
         signal,
       },
     );

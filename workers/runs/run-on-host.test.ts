@@ -21,20 +21,20 @@ const linkLost = () => new WindlassError('remote_connection_failed');
 type Agent = Pick<AgentClient, 'hello' | 'run' | 'follow' | 'ack' | 'stop'>;
 
 /**
- * A command that begins and then sleeps, carried to its end. The first connection to its host is `first`'s to break;
- * `begun` is called when its output has come.
+ * Runs a command that prints and then sleeps. `first` may break the first connection to its host; `onOutput` is called when
+ * its output was stored.
  */
-async function carry(given: {
+async function runSleeper(given: {
   first?: (agent: AgentClient) => Agent;
   cancel?: AbortSignal;
   limit?: AbortSignal;
-  begun?: () => void;
+  onOutput?: () => void;
   /** A run that another worker began. */
-  taken?: { host: LocalExec; id: string };
-  /** What connecting to its host fails with. */
-  shutOut?: WindlassError;
+  existing?: { host: LocalExec; id: string };
+  /** The error of every connection to its host. */
+  denied?: WindlassError;
 }): Promise<{ host: LocalExec; outcome: Promise<unknown>; connections(): number }> {
-  const host = given.taken?.host ?? harness.makeHost(SHELL);
+  const host = given.existing?.host ?? harness.makeHost(SHELL);
   const never = new AbortController().signal;
   const { limit } = given;
   const signals = new JobSignals(never);
@@ -45,10 +45,10 @@ async function carry(given: {
     const agent = await harness.connect(host);
     return ++connections === 1 ? (given.first?.(agent) ?? agent) : agent;
   };
-  // Jobs of this queue wait for their host themselves, however slow the machine is.
+  // Jobs of this queue keep their slot while they connect again, however slow the machine is.
   const queue = 'video';
-  const id = given.taken?.id ?? harness.newName();
-  const runAt = given.taken ? new Date() : null;
+  const id = given.existing?.id ?? harness.newName();
+  const runAt = given.existing ? new Date() : null;
   const job = { id, session: 's', queue, runAt, consecutiveLosses: 0 };
   const context = {
     job: job as unknown as JobRow,
@@ -61,7 +61,7 @@ async function carry(given: {
       config: { LIMIT_SPOOL_BYTES: 1 << 20 },
       sessions: {
         use: async (_sid: string, _signal: AbortSignal, work: (on: RemoteSession) => unknown) => {
-          if (given.shutOut) throw given.shutOut;
+          if (given.denied) throw given.denied;
           return work({ agent: connect, close() {}, connectedAt: 0 } as unknown as RemoteSession);
         },
       },
@@ -75,7 +75,7 @@ async function carry(given: {
       stored: () => stored,
       async take(stream, bytes) {
         stored[stream] += bytes.length;
-        given.begun?.();
+        given.onOutput?.();
       },
       limit,
     },
@@ -84,7 +84,7 @@ async function carry(given: {
   return { host, outcome, connections: () => connections };
 }
 
-const passedOn = (agent: AgentClient): Pick<Agent, 'hello' | 'ack' | 'follow'> => ({
+const forwarded = (agent: AgentClient): Pick<Agent, 'hello' | 'ack' | 'follow'> => ({
   hello: agent.hello,
   ack: (...given) => agent.ack(...given),
   follow: from => agent.follow(from),
@@ -107,7 +107,7 @@ function breakBeforeEnd(agent: AgentClient): Agent {
     }
   }
   return {
-    ...passedOn(agent),
+    ...forwarded(agent),
     run: request => untilStopped(agent.run(request)),
     async stop(id) {
       const answer = await agent.stop(id);
@@ -131,7 +131,7 @@ function breakBeforeAnswer(agent: AgentClient): Agent {
     }
   }
   return {
-    ...passedOn(agent),
+    ...forwarded(agent),
     run: request => tellEnd(agent.run(request)),
     async stop(id) {
       await agent.stop(id);
@@ -148,14 +148,18 @@ test.each([
   'a run that was stopped has not succeeded, though the link was lost %s',
   async (_when, first, connections) => {
     const cancel = new AbortController();
-    const run = await carry({ first, cancel: cancel.signal, begun: () => cancel.abort() });
+    const run = await runSleeper({ first, cancel: cancel.signal, onOutput: () => cancel.abort() });
     await expect(run.outcome).rejects.toMatchObject({ code: 'cancelled' });
     expect(run.connections()).toBe(connections);
     expect(processesOf(run.host).filter(line => line.includes('sleep 300'))).toEqual([]);
 
     const limit = new AbortController();
     const reached = new WindlassError('time_limit');
-    const limited = await carry({ first, limit: limit.signal, begun: () => limit.abort(reached) });
+    const limited = await runSleeper({
+      first,
+      limit: limit.signal,
+      onOutput: () => limit.abort(reached),
+    });
     await expect(limited.outcome).rejects.toBe(reached);
     expect(limited.connections()).toBe(connections);
   },
@@ -170,9 +174,9 @@ test('a run that a worker stopped at its limit, and died, has not succeeded for 
   expect(await agent.stop(id)).toEqual({ result: 'killed' });
   agent.close();
   const reached = new WindlassError('time_limit');
-  const run = await carry({ taken: { host, id }, limit: AbortSignal.abort(reached) });
+  const run = await runSleeper({ existing: { host, id }, limit: AbortSignal.abort(reached) });
   await expect(run.outcome).rejects.toBe(reached);
-  const cancelled = await carry({ taken: { host, id }, cancel: AbortSignal.abort() });
+  const cancelled = await runSleeper({ existing: { host, id }, cancel: AbortSignal.abort() });
   await expect(cancelled.outcome).rejects.toMatchObject({ code: 'cancelled' });
 });
 
@@ -184,23 +188,23 @@ test('a run that ended by itself has, though it was cancelled or its limit is ov
   for await (const _ of events);
   agent.close();
   const limit = AbortSignal.abort(new WindlassError('time_limit'));
-  const run = await carry({ taken: { host, id }, limit });
+  const run = await runSleeper({ existing: { host, id }, limit });
   await expect(run.outcome).resolves.toMatchObject({ code: 3 });
-  const cancelled = await carry({ taken: { host, id }, cancel: AbortSignal.abort() });
+  const cancelled = await runSleeper({ existing: { host, id }, cancel: AbortSignal.abort() });
   await expect(cancelled.outcome).resolves.toMatchObject({ code: 3 });
 });
 
 test.each(['remote_authentication_failed', 'session_not_found'] as const)(
   'a run that may live where %s is never told as one that does not',
   async code => {
-    const taken = { host: harness.makeHost(SHELL), id: harness.newName() };
-    const shutOut = new WindlassError(code);
-    const left = await carry({ taken, shutOut });
+    const existing = { host: harness.makeHost(SHELL), id: harness.newName() };
+    const denied = new WindlassError(code);
+    const left = await runSleeper({ existing, denied });
     await expect(left.outcome).rejects.toMatchObject({
       code: 'outcome_unknown',
       extra: { because: code },
     });
-    const cancelled = await carry({ taken, shutOut, cancel: AbortSignal.abort() });
+    const cancelled = await runSleeper({ existing, denied, cancel: AbortSignal.abort() });
     await expect(cancelled.outcome).rejects.toMatchObject({
       code: 'cancelled',
       message: expect.stringContaining('may run on'),

@@ -66,7 +66,7 @@ export async function connect(target: Target, signal: AbortSignal): Promise<ssh2
     const noCommonType = !shown && (error as { level?: string }).level === 'handshake';
     if (noCommonType) shown = await findAnyKey({ address, port: host.port }, signal);
     if (shown && !isPinned(shown)) throw keyChanged(host, shown);
-    throw explain(error as Error & { level?: string }, target);
+    throw toWindlassError(error as Error & { level?: string }, target);
   }
   closeWhenSilent(client, socket);
   return client;
@@ -176,7 +176,7 @@ async function showKey(
   } catch (error) {
     const { level } = error as { level?: string };
     if (!shown && level !== 'handshake')
-      throw explain(error as Error, { host: { address: at.address, port: at.port } });
+      throw toWindlassError(error as Error, { host: { address: at.address, port: at.port } });
   } finally {
     client.destroy();
   }
@@ -210,7 +210,7 @@ function keyChanged(host: HostRow, shown: Buffer): WindlassError {
   });
 }
 
-function explain(
+function toWindlassError(
   error: Error & { level?: string },
   { host }: { host: { address: string; port: number } },
 ): WindlassError {
