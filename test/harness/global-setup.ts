@@ -15,7 +15,7 @@ export default async function setUp(): Promise<() => Promise<void>> {
   return async () => {
     cluster.remove();
     // The stacks that files share end with the worker processes of vitest.
-    await awaitTestProcesses();
+    await awaitTestProcesses().catch((error: Error) => console.error(error.message));
     sweepTempDirs();
   };
 }
