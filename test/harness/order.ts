@@ -17,9 +17,9 @@ const LONGEST = [
 const OWN_STACK = /\b(startStack\(|alone:|env\b)/;
 
 /**
- * The longest files first, then files with stacks of their own, then files that share one, then those of other projects. The
- * files of a project stand together, and files that share a stack too: a worker process that goes on from one to the next
- * keeps what it has.
+ * The longest files first, then files with stacks of their own, then tests beside the sources that run programs, then files
+ * that share a stack, which are short, and last the unit tests. Files of one project, and files that share a stack, stand
+ * together: a worker process that goes on from one to the next keeps what it has.
  */
 export class TestOrder extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
@@ -31,7 +31,7 @@ export class TestOrder extends BaseSequencer {
 function rank({ project, moduleId }: TestSpecification): number {
   const place = LONGEST.findIndex(path => moduleId.endsWith(`/${path}`));
   if (place !== -1) return place;
-  const projects = ['acceptance', 'programs', 'unit'].indexOf(project.name);
-  if (projects > 0) return LONGEST.length + 1 + projects;
-  return LONGEST.length + (OWN_STACK.test(readFileSync(moduleId, 'utf8')) ? 0 : 1);
+  if (project.name === 'programs') return LONGEST.length + 1;
+  if (project.name === 'unit') return LONGEST.length + 3;
+  return LONGEST.length + (OWN_STACK.test(readFileSync(moduleId, 'utf8')) ? 0 : 2);
 }
