@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest';
 import { WindlassError } from '../../shared/errors.ts';
-import { ReleaseJob } from '../context.ts';
 import { LeaseLost } from './claims.ts';
 import { causeOf, isCancelled, JobSignals } from './job-signals.ts';
+import { ReleaseJob } from './release-job.ts';
 
 function begin() {
   const stop = new AbortController();

@@ -1,6 +1,6 @@
 import { WindlassError } from '../../shared/errors.ts';
-import { ReleaseJob } from '../context.ts';
 import { LeaseLost } from './claims.ts';
+import { ReleaseJob } from './release-job.ts';
 
 /**
  * The abort signals of one attempt at a job. Their reason says why the work ends, and the first reason stays: LeaseLost,

@@ -4,13 +4,7 @@ import { jobs } from '../../shared/database/schema.ts';
 import { type ErrorRecord, toErrorRecord, WindlassError } from '../../shared/errors.ts';
 import { isJobKind, JOBS, type JobKind, type Payload } from '../../shared/jobs/catalog.ts';
 import type { QueueEntry } from '../../shared/jobs/queue.ts';
-import {
-  type Handler,
-  type JobContext,
-  type Outcome,
-  ReleaseJob,
-  type WorkerContext,
-} from '../context.ts';
+import type { Handler, JobContext, Outcome, WorkerContext } from '../context.ts';
 import { OutputWriter } from '../output/output-writer.ts';
 import {
   type Claim,
@@ -25,6 +19,7 @@ import {
 } from './claims.ts';
 import { causeOf, isCancelled, JobSignals } from './job-signals.ts';
 import type { TrackedLease } from './lease-renewer.ts';
+import { ReleaseJob } from './release-job.ts';
 import { DATABASE, isUnavailable, retry } from './retry.ts';
 
 /** A job that finds the object store unavailable is released for so long. */

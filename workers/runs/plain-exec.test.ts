@@ -3,9 +3,10 @@ import { expect, test } from 'vitest';
 import type { JobRow } from '../../shared/database/schema.ts';
 import { WindlassError } from '../../shared/errors.ts';
 import { createLog } from '../../shared/log.ts';
-import { type JobContext, ReleaseJob } from '../context.ts';
+import type { JobContext } from '../context.ts';
 import { LeaseLost } from '../engine/claims.ts';
 import { causeOf, JobSignals } from '../engine/job-signals.ts';
+import { ReleaseJob } from '../engine/release-job.ts';
 import type { RemoteSession } from '../ssh/remote-session.ts';
 import { runPlainExec } from './plain-exec.ts';
 

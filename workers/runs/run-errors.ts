@@ -1,6 +1,7 @@
 import { type ErrorCode, WindlassError } from '../../shared/errors.ts';
-import { type JobContext, ReleaseJob } from '../context.ts';
+import type { JobContext } from '../context.ts';
 import { wasCancelled } from '../engine/job-signals.ts';
+import { ReleaseJob } from '../engine/release-job.ts';
 import type { LostCause } from '../host-agent/protocol/run-event.ts';
 import type { RunOutcome } from './run-state.ts';
 

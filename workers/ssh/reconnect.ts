@@ -1,6 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { WindlassError } from '../../shared/errors.ts';
-import { type JobContext, ReleaseJob } from '../context.ts';
+import type { JobContext } from '../context.ts';
+import { ReleaseJob } from '../engine/release-job.ts';
 import type { RemoteSession } from './remote-session.ts';
 
 /** A connection is tried for so long, counted from the first try or from the moment it was lost. */
