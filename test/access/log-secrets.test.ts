@@ -79,7 +79,7 @@ describeForms(missingPrograms('sshd'), 'what the logs hold at LOG_LEVEL=trace', 
     }
     await waitFor(() => until.test(text), {
       what: `${args.join(' ')} to print ${until}`,
-      timeoutMs: 30_000,
+      timeoutMs: 60_000,
     }).catch((cause: unknown) => {
       throw new Error(`It printed:\n${text.replace(/^/gm, '| ')}`, { cause });
     });
@@ -197,7 +197,7 @@ describeForms(missingPrograms('sshd'), 'what the logs hold at LOG_LEVEL=trace', 
     ].join('');
     // It was loud.
     for (const said of [
-      'job taken',
+      'job claimed',
       'job ended',
       '"msg":"request"',
       'remote_authentication_failed',

@@ -184,7 +184,7 @@ describeStack(missingPrograms('sshd'), 'what operators see', form => {
       { what: 'the lines of the attempt' },
     );
     expect(lines.map(line => line.msg)).toEqual(
-      expect.arrayContaining(['request', 'job taken', 'job ended']),
+      expect.arrayContaining(['request', 'job claimed', 'job ended']),
     );
     const about = logLines(stack).filter(line => line.job === job.id);
     expect(about.length).toBeGreaterThan(1);
