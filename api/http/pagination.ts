@@ -1,18 +1,26 @@
+import { and, asc, desc, gt, lt, type SQL } from 'drizzle-orm';
+import type { PgColumn } from 'drizzle-orm/pg-core';
 import { z } from 'zod';
 import { queryInteger } from './query-integer.ts';
 
-/** The key after which a page begins. PostgreSQL stores no NUL, so no key holds one. */
-export const cursorText = (max: number) =>
-  z
-    .string()
-    .max(max)
-    .regex(/^[^\0]*$/, 'must not hold a NUL character');
-
-/** `?limit=&after=` of every list (keyset pagination). */
-export const pageQuery = z.strictObject({
-  limit: queryInteger({ min: 1, max: 1_000, default: 100 }),
-  after: cursorText(200).optional(),
-});
+/**
+ * `?limit=&after=` of a list (keyset pagination): `after` is the key, of at most `longest` characters, after which a page
+ * begins. PostgreSQL stores no NUL, so no key holds one.
+ */
+export const pageQueryBy = (
+  longest: number,
+  { max, default: otherwise } = { max: 1_000, default: 100 },
+) =>
+  z.strictObject({
+    limit: queryInteger({ min: 1, max, default: otherwise }),
+    after: z
+      .string()
+      .max(longest)
+      .regex(/^[^\0]*$/, 'must not hold a NUL character')
+      .optional(),
+  });
+export const pageQuery = pageQueryBy(200);
+type PageQuery = z.output<typeof pageQuery>;
 
 /** The answer of every list; `next` is the `after` of the next page, null at the end. */
 export const pageOf = <T extends z.ZodType>(item: T) =>
@@ -27,6 +35,25 @@ export function toPage<T>(
   const items = rows.slice(0, limit);
   const last = items.at(-1);
   return { items, next: rows.length > limit && last ? keyOf(last) : null };
+}
+
+/** A query without its conditions. */
+interface Selection<T> {
+  where(which: SQL | undefined): { orderBy(by: SQL): { limit(count: number): PromiseLike<T[]> } };
+}
+
+/** Reads one page of rows in the order of the unique column `by`, which is the member `key` of what `view` makes of a row. */
+export async function readPage<T, V extends object>(
+  select: Selection<T>,
+  { limit, after }: PageQuery,
+  order: { by: PgColumn; key: keyof V; where?: SQL; latestFirst?: true },
+  view: (row: T) => V,
+): Promise<{ items: V[]; next: string | null }> {
+  const { by, key, where, latestFirst } = order;
+  const beyond = after === undefined ? undefined : (latestFirst ? lt : gt)(by, after);
+  const sorted = select.where(and(where, beyond)).orderBy((latestFirst ? desc : asc)(by));
+  const rows = await sorted.limit(limit + 1);
+  return toPage(rows.map(view), limit, item => String(item[key]));
 }
 
 /** Bytes of text, as stored, that one page may hold: in JSON a control character is six times as long. */

@@ -1,12 +1,11 @@
-import { and, asc, eq, gt } from 'drizzle-orm';
+import { and, eq } from 'drizzle-orm';
 import type { Request } from 'express';
 import { z } from 'zod';
 import { cacheEntries } from '../../shared/database/schema.ts';
 import { WindlassError } from '../../shared/errors.ts';
 import { scheduleDeletion } from '../../shared/storage/pending-deletions.ts';
 import { checkIfMatch, entityTag } from '../http/conditional-requests.ts';
-import { cursorText, pageOf, toPage } from '../http/pagination.ts';
-import { queryInteger } from '../http/query-integer.ts';
+import { pageOf, pageQueryBy, readPage } from '../http/pagination.ts';
 import { pathParameter, resource } from '../http/resource.ts';
 import { routes } from '../http/routes.ts';
 import { sendObject } from '../http/send-object.ts';
@@ -15,16 +14,15 @@ import { operation } from '../openapi/operation.ts';
 import { findProject, lockProjectForShare, type RoleRequirement } from '../projects/access.ts';
 import { readCacheKey } from '../projects/cache-key.ts';
 
-const listQuery = z.strictObject({
-  limit: queryInteger({ min: 1, max: 1_000, default: 100 }),
-  after: cursorText(900).optional(),
-});
 const cacheItem = z.object({
   key: z.string(),
   type: z.string(),
   size: z.number().int(),
   created: z.date(),
 });
+
+const { key, type, size, created } = cacheEntries;
+const ITEM = { key, type, size, created };
 
 /** A project's cache: named references to videos, which are kept as long as they are referred to. */
 export default routes('json-body', (router, api) => {
@@ -33,25 +31,15 @@ export default routes('json-body', (router, api) => {
   resource(router, '/projects/:pid/cache', {
     get: operation({
       summary: 'List what is in the cache of a project',
-      query: listQuery,
+      query: pageQueryBy(900),
       answers: { 200: { means: 'A page of entries, by key.', json: pageOf(cacheItem) } },
       errors: ['not_found'],
       handle: async ({ req, res, query }) => {
         const need: RoleRequirement = { username: currentUser(res).username, role: 'reader' };
         const { project } = await findProject(db, pathParameter(req, 'pid'), need);
-        const { limit, after } = query();
-        const its = eq(cacheEntries.project, project.pid);
-        const rows = await db
-          .select()
-          .from(cacheEntries)
-          .where(after === undefined ? its : and(its, gt(cacheEntries.key, after)))
-          .orderBy(asc(cacheEntries.key))
-          .limit(limit + 1);
-        const { items, next } = toPage(rows, limit, row => row.key);
-        res.json({
-          items: items.map(({ key, type, size, created }) => ({ key, type, size, created })),
-          next,
-        });
+        const where = eq(cacheEntries.project, project.pid);
+        const order = { by: cacheEntries.key, key: 'key', where } as const;
+        res.json(await readPage(db.select(ITEM).from(cacheEntries), query(), order, row => row));
       },
     }),
   });

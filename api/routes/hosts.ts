@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from 'node:util';
-import { and, asc, eq, gt, sql } from 'drizzle-orm';
+import { and, eq, sql } from 'drizzle-orm';
 import type { Request, Response } from 'express';
 import ssh2 from 'ssh2';
 import { z } from 'zod';
@@ -9,8 +9,7 @@ import { WindlassError } from '../../shared/errors.ts';
 import type { Result } from '../../shared/jobs/catalog.ts';
 import { fingerprint, keyBytes } from '../../shared/ssh-keys.ts';
 import { checkIfMatch, sendRecord, versionTag } from '../http/conditional-requests.ts';
-import { cursorText, pageOf, toPage } from '../http/pagination.ts';
-import { queryInteger } from '../http/query-integer.ts';
+import { pageOf, pageQueryBy, readPage } from '../http/pagination.ts';
 import { pathParameter, resource } from '../http/resource.ts';
 import { routes } from '../http/routes.ts';
 import { currentUser, requireAdministrator } from '../identity/current-user.ts';
@@ -37,10 +36,6 @@ const fields = {
   private: z.boolean(),
 };
 const name = z.string().regex(/^[\w][\w.-]{0,252}$/, 'must be 1 to 253 letters, digits, . _ -');
-const listQuery = z.strictObject({
-  limit: queryInteger({ min: 1, max: 1_000, default: 100 }),
-  after: cursorText(253).optional(),
-});
 const oneOf = (given: { keys?: unknown; trust?: unknown }) =>
   (given.keys === undefined) !== (given.trust === undefined);
 const newHost = z
@@ -113,18 +108,13 @@ export default routes('json-body', (router, api) => {
   resource(router, '/hosts', {
     get: operation({
       summary: 'List the hosts that sessions can be opened on',
-      query: listQuery,
+      query: pageQueryBy(253),
       answers: { 200: { means: 'A page of hosts.', json: pageOf(hostRecord) } },
       handle: async ({ res, query }) => {
-        const { limit, after } = query();
-        const rows = await db
-          .select()
-          .from(hosts)
-          .where(after === undefined ? undefined : gt(hosts.name, after))
-          .orderBy(asc(hosts.name))
-          .limit(limit + 1);
-        const { items, next } = toPage(rows, limit, row => row.name);
-        res.json({ items: items.map(currentUser(res).administrator ? fullView : shortView), next });
+        const view = (row: HostRow): z.output<typeof hostRecord> =>
+          currentUser(res).administrator ? fullView(row) : shortView(row);
+        const rows = db.select().from(hosts);
+        res.json(await readPage(rows, query(), { by: hosts.name, key: 'name' }, view));
       },
     }),
     post: operation({

@@ -1,4 +1,4 @@
-import { and, desc, eq, lt } from 'drizzle-orm';
+import { eq } from 'drizzle-orm';
 import type { Request, Response } from 'express';
 import { z } from 'zod';
 import { jobs } from '../../shared/database/schema.ts';
@@ -8,7 +8,7 @@ import { isJobKind, JOB_KINDS, jobDefinition } from '../../shared/jobs/catalog.t
 import { OUTPUT_STREAMS } from '../../shared/jobs/output.ts';
 import { ResponseQuota } from '../concurrency/response-quota.ts';
 import { checkIfMatch, entityTag, sendRecord } from '../http/conditional-requests.ts';
-import { pageOf, pageQuery, toPage } from '../http/pagination.ts';
+import { pageOf, pageQuery, readPage } from '../http/pagination.ts';
 import { queryInteger } from '../http/query-integer.ts';
 import { pathParameter, resource } from '../http/resource.ts';
 import { routes } from '../http/routes.ts';
@@ -57,16 +57,9 @@ export default routes('json-body', (router, api) => {
       query: pageQuery,
       answers: { 200: { means: 'A page of jobs.', json: pageOf(jobRecord) } },
       handle: async ({ res, query }) => {
-        const { limit, after } = query();
-        const mine = eq(jobs.owner, currentUser(res).username);
-        const rows = await db
-          .select(summaryColumns)
-          .from(jobs)
-          .where(after === undefined ? mine : and(mine, lt(jobs.id, after)))
-          .orderBy(desc(jobs.id))
-          .limit(limit + 1);
-        const { items, next } = toPage(rows, limit, row => row.id);
-        res.json({ items: items.map(jobView), next });
+        const where = eq(jobs.owner, currentUser(res).username);
+        const order = { by: jobs.id, key: 'id', where, latestFirst: true } as const;
+        res.json(await readPage(db.select(summaryColumns).from(jobs), query(), order, jobView));
       },
     }),
   });

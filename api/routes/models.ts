@@ -5,8 +5,14 @@ import { artifacts, jobs, type ModelRow, models, projects } from '../../shared/d
 import { newId } from '../../shared/ids.ts';
 import { cancelJobs, publishCancelled } from '../../shared/jobs/cancel.ts';
 import { checkIfMatch, matchesEntityTag, sendRecord } from '../http/conditional-requests.ts';
-import { cursorText, limitPageBytes, pageOf, pageQuery, toPage } from '../http/pagination.ts';
-import { queryInteger } from '../http/query-integer.ts';
+import {
+  limitPageBytes,
+  pageOf,
+  pageQuery,
+  pageQueryBy,
+  readPage,
+  toPage,
+} from '../http/pagination.ts';
 import { pathParameter, resource } from '../http/resource.ts';
 import { routes } from '../http/routes.ts';
 import { currentUser } from '../identity/current-user.ts';
@@ -43,10 +49,7 @@ const changes = (longest: number) =>
     marking: marking.optional(),
   });
 /** A page of artifacts: a model may have any number of them. */
-const modelQuery = z.strictObject({
-  limit: queryInteger({ min: 1, max: 10_000, default: 1_000 }),
-  after: cursorText(255).optional(),
-});
+const modelQuery = pageQueryBy(255, { max: 10_000, default: 1_000 });
 
 const artifactItem = z.object({
   aid: z.string(),
@@ -55,6 +58,8 @@ const artifactItem = z.object({
   size: z.number().int(),
   updated: z.date(),
 });
+const { aid, kind: type, input, size, updated } = artifacts;
+const ARTIFACT = { aid, type, input, size, updated };
 const modelItem = z.object({
   id: z.string(),
   project: z.string(),
@@ -90,39 +95,20 @@ export default routes('json-body', (router, api) => {
   const { db } = api.database;
   const longest = api.config.LIMIT_NAME_LENGTH;
 
-  const among = (mid: string, { after }: z.output<typeof modelQuery>) =>
-    after === undefined
-      ? eq(artifacts.model, mid)
-      : and(eq(artifacts.model, mid), gt(artifacts.aid, after));
-  const readNameBytes = async (mid: string, query: z.output<typeof modelQuery>) => {
+  const readNameBytes = async (mid: string, { limit, after }: z.output<typeof modelQuery>) => {
     const names = db
       .select({ aid: artifacts.aid })
       .from(artifacts)
-      .where(among(mid, query))
+      .where(
+        and(eq(artifacts.model, mid), after === undefined ? undefined : gt(artifacts.aid, after)),
+      )
       .orderBy(asc(artifacts.aid))
-      .limit(query.limit)
+      .limit(limit)
       .as('names');
     const bytes = sql<number>`coalesce(sum(octet_length(${names.aid})), 0)`.mapWith(Number);
     const [row] = await db.select({ bytes }).from(names);
     return row?.bytes ?? 0;
   };
-  const readArtifacts = async (mid: string, query: z.output<typeof modelQuery>) => {
-    const { limit } = query;
-    const rows = await db
-      .select({
-        aid: artifacts.aid,
-        type: artifacts.kind,
-        input: artifacts.input,
-        size: artifacts.size,
-        updated: artifacts.updated,
-      })
-      .from(artifacts)
-      .where(among(mid, query))
-      .orderBy(asc(artifacts.aid))
-      .limit(limit + 1);
-    return toPage(rows, limit, row => row.aid);
-  };
-
   const readRecord = async (
     model: ModelRow,
     which: z.output<typeof modelQuery>,
@@ -133,7 +119,9 @@ export default routes('json-body', (router, api) => {
     // Names and stored JSON at most double in length when encoded as JSON.
     await api.memory.reserveIfLarge(res, 2 * (fitting.bytes + names));
     const parses = await readParses(db, model.mid, fitting.count);
-    const { items, next } = await readArtifacts(model.mid, which);
+    const order = { by: artifacts.aid, key: 'aid', where: eq(artifacts.model, model.mid) } as const;
+    const rows = db.select(ARTIFACT).from(artifacts);
+    const { items, next } = await readPage(rows, which, order, row => row);
     return { ...itemView(model), artifacts: items, next, parses };
   };
 

@@ -1,4 +1,4 @@
-import { and, asc, count, eq, gt, sql } from 'drizzle-orm';
+import { and, count, eq, sql } from 'drizzle-orm';
 import type { Request, Response } from 'express';
 import { z } from 'zod';
 import type { Tx } from '../../shared/database/connect.ts';
@@ -9,7 +9,7 @@ import { publishCancelled } from '../../shared/jobs/cancel.ts';
 import { type Credential, seal } from '../../shared/secrets.ts';
 import type { ApiContext } from '../context.ts';
 import { checkIfMatch, entityTag, sendRecord } from '../http/conditional-requests.ts';
-import { pageOf, pageQuery, toPage } from '../http/pagination.ts';
+import { pageOf, pageQuery, readPage } from '../http/pagination.ts';
 import { pathParameter, resource } from '../http/resource.ts';
 import { routes } from '../http/routes.ts';
 import { parseInput } from '../http/validate.ts';
@@ -84,17 +84,13 @@ export default routes('json-body', (router, api) => {
       query: pageQuery,
       answers: { 200: { means: 'A page of sessions.', json: pageOf(sessionRecord) } },
       handle: async ({ res, query }) => {
-        const { limit, after } = query();
         const owner = currentUser(res).username;
-        const mine = and(eq(sessions.owner, owner), isActive(db, api.config.SESSION_IDLE_TIMEOUT));
-        const rows = await db
-          .select({ session: sessions, lastEnd })
-          .from(sessions)
-          .where(after === undefined ? mine : and(mine, gt(sessions.sid, after)))
-          .orderBy(asc(sessions.sid))
-          .limit(limit + 1);
-        const { items, next } = toPage(rows, limit, row => row.session.sid);
-        res.json({ items: items.map(({ session, lastEnd }) => view(api, session, lastEnd)), next });
+        const where = and(eq(sessions.owner, owner), isActive(db, api.config.SESSION_IDLE_TIMEOUT));
+        const rows = db.select({ session: sessions, lastEnd }).from(sessions);
+        const page = await readPage(rows, query(), { by: sessions.sid, key: 'sid', where }, row =>
+          view(api, row.session, row.lastEnd),
+        );
+        res.json(page);
       },
     }),
     post: operation({

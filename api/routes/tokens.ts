@@ -1,9 +1,9 @@
-import { and, asc, eq, gt } from 'drizzle-orm';
+import { and, eq } from 'drizzle-orm';
 import { z } from 'zod';
 import { tokens } from '../../shared/database/schema.ts';
 import { WindlassError } from '../../shared/errors.ts';
 import { isId } from '../../shared/ids.ts';
-import { pageOf, pageQuery, toPage } from '../http/pagination.ts';
+import { pageOf, pageQuery, readPage } from '../http/pagination.ts';
 import { pathParameter, resource } from '../http/resource.ts';
 import { routes } from '../http/routes.ts';
 import { createToken, isUnexpired, type TokenRow } from '../identity/api-tokens.ts';
@@ -59,16 +59,10 @@ export default routes('json-body', (router, api) => {
         200: { means: 'A page of tokens, without their texts.', json: pageOf(tokenRecord) },
       },
       handle: async ({ res, query }) => {
-        const { limit, after } = query();
-        const mine = and(eq(tokens.username, currentUser(res).username), isUnexpired);
-        const rows = await db
-          .select()
-          .from(tokens)
-          .where(after === undefined ? mine : and(mine, gt(tokens.id, after)))
-          .orderBy(asc(tokens.id))
-          .limit(limit + 1);
-        const { items, next } = toPage(rows, limit, row => row.id);
-        res.set('Cache-Control', 'private, no-cache').json({ items: items.map(view), next });
+        const where = and(eq(tokens.username, currentUser(res).username), isUnexpired);
+        const rows = db.select().from(tokens);
+        const page = await readPage(rows, query(), { by: tokens.id, key: 'id', where }, view);
+        res.set('Cache-Control', 'private, no-cache').json(page);
       },
     }),
     post: operation({

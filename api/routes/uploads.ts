@@ -1,4 +1,4 @@
-import { and, asc, count, eq, gt, inArray, isNull, ne, sql } from 'drizzle-orm';
+import { and, count, eq, inArray, isNull, ne, sql } from 'drizzle-orm';
 import { z } from 'zod';
 import type { Tx } from '../../shared/database/connect.ts';
 import {
@@ -16,7 +16,7 @@ import { isParserName, PARSERS, type ParserName } from '../../shared/parsers.ts'
 import { lockUpload, MAX_FILES, removeUpload } from '../../shared/uploads.ts';
 import type { ApiContext } from '../context.ts';
 import { checkIfMatch, entityTag, sendRecord } from '../http/conditional-requests.ts';
-import { pageOf, pageQuery, toPage } from '../http/pagination.ts';
+import { pageOf, pageQuery, readPage } from '../http/pagination.ts';
 import { resource } from '../http/resource.ts';
 import { routes } from '../http/routes.ts';
 import { parseInput } from '../http/validate.ts';
@@ -69,13 +69,11 @@ export default routes('json-body', (router, api) => {
       query: pageQuery,
       answers: { 200: { means: 'A page of uploads.', json: pageOf(uploadSummary) } },
       handle: async ({ res, query }) => {
-        const { limit, after } = query();
-        const rows = await selectMine(db, currentUser(res).username)
-          .where(after === undefined ? undefined : gt(uploads.uid, after))
-          .orderBy(asc(uploads.uid))
-          .limit(limit + 1);
-        const { items, next } = toPage(rows, limit, row => row.upload.uid);
-        res.json({ items: items.map(({ upload, job }) => toUploadSummary(upload, job)), next });
+        const rows = selectMine(db, currentUser(res).username);
+        const page = await readPage(rows, query(), { by: uploads.uid, key: 'id' }, row =>
+          toUploadSummary(row.upload, row.job),
+        );
+        res.json(page);
       },
     }),
     post: operation({

@@ -1,4 +1,4 @@
-import { and, asc, eq, gt, inArray, sql } from 'drizzle-orm';
+import { and, asc, eq, inArray, sql } from 'drizzle-orm';
 import type { Response } from 'express';
 import { z } from 'zod';
 import type { Tx } from '../../shared/database/connect.ts';
@@ -7,7 +7,7 @@ import { WindlassError } from '../../shared/errors.ts';
 import { publishCancelled } from '../../shared/jobs/cancel.ts';
 import { hashPassword } from '../../shared/passwords.ts';
 import { checkIfMatch, sendRecord, versionTag } from '../http/conditional-requests.ts';
-import { pageOf, pageQuery, toPage } from '../http/pagination.ts';
+import { pageOf, pageQuery, readPage } from '../http/pagination.ts';
 import { pathParameter, resource } from '../http/resource.ts';
 import { routes } from '../http/routes.ts';
 import {
@@ -58,15 +58,8 @@ export default routes('json-body', (router, api) => {
       answers: { 200: { means: 'A page of users.', json: pageOf(userRecord) } },
       handle: async ({ res, query }) => {
         requireAdministrator(res);
-        const { limit, after } = query();
-        const rows = await db
-          .select()
-          .from(users)
-          .where(after === undefined ? undefined : gt(users.username, after))
-          .orderBy(asc(users.username))
-          .limit(limit + 1);
-        const { items, next } = toPage(rows, limit, row => row.username);
-        res.json({ items: items.map(view), next });
+        const rows = db.select().from(users);
+        res.json(await readPage(rows, query(), { by: users.username, key: 'username' }, view));
       },
     }),
     post: operation({
