@@ -1,5 +1,6 @@
 import type { Request } from 'express';
 import type { z } from 'zod';
+import { sqlState } from '../../shared/database/connect.ts';
 import { WindlassError } from '../../shared/errors.ts';
 
 /** The request's JSON body, parsed by the schema. Throws `invalid_input`, which names each wrong field. */
@@ -51,6 +52,15 @@ export function invalidInput(
     extra: { fields: fields.slice(0, 100) },
   });
 }
+
+/** A check constraint (23514) accepts JSON alone: PostgreSQL parses more strictly than this process. `field` was to be stored. */
+export const refuseNonJson =
+  (field: string) =>
+  (error: unknown): never => {
+    if (sqlState(error) !== '23514') throw error;
+    const problem = 'is no JSON that the database can keep';
+    throw invalidInput([{ field, problem }], 'Send JSON (RFC 8259) in UTF-8.');
+  };
 
 /** A problem about a limit ends with the name of its setting in parentheses. */
 function hintAt(problems: string[]): string {

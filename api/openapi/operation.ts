@@ -1,5 +1,5 @@
 import type { Request, Response } from 'express';
-import type { z } from 'zod';
+import { z } from 'zod';
 import type { ErrorCode } from '../../shared/errors.ts';
 import { parseIdempotencyKey } from '../http/idempotency-key.ts';
 import { parseBody, parseQuery } from '../http/validate.ts';
@@ -14,6 +14,20 @@ export interface Answer {
   /** Response headers beside those of every answer, with their meanings. */
   headers?: Record<string, string>;
 }
+
+/** The answer of an operation that starts or makes what `Location` names. */
+export const answerWithId = (means: string, Location: string): Answer => ({
+  means,
+  json: z.object({ id: z.string() }),
+  headers: { Location },
+});
+
+/** The answers of sendObject(). */
+export const rangeAnswers = (types: string[], all: string, range = 'The range asked for.') => ({
+  200: { means: all, types },
+  206: { means: range, types },
+  304: 'Unchanged.',
+});
 
 /** A request body of another media type than JSON. */
 export interface NonJsonBody {

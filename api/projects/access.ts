@@ -1,4 +1,5 @@
-import { and, eq, isNull } from 'drizzle-orm';
+import { and, eq, isNull, sql } from 'drizzle-orm';
+import type { Response } from 'express';
 import type { Tx } from '../../shared/database/connect.ts';
 import {
   type ModelRow,
@@ -10,6 +11,7 @@ import {
 } from '../../shared/database/schema.ts';
 import { WindlassError } from '../../shared/errors.ts';
 import { isId } from '../../shared/ids.ts';
+import { currentUser } from '../identity/current-user.ts';
 
 /** Each role includes the rights of lower ranks. */
 const RANK = { reader: 0, writer: 1, administrator: 2 } as const satisfies Record<Role, number>;
@@ -19,6 +21,12 @@ export interface RoleRequirement {
   username: string;
   role: Role;
 }
+
+/** The role that the user of a request needs. */
+export const needRole = (res: Response, role: Role): RoleRequirement => ({
+  username: currentUser(res).username,
+  role,
+});
 
 export interface ProjectAccess {
   project: ProjectRow;
@@ -83,6 +91,21 @@ export async function lockModel(tx: Tx, mid: string, need: RoleRequirement): Pro
   await lockProjectForShare(tx, before.project.pid, need);
   const [found] = await selectModel(tx, mid, need.username).for('update', { of: models });
   return requireRole(found, need, unknownModel);
+}
+
+/** Increments and returns the model's version. Artifacts take it as theirs, so that a new one never has the tag of a deleted one. */
+export async function bumpModel(tx: Tx, mid: string, addedBytes = 0): Promise<number> {
+  const [row] = await tx
+    .update(models)
+    .set({
+      bytes: sql`${models.bytes} + ${addedBytes}`,
+      version: sql`${models.version} + 1`,
+      updated: sql`now()`,
+    })
+    .where(eq(models.mid, mid))
+    .returning({ version: models.version });
+  if (!row) throw new Error(`model ${mid} is gone`);
+  return row.version;
 }
 
 function selectProject(db: Tx, pid: string, username: string) {

@@ -2,7 +2,7 @@ import { asc, eq, inArray } from 'drizzle-orm';
 import { z } from 'zod';
 import type { Tx } from '../../shared/database/connect.ts';
 import { members, type Role, users } from '../../shared/database/schema.ts';
-import { WindlassError } from '../../shared/errors.ts';
+import { invalidInput } from '../http/validate.ts';
 
 const entry = z.strictObject({ user: z.string().min(1).max(64) });
 const list = z.array(entry).max(1_000);
@@ -109,10 +109,8 @@ export function checkAcl(acl: Acl): void {
 
 function refuse(fields: { field: string; problem: string }[]): void {
   if (fields.length === 0) return;
-  const words = fields.slice(0, 10).map(({ field, problem }) => `${field}: ${problem}`);
-  throw new WindlassError('invalid_input', {
-    detail: `Invalid parameters: ${words.join('; ')}.`,
-    hint: 'Name each user of the service in one of the three lists; an omitted list does not change.',
-    extra: { fields: fields.slice(0, 100) },
-  });
+  throw invalidInput(
+    fields,
+    'Name each user of the service in one of the three lists; an omitted list does not change.',
+  );
 }

@@ -1,4 +1,4 @@
-import { WindlassError } from '../../shared/errors.ts';
+import { invalidInput } from '../http/validate.ts';
 import { isOneLine } from './text-fields.ts';
 
 /** The largest possible LIMIT_NAME_LENGTH; existing names may be longer than its present value. */
@@ -8,9 +8,8 @@ const MAX_NAME = 255;
 export function readArtifactName(aid: string, max = MAX_NAME): string {
   if (aid !== '' && aid.length <= max && isOneLine(aid)) return aid;
   const problem = `must be 1 to ${max} characters (LIMIT_NAME_LENGTH) of well-formed Unicode without control characters`;
-  throw new WindlassError('invalid_input', {
-    detail: `Invalid parameters: aid: ${problem}.`,
-    hint: `Escape the name per RFC 3986, a slash in it as %2F. LIMIT_NAME_LENGTH (${max}) sets the limit.`,
-    extra: { fields: [{ field: 'aid', problem }] },
-  });
+  throw invalidInput(
+    [{ field: 'aid', problem }],
+    `Escape the name per RFC 3986, a slash in it as %2F. LIMIT_NAME_LENGTH (${max}) sets the limit.`,
+  );
 }

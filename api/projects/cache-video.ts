@@ -5,9 +5,8 @@ import { jobs } from '../../shared/database/schema.ts';
 import { WindlassError } from '../../shared/errors.ts';
 import type { Result } from '../../shared/jobs/catalog.ts';
 import type { ApiContext } from '../context.ts';
-import { currentUser } from '../identity/current-user.ts';
 import type { JobSummary } from '../jobs/views/job-summary.ts';
-import { lockProjectForShare } from './access.ts';
+import { lockProjectForShare, needRole } from './access.ts';
 import { readCacheKey } from './cache-key.ts';
 
 /** A key in a project's cache. */
@@ -56,10 +55,7 @@ export async function cacheVideo(
 ): Promise<void> {
   const { object, type, bytes } = row.result as Result<'video'>;
   await db.transaction(async tx => {
-    await lockProjectForShare(tx, place.project, {
-      username: currentUser(res).username,
-      role: 'writer',
-    });
+    await lockProjectForShare(tx, place.project, needRole(res, 'writer'));
     const [kept] = await tx
       .select({ id: jobs.id })
       .from(jobs)

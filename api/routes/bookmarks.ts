@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { and, eq, sql } from 'drizzle-orm';
 import { z } from 'zod';
-import { sqlState, type Tx } from '../../shared/database/connect.ts';
+import type { Tx } from '../../shared/database/connect.ts';
 import { bookmarks } from '../../shared/database/schema.ts';
 import { WindlassError } from '../../shared/errors.ts';
 import { isId, newId } from '../../shared/ids.ts';
@@ -9,9 +9,14 @@ import { chargeProjectQuota } from '../../shared/project-quota.ts';
 import { refuseIfMatchTag } from '../http/conditional-requests.ts';
 import { pathParameter, resource } from '../http/resource.ts';
 import { routes } from '../http/routes.ts';
-import { currentUser } from '../identity/current-user.ts';
-import { operation } from '../openapi/operation.ts';
-import { findProject, lockProjectForShare, type RoleRequirement } from '../projects/access.ts';
+import { refuseNonJson } from '../http/validate.ts';
+import { answerWithId, operation } from '../openapi/operation.ts';
+import {
+  findProject,
+  lockProjectForShare,
+  needRole,
+  type RoleRequirement,
+} from '../projects/access.ts';
 
 const clientState = z.looseObject({}).describe('Any JSON object, kept byte for byte.');
 
@@ -25,13 +30,7 @@ export default routes('raw-body', (router, api) => {
       details:
         'The same bytes in the same project give the same id. At most 16 MiB (LIMIT_VALUE_BYTES), nested at most 100 deep (LIMIT_JSON_DEPTH).',
       bodies: [{ type: 'application/json', means: "The client's state.", schema: clientState }],
-      answers: {
-        201: {
-          means: 'Stored.',
-          json: z.object({ id: z.string() }),
-          headers: { Location: 'The bookmark.' },
-        },
-      },
+      answers: { 201: answerWithId('Stored.', 'The bookmark.') },
       errors: [
         'invalid_input',
         'payload_too_large',
@@ -42,7 +41,7 @@ export default routes('raw-body', (router, api) => {
       ],
       handle: async ({ req, res }) => {
         const pid = pathParameter(req, 'pid');
-        const need: RoleRequirement = { username: currentUser(res).username, role: 'writer' };
+        const need = needRole(res, 'writer');
         await findProject(db, pid, need);
         const { text: content } = await api.rawJson.read(req, res, 'object');
         const hash = createHash('sha256').update(content).digest('hex');
@@ -54,7 +53,7 @@ export default routes('raw-body', (router, api) => {
             await chargeProjectQuota(tx, { project: pid, added, limit });
             return bid;
           })
-          .catch(refuseUnlessJson);
+          .catch(refuseNonJson('body'));
         res.status(201).location(`/api/bookmarks/${bid}`).json({ id: bid });
       },
     }),
@@ -72,10 +71,11 @@ export default routes('raw-body', (router, api) => {
       },
       errors: ['not_found'],
       handle: async ({ req, res }) => {
-        const { bid, size } = await findBookmark(db, pathParameter(req, 'bid'), {
-          username: currentUser(res).username,
-          role: 'reader',
-        });
+        const { bid, size } = await findBookmark(
+          db,
+          pathParameter(req, 'bid'),
+          needRole(res, 'reader'),
+        );
         res
           .type('application/json')
           .set('Cache-Control', 'no-cache, no-store, must-revalidate')
@@ -99,7 +99,7 @@ export default routes('raw-body', (router, api) => {
       errors: ['not_found', 'forbidden'],
       handle: async ({ req, res }) => {
         await db.transaction(async tx => {
-          const need: RoleRequirement = { username: currentUser(res).username, role: 'writer' };
+          const need = needRole(res, 'writer');
           const { bid, project } = await findBookmark(tx, pathParameter(req, 'bid'), need);
           await lockProjectForShare(tx, project, need);
           refuseIfMatchTag(req);
@@ -157,13 +157,3 @@ const unknownBookmark = () =>
     detail: 'Not found: there is no such bookmark.',
     hint: 'POST /api/projects/(pid)/bookmarks makes one.',
   });
-
-/** The column's check constraint (23514) accepts JSON objects alone; this process parses more leniently. */
-function refuseUnlessJson(error: unknown): never {
-  if (sqlState(error) !== '23514') throw error;
-  throw new WindlassError('invalid_input', {
-    detail: 'Invalid parameters: body: is no JSON that the database can keep.',
-    hint: 'Send JSON (RFC 8259) in UTF-8.',
-    extra: { fields: [{ field: 'body', problem: 'is no JSON that the database can keep' }] },
-  });
-}

@@ -9,9 +9,8 @@ import { pageOf, pageQueryBy, readPage } from '../http/pagination.ts';
 import { pathParameter, resource } from '../http/resource.ts';
 import { routes } from '../http/routes.ts';
 import { sendObject } from '../http/send-object.ts';
-import { currentUser } from '../identity/current-user.ts';
-import { operation } from '../openapi/operation.ts';
-import { findProject, lockProjectForShare, type RoleRequirement } from '../projects/access.ts';
+import { operation, rangeAnswers } from '../openapi/operation.ts';
+import { findProject, lockProjectForShare, needRole } from '../projects/access.ts';
 import { readCacheKey } from '../projects/cache-key.ts';
 
 const cacheItem = z.object({
@@ -35,8 +34,11 @@ export default routes('json-body', (router, api) => {
       answers: { 200: { means: 'A page of entries, by key.', json: pageOf(cacheItem) } },
       errors: ['not_found'],
       handle: async ({ req, res, query }) => {
-        const need: RoleRequirement = { username: currentUser(res).username, role: 'reader' };
-        const { project } = await findProject(db, pathParameter(req, 'pid'), need);
+        const { project } = await findProject(
+          db,
+          pathParameter(req, 'pid'),
+          needRole(res, 'reader'),
+        );
         const where = eq(cacheEntries.project, project.pid);
         const order = { by: cacheEntries.key, key: 'key', where } as const;
         res.json(await readPage(db.select(ITEM).from(cacheEntries), query(), order, row => row));
@@ -48,15 +50,14 @@ export default routes('json-body', (router, api) => {
     get: operation({
       summary: 'Retrieve a cached object',
       headers: ['Range', 'If-Range', 'If-None-Match', 'If-Match'],
-      answers: {
-        200: { means: 'The whole.', types: ['video/mp4', 'video/webm'] },
-        206: { means: 'The range asked for.', types: ['video/mp4', 'video/webm'] },
-        304: 'Unchanged.',
-      },
+      answers: rangeAnswers(['video/mp4', 'video/webm'], 'The whole.'),
       errors: ['not_found', 'range_not_satisfiable'],
       handle: async ({ req, res }) => {
-        const need: RoleRequirement = { username: currentUser(res).username, role: 'reader' };
-        const { project } = await findProject(db, pathParameter(req, 'pid'), need);
+        const { project } = await findProject(
+          db,
+          pathParameter(req, 'pid'),
+          needRole(res, 'reader'),
+        );
         const key = keyOf(req);
         const [entry] = await db
           .select()
@@ -72,9 +73,12 @@ export default routes('json-body', (router, api) => {
       answers: { 204: 'Cache object deleted.' },
       errors: ['not_found', 'forbidden'],
       handle: async ({ req, res }) => {
-        const need: RoleRequirement = { username: currentUser(res).username, role: 'writer' };
         await db.transaction(async tx => {
-          const { project } = await lockProjectForShare(tx, pathParameter(req, 'pid'), need);
+          const { project } = await lockProjectForShare(
+            tx,
+            pathParameter(req, 'pid'),
+            needRole(res, 'writer'),
+          );
           const [gone] = await tx
             .delete(cacheEntries)
             .where(and(eq(cacheEntries.project, project.pid), eq(cacheEntries.key, keyOf(req))))

@@ -1,7 +1,7 @@
 import { resource } from '../http/resource.ts';
 import { routes } from '../http/routes.ts';
 import { sendObject } from '../http/send-object.ts';
-import { operation } from '../openapi/operation.ts';
+import { operation, rangeAnswers } from '../openapi/operation.ts';
 import { setAttachment } from '../tables/attachment.ts';
 import { findStoredArtifact } from '../tables/find-artifact.ts';
 import { removeArtifact } from '../tables/remove-artifact.ts';
@@ -12,11 +12,7 @@ export default routes('json-body', (router, api) => {
     get: operation({
       summary: 'Retrieve a file artifact',
       headers: ['Range', 'If-Range', 'If-None-Match', 'If-Match'],
-      answers: {
-        200: { means: 'The whole file.', types: ['application/octet-stream'] },
-        206: { means: 'The range asked for.', types: ['application/octet-stream'] },
-        304: 'Unchanged.',
-      },
+      answers: rangeAnswers(['application/octet-stream'], 'The whole file.'),
       errors: ['not_found', 'range_not_satisfiable', 'precondition_failed'],
       handle: async ({ req, res }) => {
         const { aid, object } = await findStoredArtifact(api, { req, res, kind: 'file' });

@@ -1,7 +1,7 @@
 import { and, eq, isNull, sql } from 'drizzle-orm';
 import { z } from 'zod';
 import type { Tx } from '../../shared/database/connect.ts';
-import { jobs, models, uploads } from '../../shared/database/schema.ts';
+import { jobs, uploads } from '../../shared/database/schema.ts';
 import { ERRORS, WindlassError } from '../../shared/errors.ts';
 import { newId } from '../../shared/ids.ts';
 import { assertUploadOpen, lockUpload, MAX_FILES } from '../../shared/uploads.ts';
@@ -11,7 +11,7 @@ import { type RequestedJob, startRequestedJob } from '../jobs/requests/start-req
 import { sendProblem } from '../middleware/errors.ts';
 import { operation } from '../openapi/operation.ts';
 import { problem } from '../openapi/problem.ts';
-import { lockModel } from '../projects/access.ts';
+import { bumpModel, lockModel } from '../projects/access.ts';
 import { type Comparison, compareParts, MAX_LISTED } from '../uploads/compare-parts.ts';
 import { findUpload, readUploadKey, type UploadKey } from '../uploads/find-upload.ts';
 import { readParts } from '../uploads/upload-record.ts';
@@ -94,10 +94,7 @@ async function accept(
     .update(uploads)
     .set({ job, version: sql`${uploads.version} + 1`, accessed: sql`now()` })
     .where(eq(uploads.uid, uid));
-  await tx
-    .update(models)
-    .set({ version: sql`${models.version} + 1`, updated: sql`now()` })
-    .where(eq(models.mid, model.mid));
+  await bumpModel(tx, model.mid);
   return {
     id: job,
     kind: 'parse',

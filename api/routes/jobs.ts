@@ -23,7 +23,7 @@ import { streamJobEvents } from '../jobs/streaming/stream-job-events.ts';
 import { findJob } from '../jobs/views/find-job.ts';
 import { type JobSummary, summaryColumns } from '../jobs/views/job-summary.ts';
 import { foreignRecord, foreignView, jobRecord, jobView } from '../jobs/views/job-view.ts';
-import { operation } from '../openapi/operation.ts';
+import { answerWithId, operation, rangeAnswers } from '../openapi/operation.ts';
 import { lockProjectForShare } from '../projects/access.ts';
 import { lockSession } from '../remote/sessions.ts';
 
@@ -83,13 +83,7 @@ export default routes('json-body', (router, api) => {
     delete: operation({
       summary: 'Cancel a job',
       headers: ['If-Match'],
-      answers: {
-        202: {
-          means: 'Its end is asked for.',
-          json: z.object({ id: z.string() }),
-          headers: { Location: 'The job.' },
-        },
-      },
+      answers: { 202: answerWithId('Its end is asked for.', 'The job.') },
       errors: ['not_found', 'conflict'],
       handle: async ({ req, res }) => {
         const row = await findForOperation(req, res);
@@ -165,11 +159,7 @@ export default routes('json-body', (router, api) => {
     get: operation({
       summary: 'Fetch the result of a job in bytes, such as a video',
       headers: ['If-None-Match', 'If-Range', 'Range'],
-      answers: {
-        200: { means: 'All of it.', types: ['video/mp4', 'video/webm'] },
-        206: { means: 'The range.', types: ['video/mp4', 'video/webm'] },
-        304: 'Unchanged.',
-      },
+      answers: rangeAnswers(['video/mp4', 'video/webm'], 'All of it.', 'The range.'),
       errors: ['not_found', 'conflict', 'precondition_failed', 'range_not_satisfiable'],
       handle: async ({ req, res }) => {
         const row = await find(req, res);

@@ -15,14 +15,13 @@ import {
 } from '../http/pagination.ts';
 import { pathParameter, resource } from '../http/resource.ts';
 import { routes } from '../http/routes.ts';
-import { currentUser } from '../identity/current-user.ts';
-import { operation } from '../openapi/operation.ts';
+import { answerWithId, operation } from '../openapi/operation.ts';
 import {
   findModel,
   findProject,
   lockModel,
   lockProjectForShare,
-  type RoleRequirement,
+  needRole,
 } from '../projects/access.ts';
 import {
   modelTag,
@@ -133,8 +132,11 @@ export default routes('json-body', (router, api) => {
       answers: { 200: { means: 'A page of models.', json: pageOf(modelItem) } },
       errors: ['not_found'],
       handle: async ({ req, res, query }) => {
-        const need: RoleRequirement = { username: currentUser(res).username, role: 'reader' };
-        const { project } = await findProject(db, pathParameter(req, 'pid'), need);
+        const { project } = await findProject(
+          db,
+          pathParameter(req, 'pid'),
+          needRole(res, 'reader'),
+        );
         const { limit, after } = query();
         const its = eq(models.project, project.pid);
         const which = after === undefined ? its : and(its, gt(models.mid, after));
@@ -160,17 +162,11 @@ export default routes('json-body', (router, api) => {
       summary: 'Make a model in a project',
       details: "`model-type` is any name: what it means is the client's own.",
       body: newModel(longest),
-      answers: {
-        201: {
-          means: 'Made.',
-          json: z.object({ id: z.string() }),
-          headers: { Location: 'The model.' },
-        },
-      },
+      answers: { 201: answerWithId('Made.', 'The model.') },
       errors: ['not_found', 'forbidden'],
       handle: async ({ req, res, body }) => {
         const pid = pathParameter(req, 'pid');
-        const need: RoleRequirement = { username: currentUser(res).username, role: 'writer' };
+        const need = needRole(res, 'writer');
         await findProject(db, pid, need);
         const { 'model-type': type, ...given } = body();
         const mid = newId();
@@ -193,8 +189,7 @@ export default routes('json-body', (router, api) => {
       answers: { 200: { means: 'The model.', json: modelRecord }, 304: 'Unchanged.' },
       errors: ['not_found'],
       handle: async ({ req, res, query }) => {
-        const need: RoleRequirement = { username: currentUser(res).username, role: 'reader' };
-        const { model } = await findModel(db, pathParameter(req, 'mid'), need);
+        const { model } = await findModel(db, pathParameter(req, 'mid'), needRole(res, 'reader'));
         const which = query();
         const tag = modelTag(model, await readParseStates(db, model.mid));
         // The tag is read before the record: a change in between is shown under the older tag, and never missed.
@@ -211,7 +206,7 @@ export default routes('json-body', (router, api) => {
       errors: ['not_found', 'forbidden'],
       handle: async ({ req, res, body }) => {
         const mid = pathParameter(req, 'mid');
-        const need: RoleRequirement = { username: currentUser(res).username, role: 'writer' };
+        const need = needRole(res, 'writer');
         await findModel(db, mid, need);
         const given = body();
         const row = await db.transaction(async tx => {
@@ -234,9 +229,8 @@ export default routes('json-body', (router, api) => {
       errors: ['not_found', 'forbidden'],
       handle: async ({ req, res }) => {
         const mid = pathParameter(req, 'mid');
-        const need: RoleRequirement = { username: currentUser(res).username, role: 'writer' };
         const cancelled = await db.transaction(async tx => {
-          const { model } = await lockModel(tx, mid, need);
+          const { model } = await lockModel(tx, mid, needRole(res, 'writer'));
           checkIfMatch(req, modelTag(model, await readParseStates(tx, mid)));
           // Its artifacts may be too many for one statement: the model moves to a new project that is marked as deleted, which
           // hides it at once, and upkeep removes that project like any other.

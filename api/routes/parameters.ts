@@ -1,16 +1,22 @@
 import { and, eq, sql } from 'drizzle-orm';
 import type { Request, Response } from 'express';
 import { z } from 'zod';
-import { sqlState, type Tx } from '../../shared/database/connect.ts';
-import { artifacts, models } from '../../shared/database/schema.ts';
+import type { Tx } from '../../shared/database/connect.ts';
+import { artifacts } from '../../shared/database/schema.ts';
 import { WindlassError } from '../../shared/errors.ts';
 import { chargeProjectQuota } from '../../shared/project-quota.ts';
 import { checkIfMatch, entityTag, matchesEntityTag } from '../http/conditional-requests.ts';
 import { pathParameter, resource } from '../http/resource.ts';
 import { routes } from '../http/routes.ts';
-import { currentUser } from '../identity/current-user.ts';
+import { refuseNonJson } from '../http/validate.ts';
 import { operation } from '../openapi/operation.ts';
-import { findModel, lockModel, type RoleRequirement } from '../projects/access.ts';
+import {
+  bumpModel,
+  findModel,
+  lockModel,
+  needRole,
+  type RoleRequirement,
+} from '../projects/access.ts';
 import { readArtifactName } from '../projects/artifact-names.ts';
 
 const parameterBody = z.strictObject({
@@ -31,7 +37,7 @@ export default routes('raw-body', (router, api) => {
   const place = (req: Request, res: Response, role: RoleRequirement['role'], max?: number) => ({
     mid: pathParameter(req, 'mid'),
     aid: readArtifactName(pathParameter(req, 'aid'), max),
-    need: { username: currentUser(res).username, role } satisfies RoleRequirement,
+    need: needRole(res, role),
   });
 
   resource(router, '/models/:mid/parameters/:aid', {
@@ -105,7 +111,7 @@ export default routes('raw-body', (router, api) => {
             const limit = api.config.LIMIT_PROJECT_BYTES;
             await chargeProjectQuota(tx, { project: project.pid, added, limit });
           })
-          .catch(refuseUnlessJson);
+          .catch(refuseNonJson('value'));
         res.status(200).end();
       },
     }),
@@ -156,36 +162,11 @@ function requireParameter<T extends { kind: 'parameter' | 'file' | 'table' }>(
   });
 }
 
-/** Increments and returns the model's version. Artifacts take it as theirs, so that a new one never has the tag of a deleted one. */
-async function bumpModel(tx: Tx, mid: string, added: number): Promise<number> {
-  const [row] = await tx
-    .update(models)
-    .set({
-      bytes: sql`${models.bytes} + ${added}`,
-      version: sql`${models.version} + 1`,
-      updated: sql`now()`,
-    })
-    .where(eq(models.mid, mid))
-    .returning({ version: models.version });
-  if (!row) throw new Error(`model ${mid} is gone`);
-  return row.version;
-}
-
 /** RFC 9110, 13.1.1: where nothing exists no tag matches, nor does `*`. */
 function refuseIfMatch(req: Request): void {
   if (req.get('If-Match') === undefined) return;
   throw new WindlassError('precondition_failed', {
     detail: 'Precondition failed: there is no such parameter.',
     hint: 'Leave If-Match out to make it.',
-  });
-}
-
-/** The column's check constraint (23514) accepts JSON alone; this process parses more leniently. */
-function refuseUnlessJson(error: unknown): never {
-  if (sqlState(error) !== '23514') throw error;
-  throw new WindlassError('invalid_input', {
-    detail: 'Invalid parameters: value: is no JSON that the database can keep.',
-    hint: 'Send JSON (RFC 8259) in UTF-8.',
-    extra: { fields: [{ field: 'value', problem: 'is no JSON that the database can keep' }] },
   });
 }

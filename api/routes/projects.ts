@@ -15,8 +15,8 @@ import { limitPageBytes, pageOf, pageQuery, toPage } from '../http/pagination.ts
 import { pathParameter, resource } from '../http/resource.ts';
 import { routes } from '../http/routes.ts';
 import { currentUser } from '../identity/current-user.ts';
-import { operation } from '../openapi/operation.ts';
-import { findProject, lockProjectForUpdate } from '../projects/access.ts';
+import { answerWithId, operation } from '../openapi/operation.ts';
+import { findProject, lockProjectForUpdate, needRole } from '../projects/access.ts';
 import {
   aclInput,
   aclRecord,
@@ -110,13 +110,7 @@ export default routes('json-body', (router, api) => {
       summary: 'Make a project',
       details: 'Whoever makes it is one of its administrators.',
       body: newProject(longest),
-      answers: {
-        201: {
-          means: 'Made.',
-          json: z.object({ id: z.string() }),
-          headers: { Location: 'The project.' },
-        },
-      },
+      answers: { 201: answerWithId('Made.', 'The project.') },
       handle: async ({ res, body }) => {
         const { acl, ...given } = body();
         const user = currentUser(res).username;
@@ -145,8 +139,11 @@ export default routes('json-body', (router, api) => {
       answers: { 200: { means: 'The project.', json: projectRecord }, 304: 'Unchanged.' },
       errors: ['not_found'],
       handle: async ({ req, res }) => {
-        const need = { username: currentUser(res).username, role: 'reader' as const };
-        const { project, role } = await findProject(db, pathParameter(req, 'pid'), need);
+        const { project, role } = await findProject(
+          db,
+          pathParameter(req, 'pid'),
+          needRole(res, 'reader'),
+        );
         const record = await view(db, project, role);
         sendRecord(req, res, { tag: entityTag(project.version), record: () => record });
       },
@@ -189,9 +186,8 @@ export default routes('json-body', (router, api) => {
       errors: ['not_found', 'forbidden'],
       handle: async ({ req, res }) => {
         const pid = pathParameter(req, 'pid');
-        const need = { username: currentUser(res).username, role: 'administrator' as const };
         const cancelled = await db.transaction(async tx => {
-          const { project } = await lockProjectForUpdate(tx, pid, need);
+          const { project } = await lockProjectForUpdate(tx, pid, needRole(res, 'administrator'));
           checkIfMatch(req, entityTag(project.version));
           await tx
             .update(projects)

@@ -9,7 +9,7 @@ import { routes } from '../http/routes.ts';
 import { sendObject } from '../http/send-object.ts';
 import { currentUser } from '../identity/current-user.ts';
 import { jobRecord } from '../jobs/views/job-view.ts';
-import { operation } from '../openapi/operation.ts';
+import { operation, rangeAnswers } from '../openapi/operation.ts';
 import { setAttachment } from '../tables/attachment.ts';
 import { ColumnCache } from '../tables/column-cache.ts';
 import { findStoredArtifact, type StoredArtifact } from '../tables/find-artifact.ts';
@@ -188,11 +188,7 @@ export default routes('json-body', (router, api) => {
     get: operation({
       summary: 'Retrieve a table as Parquet',
       headers: ['Range', 'If-Range', 'If-None-Match', 'If-Match'],
-      answers: {
-        200: { means: 'The whole file.', types: ['application/vnd.apache.parquet'] },
-        206: { means: 'The range asked for.', types: ['application/vnd.apache.parquet'] },
-        304: 'Unchanged.',
-      },
+      answers: rangeAnswers(['application/vnd.apache.parquet'], 'The whole file.'),
       errors: ['not_found', 'range_not_satisfiable', 'precondition_failed'],
       handle: async ({ req, res }) => {
         const { aid, object } = await find(req, res);

@@ -1,4 +1,4 @@
-import { and, count, eq, inArray, isNull, ne, sql } from 'drizzle-orm';
+import { and, count, eq, inArray, isNull, ne } from 'drizzle-orm';
 import { z } from 'zod';
 import type { Tx } from '../../shared/database/connect.ts';
 import {
@@ -22,8 +22,8 @@ import { routes } from '../http/routes.ts';
 import { parseInput } from '../http/validate.ts';
 import { currentUser } from '../identity/current-user.ts';
 import { lockUser } from '../identity/lock-user.ts';
-import { operation } from '../openapi/operation.ts';
-import { lockModel } from '../projects/access.ts';
+import { answerWithId, operation } from '../openapi/operation.ts';
+import { bumpModel, lockModel } from '../projects/access.ts';
 import { nameText } from '../projects/text-fields.ts';
 import { findUpload, readUploadKey } from '../uploads/find-upload.ts';
 import {
@@ -80,13 +80,7 @@ export default routes('json-body', (router, api) => {
       summary: 'Begin an upload into a model',
       details: `\`aids\` names the artifacts, one a file, at most ${MAX_FILES}; a parser that makes several of one file adds /name.`,
       body: newUpload(api.config.LIMIT_NAME_LENGTH),
-      answers: {
-        201: {
-          means: 'The upload takes parts.',
-          json: z.object({ id: z.string() }),
-          headers: { Location: 'The upload.' },
-        },
-      },
+      answers: { 201: answerWithId('The upload takes parts.', 'The upload.') },
       errors: ['forbidden', 'not_found', 'conflict'],
       handle: async ({ res, body }) => {
         const owner = currentUser(res).username;
@@ -175,13 +169,6 @@ async function findJob(tx: Tx, id: string | null): Promise<ParseJob | null> {
   if (id === null) return null;
   const [job] = await tx.select(parseJobColumns).from(jobs).where(eq(jobs.id, id));
   return job ?? null;
-}
-
-async function bumpModel(tx: Tx, mid: string): Promise<void> {
-  await tx
-    .update(models)
-    .set({ version: sql`${models.version} + 1`, updated: sql`now()` })
-    .where(eq(models.mid, mid));
 }
 
 async function refuseOtherKind(

@@ -11,14 +11,15 @@ import { entityTag, sendRecord } from '../http/conditional-requests.ts';
 import { pathParameter, resource } from '../http/resource.ts';
 import { routes } from '../http/routes.ts';
 import { sendObject } from '../http/send-object.ts';
+import { invalidInput } from '../http/validate.ts';
 import { currentUser } from '../identity/current-user.ts';
 import { awaitChange } from '../jobs/requests/prefer.ts';
 import { startRequestedJob } from '../jobs/requests/start-requested-job.ts';
 import { type JobSummary, summaryColumns } from '../jobs/views/job-summary.ts';
 import { pollVideos } from '../jobs/views/poll-videos.ts';
 import { type PolledVideo, statusRecord, videoStatus } from '../jobs/views/video-status.ts';
-import { operation } from '../openapi/operation.ts';
-import { findProject, lockProjectForShare, type RoleRequirement } from '../projects/access.ts';
+import { operation, rangeAnswers } from '../openapi/operation.ts';
+import { findProject, lockProjectForShare, needRole } from '../projects/access.ts';
 import { cacheVideo, parseCacheLocation, parseCacheQuery } from '../projects/cache-video.ts';
 import {
   findSession,
@@ -114,7 +115,7 @@ export default routes('json-body', (router, api) => {
             ? undefined
             : parseCacheLocation({ project, key: cacheKey }, api.config.LIMIT_KEY_LENGTH);
         const payload = { ...options, type: readType(type), images: readImages(images), cache };
-        const need: RoleRequirement = { username: owner, role: 'writer' };
+        const need = needRole(res, 'writer');
         if (cache) await findProject(api.database.db, cache.project, need);
         const job = await startRequestedJob(api, req, res, async tx => {
           await lockSession(tx, key);
@@ -150,11 +151,7 @@ export default routes('json-body', (router, api) => {
         "With `cache=project`, `project` and `key` it is stored in that project's cache too, before the first byte is sent.",
       query: videoQuery,
       headers: ['Range', 'If-Range', 'If-None-Match', 'If-Match'],
-      answers: {
-        200: { means: 'The whole video.', types: TYPES },
-        206: { means: 'The range asked for.', types: TYPES },
-        304: 'Unchanged.',
-      },
+      answers: rangeAnswers(TYPES, 'The whole video.'),
       errors: [
         'session_not_found',
         'not_found',
@@ -253,13 +250,9 @@ function readImages(images: unknown): string[] {
   }
   const parsed = shape.images.safeParse(images);
   if (parsed.success) return parsed.data;
-  const issue = parsed.error.issues[0];
-  const field = ['images', ...(issue?.path ?? [])].join('.');
-  throw new WindlassError('invalid_input', {
-    detail: `Invalid parameters: ${field}: ${issue?.message}.`,
-    hint: 'Give absolute paths on the host.',
-    extra: { fields: [{ field, problem: issue?.message }] },
-  });
+  const { path, message: problem } = parsed.error.issues[0] ?? { path: [], message: '' };
+  const field = ['images', ...path].join('.');
+  throw invalidInput([{ field, problem }], 'Give absolute paths on the host.');
 }
 
 function notReady(row: JobSummary): WindlassError {

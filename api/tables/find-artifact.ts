@@ -6,8 +6,7 @@ import { WindlassError } from '../../shared/errors.ts';
 import type { ApiContext } from '../context.ts';
 import { entityTag } from '../http/conditional-requests.ts';
 import { pathParameter } from '../http/resource.ts';
-import { currentUser } from '../identity/current-user.ts';
-import { findModel } from '../projects/access.ts';
+import { findModel, needRole } from '../projects/access.ts';
 import { readArtifactName } from '../projects/artifact-names.ts';
 
 /** An artifact in the object store. */
@@ -35,8 +34,11 @@ export async function findStoredArtifact(
 ): Promise<StoredArtifact> {
   const { db } = api.database;
   const aid = readArtifactName(pathParameter(req, 'aid'));
-  const need = { username: currentUser(res).username, role: 'reader' as const };
-  const { model, project } = await findModel(db, pathParameter(req, 'mid'), need);
+  const { model, project } = await findModel(
+    db,
+    pathParameter(req, 'mid'),
+    needRole(res, 'reader'),
+  );
   const { object, size, rows } = await selectStoredArtifact(db, { mid: model.mid, aid, kind });
   const tag = objectTag(object);
   return { model: model.mid, project: project.pid, aid, object, size, rows: rows ?? 0, tag };

@@ -1,7 +1,8 @@
 import { createHash } from 'node:crypto';
 import type { ColumnStatistics } from '../../shared/database/schema.ts';
-import { WindlassError } from '../../shared/errors.ts';
+import type { WindlassError } from '../../shared/errors.ts';
 import { type TableFilter, tableFilter } from '../../shared/jobs/catalog.ts';
+import { invalidInput } from '../http/validate.ts';
 import { checkFilterValue } from './filter-value.ts';
 
 export interface Sort {
@@ -104,10 +105,5 @@ const quote = (text: string) => JSON.stringify(text.slice(0, 100));
 const unknownColumn = (field: string, name: string) =>
   invalidQuery(field, `there is no column ${quote(name)}`);
 
-export function invalidQuery(field: string, problem: string): WindlassError {
-  return new WindlassError('invalid_input', {
-    detail: `Invalid parameters: ${field}: ${problem}.`,
-    hint: 'GET …/metadata lists the columns and their types.',
-    extra: { fields: [{ field, problem }] },
-  });
-}
+export const invalidQuery = (field: string, problem: string): WindlassError =>
+  invalidInput([{ field, problem }], 'GET …/metadata lists the columns and their types.');
