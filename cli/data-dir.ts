@@ -63,9 +63,7 @@ function choose({
   if (!makeEnterable(dataDir, other)) {
     throw new StartError(
       `${dataDir} cannot be reached by ${other.name}, the user that Postgres runs as.`,
-      {
-        hint: `Set DATA_DIR to a directory below one that ${other.name} can enter.`,
-      },
+      { hint: `Set DATA_DIR to a directory below one that ${other.name} can enter.` },
     );
   }
   return {

@@ -47,36 +47,20 @@ export async function findProject(
   return requireRole(found, need, unknownProject);
 }
 
-/**
- * The project, for writing below it. Until the caller's transaction commits, nobody deletes it or changes its access list.
- */
-export function lockProjectForShare(
-  tx: Tx,
-  pid: string,
-  need: RoleRequirement,
-): Promise<ProjectAccess> {
-  return findLocked(tx, pid, { ...need, lock: 'share' });
-}
+/** Locks, then reads: a statement that waited for the lock would see the access list of before. */
+const lockProject =
+  (lock: 'share' | 'update') =>
+  async (tx: Tx, pid: string, need: RoleRequirement): Promise<ProjectAccess> => {
+    if (isId(pid))
+      await tx.select({ pid: projects.pid }).from(projects).where(eq(projects.pid, pid)).for(lock);
+    return findProject(tx, pid, need);
+  };
+
+/** The project, for writing below it. Until the caller's transaction commits, nobody deletes it or changes its access list. */
+export const lockProjectForShare = lockProject('share');
 
 /** The project, for changing it. Until the caller's transaction commits, nobody else changes it or writes below it. */
-export function lockProjectForUpdate(
-  tx: Tx,
-  pid: string,
-  need: RoleRequirement,
-): Promise<ProjectAccess> {
-  return findLocked(tx, pid, { ...need, lock: 'update' });
-}
-
-/** Locks, then reads: a statement that waited for the lock would see the access list of before. */
-async function findLocked(
-  tx: Tx,
-  pid: string,
-  { lock, ...need }: RoleRequirement & { lock: 'share' | 'update' },
-): Promise<ProjectAccess> {
-  if (isId(pid))
-    await tx.select({ pid: projects.pid }).from(projects).where(eq(projects.pid, pid)).for(lock);
-  return findProject(tx, pid, need);
-}
+export const lockProjectForUpdate = lockProject('update');
 
 /** The model with its project, for reading. */
 export async function findModel(db: Tx, mid: string, need: RoleRequirement): Promise<ModelAccess> {

@@ -73,12 +73,7 @@ export async function lockNamedUsers(tx: Tx, acl: AclInput): Promise<void> {
  * Replaces the given lists. Throws `invalid_input` when a user would have two roles, or no administrator would remain.
  */
 export async function changeAcl(tx: Tx, pid: string, given: AclInput): Promise<void> {
-  const present = await readAcl(tx, pid);
-  const next: Acl = {
-    administrators: given.administrators ?? present.administrators,
-    writers: given.writers ?? present.writers,
-    readers: given.readers ?? present.readers,
-  };
+  const next: Acl = { ...(await readAcl(tx, pid)), ...given };
   checkAcl(next);
   await tx.delete(members).where(eq(members.project, pid));
   await insertAcl(tx, pid, next);

@@ -100,13 +100,9 @@ async function* readAgain(
   signal: AbortSignal,
 ): AsyncGenerator<Buffer> {
   const stores = { db: api.database.db, objects: api.objects };
+  const span = { stream: 'stdout', from: 0, until, signal } as const;
   let read = 0;
-  for await (const bytes of readOutputStream(stores, job.id, {
-    stream: 'stdout',
-    from: 0,
-    until,
-    signal,
-  })) {
+  for await (const bytes of readOutputStream(stores, job.id, span)) {
     read += bytes.length;
     yield bytes;
   }

@@ -25,11 +25,7 @@ const parameterBody = z.strictObject({
 });
 
 /** All but the value, which may be large. */
-const HEAD = {
-  kind: artifacts.kind,
-  size: artifacts.size,
-  version: artifacts.version,
-};
+const HEAD = { kind: artifacts.kind, size: artifacts.size, version: artifacts.version };
 
 /** Parameters of a model: JSON values, kept byte for byte. */
 export default routes('raw-body', (router, api) => {

@@ -89,29 +89,22 @@ function scaleOf({ type, min, max }: ColumnStatistics): Scale | undefined {
   if (min === null || max === null) return undefined;
   const zone = String(min).endsWith('Z') ? 'Z' : '';
   const whole = (value: Scalar) => (typeof value === 'bigint' ? value : BigInt(Math.round(value)));
+  const scale = (parse: (text: string) => Scalar, write: Scale['write']): Scale => ({
+    min: parse(String(min)),
+    max: parse(String(max)),
+    write,
+  });
   switch (type) {
     case 'integer':
-      return { min: BigInt(String(min)), max: BigInt(String(max)), write: encodeValue };
+      return scale(BigInt, encodeValue);
     case 'number':
-      return { min: Number(min), max: Number(max), write: encodeValue };
+      return scale(Number, encodeValue);
     case 'date':
-      return {
-        min: parseDay(min),
-        max: parseDay(max),
-        write: value => `"${formatDay(Math.round(Number(value)))}"`,
-      };
+      return scale(parseDay, value => `"${formatDay(Math.round(Number(value)))}"`);
     case 'time':
-      return {
-        min: parseTime(String(min)),
-        max: parseTime(String(max)),
-        write: value => `"${formatTime(whole(value))}"`,
-      };
+      return scale(parseTime, value => `"${formatTime(whole(value))}"`);
     case 'timestamp':
-      return {
-        min: parseTimestamp(min),
-        max: parseTimestamp(max),
-        write: value => `"${formatTimestamp(whole(value))}${zone}"`,
-      };
+      return scale(parseTimestamp, value => `"${formatTimestamp(whole(value))}${zone}"`);
     default:
       return undefined;
   }
@@ -138,7 +131,7 @@ function between(min: Scalar, max: Scalar, share: number): Scalar {
   return low * (1 - share) + high * share;
 }
 
-const parseDay = (text: unknown) => Date.parse(`${text}T00:00:00Z`) / 86_400_000;
+const parseDay = (text: string) => Date.parse(`${text}T00:00:00Z`) / 86_400_000;
 
 function parseTime(text: string): bigint {
   const [hours = 0, minutes = 0, seconds = 0] = text.split('.')[0]?.split(':').map(Number) ?? [];
@@ -146,7 +139,7 @@ function parseTime(text: string): bigint {
   return BigInt(hours * 3_600 + minutes * 60 + seconds) * 1_000_000n + BigInt(fraction);
 }
 
-function parseTimestamp(value: unknown): bigint {
-  const [day = '', time = ''] = String(value).replace('Z', '').split('T');
+function parseTimestamp(text: string): bigint {
+  const [day = '', time = ''] = text.replace('Z', '').split('T');
   return BigInt(parseDay(day)) * 86_400_000_000n + parseTime(time);
 }

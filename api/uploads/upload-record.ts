@@ -44,15 +44,8 @@ type State = z.output<typeof state>;
 export type ParseJob = Pick<JobRow, 'state' | 'version' | 'error'>;
 
 export const parseJobColumns = { state: jobs.state, version: jobs.version, error: jobs.error };
-export const summaryColumns = {
-  uid: uploads.uid,
-  model: uploads.model,
-  parser: uploads.parser,
-  input: uploads.input,
-  job: uploads.job,
-  created: uploads.created,
-  accessed: uploads.accessed,
-};
+const { uid, model, parser, input, job, created, accessed } = uploads;
+export const summaryColumns = { uid, model, parser, input, job, created, accessed };
 
 /** An upload's state is its job's. */
 export function uploadState(

@@ -60,33 +60,30 @@ async function checkVersion({ db }: Database, url: string): Promise<void> {
 
 function translateError(error: unknown, url: string): unknown {
   const { host, pathname, username } = new URL(url);
-  const state = sqlState(error);
-  if (state === '28P01' || state === '28000') {
-    return new StartError(`The database at ${host} refuses the password of ${username}.`, {
-      hint: 'Correct DATABASE_URL.',
-      cause: error,
-    });
+  const name = pathname.slice(1);
+  const failure = (message: string, hint: string) =>
+    new StartError(message, { hint, cause: error });
+  switch (sqlState(error)) {
+    case '28P01':
+    case '28000':
+      return failure(
+        `The database at ${host} refuses the password of ${username}.`,
+        'Correct DATABASE_URL.',
+      );
+    case '3D000':
+      return failure(
+        `There is no database ${name} at ${host}.`,
+        'Create it, or correct DATABASE_URL.',
+      );
+    case '42501':
+      return failure(
+        `${username} may not make schemas and tables in ${name} at ${host}.`,
+        `Let it own the database: ALTER DATABASE "${name}" OWNER TO "${username}".`,
+      );
   }
-  if (state === '3D000') {
-    return new StartError(`There is no database ${pathname.slice(1)} at ${host}.`, {
-      hint: 'Create it, or correct DATABASE_URL.',
-      cause: error,
-    });
-  }
-  if (state === '42501') {
-    return new StartError(
-      `${username} may not make schemas and tables in ${pathname.slice(1)} at ${host}.`,
-      {
-        hint: `Let it own the database: ALTER DATABASE "${pathname.slice(1)}" OWNER TO "${username}".`,
-        cause: error,
-      },
-    );
-  }
-  if (isDatabaseDown(error)) {
-    return new StartError(`The database at ${host} cannot be reached.`, {
-      hint: 'Start it, or correct DATABASE_URL.',
-      cause: error,
-    });
-  }
-  return error;
+  if (!isDatabaseDown(error)) return error;
+  return failure(
+    `The database at ${host} cannot be reached.`,
+    'Start it, or correct DATABASE_URL.',
+  );
 }

@@ -198,9 +198,7 @@ async function checkTrusted(directory: string): Promise<void> {
   }
   throw new StartError(
     `${directory} can be changed by others than root, so no binaries are kept there.`,
-    {
-      hint: `chown root ${directory} && chmod 755 ${directory}`,
-    },
+    { hint: `chown root ${directory} && chmod 755 ${directory}` },
   );
 }
 

@@ -121,17 +121,13 @@ async function checkDirectory(path: string, { major }: PostgresBinaries): Promis
   if (own !== 0 && uid !== own) {
     throw new StartError(
       `The database in ${path} belongs to user ${uid}, and this is user ${own}.`,
-      {
-        hint: `Start Windlass as that user, or change its owner: chown -R ${own} ${path}`,
-      },
+      { hint: `Start Windlass as that user, or change its owner: chown -R ${own} ${path}` },
     );
   }
   if (uid === 0) {
     throw new StartError(
       `The database in ${path} belongs to root, and Postgres does not run as root.`,
-      {
-        hint: `Change its owner to the user of Postgres: chown -R nobody ${path}`,
-      },
+      { hint: `Change its owner to the user of Postgres: chown -R nobody ${path}` },
     );
   }
   const version = await readFile(join(path, 'PG_VERSION'), 'utf8').catch(ignoreMissing);

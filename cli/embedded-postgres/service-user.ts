@@ -30,9 +30,7 @@ export function chooseServiceUser(clusterDir: string): ServiceUser | undefined {
   }
   throw new StartError(
     'The embedded Postgres does not run as root, and there is no user to run it.',
-    {
-      hint: 'Start Windlass as an ordinary user, add a user named postgres, or set DATABASE_URL.',
-    },
+    { hint: 'Start Windlass as an ordinary user, add a user named postgres, or set DATABASE_URL.' },
   );
 }
 

@@ -91,12 +91,8 @@ export async function* readOutputStream(
   const other = stream === 'stdout' ? 'stderr' : 'stdout';
   const only = (offset: number) =>
     ({ [stream]: offset, [other]: Number.MAX_SAFE_INTEGER }) as OutputOffsets;
-  for await (const piece of readOutput(stores, job, {
-    from: only(from),
-    until: only(until),
-    signal,
-  }))
-    yield piece.bytes;
+  const range = { from: only(from), until: only(until), signal };
+  for await (const { bytes } of readOutput(stores, job, range)) yield bytes;
 }
 
 const after = (at: OutputOffsets, stream: OutputStream) =>

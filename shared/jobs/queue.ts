@@ -12,16 +12,11 @@ export interface QueueEntry {
   /** The session whose connection the job uses; another worker may have it open. */
   session?: string | null;
 }
-export const toQueueEntry = ({
-  id,
-  epoch,
-  kind,
-  session,
-}: Pick<JobRow, 'id' | 'epoch' | 'kind' | 'session'>): QueueEntry => ({
-  id,
-  epoch,
-  session: isJobKind(kind) && jobDefinition(kind).session === 'uses' ? session : null,
-});
+export function toQueueEntry(job: Pick<JobRow, 'id' | 'epoch' | 'kind' | 'session'>): QueueEntry {
+  const { id, epoch, kind, session } = job;
+  const usesSession = isJobKind(kind) && jobDefinition(kind).session === 'uses';
+  return { id, epoch, session: usesSession ? session : null };
+}
 const entryId = ({ id, epoch }: QueueEntry) => `${id}-${epoch}`;
 
 /** Ended and failed entries are removed: the dispatcher adds new ones, under a higher epoch. */

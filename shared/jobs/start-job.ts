@@ -28,24 +28,18 @@ export interface JobRequest<K extends JobKind = JobKind> {
  * the caller adds the entry after the commit; if it crashes in between, the dispatcher adds the entry later.
  */
 export async function startJob<K extends JobKind>(tx: Tx, request: JobRequest<K>): Promise<JobRow> {
-  if (request.limit > 0) await refuseTooMany(tx, request);
+  const { limit, ...columns } = request;
+  if (limit > 0) await refuseTooMany(tx, request);
   const { queue, payload, output } = jobDefinition(request.kind);
   const dispatch = sql<boolean>`${sql.raw(queueCapacity(queue))} > 0`;
   const [row] = await tx
     .insert(jobs)
     .values({
-      id: request.id ?? newId(),
-      kind: request.kind,
+      ...columns,
+      id: columns.id ?? newId(),
       queue,
-      owner: request.owner,
-      session: request.session ?? null,
-      project: request.project ?? null,
-      model: request.model ?? null,
-      upload: request.upload ?? null,
-      requestId: request.requestId ?? null,
       payload: payload.parse(request.payload),
       outputStreamed: output === 'streamed',
-      retryOf: request.retryOf ?? null,
       epoch: sql`case when ${dispatch} then 1 else 0 end`,
       dispatched: sql`case when ${dispatch} then now() end`,
     })

@@ -13,14 +13,9 @@ export async function* followOutput(
   let row = job;
   for (let at = 0; ; ) {
     if (row.stdoutBytes > at) {
-      const until = row.stdoutBytes;
       const stores = { db: api.database.db, objects: api.objects };
-      for await (const bytes of readOutputStream(stores, row.id, {
-        stream: 'stdout',
-        from: at,
-        until,
-        signal,
-      })) {
+      const span = { stream: 'stdout', from: at, until: row.stdoutBytes, signal } as const;
+      for await (const bytes of readOutputStream(stores, row.id, span)) {
         at += bytes.length;
         yield bytes;
       }

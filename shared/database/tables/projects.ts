@@ -34,13 +34,16 @@ export const projectBytes = pgTable('project_bytes', {
   bytes: count(),
 });
 
+const ofProject = () =>
+  text()
+    .notNull()
+    .references(() => projects.pid, { onDelete: 'cascade' });
+
 /** The members of a project with their roles. */
 export const members = pgTable(
   'project_members',
   {
-    project: text()
-      .notNull()
-      .references(() => projects.pid, { onDelete: 'cascade' }),
+    project: ofProject(),
     username: text().notNull(),
     role: text().$type<Role>().notNull(),
   },
@@ -54,9 +57,7 @@ export const models = pgTable(
   'models',
   {
     mid: text().primaryKey(),
-    project: text()
-      .notNull()
-      .references(() => projects.pid, { onDelete: 'cascade' }),
+    project: ofProject(),
     type: text().notNull(),
     name: text().notNull(),
     description: text().notNull().default(''),
@@ -70,6 +71,11 @@ export const models = pgTable(
   },
   table => [index('models_project').on(table.project, table.mid)],
 );
+
+export const ofModel = () =>
+  text()
+    .notNull()
+    .references(() => models.mid, { onDelete: 'cascade' });
 
 /** What the table parsers found out about a column; `top` are the commonest values of a text column. */
 export interface ColumnStatistics {
@@ -85,9 +91,7 @@ export interface ColumnStatistics {
 export const artifacts = pgTable(
   'artifacts',
   {
-    model: text()
-      .notNull()
-      .references(() => models.mid, { onDelete: 'cascade' }),
+    model: ofModel(),
     aid: text().notNull(),
     kind: text().$type<'parameter' | 'file' | 'table'>().notNull(),
     input: boolean().notNull().default(false),
@@ -113,9 +117,7 @@ export const artifacts = pgTable(
 export const cacheEntries = pgTable(
   'cache_entries',
   {
-    project: text()
-      .notNull()
-      .references(() => projects.pid, { onDelete: 'cascade' }),
+    project: ofProject(),
     key: text().notNull(),
     object: text().notNull(),
     type: text().notNull(),
@@ -133,9 +135,7 @@ export const bookmarks = pgTable(
   'bookmarks',
   {
     bid: text().primaryKey(),
-    project: text()
-      .notNull()
-      .references(() => projects.pid, { onDelete: 'cascade' }),
+    project: ofProject(),
     /** SHA-256 of the content. */
     hash: text().notNull(),
     content: text().notNull(),

@@ -10,7 +10,7 @@ import {
   text,
 } from 'drizzle-orm/pg-core';
 import { count, time } from './columns.ts';
-import { models } from './projects.ts';
+import { ofModel } from './projects.ts';
 
 /** Upload sessions. `job` is the parse, set when `finished` is accepted; its state is the upload's. */
 export const uploads = pgTable(
@@ -18,9 +18,7 @@ export const uploads = pgTable(
   {
     uid: text().primaryKey(),
     owner: text().notNull(),
-    model: text()
-      .notNull()
-      .references(() => models.mid, { onDelete: 'cascade' }),
+    model: ofModel(),
     parser: text().notNull(),
     parameters: jsonb().$type<unknown>().notNull(),
     aids: text().array().notNull(),
