@@ -2,10 +2,10 @@ import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import sharp from 'sharp';
-import { countFrames } from '../../workers/video/probe-video.ts';
 import { expect } from '../console.ts';
 import type { DemoContext } from '../context.ts';
 import { killWorker } from '../kill-worker.ts';
+import { countFrames } from '../probe-video.ts';
 
 const FRAMES = 60;
 const WIDTH = 640;

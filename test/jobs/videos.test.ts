@@ -1,9 +1,9 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { probeVideo } from '../../demo/probe-video.ts';
 import { findDescendants, readEnvironment } from '../../servers/processes.ts';
 import { listSecrets } from '../../shared/redact.ts';
-import { probeVideo } from '../../workers/video/probe-video.ts';
 import { drawFrames } from '../harness/draw-frames.ts';
 import { describeForms } from '../harness/forms.ts';
 import { expectProblem } from '../harness/problem.ts';

@@ -3,12 +3,12 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import sharp from 'sharp';
 import { afterAll, describe, expect, it } from 'vitest';
+import { countFrames, probeVideo } from '../../demo/probe-video.ts';
 import { drawFrame, drawFrames, readLocalFrames } from '../../test/harness/draw-frames.ts';
 import { makeTempDir } from '../../test/harness/temp-dir.ts';
 import { type EncodeVideoOptions, encodeVideo } from './encode-video.ts';
 import { findBundledFfmpeg } from './find-ffmpeg.ts';
 import { FRAME_STREAM_COMMAND, frameStreamScript } from './frame-stream.ts';
-import { countFrames, probeVideo } from './probe-video.ts';
 import { readFrames } from './read-frames.ts';
 
 const temp = makeTempDir('encode-worker');

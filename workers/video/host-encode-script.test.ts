@@ -2,12 +2,12 @@ import { execFileSync, spawn } from 'node:child_process';
 import { mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
+import { countFrames, probeVideo } from '../../demo/probe-video.ts';
 import { drawFrame, drawFrames } from '../../test/harness/draw-frames.ts';
 import { makeTempDir } from '../../test/harness/temp-dir.ts';
 import { FfmpegProgress } from './ffmpeg-progress.ts';
 import { findBundledFfmpeg } from './find-ffmpeg.ts';
 import { canHostEncode, type HostEncodeOptions, hostEncodeScript } from './host-encode-script.ts';
-import { countFrames, probeVideo } from './probe-video.ts';
 import { toHostVideoError } from './video-error.ts';
 
 const temp = makeTempDir('encode-host');

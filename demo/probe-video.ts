@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process';
 import { createInterface } from 'node:readline';
-import { findFfmpeg } from './find-ffmpeg.ts';
+import { findFfmpeg } from '../workers/video/find-ffmpeg.ts';
 
 export interface VideoInfo {
   frames: number;
