@@ -1,5 +1,3 @@
-import { createReadStream } from 'node:fs';
-import { stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { and, eq } from 'drizzle-orm';
 import { artifacts, views } from '../../shared/database/schema.ts';
@@ -9,7 +7,7 @@ import { scheduleDeletion } from '../../shared/storage/pending-deletions.ts';
 import type { Handler, JobContext } from '../context.ts';
 import { runTableChild } from '../parsers/table/run-child.ts';
 import { evictViews, lockViews } from '../parsers/table/view-quota.ts';
-import { withScratch, writeScratch } from '../sandbox/scratch-dir.ts';
+import { storeScratch, withScratch, writeScratch } from '../sandbox/scratch-dir.ts';
 
 /** Shares of the progress after the table was fetched, and after the view was made. */
 const FETCHED = 0.2;
@@ -73,8 +71,7 @@ async function makeView(
       },
     );
     const object = newObjectKey('views', payload.view);
-    const { size } = await stat(output);
-    await objects.put(object, createReadStream(output), { size, signal });
+    const size = await storeScratch(objects, object, { path: output, signal });
     return { made: { object, size, rows }, tableSize: source.size };
   });
 }

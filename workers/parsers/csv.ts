@@ -1,8 +1,6 @@
-import { createReadStream } from 'node:fs';
-import { stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { Readable } from 'node:stream';
-import { withScratch, writeScratch } from '../sandbox/scratch-dir.ts';
+import { storeScratch, withScratch, writeScratch } from '../sandbox/scratch-dir.ts';
 import { stripLeadingBlanks } from './csv/strip-leading-blanks.ts';
 import type { Parser } from './parser.ts';
 import { TableError } from './table/protocol.ts';
@@ -45,8 +43,7 @@ const csv: Parser<'csv'> = async ({ file, size }, context) => {
       throw error;
     });
     const object = newKey();
-    const stored = (await stat(output)).size;
-    await objects.put(object, createReadStream(output), { size: stored, signal: job.signal });
+    const stored = await storeScratch(objects, object, { path: output, signal: job.signal });
     return [{ aid, kind: 'table', object, size: stored, ...made }];
   });
 };

@@ -1,10 +1,11 @@
-import { createWriteStream } from 'node:fs';
-import { mkdtemp, readdir, rm } from 'node:fs/promises';
+import { createReadStream, createWriteStream } from 'node:fs';
+import { mkdtemp, readdir, rm, stat } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { WindlassError } from '../../shared/errors.ts';
+import type { ObjectStore } from '../../shared/storage/object-store.ts';
 
 /**
  * Creates a temporary folder and removes it after use. Also removes the folders of workers that have died, which packages
@@ -33,6 +34,16 @@ export async function writeScratch(
   await pipeline(bytes, createWriteStream(path, { flags: 'wx', mode: 0o600 }), { signal }).catch(
     throwDiskError,
   );
+}
+
+/** Stores a file of the scratch folder as an object; returns its size in bytes. */
+export async function storeScratch(
+  objects: ObjectStore,
+  key: string,
+  { path, signal }: { path: string; signal: AbortSignal },
+): Promise<number> {
+  const { size } = await stat(path);
+  return objects.put(key, createReadStream(path), { size, signal });
 }
 
 function throwDiskError(error: unknown): never {

@@ -120,12 +120,9 @@ class HostOutput {
       return;
     }
     this.#stdout += text;
-    if (this.#progress.add(text)) {
-      this.#context.progress(
-        (this.#progress.frames / this.#context.payload.images.length) * 0.95,
-        'Encoding on the host.',
-      );
-    }
+    if (!this.#progress.add(text)) return;
+    const share = this.#progress.frames / this.#context.payload.images.length;
+    this.#context.progress(share * 0.95, 'Encoding on the host.');
   }
 
   get directory(): string {

@@ -60,33 +60,26 @@ export function ffmpegArguments(pictures: Pictures, settings: VideoSettings): Ff
   const size = planSize(pictures, settings.width);
   const fps = settings.fps ?? DEFAULT_FPS;
   const input = [
-    ...['-hide_banner', '-loglevel', 'error', '-nostats', '-nostdin', '-progress', 'pipe:1'],
-    ...['-xerror', '-err_detect', 'explode', '-noautorotate', '-protocol_whitelist', 'pipe'],
-    ...['-threads', String(settings.threads ?? DEFAULT_THREADS), '-framerate', String(fps)],
+    ...words('-hide_banner -loglevel error -nostats -nostdin -progress pipe:1'),
+    ...words('-xerror -err_detect explode -noautorotate -protocol_whitelist pipe'),
+    ...words(`-threads ${settings.threads ?? DEFAULT_THREADS} -framerate ${fps}`),
     ...demuxerArguments(pictures),
   ];
   const output = [
     ...['-map', '0:v:0', '-an', '-vf', filterChain(pictures, size), '-pix_fmt', 'yuv420p'],
-    ...[
-      '-color_range',
-      'tv',
-      '-colorspace',
-      'bt709',
-      '-color_primaries',
-      'bt709',
-      '-color_trc',
-      'bt709',
-    ],
+    ...words('-color_range tv -colorspace bt709 -color_primaries bt709 -color_trc bt709'),
     ...encoderArguments(settings),
     // A keyframe at least every two seconds, for seeking.
-    ...['-g', String(Math.max(25, Math.round(2 * fps))), '-f', FORMATS[settings.type]],
+    ...words(`-g ${Math.max(25, Math.round(2 * fps))} -f ${FORMATS[settings.type]}`),
   ];
   return { input, output, size: makeEven(size) };
 }
 
+const words = (text: string) => text.split(' ');
+
 function demuxerArguments({ kind, width, height }: Pictures): string[] {
   if (kind !== 'raw') return ['-f', `${kind}_pipe`];
-  return ['-f', 'rawvideo', '-pixel_format', 'rgb24', '-video_size', `${width}x${height}`];
+  return words(`-f rawvideo -pixel_format rgb24 -video_size ${width}x${height}`);
 }
 
 /**
@@ -99,25 +92,13 @@ function encoderArguments({
   quality = DEFAULT_QUALITY,
   threads = DEFAULT_THREADS,
 }: VideoSettings): string[] {
-  const codec = ['-c:v', ENCODERS[type], '-threads', String(threads)];
+  const codec = `-c:v ${ENCODERS[type]} -threads ${threads}`;
   if (type === 'video/mp4') {
     const crf = Math.round(40 - 26 * quality);
-    return [...codec, '-preset', 'veryfast', '-crf', String(crf), '-movflags', '+faststart'];
+    return words(`${codec} -preset veryfast -crf ${crf} -movflags +faststart`);
   }
   const crf = Math.round(56 - 40 * quality);
-  return [
-    ...codec,
-    '-deadline',
-    'good',
-    '-cpu-used',
-    '5',
-    '-row-mt',
-    '1',
-    '-crf',
-    String(crf),
-    '-b:v',
-    '0',
-  ];
+  return words(`${codec} -deadline good -cpu-used 5 -row-mt 1 -crf ${crf} -b:v 0`);
 }
 
 /** The size of the scaled pictures, before they are padded to even sides. */
@@ -145,16 +126,11 @@ function makeEven({ width, height }: Size): Size {
 function filterChain(pictures: Size, size: Size): string {
   const even = makeEven(size);
   const isOdd = even.width !== size.width || even.height !== size.height;
+  const repeatEdges = `fillborders=right=${even.width - size.width}:bottom=${even.height - size.height}:mode=smear`;
   const isSame = pictures.width === size.width && pictures.height === size.height;
   return [
     `scale=${isSame ? '' : `w=${size.width}:h=${size.height}:flags=bicubic:`}out_color_matrix=bt709:out_range=tv`,
-    isOdd ? `format=yuv444p,pad=${even.width}:${even.height},${repeatEdges(even, size)}` : '',
+    ...(isOdd ? ['format=yuv444p', `pad=${even.width}:${even.height}`, repeatEdges] : []),
     'format=yuv420p',
-  ]
-    .filter(part => part)
-    .join(',');
-}
-
-function repeatEdges(even: Size, size: Size): string {
-  return `fillborders=right=${even.width - size.width}:bottom=${even.height - size.height}:mode=smear`;
+  ].join(',');
 }

@@ -38,24 +38,29 @@ export class FrameValidator {
   /** Checks one frame; true if it fits those before it. */
   add(path: string, info: FrameInfo | { problem: string }): boolean {
     this.checked++;
-    if ('problem' in info) return this.#refuse(path, info.problem);
+    if ('problem' in info) return this.addProblem(path, info.problem);
     this.first ??= info;
-    const kind = nameKind(info);
     const isOther = info.kind === 'other' || info.kind !== this.first.kind;
     if (isOther) this.needsDecode = true;
-    if (isOther && !this.#mixed) return this.#refuse(path, describeKind(kind, this.first));
+    if (isOther && !this.#mixed) return this.addProblem(path, describeKind(info, this.first));
     if (info.kind === 'other') return true;
-    return this.#compareSize(path, info);
+    return this.addSize(path, info);
   }
 
-  /** Checks the size of a frame that was added before and has been decoded since. */
-  addSize(path: string, size: { width: number; height: number }): boolean {
-    return this.#compareSize(path, size);
+  /** Checks the size of a frame; for one that was added before and has been decoded since. */
+  addSize(path: string, { width, height }: { width: number; height: number }): boolean {
+    this.#size ??= { width, height };
+    const wanted = this.#size;
+    if (width === wanted.width && height === wanted.height) return true;
+    const sizes = `${width}×${height} pixels, the first is ${wanted.width}×${wanted.height}`;
+    return this.addProblem(path, `is of another size: ${sizes}`);
   }
 
-  /** Records a problem of a frame that was added before. */
-  addProblem(path: string, reason: string): void {
-    this.#refuse(path, reason);
+  /** Records a problem of a frame, which may have been added before. */
+  addProblem(path: string, reason: string): false {
+    this.bad++;
+    if (this.problems.length < MAX_LISTED) this.problems.push({ path, reason });
+    return false;
   }
 
   /** Throws WindlassError `bad_frames` if a frame cannot be used; `extra` has the first twenty as `frames`, and their `count`. */
@@ -74,29 +79,12 @@ export class FrameValidator {
       extra: { frames: this.problems, count: this.bad },
     });
   }
-
-  #compareSize(path: string, { width, height }: { width: number; height: number }): boolean {
-    this.#size ??= { width, height };
-    const wanted = this.#size;
-    if (width === wanted.width && height === wanted.height) return true;
-    const sizes = `${width}×${height} pixels, the first is ${wanted.width}×${wanted.height}`;
-    return this.#refuse(path, `is of another size: ${sizes}`);
-  }
-
-  #refuse(path: string, reason: string): false {
-    this.bad++;
-    if (this.problems.length < MAX_LISTED) this.problems.push({ path, reason });
-    return false;
-  }
-}
-
-function nameKind(info: FrameInfo): string {
-  return info.kind === 'other' ? info.format : info.kind;
 }
 
 const KIND_NAMES: Record<FrameKind, string> = { png: 'PNG', jpeg: 'JPEG' };
 
-function describeKind(kind: string, first: FrameInfo): string {
+function describeKind(info: FrameInfo, first: FrameInfo): string {
+  const kind = info.kind === 'other' ? info.format : info.kind;
   if (first.kind === 'other') return `is of a kind that must be decoded: ${kind}`;
   return `is of another kind: ${kind.toUpperCase()}, the first is ${KIND_NAMES[first.kind]}`;
 }

@@ -1,11 +1,5 @@
 import { quoteWord } from '../host-agent/shell-quote.ts';
-import {
-  ffmpegArguments,
-  hasEncoder,
-  type Pictures,
-  type VideoSettings,
-  type VideoType,
-} from './ffmpeg-arguments.ts';
+import { ffmpegArguments, type Pictures, type VideoSettings } from './ffmpeg-arguments.ts';
 import type { FrameKind } from './frame-header.ts';
 
 /** The finished video in the run's directory: complete, or absent. */
@@ -25,9 +19,7 @@ export interface HostEncodeOptions extends VideoSettings {
   ffmpeg: string;
 }
 
-export function canHostEncode(encoders: readonly string[], type: VideoType): boolean {
-  return hasEncoder(encoders, type);
-}
+export { hasEncoder as canHostEncode } from './ffmpeg-arguments.ts';
 
 /**
  * A script for /bin/sh that encodes the video to `$WINDLASS_RUN/video`, which exists only after exit status 0. Its standard
@@ -35,12 +27,8 @@ export function canHostEncode(encoders: readonly string[], type: VideoType): boo
  * toHostVideoError(). It fails if a frame cannot be read, if ffmpeg fails (with its exit status), and if the video does
  * not have one picture for each frame. It forks once for some hundred frames, and writes only to `$WINDLASS_RUN`.
  */
-export function hostEncodeScript({
-  images,
-  pictures,
-  ffmpeg,
-  ...settings
-}: HostEncodeOptions): string {
+export function hostEncodeScript(options: HostEncodeOptions): string {
+  const { images, pictures, ffmpeg, ...settings } = options;
   const { input, output } = ffmpegArguments(pictures, settings);
   const words = [ffmpeg, ...input, '-i', 'pipe:0', ...output, '-y'].map(quoteWord).join(' ');
   // sh has no pipefail, so both exit statuses are sent on the pipe that carries progress.

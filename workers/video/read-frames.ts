@@ -57,11 +57,9 @@ export async function* readFrames(
         continue;
       }
       if (word !== 'frame') throw malformedStream();
-      const { bytes, isWhole } = await reader.readUntil(
-        Buffer.from(`\n${mark} end ${index} `),
-        limit,
-      );
-      const status = (await reader.readUntil(NEWLINE, MAX_LINE_BYTES)).bytes.toString('latin1');
+      const end = Buffer.from(`\n${mark} end ${index} `);
+      const { bytes, isWhole } = await reader.readUntil(end, limit);
+      const status = await readLine(reader);
       if (!isWhole) yield { index, path, problem: `is larger than ${limit} bytes` };
       else if (status !== '0') yield { index, path, problem: 'cannot be read' };
       else yield { index, path, size: bytes.length, bytes };
@@ -70,24 +68,30 @@ export async function* readFrames(
     if (word !== 'done' || Number(count) !== images.length) throw malformedStream();
   } catch (error) {
     signal?.throwIfAborted();
-    throw error instanceof WindlassError ? error : connectionLost(error);
+    if (error instanceof WindlassError) throw error;
+    throw new WindlassError('remote_connection_failed', {
+      detail: 'The connection was lost while the frames were read.',
+      hint: 'Try again.',
+      cause: error,
+    });
   } finally {
     reader.close();
   }
 }
 
-const NEWLINE = Buffer.from('\n');
+async function readLine(reader: ByteReader): Promise<string> {
+  return (await reader.readUntil(Buffer.from('\n'), MAX_LINE_BYTES)).bytes.toString('latin1');
+}
 
 async function readMark(reader: ByteReader): Promise<string> {
   const { isWhole } = await reader.readUntil(Buffer.from(`\n${STREAM_MAGIC} `), MAX_PRINTED_BYTES);
-  const mark = (await reader.readUntil(NEWLINE, MAX_LINE_BYTES)).bytes.toString('latin1');
+  const mark = await readLine(reader);
   if (!isWhole || !/^[0-9a-f]{32}$/.test(mark)) throw malformedStream();
   return mark;
 }
 
 async function readMarkedLine(reader: ByteReader, mark: string): Promise<string[]> {
-  const line = (await reader.readUntil(NEWLINE, MAX_LINE_BYTES)).bytes.toString('latin1');
-  const [first, ...words] = line.split(' ');
+  const [first, ...words] = (await readLine(reader)).split(' ');
   if (first !== mark) throw malformedStream();
   return words;
 }
@@ -96,13 +100,5 @@ function malformedStream(): WindlassError {
   return new WindlassError('remote_connection_failed', {
     detail: 'The host sent a malformed stream of frames.',
     hint: "Check whether the account's start-up files print or change how /bin/sh works.",
-  });
-}
-
-function connectionLost(cause: unknown): WindlassError {
-  return new WindlassError('remote_connection_failed', {
-    detail: 'The connection was lost while the frames were read.',
-    hint: 'Try again.',
-    cause,
   });
 }

@@ -65,32 +65,23 @@ async function runCommand(options: RunFfmpegOptions, hasFailed: () => boolean): 
     command.on('error', (error: Error) => (child ? child.kill('SIGKILL') : fail(error)));
     command.once('start', () => {
       // Missing in the types; the only way to the exit code and to unbuffered standard output.
-      child = (command as FfmpegCommand & { ffmpegProc: ChildProcess }).ffmpegProc;
-      watchChild(child, { onStdout: options.onStdout, resolve, fail });
-      if (hasFailed()) child.kill('SIGKILL');
+      const { ffmpegProc: started } = command as FfmpegCommand & { ffmpegProc: ChildProcess };
+      child = started;
+      let stderr = '';
+      started.stdout?.setEncoding('utf8').on('data', options.onStdout);
+      started.stderr?.setEncoding('utf8').on('data', (piece: string) => {
+        stderr = (stderr + piece).slice(-MAX_STDERR_LENGTH);
+      });
+      // When a process cannot be started, the listener of fluent-ffmpeg 2.1.3 throws an error that cannot be caught.
+      started.removeAllListeners('error');
+      started.on('error', error => {
+        if (started.pid === undefined) fail(error);
+      });
+      started.once('close', (code, signal) => {
+        resolve({ returncode: code ?? 128 + signalNumber(signal ?? ''), stderr });
+      });
+      if (hasFailed()) started.kill('SIGKILL');
     });
     command.run();
-  });
-}
-
-interface ChildCallbacks {
-  onStdout(piece: string): void;
-  resolve(end: FfmpegEnd): void;
-  fail(error: Error): void;
-}
-
-function watchChild(child: ChildProcess, { onStdout, resolve, fail }: ChildCallbacks): void {
-  let stderr = '';
-  child.stdout?.setEncoding('utf8').on('data', onStdout);
-  child.stderr?.setEncoding('utf8').on('data', (piece: string) => {
-    stderr = (stderr + piece).slice(-MAX_STDERR_LENGTH);
-  });
-  // When a process cannot be started, the listener of fluent-ffmpeg 2.1.3 throws an error that cannot be caught.
-  child.removeAllListeners('error');
-  child.on('error', error => {
-    if (child.pid === undefined) fail(error);
-  });
-  child.once('close', (code, signal) => {
-    resolve({ returncode: code ?? 128 + signalNumber(signal ?? ''), stderr });
   });
 }
