@@ -44,12 +44,18 @@ export async function* listDirectory(
       .catch(async (error: unknown) => {
         throw await toError(error, directory);
       });
-    const batches = Array.from({ length: PIPELINED }, () => readBatch(handle, directory));
+    const readAhead = () => {
+      const batch = readBatch(handle, directory);
+      // The caller may have stopped by the time it fails.
+      batch.catch(() => {});
+      return batch;
+    };
+    const batches = Array.from({ length: PIPELINED }, readAhead);
     // A server may answer out of order, so the end is reached when all requests have been answered.
     for (let next = batches.shift(); next; next = batches.shift()) {
       const batch = await next;
       if (!batch) continue;
-      batches.push(readBatch(handle, directory));
+      batches.push(readAhead());
       yield batch;
     }
   } finally {
@@ -69,14 +75,7 @@ interface Directory {
 }
 
 /** The entries of the next answer; undefined at the end of the directory. */
-function readBatch(handle: Buffer, directory: Directory): Promise<DirectoryEntry[] | undefined> {
-  const batch = requestBatch(handle, directory);
-  // Requested ahead: the reader may have stopped by the time it fails.
-  batch.catch(() => {});
-  return batch;
-}
-
-async function requestBatch(
+async function readBatch(
   handle: Buffer,
   { sftp, path, request }: Directory,
 ): Promise<DirectoryEntry[] | undefined> {
@@ -143,20 +142,14 @@ async function toError(error: unknown, { sftp, path, request }: Directory): Prom
       hint: 'GET /api/remotes/(sid)/file/(path) reads a file.',
     });
   }
-  switch (code) {
-    case NO_SUCH_FILE:
-      return new WindlassError('not_found', {
-        detail: `Not found: there is no ${path} on the host.`,
-      });
-    case PERMISSION_DENIED:
-      return new WindlassError('forbidden', {
-        detail: `Forbidden: the account may not read ${path} on the host.`,
-      });
-    default:
-      return new WindlassError('invalid_input', {
-        detail: `Invalid parameters: path: ${path} cannot be read: ${(error as Error).message}.`,
-      });
-  }
+  if (code === NO_SUCH_FILE)
+    return new WindlassError('not_found', { detail: `there is no ${path} on the host.` });
+  if (code === PERMISSION_DENIED)
+    return new WindlassError('forbidden', {
+      detail: `the account may not read ${path} on the host.`,
+    });
+  const detail = `path: ${path} cannot be read: ${(error as Error).message}.`;
+  return new WindlassError('invalid_input', { detail });
 }
 
 /** The status code of an SFTP answer; undefined for other errors, whose codes are strings. */

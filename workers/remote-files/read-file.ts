@@ -34,8 +34,9 @@ const BLOCK_BYTES = 65_536;
  */
 export async function openRemoteFile(
   session: RemoteExec,
-  { path, offset = 0, length, signal }: ReadFileOptions,
+  options: ReadFileOptions,
 ): Promise<RemoteFile> {
+  const { path, signal } = options;
   const mark = randomBytes(16).toString('hex');
   const opening = session.exec(READ_COMMAND, signal);
   const channel = signal
@@ -44,13 +45,13 @@ export async function openRemoteFile(
   // Errors show in the exit status.
   channel.stderr.resume();
   channel.stdin.on('error', () => {});
-  channel.stdin.end(readScript({ mark, path, offset, length }));
+  channel.stdin.end(readScript(mark, options));
   const reader = new ByteReader(channel.stdout, signal);
   try {
     const found = await readHeader(reader, mark);
     // Numbers of fifteen digits are exact, and larger than any file.
     if (!/^\d{1,15}$/.test(found)) throw toError(path, found);
-    const bytes = Readable.from(readToEnd({ reader, channel, path }), { objectMode: false });
+    const bytes = Readable.from(readToEnd(reader, channel, path), { objectMode: false });
     // Not in the generator's `finally`, which does not run if the stream is destroyed before the first read.
     bytes.once('close', () => {
       reader.close();
@@ -72,17 +73,7 @@ const READ_COMMAND = `/bin/sh -c 'eval "$(cat)"'`;
  * Prints the size, then the bytes. The size comes from `ls -n`, whose fields POSIX defines, without reading the file. `dd`
  * seeks to the block of the offset, because `tail -c +N` may read the file up to there.
  */
-function readScript({
-  mark,
-  path,
-  offset,
-  length,
-}: {
-  mark: string;
-  path: string;
-  offset: number;
-  length: number | undefined;
-}): string {
+function readScript(mark: string, { path, offset = 0, length }: ReadFileOptions): string {
   const blocks = Math.floor(offset / BLOCK_BYTES);
   const rest = offset % BLOCK_BYTES;
   const limit = length === undefined ? '' : ` | head -c ${length}`;
@@ -110,31 +101,22 @@ async function readHeader(reader: ByteReader, mark: string): Promise<string> {
   return (await reader.readUntil(Buffer.from('\n'), 64)).bytes.toString('latin1');
 }
 
-async function* readToEnd({
-  reader,
-  channel,
-  path,
-}: {
-  reader: ByteReader;
-  channel: ExecChannel;
-  path: string;
-}): AsyncGenerator<Buffer> {
+async function* readToEnd(
+  reader: ByteReader,
+  channel: ExecChannel,
+  path: string,
+): AsyncGenerator<Buffer> {
   try {
-    for (;;) {
-      const bytes = await reader.read();
-      if (!bytes) break;
-      yield bytes;
-    }
+    for (let bytes = await reader.read(); bytes; bytes = await reader.read()) yield bytes;
     // Only the exit status distinguishes the end of the file from a lost connection.
     const { code } = await channel.closed;
     if (code === null) throw connectionLost(path);
     if (code !== 0) throw toError(path, 'broken');
   } catch (error) {
-    throw error instanceof WindlassError || isAborted(error) ? error : connectionLost(path, error);
+    const isAborted = error instanceof Error && error.name === 'AbortError';
+    throw error instanceof WindlassError || isAborted ? error : connectionLost(path, error);
   }
 }
-
-const isAborted = (error: unknown) => error instanceof Error && error.name === 'AbortError';
 
 function toError(path: string, found: string): WindlassError {
   switch (found) {

@@ -64,8 +64,12 @@ export async function connect(target: Target, signal: AbortSignal): Promise<ssh2
     if (signal.aborted) throw signal.reason;
     // Only the pinned types were offered: a host without any of them must be asked for another type to show its key.
     const noCommonType = !shown && (error as { level?: string }).level === 'handshake';
-    if (noCommonType) shown = await findAnyKey({ address, port: host.port }, signal);
-    if (shown && !isPinned(shown)) throw keyChanged(host, shown);
+    if (noCommonType) shown = (await showKeys({ address, port: host.port }, signal).next()).value;
+    if (shown && !isPinned(shown))
+      throw new WindlassError('host_key_changed', {
+        detail: `Host key changed: ${host.name} shows ${fingerprint(shown)}, pinned is ${pinned.map(fingerprint).join(', ')}.`,
+        hint: "Somebody may be listening in. If the change is right, a server administrator sets the new key in the host's entry.",
+      });
     throw toWindlassError(error as Error & { level?: string }, target);
   }
   closeWhenSilent(client, socket);
@@ -119,40 +123,30 @@ export async function scanHostKeys(
 ): Promise<string[]> {
   const timeout = AbortSignal.timeout(SCAN_MS);
   const signal = AbortSignal.any([outer, timeout]);
-  return scan(host, signal).catch((error: unknown) => {
+  const found = new Set<string>();
+  try {
+    const address = await abortable(resolveHost(host), signal);
+    for await (const key of showKeys({ address, port: host.port }, signal)) found.add(keyLine(key));
+  } catch (error) {
     if (outer.aborted || !timeout.aborted) throw error;
     throw unreachable(host, `no host key within ${SCAN_MS / 1_000} s.`);
+  }
+  if (found.size > 0) return [...found];
+  throw new WindlassError('remote_connection_failed', {
+    detail: `${host.address}:${host.port} shows no host key that Windlass knows.`,
+    hint: 'Check that an SSH server listens there.',
   });
 }
 
-async function scan(
-  host: { address: string; port: number; private: boolean },
-  signal: AbortSignal,
-): Promise<string[]> {
-  const address = await abortable(resolveHost(host), signal);
-  const found = new Set<string>();
-  for (const algorithm of ALGORITHMS) {
-    const key = await showKey({ address, port: host.port, algorithm }, signal);
-    if (key) found.add(keyLine(key));
-  }
-  if (found.size === 0) {
-    throw new WindlassError('remote_connection_failed', {
-      detail: `${host.address}:${host.port} shows no host key that Windlass knows.`,
-      hint: 'Check that an SSH server listens there.',
-    });
-  }
-  return [...found];
-}
-
-async function findAnyKey(
+/** The host's keys, one connection for each type. */
+async function* showKeys(
   at: { address: string; port: number },
   signal: AbortSignal,
-): Promise<Buffer | undefined> {
+): AsyncGenerator<Buffer, undefined> {
   for (const algorithm of ALGORITHMS) {
     const key = await showKey({ ...at, algorithm }, signal);
-    if (key) return key;
+    if (key) yield key;
   }
-  return undefined;
 }
 
 async function showKey(
@@ -199,14 +193,6 @@ function openConnection(
     client.on('error', reject);
     client.once('close', () => reject(new Error('the host closed the connection')));
     client.connect(options);
-  });
-}
-
-function keyChanged(host: HostRow, shown: Buffer): WindlassError {
-  const pinned = host.keys.map(line => fingerprint(keyBytes(line))).join(', ');
-  return new WindlassError('host_key_changed', {
-    detail: `Host key changed: ${host.name} shows ${fingerprint(shown)}, pinned is ${pinned}.`,
-    hint: "Somebody may be listening in. If the change is right, a server administrator sets the new key in the host's entry.",
   });
 }
 

@@ -1,10 +1,10 @@
+import type { Socket } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
 import type ssh2 from 'ssh2';
 import { WindlassError } from '../../shared/errors.ts';
 import { openAgent } from '../host-agent/bootstrap.ts';
 import type { AgentClient } from '../host-agent/client.ts';
 import type { RemoteExec } from '../host-agent/exec-channel.ts';
-import { bytesReceived } from './bytes-received.ts';
 import { channelRefused, channelRefusedBesideAgent, RefusalGrace } from './channel-refusals.ts';
 import { type SshChannel, toExecChannel } from './ssh-channel.ts';
 
@@ -98,29 +98,41 @@ export class RemoteSession implements RemoteExec {
     signal?: AbortSignal,
     before: () => Promise<void> = async () => {},
   ): Promise<SshChannel> {
-    const grace = new RefusalGrace();
-    for (;;) {
-      await this.#reserveChannel(signal);
-      try {
-        await before();
-        signal?.throwIfAborted();
-        return await this.#openChannel(command);
-      } catch (error) {
-        this.#releaseChannel();
-        if (!isRefusal(error) || this.#isClosed)
-          throw error instanceof SshError ? connectionLost(error) : error;
-        await this.#waitAfterRefusal(error, grace, signal);
-      }
-    }
+    return this.#retryRefused(signal, async () => {
+      await before();
+      signal?.throwIfAborted();
+      return this.#awaitChannel({ sent: true }, done => {
+        this.#client.exec(command, (error, channel) => {
+          if (error)
+            return done(new SshError(error.message, { sent: !isRefusal(error), cause: error }));
+          const exec = toExecChannel(channel, () => this.#releaseChannel());
+          done(undefined, exec);
+        });
+      });
+    });
   }
 
   /** SFTP over a channel of its own (draft-ietf-secsh-filexfer-02); end() closes the channel. */
   async sftp(signal?: AbortSignal): Promise<ssh2.SFTPWrapper> {
+    return this.#retryRefused(signal, () =>
+      this.#awaitChannel({ sent: false }, done => {
+        this.#client.sftp((error, sftp) => {
+          if (error) return done(new SshError(error.message, { sent: false, cause: error }));
+          sftp.on('error', () => sftp.end());
+          sftp.once('close', () => this.#releaseChannel());
+          done(undefined, sftp);
+        });
+      }),
+    );
+  }
+
+  /** Opens a channel when one is free, and again after each refusal. */
+  async #retryRefused<T>(signal: AbortSignal | undefined, open: () => Promise<T>): Promise<T> {
     const grace = new RefusalGrace();
     for (;;) {
       await this.#reserveChannel(signal);
       try {
-        return await this.#openSftp();
+        return await open();
       } catch (error) {
         this.#releaseChannel();
         if (!isRefusal(error) || this.#isClosed)
@@ -128,17 +140,6 @@ export class RemoteSession implements RemoteExec {
         await this.#waitAfterRefusal(error, grace, signal);
       }
     }
-  }
-
-  #openSftp(): Promise<ssh2.SFTPWrapper> {
-    return this.#awaitChannel({ sent: false }, done => {
-      this.#client.sftp((error, sftp) => {
-        if (error) return done(new SshError(error.message, { sent: false, cause: error }));
-        sftp.on('error', () => sftp.end());
-        sftp.once('close', () => this.#releaseChannel());
-        done(undefined, sftp);
-      });
-    });
   }
 
   /** Closes the connection of an agent that hangs, say on a home directory that went away: sshd lives on then. */
@@ -150,12 +151,10 @@ export class RemoteSession implements RemoteExec {
       checkedAt = performance.now();
       if (isPinging) return;
       isPinging = true;
-      client.ping().then(
-        () => {
-          isPinging = false;
-        },
-        () => {},
-      );
+      const onPong = () => {
+        isPinging = false;
+      };
+      client.ping().then(onPong, () => {});
     }, PING_MS);
     void client.closed.then(() => {
       clearInterval(timer);
@@ -166,19 +165,6 @@ export class RemoteSession implements RemoteExec {
   close(): void {
     this.#client.end();
     this.#client.destroy();
-  }
-
-  #openChannel(command: string): Promise<SshChannel> {
-    return this.#awaitChannel({ sent: true }, done => {
-      this.#client.exec(command, (error, channel) => {
-        if (!error)
-          return done(
-            undefined,
-            toExecChannel(channel, () => this.#releaseChannel()),
-          );
-        done(new SshError(error.message, { sent: !isRefusal(error), cause: error }));
-      });
-    });
   }
 
   /** The server's answer to a request for a channel. A server that does not answer loses its connection. */
@@ -281,6 +267,12 @@ class SshError extends Error {
 /** Whether the command of a failed exec() may have reached the host: not if the channel was refused or never requested. */
 export function mayHaveBeenSent(error: unknown): boolean {
   return error instanceof WindlassError && error.cause instanceof SshError && error.cause.sent;
+}
+
+/** Bytes that have come over a connection so far, which ssh2 does not tell. */
+function bytesReceived(client: ssh2.Client): number {
+  const { _sock: socket } = client as unknown as { _sock?: Socket };
+  return socket?.bytesRead ?? 0;
 }
 
 /** RFC 4254, 5.1: the server refused the channel; the connection is good. */

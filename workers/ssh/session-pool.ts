@@ -147,12 +147,10 @@ export class SessionPool {
     };
     pooled.session.then(session => session.closed.then(forget), forget);
     pooled.hasAgent.catch(() => {});
-    found.then(
-      ({ host }) => {
-        pooled.version = host.version;
-      },
-      () => {},
-    );
+    const setVersion = ({ host }: SessionOnHost) => {
+      pooled.version = host.version;
+    };
+    found.then(setVersion, () => {});
     return pooled;
   }
 
