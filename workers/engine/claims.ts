@@ -1,6 +1,7 @@
 import { and, asc, eq, getTableColumns, inArray, isNull, sql } from 'drizzle-orm';
 import type { Db, Tx } from '../../shared/database/connect.ts';
 import { prepareOnce } from '../../shared/database/prepare-once.ts';
+import { rowExists } from '../../shared/database/row-exists.ts';
 import { type JobRow, type JobState, jobs } from '../../shared/database/schema.ts';
 import { type ErrorRecord, WindlassError } from '../../shared/errors.ts';
 import { newId } from '../../shared/ids.ts';
@@ -72,12 +73,8 @@ const writeClaim = prepareOnce(db =>
     .prepare('claim_job'),
 );
 
-/** Renews the leases that are still held, in one statement; returns these, and whether their jobs are to be cancelled. */
-export async function renewLeases(
-  db: Db,
-  claims: Claim[],
-): Promise<Map<string, { cancel: boolean }>> {
-  if (claims.length === 0) return new Map();
+/** Renews the leases that are still held, in one statement; returns whether the job of each is to be cancelled. */
+export async function renewLeases(db: Db, claims: Claim[]): Promise<Map<string, boolean>> {
   const tokens = claims.map(claim => claim.token);
   const isStillHeld = and(inArray(jobs.leaseToken, tokens), isNull(jobs.finished));
   // Sorted as in cancel.ts, to avoid deadlocks.
@@ -92,33 +89,24 @@ export async function renewLeases(
     .set({ leaseExpires: leaseEnd })
     .where(and(inArray(jobs.id, held), isStillHeld))
     .returning({ id: jobs.id, cancel: sql<boolean>`${jobs.cancelRequested} is not null` });
-  return new Map(rows.map(row => [row.id, { cancel: row.cancel }]));
+  return new Map(rows.map(row => [row.id, row.cancel]));
 }
 
 /** Whether the lease is held and has not expired. For a worker that is about to do what cannot be undone. */
 export async function isLeased(db: Db, claim: Claim): Promise<boolean> {
-  const [row] = await db
-    .select({ id: jobs.id })
-    .from(jobs)
-    .where(and(leasedBy(claim), sql`${jobs.leaseExpires} > now()`));
-  return row !== undefined;
+  return rowExists(db, jobs, and(leasedBy(claim), sql`${jobs.leaseExpires} > now()`));
 }
 
+/** New values, or SQL expressions, of some columns. */
+type Changes = Partial<{ [K in keyof JobRow]: unknown }>;
+
 /** Writes to the held row in `tx`; throws LeaseLost, which rolls the transaction back, when it is not held. */
-export async function updateLeased(
-  tx: Tx,
-  claim: Claim,
-  set: Partial<{ [K in keyof JobRow]: unknown }>,
-): Promise<void> {
+export async function updateLeased(tx: Tx, claim: Claim, set: Changes): Promise<void> {
   await updateLeasedQuietly(tx, claim, { ...set, version: sql`${jobs.version} + 1` });
 }
 
 /** As updateLeased(), without a new version: for what no client sees. */
-export async function updateLeasedQuietly(
-  tx: Tx,
-  claim: Claim,
-  set: Partial<{ [K in keyof JobRow]: unknown }>,
-): Promise<void> {
+export async function updateLeasedQuietly(tx: Tx, claim: Claim, set: Changes): Promise<void> {
   const rows = await tx
     .update(jobs)
     .set(set as Partial<JobRow>)
@@ -195,8 +183,7 @@ export async function finishJob(
 }
 
 async function throwIfNotLeased(tx: Tx, claim: Claim): Promise<void> {
-  const held = await tx.select({ id: jobs.id }).from(jobs).where(leasedBy(claim));
-  if (held.length === 0) throw new LeaseLost(claim.id);
+  if (!(await rowExists(tx, jobs, leasedBy(claim)))) throw new LeaseLost(claim.id);
 }
 
 const writeEnd = prepareOnce(tx =>

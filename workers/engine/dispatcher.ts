@@ -35,7 +35,13 @@ export async function runDispatcher(context: WorkerContext): Promise<void> {
     // A dispatcher that hangs, or whose machine is gone, loses its connection and so the lock.
     idleSessionMs: 10 * TICK_MS,
   });
-  const ticker = new Ticker(context);
+  let hasBacklog = false;
+  let pause = new AutoResetEvent();
+  // With a backlog the pause between two rounds ends early when a job changed: its queue may have room.
+  const unsubscribe = context.notifications.on('job', () => {
+    const current = pause;
+    if (hasBacklog) setTimeout(() => current.set(), EARLY_TICK_MS).unref();
+  });
   let since: number | undefined;
   while (!stopping.aborted) {
     try {
@@ -45,15 +51,16 @@ export async function runDispatcher(context: WorkerContext): Promise<void> {
       if (!lock?.mine) since = undefined;
       else {
         since ??= performance.now();
-        ticker.hasBacklog = await dispatch(context, database.db, since);
+        hasBacklog = await dispatch(context, database.db, since);
       }
     } catch (error) {
       since = undefined;
       log.warn({ err: error }, 'a round of the dispatcher failed');
     }
-    await ticker.wait(stopping);
+    pause = new AutoResetEvent();
+    await pause.wait(stopping, TICK_MS);
   }
-  ticker.close();
+  unsubscribe();
   await database.close();
 }
 
@@ -75,29 +82,6 @@ async function dispatch(context: WorkerContext, db: Db, since: number): Promise<
     if (await attempt(dispatchWaiting(context, db, queue))) backlog = true;
   }
   return backlog;
-}
-
-/** The pause between two rounds. With a backlog it ends early when a job changed: its queue may have room. */
-class Ticker {
-  hasBacklog = false;
-  #pause = new AutoResetEvent();
-  readonly #unsubscribe: () => void;
-
-  constructor({ notifications }: WorkerContext) {
-    this.#unsubscribe = notifications.on('job', () => {
-      const pause = this.#pause;
-      if (this.hasBacklog) setTimeout(() => pause.set(), EARLY_TICK_MS).unref();
-    });
-  }
-
-  async wait(stopping: AbortSignal): Promise<void> {
-    this.#pause = new AutoResetEvent();
-    await this.#pause.wait(stopping, TICK_MS);
-  }
-
-  close(): void {
-    this.#unsubscribe();
-  }
 }
 
 /**
@@ -177,8 +161,13 @@ async function dispatchWaiting(context: WorkerContext, db: Db, queue: QueueName)
       ),
     )
     .returning({ id: jobs.id, epoch: jobs.epoch, kind: jobs.kind, session: jobs.session });
-  await addEntries(context, queue, entries.map(toQueueEntry));
-  return entries.length >= room;
+  const { length: count } = entries;
+  if (count > 0)
+    await context.queues.add(queue, entries.map(toQueueEntry)).catch((err: unknown) => {
+      const why = 'the queue is unavailable; its entries are dispatched again later';
+      context.log.warn({ err, queue, count }, why);
+    });
+  return count >= room;
 }
 
 /** Who is next, round-robin between users: the oldest due job of each, then the second of each, and so on. */
@@ -197,6 +186,14 @@ async function redispatchUnclaimed(
     isNull(jobs.leaseToken),
     sql`${jobs.dispatched} < now() - ${`${UNCLAIMED_SECONDS} seconds`}::interval`,
   );
+  const setDispatched = async (entries: { id: string }[], dispatched: SQL | null) => {
+    const ids = entries.map(entry => entry.id);
+    if (ids.length > 0)
+      await db
+        .update(jobs)
+        .set({ dispatched })
+        .where(and(isOverdue, inArray(jobs.id, ids)));
+  };
   const unclaimed = await db
     .select({ id: jobs.id, epoch: jobs.epoch })
     .from(jobs)
@@ -204,42 +201,11 @@ async function redispatchUnclaimed(
     .limit(64 * ENTRIES_PER_SLOT);
   if (unclaimed.length === 0) return;
   const missing = await context.queues.missing(queue, unclaimed).catch(() => [] as QueueEntry[]);
-  const found = unclaimed.filter(entry => !missing.includes(entry)).map(entry => entry.id);
+  const found = unclaimed.filter(entry => !missing.includes(entry));
   // Those in the queue are looked up again in another 15 s.
-  if (found.length > 0)
-    await db
-      .update(jobs)
-      .set({ dispatched: sql`now()` })
-      .where(and(isOverdue, inArray(jobs.id, found)));
-  if (missing.length === 0) return;
-  await db
-    .update(jobs)
-    .set({ dispatched: null })
-    .where(
-      and(
-        isOverdue,
-        inArray(
-          jobs.id,
-          missing.map(entry => entry.id),
-        ),
-      ),
-    );
-  context.log.info(
-    { queue, count: missing.length },
-    'the queue lost entries; they are dispatched again',
-  );
-}
-
-async function addEntries(
-  context: WorkerContext,
-  queue: QueueName,
-  entries: QueueEntry[],
-): Promise<void> {
-  if (entries.length === 0) return;
-  await context.queues.add(queue, entries).catch((error: unknown) => {
-    context.log.warn(
-      { err: error, queue, count: entries.length },
-      'the queue is unavailable; its entries are dispatched again later',
-    );
-  });
+  await setDispatched(found, sql`now()`);
+  await setDispatched(missing, null);
+  const { length: count } = missing;
+  if (count > 0)
+    context.log.info({ queue, count }, 'the queue lost entries; they are dispatched again');
 }

@@ -15,23 +15,21 @@ export interface TrackedLease extends Claim {
   log: Logger;
 }
 
+interface RenewerContext {
+  database: Database;
+  notifications: Notifications;
+  log: Logger;
+  metrics: WorkerMetrics;
+}
+
 /** Renews all leases of a process in one statement every 3 s, and tells their jobs of lost leases and of cancels. */
 export class LeaseRenewer {
-  readonly #database: Database;
-  readonly #log: Logger;
-  readonly #metrics: WorkerMetrics;
+  readonly #context: RenewerContext;
   readonly #leases = new Map<string, TrackedLease & { renewed: number }>();
   readonly #stop: () => void;
 
-  constructor(context: {
-    database: Database;
-    notifications: Notifications;
-    log: Logger;
-    metrics: WorkerMetrics;
-  }) {
-    this.#database = context.database;
-    this.#log = context.log;
-    this.#metrics = context.metrics;
+  constructor(context: RenewerContext) {
+    this.#context = context;
     const timer = setInterval(() => this.renew(), RENEW_MS);
     const unsubscribe = context.notifications.on('cancel', id => {
       if (this.#leases.has(id)) void this.renew();
@@ -66,7 +64,7 @@ export class LeaseRenewer {
     const lease = this.#leases.get(claim.id);
     if (lease?.token !== claim.token) throw new LeaseLost(claim.id);
     const fresh = performance.now() - lease.renewed < RENEW_MS + 1_000 && lease.renewed >= since;
-    if (!fresh && !(await isLeased(this.#database.db, claim))) {
+    if (!fresh && !(await isLeased(this.#context.database.db, claim))) {
       this.lose(lease);
       throw new LeaseLost(claim.id);
     }
@@ -78,16 +76,16 @@ export class LeaseRenewer {
     // Before the statement is sent: the lease runs from the database's now(), which is not earlier.
     const asked = performance.now();
     try {
-      const renewed = await renewLeases(this.#database.db, leases);
+      const renewed = await renewLeases(this.#context.database.db, leases);
       for (const lease of leases) {
-        const found = renewed.get(lease.id);
-        if (found) lease.renewed = asked;
+        const isCancelled = renewed.get(lease.id);
+        if (isCancelled !== undefined) lease.renewed = asked;
         else if (!lease.isEnding) this.lose(lease);
-        if (found?.cancel) lease.signals.cancel();
+        if (isCancelled) lease.signals.cancel();
       }
     } catch (error) {
       // While the database is away nobody else can take a lease either; the next renewal tries again.
-      this.#log.warn({ err: error }, 'leases could not be renewed');
+      this.#context.log.warn({ err: error }, 'leases could not be renewed');
     }
   }
 
@@ -99,7 +97,7 @@ export class LeaseRenewer {
   lose(lease: TrackedLease): void {
     if (this.#leases.get(lease.id)?.token !== lease.token) return;
     this.#leases.delete(lease.id);
-    this.#metrics.leaseLost();
+    this.#context.metrics.leaseLost();
     lease.log.warn('lease lost');
     lease.signals.loseLease(lease.id);
   }

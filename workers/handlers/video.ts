@@ -1,6 +1,7 @@
 import { and, eq, isNull } from 'drizzle-orm';
 import { putCacheEntry } from '../../shared/cache-entry.ts';
 import type { Tx } from '../../shared/database/connect.ts';
+import { rowExists } from '../../shared/database/row-exists.ts';
 import { projects } from '../../shared/database/schema.ts';
 import { WindlassError } from '../../shared/errors.ts';
 import { newObjectKey } from '../../shared/jobs/object-keys.ts';
@@ -19,7 +20,11 @@ const video: Handler<'video'> = async context => {
   const pictures = await inspectFirstFrame(context);
   const ffmpeg =
     pictures && payload.encode !== 'worker' ? await findHostEncoder(context) : undefined;
-  if (payload.encode === 'host' && !ffmpeg) throw cannotEncodeThere(payload.type);
+  if (payload.encode === 'host' && !ffmpeg)
+    throw new WindlassError('video_failed', {
+      detail: `Video creation failed: the host cannot make ${payload.type} of these frames.`,
+      hint: 'Leave "encode" out, or install an ffmpeg with the encoder on the host.',
+    });
   const onHost = pictures && ffmpeg && (await encodeOnHost(context, { object, pictures, ffmpeg }));
   const bytes = onHost || (await encodeInWorker(context, object));
   return {
@@ -45,21 +50,10 @@ export default video;
 
 /** Locks the project, so that it is not deleted before the transaction ends. */
 async function lockProject(tx: Tx, pid: string): Promise<void> {
-  const [found] = await tx
-    .select({ pid: projects.pid })
-    .from(projects)
-    .where(and(eq(projects.pid, pid), isNull(projects.deleted)))
-    .for('share');
-  if (found) return;
+  const alive = and(eq(projects.pid, pid), isNull(projects.deleted));
+  if (await rowExists(tx, projects, alive, 'share')) return;
   throw new WindlassError('conflict', {
     detail: 'Conflict: the project that the video was for has been deleted.',
     hint: 'Start another one, for another project or none.',
-  });
-}
-
-function cannotEncodeThere(type: string): WindlassError {
-  return new WindlassError('video_failed', {
-    detail: `Video creation failed: the host cannot make ${type} of these frames.`,
-    hint: 'Leave "encode" out, or install an ffmpeg with the encoder on the host.',
   });
 }

@@ -1,5 +1,6 @@
 import { and, eq, isNull, sql } from 'drizzle-orm';
 import type { Tx } from '../../shared/database/connect.ts';
+import { rowExists } from '../../shared/database/row-exists.ts';
 import {
   artifacts,
   models,
@@ -56,26 +57,13 @@ export async function promoteArtifacts(
 
 /** Locks project, model and upload, in the order that all transactions use. A deleted model is in another project. */
 async function lockTarget(tx: Tx, upload: UploadRow, project: string): Promise<void> {
-  const [alive] = await tx
-    .select({ pid: projects.pid })
-    .from(projects)
-    .where(and(eq(projects.pid, project), isNull(projects.deleted)))
-    .for('share');
-  const [model] = alive
-    ? await tx
-        .select({ mid: models.mid })
-        .from(models)
-        .where(and(eq(models.mid, upload.model), eq(models.project, project)))
-        .for('update')
-    : [];
-  const [found] = model
-    ? await tx
-        .select({ uid: uploads.uid })
-        .from(uploads)
-        .where(eq(uploads.uid, upload.uid))
-        .for('update')
-    : [];
-  if (found) return;
+  const alive = and(eq(projects.pid, project), isNull(projects.deleted));
+  const inProject = and(eq(models.mid, upload.model), eq(models.project, project));
+  const isThere =
+    (await rowExists(tx, projects, alive, 'share')) &&
+    (await rowExists(tx, models, inProject, 'update')) &&
+    (await rowExists(tx, uploads, eq(uploads.uid, upload.uid), 'update'));
+  if (isThere) return;
   throw new WindlassError('conflict', {
     detail: 'Conflict: the model or its upload was deleted while it was parsed.',
     hint: 'Make a new upload for another model.',

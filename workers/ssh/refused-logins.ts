@@ -1,6 +1,7 @@
 import { and, desc, eq, sql } from 'drizzle-orm';
 import { LRUCache } from 'lru-cache';
 import type { Database } from '../../shared/database/connect.ts';
+import { rowExists } from '../../shared/database/row-exists.ts';
 import { jobs } from '../../shared/database/schema.ts';
 import { WindlassError } from '../../shared/errors.ts';
 
@@ -56,12 +57,7 @@ export class RefusedLogins {
    */
   async wasEverRefused(sid: string): Promise<boolean> {
     if (this.#refusals.has(sid)) return true;
-    const rows = await this.#database.db
-      .select({ id: jobs.id })
-      .from(jobs)
-      .where(wasRefused(sid))
-      .limit(1);
-    return rows.length > 0;
+    return rowExists(this.#database.db, jobs, wasRefused(sid));
   }
 
   async #findInJobs(sid: string): Promise<Date | undefined> {

@@ -15,10 +15,8 @@ export async function removeExpiredStreamedOutput({
     for (const { id } of rows) {
       await db.transaction(async tx => {
         const gone = await tx.delete(segments).where(eq(segments.job, id)).returning();
-        await scheduleDeletion(
-          tx,
-          gone.map(segment => segment.object),
-        );
+        const objects = gone.map(segment => segment.object);
+        await scheduleDeletion(tx, objects);
         await tx.delete(chunks).where(eq(chunks.job, id));
         await tx.update(jobs).set({ stdoutBytes: 0 }).where(eq(jobs.id, id));
       });

@@ -1,4 +1,5 @@
 import { and, eq, isNotNull, isNull, sql } from 'drizzle-orm';
+import { rowExists } from '../../shared/database/row-exists.ts';
 import { uploads } from '../../shared/database/schema.ts';
 import { publishCancelled } from '../../shared/jobs/cancel.ts';
 import { removeParts, removeUpload } from '../../shared/uploads.ts';
@@ -23,12 +24,8 @@ async function removeSomeUploads(context: WorkerContext): Promise<number> {
   const found = await db.select({ uid: uploads.uid }).from(uploads).where(isIdle).limit(BATCH);
   for (const { uid } of found) {
     const cancelled = await db.transaction(async tx => {
-      const [locked] = await tx
-        .select({ uid: uploads.uid })
-        .from(uploads)
-        .where(and(eq(uploads.uid, uid), isIdle))
-        .for('update');
-      return locked ? removeUpload(tx, uid) : [];
+      const isStillIdle = await rowExists(tx, uploads, and(eq(uploads.uid, uid), isIdle), 'update');
+      return isStillIdle ? removeUpload(tx, uid) : [];
     });
     publishCancelled(context, cancelled);
   }
@@ -55,12 +52,8 @@ async function removePartsOfSome(context: WorkerContext): Promise<number> {
     limit ${BATCH}`);
   for (const { uid } of found) {
     await db.transaction(async tx => {
-      const [locked] = await tx
-        .select({ uid: uploads.uid })
-        .from(uploads)
-        .where(and(eq(uploads.uid, uid), isNotNull(uploads.job)))
-        .for('update');
-      if (!locked) return;
+      const hasJob = and(eq(uploads.uid, uid), isNotNull(uploads.job));
+      if (!(await rowExists(tx, uploads, hasJob, 'update'))) return;
       await removeParts(tx, [uid]);
       await tx
         .update(uploads)

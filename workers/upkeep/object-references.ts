@@ -1,4 +1,5 @@
-import { and, eq, inArray, isNull, sql } from 'drizzle-orm';
+import { and, eq, inArray, isNull, type SQL, sql } from 'drizzle-orm';
+import type { PgColumn } from 'drizzle-orm/pg-core';
 import type { Db } from '../../shared/database/connect.ts';
 import {
   artifacts,
@@ -19,26 +20,21 @@ const idInKey = (key: string) => key.split('/')[1] ?? '';
 export async function findReferenced(db: Db, keys: string[]): Promise<Set<string>> {
   if (keys.length === 0) return new Set();
   const ids = [...new Set(keys.map(idInKey))];
-  const result = sql<string>`${jobs.result}->>'object'`;
+  const find = (column: PgColumn, where?: SQL) =>
+    db
+      .select({ object: sql<string | null>`${column}` })
+      .from(column.table)
+      .where(and(where, inArray(column, keys)));
   const found = [
     // In the order in which a reference moves: one that left a part before its query is found in the artifacts after it.
-    await db.select({ object: parts.object }).from(parts).where(inArray(parts.object, keys)),
-    await db
-      .select({ object: artifacts.object })
-      .from(artifacts)
-      .where(inArray(artifacts.object, keys)),
-    await db
-      .select({ object: cacheEntries.object })
-      .from(cacheEntries)
-      .where(inArray(cacheEntries.object, keys)),
-    await db.select({ object: views.object }).from(views).where(inArray(views.object, keys)),
+    await find(parts.object),
+    await find(artifacts.object),
+    await find(cacheEntries.object),
+    await find(views.object),
     // By the job id in the key, which is indexed.
+    await find(segments.object, inArray(segments.job, ids)),
     await db
-      .select({ object: segments.object })
-      .from(segments)
-      .where(and(inArray(segments.job, ids), inArray(segments.object, keys))),
-    await db
-      .select({ object: result })
+      .select({ object: sql<string | null>`${jobs.result}->>'object'` })
       .from(jobs)
       .where(and(inArray(jobs.id, ids), sql`${jobs.finished} > now() - ${RESULT_KEPT}`)),
   ];
@@ -51,19 +47,15 @@ export async function findReferenced(db: Db, keys: string[]): Promise<Set<string
  */
 export async function findClaimedByOpenJobs(db: Db, keys: string[]): Promise<Set<string>> {
   const ids = [...new Set(keys.map(idInKey))];
+  const find = (id: PgColumn) =>
+    db
+      .select({ id: sql<string | null>`${id}` })
+      .from(jobs)
+      .where(and(inArray(id, ids), isNull(jobs.finished)));
   const open = [
-    await db
-      .select({ id: jobs.id })
-      .from(jobs)
-      .where(and(inArray(jobs.id, ids), isNull(jobs.finished))),
-    await db
-      .select({ id: jobs.model })
-      .from(jobs)
-      .where(and(inArray(jobs.model, ids), isNull(jobs.finished))),
-    await db
-      .select({ id: jobs.upload })
-      .from(jobs)
-      .where(and(inArray(jobs.upload, ids), isNull(jobs.finished))),
+    await find(jobs.id),
+    await find(jobs.model),
+    await find(jobs.upload),
     await db
       .select({ id: views.id })
       .from(views)

@@ -1,6 +1,5 @@
 import { sql } from 'drizzle-orm';
 import { pendingDeletions } from '../../shared/database/schema.ts';
-import type { ObjectStore } from '../../shared/storage/object-store.ts';
 import type { WorkerContext } from '../context.ts';
 import { isUnavailable } from '../engine/retry.ts';
 import { findReferenced } from './object-references.ts';
@@ -38,28 +37,19 @@ async function deleteBatch({ database: { db }, objects }: Context): Promise<numb
   if (pending.length === 0) return 0;
   const keys = pending.map(row => row.object);
   const referenced = await findReferenced(db, keys);
-  await deleteAll(
-    objects,
-    keys.filter(key => !referenced.has(key)),
-  );
+  const left = keys.filter(key => !referenced.has(key)).values();
+  const deleteSome = async () => {
+    for (const key of left) await objects.remove(key);
+  };
+  await Promise.all(Array.from({ length: CONCURRENCY }, deleteSome));
   // A row with a new due time stands for a reference dropped after the query above: it stays. Skips locked rows to avoid
   // deadlocks.
-  const seen = sql.join(
-    pending.map(({ object, due }) => sql`(${object}, ${due})`),
-    sql`, `,
-  );
+  const pairs = pending.map(({ object, due }) => sql`(${object}, ${due})`);
+  const seen = sql.join(pairs, sql`, `);
   await db.execute(sql`
     delete from ${pendingDeletions} where object in (
       select object from ${pendingDeletions} where (object, due::text) in (${seen})
       for update skip locked)
     and (object, due::text) in (${seen})`);
   return pending.length;
-}
-
-async function deleteAll(objects: ObjectStore, keys: string[]): Promise<void> {
-  const left = keys.values();
-  const deleteSome = async () => {
-    for (const key of left) await objects.remove(key);
-  };
-  await Promise.all(Array.from({ length: CONCURRENCY }, deleteSome));
 }

@@ -33,26 +33,12 @@ async function evictSome(tx: Tx): Promise<{ removed: number; cancelled: string[]
     )
     .limit(BATCH)
     .for('update', { skipLocked: true });
-  if (rows.length === 0) return { removed: 0, cancelled: [] };
-  const cancelled = await cancelJobs(
-    tx,
-    and(
-      inArray(
-        jobs.id,
-        rows.map(row => row.job),
-      ),
-      isNull(jobs.cancelRequested),
-    ),
-  );
-  await tx.delete(views).where(
-    inArray(
-      views.id,
-      rows.map(row => row.id),
-    ),
-  );
-  await scheduleDeletion(
-    tx,
-    rows.map(row => row.object),
-  );
+  const makers = rows.map(row => row.job);
+  const ids = rows.map(row => row.id);
+  const objects = rows.map(row => row.object);
+  const isUncancelled = isNull(jobs.cancelRequested);
+  const cancelled = await cancelJobs(tx, and(inArray(jobs.id, makers), isUncancelled));
+  await tx.delete(views).where(inArray(views.id, ids));
+  await scheduleDeletion(tx, objects);
   return { removed: rows.length, cancelled };
 }
