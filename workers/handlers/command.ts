@@ -53,7 +53,6 @@ async function checkWhole(output: OutputWriter, end: RunEnd): Promise<number> {
   await output.flush();
   const { stdout, stderr } = output.stored;
   if (stdout === end.stdoutBytes && stderr === end.stderrBytes) return end.code;
-  throw new Error(
-    `of ${end.stdoutBytes} and ${end.stderrBytes} bytes ${stdout} and ${stderr} were stored`,
-  );
+  const sizes = `${end.stdoutBytes} and ${end.stderrBytes}`;
+  throw new Error(`of ${sizes} bytes ${stdout} and ${stderr} were stored`);
 }

@@ -20,12 +20,7 @@ const file: Handler<'file'> = async context => {
     const { offset, length } = payload.headOnly
       ? { offset: 0, length: 0 }
       : await placeRange(session, payload, signal);
-    const found = await openRemoteFile(session, {
-      path: payload.path,
-      offset,
-      length,
-      signal,
-    });
+    const found = await openRemoteFile(session, { path: payload.path, offset, length, signal });
     try {
       if (payload.range && offset >= found.size) throw unsatisfiable(found.size);
       const end = Math.min(found.size, offset + (length ?? found.size));

@@ -21,7 +21,11 @@ const parse: Handler<'parse'> = async context => {
     .innerJoin(models, eq(models.mid, uploads.model))
     .innerJoin(projects, eq(projects.pid, models.project))
     .where(eq(uploads.uid, payload.upload));
-  if (!row) throw modelIsGone();
+  if (!row)
+    throw new WindlassError('conflict', {
+      detail: 'Conflict: the upload or its model was deleted meanwhile.',
+      hint: 'Make a new upload for another model.',
+    });
   const files = await listUploadedFiles(worker.database.db, row.upload.uid);
   checkCount(row.upload, files);
   const made = await parseFiles(context, row.upload, files);
@@ -99,12 +103,5 @@ function explain(
     detail: `The upload cannot be parsed: file ${file} (${aid})${place}: ${message}${more}.`,
     hint,
     extra: { errors: problems.map(problem => ({ file, ...problem })), count },
-  });
-}
-
-function modelIsGone(): WindlassError {
-  return new WindlassError('conflict', {
-    detail: 'Conflict: the upload or its model was deleted meanwhile.',
-    hint: 'Make a new upload for another model.',
   });
 }

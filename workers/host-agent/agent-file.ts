@@ -26,15 +26,12 @@ let loaded: AgentFile | undefined;
 
 /** Reads the parts once in each process. */
 export function loadAgentFile(): AgentFile {
-  loaded ??= describe(
-    Buffer.concat(PARTS.map(part => readFileSync(new URL(`sh/${part}`, import.meta.url)))),
-  );
-  return loaded;
-}
-
-function describe(content: Buffer): AgentFile {
+  if (loaded) return loaded;
+  const parts = PARTS.map(part => readFileSync(new URL(`sh/${part}`, import.meta.url)));
+  const content = Buffer.concat(parts);
   const hash = createHash('sha256').update(content).digest('hex').slice(0, 16);
-  return { name: `agent-${hash}.sh`, content, checksum: cksum(content) };
+  loaded = { name: `agent-${hash}.sh`, content, checksum: cksum(content) };
+  return loaded;
 }
 
 /** POSIX.1-2017 `cksum`: CRC-32 with the most significant bit first, over content and length; zlib's is another CRC. */

@@ -3,7 +3,7 @@ import { type AgentFile, loadAgentFile } from './agent-file.ts';
 import { AgentClient } from './client.ts';
 import type { RemoteExec } from './exec-channel.ts';
 import { LineReader } from './line-reader.ts';
-import { parseHello, toPrintError, toStartupError } from './protocol/hello.ts';
+import { type Hello, parseHello, toPrintError, toStartupError } from './protocol/hello.ts';
 
 export interface OpenAgentOptions {
   signal?: AbortSignal;
@@ -77,22 +77,17 @@ async function startServe(
   const file = loadAgentFile();
   const channel = await remote.exec(serveCommand(file, options), options.signal);
   const lines = new LineReader(channel, options.signal);
+  let hello: Hello | undefined;
   try {
     const line = await lines.next();
-    if (line === undefined) {
-      lines.detach();
-      channel.destroy();
-      return undefined;
-    }
+    if (line === undefined) return undefined;
     if (!line.startsWith('windlass-agent ')) throw toPrintError(line);
-    const hello = parseHello(line, options.shell);
+    hello = parseHello(line, options.shell);
+  } finally {
     lines.detach();
-    return new AgentClient(channel, hello);
-  } catch (error) {
-    lines.detach();
-    channel.destroy();
-    throw error;
+    if (!hello) channel.destroy();
   }
+  return new AgentClient(channel, hello);
 }
 
 async function expectLine(lines: LineReader, prefix: string): Promise<string> {

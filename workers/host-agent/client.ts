@@ -61,11 +61,8 @@ export class AgentClient {
   constructor(channel: ExecChannel, hello: Hello) {
     this.#channel = channel;
     this.hello = hello;
-    const heardAt = () => this.#heardAt;
     this.#requests = new PendingRequests({
-      get heardAt() {
-        return heardAt();
-      },
+      heardAt: () => this.#heardAt,
       ping: () => void this.ping().catch(() => {}),
       fail: cause => this.#fail(cause),
     });

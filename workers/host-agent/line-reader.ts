@@ -20,9 +20,8 @@ export class LineReader {
     this.#signal = signal;
     channel.stderr.on('data', this.#onError);
     // A broken pipe shows as a missing line.
-    channel.stdin.on('error', ignore);
-    channel.stdout.on('error', ignore);
-    channel.stderr.on('error', ignore);
+    for (const stream of [channel.stdin, channel.stdout, channel.stderr])
+      stream.on('error', () => {});
   }
 
   /** The first 1000 characters of standard error so far. */
@@ -90,5 +89,3 @@ export class LineReader {
     });
   }
 }
-
-function ignore(): void {}

@@ -5,11 +5,10 @@ import { WindlassError } from '../../shared/errors.ts';
  * Throws `invalid_input` on a NUL, which no shell can pass to a command.
  */
 export function quoteLine(text: string): string {
-  if (text.includes('\0')) {
+  if (text.includes('\0'))
     throw new WindlassError('invalid_input', {
       detail: 'a command cannot contain a NUL character.',
     });
-  }
   return `'${text.replaceAll("'", `'\\''`).replaceAll('\n', `'"$nl"'`)}'`;
 }
 

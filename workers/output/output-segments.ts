@@ -9,6 +9,8 @@ import type { ObjectStore } from '../../shared/storage/object-store.ts';
 /** Chunk rows in one object at most: they may be small. */
 const MAX_CHUNKS = 1_000;
 
+type SegmentsContext = { database: Database; objects: ObjectStore; over: AbortSignal };
+
 /** A range of one stream's bytes, in an object. */
 export interface Segment {
   stream: OutputStream;
@@ -19,13 +21,10 @@ export interface Segment {
 
 /** The objects of one job's output. Each has a new key, and readers see it with the commit of its row. */
 export class OutputSegments {
-  readonly #context: { database: Database; objects: ObjectStore; over: AbortSignal };
+  readonly #context: SegmentsContext;
   readonly #job: string;
 
-  constructor(
-    context: { database: Database; objects: ObjectStore; over: AbortSignal },
-    job: string,
-  ) {
+  constructor(context: SegmentsContext, job: string) {
     this.#context = context;
     this.#job = job;
   }
@@ -62,16 +61,8 @@ export class OutputSegments {
     const number = streamNumber(stream);
     const end = segment.start + segment.length;
     await tx.insert(segments).values({ job, stream: number, ...segment });
-    await tx
-      .delete(chunks)
-      .where(
-        and(
-          eq(chunks.job, job),
-          eq(chunks.stream, number),
-          gte(chunks.start, segment.start),
-          lt(chunks.start, end),
-        ),
-      );
+    const inRange = and(gte(chunks.start, segment.start), lt(chunks.start, end));
+    await tx.delete(chunks).where(and(eq(chunks.job, job), eq(chunks.stream, number), inRange));
   }
 
   async #put(

@@ -88,13 +88,7 @@ export class OutputStore {
         consecutiveLosses: 0,
         version: sql`${jobs.version} + 1`,
       })
-      .where(
-        and(
-          leasedBy(this.#claim),
-          eq(jobs.stdoutBytes, from.stdout),
-          eq(jobs.stderrBytes, from.stderr),
-        ),
-      )
+      .where(and(leasedBy(this.#claim), hasStored(from)))
       .returning({ id: jobs.id });
     if (rows.length === 0) throw new LeaseLost(this.#claim.id);
   }
@@ -109,3 +103,6 @@ export class OutputStore {
     return row.stdout === end.stdout && row.stderr === end.stderr;
   }
 }
+
+const hasStored = ({ stdout, stderr }: OutputOffsets) =>
+  and(eq(jobs.stdoutBytes, stdout), eq(jobs.stderrBytes, stderr));

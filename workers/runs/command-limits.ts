@@ -2,46 +2,33 @@ import { WindlassError } from '../../shared/errors.ts';
 import type { JobContext } from '../context.ts';
 import type { OutputWriter } from '../output/output-writer.ts';
 
-interface CommandLimits {
-  /** Aborted, with the error as its reason, when the command has used up its time or its output. */
-  signal: AbortSignal;
-  /** Adds to the output that the command has written. */
-  count(bytes: number): void;
-  /** Throws `output_limit`. For a command that ended before it could be stopped. */
-  checkOutput(): void;
-  close(): void;
-}
-
 /** LIMIT_COMMAND_SECONDS, from the command's first start, and LIMIT_OUTPUT_BYTES. */
-export function watchLimits(
-  { job, worker }: JobContext<'command'>,
-  output: OutputWriter,
-): CommandLimits {
+export function watchLimits({ job, worker }: JobContext<'command'>, output: OutputWriter) {
   const { LIMIT_COMMAND_SECONDS: seconds, LIMIT_OUTPUT_BYTES: bytes } = worker.config;
   const limit = new AbortController();
   // All that was taken, not what is stored by now: after a burst nothing more may come for long.
   let taken = output.stored.stdout + output.stored.stderr;
   const left = seconds * 1_000 - (Date.now() - Number(job.runAt ?? Date.now()));
-  const timer =
-    seconds > 0
-      ? setLongTimeout(() => limit.abort(timeLimit(seconds)), Math.max(0, left))
-      : undefined;
+  const onTimeout = () => {
+    if (seconds > 0) limit.abort(timeLimit(seconds));
+  };
+  // setTimeout's limit is 24.8 days; longer limits end there.
+  const timer = setTimeout(onTimeout, Math.min(Math.max(0, left), 2 ** 31 - 1));
+  const isExceeded = () => bytes > 0 && taken > bytes;
   return {
+    /** Aborted, with the error as its reason, when the command has used up its time or its output. */
     signal: limit.signal,
-    count: more => {
+    /** Adds to the output that the command has written. */
+    count: (more: number) => {
       taken += more;
-      if (bytes > 0 && taken > bytes) limit.abort(outputLimit(bytes));
+      if (isExceeded()) limit.abort(outputLimit(bytes));
     },
+    /** Throws `output_limit`. For a command that ended before it could be stopped. */
     checkOutput: () => {
-      if (bytes > 0 && taken > bytes) throw outputLimit(bytes);
+      if (isExceeded()) throw outputLimit(bytes);
     },
     close: () => clearTimeout(timer),
   };
-}
-
-/** setTimeout's limit is 24.8 days; longer limits end there. */
-function setLongTimeout(callback: () => void, ms: number): NodeJS.Timeout {
-  return setTimeout(callback, Math.min(ms, 2 ** 31 - 1));
 }
 
 function timeLimit(seconds: number): WindlassError {

@@ -67,12 +67,9 @@ export class FinishedRunRemover {
   constructor(context: RemoverContext) {
     this.#context = context;
     const { maxBackoffs: most = MAX_BACKOFFS } = context;
-    this.#sessionBackoff = new Backoff({
-      ...{ firstMs: SESSION_RETRY_MS, longestMs: SESSION_RETRY_MS, most },
-    });
-    this.#runBackoff = new Backoff({
-      ...{ firstMs: SESSION_RETRY_MS, longestMs: RUN_RETRY_MAX_MS, most },
-    });
+    const firstMs = SESSION_RETRY_MS;
+    this.#sessionBackoff = new Backoff({ firstMs, longestMs: firstMs, most });
+    this.#runBackoff = new Backoff({ firstMs, longestMs: RUN_RETRY_MAX_MS, most });
   }
 
   /** Removes the run of a job whose end is committed, in a batch with others of its session. */
@@ -96,15 +93,12 @@ export class FinishedRunRemover {
    */
   removeOnConnection(connection: Connection & { readonly closed: Promise<void> }): void {
     const timer = setTimeout(() => {
-      connection
-        .agent()
-        .then(agent => removeListedRuns(agent, this.#context))
-        .catch((error: unknown) =>
-          this.#context.log.info(
-            { err: error },
-            'finished runs of an account could not be removed; the next connection tries again',
-          ),
-        );
+      const removing = connection.agent().then(agent => removeListedRuns(agent, this.#context));
+      removing.catch((err: unknown) => {
+        const why =
+          'finished runs of an account could not be removed; the next connection tries again';
+        this.#context.log.info({ err }, why);
+      });
     }, CONNECT_DELAY_MS);
     timer.unref();
     void connection.closed.then(() => clearTimeout(timer));
@@ -201,9 +195,7 @@ export class FinishedRunRemover {
 
   async #recordRemoval(ids: string[]): Promise<void> {
     if (ids.length === 0) return;
-    await this.#context.database.db
-      .update(jobs)
-      .set({ runRemoved: true })
-      .where(inArray(jobs.id, ids));
+    const { db } = this.#context.database;
+    await db.update(jobs).set({ runRemoved: true }).where(inArray(jobs.id, ids));
   }
 }

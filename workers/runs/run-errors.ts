@@ -32,7 +32,11 @@ export function toError(
     case 'cancelled':
       return new WindlassError('cancelled', outcome.but && CANCELLED_BUT[outcome.but]);
     case 'diskFull':
-      return diskFull();
+      return new WindlassError('remote_disk_full', {
+        detail:
+          "Remote disk full: the command's output could not be kept on the host, and it was stopped.",
+        hint: "Free some space in the account's home on the host; what was written before can be read.",
+      });
     case 'lost':
       return lost(outcome.cause);
     case 'noRecord':
@@ -123,13 +127,5 @@ function wrongNode(node: string, isCancelled: boolean): WindlassError {
   return new WindlassError(isCancelled ? 'cancelled' : 'wrong_node', {
     detail,
     hint: `Have ${node} added as a host of its own, and stop it there.`,
-  });
-}
-
-function diskFull(): WindlassError {
-  return new WindlassError('remote_disk_full', {
-    detail:
-      "Remote disk full: the command's output could not be kept on the host, and it was stopped.",
-    hint: "Free some space in the account's home on the host; what was written before can be read.",
   });
 }

@@ -8,7 +8,7 @@ interface PendingRequest {
 /** The channel over which answers arrive. */
 export interface AnswerChannel {
   /** performance.now() of the last byte received. */
-  readonly heardAt: number;
+  heardAt(): number;
   ping(): void;
   fail(cause: Error): void;
 }
@@ -39,13 +39,12 @@ export class PendingRequests {
       const check = () => {
         const now = performance.now();
         const isOverdue = now - askedAt >= ANSWER_MS;
-        if (now - this.#channel.heardAt >= SILENCE_MS || (isOverdue && isPing))
-          return this.#channel.fail(
-            new Error(`The agent did not answer ${JSON.stringify(answer)}.`),
-          );
+        if (now - this.#channel.heardAt() >= SILENCE_MS || (isOverdue && isPing))
+          return this.#channel.fail(new Error(`The agent did not answer "${answer}".`));
         if (isOverdue) {
           this.#pending.delete(answer);
-          return reject(notAnswered(answer));
+          const detail = `the agent did not answer within ${ANSWER_MS / 60_000} minutes (${answer}).`;
+          return reject(new WindlassError('remote_connection_failed', { detail }));
         }
         if (!isPing) this.#channel.ping();
         timer = setTimeout(check, CHECK_MS);
@@ -79,10 +78,4 @@ export class PendingRequests {
     this.#pending.clear();
     for (const request of all) request.reject(error);
   }
-}
-
-function notAnswered(answer: string): WindlassError {
-  return new WindlassError('remote_connection_failed', {
-    detail: `the agent did not answer within ${ANSWER_MS / 60_000} minutes (${answer}).`,
-  });
 }

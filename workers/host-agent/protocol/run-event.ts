@@ -1,4 +1,4 @@
-import { ERRORS, WindlassError } from '../../../shared/errors.ts';
+import { WindlassError } from '../../../shared/errors.ts';
 
 const LOST_CAUSES = ['reboot', 'session_killed', 'no_heartbeat'] as const;
 export type LostCause = (typeof LOST_CAUSES)[number];
@@ -49,12 +49,7 @@ export function toEvent(verb: string, rest: string[]): RunEvent {
 }
 
 export function toStartError(reason: string | undefined): WindlassError {
-  if (reason === 'full') {
-    return new WindlassError('remote_disk_full', {
-      detail: 'there is no space to start the command.',
-    });
-  }
-  return new WindlassError('agent_problem', {
-    detail: `${ERRORS.agent_problem.title.replace('.', '')}: the command was not started (${reason}).`,
-  });
+  return reason === 'full'
+    ? new WindlassError('remote_disk_full', { detail: 'there is no space to start the command.' })
+    : new WindlassError('agent_problem', { detail: `the command was not started (${reason}).` });
 }

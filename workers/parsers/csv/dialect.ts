@@ -37,7 +37,12 @@ export async function detectDialect(
   const delimiter = given.delimiter ?? inferDelimiter(head, quote);
   const { end, lineBreak } = findRecordEnd(head, { quote, delimiter });
   const first = splitRecord(head.bytes.subarray(0, end), { delimiter, quote });
-  if (first.length > MAX_COLUMNS) throw tooManyColumns(first.length);
+  if (first.length > MAX_COLUMNS)
+    throw new TableError({
+      row: 1,
+      reason: `there are ${first.length.toLocaleString('en')} columns, and at most ${MAX_COLUMNS.toLocaleString('en')} can be kept`,
+      hint: 'Turn the table, or split it.',
+    });
   return { delimiter, quote, lineBreak, first };
 }
 
@@ -116,7 +121,12 @@ function findRecordEnd(
   const { end, inQuotes } = walkRecord(bytes, quote, byte => byte === code);
   if (bytes[end] === 10) return { end, lineBreak: '\n' };
   if (bytes[end] === 13) return { end, lineBreak: bytes[end + 1] === 10 ? '\r\n' : '\r' };
-  if (!whole) throw recordTooLong();
+  if (!whole)
+    throw new TableError({
+      row: 1,
+      reason: `the row is longer than ${MAX_RECORD_BYTES.toLocaleString('en')} bytes`,
+      hint: 'Look for a quote that is never closed, or for a file without line breaks.',
+    });
   if (inQuotes) throw new TableError({ row: 1, reason: 'a quote is never closed' });
   return { end, lineBreak: '\n' };
 }
@@ -180,20 +190,4 @@ function splitRecord(
     }
   }
   return values;
-}
-
-function recordTooLong(): TableError {
-  return new TableError({
-    row: 1,
-    reason: `the row is longer than ${MAX_RECORD_BYTES.toLocaleString('en')} bytes`,
-    hint: 'Look for a quote that is never closed, or for a file without line breaks.',
-  });
-}
-
-function tooManyColumns(columns: number): TableError {
-  return new TableError({
-    row: 1,
-    reason: `there are ${columns.toLocaleString('en')} columns, and at most ${MAX_COLUMNS.toLocaleString('en')} can be kept`,
-    hint: 'Turn the table, or split it.',
-  });
 }

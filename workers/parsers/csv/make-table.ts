@@ -1,7 +1,14 @@
 import { stat } from 'node:fs/promises';
 import type { DuckDBConnection } from '@duckdb/node-api';
 import { computeColumnStatistics } from '../table/column-statistics.ts';
-import { openDuckdb, query, quoteName, quoteText, runLong } from '../table/duckdb.ts';
+import {
+  countRows,
+  openDuckdb,
+  quoteName,
+  quoteText,
+  readParquet,
+  runLong,
+} from '../table/duckdb.ts';
 import { parquetStatement } from '../table/parquet-statement.ts';
 import { type MadeTable, TableError, type TableRequest } from '../table/protocol.ts';
 import { countLines } from './count-lines.ts';
@@ -37,33 +44,25 @@ export async function makeTable(
     onBytes: bytes => onProgress((bytes / size) * SCANNED),
   });
   if (scan.count > 0) {
-    const lines = await countLines(
-      input,
-      dialect.lineBreak,
-      scan.problems.map(it => it.offset),
-    );
+    const offsets = scan.problems.map(problem => problem.offset);
+    const lines = await countLines(input, dialect.lineBreak, offsets);
     const problems = scan.problems.map(({ offset, reason }) => ({
       row: lines.get(offset),
       reason,
     }));
-    throw new TableError(
-      { ...(problems[0] ?? { reason: 'it cannot be read' }) },
-      { problems, count: scan.count },
-    );
+    const [first = { reason: 'it cannot be read' }] = problems;
+    throw new TableError(first, { problems, count: scan.count });
   }
-  const connection = await openDuckdb({ ...request, columns: dialect.first.length });
+  const connection = await openDuckdb(request, dialect.first.length);
   const { columns, hasHeader } = await chooseColumns(connection, request, dialect);
   const relation = readCsv(request, dialect, hasHeader);
-  const bytesPerRow = size / scan.records;
   const select = columns
     .map(({ name: column, type }, i) => `CAST(c${i} AS ${type}) AS ${quoteName(column)}`)
     .join(', ');
-  const write = parquetStatement({
-    select: `SELECT ${select} FROM ${relation}`,
-    output: request.output,
-    columns: columns.length,
-    bytesPerRow,
-  });
+  const write = parquetStatement(
+    { select: `SELECT ${select} FROM ${relation}`, output: request.output },
+    { columns: columns.length, bytesPerRow: size / scan.records },
+  );
   await runLong(connection, write, share =>
     onProgress(SCANNED + share * (WRITTEN - SCANNED)),
   ).catch(async (error: unknown) => {
@@ -71,12 +70,9 @@ export async function makeTable(
     throw await findTypeErrors(connection, { request, dialect, hasHeader, columns, relation });
   });
   const rows = scan.records - (hasHeader ? 1 : 0);
-  const [written] = await query(
-    connection,
-    `SELECT count(*) AS n FROM read_parquet(${quoteText(request.output)})`,
-  );
+  const written = await countRows(connection, readParquet(request.output));
   // DuckDB skips some broken rows silently.
-  if (Number(written?.n) !== rows) throw new Error(`DuckDB read ${written?.n} of ${rows} rows`);
+  if (written !== rows) throw new Error(`DuckDB read ${written} of ${rows} rows`);
   const statistics = await computeColumnStatistics(connection, {
     table: request.output,
     columns,

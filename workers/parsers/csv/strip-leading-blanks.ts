@@ -1,17 +1,12 @@
-export interface StrippedLines {
-  /** The number of blank lines that were removed. */
-  lines: number;
-}
-
 const BOM = Buffer.from([0xef, 0xbb, 0xbf]);
 
 /**
  * Removes a byte order mark and blank lines from the beginning of a file. DuckDB misreads such files if the first record
- * contains line breaks.
+ * contains line breaks. Counts the blank lines in `stripped`.
  */
 export async function* stripLeadingBlanks(
   source: AsyncIterable<Buffer>,
-  stripped: StrippedLines,
+  stripped: { lines: number },
 ): AsyncGenerator<Buffer> {
   let head: Buffer = Buffer.alloc(0);
   let isMarkChecked = false;

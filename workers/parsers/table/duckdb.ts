@@ -14,15 +14,10 @@ const SPILL = '20GB';
  * Opens a DuckDB that can access only the scratch folder: no other file, no network, no extension that is not built in.
  * The configuration is locked, so that no statement can change that.
  */
-export async function openDuckdb({
-  scratch,
-  memory,
-  columns,
-}: {
-  scratch: string;
-  memory: number;
-  columns: number;
-}): Promise<DuckDBConnection> {
+export async function openDuckdb(
+  { scratch, memory }: { scratch: string; memory: number },
+  columns: number,
+): Promise<DuckDBConnection> {
   const isWide = columns > WIDE;
   const limit = memory * (isWide ? SHARE_WHEN_WIDE : SHARE_OF_MEMORY);
   const instance = await DuckDBInstance.create(':memory:', {
@@ -67,6 +62,14 @@ export async function query(
   sql: string,
 ): Promise<Record<string, unknown>[]> {
   return (await connection.runAndReadAll(sql)).getRowObjectsJson() as Record<string, unknown>[];
+}
+
+/** A Parquet file as a relation. */
+export const readParquet = (path: string) => `read_parquet(${quoteText(path)})`;
+
+export async function countRows(connection: DuckDBConnection, relation: string): Promise<number> {
+  const [counted] = await query(connection, `SELECT count(*) AS n FROM ${relation}`);
+  return Number(counted?.n ?? 0);
 }
 
 /** Runs a long statement and reports progress, 0…1, about twice a second. */

@@ -1,6 +1,14 @@
 import { stat } from 'node:fs/promises';
 import type { TableFilter } from '../../../shared/jobs/catalog.ts';
-import { openDuckdb, query, quoteName, quoteText, runLong } from './duckdb.ts';
+import {
+  countRows,
+  openDuckdb,
+  query,
+  quoteName,
+  quoteText,
+  readParquet,
+  runLong,
+} from './duckdb.ts';
 import { parquetStatement } from './parquet-statement.ts';
 import type { MadeTable, TableRequest } from './protocol.ts';
 
@@ -12,18 +20,12 @@ export async function makeView(
   onProgress: (share: number) => void,
 ): Promise<MadeTable> {
   const { input, output, sort, filter } = request;
-  const connection = await openDuckdb(request);
+  const connection = await openDuckdb(request, request.columns);
   const source = `read_parquet(${quoteText(input)}, file_row_number = true)`;
-  const described = await query(
-    connection,
-    `DESCRIBE SELECT * FROM read_parquet(${quoteText(input)})`,
-  );
+  const described = await query(connection, `DESCRIBE SELECT * FROM ${readParquet(input)}`);
   const types = new Map(described.map(row => [String(row.column_name), String(row.column_type)]));
   const columns = [...types.keys()];
-  const [size] = await query(
-    connection,
-    `SELECT count(*) AS n FROM read_parquet(${quoteText(input)})`,
-  );
+  const rows = await countRows(connection, readParquet(input));
   const where = filter.map(one => condition(one, types.get(one.column) ?? 'VARCHAR'));
   // Missing values come last in both directions.
   const order = sort.map(
@@ -32,18 +34,10 @@ export async function makeView(
   const select = `SELECT ${columns.map(quoteName).join(', ')} FROM ${source}
     ${where.length > 0 ? `WHERE ${where.join(' AND ')}` : ''}
     ORDER BY ${[...order, 'file_row_number'].join(', ')}`;
-  const write = parquetStatement({
-    select,
-    output,
-    columns: columns.length,
-    bytesPerRow: (await stat(input)).size / Math.max(1, Number(size?.n)),
-  });
+  const bytesPerRow = (await stat(input)).size / Math.max(1, rows);
+  const write = parquetStatement({ select, output }, { columns: columns.length, bytesPerRow });
   await runLong(connection, write, onProgress);
-  const [made] = await query(
-    connection,
-    `SELECT count(*) AS n FROM read_parquet(${quoteText(output)})`,
-  );
-  return { rows: Number(made?.n) };
+  return { rows: await countRows(connection, readParquet(output)) };
 }
 
 /** A missing value passes only `null`; NaN is neither less nor greater than any number. */

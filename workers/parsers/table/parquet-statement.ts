@@ -10,17 +10,10 @@ const WIDE = 100;
 const WIDE_DICTIONARY = 4_096;
 
 /** The SQL statement that writes a query's rows to Parquet, in their order. The API's reader supports Snappy. */
-export function parquetStatement({
-  select,
-  output,
-  columns,
-  bytesPerRow,
-}: {
-  select: string;
-  output: string;
-  columns: number;
-  bytesPerRow: number;
-}): string {
+export function parquetStatement(
+  { select, output }: { select: string; output: string },
+  { columns, bytesPerRow }: { columns: number; bytesPerRow: number },
+): string {
   const rows = Math.min(GROUP_ROWS, GROUP_CELLS / columns, GROUP_BYTES / Math.max(1, bytesPerRow));
   const dictionary = columns > WIDE ? `, STRING_DICTIONARY_PAGE_SIZE_LIMIT ${WIDE_DICTIONARY}` : '';
   return `COPY (${select}) TO ${quoteText(output)}

@@ -64,8 +64,7 @@ async function runOnce(request: Unlimited<TableRequest>, options: RunOptions): P
     },
   });
   const ended = new Promise<void>(resolve => {
-    child.once('close', () => resolve());
-    child.once('error', () => resolve());
+    for (const event of ['close', 'error']) child.once(event, () => resolve());
   });
   let reason: unknown;
   const end = (why: unknown) => {
