@@ -30,8 +30,8 @@ import { runUpkeep } from './upkeep/run-upkeep.ts';
 /** After a stop, jobs that are pinned to this worker may go on for so long. */
 const DRAIN_MS = 28_000;
 
-const work =
-  (process.argv.slice(2) as Work[]).length > 0 ? (process.argv.slice(2) as Work[]) : [...WORK];
+const named = process.argv.slice(2) as Work[];
+const work = named.length > 0 ? named : [...WORK];
 const unknown = work.find(kind => !WORK.includes(kind));
 if (unknown) exitWith(`windlass: there is no work named ${unknown}; there is ${WORK.join(', ')}`);
 
@@ -49,11 +49,7 @@ async function main(): Promise<void> {
   const config = readConfig(process.env);
   // Child processes inherit the environment; ffmpeg and the decoder of pictures read what hosts send.
   removeSecrets(process.env);
-  const log = createLog({
-    level: config.LOG_LEVEL,
-    name: title,
-    secrets: listSecrets(config),
-  });
+  const log = createLog({ level: config.LOG_LEVEL, name: title, secrets: listSecrets(config) });
   exitOnUncaughtError(log);
   if (!config.DATABASE_URL)
     exitWith('windlass: DATABASE_URL is not set; `npm start` brings a database of its own');
@@ -86,9 +82,7 @@ async function main(): Promise<void> {
   const queues = QUEUES.filter(queue => work.includes(queue));
   const slotsOf = (queue: QueueName) =>
     config[`${queue.toUpperCase() as Uppercase<QueueName>}_SLOTS`];
-  const slots: Record<string, number> = Object.fromEntries(
-    queues.map(queue => [queue, slotsOf(queue)]),
-  );
+  const slots = Object.fromEntries(queues.map(queue => [queue, slotsOf(queue)]));
   const handlers = await loadHandlers();
   const run = (entry: QueueEntry) => runJob(context, entry, handlers);
   const affinity = new SessionAffinity(context, { run, slots: slots.remote ?? 0 });
@@ -107,21 +101,18 @@ async function main(): Promise<void> {
 
   await life.stopped;
   log.info({ jobs: leases.size }, 'stopping');
+  const closing = consumers.map(consumer => consumer.close());
   await Promise.race([
-    Promise.allSettled([
-      ...consumers.map(consumer => consumer.close()),
-      affinity.close(),
-      ...upkeep,
-    ]),
+    Promise.allSettled([...closing, affinity.close(), ...upkeep]),
     delay(DRAIN_MS),
   ]);
   leases.stop();
   sessions.close();
-  await Promise.race([
-    Promise.allSettled([stopHeartbeat(), notifications.close(), context.queues.close()]).then(() =>
-      database.close(),
-    ),
-    delay(3_000),
+  const ended = Promise.allSettled([
+    stopHeartbeat(),
+    notifications.close(),
+    context.queues.close(),
   ]);
+  await Promise.race([ended.then(() => database.close()), delay(3_000)]);
   process.exit(0);
 }

@@ -9,6 +9,10 @@ import { ReleaseJob } from './release-job.ts';
 export class JobSignals {
   readonly #work = new AbortController();
   readonly #cleanup = new AbortController();
+  /** Aborted when the work must end. */
+  readonly signal = this.#work.signal;
+  /** Aborted when not even the cleanup after a cancel may go on here: never with `cancelled`. */
+  readonly cleanupSignal = this.#cleanup.signal;
   readonly #stopping: AbortSignal;
   readonly #onStop: () => void;
   #isPinned = false;
@@ -21,16 +25,6 @@ export class JobSignals {
     };
     stopping.addEventListener('abort', this.#onStop, { once: true });
     if (stopping.aborted) this.#onStop();
-  }
-
-  /** Aborted when the work must end. */
-  get signal(): AbortSignal {
-    return this.#work.signal;
-  }
-
-  /** Aborted when not even the cleanup after a cancel may go on here: never with `cancelled`. */
-  get cleanupSignal(): AbortSignal {
-    return this.#cleanup.signal;
   }
 
   cancel(): void {

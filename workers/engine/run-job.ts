@@ -72,7 +72,7 @@ class Attempt {
   readonly context: JobContext;
   readonly #worker: WorkerContext;
   readonly #lease: TrackedLease;
-  readonly #progress: ProgressWriter;
+  readonly #progress: ReturnType<typeof writeProgress>;
   /** performance.now() when the job was claimed for the first time. */
   readonly #began: number;
   hasPublishedEnd = false;
@@ -82,7 +82,7 @@ class Attempt {
     this.#worker = worker;
     this.#lease = lease;
     this.#began = performance.now() - row.ranSeconds * 1_000;
-    this.#progress = new ProgressWriter(worker, lease);
+    this.#progress = writeProgress(worker, lease);
     let output: Promise<OutputWriter> | undefined;
     this.context = {
       worker,
@@ -213,36 +213,24 @@ function explain(error: unknown): ErrorRecord & { extra?: unknown } {
 }
 
 /** Writes progress to the row, at most every 400 ms and never backwards in time. */
-class ProgressWriter {
-  #next: { progress: number; message: string | null } | undefined;
-  #timer: NodeJS.Timeout | undefined;
-  readonly #worker: WorkerContext;
-  readonly #lease: TrackedLease;
-
-  constructor(worker: WorkerContext, lease: TrackedLease) {
-    this.#worker = worker;
-    this.#lease = lease;
-  }
-
-  set(value: number, message?: string): void {
-    this.#next = { progress: Math.min(1, Math.max(0, value)), message: message ?? null };
-    this.#timer ??= setTimeout(() => this.#write(), PROGRESS_MS);
-  }
-
-  close(): void {
-    clearTimeout(this.#timer);
-    this.#timer = undefined;
-    this.#next = undefined;
-  }
-
-  #write(): void {
-    this.#timer = undefined;
-    if (!this.#next) return;
-    const { db } = this.#worker.database;
+function writeProgress({ database, notifications }: WorkerContext, lease: TrackedLease) {
+  let next = { progress: 0, message: null as string | null };
+  let timer: NodeJS.Timeout | undefined;
+  const write = () => {
+    timer = undefined;
     // A job that makes progress has lost no worker in a row.
-    updateLeased(db, this.#lease, { ...this.#next, consecutiveLosses: 0 })
-      .then(() => this.#worker.notifications.publish('job', this.#lease.id))
+    updateLeased(database.db, lease, { ...next, consecutiveLosses: 0 })
+      .then(() => notifications.publish('job', lease.id))
       .catch(() => {});
-    this.#next = undefined;
-  }
+  };
+  return {
+    set: (value: number, message?: string) => {
+      next = { progress: Math.min(1, Math.max(0, value)), message: message ?? null };
+      timer ??= setTimeout(write, PROGRESS_MS);
+    },
+    close: () => {
+      clearTimeout(timer);
+      timer = undefined;
+    },
+  };
 }

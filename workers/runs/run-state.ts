@@ -136,10 +136,7 @@ const ALWAYS: Row = {
 };
 
 /** While nothing was asked over this connection. */
-const BEFORE: Row = {
-  ...ALWAYS,
-  stopOverdue: state => finish(state, givenUp(state), 'close'),
-};
+const BEFORE: Row = { ...ALWAYS, stopOverdue: state => finish(state, givenUp(state), 'close') };
 
 const stopWanted = (change: Partial<RunState>) => (state: RunState) =>
   state.stop === 'none' ? go(state, { ...change, stop: 'sent' }, 'stop') : go(state, change);
@@ -227,10 +224,8 @@ const TRANSITIONS: Record<Phase, Row> = {
     stopAnswered: (state, answer) => {
       const isStopped = answer.result !== 'ended' && answer.result !== 'wrong_node';
       const mayBeStopped = state.mayBeStopped || isStopped;
-      return finish(
-        state,
-        endOf({ ...state, mayBeStopped, isGroupOnly: answer.result === 'group_killed' }),
-      );
+      const isGroupOnly = answer.result === 'group_killed';
+      return finish(state, endOf({ ...state, mayBeStopped, isGroupOnly }));
     },
     stopFailed: state => finish(state, endOf({ ...state, mayBeStopped: true })),
     stopOverdue: state => finish(state, endOf({ ...state, mayBeStopped: true }), 'close'),

@@ -2,48 +2,31 @@ import { lookup } from 'node:dns/promises';
 import { BlockList, isIP } from 'node:net';
 import { WindlassError } from '../../shared/errors.ts';
 
-const privateAddresses = new BlockList();
-for (const [net, bits] of [
-  ['0.0.0.0', 8],
-  ['10.0.0.0', 8],
-  ['100.64.0.0', 10],
-  ['127.0.0.0', 8],
-  ['169.254.0.0', 16],
-  ['172.16.0.0', 12],
-  ['192.0.0.0', 24],
-  ['192.168.0.0', 16],
-  ['198.18.0.0', 15],
-  ['224.0.0.0', 3],
-] as const) {
-  privateAddresses.addSubnet(net, bits, 'ipv4');
+/** Subnets in CIDR notation, separated by spaces. */
+function parseSubnets(...texts: string[]): BlockList {
+  const list = new BlockList();
+  for (const subnet of texts.join(' ').split(' ')) {
+    const [net = '', bits] = subnet.split('/');
+    list.addSubnet(net, Number(bits), isIP(net) === 4 ? 'ipv4' : 'ipv6');
+  }
+  return list;
 }
-for (const [net, bits] of [
-  ['::1', 128],
-  ['64:ff9b:1::', 48],
-  ['2001::', 32],
-  ['fc00::', 7],
-  ['fe80::', 10],
-  ['fec0::', 10],
-  ['ff00::', 8],
-] as const) {
-  privateAddresses.addSubnet(net, bits, 'ipv6');
-}
+
+const privateAddresses = parseSubnets(
+  '0.0.0.0/8 10.0.0.0/8 100.64.0.0/10 127.0.0.0/8 169.254.0.0/16 172.16.0.0/12',
+  '192.0.0.0/24 192.168.0.0/16 198.18.0.0/15 224.0.0.0/3',
+  '::1/128 64:ff9b:1::/48 2001::/32 fc00::/7 fe80::/10 fec0::/10 ff00::/8',
+);
 
 /** IPv6 prefixes whose addresses embed an IPv4 address from this bit on, and lead to it. */
 const EMBEDDING_PREFIXES = [
   // IPv4-compatible, mapped (RFC 4291, 2.5.5) and translated (RFC 2765, 2.1).
-  { net: '::', bits: 96, from: 96 },
-  { net: '::ffff:0:0', bits: 96, from: 96 },
-  { net: '::ffff:0:0:0', bits: 96, from: 96 },
+  { list: parseSubnets('::/96 ::ffff:0:0/96 ::ffff:0:0:0/96'), from: 96 },
   // NAT64 (RFC 6052, 2.1).
-  { net: '64:ff9b::', bits: 96, from: 96 },
+  { list: parseSubnets('64:ff9b::/96'), from: 96 },
   // 6to4 (RFC 3056, 2).
-  { net: '2002::', bits: 16, from: 16 },
-].map(({ net, bits, from }) => {
-  const list = new BlockList();
-  list.addSubnet(net, bits, 'ipv6');
-  return { list, from };
-});
+  { list: parseSubnets('2002::/16'), from: 16 },
+];
 
 /**
  * Loopback, link-local, site-local, private, shared (RFC 6598), multicast and unspecified addresses, those for benchmarks

@@ -10,9 +10,7 @@ import { type Decoded, type PictureFormat, readRequest, writeAnswer } from './de
 import { findSizeProblem, MAX_PIXELS } from './frame-header.ts';
 
 /** The loaders of the formats that parseFrameHeader() names. All others are blocked, because some can open files. */
-const LOADERS = ['Jpeg', 'Png', 'Tiff', 'Webp', 'Nsgif', 'Heif'].map(
-  name => `VipsForeignLoad${name}`,
-);
+const LOADERS = ['Jpeg', 'Png', 'Tiff', 'Webp', 'Nsgif', 'Heif'];
 /** For one frame. */
 const TIMEOUT_SECONDS = 60;
 
@@ -21,7 +19,7 @@ raiseOomScore();
 sharp.cache(false);
 sharp.concurrency(1);
 sharp.block({ operation: ['VipsForeignLoad'] });
-sharp.unblock({ operation: LOADERS });
+sharp.unblock({ operation: LOADERS.map(name => `VipsForeignLoad${name}`) });
 await answerRequests();
 
 async function answerRequests(): Promise<void> {

@@ -1,11 +1,6 @@
 import type { DuckDBConnection } from '@duckdb/node-api';
 import { query } from '../table/duckdb.ts';
-import {
-  MAX_PROBLEMS,
-  TableError,
-  type TableProblem,
-  type TableRequest,
-} from '../table/protocol.ts';
+import { type CsvRequest, MAX_PROBLEMS, TableError, type TableProblem } from '../table/protocol.ts';
 import { countLines } from './count-lines.ts';
 import type { Dialect } from './dialect.ts';
 import type { Column, SqlType } from './infer-types.ts';
@@ -26,7 +21,7 @@ const MEANINGS: Record<SqlType, string> = {
 };
 
 interface Table {
-  request: Extract<TableRequest, { kind: 'csv' }>;
+  request: CsvRequest;
   dialect: Dialect;
   hasHeader: boolean;
   columns: Column[];

@@ -10,7 +10,7 @@ import {
   runLong,
 } from '../table/duckdb.ts';
 import { parquetStatement } from '../table/parquet-statement.ts';
-import { type MadeTable, TableError, type TableRequest } from '../table/protocol.ts';
+import { type CsvRequest, type MadeTable, TableError } from '../table/protocol.ts';
 import { countLines } from './count-lines.ts';
 import { type Dialect, detectDialect, MAX_RECORD_BYTES, nameColumns } from './dialect.ts';
 import { findTypeErrors } from './find-type-errors.ts';
@@ -22,8 +22,6 @@ import {
   typeOf,
 } from './infer-types.ts';
 import { scanRecords } from './scan-records.ts';
-
-type CsvRequest = Extract<TableRequest, { kind: 'csv' }>;
 
 /** Progress after each step, as measured with 100 MB of five columns. */
 const SCANNED = 0.3;

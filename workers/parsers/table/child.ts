@@ -30,11 +30,8 @@ async function answer(request: TableRequest): Promise<void> {
     send({ progress: Math.min(1, share) });
   };
   try {
-    const made =
-      request.kind === 'csv'
-        ? await makeTable(request, onProgress)
-        : await makeView(request, onProgress);
-    send({ made });
+    const isCsv = request.kind === 'csv';
+    send({ made: await (isCsv ? makeTable(request, onProgress) : makeView(request, onProgress)) });
   } catch (error) {
     send(toAnswer(error));
   }

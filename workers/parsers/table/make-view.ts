@@ -10,13 +10,13 @@ import {
   runLong,
 } from './duckdb.ts';
 import { parquetStatement } from './parquet-statement.ts';
-import type { MadeTable, TableRequest } from './protocol.ts';
+import type { MadeTable, ViewRequest } from './protocol.ts';
 
 const OPERATORS = { eq: '=', ne: '<>', lt: '<', le: '<=', gt: '>', ge: '>=' } as const;
 
 /** Writes a table's rows that pass every filter, sorted; equal rows stay in the order of the source. */
 export async function makeView(
-  request: Extract<TableRequest, { kind: 'view' }>,
+  request: ViewRequest,
   onProgress: (share: number) => void,
 ): Promise<MadeTable> {
   const { input, output, sort, filter } = request;

@@ -42,18 +42,20 @@ interface Files {
 }
 
 /** The request: one JSON line on the child's standard input, which stays open until the answer has come. */
-export type TableRequest =
-  | (Files & {
-      kind: 'csv';
-      parameters: ParserParameters<'csv'>;
-    })
-  | (Files & {
-      kind: 'view';
-      /** The number of columns of the source. */
-      columns: number;
-      sort: { column: string; descending: boolean }[];
-      filter: TableFilter[];
-    });
+export type TableRequest = CsvRequest | ViewRequest;
+
+export interface CsvRequest extends Files {
+  kind: 'csv';
+  parameters: ParserParameters<'csv'>;
+}
+
+export interface ViewRequest extends Files {
+  kind: 'view';
+  /** The number of columns of the source. */
+  columns: number;
+  sort: { column: string; descending: boolean }[];
+  filter: TableFilter[];
+}
 
 export interface MadeTable {
   rows: number;
