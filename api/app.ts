@@ -6,7 +6,7 @@ import { createRouters, type RouteFile } from './http/routes.ts';
 import { authenticate } from './middleware/authenticate.ts';
 import { closePipelinedResponses } from './middleware/close-pipelined-responses.ts';
 import { disconnectStalledReaders } from './middleware/disconnect-stalled-readers.ts';
-import { answerErrors, notFound } from './middleware/errors.ts';
+import { answerErrors, refuseUnknownPath } from './middleware/errors.ts';
 import { limitBodyTime } from './middleware/limit-body-time.ts';
 import { limitRequests } from './middleware/limit-requests.ts';
 import { logRequests } from './middleware/log-requests.ts';
@@ -58,7 +58,7 @@ export function createApp(api: ApiContext, files: RouteFile[]): Express {
   app.use('/api', operations);
   app.use(operations);
 
-  app.use(notFound);
+  app.use(refuseUnknownPath);
   app.use(answerErrors(api.log));
   return app;
 }

@@ -1,4 +1,4 @@
-import { WindlassError } from './errors.ts';
+import { unavailable } from './errors.ts';
 
 /** Awaits the work, but throws `unavailable` after `ms` milliseconds; the work itself goes on. */
 export async function withDeadline<T>(
@@ -7,12 +7,8 @@ export async function withDeadline<T>(
 ): Promise<T> {
   let timer: NodeJS.Timeout | undefined;
   const late = new Promise<never>((_, reject) => {
-    const detail = `Service unavailable: ${what} did not answer within ${ms / 1_000} seconds.`;
-    const headers = { 'Retry-After': '2' };
-    timer = setTimeout(
-      () => reject(new WindlassError('unavailable', { detail, hint: 'Try again.', headers })),
-      ms,
-    );
+    const problem = `${what} did not answer within ${ms / 1_000} seconds.`;
+    timer = setTimeout(() => reject(unavailable(problem, 'Try again.', 2)), ms);
   });
   try {
     return await Promise.race([work(), late]);

@@ -112,6 +112,22 @@ function beginWithTitle(title: string, detail: string | undefined): string {
   return detail.startsWith(bare) ? detail : `${bare}: ${detail}`;
 }
 
+/** `what` follows the title in the detail, here and below. */
+export const notFound = (what: string, hint: string) =>
+  new WindlassError('not_found', { detail: what, hint });
+
+export const conflict = (what: string, hint: string) =>
+  new WindlassError('conflict', { detail: what, hint });
+
+/** `seconds` is Retry-After. */
+export const unavailable = (what: string, hint: string, seconds: number, cause?: unknown) =>
+  new WindlassError('unavailable', {
+    detail: what,
+    hint,
+    headers: { 'Retry-After': String(seconds) },
+    cause,
+  });
+
 /** The record of any thrown value. Any but a WindlassError becomes `internal`; its message is only logged. */
 export function toErrorRecord(error: unknown): ErrorRecord {
   if (error instanceof WindlassError) return error.toRecord();

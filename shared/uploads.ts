@@ -1,7 +1,7 @@
 import { and, count, eq, inArray, isNull, sql } from 'drizzle-orm';
 import type { Tx } from './database/connect.ts';
 import { jobs, members, models, parts, projects, uploads } from './database/schema.ts';
-import { WindlassError } from './errors.ts';
+import { conflict, notFound, WindlassError } from './errors.ts';
 import { cancelJobs } from './jobs/cancel.ts';
 import { chargeProjectQuota } from './project-quota.ts';
 import { scheduleDeletion } from './storage/pending-deletions.ts';
@@ -54,10 +54,10 @@ export function assertUploadOpen({ upload, role }: Pick<UploadFound, 'upload' | 
     });
   }
   if (upload.job === null) return;
-  throw new WindlassError('conflict', {
-    detail: 'Conflict: the upload was finished and takes no more parts.',
-    hint: 'Begin another upload with POST /api/uploads.',
-  });
+  throw conflict(
+    'the upload was finished and takes no more parts.',
+    'Begin another upload with POST /api/uploads.',
+  );
 }
 
 /**
@@ -159,9 +159,5 @@ export async function removeUpload(tx: Tx, uid: string): Promise<string[]> {
   return cancelJobs(tx, eq(jobs.upload, uid));
 }
 
-export function unknownUpload(): WindlassError {
-  return new WindlassError('not_found', {
-    detail: 'Not found: there is no such upload session.',
-    hint: 'GET /api/uploads lists yours.',
-  });
-}
+export const unknownUpload = () =>
+  notFound('there is no such upload session.', 'GET /api/uploads lists yours.');

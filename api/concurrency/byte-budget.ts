@@ -1,4 +1,4 @@
-import { WindlassError } from '../../shared/errors.ts';
+import { unavailable } from '../../shared/errors.ts';
 
 interface Waiter {
   user: string;
@@ -73,10 +73,9 @@ export class ByteBudget {
   }
 }
 
-function tooBusy(): WindlassError {
-  return new WindlassError('unavailable', {
-    detail: 'Service unavailable: too many large values are sent or fetched at once.',
-    hint: 'Send or fetch fewer at the same time.',
-    headers: { 'Retry-After': '5' },
-  });
-}
+const tooBusy = () =>
+  unavailable(
+    'too many large values are sent or fetched at once.',
+    'Send or fetch fewer at the same time.',
+    5,
+  );

@@ -1,6 +1,6 @@
 import { pipeline } from 'node:stream/promises';
 import type { Request, Response } from 'express';
-import { WindlassError } from '../../shared/errors.ts';
+import { notFound, WindlassError } from '../../shared/errors.ts';
 import type { ByteRange } from '../../shared/storage/object-store.ts';
 import type { ApiContext } from '../context.ts';
 import { readRange } from './byte-range.ts';
@@ -18,10 +18,10 @@ export async function sendObject(
 ): Promise<void> {
   const object = await api.objects.stat(key);
   if (!object)
-    throw new WindlassError('not_found', {
-      detail: 'Not found: the bytes are no longer kept.',
-      hint: "A job's result is kept for 24 hours; an object in a project may have been replaced just now: ask again.",
-    });
+    throw notFound(
+      'the bytes are no longer kept.',
+      "A job's result is kept for 24 hours; an object in a project may have been replaced just now: ask again.",
+    );
   const tag = entityTag({ key });
   const headers = {
     ETag: tag,

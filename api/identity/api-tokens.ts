@@ -1,7 +1,7 @@
 import { and, count, eq, gt, isNull, or, sql } from 'drizzle-orm';
 import type { Db } from '../../shared/database/connect.ts';
 import { tokens, users } from '../../shared/database/schema.ts';
-import { WindlassError } from '../../shared/errors.ts';
+import { conflict } from '../../shared/errors.ts';
 import { newId } from '../../shared/ids.ts';
 import { lockUser } from './lock-user.ts';
 import type { User } from './password-verifier.ts';
@@ -33,10 +33,10 @@ export async function createToken(
       .from(tokens)
       .where(and(eq(tokens.username, username), isUnexpired));
     if ((open?.n ?? 0) >= MAX_TOKENS)
-      throw new WindlassError('conflict', {
-        detail: `Conflict: you have ${MAX_TOKENS} tokens.`,
-        hint: 'Delete one: GET /api/users/-/tokens lists them.',
-      });
+      throw conflict(
+        `you have ${MAX_TOKENS} tokens.`,
+        'Delete one: GET /api/users/-/tokens lists them.',
+      );
     await tx.insert(tokens).values({ ...given, id, username, hash: hashSecret(token) });
   });
   return { id, token };

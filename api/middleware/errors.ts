@@ -1,6 +1,6 @@
 import type { ErrorRequestHandler, RequestHandler, Response } from 'express';
 import { isDatabaseDown, isDeadlock, sqlState } from '../../shared/database/connect.ts';
-import { ERRORS, WindlassError } from '../../shared/errors.ts';
+import { ERRORS, notFound, unavailable, WindlassError } from '../../shared/errors.ts';
 import type { Logger } from '../../shared/log.ts';
 import { invalidInput } from '../http/validate.ts';
 
@@ -39,11 +39,8 @@ export function headerText(text: string): string {
   return text.replace(/[^\x20-\x7e]+/g, '?').slice(0, 1_000);
 }
 
-export const notFound: RequestHandler = req => {
-  throw new WindlassError('not_found', {
-    detail: `Not found: there is no ${req.path}.`,
-    hint: 'GET / says where to begin.',
-  });
+export const refuseUnknownPath: RequestHandler = req => {
+  throw notFound(`there is no ${req.path}.`, 'GET / says where to begin.');
 };
 
 /** The last middleware. Answers a WindlassError as ERRORS says, any other error with a bare 500 and the request id. */
@@ -64,20 +61,15 @@ export function answerErrors(log: Logger): ErrorRequestHandler {
 export function toWindlassError(error: unknown): WindlassError {
   if (error instanceof WindlassError) return error;
   if (isDatabaseDown(error)) {
-    return new WindlassError('unavailable', {
-      detail: 'Service unavailable: the database cannot be reached.',
-      hint: 'Try again in a few seconds.',
-      headers: { 'Retry-After': '2' },
-      cause: error,
-    });
+    return unavailable('the database cannot be reached.', 'Try again in a few seconds.', 2, error);
   }
   if (isDeadlock(error)) {
-    return new WindlassError('unavailable', {
-      detail: 'Service unavailable: a deadlock with another request.',
-      hint: 'Try again. Nothing was changed.',
-      headers: { 'Retry-After': '1' },
-      cause: error,
-    });
+    return unavailable(
+      'a deadlock with another request.',
+      'Try again. Nothing was changed.',
+      1,
+      error,
+    );
   }
   // PostgreSQL's text has no NUL. Any field of the request may hold it.
   if (sqlState(error) === '22021') {

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { ExpressAdapter } from '@bull-board/express';
 import type { Express, Request } from 'express';
 import { withDeadline } from '../../shared/deadline.ts';
-import { WindlassError } from '../../shared/errors.ts';
+import { unavailable } from '../../shared/errors.ts';
 
 type Routes = Parameters<ExpressAdapter['setApiRoutes']>[0];
 type EntryRoute = Parameters<ExpressAdapter['setEntryRoute']>[0];
@@ -91,9 +91,9 @@ function drawPage(template: string, params: Record<string, string>): string {
 }
 
 export const queueUnavailable = (cause: unknown) =>
-  new WindlassError('unavailable', {
-    detail: 'Service unavailable: the queue cannot be reached.',
-    hint: 'Try again in a few seconds. Meanwhile work is accepted and waits.',
-    headers: { 'Retry-After': '5' },
+  unavailable(
+    'the queue cannot be reached.',
+    'Try again in a few seconds. Meanwhile work is accepted and waits.',
+    5,
     cause,
-  });
+  );

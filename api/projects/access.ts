@@ -9,7 +9,7 @@ import {
   projects,
   type Role,
 } from '../../shared/database/schema.ts';
-import { WindlassError } from '../../shared/errors.ts';
+import { notFound, WindlassError } from '../../shared/errors.ts';
 import { isId } from '../../shared/ids.ts';
 import { currentUser } from '../identity/current-user.ts';
 
@@ -123,13 +123,10 @@ function requireRole<T extends ProjectAccess>(
 }
 
 const unknownProject = () =>
-  new WindlassError('not_found', {
-    detail: 'Not found: there is no such project.',
-    hint: 'GET /api/projects lists those that you are a member of.',
-  });
+  notFound('there is no such project.', 'GET /api/projects lists those that you are a member of.');
 
 const unknownModel = () =>
-  new WindlassError('not_found', {
-    detail: 'Not found: there is no such model.',
-    hint: 'GET /api/projects/(pid)/models lists the models of a project.',
-  });
+  notFound(
+    'there is no such model.',
+    'GET /api/projects/(pid)/models lists the models of a project.',
+  );

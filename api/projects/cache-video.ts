@@ -2,7 +2,7 @@ import { and, eq, sql } from 'drizzle-orm';
 import type { Response } from 'express';
 import { putCacheEntry } from '../../shared/cache-entry.ts';
 import { jobs } from '../../shared/database/schema.ts';
-import { WindlassError } from '../../shared/errors.ts';
+import { notFound, WindlassError } from '../../shared/errors.ts';
 import type { Result } from '../../shared/jobs/catalog.ts';
 import type { ApiContext } from '../context.ts';
 import type { JobSummary } from '../jobs/views/job-summary.ts';
@@ -61,10 +61,10 @@ export async function cacheVideo(
       .from(jobs)
       .where(and(eq(jobs.id, row.id), sql`${jobs.finished} > now() - interval '24 hours'`));
     if (!kept)
-      throw new WindlassError('not_found', {
-        detail: 'Not found: the video was made more than 24 hours ago and is no longer kept.',
-        hint: 'Start another one, with project and key.',
-      });
+      throw notFound(
+        'the video was made more than 24 hours ago and is no longer kept.',
+        'Start another one, with project and key.',
+      );
     const entry = { ...place, object, type, size: bytes };
     await putCacheEntry(tx, entry, config.LIMIT_PROJECT_BYTES);
   });

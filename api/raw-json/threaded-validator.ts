@@ -1,6 +1,6 @@
 import { fileURLToPath } from 'node:url';
 import { Worker } from 'node:worker_threads';
-import { WindlassError } from '../../shared/errors.ts';
+import { unavailable } from '../../shared/errors.ts';
 import { packageRoot } from '../../shared/package-root.ts';
 import { type BodyShape, type RawJsonResult, validateRawJson } from './validate-raw-json.ts';
 
@@ -48,12 +48,7 @@ export class ThreadedValidator {
     const lose = (cause?: unknown) => {
       if (this.#thread !== thread) return;
       this.#thread = undefined;
-      const error = new WindlassError('unavailable', {
-        detail: 'Service unavailable: the body could not be read.',
-        hint: 'Try again.',
-        headers: { 'Retry-After': '2' },
-        cause,
-      });
+      const error = unavailable('the body could not be read.', 'Try again.', 2, cause);
       for (const task of this.#tasks.values()) task.reject(error);
       this.#tasks.clear();
     };

@@ -1,7 +1,7 @@
 import { and, count, eq, isNotNull, sql } from 'drizzle-orm';
 import type { Tx } from '../../shared/database/connect.ts';
 import { type HostRow, sessions } from '../../shared/database/schema.ts';
-import { WindlassError } from '../../shared/errors.ts';
+import { conflict } from '../../shared/errors.ts';
 import { isOpenOrOpening } from './sessions.ts';
 
 /** The machine that a host's entry names. */
@@ -24,10 +24,10 @@ export async function eraseHostCredentials(tx: Tx, name: string): Promise<void> 
     .from(sessions)
     .where(and(eq(sessions.hostname, name), isOpenOrOpening(tx)));
   if (open && open.n > 0)
-    throw new WindlassError('conflict', {
-      detail: `Conflict: ${open.n} sessions are open on ${name}.`,
-      hint: 'Wait until they have ended; another machine can be added under another name.',
-    });
+    throw conflict(
+      `${open.n} sessions are open on ${name}.`,
+      'Wait until they have ended; another machine can be added under another name.',
+    );
   await tx
     .update(sessions)
     .set({ sealed: null, ended: sql`coalesce(${sessions.ended}, now())` })

@@ -3,7 +3,7 @@ import { and, eq, sql } from 'drizzle-orm';
 import { z } from 'zod';
 import type { Tx } from '../../shared/database/connect.ts';
 import { bookmarks } from '../../shared/database/schema.ts';
-import { WindlassError } from '../../shared/errors.ts';
+import { notFound, WindlassError } from '../../shared/errors.ts';
 import { isId, newId } from '../../shared/ids.ts';
 import { chargeProjectQuota } from '../../shared/project-quota.ts';
 import { refuseIfMatchTag } from '../http/conditional-requests.ts';
@@ -153,7 +153,4 @@ async function findBookmark(
 }
 
 const unknownBookmark = () =>
-  new WindlassError('not_found', {
-    detail: 'Not found: there is no such bookmark.',
-    hint: 'POST /api/projects/(pid)/bookmarks makes one.',
-  });
+  notFound('there is no such bookmark.', 'POST /api/projects/(pid)/bookmarks makes one.');

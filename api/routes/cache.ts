@@ -2,7 +2,7 @@ import { and, eq } from 'drizzle-orm';
 import type { Request } from 'express';
 import { z } from 'zod';
 import { cacheEntries } from '../../shared/database/schema.ts';
-import { WindlassError } from '../../shared/errors.ts';
+import { notFound } from '../../shared/errors.ts';
 import { scheduleDeletion } from '../../shared/storage/pending-deletions.ts';
 import { checkIfMatch, entityTag } from '../http/conditional-requests.ts';
 import { pageOf, pageQueryBy, readPage } from '../http/pagination.ts';
@@ -102,7 +102,7 @@ function keyOf(req: Request): string {
 }
 
 const unknownEntry = () =>
-  new WindlassError('not_found', {
-    detail: 'Not found: the cache of this project has no such key.',
-    hint: 'GET /api/projects/(pid)/cache lists its keys.',
-  });
+  notFound(
+    'the cache of this project has no such key.',
+    'GET /api/projects/(pid)/cache lists its keys.',
+  );

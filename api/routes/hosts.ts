@@ -5,7 +5,7 @@ import ssh2 from 'ssh2';
 import { z } from 'zod';
 import type { Tx } from '../../shared/database/connect.ts';
 import { type HostRow, hosts } from '../../shared/database/schema.ts';
-import { WindlassError } from '../../shared/errors.ts';
+import { conflict, notFound } from '../../shared/errors.ts';
 import type { Result } from '../../shared/jobs/catalog.ts';
 import { fingerprint, keyBytes } from '../../shared/ssh-keys.ts';
 import { checkIfMatch, sendRecord, versionTag } from '../http/conditional-requests.ts';
@@ -145,11 +145,7 @@ export default routes('json-body', (router, api) => {
         const [present] = added || !pinned.isRepeat ? [] : await selectHost(db, host.name);
         const row =
           added ?? (present && isDeepStrictEqual({ ...present, ...host }, present) && present);
-        if (!row)
-          throw new WindlassError('conflict', {
-            detail: `Conflict: there is a host ${host.name} already.`,
-            hint: 'Change it with PUT.',
-          });
+        if (!row) throw conflict(`there is a host ${host.name} already.`, 'Change it with PUT.');
         res.status(201).location(`/api/hosts/${row.name}`).json(fullView(row));
       },
     }),
@@ -199,10 +195,10 @@ export default routes('json-body', (router, api) => {
             .where(and(eq(hosts.name, row.name), eq(hosts.version, row.version)))
             .returning();
           if (written) return written;
-          throw new WindlassError('conflict', {
-            detail: 'Conflict: somebody else changed this host at the same time.',
-            hint: 'Get it again and repeat the change.',
-          });
+          throw conflict(
+            'somebody else changed this host at the same time.',
+            'Get it again and repeat the change.',
+          );
         });
         res.json(fullView(changed));
       },
@@ -233,10 +229,6 @@ const selectHost = (tx: Tx, name: string) => tx.select().from(hosts).where(eq(ho
 
 /** The row of a query by name. Throws `not_found`. */
 function requireHost(name: string, [row]: HostRow[]): HostRow {
-  if (!row)
-    throw new WindlassError('not_found', {
-      detail: `Not found: there is no host ${name}.`,
-      hint: 'GET /api/hosts lists them.',
-    });
+  if (!row) throw notFound(`there is no host ${name}.`, 'GET /api/hosts lists them.');
   return row;
 }

@@ -2,7 +2,7 @@ import { eq } from 'drizzle-orm';
 import type { Request, Response } from 'express';
 import { z } from 'zod';
 import { jobs } from '../../shared/database/schema.ts';
-import { WindlassError } from '../../shared/errors.ts';
+import { conflict, notFound, WindlassError } from '../../shared/errors.ts';
 import { cancelJob, publishCancelled } from '../../shared/jobs/cancel.ts';
 import { isJobKind, JOB_KINDS, jobDefinition } from '../../shared/jobs/catalog.ts';
 import { OUTPUT_STREAMS } from '../../shared/jobs/output.ts';
@@ -101,10 +101,7 @@ export default routes('json-body', (router, api) => {
           return cancelJob(tx, row.id);
         });
         if (cancelled.length === 0)
-          throw new WindlassError('conflict', {
-            detail: `Conflict: the job has ended: ${row.state}.`,
-            hint: 'There is nothing left to cancel.',
-          });
+          throw conflict(`the job has ended: ${row.state}.`, 'There is nothing left to cancel.');
         publishCancelled(api, cancelled);
         res.status(202).location(`/api/jobs/${row.id}`).json({ id: row.id });
       },
@@ -195,15 +192,12 @@ export default routes('json-body', (router, api) => {
         const row = await find(req, res);
         const { kind } = row;
         if (!isJobKind(kind) || !jobDefinition(kind).retry)
-          throw new WindlassError('conflict', {
-            detail: `Conflict: a ${kind} cannot be repeated.`,
-            hint: 'Send the request again that started it.',
-          });
+          throw conflict(
+            `a ${kind} cannot be repeated.`,
+            'Send the request again that started it.',
+          );
         if (!row.finished)
-          throw new WindlassError('conflict', {
-            detail: `Conflict: the job is ${row.state}.`,
-            hint: 'Wait for its end, or cancel it.',
-          });
+          throw conflict(`the job is ${row.state}.`, 'Wait for its end, or cancel it.');
         const job = await startRequestedJob(api, req, res, async tx => {
           if (jobDefinition(kind).session)
             await lockSession(tx, {
@@ -232,9 +226,4 @@ export default routes('json-body', (router, api) => {
   });
 });
 
-function unknownJob(): WindlassError {
-  return new WindlassError('not_found', {
-    detail: 'Not found: there is no such job.',
-    hint: 'GET /api/jobs lists yours.',
-  });
-}
+const unknownJob = () => notFound('there is no such job.', 'GET /api/jobs lists yours.');

@@ -3,7 +3,7 @@ import type { Request, Response } from 'express';
 import { z } from 'zod';
 import type { Tx } from '../../shared/database/connect.ts';
 import { artifacts } from '../../shared/database/schema.ts';
-import { WindlassError } from '../../shared/errors.ts';
+import { notFound, WindlassError } from '../../shared/errors.ts';
 import { chargeProjectQuota } from '../../shared/project-quota.ts';
 import { checkIfMatch, entityTag, matchesEntityTag } from '../http/conditional-requests.ts';
 import { pathParameter, resource } from '../http/resource.ts';
@@ -144,10 +144,10 @@ function requireParameter<T extends { kind: 'parameter' | 'file' | 'table' }>(
   aid: string,
 ): T {
   if (!row)
-    throw new WindlassError('not_found', {
-      detail: `Not found: this model has no parameter ${aid}.`,
-      hint: 'GET /api/models/(mid) lists what it has.',
-    });
+    throw notFound(
+      `this model has no parameter ${aid}.`,
+      'GET /api/models/(mid) lists what it has.',
+    );
   if (row.kind === 'parameter') return row;
   throw new WindlassError('conflict', {
     detail: `Conflict: ${aid} is a ${row.kind}, not a parameter.`,

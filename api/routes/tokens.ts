@@ -1,7 +1,7 @@
 import { and, eq } from 'drizzle-orm';
 import { z } from 'zod';
 import { tokens } from '../../shared/database/schema.ts';
-import { WindlassError } from '../../shared/errors.ts';
+import { notFound } from '../../shared/errors.ts';
 import { isId } from '../../shared/ids.ts';
 import { pageOf, pageQuery, readPage } from '../http/pagination.ts';
 import { pathParameter, resource } from '../http/resource.ts';
@@ -97,10 +97,7 @@ export default routes('json-body', (router, api) => {
           ? await db.delete(tokens).where(and(mine, isUnexpired)).returning({ id: tokens.id })
           : [];
         if (gone.length === 0)
-          throw new WindlassError('not_found', {
-            detail: 'Not found: you have no such token.',
-            hint: 'GET /api/users/-/tokens lists them.',
-          });
+          throw notFound('you have no such token.', 'GET /api/users/-/tokens lists them.');
         api.credentialCache.invalidate(currentUser(res).username);
         res.status(204).end();
       },

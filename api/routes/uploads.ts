@@ -9,7 +9,7 @@ import {
   projects,
   uploads,
 } from '../../shared/database/schema.ts';
-import { WindlassError } from '../../shared/errors.ts';
+import { conflict, WindlassError } from '../../shared/errors.ts';
 import { newId } from '../../shared/ids.ts';
 import { publishCancelled } from '../../shared/jobs/cancel.ts';
 import { isParserName, PARSERS, type ParserName } from '../../shared/parsers.ts';
@@ -181,10 +181,10 @@ async function refuseOtherKind(
     .where(and(eq(artifacts.model, mid), inArray(artifacts.aid, aids), ne(artifacts.kind, makes)))
     .limit(1);
   if (!other) return;
-  throw new WindlassError('conflict', {
-    detail: `Conflict: the artifact ${other.aid} of this model is a ${other.kind}, and this parser makes a ${makes}.`,
-    hint: `Choose another name, or DELETE /api/models/(mid)/${other.kind}s/(aid) first.`,
-  });
+  throw conflict(
+    `the artifact ${other.aid} of this model is a ${other.kind}, and this parser makes a ${makes}.`,
+    `Choose another name, or DELETE /api/models/(mid)/${other.kind}s/(aid) first.`,
+  );
 }
 
 async function refuseTooMany({ config }: ApiContext, tx: Tx, owner: string): Promise<void> {
@@ -206,7 +206,7 @@ async function refuseTooMany({ config }: ApiContext, tx: Tx, owner: string): Pro
 }
 
 const isParsing = (job: string | null) =>
-  new WindlassError('conflict', {
-    detail: 'Conflict: the upload is being parsed.',
-    hint: `Wait for its job, or cancel that with DELETE /api/jobs/${job}.`,
-  });
+  conflict(
+    'the upload is being parsed.',
+    `Wait for its job, or cancel that with DELETE /api/jobs/${job}.`,
+  );

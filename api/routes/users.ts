@@ -3,7 +3,7 @@ import type { Response } from 'express';
 import { z } from 'zod';
 import type { Tx } from '../../shared/database/connect.ts';
 import { users } from '../../shared/database/schema.ts';
-import { WindlassError } from '../../shared/errors.ts';
+import { conflict, notFound, WindlassError } from '../../shared/errors.ts';
 import { publishCancelled } from '../../shared/jobs/cancel.ts';
 import { hashPassword } from '../../shared/passwords.ts';
 import { checkIfMatch, sendRecord, versionTag } from '../http/conditional-requests.ts';
@@ -78,10 +78,10 @@ export default routes('json-body', (router, api) => {
           .onConflictDoNothing()
           .returning();
         if (!row)
-          throw new WindlassError('conflict', {
-            detail: `Conflict: there is a user ${given.username} already.`,
-            hint: 'Choose another name, or change that user with PUT.',
-          });
+          throw conflict(
+            `there is a user ${given.username} already.`,
+            'Choose another name, or change that user with PUT.',
+          );
         res.status(201).location(`/api/users/${given.username}`).json(view(row));
       },
     }),
@@ -145,10 +145,10 @@ export default routes('json-body', (router, api) => {
             .where(and(eq(users.username, name), eq(users.version, row.version)))
             .returning();
           if (written) return written;
-          throw new WindlassError('conflict', {
-            detail: 'Conflict: somebody else changed this user at the same time.',
-            hint: 'Get it again and repeat the change.',
-          });
+          throw conflict(
+            'somebody else changed this user at the same time.',
+            'Get it again and repeat the change.',
+          );
         });
         api.credentialCache.invalidate(name);
         res.json(view(changed));
@@ -198,15 +198,8 @@ async function lockWithAdministrator(tx: Tx, res: Response, name: string): Promi
 }
 
 const unknownUser = (name: string) =>
-  new WindlassError('not_found', {
-    detail: `Not found: there is no user ${name}.`,
-    hint: 'GET /api/users lists them.',
-  });
+  notFound(`there is no user ${name}.`, 'GET /api/users lists them.');
 
 /** The administrator who asks always remains one. */
-function notOnYourself(what: string): WindlassError {
-  return new WindlassError('conflict', {
-    detail: `Conflict: an administrator cannot ${what}.`,
-    hint: 'Have another administrator do it.',
-  });
-}
+const notOnYourself = (what: string) =>
+  conflict(`an administrator cannot ${what}.`, 'Have another administrator do it.');

@@ -3,7 +3,7 @@ import type { Request, Response } from 'express';
 import { z } from 'zod';
 import { prepareOnce } from '../../shared/database/prepare-once.ts';
 import { jobs, sessions } from '../../shared/database/schema.ts';
-import { type ErrorRecord, WindlassError } from '../../shared/errors.ts';
+import { conflict, type ErrorRecord, notFound, WindlassError } from '../../shared/errors.ts';
 import { isId } from '../../shared/ids.ts';
 import { JOBS, type Result } from '../../shared/jobs/catalog.ts';
 import type { ApiContext } from '../context.ts';
@@ -195,10 +195,10 @@ async function findVideo(api: ApiContext, req: Request, res: Response): Promise<
   requireAgent(found.session);
   await touchSession(db, found.session);
   if (!found.video)
-    throw new WindlassError('not_found', {
-      detail: 'Not found: this session has no such video.',
-      hint: 'Start one with POST /api/remotes/(sid)/videos.',
-    });
+    throw notFound(
+      'this session has no such video.',
+      'Start one with POST /api/remotes/(sid)/videos.',
+    );
   return found.video;
 }
 
@@ -258,10 +258,7 @@ function readImages(images: unknown): string[] {
 function notReady(row: JobSummary): WindlassError {
   if (row.finished) {
     const { detail, hint } = row.error as ErrorRecord;
-    return new WindlassError('conflict', {
-      detail: `Conflict: there is no video. ${detail}`,
-      hint: hint ?? 'Start another one.',
-    });
+    return conflict(`there is no video. ${detail}`, hint ?? 'Start another one.');
   }
   return new WindlassError('video_not_ready', {
     detail: `Video is not ready: it is ${row.state}.`,

@@ -1,7 +1,7 @@
 import { and, eq } from 'drizzle-orm';
 import { LRUCache } from 'lru-cache';
 import { artifacts, type ColumnStatistics } from '../../shared/database/schema.ts';
-import { WindlassError } from '../../shared/errors.ts';
+import { conflict } from '../../shared/errors.ts';
 import type { ApiContext } from '../context.ts';
 import type { StoredArtifact } from './find-artifact.ts';
 
@@ -24,10 +24,7 @@ export class ColumnCache {
       .from(artifacts)
       .where(and(eq(artifacts.model, model), eq(artifacts.aid, aid), eq(artifacts.object, object)));
     if (!found?.columns)
-      throw new WindlassError('conflict', {
-        detail: 'Conflict: the table was replaced or deleted just now.',
-        hint: 'Ask again.',
-      });
+      throw conflict('the table was replaced or deleted just now.', 'Ask again.');
     this.#columns.set(object, found.columns);
     return found.columns;
   }

@@ -2,7 +2,7 @@ import { and, eq, isNull, sql } from 'drizzle-orm';
 import type { Request, Response } from 'express';
 import type { Tx } from '../../shared/database/connect.ts';
 import { jobs, views } from '../../shared/database/schema.ts';
-import { WindlassError } from '../../shared/errors.ts';
+import { conflict } from '../../shared/errors.ts';
 import { newId } from '../../shared/ids.ts';
 import type { ApiContext } from '../context.ts';
 import { currentUser } from '../identity/current-user.ts';
@@ -42,10 +42,7 @@ export async function materializeView(
   if (ended.state !== 'succeeded') throw jobError(ended);
   const now = await findMade(api.database.db, id);
   if (now) return now;
-  throw new WindlassError('conflict', {
-    detail: 'Conflict: the table was replaced or deleted, or its view removed, just now.',
-    hint: 'Ask again.',
-  });
+  throw conflict('the table was replaced or deleted, or its view removed, just now.', 'Ask again.');
 }
 
 async function findMade(db: Tx, id: string): Promise<StoredView | undefined> {

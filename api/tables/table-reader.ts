@@ -1,6 +1,6 @@
 import { buffer } from 'node:stream/consumers';
 import { Worker } from 'node:worker_threads';
-import { WindlassError } from '../../shared/errors.ts';
+import { conflict, unavailable, WindlassError } from '../../shared/errors.ts';
 import { packageRoot } from '../../shared/package-root.ts';
 import type { ObjectStore } from '../../shared/storage/object-store.ts';
 import { Semaphore } from '../concurrency/semaphore.ts';
@@ -153,27 +153,21 @@ export class TableReader {
 
 const isGone = (error: unknown) => error instanceof WindlassError && error.code === 'not_found';
 
-function fileGone(): WindlassError {
-  return new WindlassError('conflict', {
-    detail: 'Conflict: the table was replaced or deleted, or its view removed, just now.',
-    hint: 'Ask again.',
-  });
-}
+const fileGone = () =>
+  conflict('the table was replaced or deleted, or its view removed, just now.', 'Ask again.');
 
 const endedEarly = () => new WindlassError('bad_request', { detail: 'The request ended early.' });
 
-function tooSlow(): WindlassError {
-  return new WindlassError('unavailable', {
-    detail: `Service unavailable: the table could not be read within ${TASK_TIMEOUT_MS / 1_000} s.`,
-    hint: 'Ask for fewer rows or columns at once, or download the whole table from …/data.',
-    headers: { 'Retry-After': '10' },
-  });
-}
+const tooSlow = () =>
+  unavailable(
+    `the table could not be read within ${TASK_TIMEOUT_MS / 1_000} s.`,
+    'Ask for fewer rows or columns at once, or download the whole table from …/data.',
+    10,
+  );
 
-function threadEnded(): WindlassError {
-  return new WindlassError('unavailable', {
-    detail: 'Service unavailable: the thread that reads tables ended and is restarting.',
-    hint: 'Ask for fewer rows or columns at once.',
-    headers: { 'Retry-After': '1' },
-  });
-}
+const threadEnded = () =>
+  unavailable(
+    'the thread that reads tables ended and is restarting.',
+    'Ask for fewer rows or columns at once.',
+    1,
+  );

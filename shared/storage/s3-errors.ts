@@ -1,5 +1,5 @@
 import { S3Error } from 'minio';
-import { WindlassError } from '../errors.ts';
+import { unavailable, WindlassError } from '../errors.ts';
 
 /** No byte went either way for longer than the request allows, while the server was expected to act. */
 export class StallTimeout extends Error {
@@ -69,16 +69,17 @@ export function translateS3Error(error: unknown, status?: number): unknown {
     });
   }
   if (ACCESS_DENIED.includes(code)) {
-    return unavailable(
+    return storeUnavailable(
       `the object store refuses the credentials (${code}); see S3_ACCESS_KEY and S3_SECRET_KEY.`,
       error,
     );
   }
-  if (code === 'NoSuchBucket') return unavailable('the bucket of the object store is gone.', error);
+  if (code === 'NoSuchBucket')
+    return storeUnavailable('the bucket of the object store is gone.', error);
   if (isMissing(error))
     return new WindlassError('not_found', { detail: 'There is no such object.', cause: error });
   if (isUnreachable(error) || isServerError(status))
-    return unavailable('the object store cannot be reached.', error);
+    return storeUnavailable('the object store cannot be reached.', error);
   return error;
 }
 
@@ -87,7 +88,7 @@ export function translateCheckError(error: unknown, status?: number): unknown {
   const explained = translateS3Error(error, status);
   if (explained instanceof WindlassError && explained.code === 'unavailable') return explained;
   const said = s3Code(error) || (error instanceof Error ? error.name : 'no answer');
-  return unavailable(`the object store cannot be used (${said}); see S3_ENDPOINT.`, error);
+  return storeUnavailable(`the object store cannot be used (${said}); see S3_ENDPOINT.`, error);
 }
 
 function isFull(error: unknown, status: number | undefined): boolean {
@@ -106,11 +107,5 @@ function isServerError(status: number | undefined): boolean {
   return status !== undefined && (status >= 500 || status === 408 || status === 429);
 }
 
-function unavailable(what: string, cause: unknown): WindlassError {
-  return new WindlassError('unavailable', {
-    detail: `Service unavailable: ${what}`,
-    hint: 'Try again in a few seconds.',
-    headers: { 'Retry-After': '2' },
-    cause,
-  });
-}
+const storeUnavailable = (what: string, cause: unknown) =>
+  unavailable(what, 'Try again in a few seconds.', 2, cause);

@@ -1,5 +1,5 @@
 import type { Response } from 'express';
-import { WindlassError } from '../../../shared/errors.ts';
+import { unavailable } from '../../../shared/errors.ts';
 import { cancelJob, publishCancelled } from '../../../shared/jobs/cancel.ts';
 import type { ApiContext } from '../../context.ts';
 import { jobError } from '../views/job-error.ts';
@@ -40,9 +40,4 @@ export async function whileClientWaits<T>(
   }
 }
 
-const serviceStopping = () =>
-  new WindlassError('unavailable', {
-    detail: 'Service unavailable: the service is stopping.',
-    hint: 'Try again.',
-    headers: { 'Retry-After': '2' },
-  });
+const serviceStopping = () => unavailable('the service is stopping.', 'Try again.', 2);

@@ -1,6 +1,6 @@
 import { sql } from 'drizzle-orm';
 import { workers } from '../../../shared/database/schema.ts';
-import { WindlassError } from '../../../shared/errors.ts';
+import { unavailable } from '../../../shared/errors.ts';
 import { type AwaitedKind, JOBS } from '../../../shared/jobs/catalog.ts';
 import type { ApiContext } from '../../context.ts';
 
@@ -16,9 +16,9 @@ export async function requireWorker({ database }: ApiContext, kind: AwaitedKind)
     .where(sql`${workers.seen} > now() - ${HEARTBEAT_AGE} and ${workers.slots} ? ${queue}::text`)
     .limit(1);
   if (found) return;
-  throw new WindlassError('unavailable', {
-    detail: `Service unavailable: no ${queue} worker is running.`,
-    hint: 'Try again in a while, or have an administrator start one.',
-    headers: { 'Retry-After': '10' },
-  });
+  throw unavailable(
+    `no ${queue} worker is running.`,
+    'Try again in a while, or have an administrator start one.',
+    10,
+  );
 }
