@@ -56,7 +56,7 @@ export async function lockDataDir({
   try {
     mkdirSync(own, { mode: 0o700 });
     await listen(server, own, name);
-    await acquire({ dataDir, path, own, signal });
+    await acquire(dataDir, own, signal);
   } catch (error) {
     server.close();
     rmSync(own, { recursive: true, force: true });
@@ -86,13 +86,9 @@ export async function lockDataDir({
   };
 }
 
-async function acquire(options: {
-  dataDir: string;
-  path: string;
-  own: string;
-  signal?: AbortSignal;
-}): Promise<void> {
-  const { dataDir, path, own, signal } = options;
+/** Renames `own` to `<dataDir>/lock`. */
+async function acquire(dataDir: string, own: string, signal?: AbortSignal): Promise<void> {
+  const path = join(dataDir, 'lock');
   const deadline = Date.now() + WAIT_FOR_STOPPING_MS;
   for (;;) {
     signal?.throwIfAborted();

@@ -14,3 +14,11 @@ export function errnoOf(error: unknown): string | undefined {
   if (!(error instanceof Error) || !('code' in error)) return undefined;
   return typeof error.code === 'string' ? error.code : undefined;
 }
+
+/** A handler for a rejected promise: the value where the file is missing; throws other errors. */
+export const ifMissing =
+  <T>(value: T) =>
+  (error: unknown): T => {
+    if (errnoOf(error) === 'ENOENT') return value;
+    throw error;
+  };

@@ -42,22 +42,42 @@ interface Selection<T> {
   where(which: SQL | undefined): { orderBy(by: SQL): { limit(count: number): PromiseLike<T[]> } };
 }
 
-/** Reads one page of rows in the order of the unique column `by`, which is the member `key` of what `view` makes of a row. */
+/** Where the texts of a list's rows may be long: their sizes, and what reserves memory for a page of them. */
+interface RowSizes {
+  sizes: Selection<{ bytes: number }>;
+  reserve(bytes: number): Promise<unknown>;
+}
+
+/**
+ * Reads one page of rows in the order of the unique column `by`, which is the member `key` of what `view` makes of a row.
+ * With `long` a page ends where its texts fill MAX_PAGE_BYTES.
+ */
 export async function readPage<T, V extends object>(
   select: Selection<T>,
   { limit, after }: PageQuery,
-  order: { by: PgColumn; key: keyof V; where?: SQL; latestFirst?: true },
+  order: { by: PgColumn; key: keyof V; where?: SQL; latestFirst?: true; long?: RowSizes },
   view: (row: T) => V,
 ): Promise<{ items: V[]; next: string | null }> {
-  const { by, key, where, latestFirst } = order;
+  const { by, key, where, latestFirst, long } = order;
   const beyond = after === undefined ? undefined : (latestFirst ? lt : gt)(by, after);
-  const sorted = select.where(and(where, beyond)).orderBy((latestFirst ? desc : asc)(by));
-  const rows = await sorted.limit(limit + 1);
-  return toPage(rows.map(view), limit, item => String(item[key]));
+  const read = <R>(rows: Selection<R>, count: number) =>
+    rows
+      .where(and(where, beyond))
+      .orderBy((latestFirst ? desc : asc)(by))
+      .limit(count);
+  let fitting = limit;
+  if (long) {
+    const { count, bytes } = limitPageBytes((await read(long.sizes, limit)).map(row => row.bytes));
+    await long.reserve(JSON_FACTOR * bytes);
+    fitting = count;
+  }
+  const rows = await read(select, fitting + 1);
+  return toPage(rows.map(view), fitting, item => String(item[key]));
 }
 
 /** Bytes of text, as stored, that one page may hold: in JSON a control character is six times as long. */
 const MAX_PAGE_BYTES = 4 << 20;
+const JSON_FACTOR = 6;
 
 /** How many of the first rows, given their sizes in bytes, fit into one page, and their total; at least one row if any. */
 export function limitPageBytes(sizes: number[]): { count: number; bytes: number } {

@@ -5,14 +5,7 @@ import { artifacts, jobs, type ModelRow, models, projects } from '../../shared/d
 import { newId } from '../../shared/ids.ts';
 import { cancelJobs, publishCancelled } from '../../shared/jobs/cancel.ts';
 import { checkIfMatch, matchesEntityTag, sendRecord } from '../http/conditional-requests.ts';
-import {
-  limitPageBytes,
-  pageOf,
-  pageQuery,
-  pageQueryBy,
-  readPage,
-  toPage,
-} from '../http/pagination.ts';
+import { limitPageBytes, pageOf, pageQuery, pageQueryBy, readPage } from '../http/pagination.ts';
 import { pathParameter, resource } from '../http/resource.ts';
 import { routes } from '../http/routes.ts';
 import { answerWithId, operation } from '../openapi/operation.ts';
@@ -137,25 +130,11 @@ export default routes('json-body', (router, api) => {
           pathParameter(req, 'pid'),
           needRole(res, 'reader'),
         );
-        const { limit, after } = query();
-        const its = eq(models.project, project.pid);
-        const which = after === undefined ? its : and(its, gt(models.mid, after));
-        const sizes = await db
-          .select({ bytes: TEXT_BYTES })
-          .from(models)
-          .where(which)
-          .orderBy(asc(models.mid))
-          .limit(limit);
-        const { count, bytes } = limitPageBytes(sizes.map(row => row.bytes));
-        await api.memory.reserveIfLarge(res, 6 * bytes);
-        const rows = await db
-          .select()
-          .from(models)
-          .where(which)
-          .orderBy(asc(models.mid))
-          .limit(count + 1);
-        const { items, next } = toPage(rows, count, row => row.mid);
-        res.json({ items: items.map(itemView), next });
+        const sizes = db.select({ bytes: TEXT_BYTES }).from(models);
+        const reserve = (bytes: number) => api.memory.reserveIfLarge(res, bytes);
+        const where = eq(models.project, project.pid);
+        const order = { by: models.mid, key: 'id', where, long: { sizes, reserve } } as const;
+        res.json(await readPage(db.select().from(models), query(), order, itemView));
       },
     }),
     post: operation({

@@ -1,4 +1,4 @@
-import { and, asc, eq, gt, isNull, sql } from 'drizzle-orm';
+import { and, eq, isNull, sql } from 'drizzle-orm';
 import { z } from 'zod';
 import type { Tx } from '../../shared/database/connect.ts';
 import {
@@ -11,7 +11,7 @@ import {
 import { newId } from '../../shared/ids.ts';
 import { cancelJobs, publishCancelled } from '../../shared/jobs/cancel.ts';
 import { checkIfMatch, entityTag, sendRecord } from '../http/conditional-requests.ts';
-import { limitPageBytes, pageOf, pageQuery, toPage } from '../http/pagination.ts';
+import { pageOf, pageQuery, readPage } from '../http/pagination.ts';
 import { pathParameter, resource } from '../http/resource.ts';
 import { routes } from '../http/routes.ts';
 import { currentUser } from '../identity/current-user.ts';
@@ -81,29 +81,19 @@ export default routes('json-body', (router, api) => {
       query: pageQuery,
       answers: { 200: { means: 'A page of projects.', json: pageOf(projectItem) } },
       handle: async ({ res, query }) => {
-        const { limit, after } = query();
-        const mine = and(
-          eq(members.username, currentUser(res).username),
-          after === undefined ? undefined : gt(members.project, after),
-        );
-        const sizes = await db
-          .select({ bytes: sql<number>`octet_length(${projects.description})` })
-          .from(members)
-          .innerJoin(projects, eq(projects.pid, members.project))
-          .where(and(mine, isNull(projects.deleted)))
-          .orderBy(asc(members.project))
-          .limit(limit);
-        const { count, bytes } = limitPageBytes(sizes.map(row => row.bytes));
-        await api.memory.reserveIfLarge(res, 6 * bytes);
-        const rows = await db
+        const isMine = eq(members.username, currentUser(res).username);
+        const ofMembers = eq(projects.pid, members.project);
+        const bytes = sql<number>`octet_length(${projects.description})`;
+        const sizes = db.select({ bytes }).from(members).innerJoin(projects, ofMembers);
+        const reserve = (bytes: number) => api.memory.reserveIfLarge(res, bytes);
+        const where = and(isMine, isNull(projects.deleted));
+        const order = { by: members.project, key: 'id', where, long: { sizes, reserve } } as const;
+        const rows = db
           .select({ project: projects, role: members.role })
           .from(members)
-          .innerJoin(projects, eq(projects.pid, members.project))
-          .where(and(mine, isNull(projects.deleted)))
-          .orderBy(asc(members.project))
-          .limit(count + 1);
-        const { items, next } = toPage(rows, count, row => row.project.pid);
-        res.json({ items: items.map(({ project, role }) => itemView(project, role)), next });
+          .innerJoin(projects, ofMembers);
+        const page = await readPage(rows, query(), order, row => itemView(row.project, row.role));
+        res.json(page);
       },
     }),
     post: operation({

@@ -26,12 +26,7 @@ export interface StoredView extends TableFile {
  */
 export async function materializeView(
   api: ApiContext,
-  {
-    req,
-    res,
-    table,
-    view,
-  }: { req: Request; res: Response; table: StoredArtifact; view: ViewDefinition },
+  { req, res, table, view }: Omit<ViewRequest, 'id'>,
 ): Promise<StoredView | undefined> {
   const id = viewId(table.object, view);
   const made = await findMade(api.database.db, id);

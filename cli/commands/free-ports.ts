@@ -14,16 +14,12 @@ export async function requireFreePorts(host: string, ports: number[]): Promise<v
       throw new StartError(`There is no port ${port} for the second API process.`, {
         hint: 'Set PORT to a lower one.',
       });
-    await requireFreePort({ host, port, until });
+    await requireFreePort(host, port, until);
   }
 }
 
-async function requireFreePort(options: {
-  host: string;
-  port: number;
-  until: number;
-}): Promise<void> {
-  const { host, port, until } = options;
+/** Waits for the port until then, a time of performance.now(). */
+async function requireFreePort(host: string, port: number, until: number): Promise<void> {
   for (;;) {
     const code = await tryPort(host, port);
     if (code === undefined) return;

@@ -1,7 +1,7 @@
 import { resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { type Config, readConfig } from '../../shared/config.ts';
-import { createLog } from '../../shared/log.ts';
+import { createLog, type Logger } from '../../shared/log.ts';
 import { packageRoot } from '../../shared/package-root.ts';
 import { listSecrets } from '../../shared/redact.ts';
 import { chooseDataDir } from '../data-dir.ts';
@@ -14,7 +14,8 @@ import {
   listFleetProcesses,
   readFleetProcesses,
 } from '../supervisor/process-specs.ts';
-import { type ProcessSpec, supervise } from '../supervisor/supervisor.ts';
+import type { ProcessSpec } from '../supervisor/supervised-process.ts';
+import { supervise } from '../supervisor/supervisor.ts';
 import { checkServers } from './check-servers.ts';
 import type { CommandContext } from './command-context.ts';
 import { requireFreePorts } from './free-ports.ts';
@@ -36,11 +37,7 @@ async function upEmbedded({ life, environment }: CommandContext, config: Config)
   const { stopping } = life;
   await requireFreePorts(config.HOST, [config.PORT]);
   const dataDir = findDataDir(config);
-  const log = createLog({
-    level: config.LOG_LEVEL,
-    name: 'windlass',
-    secrets: listSecrets(config),
-  });
+  const log = openLog(config);
   // The embedded Postgres locks the directory itself.
   const lock = config.DATABASE_URL ? await lockDataDir({ dataDir, signal: stopping }) : undefined;
   const postgres = lock ? undefined : await startPostgres({ dataDir, log, signal: stopping });
@@ -50,7 +47,7 @@ async function upEmbedded({ life, environment }: CommandContext, config: Config)
     await checkServers(config);
     await prepareDatabase(databaseUrl, config);
     const env = { ...environment, DATA_DIR: dataDir, DATABASE_URL: databaseUrl, ...secrets };
-    await superviseAll({ config, stopping, groups: listEmbeddedProcesses(env) });
+    await superviseAll(config, stopping, listEmbeddedProcesses(env));
   } finally {
     await lock?.release();
     await postgres?.stop();
@@ -70,7 +67,7 @@ async function upFleet({ life, environment }: CommandContext, config: Config): P
   await checkServers(config);
   await prepareDatabase(config.DATABASE_URL ?? '', config);
   const env = { ...environment, ...dataDir, ...keys };
-  await superviseAll({ config, stopping, groups: listFleetProcesses(fleet, env, config.PORT) });
+  await superviseAll(config, stopping, listFleetProcesses(fleet, env, config.PORT));
 }
 
 /** Loads or generates the keys, under a lock: concurrent starts must not generate different ones. */
@@ -97,20 +94,19 @@ function findDataDir(config: Config): string {
   return dataDir;
 }
 
-async function superviseAll(options: {
-  config: Config;
-  stopping: AbortSignal;
-  groups: ProcessSpec[][];
-}): Promise<void> {
-  const { config, stopping, groups } = options;
-  const log = createLog({
-    level: config.LOG_LEVEL,
-    name: 'windlass',
-    secrets: listSecrets(config),
-  });
+function openLog(config: Config): Logger {
+  const { LOG_LEVEL: level } = config;
+  return createLog({ level, name: 'windlass', secrets: listSecrets(config) });
+}
+
+async function superviseAll(
+  config: Config,
+  signal: AbortSignal,
+  groups: ProcessSpec[][],
+): Promise<void> {
   // For `npm run dev`, which restarts single processes.
   const onReady = (name: string, pid: number | undefined) => process.send?.({ process: name, pid });
-  const supervisor = supervise({ groups, log, signal: stopping, onReady });
+  const supervisor = supervise({ groups, log: openLog(config), signal, onReady });
   const [listening = []] = groups;
   const address = config.PUBLIC_URL ?? `http://${config.HOST}:${config.PORT}`;
   const where = listening.length > 0 ? ` at ${address}` : '.';

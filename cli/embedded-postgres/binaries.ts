@@ -17,7 +17,7 @@ import { createRequire } from 'node:module';
 import { dirname, join, relative } from 'node:path';
 import { promisify } from 'node:util';
 import { SYSTEM_DIR } from '../data-dir.ts';
-import { errnoOf, StartError } from '../start-error.ts';
+import { errnoOf, ifMissing, StartError } from '../start-error.ts';
 import { type ServiceUser, translateSwitchError } from './service-user.ts';
 
 const STALE_AFTER_MS = 3_600_000;
@@ -84,10 +84,7 @@ async function findPackage(): Promise<NativePackage> {
 
 /** Creates the missing links; several processes may do so at once. False if they cannot be created. */
 async function tryToLink(native: string): Promise<boolean> {
-  const list = await readFile(join(native, 'pg-symlinks.json'), 'utf8').catch(error => {
-    if (errnoOf(error) === 'ENOENT') return '[]';
-    throw error;
-  });
+  const list = await readFile(join(native, 'pg-symlinks.json'), 'utf8').catch(ifMissing('[]'));
   const links: { source: string; target: string }[] = JSON.parse(list);
   for (const { source, target } of links) {
     // Both paths start at the package's folder. Links are relative, so that they work in copies.

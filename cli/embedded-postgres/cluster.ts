@@ -10,7 +10,7 @@ import {
   stat,
 } from 'node:fs/promises';
 import { join } from 'node:path';
-import { errnoOf, StartError } from '../start-error.ts';
+import { ifMissing, StartError } from '../start-error.ts';
 import { syncDirectory } from '../write-atomically.ts';
 import { findBinaries, type PostgresBinaries } from './binaries.ts';
 import { commitPassword, type Password, readPassword, setPassword } from './password.ts';
@@ -130,7 +130,7 @@ async function checkDirectory(path: string, { major }: PostgresBinaries): Promis
       { hint: `Change its owner to the user of Postgres: chown -R nobody ${path}` },
     );
   }
-  const version = await readFile(join(path, 'PG_VERSION'), 'utf8').catch(ignoreMissing);
+  const version = await readFile(join(path, 'PG_VERSION'), 'utf8').catch(ifMissing(undefined));
   if (version === undefined) {
     throw new StartError(`${path} is not a database: it contains files, but no PG_VERSION.`, {
       hint: 'Move it away to start with an empty database, or restore it from a backup.',
@@ -170,10 +170,5 @@ export async function requireNoOrphans(
 }
 
 async function isEmpty(path: string): Promise<boolean> {
-  return ((await readdir(path).catch(ignoreMissing)) ?? []).length === 0;
-}
-
-function ignoreMissing(error: unknown): undefined {
-  if (errnoOf(error) === 'ENOENT') return undefined;
-  throw error;
+  return (await readdir(path).catch(ifMissing([]))).length === 0;
 }

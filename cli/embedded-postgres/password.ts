@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { readFile, rename } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import { errnoOf } from '../start-error.ts';
+import { ifMissing } from '../start-error.ts';
 import { syncDirectory, writeAtomically } from '../write-atomically.ts';
 import { runTool } from './run-tool.ts';
 import type { ServerLog } from './server-log.ts';
@@ -24,12 +24,8 @@ export async function readPassword(
   user: ServiceUser | undefined,
 ): Promise<Password> {
   const path = join(dataDir, 'postgres.password');
-  try {
-    const text = (await readFile(path, 'utf8')).trim();
-    if (text) return { text, path, isNew: false };
-  } catch (error) {
-    if (errnoOf(error) !== 'ENOENT') throw error;
-  }
+  const known = (await readFile(path, 'utf8').catch(ifMissing(''))).trim();
+  if (known) return { text: known, path, isNew: false };
   const text = randomBytes(32).toString('base64url');
   await writeAtomically({ path: `${path}.new`, text, user });
   return { text, path: `${path}.new`, isNew: true };

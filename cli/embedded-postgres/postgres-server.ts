@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
-import { errnoOf, type StartError } from '../start-error.ts';
+import { ifMissing, type StartError } from '../start-error.ts';
 import { type Cluster, requireNoOrphans } from './cluster.ts';
 import { listSettings } from './postgres-settings.ts';
 import { translatePostgresError, translateSystemError } from './translate-errors.ts';
@@ -20,16 +20,18 @@ export class PortTakenError extends Error {
   }
 }
 
+export interface StartOptions {
+  cluster: Cluster;
+  port: number;
+  signal?: AbortSignal;
+}
+
 /**
  * Stops orphans of an earlier run, starts the server and waits until it accepts connections, however long recovery
  * takes. Waits up to 10 s for the lock of a server that is shutting down. Throws StartError, PortTakenError, or the
  * signal's reason.
  */
-export async function startServer(options: {
-  cluster: Cluster;
-  port: number;
-  signal?: AbortSignal;
-}): Promise<WrappedCommand> {
+export async function startServer(options: StartOptions): Promise<WrappedCommand> {
   const deadline = Date.now() + LOCK_WAIT_MS;
   for (;;) {
     const outcome = await tryToStart(options);
@@ -39,12 +41,11 @@ export async function startServer(options: {
   }
 }
 
-async function tryToStart(options: {
-  cluster: Cluster;
-  port: number;
-  signal?: AbortSignal;
-}): Promise<WrappedCommand | { retry: StartError }> {
-  const { cluster, port, signal } = options;
+async function tryToStart({
+  cluster,
+  port,
+  signal,
+}: StartOptions): Promise<WrappedCommand | { retry: StartError }> {
   const { directory, user, binaries, log } = cluster;
   signal?.throwIfAborted();
   await requireNoOrphans(directory, user);
@@ -80,10 +81,7 @@ async function tryToStart(options: {
 
 /** Postgres writes its pid into the first line of its lock file, its state into the eighth. */
 async function isReady(directory: string, pid: number): Promise<boolean> {
-  const text = await readFile(join(directory, 'postmaster.pid'), 'utf8').catch(error => {
-    if (errnoOf(error) === 'ENOENT') return '';
-    throw error;
-  });
+  const text = await readFile(join(directory, 'postmaster.pid'), 'utf8').catch(ifMissing(''));
   const lines = text.split('\n');
   return Number(lines[0]) === pid && lines[7]?.trim() === 'ready';
 }

@@ -5,7 +5,7 @@ import { StartError } from '../start-error.ts';
 import { chooseRestartBackoff } from '../supervisor/restart-backoff.ts';
 import { type Cluster, DATABASE_NAME, DATABASE_USER, prepareCluster } from './cluster.ts';
 import { choosePort } from './port.ts';
-import { PortTakenError, startServer } from './postgres-server.ts';
+import { PortTakenError, type StartOptions, startServer } from './postgres-server.ts';
 import { stopOrphans, type WrappedCommand } from './wrapper.ts';
 
 const TRIM_LOG_EVERY_MS = 600_000;
@@ -48,7 +48,7 @@ export async function startPostgres(options: PostgresOptions): Promise<EmbeddedP
   const lock = await lockDataDir({ dataDir, signal });
   try {
     const cluster = await prepareCluster({ dataDir, signal, systemDir });
-    const { server, port } = await startOnSomePort({ cluster, signal });
+    const { server, port } = await startOnSomePort(cluster, signal);
     return superviseServer({ cluster, server, port, lock, log, signal });
   } catch (error) {
     await lock.release();
@@ -56,14 +56,14 @@ export async function startPostgres(options: PostgresOptions): Promise<EmbeddedP
   }
 }
 
-async function startOnSomePort(options: {
-  cluster: Cluster;
-  signal?: AbortSignal;
-}): Promise<{ server: WrappedCommand; port: number }> {
+async function startOnSomePort(
+  cluster: Cluster,
+  signal?: AbortSignal,
+): Promise<{ server: WrappedCommand; port: number }> {
   for (let tries = 1; ; tries += 1) {
-    const port = await choosePort(options.cluster.dataDir);
+    const port = await choosePort(cluster.dataDir);
     try {
-      return { server: await startServer({ ...options, port }), port };
+      return { server: await startServer({ cluster, signal, port }), port };
     } catch (error) {
       // Another program took the port since choosePort() tried it.
       if (!(error instanceof PortTakenError) || tries === PORT_TRIES) throw error;
@@ -71,23 +71,14 @@ async function startOnSomePort(options: {
   }
 }
 
-interface RunningOptions {
+interface Running extends Pick<PostgresOptions, 'log' | 'signal'> {
   cluster: Cluster;
   server: WrappedCommand;
   port: number;
   lock: DataDirLock;
-  log: Logger;
-  signal?: AbortSignal;
 }
 
-function superviseServer({
-  cluster,
-  server,
-  port,
-  lock,
-  log,
-  signal,
-}: RunningOptions): EmbeddedPostgres {
+function superviseServer({ cluster, server, port, lock, log, signal }: Running): EmbeddedPostgres {
   const closing = new AbortController();
   let current = server;
   const announce = () => lock.announceStop();
@@ -101,7 +92,7 @@ function superviseServer({
       const code = await current.exited;
       if (closing.signal.aborted) return;
       log.warn({ code }, 'Postgres ended and is restarted');
-      const next = await restart({ cluster, port, log, signal: closing.signal });
+      const next = await restart({ cluster, port, signal: closing.signal }, log);
       if (!next) return;
       current = next;
       // stop() was called during the restart and stopped only the previous server.
@@ -134,17 +125,15 @@ function superviseServer({
 }
 
 /** Tries until it runs, always on the same port, because its clients know that. Undefined if aborted. */
-async function restart(options: {
-  cluster: Cluster;
-  port: number;
-  log: Logger;
-  signal: AbortSignal;
-}): Promise<WrappedCommand | undefined> {
-  const { log, signal } = options;
+async function restart(
+  start: StartOptions & { signal: AbortSignal },
+  log: Logger,
+): Promise<WrappedCommand | undefined> {
+  const { signal } = start;
   for (let failures = 0; ; failures += 1) {
     try {
       await delay(chooseRestartBackoff(failures), undefined, { signal });
-      const server = await startServer(options);
+      const server = await startServer(start);
       log.info({ pid: server.pid }, 'Postgres runs again');
       return server;
     } catch (error) {

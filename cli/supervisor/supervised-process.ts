@@ -29,7 +29,7 @@ export interface SupervisedProcess {
   stop(options: { graceMs: number; forceShutdown: AbortSignal }): Promise<void>;
 }
 
-export interface SuperviseProcessOptions {
+interface Options {
   spec: ProcessSpec;
   log: Logger;
   reaper: Reaper;
@@ -42,12 +42,7 @@ export interface SuperviseProcessOptions {
  * Each process leads a session of its own: a Ctrl-C at the terminal does not reach it, so that groups stop in order, and
  * its orphaned children are killed with its process group.
  */
-export function superviseProcess({
-  spec,
-  log,
-  reaper,
-  onReady,
-}: SuperviseProcessOptions): SupervisedProcess {
+export function superviseProcess({ spec, log, reaper, onReady }: Options): SupervisedProcess {
   const closing = new AbortController();
   let child: ChildProcess | undefined;
   let ready = false;

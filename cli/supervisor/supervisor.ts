@@ -7,8 +7,6 @@ import {
   superviseProcess,
 } from './supervised-process.ts';
 
-export type { ProcessSpec } from './supervised-process.ts';
-
 const GRACE_MS = 30_000;
 
 export interface SuperviseOptions {
@@ -37,12 +35,8 @@ export interface Supervisor {
  * is ready. When this process dies, all of them end within 3 s.
  */
 export function supervise(options: SuperviseOptions): Supervisor {
-  const {
-    log,
-    signal,
-    forceShutdown = listenForForcedShutdown(signal),
-    graceMs = GRACE_MS,
-  } = options;
+  const { log, signal, graceMs = GRACE_MS } = options;
+  const { forceShutdown = listenForForcedShutdown(signal) } = options;
   if (signal.aborted) return { ready: new Promise(() => {}), stopped: Promise.resolve() };
   const reaper = startReaper(log);
   const groups: SupervisedProcess[][] = [];

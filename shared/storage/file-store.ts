@@ -16,7 +16,14 @@ import { dirname, join, relative, sep } from 'node:path';
 import type { Readable } from 'node:stream';
 import { WindlassError } from '../errors.ts';
 import { newId } from '../ids.ts';
-import { assertKey, type ByteRange, type ObjectStore, type StoredObject } from './object-store.ts';
+import {
+  assertKey,
+  type GetOptions,
+  type ObjectSource,
+  type ObjectStore,
+  type PutOptions,
+  type StoredObject,
+} from './object-store.ts';
 import { writeAll } from './write-all.ts';
 
 /** Objects as files in one folder: `objects/` by key, `incoming/` for those that are being written. */
@@ -29,11 +36,7 @@ export class FileStore implements ObjectStore {
     this.#incoming = join(root, 'incoming');
   }
 
-  async put(
-    key: string,
-    bytes: Readable | Buffer | Buffer[],
-    options: { size?: number; signal?: AbortSignal } = {},
-  ): Promise<number> {
+  async put(key: string, bytes: ObjectSource, options: PutOptions = {}): Promise<number> {
     const path = this.#path(key);
     const source = Buffer.isBuffer(bytes) ? [bytes] : bytes;
     // Without a listener, the error of a source that is destroyed while nothing reads it would end the process.
@@ -61,14 +64,9 @@ export class FileStore implements ObjectStore {
     }
   }
 
-  async get(
-    key: string,
-    options: { range?: ByteRange; signal?: AbortSignal } = {},
-  ): Promise<Readable> {
-    const { range, signal } = options;
+  async get(key: string, { range, signal }: GetOptions = {}): Promise<Readable> {
     const file = await open(this.#path(key)).catch(rethrowMissing);
-    const stream = createReadStream('', { fd: file, ...range, highWaterMark: 1 << 18, signal });
-    return stream;
+    return createReadStream('', { fd: file, ...range, highWaterMark: 1 << 18, signal });
   }
 
   async stat(key: string): Promise<StoredObject | undefined> {
@@ -112,10 +110,7 @@ export class FileStore implements ObjectStore {
   }
 
   async removeAbandonedWrites(before: Date): Promise<void> {
-    const names = await readdir(this.#incoming).catch((error: unknown) => {
-      if (isMissing(error)) return [];
-      throw error;
-    });
+    const names = await readdir(this.#incoming).catch(noneIfMissing);
     for (const name of names) {
       const path = join(this.#incoming, name);
       const found = await stat(path).catch(() => undefined);
@@ -152,10 +147,7 @@ const ignore = () => {};
 
 /** Every file below a folder. A folder that is removed meanwhile counts as empty. */
 async function* walk(folder: string): AsyncGenerator<string> {
-  const entries = await opendir(folder).catch((error: unknown) => {
-    if (isMissing(error)) return [];
-    throw error;
-  });
+  const entries = await opendir(folder).catch(noneIfMissing);
   for await (const entry of entries) {
     const path = join(folder, entry.name);
     if (entry.isDirectory()) yield* walk(path);
@@ -192,6 +184,11 @@ async function syncDirectory(path: string): Promise<void> {
 }
 
 const isMissing = (error: unknown) => (error as NodeJS.ErrnoException).code === 'ENOENT';
+
+function noneIfMissing(error: unknown): never[] {
+  if (isMissing(error)) return [];
+  throw error;
+}
 
 function rethrowMissing(error: unknown): never {
   if (isMissing(error))

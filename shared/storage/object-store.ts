@@ -6,6 +6,10 @@ export interface ByteRange {
   end: number;
 }
 
+export type ObjectSource = Readable | Buffer | Buffer[];
+export type PutOptions = { size?: number; signal?: AbortSignal };
+export type GetOptions = { range?: ByteRange; signal?: AbortSignal };
+
 export interface StoredObject {
   key: string;
   size: number;
@@ -22,13 +26,9 @@ export interface ObjectStore {
    * destroyed. Declare the `size` where it is known: S3 then takes the stream without a buffer. Throws SizeMismatch where
    * the source has another number of bytes.
    */
-  put(
-    key: string,
-    bytes: Readable | Buffer | Buffer[],
-    options?: { size?: number; signal?: AbortSignal },
-  ): Promise<number>;
+  put(key: string, bytes: ObjectSource, options?: PutOptions): Promise<number>;
   /** Returns the bytes, or those of the range. Throws WindlassError `not_found` before the first byte. */
-  get(key: string, options?: { range?: ByteRange; signal?: AbortSignal }): Promise<Readable>;
+  get(key: string, options?: GetOptions): Promise<Readable>;
   /** Undefined where there is no such object. */
   stat(key: string): Promise<StoredObject | undefined>;
   /** Does nothing where there is no such object. */

@@ -2,7 +2,14 @@ import type { IncomingMessage } from 'node:http';
 import { pipeline, Readable } from 'node:stream';
 import { finished } from 'node:stream/promises';
 import { assertBuffersSize, enforceSize } from './declared-size.ts';
-import { assertKey, type ByteRange, type ObjectStore, type StoredObject } from './object-store.ts';
+import {
+  assertKey,
+  type GetOptions,
+  type ObjectSource,
+  type ObjectStore,
+  type PutOptions,
+  type StoredObject,
+} from './object-store.ts';
 import { S3Body } from './s3-body.ts';
 import {
   isConnectionReset,
@@ -24,11 +31,6 @@ const SLOW_STALL_MS = 60_000;
 const MAX_PUT = 5 * 2 ** 30;
 const PAGE = 1_000;
 
-interface PutOptions {
-  size?: number;
-  signal?: AbortSignal;
-}
-
 /**
  * Objects in a bucket of MinIO or another S3 server, through the `minio` package. Memory does not grow with an object's
  * size. A failed request whose answer was lost may have taken effect: each attempt uses new keys, and upkeep removes objects
@@ -44,11 +46,7 @@ export class S3Store implements ObjectStore {
     this.#bucket = options.bucket;
   }
 
-  async put(
-    key: string,
-    bytes: Readable | Buffer | Buffer[],
-    options: PutOptions = {},
-  ): Promise<number> {
+  async put(key: string, bytes: ObjectSource, options: PutOptions = {}): Promise<number> {
     assertKey(key);
     const { size, signal } = options;
     if (Buffer.isBuffer(bytes)) {
@@ -84,12 +82,8 @@ export class S3Store implements ObjectStore {
     }
   }
 
-  async get(
-    key: string,
-    options: { range?: ByteRange; signal?: AbortSignal } = {},
-  ): Promise<Readable> {
+  async get(key: string, { range, signal }: GetOptions = {}): Promise<Readable> {
     assertKey(key);
-    const { range, signal } = options;
     const { bulk } = this.#connections;
     const body = new S3Body();
     await this.#request({ agent: bulk, stallMs: STALL_MS, signal }, async request => {
@@ -158,7 +152,10 @@ export class S3Store implements ObjectStore {
 
   /** Throws an error that says in one line what is wrong. Creates the bucket where it is missing. */
   async check(): Promise<void> {
-    const request = this.#newRequest({ agent: this.#connections.control, stallMs: CHECK_STALL_MS });
+    const request = new S3Request(this.#connections, {
+      agent: this.#connections.control,
+      stallMs: CHECK_STALL_MS,
+    });
     try {
       await request.client.listObjectsV2Query(this.#bucket, 'none/', '', '/', 1, '');
     } catch (error) {
@@ -183,7 +180,11 @@ export class S3Store implements ObjectStore {
     { size, signal }: { size: number; signal?: AbortSignal },
   ): Promise<number> {
     const { fresh } = this.#connections;
-    const request = this.#newRequest({ agent: fresh, stallMs: BULK_STALL_MS, signal });
+    const request = new S3Request(this.#connections, {
+      agent: fresh,
+      stallMs: BULK_STALL_MS,
+      signal,
+    });
     const body = Readable.from(bytes, { objectMode: false, highWaterMark: 1 << 18 });
     // An error of the source says more than the connection's error that it causes.
     let failure: unknown;
@@ -284,7 +285,7 @@ export class S3Store implements ObjectStore {
     use: (request: S3Request) => Promise<T>,
   ): Promise<T> {
     for (let tries = 1; ; tries++) {
-      const request = this.#newRequest(options);
+      const request = new S3Request(this.#connections, options);
       try {
         return await use(request);
       } catch (error) {
@@ -292,10 +293,6 @@ export class S3Store implements ObjectStore {
         if (!mayRepeat) throw this.#translate(error, request);
       }
     }
-  }
-
-  #newRequest(options: S3RequestOptions): S3Request {
-    return new S3Request(this.#connections, options);
   }
 
   #translate(error: unknown, request: S3Request): unknown {

@@ -24,18 +24,14 @@ export async function sendCommandResult(
   const held = Math.min(job.stdoutBytes, ANSWERED) + Math.min(job.stderrBytes, ANSWERED);
   // Most outputs are small: they need not wait for slow clients.
   if (held > SMALL_BYTES) await api.memory.reserve(res, held);
-  const [output, errors] = await Promise.all([
+  const outputs = await Promise.all([
     readPieces(api, job, 'stdout'),
     readPieces(api, job, 'stderr'),
   ]);
   const { returncode } = job.result as Result<'command'>;
   const isTruncated = Math.max(job.stdoutBytes, job.stderrBytes) > ANSWERED;
-  const json = encodeResult({
-    command,
-    output,
-    errors,
-    rest: { returncode, job: job.id, ...(isTruncated ? { truncated: true } : {}) },
-  });
+  const rest = { returncode, job: job.id, ...(isTruncated ? { truncated: true } : {}) };
+  const json = encodeResult(command, outputs, rest);
   res.type('json');
   if (held <= SMALL_BYTES) return void res.send([...json].join(''));
   for (const text of json) if (!res.write(text) && !(await waitForDrain(res))) return;
@@ -62,17 +58,11 @@ async function readPieces(
 }
 
 /** Invalid UTF-8 is replaced by U+FFFD. */
-function* encodeResult({
-  command,
-  output,
-  errors,
-  rest,
-}: {
-  command: string;
-  output: Buffer[];
-  errors: Buffer[];
-  rest: object;
-}): Generator<string> {
+function* encodeResult(
+  command: string,
+  [output, errors]: [Buffer[], Buffer[]],
+  rest: object,
+): Generator<string> {
   yield `{"command":${JSON.stringify(command)},"output":"`;
   yield* encodeText(output);
   yield '","errors":"';

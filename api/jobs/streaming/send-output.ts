@@ -14,13 +14,9 @@ const SLICE = 64 << 10;
 export async function sendOutput(
   reads: OutputReader,
   res: Response,
-  {
-    job,
-    stream,
-    from,
-    until,
-  }: { job: JobSummary; stream: OutputStream; from: number; until: number },
+  given: { job: JobSummary; stream: OutputStream; from: number; until: number },
 ): Promise<void> {
+  const { job, stream, from, until } = given;
   let at = from;
   const write = async (bytes: Buffer): Promise<boolean> => {
     for (let start = 0; start < bytes.length && at < until; ) {
