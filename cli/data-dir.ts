@@ -27,23 +27,19 @@ export interface DataDirOptions {
  * it; call this before anything else is put there. Throws StartError if a given directory cannot be used.
  */
 export function chooseDataDir(options: DataDirOptions): ChosenDataDir {
-  const { given, checkout, systemDir = SYSTEM_DIR } = options;
+  const { given, checkout } = options;
   const wanted = given ? resolve(given) : join(resolve(checkout), 'data');
   // Postgres writes it into a line of its lock file.
   if (/[\n\r\0]/.test(wanted)) throw new StartError('DATA_DIR must not contain a line break.');
   try {
-    return choose({ wanted, given, checkout, systemDir });
+    return choose(wanted, options);
   } catch (error) {
     throw translateError(error, wanted);
   }
 }
 
-function choose({
-  wanted,
-  given,
-  checkout,
-  systemDir,
-}: Required<Omit<DataDirOptions, 'given'>> & { wanted: string; given?: string }): ChosenDataDir {
+function choose(wanted: string, options: DataDirOptions): ChosenDataDir {
+  const { given, checkout, systemDir = SYSTEM_DIR } = options;
   if (process.geteuid?.() !== 0) {
     createDirectory(wanted, 0o700);
     return { dataDir: wanted };

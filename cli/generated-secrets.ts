@@ -49,6 +49,6 @@ async function generateSecrets(path: string): Promise<Record<keyof Secrets, stri
     SEAL_PUBLIC_KEY: publicKey,
     SEAL_PRIVATE_KEYS: privateKey,
   };
-  await writeAtomically({ path, text: JSON.stringify(secrets), user: undefined });
+  await writeAtomically(path, JSON.stringify(secrets));
   return secrets;
 }

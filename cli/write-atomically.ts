@@ -6,15 +6,11 @@ import type { ServiceUser } from './embedded-postgres/service-user.ts';
  * Atomic write of one line to a file that only this user (and root) can read: after a crash it has the old content or the
  * new. Written by hand: write-file-atomic does not sync the directory.
  */
-export async function writeAtomically({
-  path,
-  text,
-  user,
-}: {
-  path: string;
-  text: string;
-  user?: ServiceUser;
-}): Promise<void> {
+export async function writeAtomically(
+  path: string,
+  text: string,
+  user?: ServiceUser,
+): Promise<void> {
   const temporary = `${path}.tmp`;
   await rm(temporary, { force: true });
   const file = await open(temporary, 'wx', 0o600);

@@ -18,6 +18,9 @@ export interface PartKey {
   part: number;
 }
 
+const isPart = ({ upload, file, part }: PartKey) =>
+  and(eq(parts.upload, upload), eq(parts.file, file), eq(parts.part, part));
+
 /** A part in the object store. `digest` is its SHA-256 in base64. */
 export interface StoredPart extends PartKey {
   size: number;
@@ -69,14 +72,9 @@ export function assertUploadOpen({ upload, role }: Pick<UploadFound, 'upload' | 
 export async function commitPart(tx: Tx, stored: StoredPart, limit: number): Promise<void> {
   const found = await lockUpload(tx, stored.upload);
   assertUploadOpen(found);
-  const which = and(
-    eq(parts.upload, stored.upload),
-    eq(parts.file, stored.file),
-    eq(parts.part, stored.part),
-  );
   const replaced = await tx
     .delete(parts)
-    .where(which)
+    .where(isPart(stored))
     .returning({ object: parts.object, size: parts.size });
   const added = stored.size - replaced.reduce((sum, { size }) => sum + size, 0);
   await assertPartLimit(tx, stored);
@@ -97,11 +95,8 @@ export async function commitPart(tx: Tx, stored: StoredPart, limit: number): Pro
 }
 
 /** The size of a stored part in bytes, else 0. */
-export async function findPartSize(db: Tx, { upload, file, part }: PartKey): Promise<number> {
-  const [row] = await db
-    .select({ size: parts.size })
-    .from(parts)
-    .where(and(eq(parts.upload, upload), eq(parts.file, file), eq(parts.part, part)));
+export async function findPartSize(db: Tx, key: PartKey): Promise<number> {
+  const [row] = await db.select({ size: parts.size }).from(parts).where(isPart(key));
   return row?.size ?? 0;
 }
 

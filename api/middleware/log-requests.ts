@@ -1,18 +1,13 @@
 import type { RequestHandler } from 'express';
-import type { Logger } from '../../shared/log.ts';
-import type { ApiMetrics } from '../monitoring/api-metrics.ts';
+import type { ApiContext } from '../context.ts';
+
+type Context = Pick<ApiContext, 'log' | 'metrics'>;
 
 /**
  * Counts and logs each request when its answer closes: 5xx as a warning, others at debug. A handler that logs the request
  * itself sets `res.locals.logged`.
  */
-export function logRequests({
-  log,
-  metrics,
-}: {
-  log: Logger;
-  metrics: ApiMetrics;
-}): RequestHandler {
+export function logRequests({ log, metrics }: Context): RequestHandler {
   return (req, res, next) => {
     const began = performance.now();
     res.once('close', () => {

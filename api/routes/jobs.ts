@@ -190,7 +190,8 @@ export default routes('json-body', (router, api) => {
       errors: ['not_found', 'session_not_found', 'conflict', 'idempotency_conflict'],
       handle: async ({ req, res }) => {
         const row = await find(req, res);
-        const { kind } = row;
+        const { kind, owner } = row;
+        const idleSeconds = api.config.SESSION_IDLE_TIMEOUT;
         if (!isJobKind(kind) || !jobDefinition(kind).retry)
           throw conflict(
             `a ${kind} cannot be repeated.`,
@@ -200,14 +201,9 @@ export default routes('json-body', (router, api) => {
           throw conflict(`the job is ${row.state}.`, 'Wait for its end, or cancel it.');
         const job = await startRequestedJob(api, req, res, async tx => {
           if (jobDefinition(kind).session)
-            await lockSession(tx, {
-              sid: row.session ?? '',
-              owner: row.owner,
-              idleSeconds: api.config.SESSION_IDLE_TIMEOUT,
-            });
+            await lockSession(tx, { sid: row.session ?? '', owner, idleSeconds });
           const project = row.project ?? undefined;
-          if (project)
-            await lockProjectForShare(tx, project, { username: row.owner, role: 'writer' });
+          if (project) await lockProjectForShare(tx, project, { username: owner, role: 'writer' });
           const [same] = await tx
             .select({ payload: jobs.payload })
             .from(jobs)

@@ -44,6 +44,9 @@ export async function findStoredArtifact(
   return { model: model.mid, project: project.pid, aid, object, size, rows: rows ?? 0, tag };
 }
 
+const { kind, object, size, rows } = artifacts;
+const COLUMNS = { kind, object, size, rows };
+
 /** An object never changes under its key. */
 export const objectTag = (object: string) => entityTag({ key: object });
 
@@ -52,12 +55,7 @@ export async function selectStoredArtifact(
   { mid, aid, kind }: { mid: string; aid: string; kind: ArtifactRequest['kind'] },
 ): Promise<{ object: string; size: number; rows: number | null }> {
   const [found] = await db
-    .select({
-      kind: artifacts.kind,
-      object: artifacts.object,
-      size: artifacts.size,
-      rows: artifacts.rows,
-    })
+    .select(COLUMNS)
     .from(artifacts)
     .where(and(eq(artifacts.model, mid), eq(artifacts.aid, aid)));
   if (found?.kind !== kind || found.object === null)

@@ -56,7 +56,7 @@ export async function findBinaries({
   const found = await findPackage();
   let native = found.native;
   if (!(await tryToLink(native)) || !(await canRun(native, user))) {
-    native = await copyNative({ ...found, parent: user ? (systemDir ?? SYSTEM_DIR) : dataDir });
+    native = await copyNative(found, user ? (systemDir ?? SYSTEM_DIR) : dataDir);
   }
   const bin = join(native, 'bin');
   const major = await readMajor(join(bin, 'postgres'), user);
@@ -154,11 +154,7 @@ async function runAs(postgres: string, user: ServiceUser | undefined): Promise<s
 }
 
 /** Copies under another name and renames, so that a folder of the final name is always complete. */
-async function copyNative({
-  native,
-  label,
-  parent,
-}: NativePackage & { parent: string }): Promise<string> {
+async function copyNative({ native, label }: NativePackage, parent: string): Promise<string> {
   const target = join(parent, label);
   await mkdir(parent, { recursive: true });
   if (process.geteuid?.() === 0) await checkTrusted(parent);

@@ -163,7 +163,7 @@ export async function requireNoOrphans(
   directory: string,
   user: ServiceUser | undefined,
 ): Promise<void> {
-  if (await stopOrphans({ directory, user })) return;
+  if (await stopOrphans(directory, user)) return;
   throw new StartError(`A Postgres that runs on ${directory} could not be stopped.`, {
     hint: 'Stop its processes, then start again.',
   });

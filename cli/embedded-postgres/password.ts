@@ -27,7 +27,7 @@ export async function readPassword(
   const known = (await readFile(path, 'utf8').catch(ifMissing(''))).trim();
   if (known) return { text: known, path, isNew: false };
   const text = randomBytes(32).toString('base64url');
-  await writeAtomically({ path: `${path}.new`, text, user });
+  await writeAtomically(`${path}.new`, text, user);
   return { text, path: `${path}.new`, isNew: true };
 }
 

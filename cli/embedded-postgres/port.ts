@@ -19,7 +19,7 @@ export async function choosePort(dataDir: string): Promise<number> {
   const last = Number(await readFile(path, 'utf8').catch(() => '0'));
   if (last > 0 && (await isFree(last))) return last;
   const port = await findFreePort();
-  await writeAtomically({ path, text: String(port) });
+  await writeAtomically(path, String(port));
   return port;
 }
 

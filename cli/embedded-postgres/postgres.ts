@@ -117,7 +117,7 @@ function superviseServer({ cluster, server, port, lock, log, signal }: Running):
       await current.stop();
       await exited;
       // Finds processes only if wrappers were killed as well.
-      await stopOrphans({ directory: cluster.directory, user: cluster.user });
+      await stopOrphans(cluster.directory, cluster.user);
       await lock.release();
     },
     exited,

@@ -73,10 +73,7 @@ export async function runWrapped(options: WrapOptions): Promise<WrappedCommand> 
  * backends of a killed postmaster. Takes some 20 ms where nothing runs. Resolves to false if something still runs
  * after 10 s.
  */
-export async function stopOrphans({
-  directory,
-  user,
-}: Pick<WrapOptions, 'directory' | 'user'>): Promise<boolean> {
+export async function stopOrphans(directory: string, user: WrapOptions['user']): Promise<boolean> {
   const script = spawnScript(['stop-orphans', directory], { user, cwd: '/', stdio: 'ignore' });
   return (await waitForExit(script, user)) === 0;
 }
