@@ -22,6 +22,8 @@ const reported = z.array(
   }),
 );
 
+type Report = MetricObjectWithValues<MetricValue<string>>;
+
 /** All metrics for Prometheus: of the queues, of the workers alive, and of this process. Takes two queries. */
 export async function collectMetrics(db: Db, metrics: ApiMetrics): Promise<string> {
   const [queues, alive] = await Promise.all([
@@ -44,16 +46,13 @@ export async function collectMetrics(db: Db, metrics: ApiMetrics): Promise<strin
 }
 
 /** The worker's metrics with its id as a label; none when they do not parse. */
-function readReport(row: {
-  id: string;
-  metrics: unknown;
-}): MetricObjectWithValues<MetricValue<string>>[] {
-  const { data } = reported.safeParse(row.metrics);
+function readReport({ id, metrics }: { id: string; metrics: unknown }): Report[] {
+  const { data } = reported.safeParse(metrics);
   return (data ?? []).map(metric => ({
     ...metric,
     values: metric.values.map(({ labels, ...value }) => ({
       ...value,
-      labels: { worker: row.id, ...labels },
+      labels: { worker: id, ...labels },
     })),
-  })) as unknown as MetricObjectWithValues<MetricValue<string>>[];
+  })) as unknown as Report[];
 }

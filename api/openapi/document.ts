@@ -128,32 +128,20 @@ function describeAnswers(path: string, method: string, operation: Operation): Js
   const responses: JsonObject = {};
   for (const [status, answer] of Object.entries(operation.answers))
     responses[status] = describeAnswer(typeof answer === 'string' ? { means: answer } : answer);
-  const input: ErrorCode[] = operation.query || operation.body ? ['invalid_input'] : [];
-  const bodied: ErrorCode[] = operation.body
-    ? ['bad_request', 'payload_too_large', 'unsupported_media_type']
-    : [];
-  const named: ErrorCode[] = path.includes('{') ? ['bad_request'] : [];
+  const { query, body, headers = [], errors = [] } = operation;
+  const codes = new Set(COMMON_ERRORS);
+  const addIf = (applies: boolean, ...more: ErrorCode[]) => {
+    if (applies) for (const code of more) codes.add(code);
+  };
+  addIf(operation.for !== 'everyone', ...CREDENTIAL_ERRORS);
+  addIf(path.includes('{'), 'bad_request');
+  addIf(Boolean(query ?? body), 'invalid_input');
+  addIf(Boolean(body), 'bad_request', 'payload_too_large', 'unsupported_media_type');
   // A read token, and a browser's request from a page of another site, may not write.
-  const refused: ErrorCode[] =
-    operation.for === 'administrators' || method !== 'get' ? ['forbidden'] : [];
-  const keyed: ErrorCode[] = operation.headers?.includes('Idempotency-Key')
-    ? ['invalid_input', 'idempotency_conflict']
-    : [];
-  const conditional: ErrorCode[] = operation.headers?.includes('If-Match')
-    ? ['precondition_failed']
-    : [];
-  const credentialErrors = operation.for === 'everyone' ? [] : CREDENTIAL_ERRORS;
-  const codes = new Set([
-    ...COMMON_ERRORS,
-    ...credentialErrors,
-    ...named,
-    ...input,
-    ...bodied,
-    ...refused,
-    ...keyed,
-    ...conditional,
-    ...(operation.errors ?? []),
-  ]);
+  addIf(operation.for === 'administrators' || method !== 'get', 'forbidden');
+  addIf(headers.includes('Idempotency-Key'), 'invalid_input', 'idempotency_conflict');
+  addIf(headers.includes('If-Match'), 'precondition_failed');
+  addIf(true, ...errors);
   for (const code of codes) {
     const { status, title } = ERRORS[code];
     const present = responses[status] as JsonObject | undefined;

@@ -16,11 +16,11 @@ export interface Answer {
 }
 
 /** The answer of an operation that starts or makes what `Location` names. */
-export const answerWithId = (means: string, Location: string): Answer => ({
-  means,
-  json: z.object({ id: z.string() }),
-  headers: { Location },
-});
+export const answerWithLocation = (
+  means: string,
+  Location: string,
+  json: z.ZodType = z.object({ id: z.string() }),
+): Answer => ({ means, json, headers: { Location } });
 
 /** The answers of sendObject(). */
 export const rangeAnswers = (types: string[], all: string, range = 'The range asked for.') => ({

@@ -27,9 +27,7 @@ function open(privateKey: string, { passphrase, rewrite }: OpenOptions): ParsedK
   if (parsed instanceof Error) {
     // The library's message may quote the key.
     const isEncrypted = /passphrase|encrypted|decrypt/i.test(parsed.message);
-    return {
-      problem: isEncrypted ? 'cannot be opened with this passphrase' : NO_KEY,
-    };
+    return { problem: isEncrypted ? 'cannot be opened with this passphrase' : NO_KEY };
   }
   // parseKey() accepts public keys too.
   if (!parsed.isPrivateKey()) return { problem: NO_KEY };

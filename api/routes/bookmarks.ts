@@ -10,7 +10,7 @@ import { refuseIfMatchTag } from '../http/conditional-requests.ts';
 import { pathParameter, resource } from '../http/resource.ts';
 import { routes } from '../http/routes.ts';
 import { refuseNonJson } from '../http/validate.ts';
-import { answerWithId, operation } from '../openapi/operation.ts';
+import { answerWithLocation, operation } from '../openapi/operation.ts';
 import {
   findProject,
   lockProjectForShare,
@@ -30,7 +30,7 @@ export default routes('raw-body', (router, api) => {
       details:
         'The same bytes in the same project give the same id. At most 16 MiB (LIMIT_VALUE_BYTES), nested at most 100 deep (LIMIT_JSON_DEPTH).',
       bodies: [{ type: 'application/json', means: "The client's state.", schema: clientState }],
-      answers: { 201: answerWithId('Stored.', 'The bookmark.') },
+      answers: { 201: answerWithLocation('Stored.', 'The bookmark.') },
       errors: [
         'invalid_input',
         'payload_too_large',

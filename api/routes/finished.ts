@@ -9,7 +9,7 @@ import { resource } from '../http/resource.ts';
 import { routes } from '../http/routes.ts';
 import { type RequestedJob, startRequestedJob } from '../jobs/requests/start-requested-job.ts';
 import { sendProblem } from '../middleware/errors.ts';
-import { operation } from '../openapi/operation.ts';
+import { answerWithLocation, operation } from '../openapi/operation.ts';
 import { problem } from '../openapi/problem.ts';
 import { bumpModel, lockModel } from '../projects/access.ts';
 import { type Comparison, compareParts, MAX_LISTED } from '../uploads/compare-parts.ts';
@@ -40,11 +40,11 @@ export default routes('json-body', (router, api) => {
       body: finished,
       headers: ['Idempotency-Key'],
       answers: {
-        202: {
-          means: 'All is there: parsing begins.',
-          json: z.object({ missing: tuples, job: z.string() }),
-          headers: { Location: 'The job.' },
-        },
+        202: answerWithLocation(
+          'All is there: parsing begins.',
+          'The job.',
+          z.object({ missing: tuples, job: z.string() }),
+        ),
         400: { means: 'The counts differ, or the body is not valid.', json: miscount },
       },
       errors: [

@@ -16,7 +16,7 @@ import { currentUser, requireAdministrator } from '../identity/current-user.ts';
 import { awaitJob } from '../jobs/requests/await-job.ts';
 import { requireWorker } from '../jobs/requests/require-worker.ts';
 import { startRequestedJob } from '../jobs/requests/start-requested-job.ts';
-import { operation } from '../openapi/operation.ts';
+import { answerWithLocation, operation } from '../openapi/operation.ts';
 import { eraseHostCredentials, isAnotherMachine } from '../remote/erase-host-credentials.ts';
 
 const keyLine = z
@@ -122,13 +122,7 @@ export default routes('json-body', (router, api) => {
       body: newHost,
       headers: ['Idempotency-Key'],
       for: 'administrators',
-      answers: {
-        201: {
-          means: 'Added.',
-          json: fullHost,
-          headers: { Location: 'The host.' },
-        },
-      },
+      answers: { 201: answerWithLocation('Added.', 'The host.', fullHost) },
       errors: ['conflict', 'host_not_allowed', 'remote_connection_failed', 'idempotency_conflict'],
       handle: async ({ req, res, body }) => {
         requireAdministrator(res);

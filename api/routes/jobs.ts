@@ -23,7 +23,7 @@ import { streamJobEvents } from '../jobs/streaming/stream-job-events.ts';
 import { findJob } from '../jobs/views/find-job.ts';
 import { type JobSummary, summaryColumns } from '../jobs/views/job-summary.ts';
 import { foreignRecord, foreignView, jobRecord, jobView } from '../jobs/views/job-view.ts';
-import { answerWithId, operation, rangeAnswers } from '../openapi/operation.ts';
+import { answerWithLocation, operation, rangeAnswers } from '../openapi/operation.ts';
 import { lockProjectForShare } from '../projects/access.ts';
 import { lockSession } from '../remote/sessions.ts';
 
@@ -83,7 +83,7 @@ export default routes('json-body', (router, api) => {
     delete: operation({
       summary: 'Cancel a job',
       headers: ['If-Match'],
-      answers: { 202: answerWithId('Its end is asked for.', 'The job.') },
+      answers: { 202: answerWithLocation('Its end is asked for.', 'The job.') },
       errors: ['not_found', 'conflict'],
       handle: async ({ req, res }) => {
         const row = await findForOperation(req, res);
@@ -181,11 +181,7 @@ export default routes('json-body', (router, api) => {
       summary: 'Do a job once more',
       headers: ['Idempotency-Key'],
       answers: {
-        202: {
-          means: 'A new job, linked to the old one.',
-          json: jobRecord,
-          headers: { Location: 'The new job.' },
-        },
+        202: answerWithLocation('A new job, linked to the old one.', 'The new job.', jobRecord),
       },
       errors: ['not_found', 'session_not_found', 'conflict', 'idempotency_conflict'],
       handle: async ({ req, res }) => {

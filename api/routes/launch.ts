@@ -8,7 +8,7 @@ import { SESSION_JOB_ERRORS, startSessionJob } from '../jobs/requests/start-requ
 import { jobError } from '../jobs/views/job-error.ts';
 import { jobRecord, jobView } from '../jobs/views/job-view.ts';
 import { toWindlassError } from '../middleware/errors.ts';
-import { operation } from '../openapi/operation.ts';
+import { answerWithLocation, operation } from '../openapi/operation.ts';
 
 const launch = z.strictObject({ sid: z.string(), command: commandText });
 const commandResult = z.object({
@@ -30,11 +30,7 @@ export default routes('json-body', (router, api) => {
       body: launch,
       headers: ['Prefer', 'Idempotency-Key'],
       answers: {
-        200: {
-          means: 'The command has ended.',
-          json: commandResult,
-          headers: { Location: 'The job.' },
-        },
+        200: answerWithLocation('The command has ended.', 'The job.', commandResult),
         202: {
           means: 'It goes on as a job; or it has ended, and its output cannot be read just now.',
           json: jobRecord,

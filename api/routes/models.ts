@@ -8,7 +8,7 @@ import { checkIfMatch, matchesEntityTag, sendRecord } from '../http/conditional-
 import { limitPageBytes, pageOf, pageQuery, pageQueryBy, readPage } from '../http/pagination.ts';
 import { pathParameter, resource } from '../http/resource.ts';
 import { routes } from '../http/routes.ts';
-import { answerWithId, operation } from '../openapi/operation.ts';
+import { answerWithLocation, operation } from '../openapi/operation.ts';
 import {
   findModel,
   findProject,
@@ -141,7 +141,7 @@ export default routes('json-body', (router, api) => {
       summary: 'Make a model in a project',
       details: "`model-type` is any name: what it means is the client's own.",
       body: newModel(longest),
-      answers: { 201: answerWithId('Made.', 'The model.') },
+      answers: { 201: answerWithLocation('Made.', 'The model.') },
       errors: ['not_found', 'forbidden'],
       handle: async ({ req, res, body }) => {
         const pid = pathParameter(req, 'pid');

@@ -28,7 +28,7 @@ import { jobRecord, jobView } from '../jobs/views/job-view.ts';
 import { enforceBodyLimit } from '../middleware/enforce-body-limit.ts';
 import { disableBodyTimeouts } from '../middleware/limit-body-time.ts';
 import { readJson } from '../middleware/read-json.ts';
-import { operation } from '../openapi/operation.ts';
+import { answerWithLocation, operation } from '../openapi/operation.ts';
 import { lockSession, touchSession } from '../remote/sessions.ts';
 import { readContentDigest } from '../uploads/content-digest.ts';
 import { DiskReservations } from '../uploads/disk-reservations.ts';
@@ -91,11 +91,7 @@ export default routes('raw-body', (router, api) => {
       headers: ['Content-Digest', 'If-Match', 'Idempotency-Key'],
       answers: {
         200: { means: 'The part is stored.', headers: { ETag: 'From its SHA-256.' } },
-        202: {
-          means: 'The remote file is being copied.',
-          json: jobRecord,
-          headers: { Location: 'The job.' },
-        },
+        202: answerWithLocation('The remote file is being copied.', 'The job.', jobRecord),
       },
       errors: [
         'invalid_input',

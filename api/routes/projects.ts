@@ -15,7 +15,7 @@ import { pageOf, pageQuery, readPage } from '../http/pagination.ts';
 import { pathParameter, resource } from '../http/resource.ts';
 import { routes } from '../http/routes.ts';
 import { currentUser } from '../identity/current-user.ts';
-import { answerWithId, operation } from '../openapi/operation.ts';
+import { answerWithLocation, operation } from '../openapi/operation.ts';
 import { findProject, lockProjectForUpdate, needRole } from '../projects/access.ts';
 import {
   aclInput,
@@ -100,7 +100,7 @@ export default routes('json-body', (router, api) => {
       summary: 'Make a project',
       details: 'Whoever makes it is one of its administrators.',
       body: newProject(longest),
-      answers: { 201: answerWithId('Made.', 'The project.') },
+      answers: { 201: answerWithLocation('Made.', 'The project.') },
       handle: async ({ res, body }) => {
         const { acl, ...given } = body();
         const user = currentUser(res).username;

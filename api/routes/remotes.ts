@@ -18,7 +18,7 @@ import { lockUser } from '../identity/lock-user.ts';
 import { awaitJob } from '../jobs/requests/await-job.ts';
 import { requireWorker } from '../jobs/requests/require-worker.ts';
 import { startRequestedJob } from '../jobs/requests/start-requested-job.ts';
-import { operation } from '../openapi/operation.ts';
+import { answerWithLocation, operation } from '../openapi/operation.ts';
 import {
   endSession,
   findSession,
@@ -99,11 +99,11 @@ export default routes('json-body', (router, api) => {
       body: newSession,
       headers: ['Idempotency-Key'],
       answers: {
-        200: {
-          means: 'The session is open.',
-          json: z.object({ sid: z.string() }),
-          headers: { Location: 'The session.' },
-        },
+        200: answerWithLocation(
+          'The session is open.',
+          'The session.',
+          z.object({ sid: z.string() }),
+        ),
       },
       errors: [
         'missing_agent',

@@ -9,7 +9,7 @@ import { routes } from '../http/routes.ts';
 import { sendObject } from '../http/send-object.ts';
 import { currentUser } from '../identity/current-user.ts';
 import { jobRecord } from '../jobs/views/job-view.ts';
-import { operation, rangeAnswers } from '../openapi/operation.ts';
+import { answerWithLocation, operation, rangeAnswers } from '../openapi/operation.ts';
 import { setAttachment } from '../tables/attachment.ts';
 import { ColumnCache } from '../tables/column-cache.ts';
 import { findStoredArtifact, type StoredArtifact } from '../tables/find-artifact.ts';
@@ -114,11 +114,11 @@ export default routes('json-body', (router, api) => {
       headers: ['If-None-Match', 'Prefer'],
       answers: {
         200: { means: 'The rows.', json: rowsPage },
-        202: {
-          means: 'The view is still being made; ask again.',
-          json: z.union([jobRecord, jobRecord.pick({ state: true, progress: true })]),
-          headers: { Location: 'The job, where it is yours.' },
-        },
+        202: answerWithLocation(
+          'The view is still being made; ask again.',
+          'The job, where it is yours.',
+          z.union([jobRecord, jobRecord.pick({ state: true, progress: true })]),
+        ),
         304: 'Unchanged.',
       },
       errors: ['invalid_input', 'not_found', 'payload_too_large', 'too_many_requests', 'conflict'],

@@ -22,7 +22,7 @@ import { routes } from '../http/routes.ts';
 import { parseInput } from '../http/validate.ts';
 import { currentUser } from '../identity/current-user.ts';
 import { lockUser } from '../identity/lock-user.ts';
-import { answerWithId, operation } from '../openapi/operation.ts';
+import { answerWithLocation, operation } from '../openapi/operation.ts';
 import { bumpModel, lockModel } from '../projects/access.ts';
 import { nameText } from '../projects/text-fields.ts';
 import { findUpload, readUploadKey } from '../uploads/find-upload.ts';
@@ -80,7 +80,7 @@ export default routes('json-body', (router, api) => {
       summary: 'Begin an upload into a model',
       details: `\`aids\` names the artifacts, one a file, at most ${MAX_FILES}; a parser that makes several of one file adds /name.`,
       body: newUpload(api.config.LIMIT_NAME_LENGTH),
-      answers: { 201: answerWithId('The upload takes parts.', 'The upload.') },
+      answers: { 201: answerWithLocation('The upload takes parts.', 'The upload.') },
       errors: ['forbidden', 'not_found', 'conflict'],
       handle: async ({ res, body }) => {
         const owner = currentUser(res).username;

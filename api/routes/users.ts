@@ -17,7 +17,7 @@ import {
   requireAdministrator,
 } from '../identity/current-user.ts';
 import { removeUser } from '../identity/remove-user.ts';
-import { operation } from '../openapi/operation.ts';
+import { answerWithLocation, operation } from '../openapi/operation.ts';
 
 const username = z
   .string()
@@ -66,7 +66,7 @@ export default routes('json-body', (router, api) => {
       summary: 'Add a user',
       body: newUser,
       for: 'administrators',
-      answers: { 201: { means: 'Added.', json: userRecord, headers: { Location: 'The user.' } } },
+      answers: { 201: answerWithLocation('Added.', 'The user.', userRecord) },
       errors: ['forbidden', 'conflict'],
       handle: async ({ res, body }) => {
         requireAdministrator(res);

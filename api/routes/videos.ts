@@ -18,7 +18,7 @@ import { startRequestedJob } from '../jobs/requests/start-requested-job.ts';
 import { type JobSummary, summaryColumns } from '../jobs/views/job-summary.ts';
 import { pollVideos } from '../jobs/views/poll-videos.ts';
 import { type PolledVideo, statusRecord, videoStatus } from '../jobs/views/video-status.ts';
-import { operation, rangeAnswers } from '../openapi/operation.ts';
+import { answerWithLocation, operation, rangeAnswers } from '../openapi/operation.ts';
 import { findProject, lockProjectForShare, needRole } from '../projects/access.ts';
 import { cacheVideo, parseCacheLocation, parseCacheQuery } from '../projects/cache-video.ts';
 import {
@@ -85,11 +85,11 @@ export default routes('json-body', (router, api) => {
       body: newVideo,
       headers: ['Idempotency-Key'],
       answers: {
-        202: {
-          means: 'Started; `sid` is the id of the video session, as `vsid` is.',
-          json: started,
-          headers: { Location: 'The status of the video.' },
-        },
+        202: answerWithLocation(
+          'Started; `sid` is the id of the video session, as `vsid` is.',
+          'The status of the video.',
+          started,
+        ),
       },
       errors: [
         'session_not_found',

@@ -1,13 +1,9 @@
-import { ERRORS, type ErrorCode, WindlassError } from '../../../shared/errors.ts';
+import { ERRORS, type ErrorRecord, WindlassError } from '../../../shared/errors.ts';
 import type { JobSummary } from './job-summary.ts';
 
 /** The error that a job ended with, as an answer of its own. */
 export function jobError(row: JobSummary): WindlassError {
-  const { code, detail, hint, ...extra } = row.error as {
-    code: ErrorCode;
-    detail: string;
-    hint?: string;
-  };
+  const { code, detail, hint, ...extra } = row.error as ErrorRecord;
   const known = Object.hasOwn(ERRORS, code) ? code : 'internal';
   return new WindlassError(known, { detail, hint, extra });
 }
