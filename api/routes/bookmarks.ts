@@ -71,11 +71,8 @@ export default routes('raw-body', (router, api) => {
       },
       errors: ['not_found'],
       handle: async ({ req, res }) => {
-        const { bid, size } = await findBookmark(
-          db,
-          pathParameter(req, 'bid'),
-          needRole(res, 'reader'),
-        );
+        const bid = pathParameter(req, 'bid');
+        const { size } = await findBookmark(db, bid, needRole(res, 'reader'));
         res
           .type('application/json')
           .set('Cache-Control', 'no-cache, no-store, must-revalidate')

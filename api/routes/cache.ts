@@ -34,11 +34,8 @@ export default routes('json-body', (router, api) => {
       answers: { 200: { means: 'A page of entries, by key.', json: pageOf(cacheItem) } },
       errors: ['not_found'],
       handle: async ({ req, res, query }) => {
-        const { project } = await findProject(
-          db,
-          pathParameter(req, 'pid'),
-          needRole(res, 'reader'),
-        );
+        const pid = pathParameter(req, 'pid');
+        const { project } = await findProject(db, pid, needRole(res, 'reader'));
         const where = eq(cacheEntries.project, project.pid);
         const order = { by: cacheEntries.key, key: 'key', where } as const;
         res.json(await readPage(db.select(ITEM).from(cacheEntries), query(), order, row => row));
@@ -53,11 +50,8 @@ export default routes('json-body', (router, api) => {
       answers: rangeAnswers(['video/mp4', 'video/webm'], 'The whole.'),
       errors: ['not_found', 'range_not_satisfiable'],
       handle: async ({ req, res }) => {
-        const { project } = await findProject(
-          db,
-          pathParameter(req, 'pid'),
-          needRole(res, 'reader'),
-        );
+        const pid = pathParameter(req, 'pid');
+        const { project } = await findProject(db, pid, needRole(res, 'reader'));
         const key = keyOf(req);
         const [entry] = await db
           .select()
@@ -74,11 +68,8 @@ export default routes('json-body', (router, api) => {
       errors: ['not_found', 'forbidden'],
       handle: async ({ req, res }) => {
         await db.transaction(async tx => {
-          const { project } = await lockProjectForShare(
-            tx,
-            pathParameter(req, 'pid'),
-            needRole(res, 'writer'),
-          );
+          const pid = pathParameter(req, 'pid');
+          const { project } = await lockProjectForShare(tx, pid, needRole(res, 'writer'));
           const [gone] = await tx
             .delete(cacheEntries)
             .where(and(eq(cacheEntries.project, project.pid), eq(cacheEntries.key, keyOf(req))))

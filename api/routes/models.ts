@@ -125,11 +125,8 @@ export default routes('json-body', (router, api) => {
       answers: { 200: { means: 'A page of models.', json: pageOf(modelItem) } },
       errors: ['not_found'],
       handle: async ({ req, res, query }) => {
-        const { project } = await findProject(
-          db,
-          pathParameter(req, 'pid'),
-          needRole(res, 'reader'),
-        );
+        const pid = pathParameter(req, 'pid');
+        const { project } = await findProject(db, pid, needRole(res, 'reader'));
         const sizes = db.select({ bytes: TEXT_BYTES }).from(models);
         const reserve = (bytes: number) => api.memory.reserveIfLarge(res, bytes);
         const where = eq(models.project, project.pid);

@@ -129,11 +129,8 @@ export default routes('json-body', (router, api) => {
       answers: { 200: { means: 'The project.', json: projectRecord }, 304: 'Unchanged.' },
       errors: ['not_found'],
       handle: async ({ req, res }) => {
-        const { project, role } = await findProject(
-          db,
-          pathParameter(req, 'pid'),
-          needRole(res, 'reader'),
-        );
+        const pid = pathParameter(req, 'pid');
+        const { project, role } = await findProject(db, pid, needRole(res, 'reader'));
         const record = await view(db, project, role);
         sendRecord(req, res, { tag: entityTag(project.version), record: () => record });
       },

@@ -34,11 +34,8 @@ export async function findStoredArtifact(
 ): Promise<StoredArtifact> {
   const { db } = api.database;
   const aid = readArtifactName(pathParameter(req, 'aid'));
-  const { model, project } = await findModel(
-    db,
-    pathParameter(req, 'mid'),
-    needRole(res, 'reader'),
-  );
+  const mid = pathParameter(req, 'mid');
+  const { model, project } = await findModel(db, mid, needRole(res, 'reader'));
   const { object, size, rows } = await selectStoredArtifact(db, { mid: model.mid, aid, kind });
   const tag = objectTag(object);
   return { model: model.mid, project: project.pid, aid, object, size, rows: rows ?? 0, tag };
