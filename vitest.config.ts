@@ -28,7 +28,7 @@ export default defineConfig({
     // files share stacks.
     isolate: false,
     // Much of the time is spent waiting for processes.
-    maxWorkers: 3,
+    maxWorkers: 4,
     sequence: { sequencer: TestOrder },
     projects: [
       {
