@@ -174,10 +174,9 @@ describeStack(undefined, 'logins', form => {
     expect(Math.abs(end() - Date.now() - DAY_MS / 24)).toBeLessThan(60_000);
     await age("created = now() - interval '8 days', expires = now() + interval '1 second'");
     expect(await use()).toBe(0);
-    await age('expires = now()');
+    // The row is there when it expires; upkeep may remove it at any moment from then on.
+    expect((await age('expires = now()')).count).toBe(1);
     await expectProblem(await login.fetch('/api/users/-'), 401, 'unauthorized');
-    const [row] = await database`select 1 from logins where username = ${alice.username}`;
-    expect(row).toBeDefined();
   });
 
   test('a user has a hundred logins at most: the oldest ends', async () => {
