@@ -18,6 +18,8 @@ const forPrograms = {
   globalSetup: 'test/harness/global-setup.ts',
   testTimeout: 90_000,
   hookTimeout: 120_000,
+  // Until the suite has passed ten times in a row, CI tries a failed test once more, and `npm test` names it at the end.
+  retry: process.env.CI ? 1 : 0,
 };
 
 // docs/testing.md says what runs where.
@@ -28,7 +30,7 @@ export default defineConfig({
     // files share stacks.
     isolate: false,
     // Much of the time is spent waiting for processes.
-    maxWorkers: 4,
+    maxWorkers: 3,
     sequence: { sequencer: TestOrder },
     projects: [
       {

@@ -12,6 +12,8 @@ export class SummaryReporter implements Reporter {
   passed = 0;
   failed = 0;
   readonly skipped: SkippedTest[] = [];
+  /** Tests that passed only when they were tried again: each is a fault, of the test or of what it tests. */
+  readonly flaky: string[] = [];
 
   onTestRunEnd(modules: ReadonlyArray<TestModule>, errors: ReadonlyArray<unknown>): void {
     this.failed += errors.length;
@@ -24,6 +26,8 @@ export class SummaryReporter implements Reporter {
 
   private count(test: TestCase): void {
     const result = test.result();
+    if (test.diagnostic()?.flaky)
+      this.flaky.push(`${test.module.relativeModuleId}: ${test.fullName}`);
     if (result.state === 'passed') this.passed++;
     else if (result.state === 'skipped') {
       this.skipped.push({
@@ -40,10 +44,13 @@ export function describeRun(run: {
   passed: number;
   failed: number;
   skipped: SkippedTest[];
+  flaky?: string[];
 }): string {
   const lines = run.skipped.map(({ name, reason }) => `skipped: ${name} (${reason})`);
+  const flaky = (run.flaky ?? []).map(name => `passed at the second try only: ${name}`);
   return [
     ...lines,
+    ...flaky,
     `${run.passed} passed, ${run.failed} failed, ${run.skipped.length} skipped`,
   ].join('\n');
 }

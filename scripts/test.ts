@@ -34,13 +34,13 @@ const vitest = await startVitest('test', filter, {
 });
 await vitest.close();
 
-const { passed, failed, skipped } = summary;
+const { passed, failed, skipped, flaky } = summary;
 const avoidable = skipped.filter(test => test.obtainable);
 const isAvoidable = process.env.CI === 'true' && canInstall() && avoidable.length > 0;
 if (isAvoidable) {
   console.error(`This machine could have run ${avoidable.length} of the skipped tests: CI fails.`);
 }
-console.log(describeRun({ passed, failed, skipped }));
+console.log(describeRun({ passed, failed, skipped, flaky }));
 const hasFailed = failed > 0 || isAvoidable || Boolean(process.exitCode);
 // A test's forgotten handle must not keep the command from ending.
 process.exit(hasFailed ? 1 : 0);
