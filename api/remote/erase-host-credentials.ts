@@ -2,7 +2,7 @@ import { and, count, eq, isNotNull, sql } from 'drizzle-orm';
 import type { Tx } from '../../shared/database/connect.ts';
 import { type HostRow, sessions } from '../../shared/database/schema.ts';
 import { conflict } from '../../shared/errors.ts';
-import { isOpenOrOpening } from './sessions.ts';
+import { isActiveOrOpening } from './sessions.ts';
 
 /** The machine that a host's entry names. */
 type Place = Pick<HostRow, 'address' | 'port' | 'keys'>;
@@ -18,11 +18,14 @@ export function isAnotherMachine(before: Place, after: Place): boolean {
  * would be sent. Throws `conflict` while sessions are open there. The caller has locked the host's row, as opening a
  * session does.
  */
-export async function eraseHostCredentials(tx: Tx, name: string): Promise<void> {
+export async function eraseHostCredentials(
+  tx: Tx,
+  { name, idleSeconds }: { name: string; idleSeconds: number },
+): Promise<void> {
   const [open] = await tx
     .select({ n: count() })
     .from(sessions)
-    .where(and(eq(sessions.hostname, name), isOpenOrOpening(tx)));
+    .where(and(eq(sessions.hostname, name), isActiveOrOpening(tx, idleSeconds)));
   if (open && open.n > 0)
     throw conflict(
       `${open.n} sessions are open on ${name}.`,

@@ -49,11 +49,15 @@ export const isActive = (tx: Tx, idleSeconds: number | Placeholder) => {
   );
 };
 
-/** Open or being opened: counts against LIMIT_SESSIONS and prevents the removal of its host. */
-export const isOpenOrOpening = (tx: Tx) =>
-  and(
-    isNull(sessions.ended),
-    or(isNotNull(sessions.opened), itsJobs(tx, sql`${jobs.finished} is null`)),
+/** Active or being opened: counts against LIMIT_SESSIONS and prevents the removal of its host. */
+export const isActiveOrOpening = (tx: Tx, idleSeconds: number) =>
+  or(
+    isActive(tx, idleSeconds),
+    and(
+      isNull(sessions.opened),
+      isNull(sessions.ended),
+      itsJobs(tx, sql`${jobs.finished} is null`),
+    ),
   );
 
 export const isOwnActiveSession = (tx: Tx, { sid, owner, idleSeconds }: Given<SessionKey>) =>

@@ -85,6 +85,7 @@ const shortView = ({ name, agent }: HostRow) => ({ name, agent });
 /** Hosts that sessions can be opened on, with their pinned keys. */
 export default routes('json-body', (router, api) => {
   const { db } = api.database;
+  const idleSeconds = api.config.SESSION_IDLE_TIMEOUT;
   const find = async (name: string) => requireHost(name, await selectHost(db, name));
   /**
    * Has a worker connect once and returns the host's keys; `isRepeat` where the job is that of an earlier request with the
@@ -181,7 +182,7 @@ export default routes('json-body', (router, api) => {
         const changed = await db.transaction(async tx => {
           if (isAnotherMachine(row, { ...next, keys })) {
             await selectHost(tx, row.name).for('update');
-            await eraseHostCredentials(tx, row.name);
+            await eraseHostCredentials(tx, { name: row.name, idleSeconds });
           }
           const [written] = await tx
             .update(hosts)
@@ -210,7 +211,7 @@ export default routes('json-body', (router, api) => {
           // Opening a session locks the row too.
           const row = requireHost(name, await selectHost(tx, name).for('update'));
           checkIfMatch(req, versionTag(row));
-          await eraseHostCredentials(tx, name);
+          await eraseHostCredentials(tx, { name, idleSeconds });
           await tx.delete(hosts).where(eq(hosts.name, name));
         });
         res.status(204).end();

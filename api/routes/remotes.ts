@@ -23,7 +23,7 @@ import {
   endSession,
   findSession,
   isActive,
-  isOpenOrOpening,
+  isActiveOrOpening,
   lockSession,
   type SessionKey,
 } from '../remote/sessions.ts';
@@ -275,7 +275,7 @@ async function refuseTooMany({ config }: ApiContext, tx: Tx, owner: string): Pro
   const [open] = await tx
     .select({ n: count() })
     .from(sessions)
-    .where(and(eq(sessions.owner, owner), isOpenOrOpening(tx)));
+    .where(and(eq(sessions.owner, owner), isActiveOrOpening(tx, config.SESSION_IDLE_TIMEOUT)));
   if ((open?.n ?? 0) < limit) return;
   throw new WindlassError('too_many_requests', {
     detail: `You have ${limit} open sessions, which is the limit.`,

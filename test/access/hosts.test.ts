@@ -304,6 +304,29 @@ describeStack(missingPrograms('sshd'), 'which hosts are connected to, and how', 
     }
   });
 
+  test('a session that has timed out counts no more and does not keep its host, before upkeep has ended it', async () => {
+    await client.post('/api/users', { username: 'gina', password: PASSWORD });
+    const gina = new Client(stack.url, 'gina', PASSWORD);
+    const entry = { address: '127.0.0.1', port: server.port, keys: [serverKey.public] };
+    await client.post('/api/hosts', { ...entry, name: 'timed-out', agent: false, private: true });
+    const login = { hostname: 'timed-out', username: 'someone', password: PASSWORD };
+    const sql = openStackDatabase(stack);
+    try {
+      const letTimeOut = () => sql`
+        with old as (
+          update sessions set accessed = now() - interval '1 year' where owner = 'gina' returning sid
+        )
+        update jobs set finished = now() - interval '1 year' where session in (select sid from old)`;
+      for (let i = 0; i < 3; i++) await gina.post('/api/remotes', login);
+      await letTimeOut();
+      await gina.post('/api/remotes', login);
+      await letTimeOut();
+      await client.delete('/api/hosts/timed-out');
+    } finally {
+      await sql.end();
+    }
+  });
+
   test('an entry that is to lead to another machine is one that no session is open on, and no credential is kept for', async () => {
     const otherKey = loadOrCreateKeyPair(join(directory.path, 'next_key'));
     const other = await startRecordingServer({ hostKey: otherKey.private, password: PASSWORD });
