@@ -1,22 +1,29 @@
-import type { Response } from 'express';
-import { followSignal } from '../../../shared/abort.ts';
+import type { ServerResponse } from 'node:http';
 import type { ApiContext } from '../../context.ts';
 
-/** A signal that is aborted when the client disconnects, when the process stops, or after so many seconds (0: never). */
+/** The longest delay of a timer. */
+const MAX_MS = 2 ** 31 - 1;
+
+/**
+ * A signal that is aborted when the client disconnects, when the process stops, or after so many seconds (0: never). Not made
+ * of AbortSignal.any and AbortSignal.timeout: on Node 20 the garbage collector takes such a time-out before it fires.
+ */
 export function limitWait(
-  api: ApiContext,
-  res: Response,
+  { stopping }: Pick<ApiContext, 'stopping'>,
+  res: ServerResponse,
   seconds = 0,
 ): { signal: AbortSignal; isDisconnected(): boolean } {
-  const disconnected = new AbortController();
-  res.once('close', () => disconnected.abort());
-  if (res.destroyed) disconnected.abort();
-  const stopping = followSignal(api.stopping);
-  res.once('close', stopping.unlink);
-  const signals = [disconnected.signal, stopping.signal];
-  if (seconds > 0) signals.push(AbortSignal.timeout(Math.min(seconds * 1_000, 2 ** 31 - 1)));
-  return {
-    signal: AbortSignal.any(signals),
-    isDisconnected: () => disconnected.signal.aborted,
-  };
+  const ended = new AbortController();
+  const end = () => ended.abort();
+  const timer = seconds > 0 ? setTimeout(end, Math.min(seconds * 1_000, MAX_MS)) : undefined;
+  let isDisconnected = res.destroyed;
+  stopping.addEventListener('abort', end, { once: true });
+  if (stopping.aborted || isDisconnected) end();
+  res.once('close', () => {
+    isDisconnected = true;
+    stopping.removeEventListener('abort', end);
+    clearTimeout(timer);
+    end();
+  });
+  return { signal: ended.signal, isDisconnected: () => isDisconnected };
 }
