@@ -1,5 +1,6 @@
-import { Redis } from 'ioredis';
+import type * as Ioredis from 'ioredis';
 import type { Config } from '../../shared/config.ts';
+import { requirePackage } from '../../shared/require-package.ts';
 import { openObjectStore } from '../../shared/storage/open.ts';
 import { errnoOf, StartError } from '../start-error.ts';
 
@@ -17,6 +18,7 @@ export async function checkServers(config: Config): Promise<void> {
 async function checkRedis(url: string): Promise<void> {
   const { host } = new URL(url);
   let reason = 'no answer';
+  const { Redis } = requirePackage<typeof Ioredis>('ioredis');
   const redis = new Redis(url, {
     lazyConnect: true,
     connectTimeout: TIMEOUT_MS,

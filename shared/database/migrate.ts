@@ -1,10 +1,11 @@
 import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
-import { runMigrations as migrateQueue } from 'bullmq';
+import type * as Bullmq from 'bullmq';
 import { sql } from 'drizzle-orm';
 import { migrate } from 'drizzle-orm/postgres-js/migrator';
 import pg from 'pg';
 import { packageRoot } from '../package-root.ts';
+import { requirePackage } from '../require-package.ts';
 import { type Database, isDatabaseDown, openDatabase } from './connect.ts';
 
 const MIGRATIONS = fileURLToPath(new URL('migrations', packageRoot));
@@ -32,7 +33,7 @@ async function migrateBullmq(url: string): Promise<void> {
   client.on('error', () => {});
   await client.connect();
   try {
-    await migrateQueue(client);
+    await requirePackage<typeof Bullmq>('bullmq').runMigrations(client);
   } finally {
     await client.end();
   }

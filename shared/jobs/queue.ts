@@ -1,9 +1,14 @@
-import { createPostgresBackend, Queue, Worker, withBackend } from 'bullmq';
-import { Redis, type RedisOptions } from 'ioredis';
+import type * as Bullmq from 'bullmq';
+import type { Queue, Worker } from 'bullmq';
+import type * as Ioredis from 'ioredis';
 import type { JobRow } from '../database/schema.ts';
 import { withDeadline } from '../deadline.ts';
 import type { Logger } from '../log.ts';
+import { requirePackage } from '../require-package.ts';
 import { isJobKind, jobDefinition, QUEUES, type QueueName } from './catalog.ts';
+
+const bullmq = requirePackage<typeof Bullmq>('bullmq');
+const { Redis } = requirePackage<typeof Ioredis>('ioredis');
 
 /** The queue holds ids only, no payloads. */
 export interface QueueEntry {
@@ -117,7 +122,7 @@ interface Factory {
 }
 
 function onRedis(url: string): Factory {
-  const connect = (options: RedisOptions) => {
+  const connect = (options: Ioredis.RedisOptions) => {
     const redis = new Redis(url, {
       // A silent connection was detected after 16 s with it, and not within 90 s without.
       socketTimeout: 20_000,
@@ -134,12 +139,12 @@ function onRedis(url: string): Factory {
   return {
     queue: name => {
       if (producer.status !== 'ready') throw new Error('Redis cannot be reached');
-      return new Queue(name, { connection: producer, streams: { events: { maxLen: 100 } } });
+      return new bullmq.Queue(name, { connection: producer, streams: { events: { maxLen: 100 } } });
     },
     worker: (name, concurrency, process) => {
       const connection = connect({ maxRetriesPerRequest: null });
       connections.push(connection);
-      return new Worker<QueueEntry>(name, job => process(job.data), {
+      return new bullmq.Worker<QueueEntry>(name, job => process(job.data), {
         ...WORKER_OPTIONS,
         concurrency,
         connection,
@@ -152,7 +157,7 @@ function onRedis(url: string): Factory {
 }
 
 function onPostgres(url: string): Factory {
-  const backend = withBackend(createPostgresBackend);
+  const backend = bullmq.withBackend(bullmq.createPostgresBackend);
   // After a silent connection a worker was back after 3.5 s with these, and not within 80 s without.
   const connection = (max: number) => ({
     connectionString: url,

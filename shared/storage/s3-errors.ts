@@ -1,5 +1,8 @@
-import { S3Error } from 'minio';
+import type * as Minio from 'minio';
 import { unavailable, WindlassError } from '../errors.ts';
+import { requirePackage } from '../require-package.ts';
+
+const { S3Error } = requirePackage<typeof Minio>('minio');
 
 /** No byte went either way for longer than the request allows, while the server was expected to act. */
 export class StallTimeout extends Error {

@@ -1,7 +1,10 @@
 import http, { type ClientRequest, type IncomingMessage, type RequestOptions } from 'node:http';
 import https from 'node:https';
-import { Client } from 'minio';
+import type * as Minio from 'minio';
+import { requirePackage } from '../require-package.ts';
 import { StallTimeout } from './s3-errors.ts';
+
+const { Client } = requirePackage<typeof Minio>('minio');
 
 export interface S3Options {
   /** `http://host:port` or `https://…`. */
@@ -55,7 +58,7 @@ export interface S3RequestOptions {
  * in which the server waits for a slow source or reader does not count.
  */
 export class S3Request {
-  readonly client: Client;
+  readonly client: Minio.Client;
   /** The answer's status, where there was one. */
   status: number | undefined;
   /** The connection served an earlier request: the server may have closed it meanwhile. */

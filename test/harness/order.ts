@@ -14,6 +14,15 @@ const LONGEST = [
   'test/operations/fleet.test.ts',
   'test/operations/compose.test.ts',
 ];
+/** The longest of the files that share a stack. */
+const LONGEST_SHARED = [
+  'test/remote/worker-killed.test.ts',
+  'test/remote/worker-lost.test.ts',
+  'test/jobs/videos.test.ts',
+  'test/jobs/commands.test.ts',
+  'test/remote/accounts.test.ts',
+  'test/remote/disks.test.ts',
+];
 const OWN_STACK = /\b(startStack\(|alone:|env\b)/;
 
 /**
@@ -32,6 +41,8 @@ function rank({ project, moduleId }: TestSpecification): number {
   const place = LONGEST.findIndex(path => moduleId.endsWith(`/${path}`));
   if (place !== -1) return place;
   if (project.name === 'programs') return LONGEST.length + 1;
-  if (project.name === 'unit') return LONGEST.length + 3;
-  return LONGEST.length + (OWN_STACK.test(readFileSync(moduleId, 'utf8')) ? 0 : 2);
+  if (project.name === 'unit') return LONGEST.length + 4;
+  if (OWN_STACK.test(readFileSync(moduleId, 'utf8'))) return LONGEST.length;
+  const isLong = LONGEST_SHARED.some(path => moduleId.endsWith(`/${path}`));
+  return LONGEST.length + (isLong ? 2 : 3);
 }

@@ -1,5 +1,9 @@
 import { join } from 'node:path';
-import { type DuckDBConnection, DuckDBInstance } from '@duckdb/node-api';
+import type * as Duckdb from '@duckdb/node-api';
+import type { DuckDBConnection } from '@duckdb/node-api';
+import { requirePackage } from '../../../shared/require-package.ts';
+
+const { DuckDBInstance } = requirePackage<typeof Duckdb>('@duckdb/node-api');
 
 /** Of the child's memory. DuckDB's limit covers its own buffers only; Node and its other allocations need the rest. */
 const SHARE_OF_MEMORY = 0.4;
