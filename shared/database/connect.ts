@@ -46,6 +46,9 @@ export function openDatabase(
       // A process that hangs inside a transaction must not keep its locks.
       idle_in_transaction_session_timeout: STATEMENT_TIMEOUT_MS,
       idle_session_timeout: idleSessionMs,
+      // The server keeps a statement's plan for as long as the connection lasts. One that was made while a table was empty
+      // reads the whole table, and goes on to do so when that has a million rows.
+      enable_seqscan: 'off',
     },
     onnotice: () => {},
     // drizzle parses arrays itself. The driver's query for their types at each connect is an unhandled rejection when the

@@ -1,8 +1,9 @@
-import { and, asc, eq, inArray, isNull, type SQL, sql } from 'drizzle-orm';
+import { and, asc, eq, isNull, type SQL, sql } from 'drizzle-orm';
 import type { Tx } from '../database/connect.ts';
 import type { Notifications } from '../database/notifications.ts';
 import { jobs } from '../database/schema.ts';
 import type { ErrorRecord } from '../errors.ts';
+import { isNotEnded } from './job-conditions.ts';
 
 export const CANCELLED: ErrorRecord = { code: 'cancelled', detail: 'Cancelled.' };
 
@@ -10,13 +11,19 @@ export const CANCELLED: ErrorRecord = { code: 'cancelled', detail: 'Cancelled.' 
  * Cancels the open jobs that `which` selects, and returns their ids. Jobs that no worker ever claimed end at once; the others
  * are ended by their workers. The rows of the jobs' parents are locked before those of the jobs, here as everywhere.
  */
-export async function cancelJobs(tx: Tx, which: SQL | undefined): Promise<string[]> {
+export const cancelJobs = (tx: Tx, which: SQL | undefined) =>
+  cancelOpen(tx, and(which, isNull(jobs.finished)));
+
+/** The row is found by its id, in whatever state the statistics of the table are. */
+export const cancelJob = (tx: Tx, id: string) => cancelOpen(tx, and(eq(jobs.id, id), isNotEnded));
+
+async function cancelOpen(tx: Tx, isOpen: SQL | undefined): Promise<string[]> {
   const isUnclaimed = sql`${jobs.state} = 'queued'`;
   // Sorted to avoid deadlocks.
   const open = tx
     .select({ id: jobs.id })
     .from(jobs)
-    .where(and(which, isNull(jobs.finished)))
+    .where(isOpen)
     .orderBy(asc(jobs.id))
     .for('update');
   const rows = await tx
@@ -28,12 +35,10 @@ export async function cancelJobs(tx: Tx, which: SQL | undefined): Promise<string
       error: sql`case when ${isUnclaimed} then ${JSON.stringify(CANCELLED)}::jsonb else ${jobs.error} end`,
       version: sql`${jobs.version} + 1`,
     })
-    .where(and(inArray(jobs.id, open), isNull(jobs.finished)))
+    .where(and(sql`${jobs.id} = any(array(${open}))`, isNotEnded))
     .returning({ id: jobs.id });
   return rows.map(row => row.id);
 }
-
-export const cancelJob = (tx: Tx, id: string) => cancelJobs(tx, eq(jobs.id, id));
 
 /** Notifies the workers of cancelled jobs, and the clients that wait for them: some jobs have ended already. */
 export function publishCancelled(

@@ -7,14 +7,19 @@ import { makeTempDir } from './temp-dir.ts';
 import { waitFor } from './wait-for.ts';
 
 /** A database of its own for the tests of a file, with all tables and nothing in them, and a folder beside it. */
-export function withDatabase(name: string): { readonly path: string; database(): Database } {
+export function withDatabase(name: string): {
+  readonly path: string;
+  readonly url: string;
+  database(): Database;
+} {
   const directory = makeTempDir(name);
   let server: TestPostgres | undefined;
   let database: Database | undefined;
+  let url = '';
 
   beforeAll(async () => {
     server = await startTestPostgres();
-    const url = await server.createDatabase(name);
+    url = await server.createDatabase(name);
     await migrateDatabase(url);
     database = openDatabase(url);
   });
@@ -26,6 +31,9 @@ export function withDatabase(name: string): { readonly path: string; database():
 
   return {
     path: directory.path,
+    get url() {
+      return url;
+    },
     database: () => {
       if (!database) throw new Error('The database is opened before the first test.');
       return database;

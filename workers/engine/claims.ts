@@ -1,10 +1,11 @@
-import { and, asc, eq, getTableColumns, inArray, isNull, sql } from 'drizzle-orm';
+import { and, asc, eq, getTableColumns, sql } from 'drizzle-orm';
 import type { Db, Tx } from '../../shared/database/connect.ts';
 import { prepareOnce } from '../../shared/database/prepare-once.ts';
 import { rowExists } from '../../shared/database/row-exists.ts';
 import { type JobRow, type JobState, jobs } from '../../shared/database/schema.ts';
 import { type ErrorRecord, WindlassError } from '../../shared/errors.ts';
 import { newId } from '../../shared/ids.ts';
+import { anyOf, isNotEnded, isNotLeased } from '../../shared/jobs/job-conditions.ts';
 import { LEASE_SECONDS } from '../../shared/jobs/lease.ts';
 import type { QueueEntry } from '../../shared/jobs/queue.ts';
 
@@ -24,7 +25,7 @@ export class LeaseLost extends Error {
 
 const leaseEnd = sql`now() + ${`${LEASE_SECONDS} seconds`}::interval`;
 export const leasedBy = ({ id, token }: Claim) =>
-  and(eq(jobs.id, id), eq(jobs.leaseToken, token), isNull(jobs.finished));
+  and(eq(jobs.id, id), eq(jobs.leaseToken, token), isNotEnded);
 
 /** A job just claimed. `ranSeconds` ago, by the database's clock, it was claimed for the first time: 0 is just now. */
 export type ClaimedRow = JobRow & { ranSeconds: number };
@@ -61,8 +62,7 @@ const writeClaim = prepareOnce(db =>
       and(
         eq(jobs.id, placeholder('id')),
         eq(jobs.epoch, placeholder('epoch')),
-        isNull(jobs.leaseToken),
-        isNull(jobs.finished),
+        isNotLeased,
         sql`set_config('synchronous_commit', 'off', true) = 'off'`,
       ),
     )
@@ -75,19 +75,19 @@ const writeClaim = prepareOnce(db =>
 
 /** Renews the leases that are still held, in one statement; returns whether the job of each is to be cancelled. */
 export async function renewLeases(db: Db, claims: Claim[]): Promise<Map<string, boolean>> {
-  const tokens = claims.map(claim => claim.token);
-  const isStillHeld = and(inArray(jobs.leaseToken, tokens), isNull(jobs.finished));
+  const tokens = anyOf(claims.map(claim => claim.token));
+  const isStillHeld = and(sql`${jobs.leaseToken} = ${tokens}`, isNotEnded);
   // Sorted as in cancel.ts, to avoid deadlocks.
   const held = db
     .select({ id: jobs.id })
     .from(jobs)
-    .where(isStillHeld)
+    .where(and(sql`${jobs.id} = ${anyOf(claims.map(claim => claim.id))}`, isStillHeld))
     .orderBy(asc(jobs.id))
     .for('update');
   const rows = await db
     .update(jobs)
     .set({ leaseExpires: leaseEnd })
-    .where(and(inArray(jobs.id, held), isStillHeld))
+    .where(and(sql`${jobs.id} = any(array(${held}))`, isStillHeld))
     .returning({ id: jobs.id, cancel: sql<boolean>`${jobs.cancelRequested} is not null` });
   return new Map(rows.map(row => [row.id, row.cancel]));
 }
@@ -203,7 +203,7 @@ const writeEnd = prepareOnce(tx =>
       and(
         eq(jobs.id, placeholder('id')),
         eq(jobs.leaseToken, placeholder('token')),
-        isNull(jobs.finished),
+        isNotEnded,
         sql`(${jobs.cancelRequested} is null or ${placeholder('evenCancelled')}::boolean)`,
       ),
     )

@@ -47,9 +47,9 @@ async function deleteBatch({ database: { db }, objects }: Context): Promise<numb
   const pairs = pending.map(({ object, due }) => sql`(${object}, ${due})`);
   const seen = sql.join(pairs, sql`, `);
   await db.execute(sql`
-    delete from ${pendingDeletions} where object in (
+    delete from ${pendingDeletions} where object = any(array(
       select object from ${pendingDeletions} where (object, due::text) in (${seen})
-      for update skip locked)
+      for update skip locked))
     and (object, due::text) in (${seen})`);
   return pending.length;
 }

@@ -11,6 +11,7 @@ import {
   smallint,
   text,
 } from 'drizzle-orm/pg-core';
+import { isHeld, isWaiting } from '../../jobs/job-conditions.ts';
 import { bytea, count, time } from './columns.ts';
 
 /** Jobs: the source of truth for all work, and the outbox of the queue. See docs/design.md. */
@@ -68,10 +69,14 @@ export const jobs = pgTable(
     runRemoved: boolean().notNull().default(false),
   },
   table => [
+    // What waits, by owner: those that were released come before the others, by the time when they are due.
+    index('jobs_waiting').on(table.queue, table.owner, table.notBefore, table.id).where(isWaiting),
+    // What has a slot: never more rows than there are slots.
+    index('jobs_held').on(table.queue, table.owner).where(isHeld),
     index('jobs_due')
       .on(table.queue, table.id)
       .where(sql`finished is null and lease_token is null`),
-    // Counted for each new job: without it the count reads all waiting jobs.
+    // This one and jobs_leased serve programs of the release before, until the next one.
     index('jobs_dispatched')
       .on(table.queue)
       .where(sql`finished is null and lease_token is null and dispatched is not null`),

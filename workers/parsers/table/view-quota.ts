@@ -23,13 +23,13 @@ export async function evictViews(
   const limit = Math.max(tableSize * VIEWS_PER_TABLE, MIN_VIEW_BYTES);
   // Locked rows are in use. Skipping them avoids deadlocks.
   const removed = await tx.execute<{ object: string }>(sql`
-    delete from ${views} where id in (
+    delete from ${views} where id = any(array(
       select id from ${views} where id in (
         select id from (
           select id, sum(size) over (order by id <> ${kept}, used desc, id) as so_far
           from ${views} where source = ${source} and object is not null) ranked
         where so_far > ${limit} and id <> ${kept})
-      for update skip locked)
+      for update skip locked))
     returning object`);
   return removed.map(({ object }) => object);
 }

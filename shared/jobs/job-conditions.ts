@@ -1,0 +1,25 @@
+import { sql } from 'drizzle-orm';
+
+/**
+ * Conditions on rows of jobs, in the words of the indexes' own predicates. They count columns that are set instead of asking
+ * `finished is null`: of that the planner believes the column's statistics, which say "one row" after a million jobs have
+ * ended, and then reads every open job to find one by its id. Of a count it has no statistics, and of these words no other
+ * index. See docs/decisions/028.
+ */
+
+/** Has not ended: for statements that name the rows by their ids. */
+export const NOT_ENDED = 'num_nonnulls(finished) = 0';
+/** Waits to be dispatched, now or when its `not_before` comes. The index is jobs_waiting. */
+export const IS_WAITING = 'num_nonnulls(finished, lease_token, dispatched) = 0';
+/** Takes a slot: it was dispatched, or a worker has its lease. The index is jobs_held. */
+export const IS_HELD = 'num_nonnulls(finished) = 0 and num_nonnulls(lease_token, dispatched) > 0';
+/** No worker has its lease: for statements that name the rows by their ids. */
+export const NOT_LEASED = 'num_nonnulls(finished, lease_token) = 0';
+
+export const isNotEnded = sql.raw(NOT_ENDED);
+export const isWaiting = sql.raw(IS_WAITING);
+export const isHeld = sql.raw(IS_HELD);
+export const isNotLeased = sql.raw(NOT_LEASED);
+
+/** Ids as one parameter, so that a statement's text is the same for any number of them. */
+export const anyOf = (ids: string[]) => sql`any(${sql.param(`{${ids.join(',')}}`)}::text[])`;

@@ -1,0 +1,72 @@
+import postgres from 'postgres';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { readConfig } from '../../shared/config.ts';
+import type { Database } from '../../shared/database/connect.ts';
+import { Notifications } from '../../shared/database/notifications.ts';
+import { newId } from '../../shared/ids.ts';
+import { JobQueues } from '../../shared/jobs/queue.ts';
+import { createLog } from '../../shared/log.ts';
+import type { WorkerContext } from '../../workers/context.ts';
+import { runDispatcher } from '../../workers/engine/dispatcher.ts';
+import { WorkerMetrics } from '../../workers/engine/worker-metrics.ts';
+import { withDatabase } from '../harness/migrated-database.ts';
+import { waitFor } from '../harness/wait-for.ts';
+
+const given = withDatabase('dispatcher');
+const stopping = new AbortController();
+let database: Database;
+let queues: JobQueues;
+let dispatcher: Promise<void>;
+
+beforeAll(() => {
+  database = given.database();
+  const log = createLog({ level: 'silent', name: 'test', secrets: [] });
+  queues = new JobQueues({ databaseUrl: given.url, redisUrl: undefined, log });
+  dispatcher = runDispatcher({
+    ...{ database, log, queues, stopping: stopping.signal, metrics: new WorkerMetrics() },
+    config: readConfig({ DATABASE_URL: given.url }),
+    notifications: new Notifications(database, log),
+  } as WorkerContext);
+});
+afterAll(async () => {
+  stopping.abort();
+  await dispatcher;
+  await queues.close();
+});
+
+const insertExpired = async () => {
+  const id = newId();
+  await database.sql`
+    insert into jobs (id, kind, queue, owner, payload, state, dispatched, lease_token, lease_expires)
+    values (${id}, 'command', 'remote', 'alice', '{}', 'running', now(), 'held', now() - interval '1 second')`;
+  return id;
+};
+
+const untilTakenBack = (id: string) =>
+  waitFor(
+    async () =>
+      (await database.sql`select 1 from jobs where id = ${id} and lease_token is null`).length > 0,
+    { what: 'the lease to be taken back', timeoutMs: 30_000 },
+  );
+
+test('leases are taken back while dispatching hangs', async () => {
+  // A new dispatcher leaves them for 6 s.
+  await untilTakenBack(await insertExpired());
+  // Without the programs' own limit on transactions that do nothing.
+  const holder = postgres(given.url, { max: 1 });
+  try {
+    await holder.unsafe('begin; lock table workers');
+    const findHanging = async () => {
+      const [found] = await database.sql<{ pid: number; since: string }[]>`
+        select pid, query_start::text as since from pg_stat_activity
+        where wait_event_type = 'Lock' and query like '%from workers%'
+        order by query_start limit 1`;
+      return found;
+    };
+    const hanging = await waitFor(findHanging, { what: 'the dispatcher to count the slots' });
+    await untilTakenBack(await insertExpired());
+    expect(await findHanging()).toEqual(hanging);
+  } finally {
+    await holder.end();
+  }
+});

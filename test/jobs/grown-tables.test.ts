@@ -1,0 +1,235 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { type Database, openDatabase } from '../../shared/database/connect.ts';
+import { migrateDatabase } from '../../shared/database/migrate.ts';
+import { Notifications } from '../../shared/database/notifications.ts';
+import { newId } from '../../shared/ids.ts';
+import { cancelJob } from '../../shared/jobs/cancel.ts';
+import { JobQueues } from '../../shared/jobs/queue.ts';
+import { startJob } from '../../shared/jobs/start-job.ts';
+import { startJobInSession } from '../../shared/jobs/start-job-in-session.ts';
+import { createLog } from '../../shared/log.ts';
+import {
+  type Claim,
+  claimJob,
+  finishJob,
+  isLeased,
+  releaseJob,
+  renewLeases,
+  updateLeased,
+} from '../../workers/engine/claims.ts';
+import { dispatchWaiting, redispatchUnclaimed } from '../../workers/engine/dispatch-waiting.ts';
+import { reclaimExpiredLeases } from '../../workers/engine/expired-leases.ts';
+import { WorkerMetrics } from '../../workers/engine/worker-metrics.ts';
+import { startTestPostgres, type TestPostgres } from '../harness/postgres-server.ts';
+
+const ENDED = Number(process.env.GROWN_ENDED ?? 1_000_000);
+const WAITING = 100_000;
+const SLOTS = 8;
+/** Rows of jobs that a statement about one job may read, from the table and from all of its indexes. */
+const FEW = 12;
+/** What may be read for each place in the queue, and for what the test itself leaves behind. */
+const SOME = 500;
+
+interface Cost {
+  /** Of the whole table. */
+  scans: number;
+  rows: number;
+}
+
+describe('on a table that has grown, after statistics that are older', () => {
+  let server: TestPostgres;
+  let database: Database;
+  let context: Parameters<typeof dispatchWaiting>[0] & Parameters<typeof reclaimExpiredLeases>[0];
+  const session = newId();
+  const log = createLog({ level: 'silent', name: 'test', secrets: [] });
+
+  beforeAll(async () => {
+    server = await startTestPostgres();
+    const url = await server.createDatabase('grown');
+    await migrateDatabase(url);
+    // One connection, whose plans are those of a process that was started with the empty table.
+    database = openDatabase(url, { max: 1 });
+    const { sql } = database;
+    await sql`alter system set autovacuum = off`;
+    await sql`select pg_reload_conf()`;
+    await sql`insert into sessions (sid, owner, hostname, username, agent, opened)
+      values (${session}, 'carol', 'host', 'user', true, now())`;
+    await sql`insert into workers (id, host, pid, slots, seen)
+      values ('w', 'host', 1, ${JSON.stringify({ remote: SLOTS })}::jsonb, 'infinity')`;
+    await sql`analyze`;
+    context = {
+      database,
+      log,
+      metrics: new WorkerMetrics(),
+      queues: new JobQueues({ databaseUrl: url, redisUrl: undefined, log }),
+      notifications: new Notifications(database, log),
+    };
+  });
+  afterAll(async () => {
+    await context?.queues.close();
+    await database?.close();
+    await server?.stop();
+  });
+
+  /** What is read of the table of jobs meanwhile. */
+  async function measure(run: () => Promise<unknown>): Promise<Cost> {
+    const { sql } = database;
+    const flush = () => sql`select pg_stat_force_next_flush()`;
+    const read = async (): Promise<Cost> => {
+      await flush();
+      await sql`select pg_stat_clear_snapshot()`;
+      const [row] = await sql<[{ scans: number; rows: number }]>`
+        select seq_scan::int as scans, (seq_tup_read + (
+          select sum(idx_tup_read) from pg_stat_user_indexes where relname = 'jobs'))::int as rows
+        from pg_stat_user_tables where relname = 'jobs'`;
+      return row;
+    };
+    const before = await read();
+    await run();
+    const after = await read();
+    return { scans: after.scans - before.scans, rows: after.rows - before.rows };
+  }
+
+  async function insertHeld(): Promise<Claim> {
+    const claim = { id: newId(), token: newId() };
+    await database.sql`
+      insert into jobs (id, kind, queue, owner, session, payload, state, dispatched, lease_token, lease_expires)
+      values (${claim.id}, 'command', 'video', 'alice', ${session}, '{"command":"true"}', 'running', now(), ${claim.token}, now() + interval '1 hour')`;
+    return claim;
+  }
+
+  const command = () => ({
+    kind: 'command' as const,
+    payload: { command: 'true' },
+    owner: 'carol',
+    session,
+    limit: 10_000,
+  });
+
+  /** What is asked for each job, and in each round, with the rows that it may read. */
+  const statements: [name: string, most: number, run: () => Promise<() => Promise<unknown>>][] = [
+    ['start', SOME, async () => () => startJobInSession(database, command(), 900)],
+    ['start in a transaction', SOME, async () => () => startJob(database.db, command())],
+    [
+      'claim',
+      FEW,
+      async () => {
+        const id = newId();
+        await database.sql`insert into jobs (id, kind, queue, owner, payload, epoch, dispatched)
+          values (${id}, 'command', 'video', 'alice', '{}', 1, now())`;
+        return () => claimJob(database.db, { id, epoch: 1 }, 'w');
+      },
+    ],
+    [
+      'renew',
+      2 * FEW,
+      async () => {
+        const held = [await insertHeld(), await insertHeld()];
+        return () => renewLeases(database.db, held);
+      },
+    ],
+    [
+      'ask for the lease',
+      FEW,
+      async () => {
+        const held = await insertHeld();
+        return () => isLeased(database.db, held);
+      },
+    ],
+    [
+      'update',
+      FEW,
+      async () => {
+        const held = await insertHeld();
+        return () => updateLeased(database.db, held, { progress: 0.5 });
+      },
+    ],
+    [
+      'end',
+      FEW,
+      async () => {
+        const held = await insertHeld();
+        return () => finishJob(database.db, held, { state: 'succeeded', result: {} });
+      },
+    ],
+    [
+      'release',
+      FEW,
+      async () => {
+        const held = await insertHeld();
+        return () => releaseJob(database.db, held, 3_600);
+      },
+    ],
+    [
+      'cancel',
+      FEW,
+      async () => {
+        const { id } = await insertHeld();
+        return () => cancelJob(database.db, id);
+      },
+    ],
+    [
+      'dispatch',
+      SOME,
+      async () => {
+        await database.sql`update jobs set dispatched = null where queue = 'remote' and dispatched is not null`;
+        return () => dispatchWaiting(context, 'remote');
+      },
+    ],
+    ['look for lost entries', SOME, async () => () => redispatchUnclaimed(context, 'remote')],
+    ['take leases back', SOME, async () => () => reclaimExpiredLeases(context)],
+  ];
+
+  /** As often as makes the server keep a plan for any parameters. */
+  async function measureAll(): Promise<Record<string, Cost>> {
+    const found: Record<string, Cost> = {};
+    for (const [name, , prepare] of statements) {
+      const costs: Cost[] = [];
+      for (let times = 0; times < 7; times++) costs.push(await measure(await prepare()));
+      found[name] = {
+        scans: Math.max(...costs.map(cost => cost.scans)),
+        rows: Math.max(...costs.map(cost => cost.rows)),
+      };
+    }
+    return found;
+  }
+
+  async function expectFewRows(when: string): Promise<void> {
+    const costs = await measureAll();
+    console.log(`rows read, ${when}: ${JSON.stringify(costs)}`);
+    const tooMany = statements.filter(([name, most]) => {
+      const { scans = 0, rows = 0 } = costs[name] ?? {};
+      return scans > 0 || rows > most;
+    });
+    expect([when, tooMany.map(([name]) => [name, costs[name]])]).toEqual([when, []]);
+  }
+
+  test('each statement reads as few rows as on an empty one', { timeout: 300_000 }, async () => {
+    const { sql } = database;
+    // The server keeps plans for any parameters, made while the table was empty.
+    await measureAll();
+    await sql`set statement_timeout = 0`;
+    await storeEnded();
+    await storeWaiting();
+    await expectFewRows('analysed while it was empty');
+    await sql`delete from jobs where finished is null`;
+    await sql`vacuum (analyze) jobs`;
+    await storeWaiting();
+    await expectFewRows('analysed while nothing waited');
+    await sql`analyze jobs`;
+    await expectFewRows('analysed');
+  });
+
+  const storeEnded = () => database.sql`
+    insert into jobs (id, kind, queue, owner, session, payload, state, finished)
+    select '0' || lpad(n::text, 25, '0'), 'command', 'remote', 'alice', ${session}, '{}', 'succeeded', now()
+    from generate_series(1, ${ENDED}::int) n`;
+
+  /** Jobs of four users. Of one of them, and of most of another, nothing is due before tomorrow; some were released and are due. */
+  const storeWaiting = () => database.sql`
+    insert into jobs (id, kind, queue, owner, payload, not_before)
+    select '1' || lpad(n::text, 25, '0'), 'command', 'remote',
+      case when n % 10 = 0 then 'alice' when n % 10 = 1 then 'bob' when n % 10 < 7 then 'zoe' else 'dave' end, '{}',
+      case when n % 10 = 2 then now() - interval '1 hour' when n % 10 > 3 then now() + interval '1 day' end
+    from generate_series(1, ${WAITING}::int) n`;
+});

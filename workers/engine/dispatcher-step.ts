@@ -1,0 +1,41 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import type { Logger } from '../../shared/log.ts';
+
+/** The next step waits for one so long. In a round that is as it should be they share one connection. */
+const PATIENCE_MS = 200;
+
+/** One thing that the dispatcher does in each round. One that is slow, hangs or fails keeps no other from being done. */
+export class DispatcherStep<T = unknown> {
+  readonly #name: string;
+  readonly #log: Logger;
+  readonly #run: () => Promise<T>;
+  /** Of the last time; undefined where it failed. */
+  result: T | undefined;
+  running: Promise<void> | undefined;
+
+  constructor(name: string, log: Logger, run: () => Promise<T>) {
+    this.#name = name;
+    this.#log = log;
+    this.#run = run;
+  }
+
+  /** Resolves when it is done or takes too long: then it goes on, and is not begun again before it has ended. */
+  async run(): Promise<void> {
+    this.running ??= this.#attempt();
+    const patience = new AbortController();
+    const late = delay(PATIENCE_MS, undefined, { signal: patience.signal }).catch(() => {});
+    await Promise.race([this.running, late]);
+    patience.abort();
+  }
+
+  async #attempt(): Promise<void> {
+    this.result = undefined;
+    try {
+      this.result = await this.#run();
+    } catch (err) {
+      this.#log.warn({ err, step: this.#name }, 'a step of the dispatcher failed');
+    } finally {
+      this.running = undefined;
+    }
+  }
+}

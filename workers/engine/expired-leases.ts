@@ -1,0 +1,63 @@
+import { and, sql } from 'drizzle-orm';
+import { jobs } from '../../shared/database/schema.ts';
+import { isHeld } from '../../shared/jobs/job-conditions.ts';
+import {
+  LEASE_SECONDS,
+  LOSS_BACKOFF_SECONDS,
+  MAX_CONSECUTIVE_LOSSES,
+} from '../../shared/jobs/lease.ts';
+import type { WorkerContext } from '../context.ts';
+
+type Context = Pick<WorkerContext, 'database' | 'notifications' | 'log' | 'metrics'>;
+
+/**
+ * A worker that is stopped while it sends a statement, in a transaction, keeps its job's row locked for as long as its
+ * connection lives: the server counts the wait as an active statement, which none of its time-outs ends.
+ */
+export async function endStuckTransactions({ database }: Context): Promise<void> {
+  await database.db.execute(sql`
+    select pg_terminate_backend(pid) from pg_stat_activity
+    where datname = current_database() and usename = current_user and pid <> pg_backend_pid()
+      and application_name like 'windlass-%' and wait_event = 'ClientRead'
+      and xact_start < now() - ${`${LEASE_SECONDS} seconds`}::interval`);
+}
+
+/** Makes jobs with expired leases wait again, longer after each loss, and fails them after 20 losses in a row. */
+export async function reclaimExpiredLeases(context: Context): Promise<void> {
+  const { db } = context.database;
+  const backoff = sql.raw(`(array[${LOSS_BACKOFF_SECONDS.join(',')}])`);
+  const longest = LOSS_BACKOFF_SECONDS.length;
+  const workerLost = JSON.stringify({
+    code: 'worker_lost',
+    detail: `Workers were lost: ${MAX_CONSECUTIVE_LOSSES} in a row ended while they ran this job, without any progress.`,
+    hint: 'The job may exhaust a worker. See the log of the workers.',
+  });
+  const isLast = sql`(${jobs.consecutiveLosses} + 1 >= ${MAX_CONSECUTIVE_LOSSES})`;
+  const hasExpired = and(isHeld, sql`${jobs.leaseExpires} < now()`);
+  // A worker that has its row locked is about to write to it: it is checked again in the next round.
+  const expired = db
+    .select({ id: jobs.id })
+    .from(jobs)
+    .where(hasExpired)
+    .for('update', { skipLocked: true });
+  const rows = await db
+    .update(jobs)
+    .set({
+      leaseToken: null,
+      leaseExpires: null,
+      dispatched: null,
+      consecutiveLosses: sql`${jobs.consecutiveLosses} + 1`,
+      notBefore: sql`now() + make_interval(secs => ${backoff}[least(${jobs.consecutiveLosses} + 1, ${longest})])`,
+      version: sql`${jobs.version} + 1`,
+      state: sql`case when ${isLast} then 'failed' else ${jobs.state} end`,
+      finished: sql`case when ${isLast} then now() end`,
+      error: sql`case when ${isLast} then ${workerLost}::jsonb end`,
+    })
+    .where(and(sql`${jobs.id} = any(array(${expired}))`, hasExpired))
+    .returning({ id: jobs.id, worker: jobs.worker, requestId: jobs.requestId });
+  context.metrics.leasesExpired(rows.length);
+  for (const { id, ...row } of rows) {
+    context.log.warn({ job: id, ...row }, 'a worker was lost; its job waits for another');
+    context.notifications.publish('job', id);
+  }
+}
