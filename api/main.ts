@@ -2,8 +2,8 @@ import { createServer } from 'node:http';
 import { setTimeout as delay } from 'node:timers/promises';
 import { readConfig } from '../shared/config.ts';
 import { openDatabase } from '../shared/database/connect.ts';
-import { waitForSchema } from '../shared/database/migrate.ts';
 import { Notifications } from '../shared/database/notifications.ts';
+import { waitForSchema } from '../shared/database/wait-for-schema.ts';
 import { JobQueues } from '../shared/jobs/queue.ts';
 import { createLog } from '../shared/log.ts';
 import {

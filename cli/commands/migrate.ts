@@ -8,26 +8,37 @@ import {
 } from '../../shared/database/connect.ts';
 import { createFirstAdministrator } from '../../shared/database/first-administrator.ts';
 import { migrateDatabase } from '../../shared/database/migrate.ts';
+import { MigrationError } from '../../shared/database/migrations/session.ts';
+import { exitWith } from '../../shared/process-lifecycle.ts';
 import { StartError } from '../start-error.ts';
 import type { CommandContext } from './command-context.ts';
 
 /** `windlass migrate`: migrates the schema and creates the first administrator. */
-export async function migrate({ environment }: CommandContext): Promise<void> {
+export async function migrate({ environment, life }: CommandContext): Promise<void> {
   const config = readConfig(environment);
   if (!config.DATABASE_URL)
     throw new StartError('DATABASE_URL is not set.', {
       hint: 'Set it to the database to migrate.',
     });
-  await prepareDatabase(config.DATABASE_URL, config);
+  await prepareDatabase(config.DATABASE_URL, config, life.stopping).catch((error: unknown) => {
+    // Whoever goes on after a success must not take this for one.
+    if (life.stopping.aborted)
+      exitWith('windlass: Stopped before the database was up to date. Migrate again.');
+    throw error;
+  });
   process.stdout.write('The database is up to date.\n');
 }
 
 /** Applies the migrations and creates the first administrator; a generated password is printed once. */
-export async function prepareDatabase(url: string, config: Config): Promise<void> {
+export async function prepareDatabase(
+  url: string,
+  config: Config,
+  signal?: AbortSignal,
+): Promise<void> {
   const database = openDatabase(url, { max: 1 });
   try {
     await checkVersion(database, url)
-      .then(() => migrateDatabase(url))
+      .then(() => migrateDatabase(url, { say, signal }))
       .catch((error: unknown) => {
         throw translateError(error, url);
       });
@@ -43,6 +54,8 @@ export async function prepareDatabase(url: string, config: Config): Promise<void
     await database.close();
   }
 }
+
+const say = (line: string) => process.stdout.write(`${line}\n`);
 
 /** The first major version with `IS JSON`, which checks JSON without changing it. */
 const OLDEST = 16;
@@ -81,6 +94,8 @@ function translateError(error: unknown, url: string): unknown {
         `Let it own the database: ALTER DATABASE "${name}" OWNER TO "${username}".`,
       );
   }
+  if (error instanceof MigrationError)
+    return failure(error.message, 'What was done is kept. Mend the cause and start it again.');
   if (!isDatabaseDown(error)) return error;
   return failure(
     `The database at ${host} cannot be reached.`,

@@ -45,7 +45,7 @@ async function upEmbedded({ life, environment }: CommandContext, config: Config)
     const databaseUrl = config.DATABASE_URL ?? postgres?.url ?? '';
     const secrets = await loadOrGenerateSecrets(dataDir, config);
     await checkServers(config);
-    await prepareDatabase(databaseUrl, config);
+    await prepareDatabase(databaseUrl, config, stopping);
     const env = { ...environment, DATA_DIR: dataDir, DATABASE_URL: databaseUrl, ...secrets };
     await superviseAll(config, stopping, listEmbeddedProcesses(env));
   } finally {
@@ -65,7 +65,7 @@ async function upFleet({ life, environment }: CommandContext, config: Config): P
   // The working directory of the processes is the package's folder.
   const dataDir = config.DATA_DIR ? { DATA_DIR: resolve(config.DATA_DIR) } : {};
   await checkServers(config);
-  await prepareDatabase(config.DATABASE_URL ?? '', config);
+  await prepareDatabase(config.DATABASE_URL ?? '', config, stopping);
   const env = { ...environment, ...dataDir, ...keys };
   await superviseAll(config, stopping, listFleetProcesses(fleet, env, config.PORT));
 }

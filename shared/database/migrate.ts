@@ -1,82 +1,103 @@
-import { readFileSync } from 'node:fs';
-import { fileURLToPath } from 'node:url';
+import { setTimeout as delay } from 'node:timers/promises';
 import type * as Bullmq from 'bullmq';
-import { sql } from 'drizzle-orm';
-import { migrate } from 'drizzle-orm/postgres-js/migrator';
 import pg from 'pg';
-import { packageRoot } from '../package-root.ts';
 import { requirePackage } from '../require-package.ts';
-import { type Database, isDatabaseDown, openDatabase } from './connect.ts';
+import { applyMigration } from './migrations/apply-migration.ts';
+import { BackendWatch } from './migrations/backend-watch.ts';
+import { MIGRATIONS, type Migration, readMigrations } from './migrations/migration-files.ts';
+import { LOCK_TIMEOUT, MigrationError, MigrationSession } from './migrations/session.ts';
 
-const MIGRATIONS = fileURLToPath(new URL('migrations', packageRoot));
 /** Key of the advisory lock; any number that no version of Windlass changes. */
 const LOCK = 7_493_221;
+const POLL_MS = 250;
+const TELL_AFTER_POLLS = 20;
 
-/**
- * Applies the migrations of Windlass and of the queue. An advisory lock makes it safe to run concurrently; drizzle's
- * migrator alone is not (of four at once three failed).
- */
-export async function migrateDatabase(url: string): Promise<void> {
-  const database = openDatabase(url, { max: 1 });
-  try {
-    await database.db.execute(sql`select pg_advisory_lock(${LOCK})`);
-    await migrate(database.db, { migrationsFolder: MIGRATIONS });
-    await migrateBullmq(url);
-  } finally {
-    await database.close();
-  }
+/** A statement takes as long as it takes. A process that hangs or is cut off keeps no locks. */
+const SETTINGS = `
+  set statement_timeout = 0;
+  set lock_timeout = '${LOCK_TIMEOUT}';
+  set idle_in_transaction_session_timeout = '10s';
+  set tcp_keepalives_idle = 10;
+  set tcp_keepalives_interval = 5;
+  set tcp_keepalives_count = 3;`;
+
+export interface MigrateOptions {
+  /** Told of waits and of long work, in one line. */
+  say?: (line: string) => void;
+  /** Ends it between two commits; the next run goes on there. */
+  signal?: AbortSignal;
+  folder?: string;
 }
 
-async function migrateBullmq(url: string): Promise<void> {
-  const client = new pg.Client({ connectionString: url, connectionTimeoutMillis: 5_000 });
+/**
+ * Applies the migrations of Windlass and of the queue, on a connection of their own. Safe to run several times at once,
+ * beside running programs, and again after any death; see decision 29.
+ */
+export async function migrateDatabase(url: string, options: MigrateOptions = {}): Promise<void> {
+  const { say = () => {}, signal, folder = MIGRATIONS } = options;
+  const client = new pg.Client({
+    connectionString: url,
+    // Not `windlass-…`, whose long transactions the dispatcher ends.
+    application_name: 'windlass migrate',
+    connectionTimeoutMillis: 5_000,
+    keepAlive: true,
+  });
   // Without a listener a broken connection would end the process; the query rejects as well.
   client.on('error', () => {});
   await client.connect();
+  const stop = () => void client.end().catch(() => {});
+  signal?.addEventListener('abort', stop);
+  const watch = new BackendWatch({ url, say });
   try {
-    await requirePackage<typeof Bullmq>('bullmq').runMigrations(client);
+    await client.query(SETTINGS);
+    const { rows } = await client.query<{ pid: number }>('select pg_backend_pid() as pid');
+    const pid = rows[0]?.pid ?? 0;
+    const session = new MigrationSession({ client, pid, watch, say, signal });
+    await takeLock(session);
+    for (const migration of await listPending(session, folder))
+      await applyMigration(session, migration);
+    const label = 'The migration of the queue';
+    const migrateQueue = () => requirePackage<typeof Bullmq>('bullmq').runMigrations(client);
+    await session.tell(label, () => session.retry(label, migrateQueue));
+  } catch (error) {
+    signal?.throwIfAborted();
+    throw error instanceof MigrationError ? error : new MigrationError('The migration', error);
   } finally {
-    await client.end();
+    signal?.removeEventListener('abort', stop);
+    await watch.close();
+    await client.end().catch(() => {});
   }
 }
 
-/** Waits until another process has applied the newest migration that this one knows. */
-export async function waitForSchema(
-  database: Database,
-  options: { signal?: AbortSignal; onWait?: (reason: string) => void } = {},
-): Promise<void> {
-  const newest = newestMigration();
-  for (let tries = 0; ; tries++) {
-    options.signal?.throwIfAborted();
-    const applied = await newestApplied(database).catch((error: unknown) => {
-      if (!isDatabaseDown(error)) throw error;
-      return 'unreachable' as const;
-    });
-    if (typeof applied === 'number' && applied >= newest) return;
-    if (tries % 20 === 4) {
-      options.onWait?.(
-        applied === 'unreachable'
-          ? 'the database cannot be reached'
-          : 'the schema is older than this program: run `windlass migrate`',
-      );
-    }
-    await new Promise(resolve => setTimeout(resolve, 250));
+/**
+ * Asks again and again: who waits within the statement has a snapshot meanwhile, for whose end the owner's
+ * `create index concurrently` waits in turn.
+ */
+async function takeLock({ client, say, signal }: MigrationSession): Promise<void> {
+  for (let polls = 1; ; polls++) {
+    signal?.throwIfAborted();
+    const { rows } = await client.query<{ taken: boolean }>(
+      'select pg_try_advisory_lock($1) as taken',
+      [LOCK],
+    );
+    if (rows[0]?.taken) return;
+    if (polls === TELL_AFTER_POLLS)
+      say('Another process migrates this database; waiting for its end.');
+    await delay(POLL_MS, undefined, { signal });
   }
 }
 
-async function newestApplied({ db }: Database): Promise<number> {
-  const [found] = await db.execute<{ at: string | null }>(
-    sql`select to_regclass('drizzle.__drizzle_migrations') as at`,
+/** Those that drizzle's table does not have yet. Reads and creates it as drizzle's own migrator does. */
+async function listPending({ client }: MigrationSession, folder: string): Promise<Migration[]> {
+  await client.query(`
+    create schema if not exists drizzle;
+    create table if not exists drizzle.__drizzle_migrations (
+      id serial primary key, hash text not null, created_at bigint);
+    create table if not exists drizzle.migration_progress (
+      migration bigint primary key, hash text not null, statement integer not null, position text);`);
+  const { rows } = await client.query<{ at: string }>(
+    'select created_at as at from drizzle.__drizzle_migrations',
   );
-  if (!found?.at) return 0;
-  const [row] = await db.execute<{ at: string | null }>(
-    sql`select max(created_at) as at from drizzle.__drizzle_migrations`,
-  );
-  return Number(row?.at ?? 0);
-}
-
-function newestMigration(): number {
-  const journal: { entries: { when: number }[] } = JSON.parse(
-    readFileSync(`${MIGRATIONS}/meta/_journal.json`, 'utf8'),
-  );
-  return Math.max(...journal.entries.map(entry => entry.when));
+  const applied = new Set(rows.map(row => Number(row.at)));
+  return readMigrations(folder).filter(({ when }) => !applied.has(when));
 }

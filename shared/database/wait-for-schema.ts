@@ -1,0 +1,39 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import { sql } from 'drizzle-orm';
+import { type Database, isDatabaseDown } from './connect.ts';
+import { MIGRATIONS, readJournal } from './migrations/migration-files.ts';
+
+/** Waits until another process has applied every migration that this one knows. */
+export async function waitForSchema(
+  database: Database,
+  options: { signal?: AbortSignal; onWait?: (reason: string) => void } = {},
+): Promise<void> {
+  const known = readJournal(MIGRATIONS);
+  for (let tries = 0; ; tries++) {
+    options.signal?.throwIfAborted();
+    const applied = await listApplied(database).catch((error: unknown) => {
+      if (!isDatabaseDown(error)) throw error;
+      return undefined;
+    });
+    if (applied && known.every(({ when }) => applied.has(when))) return;
+    if (tries % 20 === 4) {
+      options.onWait?.(
+        applied
+          ? 'the schema is older than this program: run `windlass migrate`'
+          : 'the database cannot be reached',
+      );
+    }
+    await delay(250);
+  }
+}
+
+async function listApplied({ db }: Database): Promise<Set<number>> {
+  const [found] = await db.execute<{ at: string | null }>(
+    sql`select to_regclass('drizzle.__drizzle_migrations') as at`,
+  );
+  if (!found?.at) return new Set();
+  const rows = await db.execute<{ at: string }>(
+    sql`select created_at as at from drizzle.__drizzle_migrations`,
+  );
+  return new Set(rows.map(row => Number(row.at)));
+}
