@@ -1,2 +1,2 @@
-CREATE INDEX "jobs_waiting" ON "jobs" USING btree ("queue","owner","not_before","id") WHERE num_nonnulls(finished, lease_token, dispatched) = 0;--> statement-breakpoint
-CREATE INDEX "jobs_held" ON "jobs" USING btree ("queue","owner") WHERE num_nonnulls(finished) = 0 and num_nonnulls(lease_token, dispatched) > 0;
+CREATE INDEX CONCURRENTLY "jobs_waiting" ON "jobs" USING btree ("queue","owner","not_before","id") WHERE num_nonnulls(finished, lease_token, dispatched) = 0;--> statement-breakpoint
+CREATE INDEX CONCURRENTLY "jobs_held" ON "jobs" USING btree ("queue","owner") WHERE num_nonnulls(finished) = 0 and num_nonnulls(lease_token, dispatched) > 0;

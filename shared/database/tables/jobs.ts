@@ -70,9 +70,12 @@ export const jobs = pgTable(
   },
   table => [
     // What waits, by owner: those that were released come before the others, by the time when they are due.
-    index('jobs_waiting').on(table.queue, table.owner, table.notBefore, table.id).where(isWaiting),
+    index('jobs_waiting')
+      .on(table.queue, table.owner, table.notBefore, table.id)
+      .where(isWaiting)
+      .concurrently(),
     // What has a slot: never more rows than there are slots.
-    index('jobs_held').on(table.queue, table.owner).where(isHeld),
+    index('jobs_held').on(table.queue, table.owner).where(isHeld).concurrently(),
     index('jobs_due')
       .on(table.queue, table.id)
       .where(sql`finished is null and lease_token is null`),
