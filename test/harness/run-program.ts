@@ -1,4 +1,5 @@
 import { type ChildProcess, spawn } from 'node:child_process';
+import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { endWithThisProcess } from '../../servers/processes.ts';
 import { readOwnEnvironment } from './stack.ts';
@@ -23,9 +24,11 @@ export function startProgram(options: {
   args: string[];
   cwd: string;
   settings?: Record<string, string>;
+  /** Default: this checkout. */
+  root?: string;
 }): RunningProgram {
   const [program = '', ...args] = options.args;
-  const child = spawn(process.execPath, [`${ROOT}${program}`, ...args], {
+  const child = spawn(process.execPath, [join(options.root ?? ROOT, program), ...args], {
     // Not the checkout, whose .env is the developer's.
     cwd: options.cwd,
     env: { ...readOwnEnvironment(), ...options.settings },
