@@ -28,6 +28,7 @@ export function useMigrations() {
     const name = `migrations_${count++}`;
     url = await server.createDatabase(name);
     folder = join(directory.path, name);
+    mkdirSync(join(folder, 'meta'), { recursive: true });
     said.length = 0;
   });
   afterEach(async () => {
@@ -45,7 +46,6 @@ export function useMigrations() {
 
   /** Writes migrations as drizzle-kit does: `0000_a`, `0001_b`, … */
   function write(...migrations: string[][]): void {
-    mkdirSync(join(folder, 'meta'), { recursive: true });
     const entries = migrations.map((statements, idx) => {
       const tag = `000${idx}_${String.fromCharCode(97 + idx)}`;
       writeFileSync(join(folder, `${tag}.sql`), statements.join('\n--> statement-breakpoint\n'));

@@ -6,6 +6,8 @@ import { describe, expect, test } from 'vitest';
 import { migrateDatabase } from '../../shared/database/migrate.ts';
 import { MIGRATIONS } from '../../shared/database/migrations/migration-files.ts';
 import { isIndexValid, pidOf, readColumns, useMigrations } from '../harness/migrations.ts';
+import { startProgram } from '../harness/run-program.ts';
+import { waitFor } from '../harness/wait-for.ts';
 
 describe('migrations', () => {
   const { connect, write, migrate, untilSaid, untilItWaits, url, folder } = useMigrations();
@@ -110,6 +112,29 @@ describe('migrations', () => {
     await holder`commit`;
     await migrate();
     expect(await readColumns(other)).toEqual(['n', 'm']);
+  });
+
+  test('end with 1 when the command is stopped: what comes after a success must not', async () => {
+    const [holder, other] = [connect(), connect()];
+    await holder`select pg_advisory_lock(7493221)`;
+    const { child, ended } = startProgram({
+      args: ['dist/cli/main.js', 'migrate'],
+      cwd: folder(),
+      settings: { DATABASE_URL: url() },
+    });
+    await waitFor(
+      async () => {
+        const [row] = await other`select from pg_stat_activity
+          where application_name = 'windlass migrate' and query like '%pg_try_advisory_lock%'`;
+        return row;
+      },
+      { what: 'the command to wait for another one' },
+    );
+    child.kill('SIGTERM');
+    expect(await ended).toMatchObject({
+      code: 1,
+      stderr: 'windlass: Stopped before the database was up to date. Migrate again.\n',
+    });
   });
 
   test('go on with the table of a database that drizzle has migrated', async () => {
