@@ -13,6 +13,7 @@ const LONGEST = [
   'test/operations/monitoring.test.ts',
   'test/operations/fleet.test.ts',
   'test/operations/compose.test.ts',
+  'test/operations/previous-release.test.ts',
 ];
 /** The longest of the files that share a stack. */
 const LONGEST_SHARED = [
