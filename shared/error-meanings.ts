@@ -141,7 +141,8 @@ export const ERROR_MEANINGS: Record<ErrorCode, { meaning: string; remedy: string
     remedy: 'Find out why. If the new key is right, an administrator pins it.',
   },
   idempotency_conflict: {
-    meaning: 'The `Idempotency-Key` was used for another request within 24 hours.',
+    meaning:
+      'The `Idempotency-Key` was used within 24 hours for another request, or for a job whose record was removed since.',
     remedy: 'Use a new key for a new request.',
   },
   video_not_ready: {

@@ -71,6 +71,11 @@ export const WORKER_METRICS = {
     labels: ['kind'],
     help: 'Claims of jobs that an earlier attempt had started.',
   },
+  windlass_jobs_removed_total: {
+    type: 'counter',
+    labels: [],
+    help: 'Ended jobs that this worker removed after JOB_RETENTION_DAYS.',
+  },
   windlass_leases_lost_total: {
     type: 'counter',
     labels: [],

@@ -136,6 +136,12 @@ export const SETTINGS = {
     default: '900',
     meaning: 'seconds after which an unused remote session ends',
   },
+  JOB_RETENTION_DAYS: {
+    schema: whole(0, 36_500),
+    default: '30',
+    meaning:
+      'days after which an ended job is removed with its output, and an ended remote session; 0: never',
+  },
   LAUNCH_MAX_WAIT: {
     schema: whole(0),
     default: '0',

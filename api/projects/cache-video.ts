@@ -59,7 +59,9 @@ export async function cacheVideo(
     const [kept] = await tx
       .select({ id: jobs.id })
       .from(jobs)
-      .where(and(eq(jobs.id, row.id), sql`${jobs.finished} > now() - interval '24 hours'`));
+      .where(and(eq(jobs.id, row.id), sql`${jobs.finished} > now() - interval '24 hours'`))
+      // Its record, which keeps the video, is not removed before the entry keeps it.
+      .for('key share');
     if (!kept)
       throw notFound(
         'the video was made more than 24 hours ago and is no longer kept.',

@@ -1,7 +1,13 @@
-import { desc, eq, sql } from 'drizzle-orm';
+import { and, desc, eq, isNotNull, sql } from 'drizzle-orm';
 import { z } from 'zod';
 import type { Tx } from '../../shared/database/connect.ts';
-import { type JobRow, jobs, type ModelRow, uploads } from '../../shared/database/schema.ts';
+import {
+  type JobRow,
+  jobs,
+  type ModelRow,
+  type ParseEnd,
+  uploads,
+} from '../../shared/database/schema.ts';
 import { entityTag } from '../http/conditional-requests.ts';
 
 /** A model's record shows at most so many parses, the newest. */
@@ -23,15 +29,21 @@ type ParseRecord = z.output<typeof parseRecord>;
 /** The part of a parse that the validator of its model's record depends on. */
 type ParseState = Pick<ParseRecord, 'state' | 'finished'>;
 
-/** Uploads of the model; joined with their parses. */
-const ofModel = (mid: string) => eq(uploads.model, mid);
+/** Uploads of the model that are parsed; joined with their parses, as far as these have a record. */
+const ofModel = (mid: string) => and(eq(uploads.model, mid), isNotNull(uploads.job));
 const isItsParse = eq(jobs.id, uploads.job);
+const parseError = sql`coalesce(${jobs.error}, nullif(${uploads.parseEnd} -> 'error', 'null'))`;
+/** Columns that tell how the parse goes: of the job, or what stays of it when its record is removed. */
+const stateColumns = {
+  job: { state: jobs.state, finished: jobs.finished },
+  end: sql<Pick<ParseEnd, 'state' | 'finished'> | null>`${uploads.parseEnd} - 'error'`,
+};
 
 export async function readParseStates(db: Tx, mid: string): Promise<ParseState[]> {
   const rows = await db
-    .select({ state: jobs.state, finished: jobs.finished })
+    .select(stateColumns)
     .from(uploads)
-    .innerJoin(jobs, isItsParse)
+    .leftJoin(jobs, isItsParse)
     .where(ofModel(mid))
     .orderBy(desc(uploads.uid))
     .limit(MAX_PARSES);
@@ -42,10 +54,10 @@ export async function readParseStates(db: Tx, mid: string): Promise<ParseState[]
 export async function readParseSizes(db: Tx, mid: string): Promise<number[]> {
   const rows = await db
     .select({
-      bytes: sql<number>`octet_length(array_to_string(${uploads.aids}, ',,,')) + coalesce(octet_length(${jobs.error}::text), 0)`,
+      bytes: sql<number>`octet_length(array_to_string(${uploads.aids}, ',,,')) + coalesce(octet_length(${parseError}::text), 0)`,
     })
     .from(uploads)
-    .innerJoin(jobs, isItsParse)
+    .leftJoin(jobs, isItsParse)
     .where(ofModel(mid))
     .orderBy(desc(uploads.uid))
     .limit(MAX_PARSES);
@@ -58,12 +70,11 @@ export async function readParses(db: Tx, mid: string, count: number): Promise<Pa
     .select({
       aids: uploads.aids,
       parser: uploads.parser,
-      state: jobs.state,
-      error: jobs.error,
-      finished: jobs.finished,
+      error: sql<unknown>`${parseError}`,
+      ...stateColumns,
     })
     .from(uploads)
-    .innerJoin(jobs, isItsParse)
+    .leftJoin(jobs, isItsParse)
     .where(ofModel(mid))
     .orderBy(desc(uploads.uid))
     .limit(count);
@@ -75,9 +86,15 @@ export async function readParses(db: Tx, mid: string, count: number): Promise<Pa
   }));
 }
 
-function parseStateOf({ state, finished }: Pick<JobRow, 'state' | 'finished'>): ParseState {
-  if (finished === null) return { state: 'parsing' };
-  return { state: state === 'succeeded' ? 'done' : 'failed', finished };
+interface StateFound {
+  job: Pick<JobRow, 'state' | 'finished'> | null;
+  end: Pick<ParseEnd, 'state' | 'finished'> | null;
+}
+
+function parseStateOf({ job, end }: StateFound): ParseState {
+  const finished = end ? new Date(end.finished) : job?.finished;
+  if (!finished) return { state: 'parsing' };
+  return { state: (end ?? job)?.state === 'succeeded' ? 'done' : 'failed', finished };
 }
 
 function explain(error: unknown): NonNullable<ParseRecord['error']> {

@@ -11,7 +11,7 @@ import {
 } from 'drizzle-orm';
 import type { Tx } from '../../shared/database/connect.ts';
 import { prepareOnce } from '../../shared/database/prepare-once.ts';
-import { jobs, type SessionRow, sessions } from '../../shared/database/schema.ts';
+import { jobs, leftoverRuns, type SessionRow, sessions } from '../../shared/database/schema.ts';
 import { WindlassError } from '../../shared/errors.ts';
 import { isId } from '../../shared/ids.ts';
 import { cancelJobs } from '../../shared/jobs/cancel.ts';
@@ -146,5 +146,9 @@ export async function endSession(tx: Tx, key: SessionKey): Promise<string[]> {
         sql`${jobs.error} ->> 'code' = 'outcome_unknown'`,
       ),
     );
+  await tx
+    .update(leftoverRuns)
+    .set({ mayKeepRunning: false })
+    .where(eq(leftoverRuns.session, key.sid));
   return cancelJobs(tx, eq(jobs.session, key.sid));
 }

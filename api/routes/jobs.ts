@@ -6,6 +6,7 @@ import { conflict, notFound, WindlassError } from '../../shared/errors.ts';
 import { cancelJob, publishCancelled } from '../../shared/jobs/cancel.ts';
 import { isJobKind, JOB_KINDS, jobDefinition } from '../../shared/jobs/catalog.ts';
 import { OUTPUT_STREAMS } from '../../shared/jobs/output.ts';
+import { detachJobs, removeJobs } from '../../shared/jobs/remove-jobs.ts';
 import { ResponseQuota } from '../concurrency/response-quota.ts';
 import { checkIfMatch, entityTag, sendRecord } from '../http/conditional-requests.ts';
 import { pageOf, pageQuery, readPage } from '../http/pagination.ts';
@@ -101,9 +102,44 @@ export default routes('json-body', (router, api) => {
           return cancelJob(tx, row.id);
         });
         if (cancelled.length === 0)
-          throw conflict(`the job has ended: ${row.state}.`, 'There is nothing left to cancel.');
+          throw conflict(
+            `the job has ended: ${row.state}.`,
+            `DELETE /api/jobs/${row.id}/record removes its record.`,
+          );
         publishCancelled(api, cancelled);
         res.status(202).location(`/api/jobs/${row.id}`).json({ id: row.id });
+      },
+    }),
+  });
+
+  resource(router, '/jobs/:id/record', {
+    delete: operation({
+      summary: 'Remove a job that has ended, with its output',
+      details:
+        'What it made for a project stays: artifacts and how they were parsed, and videos in a cache. A job that nobody removes goes by itself after JOB_RETENTION_DAYS.',
+      headers: ['If-Match'],
+      answers: { 204: 'Removed; its bytes are deleted soon.' },
+      errors: ['not_found', 'conflict'],
+      handle: async ({ req, res }) => {
+        const row = await findForOperation(req, res);
+        if (!row.finished)
+          throw conflict(
+            `the job is ${row.state}.`,
+            `Wait for its end, or cancel it with DELETE /api/jobs/${row.id}.`,
+          );
+        await db.transaction(async tx => {
+          await detachJobs(tx, [row.id]);
+          const [locked] = await tx
+            .select({ version: jobs.version })
+            .from(jobs)
+            .where(eq(jobs.id, row.id))
+            .for('update');
+          if (!locked) throw unknownJob();
+          checkIfMatch(req, entityTag(locked.version));
+          await removeJobs(tx, [row.id]);
+        });
+        api.notifications.publish('job', row.id);
+        res.status(204).end();
       },
     }),
   });
@@ -204,9 +240,10 @@ export default routes('json-body', (router, api) => {
             .select({ payload: jobs.payload })
             .from(jobs)
             .where(eq(jobs.id, row.id));
+          if (!same) throw unknownJob();
           return {
             kind,
-            payload: same?.payload,
+            payload: same.payload,
             session: row.session ?? undefined,
             project,
             retryOf: row.id,

@@ -7,6 +7,7 @@ import {
   members,
   models,
   projects,
+  type UploadRow,
   uploads,
 } from '../../shared/database/schema.ts';
 import { conflict, WindlassError } from '../../shared/errors.ts';
@@ -71,7 +72,7 @@ export default routes('json-body', (router, api) => {
       handle: async ({ res, query }) => {
         const rows = selectMine(db, currentUser(res).username);
         const page = await readPage(rows, query(), { by: uploads.uid, key: 'id' }, row =>
-          toUploadSummary(row.upload, row.job),
+          toUploadSummary(row.upload, row.job ?? row.upload.parseEnd),
         );
         res.json(page);
       },
@@ -109,7 +110,7 @@ export default routes('json-body', (router, api) => {
       errors: ['not_found'],
       handle: async ({ req, res }) => {
         const { upload } = await findUpload(db, readUploadKey(req, res));
-        const job = await findJob(db, upload.job);
+        const job = await findJob(db, upload);
         // Read after the record: a part that arrives in between is shown under the older tag, and never missed.
         const stored = await readParts(db, upload.uid);
         sendRecord(req, res, {
@@ -131,7 +132,7 @@ export default routes('json-body', (router, api) => {
           // The model's record shows its parses, and one may disappear.
           await lockModel(tx, found.upload.model, { username: key.owner, role: 'reader' });
           const { upload } = await lockUpload(tx, key.uid);
-          const job = await findJob(tx, upload.job);
+          const job = await findJob(tx, upload);
           checkIfMatch(req, tagOf(upload.version, job));
           if (uploadState(upload, job) === 'parsing') throw isParsing(upload.job);
           if (upload.job !== null) await bumpModel(tx, upload.model);
@@ -165,10 +166,16 @@ function selectMine(db: Tx, owner: string) {
 const tagOf = (version: number, job: ParseJob | null) =>
   entityTag(job ? `${version}.${job.version}` : version);
 
-async function findJob(tx: Tx, id: string | null): Promise<ParseJob | null> {
-  if (id === null) return null;
-  const [job] = await tx.select(parseJobColumns).from(jobs).where(eq(jobs.id, id));
-  return job ?? null;
+async function findJob(tx: Tx, upload: UploadRow): Promise<ParseJob | null> {
+  if (upload.job === null || upload.parseEnd !== null) return upload.parseEnd;
+  const [job] = await tx.select(parseJobColumns).from(jobs).where(eq(jobs.id, upload.job));
+  if (job) return job;
+  // It was removed just now.
+  const [now] = await tx
+    .select({ parseEnd: uploads.parseEnd })
+    .from(uploads)
+    .where(eq(uploads.uid, upload.uid));
+  return now?.parseEnd ?? null;
 }
 
 async function refuseOtherKind(

@@ -40,12 +40,12 @@ export const uploadRecord = uploadSummary.extend({
 });
 
 type State = z.output<typeof state>;
-/** The columns of an upload's job. */
+/** The columns of an upload's job; when that has no record any more, what stays of it is in the upload's `parseEnd`. */
 export type ParseJob = Pick<JobRow, 'state' | 'version' | 'error'>;
 
 export const parseJobColumns = { state: jobs.state, version: jobs.version, error: jobs.error };
-const { uid, model, parser, input, job, created, accessed } = uploads;
-export const summaryColumns = { uid, model, parser, input, job, created, accessed };
+const { uid, model, parser, input, job, parseEnd, created, accessed } = uploads;
+export const summaryColumns = { uid, model, parser, input, job, parseEnd, created, accessed };
 
 /** An upload's state is its job's. */
 export function uploadState(

@@ -1,4 +1,4 @@
-import { and, eq, inArray, not, sql } from 'drizzle-orm';
+import { and, eq, inArray, isNull, not, or, sql } from 'drizzle-orm';
 import type { Tx } from '../database/connect.ts';
 import { idempotencyKeys, type JobRow, jobs } from '../database/schema.ts';
 import { WindlassError } from '../errors.ts';
@@ -33,21 +33,27 @@ export async function findJobByIdempotencyKey(
   const [found] = await tx
     .select({ job: jobs, body: idempotencyKeys.body })
     .from(idempotencyKeys)
-    .innerJoin(jobs, eq(jobs.id, idempotencyKeys.job))
+    .leftJoin(jobs, eq(jobs.id, idempotencyKeys.job))
     .where(
       and(
         eq(idempotencyKeys.owner, owner),
         eq(idempotencyKeys.route, given.route),
         eq(idempotencyKeys.key, given.key),
         sql`${idempotencyKeys.created} > now() - interval '24 hours'`,
-        hasOutput,
-        not(wasAbandoned),
+        or(isNull(jobs.id), and(hasOutput, not(wasAbandoned))),
       ),
     );
   if (found && found.body !== given.body) {
     throw new WindlassError('idempotency_conflict', { hint: 'Use a new key for a new request.' });
   }
-  return found?.job;
+  // Its client knows that it was done, and it must not be done twice.
+  if (found && !found.job) {
+    throw new WindlassError('idempotency_conflict', {
+      detail: 'Idempotency-Key used already, for a job whose record was removed since.',
+      hint: 'Use a new key to have it done once more.',
+    });
+  }
+  return found?.job ?? undefined;
 }
 
 export async function storeIdempotencyKey(

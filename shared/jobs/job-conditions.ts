@@ -16,7 +16,14 @@ export const IS_HELD = 'num_nonnulls(finished) = 0 and num_nonnulls(lease_token,
 /** No worker has its lease: for statements that name the rows by their ids. */
 export const NOT_LEASED = 'num_nonnulls(finished, lease_token) = 0';
 
+/**
+ * Has ended: for retention alone. With `finished is not null` as its predicate the index jobs_retention was used for the last
+ * end of one session's jobs, which then was looked for among all jobs.
+ */
+export const HAS_ENDED = 'num_nonnulls(finished) = 1';
+
 export const isNotEnded = sql.raw(NOT_ENDED);
+export const hasEnded = sql.raw(HAS_ENDED);
 export const isWaiting = sql.raw(IS_WAITING);
 export const isHeld = sql.raw(IS_HELD);
 export const isNotLeased = sql.raw(NOT_LEASED);

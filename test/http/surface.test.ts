@@ -48,6 +48,7 @@ describeStack(missingPrograms('sshd'), 'the HTTP surface', form => {
       ['GET', video],
       ['GET', '/jobs/none'],
       ['DELETE', '/jobs/none'],
+      ['DELETE', '/jobs/none/record'],
       ['GET', '/jobs/none/events'],
       ['GET', '/jobs/none/output'],
       ['GET', '/jobs/none/result'],

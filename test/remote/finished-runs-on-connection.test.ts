@@ -1,9 +1,10 @@
 import { existsSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { eq } from 'drizzle-orm';
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
 import { findProgram } from '../../scripts/programs.ts';
 import type { Database } from '../../shared/database/connect.ts';
-import { jobs } from '../../shared/database/schema.ts';
+import { jobs, leftoverRuns } from '../../shared/database/schema.ts';
 import { newId } from '../../shared/ids.ts';
 import type { AgentClient } from '../../workers/host-agent/client.ts';
 import { removeListedRuns } from '../../workers/runs/finished-runs.ts';
@@ -74,6 +75,26 @@ test('removes the runs whose job has ended in this database, and no others', asy
   const events = client.follow({ id: open, stdout: 0, stderr: 0 });
   const result = await collect({ client, id: open, events });
   expect(result.stdout.toString()).toBe('done\n');
+});
+
+test('removes runs whose job has no record any more, and then forgets them', async () => {
+  const client = await harness.connect(harness.makeHost(HOST_SHELL));
+  const { db } = database;
+  const [ended, stopped, going, open] = [newId(), newId(), newId(), await makeJob(finished)];
+  const runAt = new Date();
+  await db.insert(leftoverRuns).values([
+    { id: ended, runAt, mayKeepRunning: false },
+    { id: stopped, runAt, mayKeepRunning: false },
+    { id: going, runAt, mayKeepRunning: true },
+  ]);
+  for (const id of [ended, open]) await runToEnd(client, id);
+  for (const id of [stopped, going]) await start(client, id);
+  await removeFinished(client);
+  expect(await listRuns(client)).toEqual([{ id: going, state: 'running' }]);
+  expect((await db.select().from(leftoverRuns)).map(run => run.id)).toEqual([going]);
+  const [row] = await db.select().from(jobs).where(eq(jobs.id, open));
+  expect(row?.runRemoved).toBe(true);
+  await client.stop(going);
 });
 
 test('stops all but a command of unknown outcome, and removes that once it has ended', async () => {

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { afterAll, afterEach, beforeEach, expect, test } from 'vitest';
 import { findProgram } from '../../scripts/programs.ts';
 import type { Database } from '../../shared/database/connect.ts';
-import { jobs, sessions } from '../../shared/database/schema.ts';
+import { jobs, leftoverRuns, sessions } from '../../shared/database/schema.ts';
 import { newId } from '../../shared/ids.ts';
 import { createLog } from '../../shared/log.ts';
 import type { AgentClient } from '../../workers/host-agent/client.ts';
@@ -149,6 +149,18 @@ test('each run is tried, however many stay alive', async () => {
   const { sweepToEnd } = watch({ maxBackoffs: 1 });
   for (let n = 0; n < 3; n++) await sweepToEnd();
   await waitFor(() => isRemoved(last), { what: 'its removal' });
+});
+
+test('a run whose job has no record any more is swept too', async () => {
+  const [id, now] = [newId(), new Date()];
+  const { db } = given.database();
+  await db.insert(leftoverRuns).values({ id, session: sid, runAt: now, mayKeepRunning: false });
+  await start(id);
+  await watch().sweepToEnd();
+  await waitFor(async () => (await db.select().from(leftoverRuns)).length === 0, {
+    what: 'its removal',
+  });
+  expect(await listRuns(client)).toEqual([]);
 });
 
 test('a session that cannot be used does not delay another', async () => {

@@ -28,6 +28,11 @@ export class WorkerMetrics {
     this.#counted.metrics.windlass_job_duration_seconds.observe({ kind, outcome }, seconds);
   }
 
+  /** Jobs that ended long ago were removed. */
+  jobsRemoved(count: number): void {
+    this.#counted.metrics.windlass_jobs_removed_total.inc(count);
+  }
+
   leaseLost(): void {
     this.#counted.metrics.windlass_leases_lost_total.inc();
   }

@@ -1,4 +1,4 @@
-import { and, asc, eq, gt, inArray, isNotNull, notInArray, sql } from 'drizzle-orm';
+import { and, asc, eq, gt, isNotNull, notInArray, sql } from 'drizzle-orm';
 import type { Database } from '../../shared/database/connect.ts';
 import { type JobRow, jobs, sessions } from '../../shared/database/schema.ts';
 import type { Logger } from '../../shared/log.ts';
@@ -8,9 +8,10 @@ import {
   BATCH,
   type FinishedRun,
   listStates,
-  mayKeepRunning,
+  recordRemoval,
   removeFinishedRuns,
   removeListedRuns,
+  selectFinishedRuns,
 } from './finished-runs.ts';
 
 /** Each removal forks on the host and writes a row: runs of one session that end within this time share one removal. */
@@ -135,27 +136,30 @@ export class FinishedRunRemover {
     const alive = await this.#context.use(sid, AbortSignal.timeout(REMOVE_MS), async connection =>
       removeFinishedRuns(await connection.agent(), runs, states),
     );
-    await this.#recordRemoval(ids.filter(id => !alive.includes(id)));
+    const removed = ids.filter(id => !alive.includes(id));
+    await recordRemoval(this.#context.database.db, removed);
   }
 
   async #findSome(): Promise<(FinishedRun & { sid: string })[]> {
     const { database, limitSeconds } = this.#context;
-    const found = await database.db
-      .select({ id: jobs.id, sid: sessions.sid, mayKeepRunning: mayKeepRunning(limitSeconds) })
-      .from(jobs)
-      .innerJoin(sessions, eq(sessions.sid, jobs.session))
+    const { db } = database;
+    const itsOwnWorkerMissed = sql`${jobs.finished} < now() - interval '5 seconds'`;
+    const runs = selectFinishedRuns(db, limitSeconds, {
+      jobs: and(isNotNull(jobs.runAt), eq(jobs.runRemoved, false), itsOwnWorkerMissed),
+    }).as('finished_runs');
+    const found = await db
+      .select({ id: runs.id, sid: sessions.sid, mayKeepRunning: runs.mayKeepRunning })
+      .from(runs)
+      .innerJoin(sessions, eq(sessions.sid, runs.session))
       .where(
         and(
-          isNotNull(jobs.runAt),
-          eq(jobs.runRemoved, false),
-          sql`${jobs.finished} < now() - interval '5 seconds'`,
           isNotNull(sessions.sealed),
-          gt(jobs.id, this.#cursor),
-          notInArray(jobs.id, this.#runBackoff.paused()),
+          gt(runs.id, this.#cursor),
+          notInArray(runs.id, this.#runBackoff.paused()),
           notInArray(sessions.sid, [...this.#sessionBackoff.paused(), ...this.#sweeping]),
         ),
       )
-      .orderBy(asc(jobs.id))
+      .orderBy(asc(runs.id))
       .limit(SWEEP_BATCH);
     this.#cursor = found.length < SWEEP_BATCH ? '' : (found.at(-1)?.id ?? '');
     return found;
@@ -188,14 +192,8 @@ export class FinishedRunRemover {
         this.#context.log.info({ job: run.id }, 'the run of an ended job is still alive');
         continue;
       }
-      await this.#recordRemoval([run.id]);
+      await recordRemoval(this.#context.database.db, [run.id]);
       this.#runBackoff.reset(run.id);
     }
-  }
-
-  async #recordRemoval(ids: string[]): Promise<void> {
-    if (ids.length === 0) return;
-    const { db } = this.#context.database;
-    await db.update(jobs).set({ runRemoved: true }).where(inArray(jobs.id, ids));
   }
 }

@@ -1,6 +1,7 @@
 import { and, eq, inArray, isNotNull, isNull, type SQL, sql } from 'drizzle-orm';
-import type { Database } from '../../shared/database/connect.ts';
-import { jobs } from '../../shared/database/schema.ts';
+import { type PgColumn, unionAll } from 'drizzle-orm/pg-core';
+import type { Database, Db } from '../../shared/database/connect.ts';
+import { jobs, leftoverRuns } from '../../shared/database/schema.ts';
 import { isId } from '../../shared/ids.ts';
 import type { AgentClient } from '../host-agent/client.ts';
 
@@ -22,18 +23,47 @@ export interface FinishedRun {
  *
  * limitSeconds: LIMIT_COMMAND_SECONDS; 0 means no limit.
  */
-export function mayKeepRunning(limitSeconds: number): SQL<boolean> {
-  const inTime =
-    limitSeconds > 0
-      ? sql`${jobs.runAt} > now() - make_interval(secs => ${limitSeconds})`
-      : undefined;
+function mayKeepRunning(limitSeconds: number) {
   const isUnknown = and(
     eq(jobs.kind, 'command'),
     isNull(jobs.cancelRequested),
     sql`${jobs.error} ->> 'code' = 'outcome_unknown'`,
-    inTime,
+    isInTime(jobs.runAt, limitSeconds),
   );
-  return sql<boolean>`coalesce(${isUnknown}, false)`;
+  return sql<boolean>`coalesce(${isUnknown}, false)`.as('may_keep_running');
+}
+
+const isInTime = (runAt: PgColumn, limitSeconds: number) =>
+  limitSeconds > 0 ? sql`${runAt} > now() - make_interval(secs => ${limitSeconds})` : sql`true`;
+
+/** The finished runs that these conditions select: of jobs that have ended, and those that were left by removed jobs. */
+export function selectFinishedRuns(
+  db: Db,
+  limitSeconds: number,
+  where: { jobs?: SQL; leftoverRuns?: SQL },
+) {
+  return unionAll(
+    db
+      .select({ id: jobs.id, session: jobs.session, mayKeepRunning: mayKeepRunning(limitSeconds) })
+      .from(jobs)
+      .where(and(isNotNull(jobs.finished), where.jobs)),
+    db
+      .select({
+        id: leftoverRuns.id,
+        session: leftoverRuns.session,
+        mayKeepRunning: sql<boolean>`(${leftoverRuns.mayKeepRunning} and ${isInTime(leftoverRuns.runAt, limitSeconds)})`,
+      })
+      .from(leftoverRuns)
+      .where(where.leftoverRuns),
+  );
+}
+
+/** Records that these runs are no longer on their host. */
+export async function recordRemoval(db: Db, ids: string[]): Promise<void> {
+  if (ids.length === 0) return;
+  // In this order: a job's record that is removed meanwhile is a leftover run by the second statement.
+  await db.update(jobs).set({ runRemoved: true }).where(inArray(jobs.id, ids));
+  await db.delete(leftoverRuns).where(inArray(leftoverRuns.id, ids));
 }
 
 /**
@@ -78,11 +108,14 @@ export async function removeListedRuns(
     const states = new Map(listed.map(run => [run.id, run.state]));
     const ids = [...states.keys()].filter(isId);
     for (let n = 0; n < ids.length; n += BATCH) {
-      const finished = await database.db
-        .select({ id: jobs.id, mayKeepRunning: mayKeepRunning(limitSeconds) })
-        .from(jobs)
-        .where(and(inArray(jobs.id, ids.slice(n, n + BATCH)), isNotNull(jobs.finished)));
-      await removeFinishedRuns(agent, finished, states);
+      const some = ids.slice(n, n + BATCH);
+      const finished = await selectFinishedRuns(database.db, limitSeconds, {
+        jobs: inArray(jobs.id, some),
+        leftoverRuns: inArray(leftoverRuns.id, some),
+      });
+      const alive = await removeFinishedRuns(agent, finished, states);
+      const removed = finished.map(run => run.id).filter(id => !alive.includes(id));
+      await recordRemoval(database.db, removed);
     }
   }
 }

@@ -5,20 +5,24 @@ import { publishCancelled } from '../../shared/jobs/cancel.ts';
 import { removeParts, removeUpload } from '../../shared/uploads.ts';
 import type { WorkerContext } from '../context.ts';
 
+type Context = Pick<WorkerContext, 'database' | 'notifications' | 'stopping'> & {
+  config: Pick<WorkerContext['config'], 'UPLOAD_IDLE_TIMEOUT'>;
+};
+
 /** Uploads in one query: each may have 10,000 parts. */
 const BATCH = 50;
 
 /** Removes open uploads idle for UPLOAD_IDLE_TIMEOUT, and the parts of uploads whose parse job ended that long ago. */
-export async function endIdleUploads(context: WorkerContext): Promise<void> {
+export async function endIdleUploads(context: Context): Promise<void> {
   while (!context.stopping.aborted && (await removeSomeUploads(context)) === BATCH);
   while (!context.stopping.aborted && (await removePartsOfSome(context)) === BATCH);
 }
 
-const idleSince = ({ config }: WorkerContext) =>
+const idleSince = ({ config }: Context) =>
   sql`now() - make_interval(secs => ${config.UPLOAD_IDLE_TIMEOUT})`;
 
 /** One transaction each, which checks again after it locked the row: a part may have arrived meanwhile. */
-async function removeSomeUploads(context: WorkerContext): Promise<number> {
+async function removeSomeUploads(context: Context): Promise<number> {
   const { db } = context.database;
   const isIdle = and(isNull(uploads.job), sql`${uploads.accessed} < ${idleSince(context)}`);
   const found = await db.select({ uid: uploads.uid }).from(uploads).where(isIdle).limit(BATCH);
@@ -36,7 +40,7 @@ async function removeSomeUploads(context: WorkerContext): Promise<number> {
  * Keeps the upload's row, which the model's list of parses shows. Finds uploads by a skip scan over the parts' index (one
  * step per upload that has parts), so it reads no row of the years of uploads without parts.
  */
-async function removePartsOfSome(context: WorkerContext): Promise<number> {
+async function removePartsOfSome(context: Context): Promise<number> {
   const { db } = context.database;
   const found = await db.execute<{ uid: string }>(sql`
     with recursive with_parts (uid) as (
@@ -47,8 +51,8 @@ async function removePartsOfSome(context: WorkerContext): Promise<number> {
     )
     select uploads.uid from with_parts
     join uploads on uploads.uid = with_parts.uid
-    join jobs on jobs.id = uploads.job
-    where jobs.finished < ${idleSince(context)}
+    left join jobs on jobs.id = uploads.job
+    where coalesce(jobs.finished, (uploads.parse_end ->> 'finished')::timestamptz) < ${idleSince(context)}
     limit ${BATCH}`);
   for (const { uid } of found) {
     await db.transaction(async tx => {

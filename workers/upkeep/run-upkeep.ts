@@ -8,6 +8,8 @@ import {
 } from './expired-rows.ts';
 import { removeExpiredStreamedOutput } from './expired-streamed-output.ts';
 import { endIdleUploads } from './idle-uploads.ts';
+import { removeOldJobs } from './old-jobs.ts';
+import { forgetLeftoverRuns, removeOldSessions } from './old-sessions.ts';
 import { OrphanCollector } from './orphaned-objects.ts';
 import { deletePendingObjects } from './pending-deletions.ts';
 import {
@@ -27,6 +29,8 @@ export interface UpkeepStep {
 }
 
 const OFTEN = 5_000;
+/** What must happen within two minutes. */
+const SOON = 20_000;
 const SELDOM = 300_000;
 /** Starts are spread, so that steps seldom overlap and mostly share one database connection. */
 const SPREAD_MS = 300;
@@ -48,6 +52,9 @@ function listSteps(context: WorkerContext): UpkeepStep[] {
     { name: 'idle uploads', every: OFTEN, run: () => endIdleUploads(context) },
     { name: 'pending deletions', every: OFTEN, run: () => deletePendingObjects(context) },
     { name: 'orphaned objects', every: OFTEN, run: () => orphans.markSome() },
+    { name: 'old jobs', every: SOON, run: () => removeOldJobs(context) },
+    { name: 'old sessions', every: SOON, run: () => removeOldSessions(context) },
+    { name: 'leftover runs', every: SELDOM, run: () => forgetLeftoverRuns(context) },
     { name: 'idempotency keys', every: SELDOM, run: () => removeExpiredIdempotencyKeys(context) },
     { name: 'logins', every: SELDOM, run: () => removeExpiredLogins(context) },
     { name: 'streamed output', every: SELDOM, run: () => removeExpiredStreamedOutput(context) },

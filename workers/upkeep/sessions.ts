@@ -1,5 +1,5 @@
 import { and, eq, isNotNull, isNull, notExists, or, sql } from 'drizzle-orm';
-import { jobs, sessions } from '../../shared/database/schema.ts';
+import { jobs, leftoverRuns, sessions } from '../../shared/database/schema.ts';
 import { cancelJobs, publishCancelled } from '../../shared/jobs/cancel.ts';
 import type { WorkerContext } from '../context.ts';
 
@@ -70,6 +70,10 @@ export async function eraseCredentials(context: WorkerContext): Promise<void> {
     .select({ id: jobs.id })
     .from(jobs)
     .where(and(eq(jobs.session, sessions.sid), isNotNull(jobs.runAt), eq(jobs.runRemoved, false)));
+  const itsLeftoverRuns = db
+    .select({ id: leftoverRuns.id })
+    .from(leftoverRuns)
+    .where(eq(leftoverRuns.session, sessions.sid));
   await db
     .update(sessions)
     .set({ sealed: null })
@@ -78,7 +82,7 @@ export async function eraseCredentials(context: WorkerContext): Promise<void> {
         isNotNull(sessions.sealed),
         isNotNull(sessions.ended),
         or(
-          and(notExists(openJobs(context)), notExists(unremovedRuns)),
+          and(notExists(openJobs(context)), notExists(unremovedRuns), notExists(itsLeftoverRuns)),
           sql`${sessions.ended} < now() - ${CLEAN_UP}`,
         ),
       ),

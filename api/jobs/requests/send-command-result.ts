@@ -1,5 +1,6 @@
 import { StringDecoder } from 'node:string_decoder';
 import type { Response } from 'express';
+import { notFound } from '../../../shared/errors.ts';
 import type { Result } from '../../../shared/jobs/catalog.ts';
 import { type OutputStream, readOutputStream } from '../../../shared/jobs/output.ts';
 import type { ApiContext } from '../../context.ts';
@@ -54,6 +55,11 @@ async function readPieces(
     left -= piece.length;
     if (left <= 0) break;
   }
+  if (left > 0)
+    throw notFound(
+      "the job's record was removed just now, with its output.",
+      'The command has run; its output cannot be had any more.',
+    );
   return pieces;
 }
 

@@ -67,7 +67,10 @@ export class JobFeed {
   /** All output of this row was sent. */
   #afterRead(stream: EventStream, row: JobSummary): void {
     stream.busy = false;
+    // Stored output is gone when the job's record is removed: the stream must not look complete.
+    const isShort = stream.at.stdout < row.stdoutBytes || stream.at.stderr < row.stderrBytes;
     if (this.#row !== row) this.#advance(stream);
+    else if (row.finished && isShort) stream.abort();
     else if (row.finished) stream.finish(this.#update);
   }
 

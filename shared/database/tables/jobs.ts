@@ -11,7 +11,7 @@ import {
   smallint,
   text,
 } from 'drizzle-orm/pg-core';
-import { isHeld, isWaiting } from '../../jobs/job-conditions.ts';
+import { hasEnded, isHeld, isWaiting } from '../../jobs/job-conditions.ts';
 import { bytea, count, time } from './columns.ts';
 
 /** Jobs: the source of truth for all work, and the outbox of the queue. See docs/design.md. */
@@ -89,6 +89,8 @@ export const jobs = pgTable(
     index('jobs_owner').on(table.owner, table.id),
     index('jobs_open_owner').on(table.owner).where(sql`finished is null`),
     index('jobs_session').on(table.session, table.finished),
+    // Retention removes the oldest ends first.
+    index('jobs_retention').on(table.finished).where(hasEnded).concurrently(),
     index('jobs_open_project')
       .on(table.project)
       .where(sql`finished is null and project is not null`),
@@ -105,6 +107,27 @@ export const jobs = pgTable(
 
 export type JobState = 'queued' | 'running' | 'succeeded' | 'failed' | 'cancelled';
 export type JobRow = typeof jobs.$inferSelect;
+
+/**
+ * Runs whose files may still be on their hosts although the record of their job was removed: what is left of the job, until
+ * the run is removed too.
+ */
+export const leftoverRuns = pgTable(
+  'leftover_runs',
+  {
+    /** The job's. */
+    id: text().primaryKey(),
+    session: text(),
+    runAt: time().notNull(),
+    /** Its user was told that the command may still run. */
+    mayKeepRunning: boolean().notNull(),
+    since: time().notNull().defaultNow(),
+  },
+  table => [
+    index('leftover_runs_session').on(table.session),
+    index('leftover_runs_since').on(table.since),
+  ],
+);
 
 /** Chunks of output, in the order in which the job's one writer appends them; `stream` is 1 (stdout) or 2 (stderr). */
 export const chunks = pgTable(

@@ -37,6 +37,10 @@ export const sessions = pgTable(
   table => [
     index('sessions_owner').on(table.owner, table.sid).where(sql`ended is null`),
     index('sessions_idle').on(table.accessed).where(sql`sealed is not null`),
+    index('sessions_ended')
+      .on(table.ended)
+      .where(sql`ended is not null and sealed is null`)
+      .concurrently(),
   ],
 );
 

@@ -10,7 +10,16 @@ import {
   text,
 } from 'drizzle-orm/pg-core';
 import { count, time } from './columns.ts';
+import type { JobState } from './jobs.ts';
 import { ofModel } from './projects.ts';
+
+/** What stays of a parse when the record of its job is removed: columns of that, `finished` in ISO 8601. */
+export interface ParseEnd {
+  state: JobState;
+  version: number;
+  error: unknown;
+  finished: string;
+}
 
 /** Upload sessions. `job` is the parse, set when `finished` is accepted; its state is the upload's. */
 export const uploads = pgTable(
@@ -28,6 +37,8 @@ export const uploads = pgTable(
     /** Increments with changes of the record and its parts. */
     version: integer().notNull().default(1),
     job: text(),
+    /** Set when the record of that job is removed. */
+    parseEnd: jsonb().$type<ParseEnd>(),
     created: time().notNull().defaultNow(),
     accessed: time().notNull().defaultNow(),
   },

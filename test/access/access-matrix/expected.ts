@@ -71,6 +71,7 @@ GET /remotes/{sid}/videos/{vsid} #foreign     401 404 404 404 404 404 404 401 40
 GET /jobs                                     401 200 200 200 200 200 200 401 200
 GET /jobs/{id}                                401 404 404 404 404 200 200 401 200
 DELETE /jobs/{id}                             401 404 404 404 404 202 202 401 403
+DELETE /jobs/{id}/record                      401 404 404 404 404 204 204 401 403
 GET /jobs/{id}/events                         401 404 404 404 404 200 404 401 200
 GET /jobs/{id}/output                         401 404 404 404 404 200 404 401 200
 GET /jobs/{id}/result                         401 404 404 404 404 200 404 401 200

@@ -1,4 +1,4 @@
-import { launchAsync, openSession } from '../../harness/remote.ts';
+import { launchAsync, openSession, waitForEnd } from '../../harness/remote.ts';
 import { makeTable, parse, utf8 } from '../../harness/tables.ts';
 import { beginUpload, partPath, putPart, someBytes } from '../../harness/uploads.ts';
 import type { Actor } from './expected.ts';
@@ -130,6 +130,11 @@ export const REQUESTS: Record<string, Make> = {
   'DELETE /jobs/{id}': async ({ people, ids }) => ({
     ids: { id: (await launchAsync(people.owner, ids.sid, 'sleep 600')).id },
   }),
+  'DELETE /jobs/{id}/record': async ({ people, ids }) => {
+    const { id } = await launchAsync(people.owner, ids.sid, 'true');
+    await waitForEnd(people.owner, id);
+    return { ids: { id } };
+  },
   'GET /jobs/{id}/events': ({ ids }) => ({ ids: { id: ids.job } }),
   'GET /jobs/{id}/output': ({ ids }) => ({ ids: { id: ids.job } }),
   'GET /jobs/{id}/result': ({ ids }) => ({ ids: { id: ids.vsid } }),

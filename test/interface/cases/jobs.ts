@@ -155,6 +155,28 @@ export const JOB_ROWS: Row[] = [
     'host',
   ),
   row(
+    at('DELETE /jobs/(id)/record: 204, and the job is gone; 409 while it runs'),
+    'DELETE /jobs/{id}/record, GET /jobs/{id}, GET /jobs/{id}/output',
+    async ({ ask, make, ended }) => {
+      const json = { sid: await make.session(), command: 'echo gone; sleep 600' };
+      const headers = { Prefer: 'respond-async' };
+      const { id } = (await make.call('POST', '/remotes/launch', { json, headers })).json();
+      expectError(await ask('DELETE', `/jobs/${id}/record`), 409, { code: 'conflict' });
+      await make.call('DELETE', `/jobs/${id}`);
+      await ended(String(id));
+      expectAnswer(await ask('DELETE', `/jobs/${id}/record`), 204);
+      for (const [method, path] of [
+        ['DELETE', `/jobs/${id}/record`],
+        ['GET', `/jobs/${id}`],
+        ['GET', `/jobs/${id}/output`],
+        ['GET', `/jobs/${id}/events`],
+        ['POST', `/jobs/${id}/retry`],
+      ] as const)
+        expectError(await ask(method, path), 404, { code: 'not_found' });
+    },
+    'host',
+  ),
+  row(
     at('POST /jobs/(id)/retry makes a new job, linked to the old, where the kind allows'),
     'POST /jobs/{id}/retry',
     async ({ ask, make, ended, world }) => {

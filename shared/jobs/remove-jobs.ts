@@ -1,0 +1,78 @@
+import { sql } from 'drizzle-orm';
+import type { Tx } from '../database/connect.ts';
+import { chunks, jobs, leftoverRuns, segments, sessions, uploads } from '../database/schema.ts';
+import { scheduleDeletion } from '../storage/pending-deletions.ts';
+import { anyOf } from './job-conditions.ts';
+
+/**
+ * Removes the rows of those of these jobs that have ended and that nobody else has locked, with their output, and schedules
+ * the deletion of their objects. Returns the ids that it removed.
+ *
+ * The run of a job may still be on its host: what removes it there is kept as a leftover run, so that its id stays known.
+ * The caller has called detachJobs() in the same transaction.
+ */
+export async function removeJobs(tx: Tx, ids: string[]): Promise<string[]> {
+  const free = sql`select ${jobs.id} from ${jobs} where ${among(ids)} and finished is not null order by ${jobs.id} for update skip locked`;
+  const removed = await tx.execute<{ id: string; object: string | null }>(sql`
+    with removed as (
+      delete from ${jobs} where id = any(array(${free}))
+      returning id, session, run_at, run_removed, result ->> 'object' as object,
+        kind = 'command' and cancel_requested is null and coalesce(error ->> 'code' = 'outcome_unknown', false) as may_keep_running
+    ), leftover as (
+      insert into ${leftoverRuns} (id, session, run_at, may_keep_running)
+      select id, session, run_at, may_keep_running from removed where run_at is not null and not run_removed
+      on conflict do nothing
+    )
+    select id, object from removed`);
+  const gone = removed.map(row => row.id);
+  if (gone.length === 0) return [];
+  // Nothing is added any more: a writer of output locks the row of its job first.
+  await tx.delete(chunks).where(sql`${chunks.job} = ${anyOf(gone)}`);
+  const rolledUp = await tx
+    .delete(segments)
+    .where(sql`${segments.job} = ${anyOf(gone)}`)
+    .returning({ object: segments.object });
+  await scheduleDeletion(
+    tx,
+    [...removed, ...rolledUp].map(row => row.object),
+  );
+  return gone;
+}
+
+/**
+ * Writes what other rows need to know of these ended jobs into those rows, before the jobs are removed: their sessions when
+ * they were last used, and their uploads how the parse ended. Locks them before the jobs, as everywhere.
+ */
+export async function detachJobs(tx: Tx, ids: string[]): Promise<void> {
+  await touchSessions(tx, ids);
+  const parses = sql`select ${jobs.id} from ${jobs} where ${among(ids)} and finished is not null and kind = 'parse'`;
+  await tx
+    .update(uploads)
+    .set({
+      parseEnd: sql`(select jsonb_build_object('state', state, 'version', version, 'error', error, 'finished', finished) from ${jobs} where ${jobs.id} = ${uploads.job})`,
+    })
+    .where(sql`${uploads.job} = any(array(${parses}))`);
+}
+
+/**
+ * An open session is idle since the end of its last job at the earliest. Statements by primary key alone: one that asks for
+ * open sessions besides reads all open sessions where the statistics say that there are few.
+ */
+async function touchSessions(tx: Tx, ids: string[]): Promise<void> {
+  const ends = await tx.execute<{ sid: string; finished: string }>(sql`
+    select session as sid, max(finished)::text as finished from ${jobs}
+    where ${among(ids)} and finished is not null and session is not null group by session order by session`);
+  const found = await tx
+    .select({ sid: sessions.sid, isOpen: sql<boolean>`${sessions.ended} is null` })
+    .from(sessions)
+    .where(sql`${sessions.sid} = ${anyOf(ends.map(end => end.sid))}`);
+  const open = new Set(found.filter(session => session.isOpen).map(session => session.sid));
+  for (const { sid, finished } of ends)
+    if (open.has(sid))
+      await tx
+        .update(sessions)
+        .set({ accessed: sql`${finished}::timestamptz` })
+        .where(sql`${sessions.sid} = ${sid} and ${sessions.accessed} < ${finished}::timestamptz`);
+}
+
+const among = (ids: string[]) => sql`${jobs.id} = ${anyOf(ids)}`;

@@ -1,0 +1,97 @@
+import { sql } from 'drizzle-orm';
+import { sleep } from '../../shared/abort.ts';
+import type { Tx } from '../../shared/database/connect.ts';
+import { jobs, pendingDeletions } from '../../shared/database/schema.ts';
+import { hasEnded } from '../../shared/jobs/job-conditions.ts';
+import { detachJobs, removeJobs } from '../../shared/jobs/remove-jobs.ts';
+import type { WorkerContext } from '../context.ts';
+
+/** Jobs of one transaction. */
+const BATCH = 1_000;
+/** Their output in bytes, unless the first job alone has more: the largest outputs take the longest to remove. */
+const BATCH_BYTES = 64 << 20;
+/** After each batch the database is left to others for so many times as long as the batch took. */
+export const REST = 3;
+/** While so many objects wait for their deletion no job is removed: a user's own deletion would wait behind all of them. */
+const MAX_PENDING_DELETIONS = 5_000;
+/** Of one batch at a time, by the worker that has it: any number that nothing else uses. */
+const ADVISORY_LOCK = 7_493_223;
+
+type Context = Pick<WorkerContext, 'database' | 'stopping'> & {
+  config: Pick<WorkerContext['config'], 'JOB_RETENTION_DAYS'>;
+  metrics: Pick<WorkerContext['metrics'], 'jobsRemoved'>;
+};
+
+interface Batch {
+  removed: number;
+  /** Where the next batch begins: none is due beyond this one when it is undefined. */
+  next: string | undefined;
+}
+
+/**
+ * Removes jobs that ended JOB_RETENTION_DAYS ago, with their output, oldest first. After an outage a million may be due: small
+ * transactions with pauses in between, and one worker at a time, leave the database to others.
+ */
+export async function removeOldJobs(context: Context): Promise<void> {
+  const { config, database, metrics, stopping } = context;
+  if (config.JOB_RETENTION_DAYS === 0) return;
+  const due = sql`${hasEnded} and ${jobs.finished} < now() - make_interval(days => ${config.JOB_RETENTION_DAYS})`;
+  // The index holds the entries of removed rows until the next vacuum: each batch begins behind those of the batches before.
+  let from: string | undefined = '-infinity';
+  while (from !== undefined && !stopping.aborted) {
+    const begin: string = from;
+    const began = performance.now();
+    const { removed, next } = await database.db.transaction(tx =>
+      removeBatch(tx, sql`${due} and ${jobs.finished} >= ${begin}::timestamptz`),
+    );
+    metrics.jobsRemoved(removed);
+    // All were locked by others: the next run tries them again.
+    if (removed === 0) return;
+    from = next;
+    if (next) await sleep(stopping, REST * (performance.now() - began));
+  }
+}
+
+async function removeBatch(tx: Tx, due: ReturnType<typeof sql>): Promise<Batch> {
+  const [lock] = await tx.execute<{ mine: boolean }>(
+    sql`select pg_try_advisory_xact_lock(${ADVISORY_LOCK}) as mine`,
+  );
+  if (!lock?.mine || (await hasManyPendingDeletions(tx))) return { removed: 0, next: undefined };
+  const found = await tx
+    .select({
+      id: jobs.id,
+      end: sql<string>`${jobs.finished}::text`,
+      bytes: sql<number>`(${jobs.stdoutBytes} + ${jobs.stderrBytes})::float8`,
+    })
+    .from(jobs)
+    .where(due)
+    .orderBy(jobs.finished)
+    .limit(BATCH);
+  const count = countFitting(found.map(job => job.bytes));
+  const ids = found.slice(0, count).map(job => job.id);
+  if (ids.length === 0) return { removed: 0, next: undefined };
+  await detachJobs(tx, ids);
+  const removed = await removeJobs(tx, ids);
+  const isLast = count === found.length && count < BATCH;
+  return { removed: removed.length, next: isLast ? undefined : found[count - 1]?.end };
+}
+
+/** How many of these jobs, from the first on, one transaction removes. */
+function countFitting(bytes: number[]): number {
+  let sum = 0;
+  const tooMany = bytes.findIndex((each, i) => {
+    sum += each;
+    return i > 0 && sum > BATCH_BYTES;
+  });
+  return tooMany < 0 ? bytes.length : tooMany;
+}
+
+async function hasManyPendingDeletions(tx: Tx): Promise<boolean> {
+  const some = tx
+    .select({ one: sql`1` })
+    .from(pendingDeletions)
+    .where(sql`${pendingDeletions.due} <= now()`)
+    .limit(MAX_PENDING_DELETIONS);
+  const [row] = await tx.execute<{ n: number }>(sql`select count(*)::int as n from (${some}) due`);
+  return (row?.n ?? 0) >= MAX_PENDING_DELETIONS;
+}

@@ -1,0 +1,46 @@
+import { sql } from 'drizzle-orm';
+import { sleep } from '../../shared/abort.ts';
+import { jobs, leftoverRuns, sessions } from '../../shared/database/schema.ts';
+import type { WorkerContext } from '../context.ts';
+import { REST } from './old-jobs.ts';
+
+const BATCH = 1_000;
+/**
+ * A run that could not be removed from its host for so long is forgotten. Its files stay there, as those of a service that
+ * was given up.
+ */
+const LEFTOVER_RUN_DAYS = 365;
+
+type Context = Pick<WorkerContext, 'database' | 'stopping'> & {
+  config: Pick<WorkerContext['config'], 'JOB_RETENTION_DAYS'>;
+};
+
+/**
+ * Removes sessions that ended JOB_RETENTION_DAYS ago and of which no job is left. Asks for the first job of each by the index:
+ * `not exists` becomes a join that reads all jobs where the statistics say that there are few.
+ */
+export async function removeOldSessions({ config, database, stopping }: Context): Promise<void> {
+  const days = config.JOB_RETENTION_DAYS;
+  if (days === 0) return;
+  const old = sql`
+    select sid from ${sessions}
+    where ended < now() - make_interval(days => ${days}) and sealed is null
+      and (select true from ${jobs} where ${jobs.session} = ${sessions.sid} order by ${jobs.finished} limit 1) is null
+    order by ended limit ${BATCH} for update skip locked`;
+  while (!stopping.aborted) {
+    const began = performance.now();
+    const gone = await database.db
+      .delete(sessions)
+      .where(sql`${sessions.sid} = any(array(${old}))`)
+      .returning({ sid: sessions.sid });
+    if (gone.length < BATCH) return;
+    await sleep(stopping, REST * (performance.now() - began));
+  }
+}
+
+export async function forgetLeftoverRuns({ database }: Context): Promise<void> {
+  const old = sql`
+    select id from ${leftoverRuns} where since < now() - make_interval(days => ${LEFTOVER_RUN_DAYS})
+    limit ${BATCH} for update skip locked`;
+  await database.db.delete(leftoverRuns).where(sql`${leftoverRuns.id} = any(array(${old}))`);
+}
