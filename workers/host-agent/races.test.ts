@@ -15,6 +15,7 @@ import type { LocalExec } from '../../test/harness/local-exec.ts';
 import { describeUnless, missingPrograms } from '../../test/harness/skip.ts';
 import { waitFor } from '../../test/harness/wait-for.ts';
 import { loadAgentFile } from './agent-file.ts';
+import type { AgentClient } from './client.ts';
 
 const harness = new AgentHarness();
 afterEach(() => harness.close());
@@ -53,21 +54,20 @@ async function awaitLook(host: LocalExec): Promise<void> {
 }
 
 /**
- * A host whose agent's children pause before this line while the file `hold` exists in its home. They ignore SIGPIPE, as
- * start-up files may have it; otherwise they would die when they report to a dead supervisor.
+ * A host whose agent's children pause before this line while their attempt's directory has a file `hold`. They ignore
+ * SIGPIPE, as start-up files may have it; otherwise they would die when they report to a dead supervisor.
  */
 function makeHeldHost(shell: string, line: string): LocalExec {
   const host = harness.makeHost(shell);
   const { home } = host.account;
   const content = loadAgentFile().content.toString();
   expect(content.split(line).length).toBe(2);
-  const hold = `  trap '' PIPE\n  while [ -e "$HOME/hold" ]; do sleep 0.02; done\n`;
+  const hold = `  trap '' PIPE\n  while [ -e "$dir/hold" ]; do sleep 0.02; done\n`;
   mkdirSync(join(home, '.windlass'), { mode: 0o700 });
   writeFileSync(
     join(home, '.windlass', loadAgentFile().name),
     content.replace(line, () => hold + line),
   );
-  writeFileSync(join(home, 'hold'), '');
   return host;
 }
 
@@ -75,10 +75,23 @@ function makeHeldHost(shell: string, line: string): LocalExec {
 async function startHeld(host: LocalExec) {
   const client = await harness.connect(host, { shell: host.account.shell });
   const attempt = await awaitAttempt(host);
+  writeFileSync(join(attempt.directory, 'hold'), '');
   const events = client.run({ id: 'once', token: 'one', command: 'touch ran; exec sleep 300' });
   // Requests are served in order, so the child was requested to start.
   await client.ping();
   return { ...attempt, client, events };
+}
+
+const isAlive = (host: LocalExec, pid: number) =>
+  processesOf(host).some(line => line.startsWith(`${pid} `));
+
+/** Ends the connection of this host's one serve, and waits until that has swept and is gone. */
+async function endServe(host: LocalExec, client: AgentClient): Promise<void> {
+  const [name = ''] = readdirSync(join(host.account.home, '.windlass/serve'));
+  const pid = Number(name.split('-')[1]);
+  client.close();
+  await client.closed;
+  await waitFor(() => !isAlive(host, pid), { what: 'the end of the serve' });
 }
 
 // zsh continues a stopped child.
@@ -114,12 +127,11 @@ const FENCE = '  if ! create_exclusive "$base/started/$id" "$token $attempt"; th
 describe.each(SHELLS)('a run whose supervisor dies before it starts, under %s', shell => {
   test('does not start after it was reported as failed', async () => {
     const host = makeHeldHost(shell, CLAIM);
-    const { supervisor, child, events } = await startHeld(host);
+    const { directory, supervisor, child, events } = await startHeld(host);
     process.kill(supervisor, 'SIGKILL');
     await expect(events.next()).rejects.toMatchObject({ code: 'agent_problem' });
-    rmSync(join(host.account.home, 'hold'));
-    const isLeft = () => processesOf(host).some(line => line.startsWith(`${child} `));
-    await waitFor(() => !isLeft(), { what: 'the end of its child' });
+    rmSync(join(directory, 'hold'));
+    await waitFor(() => !isAlive(host, child), { what: 'the end of its child' });
     expect(existsSync(join(host.account.home, 'ran'))).toBe(false);
   });
 
@@ -133,7 +145,7 @@ describe.each(SHELLS)('a run whose supervisor dies before it starts, under %s', 
       (error: unknown) => error,
     );
     await awaitLook(host);
-    rmSync(join(host.account.home, 'hold'));
+    rmSync(join(directory, 'hold'));
     await waitFor(() => existsSync(join(host.account.home, 'ran')), { what: 'the command' });
     expect(await told).toEqual(['running', 'lost']);
     expect(await client.stop('once')).toEqual({ result: 'killed' });
@@ -145,5 +157,30 @@ describe.each(SHELLS)('a run whose supervisor dies before it starts, under %s', 
     await waitFor(() => existsSync(join(directory, 'claim')), { what: 'its claim' });
     for (const pid of [supervisor, child]) process.kill(pid, 'SIGKILL');
     await expect(events.next()).rejects.toMatchObject({ code: 'agent_problem' });
+  });
+});
+
+describe.each(SHELLS)('a child that claimed its attempt, under %s', shell => {
+  test('does not start once the run is forgotten, however late it goes on', async () => {
+    const host = makeHeldHost(shell, FENCE);
+    const { directory, child, client, events } = await startHeld(host);
+    const isLost = expect(events.next()).rejects.toMatchObject({
+      code: 'remote_connection_failed',
+    });
+    await waitFor(() => existsSync(join(directory, 'claim')), { what: 'its claim' });
+    await endServe(host, client);
+    await isLost;
+    const next = await harness.connect(host, { shell: host.account.shell });
+    const again = next.run({ id: 'once', token: 'two', command: 'echo >>ledger' });
+    const { last } = await collect({ client: next, id: 'once', events: again });
+    expect(last).toMatchObject({ type: 'ended', code: 0 });
+    await next.forget('once');
+    await endServe(host, next);
+    rmSync(join(directory, 'hold'));
+    const hasRun = () => existsSync(join(host.account.home, 'ran'));
+    await waitFor(() => !isAlive(host, child) || hasRun(), { what: 'what its child does' });
+    expect(hasRun()).toBe(false);
+    await endServe(host, await harness.connect(host, { shell: host.account.shell }));
+    expect(existsSync(join(host.account.home, '.windlass/started/once'))).toBe(false);
   });
 });

@@ -59,9 +59,22 @@ clean_up_serve() {
   rm -rf "$base/serve/.$1"
 }
 
+# find_claims: sets claims to the ids of the runs that children have claimed their attempts for; `?` is one that the child
+# has not written yet.
+find_claims() {
+  claims=' '
+  for file in "$base"/runs/*/claim; do
+    id=''
+    { read -r id <"$file"; } 2>/dev/null || [ -e "$file" ] || continue
+    claims="$claims${id:-?} "
+  done
+}
+
 # sweep: cleans up dead serves and removes the fences of forgotten runs. Such a fence stays until every serve has ended
 # that was alive when the run was forgotten, including this one: each may still have an old `run` request for it in a
 # pipe. Clients of a later serve know that the run has ended. Forgetting touches the fence, so its time can be compared.
+# It stays also while an attempt is claimed for the run: a child that outlives its serve may be about to create the fence.
+# Such claims are looked for after the dead serves are cleaned up, when no child of theirs can claim any more.
 sweep() {
   set --
   for dir in "$base"/serve/*; do
@@ -72,6 +85,7 @@ sweep() {
     if [ -d "$dead" ]; then clean_up_serve "${dead##*/.}"; fi
   done
   if [ ! -d "$base/runs/." ]; then return 0; fi # a missing directory proves nothing then
+  claims=''
   for fence in "$base"/started/*; do
     token='' attempt=''
     { read -r token attempt <"$fence"; } 2>/dev/null
@@ -80,6 +94,8 @@ sweep() {
     for born in "$@"; do
       [ "$born" -nt "$fence" ] || continue 2
     done
+    if [ -z "$claims" ]; then find_claims; fi
+    case $claims in *" ${fence##*/} "* | *' ? '*) continue ;; esac
     rm -f "$fence"
   done
 }
