@@ -11,6 +11,7 @@ const WITH_PROGRAMS = [
   'scripts/!(pages|make-docs|migration-rules).test.ts',
   'api/remote/threaded-key-parser.test.ts',
   'shared/storage/s3-store.test.ts',
+  'docs/model/model.test.ts',
 ];
 
 /** Servers and processes take a while on a busy machine. Waits inside a test are shorter, so that they name what did not come. */

@@ -20,6 +20,9 @@ export const TEST_PROGRAMS = {
   'docker-compose': 'docker-compose',
   chromium: 'chromium',
   python3: 'python3-venv',
+  spin: 'spin',
+  // With the headers of C, which the package gcc only recommends.
+  gcc: 'build-essential',
 } as const;
 
 export type TestProgram = keyof typeof TEST_PROGRAMS;

@@ -1,0 +1,85 @@
+import { execFile } from 'node:child_process';
+import { copyFileSync, mkdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { afterAll, expect, test } from 'vitest';
+import { describeUnless, missingPrograms } from '../../test/harness/skip.ts';
+import { makeTempDir } from '../../test/harness/temp-dir.ts';
+
+const MODEL = join(import.meta.dirname, 'job.pml');
+const SAFETY = ['-DSAFETY', '-DNOCLAIM'];
+/** Weak fairness counts the processes; Spin's default is for fewer. */
+const LIVENESS = ['-DNFAIR=4'];
+/** A search that soon finds something is over before an optimizing compiler is. */
+const FAST = '-O0';
+const directory = makeTempDir('model');
+afterAll(() => directory.remove());
+
+interface Search {
+  /** What job.pml defines by itself, or leaves out, otherwise. */
+  defined?: string[];
+  compiled: string[];
+  options?: string[];
+}
+
+let count = 0;
+
+/** What Spin's search of all states prints. */
+async function search({ defined = [], compiled, options = [] }: Search): Promise<string> {
+  const cwd = join(directory.path, String(++count));
+  mkdirSync(cwd);
+  copyFileSync(MODEL, join(cwd, 'job.pml'));
+  const run = async (program: string, args: string[]) => {
+    const { stdout } = await promisify(execFile)(program, args, { cwd, timeout: 80_000 });
+    return stdout;
+  };
+  await run('spin', [...defined.map(name => `-D${name}`), '-a', 'job.pml']);
+  await run('gcc', ['-w', '-O2', '-DCOLLAPSE', ...compiled, '-o', 'pan', 'pan.c']);
+  const printed = await run('./pan', ['-m100000', ...options]);
+  expect(printed).not.toContain('max search depth too small');
+  return printed;
+}
+
+const readErrors = (printed: string) => /errors: (\d+)/.exec(printed)?.[1];
+
+describeUnless(missingPrograms('spin', 'gcc'), 'the model of a job', () => {
+  test('is safe in every state, and reaches each of its statements', async () => {
+    const printed = await search({ compiled: SAFETY });
+    expect(readErrors(printed), printed).toBe('0');
+    const [processes = ''] = printed.split('unreached in claim');
+    const unreached = processes.split('\n').filter(line => /, state \d+, (?!"-end-")/.test(line));
+    expect(unreached).toEqual([]);
+  });
+
+  test('ends its job and removes its run', async () => {
+    const printed = await search({
+      defined: ['FAULTS=1'],
+      compiled: LIVENESS,
+      options: ['-a', '-f'],
+    });
+    expect(readErrors(printed), printed).toBe('0');
+  });
+
+  test.each([
+    ['TOKEN_UNCHECKED', 'holder==w'],
+    ['ROW_UNSEEN', 'starts==1'],
+    ['SERVE_UNSEEN', '!(finished)||error'],
+    ['CLAIM_UNSEEN', '!(finished)||error'],
+    ['RUN_AT_LATE', '!(finished)||error'],
+    ['FORGOTTEN_EARLY', 'starts==1'],
+  ])('as %s violates %s', async (mutant, property) => {
+    const printed = await search({ defined: [mutant], compiled: [...SAFETY, FAST] });
+    expect(readErrors(printed)).toBe('1');
+    expect(/assertion violated \(\s*(.*?)\) \(at depth/.exec(printed)?.[1]).toBe(property);
+  });
+
+  test('as ENTRY_UNSEEN may never end its job', async () => {
+    const printed = await search({
+      defined: ['ENTRY_UNSEEN', 'FAULTS=1'],
+      compiled: [...LIVENESS, FAST],
+      options: ['-a', '-f'],
+    });
+    expect(readErrors(printed)).toBe('1');
+    expect(printed).toContain('acceptance cycle');
+  });
+});
