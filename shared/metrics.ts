@@ -79,12 +79,12 @@ export const WORKER_METRICS = {
   windlass_leases_lost_total: {
     type: 'counter',
     labels: [],
-    help: 'Leases that this worker lost because it did not renew them in time.',
+    help: 'Jobs that this worker lost because it did not renew its lease in time.',
   },
   windlass_leases_expired_total: {
     type: 'counter',
     labels: [],
-    help: 'Expired leases of other workers that this one reclaimed as the dispatcher.',
+    help: 'Jobs of workers with expired leases that this one reclaimed as the dispatcher.',
   },
   windlass_worker_last_taken_timestamp_seconds: {
     type: 'gauge',

@@ -20,6 +20,7 @@ import type { WorkerContext } from './context.ts';
 import { runDispatcher } from './engine/dispatcher.ts';
 import { startHeartbeat } from './engine/heartbeat.ts';
 import { LeaseRenewer } from './engine/lease-renewer.ts';
+import { renewLease } from './engine/leases.ts';
 import { loadHandlers } from './engine/load-handlers.ts';
 import { runJob } from './engine/run-job.ts';
 import { SessionAffinity } from './engine/session-affinity.ts';
@@ -63,10 +64,11 @@ async function main(): Promise<void> {
   await waitForSchema(database, { signal: life.stopping, onWait: reason => log.info(reason) });
   await notifications.listen();
   const metrics = new WorkerMetrics();
-  const leases = new LeaseRenewer({ database, notifications, log, metrics });
+  const id = `${hostname()}/${process.pid}/${newId().slice(-6)}`;
+  const leases = new LeaseRenewer({ id, database, notifications, log, metrics });
   const sessions = new SessionPool({ config, database, notifications, log });
   const context: WorkerContext = {
-    id: `${hostname()}/${process.pid}/${newId().slice(-6)}`,
+    id,
     config,
     log,
     database,
@@ -94,6 +96,7 @@ async function main(): Promise<void> {
     consumer.on('error', error => log.debug({ err: error, queue }, 'an error of the queue'));
     return consumer;
   });
+  await renewLease(database.db, id, []);
   const stopHeartbeat = await startHeartbeat(context, slots);
   const upkeep = work.includes('upkeep') ? [runDispatcher(context), runUpkeep(context)] : [];
   log.info({ work, id: context.id }, 'worker is ready');

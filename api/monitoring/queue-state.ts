@@ -43,7 +43,7 @@ export async function readQueueStates(db: Db): Promise<QueueState[]> {
     left join (
       select queue, jsonb_object_agg(kind, n) as running from (
         select queue, kind, count(*) as n from jobs
-        where finished is null and lease_token is not null and lease_expires > now()
+        where finished is null and lease_token is not null
         group by queue, kind
       ) held group by queue
     ) r on r.queue = q.queue`);

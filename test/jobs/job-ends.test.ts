@@ -152,7 +152,7 @@ test('a renewal that overtakes the answer of the write that ended its job does n
   const log = createLog({ level: 'warn', name: 'test', write: line => lines.push(line) });
   const notifications = new Notifications(database, log);
   const metrics = new WorkerMetrics();
-  const leases = new LeaseRenewer({ database, notifications, log, metrics });
+  const leases = new LeaseRenewer({ id: 'w', database, notifications, log, metrics });
   const lateAnswers = Object.create(db, {
     transaction: {
       value: async (...given: Parameters<typeof db.transaction>) => {
@@ -181,7 +181,7 @@ test('a copy that was cancelled while its worker stops ends, and is not given ba
   const log = createLog({ level: 'silent', name: 'test' });
   const notifications = new Notifications(database, log);
   const metrics = new WorkerMetrics();
-  const leases = new LeaseRenewer({ database, notifications, log, metrics });
+  const leases = new LeaseRenewer({ id: 'w', database, notifications, log, metrics });
   const stop = new AbortController();
   const id = newId();
   const payload = { upload: newId(), file: 0, part: 0, path: '/x' };

@@ -105,7 +105,7 @@ async function measure(day: number) {
     rows: await db.$count(jobs),
     ...sizes,
     claim: await countPages(async () => {
-      const row = await claimJob(db, { id: due.pop() ?? '', epoch: 1 }, 'w');
+      const row = await claimJob(db, { id: due.pop() ?? '', epoch: 1 }, { worker: 'w' });
       expect(row?.state).toBe('running');
     }),
     poll: await countPages(() => findJob(db, id)),

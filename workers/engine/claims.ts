@@ -1,13 +1,13 @@
-import { and, asc, eq, getTableColumns, sql } from 'drizzle-orm';
+import { and, eq, exists, getTableColumns, sql } from 'drizzle-orm';
 import type { Db, Tx } from '../../shared/database/connect.ts';
 import { prepareOnce } from '../../shared/database/prepare-once.ts';
 import { rowExists } from '../../shared/database/row-exists.ts';
 import { type JobRow, type JobState, jobs } from '../../shared/database/schema.ts';
 import { type ErrorRecord, WindlassError } from '../../shared/errors.ts';
 import { newId } from '../../shared/ids.ts';
-import { anyOf, isNotEnded, isNotLeased } from '../../shared/jobs/job-conditions.ts';
-import { LEASE_SECONDS } from '../../shared/jobs/lease.ts';
+import { isNotEnded, isNotLeased } from '../../shared/jobs/job-conditions.ts';
 import type { QueueEntry } from '../../shared/jobs/queue.ts';
+import { leaseEnd, renewedLease } from './leases.ts';
 
 /** A claimed job and its fencing token: every write checks the token, and a write with an old one changes nothing. */
 export interface Claim {
@@ -23,7 +23,6 @@ export class LeaseLost extends Error {
   }
 }
 
-const leaseEnd = sql`now() + ${`${LEASE_SECONDS} seconds`}::interval`;
 export const leasedBy = ({ id, token }: Claim) =>
   and(eq(jobs.id, id), eq(jobs.leaseToken, token), isNotEnded);
 
@@ -31,24 +30,27 @@ export const leasedBy = ({ id, token }: Claim) =>
 export type ClaimedRow = JobRow & { ranSeconds: number };
 
 /**
- * Claims the job by compare-and-set. Returns undefined if it has ended, another worker has it, or the entry is outdated.
+ * Claims the job by compare-and-set, under the lease of this worker, which it renews. Returns undefined if the job has
+ * ended, another worker has it, or the entry is outdated.
  * Its commit does not wait for the disk. An effect outside the database comes after a later commit under this claim that
  * does: that one puts the claim on the disk as well, or finds it lost in a crash of the database and changes nothing.
  */
 export async function claimJob(
   db: Db,
   { id, epoch }: QueueEntry,
-  worker: string,
+  { worker, token = newId() }: { worker: string; token?: string },
 ): Promise<ClaimedRow | undefined> {
-  const [row] = await writeClaim(db).execute({ id, epoch, worker, token: newId() });
+  const [row] = await writeClaim(db).execute({ id, epoch, worker, token });
   return row;
 }
 
 const { placeholder } = sql;
 const given = (name: string) => sql`${placeholder(name)}`;
 
-const writeClaim = prepareOnce(db =>
-  db
+const writeClaim = prepareOnce(db => {
+  const lease = renewedLease(db as Db);
+  return db
+    .with(lease)
     .update(jobs)
     .set({
       leaseToken: given('token'),
@@ -63,6 +65,8 @@ const writeClaim = prepareOnce(db =>
         eq(jobs.id, placeholder('id')),
         eq(jobs.epoch, placeholder('epoch')),
         isNotLeased,
+        // The worker's lease is locked before the job, as in reclaiming.
+        exists(db.select({ worker: lease.worker }).from(lease)),
         sql`set_config('synchronous_commit', 'off', true) = 'off'`,
       ),
     )
@@ -70,32 +74,8 @@ const writeClaim = prepareOnce(db =>
       ...getTableColumns(jobs),
       ranSeconds: sql<number>`extract(epoch from now() - ${jobs.started})::float8`,
     })
-    .prepare('claim_job'),
-);
-
-/** Renews the leases that are still held, in one statement; returns whether the job of each is to be cancelled. */
-export async function renewLeases(db: Db, claims: Claim[]): Promise<Map<string, boolean>> {
-  const tokens = anyOf(claims.map(claim => claim.token));
-  const isStillHeld = and(sql`${jobs.leaseToken} = ${tokens}`, isNotEnded);
-  // Sorted as in cancel.ts, to avoid deadlocks.
-  const held = db
-    .select({ id: jobs.id })
-    .from(jobs)
-    .where(and(sql`${jobs.id} = ${anyOf(claims.map(claim => claim.id))}`, isStillHeld))
-    .orderBy(asc(jobs.id))
-    .for('update');
-  const rows = await db
-    .update(jobs)
-    .set({ leaseExpires: leaseEnd })
-    .where(and(sql`${jobs.id} = any(array(${held}))`, isStillHeld))
-    .returning({ id: jobs.id, cancel: sql<boolean>`${jobs.cancelRequested} is not null` });
-  return new Map(rows.map(row => [row.id, row.cancel]));
-}
-
-/** Whether the lease is held and has not expired. For a worker that is about to do what cannot be undone. */
-export async function isLeased(db: Db, claim: Claim): Promise<boolean> {
-  return rowExists(db, jobs, and(leasedBy(claim), sql`${jobs.leaseExpires} > now()`));
-}
+    .prepare('claim_job');
+});
 
 /** New values, or SQL expressions, of some columns. */
 type Changes = Partial<{ [K in keyof JobRow]: unknown }>;

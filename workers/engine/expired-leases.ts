@@ -1,5 +1,5 @@
-import { and, sql } from 'drizzle-orm';
-import { jobs } from '../../shared/database/schema.ts';
+import { and, isNotNull, or, sql } from 'drizzle-orm';
+import { jobs, leases } from '../../shared/database/schema.ts';
 import { isHeld } from '../../shared/jobs/job-conditions.ts';
 import {
   LEASE_SECONDS,
@@ -7,6 +7,7 @@ import {
   MAX_CONSECUTIVE_LOSSES,
 } from '../../shared/jobs/lease.ts';
 import type { WorkerContext } from '../context.ts';
+import { hadExpired } from './leases.ts';
 
 type Context = Pick<WorkerContext, 'database' | 'notifications' | 'log' | 'metrics'>;
 
@@ -22,9 +23,35 @@ export async function endStuckTransactions({ database }: Context): Promise<void>
       and xact_start < now() - ${`${LEASE_SECONDS} seconds`}::interval`);
 }
 
-/** Makes jobs with expired leases wait again, longer after each loss, and fails them after 20 losses in a row. */
-export async function reclaimExpiredLeases(context: Context): Promise<void> {
+const isLeased = and(isHeld, isNotNull(jobs.leaseToken));
+
+/**
+ * Makes jobs whose leases had expired at that time, by clock(), wait again, longer after each loss; fails them after 20
+ * losses in a row.
+ */
+export async function reclaimExpiredLeases(context: Context, at: string): Promise<void> {
   const { db } = context.database;
+  const withJobs = sql`array(select distinct ${jobs.worker} from ${jobs} where ${isLeased})`;
+  // Locked: a worker that renews its lease meanwhile either comes first, or finds that its jobs are taken.
+  const expired = db.$with('expired').as(
+    db
+      .select({ worker: leases.worker })
+      .from(leases)
+      .where(and(sql`${leases.worker} = any(${withJobs})`, hadExpired(at)))
+      .for('update', { skipLocked: true }),
+  );
+  // A claim of the release before, whose workers have no lease there.
+  const isOlder = sql`not exists (select from ${leases} where ${leases.worker} = ${jobs.worker})`;
+  const hasExpired = or(
+    sql`${jobs.worker} in (select worker from expired)`,
+    and(isOlder, sql`${jobs.leaseExpires} < ${at}::timestamptz`),
+  );
+  // A worker that has its row locked is about to write to it: it is checked again in the next round.
+  const lost = db
+    .select({ id: jobs.id })
+    .from(jobs)
+    .where(and(isLeased, hasExpired))
+    .for('update', { skipLocked: true });
   const backoff = sql.raw(`(array[${LOSS_BACKOFF_SECONDS.join(',')}])`);
   const longest = LOSS_BACKOFF_SECONDS.length;
   const workerLost = JSON.stringify({
@@ -33,14 +60,8 @@ export async function reclaimExpiredLeases(context: Context): Promise<void> {
     hint: 'The job may exhaust a worker. See the log of the workers.',
   });
   const isLast = sql`(${jobs.consecutiveLosses} + 1 >= ${MAX_CONSECUTIVE_LOSSES})`;
-  const hasExpired = and(isHeld, sql`${jobs.leaseExpires} < now()`);
-  // A worker that has its row locked is about to write to it: it is checked again in the next round.
-  const expired = db
-    .select({ id: jobs.id })
-    .from(jobs)
-    .where(hasExpired)
-    .for('update', { skipLocked: true });
   const rows = await db
+    .with(expired)
     .update(jobs)
     .set({
       leaseToken: null,
@@ -53,7 +74,7 @@ export async function reclaimExpiredLeases(context: Context): Promise<void> {
       finished: sql`case when ${isLast} then now() end`,
       error: sql`case when ${isLast} then ${workerLost}::jsonb end`,
     })
-    .where(and(sql`${jobs.id} = any(array(${expired}))`, hasExpired))
+    .where(and(sql`${jobs.id} = any(array(${lost}))`, isLeased))
     .returning({ id: jobs.id, worker: jobs.worker, requestId: jobs.requestId });
   context.metrics.leasesExpired(rows.length);
   for (const { id, ...row } of rows) {

@@ -2,8 +2,9 @@ import type { Database } from '../../shared/database/connect.ts';
 import type { Notifications } from '../../shared/database/notifications.ts';
 import { RENEW_MS } from '../../shared/jobs/lease.ts';
 import type { Logger } from '../../shared/log.ts';
-import { type Claim, isLeased, LeaseLost, renewLeases } from './claims.ts';
+import { type Claim, LeaseLost, releaseJob } from './claims.ts';
 import type { JobSignals } from './job-signals.ts';
+import { renewLease } from './leases.ts';
 import type { WorkerMetrics } from './worker-metrics.ts';
 
 /** The lease of one job that this worker runs. */
@@ -16,16 +17,26 @@ export interface TrackedLease extends Claim {
 }
 
 interface RenewerContext {
+  /** The worker's. */
+  id: string;
   database: Database;
   notifications: Notifications;
   log: Logger;
   metrics: WorkerMetrics;
 }
 
-/** Renews all leases of a process in one statement every 3 s, and tells their jobs of lost leases and of cancels. */
+/** A claim whose answer was lost may still be committed, within the time-out of statements. */
+const ABANDONED_MS = 30_000;
+
+/**
+ * Renews the lease of this process every 3 s while it has jobs, and tells them of lost leases and of cancels. The lease is one
+ * row for all jobs; whether a job is still this worker's its own row tells.
+ */
 export class LeaseRenewer {
   readonly #context: RenewerContext;
   readonly #leases = new Map<string, TrackedLease & { renewed: number }>();
+  /** By token: performance.now() until which the claim may appear. */
+  readonly #abandoned = new Map<string, Claim & { until: number }>();
   readonly #stop: () => void;
 
   constructor(context: RenewerContext) {
@@ -44,10 +55,14 @@ export class LeaseRenewer {
     return this.#leases.size;
   }
 
-  track(claim: Claim, context: { signals: JobSignals; log: Logger }): TrackedLease {
+  /** `asked` is a performance.now() before the claim was sent. */
+  track(
+    claim: Claim,
+    { asked, ...context }: { asked: number; signals: JobSignals; log: Logger },
+  ): TrackedLease {
     const older = this.#leases.get(claim.id);
     if (older) this.lose(older);
-    const lease = { ...claim, ...context, isEnding: false, renewed: performance.now() };
+    const lease = { ...claim, ...context, isEnding: false, renewed: asked };
     this.#leases.set(claim.id, lease);
     return lease;
   }
@@ -56,33 +71,27 @@ export class LeaseRenewer {
     if (this.#leases.get(claim.id)?.token === claim.token) this.#leases.delete(claim.id);
   }
 
+  /** Releases the job of a claim whose answer was lost: it may hold for as long as this process lives. */
+  abandon(claim: Claim): void {
+    this.#abandoned.set(claim.token, { ...claim, until: performance.now() + ABANDONED_MS });
+  }
+
   /**
    * Call before an effect outside the database that must not come from a stale worker. Throws LeaseLost when the lease is not
-   * held. Reads the row unless the lease was renewed after `since` (a performance.now()) and within the last 4 s.
+   * held. Asks the database unless the lease was renewed after `since` (a performance.now()) and within the last 4 s.
    */
   async assertLeased(claim: Claim, since = 0): Promise<void> {
     const lease = this.#leases.get(claim.id);
     if (lease?.token !== claim.token) throw new LeaseLost(claim.id);
-    const fresh = performance.now() - lease.renewed < RENEW_MS + 1_000 && lease.renewed >= since;
-    if (!fresh && !(await isLeased(this.#context.database.db, claim))) {
-      this.lose(lease);
-      throw new LeaseLost(claim.id);
-    }
+    if (performance.now() - lease.renewed < RENEW_MS + 1_000 && lease.renewed >= since) return;
+    await this.#renew([lease]);
+    if (this.#leases.get(claim.id) !== lease) throw new LeaseLost(claim.id);
   }
 
   async renew(): Promise<void> {
-    const leases = [...this.#leases.values()];
-    if (leases.length === 0) return;
-    // Before the statement is sent: the lease runs from the database's now(), which is not earlier.
-    const asked = performance.now();
     try {
-      const renewed = await renewLeases(this.#context.database.db, leases);
-      for (const lease of leases) {
-        const isCancelled = renewed.get(lease.id);
-        if (isCancelled !== undefined) lease.renewed = asked;
-        else if (!lease.isEnding) this.lose(lease);
-        if (isCancelled) lease.signals.cancel();
-      }
+      for (const claim of this.#abandoned.values()) await this.#release(claim);
+      if (this.#leases.size > 0) await this.#renew([...this.#leases.values()]);
     } catch (error) {
       // While the database is away nobody else can take a lease either; the next renewal tries again.
       this.#context.log.warn({ err: error }, 'leases could not be renewed');
@@ -100,5 +109,23 @@ export class LeaseRenewer {
     this.#context.metrics.leaseLost();
     lease.log.warn('lease lost');
     lease.signals.loseLease(lease.id);
+  }
+
+  async #renew(leases: (TrackedLease & { renewed: number })[]): Promise<void> {
+    // Before the statement is sent: the lease runs from the database's clock, which is not earlier.
+    const asked = performance.now();
+    const { database, id } = this.#context;
+    const held = await renewLease(database.db, id, leases);
+    for (const lease of leases) {
+      const isCancelled = held.get(lease.id);
+      if (isCancelled !== undefined) lease.renewed = asked;
+      else if (!lease.isEnding) this.lose(lease);
+      if (isCancelled) lease.signals.cancel();
+    }
+  }
+
+  async #release(claim: Claim & { until: number }): Promise<void> {
+    await releaseJob(this.#context.database.db, claim, 0);
+    if (performance.now() > claim.until) this.#abandoned.delete(claim.token);
   }
 }

@@ -2,6 +2,7 @@ import { eq } from 'drizzle-orm';
 import { isDatabaseDown, sqlState } from '../../shared/database/connect.ts';
 import { jobs } from '../../shared/database/schema.ts';
 import { type ErrorRecord, toErrorRecord, WindlassError } from '../../shared/errors.ts';
+import { newId } from '../../shared/ids.ts';
 import { isJobKind, JOBS, type JobKind, type Payload } from '../../shared/jobs/catalog.ts';
 import type { QueueEntry } from '../../shared/jobs/queue.ts';
 import type { Handler, JobContext, Outcome, WorkerContext } from '../context.ts';
@@ -33,13 +34,16 @@ export async function runJob(
   entry: QueueEntry,
   handlers: Map<JobKind, Handler<JobKind>>,
 ): Promise<boolean> {
-  const row = await claimJob(worker.database.db, entry, worker.id).catch((error: unknown) => {
+  const claim: Claim = { id: entry.id, token: newId() };
+  const given = { worker: worker.id, token: claim.token };
+  const asked = performance.now();
+  const row = await claimJob(worker.database.db, entry, given).catch((error: unknown) => {
+    worker.leases.abandon(claim);
     // The dispatcher looks again in 15 s.
     worker.log.warn({ err: error, job: entry.id }, 'a job could not be claimed');
     return undefined;
   });
-  if (!row?.leaseToken) return false;
-  const claim: Claim = { id: row.id, token: row.leaseToken };
+  if (!row) return false;
   const log = worker.log.child({
     job: row.id,
     kind: row.kind,
@@ -51,7 +55,7 @@ export async function runJob(
   worker.notifications.publishSoon('job', row.id);
   const signals = new JobSignals(worker.stopping);
   if (row.cancelRequested) signals.cancel();
-  const attempt = new Attempt(worker, row, worker.leases.track(claim, { signals, log }));
+  const attempt = new Attempt(worker, row, worker.leases.track(claim, { asked, signals, log }));
   try {
     await attempt.succeed(await attempt.work(handlers));
   } catch (error) {

@@ -1,12 +1,15 @@
-import { lt, sql } from 'drizzle-orm';
+import { and, lt, sql } from 'drizzle-orm';
 import {
   failedLogins,
   idempotencyKeys,
+  jobs,
+  leases,
   logins,
   tokens,
   workers,
 } from '../../shared/database/schema.ts';
 import { FAILED_LOGIN_WINDOW_SECONDS } from '../../shared/failed-login-window.ts';
+import { isHeld } from '../../shared/jobs/job-conditions.ts';
 import type { WorkerContext } from '../context.ts';
 
 type Context = Pick<WorkerContext, 'database'>;
@@ -14,6 +17,11 @@ type Context = Pick<WorkerContext, 'database'>;
 /** Removes workers whose heartbeat stopped an hour ago. */
 export async function removeDeadWorkers({ database: { db } }: Context): Promise<void> {
   await db.delete(workers).where(lt(workers.seen, sql`now() - interval '1 hour'`));
+  const isUnused = sql`not exists (select from ${workers} where ${workers.id} = ${leases.worker})
+    and not exists (select from ${jobs} where ${jobs.worker} = ${leases.worker} and ${isHeld})`;
+  await db
+    .delete(leases)
+    .where(and(sql`${leases.expires} < clock() - interval '1 hour'`, isUnused));
 }
 
 export async function removeExpiredIdempotencyKeys({ database: { db } }: Context): Promise<void> {

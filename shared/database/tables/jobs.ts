@@ -48,6 +48,7 @@ export const jobs = pgTable(
     notBefore: time(),
     /** The fencing token of the leased attempt; null without a lease. */
     leaseToken: text(),
+    /** Written by the release before, whose claims have leases of their own; see the table of leases. */
     leaseExpires: time(),
     worker: text(),
     /** Leases lost in a row without progress in between. */
@@ -174,6 +175,15 @@ export const idempotencyKeys = pgTable(
     index('idempotency_created').on(table.created),
   ],
 );
+
+/**
+ * Until when the claims of each worker hold, by the function clock(). A row that is as narrow as can be, in pages that have
+ * room for its next version: renewed every 3 s, without a change to an index or to the rows of the jobs.
+ */
+export const leases = pgTable('leases', {
+  worker: text().primaryKey(),
+  expires: time().notNull(),
+});
 
 /** Heartbeats of workers; one seen less than 10 s ago is alive. `slots`: jobs of each queue that it runs at once. */
 export const workers = pgTable('workers', {

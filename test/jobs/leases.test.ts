@@ -1,0 +1,239 @@
+import { sql } from 'drizzle-orm';
+import postgres from 'postgres';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { readConfig } from '../../shared/config.ts';
+import { openDatabase } from '../../shared/database/connect.ts';
+import { Notifications } from '../../shared/database/notifications.ts';
+import { newId } from '../../shared/ids.ts';
+import { JobQueues } from '../../shared/jobs/queue.ts';
+import { createLog } from '../../shared/log.ts';
+import type { WorkerContext } from '../../workers/context.ts';
+import { type Claim, claimJob, LeaseLost } from '../../workers/engine/claims.ts';
+import { runDispatcher } from '../../workers/engine/dispatcher.ts';
+import { reclaimExpiredLeases } from '../../workers/engine/expired-leases.ts';
+import { JobSignals } from '../../workers/engine/job-signals.ts';
+import { LeaseRenewer } from '../../workers/engine/lease-renewer.ts';
+import { runJob } from '../../workers/engine/run-job.ts';
+import { WorkerMetrics } from '../../workers/engine/worker-metrics.ts';
+import { untilLocked, withDatabase } from '../harness/migrated-database.ts';
+import { startTcpProxy } from '../harness/tcp-proxy.ts';
+import { waitFor } from '../harness/wait-for.ts';
+
+const given = withDatabase('leases');
+const log = createLog({ level: 'silent', name: 'test', secrets: [] });
+const renewers: LeaseRenewer[] = [];
+let database: ReturnType<typeof openDatabase>;
+let notifications: Notifications;
+
+beforeAll(async () => {
+  database = given.database();
+  notifications = new Notifications(database, log);
+  await database.sql`alter system set autovacuum = off`;
+  await database.sql`select pg_reload_conf()`;
+});
+afterAll(() => {
+  for (const renewer of renewers) renewer.stop();
+});
+
+/** A worker that renews its lease. */
+function makeWorker(over = database) {
+  const id = newId();
+  const metrics = new WorkerMetrics();
+  const renewer = new LeaseRenewer({ id, database: over, notifications, log, metrics });
+  renewers.push(renewer);
+  return { id, renewer, over };
+}
+
+async function insertDispatched(): Promise<string> {
+  const id = newId();
+  await database.sql`insert into jobs (id, kind, queue, owner, payload, epoch, dispatched)
+    values (${id}, 'command', 'remote', 'alice', '{"command":"true"}', 1, now())`;
+  return id;
+}
+
+/** Has the worker claim a job and renew its lease from now on. */
+async function claimNew({ id: worker, renewer, over }: ReturnType<typeof makeWorker>) {
+  const id = await insertDispatched();
+  const claim: Claim = { id, token: newId() };
+  const asked = performance.now();
+  const given = { worker, token: claim.token };
+  expect(await claimJob(over.db, { id, epoch: 1 }, given)).toBeDefined();
+  const signals = new JobSignals(new AbortController().signal);
+  renewer.track(claim, { asked, signals, log });
+  return { ...claim, signal: signals.signal };
+}
+
+/** A job that a worker claimed which is not there any more. */
+async function claimByDead(): Promise<string> {
+  const id = await insertDispatched();
+  await claimJob(database.db, { id, epoch: 1 }, { worker: `dead ${id}` });
+  return id;
+}
+
+async function tokenOf({ id }: { id: string }): Promise<string | null> {
+  const [row] = await database.sql`select lease_token from jobs where id = ${id}`;
+  return row?.lease_token;
+}
+
+const expire = (worker: string) =>
+  database.sql`update leases set expires = now() - interval '1 second' where worker = ${worker}`;
+
+const reclaim = (now = new Date()) =>
+  reclaimExpiredLeases(
+    { database, notifications, log, metrics: new WorkerMetrics() },
+    now.toISOString(),
+  );
+
+test('a renewal changes one narrow row in its page, however many jobs it is for', async () => {
+  // One connection: each tells the server's statistics of its own changes.
+  const one = openDatabase(given.url, { max: 1 });
+  const worker = makeWorker(one);
+  const claims = await Promise.all(Array.from({ length: 20 }, () => claimNew(worker)));
+  const { db } = one;
+  const read = async () => {
+    await db.execute(sql`select pg_stat_force_next_flush()`);
+    const [row] = await db.execute<Record<string, string>>(sql`
+      select pg_current_wal_insert_lsn() - '0/0' as wal,
+        sum(n_tup_upd) filter (where relname = 'jobs') as jobs,
+        sum(n_tup_upd) filter (where relname = 'leases') as leases,
+        sum(n_tup_hot_upd) filter (where relname = 'leases') as hot
+      from pg_stat_user_tables`);
+    return Object.fromEntries(Object.entries(row ?? {}).map(([key, n]) => [key, Number(n)]));
+  };
+  const before = await read();
+  const times = 300;
+  for (let i = 0; i < times; i++) await worker.renewer.renew();
+  const after = await read();
+  const of = (key: string) => (after[key] ?? 0) - (before[key] ?? 0);
+  expect(of('jobs')).toBe(0);
+  expect(of('leases')).toBeGreaterThanOrEqual(times);
+  expect(of('hot')).toBe(of('leases'));
+  // Full images of pages after a checkpoint included.
+  expect(of('wal') / times).toBeLessThan(400);
+  for (const claim of claims) expect(claim.signal.aborted).toBe(false);
+  worker.renewer.stop();
+  await one.close();
+});
+
+test('a job whose row is locked keeps no lease from being renewed', async () => {
+  const worker = makeWorker();
+  const [locked, other] = [await claimNew(worker), await claimNew(worker)];
+  const holder = postgres(given.url, { max: 1 });
+  try {
+    await holder.unsafe('begin');
+    await holder`select from jobs where id = ${locked.id} for update`;
+    await expire(worker.id);
+    await worker.renewer.renew();
+    await reclaim();
+    for (const claim of [locked, other]) expect(await tokenOf(claim)).toBe(claim.token);
+  } finally {
+    await holder.end();
+  }
+});
+
+test('a worker finds that its jobs were reclaimed, and does nothing outside any more', async () => {
+  const worker = makeWorker();
+  const claim = await claimNew(worker);
+  await expire(worker.id);
+  await reclaim();
+  expect(await tokenOf(claim)).toBeNull();
+  await expect(worker.renewer.assertLeased(claim, performance.now())).rejects.toThrow(LeaseLost);
+  expect(claim.signal.reason).toBeInstanceOf(LeaseLost);
+});
+
+test('of a renewal and a reclaim at once the first wins, and the other knows', async () => {
+  const worker = makeWorker();
+  const claim = await claimNew(worker);
+  await expire(worker.id);
+  await database.db.transaction(async tx => {
+    await reclaimExpiredLeases(
+      {
+        database: { ...database, db: tx as never },
+        ...{ notifications, log, metrics: new WorkerMetrics() },
+      },
+      new Date().toISOString(),
+    );
+    void worker.renewer.renew();
+    await untilLocked(database.db);
+  });
+  await waitFor(() => claim.signal.aborted, { what: 'the worker to know of its loss' });
+  expect(claim.signal.reason).toBeInstanceOf(LeaseLost);
+
+  const next = await claimNew(worker);
+  await expire(worker.id);
+  const holder = postgres(given.url, { max: 1 });
+  try {
+    await holder.unsafe('begin');
+    await holder`update leases set expires = now() + interval '10 seconds' where worker = ${worker.id}`;
+    // It does not wait.
+    await reclaim();
+    await holder.unsafe('commit');
+    await reclaim();
+    expect(await tokenOf(next)).toBe(next.token);
+  } finally {
+    await holder.end();
+  }
+});
+
+test('a job whose claim was committed and not answered is released by the worker that lives on', async () => {
+  const { hostname, port } = new URL(given.url);
+  const proxy = await startTcpProxy({ host: hostname, port: Number(port) });
+  const cut = openDatabase(given.url.replace(`:${port}/`, `:${proxy.port}/`), { max: 1 });
+  try {
+    const { id, renewer } = makeWorker();
+    // Prepared, it is one message each way.
+    await claimJob(cut.db, { id: await insertDispatched(), epoch: 1 }, { worker: id });
+    const job = await insertDispatched();
+    const worker = {
+      ...{ id, log, notifications, leases: renewer, metrics: new WorkerMetrics(), database: cut },
+      stopping: new AbortController().signal,
+    } as unknown as WorkerContext;
+    proxy.blackhole('down');
+    const running = runJob(worker, { id: job, epoch: 1 }, new Map());
+    await waitFor(() => tokenOf({ id: job }), { what: 'the claim to be committed' });
+    proxy.cut();
+    expect(await running).toBe(false);
+    await renewer.renew();
+    const [row] = await database.sql`
+      select lease_token, dispatched, consecutive_losses from jobs where id = ${job}`;
+    expect(row).toEqual({ lease_token: null, dispatched: null, consecutive_losses: 0 });
+  } finally {
+    await cut.close();
+    await proxy.stop();
+  }
+});
+
+test('setting the clock takes no lease from the living, and keeps none for the dead', async () => {
+  const stopping = new AbortController();
+  const queues = new JobQueues({ databaseUrl: given.url, redisUrl: undefined, log });
+  const setClock = (by: string) =>
+    database.sql.unsafe(
+      `create or replace function clock() returns timestamptz language sql stable as $$ select now() + interval '${by}' $$`,
+    );
+  const worker = makeWorker();
+  const claim = await claimNew(worker);
+  const dispatcher = runDispatcher({
+    ...{ database, log, queues, stopping: stopping.signal, metrics: new WorkerMetrics() },
+    ...{ config: readConfig({ DATABASE_URL: given.url }), notifications },
+  } as WorkerContext);
+  const untilReclaimed = (id: string) =>
+    waitFor(async () => (await tokenOf({ id })) === null, {
+      what: 'the lease of the dead to be reclaimed',
+      timeoutMs: 40_000,
+    });
+  try {
+    await untilReclaimed(await claimByDead());
+    for (const by of ['15 seconds', '-1 hour']) {
+      const dead = await claimByDead();
+      await setClock(by);
+      await untilReclaimed(dead);
+      expect([by, await tokenOf(claim)]).toEqual([by, claim.token]);
+    }
+    expect(claim.signal.aborted).toBe(false);
+  } finally {
+    stopping.abort();
+    await dispatcher;
+    await setClock('0 seconds');
+    await queues.close();
+  }
+}, 180_000);

@@ -1,0 +1,78 @@
+import { and, sql } from 'drizzle-orm';
+import type { Db } from '../../shared/database/connect.ts';
+import { prepareOnce } from '../../shared/database/prepare-once.ts';
+import { jobs, leases, workers } from '../../shared/database/schema.ts';
+import { anyOf, isNotEnded } from '../../shared/jobs/job-conditions.ts';
+import { ALIVE_SECONDS, LEASE_SECONDS } from '../../shared/jobs/lease.ts';
+import type { Claim } from './claims.ts';
+
+/** All that is about leases is measured by the database's function clock(), which tests move. */
+export const leaseEnd = sql.raw(`clock() + interval '${LEASE_SECONDS} seconds'`);
+
+/**
+ * Whether a lease had expired at a time that clock() gave before. One that ends too late is from before the clock was set
+ * back: a living worker has renewed its own since.
+ */
+export const hadExpired = (at: string) =>
+  sql`${leases.expires} not between ${at}::timestamptz and greatest(${leaseEnd}, ${at}::timestamptz + interval '${sql.raw(String(LEASE_SECONDS))} seconds') + interval '1 second'`;
+
+/** Renews the worker's lease, or begins one. Reclaiming locks the row: of the two the first to do so wins. */
+const writeLease = (db: Db) =>
+  db
+    .insert(leases)
+    .values({ worker: sql`${sql.placeholder('worker')}`, expires: leaseEnd })
+    .onConflictDoUpdate({
+      target: leases.worker,
+      set: { expires: leaseEnd },
+      // Not flushed to the disk: after a crash of the database every worker can renew before a lease is reclaimed.
+      setWhere: sql`set_config('synchronous_commit', 'off', true) = 'off'`,
+    });
+
+/** A CTE that renews the worker's lease in the statement that claims a job. */
+export const renewedLease = (db: Db) =>
+  db.$with('lease').as(writeLease(db).returning({ worker: leases.worker }));
+
+/** A worker of the release before has no lease here, and reclaims by `lease_expires` of each job. */
+const olderIsAlive = sql<boolean>`exists (
+  select from ${workers} where ${workers.seen} > now() - interval '${sql.raw(String(ALIVE_SECONDS))} seconds'
+    and not exists (select from ${leases} l where l.worker = ${workers.id}))`;
+
+const renew = prepareOnce(db =>
+  writeLease(db as Db)
+    .returning({ olderIsAlive })
+    .prepare('renew_lease'),
+);
+
+/**
+ * Renews the worker's lease, on which all of its claims depend. Then it reads which of them still hold, without a lock that
+ * could wait: a worker whose lease had expired before may have lost them. Returns whether the job of each is to be cancelled.
+ */
+export async function renewLease(
+  db: Db,
+  worker: string,
+  claims: Claim[],
+): Promise<Map<string, boolean>> {
+  const [lease] = await renew(db).execute({ worker });
+  if (claims.length === 0) return new Map();
+  const isHeld = and(
+    sql`${jobs.id} = ${anyOf(claims.map(({ id }) => id))}`,
+    sql`${jobs.leaseToken} = ${anyOf(claims.map(({ token }) => token))}`,
+    isNotEnded,
+  );
+  const rows = await db
+    .select({ id: jobs.id, cancel: sql<boolean>`${jobs.cancelRequested} is not null` })
+    .from(jobs)
+    .where(isHeld);
+  if (lease?.olderIsAlive) {
+    const free = db
+      .select({ id: jobs.id })
+      .from(jobs)
+      .where(isHeld)
+      .for('update', { skipLocked: true });
+    await db
+      .update(jobs)
+      .set({ leaseExpires: leaseEnd })
+      .where(sql`${jobs.id} = any(array(${free}))`);
+  }
+  return new Map(rows.map(row => [row.id, row.cancel]));
+}
