@@ -13,8 +13,9 @@ mtype = { absent, stopped, started };                      /* started/ID: no fil
 
 /* The job's row, as its request committed it. lease_token: 0 is null, 1 and 2 are of the workers. */
 mtype state = queued, error;
-bool dispatched = true, finished, cancel_requested, run_at, run_removed, lease_expired;
+bool dispatched = true, finished, cancel_requested, run_at, run_removed;
 byte epoch = 1, lease_token, run_place, stdout_bytes;
+bool hasExpired;              /* the lease of the worker that has the token */
 
 chan queue = [2] of { byte }; /* BullMQ: the epochs of entries */
 
@@ -49,7 +50,7 @@ bool isEndless;               /* the command ends only when it is stopped */
 #ifdef ROW_UNSEEN /* a worker does not look at the row again before it asks over a new connection */
 #define isLeased(w) true
 #else
-#define isLeased(w) (lease_token == w && !lease_expired && !finished)
+#define isLeased(w) (lease_token == w && !finished)
 #endif
 #ifdef SERVE_UNSEEN /* a fence does not wait for the serves that may have a late request */
 #define isOlderAlive false
@@ -62,11 +63,12 @@ bool isEndless;               /* the command ends only when it is stopped */
 #define isClaimed (hasChild[0] || hasChild[1] || hasChild[2])
 #endif
 /* RUN_AT_LATE: the host is asked before run_at is committed. FORGOTTEN_EARLY: the run is forgotten before the job's end is
- * committed. ENTRY_UNSEEN: the dispatcher does not look for entries that the queue has lost. */
+ * committed. ENTRY_UNSEEN: the dispatcher does not look for entries that the queue has lost. CLAIM_KEPT: a worker does not
+ * release a claim that it has no attempt for. */
 
 /* ---- The row ---- */
 
-inline unlease() { lease_token = 0; lease_expired = false; before = 0; holder = 0 }
+inline unlease() { lease_token = 0; hasExpired = false; before = 0; holder = 0 }
 
 /* A write of a worker that leasedBy() has let pass. */
 inline written(w) { assert(holder == w); before = 0 }
@@ -168,7 +170,7 @@ end:
 proctype dispatcher() {
 end:
   do
-  :: atomic { lease_token && lease_expired -> /* reclaimExpiredLeases */
+  :: atomic { lease_token && hasExpired -> /* reclaimExpiredLeases */
       dispatched = false;
       if
       :: unlease()
@@ -194,7 +196,7 @@ inline recordIntent() {
   fi
 }
 
-/* claims.ts, run-job.ts, run-on-host.ts and run-state.ts, whose phases are the labels */
+/* claims.ts, lease-renewer.ts, run-job.ts, run-on-host.ts and run-state.ts, whose phases are the labels */
 proctype worker(byte w) {
   byte e, stored;
   bool isConfirmed; /* a look at the row since the connection was made has found the lease held */
@@ -205,6 +207,9 @@ waiting:
 end:
   do
   :: d_step { connection[w] -> disconnect(w) } /* idle for long */
+#ifndef CLAIM_KEPT
+  :: d_step { lease_token == w && !hasExpired -> unlease(); dispatched = false } /* abandon() of lease-renewer.ts */
+#endif
   :: atomic { queue ? e ->
       if
       :: e == epoch && !lease_token && !finished -> /* claimJob */
@@ -213,7 +218,7 @@ end:
         isConfirmed = (connection[w] != 0); e = 0;
         if
         :: isActing[w] = true; goto connecting
-        :: faults -> faults--; lease_expired = true /* the answer is lost */
+        :: faults -> faults-- /* the answer is lost */
         fi
       :: else -> e = 0
       fi
@@ -263,7 +268,8 @@ recordingIntent:
 requesting:
     atomic { /* assertLeased(connectedAt) */
       if
-      :: isConfirmed || isLeased(w)
+      :: isConfirmed
+      :: !isConfirmed && isLeased(w) -> hasExpired = hasExpired && lease_token != w /* it renews its lease */
       :: else -> goto over
       fi
     };
@@ -335,7 +341,7 @@ ending:
 over:
   atomic {
     if
-    :: lease_token == w -> lease_expired = true /* nobody renews it */
+    :: lease_token == w && isCrashed[w] -> hasExpired = true
     :: else
     fi;
     isActing[w] = false; isCrashed[w] = false;
@@ -380,7 +386,7 @@ proctype trouble() {
   byte e;
 end:
   do
-  :: d_step { faults && lease_token && !lease_expired -> faults--; lease_expired = true } /* a pause */
+  :: d_step { faults && lease_token && !hasExpired -> faults--; hasExpired = true } /* a pause */
   :: d_step { faults && isActing[1] && !isCrashed[1] -> faults--; isCrashed[1] = true; disconnect(1) }
   :: d_step { faults && isActing[2] && !isCrashed[2] -> faults--; isCrashed[2] = true; disconnect(2) }
   :: d_step { faults && connection[1] -> faults--; disconnect(1) }

@@ -73,9 +73,9 @@ describeUnless(missingPrograms('spin', 'gcc'), 'the model of a job', () => {
     expect(/assertion violated \(\s*(.*?)\) \(at depth/.exec(printed)?.[1]).toBe(property);
   });
 
-  test('as ENTRY_UNSEEN may never end its job', async () => {
+  test.each(['ENTRY_UNSEEN', 'CLAIM_KEPT'])('as %s may never end its job', async mutant => {
     const printed = await search({
-      defined: ['ENTRY_UNSEEN', 'FAULTS=1'],
+      defined: [mutant, 'FAULTS=1'],
       compiled: [...LIVENESS, FAST],
       options: ['-a', '-f'],
     });

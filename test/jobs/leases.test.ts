@@ -5,9 +5,10 @@ import { readConfig } from '../../shared/config.ts';
 import { openDatabase } from '../../shared/database/connect.ts';
 import { Notifications } from '../../shared/database/notifications.ts';
 import { newId } from '../../shared/ids.ts';
+import type { JobKind } from '../../shared/jobs/catalog.ts';
 import { JobQueues } from '../../shared/jobs/queue.ts';
 import { createLog } from '../../shared/log.ts';
-import type { WorkerContext } from '../../workers/context.ts';
+import type { Handler, WorkerContext } from '../../workers/context.ts';
 import { type Claim, claimJob, LeaseLost } from '../../workers/engine/claims.ts';
 import { runDispatcher } from '../../workers/engine/dispatcher.ts';
 import { reclaimExpiredLeases } from '../../workers/engine/expired-leases.ts';
@@ -201,6 +202,27 @@ test('a job whose claim was committed and not answered is released by the worker
     await cut.close();
     await proxy.stop();
   }
+});
+
+test('a job whose attempt the database cut short is released by the worker that lives on', async () => {
+  const { id, renewer } = makeWorker();
+  // Its lease would be renewed for this one.
+  await claimNew({ id, renewer, over: database });
+  const job = await insertDispatched();
+  const worker = {
+    ...{ id, log, notifications, leases: renewer, metrics: new WorkerMetrics(), database },
+    stopping: new AbortController().signal,
+  } as unknown as WorkerContext;
+  const loseDatabase: Handler<JobKind> = async () => {
+    await database.sql`select pg_terminate_backend(pg_backend_pid())`;
+    throw new Error('its connection was ended');
+  };
+  const handlers = new Map([['command', loseDatabase]] as const);
+  expect(await runJob(worker, { id: job, epoch: 1 }, handlers)).toBe(true);
+  await renewer.renew();
+  const [row] =
+    await database.sql`select lease_token, dispatched, finished from jobs where id = ${job}`;
+  expect(row).toEqual({ lease_token: null, dispatched: null, finished: null });
 });
 
 test('setting the clock takes no lease from the living, and keeps none for the dead', async () => {

@@ -71,9 +71,12 @@ export class LeaseRenewer {
     if (this.#leases.get(claim.id)?.token === claim.token) this.#leases.delete(claim.id);
   }
 
-  /** Releases the job of a claim whose answer was lost: it may hold for as long as this process lives. */
-  abandon(claim: Claim): void {
-    this.#abandoned.set(claim.token, { ...claim, until: performance.now() + ABANDONED_MS });
+  /**
+   * Releases the job of a claim that nothing here works at: its answer was lost, or the attempt could write neither an end
+   * nor a release. Otherwise it may hold for as long as this process lives.
+   */
+  abandon({ id, token }: Claim): void {
+    this.#abandoned.set(token, { id, token, until: performance.now() + ABANDONED_MS });
   }
 
   /**

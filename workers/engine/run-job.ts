@@ -59,11 +59,10 @@ export async function runJob(
   try {
     await attempt.succeed(await attempt.work(handlers));
   } catch (error) {
-    await attempt
-      .fail(error)
-      .catch((later: unknown) =>
-        log.error({ err: later }, 'a job could not be ended; its lease will expire'),
-      );
+    await attempt.fail(error).catch((later: unknown) => {
+      log.error({ err: later }, 'a job could not be ended; it is released');
+      worker.leases.abandon(claim);
+    });
   } finally {
     attempt.close();
     worker.leases.untrack(claim);
@@ -155,8 +154,10 @@ class Attempt {
     }
     if (error instanceof ReleaseJob) return this.#release(error.forSeconds);
     if (isCancelled(error)) return this.#end({ state: 'cancelled', error: explain(error) });
-    if (isDatabaseDown(error))
-      return log.warn({ err: error }, 'the database is away; the lease will expire');
+    if (isDatabaseDown(error)) {
+      log.warn({ err: error }, 'the database is away; the job is released when it is back');
+      return this.#worker.leases.abandon(this.#lease);
+    }
     if (isUnavailable(error)) {
       log.warn({ err: error }, 'something that the job needs is unavailable; the job is released');
       return this.#release(UNAVAILABLE_SECONDS);
