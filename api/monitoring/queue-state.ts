@@ -2,6 +2,7 @@ import { sql } from 'drizzle-orm';
 import type { Db } from '../../shared/database/connect.ts';
 import { QUEUES, type QueueName } from '../../shared/jobs/catalog.ts';
 import { ALIVE_SECONDS } from '../../shared/jobs/lease.ts';
+import { isUnderstood, readUnderstood } from '../../shared/jobs/understood.ts';
 
 /** Limit on the count of waiting jobs, so that a long queue does not slow the query down. */
 const MAX_COUNTED = 50_000;
@@ -25,6 +26,11 @@ export interface QueueState {
  * was created, or since its `not_before`, which a lost lease and a yielded slot set.
  */
 export async function readQueueStates(db: Db): Promise<QueueState[]> {
+  const understood = await readUnderstood(db);
+  // Without a worker everything waits for one.
+  const isForWorkers = understood
+    ? isUnderstood(sql`${JSON.stringify(understood)}::jsonb`)
+    : sql`true`;
   const rows = await db.execute<Record<keyof QueueState, unknown>>(sql`
     select q.queue,
       w.depth, w.due, w.oldest as "oldestSeconds",
@@ -35,7 +41,7 @@ export async function readQueueStates(db: Db): Promise<QueueState[]> {
       select count(*)::int as depth, count(*) filter (where since <= now())::int as due,
         coalesce(extract(epoch from now() - min(since) filter (where since <= now())), 0)::float8 as oldest
       from (
-        select greatest(created, not_before) as since from jobs
+        select case when ${isForWorkers} then greatest(created, not_before) end as since from jobs
         where jobs.queue = q.queue and finished is null and lease_token is null
         order by id limit ${MAX_COUNTED}
       ) waiting

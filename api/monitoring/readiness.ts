@@ -2,6 +2,11 @@ import { sql } from 'drizzle-orm';
 import type { Db } from '../../shared/database/connect.ts';
 import { workers } from '../../shared/database/schema.ts';
 import { withDeadline } from '../../shared/deadline.ts';
+import {
+  describeWaiting,
+  readNotUnderstood,
+  readUnderstood,
+} from '../../shared/jobs/understood.ts';
 import type { ApiContext } from '../context.ts';
 import { toWindlassError } from '../middleware/errors.ts';
 import { type QueueState, readLastClaims, readQueueStates, workerIsAlive } from './queue-state.ts';
@@ -20,6 +25,8 @@ export interface Readiness {
     queue: string | null;
     work: string | null;
   };
+  /** What works in part: the service can serve. */
+  degraded: string[];
   /** Workers alive; null when the database cannot be reached. */
   workers: number | null;
 }
@@ -37,11 +44,12 @@ export class ReadinessCheck {
 
   async run(): Promise<Readiness> {
     const { db } = this.#api.database;
-    const [database, objects, queue, work] = await Promise.all([
+    const [database, objects, queue, work, waiting] = await Promise.all([
       this.#ask('database', () => countWorkers(db)),
       this.#ask('objects', () => this.#api.objects.check()),
       this.#ask('queue', () => this.#api.queues.check()),
       this.#ask('work', () => findStuck(db, (performance.now() - this.#began) / 1_000)),
+      this.#ask('waiting', async () => readNotUnderstood(db, await readUnderstood(db))),
     ]);
     const checks = {
       database: database.problem,
@@ -54,6 +62,7 @@ export class ReadinessCheck {
     return {
       ready: isReady && !this.#api.stopping.aborted,
       checks,
+      degraded: (waiting.value ?? []).map(kind => `${describeWaiting(kind)}.`),
       workers: database.value ?? null,
     };
   }

@@ -9,6 +9,7 @@ const problem = z.string().nullable();
 const readinessRecord = z.object({
   ready: z.boolean(),
   checks: z.object({ database: problem, objects: problem, queue: problem, work: problem }),
+  degraded: z.array(z.string()).describe('What works in part.'),
   workers: z.number().int().nullable().describe('Alive; null when the database does not say.'),
 });
 

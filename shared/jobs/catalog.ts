@@ -13,6 +13,11 @@ interface Definition {
   means: string;
   queue: QueueName;
   payload: z.ZodType;
+  /**
+   * Of the payload; 1 unless given. Raise it with a member that a worker must not ignore, and still take payloads of before.
+   * A job waits for a worker that understands its version.
+   */
+  version?: number;
   result: z.ZodType;
   /**
    * The job needs a session: it `uses` the session's connection, so it goes to the worker that has one, or `opens` the

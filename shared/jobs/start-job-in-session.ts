@@ -46,7 +46,7 @@ export async function startJobInSession<K extends SessionKind>(
   idleSeconds: number,
 ): Promise<JobRow | undefined> {
   const { kind, owner, session, limit, requestId = null } = request;
-  const { queue, payload, output } = jobDefinition(kind);
+  const { queue, payload, version: payloadVersion = 1, output } = jobDefinition(kind);
   const outputStreamed = output === 'streamed';
   const given = payload.parse(request.payload);
   const id = newId();
@@ -60,8 +60,8 @@ export async function startJobInSession<K extends SessionKind>(
     ), room as (
       select case when ${sql.unsafe(queueCapacity(queue))} > 0 then now() end as dispatched
     )
-    insert into jobs (id, kind, queue, owner, session, request_id, payload, output_streamed, epoch, dispatched)
-    select ${id}, ${kind}, ${queue}, ${owner}, ${session}, ${requestId}, ${JSON.stringify(given)}::jsonb, ${outputStreamed},
+    insert into jobs (id, kind, queue, owner, session, request_id, payload, payload_version, output_streamed, epoch, dispatched)
+    select ${id}, ${kind}, ${queue}, ${owner}, ${session}, ${requestId}, ${JSON.stringify(given)}::jsonb, ${payloadVersion}, ${outputStreamed},
       case when dispatched is null then 0 else 1 end, dispatched
     from session, room
     where ${limit}::int = 0
@@ -80,6 +80,7 @@ export async function startJobInSession<K extends SessionKind>(
     session,
     requestId,
     payload: given,
+    payloadVersion,
     outputStreamed,
     epoch,
     created,

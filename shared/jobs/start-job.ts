@@ -30,7 +30,7 @@ export interface JobRequest<K extends JobKind = JobKind> {
 export async function startJob<K extends JobKind>(tx: Tx, request: JobRequest<K>): Promise<JobRow> {
   const { limit, ...columns } = request;
   if (limit > 0) await refuseTooMany(tx, request);
-  const { queue, payload, output } = jobDefinition(request.kind);
+  const { queue, payload, version, output } = jobDefinition(request.kind);
   const dispatch = sql<boolean>`${sql.raw(queueCapacity(queue))} > 0`;
   const [row] = await tx
     .insert(jobs)
@@ -39,6 +39,7 @@ export async function startJob<K extends JobKind>(tx: Tx, request: JobRequest<K>
       id: columns.id ?? newId(),
       queue,
       payload: payload.parse(request.payload),
+      payloadVersion: version,
       outputStreamed: output === 'streamed',
       epoch: sql`case when ${dispatch} then 1 else 0 end`,
       dispatched: sql`case when ${dispatch} then now() end`,

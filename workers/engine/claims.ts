@@ -7,6 +7,7 @@ import { type ErrorRecord, WindlassError } from '../../shared/errors.ts';
 import { newId } from '../../shared/ids.ts';
 import { isNotEnded, isNotLeased } from '../../shared/jobs/job-conditions.ts';
 import type { QueueEntry } from '../../shared/jobs/queue.ts';
+import { isUnderstood, UNDERSTOOD, type Understood } from '../../shared/jobs/understood.ts';
 import { leaseEnd, renewedLease } from './leases.ts';
 
 /** A claimed job and its fencing token: every write checks the token, and a write with an old one changes nothing. */
@@ -31,20 +32,26 @@ export type ClaimedRow = JobRow & { ranSeconds: number };
 
 /**
  * Claims the job by compare-and-set, under the lease of this worker, which it renews. Returns undefined if the job has
- * ended, another worker has it, or the entry is outdated.
+ * ended, another worker has it, the entry is outdated, or its payload is of a version that is not understood here.
  * Its commit does not wait for the disk. An effect outside the database comes after a later commit under this claim that
  * does: that one puts the claim on the disk as well, or finds it lost in a crash of the database and changes nothing.
  */
 export async function claimJob(
   db: Db,
   { id, epoch }: QueueEntry,
-  { worker, token = newId() }: { worker: string; token?: string },
+  {
+    worker,
+    token = newId(),
+    understood = UNDERSTOOD,
+  }: { worker: string; token?: string; understood?: Understood },
 ): Promise<ClaimedRow | undefined> {
-  const [row] = await writeClaim(db).execute({ id, epoch, worker, token });
+  const given = { id, epoch, worker, token, understood: JSON.stringify(understood) };
+  const [row] = await writeClaim(db).execute(given);
   return row;
 }
 
 const { placeholder } = sql;
+const understood = sql`${placeholder('understood')}::jsonb`;
 const given = (name: string) => sql`${placeholder(name)}`;
 
 const writeClaim = prepareOnce(db => {
@@ -65,6 +72,7 @@ const writeClaim = prepareOnce(db => {
         eq(jobs.id, placeholder('id')),
         eq(jobs.epoch, placeholder('epoch')),
         isNotLeased,
+        isUnderstood(understood),
         // The worker's lease is locked before the job, as in reclaiming.
         exists(db.select({ worker: lease.worker }).from(lease)),
         sql`set_config('synchronous_commit', 'off', true) = 'off'`,
@@ -76,6 +84,25 @@ const writeClaim = prepareOnce(db => {
     })
     .prepare('claim_job');
 });
+
+/** Has a job that is not understood here dispatched again a second later: the queue may give it to a newer worker. */
+export async function deferNotUnderstood(
+  db: Db,
+  { id, epoch }: QueueEntry,
+  understood = UNDERSTOOD,
+): Promise<void> {
+  await db
+    .update(jobs)
+    .set({ dispatched: null, notBefore: sql`now() + interval '1 second'` })
+    .where(
+      and(
+        eq(jobs.id, id),
+        eq(jobs.epoch, epoch),
+        isNotLeased,
+        sql`not ${isUnderstood(sql`${JSON.stringify(understood)}::jsonb`)}`,
+      ),
+    );
+}
 
 /** New values, or SQL expressions, of some columns. */
 type Changes = Partial<{ [K in keyof JobRow]: unknown }>;

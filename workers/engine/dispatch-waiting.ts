@@ -5,6 +5,7 @@ import { anyOf, isHeld, isWaiting } from '../../shared/jobs/job-conditions.ts';
 import { UNCLAIMED_SECONDS } from '../../shared/jobs/lease.ts';
 import { type QueueEntry, toQueueEntry } from '../../shared/jobs/queue.ts';
 import { queueCapacity } from '../../shared/jobs/queue-capacity.ts';
+import { readUnderstood } from '../../shared/jobs/understood.ts';
 import type { WorkerContext } from '../context.ts';
 import { pickNext } from './pick-next.ts';
 
@@ -21,7 +22,7 @@ export async function dispatchWaiting(context: Context, queue: QueueName): Promi
   );
   const room = Number(found?.room ?? 0);
   if (room <= 0) return true;
-  const picked = await db.execute<{ id: string }>(pickNext(queue, room));
+  const picked = await db.execute<{ id: string }>(pickNext(queue, room, await readUnderstood(db)));
   if (picked.length === 0) return false;
   const ids = anyOf(picked.map(row => row.id));
   // Rows that are locked, to be cancelled, are skipped to avoid deadlocks.

@@ -7,6 +7,7 @@ import { AutoResetEvent } from './auto-reset-event.ts';
 import { dispatchWaiting, redispatchUnclaimed } from './dispatch-waiting.ts';
 import { DispatcherStep as Step } from './dispatcher-step.ts';
 import { endStuckTransactions, reclaimExpiredLeases } from './expired-leases.ts';
+import { warnOfNotUnderstood } from './not-understood.ts';
 
 /** Any number, the same in every upkeep worker. */
 const ADVISORY_LOCK = 7_493_222;
@@ -45,7 +46,8 @@ export async function runDispatcher(context: WorkerContext): Promise<void> {
   const waiting = QUEUES.map(
     queue => new Step(`waiting, ${queue}`, log, () => dispatchWaiting(context, queue)),
   );
-  const steps = [...leases, ...unclaimed, ...waiting];
+  const others = new Step('not understood', log, warnOfNotUnderstood(context));
+  const steps = [...leases, ...unclaimed, ...waiting, others];
   let pause = new AutoResetEvent();
   // With a backlog the pause between two rounds ends early when a job changed: its queue may have room.
   const unsubscribe = context.notifications.on('job', () => {

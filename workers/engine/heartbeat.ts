@@ -2,6 +2,7 @@ import { hostname } from 'node:os';
 import { eq, sql } from 'drizzle-orm';
 import { workers } from '../../shared/database/schema.ts';
 import { RENEW_MS } from '../../shared/jobs/lease.ts';
+import { UNDERSTOOD } from '../../shared/jobs/understood.ts';
 import type { WorkerContext } from '../context.ts';
 
 /**
@@ -20,7 +21,14 @@ export async function startHeartbeat(
     const text = JSON.stringify(metrics);
     const [row] = await db
       .insert(workers)
-      .values({ id: context.id, host: hostname(), pid: process.pid, slots, metrics })
+      .values({
+        id: context.id,
+        host: hostname(),
+        pid: process.pid,
+        slots,
+        metrics,
+        understands: UNDERSTOOD,
+      })
       .onConflictDoUpdate({
         target: workers.id,
         set: { seen: sql`now()`, ...(text === written ? {} : { metrics }) },

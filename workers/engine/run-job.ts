@@ -11,6 +11,7 @@ import {
   type Claim,
   type ClaimedRow,
   claimJob,
+  deferNotUnderstood,
   finishJob,
   type JobEnd,
   LeaseLost,
@@ -43,7 +44,10 @@ export async function runJob(
     worker.log.warn({ err: error, job: entry.id }, 'a job could not be claimed');
     return undefined;
   });
-  if (!row) return false;
+  if (!row) {
+    await deferNotUnderstood(worker.database.db, entry).catch(() => {});
+    return false;
+  }
   const log = worker.log.child({
     job: row.id,
     kind: row.kind,

@@ -1,0 +1,59 @@
+import { type SQL, sql } from 'drizzle-orm';
+import type { Db } from '../database/connect.ts';
+import { JOB_KINDS, jobDefinition } from './catalog.ts';
+import { IS_WAITING } from './job-conditions.ts';
+import { ALIVE_SECONDS } from './lease.ts';
+
+/** By kind of job: the newest version of its payload that a program understands, and with it all versions before. */
+export type Understood = Record<string, number>;
+
+/** What this program understands. */
+export const UNDERSTOOD: Understood = Object.fromEntries(
+  JOB_KINDS.map(kind => [kind, jobDefinition(kind).version ?? 1]),
+);
+/** A worker of the release before does not say what it understands: it has the same kinds, in their first version. */
+const UNDERSTOOD_BEFORE = JSON.stringify(Object.fromEntries(JOB_KINDS.map(kind => [kind, 1])));
+
+/** Waiting jobs that are looked at, at most. */
+const MAX_READ = 50_000;
+
+/** Whether the job of a row is understood. */
+export const isUnderstood = (understood: SQL) =>
+  sql`payload_version <= coalesce((${understood} ->> kind)::int, 0)`;
+
+/** What the workers that are alive understand; undefined where none is. */
+export async function readUnderstood(db: Db): Promise<Understood | undefined> {
+  const [row] = await db.execute<{ understood: Understood | null }>(sql`
+    select jsonb_object_agg(kind, version) as understood from (
+      select kind, max(version::int) as version
+      from workers, jsonb_each_text(coalesce(understands, ${UNDERSTOOD_BEFORE}::jsonb)) as u(kind, version)
+      where seen > now() - interval '${sql.raw(String(ALIVE_SECONDS))} seconds'
+      group by kind
+    ) newest`);
+  return row?.understood ?? undefined;
+}
+
+export interface WaitingKind {
+  kind: string;
+  version: number;
+  jobs: number;
+}
+
+/** What waits and nobody alive understands: work of a newer release. */
+export async function readNotUnderstood(
+  db: Db,
+  understood: Understood | undefined,
+): Promise<WaitingKind[]> {
+  if (!understood) return [];
+  const json = sql`${JSON.stringify(understood)}::jsonb`;
+  const rows = await db.execute<{ kind: string; version: number; jobs: number }>(sql`
+    select kind, payload_version as version, count(*)::int as jobs
+    from (select kind, payload_version from jobs where ${sql.raw(IS_WAITING)} limit ${MAX_READ}) waiting
+    where not ${isUnderstood(json)}
+    group by 1, 2 order by 1, 2`);
+  return [...rows];
+}
+
+/** One line about what waits. */
+export const describeWaiting = ({ kind, version, jobs }: WaitingKind) =>
+  `${jobs} ${jobs === 1 ? 'job' : 'jobs'} of kind ${kind} (payload version ${version}) ${jobs === 1 ? 'waits' : 'wait'} for a worker of a newer release`;

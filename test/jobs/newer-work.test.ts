@@ -1,0 +1,93 @@
+import type postgres from 'postgres';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { openDatabase } from '../../shared/database/connect.ts';
+import { newId } from '../../shared/ids.ts';
+import { claimJob } from '../../workers/engine/claims.ts';
+import { openStackDatabase, stackDatabaseUrl } from '../harness/database.ts';
+import { describeStack } from '../harness/forms.ts';
+import { type Job, launchAsync, openSession, waitForEnd } from '../harness/remote.ts';
+import { missingPrograms } from '../harness/skip.ts';
+import { useRemoteStack } from '../harness/use-stack.ts';
+import { waitFor } from '../harness/wait-for.ts';
+
+// What an API of the next release starts while workers of this one are alive.
+describeStack(missingPrograms('sshd'), 'work of a newer release', form => {
+  const { stack, client, sshd } = useRemoteStack(form);
+  let sql: postgres.Sql;
+  beforeAll(() => {
+    sql = openStackDatabase(stack);
+  });
+  afterAll(() => sql?.end());
+
+  const insert = async (kind: string, version: number) => {
+    const id = newId();
+    await sql`insert into jobs (id, kind, queue, owner, payload, payload_version)
+      values (${id}, ${kind}, 'remote', ${stack.username}, '{"command": "true", "newer": 1}', ${version})`;
+    return id;
+  };
+  const readDegraded = async () => {
+    const answer = await stack.api('/readyz');
+    expect(answer.status).toBe(200);
+    return ((await answer.json()) as { degraded: string[] }).degraded;
+  };
+
+  test('waits, is named, and can be cancelled', { timeout: 120_000 }, async () => {
+    const ids = [await insert('future', 1), await insert('command', 2)];
+    const sid = await openSession(client, sshd);
+    // What is understood passes it.
+    for (let i = 0; i < 3; i++)
+      expect(await waitForEnd(client, (await launchAsync(client, sid, 'true')).id)).toMatchObject({
+        state: 'succeeded',
+      });
+    const named = [
+      '1 job of kind command (payload version 2) waits for a worker of a newer release.',
+      '1 job of kind future (payload version 1) waits for a worker of a newer release.',
+    ];
+    expect(await readDegraded()).toEqual(named);
+    await waitFor(() => named.every(line => stack.log().includes(line.slice(0, -1))), {
+      what: 'the log to name them',
+      timeoutMs: 40_000,
+    });
+    const { items } = await client.get<{ items: Job[] }>('/api/jobs');
+    for (const id of ids) {
+      expect(items.find(job => job.id === id)).toMatchObject({ state: 'queued' });
+      expect(await client.get<Job>(`/api/jobs/${id}`)).toMatchObject({ state: 'queued' });
+      await client.delete(`/api/jobs/${id}`);
+      expect(await client.get<Job>(`/api/jobs/${id}`)).toMatchObject({ state: 'cancelled' });
+    }
+    expect(await readDegraded()).toEqual([]);
+  });
+
+  test('is sent once a newer worker is alive, and left to it', { timeout: 60_000 }, async () => {
+    const id = await insert('command', 2);
+    const worker = newId();
+    await sql`insert into workers (id, host, pid, slots, understands, seen)
+      values (${worker}, 'host', 1, '{"remote": 0}', '{"command": 2}', 'infinity')`;
+    const read = async () => {
+      const [row] =
+        await sql`select epoch, dispatched, not_before, state from jobs where id = ${id}`;
+      return row;
+    };
+    // Workers of this release got its entries and refused them.
+    await waitFor(async () => (await read())?.epoch > 1, {
+      what: 'it to be dispatched again',
+      timeoutMs: 30_000,
+    });
+    expect(await read()).toMatchObject({ state: 'queued', not_before: expect.anything() });
+    const database = openDatabase(stackDatabaseUrl(stack), { max: 1 });
+    try {
+      const row = await waitFor(
+        async () => {
+          const epoch = (await read())?.epoch;
+          return claimJob(database.db, { id, epoch }, { worker, understood: { command: 2 } });
+        },
+        { what: 'the newer worker to claim it' },
+      );
+      expect(row.payload).toEqual({ command: 'true', newer: 1 });
+    } finally {
+      await database.close();
+      await sql`delete from workers where id = ${worker}`;
+      await sql`update jobs set state = 'cancelled', finished = now(), lease_token = null where id = ${id}`;
+    }
+  });
+});

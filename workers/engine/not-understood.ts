@@ -1,0 +1,27 @@
+import {
+  describeWaiting,
+  readNotUnderstood,
+  readUnderstood,
+  type WaitingKind,
+} from '../../shared/jobs/understood.ts';
+import type { WorkerContext } from '../context.ts';
+
+const EVERY_MS = 10_000;
+
+/** Warns of jobs that wait for a worker of a newer release: once for each kind and version, until none of it waits. */
+export function warnOfNotUnderstood({
+  database: { db },
+  log,
+}: Pick<WorkerContext, 'database' | 'log'>): () => Promise<void> {
+  let warned = new Set<string>();
+  let next = 0;
+  const keyOf = ({ kind, version }: WaitingKind) => `${kind} ${version}`;
+  return async () => {
+    if (performance.now() < next) return;
+    next = performance.now() + EVERY_MS;
+    const waiting = await readNotUnderstood(db, await readUnderstood(db));
+    for (const kind of waiting)
+      if (!warned.has(keyOf(kind))) log.warn({ ...kind }, describeWaiting(kind));
+    warned = new Set(waiting.map(keyOf));
+  };
+}
