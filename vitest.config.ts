@@ -17,8 +17,8 @@ const WITH_PROGRAMS = [
 /** Servers and processes take a while on a busy machine. Waits inside a test are shorter, so that they name what did not come. */
 const forPrograms = {
   globalSetup: 'test/harness/global-setup.ts',
-  testTimeout: 90_000,
-  hookTimeout: 120_000,
+  testTimeout: 180_000,
+  hookTimeout: 240_000,
   // Until the suite has passed ten times in a row, CI tries a failed test once more, and `npm test` names it at the end.
   retry: process.env.CI ? 1 : 0,
 };

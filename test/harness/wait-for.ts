@@ -3,7 +3,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 export interface WaitOptions {
   /** What is waited for; the words of the error when it does not come. */
   what: string;
-  /** Default 10,000. */
+  /** Default 30,000: a machine that is busy with other work takes several times as long. */
   timeoutMs?: number;
   /** Default: a twentieth of what was waited so far, from 20 to 250: what takes long is not asked a thousand times. */
   intervalMs?: number;
@@ -21,7 +21,7 @@ export async function waitFor<T>(
   condition: () => T | Promise<T>,
   options: WaitOptions,
 ): Promise<NonNullable<T>> {
-  const { what, timeoutMs = 10_000, intervalMs, signal } = options;
+  const { what, timeoutMs = 30_000, intervalMs, signal } = options;
   const since = performance.now();
   let cause: unknown;
   for (;;) {
