@@ -21,6 +21,14 @@ app.get('/status/:sid/:vsid', async (req, res) => {
   res.json({ ok: true, ready: false, message: row.message, progress: row.progress });
 });
 
+/** What a project is like, without a query. */
+const project = {
+  ...{ id: '0'.repeat(26), name: 'Project', description: '', role: 'administrator' },
+  ...{ created: new Date(), updated: new Date() },
+  acl: { administrators: [{ user: owner }], writers: [], readers: [] },
+};
+app.get('/project', (_req, res) => void res.json(project));
+
 app.post('/launch', express.json(), async (req, res) => {
   const { sid, command } = req.body as { sid: string; command: string };
   const [session] = await sql`select sid from sessions where sid = ${sid} and ended is null`;

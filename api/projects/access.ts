@@ -44,8 +44,14 @@ export async function findProject(
   need: RoleRequirement,
 ): Promise<ProjectAccess> {
   const [found] = isId(pid) ? await selectProject(db, pid, need.username) : [];
-  return requireRole(found, need, unknownProject);
+  return requireProjectRole(found, need);
 }
+
+/** Throws `not_found` where nothing was found for the user, `forbidden` when the role is too low. */
+export const requireProjectRole = <T extends ProjectAccess>(
+  found: T | undefined,
+  need: RoleRequirement,
+): T => requireRole(found, need, unknownProject);
 
 /** Locks, then reads: a statement that waited for the lock would see the access list of before. */
 const lockProject =

@@ -36,8 +36,12 @@ export async function readAcl(db: Tx, pid: string): Promise<Acl> {
     .from(members)
     .where(eq(members.project, pid))
     .orderBy(asc(members.username));
+  return toAcl(rows);
+}
+
+export function toAcl(members: { user: string; role: Role }[]): Acl {
   const having = (role: Role) =>
-    rows.filter(row => row.role === role).map(({ user }) => ({ user }));
+    members.filter(member => member.role === role).map(({ user }) => ({ user }));
   return {
     administrators: having('administrator'),
     writers: having('writer'),

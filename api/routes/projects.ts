@@ -26,6 +26,7 @@ import {
   lockNamedUsers,
   readAcl,
 } from '../projects/acl.ts';
+import { makeProjectReader } from '../projects/project-reader.ts';
 import { longText, nameText } from '../projects/text-fields.ts';
 
 const description = longText(20_000);
@@ -65,6 +66,7 @@ const itemView = (row: ProjectRow, role: Role): z.output<typeof projectItem> => 
 export default routes('json-body', (router, api) => {
   const { db } = api.database;
   const longest = api.config.LIMIT_NAME_LENGTH;
+  const readProject = makeProjectReader(api.database);
   const view = async (
     tx: Tx,
     row: ProjectRow,
@@ -130,9 +132,10 @@ export default routes('json-body', (router, api) => {
       errors: ['not_found'],
       handle: async ({ req, res }) => {
         const pid = pathParameter(req, 'pid');
-        const { project, role } = await findProject(db, pid, needRole(res, 'reader'));
-        const record = await view(db, project, role);
-        sendRecord(req, res, { tag: entityTag(project.version), record: () => record });
+        const { username } = currentUser(res);
+        const { project, role, acl } = await readProject({ pid, username });
+        const record = () => ({ ...itemView(project, role), acl });
+        sendRecord(req, res, { tag: entityTag(project.version), record });
       },
     }),
     put: operation({
