@@ -176,7 +176,7 @@ test('of a renewal and a reclaim at once the first wins, and the other knows', a
   }
 });
 
-test('a job whose claim was committed and not answered is released by the worker that lives on', async () => {
+test('a job whose claim was committed and not answered is taken back by the worker that lives on, as a loss', async () => {
   const { hostname, port } = new URL(given.url);
   const proxy = await startTcpProxy({ host: hostname, port: Number(port) });
   const cut = openDatabase(given.url.replace(`:${port}/`, `:${proxy.port}/`), { max: 1 });
@@ -197,14 +197,14 @@ test('a job whose claim was committed and not answered is released by the worker
     await renewer.renew();
     const [row] = await database.sql`
       select lease_token, dispatched, consecutive_losses from jobs where id = ${job}`;
-    expect(row).toEqual({ lease_token: null, dispatched: null, consecutive_losses: 0 });
+    expect(row).toEqual({ lease_token: null, dispatched: null, consecutive_losses: 1 });
   } finally {
     await cut.close();
     await proxy.stop();
   }
 });
 
-test('a job whose attempt the database cut short is released by the worker that lives on', async () => {
+test('a job whose attempt the database cut short is taken back by the worker that lives on, as a loss', async () => {
   const { id, renewer } = makeWorker();
   // Its lease would be renewed for this one.
   await claimNew({ id, renewer, over: database });
@@ -221,8 +221,13 @@ test('a job whose attempt the database cut short is released by the worker that 
   expect(await runJob(worker, { id: job, epoch: 1 }, handlers)).toBe(true);
   await renewer.renew();
   const [row] =
-    await database.sql`select lease_token, dispatched, finished from jobs where id = ${job}`;
-  expect(row).toEqual({ lease_token: null, dispatched: null, finished: null });
+    await database.sql`select lease_token, dispatched, finished, consecutive_losses from jobs where id = ${job}`;
+  expect(row).toEqual({
+    lease_token: null,
+    dispatched: null,
+    finished: null,
+    consecutive_losses: 1,
+  });
 });
 
 test('setting the clock takes no lease from the living, and keeps none for the dead', async () => {

@@ -1,13 +1,10 @@
 import { and, isNotNull, or, sql } from 'drizzle-orm';
 import { jobs, leases } from '../../shared/database/schema.ts';
 import { isHeld } from '../../shared/jobs/job-conditions.ts';
-import {
-  LEASE_SECONDS,
-  LOSS_BACKOFF_SECONDS,
-  MAX_CONSECUTIVE_LOSSES,
-} from '../../shared/jobs/lease.ts';
+import { LEASE_SECONDS } from '../../shared/jobs/lease.ts';
 import type { WorkerContext } from '../context.ts';
 import { hadExpired } from './leases.ts';
+import { LOSS } from './losses.ts';
 
 type Context = Pick<WorkerContext, 'database' | 'notifications' | 'log' | 'metrics'>;
 
@@ -52,28 +49,10 @@ export async function reclaimExpiredLeases(context: Context, at: string): Promis
     .from(jobs)
     .where(and(isLeased, hasExpired))
     .for('update', { skipLocked: true });
-  const backoff = sql.raw(`(array[${LOSS_BACKOFF_SECONDS.join(',')}])`);
-  const longest = LOSS_BACKOFF_SECONDS.length;
-  const workerLost = JSON.stringify({
-    code: 'worker_lost',
-    detail: `Workers were lost: ${MAX_CONSECUTIVE_LOSSES} in a row ended while they ran this job, without any progress.`,
-    hint: 'The job may exhaust a worker. See the log of the workers.',
-  });
-  const isLast = sql`(${jobs.consecutiveLosses} + 1 >= ${MAX_CONSECUTIVE_LOSSES})`;
   const rows = await db
     .with(expired)
     .update(jobs)
-    .set({
-      leaseToken: null,
-      leaseExpires: null,
-      dispatched: null,
-      consecutiveLosses: sql`${jobs.consecutiveLosses} + 1`,
-      notBefore: sql`now() + make_interval(secs => ${backoff}[least(${jobs.consecutiveLosses} + 1, ${longest})])`,
-      version: sql`${jobs.version} + 1`,
-      state: sql`case when ${isLast} then 'failed' else ${jobs.state} end`,
-      finished: sql`case when ${isLast} then now() end`,
-      error: sql`case when ${isLast} then ${workerLost}::jsonb end`,
-    })
+    .set(LOSS)
     .where(and(sql`${jobs.id} = any(array(${lost}))`, isLeased))
     .returning({ id: jobs.id, worker: jobs.worker, requestId: jobs.requestId });
   context.metrics.leasesExpired(rows.length);

@@ -2,9 +2,10 @@ import type { Database } from '../../shared/database/connect.ts';
 import type { Notifications } from '../../shared/database/notifications.ts';
 import { RENEW_MS } from '../../shared/jobs/lease.ts';
 import type { Logger } from '../../shared/log.ts';
-import { type Claim, LeaseLost, releaseJob } from './claims.ts';
+import { type Claim, LeaseLost } from './claims.ts';
 import type { JobSignals } from './job-signals.ts';
 import { renewLease } from './leases.ts';
+import { loseClaim } from './losses.ts';
 import type { WorkerMetrics } from './worker-metrics.ts';
 
 /** The lease of one job that this worker runs. */
@@ -72,8 +73,8 @@ export class LeaseRenewer {
   }
 
   /**
-   * Releases the job of a claim that nothing here works at: its answer was lost, or the attempt could write neither an end
-   * nor a release. Otherwise it may hold for as long as this process lives.
+   * Takes back a claim that nothing here works at: its answer was lost, or the attempt could write neither an end nor a
+   * release. Otherwise it may hold for as long as this process lives. The attempt counts as lost.
    */
   abandon({ id, token }: Claim): void {
     this.#abandoned.set(token, { id, token, until: performance.now() + ABANDONED_MS });
@@ -93,7 +94,7 @@ export class LeaseRenewer {
 
   async renew(): Promise<void> {
     try {
-      for (const claim of this.#abandoned.values()) await this.#release(claim);
+      for (const claim of this.#abandoned.values()) await this.#takeBack(claim);
       if (this.#leases.size > 0) await this.#renew([...this.#leases.values()]);
     } catch (error) {
       // While the database is away nobody else can take a lease either; the next renewal tries again.
@@ -127,8 +128,8 @@ export class LeaseRenewer {
     }
   }
 
-  async #release(claim: Claim & { until: number }): Promise<void> {
-    await releaseJob(this.#context.database.db, claim, 0);
+  async #takeBack(claim: Claim & { until: number }): Promise<void> {
+    await loseClaim(this.#context.database.db, claim);
     if (performance.now() > claim.until) this.#abandoned.delete(claim.token);
   }
 }

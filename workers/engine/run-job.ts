@@ -64,7 +64,7 @@ export async function runJob(
     await attempt.succeed(await attempt.work(handlers));
   } catch (error) {
     await attempt.fail(error).catch((later: unknown) => {
-      log.error({ err: later }, 'a job could not be ended; it is released');
+      log.error({ err: later }, 'a job could not be ended; it is taken back');
       worker.leases.abandon(claim);
     });
   } finally {
@@ -159,7 +159,7 @@ class Attempt {
     if (error instanceof ReleaseJob) return this.#release(error.forSeconds);
     if (isCancelled(error)) return this.#end({ state: 'cancelled', error: explain(error) });
     if (isDatabaseDown(error)) {
-      log.warn({ err: error }, 'the database is away; the job is released when it is back');
+      log.warn({ err: error }, 'the database is away; the job is taken back when it is back');
       return this.#worker.leases.abandon(this.#lease);
     }
     if (isUnavailable(error)) {

@@ -1,0 +1,32 @@
+import { sql } from 'drizzle-orm';
+import type { Db } from '../../shared/database/connect.ts';
+import { jobs } from '../../shared/database/schema.ts';
+import { LOSS_BACKOFF_SECONDS, MAX_CONSECUTIVE_LOSSES } from '../../shared/jobs/lease.ts';
+import { type Claim, leasedBy } from './claims.ts';
+
+const WORKER_LOST = JSON.stringify({
+  code: 'worker_lost',
+  detail: `Workers were lost: ${MAX_CONSECUTIVE_LOSSES} in a row ended while they ran this job, without any progress.`,
+  hint: 'The job may exhaust a worker. See the log of the workers.',
+});
+const losses = sql`${jobs.consecutiveLosses} + 1`;
+const isLast = sql`(${losses} >= ${MAX_CONSECUTIVE_LOSSES})`;
+const backoff = sql.raw(`(array[${LOSS_BACKOFF_SECONDS.join(',')}])`);
+
+/** What a job becomes whose attempt was lost: it waits again, longer after each loss, and fails after 20 in a row. */
+export const LOSS = {
+  leaseToken: null,
+  leaseExpires: null,
+  dispatched: null,
+  consecutiveLosses: losses,
+  notBefore: sql`now() + make_interval(secs => ${backoff}[least(${losses}, ${LOSS_BACKOFF_SECONDS.length})])`,
+  version: sql`${jobs.version} + 1`,
+  state: sql`case when ${isLast} then 'failed' else ${jobs.state} end`,
+  finished: sql`case when ${isLast} then now() end`,
+  error: sql`case when ${isLast} then ${WORKER_LOST}::jsonb end`,
+};
+
+/** Records that the attempt under this claim was lost, unless the claim does not hold any more. */
+export async function loseClaim(db: Db, claim: Claim): Promise<void> {
+  await db.update(jobs).set(LOSS).where(leasedBy(claim));
+}
