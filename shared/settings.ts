@@ -10,6 +10,12 @@ const whole = (min: number, max = Number.MAX_SAFE_INTEGER) =>
     .regex(/^\d+$/, 'must be a whole number')
     .transform(Number)
     .pipe(z.number().min(min).max(max));
+/** A part of a whole from the environment, such as 0.5. */
+const share = z
+  .string()
+  .regex(/^(0?\.\d+|[01](\.0*)?)$/, 'must be a number such as 0.5')
+  .transform(Number)
+  .pipe(z.number().gt(0, 'must be above 0').max(1, 'must be at most 1'));
 const url = (...schemes: string[]) =>
   z.string().refine(
     value => {
@@ -267,10 +273,22 @@ export const SETTINGS = {
     default: '4',
     meaning: 'connections to one host that a worker opens at once',
   },
+  LIMIT_SHARE: {
+    schema: share,
+    default: '0.5',
+    meaning:
+      'share of the slots of a kind that one user is given at most while work of another user waits; above 0, at most 1',
+  },
   REMOTE_SLOTS: {
     schema: whole(1, 1000),
     default: '64',
-    meaning: 'remote jobs that a worker runs at once',
+    meaning: 'commands and copies that a remote worker runs at once',
+  },
+  INTERACTIVE_SLOTS: {
+    schema: whole(1, 1000),
+    default: '32',
+    meaning:
+      'requests that wait for a host, such as a login or a listing, which a remote worker does at once, besides REMOTE_SLOTS',
   },
   PARSE_SLOTS: {
     schema: whole(1, 100),

@@ -5,7 +5,13 @@ import { openDatabase } from '../shared/database/connect.ts';
 import { Notifications } from '../shared/database/notifications.ts';
 import { waitForSchema } from '../shared/database/wait-for-schema.ts';
 import { newId } from '../shared/ids.ts';
-import { QUEUES, type QueueName, SESSION_QUEUES, WORK, type Work } from '../shared/jobs/catalog.ts';
+import {
+  opensCredentials,
+  QUEUES_OF,
+  type QueueName,
+  WORK,
+  type Work,
+} from '../shared/jobs/catalog.ts';
 import { JobQueues, type QueueEntry } from '../shared/jobs/queue.ts';
 import { createLog } from '../shared/log.ts';
 import {
@@ -55,9 +61,9 @@ async function main(): Promise<void> {
   if (!config.DATABASE_URL)
     exitWith('windlass: DATABASE_URL is not set; `npm start` brings a database of its own');
   // Without these keys it would claim and fail jobs that other workers can run.
-  if (!config.SEAL_PRIVATE_KEYS && SESSION_QUEUES.some(queue => work.includes(queue)))
+  if (!config.SEAL_PRIVATE_KEYS && work.some(opensCredentials))
     exitWith(
-      `windlass: SEAL_PRIVATE_KEYS is not set; ${SESSION_QUEUES.join(' and ')} workers open credentials`,
+      `windlass: SEAL_PRIVATE_KEYS is not set; ${WORK.filter(opensCredentials).join(' and ')} workers open credentials`,
     );
   const database = openDatabase(config.DATABASE_URL);
   const notifications = new Notifications(database, log);
@@ -81,17 +87,23 @@ async function main(): Promise<void> {
     stopping: life.stopping,
   };
 
-  const queues = QUEUES.filter(queue => work.includes(queue));
+  const queues = work.flatMap((each): readonly QueueName[] => QUEUES_OF[each]);
   const slotsOf = (queue: QueueName) =>
     config[`${queue.toUpperCase() as Uppercase<QueueName>}_SLOTS`];
   const slots = Object.fromEntries(queues.map(queue => [queue, slotsOf(queue)]));
   const handlers = await loadHandlers();
   const run = (entry: QueueEntry) => runJob(context, entry, handlers);
-  const affinity = new SessionAffinity(context, { run, slots: slots.remote ?? 0 });
+  const affinities: SessionAffinity[] = [];
+  const processOf = (queue: QueueName) => {
+    if (!QUEUES_OF.remote.some(name => name === queue)) return run;
+    const affinity = new SessionAffinity(context, { run, queue, slots: slotsOf(queue) });
+    affinities.push(affinity);
+    return (entry: QueueEntry) => affinity.process(entry);
+  };
   const consumers = queues.map(queue => {
+    const process = processOf(queue);
     const consumer = context.queues.worker(queue, slotsOf(queue), async entry => {
-      if (queue === 'remote') await affinity.process(entry);
-      else await run(entry);
+      await process(entry);
     });
     consumer.on('error', error => log.debug({ err: error, queue }, 'an error of the queue'));
     return consumer;
@@ -106,7 +118,7 @@ async function main(): Promise<void> {
   log.info({ jobs: leases.size }, 'stopping');
   const closing = consumers.map(consumer => consumer.close());
   await Promise.race([
-    Promise.allSettled([...closing, affinity.close(), ...upkeep]),
+    Promise.allSettled([...closing, ...affinities.map(affinity => affinity.close()), ...upkeep]),
     delay(DRAIN_MS),
   ]);
   leases.stop();

@@ -96,11 +96,11 @@ export default routes('json-body', (router, api) => {
     req: Request,
     res: Response,
   ): Promise<{ keys: string[]; isRepeat: boolean } | undefined> => {
-    await requireWorker(api, 'scan-host');
+    const queue = await requireWorker(api, 'scan-host');
     let isRepeat = true;
     const job = await startRequestedJob(api, req, res, async () => {
       isRepeat = false;
-      return { kind: 'scan-host', payload: at };
+      return { kind: 'scan-host', queue, payload: at };
     });
     const ended = await awaitJob(api, res, job);
     return ended && { keys: (ended.result as Result<'scan-host'>).keys, isRepeat };

@@ -122,7 +122,7 @@ export default routes('json-body', (router, api) => {
         const given = body();
         const credential = await readCredential(keys, { owner, given });
         const host = await findHost(api, given);
-        await requireWorker(api, 'connect');
+        const queue = await requireWorker(api, 'connect');
         const sid = newId();
         const sealed = await seal(
           api.config.SEAL_PUBLIC_KEY,
@@ -141,7 +141,7 @@ export default routes('json-body', (router, api) => {
             agent: given.agent ?? host.agent,
             sealed,
           });
-          return { kind: 'connect', payload: {}, session: sid };
+          return { kind: 'connect', queue, payload: {}, session: sid };
         });
         const ended = await awaitJob(api, res, job);
         if (ended) res.location(`/api/remotes/${ended.session}`).json({ sid: ended.session });

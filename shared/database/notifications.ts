@@ -3,9 +3,10 @@ import type { Database } from './connect.ts';
 
 /**
  * Notifications between processes: a job changed, a job is to be cancelled, a session ended, a user's credentials changed,
- * a session's job is offered to the worker that has its connection. They are hints and may be lost; rows are the truth.
+ * a session's job is offered to the worker that has its connection, a job waits in a queue, a slot of it became free. They are
+ * hints and may be lost; rows are the truth.
  */
-export type Topic = 'job' | 'cancel' | 'session' | 'user' | 'offer';
+export type Topic = 'job' | 'cancel' | 'session' | 'user' | 'offer' | 'waiting' | 'freed';
 
 const CHANNEL = 'windlass';
 /** Rate limit: one NOTIFY in so many milliseconds. One per commit halves the throughput of 32 writers (a single lock). */
@@ -29,6 +30,8 @@ export class Notifications {
     session: new Set(),
     user: new Set(),
     offer: new Set(),
+    waiting: new Set(),
+    freed: new Set(),
   };
   readonly #onMissed = new Set<() => void>();
   #hasListened = false;

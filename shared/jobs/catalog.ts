@@ -1,11 +1,17 @@
 import { z } from 'zod';
 
-/** Queues, and so the kinds of work that a worker may take. */
-export const QUEUES = ['remote', 'video', 'parse'] as const;
+/** Queues, each with slots of its own: `interactive` is for kinds that answer a client who waits. */
+export const QUEUES = ['remote', 'interactive', 'video', 'parse'] as const;
 export type QueueName = (typeof QUEUES)[number];
-/** What a worker program can be started with: a queue's work, or the upkeep of all. */
-export const WORK = [...QUEUES, 'upkeep'] as const;
-export type Work = (typeof WORK)[number];
+/** What a worker program can be started with, and the queues that it serves then: `upkeep` is work of no queue. */
+export const QUEUES_OF = {
+  remote: ['remote', 'interactive'],
+  video: ['video'],
+  parse: ['parse'],
+  upkeep: [],
+} as const satisfies Record<string, readonly QueueName[]>;
+export type Work = keyof typeof QUEUES_OF;
+export const WORK = Object.keys(QUEUES_OF) as Work[];
 
 /** All there is to say of a kind of job: every list of kinds, and what treats some of them specially, is derived from it. */
 interface Definition {
@@ -21,7 +27,7 @@ interface Definition {
   result: z.ZodType;
   /**
    * The job needs a session: it `uses` the session's connection, so it goes to the worker that has one, or `opens` the
-   * first. Its queue is then one whose workers open credentials.
+   * first. The workers of its queue open credentials.
    */
   session?: 'uses' | 'opens';
   /** The row below which it works besides: the job is cancelled when that is deleted. */
@@ -63,7 +69,7 @@ export type TableFilter = z.output<typeof tableFilter>;
 export const JOBS = {
   connect: {
     means: 'Logs in to the host and opens the session.',
-    queue: 'remote',
+    queue: 'interactive',
     session: 'opens',
     payload: z.object({}),
     result: z.object({}),
@@ -71,7 +77,7 @@ export const JOBS = {
   },
   'scan-host': {
     means: 'Connects to a new host without logging in, to learn its keys.',
-    queue: 'remote',
+    queue: 'interactive',
     payload: z.object({ address: z.string(), port: z.number().int(), private: z.boolean() }),
     result: z.object({ keys: z.array(z.string()) }),
     endsWithClient: true,
@@ -112,7 +118,7 @@ export const JOBS = {
   },
   browse: {
     means: 'Lists a directory on the host.',
-    queue: 'remote',
+    queue: 'interactive',
     session: 'uses',
     /** For each group of entries four lines of JSON, one a column. */
     output: 'streamed',
@@ -122,7 +128,7 @@ export const JOBS = {
   },
   file: {
     means: 'Reads a file on the host, or a range of it.',
-    queue: 'remote',
+    queue: 'interactive',
     session: 'uses',
     /** One line of JSON about the file, then its bytes. */
     output: 'streamed',
@@ -213,7 +219,14 @@ export function jobDefinition(kind: JobKind): Definition {
   return JOBS[kind];
 }
 
-/** Queues whose workers open the credentials of sessions, and of the hosts that these lead to. */
-export const SESSION_QUEUES = QUEUES.filter(queue =>
-  JOB_KINDS.some(kind => JOBS[kind].queue === queue && jobDefinition(kind).session),
-);
+/** Whether such workers open the credentials of sessions. */
+export const opensCredentials = (work: Work) =>
+  JOB_KINDS.some(kind => jobDefinition(kind).session && workOf(kind) === work);
+
+/** The workers that do such jobs. */
+export function workOf(kind: JobKind): Work {
+  const { queue } = JOBS[kind];
+  const found = WORK.find(work => (QUEUES_OF[work] as readonly QueueName[]).includes(queue));
+  if (!found) throw new Error(`no workers serve the queue ${queue}`);
+  return found;
+}

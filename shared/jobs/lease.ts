@@ -9,5 +9,3 @@ export const LOSS_BACKOFF_SECONDS = [0, 1, 2, 4, 8] as const;
 export const MAX_CONSECUTIVE_LOSSES = 20;
 /** An entry that was not claimed for so long after its dispatch is looked up in the queue. */
 export const UNCLAIMED_SECONDS = 15;
-/** The most entries in a queue for each slot of the workers that are alive. */
-export const ENTRIES_PER_SLOT = 4;

@@ -2,7 +2,7 @@ import type { Database } from '../database/connect.ts';
 import type { JobRow } from '../database/schema.ts';
 import { newId } from '../ids.ts';
 import { jobDefinition, type SessionKind } from './catalog.ts';
-import { queueCapacity } from './queue-capacity.ts';
+import { dispatchedAtOnce } from './fair-share.ts';
 import type { JobRequest } from './start-job.ts';
 
 /** A new job's columns, where its request sets no others. */
@@ -45,32 +45,32 @@ export async function startJobInSession<K extends SessionKind>(
   request: JobRequest<K> & { session: string },
   idleSeconds: number,
 ): Promise<JobRow | undefined> {
-  const { kind, owner, session, limit, requestId = null } = request;
-  const { queue, payload, version: payloadVersion = 1, output } = jobDefinition(kind);
+  const { kind, owner, session, limit, share, requestId = null } = request;
+  const { payload, version: payloadVersion = 1, output, ...definition } = jobDefinition(kind);
+  const queue = request.queue ?? definition.queue;
   const outputStreamed = output === 'streamed';
   const given = payload.parse(request.payload);
   const id = newId();
   // The session is locked: a transaction that ends it waits for this one, and then cancels the new job too.
-  const [row] = await sql<{ epoch: number; created: string }[]>`
+  const [row] = await sql<{ created: string; dispatched: string | null }[]>`
     with session as (
       select from sessions
       where sid = ${session} and owner = ${owner} and opened is not null and ended is null
         and accessed > now() - interval '1 minute' and accessed > now() - make_interval(secs => ${idleSeconds})
       for share
-    ), room as (
-      select case when ${sql.unsafe(queueCapacity(queue))} > 0 then now() end as dispatched
+    ), asked as (
+      select ${owner}::text as owner
     )
     insert into jobs (id, kind, queue, owner, session, request_id, payload, payload_version, output_streamed, epoch, dispatched)
     select ${id}, ${kind}, ${queue}, ${owner}, ${session}, ${requestId}, ${JSON.stringify(given)}::jsonb, ${payloadVersion}, ${outputStreamed},
-      case when dispatched is null then 0 else 1 end, dispatched
-    from session, room
+      1, ${sql.unsafe(dispatchedAtOnce(queue, share))}
+    from session, asked
     where ${limit}::int = 0
       or (select count(*) from (select from jobs where owner = ${owner} and finished is null limit nullif(${limit}::int, 0)) open) < ${limit}::int
-    returning epoch, created`;
+    returning created, dispatched`;
   if (!row) return undefined;
   const created = new Date(row.created);
-  const dispatched = row.epoch > 0 ? created : null;
-  const { epoch } = row;
+  const dispatched = row.dispatched === null ? null : created;
   return {
     ...NEW,
     id,
@@ -82,7 +82,7 @@ export async function startJobInSession<K extends SessionKind>(
     payload: given,
     payloadVersion,
     outputStreamed,
-    epoch,
+    epoch: 1,
     created,
     dispatched,
   };

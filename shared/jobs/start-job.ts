@@ -3,11 +3,13 @@ import type { Tx } from '../database/connect.ts';
 import { type JobRow, jobs } from '../database/schema.ts';
 import { WindlassError } from '../errors.ts';
 import { newId } from '../ids.ts';
-import { type JobKind, jobDefinition, type Payload } from './catalog.ts';
-import { queueCapacity } from './queue-capacity.ts';
+import { type JobKind, jobDefinition, type Payload, type QueueName } from './catalog.ts';
+import { dispatchedAtOnce } from './fair-share.ts';
 
 export interface JobRequest<K extends JobKind = JobKind> {
   kind: K;
+  /** Default: the kind's. */
+  queue?: QueueName;
   payload: Payload<K>;
   owner: string;
   /** Given where other rows of the same transaction refer to the job. */
@@ -21,17 +23,19 @@ export interface JobRequest<K extends JobKind = JobKind> {
   requestId?: string;
   /** The most open jobs of the owner; 0: no limit. */
   limit: number;
+  /** LIMIT_SHARE. */
+  share: number;
 }
 
 /**
- * Inserts a job's row in the caller's transaction. Where the queue has room the row is marked as dispatched (epoch 1), and
- * the caller adds the entry after the commit; if it crashes in between, the dispatcher adds the entry later.
+ * Inserts a job's row in the caller's transaction. Where its user may have a slot at once the row is marked as dispatched,
+ * and the caller adds the entry after the commit; if it crashes in between, the dispatcher adds the entry later.
  */
 export async function startJob<K extends JobKind>(tx: Tx, request: JobRequest<K>): Promise<JobRow> {
-  const { limit, ...columns } = request;
+  const { limit, share, ...columns } = request;
   if (limit > 0) await refuseTooMany(tx, request);
-  const { queue, payload, version, output } = jobDefinition(request.kind);
-  const dispatch = sql<boolean>`${sql.raw(queueCapacity(queue))} > 0`;
+  const { payload, version, output, ...definition } = jobDefinition(request.kind);
+  const queue = columns.queue ?? definition.queue;
   const [row] = await tx
     .insert(jobs)
     .values({
@@ -41,8 +45,8 @@ export async function startJob<K extends JobKind>(tx: Tx, request: JobRequest<K>
       payload: payload.parse(request.payload),
       payloadVersion: version,
       outputStreamed: output === 'streamed',
-      epoch: sql`case when ${dispatch} then 1 else 0 end`,
-      dispatched: sql`case when ${dispatch} then now() end`,
+      epoch: 1,
+      dispatched: sql`(select ${sql.raw(dispatchedAtOnce(queue, share))} from (select ${columns.owner}::text as owner) asked)`,
     })
     .returning();
   if (!row) throw new Error('insert returned no row');

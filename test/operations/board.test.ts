@@ -10,7 +10,7 @@ import { startStack } from '../harness/stack.ts';
 import { useRemoteStack, useStack } from '../harness/use-stack.ts';
 import { waitFor } from '../harness/wait-for.ts';
 
-/** More than all workers of either form carry at once, with one slot each. */
+/** More than the workers have asked the queue for when they are stopped. */
 const JOBS = 8;
 
 interface Board {
@@ -32,7 +32,7 @@ const readBoard = async (client: Client): Promise<Board['queues'][number]> => {
 };
 
 describeStack(missingPrograms('sshd', 'chromium'), 'Bull Board', form => {
-  const { stack, client, sshd } = useRemoteStack(form, { env: { REMOTE_SLOTS: '1' } });
+  const { stack, client, sshd } = useRemoteStack(form, { alone: 'stops its workers' });
   let browser: Browser;
   let jobs: Job[];
 
@@ -42,11 +42,16 @@ describeStack(missingPrograms('sshd', 'chromium'), 'Bull Board', form => {
       args: ['--no-sandbox'],
     });
     const sid = await openSession(client, sshd);
+    // An entry that waits is one that no worker has asked for yet.
+    stack.kill('windlass-worker', 'SIGSTOP');
     jobs = await Promise.all(
       Array.from({ length: JOBS }, () => launchAsync(client, sid, 'exec sleep 600')),
     );
   });
-  afterAll(() => browser?.close());
+  afterAll(async () => {
+    stack.kill('windlass-worker', 'SIGCONT');
+    await browser?.close();
+  });
 
   /** A page that reaches this service and nothing else; whatever it tried besides, or was refused, is told. */
   async function openPage(): Promise<{ page: Page; context: BrowserContext; troubles: string[] }> {

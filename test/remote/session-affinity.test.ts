@@ -40,20 +40,32 @@ describeStack(missingPrograms('sshd'), 'the jobs of a session and its connection
   });
 
   test('a busy session is served by both workers', async () => {
+    const before = logins();
     const sid = await openSession(client, sshd);
-    // More than the one that is connected may have of its own and of the other's.
-    const jobs = await launchMany(sid, 2 * SLOTS, 'sleep 600');
-    await waitFor(
-      async () => {
-        const states = await Promise.all(jobs.map(job => client.get<Job>(`/api/jobs/${job.id}`)));
-        return states.every(job => job.state === 'running');
-      },
-      { what: 'all to be at work' },
-    );
+    // All that one user is given, which is more than one worker has slots.
+    const work = () => launchMany(sid, 2 * SLOTS - 1, 'sleep 600');
+    const untilAllRun = (jobs: Job[]) =>
+      waitFor(
+        async () => {
+          const states = await Promise.all(jobs.map(job => client.get<Job>(`/api/jobs/${job.id}`)));
+          return states.every(job => job.state === 'running');
+        },
+        { what: 'all to be at work' },
+      );
+    const end = async (jobs: Job[]) => {
+      for (const job of jobs) await client.delete(`/api/jobs/${job.id}`);
+      for (const job of jobs) expect((await waitForEnd(client, job.id)).state).toBe('cancelled');
+    };
+    // The worker without a connection offers what it gets of these, and connects when it gets the second.
+    const first = await work();
+    await untilAllRun(first);
+    await waitFor(() => logins() - before === 2, { what: 'the other to connect' });
+    await end(first);
+    const jobs = await work();
+    await untilAllRun(jobs);
     const holders = await Promise.all(jobs.map(job => holderOf(client, job.id)));
     expect(new Set(holders).size).toBe(2);
-    for (const job of jobs) await client.delete(`/api/jobs/${job.id}`);
-    for (const job of jobs) expect((await waitForEnd(client, job.id)).state).toBe('cancelled');
+    await end(jobs);
   });
 
   test('where the connected worker does not answer, the other does the job', async () => {

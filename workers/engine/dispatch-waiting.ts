@@ -1,44 +1,84 @@
 import { and, eq, type SQL, sql } from 'drizzle-orm';
+import type { Tx } from '../../shared/database/connect.ts';
 import { jobs } from '../../shared/database/schema.ts';
 import type { QueueName } from '../../shared/jobs/catalog.ts';
-import { anyOf, isHeld, isWaiting } from '../../shared/jobs/job-conditions.ts';
+import { lockOf, quote, shareRules, slotsOf } from '../../shared/jobs/fair-share.ts';
+import { anyOf, IS_HELD, isHeld, isWaiting } from '../../shared/jobs/job-conditions.ts';
 import { UNCLAIMED_SECONDS } from '../../shared/jobs/lease.ts';
 import { type QueueEntry, toQueueEntry } from '../../shared/jobs/queue.ts';
-import { queueCapacity } from '../../shared/jobs/queue-capacity.ts';
 import { readUnderstood } from '../../shared/jobs/understood.ts';
 import type { WorkerContext } from '../context.ts';
-import { pickNext } from './pick-next.ts';
+import { type Picked, pickNext } from './pick-next.ts';
 
-type Context = Pick<WorkerContext, 'database' | 'queues' | 'log'>;
+type Context = Pick<WorkerContext, 'config' | 'database' | 'queues' | 'log'>;
 
+/** The turns of the users of a queue. They begin again where another process becomes the dispatcher. */
+export interface Turns {
+  queue: QueueName;
+  /** The last user who was given a slot. */
+  last: string;
+}
+
+/** How often jobs whose host was away come before those that never began. */
+const TURNS_OF_AWAY = 0.25;
 /** Looked at in one round. */
 const MAX_UNCLAIMED = 256;
 
-/** Fills the queue up to its capacity; true when more jobs may wait than it had room for. */
-export async function dispatchWaiting(context: Context, queue: QueueName): Promise<boolean> {
-  const { db } = context.database;
-  const [found] = await db.execute<{ room: string }>(
-    sql`select ${sql.raw(queueCapacity(queue))} as room`,
+/** Gives the queue's free slots to waiting jobs; true when more jobs may wait. */
+export async function dispatchWaiting(context: Context, turns: Turns): Promise<boolean> {
+  const { queue } = turns;
+  for (;;) {
+    const { entries, wants } = await context.database.db.transaction(tx =>
+      giveSlots(tx, turns, context.config.LIMIT_SHARE),
+    );
+    const { length: count } = entries;
+    if (count > 0)
+      await context.queues.add(queue, entries).catch((err: unknown) => {
+        const why = 'the queue is unavailable; its entries are dispatched again later';
+        context.log.warn({ err, queue, count }, why);
+      });
+    if (count === 0 || wants !== 'share') return wants !== 'none';
+  }
+}
+
+interface Given {
+  entries: QueueEntry[];
+  /** What the rest of the waiting jobs lacks: slots, or a larger share, which a user may have once the others wait no more. */
+  wants: 'slots' | 'share' | 'none';
+}
+
+/** Nobody else gives slots of the queue meanwhile: what is counted here is so until the commit. */
+async function giveSlots(tx: Tx, turns: Turns, limitShare: number): Promise<Given> {
+  const { queue, last: after } = turns;
+  await tx.execute(sql.raw(`select pg_advisory_xact_lock(${lockOf(queue)})`));
+  const [found] = await tx.execute<{ slots: number; held: number }>(
+    sql.raw(
+      `select (${slotsOf(queue)}) as slots, (select count(*)::int from jobs where queue = ${quote(queue)} and ${IS_HELD}) as held`,
+    ),
   );
-  const room = Number(found?.room ?? 0);
-  if (room <= 0) return true;
-  const picked = await db.execute<{ id: string }>(pickNext(queue, room, await readUnderstood(db)));
-  if (picked.length === 0) return false;
-  const ids = anyOf(picked.map(row => row.id));
-  // Rows that are locked, to be cancelled, are skipped to avoid deadlocks.
-  const free = sql`select id from ${jobs} where ${jobs.id} = ${ids} for update skip locked`;
-  const entries = await db
+  const { slots = 0, held = 0 } = found ?? {};
+  const free = slots - held;
+  if (free <= 0) return { entries: [], wants: 'slots' };
+  const rules = shareRules(slots, limitShare);
+  const understood = await readUnderstood(tx);
+  const isTurnOfAway = Math.random() < TURNS_OF_AWAY;
+  const [picked] = await tx.execute<Picked>(
+    pickNext(queue, { free, rules, after, isTurnOfAway, understood }),
+  );
+  const { ids, last, due = 0, owners = 0 } = picked ?? {};
+  if (!ids) return { entries: [], wants: due > 0 ? 'slots' : 'none' };
+  // A row that is locked, to be cancelled, is passed over, to avoid deadlocks.
+  turns.last = last ?? after;
+  const wanted = ids.split(',');
+  const unlocked = sql`select id from ${jobs} where ${jobs.id} = ${anyOf(wanted)} for update skip locked`;
+  const rows = await tx
     .update(jobs)
     .set({ epoch: sql`${jobs.epoch} + 1`, dispatched: sql`now()` })
-    .where(and(sql`${jobs.id} = any(array(${free}))`, isWaiting))
+    .where(and(sql`${jobs.id} = any(array(${unlocked}))`, isWaiting))
     .returning({ id: jobs.id, epoch: jobs.epoch, kind: jobs.kind, session: jobs.session });
-  const { length: count } = entries;
-  if (count > 0)
-    await context.queues.add(queue, entries.map(toQueueEntry)).catch((err: unknown) => {
-      const why = 'the queue is unavailable; its entries are dispatched again later';
-      context.log.warn({ err, queue, count }, why);
-    });
-  return picked.length >= room;
+  const isLeft = due > wanted.length || wanted.length === free;
+  const wants = owners > 1 && wanted.length < free ? 'share' : 'slots';
+  return { entries: rows.map(toQueueEntry), wants: isLeft ? wants : 'none' };
 }
 
 /** Looks up jobs that were dispatched and not claimed: those that the queue has lost are dispatched again, as the next epoch. */

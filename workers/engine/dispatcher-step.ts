@@ -1,14 +1,19 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Logger } from '../../shared/log.ts';
 
-/** The next step waits for one so long. In a round that is as it should be they share one connection. */
+/** The next step of a round waits for one so long. In a round that is as it should be they share one connection. */
 const PATIENCE_MS = 200;
+/** soon() begins a step no more often: what comes meanwhile is done at once. */
+const PAUSE_MS = 20;
 
 /** One thing that the dispatcher does in each round. One that is slow, hangs or fails keeps no other from being done. */
 export class DispatcherStep<T = unknown> {
   readonly #name: string;
   readonly #log: Logger;
   readonly #run: () => Promise<T>;
+  #began = 0;
+  #isClosed = false;
+  #soon: NodeJS.Timeout | undefined;
   /** Of the last time; undefined where it failed. */
   result: T | undefined;
   running: Promise<void> | undefined;
@@ -21,6 +26,7 @@ export class DispatcherStep<T = unknown> {
 
   /** Resolves when it is done or takes too long: then it goes on, and is not begun again before it has ended. */
   async run(): Promise<void> {
+    if (this.#isClosed) return;
     this.running ??= this.#attempt();
     const patience = new AbortController();
     const late = delay(PATIENCE_MS, undefined, { signal: patience.signal }).catch(() => {});
@@ -28,7 +34,25 @@ export class DispatcherStep<T = unknown> {
     patience.abort();
   }
 
+  /** Begins it at once, or within 20 ms; while it is under way, after that. */
+  soon(): void {
+    const pause = Math.max(0, this.#began + PAUSE_MS - performance.now());
+    this.#soon ??= setTimeout(async () => {
+      await this.running;
+      this.#soon = undefined;
+      await this.run();
+    }, pause);
+  }
+
+  /** Begins it no more, and waits for its end. */
+  async close(): Promise<void> {
+    this.#isClosed = true;
+    clearTimeout(this.#soon);
+    await this.running;
+  }
+
   async #attempt(): Promise<void> {
+    this.#began = performance.now();
     this.result = undefined;
     try {
       this.result = await this.#run();

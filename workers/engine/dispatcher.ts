@@ -1,9 +1,9 @@
 import { sql } from 'drizzle-orm';
+import { sleep } from '../../shared/abort.ts';
 import { openDatabase } from '../../shared/database/connect.ts';
 import { QUEUES } from '../../shared/jobs/catalog.ts';
 import { RENEW_MS } from '../../shared/jobs/lease.ts';
 import type { WorkerContext } from '../context.ts';
-import { AutoResetEvent } from './auto-reset-event.ts';
 import { dispatchWaiting, redispatchUnclaimed } from './dispatch-waiting.ts';
 import { DispatcherStep as Step } from './dispatcher-step.ts';
 import { endStuckTransactions, reclaimExpiredLeases } from './expired-leases.ts';
@@ -12,8 +12,6 @@ import { warnOfNotUnderstood } from './not-understood.ts';
 /** Any number, the same in every upkeep worker. */
 const ADVISORY_LOCK = 7_493_222;
 const TICK_MS = 1_000;
-/** After a job ended while more wait, the next tick comes this soon. */
-const EARLY_TICK_MS = 50;
 /**
  * No lease is reclaimed for so long after a dispatcher began or the database's clock was set: every worker can renew first,
  * after an outage of the database too.
@@ -23,9 +21,9 @@ const RECLAIM_AFTER_MS = 2 * RENEW_MS;
 const CLOCK_TOLERANCE_MS = 2_000;
 
 /**
- * Moves waiting jobs to the queues, a few at a time and round-robin between users, and reclaims expired leases. One dispatcher
- * at a time: each tick asks for an advisory lock over a connection that serves nothing else. The lock lasts as long as the
- * connection; when that breaks another upkeep worker gets the lock.
+ * Gives free slots to waiting jobs, in turns between users, and reclaims expired leases. One dispatcher at a time: each tick
+ * asks for an advisory lock over a connection that serves nothing else. The lock lasts as long as the connection; when that
+ * breaks another upkeep worker gets the lock.
  */
 export async function runDispatcher(context: WorkerContext): Promise<void> {
   const { stopping, log } = context;
@@ -43,17 +41,15 @@ export async function runDispatcher(context: WorkerContext): Promise<void> {
   const unclaimed = QUEUES.map(
     queue => new Step(`unclaimed, ${queue}`, log, () => redispatchUnclaimed(context, queue)),
   );
-  const waiting = QUEUES.map(
-    queue => new Step(`waiting, ${queue}`, log, () => dispatchWaiting(context, queue)),
+  const waiting = new Map(
+    QUEUES.map(queue => {
+      const turns = { queue, last: '' };
+      return [queue, new Step(`waiting, ${queue}`, log, () => dispatchWaiting(context, turns))];
+    }),
   );
   const others = new Step('not understood', log, warnOfNotUnderstood(context));
-  const steps = [...leases, ...unclaimed, ...waiting, others];
-  let pause = new AutoResetEvent();
-  // With a backlog the pause between two rounds ends early when a job changed: its queue may have room.
-  const unsubscribe = context.notifications.on('job', () => {
-    const current = pause;
-    if (waiting.some(step => step.result)) setTimeout(() => current.set(), EARLY_TICK_MS).unref();
-  });
+  const giving = [...unclaimed, ...waiting.values(), others];
+  const unsubscribe = giveSlotsSoon(context, waiting, () => since !== undefined);
   /** When every worker could begin to renew: performance.now(). */
   let since: number | undefined;
   /** The database's clock less performance.now(). */
@@ -74,16 +70,38 @@ export async function runDispatcher(context: WorkerContext): Promise<void> {
         }
         since ??= performance.now();
         const mayReclaim = performance.now() - since > RECLAIM_AFTER_MS;
-        for (const step of mayReclaim ? steps : [...unclaimed, ...waiting]) await step.run();
+        for (const step of mayReclaim ? [...leases, ...giving] : giving) await step.run();
       }
     } catch (error) {
       since = undefined;
       log.warn({ err: error }, 'a round of the dispatcher failed');
     }
-    pause = new AutoResetEvent();
-    await pause.wait(stopping, TICK_MS);
+    await sleep(stopping, TICK_MS);
   }
   unsubscribe();
-  await Promise.all(steps.map(step => step.running));
+  await Promise.all([...leases, ...giving].map(step => step.close()));
   await lock.close();
+}
+
+/** A job that has to wait, or a slot that is free again while others wait, is looked at before the next round. */
+function giveSlotsSoon(
+  { notifications }: WorkerContext,
+  waiting: Map<string, Step<boolean>>,
+  isDispatcher: () => boolean,
+): () => void {
+  const begin = (step: Step<boolean> | undefined) => {
+    if (isDispatcher()) step?.soon();
+  };
+  const beginIfMoreWait = (step: Step<boolean> | undefined) => {
+    if (step?.running || step?.result !== false) begin(step);
+  };
+  const subscriptions = [
+    notifications.on('waiting', queue => begin(waiting.get(queue))),
+    notifications.on('freed', queue => beginIfMoreWait(waiting.get(queue))),
+    // What was dispatched and is cancelled gives its slot back.
+    notifications.on('cancel', () => waiting.forEach(beginIfMoreWait)),
+  ];
+  return () => {
+    for (const unsubscribe of subscriptions) unsubscribe();
+  };
 }

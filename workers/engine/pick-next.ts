@@ -1,36 +1,89 @@
 import { type SQL, sql } from 'drizzle-orm';
 import type { QueueName } from '../../shared/jobs/catalog.ts';
-import { isWaiting } from '../../shared/jobs/job-conditions.ts';
+import { quote, type ShareRules } from '../../shared/jobs/fair-share.ts';
+import { IS_AWAY, isHeld, isWaiting } from '../../shared/jobs/job-conditions.ts';
 import { isUnderstood, type Understood } from '../../shared/jobs/understood.ts';
 
+export interface Picked extends Record<string, unknown> {
+  /** In the order of their turns, separated by commas; null: none. */
+  ids: string | null;
+  /** The owner of the last of them. */
+  last: string | null;
+  /** Jobs that are due, those that were picked too: of each owner at most as many as slots are free. */
+  due: number;
+  /** Whose those are. */
+  owners: number;
+}
+
+/** A number, or a text, as part of the statement's own text. */
+const literal = (value: string | number) =>
+  sql.raw(
+    typeof value === 'number'
+      ? String(value)
+      : `convert_from(decode('${Buffer.from(value).toString('hex')}', 'hex'), 'UTF8')`,
+  );
+
 /**
- * Who is next of the jobs that are understood, round-robin between users: the first due job of each, then the second of each, and so on. Of a user's jobs
- * those that were released come first, then the others in the order of their ids.
+ * Who is given the free slots. Whoever has fewest slots is next, and of several the one whose name comes after the last who was
+ * given one, as cards are dealt; `after` is the last one. Of a user's jobs those that a worker had and lost come first: their
+ * commands may be running. Then come the others, in the order of their ids. Jobs of hosts that are away come back again and
+ * again, and wait behind them; where `isTurnOfAway`, before them. What is not understood is passed over.
  *
- * Reads as many rows as there are owners times `room`, however many wait: the index jobs_waiting is asked for one owner
- * after another, and for the first jobs of each. Rows that are not due yet lie beyond those that are. Without parameters,
- * so that it is planned each time: a plan that was kept since the table was small would sort all that wait.
+ * Reads as many rows as there are owners times free slots, however many wait: the index jobs_waiting_by_owner is asked for one
+ * owner after another, and for the first jobs of each. Rows that are not due yet lie beyond those that are. It has no parameters
+ * and so is planned each time: a plan that was kept since the table was small would sort all that wait.
  */
-export function pickNext(queue: QueueName, room: number, understood: Understood = {}): SQL {
-  const waiting = sql`from jobs where queue = ${sql.raw(`'${queue}'`)} and ${isWaiting}`;
-  // As text: see above.
-  const json = sql.raw(`'${JSON.stringify(understood).replaceAll("'", "''")}'::jsonb`);
-  const next = sql`${waiting} and owner = owners.owner and ${isUnderstood(json)}`;
-  const first = sql`order by not_before, id limit ${sql.raw(String(room))}`;
+export function pickNext(
+  queue: QueueName,
+  given: {
+    free: number;
+    rules: ShareRules;
+    after: string;
+    isTurnOfAway: boolean;
+    understood?: Understood;
+  },
+): SQL {
+  const { share, half, reserve } = given.rules;
+  const free = literal(given.free);
+  const ofQueue = sql`from jobs where queue = ${sql.raw(quote(queue))}`;
+  const waiting = sql`${ofQueue} and ${isWaiting}`;
+  const isAway = sql.raw(IS_AWAY);
+  const canBeDone = isUnderstood(sql`${literal(JSON.stringify(given.understood ?? {}))}::jsonb`);
+  /** The first due jobs of one sort. */
+  const first = (sort: number, which: SQL) => sql`
+    (select ${literal(sort)} as sort, not_before, id ${waiting} and owner = owners.owner and ${which} and ${canBeDone}
+      order by not_before, id limit ${free})`;
   return sql`
     with recursive owners as (
       (select owner ${waiting} order by owner limit 1)
       union all
       select (select owner ${waiting} and owner > owners.owner order by owner limit 1)
       from owners where owners.owner is not null
+    ), held as (
+      select owner, count(*) as slots ${ofQueue} and ${isHeld} group by owner
+    ), due as (
+      select owners.owner, next.id, coalesce(held.slots, 0) + next.place as turn
+      from owners left join held on held.owner = owners.owner cross join lateral (
+        select id, row_number() over (order by sort, not_before, id) as place from (
+          ${first(1, sql`${isAway} = 0 and not_before <= now()`)}
+          union all
+          ${first(3, sql`${isAway} = 0 and not_before is null`)}
+          union all
+          ${first(given.isTurnOfAway ? 2 : 4, sql`${isAway} = 1 and not_before <= now()`)}
+        ) ready
+      ) next
+    ), dealt as (
+      select id, owner, turn,
+        row_number() over (order by turn, owner <= ${literal(given.after)}, owner, id) as place
+      from due
+      where turn <= ${literal(share)} or (select count(distinct owner) from due) = 1
+    ), given as (
+      select id, owner, place from dealt
+      where place <= ${free} and (turn <= ${literal(half)} or place <= ${free} - ${literal(reserve)})
     )
-    select id from owners cross join lateral (
-      select id, row_number() over (order by fresh, not_before, id) as turn from (
-        (select false as fresh, not_before, id ${next} and not_before <= now() ${first})
-        union all
-        (select true, not_before, id ${next} and not_before is null ${first})
-      ) due
-    ) next
-    where owners.owner is not null
-    order by turn, id limit ${sql.raw(String(room))}`;
+    select string_agg(id, ',' order by place) as ids,
+      (array_agg(owner order by place desc))[1] as last,
+      (select count(*)::int from due) as due,
+      (select count(distinct owner)::int from due) as owners
+    from given`;
 }

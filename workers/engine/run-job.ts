@@ -71,6 +71,7 @@ export async function runJob(
     attempt.close();
     worker.leases.untrack(claim);
     if (!attempt.hasPublishedEnd) worker.notifications.publish('job', row.id);
+    worker.notifications.publish('freed', row.queue);
   }
   return true;
 }

@@ -2,6 +2,7 @@ import { eq } from 'drizzle-orm';
 import { LRUCache } from 'lru-cache';
 import { abortable, sleep } from '../../shared/abort.ts';
 import { jobs } from '../../shared/database/schema.ts';
+import type { QueueName } from '../../shared/jobs/catalog.ts';
 import type { QueueEntry } from '../../shared/jobs/queue.ts';
 import type { WorkerContext } from '../context.ts';
 import { AutoResetEvent } from './auto-reset-event.ts';
@@ -18,7 +19,7 @@ const READ_ANYWAY_MS = 5_000;
 const MAX_SEEN_SESSIONS = 1_000;
 
 /**
- * Runs a session's jobs on the worker that is connected to its host. The queue gives an entry to any worker. A worker that
+ * Runs a session's jobs of one queue on the worker that is connected to its host. The queue gives an entry to any worker. A worker that
  * would have to log in first offers the job to the others; the one that is connected accepts, and runs it beside the jobs of
  * its own slots. The entry stays with the first worker: its slot stays taken, and operators see the job as active. The claim
  * alone decides who runs the job, and if nobody accepts in time the first worker does. A session's second job on a worker
@@ -26,6 +27,7 @@ const MAX_SEEN_SESSIONS = 1_000;
  */
 export class SessionAffinity {
   readonly #worker: WorkerContext;
+  readonly #queue: QueueName;
   /** Runs the job of an entry; false if it could not be claimed. */
   readonly #run: (entry: QueueEntry) => Promise<boolean>;
   readonly #slots: number;
@@ -38,10 +40,11 @@ export class SessionAffinity {
 
   constructor(
     worker: WorkerContext,
-    options: { run(entry: QueueEntry): Promise<boolean>; slots: number },
+    options: { run(entry: QueueEntry): Promise<boolean>; queue: QueueName; slots: number },
   ) {
     this.#worker = worker;
     this.#run = options.run;
+    this.#queue = options.queue;
     this.#slots = options.slots;
     this.#unsubscribe = worker.notifications.on('offer', offer => this.#onOffer(offer));
   }
@@ -59,7 +62,10 @@ export class SessionAffinity {
     });
     this.#onEcho.set(entry.id, () => notified.set());
     try {
-      this.#worker.notifications.publish('offer', `${session}/${entry.id}/${entry.epoch}`);
+      this.#worker.notifications.publish(
+        'offer',
+        `${session}/${entry.id}/${entry.epoch}/${this.#queue}`,
+      );
       await notified.wait(stopping, ECHO_MS);
       await notified.wait(stopping, ACCEPT_MS);
       if (await this.#run(entry)) return;
@@ -81,7 +87,9 @@ export class SessionAffinity {
   }
 
   #onOffer(offer: string): void {
-    const [session = '', id = '', epoch = ''] = offer.split('/');
+    // The release before offers without a queue: it has one for all.
+    const [session = '', id = '', epoch = '', queue = 'remote'] = offer.split('/');
+    if (queue !== this.#queue) return;
     const { sessions, stopping } = this.#worker;
     const onEcho = this.#onEcho.get(id);
     if (onEcho) return void onEcho();

@@ -57,7 +57,7 @@ export async function withSession<T>(
       if (!isTransient || earlier + tried > CONNECT_FOR_MS) throw error;
       context.log.info({ err: error, tries }, 'connecting again');
       // A video would lose what it has encoded here, and videos of other hosts do not queue for few slots as commands do.
-      if (tried > KEEP_SLOT_MS && job.queue === 'remote') {
+      if (tried > KEEP_SLOT_MS && job.queue !== 'video') {
         if (!job.unreachableSince)
           await setUnreachableSince(context, new Date(Date.now() - earlier - tried));
         throw new ReleaseJob('the host cannot be reached', 2 + Math.random() * 4);

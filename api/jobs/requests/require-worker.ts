@@ -1,23 +1,32 @@
 import { sql } from 'drizzle-orm';
 import { workers } from '../../../shared/database/schema.ts';
 import { unavailable } from '../../../shared/errors.ts';
-import { type AwaitedKind, JOBS } from '../../../shared/jobs/catalog.ts';
+import { type AwaitedKind, JOBS, type QueueName, workOf } from '../../../shared/jobs/catalog.ts';
 import type { ApiContext } from '../../context.ts';
 
 /** A request whose answer depends on a job is refused where no worker had a heartbeat for so long. */
 const HEARTBEAT_AGE = sql`interval '30 seconds'`;
+/** Where the workers alive are all of the release before, which does such jobs in this queue. */
+const FORMER_QUEUE = 'remote';
 
-/** Throws `unavailable` unless a worker that takes such jobs is alive. */
-export async function requireWorker({ database }: ApiContext, kind: AwaitedKind): Promise<void> {
+/** The queue of such a job. Throws `unavailable` unless a worker that takes it is alive. */
+export async function requireWorker(
+  { database }: ApiContext,
+  kind: AwaitedKind,
+): Promise<QueueName> {
   const { queue } = JOBS[kind];
+  const serves = (name: QueueName) => sql<boolean>`${workers.slots} ? ${name}::text`;
   const [found] = await database.db
-    .select({ id: workers.id })
+    .select({ isServed: serves(queue) })
     .from(workers)
-    .where(sql`${workers.seen} > now() - ${HEARTBEAT_AGE} and ${workers.slots} ? ${queue}::text`)
+    .where(
+      sql`${workers.seen} > now() - ${HEARTBEAT_AGE} and (${serves(queue)} or ${serves(FORMER_QUEUE)})`,
+    )
+    .orderBy(sql`1 desc`)
     .limit(1);
-  if (found) return;
+  if (found) return found.isServed ? queue : FORMER_QUEUE;
   throw unavailable(
-    `no ${queue} worker is running.`,
+    `no ${workOf(kind)} worker is running.`,
     'Try again in a while, or have an administrator start one.',
     10,
   );

@@ -37,7 +37,7 @@ export const SESSION_JOB_ERRORS = [
 
 /** A job as a route asks for it. */
 export type RequestedJob = {
-  [K in JobKind]: Omit<JobRequest<K>, 'owner' | 'limit' | 'requestId'>;
+  [K in JobKind]: Omit<JobRequest<K>, 'owner' | 'limit' | 'share' | 'requestId'>;
 }[JobKind];
 
 /**
@@ -60,6 +60,7 @@ export async function startRequestedJob(
       owner,
       requestId: res.locals.requestId,
       limit: api.config.LIMIT_OPEN_JOBS,
+      share: api.config.LIMIT_SHARE,
     });
     if (key) await storeIdempotencyKey(tx, owner, key, job.id);
     return { job, isNew: true };
@@ -80,13 +81,13 @@ export async function startSessionJob<K extends SessionKind>(
   request: { kind: K; payload: Payload<K>; session: string },
 ): Promise<JobRow> {
   const { session: sid, kind } = request;
-  if (isAwaitedKind(kind)) await requireWorker(api, kind);
+  const queue = isAwaitedKind(kind) ? await requireWorker(api, kind) : undefined;
   const owner = currentUser(res).username;
   const idleSeconds = api.config.SESSION_IDLE_TIMEOUT;
   if (isId(sid) && parseIdempotencyKey(req) === undefined) {
     const { requestId } = res.locals;
-    const limit = api.config.LIMIT_OPEN_JOBS;
-    const all = { ...request, owner, requestId, limit };
+    const { LIMIT_OPEN_JOBS: limit, LIMIT_SHARE: share } = api.config;
+    const all = { ...request, queue, owner, requestId, limit, share };
     const job = await startJobInSession(api.database, all, idleSeconds);
     if (job) {
       enqueue(api, job);
@@ -96,15 +97,18 @@ export async function startSessionJob<K extends SessionKind>(
   let session: SessionRow | undefined;
   const job = await startRequestedJob(api, req, res, async tx => {
     session = await lockSession(tx, { sid, owner, idleSeconds });
-    return request as RequestedJob;
+    return { ...request, queue } as RequestedJob;
   });
   if (session) await touchSession(api.database.db, session);
   return job;
 }
 
-/** Where the queue is unavailable the dispatcher adds the entry later. */
+/** Adds the job's entry, or has the dispatcher do so: soon where it decides, later where the queue is unavailable. */
 function enqueue(api: ApiContext, job: JobRow): void {
-  if (job.epoch === 0) return;
+  if (!job.dispatched) {
+    api.notifications.publish('waiting', job.queue);
+    return;
+  }
   api.queues.add(job.queue as QueueName, [toQueueEntry(job)]).catch((error: unknown) => {
     api.log.debug(
       { err: error, job: job.id },

@@ -11,7 +11,7 @@ import {
   smallint,
   text,
 } from 'drizzle-orm/pg-core';
-import { hasEnded, isHeld, isWaiting } from '../../jobs/job-conditions.ts';
+import { hasEnded, IS_AWAY, isHeld, isWaiting } from '../../jobs/job-conditions.ts';
 import { bytea, count, time } from './columns.ts';
 
 /** Jobs: the source of truth for all work, and the outbox of the queue. See docs/design.md. */
@@ -72,9 +72,9 @@ export const jobs = pgTable(
     runRemoved: boolean().notNull().default(false),
   },
   table => [
-    // What waits, by owner: those that were released come before the others, by the time when they are due.
-    index('jobs_waiting')
-      .on(table.queue, table.owner, table.notBefore, table.id)
+    // What waits, by owner: what was released by the time when it is due, and apart where its host is away.
+    index('jobs_waiting_by_owner')
+      .on(table.queue, table.owner, sql.raw(IS_AWAY), table.notBefore, table.id)
       .where(isWaiting)
       .concurrently(),
     // What has a slot: never more rows than there are slots.

@@ -1,0 +1,2 @@
+CREATE INDEX CONCURRENTLY "jobs_waiting_by_owner" ON "jobs" USING btree ("queue","owner",num_nonnulls(unreachable_since),"not_before","id") WHERE num_nonnulls(finished, lease_token, dispatched) = 0;--> statement-breakpoint
+DROP INDEX CONCURRENTLY "jobs_waiting";

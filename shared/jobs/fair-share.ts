@@ -1,0 +1,57 @@
+import { QUEUES, type QueueName } from './catalog.ts';
+import { IS_HELD, IS_WAITING } from './job-conditions.ts';
+import { ALIVE_SECONDS } from './lease.ts';
+
+/**
+ * How many slots of a queue one user is given, of all that the live workers have. A job has a slot from its dispatch to its
+ * end or release. See docs/decisions/033.
+ */
+export interface ShareRules {
+  /** While another user's work waits. */
+  share: number;
+  /** Who has so many gets none of the reserve. */
+  half: number;
+  /** Slots that stay free for those who have less. */
+  reserve: number;
+}
+
+export const HALF = 0.5;
+
+export function shareRules(slots: number, limitShare: number): ShareRules {
+  return {
+    share: Math.ceil(slots * limitShare),
+    half: Math.ceil(slots * HALF),
+    reserve: Math.max(1, Math.floor(slots / 8)),
+  };
+}
+
+/** SQL for the slots of the queue's live workers. */
+export const slotsOf = (queue: QueueName) =>
+  `select coalesce(sum((slots->>${quote(queue)})::int), 0)::int from workers where seen > now() - interval '${ALIVE_SECONDS} seconds'`;
+
+/** SQL for the two numbers of the advisory lock under which slots of a queue are given. */
+export const lockOf = (queue: QueueName) => `7493223, ${QUEUES.indexOf(queue)}`;
+
+/**
+ * SQL for the time at which a new job of `asked.owner` is dispatched: now, where a slot is free and he would have a share of
+ * them that he may have whoever else waits; else null, and the dispatcher decides. So it does where the user's earlier jobs
+ * wait, or slots are being given at this moment: then a count could be outdated.
+ */
+export function dispatchedAtOnce(queue: QueueName, limitShare: number): string {
+  const ofQueue = `from jobs where queue = ${quote(queue)}`;
+  return `case
+    when exists (select ${ofQueue} and ${IS_WAITING} and owner = asked.owner) then null
+    when not pg_try_advisory_xact_lock(${lockOf(queue)}) then null
+    when (
+      select held.n < alive.slots and held.own < ceil(alive.slots * ${Math.min(limitShare, HALF)})
+      from (${slotsOf(queue)}) alive(slots), (
+        select count(*) as n, count(*) filter (where owner = asked.owner) as own ${ofQueue} and ${IS_HELD}
+      ) held
+    ) then now() end`;
+}
+
+/** The name becomes part of a statement's text. */
+export function quote(queue: QueueName): string {
+  if (!QUEUES.includes(queue)) throw new Error(`no queue: ${queue}`);
+  return `'${queue}'`;
+}
