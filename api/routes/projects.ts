@@ -100,7 +100,7 @@ export default routes('json-body', (router, api) => {
     }),
     post: operation({
       summary: 'Make a project',
-      details: 'Whoever makes it is one of its administrators.',
+      details: 'Its creator is one of its administrators.',
       body: newProject(longest),
       answers: { 201: answerWithLocation('Made.', 'The project.') },
       handle: async ({ res, body }) => {

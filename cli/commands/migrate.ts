@@ -21,7 +21,7 @@ export async function migrate({ environment, life }: CommandContext): Promise<vo
       hint: 'Set it to the database to migrate.',
     });
   await prepareDatabase(config.DATABASE_URL, config, life.stopping).catch((error: unknown) => {
-    // Whoever goes on after a success must not take this for one.
+    // A script that goes on after a success must not take this for one.
     if (life.stopping.aborted)
       exitWith('windlass: Stopped before the database was up to date. Migrate again.');
     throw error;

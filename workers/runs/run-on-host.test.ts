@@ -111,7 +111,7 @@ function breakBeforeEnd(agent: AgentClient): Agent {
     run: request => untilStopped(agent.run(request)),
     async stop(id) {
       const answer = await agent.stop(id);
-      // Whoever waits for it hears of it before the link breaks.
+      // The waiting caller gets it before the link breaks.
       setImmediate(stopped);
       return answer;
     },

@@ -78,7 +78,7 @@ test('a host that takes no connection is an error too', async () => {
   );
 });
 
-test('whoever leaves while a connection is made is let go at once', async () => {
+test('an abort ends a connection attempt at once', async () => {
   const { port, fill } = await listenAndFreeze();
   await fill();
   const leaving = new AbortController();

@@ -14,7 +14,7 @@ test('a UTF-8 character is never cut, wherever the bytes end', () => {
   }
 });
 
-test('what is not UTF-8 at the end is passed on', () => {
+test('what is not UTF-8 at the end is sent as it is', () => {
   const cases: [number[], number][] = [
     [[0x61, 0x80], 2],
     [[0x80, 0x80, 0x80, 0x80], 4],

@@ -5,7 +5,7 @@ import { jobs } from '../../../shared/database/schema.ts';
 import { isId } from '../../../shared/ids.ts';
 import { type JobSummary, summaryColumns } from './job-summary.ts';
 
-/** The job with this id, whoever owns it. */
+/** The job with this id, of any owner. */
 export async function findJob(db: Tx, id: string): Promise<JobSummary | undefined> {
   const [row] = isId(id) ? await selectJob(db).execute({ id }) : [];
   return row;

@@ -9,7 +9,7 @@ const TELL_EVERY_MS = 10_000;
  * say so itself. The other one opens at the first look: a migration of empty tables needs none.
  */
 export class BackendWatch {
-  /** Whoever was last seen to hold a lock that the connection waited for. */
+  /** The process that was last seen to have a lock which the connection waited for. */
   holders: string | undefined;
   #client: Promise<pg.Client | undefined> | undefined;
   readonly #open: () => Promise<pg.Client | undefined>;
