@@ -14,8 +14,8 @@ import {
   selectFinishedRuns,
 } from './finished-runs.ts';
 
-/** Each removal forks on the host and writes a row: runs of one session that end within this time share one removal. */
-const GATHER_MS = 100;
+/** Each removal forks on the host and is a commit: runs of one session that end within this time share one. */
+const GATHER_MS = 1_000;
 /** The first commands of a new connection have the host to themselves for this long. */
 const CONNECT_DELAY_MS = 5_000;
 const REMOVE_MS = 30_000;
