@@ -37,6 +37,9 @@ import { runUpkeep } from './upkeep/run-upkeep.ts';
 /** After a stop, jobs that are pinned to this worker may go on for so long. */
 const DRAIN_MS = 28_000;
 
+/** A dispatcher that hangs, or whose machine is gone, loses its direct connection and so the lock after so long. */
+const LOCK_IDLE_MS = 10_000;
+
 const named = process.argv.slice(2) as Work[];
 const work = named.length > 0 ? named : [...WORK];
 const unknown = work.find(kind => !WORK.includes(kind));
@@ -65,7 +68,7 @@ async function main(): Promise<void> {
     exitWith(
       `windlass: SEAL_PRIVATE_KEYS is not set; ${WORK.filter(opensCredentials).join(' and ')} workers open credentials`,
     );
-  const database = openDatabase(config.DATABASE_URL);
+  const database = openDatabase(config.DATABASE_URL, { idleSessionMs: LOCK_IDLE_MS });
   const notifications = new Notifications(database, log);
   await waitForSchema(database, { signal: life.stopping, onWait: reason => log.info(reason) });
   await notifications.listen();
@@ -83,7 +86,12 @@ async function main(): Promise<void> {
     metrics,
     sessions,
     objects: await openObjectStore(config),
-    queues: new JobQueues({ databaseUrl: config.DATABASE_URL, redisUrl: config.REDIS_URL, log }),
+    queues: new JobQueues({
+      databaseUrl: config.DATABASE_URL,
+      redisUrl: config.REDIS_URL,
+      log,
+      direct: database.direct,
+    }),
     stopping: life.stopping,
   };
 

@@ -1,7 +1,8 @@
 import { drizzle, type PostgresJsDatabase } from 'drizzle-orm/postgres-js';
-import postgres from 'postgres';
+import type postgres from 'postgres';
+import { DirectConnection } from './direct-connection.ts';
 import { openPool } from './pool.ts';
-import { CONNECT_TIMEOUT_MS, openSocket, socketErrors } from './socket.ts';
+import { CONNECT_TIMEOUT_MS, socketErrors } from './socket.ts';
 
 export type Db = PostgresJsDatabase;
 /** A transaction, or the database itself. */
@@ -14,19 +15,15 @@ export interface Database {
   db: Db;
   /** The postgres.js client. */
   sql: postgres.Sql;
-  /** `onListening` is called when listening starts, and again after each reconnect. */
-  listen(
-    channel: string,
-    onPayload: (payload: string) => void,
-    onListening?: () => void,
-  ): Promise<{ unlisten(): Promise<void> }>;
+  /** For what lasts as long as a connection. */
+  direct: DirectConnection;
   close(): Promise<void>;
 }
 
 export interface DatabaseOptions {
   /** Size of the pool. */
   max?: number;
-  /** The server ends a connection that is idle for so long; 0: never. */
+  /** The server ends the direct connection when it hears nothing for so long; 0: never. */
   idleSessionMs?: number;
 }
 
@@ -40,12 +37,13 @@ export function openDatabase(
     idle_timeout: 10,
     connect_timeout: CONNECT_TIMEOUT_MS / 1000,
     max_lifetime: null,
+    // In seconds. By itself the driver waits up to 20 s after several refused connects.
+    backoff: () => 0.25,
     connection: {
       application_name: process.title,
       statement_timeout: STATEMENT_TIMEOUT_MS,
       // A process that hangs inside a transaction must not keep its locks.
       idle_in_transaction_session_timeout: STATEMENT_TIMEOUT_MS,
-      idle_session_timeout: idleSessionMs,
       // The server keeps a statement's plan for as long as the connection lasts. One that was made while a table was empty
       // reads the whole table, and goes on to do so when that has a million rows.
       enable_seqscan: 'off',
@@ -56,16 +54,15 @@ export function openDatabase(
     fetch_types: false,
   };
   const sql = openPool(url, options);
-  // LISTEN has a connection of its own, which reconnects by itself; it opens with the first listen().
-  const listener = postgres(url, { ...options, max: 1, socket: openSocket } as typeof options);
+  const direct = new DirectConnection(url, { idleSessionMs });
   // Without a timeout end() can wait for ever after a failed query (porsager/postgres#1130).
   const close = async () => {
-    await Promise.all([sql.end({ timeout: 2 }), listener.end({ timeout: 2 })]);
+    await Promise.all([sql.end({ timeout: 2 }), direct.close()]);
   };
   return {
     db: drizzle(sql, { casing: 'snake_case' }),
     sql,
-    listen: (channel, onPayload, onListening) => listener.listen(channel, onPayload, onListening),
+    direct,
     close,
   };
 }

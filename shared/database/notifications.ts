@@ -6,17 +6,25 @@ import type { Database } from './connect.ts';
  * a session's job is offered to the worker that has its connection, a job waits in a queue, a slot of it became free. They are
  * hints and may be lost; rows are the truth.
  */
-export type Topic = 'job' | 'cancel' | 'session' | 'user' | 'offer' | 'waiting' | 'freed';
+const TOPICS = ['job', 'cancel', 'session', 'user', 'offer', 'waiting', 'freed'] as const;
+export type Topic = (typeof TOPICS)[number];
 
-const CHANNEL = 'windlass';
+/** Each topic has a channel of its own, so that a process is told only what it listens to. */
+const channelOf = (topic: string) => `windlass_${topic}`;
+/**
+ * The channel of the previous release, which has all topics in one. Its programs send something every 5 s; while they do,
+ * they are told everything too. Not needed by the next release.
+ */
+const OLD_CHANNEL = 'windlass';
+const OLD_HEARD_MS = 15_000;
+/** Begins what this release sends there: its own programs have it already. */
+const SENT_TWICE = 'twice:';
 /** Rate limit: one NOTIFY in so many milliseconds. One per commit halves the throughput of 32 writers (a single lock). */
 const WINDOW_MS = 20;
 /** After a quiet time so many are sent at once, so that a short job's start and end are not delayed. */
 const BURST = 4;
 /** PostgreSQL's payload limit is 8,000 bytes. */
 const MAX_PAYLOAD = 7_000;
-/** Interval of empty notifications, which keep a listening connection from looking dead (see SILENCE_MS). */
-const PING_MS = 5_000;
 
 type Listener = (id: string) => void;
 
@@ -24,105 +32,118 @@ type Listener = (id: string) => void;
 export class Notifications {
   readonly #database: Database;
   readonly #log: Logger;
-  readonly #listeners: Record<Topic, Set<Listener>> = {
-    job: new Set(),
-    cancel: new Set(),
-    session: new Set(),
-    user: new Set(),
-    offer: new Set(),
-    waiting: new Set(),
-    freed: new Set(),
+  readonly #listeners = new Map<string, Set<Listener>>(TOPICS.map(topic => [topic, new Set()]));
+  /** What listens to the channels. */
+  readonly #receive = Object.fromEntries(
+    TOPICS.map(topic => [
+      topic,
+      (payload: string) => {
+        for (const id of payload.split(',')) if (id) this.#tell(topic, id);
+      },
+    ]),
+  ) as Record<Topic, Listener>;
+  readonly #receiveOld = (payload: string) => {
+    if (payload.startsWith(SENT_TWICE)) return;
+    this.#oldHeard = performance.now();
+    for (const entry of payload.split(',')) {
+      const colon = entry.indexOf(':');
+      this.#tell(entry.slice(0, colon), entry.slice(colon + 1));
+    }
   };
-  readonly #onMissed = new Set<() => void>();
-  #hasListened = false;
   readonly #pending = new Set<string>();
   #window: NodeJS.Timeout | undefined;
   /** For the rate limit: performance.now() until which the windows are used up. */
   #sentUntil = 0;
-  #ping: NodeJS.Timeout | undefined;
-  #unlisten: (() => Promise<void>) | undefined;
+  #isListening = false;
+  /** performance.now() when a program of the previous release was last heard. */
+  #oldHeard = Number.NEGATIVE_INFINITY;
 
   constructor(database: Database, log: Logger) {
     this.#database = database;
     this.#log = log;
   }
 
+  /** Resolves when this process is told of what it listens to. */
   async listen(): Promise<void> {
-    const { unlisten } = await this.#database.listen(
-      CHANNEL,
-      payload => this.#receive(payload),
-      () => this.#onListening(),
-    );
-    this.#unlisten = unlisten;
-    this.#ping = setInterval(() => this.#send(''), PING_MS);
-    this.#ping.unref();
+    this.#isListening = true;
+    const topics = TOPICS.filter(topic => this.#listeners.get(topic)?.size);
+    await this.#database.direct.listen(OLD_CHANNEL, this.#receiveOld);
+    await Promise.all(topics.map(topic => this.#listenTo(topic)));
   }
 
+  /** The channel of a topic is listened to while the topic has listeners, and some seconds longer. */
   on(topic: Topic, listener: Listener): () => void {
-    this.#listeners[topic].add(listener);
-    return () => this.#listeners[topic].delete(listener);
+    const listeners = this.#listeners.get(topic) ?? new Set();
+    listeners.add(listener);
+    if (this.#isListening && listeners.size === 1) {
+      // Without a connection now: it will listen once there is one.
+      this.#listenTo(topic).catch(() => {});
+    }
+    return () => {
+      listeners.delete(listener);
+      if (listeners.size === 0)
+        this.#database.direct.unlisten(channelOf(topic), this.#receive[topic]);
+    };
   }
 
   /** Calls the listener after a reconnect: notifications may have been missed. */
   onMissed(listener: () => void): void {
-    this.#onMissed.add(listener);
+    this.#database.direct.onReconnect(listener);
   }
 
-  /** Notifies all processes, this one too: at once after a quiet time, else within 20 ms. */
+  /** Notifies all processes that listen to the topic, this one too: at once after a quiet time, else within 20 ms. */
   publish(topic: Topic, id: string): void {
     this.#pending.add(`${topic}:${id}`);
-    if (this.#sentUntil - performance.now() < (BURST - 1) * WINDOW_MS) this.#flush();
+    if (this.#sentUntil - performance.now() < (BURST - 1) * WINDOW_MS) void this.#flush();
     else this.#flushSoon();
   }
 
-  /** Notifies all processes within 20 ms, together with the other notifications of that time. */
+  /** Notifies them within 20 ms, together with the other notifications of that time. */
   publishSoon(topic: Topic, id: string): void {
     this.#pending.add(`${topic}:${id}`);
     this.#flushSoon();
   }
 
   async close(): Promise<void> {
-    clearInterval(this.#ping);
     clearTimeout(this.#window);
-    this.#flush();
-    await this.#unlisten?.().catch(() => {});
+    await this.#flush();
   }
 
-  #onListening(): void {
-    if (this.#hasListened) for (const listener of this.#onMissed) listener();
-    this.#hasListened = true;
+  #listenTo(topic: Topic): Promise<void> {
+    return this.#database.direct.listen(channelOf(topic), this.#receive[topic]);
   }
 
   #flushSoon(): void {
-    this.#window ??= setTimeout(() => this.#flush(), WINDOW_MS).unref();
+    this.#window ??= setTimeout(() => void this.#flush(), WINDOW_MS).unref();
   }
 
-  #flush(): void {
+  async #flush(): Promise<void> {
     clearTimeout(this.#window);
     this.#window = undefined;
     if (this.#pending.size === 0) return;
-    let payload = '';
+    const isOldThere = performance.now() - this.#oldHeard < OLD_HEARD_MS;
+    const payloads: Record<string, string> = isOldThere ? { [OLD_CHANNEL]: SENT_TWICE } : {};
+    let length = 0;
     for (const entry of this.#pending) {
-      if (payload.length + entry.length > MAX_PAYLOAD) break;
-      payload += payload ? `,${entry}` : entry;
+      length += entry.length + 1;
+      if (length > MAX_PAYLOAD) break;
+      const [topic = ''] = entry.split(':', 1);
+      const channel = channelOf(topic);
+      payloads[channel] = `${payloads[channel] ?? ''},${entry.slice(topic.length + 1)}`;
+      if (isOldThere) payloads[OLD_CHANNEL] += `,${entry}`;
       this.#pending.delete(entry);
     }
     this.#sentUntil = Math.max(this.#sentUntil, performance.now()) + WINDOW_MS;
-    this.#send(payload);
     if (this.#pending.size > 0) this.#flushSoon();
-  }
-
-  #send(payload: string): void {
-    this.#database.sql`select pg_notify(${CHANNEL}, ${payload})`.catch((error: unknown) => {
+    try {
+      await this.#database.sql`
+        select pg_notify(key, value) from json_each_text(${JSON.stringify(payloads)}::text::json)`;
+    } catch (error) {
       this.#log.debug({ err: error }, 'a notification was lost');
-    });
+    }
   }
 
-  #receive(payload: string): void {
-    for (const entry of payload.split(',')) {
-      const colon = entry.indexOf(':');
-      const listeners = this.#listeners[entry.slice(0, colon) as Topic];
-      for (const listener of listeners ?? []) listener(entry.slice(colon + 1));
-    }
+  #tell(topic: string, id: string): void {
+    for (const listener of this.#listeners.get(topic) ?? []) listener(id);
   }
 }

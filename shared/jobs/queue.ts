@@ -1,11 +1,13 @@
 import type * as Bullmq from 'bullmq';
 import type { Queue, Worker } from 'bullmq';
 import type * as Ioredis from 'ioredis';
+import type { DirectConnection } from '../database/direct-connection.ts';
 import type { JobRow } from '../database/schema.ts';
 import { withDeadline } from '../deadline.ts';
 import type { Logger } from '../log.ts';
 import { requirePackage } from '../require-package.ts';
 import { isJobKind, jobDefinition, QUEUES, type QueueName } from './catalog.ts';
+import { QueuePool } from './queue-pool.ts';
 
 const bullmq = requirePackage<typeof Bullmq>('bullmq');
 const { Redis } = requirePackage<typeof Ioredis>('ioredis');
@@ -41,8 +43,15 @@ export class JobQueues {
   readonly #log: Logger;
   readonly #open = new Map<QueueName, Promise<Queue>>();
 
-  constructor(options: { databaseUrl: string; redisUrl: string | undefined; log: Logger }) {
-    this.#factory = options.redisUrl ? onRedis(options.redisUrl) : onPostgres(options.databaseUrl);
+  /** `direct` is for worker() on PostgreSQL alone: without it entries are seen 5 s late. */
+  constructor(options: {
+    databaseUrl: string;
+    redisUrl: string | undefined;
+    log: Logger;
+    direct?: DirectConnection;
+  }) {
+    const { databaseUrl, redisUrl, direct } = options;
+    this.#factory = redisUrl ? onRedis(redisUrl) : onPostgres(databaseUrl, direct);
     this.#log = options.log;
   }
 
@@ -156,30 +165,20 @@ function onRedis(url: string): Factory {
   };
 }
 
-function onPostgres(url: string): Factory {
+function onPostgres(url: string, direct: DirectConnection | undefined): Factory {
   const backend = bullmq.withBackend(bullmq.createPostgresBackend);
-  // After a silent connection a worker was back after 3.5 s with these, and not within 80 s without.
-  const connection = (max: number) => ({
-    connectionString: url,
-    max,
-    query_timeout: 10_000,
-    connectionTimeoutMillis: 5_000,
-    keepAlive: true,
-    application_name: `${process.title}-queue`,
-    // Entries lost in a crash of the database are added again: commits need not wait for the disk.
-    options: '-c synchronous_commit=off',
-  });
+  const pool = new QueuePool(url, direct);
   return {
-    queue: name => new backend.Queue(name, { connection: connection(2) }) as unknown as Queue,
+    queue: name => new backend.Queue(name, { connection: pool.connection() }) as unknown as Queue,
     worker: (name, concurrency, process) => {
-      const options = { ...WORKER_OPTIONS, concurrency, connection: connection(3) };
+      const options = { ...WORKER_OPTIONS, concurrency, connection: pool.connection() };
       return new backend.Worker<QueueEntry>(
         name,
         job => process(job.data),
         options,
       ) as unknown as Worker;
     },
-    close: () => {},
+    close: () => void pool.close().catch(() => {}),
   };
 }
 

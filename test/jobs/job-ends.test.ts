@@ -213,10 +213,10 @@ test('a job of an ended session that nobody took ends, and whoever follows it is
   });
   const log = createLog({ level: 'silent', name: 'test' });
   const notifications = new Notifications(database, log);
-  await notifications.listen();
   const told = new Set<string>();
   for (const topic of ['cancel', 'job'] as const)
     notifications.on(topic, about => told.add(`${topic} ${about}`));
+  await notifications.listen();
   await cancelJobsOfEndedSessions({ database, notifications });
   expect(await read({ id })).toMatchObject({ state: 'cancelled' });
   await waitFor(() => told.has(`cancel ${id}`) && told.has(`job ${id}`), { what: 'both words' });

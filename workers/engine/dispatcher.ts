@@ -1,6 +1,4 @@
-import { sql } from 'drizzle-orm';
 import { sleep } from '../../shared/abort.ts';
-import { openDatabase } from '../../shared/database/connect.ts';
 import { QUEUES } from '../../shared/jobs/catalog.ts';
 import { RENEW_MS } from '../../shared/jobs/lease.ts';
 import type { WorkerContext } from '../context.ts';
@@ -22,16 +20,12 @@ const CLOCK_TOLERANCE_MS = 2_000;
 
 /**
  * Gives free slots to waiting jobs, in turns between users, and reclaims expired leases. One dispatcher at a time: each tick
- * asks for an advisory lock over a connection that serves nothing else. The lock lasts as long as the connection; when that
- * breaks another upkeep worker gets the lock.
+ * asks for an advisory lock over the direct connection. The lock lasts as long as that; when it breaks another upkeep worker
+ * gets the lock.
  */
 export async function runDispatcher(context: WorkerContext): Promise<void> {
   const { stopping, log } = context;
-  const lock = openDatabase(context.config.DATABASE_URL ?? '', {
-    max: 1,
-    // A dispatcher that hangs, or whose machine is gone, loses its connection and so the lock.
-    idleSessionMs: 10 * TICK_MS,
-  });
+  const { direct } = context.database;
   /** The database's clock at the beginning of this round. */
   let now = '';
   const leases = [
@@ -49,15 +43,16 @@ export async function runDispatcher(context: WorkerContext): Promise<void> {
   );
   const others = new Step('not understood', log, warnOfNotUnderstood(context));
   const giving = [...unclaimed, ...waiting.values(), others];
-  const unsubscribe = giveSlotsSoon(context, waiting, () => since !== undefined);
+  let unsubscribe: (() => void) | undefined;
   /** When every worker could begin to renew: performance.now(). */
   let since: number | undefined;
   /** The database's clock less performance.now(). */
   let offset: number | undefined;
   while (!stopping.aborted) {
     try {
-      const [row] = await lock.db.execute<{ mine: boolean; now: string; ms: string }>(
-        sql`select pg_try_advisory_lock(${ADVISORY_LOCK}) as mine, clock()::text as now, 1000 * extract(epoch from clock()) as ms`,
+      const [row] = await direct.query<{ mine: boolean; now: string; ms: string }>(
+        'select pg_try_advisory_lock($1) as mine, clock()::text as now, 1000 * extract(epoch from clock()) as ms',
+        [ADVISORY_LOCK],
       );
       if (!row?.mine) since = undefined;
       else {
@@ -69,6 +64,7 @@ export async function runDispatcher(context: WorkerContext): Promise<void> {
           since = undefined;
         }
         since ??= performance.now();
+        unsubscribe ??= giveSlotsSoon(context, waiting);
         const mayReclaim = performance.now() - since > RECLAIM_AFTER_MS;
         for (const step of mayReclaim ? [...leases, ...giving] : giving) await step.run();
       }
@@ -76,22 +72,24 @@ export async function runDispatcher(context: WorkerContext): Promise<void> {
       since = undefined;
       log.warn({ err: error }, 'a round of the dispatcher failed');
     }
+    if (since === undefined) {
+      unsubscribe?.();
+      unsubscribe = undefined;
+    }
     await sleep(stopping, TICK_MS);
   }
-  unsubscribe();
+  unsubscribe?.();
   await Promise.all([...leases, ...giving].map(step => step.close()));
-  await lock.close();
+  // The connection lasts as long as this process, whose jobs may take a while to end.
+  await direct.query('select pg_advisory_unlock_all()').catch(() => {});
 }
 
 /** A job that has to wait, or a slot that is free again while others wait, is looked at before the next round. */
 function giveSlotsSoon(
   { notifications }: WorkerContext,
   waiting: Map<string, Step<boolean>>,
-  isDispatcher: () => boolean,
 ): () => void {
-  const begin = (step: Step<boolean> | undefined) => {
-    if (isDispatcher()) step?.soon();
-  };
+  const begin = (step: Step<boolean> | undefined) => step?.soon();
   const beginIfMoreWait = (step: Step<boolean> | undefined) => {
     if (step?.running || step?.result !== false) begin(step);
   };

@@ -46,7 +46,9 @@ export class SessionAffinity {
     this.#run = options.run;
     this.#queue = options.queue;
     this.#slots = options.slots;
-    this.#unsubscribe = worker.notifications.on('offer', offer => this.#onOffer(offer));
+    // Whoever has no slots makes no offers and accepts none.
+    const onOffer = (offer: string) => this.#onOffer(offer);
+    this.#unsubscribe = options.slots > 0 ? worker.notifications.on('offer', onOffer) : () => {};
   }
 
   /** Runs the job of a queue entry, or waits while another worker runs it. */

@@ -1,0 +1,150 @@
+import type pg from 'pg';
+import { requirePackage } from '../require-package.ts';
+import { CONNECT_TIMEOUT_MS } from './socket.ts';
+
+const { Client } = requirePackage<typeof pg>('pg');
+
+/** A connection is asked so often whether it lives, and ended when it does not answer for so long. */
+const PING_MS = 5_000;
+const RECONNECT_MS = 250;
+
+type Listener = (payload: string) => void;
+
+/**
+ * The one connection of a process for what lasts as long as a connection does: LISTEN and advisory locks. It opens when it is
+ * first used; where something listens it reconnects by itself, otherwise with the next statement.
+ */
+export class DirectConnection {
+  readonly #options: pg.ClientConfig;
+  readonly #idleSessionMs: number;
+  readonly #listeners = new Map<string, Set<Listener>>();
+  readonly #onReconnect = new Set<() => void>();
+  /** What the present connection listens to. */
+  #channels = new Set<string>();
+  #client: Promise<pg.Client> | undefined;
+  /** The one that #client is, or will be. */
+  #present: pg.Client | undefined;
+  #sent: Promise<unknown> = Promise.resolve();
+  #wasOpen = false;
+  #isClosed = false;
+  #reconnect: NodeJS.Timeout | undefined;
+  #ping: NodeJS.Timeout | undefined;
+
+  /** The server ends the connection when it hears nothing for `idleSessionMs`; 0: never. */
+  constructor(url: string, { idleSessionMs = 0 }: { idleSessionMs?: number } = {}) {
+    this.#options = {
+      connectionString: url,
+      application_name: process.title,
+      connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
+      query_timeout: PING_MS,
+      keepAlive: true,
+    };
+    this.#idleSessionMs = idleSessionMs;
+  }
+
+  /** The rows of a statement. A lock that it takes is lost with the connection: ask for it again each time. */
+  async query<Row>(text: string, values: unknown[] = []): Promise<Row[]> {
+    const client = await this.#open();
+    return this.#send<Row>(client, text, values);
+  }
+
+  /** Resolves once it listens. After a break it listens again, and then calls what onReconnect() was given. */
+  async listen(channel: string, listener: Listener): Promise<void> {
+    const listeners = this.#listeners.get(channel) ?? new Set();
+    this.#listeners.set(channel, listeners.add(listener));
+    await this.#listenAll(await this.#open());
+  }
+
+  /** The channel is left some seconds after its last listener: whoever listens again soon costs nothing. */
+  unlisten(channel: string, listener: Listener): void {
+    this.#listeners.get(channel)?.delete(listener);
+  }
+
+  onReconnect(listener: () => void): void {
+    this.#onReconnect.add(listener);
+  }
+
+  async close(): Promise<void> {
+    this.#isClosed = true;
+    clearInterval(this.#ping);
+    clearTimeout(this.#reconnect);
+    const client = await this.#client?.catch(() => undefined);
+    await client?.end().catch(() => {});
+  }
+
+  #open(): Promise<pg.Client> {
+    if (this.#isClosed) return Promise.reject(new Error('the database connection is closed'));
+    this.#client ??= this.#connect();
+    return this.#client;
+  }
+
+  async #connect(): Promise<pg.Client> {
+    const client = new Client(this.#options);
+    this.#present = client;
+    this.#channels = new Set();
+    client.on('error', () => this.#drop(client));
+    client.on('end', () => this.#drop(client));
+    client.on('notification', ({ channel, payload = '' }) => {
+      for (const listener of this.#listeners.get(channel) ?? []) listener(payload);
+    });
+    try {
+      await client.connect();
+      await client.query(`set idle_session_timeout = ${this.#idleSessionMs}`);
+      await this.#listenAll(client);
+    } catch (error) {
+      this.#drop(client);
+      throw error;
+    }
+    this.#ping ??= setInterval(() => void this.#keepAlive(), PING_MS).unref();
+    if (this.#wasOpen) for (const listener of this.#onReconnect) listener();
+    this.#wasOpen = true;
+    return client;
+  }
+
+  /** One statement after another, as the driver wants it. */
+  #send<Row>(client: pg.Client, text: string, values: unknown[] = []): Promise<Row[]> {
+    const sent = this.#sent.then(() => this.#sendNow<Row>(client, text, values));
+    this.#sent = sent.catch(() => {});
+    return sent;
+  }
+
+  async #sendNow<Row>(client: pg.Client, text: string, values: unknown[]): Promise<Row[]> {
+    try {
+      const { rows } = await client.query<Row & pg.QueryResultRow>(text, values);
+      return rows;
+    } catch (error) {
+      // Without an answer it is unknown what the server did: the connection cannot be used any more.
+      if (!(error instanceof Error && 'severity' in error)) this.#drop(client);
+      throw error;
+    }
+  }
+
+  async #listenAll(client: pg.Client): Promise<void> {
+    const missing = [...this.#listeners.keys()].filter(channel => !this.#channels.has(channel));
+    for (const channel of missing) this.#channels.add(channel);
+    await Promise.all(missing.map(channel => this.#send(client, `listen "${channel}"`)));
+  }
+
+  async #keepAlive(): Promise<void> {
+    const client = await this.#client?.catch(() => undefined);
+    if (!client) return;
+    const left = [...this.#listeners].filter(([, listeners]) => listeners.size === 0);
+    for (const [channel] of left) {
+      this.#listeners.delete(channel);
+      this.#channels.delete(channel);
+    }
+    const statements = left.map(([channel]) => `unlisten "${channel}"`);
+    await this.#send(client, statements.join(';') || 'select 1').catch(() => {});
+  }
+
+  /** Ends a connection that broke. */
+  #drop(client: pg.Client): void {
+    if (this.#present !== client) return;
+    client.end().catch(() => {});
+    this.#present = undefined;
+    this.#client = undefined;
+    if (this.#isClosed || this.#listeners.size === 0) return;
+    clearTimeout(this.#reconnect);
+    this.#reconnect = setTimeout(() => this.#open().catch(() => {}), RECONNECT_MS).unref();
+  }
+}

@@ -1,0 +1,114 @@
+import { EventEmitter } from 'node:events';
+import type pg from 'pg';
+import type { DirectConnection } from '../database/direct-connection.ts';
+import { requirePackage } from '../require-package.ts';
+
+const { Pool } = requirePackage<typeof pg>('pg');
+
+const MAX = 4;
+/** A further connection is used only for a statement that has waited so long for the first. */
+const PATIENCE_MS = 5;
+
+type Start = () => void;
+
+/**
+ * One pool for all of BullMQ's queues and workers in a process, which by itself opens one for each, and a connection more
+ * for what each worker listens to. Statements take a millisecond: one connection is enough but under load.
+ */
+export class QueuePool {
+  readonly #pool: pg.Pool;
+  readonly #direct: DirectConnection | undefined;
+  readonly #waiting = new Set<Start>();
+  #running = 0;
+
+  constructor(url: string, direct: DirectConnection | undefined) {
+    this.#direct = direct;
+    // After a silent connection a worker was back after 3.5 s with these time-outs, and not within 80 s without.
+    this.#pool = new Pool({
+      connectionString: url,
+      max: MAX,
+      query_timeout: 10_000,
+      connectionTimeoutMillis: 5_000,
+      keepAlive: true,
+      application_name: `${process.title}-queue`,
+      // Entries lost in a crash of the database are added again: commits need not wait for the disk.
+      options: '-c synchronous_commit=off -c search_path=bullmq',
+    });
+    this.#pool.on('error', () => {});
+  }
+
+  /** What BullMQ takes for a pool. */
+  connection(): pg.Pool {
+    const query = (text: string, values?: unknown[]) => this.#query(text, values);
+    const connect = async () => new QueueClient({ query, direct: this.#direct });
+    const { options } = this.#pool;
+    const pool = { options, query, connect, end: async () => {}, on: () => pool };
+    return pool as unknown as pg.Pool;
+  }
+
+  async close(): Promise<void> {
+    await this.#pool.end();
+  }
+
+  async #query(text: string, values?: unknown[]): Promise<pg.QueryResult> {
+    if (this.#running > 0) await this.#wait();
+    this.#running++;
+    try {
+      return await this.#pool.query(text, values);
+    } finally {
+      this.#running--;
+      const [next] = this.#waiting;
+      next?.();
+    }
+  }
+
+  #wait(): Promise<void> {
+    return new Promise(resolve => {
+      const start = () => {
+        clearTimeout(patience);
+        this.#waiting.delete(start);
+        resolve();
+      };
+      const patience = setTimeout(start, PATIENCE_MS);
+      this.#waiting.add(start);
+    });
+  }
+}
+
+const LISTEN = /^LISTEN (\w+);$/m;
+
+/** What BullMQ takes for a connection of its own: it sends to the pool, and listens on the direct connection. */
+class QueueClient extends EventEmitter {
+  readonly #query: (text: string, values?: unknown[]) => Promise<unknown>;
+  readonly #direct: DirectConnection | undefined;
+  #channel: string | undefined;
+
+  constructor(options: {
+    query: (text: string, values?: unknown[]) => Promise<unknown>;
+    direct: DirectConnection | undefined;
+  }) {
+    super();
+    this.#query = options.query;
+    this.#direct = options.direct;
+  }
+
+  async query(text: string, values?: unknown[]): Promise<unknown> {
+    const channel = LISTEN.exec(text)?.[1];
+    if (channel) {
+      this.#channel = channel;
+      await this.#direct?.listen(channel, this.#receive);
+      return { rows: [] };
+    }
+    // The name by which BullMQ would find this connection in a list of all.
+    if (text.includes(`set_config('application_name'`)) return { rows: [] };
+    return this.#query(text, values);
+  }
+
+  release(): void {
+    if (this.#channel) this.#direct?.unlisten(this.#channel, this.#receive);
+  }
+
+  readonly #receive = (payload: string) => {
+    this.emit('notification', { channel: this.#channel, payload });
+  };
+}
