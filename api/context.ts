@@ -8,6 +8,7 @@ import type { ResponseQuota } from './concurrency/response-quota.ts';
 import type { RequestMemory } from './http/request-memory.ts';
 import type { CredentialCache } from './identity/credential-cache.ts';
 import type { PasswordVerifier } from './identity/password-verifier.ts';
+import type { OpenJobCounts } from './jobs/requests/open-job-counts.ts';
 import type { JobWatch } from './jobs/streaming/job-watch.ts';
 import type { ApiMetrics } from './monitoring/api-metrics.ts';
 import type { RawJsonBodies } from './raw-json/raw-json-bodies.ts';
@@ -21,6 +22,7 @@ export interface ApiContext {
   objects: ObjectStore;
   queues: JobQueues;
   jobs: JobWatch;
+  openJobs: OpenJobCounts;
   /** Requests that wait for a job which they did not start. */
   longPolls: ResponseQuota;
   passwords: PasswordVerifier;

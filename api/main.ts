@@ -23,6 +23,7 @@ import { createMessageClasses } from './http/message-classes.ts';
 import { RequestMemory } from './http/request-memory.ts';
 import { CredentialCache } from './identity/credential-cache.ts';
 import { PasswordVerifier } from './identity/password-verifier.ts';
+import { OpenJobCounts } from './jobs/requests/open-job-counts.ts';
 import { JobWatch } from './jobs/streaming/job-watch.ts';
 import { loadRoutes } from './load-routes.ts';
 import { ApiMetrics } from './monitoring/api-metrics.ts';
@@ -64,6 +65,7 @@ async function main(): Promise<void> {
     objects: await openObjectStore(config),
     queues,
     jobs: new JobWatch({ database, notifications, log }),
+    openJobs: new OpenJobCounts(config.LIMIT_OPEN_JOBS),
     longPolls: new ResponseQuota('long-poll', config.LIMIT_STREAMS),
     memory,
     rawJson: new RawJsonBodies(config, memory),

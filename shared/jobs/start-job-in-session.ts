@@ -45,14 +45,14 @@ export async function startJobInSession<K extends SessionKind>(
   request: JobRequest<K> & { session: string },
   idleSeconds: number,
 ): Promise<JobRow | undefined> {
-  const { kind, owner, session, limit, share, requestId = null } = request;
+  const { kind, owner, session, limit, onCount, share, requestId = null } = request;
   const { payload, version: payloadVersion = 1, output, ...definition } = jobDefinition(kind);
   const queue = request.queue ?? definition.queue;
   const outputStreamed = output === 'streamed';
   const given = payload.parse(request.payload);
   const id = newId();
   // The session is locked: a transaction that ends it waits for this one, and then cancels the new job too.
-  const [row] = await sql<{ created: string; dispatched: string | null }[]>`
+  const [row] = await sql<{ created: string; dispatched: string | null; open: number }[]>`
     with session as (
       select from sessions
       where sid = ${session} and owner = ${owner} and opened is not null and ended is null
@@ -60,15 +60,18 @@ export async function startJobInSession<K extends SessionKind>(
       for share
     ), asked as (
       select ${owner}::text as owner
+    ), open as (
+      select count(*)::int as n
+      from (select from jobs where owner = ${owner} and finished is null limit ${limit}::int) counted
     )
     insert into jobs (id, kind, queue, owner, session, request_id, payload, payload_version, output_streamed, epoch, dispatched)
     select ${id}, ${kind}, ${queue}, ${owner}, ${session}, ${requestId}, ${JSON.stringify(given)}::jsonb, ${payloadVersion}, ${outputStreamed},
       1, ${sql.unsafe(dispatchedAtOnce(queue, share))}
-    from session, asked
-    where ${limit}::int = 0
-      or (select count(*) from (select from jobs where owner = ${owner} and finished is null limit nullif(${limit}::int, 0)) open) < ${limit}::int
-    returning created, dispatched`;
+    from session, asked, open
+    where ${limit}::int = 0 or open.n < ${limit}::int
+    returning created, dispatched, (select n from open) as open`;
   if (!row) return undefined;
+  if (limit > 0) onCount?.(row.open);
   const created = new Date(row.created);
   const dispatched = row.dispatched === null ? null : created;
   return {

@@ -23,6 +23,8 @@ export interface JobRequest<K extends JobKind = JobKind> {
   requestId?: string;
   /** The most open jobs of the owner; 0: no limit. */
   limit: number;
+  /** Called with how many there were, where they were counted. */
+  onCount?: (open: number) => void;
   /** LIMIT_SHARE. */
   share: number;
 }
@@ -32,7 +34,7 @@ export interface JobRequest<K extends JobKind = JobKind> {
  * and the caller adds the entry after the commit; if it crashes in between, the dispatcher adds the entry later.
  */
 export async function startJob<K extends JobKind>(tx: Tx, request: JobRequest<K>): Promise<JobRow> {
-  const { limit, share, ...columns } = request;
+  const { limit, onCount, share, ...columns } = request;
   if (limit > 0) await refuseTooMany(tx, request);
   const { payload, version, output, ...definition } = jobDefinition(request.kind);
   const queue = columns.queue ?? definition.queue;
@@ -53,11 +55,11 @@ export async function startJob<K extends JobKind>(tx: Tx, request: JobRequest<K>
   return row;
 }
 
-async function refuseTooMany(tx: Tx, { owner, limit }: JobRequest): Promise<void> {
+async function refuseTooMany(tx: Tx, { owner, limit, onCount }: JobRequest): Promise<void> {
   const [open] = await tx.execute<{ n: number }>(
     sql`select count(*)::int as n from (select 1 from ${jobs} where ${jobs.owner} = ${owner} and finished is null limit ${limit}) open`,
   );
-  if ((open?.n ?? 0) < limit) return;
+  if ((open?.n ?? 0) < limit) return onCount?.(open?.n ?? 0);
   throw new WindlassError('too_many_requests', {
     detail: `You have ${limit} open jobs, which is the limit.`,
     hint: 'Wait for some of them to end, or cancel some. LIMIT_OPEN_JOBS sets the limit.',

@@ -5,6 +5,7 @@ import type { ApiContext } from '../../api/context.ts';
 import { RequestMemory } from '../../api/http/request-memory.ts';
 import { CredentialCache } from '../../api/identity/credential-cache.ts';
 import { PasswordVerifier } from '../../api/identity/password-verifier.ts';
+import { OpenJobCounts } from '../../api/jobs/requests/open-job-counts.ts';
 import { JobWatch } from '../../api/jobs/streaming/job-watch.ts';
 import { loadRoutes } from '../../api/load-routes.ts';
 import { ApiMetrics } from '../../api/monitoring/api-metrics.ts';
@@ -48,6 +49,7 @@ export async function openIdleApp(): Promise<IdleApp> {
     objects: await openObjectStore(config),
     queues,
     jobs: new JobWatch({ database, notifications, log }),
+    openJobs: new OpenJobCounts(config.LIMIT_OPEN_JOBS),
     longPolls: new ResponseQuota('long-poll', config.LIMIT_STREAMS),
     memory,
     rawJson: new RawJsonBodies(config, memory),

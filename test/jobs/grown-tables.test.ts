@@ -1,5 +1,6 @@
 import postgres from 'postgres';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { OpenJobCounts } from '../../api/jobs/requests/open-job-counts.ts';
 import { readConfig } from '../../shared/config.ts';
 import { type Database, openDatabase } from '../../shared/database/connect.ts';
 import { migrateDatabase } from '../../shared/database/migrate.ts';
@@ -105,19 +106,35 @@ describe('on a table that has grown, after statistics that are older', () => {
     return claim;
   }
 
+  const openJobs = new OpenJobCounts(10 * WAITING);
   const command = () => ({
     kind: 'command' as const,
     payload: { command: 'true' },
     owner: 'carol',
     session,
-    limit: 10_000,
+    limit: openJobs.nextLimit('carol'),
+    onCount: (open: number) => openJobs.counted('carol', open),
     share: 0.5,
   });
 
   /** What is asked for each job, and in each round, with the rows that it may read. */
   const statements: [name: string, most: number, run: () => Promise<() => Promise<unknown>>][] = [
-    ['start', SOME, async () => () => startJobInSession(database, command(), 900)],
-    ['start in a transaction', SOME, async () => () => startJob(database.db, command())],
+    [
+      'start',
+      SOME,
+      async () => {
+        await startJobInSession(database, command(), 900);
+        return () => startJobInSession(database, command(), 900);
+      },
+    ],
+    [
+      'start in a transaction',
+      SOME,
+      async () => {
+        await startJob(database.db, command());
+        return () => startJob(database.db, command());
+      },
+    ],
     [
       'claim',
       FEW,
@@ -234,7 +251,7 @@ describe('on a table that has grown, after statistics that are older', () => {
   const storeWaiting = () => filler`
     insert into jobs (id, kind, queue, owner, payload, not_before)
     select '1' || lpad(n::text, 25, '0'), 'command', 'remote',
-      case when n % 10 = 0 then 'alice' when n % 10 = 1 then 'bob' when n % 10 < 7 then 'zoe' else 'dave' end, '{}',
+      case when n % 10 = 0 then 'alice' when n % 10 = 1 then 'bob' when n % 10 < 7 then 'carol' else 'dave' end, '{}',
       case when n % 10 = 2 then now() - interval '1 hour' when n % 10 > 3 then now() + interval '1 day' end
     from generate_series(1, ${WAITING}::int) n`;
 });

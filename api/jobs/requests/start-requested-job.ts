@@ -37,7 +37,7 @@ export const SESSION_JOB_ERRORS = [
 
 /** A job as a route asks for it. */
 export type RequestedJob = {
-  [K in JobKind]: Omit<JobRequest<K>, 'owner' | 'limit' | 'share' | 'requestId'>;
+  [K in JobKind]: Omit<JobRequest<K>, 'owner' | 'limit' | 'onCount' | 'share' | 'requestId'>;
 }[JobKind];
 
 /**
@@ -59,8 +59,7 @@ export async function startRequestedJob(
       ...(await prepare(tx)),
       owner,
       requestId: res.locals.requestId,
-      limit: api.config.LIMIT_OPEN_JOBS,
-      share: api.config.LIMIT_SHARE,
+      ...limitsOf(api, owner),
     });
     if (key) await storeIdempotencyKey(tx, owner, key, job.id);
     return { job, isNew: true };
@@ -86,8 +85,7 @@ export async function startSessionJob<K extends SessionKind>(
   const idleSeconds = api.config.SESSION_IDLE_TIMEOUT;
   if (isId(sid) && parseIdempotencyKey(req) === undefined) {
     const { requestId } = res.locals;
-    const { LIMIT_OPEN_JOBS: limit, LIMIT_SHARE: share } = api.config;
-    const all = { ...request, queue, owner, requestId, limit, share };
+    const all = { ...request, queue, owner, requestId, ...limitsOf(api, owner) };
     const job = await startJobInSession(api.database, all, idleSeconds);
     if (job) {
       enqueue(api, job);
@@ -102,6 +100,12 @@ export async function startSessionJob<K extends SessionKind>(
   if (session) await touchSession(api.database.db, session);
   return job;
 }
+
+const limitsOf = ({ config, openJobs }: ApiContext, owner: string) => ({
+  limit: openJobs.nextLimit(owner),
+  onCount: (open: number) => openJobs.counted(owner, open),
+  share: config.LIMIT_SHARE,
+});
 
 /** Adds the job's entry, or has the dispatcher do so: soon where it decides, later where the queue is unavailable. */
 function enqueue(api: ApiContext, job: JobRow): void {

@@ -1,0 +1,33 @@
+import { LRUCache } from 'lru-cache';
+
+const TTL_MS = 1_000;
+const MAX_USERS = 10_000;
+
+/**
+ * Remembers for a second how many jobs a user may start until his open ones have to be counted again. A count reads each of
+ * them, and at every start would cost the more the more of them wait. Half of what is left to the limit is started without:
+ * the rest is for the other API processes.
+ */
+export class OpenJobCounts {
+  readonly #limit: number;
+  readonly #uncounted = new LRUCache<string, { left: number }>({ max: MAX_USERS, ttl: TTL_MS });
+
+  /** 0: no limit. */
+  constructor(limit: number) {
+    this.#limit = limit;
+  }
+
+  /** The limit that the user's next job is held to; 0 where it is known to be far. */
+  nextLimit(owner: string): number {
+    const known = this.#uncounted.get(owner);
+    if (!known || known.left === 0) return this.#limit;
+    known.left--;
+    return 0;
+  }
+
+  /** The user had so many open jobs, and has started one more. */
+  counted(owner: string, open: number): void {
+    const left = Math.floor((this.#limit - open - 1) / 2);
+    this.#uncounted.set(owner, { left: Math.max(0, left) });
+  }
+}
