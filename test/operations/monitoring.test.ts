@@ -277,6 +277,7 @@ describe('a database that hangs', () => {
             queue: 'The queue cannot be reached; work is accepted and waits.',
             work: null,
           },
+          degraded: [],
           workers: null,
         });
       }
