@@ -83,6 +83,7 @@ describeStack(missingPrograms('sshd'), 'the HTTP surface', form => {
     expect(await (await fetch(`${stack.url}/readyz`)).json()).toEqual({
       ready: true,
       checks: { database: null, objects: null, queue: null, work: null },
+      degraded: [],
       workers: 2,
     });
   });
