@@ -28,6 +28,8 @@ const entryId = ({ id, epoch }: QueueEntry) => `${id}-${epoch}`;
 
 /** Ended and failed entries are removed: the dispatcher adds new ones, under a higher epoch. */
 const OPTIONS = { removeOnComplete: true, removeOnFail: true, attempts: 1 };
+/** Entries that are not added in bulk. */
+const MOST_ALONE = 8;
 /** BullMQ delivers the entries of a dead worker again after 10 s; claims of them fail while the lease in the row lasts. */
 const WORKER_OPTIONS = {
   lockDuration: 10_000,
@@ -62,12 +64,11 @@ export class JobQueues {
       data: entry,
       opts: { ...OPTIONS, jobId: entryId(entry) },
     }));
-    const [only] = jobs;
     await withDeadline(DEADLINE, async () => {
       const queue = await this.#queue(name);
       // For one entry add() is three times as fast as addBulk(), which makes temporary tables on PostgreSQL.
-      if (jobs.length === 1 && only) await queue.add(only.name, only.data, only.opts);
-      else await queue.addBulk(jobs);
+      if (jobs.length > MOST_ALONE) await queue.addBulk(jobs);
+      else await Promise.all(jobs.map(({ name, data, opts }) => queue.add(name, data, opts)));
     });
   }
 

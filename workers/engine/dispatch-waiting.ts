@@ -6,7 +6,7 @@ import { lockOf, quote, shareRules, slotsOf } from '../../shared/jobs/fair-share
 import { anyOf, IS_HELD, isHeld, isWaiting } from '../../shared/jobs/job-conditions.ts';
 import { UNCLAIMED_SECONDS } from '../../shared/jobs/lease.ts';
 import { type QueueEntry, toQueueEntry } from '../../shared/jobs/queue.ts';
-import { readUnderstood } from '../../shared/jobs/understood.ts';
+import { readUnderstood, type Understood } from '../../shared/jobs/understood.ts';
 import type { WorkerContext } from '../context.ts';
 import { type Picked, pickNext } from './pick-next.ts';
 
@@ -17,6 +17,8 @@ export interface Turns {
   queue: QueueName;
   /** The last user who was given a slot. */
   last: string;
+  /** What the workers understand, for a second: they say it every 3 s. */
+  understood?: { until: number; by: Understood | undefined };
 }
 
 /** How often jobs whose host was away come before those that never began. */
@@ -50,17 +52,19 @@ interface Given {
 /** Nobody else gives slots of the queue meanwhile: what is counted here is so until the commit. */
 async function giveSlots(tx: Tx, turns: Turns, limitShare: number): Promise<Given> {
   const { queue, last: after } = turns;
-  await tx.execute(sql.raw(`select pg_advisory_xact_lock(${lockOf(queue)})`));
-  const [found] = await tx.execute<{ slots: number; held: number }>(
-    sql.raw(
-      `select (${slotsOf(queue)}) as slots, (select count(*)::int from jobs where queue = ${quote(queue)} and ${IS_HELD}) as held`,
-    ),
-  );
-  const { slots = 0, held = 0 } = found ?? {};
+  // Two statements in one round trip: the second sees what was committed before the first had the lock.
+  const [, counted] = (await tx.execute(
+    sql.raw(`select pg_advisory_xact_lock(${lockOf(queue)});
+      select (${slotsOf(queue)}) as slots, (
+        select count(*)::int from jobs where queue = ${quote(queue)} and ${IS_HELD}) as held`),
+  )) as unknown as { slots: number; held: number }[][];
+  const { slots = 0, held = 0 } = counted?.[0] ?? {};
   const free = slots - held;
   if (free <= 0) return { entries: [], wants: 'slots' };
   const rules = shareRules(slots, limitShare);
-  const understood = await readUnderstood(tx);
+  if (!turns.understood || performance.now() > turns.understood.until)
+    turns.understood = { until: performance.now() + 1_000, by: await readUnderstood(tx) };
+  const understood = turns.understood.by;
   const isTurnOfAway = Math.random() < TURNS_OF_AWAY;
   const [picked] = await tx.execute<Picked>(
     pickNext(queue, { free, rules, after, isTurnOfAway, understood }),
