@@ -1,5 +1,11 @@
 import type { ErrorRequestHandler, RequestHandler, Response } from 'express';
-import { isDatabaseDown, isDeadlock, sqlState } from '../../shared/database/connect.ts';
+import {
+  describeOutage,
+  isDatabaseDown,
+  isDatabaseFull,
+  isDeadlock,
+  sqlState,
+} from '../../shared/database/connect.ts';
 import { ERRORS, notFound, unavailable, WindlassError } from '../../shared/errors.ts';
 import type { Logger } from '../../shared/log.ts';
 import { invalidInput } from '../http/validate.ts';
@@ -47,7 +53,7 @@ export const refuseUnknownPath: RequestHandler = req => {
 export function answerErrors(log: Logger): ErrorRequestHandler {
   return (thrown: unknown, req, res, _next) => {
     const error = toWindlassError(thrown);
-    if (error.code === 'internal')
+    if (error.code === 'internal' || isDatabaseFull(thrown))
       log.error(
         { err: thrown, requestId: res.locals.requestId, method: req.method, path: req.path },
         'request failed',
@@ -60,8 +66,15 @@ export function answerErrors(log: Logger): ErrorRequestHandler {
 
 export function toWindlassError(error: unknown): WindlassError {
   if (error instanceof WindlassError) return error;
+  if (isDatabaseFull(error)) {
+    return new WindlassError('insufficient_storage', {
+      detail: 'The disk of the database is full. Nothing was changed.',
+      hint: 'Ask an administrator to make room on it, then try again.',
+      cause: error,
+    });
+  }
   if (isDatabaseDown(error)) {
-    return unavailable('the database cannot be reached.', 'Try again in a few seconds.', 2, error);
+    return unavailable(`${describeOutage(error)}.`, 'Try again in a few seconds.', 2, error);
   }
   if (isDeadlock(error)) {
     return unavailable(

@@ -13,6 +13,7 @@ const COMMON_ERRORS: ErrorCode[] = [
   'headers_too_large',
   'internal',
   'unavailable',
+  'insufficient_storage',
 ];
 /** Further errors of every operation that needs credentials. */
 const CREDENTIAL_ERRORS: ErrorCode[] = ['unauthorized', 'too_many_requests'];

@@ -61,8 +61,10 @@ export default routes('json-body', (router, api) => {
         if (!ended.finished) return void res.status(202).json(jobView(ended));
         if (ended.state !== 'succeeded') throw jobError(ended);
         await sendCommandResult(api, res, { job: ended, command }).catch((error: unknown) => {
-          // The command has run: a client that repeats a request answered 503 would run it twice.
-          if (toWindlassError(error).code !== 'unavailable' || res.headersSent) throw error;
+          // The command has run: a client that repeats a request answered 503 or 507 would run it twice.
+          const { code } = toWindlassError(error);
+          if (!['unavailable', 'insufficient_storage'].includes(code) || res.headersSent)
+            throw error;
           res.status(202).json(jobView(ended));
         });
       },

@@ -2,6 +2,7 @@ import { sql } from 'drizzle-orm';
 import { type Config, readConfig } from '../../shared/config.ts';
 import {
   type Database,
+  describeOutage,
   isDatabaseDown,
   openDatabase,
   sqlState,
@@ -97,8 +98,11 @@ function translateError(error: unknown, url: string): unknown {
   if (error instanceof MigrationError)
     return failure(error.message, 'What was done is kept. Mend the cause and start it again.');
   if (!isDatabaseDown(error)) return error;
+  const outage = describeOutage(error).replace('the database', `the database at ${host}`);
   return failure(
-    `The database at ${host} cannot be reached.`,
-    'Start it, or correct DATABASE_URL.',
+    `${outage[0]?.toUpperCase()}${outage.slice(1)}.`,
+    /^53/.test(sqlState(error) ?? '')
+      ? 'Make room for it, and start again.'
+      : 'Start it, or correct DATABASE_URL.',
   );
 }

@@ -83,6 +83,24 @@ export function isDatabaseDown(error: unknown): boolean {
   return false;
 }
 
+/** What an operator has to mend before a database that isDatabaseDown() can be used again, in words that end a sentence. */
+export function describeOutage(error: unknown): string {
+  switch (sqlState(error)) {
+    case '53100':
+      return 'the disk of the database is full';
+    case '53200':
+      return 'the database has no memory left';
+    case '53300':
+      return 'the database has no connection left (max_connections)';
+    case '25006':
+      return 'the database accepts no writes';
+    default:
+      return 'the database cannot be reached';
+  }
+}
+
+export const isDatabaseFull = (error: unknown) => sqlState(error) === '53100';
+
 /** Whether the transaction was rolled back because of a deadlock. */
 export const isDeadlock = (error: unknown) => sqlState(error) === '40P01';
 

@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { sql } from 'drizzle-orm';
-import { type Database, isDatabaseDown } from './connect.ts';
+import { type Database, describeOutage, isDatabaseDown } from './connect.ts';
 import { MIGRATIONS, readJournal } from './migrations/migration-files.ts';
 
 /** Waits until another process has applied every migration that this one knows. */
@@ -11,16 +11,16 @@ export async function waitForSchema(
   const known = readJournal(MIGRATIONS);
   for (let tries = 0; ; tries++) {
     options.signal?.throwIfAborted();
+    let outage = '';
     const applied = await listApplied(database).catch((error: unknown) => {
       if (!isDatabaseDown(error)) throw error;
+      outage = describeOutage(error);
       return undefined;
     });
     if (applied && known.every(({ when }) => applied.has(when))) return;
     if (tries % 20 === 4) {
       options.onWait?.(
-        applied
-          ? 'the schema is older than this program: run `windlass migrate`'
-          : 'the database cannot be reached',
+        applied ? 'the schema is older than this program: run `windlass migrate`' : outage,
       );
     }
     await delay(250);

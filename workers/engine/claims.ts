@@ -112,12 +112,19 @@ export async function updateLeased(tx: Tx, claim: Claim, set: Changes): Promise<
   await updateLeasedQuietly(tx, claim, { ...set, version: sql`${jobs.version} + 1` });
 }
 
+/**
+ * This commit waits for the disk, and for a synchronous standby where there is one, even if the role's setting is weaker: a
+ * promise that precedes an effect outside must outlive the database's machine.
+ */
+const isDurable = sql`set_config('synchronous_commit', case current_setting('synchronous_commit')
+  when 'remote_apply' then 'remote_apply' else 'on' end, true) <> ''`;
+
 /** As updateLeased(), without a new version: for what no client sees. */
 export async function updateLeasedQuietly(tx: Tx, claim: Claim, set: Changes): Promise<void> {
   const rows = await tx
     .update(jobs)
     .set(set as Partial<JobRow>)
-    .where(leasedBy(claim))
+    .where(and(leasedBy(claim), 'runAt' in set ? isDurable : undefined))
     .returning({ id: jobs.id });
   if (rows.length === 0) throw new LeaseLost(claim.id);
 }

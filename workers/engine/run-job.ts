@@ -1,5 +1,5 @@
 import { eq } from 'drizzle-orm';
-import { isDatabaseDown, sqlState } from '../../shared/database/connect.ts';
+import { describeOutage, isDatabaseDown, sqlState } from '../../shared/database/connect.ts';
 import { jobs } from '../../shared/database/schema.ts';
 import { type ErrorRecord, toErrorRecord, WindlassError } from '../../shared/errors.ts';
 import { newId } from '../../shared/ids.ts';
@@ -160,7 +160,10 @@ class Attempt {
     if (error instanceof ReleaseJob) return this.#release(error.forSeconds);
     if (isCancelled(error)) return this.#end({ state: 'cancelled', error: explain(error) });
     if (isDatabaseDown(error)) {
-      log.warn({ err: error }, 'the database is away; the job is taken back when it is back');
+      log.warn(
+        { err: error },
+        `${describeOutage(error)}; the job is taken back when that is mended`,
+      );
       return this.#worker.leases.abandon(this.#lease);
     }
     if (isUnavailable(error)) {
