@@ -230,13 +230,34 @@ test('a job whose attempt the database cut short is taken back by the worker tha
   });
 });
 
+const setClock = (by: string) =>
+  database.sql.unsafe(
+    `create or replace function clock() returns timestamptz language sql stable as $$ select now() + interval '${by}' $$`,
+  );
+
+test('a clock that is set there and back between two rounds takes no lease from the living', async () => {
+  const worker = makeWorker();
+  try {
+    await setClock('15 seconds');
+    const claim = await claimNew(worker);
+    await setClock('0 seconds');
+    await reclaim();
+    expect(await tokenOf(claim)).toBe(claim.token);
+    // It holds for no longer than any other.
+    const [lease] = await database.sql`
+      select expires <= now() + interval '10 seconds' as ends from leases where worker = ${worker.id}`;
+    expect(lease?.ends).toBe(true);
+    // The round began before the clock was set back.
+    await reclaim(new Date(Date.now() + 15_000));
+    expect(await tokenOf(claim)).toBe(claim.token);
+  } finally {
+    await setClock('0 seconds');
+  }
+});
+
 test('setting the clock takes no lease from the living, and keeps none for the dead', async () => {
   const stopping = new AbortController();
   const queues = new JobQueues({ databaseUrl: given.url, redisUrl: undefined, log });
-  const setClock = (by: string) =>
-    database.sql.unsafe(
-      `create or replace function clock() returns timestamptz language sql stable as $$ select now() + interval '${by}' $$`,
-    );
   const worker = makeWorker();
   const claim = await claimNew(worker);
   const dispatcher = runDispatcher({

@@ -3,7 +3,7 @@ import { jobs, leases } from '../../shared/database/schema.ts';
 import { isHeld } from '../../shared/jobs/job-conditions.ts';
 import { LEASE_SECONDS } from '../../shared/jobs/lease.ts';
 import type { WorkerContext } from '../context.ts';
-import { hadExpired } from './leases.ts';
+import { hadExpired, shortenLeases } from './leases.ts';
 import { LOSS } from './losses.ts';
 
 type Context = Pick<WorkerContext, 'database' | 'notifications' | 'log' | 'metrics'>;
@@ -28,6 +28,7 @@ const isLeased = and(isHeld, isNotNull(jobs.leaseToken));
  */
 export async function reclaimExpiredLeases(context: Context, at: string): Promise<void> {
   const { db } = context.database;
+  await shortenLeases(db);
   const withJobs = sql`array(select distinct ${jobs.worker} from ${jobs} where ${isLeased})`;
   // Locked: a worker that renews its lease meanwhile either comes first, or finds that its jobs are taken.
   const expired = db.$with('expired').as(
