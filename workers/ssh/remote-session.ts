@@ -254,7 +254,7 @@ export class RemoteSession implements RemoteExec {
 }
 
 /** An error of ssh2 about a channel or the connection. */
-class SshError extends Error {
+export class SshError extends Error {
   /** The command may have reached the host. */
   readonly sent: boolean;
 

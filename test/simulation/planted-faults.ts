@@ -1,0 +1,144 @@
+import type { Rewrite } from './simulated-database.ts';
+
+/** A fault in one of the product's statements. */
+export interface PlantedFault {
+  name: string;
+  /** Of a schedule that finds it, where one is known. */
+  seed?: number;
+  /** The statement. */
+  where: RegExp;
+  /** What its text loses, and what stands there instead. */
+  change: [RegExp, string][];
+}
+
+const CLAIM = /^with "lease"/;
+const END = /^update "jobs" set "state" = \$1::text/;
+const GIVE_UP = /^update "jobs" set "state" = case when \("jobs"\."consecutive_losses"/;
+const STORE = /^update "jobs" set .*"stdout_bytes" = \$2/;
+const RECLAIM = /^with "expired"/;
+const EXPIRED = /< least\(\$1::timestamptz, clock\(\)\)/;
+
+export const PLANTED_FAULTS: PlantedFault[] = [
+  {
+    name: 'a claim takes what another worker has',
+    seed: 7,
+    where: CLAIM,
+    change: [[/num_nonnulls\(finished, lease_token\) = 0/, 'num_nonnulls(finished) = 0']],
+  },
+  {
+    name: 'a claim takes any epoch',
+    seed: 46,
+    where: CLAIM,
+    change: [[/"jobs"\."epoch" = \$6/, '$6::int is not null']],
+  },
+  {
+    name: 'output is stored without a look at the token',
+    seed: 38,
+    where: STORE,
+    change: [[/"jobs"\."lease_token" = \$5/, '$5::text is not null']],
+  },
+  {
+    name: 'offsets of output are not compared',
+    where: STORE,
+    change: [
+      [
+        /"jobs"\."stdout_bytes" = \$6 and "jobs"\."stderr_bytes" = \$7/,
+        '$6::bigint + $7::bigint >= 0',
+      ],
+    ],
+  },
+  {
+    name: 'a job is ended without a look at the token',
+    where: END,
+    change: [[/"jobs"\."lease_token" = \$8/, '$8::text is not null']],
+  },
+  {
+    name: 'an end is not final',
+    seed: 28,
+    where: END,
+    change: [
+      [/"jobs"\."lease_token" = \$8 and num_nonnulls\(finished\) = 0/, '$8::text is not null'],
+    ],
+  },
+  {
+    name: 'a promotion ignores a cancel',
+    seed: 55,
+    where: END,
+    change: [[/"jobs"\."cancel_requested" is null or \$9::boolean/, '$9::boolean is not null']],
+  },
+  {
+    name: 'a cancel ends a job that a worker has',
+    seed: 1,
+    where: /"cancel_requested" = coalesce/,
+    change: [[/"jobs"\."state" = 'queued'/g, `"jobs"."state" <> 'ended'`]],
+  },
+  {
+    name: 'a claim is given up without a look at the token',
+    where: GIVE_UP,
+    change: [[/"jobs"\."lease_token" = \$10/, '$10::text is not null']],
+  },
+  {
+    name: 'a command starts before its promise is kept',
+    seed: 1,
+    where: /^update "jobs" set "run_at" = \$1/,
+    change: [[/"run_at" = \$1/, '"run_at" = case when $1::timestamptz is null then now() end']],
+  },
+  {
+    name: 'a lease is looked at without its token',
+    where: /^select "id", "cancel_requested" is not null/,
+    change: [[/"jobs"\."lease_token" = any\(\$2::text\[\]\)/, '$2::text[] is not null']],
+  },
+  {
+    name: 'leases are taken at once after a step of the clock',
+    where: /pg_try_advisory_lock|sim\.try_lock/,
+    change: [
+      [
+        /1000 \* extract\(epoch from clock\(\)\) as ms/,
+        `current_setting('sim.elapsed')::float8 as ms`,
+      ],
+    ],
+  },
+  {
+    name: 'leases are taken from the living',
+    seed: 9,
+    where: RECLAIM,
+    change: [[EXPIRED, `< greatest($1::timestamptz, clock()) + interval '8 seconds'`]],
+  },
+  {
+    name: 'leases of the dead are never taken back',
+    seed: 7,
+    where: RECLAIM,
+    change: [[EXPIRED, `< $1::timestamptz - interval '1 day'`]],
+  },
+  {
+    name: 'entries that the queue lost are not dispatched again',
+    seed: 33,
+    where: /^update "jobs" set "dispatched" = \$1 where/,
+    change: [
+      [/"dispatched" = \$1/, '"dispatched" = coalesce($1::timestamptz, "jobs"."dispatched")'],
+    ],
+  },
+  {
+    name: 'retention removes an open job',
+    seed: 5,
+    where: /num_nonnulls\(finished\) = 1 and "jobs"\."finished" <|^\s*with removed as/,
+    change: [
+      [/num_nonnulls\(finished\) = 1/, 'true'],
+      [/"jobs"\."finished" (<|>=)/g, 'coalesce("jobs"."finished", "jobs"."created") $1'],
+      [/and finished is not null/, ''],
+    ],
+  },
+];
+
+/** Plants a fault; tells how many statements had it. */
+export function plant({ where, change }: PlantedFault): { rewrite: Rewrite; count(): number } {
+  let count = 0;
+  const rewrite = (text: string) => {
+    if (!where.test(text)) return text;
+    let changed = text;
+    for (const [lost, instead] of change) changed = changed.replace(lost, instead);
+    if (changed !== text) count++;
+    return changed;
+  };
+  return { rewrite, count: () => count };
+}

@@ -1,0 +1,45 @@
+import fc from 'fast-check';
+import { runSchedule, schedules } from './schedules.ts';
+import type { SimulatedDatabase } from './simulated-database.ts';
+
+export interface Found {
+  /** Of the schedule that failed. */
+  seed: number;
+  /** Schedules until then. */
+  runs: number;
+  /** What broke, and the story of the schedule. */
+  story: string;
+}
+
+/** A failing schedule is made smaller for so long. */
+const SHRINK_MS = 60_000;
+
+/** Runs the schedules of so many seeds in a row; returns the first that fails. */
+export async function search(
+  database: SimulatedDatabase,
+  { seed, runs, onRun = () => {} }: { seed: number; runs: number; onRun?: (run: number) => void },
+): Promise<Found | undefined> {
+  for (let run = 0; run < runs; run++) {
+    const story = await check(database, seed + run, { endOnFailure: true });
+    if (story !== undefined) return { seed: seed + run, runs: run + 1, story };
+    onRun(run + 1);
+  }
+  return undefined;
+}
+
+/** The story of the smallest schedule that fails, found from this one. */
+export async function shrink(database: SimulatedDatabase, { seed, story }: Found): Promise<string> {
+  return (await check(database, seed, { interruptAfterTimeLimit: SHRINK_MS })) ?? story;
+}
+
+/** Undefined where the schedule of the seed does not fail. */
+async function check(
+  database: SimulatedDatabase,
+  seed: number,
+  parameters: fc.Parameters<[never]>,
+): Promise<string | undefined> {
+  const property = fc.asyncProperty(schedules, schedule => runSchedule(database, schedule));
+  const result = await fc.check(property, { ...parameters, seed, numRuns: 1 } as object);
+  if (!result.failed) return undefined;
+  return result.errorInstance instanceof Error ? result.errorInstance.message : 'no error';
+}
