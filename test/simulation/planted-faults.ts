@@ -49,6 +49,7 @@ export const PLANTED_FAULTS: PlantedFault[] = [
   },
   {
     name: 'a job is ended without a look at the token',
+    seed: 2026,
     where: END,
     change: [[/"jobs"\."lease_token" = \$8/, '$8::text is not null']],
   },
@@ -90,6 +91,7 @@ export const PLANTED_FAULTS: PlantedFault[] = [
   },
   {
     name: 'leases are taken at once after a step of the clock',
+    seed: 2105,
     where: /pg_try_advisory_lock|sim\.try_lock/,
     change: [
       [
