@@ -1,6 +1,7 @@
 import { closeSync, existsSync, openSync, readFileSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import type { ColumnType } from '../../shared/parsers.ts';
 import { runTableChild } from '../../workers/parsers/table/run-child.ts';
 import { makeTempDir, type TempDir } from '../harness/temp-dir.ts';
 
@@ -19,7 +20,13 @@ type Content = [text: string, times: number][];
 
 const many = (full: number) => (FULL ? full : Math.ceil(full / 10));
 
-const FILES: Record<string, { content: Content; reason: RegExp }> = {
+interface HostileFile {
+  content: Content;
+  reason: RegExp;
+  types?: Record<string, ColumnType>;
+}
+
+const FILES: Record<string, HostileFile> = {
   'one cell of 1 GB': { content: [['y', many(1e9)]], reason: /row is longer/ },
   'one cell of 1 GB further down': {
     content: [
@@ -68,6 +75,7 @@ const FILES: Record<string, { content: Content; reason: RegExp }> = {
       ['x,y\n', many(1e7)],
     ],
     reason: /is not an integer/,
+    types: { a: 'integer', b: 'integer' },
   },
 };
 
@@ -81,14 +89,14 @@ function write(path: string, content: Content): void {
   closeSync(file);
 }
 
-for (const [name, { content, reason }] of Object.entries(FILES))
+for (const [name, { content, reason, types }] of Object.entries(FILES))
   test(`${name} ends as an error that says so, in bounded memory`, async () => {
     const input = join(directory.path, 'table.csv');
     const output = join(directory.path, 'table.parquet');
     write(input, content);
     const peak = watchPeak();
     const made = runTableChild(
-      { kind: 'csv', scratch: directory.path, input, output, parameters: {} },
+      { kind: 'csv', scratch: directory.path, input, output, parameters: { types } },
       {
         memory: MEMORY,
         seconds: 60,

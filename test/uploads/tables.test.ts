@@ -65,8 +65,8 @@ describeStack(undefined, 'tables and files over HTTP', form => {
     const csv = [
       'i,d,b,t,ts,tz,s,zip,day',
       '9223372036854775807,1.5,true,12:30:00.5,2020-01-01 10:00,2020-01-01T00:00:00Z,"x ""y""\nz",00123,2020-02-29',
-      '-9007199254740993,nan,false,,2020-01-02T01:02:03.123456,2020-01-01T00:00:00+02:00,,00004,1969-12-31',
-      ',-inf,,23:59:59,,,é,99,',
+      '-9007199254740993,-0.0,false,,2020-01-02T01:02:03.123456,2020-01-01T00:00:00+02:00,,00004,1969-12-31',
+      ',2.5e-3,,23:59:59,,,é,99,',
     ].join('\r\n');
     const path = await makeTable(client, { mid, aid: 'types', csv: `\ufeff${csv}\r\n` });
     const { columns } = await client.get<Metadata>(`${path}/metadata`);
@@ -82,14 +82,26 @@ describeStack(undefined, 'tables and files over HTTP', form => {
       'day date',
     ]);
     expect(columns.map(({ nulls }) => nulls)).toEqual([1, 0, 1, 1, 1, 1, 1, 0, 1]);
-    expect(columns[1]).toMatchObject({ min: 1.5, max: 1.5 });
+    expect(columns[1]).toMatchObject({ min: 0, max: 1.5 });
     expect(columns[8]).toMatchObject({ min: '1969-12-31', max: '2020-02-29' });
     const metadata = await textOf(`${path}/metadata`);
-    expect(metadata).toContain('"min":-9007199254740993,"max":9223372036854775807');
+    expect(metadata).toContain(
+      '"min":"-9007199254740993","max":"9223372036854775807","nulls":1,"exact":true',
+    );
     expect(await textOf(`${path}/rows`)).toContain(
-      '"rows":[[9223372036854775807,1.5,true,"12:30:00.5","2020-01-01T10:00:00","2020-01-01T00:00:00Z","x \\"y\\"\\nz","00123","2020-02-29"],' +
-        '[-9007199254740993,"NaN",false,null,"2020-01-02T01:02:03.123456","2019-12-31T22:00:00Z",null,"00004","1969-12-31"],' +
-        '[null,"-Infinity",null,"23:59:59",null,null,"é","99",null]]}',
+      '"rows":[["9223372036854775807",1.5,true,"12:30:00.5","2020-01-01T10:00:00","2020-01-01T00:00:00Z","x \\"y\\"\\nz","00123","2020-02-29"],' +
+        '["-9007199254740993",-0,false,null,"2020-01-02T01:02:03.123456","2019-12-31T22:00:00Z",null,"00004","1969-12-31"],' +
+        '[null,0.0025,null,"23:59:59",null,null,"é","99",null]]}',
+    );
+  });
+
+  test('a value after any number of others comes back as it was written', async () => {
+    const csv = `a,b,c,d\n${'1,1,10:00:00,true\n'.repeat(60_000)}1.5,007,10:00:00+05:00,yes\n`;
+    const path = await makeTable(client, { mid, aid: 'late', csv });
+    const { columns } = await client.get<Metadata>(`${path}/metadata`);
+    expect(columns.map(({ type }) => type)).toEqual(['number', 'text', 'text', 'text']);
+    expect(await textOf(`${path}/rows?offset=59999`)).toContain(
+      '"rows":[[1,"1","10:00:00","true"],[1.5,"007","10:00:00+05:00","yes"]]',
     );
   });
 
@@ -273,9 +285,12 @@ describeStack(undefined, 'tables and files over HTTP', form => {
       return error?.errors;
     };
     const good = '1,2\n'.repeat(60_000);
-    expect(await refused(`\n\na,b\n"1",2\n${good}x,3\n1,"q\nq"\n`)).toEqual([
-      { file: 0, row: 60_005, column: 'a', reason: '"x" is not an integer of 64 bits' },
-      { file: 0, row: 60_006, column: 'b', reason: '"q\\nq" is not an integer of 64 bits' },
+    const types = { a: 'integer', b: 'integer' };
+    const reason = (value: string) =>
+      `${value} is not an integer of 64 bits without leading zeros or a plus`;
+    expect(await refused(`\n\na,b\n"1",2\n${good}x,3\n1,"q\nq"\n`, { types })).toEqual([
+      { file: 0, row: 60_005, column: 'a', reason: reason('"x"') },
+      { file: 0, row: 60_006, column: 'b', reason: reason('"q\\nq"') },
     ]);
     expect(await refused('a,b\n1,2\n1,2,3\n\n1\n')).toEqual([
       { file: 0, row: 3, reason: 'expected 2 values, found 3' },

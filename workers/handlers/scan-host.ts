@@ -2,8 +2,8 @@ import type { Handler } from '../context.ts';
 import { scanHostKeys } from '../ssh/connect.ts';
 
 /** Reads the host keys of a new host, for an administrator who trusts them on first use. */
-const scanHost: Handler<'scan-host'> = async ({ payload, signal }) => ({
-  result: { keys: await scanHostKeys(payload, signal) },
+const scanHost: Handler<'scan-host'> = async ({ payload, signal, worker }) => ({
+  result: { keys: await scanHostKeys(payload, signal, worker.config.SSH_ALGORITHMS) },
 });
 
 export default scanHost;

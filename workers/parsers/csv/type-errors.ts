@@ -1,22 +1,23 @@
 import type { DuckDBConnection } from '@duckdb/node-api';
 import { query } from '../table/duckdb.ts';
 import { type CsvRequest, MAX_PROBLEMS, TableError, type TableProblem } from '../table/protocol.ts';
+import { type Column, holds, type SqlType } from './column-types.ts';
 import { countLines } from './count-lines.ts';
 import type { Dialect } from './dialect.ts';
-import type { Column, SqlType } from './infer-types.ts';
 import { scanRecords } from './scan-records.ts';
 
 /** Columns in one query. */
 const BATCH = 250;
 
 const MEANINGS: Record<SqlType, string> = {
-  BOOLEAN: 'true or false',
-  BIGINT: 'an integer of 64 bits',
-  DOUBLE: 'a number',
+  BOOLEAN: '"true" or "false"',
+  BIGINT: 'an integer of 64 bits without leading zeros or a plus',
+  DOUBLE: 'a finite number that a double holds',
   DATE: 'a date as YYYY-MM-DD',
-  TIME: 'a time as HH:MM:SS',
-  TIMESTAMP: 'a date and time as YYYY-MM-DD HH:MM:SS',
-  TIMESTAMPTZ: 'a date and time with its zone, as YYYY-MM-DD HH:MM:SSZ',
+  TIME: 'a time as HH:MM:SS, with at most six digits after the seconds',
+  TIMESTAMP: 'a date and time as YYYY-MM-DDTHH:MM:SS, with at most six digits after the seconds',
+  TIMESTAMPTZ:
+    'a date and time with its zone, as YYYY-MM-DDTHH:MM:SSZ, with at most six digits after the seconds',
   VARCHAR: 'a text',
 };
 
@@ -35,7 +36,7 @@ interface TypeMismatch {
   value: string;
 }
 
-/** Finds the values that do not fit their column's type: counts all, and lists the first hundred in order of lines. */
+/** Finds the values that the types of their columns do not hold: counts all, and lists the first hundred in order of lines. */
 export async function findTypeErrors(
   connection: DuckDBConnection,
   { request, dialect, hasHeader, columns, relation }: Table,
@@ -46,7 +47,7 @@ export async function findTypeErrors(
   for (let from = 0; from < typed.length; from += BATCH) {
     const batch = typed.slice(from, from + BATCH);
     const isWrong = (i: number) =>
-      `(c${i} IS NOT NULL AND TRY_CAST(c${i} AS ${columns[i]?.type}) IS NULL)`;
+      `(c${i} IS NOT NULL AND ${holds(columns[i]?.type ?? 'VARCHAR', `c${i}`)} IS NOT TRUE)`;
     const sums = batch.map(i => `count(*) FILTER (WHERE ${isWrong(i)})`).join(' + ');
     const [counted] = await query(connection, `SELECT ${sums} AS n FROM ${relation}`);
     const found = Number(counted?.n ?? 0);
@@ -86,7 +87,7 @@ export async function findTypeErrors(
   return new TableError(
     {
       ...(problems[0] ?? { reason: 'a value is not of its column’s type' }),
-      hint: 'Correct the values, name those that stand for a missing one with "nulls", or read every column as text with "text": true.',
+      hint: 'Correct the values, name those that stand for a missing one with "nulls", or ask for another type in "types".',
     },
     { problems, count },
   );

@@ -1,0 +1,146 @@
+import type { DuckDBConnection } from '@duckdb/node-api';
+import type { ColumnType } from '../../../shared/parsers.ts';
+import { query } from '../table/duckdb.ts';
+
+/** The possible types of a column, by DuckDB's names, from the narrowest to the widest. */
+export const SQL_TYPES = [
+  'BOOLEAN',
+  'BIGINT',
+  'DOUBLE',
+  'DATE',
+  'TIME',
+  'TIMESTAMP',
+  'TIMESTAMPTZ',
+  'VARCHAR',
+] as const;
+export type SqlType = (typeof SQL_TYPES)[number];
+
+export interface Column {
+  name: string;
+  type: SqlType;
+}
+
+/** What a type that a user asks for may become: a column's times have all a zone, or none. */
+export const ASKED: Record<ColumnType, readonly [SqlType, ...SqlType[]]> = {
+  boolean: ['BOOLEAN'],
+  integer: ['BIGINT'],
+  number: ['DOUBLE'],
+  date: ['DATE'],
+  time: ['TIME'],
+  timestamp: ['TIMESTAMP', 'TIMESTAMPTZ'],
+  text: ['VARCHAR'],
+};
+
+/** Characters; a longer value is a text. */
+const MAX_TYPED_LENGTH = 64;
+/** Every integer up to it is a double, and so is every text of 15 digits. */
+const EXACT_DIGITS = 15;
+
+const INTEGER = ' *(0|-?[1-9][0-9]{0,18}) *';
+const DIGITS = ' *[-+]?[0-9]+ *';
+const NUMBER = ' *[-+]?((0|[1-9][0-9]*)(\\.[0-9]*)?|\\.[0-9]+)([eE][-+]?[0-9]+)? *';
+const DATE = '[0-9]{4}-[0-9]{2}-[0-9]{2}';
+const HOURS = '([01][0-9]|2[0-3]):[0-5][0-9]';
+const SECONDS = ':[0-5][0-9](\\.[0-9]{1,6})?';
+const TIMESTAMP = `${DATE}[T ]${HOURS}(${SECONDS})?`;
+const ZONE = ' ?(Z|[-+](0[0-9]|1[0-4])(:?[0-5][0-9])?)';
+
+const is = (value: string, pattern: string) => `regexp_full_match(${value}, '${pattern}')`;
+const casts = (value: string, type: SqlType) => `TRY_CAST(${value} AS ${type}) IS NOT NULL`;
+
+/**
+ * By type, an SQL expression for whether it holds a text (not NULL) exactly: that its cast means what the text says, and
+ * nothing of it is lost. A number is the double nearest to what is written, and finite; an integer among numbers is that
+ * integer. Texts with leading zeros are identifiers. Dates are ISO 8601 only, since 01/02/2020 is ambiguous, and times have
+ * at most microseconds.
+ */
+const HOLDS: Record<Exclude<SqlType, 'VARCHAR'>, (value: string) => string> = {
+  BOOLEAN: value => `${value} IN ('true', 'false')`,
+  BIGINT: value => `${is(value, INTEGER)} AND ${casts(value, 'BIGINT')}`,
+  DOUBLE: value => `${is(value, NUMBER)} AND isfinite(TRY_CAST(${value} AS DOUBLE))
+    AND (strlen(${value}) <= ${EXACT_DIGITS} OR NOT ${is(value, DIGITS)}
+      OR TRY_CAST(${value} AS HUGEINT) = TRY_CAST(TRY_CAST(${value} AS DOUBLE) AS HUGEINT))`,
+  // DuckDB has years before 1 and after 9999, which ISO 8601 writes otherwise.
+  DATE: value => `${is(value, DATE)} AND ${value} > '0001' AND ${casts(value, 'DATE')}`,
+  TIME: value => is(value, HOURS + SECONDS),
+  TIMESTAMP: value =>
+    `${is(value, TIMESTAMP)} AND ${value} > '0001' AND ${casts(value, 'TIMESTAMP')}`,
+  // A day less at each end: in UTC the year may be another.
+  TIMESTAMPTZ:
+    value => `${is(value, TIMESTAMP + ZONE)} AND ${value} > '0001-01-02' AND ${value} < '9999-12-31'
+    AND ${casts(value, 'TIMESTAMPTZ')}`,
+};
+
+/** An SQL expression for whether the type holds the text exactly; NULL for a missing value, or what cannot be cast. */
+export const holds = (type: SqlType, value: string): string =>
+  type === 'VARCHAR'
+    ? `${value} IS NOT NULL`
+    : `(strlen(${value}) <= ${MAX_TYPED_LENGTH} AND ${HOLDS[type](value)})`;
+
+/** A set of types, as bits in the order of SQL_TYPES. */
+export type TypeSet = number;
+export const ALL_TYPES: TypeSet = 2 ** SQL_TYPES.length - 1;
+export const setOf = (...types: SqlType[]): TypeSet =>
+  types.reduce((set, type) => set | (1 << SQL_TYPES.indexOf(type)), 0);
+const TEXT = setOf('VARCHAR');
+
+/** The narrowest type of a set; a column without values is of text. */
+export function narrowest(set: TypeSet): SqlType {
+  if (set === ALL_TYPES) return 'VARCHAR';
+  return SQL_TYPES.find((_type, i) => set & (1 << i)) ?? 'VARCHAR';
+}
+
+/** An SQL expression for the types that hold a text exactly. */
+const typesHolding = (value: string) =>
+  `CASE WHEN ${value} IS NULL THEN ${ALL_TYPES} ELSE ${SQL_TYPES.map(
+    (type, i) => `CASE WHEN ${holds(type, value)} THEN ${1 << i} ELSE 0 END`,
+  ).join(' + ')} END`;
+
+/** Columns in one query, whose plan grows with them. */
+const BATCH = 50;
+
+/** For each of these columns c0, c1, … of a relation of texts, the types that hold all of its values exactly. */
+export async function findTypes(
+  connection: DuckDBConnection,
+  { relation, columns }: { relation: string; columns: number[] },
+): Promise<Map<number, TypeSet>> {
+  const sets = new Map<number, TypeSet>();
+  for (let from = 0; from < columns.length; from += BATCH) {
+    const batch = columns.slice(from, from + BATCH);
+    const [found] = await query(
+      connection,
+      `SELECT ${batch.map(i => `bit_and(${typesHolding(`c${i}`)}) AS c${i}`).join(', ')} FROM ${relation}`,
+    );
+    for (const i of batch) sets.set(i, Number(found?.[`c${i}`] ?? ALL_TYPES));
+  }
+  return sets;
+}
+
+/** The types that hold each value of the first record. */
+export async function findTypesOfFirst(
+  connection: DuckDBConnection,
+  { first, nulls }: { first: string[]; nulls: string[] },
+): Promise<TypeSet[]> {
+  await connection.run('CREATE TEMP TABLE first (value VARCHAR)');
+  const appender = await connection.createAppender('first');
+  for (const value of first) {
+    if (value === '' || nulls.includes(value)) appender.appendNull();
+    else appender.appendVarchar(value);
+    appender.endRow();
+  }
+  appender.closeSync();
+  const rows = await query(connection, `SELECT ${typesHolding('value')} AS types FROM first`);
+  await connection.run('DROP TABLE first');
+  return rows.map(row => Number(row.types));
+}
+
+/** Whether the first record is a header: it has a text above a column without texts, or all columns are texts. */
+export function looksLikeHeader(first: TypeSet[], below: TypeSet[]): boolean {
+  if (below.every(set => set === ALL_TYPES))
+    return first.every(set => set === ALL_TYPES || set === TEXT);
+  if (below.every(set => narrowest(set) === 'VARCHAR')) return true;
+  return below.some(
+    (set, i) =>
+      narrowest(set) !== 'VARCHAR' && narrowest(set & (first[i] ?? ALL_TYPES)) === 'VARCHAR',
+  );
+}
