@@ -25,7 +25,7 @@ export function launchPostgres(cluster: Cluster, port: number): Promise<ChildPro
     env: { PATH, LC_ALL: 'C', TZ: 'UTC' },
     cwd: directory,
     user: user && { uid: user.uid, gid: user.gid },
-    isReady: printed => printed.includes('ready to accept connections'),
+    isReady: printed => /ready to accept (read-only )?connections/.test(printed),
   });
 }
 

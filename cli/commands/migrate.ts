@@ -8,20 +8,24 @@ import {
   sqlState,
 } from '../../shared/database/connect.ts';
 import { createFirstAdministrator } from '../../shared/database/first-administrator.ts';
+import { hostsOf, splitHosts } from '../../shared/database/host-urls.ts';
 import { migrateDatabase } from '../../shared/database/migrate.ts';
 import { MigrationError } from '../../shared/database/migrations/session.ts';
+import { requireDirect } from '../../shared/database/pooler.ts';
 import { exitWith } from '../../shared/process-lifecycle.ts';
+import { withDatabase } from '../find-database.ts';
 import { StartError } from '../start-error.ts';
 import type { CommandContext } from './command-context.ts';
 
 /** `windlass migrate`: migrates the schema and creates the first administrator. */
 export async function migrate({ environment, life }: CommandContext): Promise<void> {
   const config = readConfig(environment);
-  if (!config.DATABASE_URL)
+  if (!config.DATABASE_URL && !config.DATA_DIR)
     throw new StartError('DATABASE_URL is not set.', {
-      hint: 'Set it to the database to migrate.',
+      hint: 'Set it to the database to migrate, or DATA_DIR to the folder of an embedded one.',
     });
-  await prepareDatabase(config.DATABASE_URL, config, life.stopping).catch((error: unknown) => {
+  const work = (url: string) => prepareDatabase(url, config, life.stopping);
+  await withDatabase(config, life.stopping, work).catch((error: unknown) => {
     // A script that goes on after a success must not take this for one.
     if (life.stopping.aborted)
       exitWith('windlass: Stopped before the database was up to date. Migrate again.');
@@ -36,20 +40,26 @@ export async function prepareDatabase(
   config: Config,
   signal?: AbortSignal,
 ): Promise<void> {
-  const database = openDatabase(url, { max: 1 });
+  const { DATABASE_DIRECT_URL: directUrl } = config;
+  const isPooled = directUrl !== undefined;
+  const server = directUrl ?? url;
+  const database = openDatabase(server, { max: 1 });
   try {
-    await checkVersion(database, url)
-      .then(() => migrateDatabase(url, { say, signal }))
+    await requireDirect({ ...database, isPooled });
+    await checkVersion(database, server)
+      .then(() => migrateDatabase(server, { say, signal, setsRole: isPooled }))
       .catch((error: unknown) => {
-        throw translateError(error, url);
+        throw translateError(error, server, isPooled ? 'DATABASE_DIRECT_URL' : 'DATABASE_URL');
       });
-    const password = await createFirstAdministrator(database, {
+    const { isMade, madeUp } = await createFirstAdministrator(database, {
       username: config.ADMIN_USERNAME,
       password: config.ADMIN_PASSWORD,
     });
-    if (password)
-      process.stdout.write(
-        `Administrator: ${config.ADMIN_USERNAME}, password: ${password} (shown only now)\n`,
+    if (madeUp)
+      say(`Administrator: ${config.ADMIN_USERNAME}, password: ${madeUp} (shown only now)`);
+    if (!isMade && config.ADMIN_PASSWORD)
+      say(
+        'ADMIN_PASSWORD is ignored: there are users already. PUT /api/users/(name) changes a password.',
       );
   } finally {
     await database.close();
@@ -67,13 +77,14 @@ async function checkVersion({ db }: Database, url: string): Promise<void> {
   );
   const major = Math.floor(Number(row?.version) / 10_000);
   if (major >= OLDEST) return;
-  throw new StartError(`The database at ${new URL(url).host} is PostgreSQL ${major}.`, {
+  throw new StartError(`The database at ${hostsOf(url)} is PostgreSQL ${major}.`, {
     hint: `Windlass needs ${OLDEST} or newer.`,
   });
 }
 
-function translateError(error: unknown, url: string): unknown {
-  const { host, pathname, username } = new URL(url);
+function translateError(error: unknown, url: string, setting: string): unknown {
+  const host = hostsOf(url);
+  const { pathname, username } = new URL(splitHosts(url)[0] ?? url);
   const name = pathname.slice(1);
   const failure = (message: string, hint: string) =>
     new StartError(message, { hint, cause: error });
@@ -82,12 +93,12 @@ function translateError(error: unknown, url: string): unknown {
     case '28000':
       return failure(
         `The database at ${host} refuses the password of ${username}.`,
-        'Correct DATABASE_URL.',
+        `Correct ${setting}.`,
       );
     case '3D000':
       return failure(
         `There is no database ${name} at ${host}.`,
-        'Create it, or correct DATABASE_URL.',
+        `Create it, or correct ${setting}.`,
       );
     case '42501':
       return failure(
@@ -103,6 +114,6 @@ function translateError(error: unknown, url: string): unknown {
     `${outage[0]?.toUpperCase()}${outage.slice(1)}.`,
     /^53/.test(sqlState(error) ?? '')
       ? 'Make room for it, and start again.'
-      : 'Start it, or correct DATABASE_URL.',
+      : `Start it, or correct ${setting}.`,
   );
 }

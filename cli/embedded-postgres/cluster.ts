@@ -145,7 +145,7 @@ async function checkDirectory(path: string, { major }: PostgresBinaries): Promis
     );
   }
   // Restored backups often have a mode that Postgres refuses.
-  if (mode & 0o027) await chmod(path, mode & 0o750);
+  if (mode & 0o077) await chmod(path, mode & 0o700);
 }
 
 /** Removes what killed starts left: an incomplete directory each, and an initdb that may still run. */

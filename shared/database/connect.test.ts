@@ -20,9 +20,12 @@ function message(type: string, body: Buffer = Buffer.alloc(0)): Buffer {
 }
 const ready = (state: 'I' | 'T') => message('Z', Buffer.from(state));
 
-/** A database that accepts every login, begins transactions, and answers other statements as the test says. */
+/** A database that accepts logins, begins transactions, and answers other statements as the test says. */
 async function serve(
   onStatement: (socket: Socket) => unknown,
+  onLogin = (socket: Socket) => {
+    socket.write(Buffer.concat([message('R', Buffer.alloc(4)), ready('I')]));
+  },
 ): Promise<{ url: string; connections: () => number }> {
   let connections = 0;
   server = createServer(socket => {
@@ -32,7 +35,7 @@ async function serve(
     socket.on('data', data => {
       if (!greeted) {
         greeted = true;
-        socket.write(Buffer.concat([message('R', Buffer.alloc(4)), ready('I')]));
+        onLogin(socket);
       } else if (data.includes('begin')) {
         socket.write(Buffer.concat([message('C', Buffer.from('BEGIN\0')), ready('T')]));
       } else onStatement(socket);
@@ -100,4 +103,41 @@ test('an interrupted result does not affect the next one', async () => {
 
 test('a missing file does not count as a database that is down', () => {
   expect(isDatabaseDown(Object.assign(new Error('spawn ffmpeg'), { code: 'ENOENT' }))).toBe(false);
+});
+
+test('statements that are never answered delay others, and stop none', async () => {
+  let asked = 0;
+  const { url, connections } = await serve(socket => {
+    if (++asked > 2) socket.write(answer(['here']));
+  });
+  database = openDatabase(url, { max: 4, usual: 2 });
+  const { sql } = database;
+  const lost = [sql.unsafe('select'), sql.begin(tx => tx.unsafe('select'))].map(statement =>
+    statement.catch((reason: unknown) => reason),
+  );
+  for (let n = 0; n < 5; n++) expect([...(await sql.unsafe('select'))]).toEqual([{ word: 'here' }]);
+  expect(connections()).toBe(3);
+  await database.close();
+  for (const reason of await Promise.all(lost)) expect(isDatabaseDown(reason)).toBe(true);
+});
+
+test('statements that a database refuses while it starts are all answered', async () => {
+  const starting = Buffer.from('SFATAL\0C57P03\0Mthe database system is starting up\0\0');
+  const { url } = await serve(
+    () => {},
+    socket => {
+      socket.write(message('E', starting));
+      // As PostgreSQL does, it ends a little later: the client is asked again meanwhile.
+      setTimeout(() => socket.end(), 5);
+    },
+  );
+  database = openDatabase(url, { max: 2 });
+  const { sql } = database;
+  const ask = async () => {
+    for (let tries = 0; tries < 5; tries++) {
+      const error = await sql.unsafe('select').catch((reason: unknown) => reason);
+      expect(isDatabaseDown(error)).toBe(true);
+    }
+  };
+  await Promise.all(Array.from({ length: 8 }, ask));
 });

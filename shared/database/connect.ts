@@ -2,14 +2,12 @@ import { drizzle, type PostgresJsDatabase } from 'drizzle-orm/postgres-js';
 import type postgres from 'postgres';
 import { DirectConnection } from './direct-connection.ts';
 import { openPool } from './pool.ts';
+import { SESSION_SETTINGS } from './pooler.ts';
 import { CONNECT_TIMEOUT_MS, socketErrors } from './socket.ts';
 
 export type Db = PostgresJsDatabase;
 /** A transaction, or the database itself. */
 export type Tx = Parameters<Parameters<Db['transaction']>[0]>[0] | Db;
-
-/** The server ends a statement that takes longer. */
-const STATEMENT_TIMEOUT_MS = 10_000;
 
 export interface Database {
   db: Db;
@@ -17,44 +15,49 @@ export interface Database {
   sql: postgres.Sql;
   /** For what lasts as long as a connection. */
   direct: DirectConnection;
+  /** All but the direct connection leads to a connection pooler. */
+  isPooled: boolean;
   close(): Promise<void>;
 }
 
 export interface DatabaseOptions {
+  /** The server itself, if the URL is a connection pooler's. */
+  directUrl?: string;
   /** Size of the pool. */
   max?: number;
+  /** Connections that it uses except under load, and keeps. Default: all. */
+  usual?: number;
   /** The server ends the direct connection when it hears nothing for so long; 0: never. */
   idleSessionMs?: number;
 }
 
 export function openDatabase(
   url: string,
-  { max = 10, idleSessionMs = 0 }: DatabaseOptions = {},
+  { directUrl, max = 10, usual = max, idleSessionMs = 0 }: DatabaseOptions = {},
 ): Database {
+  const isPooled = directUrl !== undefined;
   const options = {
     max,
+    usual,
     // Below SILENCE_MS: an idle connection is closed before it looks dead.
     idle_timeout: 10,
     connect_timeout: CONNECT_TIMEOUT_MS / 1000,
     max_lifetime: null,
     // In seconds. By itself the driver waits up to 20 s after several refused connects.
     backoff: () => 0.25,
-    connection: {
-      application_name: process.title,
-      statement_timeout: STATEMENT_TIMEOUT_MS,
-      // A process that hangs inside a transaction must not keep its locks.
-      idle_in_transaction_session_timeout: STATEMENT_TIMEOUT_MS,
-      // The server keeps a statement's plan for as long as the connection lasts. One that was made while a table was empty
-      // reads the whole table, and goes on to do so when that has a million rows.
-      enable_seqscan: 'off',
-    },
+    connection: Object.assign(
+      { application_name: process.title },
+      isPooled ? {} : SESSION_SETTINGS,
+    ),
+    // PgBouncer gives each transaction another connection, which it does not prepare statements on before 1.21.
+    prepare: !isPooled,
     onnotice: () => {},
     // drizzle parses arrays itself. The driver's query for their types at each connect is an unhandled rejection when the
     // database goes away just then (porsager/postgres#1223), which would end the process.
     fetch_types: false,
   };
   const sql = openPool(url, options);
-  const direct = new DirectConnection(url, { idleSessionMs });
+  const direct = new DirectConnection(directUrl ?? url, { idleSessionMs });
   // Without a timeout end() can wait for ever after a failed query (porsager/postgres#1130).
   const close = async () => {
     await Promise.all([sql.end({ timeout: 2 }), direct.close()]);
@@ -63,6 +66,7 @@ export function openDatabase(
     db: drizzle(sql, { casing: 'snake_case' }),
     sql,
     direct,
+    isPooled,
     close,
   };
 }

@@ -1,8 +1,6 @@
 import type pg from 'pg';
-import { requirePackage } from '../require-package.ts';
+import { clientOf, finderOf } from './primary.ts';
 import { CONNECT_TIMEOUT_MS } from './socket.ts';
-
-const { Client } = requirePackage<typeof pg>('pg');
 
 /** A connection is asked so often whether it lives, and ended when it does not answer for so long. */
 const PING_MS = 5_000;
@@ -15,6 +13,7 @@ type Listener = (payload: string) => void;
  * first used; where something listens it reconnects by itself, otherwise with the next statement.
  */
 export class DirectConnection {
+  readonly #url: string;
   readonly #options: pg.ClientConfig;
   readonly #idleSessionMs: number;
   readonly #listeners = new Map<string, Set<Listener>>();
@@ -32,8 +31,9 @@ export class DirectConnection {
 
   /** The server ends the connection when it hears nothing for `idleSessionMs`; 0: never. */
   constructor(url: string, { idleSessionMs = 0 }: { idleSessionMs?: number } = {}) {
+    this.#url = url;
     this.#options = {
-      connectionString: url,
+      connectionString: finderOf(url).url,
       application_name: process.title,
       connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
       query_timeout: PING_MS,
@@ -46,6 +46,24 @@ export class DirectConnection {
   async query<Row>(text: string, values: unknown[] = []): Promise<Row[]> {
     const client = await this.#open();
     return this.#send<Row>(client, text, values);
+  }
+
+  /** Whether it is the server's own: what a pooler says of the process that serves it, the server does not. */
+  async isOwn(): Promise<boolean> {
+    const client = await this.#open();
+    return (await this.#readPid()) === (client as pg.Client & { processID?: number }).processID;
+  }
+
+  /** Whether another one got its process meanwhile, which therefore serves one transaction after another. */
+  async isShared(): Promise<boolean> {
+    const other = new DirectConnection(this.#url);
+    try {
+      const before = await this.#readPid();
+      await other.query('begin');
+      return (await other.#readPid()) === before || (await this.#readPid()) !== before;
+    } finally {
+      await other.close();
+    }
   }
 
   /** Resolves once it listens. After a break it listens again, and then calls what onReconnect() was given. */
@@ -78,8 +96,12 @@ export class DirectConnection {
     return this.#client;
   }
 
+  async #readPid(): Promise<number | undefined> {
+    return (await this.query<{ pid: number }>('select pg_backend_pid() as pid'))[0]?.pid;
+  }
+
   async #connect(): Promise<pg.Client> {
-    const client = new Client(this.#options);
+    const client = new (clientOf(this.#url))(this.#options);
     this.#present = client;
     this.#channels = new Set();
     client.on('error', () => this.#drop(client));

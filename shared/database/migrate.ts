@@ -1,11 +1,12 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type * as Bullmq from 'bullmq';
-import pg from 'pg';
 import { requirePackage } from '../require-package.ts';
 import { applyMigration } from './migrations/apply-migration.ts';
 import { BackendWatch } from './migrations/backend-watch.ts';
 import { MIGRATIONS, type Migration, readMigrations } from './migrations/migration-files.ts';
 import { LOCK_TIMEOUT, MigrationError, MigrationSession } from './migrations/session.ts';
+import { setForRole } from './pooler.ts';
+import { clientOf, finderOf } from './primary.ts';
 
 /** Key of the advisory lock; any number that no version of Windlass changes. */
 const LOCK = 7_493_221;
@@ -27,6 +28,8 @@ export interface MigrateOptions {
   /** Ends it between two commits; the next run goes on there. */
   signal?: AbortSignal;
   folder?: string;
+  /** The role gets the settings of the pool, for connections through a pooler. */
+  setsRole?: boolean;
 }
 
 /**
@@ -34,9 +37,9 @@ export interface MigrateOptions {
  * beside running programs, and again after any death; see decision 29.
  */
 export async function migrateDatabase(url: string, options: MigrateOptions = {}): Promise<void> {
-  const { say = () => {}, signal, folder = MIGRATIONS } = options;
-  const client = new pg.Client({
-    connectionString: url,
+  const { say = () => {}, signal, folder = MIGRATIONS, setsRole } = options;
+  const client = new (clientOf(url))({
+    connectionString: finderOf(url).url,
     // Not `windlass-…`, whose long transactions the dispatcher ends.
     application_name: 'windlass migrate',
     connectionTimeoutMillis: 5_000,
@@ -56,8 +59,12 @@ export async function migrateDatabase(url: string, options: MigrateOptions = {})
     await takeLock(session);
     for (const migration of await listPending(session, folder))
       await applyMigration(session, migration);
+    if (setsRole) await setForRole(client);
     const label = 'The migration of the queue';
-    const migrateQueue = () => requirePackage<typeof Bullmq>('bullmq').runMigrations(client);
+    const migrateQueue = async () => {
+      await requirePackage<typeof Bullmq>('bullmq').runMigrations(client);
+      await makeUnlogged(session);
+    };
     await session.tell(label, () => session.retry(label, migrateQueue));
   } catch (error) {
     signal?.throwIfAborted();
@@ -67,6 +74,20 @@ export async function migrateDatabase(url: string, options: MigrateOptions = {})
     await watch.close();
     await client.end().catch(() => {});
   }
+}
+
+/** Those of BullMQ's tables that hold entries, each before the one that it refers to. */
+const ENTRIES = ['job_dependency', 'job_log', 'event', 'job'];
+
+/** Entries that a crash has taken are added again: none of them has to be in the WAL. */
+async function makeUnlogged({ client }: MigrationSession): Promise<void> {
+  const { rows } = await client.query<{ name: string }>(
+    `select relname as name from pg_class
+     where relnamespace = 'bullmq'::regnamespace and relpersistence = 'p' and relname = any($1)`,
+    [ENTRIES],
+  );
+  for (const name of ENTRIES.filter(entry => rows.some(row => row.name === entry)))
+    await client.query(`alter table bullmq.${name} set unlogged`);
 }
 
 /**

@@ -10,7 +10,7 @@ const TOPICS = ['job', 'cancel', 'session', 'user', 'offer', 'waiting', 'freed']
 export type Topic = (typeof TOPICS)[number];
 
 /** Each topic has a channel of its own, so that a process is told only what it listens to. */
-const channelOf = (topic: string) => `windlass_${topic}`;
+export const channelOf = (topic: string) => `windlass_${topic}`;
 /**
  * The channel of the previous release, which has all topics in one. Its programs send something every 5 s; while they do,
  * they are told everything too. Not needed by the next release.
@@ -21,8 +21,13 @@ const OLD_HEARD_MS = 15_000;
 const SENT_TWICE = 'twice:';
 /** Rate limit: one NOTIFY in so many milliseconds. One per commit halves the throughput of 32 writers (a single lock). */
 const WINDOW_MS = 20;
+/** publishSoon() waits so long for others: most short commands have ended by then. */
+const SOON_MS = 100;
 /** After a quiet time so many are sent at once, so that a short job's start and end are not delayed. */
 const BURST = 4;
+/** Commits that notify wait for each other, and these for the disk as well: where one took so long there are none for a while. */
+const SLOW_MS = 50;
+const WHILE_SLOW_MS = 5_000;
 /** PostgreSQL's payload limit is 8,000 bytes. */
 const MAX_PAYLOAD = 7_000;
 
@@ -51,9 +56,13 @@ export class Notifications {
     }
   };
   readonly #pending = new Set<string>();
-  #window: NodeJS.Timeout | undefined;
+  #timer: NodeJS.Timeout | undefined;
+  /** When #timer fires: performance.now(). */
+  #due = Number.POSITIVE_INFINITY;
   /** For the rate limit: performance.now() until which the windows are used up. */
   #sentUntil = 0;
+  /** withCommit() lets nobody notify: performance.now(). */
+  #slowUntil = 0;
   #isListening = false;
   /** performance.now() when a program of the previous release was last heard. */
   #oldHeard = Number.NEGATIVE_INFINITY;
@@ -94,18 +103,40 @@ export class Notifications {
   /** Notifies all processes that listen to the topic, this one too: at once after a quiet time, else within 20 ms. */
   publish(topic: Topic, id: string): void {
     this.#pending.add(`${topic}:${id}`);
-    if (this.#sentUntil - performance.now() < (BURST - 1) * WINDOW_MS) void this.#flush();
-    else this.#flushSoon();
+    const isQuiet = this.#sentUntil - performance.now() < (BURST - 1) * WINDOW_MS;
+    // Not before the end of this turn of the event loop, which may publish more.
+    this.#flushWithin(isQuiet ? 0 : WINDOW_MS);
   }
 
-  /** Notifies them within 20 ms, together with the other notifications of that time. */
+  /** Notifies them within 100 ms, together with the other notifications of that time. */
   publishSoon(topic: Topic, id: string): void {
     this.#pending.add(`${topic}:${id}`);
-    this.#flushSoon();
+    this.#flushWithin(SOON_MS);
+  }
+
+  /**
+   * For a transaction that can notify by itself, which saves another one. `commit` is told whether it does: not where this
+   * process has just sent something, where such commits are slow, or where the previous release listens.
+   */
+  async withCommit<T>(commit: (notifies: boolean) => Promise<T>): Promise<T> {
+    const began = performance.now();
+    if (began < Math.max(this.#sentUntil, this.#slowUntil) || this.#isOldThere())
+      return commit(false);
+    this.#sentUntil = began + WINDOW_MS;
+    try {
+      return await commit(true);
+    } finally {
+      const ended = performance.now();
+      if (ended - began > SLOW_MS) this.#slowUntil = ended + WHILE_SLOW_MS;
+    }
+  }
+
+  /** Takes back what publishSoon() has not sent yet. */
+  withdraw(topic: Topic, id: string): void {
+    this.#pending.delete(`${topic}:${id}`);
   }
 
   async close(): Promise<void> {
-    clearTimeout(this.#window);
     await this.#flush();
   }
 
@@ -113,15 +144,21 @@ export class Notifications {
     return this.#database.direct.listen(channelOf(topic), this.#receive[topic]);
   }
 
-  #flushSoon(): void {
-    this.#window ??= setTimeout(() => void this.#flush(), WINDOW_MS).unref();
+  #flushWithin(ms: number): void {
+    const due = performance.now() + ms;
+    if (due >= this.#due) return;
+    clearTimeout(this.#timer);
+    this.#due = due;
+    const flush = () => void this.#flush();
+    if (ms === 0) setImmediate(flush);
+    else this.#timer = setTimeout(flush, ms).unref();
   }
 
   async #flush(): Promise<void> {
-    clearTimeout(this.#window);
-    this.#window = undefined;
+    clearTimeout(this.#timer);
+    this.#due = Number.POSITIVE_INFINITY;
     if (this.#pending.size === 0) return;
-    const isOldThere = performance.now() - this.#oldHeard < OLD_HEARD_MS;
+    const isOldThere = this.#isOldThere();
     const payloads: Record<string, string> = isOldThere ? { [OLD_CHANNEL]: SENT_TWICE } : {};
     let length = 0;
     for (const entry of this.#pending) {
@@ -134,13 +171,19 @@ export class Notifications {
       this.#pending.delete(entry);
     }
     this.#sentUntil = Math.max(this.#sentUntil, performance.now()) + WINDOW_MS;
-    if (this.#pending.size > 0) this.#flushSoon();
+    if (this.#pending.size > 0) this.#flushWithin(WINDOW_MS);
     try {
+      // Commits that notify wait for each other. None of them waits for the disk besides: a crash ends who listens, too.
       await this.#database.sql`
-        select pg_notify(key, value) from json_each_text(${JSON.stringify(payloads)}::text::json)`;
+        select pg_notify(key, value), set_config('synchronous_commit', 'off', true)
+        from json_each_text(${JSON.stringify(payloads)}::text::json)`;
     } catch (error) {
       this.#log.debug({ err: error }, 'a notification was lost');
     }
+  }
+
+  #isOldThere(): boolean {
+    return performance.now() - this.#oldHeard < OLD_HEARD_MS;
   }
 
   #tell(topic: string, id: string): void {

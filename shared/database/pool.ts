@@ -1,68 +1,161 @@
 import postgres from 'postgres';
-import { openSocket } from './socket.ts';
+import { Patience } from './patience.ts';
+import { finderOf, type PrimaryFinder } from './primary.ts';
+import { failSoon, openSocket, type SocketTarget } from './socket.ts';
 
-type Options = postgres.Options<Record<string, never>>;
+export type PoolOptions = postgres.Options<Record<string, never>> & {
+  max: number;
+  /** So many connections are usual; further ones are used under load. */
+  usual: number;
+};
+
+/** A statement of the driver, with the function of a client that sends it. It is called when the statement is awaited. */
+type Statement = Promise<unknown> & { handler: (statement: Statement) => void };
+
+/**
+ * A pool of two clients, of which the second is used under load. A client takes the connection that was free for longest,
+ * so that statements now and then keep all its connections open; those of the second close after `idle_timeout`.
+ */
+export function openPool(url: string, { max, usual, ...options }: PoolOptions): postgres.Sql {
+  /** Never connects. It makes statements, and drizzle sets parsers and serializers on its options, which the clients have. */
+  const finder = finderOf(url);
+  const template = postgres(finder.url, options);
+  const first = new ReplacedClient({ template, finder, max: Math.min(usual, max) });
+  const second = max > usual ? new ReplacedClient({ template, finder, max: max - usual }) : first;
+  const isFree = () => first === second || first.running < usual;
+  const patience = new Patience(isFree);
+  const run = <T>(work: (client: Client) => Promise<T>) =>
+    patience.run(() => (isFree() ? first : second).run(work).finally(() => patience.next()));
+  const hook = (made: unknown) => {
+    if (made instanceof Promise && 'handler' in made)
+      (made as Statement).handler = statement => {
+        const sent = run(({ send }) => {
+          send(statement);
+          return statement;
+        });
+        // Whoever awaits the statement is told.
+        sent.catch(() => {});
+      };
+    return made;
+  };
+
+  return new Proxy(template, {
+    apply: (_target, self, args) => hook(Reflect.apply(template as never, self, args)),
+    get(_target, key) {
+      switch (key) {
+        case 'unsafe':
+          return (...args: Unsafe) => hook(makePrepared(template, ...args));
+        case 'begin':
+          return (...given: unknown[]) => run(({ sql }) => begin(sql, given));
+        case 'end':
+          return (how: { timeout: number }) => Promise.all([first.end(how), second.end(how)]);
+        default:
+          return Reflect.get(template, key);
+      }
+    },
+  });
+}
+
+interface Client {
+  sql: postgres.Sql;
+  /** What its own statements are given to when they are awaited. */
+  send: Statement['handler'];
+  /** What was given to it and has not ended: of what a break cut off, some never ends. */
+  running: number;
+}
 
 /**
  * A postgres.js client that is replaced by a new one once a connection of it breaks. A connection object of postgres.js
  * 3.4.9 reconnects with stale state: pending queries, rows of an interrupted result, a partly read error. The next query
  * could then receive the result of another one. So a break rejects all pending queries, and further ones use a new client.
  */
-export function openPool(url: string, options: Options): postgres.Sql {
-  let current = begin();
+class ReplacedClient {
+  readonly #options: { template: postgres.Sql; finder: PrimaryFinder; max: number };
+  #client: Client;
 
-  function begin(): postgres.Sql {
-    let retired = false;
-    const client: postgres.Sql = postgres(url, {
-      ...options,
-      socket: (target: Parameters<typeof openSocket>[0]) => {
-        const socket = openSocket(target, () => {
-          if (retired) return;
-          retired = true;
-          const next = begin();
-          // drizzle has set parsers and serializers on the first client only.
-          Object.assign(next.options.parsers, client.options.parsers);
-          Object.assign(next.options.serializers, client.options.serializers);
-          current = next;
-          void client.end({ timeout: 0 }).catch(() => {});
-        });
-        if (retired) socket.destroy(new Error('the database client was replaced'));
-        return socket;
-      },
-    } as Options);
-    return client;
+  constructor(options: { template: postgres.Sql; finder: PrimaryFinder; max: number }) {
+    this.#options = options;
+    this.#client = this.#open();
   }
 
-  return new Proxy(current, {
-    apply: (_target, self, args) => Reflect.apply(current as never, self, args),
-    get: (_target, key) => getPrepared(current, key),
-  });
+  get running(): number {
+    return this.#client.running;
+  }
+
+  async run<T>(work: (client: Client) => Promise<T>): Promise<T> {
+    const client = this.#client;
+    client.running++;
+    try {
+      return await work(client);
+    } finally {
+      client.running--;
+    }
+  }
+
+  end(how: { timeout: number }): Promise<void> {
+    return this.#client.sql.end(how);
+  }
+
+  #open(): Client {
+    const { template, finder, max } = this.#options;
+    let isRetired = false;
+    const retire = () => {
+      if (isRetired) return;
+      isRetired = true;
+      this.#client = this.#open();
+      void sql.end({ timeout: 0 }).catch(() => {});
+    };
+    // A rejected promise would remove its connection from the driver's pool for ever.
+    const socket = async (target: SocketTarget) => {
+      const place = await finder.find().catch((error: Error) => error);
+      if (place instanceof Error) return failSoon(place);
+      if (isRetired) return failSoon(new Error('the database client was replaced'));
+      return openSocket(place ? { host: [place.host], port: [place.port] } : target, {
+        onBroken: retire,
+        onError: () => finder.forget(),
+      });
+    };
+    const sql: postgres.Sql = postgres({
+      ...template.options,
+      max,
+      socket,
+    } as unknown as PoolOptions);
+    const { handler: send } = sql.unsafe('') as unknown as Statement;
+    return { sql, send, running: 0 };
+  }
 }
 
 /** Statements with more parameters hold lists; each length would be another prepared statement. */
 const MAX_PREPARED_PARAMETERS = 40;
 
+type Unsafe = [text: string, parameters?: unknown[], options?: object];
+
 /**
- * Makes statements prepared. drizzle sends them unprepared, with a second round trip for the types of the parameters.
+ * Makes a statement prepared. drizzle sends them unprepared, with a second round trip for the types of the parameters.
  * Prepared, a look-up by primary key takes 0.8 of the time, the median of nine pairs.
  */
-function getPrepared(client: postgres.Sql, key: PropertyKey): unknown {
-  const value: unknown = Reflect.get(client, key);
-  switch (key) {
-    case 'unsafe':
-      return (text: string, parameters: unknown[] = [], options: object = {}) => {
-        const prepare = parameters.length > 0 && parameters.length <= MAX_PREPARED_PARAMETERS;
-        return client.unsafe(text, parameters as never[], { ...options, prepare });
-      };
-    case 'begin':
-    case 'savepoint':
-      return (...given: unknown[]) => {
-        const work = given.pop() as (tx: postgres.Sql) => Promise<unknown>;
-        const prepared = (tx: postgres.Sql) =>
-          work(new Proxy(tx, { get: (_target, name) => getPrepared(tx, name) }));
-        return Reflect.apply(value as never, client, [...given, prepared]);
-      };
-    default:
-      return value;
-  }
+function makePrepared(sql: postgres.Sql, ...[text, parameters = [], options = {}]: Unsafe) {
+  const prepare = parameters.length > 0 && parameters.length <= MAX_PREPARED_PARAMETERS;
+  return sql.unsafe(text, parameters as never[], { ...options, prepare });
+}
+
+/** Begins a transaction, or a savepoint in one, whose statements are prepared. */
+function begin(sql: postgres.Sql, given: unknown[], key = 'begin'): Promise<unknown> {
+  const work = given.pop() as (tx: postgres.Sql) => Promise<unknown>;
+  const inside = (tx: postgres.Sql) =>
+    work(
+      new Proxy(tx, {
+        get(_target, name) {
+          switch (name) {
+            case 'unsafe':
+              return (...args: Unsafe) => makePrepared(tx, ...args);
+            case 'savepoint':
+              return (...inner: unknown[]) => begin(tx, inner, name);
+            default:
+              return Reflect.get(tx, name);
+          }
+        },
+      }),
+    );
+  return Reflect.apply(Reflect.get(sql, key), sql, [...given, inside]);
 }

@@ -3,7 +3,16 @@ import { existsSync, mkdirSync } from 'node:fs';
 import { mkdir, rename } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { prepareCluster } from '../../cli/embedded-postgres/cluster.ts';
+import {
+  type Cluster,
+  DATABASE_NAME,
+  DATABASE_USER,
+  prepareCluster,
+} from '../../cli/embedded-postgres/cluster.ts';
+import { launchPostgres } from '../../servers/backing-services.ts';
+import { awaitExit } from '../../servers/processes.ts';
+import { migrateDatabase } from '../../shared/database/migrate.ts';
+import { startOnFreePort } from './start-on-free-port.ts';
 import { makeTempDir, type TempDir } from './temp-dir.ts';
 import { waitFor } from './wait-for.ts';
 
@@ -19,9 +28,10 @@ export function nameClusterTemplate(): TempDir {
 }
 
 /**
- * Copies a new database directory into a data directory. Making one costs more than half a second of processor time, so
- * that a test run makes one and copies it. That a first start makes one is tested in cli/embedded-postgres and
- * test/operations/start.test.ts. Without a test run's folder it does nothing: the first start makes the directory.
+ * Copies a new database directory into a data directory, with the tables of Windlass in its database. Making and migrating
+ * one costs more than a second of processor time, so that a test run does it once. That a first start does it is tested in
+ * cli/embedded-postgres and test/operations/start.test.ts. Without a test run's folder this does nothing: the first start
+ * makes the directory.
  */
 export async function copyCluster(dataDir: string): Promise<void> {
   const folder = process.env[VARIABLE];
@@ -45,7 +55,20 @@ async function makeTemplate(folder: string, template: string): Promise<void> {
   }
   const made = join(folder, 'making');
   await mkdir(made, { mode: 0o711 });
-  const { log } = await prepareCluster({ dataDir: made });
-  await log.close();
+  const cluster = await prepareCluster({ dataDir: made });
+  await migrateTemplate(cluster);
+  await cluster.log.close();
   await rename(made, template);
+}
+
+async function migrateTemplate(cluster: Cluster): Promise<void> {
+  const { port, started: server } = await startOnFreePort(free => launchPostgres(cluster, free));
+  const { password } = cluster;
+  await migrateDatabase(
+    `postgres://${DATABASE_USER}:${password}@127.0.0.1:${port}/${DATABASE_NAME}`,
+  );
+  const ended = awaitExit(server);
+  // Fast shutdown: a start on the copies has nothing to recover.
+  server.kill('SIGINT');
+  await ended;
 }

@@ -137,6 +137,27 @@ describe('migrations', () => {
     });
   });
 
+  test("leave the queue's entries out of the WAL, those of a database of before too", async () => {
+    const sql = connect();
+    const listLogged = async () => {
+      const rows = await sql<{ name: string }[]>`
+        select relname as name from pg_class where relnamespace = 'bullmq'::regnamespace
+          and relname in ('job', 'event', 'job_log', 'job_dependency') and relpersistence = 'p'`;
+      return rows.map(row => row.name);
+    };
+    write(['select 1']);
+    await migrate();
+    expect(await listLogged()).toEqual([]);
+    // As BullMQ makes them.
+    for (const name of ['job', 'event', 'job_log', 'job_dependency'])
+      await sql.unsafe(`alter table bullmq.${name} set logged`);
+    await sql`select bullmq.add_job('remote', 'kept', 'job', '{}', '{}', 0, 0, 0, 0, null, null, null, null, null, false)`;
+    expect(await listLogged()).toHaveLength(4);
+    await migrate();
+    expect(await listLogged()).toEqual([]);
+    expect(await sql`select id from bullmq.job`).toHaveLength(1);
+  });
+
   test('go on with the table of a database that drizzle has migrated', async () => {
     const first = join(folder(), 'first');
     cpSync(MIGRATIONS, first, { recursive: true });

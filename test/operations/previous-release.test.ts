@@ -15,6 +15,7 @@ import {
   missingPreviousRelease,
   PREVIOUS_RELEASE,
 } from '../harness/previous-release.ts';
+import { expectProblem } from '../harness/problem.ts';
 import {
   addHost,
   type Job,
@@ -198,6 +199,21 @@ describeUnless(missing, 'programs of the previous release, on the newest schema'
     await endWorker('new', 'SIGKILL');
     await untilHeldBy(again, 'old');
     await endCommand(again, 'lost-again');
+  });
+
+  test('a host that a program of either release changes ends the sessions that the older one opened', async () => {
+    const response = await clients.old.fetch('/api/hosts/host', {
+      method: 'PUT',
+      body: JSON.stringify({ address: 'localhost' }),
+    });
+    expect(response.status).toBe(200);
+    const launch = (client: Client) =>
+      client.fetch('/api/remotes/launch', {
+        method: 'POST',
+        body: JSON.stringify({ sid, command: 'true' }),
+      });
+    await expectProblem(await launch(clients.new), 409, 'host_changed');
+    await expectProblem(await launch(clients.old), 404, 'session_not_found');
   });
 });
 

@@ -1,4 +1,5 @@
-import pg from 'pg';
+import type pg from 'pg';
+import { clientOf, finderOf } from '../primary.ts';
 
 /** Shorter than any wait for a lock: each is seen. */
 const LOOK_EVERY_MS = 100;
@@ -12,14 +13,16 @@ export class BackendWatch {
   /** The process that was last seen to have a lock which the connection waited for. */
   holders: string | undefined;
   #client: Promise<pg.Client | undefined> | undefined;
+  /** A look on a busy server may outlast the work that it was for. */
+  #isLooking = false;
   readonly #open: () => Promise<pg.Client | undefined>;
   readonly #say: (line: string) => void;
 
   constructor(options: { url: string; say: (line: string) => void }) {
     this.#say = options.say;
     this.#open = async () => {
-      const client = new pg.Client({
-        connectionString: options.url,
+      const client = new (clientOf(options.url))({
+        connectionString: finderOf(options.url).url,
         application_name: 'windlass migrate (watch)',
         connectionTimeoutMillis: 5_000,
         query_timeout: 5_000,
@@ -40,12 +43,11 @@ export class BackendWatch {
   ): Promise<T> {
     const began = performance.now();
     let told = began;
-    let looking = false;
     const look = async () => {
-      if (looking) return;
-      looking = true;
+      if (this.#isLooking) return;
+      this.#isLooking = true;
       const progress = await this.#look(about.pid).catch(() => undefined);
-      looking = false;
+      this.#isLooking = false;
       if (performance.now() - told < TELL_EVERY_MS) return;
       told = performance.now();
       const seconds = Math.round((told - began) / 1000);

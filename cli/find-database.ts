@@ -1,0 +1,53 @@
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import type { Config } from '../shared/config.ts';
+import { openDatabase } from '../shared/database/connect.ts';
+import { createLog } from '../shared/log.ts';
+import { packageRoot } from '../shared/package-root.ts';
+import { chooseDataDir } from './data-dir.ts';
+import { DATABASE_NAME, DATABASE_USER } from './embedded-postgres/cluster.ts';
+import { startPostgres } from './embedded-postgres/postgres.ts';
+import { ifMissing, StartError } from './start-error.ts';
+
+/**
+ * Does work with the database of the service: that at DATABASE_URL, or the embedded one of DATA_DIR, which is started for it
+ * where it does not run. Throws StartError where there is none.
+ */
+export async function withDatabase<T>(
+  config: Config,
+  signal: AbortSignal,
+  work: (url: string) => Promise<T>,
+): Promise<T> {
+  if (config.DATABASE_URL) return work(config.DATABASE_URL);
+  const checkout = fileURLToPath(packageRoot);
+  const { dataDir } = chooseDataDir({ given: config.DATA_DIR, checkout });
+  const read = async (name: string) =>
+    (await readFile(join(dataDir, name), 'utf8').catch(ifMissing(''))).trim();
+  const [port, password] = [await read('postgres.port'), await read('postgres.password')];
+  if (!port || !password)
+    throw new StartError(`There is no database in ${dataDir}.`, {
+      hint: 'Set DATA_DIR or DATABASE_URL to that of the service.',
+    });
+  const running = `postgres://${DATABASE_USER}:${password}@127.0.0.1:${port}/${DATABASE_NAME}`;
+  if (await answers(running)) return work(running);
+  const log = createLog({ level: config.LOG_LEVEL, name: 'windlass', secrets: [] });
+  const postgres = await startPostgres({ dataDir, log, signal });
+  try {
+    return await work(postgres.url);
+  } finally {
+    await postgres.stop();
+  }
+}
+
+async function answers(url: string): Promise<boolean> {
+  const database = openDatabase(url, { max: 1 });
+  try {
+    await database.sql`select 1`;
+    return true;
+  } catch {
+    return false;
+  } finally {
+    await database.close();
+  }
+}

@@ -1,0 +1,124 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import type pg from 'pg';
+import { requirePackage } from '../require-package.ts';
+import { splitHosts } from './host-urls.ts';
+import { socketErrors } from './socket.ts';
+
+const { Client } = requirePackage<typeof pg>('pg');
+
+/** Longer than a server takes to answer, shorter than those who wait for a connection do. */
+const ANSWER_MS = 3_000;
+/** The other servers have so long to answer after the first primary has. */
+const OTHERS_MS = 300;
+
+export interface Place {
+  host: string;
+  port: number;
+}
+interface Primary extends Place {
+  /** Counts promotions: an old primary that came back has an older one. */
+  timeline: number;
+}
+
+/** Finds the primary among the servers of a URL. It is asked for again once a connection has failed. */
+export class PrimaryFinder {
+  readonly #urls: string[];
+  #found: Promise<Place> | undefined;
+
+  constructor(url: string) {
+    this.#urls = splitHosts(url);
+  }
+
+  /** The URL of the first server: for all that is the same for each. */
+  get url(): string {
+    return this.#urls[0] ?? '';
+  }
+
+  /** Undefined: there is one server, which is where its URL says. */
+  async find(): Promise<Place | undefined> {
+    if (this.#urls.length < 2) return undefined;
+    this.#found ??= this.#search().catch(error => {
+      this.#found = undefined;
+      throw error;
+    });
+    return this.#found;
+  }
+
+  forget(): void {
+    this.#found = undefined;
+  }
+
+  async #search(): Promise<Place> {
+    const primaries: Primary[] = [];
+    const asked = this.#urls.map(async url => primaries.push(await askWhetherPrimary(url)));
+    const first = Promise.any(asked).then(() => delay(OTHERS_MS));
+    await Promise.race([Promise.allSettled(asked), first.catch(() => {})]);
+    const [newest] = primaries.sort((a, b) => b.timeline - a.timeline);
+    if (newest) return newest;
+    const error = new Error('no server of DATABASE_URL is a primary that answers');
+    socketErrors.add(error);
+    throw error;
+  }
+}
+
+/** Rejects unless it is. */
+async function askWhetherPrimary(url: string): Promise<Primary> {
+  const client = new Client({
+    connectionString: url,
+    application_name: process.title,
+    connectionTimeoutMillis: ANSWER_MS,
+    query_timeout: ANSWER_MS,
+  });
+  client.on('error', () => {});
+  try {
+    await client.connect();
+    const { rows } = await client.query<{ file: string | null }>(
+      'select case when not pg_is_in_recovery() then pg_walfile_name(pg_current_wal_lsn()) end as file',
+    );
+    const file = rows[0]?.file;
+    if (!file) throw new Error('it is a standby');
+    return {
+      host: client.host,
+      port: client.port,
+      timeline: Number.parseInt(file.slice(0, 8), 16),
+    };
+  } finally {
+    await client.end().catch(() => {});
+  }
+}
+
+const finders = new Map<string, PrimaryFinder>();
+
+/** The finder of this URL, which all connections of the process share. */
+export function finderOf(url: string): PrimaryFinder {
+  const finder = finders.get(url) ?? new PrimaryFinder(url);
+  finders.set(url, finder);
+  return finder;
+}
+
+/** The class of connections of `pg` that lead to the primary of this URL. Its `connectionString` is the finder's. */
+export function clientOf(url: string): typeof pg.Client {
+  const finder = finderOf(url);
+  return class extends Client {
+    override connect(): Promise<never>;
+    override connect(callback: (error?: Error) => void): void;
+    override connect(callback?: (error?: Error) => void): Promise<never> | undefined {
+      const connected = this.#connectToPrimary();
+      if (!callback) return connected;
+      connected.then(() => callback(), callback);
+      return undefined;
+    }
+
+    async #connectToPrimary(): Promise<never> {
+      this.on('error', () => finder.forget());
+      const place = await finder.find();
+      Object.assign(this, place);
+      try {
+        return (await super.connect()) as never;
+      } catch (error) {
+        finder.forget();
+        throw error;
+      }
+    }
+  };
+}
