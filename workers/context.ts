@@ -6,6 +6,7 @@ import type { JobKind, Payload, Result } from '../shared/jobs/catalog.ts';
 import type { JobQueues } from '../shared/jobs/queue.ts';
 import type { Logger } from '../shared/log.ts';
 import type { ObjectStore } from '../shared/storage/object-store.ts';
+import type { JobGroups } from './engine/job-groups.ts';
 import type { LeaseRenewer } from './engine/lease-renewer.ts';
 import type { WorkerMetrics } from './engine/worker-metrics.ts';
 import type { OutputWriter } from './output/output-writer.ts';
@@ -21,6 +22,7 @@ export interface WorkerContext {
   objects: ObjectStore;
   queues: JobQueues;
   leases: LeaseRenewer;
+  groups: JobGroups;
   metrics: WorkerMetrics;
   /** Present in workers that take remote or video work: they alone can open credentials. */
   sessions: SessionPool;

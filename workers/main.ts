@@ -12,7 +12,7 @@ import {
   WORK,
   type Work,
 } from '../shared/jobs/catalog.ts';
-import { JobQueues, type QueueEntry } from '../shared/jobs/queue.ts';
+import { JobQueues } from '../shared/jobs/queue.ts';
 import { createLog } from '../shared/log.ts';
 import {
   beginProcess,
@@ -23,13 +23,13 @@ import {
 import { listSecrets, removeSecrets } from '../shared/redact.ts';
 import { openObjectStore } from '../shared/storage/open.ts';
 import type { WorkerContext } from './context.ts';
+import { consumeQueues } from './engine/consume-queues.ts';
 import { runDispatcher } from './engine/dispatcher.ts';
 import { startHeartbeat } from './engine/heartbeat.ts';
+import { JobGroups } from './engine/job-groups.ts';
 import { LeaseRenewer } from './engine/lease-renewer.ts';
 import { renewLease } from './engine/leases.ts';
 import { loadHandlers } from './engine/load-handlers.ts';
-import { runJob } from './engine/run-job.ts';
-import { SessionAffinity } from './engine/session-affinity.ts';
 import { WorkerMetrics } from './engine/worker-metrics.ts';
 import { SessionPool } from './ssh/session-pool.ts';
 import { runUpkeep } from './upkeep/run-upkeep.ts';
@@ -39,6 +39,9 @@ const DRAIN_MS = 28_000;
 
 /** A dispatcher that hangs, or whose machine is gone, loses its direct connection and so the lock after so long. */
 const LOCK_IDLE_MS = 10_000;
+
+/** With the direct one and one of the queue, no more than four. */
+const USUAL_CONNECTIONS = 2;
 
 const named = process.argv.slice(2) as Work[];
 const work = named.length > 0 ? named : [...WORK];
@@ -68,7 +71,11 @@ async function main(): Promise<void> {
     exitWith(
       `windlass: SEAL_PRIVATE_KEYS is not set; ${WORK.filter(opensCredentials).join(' and ')} workers open credentials`,
     );
-  const database = openDatabase(config.DATABASE_URL, { idleSessionMs: LOCK_IDLE_MS });
+  const database = openDatabase(config.DATABASE_URL, {
+    directUrl: config.DATABASE_DIRECT_URL,
+    usual: USUAL_CONNECTIONS,
+    idleSessionMs: LOCK_IDLE_MS,
+  });
   const notifications = new Notifications(database, log);
   await waitForSchema(database, { signal: life.stopping, onWait: reason => log.info(reason) });
   await notifications.listen();
@@ -83,11 +90,12 @@ async function main(): Promise<void> {
     database,
     notifications,
     leases,
+    groups: new JobGroups({ id, database, notifications }),
     metrics,
     sessions,
     objects: await openObjectStore(config),
     queues: new JobQueues({
-      databaseUrl: config.DATABASE_URL,
+      databaseUrl: config.DATABASE_DIRECT_URL ?? config.DATABASE_URL,
       redisUrl: config.REDIS_URL,
       log,
       direct: database.direct,
@@ -99,23 +107,7 @@ async function main(): Promise<void> {
   const slotsOf = (queue: QueueName) =>
     config[`${queue.toUpperCase() as Uppercase<QueueName>}_SLOTS`];
   const slots = Object.fromEntries(queues.map(queue => [queue, slotsOf(queue)]));
-  const handlers = await loadHandlers();
-  const run = (entry: QueueEntry) => runJob(context, entry, handlers);
-  const affinities: SessionAffinity[] = [];
-  const processOf = (queue: QueueName) => {
-    if (!QUEUES_OF.remote.some(name => name === queue)) return run;
-    const affinity = new SessionAffinity(context, { run, queue, slots: slotsOf(queue) });
-    affinities.push(affinity);
-    return (entry: QueueEntry) => affinity.process(entry);
-  };
-  const consumers = queues.map(queue => {
-    const process = processOf(queue);
-    const consumer = context.queues.worker(queue, slotsOf(queue), async entry => {
-      await process(entry);
-    });
-    consumer.on('error', error => log.debug({ err: error, queue }, 'an error of the queue'));
-    return consumer;
-  });
+  const stopConsuming = consumeQueues(context, slots, await loadHandlers());
   await renewLease(database.db, id, []);
   const stopHeartbeat = await startHeartbeat(context, slots);
   const upkeep = work.includes('upkeep') ? [runDispatcher(context), runUpkeep(context)] : [];
@@ -124,11 +116,7 @@ async function main(): Promise<void> {
 
   await life.stopped;
   log.info({ jobs: leases.size }, 'stopping');
-  const closing = consumers.map(consumer => consumer.close());
-  await Promise.race([
-    Promise.allSettled([...closing, ...affinities.map(affinity => affinity.close()), ...upkeep]),
-    delay(DRAIN_MS),
-  ]);
+  await Promise.race([Promise.allSettled([stopConsuming(), ...upkeep]), delay(DRAIN_MS)]);
   leases.stop();
   sessions.close();
   const ended = Promise.allSettled([

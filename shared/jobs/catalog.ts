@@ -167,6 +167,8 @@ export const JOBS = {
     queue: 'parse',
     parent: 'upload',
     objects: 'artifacts',
+    /** Before 2 a worker did not check every value of a table, and knows no "types". */
+    version: 2,
     payload: z.object({ upload: z.string() }),
     result: z.object({
       artifacts: z.array(

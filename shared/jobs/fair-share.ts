@@ -33,9 +33,9 @@ export const slotsOf = (queue: QueueName) =>
 export const lockOf = (queue: QueueName) => `7493223, ${QUEUES.indexOf(queue)}`;
 
 /**
- * SQL for the time at which a new job of `asked.owner` is dispatched: now, where a slot is free and he would have a share of
- * them that he may have whoever else waits; else null, and the dispatcher decides. So it does where the user's earlier jobs
- * wait, or slots are being given at this moment: then a count could be outdated.
+ * SQL for the time at which a new job of `asked.owner` is dispatched: now, where a slot is free and the share
+ * of this user stays within what may be held whoever else waits; else null, and the dispatcher decides. So it does where earlier jobs
+ * of the user wait, or slots are being given at this moment: then a count could be outdated.
  */
 export function dispatchedAtOnce(queue: QueueName, limitShare: number): string {
   const ofQueue = `from jobs where queue = ${quote(queue)}`;

@@ -1,15 +1,13 @@
 import { EventEmitter } from 'node:events';
 import type pg from 'pg';
 import type { DirectConnection } from '../database/direct-connection.ts';
+import { Patience } from '../database/patience.ts';
+import { clientOf, finderOf } from '../database/primary.ts';
 import { requirePackage } from '../require-package.ts';
 
 const { Pool } = requirePackage<typeof pg>('pg');
 
 const MAX = 4;
-/** A further connection is used only for a statement that has waited so long for the first. */
-const PATIENCE_MS = 5;
-
-type Start = () => void;
 
 /**
  * One pool for all of BullMQ's queues and workers in a process, which by itself opens one for each, and a connection more
@@ -18,14 +16,15 @@ type Start = () => void;
 export class QueuePool {
   readonly #pool: pg.Pool;
   readonly #direct: DirectConnection | undefined;
-  readonly #waiting = new Set<Start>();
+  readonly #patience = new Patience(() => this.#running === 0);
   #running = 0;
 
   constructor(url: string, direct: DirectConnection | undefined) {
     this.#direct = direct;
     // After a silent connection a worker was back after 3.5 s with these time-outs, and not within 80 s without.
     this.#pool = new Pool({
-      connectionString: url,
+      connectionString: finderOf(url).url,
+      Client: clientOf(url),
       max: MAX,
       query_timeout: 10_000,
       connectionTimeoutMillis: 5_000,
@@ -50,27 +49,15 @@ export class QueuePool {
     await this.#pool.end();
   }
 
-  async #query(text: string, values?: unknown[]): Promise<pg.QueryResult> {
-    if (this.#running > 0) await this.#wait();
-    this.#running++;
-    try {
-      return await this.#pool.query(text, values);
-    } finally {
-      this.#running--;
-      const [next] = this.#waiting;
-      next?.();
-    }
-  }
-
-  #wait(): Promise<void> {
-    return new Promise(resolve => {
-      const start = () => {
-        clearTimeout(patience);
-        this.#waiting.delete(start);
-        resolve();
-      };
-      const patience = setTimeout(start, PATIENCE_MS);
-      this.#waiting.add(start);
+  #query(text: string, values?: unknown[]): Promise<pg.QueryResult> {
+    return this.#patience.run(async () => {
+      this.#running++;
+      try {
+        return await this.#pool.query(text, values);
+      } finally {
+        this.#running--;
+        this.#patience.next();
+      }
     });
   }
 }

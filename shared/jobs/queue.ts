@@ -122,7 +122,7 @@ export class JobQueues {
   }
 }
 
-type Process = (entry: QueueEntry) => Promise<void>;
+type Process = (entry: QueueEntry) => Promise<unknown>;
 
 interface Factory {
   /** Throws when the backend is unavailable. */

@@ -3,7 +3,7 @@ import type { JobRow } from '../database/schema.ts';
 import { newId } from '../ids.ts';
 import { jobDefinition, type SessionKind } from './catalog.ts';
 import { dispatchedAtOnce } from './fair-share.ts';
-import type { JobRequest } from './start-job.ts';
+import { auditOf, type JobRequest } from './start-job.ts';
 
 /** A new job's columns, where its request sets no others. */
 const NEW = {
@@ -51,6 +51,11 @@ export async function startJobInSession<K extends SessionKind>(
   const outputStreamed = output === 'streamed';
   const given = payload.parse(request.payload);
   const id = newId();
+  const event = auditOf(request);
+  const audit = event
+    ? sql`insert into audit_pending (username, address, action, target, request_id)
+        select ${event.user}, ${event.address}, ${event.action}, ${event.target}, ${requestId} from started`
+    : sql`select`;
   // The session is locked: a transaction that ends it waits for this one, and then cancels the new job too.
   const [row] = await sql<{ created: string; dispatched: string | null; open: number }[]>`
     with session as (
@@ -63,13 +68,15 @@ export async function startJobInSession<K extends SessionKind>(
     ), open as (
       select count(*)::int as n
       from (select from jobs where owner = ${owner} and finished is null limit ${limit}::int) counted
-    )
+    ), started as (
     insert into jobs (id, kind, queue, owner, session, request_id, payload, payload_version, output_streamed, epoch, dispatched)
     select ${id}, ${kind}, ${queue}, ${owner}, ${session}, ${requestId}, ${JSON.stringify(given)}::jsonb, ${payloadVersion}, ${outputStreamed},
       1, ${sql.unsafe(dispatchedAtOnce(queue, share))}
     from session, asked, open
     where ${limit}::int = 0 or open.n < ${limit}::int
-    returning created, dispatched, (select n from open) as open`;
+    returning created, dispatched, (select n from open) as open
+    ), audit as (${audit})
+    select created, dispatched, open from started`;
   if (!row) return undefined;
   if (limit > 0) onCount?.(row.open);
   const created = new Date(row.created);

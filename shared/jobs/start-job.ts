@@ -1,4 +1,5 @@
 import { sql } from 'drizzle-orm';
+import { type AuditEvent, commandDigest, recordAudit } from '../audit.ts';
 import type { Tx } from '../database/connect.ts';
 import { type JobRow, jobs } from '../database/schema.ts';
 import { WindlassError } from '../errors.ts';
@@ -21,6 +22,8 @@ export interface JobRequest<K extends JobKind = JobKind> {
   upload?: string;
   retryOf?: string;
   requestId?: string;
+  /** Of the client, for the audit. */
+  address?: string;
   /** The most open jobs of the owner; 0: no limit. */
   limit: number;
   /** Called with how many there were, where they were counted. */
@@ -34,7 +37,7 @@ export interface JobRequest<K extends JobKind = JobKind> {
  * and the caller adds the entry after the commit; if it crashes in between, the dispatcher adds the entry later.
  */
 export async function startJob<K extends JobKind>(tx: Tx, request: JobRequest<K>): Promise<JobRow> {
-  const { limit, onCount, share, ...columns } = request;
+  const { limit, onCount, share, address: _, ...columns } = request;
   if (limit > 0) await refuseTooMany(tx, request);
   const { payload, version, output, ...definition } = jobDefinition(request.kind);
   const queue = columns.queue ?? definition.queue;
@@ -52,7 +55,19 @@ export async function startJob<K extends JobKind>(tx: Tx, request: JobRequest<K>
     })
     .returning();
   if (!row) throw new Error('insert returned no row');
+  const event = auditOf(request);
+  if (event) await recordAudit(tx, event);
   return row;
+}
+
+/** What the start of a job tells the audit: commands, again and again, and sessions. */
+export function auditOf(request: JobRequest): AuditEvent | undefined {
+  const { kind, owner, session = null, address = null, requestId = null, payload } = request;
+  const actor = { user: owner, address, requestId };
+  if (kind === 'connect') return { ...actor, action: 'session.open', target: session };
+  if (kind !== 'command') return undefined;
+  const { command } = payload as Payload<'command'>;
+  return { ...actor, action: 'command', target: commandDigest(command) };
 }
 
 async function refuseTooMany(tx: Tx, { owner, limit, onCount }: JobRequest): Promise<void> {

@@ -84,7 +84,7 @@ export function testLostServers(service: () => RunningStack, queue: 'postgres' |
           onAnswer: ({ status }) => void statuses.push(status),
         });
         expect(statuses).toEqual(Array(10).fill(202));
-        expect(performance.now() - began).toBeLessThan(5_000);
+        expect(performance.now() - began).toBeLessThan(30_000);
         // What was started before needs no queue to end.
         await expectWhole(service(), host, before);
         await redis.up();

@@ -250,3 +250,11 @@ describe('a new job', () => {
     expect(await slots()).toEqual({ ann: 1 });
   });
 });
+
+test('where nothing waits, no lock is taken', async () => {
+  await startWorker('w', 8);
+  await database.sql.begin(async tx => {
+    await tx.unsafe(`select pg_advisory_xact_lock(${lockOf('remote')})`);
+    expect(await dispatch()).toBe(false);
+  });
+});

@@ -19,6 +19,7 @@ import type { JobKind } from '../../shared/jobs/catalog.ts';
 import { createLog } from '../../shared/log.ts';
 import type { Handler, WorkerContext } from '../../workers/context.ts';
 import { finishJob } from '../../workers/engine/claims.ts';
+import { JobGroups } from '../../workers/engine/job-groups.ts';
 import { LeaseRenewer } from '../../workers/engine/lease-renewer.ts';
 import { runJob } from '../../workers/engine/run-job.ts';
 import { WorkerMetrics } from '../../workers/engine/worker-metrics.ts';
@@ -33,6 +34,8 @@ let database: Database;
 beforeAll(() => {
   database = given.database();
 });
+
+const silent = () => new Notifications(database, createLog({ level: 'silent', name: 'test' }));
 
 async function makeProject(): Promise<string> {
   const pid = newId();
@@ -168,6 +171,10 @@ test('a renewal that overtakes the answer of the write that ended its job does n
   const worker = {
     ...{ id: 'w', log, notifications, leases, metrics, stopping: new AbortController().signal },
     database: { ...database, db: lateAnswers },
+    groups: new JobGroups({
+      ...{ id: 'w', notifications },
+      database: { ...database, db: lateAnswers },
+    }),
   } as unknown as WorkerContext;
   const handler = async () => ({ result: { returncode: 0 }, promote: async () => {} });
   await runJob(worker, { id, epoch: 0 }, new Map([['command', handler as Handler<JobKind>]]));
@@ -195,6 +202,7 @@ test('a copy that was cancelled while its worker stops ends, and is not given ba
   const worker = {
     ...{ id: 'w', log, notifications, leases, metrics, stopping: stop.signal, database },
     ...{ config: readConfig({}), sessions: { use } },
+    groups: new JobGroups({ id: 'w', database, notifications }),
   } as unknown as WorkerContext;
   await runJob(worker, { id, epoch: 0 }, new Map([['copy', copy as Handler<JobKind>]]));
   leases.stop();
@@ -221,4 +229,67 @@ test('a job of an ended session that nobody took ends, and whoever follows it is
   expect(await read({ id })).toMatchObject({ state: 'cancelled' });
   await waitFor(() => told.has(`cancel ${id}`) && told.has(`job ${id}`), { what: 'both words' });
   await notifications.close();
+});
+
+test('a locked row keeps neither the ends nor the claims beside it waiting', async () => {
+  const groups = new JobGroups({ id: 'w', database, notifications: silent() });
+  const succeed = (claim: Awaited<ReturnType<typeof makeHeld>>) =>
+    groups.end({ claim, ending: { state: 'succeeded', result: { of: claim.id } } });
+  const lock = (id: string) =>
+    new Promise<() => Promise<void>>((locked, failed) => {
+      const over = database.db.transaction(async tx => {
+        await tx.select().from(jobs).where(eq(jobs.id, id)).for('update');
+        await new Promise<void>(release =>
+          locked(async () => {
+            release();
+            await over;
+          }),
+        );
+      });
+      over.catch(failed);
+    });
+  const held = [await makeHeld(), await makeHeld(), await makeHeld()] as const;
+  const unlock = await lock(held[1].id);
+  const ends = held.map(succeed);
+  await Promise.all([ends[0], ends[2]]);
+  expect(await read(held[1])).toMatchObject({ finished: null });
+  await unlock();
+  await Promise.all(ends);
+  for (const claim of held)
+    expect(await read(claim)).toMatchObject({ state: 'succeeded', result: { of: claim.id } });
+
+  const waiting = [await makeHeld(), await makeHeld()] as const;
+  for (const { id } of waiting)
+    await database.db
+      .update(jobs)
+      .set({ leaseToken: null, kind: 'command' })
+      .where(eq(jobs.id, id));
+  const unlockWaiting = await lock(waiting[0].id);
+  const tokens = waiting.map(() => newId());
+  const claims = waiting.map(({ id }, n) => groups.claim({ id, epoch: 0 }, tokens[n] ?? ''));
+  claims[0]?.catch(() => {});
+  expect(await claims[1]).toMatchObject({ id: waiting[1].id, leaseToken: tokens[1] });
+  // It would keep the lease from renewal.
+  await expect(claims[0]).rejects.toMatchObject({ cause: { code: '55P03' } });
+  await unlockWaiting();
+});
+
+test('in a group each end and each claim is judged by itself', async () => {
+  const groups = new JobGroups({ id: 'w', database, notifications: silent() });
+  const [good, stale] = [await makeHeld(), await makeHeld()];
+  const ending = { state: 'failed', error: { code: 'internal', detail: 'nul \0' } } as const;
+  const ends = await Promise.allSettled(
+    [good, { ...stale, token: 'old' }].map(claim => groups.end({ claim, ending })),
+  );
+  expect(ends.map(({ status }) => status)).toEqual(['fulfilled', 'rejected']);
+  expect(await read(stale)).toMatchObject({ state: 'running', finished: null });
+  const unclaimed = { leaseToken: null, kind: 'command', epoch: 3 };
+  const [present, past] = [await makeHeld(unclaimed), await makeHeld(unclaimed)];
+  const claims = await Promise.all([
+    groups.claim({ id: present.id, epoch: 3 }, newId()),
+    groups.claim({ id: past.id, epoch: 2 }, newId()),
+    // It came twice.
+    groups.claim({ id: present.id, epoch: 3 }, newId()),
+  ]);
+  expect(claims.map(row => row?.id)).toEqual([present.id, undefined, undefined]);
 });

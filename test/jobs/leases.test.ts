@@ -9,9 +9,11 @@ import type { JobKind } from '../../shared/jobs/catalog.ts';
 import { JobQueues } from '../../shared/jobs/queue.ts';
 import { createLog } from '../../shared/log.ts';
 import type { Handler, WorkerContext } from '../../workers/context.ts';
-import { type Claim, claimJob, LeaseLost } from '../../workers/engine/claims.ts';
+import { claimJob } from '../../workers/engine/claims.ts';
 import { runDispatcher } from '../../workers/engine/dispatcher.ts';
 import { reclaimExpiredLeases } from '../../workers/engine/expired-leases.ts';
+import { type Claim, LeaseLost } from '../../workers/engine/fencing-token.ts';
+import { JobGroups } from '../../workers/engine/job-groups.ts';
 import { JobSignals } from '../../workers/engine/job-signals.ts';
 import { LeaseRenewer } from '../../workers/engine/lease-renewer.ts';
 import { runJob } from '../../workers/engine/run-job.ts';
@@ -132,6 +134,32 @@ test('a job whose row is locked keeps no lease from being renewed', async () => 
   }
 });
 
+test('a locked row of an abandoned claim keeps no lease from being renewed, and is taken back later', async () => {
+  const worker = makeWorker();
+  const held = await claimNew(worker);
+  const abandoned = { id: await insertDispatched(), token: newId() };
+  await claimJob(
+    database.db,
+    { id: abandoned.id, epoch: 1 },
+    { worker: worker.id, token: abandoned.token },
+  );
+  worker.renewer.abandon(abandoned);
+  const holder = postgres(given.url, { max: 1 });
+  try {
+    await holder.unsafe('begin');
+    await holder`select from jobs where id = ${abandoned.id} for update`;
+    await expire(worker.id);
+    await worker.renewer.renew();
+    await reclaim();
+    expect(await tokenOf(held)).toBe(held.token);
+    expect(held.signal.aborted).toBe(false);
+  } finally {
+    await holder.end();
+  }
+  await worker.renewer.renew();
+  expect(await tokenOf(abandoned)).toBeNull();
+});
+
 test('a worker finds that its jobs were reclaimed, and does nothing outside any more', async () => {
   const worker = makeWorker();
   const claim = await claimNew(worker);
@@ -187,6 +215,7 @@ test('a job whose claim was committed and not answered is taken back by the work
     const job = await insertDispatched();
     const worker = {
       ...{ id, log, notifications, leases: renewer, metrics: new WorkerMetrics(), database: cut },
+      groups: new JobGroups({ id, database: cut, notifications }),
       stopping: new AbortController().signal,
     } as unknown as WorkerContext;
     proxy.blackhole('down');
@@ -211,6 +240,7 @@ test('a job whose attempt the database cut short is taken back by the worker tha
   const job = await insertDispatched();
   const worker = {
     ...{ id, log, notifications, leases: renewer, metrics: new WorkerMetrics(), database },
+    groups: new JobGroups({ id, database, notifications }),
     stopping: new AbortController().signal,
   } as unknown as WorkerContext;
   const loseDatabase: Handler<JobKind> = async () => {

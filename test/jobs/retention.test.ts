@@ -17,8 +17,8 @@ import {
 import { newId } from '../../shared/ids.ts';
 import { createLog } from '../../shared/log.ts';
 import { endIdleUploads } from '../../workers/upkeep/idle-uploads.ts';
-import { removeOldJobs } from '../../workers/upkeep/old-jobs.ts';
-import { forgetLeftoverRuns, removeOldSessions } from '../../workers/upkeep/old-sessions.ts';
+import { removeOldJobs } from '../../workers/upkeep/job-retention.ts';
+import { forgetLeftoverRuns, removeOldSessions } from '../../workers/upkeep/session-retention.ts';
 import { withDatabase } from '../harness/migrated-database.ts';
 
 const given = withDatabase('retention');

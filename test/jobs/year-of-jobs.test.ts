@@ -5,14 +5,13 @@ import { findJob } from '../../api/jobs/views/find-job.ts';
 import { summaryColumns } from '../../api/jobs/views/job-summary.ts';
 import { jobView } from '../../api/jobs/views/job-view.ts';
 import { type Database, openDatabase } from '../../shared/database/connect.ts';
-import { migrateDatabase } from '../../shared/database/migrate.ts';
 import { jobs, sessions } from '../../shared/database/schema.ts';
 import { newId } from '../../shared/ids.ts';
 import { createLog } from '../../shared/log.ts';
 import { claimJob } from '../../workers/engine/claims.ts';
 import { FinishedRunRemover } from '../../workers/runs/finished-run-remover.ts';
-import { removeOldJobs } from '../../workers/upkeep/old-jobs.ts';
-import { removeOldSessions } from '../../workers/upkeep/old-sessions.ts';
+import { removeOldJobs } from '../../workers/upkeep/job-retention.ts';
+import { removeOldSessions } from '../../workers/upkeep/session-retention.ts';
 import { isFull } from '../faults/settings.ts';
 import { startTestPostgres, type TestPostgres } from '../harness/postgres-server.ts';
 
@@ -26,8 +25,7 @@ let database: Database;
 
 beforeAll(async () => {
   server = await startTestPostgres();
-  const url = await server.createDatabase('year');
-  await migrateDatabase(url);
+  const url = await server.createMigrated('year');
   // One connection: its own counters tell which pages it read.
   database = openDatabase(url, { max: 1 });
 });

@@ -140,7 +140,8 @@ export class Invariants {
     const { actor } = done;
     if (a.finished !== null) this.#break(actor, a.id, 'claims what has ended');
     if (b.worker !== actor.name) this.#break(actor, a.id, 'claims for another');
-    if (!done.parameters.some(one => Number(one) === a.epoch && String(one).length < 8))
+    const entry = `"id":"${a.id}","epoch":${a.epoch},`;
+    if (!done.parameters.some(one => String(one).includes(entry)))
       this.#break(actor, a.id, `claims with an entry that is not of epoch ${a.epoch}`);
     this.#tokens.set(`${actor.name} ${a.id}`, b.token ?? '');
   }

@@ -10,12 +10,13 @@ import { createLog } from '../../shared/log.ts';
 import type { Handler, WorkerContext } from '../../workers/context.ts';
 import { runDispatcher } from '../../workers/engine/dispatcher.ts';
 import { startHeartbeat } from '../../workers/engine/heartbeat.ts';
+import { JobGroups } from '../../workers/engine/job-groups.ts';
 import { LeaseRenewer } from '../../workers/engine/lease-renewer.ts';
 import { renewLease } from '../../workers/engine/leases.ts';
 import { runJob } from '../../workers/engine/run-job.ts';
 import type { WorkerMetrics } from '../../workers/engine/worker-metrics.ts';
 import command from '../../workers/handlers/command.ts';
-import { removeOldJobs } from '../../workers/upkeep/old-jobs.ts';
+import { removeOldJobs } from '../../workers/upkeep/job-retention.ts';
 import type { Actor } from './actor.ts';
 import type { SimulatedDatabase } from './simulated-database.ts';
 import type { SimulatedHost } from './simulated-host.ts';
@@ -25,7 +26,14 @@ const config = { ...readConfig({ DATABASE_URL: 'postgres://simulated' }), JOB_RE
 const log = createLog({ level: 'silent', name: 'simulation', secrets: [] });
 /** Hints are lost, all of them: rows are the truth. */
 const notifications = {
-  ...{ publish: () => {}, publishSoon: () => {}, on: () => () => {}, onMissed: () => {} },
+  ...{
+    publish: () => {},
+    publishSoon: () => {},
+    on: () => () => {},
+    onMissed: () => {},
+    withdraw: () => {},
+  },
+  withCommit: <T>(commit: (notifies: boolean) => Promise<T>) => commit(false),
 } as unknown as Notifications;
 const metrics = new Proxy({} as WorkerMetrics, {
   get: (_target, name) => (name === 'report' ? async () => ({}) : () => {}),
@@ -83,6 +91,7 @@ function makeContext(actor: Actor, { database, queue, host }: Surroundings) {
 export function startWorker(actor: Actor, around: Surroundings, onFailedStart: () => void) {
   const context = makeContext(actor, around);
   context.leases = new LeaseRenewer(context);
+  context.groups = new JobGroups(context);
   const ready = (async () => {
     await renewLease(context.database.db, context.id, []);
     await startHeartbeat(context, { remote: 2, parse: 1 });

@@ -47,6 +47,7 @@ export class SimulatedDatabase {
         query: (text: string, parameters: unknown[] = []) =>
           sql.unsafe(text, parameters as never[]),
       } as unknown as Database['direct'],
+      isPooled: false,
       close: async () => {},
     };
   }
@@ -187,14 +188,14 @@ function currentActor(): Actor {
 }
 
 const NAMES: [RegExp, string][] = [
-  [/^\s*with "lease"/, 'claims'],
+  [/^with "given".* "lease" as/, 'claims'],
   [/^\s*with "expired"/, 'takes expired leases back'],
   [/^update "leases"/, 'shortens leases that end too late'],
   [/insert into "leases"/, 'renews its lease'],
   [/insert into "workers"/, 'writes its heartbeat'],
   [/insert into "?jobs"? /, 'writes the job'],
   [/set "epoch" =/, 'gives slots'],
-  [/set "state" = \S+::text/, 'ends the job'],
+  [/^with "given".* update "jobs" set "state"/, 'ends the job'],
   [/"cancel_requested" = coalesce/, 'requests the cancel'],
   [/set "state" = case.*"consecutive_losses"/, 'gives up a claim'],
   [/"stdout_bytes" = /, 'stores output'],

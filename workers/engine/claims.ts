@@ -1,88 +1,108 @@
 import { and, eq, exists, getTableColumns, sql } from 'drizzle-orm';
 import type { Db, Tx } from '../../shared/database/connect.ts';
+import { channelOf } from '../../shared/database/notifications.ts';
 import { prepareOnce } from '../../shared/database/prepare-once.ts';
 import { rowExists } from '../../shared/database/row-exists.ts';
 import { type JobRow, type JobState, jobs } from '../../shared/database/schema.ts';
 import { type ErrorRecord, WindlassError } from '../../shared/errors.ts';
 import { newId } from '../../shared/ids.ts';
 import { isNotEnded, isNotLeased } from '../../shared/jobs/job-conditions.ts';
+import { isUnderstood, UNDERSTOOD, type Understood } from '../../shared/jobs/payload-versions.ts';
 import type { QueueEntry } from '../../shared/jobs/queue.ts';
-import { isUnderstood, UNDERSTOOD, type Understood } from '../../shared/jobs/understood.ts';
+import { type Claim, LeaseLost, leasedBy } from './fencing-token.ts';
 import { leaseEnd, renewedLease } from './leases.ts';
-
-/** A claimed job and its fencing token: every write checks the token, and a write with an old one changes nothing. */
-export interface Claim {
-  id: string;
-  token: string;
-}
-
-/** Thrown when a write finds that another worker has the lease, or nobody: the work must stop. */
-export class LeaseLost extends Error {
-  constructor(id: string) {
-    super(`the lease of job ${id} was lost`);
-    this.name = 'LeaseLost';
-  }
-}
-
-export const leasedBy = ({ id, token }: Claim) =>
-  and(eq(jobs.id, id), eq(jobs.leaseToken, token), isNotEnded);
 
 /** A job just claimed. `ranSeconds` ago, by the database's clock, it was claimed for the first time: 0 is just now. */
 export type ClaimedRow = JobRow & { ranSeconds: number };
 
+interface Claimant {
+  worker: string;
+  understood?: Understood;
+}
+
 /**
- * Claims the job by compare-and-set, under the lease of this worker, which it renews. Returns undefined if the job has
- * ended, another worker has it, the entry is outdated, or its payload is of a version that is not understood here.
- * Its commit does not wait for the disk. An effect outside the database comes after a later commit under this claim that
+ * Claims the jobs by compare-and-set, under the lease of this worker, which it renews. The answers are in the order of the
+ * entries: undefined where the job has ended, another worker has it, the entry is outdated, or its payload is of a version
+ * that is not understood here.
+ * One that is locked by something else fails after a second: the worker's lease cannot be renewed meanwhile.
+ * The commit does not wait for the disk. An effect outside the database comes after a later commit under this claim that
  * does: that one puts the claim on the disk as well, or finds it lost in a crash of the database and changes nothing.
  */
+export async function claimJobs(
+  db: Db,
+  entries: (QueueEntry & { token: string })[],
+  { worker, understood = UNDERSTOOD }: Claimant,
+): Promise<(ClaimedRow | undefined)[]> {
+  // An entry that came twice: the second finds the job claimed.
+  const once = new Map(entries.toReversed().map(entry => [entry.id, entry]));
+  const values = { worker, understood: JSON.stringify(understood) };
+  const rows = await writeClaims(db).execute({ ...group([...once.values()], '1s'), ...values });
+  const claimed = new Map(rows.map(row => [row.leaseToken, row]));
+  return entries.map(({ token }) => claimed.get(token));
+}
+
+/** As claimJobs(), one of them. */
 export async function claimJob(
   db: Db,
-  { id, epoch }: QueueEntry,
-  {
-    worker,
-    token = newId(),
-    understood = UNDERSTOOD,
-  }: { worker: string; token?: string; understood?: Understood },
+  entry: QueueEntry,
+  { token = newId(), ...claimant }: Claimant & { token?: string },
 ): Promise<ClaimedRow | undefined> {
-  const given = { id, epoch, worker, token, understood: JSON.stringify(understood) };
-  const [row] = await writeClaim(db).execute(given);
+  const [row] = await claimJobs(db, [{ ...entry, token }], claimant);
   return row;
 }
 
 const { placeholder } = sql;
 const understood = sql`${placeholder('understood')}::jsonb`;
-const given = (name: string) => sql`${placeholder(name)}`;
 
-const writeClaim = prepareOnce(db => {
-  const lease = renewedLease(db as Db);
+/** Of several jobs, what a statement is given: their ids, and by id the rest. One waits for a locked row for `patience`. */
+const group = (items: { id: string }[], patience = '0') => ({
+  ids: `{${items.map(({ id }) => id).join(',')}}`,
+  given: JSON.stringify(Object.fromEntries(items.map(item => [item.id, item]))),
+  patience: items.length > 1 ? LOCK_PATIENCE : patience,
+});
+const ids = sql`any(${placeholder('ids')}::text[])`;
+/** A row of a group that is locked for longer makes its group be done one by one. */
+const LOCK_PATIENCE = '200ms';
+const hasPatience = sql`set_config('lock_timeout', ${placeholder('patience')}, true) <> ''`;
+const withGiven = (db: Db) =>
+  db
+    .$with('given', { value: sql<unknown>`value`.as('value') })
+    .as(sql`select ${placeholder('given')}::jsonb as value`);
+/** What is given of the row's job. */
+const given = sql`((select value from given) -> ${jobs.id})`;
+const text = (name: string) => sql`${given} ->> ${sql.raw(`'${name}'`)}`;
+
+const writeClaims = prepareOnce(tx => {
+  const db = tx as Db;
+  const lease = renewedLease(db, sql`select from jobs where id = ${ids} and ${isNotLeased}`);
   return db
-    .with(lease)
+    .with(withGiven(db), lease)
     .update(jobs)
     .set({
-      leaseToken: given('token'),
+      leaseToken: text('token'),
       leaseExpires: leaseEnd,
-      worker: given('worker'),
+      worker: sql`${placeholder('worker')}`,
       state: 'running',
       started: sql`coalesce(${jobs.started}, now())`,
       version: sql`${jobs.version} + 1`,
     })
     .where(
       and(
-        eq(jobs.id, placeholder('id')),
-        eq(jobs.epoch, placeholder('epoch')),
+        sql`${jobs.id} = ${ids}`,
+        sql`${jobs.epoch} = (${text('epoch')})::int`,
         isNotLeased,
         isUnderstood(understood),
-        // The worker's lease is locked before the job, as in reclaiming.
+        // The worker's lease is locked before the jobs, as in reclaiming.
         exists(db.select({ worker: lease.worker }).from(lease)),
         sql`set_config('synchronous_commit', 'off', true) = 'off'`,
+        hasPatience,
       ),
     )
     .returning({
       ...getTableColumns(jobs),
       ranSeconds: sql<number>`extract(epoch from now() - ${jobs.started})::float8`,
     })
-    .prepare('claim_job');
+    .prepare('claim_jobs');
 });
 
 /** Has a job that is not understood here dispatched again a second later: the queue may give it to a newer worker. */
@@ -160,6 +180,35 @@ function storable(error: ErrorRecord): ErrorRecord {
   return JSON.parse(JSON.stringify(error, clean)) as ErrorRecord;
 }
 
+/** An end that is to be written. */
+export interface Ended {
+  claim: Claim;
+  ending: JobEnd;
+}
+
+interface EndOptions {
+  /** Ends nothing of which a cancel was requested. */
+  onlyWanted?: boolean;
+  /** The commit notifies of the ends, and of the slots that are free. */
+  notifies?: boolean;
+}
+
+/** Ends jobs; tells of each whether it was held. */
+export async function endJobs(
+  tx: Tx,
+  ends: Ended[],
+  { onlyWanted = false, notifies = false }: EndOptions = {},
+): Promise<boolean[]> {
+  const items = ends.map(({ claim, ending: { state, result, error } }) => ({
+    ...{ ...claim, state, result: result ?? undefined },
+    error: error && storable(error),
+    evenCancelled: !onlyWanted,
+  }));
+  const rows = await writeEnds(tx).execute({ ...group(items), notifies });
+  const ended = new Set(rows.map(({ id }) => id));
+  return ends.map(({ claim }) => ended.has(claim.id));
+}
+
 /**
  * Ends the job; `promote` makes the attempt's work visible in the same transaction. Throws `cancelled`, and promotes nothing,
  * if a cancel was requested.
@@ -170,19 +219,12 @@ export async function finishJob(
   ending: JobEnd,
   promote?: (tx: Tx) => Promise<void>,
 ): Promise<void> {
-  const finish = async (tx: Tx, evenCancelled: boolean) => {
-    const rows = await writeEnd(tx).execute({
-      id: claim.id,
-      token: claim.token,
-      state: ending.state,
-      result: ending.result ? JSON.stringify(ending.result) : null,
-      error: ending.error ? JSON.stringify(storable(ending.error)) : null,
-      evenCancelled,
-    });
-    return rows.length > 0;
+  const finish = async (tx: Tx, onlyWanted: boolean) => {
+    const [hasEnded] = await endJobs(tx, [{ claim, ending }], { onlyWanted });
+    return hasEnded;
   };
   if (!promote) {
-    if (await finish(db, true)) return;
+    if (await finish(db, false)) return;
     throw new LeaseLost(claim.id);
   }
   await db.transaction(async tx => {
@@ -190,7 +232,7 @@ export async function finishJob(
     // Locks what the job works for before the job's row, as a deletion of that does, to avoid deadlocks.
     await promote(tx);
     // Checked after the promotion has its locks: a client whose cancel was accepted may have changed the same rows since.
-    if (await finish(tx, false)) return;
+    if (await finish(tx, true)) return;
     await throwIfNotLeased(tx, claim);
     throw new WindlassError('cancelled');
   });
@@ -200,14 +242,15 @@ async function throwIfNotLeased(tx: Tx, claim: Claim): Promise<void> {
   if (!(await rowExists(tx, jobs, leasedBy(claim)))) throw new LeaseLost(claim.id);
 }
 
-const writeEnd = prepareOnce(tx =>
-  tx
+const writeEnds = prepareOnce(tx =>
+  (tx as Db)
+    .with(withGiven(tx as Db))
     .update(jobs)
     .set({
-      state: sql`${placeholder('state')}::text`,
-      result: sql`${placeholder('result')}::jsonb`,
-      error: sql`${placeholder('error')}::jsonb`,
-      progress: sql`case when ${placeholder('state')}::text = 'succeeded' then 1 else ${jobs.progress} end`,
+      state: text('state'),
+      result: sql`${given} -> 'result'`,
+      error: sql`${given} -> 'error'`,
+      progress: sql`case when ${text('state')} = 'succeeded' then 1 else ${jobs.progress} end`,
       finished: sql`now()`,
       leaseToken: null,
       leaseExpires: null,
@@ -215,12 +258,18 @@ const writeEnd = prepareOnce(tx =>
     })
     .where(
       and(
-        eq(jobs.id, placeholder('id')),
-        eq(jobs.leaseToken, placeholder('token')),
+        sql`${jobs.id} = ${ids}`,
+        sql`${jobs.leaseToken} = ${text('token')}`,
         isNotEnded,
-        sql`(${jobs.cancelRequested} is null or ${placeholder('evenCancelled')}::boolean)`,
+        sql`(${jobs.cancelRequested} is null or (${text('evenCancelled')})::boolean)`,
+        hasPatience,
       ),
     )
-    .returning({ id: jobs.id })
-    .prepare('end_job'),
+    .returning({
+      id: jobs.id,
+      told: sql`case when ${placeholder('notifies')}::boolean then num_nonnulls(
+        pg_notify(${sql.raw(`'${channelOf('job')}'`)}, ${jobs.id}),
+        pg_notify(${sql.raw(`'${channelOf('freed')}'`)}, ${jobs.queue})) end`,
+    })
+    .prepare('end_jobs'),
 );

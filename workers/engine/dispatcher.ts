@@ -5,7 +5,7 @@ import type { WorkerContext } from '../context.ts';
 import { dispatchWaiting, redispatchUnclaimed } from './dispatch-waiting.ts';
 import { DispatcherStep as Step } from './dispatcher-step.ts';
 import { endStuckTransactions, reclaimExpiredLeases } from './expired-leases.ts';
-import { warnOfNotUnderstood } from './not-understood.ts';
+import { warnOfNotUnderstood } from './newer-payloads.ts';
 
 /** Any number, the same in every upkeep worker. */
 const ADVISORY_LOCK = 7_493_222;

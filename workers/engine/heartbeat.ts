@@ -2,7 +2,7 @@ import { hostname } from 'node:os';
 import { eq, sql } from 'drizzle-orm';
 import { workers } from '../../shared/database/schema.ts';
 import { RENEW_MS } from '../../shared/jobs/lease.ts';
-import { UNDERSTOOD } from '../../shared/jobs/understood.ts';
+import { UNDERSTOOD } from '../../shared/jobs/payload-versions.ts';
 import type { WorkerContext } from '../context.ts';
 
 /**

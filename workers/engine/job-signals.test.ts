@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { WindlassError } from '../../shared/errors.ts';
-import { LeaseLost } from './claims.ts';
+import { LeaseLost } from './fencing-token.ts';
 import { causeOf, isCancelled, JobSignals } from './job-signals.ts';
 import { ReleaseJob } from './release-job.ts';
 

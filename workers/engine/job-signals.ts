@@ -1,5 +1,5 @@
 import { WindlassError } from '../../shared/errors.ts';
-import { LeaseLost } from './claims.ts';
+import { LeaseLost } from './fencing-token.ts';
 import { ReleaseJob } from './release-job.ts';
 
 /**

@@ -2,7 +2,7 @@ import type { Database } from '../../shared/database/connect.ts';
 import type { Notifications } from '../../shared/database/notifications.ts';
 import { RENEW_MS } from '../../shared/jobs/lease.ts';
 import type { Logger } from '../../shared/log.ts';
-import { type Claim, LeaseLost } from './claims.ts';
+import { type Claim, LeaseLost } from './fencing-token.ts';
 import type { JobSignals } from './job-signals.ts';
 import { renewLease } from './leases.ts';
 import { loseClaim } from './losses.ts';
@@ -94,8 +94,8 @@ export class LeaseRenewer {
 
   async renew(): Promise<void> {
     try {
-      for (const claim of this.#abandoned.values()) await this.#takeBack(claim);
       if (this.#leases.size > 0) await this.#renew([...this.#leases.values()]);
+      for (const claim of this.#abandoned.values()) await this.#takeBack(claim);
     } catch (error) {
       // While the database is away nobody else can take a lease either; the next renewal tries again.
       this.#context.log.warn({ err: error }, 'leases could not be renewed');
@@ -129,7 +129,7 @@ export class LeaseRenewer {
   }
 
   async #takeBack(claim: Claim & { until: number }): Promise<void> {
-    await loseClaim(this.#context.database.db, claim);
-    if (performance.now() > claim.until) this.#abandoned.delete(claim.token);
+    const isHeld = await loseClaim(this.#context.database.db, claim);
+    if (!isHeld && performance.now() > claim.until) this.#abandoned.delete(claim.token);
   }
 }

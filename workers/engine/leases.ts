@@ -1,10 +1,10 @@
-import { and, sql } from 'drizzle-orm';
+import { and, type SQL, sql } from 'drizzle-orm';
 import type { Db } from '../../shared/database/connect.ts';
 import { prepareOnce } from '../../shared/database/prepare-once.ts';
 import { jobs, leases, workers } from '../../shared/database/schema.ts';
 import { anyOf, isNotEnded } from '../../shared/jobs/job-conditions.ts';
 import { ALIVE_SECONDS, LEASE_SECONDS } from '../../shared/jobs/lease.ts';
-import type { Claim } from './claims.ts';
+import type { Claim } from './fencing-token.ts';
 
 /** All that is about leases is measured by the database's function clock(), which tests move. */
 export const leaseEnd = sql.raw(`clock() + interval '${LEASE_SECONDS} seconds'`);
@@ -30,10 +30,10 @@ export async function shortenLeases(db: Db): Promise<void> {
 }
 
 /** Renews the worker's lease, or begins one. Reclaiming locks the row: of the two the first to do so wins. */
-const writeLease = (db: Db) =>
+const writeLease = (db: Db, where: SQL = sql`select`) =>
   db
     .insert(leases)
-    .values({ worker: sql`${sql.placeholder('worker')}`, expires: leaseEnd })
+    .select(sql`select ${sql.placeholder('worker')}::text, ${leaseEnd} where exists (${where})`)
     .onConflictDoUpdate({
       target: leases.worker,
       set: { expires: leaseEnd },
@@ -41,9 +41,9 @@ const writeLease = (db: Db) =>
       setWhere: sql`set_config('synchronous_commit', 'off', true) = 'off'`,
     });
 
-/** A CTE that renews the worker's lease in the statement that claims a job. */
-export const renewedLease = (db: Db) =>
-  db.$with('lease').as(writeLease(db).returning({ worker: leases.worker }));
+/** A CTE that renews the worker's lease in the statement that claims jobs, where there is something to claim. */
+export const renewedLease = (db: Db, where: SQL) =>
+  db.$with('lease').as(writeLease(db, where).returning({ worker: leases.worker }));
 
 /** A worker of the release before has no lease here, and reclaims by `lease_expires` of each job. */
 const olderIsAlive = sql<boolean>`exists (

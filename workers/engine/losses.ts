@@ -1,8 +1,9 @@
 import { sql } from 'drizzle-orm';
 import type { Db } from '../../shared/database/connect.ts';
+import { rowExists } from '../../shared/database/row-exists.ts';
 import { jobs } from '../../shared/database/schema.ts';
 import { LOSS_BACKOFF_SECONDS, MAX_CONSECUTIVE_LOSSES } from '../../shared/jobs/lease.ts';
-import { type Claim, leasedBy } from './claims.ts';
+import { type Claim, leasedBy } from './fencing-token.ts';
 
 const WORKER_LOST = JSON.stringify({
   code: 'worker_lost',
@@ -26,7 +27,16 @@ export const LOSS = {
   error: sql`case when ${isLast} then ${WORKER_LOST}::jsonb end`,
 };
 
-/** Records that the attempt under this claim was lost, unless the claim does not hold any more. */
-export async function loseClaim(db: Db, claim: Claim): Promise<void> {
-  await db.update(jobs).set(LOSS).where(leasedBy(claim));
+/**
+ * Records that the attempt under this claim was lost, unless the claim does not hold any more. It waits for no lock: renewals
+ * of the worker's lease come after it. Returns whether the claim still holds, because its row was locked.
+ */
+export async function loseClaim(db: Db, claim: Claim): Promise<boolean> {
+  const free = db
+    .select({ id: jobs.id })
+    .from(jobs)
+    .where(leasedBy(claim))
+    .for('update', { skipLocked: true });
+  await db.update(jobs).set(LOSS).where(sql`${jobs.id} = any(array(${free}))`);
+  return rowExists(db, jobs, leasedBy(claim));
 }

@@ -2,7 +2,7 @@ import { type SQL, sql } from 'drizzle-orm';
 import type { QueueName } from '../../shared/jobs/catalog.ts';
 import { quote, type ShareRules } from '../../shared/jobs/fair-share.ts';
 import { IS_AWAY, isHeld, isWaiting } from '../../shared/jobs/job-conditions.ts';
-import { isUnderstood, type Understood } from '../../shared/jobs/understood.ts';
+import { isUnderstood, type Understood } from '../../shared/jobs/payload-versions.ts';
 
 export interface Picked extends Record<string, unknown> {
   /** In the order of their turns, separated by commas; null: none. */

@@ -8,17 +8,15 @@ import type { QueueEntry } from '../../shared/jobs/queue.ts';
 import type { Handler, JobContext, Outcome, WorkerContext } from '../context.ts';
 import { OutputWriter } from '../output/output-writer.ts';
 import {
-  type Claim,
   type ClaimedRow,
-  claimJob,
   deferNotUnderstood,
   finishJob,
   type JobEnd,
-  LeaseLost,
   releaseJob,
   updateLeased,
   updateLeasedQuietly,
 } from './claims.ts';
+import { type Claim, LeaseLost } from './fencing-token.ts';
 import { causeOf, isCancelled, JobSignals } from './job-signals.ts';
 import type { TrackedLease } from './lease-renewer.ts';
 import { ReleaseJob } from './release-job.ts';
@@ -36,9 +34,8 @@ export async function runJob(
   handlers: Map<JobKind, Handler<JobKind>>,
 ): Promise<boolean> {
   const claim: Claim = { id: entry.id, token: newId() };
-  const given = { worker: worker.id, token: claim.token };
   const asked = performance.now();
-  const row = await claimJob(worker.database.db, entry, given).catch((error: unknown) => {
+  const row = await worker.groups.claim(entry, claim.token).catch((error: unknown) => {
     worker.leases.abandon(claim);
     // The dispatcher looks again in 15 s.
     worker.log.warn({ err: error, job: entry.id }, 'a job could not be claimed');
@@ -70,8 +67,10 @@ export async function runJob(
   } finally {
     attempt.close();
     worker.leases.untrack(claim);
-    if (!attempt.hasPublishedEnd) worker.notifications.publish('job', row.id);
-    worker.notifications.publish('freed', row.queue);
+    if (!attempt.isEndTold) {
+      worker.notifications.publish('job', row.id);
+      worker.notifications.publish('freed', row.queue);
+    }
   }
   return true;
 }
@@ -83,7 +82,8 @@ class Attempt {
   readonly #progress: ReturnType<typeof writeProgress>;
   /** performance.now() when the job was claimed for the first time. */
   readonly #began: number;
-  hasPublishedEnd = false;
+  /** The client and the dispatcher were notified of the end. */
+  isEndTold = false;
 
   constructor(worker: WorkerContext, row: ClaimedRow, lease: TrackedLease) {
     const { signals, log } = lease;
@@ -188,18 +188,24 @@ class Attempt {
 
   /** A commit whose answer was lost looks like a lost lease at the next try: then the row tells whether it was done. */
   async #end(ending: JobEnd, promote?: Outcome<JobKind>['promote']): Promise<void> {
+    const { database, groups, notifications } = this.#worker;
     this.#progress.close();
     this.#lease.isEnding = true;
     await retry(async tries => {
       try {
-        await finishJob(this.#worker.database.db, this.#lease, ending, promote);
+        if (promote) await finishJob(database.db, this.#lease, ending, promote);
+        else this.isEndTold = await groups.end({ claim: this.#lease, ending });
       } catch (error) {
         if (tries > 0 && error instanceof LeaseLost && (await this.#hasEndedAs(ending))) return;
         throw error;
       }
     }, DATABASE);
-    this.hasPublishedEnd = true;
-    this.#worker.notifications.publish('job', this.#lease.id);
+    if (this.isEndTold) notifications.withdraw('job', this.#lease.id);
+    else {
+      notifications.publish('job', this.#lease.id);
+      notifications.publish('freed', this.context.job.queue);
+      this.isEndTold = true;
+    }
     const seconds = (performance.now() - this.#began) / 1_000;
     this.#worker.metrics.ended(this.context.job.kind, ending.state, seconds);
     this.context.log.debug({ state: ending.state, seconds }, 'job ended');

@@ -14,7 +14,7 @@ import type { RunEvent } from './protocol/run-event.ts';
 const MIB = 1 << 20;
 const RATE = 2_000_000;
 /** Bytes that the link may carry before an answer; not a time, because the machine may be busy. */
-const PATIENCE = 5 * RATE;
+const PATIENCE = 20 * RATE;
 
 const harness = new AgentHarness();
 afterEach(() => harness.close());

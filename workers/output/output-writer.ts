@@ -2,7 +2,7 @@ import { sleep } from '../../shared/abort.ts';
 import { type Database, isDatabaseDown, sqlState } from '../../shared/database/connect.ts';
 import type { OutputOffsets, OutputStream } from '../../shared/jobs/output.ts';
 import type { ObjectStore } from '../../shared/storage/object-store.ts';
-import type { Claim } from '../engine/claims.ts';
+import type { Claim } from '../engine/fencing-token.ts';
 import { isUnavailable } from '../engine/retry.ts';
 import { OutputSegments, type Segment } from './output-segments.ts';
 import { OutputStore } from './output-store.ts';

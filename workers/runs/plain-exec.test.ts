@@ -4,7 +4,7 @@ import type { JobRow } from '../../shared/database/schema.ts';
 import { WindlassError } from '../../shared/errors.ts';
 import { createLog } from '../../shared/log.ts';
 import type { JobContext } from '../context.ts';
-import { LeaseLost } from '../engine/claims.ts';
+import { LeaseLost } from '../engine/fencing-token.ts';
 import { causeOf, JobSignals } from '../engine/job-signals.ts';
 import { ReleaseJob } from '../engine/release-job.ts';
 import type { RemoteSession } from '../ssh/remote-session.ts';

@@ -4,7 +4,7 @@ import type { JobRow } from '../../shared/database/schema.ts';
 import { WindlassError } from '../../shared/errors.ts';
 import type { OutputOffsets, OutputStream } from '../../shared/jobs/output.ts';
 import type { JobContext } from '../context.ts';
-import { LeaseLost } from '../engine/claims.ts';
+import { LeaseLost } from '../engine/fencing-token.ts';
 import { wasCancelled } from '../engine/job-signals.ts';
 import type { AgentClient } from '../host-agent/client.ts';
 import type { RunEvent } from '../host-agent/protocol/run-event.ts';

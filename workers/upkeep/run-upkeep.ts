@@ -1,5 +1,6 @@
 import { sleep } from '../../shared/abort.ts';
 import type { WorkerContext } from '../context.ts';
+import { appendAudit, removeOldAudit } from './audit-chain.ts';
 import { purgeDeletedProjects } from './deleted-projects.ts';
 import {
   removeDeadWorkers,
@@ -8,10 +9,10 @@ import {
 } from './expired-rows.ts';
 import { removeExpiredStreamedOutput } from './expired-streamed-output.ts';
 import { endIdleUploads } from './idle-uploads.ts';
-import { removeOldJobs } from './old-jobs.ts';
-import { forgetLeftoverRuns, removeOldSessions } from './old-sessions.ts';
+import { removeOldJobs } from './job-retention.ts';
 import { OrphanCollector } from './orphaned-objects.ts';
 import { deletePendingObjects } from './pending-deletions.ts';
+import { forgetLeftoverRuns, removeOldSessions } from './session-retention.ts';
 import {
   cancelJobsOfEndedSessions,
   endIdleSessions,
@@ -25,9 +26,13 @@ export interface UpkeepStep {
   name: string;
   /** Milliseconds from the end of one run to the start of the next. */
   every: number;
+  /** The same after one that failed. Default: `every`. */
+  everyFailed?: number;
   run(): Promise<void>;
 }
 
+/** What must happen within a second. */
+const AT_ONCE = 400;
 const OFTEN = 5_000;
 /** What must happen within two minutes. */
 const SOON = 20_000;
@@ -43,6 +48,7 @@ export async function runUpkeep(context: WorkerContext): Promise<void> {
 function listSteps(context: WorkerContext): UpkeepStep[] {
   const orphans = new OrphanCollector(context);
   return [
+    { name: 'audit chain', every: AT_ONCE, everyFailed: OFTEN, run: () => appendAudit(context) },
     { name: 'idle sessions', every: OFTEN, run: () => endIdleSessions(context) },
     { name: 'unopened sessions', every: OFTEN, run: () => endUnopenedSessions(context) },
     { name: 'jobs of ended sessions', every: OFTEN, run: () => cancelJobsOfEndedSessions(context) },
@@ -54,6 +60,7 @@ function listSteps(context: WorkerContext): UpkeepStep[] {
     { name: 'orphaned objects', every: OFTEN, run: () => orphans.markSome() },
     { name: 'old jobs', every: SOON, run: () => removeOldJobs(context) },
     { name: 'old sessions', every: SOON, run: () => removeOldSessions(context) },
+    { name: 'old audit entries', every: SOON, run: () => removeOldAudit(context) },
     { name: 'leftover runs', every: SELDOM, run: () => forgetLeftoverRuns(context) },
     { name: 'idempotency keys', every: SELDOM, run: () => removeExpiredIdempotencyKeys(context) },
     { name: 'logins', every: SELDOM, run: () => removeExpiredLogins(context) },
@@ -67,15 +74,17 @@ export async function runSteps(
   steps: UpkeepStep[],
   { log, stopping }: Pick<WorkerContext, 'log' | 'stopping'>,
 ): Promise<void> {
-  const repeat = async ({ name, every, run }: UpkeepStep, index: number) => {
+  const repeat = async ({ name, every, everyFailed = every, run }: UpkeepStep, index: number) => {
     await sleep(stopping, index * SPREAD_MS);
     while (!stopping.aborted) {
+      let pause = every;
       try {
         await run();
       } catch (error) {
         log.warn({ err: error, step: name }, 'a step of upkeep failed');
+        pause = everyFailed;
       }
-      await sleep(stopping, every);
+      await sleep(stopping, pause);
     }
   };
   await Promise.all(steps.map(repeat));

@@ -1,4 +1,5 @@
 import { and, eq, isNotNull, isNull, notExists, or, sql } from 'drizzle-orm';
+import { recordAudit } from '../../shared/audit.ts';
 import { jobs, leftoverRuns, sessions } from '../../shared/database/schema.ts';
 import { cancelJobs, publishCancelled } from '../../shared/jobs/cancel.ts';
 import type { WorkerContext } from '../context.ts';
@@ -12,22 +13,30 @@ const openJobs = (context: WorkerContext) =>
     .from(jobs)
     .where(and(eq(jobs.session, sessions.sid), isNull(jobs.finished)));
 
+/** Not by a request. */
+const NOWHERE = { address: null, requestId: null };
+
 /** Ends sessions idle for SESSION_IDLE_TIMEOUT, counted from the later of their last use and their last job's end. */
 export async function endIdleSessions(context: WorkerContext): Promise<void> {
   const timeout = sql`make_interval(secs => ${context.config.SESSION_IDLE_TIMEOUT})`;
   const lastEnd = sql`(select max(${jobs.finished}) from ${jobs} where ${jobs.session} = ${sessions.sid})`;
-  const ended = await context.database.db
-    .update(sessions)
-    .set({ ended: sql`now()` })
-    .where(
-      and(
-        isNull(sessions.ended),
-        sql`${sessions.accessed} < now() - ${timeout}`,
-        sql`coalesce(${lastEnd}, ${sessions.accessed}) < now() - ${timeout}`,
-        notExists(openJobs(context)),
-      ),
-    )
-    .returning({ sid: sessions.sid });
+  const ended = await context.database.db.transaction(async tx => {
+    const rows = await tx
+      .update(sessions)
+      .set({ ended: sql`now()` })
+      .where(
+        and(
+          isNull(sessions.ended),
+          sql`${sessions.accessed} < now() - ${timeout}`,
+          sql`coalesce(${lastEnd}, ${sessions.accessed}) < now() - ${timeout}`,
+          notExists(openJobs(context)),
+        ),
+      )
+      .returning({ sid: sessions.sid, owner: sessions.owner });
+    for (const { sid, owner } of rows)
+      await recordAudit(tx, { ...NOWHERE, user: owner, action: 'session.close', target: sid });
+    return rows;
+  });
   for (const { sid } of ended) context.notifications.publish('session', sid);
 }
 
@@ -46,7 +55,10 @@ export async function endUnopenedSessions(context: WorkerContext): Promise<void>
     );
 }
 
-/** Cancels the jobs of ended sessions: the process that ended one may have died before it did so. */
+/**
+ * Cancels the jobs of ended sessions: the process that ended one may have died before it did so. Where the host was changed
+ * their workers end them, as failed.
+ */
 export async function cancelJobsOfEndedSessions(
   context: Pick<WorkerContext, 'database' | 'notifications'>,
 ): Promise<void> {
@@ -54,7 +66,8 @@ export async function cancelJobsOfEndedSessions(
     context.database.db,
     and(
       isNull(jobs.cancelRequested),
-      sql`exists (select 1 from ${sessions} where ${sessions.sid} = ${jobs.session} and ${sessions.ended} is not null)`,
+      sql`exists (select 1 from ${sessions} where ${sessions.sid} = ${jobs.session} and ${sessions.ended} is not null
+        and ${sessions.endReason} is null)`,
     ),
   );
   publishCancelled(context, cancelled);

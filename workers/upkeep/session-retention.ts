@@ -2,7 +2,7 @@ import { sql } from 'drizzle-orm';
 import { sleep } from '../../shared/abort.ts';
 import { jobs, leftoverRuns, sessions } from '../../shared/database/schema.ts';
 import type { WorkerContext } from '../context.ts';
-import { REST } from './old-jobs.ts';
+import { REST } from './job-retention.ts';
 
 const BATCH = 1_000;
 /**

@@ -3,7 +3,7 @@ import {
   readNotUnderstood,
   readUnderstood,
   type WaitingKind,
-} from '../../shared/jobs/understood.ts';
+} from '../../shared/jobs/payload-versions.ts';
 import type { WorkerContext } from '../context.ts';
 
 const EVERY_MS = 10_000;

@@ -15,7 +15,7 @@ export const REST = 3;
 /** While so many objects wait for their deletion no job is removed: a user's own deletion would wait behind all of them. */
 const MAX_PENDING_DELETIONS = 5_000;
 /** Of one batch at a time, by the worker that has it: any number that nothing else uses. */
-const ADVISORY_LOCK = 7_493_223;
+const ADVISORY_LOCK = 7_493_224;
 
 type Context = Pick<WorkerContext, 'database' | 'stopping'> & {
   config: Pick<WorkerContext['config'], 'JOB_RETENTION_DAYS'>;

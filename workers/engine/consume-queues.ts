@@ -1,0 +1,35 @@
+import type { Worker } from 'bullmq';
+import { type JobKind, QUEUES_OF, type QueueName } from '../../shared/jobs/catalog.ts';
+import type { QueueEntry } from '../../shared/jobs/queue.ts';
+import type { Handler, WorkerContext } from '../context.ts';
+import { runJob } from './run-job.ts';
+import { SessionAffinity } from './session-affinity.ts';
+
+/** How many jobs of each queue a worker runs at once. */
+export type Slots = Partial<Record<QueueName, number>>;
+
+/** Runs the jobs that the queues give to this worker. Returns what ends that, and waits for those that run. */
+export function consumeQueues(
+  context: WorkerContext,
+  slots: Slots,
+  handlers: Map<JobKind, Handler<JobKind>>,
+): () => Promise<unknown> {
+  const run = (entry: QueueEntry) => runJob(context, entry, handlers);
+  const affinities: SessionAffinity[] = [];
+  const consume = ([name, count]: [string, number]): Worker => {
+    const queue = name as QueueName;
+    const log = (error: Error) => context.log.debug({ err: error, queue }, 'an error of the queue');
+    let process: (entry: QueueEntry) => Promise<unknown> = run;
+    if (QUEUES_OF.remote.some(other => other === queue)) {
+      const affinity = new SessionAffinity(context, { run, queue, slots: count });
+      affinities.push(affinity);
+      process = entry => affinity.process(entry);
+    }
+    return context.queues.worker(queue, count, process).on('error', log);
+  };
+  const consumers = Object.entries(slots).map(consume);
+  return () => {
+    const closing = consumers.map(consumer => consumer.close());
+    return Promise.allSettled([...closing, ...affinities.map(affinity => affinity.close())]);
+  };
+}

@@ -1,0 +1,36 @@
+import type { Database } from '../../shared/database/connect.ts';
+import type { Notifications } from '../../shared/database/notifications.ts';
+import type { QueueEntry } from '../../shared/jobs/queue.ts';
+import { type ClaimedRow, claimJobs, type Ended, endJobs } from './claims.ts';
+import { LeaseLost } from './fencing-token.ts';
+import { Grouped } from './grouped.ts';
+
+/** The claims and the ends of one worker, each in groups. */
+export class JobGroups {
+  readonly #claims: Grouped<QueueEntry & { token: string }, ClaimedRow | undefined>;
+  readonly #ends: Grouped<Ended, { hasEnded: boolean; isTold: boolean }>;
+
+  /** `id` is the worker's. */
+  constructor(context: { id: string; database: Database; notifications: Notifications }) {
+    const { id, database, notifications } = context;
+    this.#claims = new Grouped(entries => claimJobs(database.db, entries, { worker: id }));
+    this.#ends = new Grouped(ends =>
+      notifications.withCommit(async isTold => {
+        const ended = await endJobs(database.db, ends, { notifies: isTold });
+        return ended.map(hasEnded => ({ hasEnded, isTold }));
+      }),
+    );
+  }
+
+  /** See claimJobs(). */
+  claim(entry: QueueEntry, token: string): Promise<ClaimedRow | undefined> {
+    return this.#claims.ask({ ...entry, token });
+  }
+
+  /** Ends a job that promotes nothing; true where the commit has told of it, and that its slot is free. Throws LeaseLost. */
+  async end(ended: Ended): Promise<boolean> {
+    const { hasEnded, isTold } = await this.#ends.ask(ended);
+    if (!hasEnded) throw new LeaseLost(ended.claim.id);
+    return isTold;
+  }
+}

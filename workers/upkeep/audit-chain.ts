@@ -1,0 +1,103 @@
+import { asc, eq, gte, lte, sql } from 'drizzle-orm';
+import { sleep } from '../../shared/abort.ts';
+import { auditHash, toAuditEntry } from '../../shared/audit.ts';
+import type { Tx } from '../../shared/database/connect.ts';
+import { auditChain, auditEntries, auditPending } from '../../shared/database/schema.ts';
+import type { WorkerContext } from '../context.ts';
+import { REST } from './job-retention.ts';
+
+/** Entries of one transaction. */
+const BATCH = 1_000;
+/** Of the one appender, and of whoever removes from the front: any number that nothing else uses. */
+const ADVISORY_LOCK = 7_493_227;
+
+type Context = Pick<WorkerContext, 'database' | 'stopping'>;
+
+/**
+ * Moves what is pending to the end of the chain, in one process at a time. Only here an entry gets its place: numbers that
+ * were given when entries are written would not be in the order in which their transactions commit.
+ */
+export async function appendAudit({ database, stopping }: Context): Promise<void> {
+  let appended = BATCH;
+  while (appended === BATCH && !stopping.aborted)
+    appended = await database.db.transaction(appendBatch);
+}
+
+async function appendBatch(tx: Tx): Promise<number> {
+  const [any] = await tx.select({ id: auditPending.id }).from(auditPending).limit(1);
+  if (!any) return 0;
+  const chain = await lockChain(tx);
+  if (!chain) return 0;
+  const oldest = tx
+    .select({ id: auditPending.id })
+    .from(auditPending)
+    .orderBy(asc(auditPending.id))
+    .limit(BATCH);
+  const pending = await tx
+    .delete(auditPending)
+    .where(sql`${auditPending.id} = any(array(${oldest}))`)
+    .returning();
+  let { lastSeq, lastHash } = chain;
+  const rows = pending
+    .sort((a, b) => a.id - b.id)
+    .map(({ id: _, ...told }) => {
+      lastSeq += 1;
+      lastHash = auditHash(lastHash, toAuditEntry({ ...told, seq: lastSeq }));
+      const { requestId: request_id, ...rest } = told;
+      return { ...rest, request_id, seq: lastSeq, hash: lastHash };
+    });
+  if (rows.length === 0) return 0;
+  // One parameter: a statement of ten thousand takes the driver and the server several times as long.
+  await tx.execute(sql`
+    insert into ${auditEntries}
+    select * from json_populate_recordset(null::${auditEntries}, ${JSON.stringify(rows)}::json)`);
+  await tx.update(auditChain).set({ lastSeq, lastHash });
+  return rows.length;
+}
+
+/** Removes entries older than AUDIT_RETENTION_DAYS from the front of the chain, and keeps the hash of the last of them. */
+export async function removeOldAudit(
+  context: Context & { config: Pick<WorkerContext['config'], 'AUDIT_RETENTION_DAYS'> },
+): Promise<void> {
+  const { config, database, stopping } = context;
+  const days = config.AUDIT_RETENTION_DAYS;
+  if (days === 0) return;
+  let removed = BATCH;
+  while (removed === BATCH && !stopping.aborted) {
+    const began = performance.now();
+    removed = await database.db.transaction(tx => removeBatch(tx, days));
+    if (removed === BATCH) await sleep(stopping, REST * (performance.now() - began));
+  }
+}
+
+async function removeBatch(tx: Tx, days: number): Promise<number> {
+  const chain = await lockChain(tx);
+  if (!chain) return 0;
+  const first = await tx
+    .select()
+    .from(auditEntries)
+    .where(gte(auditEntries.seq, chain.beforeSeq))
+    .orderBy(asc(auditEntries.seq))
+    .limit(BATCH);
+  const [clock] = await tx.execute<{ due: string }>(
+    sql`select now() - make_interval(days => ${days}) as due`,
+  );
+  const due = new Date(clock?.due ?? 0);
+  // Up to the first that is kept: the times of neighbours may be out of order by as long as a transaction lasts.
+  const kept = first.findIndex(entry => entry.time >= due);
+  const last = first[(kept < 0 ? first.length : kept) - 1];
+  if (!last) return 0;
+  await tx.delete(auditEntries).where(lte(auditEntries.seq, last.seq));
+  await tx.update(auditChain).set({ beforeSeq: last.seq, beforeHash: last.hash });
+  return kept < 0 ? first.length : kept;
+}
+
+/** The chain's row, unless another process has it. */
+async function lockChain(tx: Tx): Promise<typeof auditChain.$inferSelect | undefined> {
+  const [lock] = await tx.execute<{ mine: boolean }>(
+    sql`select pg_try_advisory_xact_lock(${ADVISORY_LOCK}) as mine`,
+  );
+  if (!lock?.mine) return undefined;
+  const [chain] = await tx.select().from(auditChain).where(eq(auditChain.id, 1)).for('update');
+  return chain;
+}
