@@ -1,7 +1,9 @@
 import { randomUUID } from 'node:crypto';
 import express, { type Express, Router } from 'express';
 import type { ApiContext } from './context.ts';
-import { addressTooLong, hostMissing, MAX_ADDRESS_LENGTH } from './http/client-errors.ts';
+import { addressTooLong, MAX_ADDRESS_LENGTH } from './http/client-errors.ts';
+import { contentPolicy } from './http/content-policy.ts';
+import { refuseAmbiguous } from './http/refuse-ambiguous.ts';
 import { createRouters, type RouteFile } from './http/routes.ts';
 import { authenticate } from './middleware/authenticate.ts';
 import { closePipelinedResponses } from './middleware/close-pipelined-responses.ts';
@@ -26,6 +28,7 @@ export function createApp(api: ApiContext, files: RouteFile[]): Express {
     res
       .set('X-Request-Id', res.locals.requestId)
       .set('X-Content-Type-Options', 'nosniff')
+      .set('Content-Security-Policy', contentPolicy())
       // Not `no-referrer`: with it a form of our own page sends `Origin: null` (Fetch, 3.2), and no Referer.
       .set('Referrer-Policy', 'same-origin');
     next();
@@ -36,7 +39,7 @@ export function createApp(api: ApiContext, files: RouteFile[]): Express {
   app.use(limitBodyTime({ windowMs: api.config.LIMIT_BODY_SECONDS * 1_000 }));
   app.use((req, _res, next) => {
     if (req.originalUrl.length > MAX_ADDRESS_LENGTH) throw addressTooLong();
-    if (req.headers.host === undefined && req.httpVersion === '1.1') throw hostMissing();
+    refuseAmbiguous(req);
     next();
   });
 

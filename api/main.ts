@@ -51,11 +51,16 @@ async function main(): Promise<void> {
   }
   const log = createLog({ level: config.LOG_LEVEL, name: 'api', secrets: listSecrets(config) });
   exitOnUncaughtError(log);
-  const database = openDatabase(DATABASE_URL, { max: 20 });
+  const directUrl = config.DATABASE_DIRECT_URL;
+  const database = openDatabase(DATABASE_URL, { directUrl, max: 20 });
   const notifications = new Notifications(database, log);
   await waitForSchema(database, { signal: life.stopping, onWait: reason => log.info(reason) });
   await notifications.listen();
-  const queues = new JobQueues({ databaseUrl: DATABASE_URL, redisUrl: config.REDIS_URL, log });
+  const queues = new JobQueues({
+    databaseUrl: directUrl ?? DATABASE_URL,
+    redisUrl: config.REDIS_URL,
+    log,
+  });
   const memory = new RequestMemory();
   const context: ApiContext = {
     config: { ...config, SECRET_KEY, SEAL_PUBLIC_KEY },
@@ -69,7 +74,10 @@ async function main(): Promise<void> {
     longPolls: new ResponseQuota('long-poll', config.LIMIT_STREAMS),
     memory,
     rawJson: new RawJsonBodies(config, memory),
-    passwords: new PasswordVerifier(database, config.LIMIT_FAILED_LOGINS),
+    passwords: new PasswordVerifier(database, {
+      failedLogins: config.LIMIT_FAILED_LOGINS,
+      stopping: life.stopping,
+    }),
     credentialCache: new CredentialCache(notifications),
     metrics: new ApiMetrics(),
     stopping: life.stopping,

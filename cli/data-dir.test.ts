@@ -32,6 +32,30 @@ describe('any user', () => {
     expect(modeOf(given) & 0o066).toBe(0);
   });
 
+  test('closes what is in it to others, whoever made the folder, and nothing that is not of Windlass', () => {
+    const given = join(scratch.path, 'made-before');
+    const others = fs.mkdtempSync(join(scratch.path, 'shared-'));
+    for (const folder of [given, others]) {
+      fs.mkdirSync(join(folder, 'objects', 'objects'), { recursive: true });
+      for (const name of ['secrets.json', 'postgres.log', 'postgres.password'])
+        fs.writeFileSync(join(folder, name), 'x');
+      fs.chmodSync(folder, 0o777);
+      fs.chmodSync(join(folder, 'objects'), 0o755);
+      for (const name of fs.readdirSync(folder))
+        if (name !== 'objects') fs.chmodSync(join(folder, name), 0o664);
+    }
+    fs.writeFileSync(join(others, 'a file of others'), 'x', { mode: 0o644 });
+    fs.symlinkSync(join(others, 'a file of others'), join(others, 'postgres.port'));
+    for (const folder of [given, others]) {
+      expect(chooseDataDir({ given: folder, checkout, systemDir })).toEqual({ dataDir: folder });
+      for (const name of ['objects', 'secrets.json', 'postgres.log', 'postgres.password'])
+        expect([name, modeOf(join(folder, name)) & 0o077]).toEqual([name, 0]);
+    }
+    expect(modeOf(given) & 0o066).toBe(0);
+    expect(modeOf(others)).toBe(0o777);
+    expect(modeOf(join(others, 'a file of others'))).toBe(0o644);
+  });
+
   test('names a file in the way', () => {
     const given = join(scratch.path, 'file');
     fs.writeFileSync(given, '');

@@ -1,5 +1,13 @@
 import { createHash } from 'node:crypto';
-import { accessSync, chmodSync, constants, mkdirSync, readdirSync, statSync } from 'node:fs';
+import {
+  accessSync,
+  chmodSync,
+  constants,
+  lstatSync,
+  mkdirSync,
+  readdirSync,
+  statSync,
+} from 'node:fs';
 import { basename, dirname, join, resolve } from 'node:path';
 import { canEnter, chooseServiceUser, type ServiceUser } from './embedded-postgres/service-user.ts';
 import { errnoOf, StartError } from './start-error.ts';
@@ -32,7 +40,9 @@ export function chooseDataDir(options: DataDirOptions): ChosenDataDir {
   // Postgres writes it into a line of its lock file.
   if (/[\n\r\0]/.test(wanted)) throw new StartError('DATA_DIR must not contain a line break.');
   try {
-    return choose(wanted, options);
+    const chosen = choose(wanted, options);
+    closeToOthers(chosen.dataDir);
+    return chosen;
   } catch (error) {
     throw translateError(error, wanted);
   }
@@ -82,6 +92,28 @@ function makeEnterable(directory: string, user: ServiceUser): boolean {
   if (!canEnter(user, dirname(directory)) || !isOurs(directory)) return false;
   chmodSync(directory, (statSync(directory).mode & 0o7777) | 0o011);
   return canEnter(user, directory);
+}
+
+/** What Windlass puts into its data directory, also under names of passage such as `postgres.init-…`. */
+const OWN = /^(lock|objects|postgres|secrets\.json)(\.|$)/;
+
+/**
+ * Takes from others what they may do with what Windlass keeps, and with the directory itself where nothing else is in it: it
+ * may have been made before, or restored, with any mode. Whoever may write there could put other keys in the place of ours.
+ */
+function closeToOthers(directory: string): void {
+  const names = readdirSync(directory);
+  for (const name of names.filter(one => OWN.test(one))) restrict(join(directory, name), 0o077);
+  // Its user must be able to enter: Postgres runs as another one where we are root.
+  if (names.every(name => OWN.test(name))) restrict(directory, 0o066);
+}
+
+function restrict(path: string, taken: number): void {
+  const found = lstatSync(path, { throwIfNoEntry: false });
+  if (!found || found.isSymbolicLink() || (found.mode & taken) === 0) return;
+  // Somebody else's to change, such as a volume that root made for this user.
+  if (process.geteuid?.() !== 0 && found.uid !== process.geteuid?.()) return;
+  chmodSync(path, found.mode & 0o7777 & ~taken);
 }
 
 function isOurs(directory: string): boolean {

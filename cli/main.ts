@@ -4,6 +4,7 @@ import type { CommandContext } from './commands/command-context.ts';
 import { printNewKeys } from './commands/keys.ts';
 import { migrate } from './commands/migrate.ts';
 import { up } from './commands/up.ts';
+import { verifyAuditChain } from './commands/verify-audit.ts';
 import { StartError } from './start-error.ts';
 
 interface Command {
@@ -11,12 +12,16 @@ interface Command {
   description: string;
 }
 
-/** By their arguments. A parser of arguments would be larger than three commands without options. */
+/** By their arguments. A parser of arguments would be larger than four commands without options. */
 const COMMANDS: Record<string, Command> = {
   up: { run: up, description: 'start everything, in the foreground' },
   migrate: {
     run: migrate,
     description: 'migrate the database at DATABASE_URL and create the first administrator',
+  },
+  'audit verify': {
+    run: verifyAuditChain,
+    description: 'check that no entry of the audit was edited, removed or reordered',
   },
   'keys new': {
     run: printNewKeys,
@@ -28,7 +33,7 @@ const name = process.argv.slice(2).join(' ') || 'up';
 const command = COMMANDS[name];
 if (!command) {
   const usage = Object.entries(COMMANDS).map(
-    ([known, { description }]) => `  windlass ${known.padEnd(10)} ${description}`,
+    ([known, { description }]) => `  windlass ${known.padEnd(12)} ${description}`,
   );
   exitWith([`windlass: there is no command "${name}". There is:`, ...usage].join('\n'));
 }

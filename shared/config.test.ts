@@ -62,6 +62,17 @@ test('never quotes a secret', () => {
   for (const problem of problems) expect(problem).not.toContain(secret);
 });
 
+test('a database may have several hosts, of which the primary is wanted', () => {
+  const problemOf = (DATABASE_URL: string) => problemsOf({ DATABASE_URL })[0];
+  const url = 'postgres://u:p@one:5432,two/d?target_session_attrs=';
+  expect(problemOf(`${url}read-write`)).toBeUndefined();
+  expect(problemOf(`${url}standby`)).toMatch(/^DATABASE_URL .*must be read-write or primary/);
+  expect(problemOf('postgres://u:p@one:port,two/d')).toMatch(/^DATABASE_URL .*must be a URL/);
+  expect(problemsOf({ DATABASE_DIRECT_URL: 'postgres://one/d' })).toEqual([
+    'DATABASE_DIRECT_URL: needs DATABASE_URL too',
+  ]);
+});
+
 test('sealing keys must be a pair', async () => {
   const [one, other] = await Promise.all([generateSealKeys(), generateSealKeys()]);
   const keys = (publicKey: string, ...privateKeys: string[]) =>

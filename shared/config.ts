@@ -40,6 +40,8 @@ export function readConfig(environment: Record<string, string | undefined>): Con
 function findContradictions(config: Partial<Config>): string[] {
   const { SEAL_PUBLIC_KEY, SEAL_PRIVATE_KEYS } = config;
   const problems: string[] = [];
+  if (config.DATABASE_DIRECT_URL && !config.DATABASE_URL)
+    problems.push('DATABASE_DIRECT_URL: needs DATABASE_URL too');
   const idOf = (key: string) => key.trim().slice(0, 8);
   const opens = SEAL_PRIVATE_KEYS?.split(',').some(
     key => idOf(key) === idOf(SEAL_PUBLIC_KEY ?? ''),

@@ -136,6 +136,11 @@ export const ERROR_MEANINGS: Record<ErrorCode, { meaning: string; remedy: string
     meaning: 'The job was cancelled, by DELETE or because its session ended.',
     remedy: 'Start another job.',
   },
+  host_changed: {
+    meaning:
+      "The host's entry got another address, port or key, which ended its sessions; no credentials were sent there.",
+    remedy: 'Open a new session, if the change is right.',
+  },
   host_key_changed: {
     meaning: 'The host presented a key that is not pinned; no credentials were sent.',
     remedy: 'Find out why. If the new key is right, an administrator pins it.',

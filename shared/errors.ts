@@ -34,6 +34,7 @@ export const ERRORS = {
   request_timeout: { status: 408, title: 'Request timeout' },
   conflict: { status: 409, title: 'Conflict' },
   cancelled: { status: 409, title: 'Cancelled.' },
+  host_changed: { status: 409, title: 'Host changed.' },
   host_key_changed: { status: 409, title: 'Host key changed.' },
   idempotency_conflict: { status: 409, title: 'Idempotency-Key used with another request.' },
   video_not_ready: { status: 409, title: 'Video is not ready.' },

@@ -71,21 +71,25 @@ test('removes known values anywhere', () => {
   const secrets = listSecrets({
     ADMIN_PASSWORD: SECRET,
     DATABASE_URL: 'postgres://me:p%40ssword@db/x',
+    DATABASE_DIRECT_URL: 'postgres://me:of-several@one:5432,two:5433/x',
     SEAL_PRIVATE_KEYS: 'first-key,second-key',
     PORT: 8080,
   });
   const { text, line } = written(
-    { detail: `tried ${SECRET} at ${encodeURIComponent(SECRET)}`, other: 'p@ssword, second-key' },
+    {
+      detail: `tried ${SECRET} at ${encodeURIComponent(SECRET)}`,
+      other: 'p@ssword, second-key, of-several',
+    },
     `${SECRET}!`,
     secrets,
   );
-  expect(text).not.toMatch(/hunter2|p@ssword|second-key/);
+  expect(text).not.toMatch(/hunter2|p@ssword|second-key|of-several/);
   expect(line.msg).toBe('[redacted]!');
 });
 
 test('child processes inherit no secret', () => {
   const env = {
-    ...{ S3_SECRET_KEY: 's', DATABASE_URL: 'postgres://me:p@db/x', ADMIN_PASSWORD: SECRET },
+    ...{ S3_SECRET_KEY: 's', DATABASE_URL: 'postgres://me:p@db,two/x', ADMIN_PASSWORD: SECRET },
     ...{ PATH: '/bin', REDIS_URL: 'redis://r', S3_ENDPOINT: 'http://s' },
   };
   removeSecrets(env);

@@ -1,5 +1,16 @@
 import { z } from 'zod';
 
+export const COLUMN_TYPES = [
+  'text',
+  'integer',
+  'number',
+  'boolean',
+  'date',
+  'time',
+  'timestamp',
+] as const;
+export type ColumnType = (typeof COLUMN_TYPES)[number];
+
 interface ParserDefinition {
   meaning: string;
   /** The kind of its artifacts. */
@@ -46,6 +57,11 @@ export const PARSERS = {
         .optional(),
       /** Read every column as text. */
       text: z.boolean().optional(),
+      /** The types of columns, by name; a value that a type does not hold is an error. Found by default. */
+      types: z
+        .record(z.string().max(1_000), z.enum(COLUMN_TYPES))
+        .refine(types => Object.keys(types).length <= 2_500, 'must name at most 2,500 columns')
+        .optional(),
     }),
   },
 } as const satisfies Record<string, ParserDefinition>;

@@ -1,3 +1,5 @@
+import { splitHosts } from './database/host-urls.ts';
+
 /**
  * Removes secrets from log lines in three ways: by the name of a field at any depth; by the shape of a text (a URL with a
  * password, a private key, an Authorization header); and by the values that the process knows. pino's own `redact` takes
@@ -7,7 +9,7 @@ const CENSOR = '[redacted]';
 
 /** Names of fields whose values are never logged; matched without case, `-` and `_`. */
 const SECRET_FIELD =
-  /^(authorization|proxyauthorization|cookie|setcookie|sealed|\w*password(hash)?|\w*passphrase|privatekey|\w*token|\w*secret|\w*secretkey|secretaccesskey|sealprivatekeys?|serviceauth|databaseurl|redisurl|params|parameters|args)$/;
+  /^(authorization|proxyauthorization|cookie|setcookie|sealed|\w*password(hash)?|\w*passphrase|privatekey|\w*token|\w*secret|\w*secretkey|secretaccesskey|sealprivatekeys?|serviceauth|database(direct)?url|redisurl|params|parameters|args)$/;
 
 /** Fields of an error that are logged; others may quote rows, parameters or commands to Redis. */
 const ERROR_FIELDS = [
@@ -118,7 +120,8 @@ export function listSecrets(settings: Record<string, unknown>): string[] {
 }
 
 function passwordOf(url: string): string {
-  return URL.canParse(url) ? new URL(url).password : '';
+  const [first = ''] = splitHosts(url);
+  return URL.canParse(first) ? new URL(first).password : '';
 }
 
 function decode(text: string): string {

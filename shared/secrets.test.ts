@@ -1,8 +1,32 @@
+import { Aes256Gcm, CipherSuite, DhkemP256HkdfSha256, HkdfSha256 } from '@hpke/core';
 import { expect, test } from 'vitest';
-import { generateSealKeys, hmac, seal, unseal } from './secrets.ts';
+import { generateSealKeys, hmac, type SealContext, seal, unseal } from './secrets.ts';
 
 const context = { sid: 's1', owner: 'alice', hostname: 'h' };
-const secret = { privateKey: '-----BEGIN…', passphrase: 'ä\n\0' };
+const secret = { place: 'there', secret: { privateKey: '-----BEGIN…', passphrase: 'ä\n\0' } };
+
+/** Version 1: the secret alone. */
+async function sealAsBefore(publicKey: string, { sid, owner, hostname }: SealContext, it: unknown) {
+  const [id = '', key = ''] = publicKey.split('.');
+  const kem = new DhkemP256HkdfSha256();
+  const suite = new CipherSuite({ kem, kdf: new HkdfSha256(), aead: new Aes256Gcm() });
+  const bytes = (text: string) => new TextEncoder().encode(text).buffer as ArrayBuffer;
+  const sender = await suite.createSenderContext({
+    recipientPublicKey: await kem.deserializePublicKey(
+      new Uint8Array(Buffer.from(key, 'base64url')).buffer,
+    ),
+    info: bytes(JSON.stringify(['windlass session', sid, owner, hostname])),
+  });
+  const sealed = Buffer.from(await sender.seal(bytes(JSON.stringify(it))));
+  const enc = Buffer.from(sender.enc);
+  return Buffer.concat([
+    Buffer.from([1]),
+    Buffer.from(id, 'hex'),
+    Buffer.from([enc.length]),
+    enc,
+    sealed,
+  ]);
+}
 
 test('a sealed credential opens only for its session, user and host', async () => {
   const { publicKey, privateKey } = await generateSealKeys();
@@ -19,7 +43,10 @@ test('detects any changed byte, and shows nothing of the secret', async () => {
   const { publicKey, privateKey } = await generateSealKeys();
   const sealed = await seal(publicKey, context, secret);
   expect(sealed.toString('latin1')).not.toContain('BEGIN');
-  for (let at = 1; at < sealed.length; at += 7) {
+  for (const at of [
+    0,
+    ...Array.from({ length: sealed.length }, (_, n) => n).filter(n => n % 7 === 1),
+  ]) {
     const broken = Buffer.from(sealed);
     broken[at] = (broken[at] ?? 0) ^ 1;
     await expect(unseal(privateKey, context, broken), `byte ${at}`).rejects.toThrow();
@@ -27,13 +54,28 @@ test('detects any changed byte, and shows nothing of the secret', async () => {
   expect((await seal(publicKey, context, secret)).equals(sealed)).toBe(false);
 });
 
+test('what the release before sealed opens, and is no sealing of now', async () => {
+  const { publicKey, privateKey } = await generateSealKeys();
+  const before = await sealAsBefore(publicKey, context, 'old');
+  expect(await unseal(privateKey, context, before)).toEqual({ secret: 'old' });
+  const after = await seal(publicKey, context, secret);
+  for (const [sealed, version] of [
+    [before, 2],
+    [after, 1],
+  ] as const) {
+    const relabelled = Buffer.from(sealed);
+    relabelled[0] = version;
+    await expect(unseal(privateKey, context, relabelled)).rejects.toThrow();
+  }
+});
+
 test('old keys open old credentials until they are removed', async () => {
   const [old, current] = await Promise.all([generateSealKeys(), generateSealKeys()]);
-  const before = await seal(old.publicKey, context, 'old');
-  const after = await seal(current.publicKey, context, 'new');
+  const before = await seal(old.publicKey, context, { place: 'there', secret: 'old' });
+  const after = await seal(current.publicKey, context, { place: 'there', secret: 'new' });
   const both = `${current.privateKey}, ${old.privateKey}`;
-  expect(await unseal(both, context, before)).toBe('old');
-  expect(await unseal(both, context, after)).toBe('new');
+  expect(await unseal(both, context, before)).toMatchObject({ secret: 'old' });
+  expect(await unseal(both, context, after)).toMatchObject({ secret: 'new' });
   const id = old.privateKey.slice(0, 8);
   await expect(unseal(current.privateKey, context, before)).rejects.toMatchObject({
     code: 'remote_authentication_failed',

@@ -8,7 +8,12 @@ const suite = new CipherSuite({
   kdf: new HkdfSha256(),
   aead: new Aes256Gcm(),
 });
-const VERSION = 1;
+/**
+ * Version 2 keeps the secret with the place that it may be sent to. Version 1, of the release before, has the secret alone: it
+ * is opened in this release only, for the sessions that are open when it is installed (decision 35).
+ */
+const VERSION = 2;
+type Version = 1 | typeof VERSION;
 const ID_BYTES = 4;
 
 /** A key in the form `id.base64url`; sealed bytes name the id of their key. */
@@ -39,28 +44,37 @@ export async function generateSealKeys(): Promise<{ publicKey: string; privateKe
   };
 }
 
-/** What a sealed credential is bound to; unsealing it for anything else fails. */
+/** What a sealed credential belongs to; unsealing it for anything else fails. */
 export interface SealContext {
   sid: string;
   owner: string;
   hostname: string;
 }
 
-const info = ({ sid, owner, hostname }: SealContext) =>
-  new TextEncoder().encode(JSON.stringify(['windlass session', sid, owner, hostname]));
+/** What was sealed: the place, as placeOf() has it, is unknown in version 1. */
+export interface Sealed<T> {
+  place?: string;
+  secret: T;
+}
 
-/** Encrypts a credential so that only a holder of the private key can read it. */
+// Differs by version: bytes of one version cannot be passed off as another's.
+const info = (version: Version, { sid, owner, hostname }: SealContext) => {
+  const name = version === 1 ? 'windlass session' : `windlass session ${version}`;
+  return new TextEncoder().encode(JSON.stringify([name, sid, owner, hostname]));
+};
+
+/** Encrypts a credential, and where it may be sent, so that only a holder of the private key can read it. */
 export async function seal(
   publicKey: string,
   context: SealContext,
-  secret: unknown,
+  given: Required<Sealed<unknown>>,
 ): Promise<Buffer> {
   const key = parseKey(publicKey, 'SEAL_PUBLIC_KEY');
   const sender = await suite.createSenderContext({
     recipientPublicKey: await suite.kem.deserializePublicKey(arrayBuffer(key.bytes)),
-    info: arrayBuffer(info(context)),
+    info: arrayBuffer(info(VERSION, context)),
   });
-  const sealed = await sender.seal(arrayBuffer(Buffer.from(JSON.stringify(secret))));
+  const sealed = await sender.seal(arrayBuffer(Buffer.from(JSON.stringify(given))));
   const head = Buffer.concat([
     Buffer.from([VERSION]),
     Buffer.from(key.id, 'hex'),
@@ -71,13 +85,15 @@ export async function seal(
 
 /**
  * Decrypts a credential with the key that it names. Throws `remote_authentication_failed` when that key was removed, and an
- * error of the library when the context differs.
+ * error of the library when the bytes or the context differ from what was sealed.
  */
 export async function unseal<T>(
   privateKeys: string,
   context: SealContext,
   sealed: Buffer,
-): Promise<T> {
+): Promise<Sealed<T>> {
+  const [version] = sealed;
+  if (version !== 1 && version !== VERSION) throw new Error('sealed in an unknown version');
   const id = sealed.subarray(1, 1 + ID_BYTES).toString('hex');
   const key = privateKeys
     .split(',')
@@ -93,10 +109,11 @@ export async function unseal<T>(
   const recipient = await suite.createRecipientContext({
     recipientKey: await suite.kem.deserializePrivateKey(arrayBuffer(key.bytes)),
     enc: arrayBuffer(sealed.subarray(encStart, encEnd)),
-    info: arrayBuffer(info(context)),
+    info: arrayBuffer(info(version, context)),
   });
   const opened = await recipient.open(arrayBuffer(sealed.subarray(encEnd)));
-  return JSON.parse(Buffer.from(opened).toString()) as T;
+  const found: unknown = JSON.parse(Buffer.from(opened).toString());
+  return version === 1 ? { secret: found as T } : (found as Sealed<T>);
 }
 
 /** A keyed hash for comparing requests that may hold passwords, without storing them. */

@@ -1,4 +1,6 @@
 import { z } from 'zod';
+import { splitHosts, targetOf } from './database/host-urls.ts';
+import { CURRENT_ALGORITHMS, parseAlgorithms } from './ssh-algorithms.ts';
 
 /** Largest part of an upload in bytes: the limit of S3 for one request. */
 export const MAX_PART_BYTES = 5 * 2 ** 30;
@@ -26,6 +28,19 @@ const url = (...schemes: string[]) =>
       }
     },
     `must be a URL that begins with ${schemes.map(scheme => `${scheme}://`).join(' or ')}`,
+  );
+
+const oneUrl = url('postgres', 'postgresql');
+/** It may name several servers, separated by commas, as libpq has it. */
+const databaseUrl = z
+  .string()
+  .refine(
+    value => splitHosts(value).every(each => oneUrl.safeParse(each).success),
+    'must be a URL that begins with postgres:// or postgresql://',
+  )
+  .refine(
+    value => [null, 'read-write', 'primary'].includes(targetOf(value)),
+    'target_session_attrs must be read-write or primary: Windlass writes',
   );
 
 const isBareOrigin = ({ pathname, search, username }: URL) =>
@@ -84,8 +99,14 @@ export const SETTINGS = {
     meaning: 'least severe level that is logged',
   },
   DATABASE_URL: {
-    schema: url('postgres', 'postgresql').optional(),
-    meaning: 'PostgreSQL 16 or newer (default: the embedded one)',
+    schema: databaseUrl.optional(),
+    meaning:
+      'PostgreSQL 16 or newer (default: the embedded one); several hosts, separated by commas: the primary of them',
+  },
+  DATABASE_DIRECT_URL: {
+    schema: databaseUrl.optional(),
+    meaning:
+      'the server of DATABASE_URL itself, where that is a connection pooler; for LISTEN, locks, migrations, and queues without Redis',
   },
   REDIS_URL: {
     schema: url('redis', 'rediss').optional(),
@@ -147,6 +168,11 @@ export const SETTINGS = {
     default: '30',
     meaning:
       'days after which an ended job is removed with its output, and an ended remote session; 0: never',
+  },
+  AUDIT_RETENTION_DAYS: {
+    schema: whole(0, 36_500),
+    default: '365',
+    meaning: 'days after which an entry of the audit is removed; 0: never',
   },
   LAUNCH_MAX_WAIT: {
     schema: whole(0),
@@ -266,12 +292,23 @@ export const SETTINGS = {
     schema: whole(0),
     default: '10',
     meaning:
-      'failed logins of one account from one address in 15 minutes, and ten times as many from one address; 0: no limit',
+      'failed logins of one account from one address in 15 minutes, and ten times as many from one address; 0: no limit, and no delay after failures from many addresses',
   },
   LIMIT_HOST_CONNECTS: {
     schema: whole(1, 100),
     default: '4',
     meaning: 'connections to one host that a worker opens at once',
+  },
+  SSH_ALGORITHMS: {
+    schema: z.string().transform((text, context) => {
+      const found = parseAlgorithms(text);
+      if (!('problem' in found)) return found;
+      context.addIssue(found.problem);
+      return z.NEVER;
+    }),
+    default: Object.values(CURRENT_ALGORITHMS).flat().join(','),
+    meaning:
+      'key exchanges, ciphers and MACs that hosts are connected to with, the preferred ones first; for old hosts also `hmac-sha1`, `aes128-cbc` and others, which a wrong name lists',
   },
   LIMIT_SHARE: {
     schema: share,

@@ -4,6 +4,8 @@ import type { Socket } from 'node:net';
 import { WindlassError } from '../../shared/errors.ts';
 import type { Logger } from '../../shared/log.ts';
 import { describeProblem, headerText } from '../middleware/errors.ts';
+import { contentPolicy } from './content-policy.ts';
+import { wasRefused } from './refuse-ambiguous.ts';
 
 /** Answers what Node's parser refuses before it makes a request: too slow, head too large, or not HTTP. */
 export function answerClientErrors(
@@ -12,6 +14,7 @@ export function answerClientErrors(
 ): void {
   server.on('clientError', (error: NodeJS.ErrnoException & { rawPacket?: Buffer }, stream) => {
     const socket = stream as Socket;
+    if (wasRefused(socket)) return void socket.destroySoon();
     if (error.code === 'ECONNRESET' || !socket.writable) return void socket.destroy();
     const problem = explain(error, headerBytes);
     const requestId = randomUUID();
@@ -24,6 +27,7 @@ export function answerClientErrors(
         `Content-Length: ${Buffer.byteLength(body)}`,
         `X-Request-Id: ${requestId}`,
         'X-Content-Type-Options: nosniff',
+        `Content-Security-Policy: ${contentPolicy()}`,
         `X-Service-Message: ${headerText(problem.message)}`,
         ...(problem.hint ? [`X-Service-Hint: ${headerText(problem.hint)}`] : []),
         'Cache-Control: no-store',
@@ -60,14 +64,6 @@ function explain(
 
 /** Limit on path and query together, in characters. */
 export const MAX_ADDRESS_LENGTH = 8_192;
-
-/** RFC 9112, 3.2: an HTTP/1.1 request without Host is answered 400. */
-export function hostMissing(): WindlassError {
-  return new WindlassError('bad_request', {
-    detail: 'The request has no Host field.',
-    hint: 'Send a Host field, as HTTP/1.1 requires.',
-  });
-}
 
 export function addressTooLong(): WindlassError {
   return new WindlassError('address_too_long', {

@@ -3,6 +3,7 @@ import type { Db } from '../../shared/database/connect.ts';
 import { tokens, users } from '../../shared/database/schema.ts';
 import { conflict } from '../../shared/errors.ts';
 import { newId } from '../../shared/ids.ts';
+import type { WriteAudit } from './audit.ts';
 import { lockUser } from './lock-user.ts';
 import type { User } from './password-verifier.ts';
 import { hashSecret, isSecret, newSecret } from './random-secrets.ts';
@@ -23,6 +24,7 @@ export async function createToken(
   db: Db,
   { username }: User,
   given: { name: string; scope: Scope; expires?: Date },
+  audit: WriteAudit,
 ): Promise<{ id: string; token: string }> {
   const token = TOKEN_PREFIX + newSecret();
   const id = newId();
@@ -38,11 +40,23 @@ export async function createToken(
         'Delete one: GET /api/users/-/tokens lists them.',
       );
     await tx.insert(tokens).values({ ...given, id, username, hash: hashSecret(token) });
+    await audit(tx, 'token.create', id);
   });
   return { id, token };
 }
 
-/** Whose token this is. One query and no cache, so that every process sees its end at once. */
+const thisHour = sql`date_trunc('hour', now(), 'UTC')`;
+
+/** One write an hour. Ignores errors: the request itself succeeds without it. */
+async function recordUse(db: Db, token: string): Promise<void> {
+  await db
+    .update(tokens)
+    .set({ used: thisHour })
+    .where(eq(tokens.hash, hashSecret(token)))
+    .catch(() => {});
+}
+
+/** Whose token this is. One query, but the first of an hour, and no cache, so that every process sees its end at once. */
 export async function findToken(
   db: Db,
   token: string,
@@ -55,11 +69,13 @@ export async function findToken(
       administrator: users.administrator,
       version: users.version,
       scope: tokens.scope,
+      isDue: sql<boolean>`${tokens.used} is distinct from ${thisHour}`,
     })
     .from(tokens)
-    .innerJoin(users, eq(users.username, tokens.username))
+    .innerJoin(users, and(eq(users.username, tokens.username), eq(users.disabled, false)))
     .where(and(eq(tokens.hash, hashSecret(token)), isUnexpired));
   if (!found) return undefined;
-  const { scope, ...user } = found;
+  const { scope, isDue, ...user } = found;
+  if (isDue) await recordUse(db, token);
   return { user, scope };
 }

@@ -23,11 +23,20 @@ export function assertAdministrator({ administrator }: Pick<User, 'administrator
   });
 }
 
-/** For routes that create credentials: a leaked token must not create others that outlive it. */
+/** The rule of `refusesTokens`: see api/openapi/operation.ts. */
 export function refuseTokenCredentials(res: Response): void {
   if (res.locals.by !== 'token') return;
   throw new WindlassError('forbidden', {
-    detail: 'Forbidden: a token cannot make tokens or users, or change passwords.',
+    detail: 'Forbidden: a token may not change hosts, users, tokens, webhooks or workers.',
     hint: 'Use your user name and password, or a login.',
+  });
+}
+
+/** For what a token of scope `read` may not do. */
+export function refuseReadToken(res: Response): void {
+  if (res.locals.scope !== 'read') return;
+  throw new WindlassError('forbidden', {
+    detail: 'Forbidden: this token may only read, and reach no host.',
+    hint: 'Make a token with "scope": "write".',
   });
 }

@@ -1,4 +1,5 @@
 import { eq, inArray, sql } from 'drizzle-orm';
+import { LRUCache } from 'lru-cache';
 import type { Database } from '../../shared/database/connect.ts';
 import { failedLogins } from '../../shared/database/schema.ts';
 import { WindlassError } from '../../shared/errors.ts';
@@ -6,6 +7,14 @@ import { FAILED_LOGIN_WINDOW_SECONDS } from '../../shared/failed-login-window.ts
 
 /** Many accounts may share an address: its limit is so many times that of one account. */
 const ADDRESS_FACTOR = 10;
+/** From this failed login of an account on, over all addresses, answers to its passwords come later. */
+const FIRST_DELAYED = 5;
+/** The first delay; each further failure doubles it. */
+const FIRST_DELAY_MS = 1_000;
+const LONGEST_DELAY_MS = 30_000;
+/** A lock that was seen is not looked up again for so long: a flood of attempts costs no queries. */
+const LOCK_TTL_MS = 1_000;
+const MAX_LOCKS = 10_000;
 
 const windowLength = sql`make_interval(secs => ${FAILED_LOGIN_WINDOW_SECONDS})`;
 const isCurrent = sql`${failedLogins.began} > now() - ${windowLength}`;
@@ -18,12 +27,14 @@ export interface LoginAttempt {
 }
 
 /**
- * Counts failed logins for all API processes, by account and address together, and by address. Not by account alone:
- * otherwise anyone who knows a name could lock its owner out.
+ * Counts failed logins for all API processes: by address and by account and address together, which locks, and by account
+ * alone, which only delays: otherwise anyone who knows a name could lock its owner out.
  */
 export class FailedLogins {
   readonly #database: Database;
   readonly #limit: number;
+  /** By key: until when it is locked, in seconds of performance.now(). */
+  readonly #seen = new LRUCache<string, number>({ max: MAX_LOCKS, ttl: LOCK_TTL_MS });
 
   /** @param limit failures of one account from one address in 15 minutes; 0: no limit. */
   constructor(database: Database, limit: number) {
@@ -32,68 +43,106 @@ export class FailedLogins {
   }
 
   /**
+   * Throws `too_many_requests` when a limit was reached; else the milliseconds by which the answer comes later. Look before
+   * you take a turn: who is locked needs none.
+   */
+  async look(attempt: LoginAttempt): Promise<number> {
+    if (this.#limit === 0) return 0;
+    const limits = this.#limits(attempt);
+    const found = await this.#database.db
+      .select({ key: failedLogins.key, failures: failedLogins.failures, left: secondsLeft })
+      .from(failedLogins)
+      .where(sql`${inArray(failedLogins.key, [...limits.keys()])} and ${isCurrent}`);
+    this.#refuse(found.filter(({ key, failures }) => failures >= (limits.get(key) ?? 0)));
+    return delayAfter(found.find(({ key }) => key === accountKey(attempt))?.failures ?? 0);
+  }
+
+  /** As look(), for locks that were seen within a second, without a query. */
+  refuseSeen(attempt: LoginAttempt): void {
+    if (this.#seen.size === 0) return;
+    for (const key of this.#limits(attempt).keys()) {
+      const seen = this.#seen.get(key);
+      if (seen) throw new LockedError(seen);
+    }
+  }
+
+  /**
    * Counts an attempt as failed before its password is verified, so that concurrent attempts count too; succeed()
    * reverts that. Throws `too_many_requests` above a limit.
    */
   async begin(attempt: LoginAttempt): Promise<void> {
     if (this.#limit === 0) return;
-    const { db } = this.#database;
     const limits = this.#limits(attempt);
-    const keys = [...limits.keys()];
-    // Refused attempts are not counted: this bounds the number of rows for each address.
-    const found = await db
-      .select({ key: failedLogins.key, failures: failedLogins.failures, left: secondsLeft })
-      .from(failedLogins)
-      .where(sql`${inArray(failedLogins.key, keys)} and ${isCurrent}`);
-    refuse(found.filter(row => row.failures >= (limits.get(row.key) ?? 0)));
-    const counted = await db
+    const counted = await this.#database.db
       .insert(failedLogins)
       // Sorted to avoid deadlocks.
-      .values(keys.sort().map(key => ({ key, failures: 1, began: sql`now()` })))
+      .values([...limits.keys()].sort().map(key => ({ key, failures: 1, began: sql`now()` })))
       .onConflictDoUpdate({
         target: failedLogins.key,
         set: {
           failures: sql`case when ${isCurrent} then ${failedLogins.failures} + 1 else 1 end`,
-          began: sql`case when ${isCurrent} then ${failedLogins.began} else now() end`,
+          began: sql`case when ${isCurrent} and ${failedLogins.key} <> ${accountKey(attempt)} then ${failedLogins.began} else now() end`,
         },
       })
       .returning({ key: failedLogins.key, failures: failedLogins.failures, left: secondsLeft });
-    refuse(counted.filter(row => row.failures > (limits.get(row.key) ?? 0)));
+    this.#refuse(counted.filter(row => row.failures > (limits.get(row.key) ?? 0)));
   }
 
-  /** The password was right: clears the account's count, and subtracts one from the address's count. */
+  /** The password was right: clears the account's counts, and subtracts one from the address's count. */
   async succeed(attempt: LoginAttempt): Promise<void> {
     if (this.#limit === 0) return;
     const { db } = this.#database;
-    const key = accountKey(attempt);
+    const cleared = [accountKey(attempt), bothKey(attempt)].sort();
     await db.transaction(async tx => {
       await tx
         .update(failedLogins)
         .set({ failures: sql`greatest(${failedLogins.failures} - 1, 0)` })
         .where(eq(failedLogins.key, attempt.address));
-      await tx.delete(failedLogins).where(eq(failedLogins.key, key));
+      await tx.delete(failedLogins).where(inArray(failedLogins.key, cleared));
     });
+  }
+
+  #refuse(over: { key: string; left: number }[]): void {
+    const now = performance.now() / 1_000;
+    for (const { key, left } of over) this.#seen.set(key, now + left);
+    if (over.length > 0) throw new LockedError(now + Math.max(...over.map(row => row.left)));
+  }
+
+  /** What the audit counts a refusal for: of an address that is locked, not each name that it tries. */
+  refusalKey(attempt: LoginAttempt): string {
+    return this.#seen.has(attempt.address) ? attempt.address : bothKey(attempt);
   }
 
   #limits(attempt: LoginAttempt): Map<string, number> {
     return new Map([
       [attempt.address, this.#limit * ADDRESS_FACTOR],
-      [accountKey(attempt), this.#limit],
+      [bothKey(attempt), this.#limit],
+      [accountKey(attempt), Number.POSITIVE_INFINITY],
     ]);
   }
 }
 
 const secondsLeft = sql<number>`ceil(extract(epoch from ${failedLogins.began} + ${windowLength} - now()))::int`;
 
-/** Names hold no space, so this key differs from every address. */
-const accountKey = ({ address, username }: LoginAttempt) => `${address} ${username ?? ''}`;
+/** Names hold no space, so these keys differ from every address. */
+const bothKey = ({ address, username }: LoginAttempt) => `${address} ${username ?? ''}`;
+/** Its window begins anew with each failure: the delay goes when nobody has guessed for so long. */
+const accountKey = ({ username }: LoginAttempt) => `* ${username ?? ''}`;
 
-function refuse(over: { left: number }[]): void {
-  if (over.length === 0) return;
-  const seconds = Math.max(1, ...over.map(row => row.left));
-  throw new WindlassError('too_many_requests', {
-    detail: 'Too many requests: too many logins failed for this account or from this address.',
-    hint: `Wait ${Math.ceil(seconds / 60)} minutes. LIMIT_FAILED_LOGINS sets the limit.`,
-    headers: { 'Retry-After': String(seconds) },
-  });
+function delayAfter(failures: number): number {
+  const doublings = failures + 1 - FIRST_DELAYED;
+  return doublings < 0 ? 0 : Math.min(FIRST_DELAY_MS * 2 ** doublings, LONGEST_DELAY_MS);
+}
+
+/** An account is locked for an address, or an address for all. */
+export class LockedError extends WindlassError {
+  /** @param until in seconds of performance.now() */
+  constructor(until: number) {
+    const seconds = Math.max(1, Math.ceil(until - performance.now() / 1_000));
+    super('too_many_requests', {
+      detail: 'Too many requests: too many logins failed for this account or from this address.',
+      hint: `Wait ${Math.ceil(seconds / 60)} minutes. LIMIT_FAILED_LOGINS sets the limit.`,
+      headers: { 'Retry-After': String(seconds) },
+    });
+  }
 }

@@ -1,6 +1,7 @@
 import { and, desc, eq, gt, inArray, sql } from 'drizzle-orm';
 import type { Db } from '../../shared/database/connect.ts';
 import { logins, users } from '../../shared/database/schema.ts';
+import type { WriteAudit } from './audit.ts';
 import type { User } from './password-verifier.ts';
 import { hashSecret, newSecret } from './random-secrets.ts';
 
@@ -32,7 +33,7 @@ const extended = (timeout: number) => {
 export async function beginLogin(
   db: Db,
   { username, version }: User,
-  { timeout, instead }: { timeout: number; instead: string | undefined },
+  { timeout, instead, audit }: { timeout: number; instead: string | undefined; audit: WriteAudit },
 ): Promise<{ secret: string; expires: Date } | undefined> {
   const secret = newSecret();
   return db.transaction(async tx => {
@@ -60,6 +61,7 @@ export async function beginLogin(
       .orderBy(desc(logins.created), desc(logins.token))
       .offset(MAX_OPEN_LOGINS);
     await tx.delete(logins).where(inArray(logins.token, surplus));
+    await audit(tx, 'login');
     return login && { secret, expires: login.expires };
   });
 }
@@ -83,7 +85,11 @@ export async function findLogin(
     // A changed password ends the login.
     .innerJoin(
       users,
-      and(eq(users.username, logins.username), eq(users.version, logins.userVersion)),
+      and(
+        eq(users.username, logins.username),
+        eq(users.version, logins.userVersion),
+        eq(users.disabled, false),
+      ),
     )
     .where(and(eq(logins.token, hashSecret(secret)), gt(logins.expires, sql`now()`)));
   if (!found) return undefined;
@@ -105,6 +111,12 @@ export async function extendLogin(
   return login?.expires;
 }
 
-export async function endLogin(db: Db, secret: string): Promise<void> {
-  await db.delete(logins).where(eq(logins.token, hashSecret(secret)));
+export async function endLogin(db: Db, secret: string, audit: WriteAudit): Promise<void> {
+  await db.transaction(async tx => {
+    const ended = await tx
+      .delete(logins)
+      .where(eq(logins.token, hashSecret(secret)))
+      .returning({ username: logins.username });
+    if (ended.length > 0) await audit(tx, 'logout');
+  });
 }

@@ -1,19 +1,33 @@
 import { createHmac, randomBytes } from 'node:crypto';
 import { eq } from 'drizzle-orm';
 import { LRUCache } from 'lru-cache';
+import { sleep } from '../../shared/abort.ts';
+import type { AuditAction } from '../../shared/audit.ts';
 import type { Database } from '../../shared/database/connect.ts';
 import { users } from '../../shared/database/schema.ts';
+import { unavailable, WindlassError } from '../../shared/errors.ts';
 import { hashPassword, verifyPassword } from '../../shared/passwords.ts';
-import { Semaphore } from '../concurrency/semaphore.ts';
-import { FailedLogins } from './failed-logins.ts';
+import { FairQueue, type Party } from '../concurrency/fair-queue.ts';
+import { FailedLogins, LockedError, type LoginAttempt } from './failed-logins.ts';
+import { RefusedLogins } from './refused-logins.ts';
 
 /** Verified passwords that one process remembers. */
 const MAX_REMEMBERED = 10_000;
 /**
- * One verification takes 19 MiB and about 30 ms of one of Node's four threads, which file reads share. Each counts as a
- * failed login until it succeeds: few at once keep concurrent right ones from reaching the limit.
+ * One hash takes 19 MiB and about 30 ms of one of Node's four threads, which file reads share. Each verification counts as
+ * a failed login until it succeeds: few at once keep concurrent right ones from reaching the limit. All places together are
+ * a second's work.
  */
-const MAX_CONCURRENT = 2;
+const LIMITS = { atOnce: 2, atOncePerAddress: 1, perAccount: 32, perAddress: 32, inAll: 64 };
+
+/** Attempts whose answers are delayed, in one process: of one account many addresses have places, so that its owner has one. */
+const DELAYED_LIMITS = {
+  atOnce: Number.POSITIVE_INFINITY,
+  atOncePerAddress: Number.POSITIVE_INFINITY,
+  perAccount: 32,
+  perAddress: 8,
+  inAll: 1_000,
+};
 
 /** Anything else is no user's name, and may not be valid text for the database. */
 const USERNAME = /^[\w.@-]{1,64}$/;
@@ -30,62 +44,115 @@ export interface PasswordAttempt {
   password: string;
   /** As clientAddress() gives it. */
   address: string;
+  /** What the audit is told when it is refused. Default: login. */
+  action?: AuditAction;
+  requestId?: string;
 }
 
 type UserRow = typeof users.$inferSelect;
 
 /**
- * Verifies names and passwords. argon2id runs once for a pair: it is then remembered as an HMAC under a key of this
- * process and bound to the stored hash, so that a changed password or a new user of the name invalidates it.
+ * Verifies names and passwords, and hashes new ones: all that costs a hash goes through one bounded queue with shares for
+ * accounts and addresses. argon2id runs once for a pair: it is then remembered as an HMAC under a key of this process and
+ * bound to the stored hash, so that a changed password or a new user of the name invalidates it.
  */
 export class PasswordVerifier {
   readonly #database: Database;
   readonly #failed: FailedLogins;
+  readonly #refused: RefusedLogins;
   readonly #key = randomBytes(32);
-  readonly #verified = new LRUCache<string, string>({ max: MAX_REMEMBERED });
-  readonly #underWay = new Map<string, Promise<boolean>>();
-  readonly #semaphore = new Semaphore(MAX_CONCURRENT);
+  readonly #verified = new LRUCache<string, { passwordHash: string; mac: string }>({
+    max: MAX_REMEMBERED,
+  });
+  readonly #underWay = new Map<string, Promise<UserRow | undefined>>();
+  readonly #queue = new FairQueue(LIMITS, tooManyPasswords);
+  readonly #delayed = new FairQueue(DELAYED_LIMITS, tooManyDelayed);
+  readonly #stopping: AbortSignal;
   readonly #unknown = hashPassword(randomBytes(16).toString('hex'));
 
-  /** @param failedLogins LIMIT_FAILED_LOGINS */
-  constructor(database: Database, failedLogins: number) {
+  /** @param options.failedLogins LIMIT_FAILED_LOGINS */
+  constructor(database: Database, options: { failedLogins: number; stopping: AbortSignal }) {
     this.#database = database;
-    this.#failed = new FailedLogins(database, failedLogins);
+    this.#failed = new FailedLogins(database, options.failedLogins);
+    this.#refused = new RefusedLogins(database);
+    this.#stopping = options.stopping;
+  }
+
+  /** Hashes a new password that the party sent. Throws `too_many_requests` when too many wait. */
+  hash(password: string, party: Party): Promise<string> {
+    return this.#queue.run(party, () => hashPassword(password));
   }
 
   /**
-   * The user, or undefined for a wrong password and for an unknown name, at the same cost. Throws `too_many_requests`
-   * after too many failures, except for a remembered pair.
+   * The user, or undefined for a wrong password, a disabled user and an unknown name, at the same cost and as late. Throws `too_many_requests`
+   * after too many failures and when too many wait, except for a remembered pair.
    */
-  async check({ username, password, address }: PasswordAttempt): Promise<User | undefined> {
-    const isName = USERNAME.test(username);
-    const [row] = isName
-      ? await this.#database.db.select().from(users).where(eq(users.username, username))
-      : [];
-    const mac = this.#mac(row?.passwordHash ?? '', username, password);
-    if (row && this.#verified.get(row.username) === mac) return toUser(row);
+  async check(attempt: PasswordAttempt): Promise<User | undefined> {
+    const remembered = await this.#findRemembered(attempt);
+    if (remembered) return toUser(remembered);
     // Concurrent requests with the same pair are one attempt.
-    const key = `${address} ${mac}`;
+    const key = `${attempt.address} ${this.#mac('', attempt)}`;
     let verifying = this.#underWay.get(key);
     if (!verifying) {
-      const attempt = { address, username: isName ? username : undefined };
-      verifying = this.#semaphore
-        .run(async () => {
-          await this.#failed.begin(attempt);
-          const hash = row?.passwordHash ?? (await this.#unknown);
-          const right = (await verifyPassword(hash, password)) && row !== undefined;
-          if (right) await this.#failed.succeed(attempt);
-          return right;
-        })
-        .finally(() => this.#underWay.delete(key));
+      verifying = this.#verifyAudited(attempt).finally(() => this.#underWay.delete(key));
       this.#underWay.set(key, verifying);
     }
-    if (!(await verifying) || !row) return undefined;
-    this.#verified.set(row.username, mac);
-    return toUser(row);
+    const row = await verifying;
+    return row && toUser(row);
   }
 
-  #mac(passwordHash: string, username: string, password: string): string {
+  /** The user whose pair is remembered. A wrong password costs no query. */
+  async #findRemembered(attempt: PasswordAttempt): Promise<UserRow | undefined> {
+    const { passwordHash, mac } = this.#verified.get(attempt.username) ?? {};
+    if (passwordHash === undefined || this.#mac(passwordHash, attempt) !== mac) return undefined;
+    const row = await this.#findUser(attempt.username);
+    return row?.passwordHash === passwordHash && !row.disabled ? row : undefined;
+  }
+
+  /** Tells the audit of what is refused: a wrong password, and a lock. */
+  async #verifyAudited(attempt: PasswordAttempt): Promise<UserRow | undefined> {
+    const { username, address, action = 'login', requestId } = attempt;
+    const login = { address, username: USERNAME.test(username) ? username : undefined };
+    const refuse = () =>
+      this.#refused.record({ ...login, key: this.#failed.refusalKey(login), action, requestId });
+    const row = await this.#verify(attempt, login).catch(async (error: unknown) => {
+      if (error instanceof LockedError) await refuse();
+      throw error;
+    });
+    if (!row) await refuse();
+    return row;
+  }
+
+  async #verify(attempt: PasswordAttempt, login: LoginAttempt): Promise<UserRow | undefined> {
+    const { username, password, address } = attempt;
+    const party = { address, account: login.username ?? '' };
+    this.#failed.refuseSeen(login);
+    const delay = await this.#queue.hold(party, () => this.#failed.look(login));
+    if (delay > 0) await this.#delayed.hold(party, () => this.#wait(delay));
+    return this.#queue.run(party, async () => {
+      await this.#failed.begin(login);
+      // Not earlier: the password may have been changed while the attempt waited.
+      const row = login.username ? await this.#findUser(login.username) : undefined;
+      const hash = row?.passwordHash ?? (await this.#unknown);
+      if (!(await verifyPassword(hash, password)) || !row || row.disabled) return undefined;
+      await this.#failed.succeed(login);
+      this.#verified.set(username, { passwordHash: hash, mac: this.#mac(hash, attempt) });
+      return row;
+    });
+  }
+
+  async #wait(ms: number): Promise<void> {
+    await sleep(this.#stopping, ms);
+    if (this.#stopping.aborted)
+      throw unavailable('this process is stopping.', 'Try again in a few seconds.', 2);
+  }
+
+  async #findUser(username: string): Promise<UserRow | undefined> {
+    const [row] = await this.#database.db.select().from(users).where(eq(users.username, username));
+    return row;
+  }
+
+  #mac(passwordHash: string, { username, password }: PasswordAttempt): string {
     return createHmac('sha256', this.#key)
       .update(JSON.stringify([passwordHash, username, password]))
       .digest('base64');
@@ -97,3 +164,19 @@ const toUser = ({ username, administrator, version }: UserRow): User => ({
   administrator,
   version,
 });
+
+const tooManyPasswords = () =>
+  new WindlassError('too_many_requests', {
+    detail:
+      'Too many requests: too many passwords wait for this account, for this address or in all.',
+    hint: 'Wait a second, and send one at a time.',
+    headers: { 'Retry-After': '1' },
+  });
+
+const tooManyDelayed = () =>
+  new WindlassError('too_many_requests', {
+    detail:
+      'Too many requests: too many logins of this account failed, and others wait for their delayed answers.',
+    hint: 'Wait half a minute. Cookies, tokens and a password that was right here before are not delayed.',
+    headers: { 'Retry-After': '30' },
+  });

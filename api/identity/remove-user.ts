@@ -1,36 +1,33 @@
 import { and, asc, eq, inArray, isNull, notInArray, or, sql } from 'drizzle-orm';
 import type { Tx } from '../../shared/database/connect.ts';
 import {
+  hosts,
   idempotencyKeys,
   jobs,
-  logins,
   members,
   projects,
-  sessions,
-  tokens,
   uploads,
   users,
 } from '../../shared/database/schema.ts';
 import { newId } from '../../shared/ids.ts';
 import { cancelJobs } from '../../shared/jobs/cancel.ts';
+import { type EndedAccess, endAccess } from './end-access.ts';
 
 /**
- * Removes a user: ends the sessions and cancels the open jobs (both are returned), removes the memberships, and gives what
- * remains an owner that nobody is, so that a later user of the same name inherits nothing. Lock order everywhere: users,
- * sessions, projects, uploads, jobs.
+ * Removes a user: ends the sessions and cancels the open jobs (both are returned), removes the memberships and the name in
+ * lists of hosts, and gives what remains an owner that nobody is, so that a later user of the same name inherits nothing. Lock
+ * order everywhere: users, hosts, sessions, projects, uploads, jobs.
  */
-export async function removeUser(
-  tx: Tx,
-  username: string,
-): Promise<{ jobs: string[]; sessions: string[] }> {
+export async function removeUser(tx: Tx, username: string): Promise<EndedAccess> {
   await tx.delete(users).where(eq(users.username, username));
-  await tx.delete(logins).where(eq(logins.username, username));
-  await tx.delete(tokens).where(eq(tokens.username, username));
-  const ended = await tx
-    .update(sessions)
-    .set({ ended: sql`now()` })
-    .where(and(eq(sessions.owner, username), isNull(sessions.ended)))
-    .returning({ sid: sessions.sid });
+  await tx
+    .update(hosts)
+    .set({
+      users: sql`array_remove(${hosts.users}, ${username})`,
+      version: sql`${hosts.version} + 1`,
+    })
+    .where(sql`${username} = any(${hosts.users})`);
+  const ended = await endAccess(tx, username);
   const emptied = await leaveProjects(tx, username);
   const nobody = `${username} (removed ${newId()})`;
   // An upload may have too many parts for one statement: upkeep removes it as an idle one.
@@ -45,7 +42,7 @@ export async function removeUser(
   // Ended sessions keep their owner: the sealed credential is bound to that name, and clean-up on the host needs it.
   await tx.update(jobs).set({ owner: nobody }).where(eq(jobs.owner, username));
   await tx.delete(idempotencyKeys).where(eq(idempotencyKeys.owner, username));
-  return { jobs: cancelled, sessions: ended.map(row => row.sid) };
+  return { jobs: [...ended.jobs, ...cancelled], sessions: ended.sessions };
 }
 
 /**

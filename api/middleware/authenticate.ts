@@ -4,6 +4,7 @@ import type { ApiContext } from '../context.ts';
 import { findToken } from '../identity/api-tokens.ts';
 import { clientAddress } from '../identity/client-address.ts';
 import type { Identity } from '../identity/credential-cache.ts';
+import { refuseReadToken } from '../identity/current-user.ts';
 import { readLoginCookie, setLoginCookies } from '../identity/login-cookies.ts';
 import { extendLogin, findLogin } from '../identity/logins.ts';
 import { isWrite, refuseCrossSite, requireSameOrigin } from './same-origin.ts';
@@ -29,28 +30,22 @@ async function useAuthorization(
 ): Promise<void> {
   let identity = api.credentialCache.find(authorization);
   if (!identity) {
-    identity = await identify(api, req, authorization);
+    identity = await identify(api, { req, res, authorization });
     api.credentialCache.set(authorization, identity);
   }
   if (identity.by === 'password') refuseCrossSite(req, api.config);
-  if (identity.scope === 'read' && isWrite(req)) {
-    throw new WindlassError('forbidden', {
-      detail: 'Forbidden: this token may only read.',
-      hint: 'Make a token with "scope": "write".',
-    });
-  }
-  res.locals.user = identity.user;
-  res.locals.by = identity.by;
+  Object.assign(res.locals, identity);
+  if (isWrite(req)) refuseReadToken(res);
 }
 
 async function identify(
   { database, passwords }: Authenticator,
-  req: Request,
-  authorization: string,
+  { req, res, authorization }: { req: Request; res: Response; authorization: string },
 ): Promise<Identity> {
   const basic = basicCredentials(authorization);
   if (basic) {
-    const user = await passwords.check({ ...basic, address: clientAddress(req) });
+    const { requestId } = res.locals;
+    const user = await passwords.check({ ...basic, address: clientAddress(req), requestId });
     if (!user) throw wrongPassword(req);
     return { user, by: 'password' };
   }

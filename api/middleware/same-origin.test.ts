@@ -19,7 +19,7 @@ async function serve(settings: Fields) {
   const config = readConfig(settings);
   const app = express().set('trust proxy', config.TRUST_PROXY).set('query parser', 'simple');
   app.use('/login', (req, res) => {
-    refuseCrossSite(req, config, { checkOrigin: true });
+    refuseCrossSite(req, config);
     setLoginCookies(req, res, { config, secret: 'secret', expires: new Date('2030-01-01') });
     res.end();
   });
@@ -124,7 +124,12 @@ test('a login needs no Origin, but not a foreign one; a password no foreign site
     [403, 'POST', '/login', { Host, Origin: 'http://other.example' }],
     [403, 'POST', '/login', { Host, Origin: 'null' }],
     [403, 'POST', '/login', { Host, 'Sec-Fetch-Site': 'cross-site' }],
-    [200, 'POST', '/basic', { Host, Origin: 'http://other.example' }],
+    [200, 'POST', '/basic', { Host }],
+    [200, 'POST', '/basic', { Host, Origin: 'http://localhost:9000' }],
+    [403, 'POST', '/basic', { Host, Origin: 'http://other.example' }],
+    [403, 'PUT', '/basic', { Host, Origin: 'null' }],
+    [403, 'GET', '/basic?cache=project', { Host, Origin: 'http://other.example' }],
+    [200, 'GET', '/basic', { Host, Origin: 'http://other.example' }],
     [403, 'POST', '/basic', { Host, 'Sec-Fetch-Site': 'cross-site' }],
     [403, 'DELETE', '/basic', { Host, 'Sec-Fetch-Site': 'same-site' }],
     [200, 'GET', '/basic', { Host, 'Sec-Fetch-Site': 'cross-site' }],

@@ -29,16 +29,11 @@ export function requireSameOrigin(req: Request, config: Config): void {
  * CSRF protection for requests without our cookie: a login, so that no page logs a user in as someone else, and requests
  * with a password that the browser remembers. Programs other than browsers send none of these headers.
  */
-export function refuseCrossSite(
-  req: Request,
-  config: Config,
-  { checkOrigin = false }: { checkOrigin?: boolean } = {},
-): void {
+export function refuseCrossSite(req: Request, config: Config): void {
   if (!isWrite(req)) return;
   const origin = req.get('Origin');
   const site = req.get('Sec-Fetch-Site');
-  if (checkOrigin && origin !== undefined && !isOwn(req, config, origin))
-    throw refusal(req, config, 'its Origin');
+  if (origin !== undefined && !isOwn(req, config, origin)) throw refusal(req, config, 'its Origin');
   if (site === 'cross-site' || site === 'same-site')
     throw refusal(req, config, 'its Sec-Fetch-Site');
 }

@@ -2,7 +2,7 @@ import { sql } from 'drizzle-orm';
 import type { Db } from '../../shared/database/connect.ts';
 import { QUEUES, type QueueName } from '../../shared/jobs/catalog.ts';
 import { ALIVE_SECONDS } from '../../shared/jobs/lease.ts';
-import { isUnderstood, readUnderstood } from '../../shared/jobs/understood.ts';
+import { isUnderstood, readUnderstood } from '../../shared/jobs/payload-versions.ts';
 
 /** Limit on the count of waiting jobs, so that a long queue does not slow the query down. */
 const MAX_COUNTED = 50_000;

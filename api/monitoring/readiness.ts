@@ -6,7 +6,7 @@ import {
   describeWaiting,
   readNotUnderstood,
   readUnderstood,
-} from '../../shared/jobs/understood.ts';
+} from '../../shared/jobs/payload-versions.ts';
 import type { ApiContext } from '../context.ts';
 import { toWindlassError } from '../middleware/errors.ts';
 import { type QueueState, readLastClaims, readQueueStates, workerIsAlive } from './queue-state.ts';

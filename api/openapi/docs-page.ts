@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import { ERROR_MEANINGS } from '../../shared/error-meanings.ts';
 import { ERRORS, type ErrorCode } from '../../shared/errors.ts';
+import { contentPolicy } from '../http/content-policy.ts';
 import type { Json } from './document.ts';
 
 type JsonObject = { [member: string]: Json };
@@ -26,7 +27,12 @@ td:first-child { white-space: nowrap; }
 `;
 
 /** The page has no script and loads nothing; its one style is allowed by its hash (CSP 3, 6.7.3). */
-export const DOCS_PAGE_CSP = `default-src 'none'; style-src 'sha256-${createHash('sha256').update(STYLE).digest('base64')}'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'`;
+export const DOCS_PAGE_CSP = contentPolicy(
+  "default-src 'none'",
+  `style-src 'sha256-${createHash('sha256').update(STYLE).digest('base64')}'`,
+  "base-uri 'none'",
+  "form-action 'none'",
+);
 
 /** Renders the OpenAPI document as HTML. */
 export function renderDocsPage(description: JsonObject): string {

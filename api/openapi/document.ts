@@ -18,6 +18,8 @@ const COMMON_ERRORS: ErrorCode[] = [
 /** Further errors of every operation that needs credentials. */
 const CREDENTIAL_ERRORS: ErrorCode[] = ['unauthorized', 'too_many_requests'];
 
+const WITHOUT_TOKEN: Json[] = [{ basic: [] }, { cookie: [] }];
+
 export type Json = null | boolean | number | string | Json[] | { [member: string]: Json };
 type JsonObject = { [member: string]: Json };
 
@@ -40,7 +42,7 @@ export function createOpenApiDocument(operations: RoutedOperation[], version: st
         'Hauls long work off the request path: remote commands, videos made from remote frames, uploads parsed into models.',
       license: { name: 'Apache-2.0', identifier: 'Apache-2.0' },
     },
-    security: [{ basic: [] }, { token: [] }, { cookie: [] }],
+    security: [...WITHOUT_TOKEN, { token: [] }],
     tags: tagsOf(paths),
     paths,
     components: {
@@ -93,6 +95,7 @@ function describeOperation(path: string, method: string, operation: Operation): 
     ...(body ? { requestBody: body } : {}),
     responses: describeAnswers(path, method, operation),
     ...(operation.for === 'everyone' ? { security: [] } : {}),
+    ...(operation.refusesTokens ? { security: WITHOUT_TOKEN } : {}),
     ...(operation.deprecated ? { deprecated: true } : {}),
   };
 }

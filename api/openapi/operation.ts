@@ -3,6 +3,7 @@ import { z } from 'zod';
 import type { ErrorCode } from '../../shared/errors.ts';
 import { parseIdempotencyKey } from '../http/idempotency-key.ts';
 import { parseBody, parseQuery } from '../http/validate.ts';
+import { refuseReadToken, refuseTokenCredentials } from '../identity/current-user.ts';
 
 /** A successful answer of an operation. */
 export interface Answer {
@@ -64,6 +65,13 @@ export interface Operation<Query = unknown, Body = unknown> {
   errors?: ErrorCode[];
   /** Who may call it: everyone (no credentials), users (the default), or server administrators. */
   for?: 'everyone' | 'users' | 'administrators';
+  /**
+   * Refuses tokens, whoever made them: for what changes hosts, users, tokens, webhooks and workers. A stolen token must not
+   * make or get at credentials that outlive it.
+   */
+  refusesTokens?: true;
+  /** Refuses tokens that may only read, also for GET: for what a host is asked. */
+  reachesHost?: true;
   deprecated?: true;
   handle(given: OperationInput<Query, Body>): Promise<void> | void;
 }
@@ -95,10 +103,12 @@ export function operation<Query = undefined, Body = undefined>(
 
 /** Calls an operation's handler with the parsers of its query and body. */
 export function callOperation(
-  { query, body, headers, handle }: Operation,
+  { query, body, headers, refusesTokens, reachesHost, handle }: Operation,
   req: Request,
   res: Response,
 ): Promise<void> | void {
+  if (refusesTokens) refuseTokenCredentials(res);
+  if (reachesHost) refuseReadToken(res);
   // A malformed key is refused by every operation that takes one.
   if (headers?.includes('Idempotency-Key')) parseIdempotencyKey(req);
   return handle({

@@ -13,6 +13,7 @@ import type { Tx } from '../../shared/database/connect.ts';
 import { prepareOnce } from '../../shared/database/prepare-once.ts';
 import { jobs, leftoverRuns, type SessionRow, sessions } from '../../shared/database/schema.ts';
 import { WindlassError } from '../../shared/errors.ts';
+import { HOST_CHANGED, hostChanged } from '../../shared/host-place.ts';
 import { isId } from '../../shared/ids.ts';
 import { cancelJobs } from '../../shared/jobs/cancel.ts';
 
@@ -63,14 +64,23 @@ export const isActiveOrOpening = (tx: Tx, idleSeconds: number) =>
 export const isOwnActiveSession = (tx: Tx, { sid, owner, idleSeconds }: Given<SessionKey>) =>
   and(eq(sessions.sid, sid), eq(sessions.owner, owner), isActive(tx, idleSeconds));
 
-export function unknownSession(): WindlassError {
+/** Of the user's session that has ended because its host was changed, which is told until its row is removed. */
+const isEndedByHost = ({ sid, owner }: SessionKey) =>
+  and(eq(sessions.sid, sid), eq(sessions.owner, owner), eq(sessions.endReason, HOST_CHANGED));
+
+/** Why the user has no such session that can be used: `session_not_found` or `host_changed`. */
+export async function explainNoSession(tx: Tx, key: SessionKey): Promise<WindlassError> {
+  const [row] = isId(key.sid)
+    ? await tx.select({ hostname: sessions.hostname }).from(sessions).where(isEndedByHost(key))
+    : [];
+  if (row) return hostChanged(row.hostname);
   return new WindlassError('session_not_found', { hint: 'Open a session with POST /api/remotes.' });
 }
 
-/** The user's session, for reading. Throws `session_not_found`, for another user's session too. */
+/** The user's session, for reading. Throws `session_not_found`, for another user's session too, or `host_changed`. */
 export async function findSession(db: Tx, key: SessionKey): Promise<SessionRow> {
   const [row] = isId(key.sid) ? await selectUsable(db).execute({ ...key }) : [];
-  if (!row) throw unknownSession();
+  if (!row) throw await explainNoSession(db, key);
   return row;
 }
 
@@ -101,7 +111,7 @@ export async function lockSession(
   const [row] = isId(key.sid)
     ? await tx.select().from(sessions).where(isOwnActiveSession(tx, key)).for(lock)
     : [];
-  if (!row) throw unknownSession();
+  if (!row) throw await explainNoSession(tx, key);
   return row;
 }
 
@@ -124,31 +134,44 @@ export async function touchSession(
     .catch(() => {});
 }
 
-/** Ends the session and cancels its jobs, whose ids it returns. Throws `session_not_found`. */
+/**
+ * Ends the session and cancels its jobs, whose ids it returns. Of one that has ended because its host was changed, nothing more
+ * is told afterwards. Throws `session_not_found`.
+ */
 export async function endSession(tx: Tx, key: SessionKey): Promise<string[]> {
-  const ended = isId(key.sid)
-    ? await tx
-        .update(sessions)
-        .set({ ended: sql`now()` })
-        .where(isOwnActiveSession(tx, key))
-        .returning({ sid: sessions.sid })
-    : [];
-  if (ended.length === 0) throw unknownSession();
+  const which = or(isOwnActiveSession(tx, key), isEndedByHost(key));
+  const ended = isId(key.sid) ? await endSessions(tx, which) : undefined;
+  if (!ended || ended.sessions.length === 0) throw await explainNoSession(tx, key);
+  return ended.jobs;
+}
+
+/** Ends the sessions and cancels their jobs. */
+export async function endSessions(
+  tx: Tx,
+  which: SQL | undefined,
+): Promise<{ jobs: string[]; sessions: string[] }> {
+  const ended = await tx
+    .update(sessions)
+    .set({ ended: sql`coalesce(${sessions.ended}, now())`, endReason: null })
+    .where(which)
+    .returning({ sid: sessions.sid });
+  const sids = ended.map(({ sid }) => sid);
+  if (sids.length === 0) return { jobs: [], sessions: [] };
+  // An array is one parameter; a statement takes at most 65,535.
+  const isAmong = (column: typeof jobs.session | typeof leftoverRuns.session) =>
+    sql`${column} = any(${sql.param(`{${sids.join(',')}}`)}::text[])`;
   // Runs of unknown outcome may still be alive: upkeep stops cancelled ones on the host.
   await tx
     .update(jobs)
     .set({ cancelRequested: sql`coalesce(${jobs.cancelRequested}, now())` })
     .where(
       and(
-        eq(jobs.session, key.sid),
+        isAmong(jobs.session),
         isNotNull(jobs.runAt),
         eq(jobs.runRemoved, false),
         sql`${jobs.error} ->> 'code' = 'outcome_unknown'`,
       ),
     );
-  await tx
-    .update(leftoverRuns)
-    .set({ mayKeepRunning: false })
-    .where(eq(leftoverRuns.session, key.sid));
-  return cancelJobs(tx, eq(jobs.session, key.sid));
+  await tx.update(leftoverRuns).set({ mayKeepRunning: false }).where(isAmong(leftoverRuns.session));
+  return { jobs: await cancelJobs(tx, isAmong(jobs.session)), sessions: sids };
 }

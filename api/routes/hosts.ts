@@ -12,12 +12,15 @@ import { checkIfMatch, sendRecord, versionTag } from '../http/conditional-reques
 import { pageOf, pageQueryBy, readPage } from '../http/pagination.ts';
 import { pathParameter, resource } from '../http/resource.ts';
 import { routes } from '../http/routes.ts';
+import { auditOf } from '../identity/audit.ts';
 import { currentUser, requireAdministrator } from '../identity/current-user.ts';
+import { username } from '../identity/username.ts';
 import { awaitJob } from '../jobs/requests/await-job.ts';
 import { requireWorker } from '../jobs/requests/require-worker.ts';
 import { startRequestedJob } from '../jobs/requests/start-requested-job.ts';
 import { answerWithLocation, operation } from '../openapi/operation.ts';
-import { eraseHostCredentials, isAnotherMachine } from '../remote/erase-host-credentials.ts';
+import { assertHostFor, isHostFor } from '../remote/host-access.ts';
+import { listOpenSessions, refuseOpenSessions } from '../remote/sessions-of-host.ts';
 
 const keyLine = z
   .string()
@@ -27,6 +30,10 @@ const keyLine = z
     'must be a public key such as "ssh-ed25519 AAAA…"',
   )
   .transform(line => line.trim().split(/\s+/).slice(0, 2).join(' '));
+/** As it is stored: null for everyone. */
+function toList(users: '*' | string[]): string[] | null {
+  return users === '*' ? null : [...new Set(users)];
+}
 const fields = {
   address: z.string().regex(/^[\w.:-]{1,253}$/, 'must be a host name or an IP address'),
   port: z.number().int().min(1).max(65_535),
@@ -34,6 +41,7 @@ const fields = {
   trust: z.literal('now'),
   agent: z.boolean(),
   private: z.boolean(),
+  users: z.union([z.literal('*'), z.array(username).max(1_000)]).transform(toList),
 };
 const name = z.string().regex(/^[\w][\w.-]{0,252}$/, 'must be 1 to 253 letters, digits, . _ -');
 const oneOf = (given: { keys?: unknown; trust?: unknown }) =>
@@ -48,6 +56,7 @@ const newHost = z
     trust: fields.trust.optional(),
     agent: fields.agent.default(true),
     private: fields.private.default(false),
+    users: fields.users.default(null),
   })
   .refine(oneOf, { path: ['keys'], message: 'give either keys or "trust": "now"' });
 const changes = z
@@ -65,6 +74,7 @@ const fullHost = hostName.extend({
   keys: z.array(z.string()),
   fingerprints: z.array(z.string()),
   private: z.boolean(),
+  users: z.union([z.literal('*'), z.array(z.string())]),
   created: z.date(),
 });
 /** Server administrators see the full record, others the short one. */
@@ -78,6 +88,7 @@ const fullView = (row: HostRow): z.output<typeof fullHost> => ({
   fingerprints: row.keys.map(line => fingerprint(keyBytes(line))),
   agent: row.agent,
   private: row.private,
+  users: row.users ?? '*',
   created: row.created,
 });
 const shortView = ({ name, agent }: HostRow) => ({ name, agent });
@@ -108,14 +119,17 @@ export default routes('json-body', (router, api) => {
 
   resource(router, '/hosts', {
     get: operation({
-      summary: 'List the hosts that sessions can be opened on',
+      summary: 'List the hosts that you can open sessions on',
+      details: 'Server administrators see all.',
       query: pageQueryBy(253),
       answers: { 200: { means: 'A page of hosts.', json: pageOf(hostRecord) } },
       handle: async ({ res, query }) => {
+        const user = currentUser(res);
         const view = (row: HostRow): z.output<typeof hostRecord> =>
-          currentUser(res).administrator ? fullView(row) : shortView(row);
+          user.administrator ? fullView(row) : shortView(row);
+        const where = user.administrator ? undefined : isHostFor(user);
         const rows = db.select().from(hosts);
-        res.json(await readPage(rows, query(), { by: hosts.name, key: 'name' }, view));
+        res.json(await readPage(rows, query(), { by: hosts.name, key: 'name', where }, view));
       },
     }),
     post: operation({
@@ -123,6 +137,7 @@ export default routes('json-body', (router, api) => {
       body: newHost,
       headers: ['Idempotency-Key'],
       for: 'administrators',
+      refusesTokens: true,
       answers: { 201: answerWithLocation('Added.', 'The host.', fullHost) },
       errors: ['conflict', 'host_not_allowed', 'remote_connection_failed', 'idempotency_conflict'],
       handle: async ({ req, res, body }) => {
@@ -135,7 +150,11 @@ export default routes('json-body', (router, api) => {
           : await scan({ address, port, private: isPrivate }, req, res);
         if (!pinned) return;
         const host = { ...at, keys: pinned.keys };
-        const [added] = await db.insert(hosts).values(host).onConflictDoNothing().returning();
+        const added = await db.transaction(async tx => {
+          const [row] = await tx.insert(hosts).values(host).onConflictDoNothing().returning();
+          if (row) await auditOf(req, res)(tx, 'host.create', row.name);
+          return row;
+        });
         // The response to the first request may have been lost.
         const [present] = added || !pinned.isRepeat ? [] : await selectHost(db, host.name);
         const row =
@@ -151,9 +170,10 @@ export default routes('json-body', (router, api) => {
       summary: 'Look at a host',
       headers: ['If-None-Match'],
       answers: { 200: { means: 'The host.', json: hostRecord }, 304: 'Unchanged.' },
-      errors: ['not_found'],
+      errors: ['not_found', 'host_not_allowed'],
       handle: async ({ req, res }) => {
         const row = await find(pathParameter(req, 'name'));
+        if (!currentUser(res).administrator) assertHostFor(row, currentUser(res));
         // Tags differ: a user who becomes an administrator must not get 304 for the short record.
         const { tag, view } = currentUser(res).administrator
           ? { tag: versionTag(row), view: fullView }
@@ -163,10 +183,11 @@ export default routes('json-body', (router, api) => {
     }),
     put: operation({
       summary: 'Change a host',
-      details: 'To another address with other keys only while no session is open on it.',
+      details: 'Another address, port or key ends the sessions that are open on it: host_changed.',
       body: changes,
       headers: ['If-Match'],
       for: 'administrators',
+      refusesTokens: true,
       answers: { 200: { means: 'Changed.', json: fullHost } },
       errors: ['not_found', 'conflict', 'host_not_allowed', 'remote_connection_failed'],
       handle: async ({ req, res, body }) => {
@@ -179,22 +200,24 @@ export default routes('json-body', (router, api) => {
         const pinned = trust ? await scan({ address, port, private: isPrivate }, req, res) : next;
         if (!pinned) return;
         const { keys } = pinned;
-        const changed = await db.transaction(async tx => {
-          if (isAnotherMachine(row, { ...next, keys })) {
-            await selectHost(tx, row.name).for('update');
-            await eraseHostCredentials(tx, { name: row.name, idleSeconds });
-          }
+        const { changed, open } = await db.transaction(async tx => {
+          const open = await listOpenSessions(tx, row.name);
+          // A trigger of the table ends them where address, port or keys change.
           const [written] = await tx
             .update(hosts)
             .set({ ...given, keys, version: sql`${hosts.version} + 1` })
             .where(and(eq(hosts.name, row.name), eq(hosts.version, row.version)))
             .returning();
-          if (written) return written;
+          if (written) {
+            await auditOf(req, res)(tx, 'host.update', row.name);
+            return { changed: written, open };
+          }
           throw conflict(
             'somebody else changed this host at the same time.',
             'Get it again and repeat the change.',
           );
         });
+        for (const sid of open) api.notifications.publish('session', sid);
         res.json(fullView(changed));
       },
     }),
@@ -202,6 +225,7 @@ export default routes('json-body', (router, api) => {
       summary: 'Remove a host that no session is open on',
       headers: ['If-Match'],
       for: 'administrators',
+      refusesTokens: true,
       answers: { 204: 'Removed.' },
       errors: ['not_found', 'conflict'],
       handle: async ({ req, res }) => {
@@ -211,8 +235,9 @@ export default routes('json-body', (router, api) => {
           // Opening a session locks the row too.
           const row = requireHost(name, await selectHost(tx, name).for('update'));
           checkIfMatch(req, versionTag(row));
-          await eraseHostCredentials(tx, { name, idleSeconds });
+          await refuseOpenSessions(tx, { name, idleSeconds });
           await tx.delete(hosts).where(eq(hosts.name, name));
+          await auditOf(req, res)(tx, 'host.delete', name);
         });
         res.status(204).end();
       },

@@ -1,6 +1,7 @@
 import { eq } from 'drizzle-orm';
 import type { Request, Response } from 'express';
 import { z } from 'zod';
+import type { Tx } from '../../shared/database/connect.ts';
 import { jobs } from '../../shared/database/schema.ts';
 import { conflict, notFound, WindlassError } from '../../shared/errors.ts';
 import { cancelJob, publishCancelled } from '../../shared/jobs/cancel.ts';
@@ -14,6 +15,7 @@ import { queryInteger } from '../http/query-integer.ts';
 import { pathParameter, resource } from '../http/resource.ts';
 import { routes } from '../http/routes.ts';
 import { sendObject } from '../http/send-object.ts';
+import { auditOf } from '../identity/audit.ts';
 import { currentUser } from '../identity/current-user.ts';
 import { awaitChange } from '../jobs/requests/prefer.ts';
 import { type RequestedJob, startRequestedJob } from '../jobs/requests/start-requested-job.ts';
@@ -89,17 +91,10 @@ export default routes('json-body', (router, api) => {
       handle: async ({ req, res }) => {
         const row = await findForOperation(req, res);
         const cancelled = await db.transaction(async tx => {
-          if (req.get('If-Match') !== undefined) {
-            // Locked until the cancel commits, so that of two requests with one tag the second fails.
-            const [locked] = await tx
-              .select({ version: jobs.version })
-              .from(jobs)
-              .where(eq(jobs.id, row.id))
-              .for('update');
-            if (!locked) throw unknownJob();
-            checkIfMatch(req, entityTag(locked.version));
-          }
-          return cancelJob(tx, row.id);
+          if (req.get('If-Match') !== undefined) await lockUnchanged(tx, req, row.id);
+          const jobs = await cancelJob(tx, row.id);
+          if (jobs.length > 0) await auditOf(req, res)(tx, 'job.cancel', row.id);
+          return jobs;
         });
         if (cancelled.length === 0)
           throw conflict(
@@ -129,13 +124,7 @@ export default routes('json-body', (router, api) => {
           );
         await db.transaction(async tx => {
           await detachJobs(tx, [row.id]);
-          const [locked] = await tx
-            .select({ version: jobs.version })
-            .from(jobs)
-            .where(eq(jobs.id, row.id))
-            .for('update');
-          if (!locked) throw unknownJob();
-          checkIfMatch(req, entityTag(locked.version));
+          await lockUnchanged(tx, req, row.id);
           await removeJobs(tx, [row.id]);
         });
         api.notifications.publish('job', row.id);
@@ -219,7 +208,13 @@ export default routes('json-body', (router, api) => {
       answers: {
         202: answerWithLocation('A new job, linked to the old one.', 'The new job.', jobRecord),
       },
-      errors: ['not_found', 'session_not_found', 'conflict', 'idempotency_conflict'],
+      errors: [
+        'not_found',
+        'session_not_found',
+        'host_changed',
+        'conflict',
+        'idempotency_conflict',
+      ],
       handle: async ({ req, res }) => {
         const row = await find(req, res);
         const { kind, owner } = row;
@@ -254,5 +249,16 @@ export default routes('json-body', (router, api) => {
     }),
   });
 });
+
+/** Locks the job until `tx` ends, so that of two requests with one tag in If-Match the second fails. */
+async function lockUnchanged(tx: Tx, req: Request, id: string): Promise<void> {
+  const [locked] = await tx
+    .select({ version: jobs.version })
+    .from(jobs)
+    .where(eq(jobs.id, id))
+    .for('update');
+  if (!locked) throw unknownJob();
+  checkIfMatch(req, entityTag(locked.version));
+}
 
 const unknownJob = () => notFound('there is no such job.', 'GET /api/jobs lists yours.');

@@ -2,6 +2,7 @@ import express, { type RequestHandler } from 'express';
 import { z } from 'zod';
 import { resource } from '../http/resource.ts';
 import { routes } from '../http/routes.ts';
+import { auditOf } from '../identity/audit.ts';
 import { clientAddress } from '../identity/client-address.ts';
 import { readLoginCookie, setLoginCookies } from '../identity/login-cookies.ts';
 import { beginLogin } from '../identity/logins.ts';
@@ -26,7 +27,7 @@ const welcome = z.object({ success: z.literal(true), target: z.string() });
 export default routes('login', (router, api) => {
   const { config, database, passwords } = api;
   const refuseCrossSiteLogin: RequestHandler = (req, _res, next) => {
-    refuseCrossSite(req, config, { checkOrigin: true });
+    refuseCrossSite(req, config);
     next();
   };
   router.post('/login', refuseCrossSiteLogin, readJson(config), readForm());
@@ -51,15 +52,20 @@ export default routes('login', (router, api) => {
       handle: async ({ req, res, body }) => {
         const { username, password, target } = body();
         const address = clientAddress(req);
-        const user = await passwords.check({ username, password, address });
-        const login =
-          user &&
-          (await beginLogin(database.db, user, {
-            timeout: config.LOGIN_TIMEOUT,
-            instead: readLoginCookie(req),
-          }));
-        if (!login) throw wrongPassword(req);
+        const user = await passwords.check({
+          username,
+          password,
+          address,
+          requestId: res.locals.requestId,
+        });
+        if (!user) throw wrongPassword(req);
         res.locals.user = user;
+        const login = await beginLogin(database.db, user, {
+          timeout: config.LOGIN_TIMEOUT,
+          instead: readLoginCookie(req),
+          audit: auditOf(req, res),
+        });
+        if (!login) throw wrongPassword(req);
         setLoginCookies(req, res, { config, ...login });
         res
           .set('Cache-Control', 'no-store')

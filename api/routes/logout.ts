@@ -1,5 +1,6 @@
 import { resource } from '../http/resource.ts';
 import { routes } from '../http/routes.ts';
+import { auditOf } from '../identity/audit.ts';
 import { currentUser } from '../identity/current-user.ts';
 import { clearLoginCookies, readLoginCookie } from '../identity/login-cookies.ts';
 import { endLogin } from '../identity/logins.ts';
@@ -13,7 +14,7 @@ export default routes('json-body', (router, api) => {
       answers: { 204: { means: 'Ended.', headers: { 'Set-Cookie': 'Removes both cookies.' } } },
       handle: async ({ req, res }) => {
         const secret = readLoginCookie(req);
-        if (secret) await endLogin(api.database.db, secret);
+        if (secret) await endLogin(api.database.db, secret, auditOf(req, res));
         // Closes all event streams of the user: clients with other credentials reconnect.
         api.credentialCache.invalidate(currentUser(res).username);
         clearLoginCookies(req, res, api.config);

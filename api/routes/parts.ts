@@ -100,6 +100,7 @@ export default routes('raw-body', (router, api) => {
         'forbidden',
         'not_found',
         'session_not_found',
+        'host_changed',
         'conflict',
         'idempotency_conflict',
         'payload_too_large',

@@ -14,6 +14,7 @@ import { checkIfMatch, entityTag, sendRecord } from '../http/conditional-request
 import { pageOf, pageQuery, readPage } from '../http/pagination.ts';
 import { pathParameter, resource } from '../http/resource.ts';
 import { routes } from '../http/routes.ts';
+import { auditOf } from '../identity/audit.ts';
 import { currentUser } from '../identity/current-user.ts';
 import { answerWithLocation, operation } from '../openapi/operation.ts';
 import { findProject, lockProjectForUpdate, needRole } from '../projects/access.ts';
@@ -158,7 +159,10 @@ export default routes('json-body', (router, api) => {
           if (acl) await lockNamedUsers(tx, acl);
           const found = await lockProjectForUpdate(tx, pid, { username, role });
           checkIfMatch(req, entityTag(found.project.version));
-          if (acl) await changeAcl(tx, pid, acl);
+          if (acl) {
+            await changeAcl(tx, pid, acl);
+            await auditOf(req, res)(tx, 'project.acl', pid);
+          }
           const [changed] = await tx
             .update(projects)
             .set({ ...given, version: sql`${projects.version} + 1`, updated: sql`now()` })

@@ -1,5 +1,6 @@
 import type { Express, Request, Response } from 'express';
 import { WindlassError } from '../../shared/errors.ts';
+import { contentPolicy } from '../http/content-policy.ts';
 import type { RoutedOperation } from '../http/resource.ts';
 import { routes } from '../http/routes.ts';
 import { requireAdministrator } from '../identity/current-user.ts';
@@ -9,7 +10,7 @@ import { operation } from '../openapi/operation.ts';
 
 const PATH = '/admin/queues';
 /** The board's scripts set inline styles; everything else is from this origin. */
-const POLICY = [
+const POLICY = contentPolicy(
   "default-src 'none'",
   "script-src 'self'",
   "worker-src 'self'",
@@ -19,8 +20,7 @@ const POLICY = [
   "style-src 'self' 'unsafe-inline'",
   "base-uri 'self'",
   "form-action 'none'",
-  "frame-ancestors 'none'",
-].join('; ');
+);
 
 /** For the description of the interface; the board's own router answers. */
 const BOARD: RoutedOperation = {

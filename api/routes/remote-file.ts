@@ -3,6 +3,7 @@ import type { Request, Response } from 'express';
 import { WindlassError } from '../../shared/errors.ts';
 import type { ApiContext } from '../context.ts';
 import { readRange } from '../http/byte-range.ts';
+import { contentPolicy } from '../http/content-policy.ts';
 import { resource } from '../http/resource.ts';
 import { routes } from '../http/routes.ts';
 import { SESSION_JOB_ERRORS } from '../jobs/requests/start-requested-job.ts';
@@ -37,6 +38,7 @@ export default routes('json-body', (router, api) => {
         'forbidden',
         'range_not_satisfiable',
       ],
+      reachesHost: true,
       handle: async ({ req, res }) => {
         const path = remotePath(req, 'file');
         const payload = { path, headOnly: req.method === 'HEAD', range: readRange(req) };
@@ -62,7 +64,7 @@ async function sendFile(api: ApiContext, { req, res, job, signal }: Sending): Pr
   res
     .set('Accept-Ranges', 'bytes')
     .set('Cache-Control', 'no-store')
-    .set('Content-Security-Policy', 'sandbox')
+    .set('Content-Security-Policy', contentPolicy('sandbox'))
     .type('application/octet-stream');
   if (req.method === 'HEAD') {
     await output.return(undefined);

@@ -4,6 +4,7 @@ import { z } from 'zod';
 import type { Tx } from '../../shared/database/connect.ts';
 import { hosts, jobs, type SessionRow, sessions } from '../../shared/database/schema.ts';
 import { WindlassError } from '../../shared/errors.ts';
+import { hopsOf, hostChanged, placeOf } from '../../shared/host-place.ts';
 import { newId } from '../../shared/ids.ts';
 import { publishCancelled } from '../../shared/jobs/cancel.ts';
 import { type Credential, seal } from '../../shared/secrets.ts';
@@ -13,12 +14,14 @@ import { pageOf, pageQuery, readPage } from '../http/pagination.ts';
 import { pathParameter, resource } from '../http/resource.ts';
 import { routes } from '../http/routes.ts';
 import { parseInput } from '../http/validate.ts';
+import { auditOf } from '../identity/audit.ts';
 import { currentUser } from '../identity/current-user.ts';
 import { lockUser } from '../identity/lock-user.ts';
 import { awaitJob } from '../jobs/requests/await-job.ts';
 import { requireWorker } from '../jobs/requests/require-worker.ts';
 import { startRequestedJob } from '../jobs/requests/start-requested-job.ts';
 import { answerWithLocation, operation } from '../openapi/operation.ts';
+import { assertHostFor } from '../remote/host-access.ts';
 import {
   endSession,
   findSession,
@@ -110,6 +113,7 @@ export default routes('json-body', (router, api) => {
         'remote_authentication_failed',
         'host_not_allowed',
         'cancelled',
+        'host_changed',
         'host_key_changed',
         'idempotency_conflict',
         'agent_startup_failed',
@@ -122,16 +126,18 @@ export default routes('json-body', (router, api) => {
         const given = body();
         const credential = await readCredential(keys, { owner, given });
         const host = await findHost(api, given);
+        assertHostFor(host, { username: owner });
         const queue = await requireWorker(api, 'connect');
         const sid = newId();
+        const place = placeOf(hopsOf(host));
         const sealed = await seal(
           api.config.SEAL_PUBLIC_KEY,
           { sid, owner, hostname: host.name },
-          credential,
+          { place, secret: credential },
         );
         const job = await startRequestedJob(api, req, res, async tx => {
           await lockUser(tx, owner);
-          await lockHost(tx, host.name);
+          await lockHost(tx, { name: host.name, place, owner });
           await refuseTooMany(api, tx, owner);
           await tx.insert(sessions).values({
             sid,
@@ -154,7 +160,7 @@ export default routes('json-body', (router, api) => {
       summary: 'Look at a remote session',
       headers: ['If-None-Match'],
       answers: { 200: { means: 'The session.', json: sessionRecord }, 304: 'Unchanged.' },
-      errors: ['session_not_found'],
+      errors: ['session_not_found', 'host_changed'],
       handle: async ({ req, res }) => {
         const record = await findRecord(db, req, res);
         sendRecord(req, res, { tag: tagOf(record), record: () => record });
@@ -174,7 +180,7 @@ export default routes('json-body', (router, api) => {
           },
         },
       },
-      errors: ['session_not_found'],
+      errors: ['session_not_found', 'host_changed'],
       handle: async ({ req, res }) => {
         const key = keyOf(req, res);
         const cancelled = await db.transaction(async tx => {
@@ -183,7 +189,9 @@ export default routes('json-body', (router, api) => {
             await lockSession(tx, key, 'update');
             checkIfMatch(req, tagOf(await findRecord(tx, req, res)));
           }
-          return endSession(tx, key);
+          const jobs = await endSession(tx, key);
+          await auditOf(req, res)(tx, 'session.close', key.sid);
+          return jobs;
         });
         publishCancelled(api, cancelled);
         api.notifications.publish('session', key.sid);
@@ -253,14 +261,15 @@ async function findHost({ database: { db } }: ApiContext, given: NewSession) {
   return host;
 }
 
-/** A concurrent removal of the host must find the session that is being opened. */
-async function lockHost(tx: Tx, name: string): Promise<void> {
-  const [found] = await tx
-    .select({ name: hosts.name })
-    .from(hosts)
-    .where(eq(hosts.name, name))
-    .for('key share');
+/** A concurrent change or removal of the host must find the session that is being opened, or have come before it. */
+async function lockHost(
+  tx: Tx,
+  { name, place, owner }: { name: string; place: string; owner: string },
+): Promise<void> {
+  const [found] = await tx.select().from(hosts).where(eq(hosts.name, name)).for('share');
   if (!found) throw unknownHost(name);
+  if (placeOf(hopsOf(found)) !== place) throw hostChanged(name);
+  assertHostFor(found, { username: owner });
 }
 
 const unknownHost = (name: string) =>

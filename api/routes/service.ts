@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { contentPolicy } from '../http/content-policy.ts';
 import { resource } from '../http/resource.ts';
 import { routes } from '../http/routes.ts';
 import { ReadinessCheck } from '../monitoring/readiness.ts';
@@ -33,7 +34,10 @@ export default routes('public', (router, api) => {
         if (req.accepts(['json', 'html']) !== 'html') return void res.json(SERVICE_INDEX);
         res
           .type('html')
-          .set('Content-Security-Policy', "default-src 'none'; style-src 'unsafe-inline'")
+          .set(
+            'Content-Security-Policy',
+            contentPolicy("default-src 'none'", "style-src 'unsafe-inline'"),
+          )
           .send(renderServiceIndex());
       },
     }),

@@ -12,6 +12,7 @@ import { jobRecord } from '../jobs/views/job-view.ts';
 import { answerWithLocation, operation, rangeAnswers } from '../openapi/operation.ts';
 import { setAttachment } from '../tables/attachment.ts';
 import { ColumnCache } from '../tables/column-cache.ts';
+import { isExact } from '../tables/encode-value.ts';
 import { findStoredArtifact, type StoredArtifact } from '../tables/find-artifact.ts';
 import { materializeView } from '../tables/materialize-view.ts';
 import { removeArtifact } from '../tables/remove-artifact.ts';
@@ -42,6 +43,10 @@ const columnItem = z.object({
   min: value,
   max: value,
   nulls: z.number().int(),
+  exact: z
+    .literal(true)
+    .optional()
+    .describe('Integers pass 2^53: values, `min`, `max` and bins are texts.'),
 });
 const rowsPage = z.object({
   offset: z.number().int(),
@@ -109,7 +114,7 @@ export default routes('json-body', (router, api) => {
     get: operation({
       summary: 'Read rows of a table',
       details:
-        'In the order of the file, or of `sort`, where equal rows keep that of the file and missing values come last. Integers are exact at any size; dates and times are ISO 8601; NaN and the infinities are texts. The first request of a sorted or filtered view waits for the job that makes it, as a launch does; a missing value passes no filter but `null`.',
+        'In the order of the file, or of `sort`, where equal rows keep that of the file and missing values come last. Integers are exact; in a column that is `exact` they are texts, since JSON numbers beyond 2^53 are rounded by most clients; dates and times are ISO 8601; NaN and the infinities are texts. The first request of a sorted or filtered view waits for the job that makes it, as a launch does; a missing value passes no filter but `null`.',
       query: rowsQuery,
       headers: ['If-None-Match', 'Prefer'],
       answers: {
@@ -127,6 +132,7 @@ export default routes('json-body', (router, api) => {
         const { offset, limit, ...given } = query();
         const known = await columnsOf.find(api, table);
         const columns = parseColumns(given.columns, known);
+        const exact = known.filter(isExact).map(column => column.name);
         const sort = parseSort(given.sort, known);
         const filter = parseFilter(given.filter, known);
         if (columns.length * limit > MAX_CELLS)
@@ -144,7 +150,11 @@ export default routes('json-body', (router, api) => {
         const rows =
           offset >= end
             ? Buffer.from('[]')
-            : await reader.read(view, { kind: 'rows', columns, start: offset, end }, reading(res));
+            : await reader.read(
+                view,
+                { kind: 'rows', columns, exact, start: offset, end },
+                reading(res),
+              );
         const head = JSON.stringify({ offset, total: view.rows, columns }).slice(0, -1);
         sendParts(res, [`${head},"rows":`, rows, '}']);
       },
@@ -214,12 +224,14 @@ function sendParts(res: Response, parts: (string | Buffer)[]): void {
   res.type('application/json').send(bytes);
 }
 
-/** Integers are stored as text, and sent as JSON numbers. */
+/** Integers are stored as text. */
 function metadataText(rows: number, columns: ColumnStatistics[]): string {
-  const items = columns.map(({ name, type, min, max, nulls }) => {
+  const items = columns.map(column => {
+    const { name, type, min, max, nulls } = column;
+    const exact = isExact(column);
     const write = (value: unknown) =>
-      type === 'integer' && value !== null ? String(value) : JSON.stringify(value);
-    return `{"name":${JSON.stringify(name)},"type":"${type}","min":${write(min)},"max":${write(max)},"nulls":${nulls}}`;
+      type === 'integer' && value !== null && !exact ? String(value) : JSON.stringify(value);
+    return `{"name":${JSON.stringify(name)},"type":"${type}","min":${write(min)},"max":${write(max)},"nulls":${nulls}${exact ? ',"exact":true' : ''}}`;
   });
   return `{"rows":${rows},"columns":[${items.join(',')}]}`;
 }

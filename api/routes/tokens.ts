@@ -1,13 +1,15 @@
 import { and, eq } from 'drizzle-orm';
+import type { Request, Response } from 'express';
 import { z } from 'zod';
-import { tokens } from '../../shared/database/schema.ts';
+import { tokens, users } from '../../shared/database/schema.ts';
 import { notFound } from '../../shared/errors.ts';
 import { isId } from '../../shared/ids.ts';
 import { pageOf, pageQuery, readPage } from '../http/pagination.ts';
 import { pathParameter, resource } from '../http/resource.ts';
 import { routes } from '../http/routes.ts';
 import { createToken, isUnexpired, type TokenRow } from '../identity/api-tokens.ts';
-import { currentUser, refuseTokenCredentials } from '../identity/current-user.ts';
+import { auditOf } from '../identity/audit.ts';
+import { currentUser, requireAdministrator } from '../identity/current-user.ts';
 import { operation } from '../openapi/operation.ts';
 
 const scope = z.enum(['read', 'write']);
@@ -34,42 +36,74 @@ const tokenRecord = z.object({
   scope,
   created: z.date(),
   expires: z.date().nullable(),
+  /** To the hour. */
+  used: z.date().nullable(),
 });
 
-const view = ({ id, name, scope, created, expires }: TokenRow): z.output<typeof tokenRecord> => ({
+const view = ({
   id,
   name,
   scope,
   created,
   expires,
-});
+  used,
+}: TokenRow): z.output<typeof tokenRecord> => ({ id, name, scope, created, expires, used });
 
 /**
- * The user's API tokens, for programs. A token is valid until it expires, is deleted or its user is removed; a new password
- * does not end it.
+ * API tokens, for programs: one's own, and those of others for server administrators. A token is valid until it expires or
+ * is deleted, or its user is disabled, removed or given another password by an administrator.
  */
 export default routes('json-body', (router, api) => {
   const { db } = api.database;
+
+  const list = async (res: Response, username: string, query: z.output<typeof pageQuery>) => {
+    const where = and(eq(tokens.username, username), isUnexpired);
+    const rows = db.select().from(tokens);
+    const page = await readPage(rows, query, { by: tokens.id, key: 'id', where }, view);
+    res.set('Cache-Control', 'private, no-cache').json(page);
+  };
+  const remove = async (req: Request, res: Response, username: string) => {
+    const id = pathParameter(req, 'id');
+    const theirs = and(eq(tokens.id, id), eq(tokens.username, username));
+    const gone = isId(id)
+      ? await db.transaction(async tx => {
+          const ended = await tx
+            .delete(tokens)
+            .where(and(theirs, isUnexpired))
+            .returning({ id: tokens.id });
+          if (ended.length > 0) await auditOf(req, res)(tx, 'token.delete', id);
+          return ended;
+        })
+      : [];
+    if (gone.length === 0)
+      throw notFound('there is no such token.', 'GET on the path above it lists them.');
+    api.credentialCache.invalidate(username);
+    res.status(204).end();
+  };
+  const requireUser = async (req: Request): Promise<string> => {
+    const username = pathParameter(req, 'username');
+    const [user] = await db
+      .select({ username: users.username })
+      .from(users)
+      .where(eq(users.username, username));
+    if (user) return user.username;
+    throw notFound(`there is no user ${username}.`, 'GET /api/users lists them.');
+  };
+  const page = { means: 'A page of tokens, without their texts.', json: pageOf(tokenRecord) };
 
   resource(router, '/users/-/tokens', {
     get: operation({
       summary: 'List your API tokens',
       query: pageQuery,
-      answers: {
-        200: { means: 'A page of tokens, without their texts.', json: pageOf(tokenRecord) },
-      },
-      handle: async ({ res, query }) => {
-        const where = and(eq(tokens.username, currentUser(res).username), isUnexpired);
-        const rows = db.select().from(tokens);
-        const page = await readPage(rows, query(), { by: tokens.id, key: 'id', where }, view);
-        res.set('Cache-Control', 'private, no-cache').json(page);
-      },
+      answers: { 200: page },
+      handle: ({ res, query }) => list(res, currentUser(res).username, query()),
     }),
     post: operation({
       summary: 'Make an API token for a program',
       details:
-        'A `read` token may only GET and HEAD, and cache nothing. A token lives on when the password changes; no token makes another.',
+        'A `read` token may only GET and HEAD, caches nothing and reaches no host. No token makes another.',
       body: newToken,
+      refusesTokens: true,
       answers: {
         201: {
           means: 'Made. `token` is shown this once: `Authorization: Bearer`.',
@@ -77,9 +111,8 @@ export default routes('json-body', (router, api) => {
         },
       },
       errors: ['forbidden', 'conflict'],
-      handle: async ({ res, body }) => {
-        refuseTokenCredentials(res);
-        const made = await createToken(db, currentUser(res), body());
+      handle: async ({ req, res, body }) => {
+        const made = await createToken(db, currentUser(res), body(), auditOf(req, res));
         res.status(201).set('Cache-Control', 'no-store').json(made);
       },
     }),
@@ -88,18 +121,38 @@ export default routes('json-body', (router, api) => {
   resource(router, '/users/-/tokens/:id', {
     delete: operation({
       summary: 'Delete an API token: it is refused at once',
+      refusesTokens: true,
+      answers: { 204: 'Deleted.' },
+      errors: ['not_found'],
+      handle: ({ req, res }) => remove(req, res, currentUser(res).username),
+    }),
+  });
+
+  resource(router, '/users/:username/tokens', {
+    get: operation({
+      summary: "List a user's API tokens",
+      query: pageQuery,
+      for: 'administrators',
+      answers: { 200: page },
+      errors: ['not_found'],
+      handle: async ({ req, res, query }) => {
+        requireAdministrator(res);
+        const asked = query();
+        await list(res, await requireUser(req), asked);
+      },
+    }),
+  });
+
+  resource(router, '/users/:username/tokens/:id', {
+    delete: operation({
+      summary: "Delete a user's API token: it is refused at once",
+      for: 'administrators',
+      refusesTokens: true,
       answers: { 204: 'Deleted.' },
       errors: ['not_found'],
       handle: async ({ req, res }) => {
-        const id = pathParameter(req, 'id');
-        const mine = and(eq(tokens.id, id), eq(tokens.username, currentUser(res).username));
-        const gone = isId(id)
-          ? await db.delete(tokens).where(and(mine, isUnexpired)).returning({ id: tokens.id })
-          : [];
-        if (gone.length === 0)
-          throw notFound('you have no such token.', 'GET /api/users/-/tokens lists them.');
-        api.credentialCache.invalidate(currentUser(res).username);
-        res.status(204).end();
+        requireAdministrator(res);
+        await remove(req, res, await requireUser(req));
       },
     }),
   });

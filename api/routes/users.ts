@@ -1,45 +1,56 @@
 import { and, asc, eq, inArray, sql } from 'drizzle-orm';
-import type { Response } from 'express';
+import type { Request, Response } from 'express';
 import { z } from 'zod';
 import type { Tx } from '../../shared/database/connect.ts';
 import { users } from '../../shared/database/schema.ts';
 import { conflict, notFound, WindlassError } from '../../shared/errors.ts';
-import { publishCancelled } from '../../shared/jobs/cancel.ts';
-import { hashPassword } from '../../shared/passwords.ts';
 import { checkIfMatch, sendRecord, versionTag } from '../http/conditional-requests.ts';
 import { pageOf, pageQuery, readPage } from '../http/pagination.ts';
 import { pathParameter, resource } from '../http/resource.ts';
 import { routes } from '../http/routes.ts';
+import { invalidInput } from '../http/validate.ts';
+import { auditOf } from '../identity/audit.ts';
+import { clientAddress } from '../identity/client-address.ts';
 import {
   assertAdministrator,
   currentUser,
-  refuseTokenCredentials,
   requireAdministrator,
 } from '../identity/current-user.ts';
+import { endAccess, publishEndedAccess } from '../identity/end-access.ts';
+import type { PasswordVerifier } from '../identity/password-verifier.ts';
 import { removeUser } from '../identity/remove-user.ts';
+import { username } from '../identity/username.ts';
 import { answerWithLocation, operation } from '../openapi/operation.ts';
 
-const username = z
-  .string()
-  .regex(/^\w[\w.@-]{0,63}$/, 'must be 1 to 64 letters, digits, . _ @ -, and begin with no sign');
 const password = z.string().min(8, 'must have at least 8 characters').max(1_024);
 const newUser = z.strictObject({ username, password, administrator: z.boolean().default(false) });
-const changes = z.strictObject({
-  password: password.optional(),
-  administrator: z.boolean().optional(),
-});
+const changes = z
+  .strictObject({
+    password: password.optional(),
+    /** The password until now, for one's own; another's is reset without it. */
+    current: z.string().max(1_024).optional(),
+    administrator: z.boolean().optional(),
+    disabled: z.boolean().optional(),
+  })
+  .refine(given => given.current === undefined || given.password !== undefined, {
+    path: ['current'],
+    message: 'belongs to a new password',
+  })
+  .meta({ dependentRequired: { current: ['password'] } });
 
 type UserRow = typeof users.$inferSelect;
 const userRecord = z.object({
   username: z.string(),
   administrator: z.boolean(),
+  disabled: z.boolean(),
   created: z.date(),
 });
-const view = ({ username, administrator, created }: UserRow): z.output<typeof userRecord> => ({
+const view = ({
   username,
   administrator,
+  disabled,
   created,
-});
+}: UserRow): z.output<typeof userRecord> => ({ username, administrator, disabled, created });
 
 /** Users, for server administrators; `/users/-` is the user who asks. Users may change their own password. */
 export default routes('json-body', (router, api) => {
@@ -66,17 +77,22 @@ export default routes('json-body', (router, api) => {
       summary: 'Add a user',
       body: newUser,
       for: 'administrators',
+      refusesTokens: true,
       answers: { 201: answerWithLocation('Added.', 'The user.', userRecord) },
       errors: ['forbidden', 'conflict'],
-      handle: async ({ res, body }) => {
+      handle: async ({ req, res, body }) => {
         requireAdministrator(res);
-        refuseTokenCredentials(res);
         const { password, ...given } = body();
-        const [row] = await db
-          .insert(users)
-          .values({ ...given, passwordHash: await hashPassword(password) })
-          .onConflictDoNothing()
-          .returning();
+        const passwordHash = await api.passwords.hash(password, partyOf(req, res));
+        const row = await db.transaction(async tx => {
+          const [added] = await tx
+            .insert(users)
+            .values({ ...given, passwordHash })
+            .onConflictDoNothing()
+            .returning();
+          if (added) await auditOf(req, res)(tx, 'user.create', added.username);
+          return added;
+        });
         if (!row)
           throw conflict(
             `there is a user ${given.username} already.`,
@@ -116,48 +132,56 @@ export default routes('json-body', (router, api) => {
       },
     }),
     put: operation({
-      summary: "Change a user's password or rights",
+      summary: "Change a user's password or rights, or disable the user",
       details:
-        'Everyone may change their own password. Logins by cookie end with any change, remembered passwords with the password; API tokens live on.',
+        "Everyone may change their own password, with the one until now as `current`: logins by cookie end, API tokens live on. An administrator's reset of another's password and `disabled: true` end that user's logins, tokens and remote sessions.",
       body: changes,
       headers: ['If-Match'],
+      refusesTokens: true,
       answers: { 200: { means: 'Changed.', json: userRecord } },
       errors: ['forbidden', 'not_found', 'conflict'],
       handle: async ({ req, res, body }) => {
         const name = pathParameter(req, 'username');
-        const me = currentUser(res);
-        const { password, administrator } = body();
-        if (me.username !== name || administrator !== undefined) requireAdministrator(res);
-        refuseTokenCredentials(res);
-        if (me.username === name && administrator === false) throw notOnYourself('stop being one');
+        const me = currentUser(res).username;
+        const { password, current, ...rights } = body();
+        if (me !== name || Object.keys(rights).length > 0) requireAdministrator(res);
+        if (me === name && rights.administrator === false) throw notOnYourself('stop being one');
+        if (me === name && rights.disabled) throw notOnYourself('disable yourself');
         const row = await find(name);
         checkIfMatch(req, versionTag(row));
-        const passwordHash = password && (await hashPassword(password));
-        const changed = await db.transaction(async tx => {
-          if (administrator === false) await lockWithAdministrator(tx, res, name);
+        if (password !== undefined) await checkCurrent(api.passwords, { req, res, name, current });
+        const passwordHash = password && (await api.passwords.hash(password, partyOf(req, res)));
+        const { written, ended } = await db.transaction(async tx => {
+          if (me !== name) await lockWithAdministrator(tx, res, name);
           const [written] = await tx
             .update(users)
             .set({
               version: sql`${users.version} + 1`,
               ...(passwordHash ? { passwordHash } : {}),
-              ...(administrator === undefined ? {} : { administrator }),
+              ...rights,
             })
             .where(and(eq(users.username, name), eq(users.version, row.version)))
             .returning();
-          if (written) return written;
-          throw conflict(
-            'somebody else changed this user at the same time.',
-            'Get it again and repeat the change.',
-          );
+          if (!written)
+            throw conflict(
+              'somebody else changed this user at the same time.',
+              'Get it again and repeat the change.',
+            );
+          const audit = auditOf(req, res);
+          if (passwordHash) await audit(tx, 'password', name);
+          if (Object.keys(rights).length > 0) await audit(tx, 'user.update', name);
+          const ends = rights.disabled || (passwordHash && me !== name);
+          return { written, ended: ends ? await endAccess(tx, name) : NOTHING_ENDED };
         });
-        api.credentialCache.invalidate(name);
-        res.json(view(changed));
+        publishEndedAccess(api, name, ended);
+        res.json(view(written));
       },
     }),
     delete: operation({
       summary: 'Remove a user, with their logins, tokens and sessions',
       headers: ['If-Match'],
       for: 'administrators',
+      refusesTokens: true,
       answers: { 204: 'Removed.' },
       errors: ['not_found', 'conflict'],
       handle: async ({ req, res }) => {
@@ -166,11 +190,10 @@ export default routes('json-body', (router, api) => {
         const gone = await db.transaction(async tx => {
           checkIfMatch(req, versionTag(await lockWithAdministrator(tx, res, name)));
           if (name === me.username) throw notOnYourself('delete yourself');
+          await auditOf(req, res)(tx, 'user.delete', name);
           return removeUser(tx, name);
         });
-        api.credentialCache.invalidate(name);
-        publishCancelled(api, gone.jobs);
-        for (const sid of gone.sessions) api.notifications.publish('session', sid);
+        publishEndedAccess(api, name, gone);
         res.status(204).end();
       },
     }),
@@ -190,12 +213,45 @@ async function lockWithAdministrator(tx: Tx, res: Response, name: string): Promi
     .orderBy(asc(users.username))
     .for('update');
   const administrator = rows.find(row => row.username === me);
-  if (!administrator) throw new WindlassError('unauthorized');
+  if (!administrator || administrator.disabled) throw new WindlassError('unauthorized');
   assertAdministrator(administrator);
   const row = rows.find(({ username }) => username === name);
   if (!row) throw unknownUser(name);
   return row;
 }
+
+const NOTHING_ENDED = { jobs: [], sessions: [] };
+
+/**
+ * Who changes the own password shows that they know it, so that a page left open does not cost the account. A wrong one
+ * counts as a failed login. Throws `invalid_input` and `forbidden`.
+ */
+async function checkCurrent(
+  passwords: PasswordVerifier,
+  given: { req: Request; res: Response; name: string; current: string | undefined },
+): Promise<void> {
+  const { req, res, name, current } = given;
+  const isOwn = name === currentUser(res).username;
+  if (!isOwn) return;
+  if (current === undefined)
+    throw invalidInput(
+      [{ field: 'current', problem: 'is missing: your password until now' }],
+      'Send `current` with your own password.',
+    );
+  const attempt = { username: name, password: current, address: clientAddress(req) };
+  const { requestId } = res.locals;
+  if (await passwords.check({ ...attempt, action: 'password', requestId })) return;
+  throw new WindlassError('forbidden', {
+    detail: 'Forbidden: `current` is not your password.',
+    hint: 'Send the password until now as `current`.',
+  });
+}
+
+/** Who pays for the hash of a password. */
+const partyOf = (req: Request, res: Response) => ({
+  account: currentUser(res).username,
+  address: clientAddress(req),
+});
 
 const unknownUser = (name: string) =>
   notFound(`there is no user ${name}.`, 'GET /api/users lists them.');

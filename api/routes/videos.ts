@@ -22,12 +22,12 @@ import { answerWithLocation, operation, rangeAnswers } from '../openapi/operatio
 import { findProject, lockProjectForShare, needRole } from '../projects/access.ts';
 import { cacheVideo, parseCacheLocation, parseCacheQuery } from '../projects/cache-video.ts';
 import {
+  explainNoSession,
   findSession,
   isOwnActiveSession,
   lockSession,
   sessionPlaceholders,
   touchSession,
-  unknownSession,
 } from '../remote/sessions.ts';
 
 const { shape } = JOBS.video.payload;
@@ -93,6 +93,7 @@ export default routes('json-body', (router, api) => {
       },
       errors: [
         'session_not_found',
+        'host_changed',
         'agent_required',
         'missing_content_type',
         'missing_images',
@@ -136,7 +137,7 @@ export default routes('json-body', (router, api) => {
       summary: 'Look how a video is getting on, or wait until that has changed',
       headers: ['If-None-Match', 'Prefer'],
       answers: { 200: { means: 'Its status.', json: statusRecord }, 304: 'Unchanged.' },
-      errors: ['session_not_found', 'not_found', 'agent_required'],
+      errors: ['session_not_found', 'host_changed', 'not_found', 'agent_required'],
       handle: async ({ req, res }) => {
         const row = await pollVideo(req, res);
         sendRecord(req, res, { tag: entityTag(row.version), record: () => videoStatus(row) });
@@ -154,6 +155,7 @@ export default routes('json-body', (router, api) => {
       answers: rangeAnswers(TYPES, 'The whole video.'),
       errors: [
         'session_not_found',
+        'host_changed',
         'not_found',
         'forbidden',
         'agent_required',
@@ -191,7 +193,7 @@ async function findVideo(api: ApiContext, req: Request, res: Response): Promise<
   const [found] = isId(key.sid)
     ? await selectVideo(db).execute({ ...key, vsid: pathParameter(req, 'vsid') })
     : [];
-  if (!found) throw unknownSession();
+  if (!found) throw await explainNoSession(db, key);
   requireAgent(found.session);
   await touchSession(db, found.session);
   if (!found.video)

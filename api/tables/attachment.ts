@@ -1,4 +1,5 @@
 import type { Response } from 'express';
+import { contentPolicy } from '../http/content-policy.ts';
 
 /**
  * Keeps bytes that users sent from being a page of this origin: browsers save them (RFC 6266) under a name without folders
@@ -14,6 +15,6 @@ export function setAttachment(res: Response, name: string): void {
   const ascii = plain.replace(/[^\w .-]/g, '_');
   res
     .set('Content-Disposition', `attachment; filename="${ascii}"; filename*=UTF-8''${escaped}`)
-    .set('Content-Security-Policy', "sandbox; default-src 'none'")
+    .set('Content-Security-Policy', contentPolicy('sandbox', "default-src 'none'"))
     .set('X-Content-Type-Options', 'nosniff');
 }

@@ -1,5 +1,7 @@
 import type { SchemaElement } from 'hyparquet/src/types.js';
+import type { ColumnStatistics } from '../../shared/database/schema.ts';
 
+const MAX_SAFE = 2n ** 53n;
 const MICROS_PER_SECOND = 1_000_000n;
 const MICROS_PER_DAY = 86_400n * MICROS_PER_SECOND;
 
@@ -48,10 +50,20 @@ export function encoderOf(element: SchemaElement): Encode {
 const isMissing = (value: unknown) => value === null || value === undefined;
 const isInfinity = (value: unknown) => String(value).endsWith('Infinity');
 
-/** Integers of any size are JSON numbers; NaN and the infinities, which JSON lacks, are strings. */
+/** NaN and the infinities, which JSON lacks, are strings. */
 export function encodeValue(value: unknown): string {
   if (value === null || value === undefined) return 'null';
   if (typeof value === 'bigint') return value.toString();
+  if (Object.is(value, -0)) return '-0';
   if (typeof value === 'number') return Number.isFinite(value) ? String(value) : `"${value}"`;
   return JSON.stringify(value);
+}
+
+/** Integers beyond 2^53 as JSON strings: most clients would round a JSON number. */
+export const encodeExact: Encode = value => (isMissing(value) ? 'null' : `"${value}"`);
+
+/** Whether the column holds integers that most clients would round. */
+export function isExact({ type, min, max }: ColumnStatistics): boolean {
+  if (type !== 'integer' || min === null || max === null) return false;
+  return BigInt(String(min)) < -MAX_SAFE || BigInt(String(max)) > MAX_SAFE;
 }

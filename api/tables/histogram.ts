@@ -1,6 +1,13 @@
 import { type AsyncBuffer, type FileMetaData, parquetRead } from 'hyparquet';
 import type { ColumnStatistics } from '../../shared/database/schema.ts';
-import { encodeValue, formatDay, formatTime, formatTimestamp } from './encode-value.ts';
+import {
+  encodeExact,
+  encodeValue,
+  formatDay,
+  formatTime,
+  formatTimestamp,
+  isExact,
+} from './encode-value.ts';
 
 /** Dates as days, timestamps as microseconds. */
 const RAW_PARSERS = {
@@ -85,7 +92,8 @@ interface Scale {
   write(value: Scalar, isEdge?: boolean): string;
 }
 
-function scaleOf({ type, min, max }: ColumnStatistics): Scale | undefined {
+function scaleOf(column: ColumnStatistics): Scale | undefined {
+  const { type, min, max } = column;
   if (min === null || max === null) return undefined;
   const zone = String(min).endsWith('Z') ? 'Z' : '';
   const whole = (value: Scalar) => (typeof value === 'bigint' ? value : BigInt(Math.round(value)));
@@ -96,7 +104,7 @@ function scaleOf({ type, min, max }: ColumnStatistics): Scale | undefined {
   });
   switch (type) {
     case 'integer':
-      return scale(BigInt, encodeValue);
+      return scale(BigInt, isExact(column) ? encodeExact : encodeValue);
     case 'number':
       return scale(Number, encodeValue);
     case 'date':

@@ -1,5 +1,5 @@
 import { type AsyncBuffer, type FileMetaData, parquetRead } from 'hyparquet';
-import { type Encode, EXACT_PARSERS, encoderOf } from './encode-value.ts';
+import { type Encode, EXACT_PARSERS, encodeExact, encoderOf } from './encode-value.ts';
 import { type PageRequest, TableReadError } from './thread-protocol.ts';
 
 /** Limit on one row group's columns, decoded, in bytes; and on one answer. */
@@ -10,13 +10,16 @@ const MAX_ANSWER_BYTES = 32 << 20;
 export async function readPage(
   file: AsyncBuffer,
   metadata: FileMetaData,
-  { columns, start, end }: PageRequest,
+  { columns, exact, start, end }: PageRequest,
 ): Promise<string> {
   const wanted = [...new Set(columns)];
   const encoders = new Map(
     metadata.schema
       .filter(element => element.type)
-      .map(element => [element.name, encoderOf(element)]),
+      .map(element => [
+        element.name,
+        exact.includes(element.name) ? encodeExact : encoderOf(element),
+      ]),
   );
   const order = columns.map(column => wanted.indexOf(column));
   const encode = columns.map(column => encoders.get(column) as Encode);
@@ -41,7 +44,7 @@ export async function readPage(
 
 function readRows(
   source: { file: AsyncBuffer; metadata: FileMetaData },
-  { columns, start, end }: PageRequest,
+  { columns, start, end }: Omit<PageRequest, 'exact'>,
 ): Promise<unknown[][]> {
   return new Promise((resolve, reject) => {
     parquetRead({

@@ -7,7 +7,7 @@ import { waitFor } from '../../test/harness/wait-for.ts';
 import { TableReader } from './table-reader.ts';
 
 const SIZE = 1_000;
-const ROWS = { kind: 'rows' as const, columns: ['a'], start: 0, end: 1 };
+const ROWS = { kind: 'rows' as const, columns: ['a'], exact: [], start: 0, end: 1 };
 const directory = makeTempDir('table-reader');
 afterAll(() => directory.remove());
 

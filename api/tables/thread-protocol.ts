@@ -9,6 +9,8 @@ export interface TableFile {
 
 export interface PageRequest {
   columns: string[];
+  /** Of these, the ones whose integers are JSON strings: isExact(). */
+  exact: string[];
   /** Rows from `start` to `end`, `end` excluded. */
   start: number;
   end: number;

@@ -5,15 +5,15 @@ import type { Database } from './connect.ts';
 import { users } from './schema.ts';
 
 /**
- * Creates the first administrator unless there are users. Returns the generated password, to be shown once, or undefined
- * when one was given or there are users. Safe to run concurrently: one insert wins.
+ * Creates the first administrator unless there are users. Returns whether it did, and the generated password, to be shown
+ * once, where none was given. Safe to run concurrently: one insert wins.
  */
 export async function createFirstAdministrator(
   { db }: Database,
   given: { username: string; password: string | undefined },
-): Promise<string | undefined> {
+): Promise<{ isMade: boolean; madeUp?: string }> {
   const [any] = await db.select({ one: sql`1` }).from(users).limit(1);
-  if (any) return undefined;
+  if (any) return { isMade: false };
   const madeUp = given.password === undefined ? randomBytes(12).toString('base64url') : undefined;
   const passwordHash = await hashPassword(given.password ?? madeUp ?? '');
   const [made] = await db
@@ -21,5 +21,5 @@ export async function createFirstAdministrator(
     .values({ username: given.username, passwordHash, administrator: true })
     .onConflictDoNothing()
     .returning();
-  return made && madeUp;
+  return made ? { isMade: true, madeUp } : { isMade: false };
 }

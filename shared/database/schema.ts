@@ -1,6 +1,7 @@
 /** Every table; drizzle-kit makes the migrations from it. */
 
 export * from './tables/accounts.ts';
+export * from './tables/audit.ts';
 export * from './tables/jobs.ts';
 export * from './tables/projects.ts';
 export * from './tables/remote.ts';

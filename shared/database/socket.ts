@@ -1,4 +1,4 @@
-import { connect, type Socket } from 'node:net';
+import { connect, Socket } from 'node:net';
 
 /** A connection without traffic for so long is dead; postgres.js itself has no such timeout. */
 export const SILENCE_MS = 20_000;
@@ -7,14 +7,19 @@ export const CONNECT_TIMEOUT_MS = 5_000;
 /** Errors of sockets to the database; their codes alone do not tell them from other sockets' errors. */
 export const socketErrors = new WeakSet<object>();
 
+export interface SocketTarget {
+  host: string[];
+  port: number[];
+  path?: string | false;
+}
+
 /**
  * The socket for a connection of postgres.js. It is returned before it is connected, so that failures reach the driver as
- * the socket's errors: a rejected promise would remove the connection from the driver's pool for ever. `onBroken` is
- * called when an established connection breaks, before the driver notices.
+ * the socket's errors. `onBroken` is called when an established connection breaks, before the driver notices.
  */
 export function openSocket(
-  options: { host: string[]; port: number[]; path?: string | false },
-  onBroken: () => void = () => {},
+  options: SocketTarget,
+  { onBroken, onError }: { onBroken: () => void; onError: () => void },
 ): Socket {
   const target = options.path
     ? { path: options.path }
@@ -23,6 +28,7 @@ export function openSocket(
   let wasConnected = false;
   socket.on('error', error => {
     socketErrors.add(error);
+    onError();
     if (wasConnected) onBroken();
   });
   let limit = 'connecting to the database timed out';
@@ -37,5 +43,13 @@ export function openSocket(
   socket.on('end', () => {
     if (!socket.writableEnded) socket.destroy(new Error('the database closed the connection'));
   });
+  return socket;
+}
+
+/** A socket that fails a moment later: the driver listens to it once it has it, and otherwise never learns of this. */
+export function failSoon(error: Error): Socket {
+  const socket = new Socket();
+  socketErrors.add(error);
+  setImmediate(() => socket.destroy(error));
   return socket;
 }

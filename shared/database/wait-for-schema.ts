@@ -2,8 +2,12 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { sql } from 'drizzle-orm';
 import { type Database, describeOutage, isDatabaseDown } from './connect.ts';
 import { MIGRATIONS, readJournal } from './migrations/migration-files.ts';
+import { requireDirect, requireSettings } from './pooler.ts';
 
-/** Waits until another process has applied every migration that this one knows. */
+/**
+ * Waits until another process has applied every migration that this one knows. Throws a ConfigError if the database lies
+ * behind a connection pooler and something is missing for that.
+ */
 export async function waitForSchema(
   database: Database,
   options: { signal?: AbortSignal; onWait?: (reason: string) => void } = {},
@@ -17,7 +21,13 @@ export async function waitForSchema(
       outage = describeOutage(error);
       return undefined;
     });
-    if (applied && known.every(({ when }) => applied.has(when))) return;
+    const isDone = applied && known.every(({ when }) => applied.has(when));
+    // A pooler may refuse the settings of the other connections, which looks like an outage.
+    if (isDone || tries % 20 === 0) await requireDirect(database);
+    if (isDone) {
+      await requireSettings(database);
+      return;
+    }
     if (tries % 20 === 4) {
       options.onWait?.(
         applied ? 'the schema is older than this program: run `windlass migrate`' : outage,

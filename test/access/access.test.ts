@@ -133,7 +133,8 @@ describeStack(missingPrograms('sshd'), 'who may see and do what', form => {
     for (const _ of [1, 2]) expect((await carol.fetch('/api/users/-')).status).toBe(200);
     const change = (client: Client, username: string, body: unknown) =>
       send(client, 'PUT', `/api/users/${username}`, body);
-    expect((await change(carol, 'carol', { password: 'another password' })).status).toBe(200);
+    const next = { password: 'another password', current: PASSWORD };
+    expect((await change(carol, 'carol', next)).status).toBe(200);
     expect((await carol.fetch('/api/users/-')).status).toBe(401);
     const renewed = new Client(stack.url, 'carol', 'another password');
     expect(await renewed.get('/api/users/-')).toMatchObject({

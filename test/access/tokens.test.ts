@@ -78,6 +78,7 @@ describeStack(undefined, 'API tokens', form => {
           scope: 'write',
           created: expect.any(String),
           expires: '2999-01-01T00:00:00.000Z',
+          used: null,
         },
       ],
       null,
@@ -179,7 +180,7 @@ describeStack(undefined, 'API tokens', form => {
     const password = 'another password';
     await alice.fetch(`/api/users/${username}`, {
       method: 'PUT',
-      body: JSON.stringify({ password }),
+      body: JSON.stringify({ password, current: PASSWORD }),
     });
     expect((await ask(token)).status).toBe(200);
     await admin.delete(`/api/users/${username}`);

@@ -52,6 +52,21 @@ const HEADS: Case[] = [
   ['NUL', get('/api/jobs', 'X-Thing: a\0b\r\n'), 400, 'bad_request'],
   ['a bare CR', get('/api/jobs', 'X-Thing: a\rb\r\n'), 400, 'bad_request'],
   ['no Host', 'GET /api/jobs HTTP/1.1\r\nAUTHNAME\r\n', 400, 'bad_request'],
+  [
+    'two Host fields',
+    'GET /api/users/- HTTP/1.1\r\nHost: x\r\nHost: y\r\nAUTHNAME\r\n',
+    400,
+    'bad_request',
+  ],
+  [
+    'the same Host twice',
+    'GET /api/users/- HTTP/1.1\r\nHost: x\r\nhost: x\r\nAUTHNAME\r\n',
+    400,
+    'bad_request',
+  ],
+  ['HTTP/0.9', 'GET /healthz\r\n\r\n', 400, 'bad_request'],
+  ['HTTP/0.9, spelled out', 'GET /healthz HTTP/0.9\r\n\r\n', 400, 'bad_request'],
+  ['HTTP/2.0', 'GET /healthz HTTP/2.0\r\nHost: x\r\n\r\n', 400, 'bad_request'],
   ['another version', 'GET /api/jobs HTTP/9.9\r\nHost: x\r\n\r\n', 400, 'bad_request'],
   ['no HTTP', '\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03', 400, 'bad_request'],
   ['too much', get('/api/jobs', `X-Thing: ${'x'.repeat(40_000)}\r\n`), 431, 'headers_too_large'],
@@ -141,6 +156,30 @@ const LENGTHS: Case[] = [
     400,
     'bad_request',
   ],
+  [
+    'an encoding that nobody knows, before chunks',
+    post('Transfer-Encoding: nonsense, chunked\r\n', '0\r\n\r\n', '/events/x'),
+    400,
+    'bad_request',
+  ],
+  [
+    'a compression before chunks',
+    post('Transfer-Encoding: gzip, chunked\r\n', '0\r\n\r\n', '/events/x'),
+    400,
+    'bad_request',
+  ],
+  [
+    'a compression and chunks in two fields',
+    post('Transfer-Encoding: gzip\r\nTransfer-Encoding: chunked\r\n', '0\r\n\r\n', '/events/x'),
+    400,
+    'bad_request',
+  ],
+  [
+    'chunks in HTTP/1.0',
+    post('Transfer-Encoding: chunked\r\n', '0\r\n\r\n', '/events/x').replace('/1.1', '/1.0'),
+    400,
+    'bad_request',
+  ],
   ['a chunk without a size', chunked('zz\r\n{}\r\n0\r\n\r\n'), 400, 'bad_request'],
   ['a chunk of a negative size', chunked('-2\r\n{}\r\n0\r\n\r\n'), 400, 'bad_request'],
   [
@@ -196,6 +235,8 @@ describeStack(undefined, 'hostile requests', form => {
     const id = answer.headers['x-request-id'];
     expect(id, JSON.stringify(answer)).toMatch(/^[\w-]{8,}$/);
     answered.push(id ?? '');
+    expect(answer.headers['x-content-type-options']).toBe('nosniff');
+    expect(answer.headers['content-security-policy']).toContain("frame-ancestors 'none'");
     if (answer.status < 400) return answer;
     expect(answer.headers['content-type']).toBe('application/problem+json; charset=utf-8');
     const problem = JSON.parse(answer.body) as Problem;

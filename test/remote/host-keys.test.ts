@@ -28,10 +28,7 @@ describeStack(missingPrograms('sshd'), 'a host whose key changes while sessions 
     await waitFor(async () => (await readOutput(client, id)).length > 0, { what: 'its output' });
 
     // Whoever took the host's place.
-    await client.fetch('/api/hosts/host', {
-      method: 'PUT',
-      body: JSON.stringify({ port: impostor.port }),
-    });
+    proxy.leadTo(impostor.port);
     proxy.cut();
     const job = await waitForEnd(client, id, 30_000);
     expect(job).toMatchObject({ state: 'failed', error: { code: 'outcome_unknown' } });
@@ -48,11 +45,8 @@ describeStack(missingPrograms('sshd'), 'a host whose key changes while sessions 
     expect(impostor.connections).toBeGreaterThan(0);
     expect(impostor.attempts).toEqual([]);
 
-    // It was a mistake, and is put right: the session goes on.
-    await client.fetch('/api/hosts/host', {
-      method: 'PUT',
-      body: JSON.stringify({ port: proxy.port }),
-    });
+    // It is over: the session goes on.
+    proxy.leadTo(sshd.port);
     expect((await launch()).status).toBe(200);
     writeFileSync(go, '');
     expect(readFileSync(join(sshd.home, 'ran'), 'utf8')).toBe('x\n');

@@ -4,6 +4,8 @@ import { type AddressInfo, connect as connectTcp, createServer, type Socket } fr
 import ssh2 from 'ssh2';
 import { afterEach, expect, test } from 'vitest';
 import type { HostRow } from '../../shared/database/schema.ts';
+import { placeOf } from '../../shared/host-place.ts';
+import { CURRENT_ALGORITHMS } from '../../shared/ssh-algorithms.ts';
 import { connect, scanHostKeys } from './connect.ts';
 import { dial } from './dial.ts';
 import { mayHaveBeenSent, RemoteSession } from './remote-session.ts';
@@ -43,8 +45,11 @@ async function listen(onSocket: (socket: Socket) => void): Promise<number> {
 }
 
 /** An SSH server of this process; its connections go to `onClient`. */
-async function serveSsh(onClient: (client: ssh2.Connection) => void): Promise<number> {
-  const server = new ssh2.Server({ hostKeys: [hostKey.private] }, client => {
+async function serveSsh(
+  onClient: (client: ssh2.Connection) => void,
+  options: Partial<ssh2.ServerConfig> = {},
+): Promise<number> {
+  const server = new ssh2.Server({ hostKeys: [hostKey.private], ...options }, client => {
     ended.push(() => client.end());
     onClient(client.on('error', () => {}));
   });
@@ -88,6 +93,49 @@ test('an abort ends a connection attempt at once', async () => {
   await expect(
     scanHostKeys({ address: '127.0.0.1', port, private: true }, leaving.signal),
   ).rejects.toThrow('left');
+});
+
+test('a credential goes to the place that it was sealed for, and no byte to another', async () => {
+  let connections = 0;
+  const port = await serveSsh(client => {
+    connections++;
+    letIn(client);
+  });
+  const host = hostAt(port);
+  const other = ssh2.utils.generateKeyPairSync('ed25519').public;
+  const target = { host, username: 'me', credential: { password: 'x' }, limits: LIMITS };
+  const sealedFor = [
+    { ...host, port: port + 1 },
+    { ...host, address: 'localhost' },
+    { ...host, keys: [other] },
+    { ...host, keys: [...host.keys, other] },
+  ];
+  for (const at of sealedFor)
+    await expect(connect({ ...target, place: placeOf([at]) }, patient)).rejects.toMatchObject({
+      code: 'host_changed',
+    });
+  expect(connections).toBe(0);
+  const twice = { ...host, keys: [...host.keys, ...host.keys] };
+  (await connect({ ...target, limits: undefined, place: placeOf([twice]) }, patient)).end();
+  expect(connections).toBe(1);
+});
+
+test('a host that has old algorithms alone is connected to where the setting names them', async () => {
+  const old = { kex: 'diffie-hellman-group14-sha1', cipher: 'aes128-cbc', hmac: 'hmac-sha1' };
+  const only = { kex: [old.kex], cipher: [old.cipher], hmac: [old.hmac] };
+  const algorithms = only as unknown as ssh2.Algorithms;
+  const port = await serveSsh(letIn, { algorithms });
+  const target = { host: hostAt(port), username: 'me', credential: { password: 'x' } };
+  await expect(connect(target, patient)).rejects.toMatchObject({
+    code: 'remote_connection_failed',
+    message: expect.stringContaining('no matching key exchange algorithm'),
+    hint: expect.stringContaining('SSH_ALGORITHMS'),
+  });
+  for (const kind of ['kex', 'cipher', 'hmac'] as const) {
+    const lacking = { ...only, [kind]: CURRENT_ALGORITHMS[kind] };
+    await expect(connect({ ...target, algorithms: lacking }, patient)).rejects.toThrow();
+  }
+  (await connect({ ...target, algorithms: only }, patient)).end();
 });
 
 test('a password is sent once, also where the server takes it in two ways', async () => {

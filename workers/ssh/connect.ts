@@ -3,9 +3,12 @@ import ssh2 from 'ssh2';
 import { abortable } from '../../shared/abort.ts';
 import type { HostRow } from '../../shared/database/schema.ts';
 import { WindlassError } from '../../shared/errors.ts';
+import { hopsOf, hostChanged, placeOf } from '../../shared/host-place.ts';
 import type { Credential } from '../../shared/secrets.ts';
+import { CURRENT_ALGORITHMS, type SshAlgorithms } from '../../shared/ssh-algorithms.ts';
 import { fingerprint, keyBytes, keyLine, signatureAlgorithms } from '../../shared/ssh-keys.ts';
 import { dial, unreachable } from './dial.ts';
+import { limitLogin } from './limit-login.ts';
 import { resolveHost } from './resolve-host.ts';
 
 /** For TCP, then for the key exchange and the login, for which sshd itself allows 120 s. */
@@ -18,21 +21,29 @@ const KEEPALIVE_MS = 3_000;
 const CHECK_MS = 1_000;
 const MAX_SILENT_CHECKS = 12;
 /** One algorithm for each type of host key. */
-const ALGORITHMS = ['ssh-ed25519', 'ecdsa-sha2-nistp256', 'rsa-sha2-512'] as const;
+const KEY_TYPES = ['ssh-ed25519', 'ecdsa-sha2-nistp256', 'rsa-sha2-512'] as const;
 
 export interface Target {
   host: HostRow;
   username: string;
   credential: Credential;
+  /** Where the credential may be sent; undefined where it was sealed by the release before. */
+  place?: string;
   limits?: typeof LIMITS;
+  algorithms?: SshAlgorithms;
 }
 
 /**
- * Logs in to a host whose key is pinned. No byte of a credential is sent before the key is verified. Throws `host_key_changed`, `remote_authentication_failed`, `host_not_allowed`,
+ * Logs in to a host whose key is pinned. No byte of a credential is sent before the key is verified, and none to another place
+ * than it was sealed for. Throws `host_changed`, `host_key_changed`, `remote_authentication_failed`, `host_not_allowed`,
  * `remote_connection_failed`.
  */
 export async function connect(target: Target, signal: AbortSignal): Promise<ssh2.Client> {
-  const { host, username, credential, limits = LIMITS } = target;
+  const { username, credential, limits = LIMITS, algorithms = CURRENT_ALGORITHMS } = target;
+  // A copy: what is checked is what is connected to.
+  const host = structuredClone(target.host);
+  if (target.place !== undefined && target.place !== placeOf(hopsOf(host)))
+    throw hostChanged(host.name);
   let shown: Buffer | undefined;
   const pinned = host.keys.map(keyBytes);
   const isPinned = (key: Buffer) => pinned.some(known => known.equals(key));
@@ -46,7 +57,7 @@ export async function connect(target: Target, signal: AbortSignal): Promise<ssh2
     keepaliveInterval: KEEPALIVE_MS,
     // Answers come late behind much output: closeWhenSilent() counts any byte instead.
     keepaliveCountMax: Number.POSITIVE_INFINITY,
-    algorithms: { serverHostKey: signatureAlgorithms(host.keys) as ssh2.ServerHostKeyAlgorithm[] },
+    algorithms: offer(signatureAlgorithms(host.keys), algorithms),
     hostVerifier: (key: Buffer) => {
       shown = key;
       return isPinned(key);
@@ -54,17 +65,17 @@ export async function connect(target: Target, signal: AbortSignal): Promise<ssh2
   };
   const address = await abortable(resolveHost(host), signal);
   const socket = await dial({ address, port: host.port, timeoutMs: limits.connectMs }, signal);
-  options.sock = socket;
   const client = new ssh2.Client();
   answerPrompts(client, credential);
   try {
-    await openConnection(client, options, signal);
+    await openConnection(client, socket, { options, signal });
   } catch (error) {
     client.destroy();
     if (signal.aborted) throw signal.reason;
     // Only the pinned types were offered: a host without any of them must be asked for another type to show its key.
     const noCommonType = !shown && (error as { level?: string }).level === 'handshake';
-    if (noCommonType) shown = (await showKeys({ address, port: host.port }, signal).next()).value;
+    if (noCommonType)
+      shown = (await showKeys({ address, port: host.port, algorithms }, signal).next()).value;
     if (shown && !isPinned(shown))
       throw new WindlassError('host_key_changed', {
         detail: `Host key changed: ${host.name} shows ${fingerprint(shown)}, pinned is ${pinned.map(fingerprint).join(', ')}.`,
@@ -120,13 +131,15 @@ function answerPrompts(client: ssh2.Client, credential: Credential): void {
 export async function scanHostKeys(
   host: { address: string; port: number; private: boolean },
   outer: AbortSignal,
+  algorithms: SshAlgorithms = CURRENT_ALGORITHMS,
 ): Promise<string[]> {
   const timeout = AbortSignal.timeout(SCAN_MS);
   const signal = AbortSignal.any([outer, timeout]);
   const found = new Set<string>();
   try {
     const address = await abortable(resolveHost(host), signal);
-    for await (const key of showKeys({ address, port: host.port }, signal)) found.add(keyLine(key));
+    for await (const key of showKeys({ address, port: host.port, algorithms }, signal))
+      found.add(keyLine(key));
   } catch (error) {
     if (outer.aborted || !timeout.aborted) throw error;
     throw unreachable(host, `no host key within ${SCAN_MS / 1_000} s.`);
@@ -140,33 +153,33 @@ export async function scanHostKeys(
 
 /** The host's keys, one connection for each type. */
 async function* showKeys(
-  at: { address: string; port: number },
+  at: { address: string; port: number; algorithms: SshAlgorithms },
   signal: AbortSignal,
 ): AsyncGenerator<Buffer, undefined> {
-  for (const algorithm of ALGORITHMS) {
-    const key = await showKey({ ...at, algorithm }, signal);
+  for (const keyType of KEY_TYPES) {
+    const key = await showKey({ ...at, keyType }, signal);
     if (key) yield key;
   }
 }
 
 async function showKey(
-  at: { address: string; port: number; algorithm: ssh2.ServerHostKeyAlgorithm },
+  at: { address: string; port: number; algorithms: SshAlgorithms; keyType: string },
   signal: AbortSignal,
 ): Promise<Buffer | undefined> {
   const client = new ssh2.Client();
   let shown: Buffer | undefined;
+  const socket = await dial({ ...at, timeoutMs: LIMITS.connectMs }, signal);
   const options: ssh2.ConnectConfig = {
-    sock: await dial({ ...at, timeoutMs: LIMITS.connectMs }, signal),
     username: 'nobody',
     readyTimeout: LIMITS.loginMs,
-    algorithms: { serverHostKey: [at.algorithm] },
+    algorithms: offer([at.keyType], at.algorithms),
     hostVerifier: (key: Buffer) => {
       shown = key;
       return false;
     },
   };
   try {
-    await openConnection(client, options, signal);
+    await openConnection(client, socket, { options, signal });
   } catch (error) {
     const { level } = error as { level?: string };
     if (!shown && level !== 'handshake')
@@ -177,10 +190,13 @@ async function showKey(
   return shown;
 }
 
+const offer = (serverHostKey: string[], algorithms: SshAlgorithms) =>
+  ({ ...algorithms, serverHostKey, compress: ['none'] }) as ssh2.Algorithms;
+
 function openConnection(
   client: ssh2.Client,
-  options: ssh2.ConnectConfig,
-  signal: AbortSignal,
+  socket: Socket,
+  { options, signal }: { options: ssh2.ConnectConfig; signal: AbortSignal },
 ): Promise<void> {
   return new Promise((resolve, reject) => {
     signal.throwIfAborted();
@@ -192,7 +208,8 @@ function openConnection(
     });
     client.on('error', reject);
     client.once('close', () => reject(new Error('the host closed the connection')));
-    client.connect(options);
+    limitLogin(client, socket, reject);
+    client.connect({ ...options, sock: socket });
   });
 }
 
@@ -208,6 +225,12 @@ function toWindlassError(
       cause: error,
     });
   }
+  if (/no matching (?!host key)/.test(error.message))
+    return new WindlassError('remote_connection_failed', {
+      detail: `${host.address}:${host.port}: ${error.message}.`,
+      hint: 'The host knows only older algorithms. SSH_ALGORITHMS of the workers may add some of them.',
+      cause: error,
+    });
   if (error.level === 'client-timeout')
     return unreachable(host, 'the SSH server did not answer, or not the login, in time.', error);
   return unreachable(host, `${error.message}.`, error);

@@ -1,4 +1,4 @@
-import { and, eq, inArray, isNotNull, isNull } from 'drizzle-orm';
+import { eq, inArray } from 'drizzle-orm';
 import { LRUCache } from 'lru-cache';
 import { abortable } from '../../shared/abort.ts';
 import type { Config } from '../../shared/config.ts';
@@ -12,9 +12,11 @@ import {
   sessions,
 } from '../../shared/database/schema.ts';
 import { WindlassError } from '../../shared/errors.ts';
+import { hopsOf, hostChanged, placeOf } from '../../shared/host-place.ts';
 import type { Logger } from '../../shared/log.ts';
-import { type Credential, unseal } from '../../shared/secrets.ts';
+import { type Credential, type Sealed, unseal } from '../../shared/secrets.ts';
 import { FinishedRunRemover } from '../runs/finished-run-remover.ts';
+import { endForChangedHost, isHostChanged } from './changed-hosts.ts';
 import { CircuitBreakers } from './circuit-breaker.ts';
 import { connect } from './connect.ts';
 import { unreachable } from './dial.ts';
@@ -36,13 +38,15 @@ interface Pooled {
   users: number;
   /** performance.now() when the last of them ended. */
   usedAt: number;
-  /** The version of the host's entry that it was made for, once that is read. */
-  version?: number;
+  /** The host's entry that it was made for, once that is read: its version, and the place that it names. */
+  entry?: { version: number; place: string };
+  /** The entry names another place now: nobody may use the connection any more. */
+  hostChanged?: WindlassError;
   /** Takes no new users, and is closed when the last one leaves. */
   isRetired?: boolean;
 }
 
-interface SessionOnHost {
+interface Openable {
   session: SessionRow;
   host: HostRow;
 }
@@ -92,7 +96,7 @@ export class SessionPool {
 
   /**
    * Calls `work` with the session's connection, made when there is none. Throws `session_not_found` when there is no
-   * such session (any more), and what connect() throws.
+   * such session (any more), `host_changed` where its host is another one, and what connect() throws.
    */
   async use<T>(
     sid: string,
@@ -103,6 +107,8 @@ export class SessionPool {
     pooled.users++;
     try {
       return await work(await abortable(pooled.session, signal));
+    } catch (error) {
+      throw pooled.hostChanged ?? error;
     } finally {
       pooled.users--;
       pooled.usedAt = performance.now();
@@ -147,34 +153,37 @@ export class SessionPool {
     };
     pooled.session.then(session => session.closed.then(forget), forget);
     pooled.hasAgent.catch(() => {});
-    const setVersion = ({ host }: SessionOnHost) => {
-      pooled.version = host.version;
+    const setEntry = ({ host }: Openable) => {
+      pooled.entry = { version: host.version, place: placeOf(hopsOf(host)) };
     };
-    found.then(setVersion, () => {});
+    found.then(setEntry, () => {});
     return pooled;
   }
 
-  async #read(sid: string): Promise<SessionOnHost> {
+  async #read(sid: string): Promise<Openable> {
     const [found] = await this.#context.database.db
       .select({ session: sessions, host: hosts })
       .from(sessions)
-      .innerJoin(hosts, eq(hosts.name, sessions.hostname))
-      .where(and(eq(sessions.sid, sid), isNotNull(sessions.sealed)));
-    if (!found) throw new WindlassError('session_not_found');
-    return found;
+      .leftJoin(hosts, eq(hosts.name, sessions.hostname))
+      .where(eq(sessions.sid, sid));
+    if (found && isHostChanged(found)) throw await this.#endForChangedHost(found.session);
+    if (!found?.host || !found.session.sealed) throw new WindlassError('session_not_found');
+    return { session: found.session, host: found.host };
   }
 
-  async #connect({ session, host }: SessionOnHost, signal: AbortSignal): Promise<RemoteSession> {
+  async #connect({ session, host }: Openable, signal: AbortSignal): Promise<RemoteSession> {
     const { sid, username } = session;
-    const [credential] = await Promise.all([
+    const { SSH_ALGORITHMS: algorithms } = this.#context.config;
+    const [{ secret: credential, place }] = await Promise.all([
       this.#openCredential(session),
       this.#refused.throwIfRefused(sid),
     ]);
     const client = await this.#breakers
       .of(host)
-      .execute(() => connect({ host, username, credential }, signal), signal)
-      .catch((error: unknown) => {
+      .execute(() => connect({ host, username, credential, place, algorithms }, signal), signal)
+      .catch(async (error: unknown) => {
         this.#refused.record(sid, error);
+        if (isHostChangedError(error)) throw await this.#endForChangedHost(session);
         if (!signal.aborted) throw error;
         throw unreachable(host, `no connection within ${CONNECT_MS / 1_000} s.`, error);
       });
@@ -188,11 +197,26 @@ export class SessionPool {
     return remote;
   }
 
-  #openCredential(session: SessionRow): Promise<Credential> {
+  /** Bytes that do not open for this session and host name were put there by somebody: they are good for nothing. */
+  async #openCredential(session: SessionRow): Promise<Sealed<Credential>> {
     const { SEAL_PRIVATE_KEYS } = this.#context.config;
     if (!SEAL_PRIVATE_KEYS || !session.sealed)
       throw new Error('this worker has no SEAL_PRIVATE_KEYS');
-    return unseal<Credential>(SEAL_PRIVATE_KEYS, session, session.sealed);
+    try {
+      return await unseal<Credential>(SEAL_PRIVATE_KEYS, session, session.sealed);
+    } catch (error) {
+      if (error instanceof WindlassError) throw error;
+      this.#context.log.warn({ err: error, sid: session.sid }, 'a credential does not open');
+      throw await this.#endForChangedHost(session);
+    }
+  }
+
+  async #endForChangedHost({
+    sid,
+    hostname,
+  }: Pick<SessionRow, 'sid' | 'hostname'>): Promise<WindlassError> {
+    await endForChangedHost(this.#context.database.db, sid);
+    return hostChanged(hostname);
   }
 
   async #sweep(): Promise<void> {
@@ -210,29 +234,42 @@ export class SessionPool {
 
   /**
    * Closes connections that are idle, and those of ended sessions that have no run to remove. Retires a connection whose
-   * host's entry was changed: the next one is made for the new entry.
+   * host's entry was changed: the next one is made for the new entry. One whose host is at another place is closed at once.
    */
   async #closeUnused(): Promise<void> {
     const sids = [...this.#pooled.keys()];
     if (sids.length === 0) return;
-    const open = await this.#context.database.db
-      .select({ sid: sessions.sid, version: hosts.version })
+    const rows = await this.#context.database.db
+      .select({ session: sessions, host: hosts })
       .from(sessions)
-      .innerJoin(hosts, eq(hosts.name, sessions.hostname))
-      .where(and(inArray(sessions.sid, sids), isNull(sessions.ended)));
-    const alive = new Map(open.map(row => [row.sid, row.version]));
+      .leftJoin(hosts, eq(hosts.name, sessions.hostname))
+      .where(inArray(sessions.sid, sids));
+    const found = new Map(rows.map(row => [row.session.sid, row]));
+    const ended: SessionRow[] = [];
     for (const [sid, pooled] of this.#pooled) {
+      const row = found.get(sid);
+      if (row && isHostChanged(row, pooled.entry?.place)) {
+        pooled.hostChanged = hostChanged(row.session.hostname);
+        this.#pooled.delete(sid);
+        close(pooled);
+        ended.push(row.session);
+        continue;
+      }
       const idle = performance.now() - pooled.usedAt > IDLE_MS;
-      const version = alive.get(sid) ?? pooled.version;
-      pooled.isRetired = pooled.version !== undefined && pooled.version !== version;
-      const isNeeded =
-        pooled.users > 0 || this.#remover.hasGathered(sid) || (alive.has(sid) && !idle);
+      const isAlive = row !== undefined && !row.session.ended;
+      const { entry } = pooled;
+      pooled.isRetired = isAlive && entry !== undefined && entry.version !== row.host?.version;
+      const isNeeded = pooled.users > 0 || this.#remover.hasGathered(sid) || (isAlive && !idle);
       if ((isNeeded && !pooled.isRetired) || !sids.includes(sid)) continue;
       this.#pooled.delete(sid);
       if (pooled.users === 0) close(pooled);
     }
+    for (const session of ended) await this.#endForChangedHost(session);
   }
 }
+
+const isHostChangedError = (error: unknown) =>
+  error instanceof WindlassError && error.code === 'host_changed';
 
 function close({ session }: Pooled): void {
   session.then(open => open.close()).catch(() => {});

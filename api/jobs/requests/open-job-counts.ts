@@ -12,11 +12,12 @@ const NEAR = 200;
  */
 export class OpenJobCounts {
   readonly #limit: number;
-  readonly #uncounted = new LRUCache<string, { left: number }>({ max: MAX_USERS, ttl: TTL_MS });
+  readonly #uncounted: LRUCache<string, { left: number }>;
 
-  /** 0: no limit. */
-  constructor(limit: number) {
+  /** `limit` 0: none. A count is remembered for `ttl` ms. */
+  constructor(limit: number, ttl = TTL_MS) {
     this.#limit = limit;
+    this.#uncounted = new LRUCache({ max: MAX_USERS, ttl });
   }
 
   /** The limit that the user's next job is held to; 0 where it is known to be far. */
@@ -27,7 +28,7 @@ export class OpenJobCounts {
     return 0;
   }
 
-  /** The user had so many open jobs before he started another. */
+  /** The user had so many open jobs before the present start. */
   counted(owner: string, open: number): void {
     const left = Math.floor((this.#limit - open - NEAR) / 2);
     this.#uncounted.set(owner, { left: Math.max(0, left) });

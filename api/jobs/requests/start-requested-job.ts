@@ -20,6 +20,7 @@ import { startJobInSession } from '../../../shared/jobs/start-job-in-session.ts'
 import { hmac } from '../../../shared/secrets.ts';
 import type { ApiContext } from '../../context.ts';
 import { parseIdempotencyKey } from '../../http/idempotency-key.ts';
+import { clientAddress } from '../../identity/client-address.ts';
 import { currentUser } from '../../identity/current-user.ts';
 import { lockSession, touchSession } from '../../remote/sessions.ts';
 import { requireWorker } from './require-worker.ts';
@@ -27,6 +28,7 @@ import { requireWorker } from './require-worker.ts';
 /** What a request can fail with, besides errors of its own, when it is answered by a job in a session. */
 export const SESSION_JOB_ERRORS = [
   'session_not_found',
+  'host_changed',
   'remote_authentication_failed',
   'host_not_allowed',
   'host_key_changed',
@@ -37,7 +39,10 @@ export const SESSION_JOB_ERRORS = [
 
 /** A job as a route asks for it. */
 export type RequestedJob = {
-  [K in JobKind]: Omit<JobRequest<K>, 'owner' | 'limit' | 'onCount' | 'share' | 'requestId'>;
+  [K in JobKind]: Omit<
+    JobRequest<K>,
+    'owner' | 'limit' | 'onCount' | 'share' | 'requestId' | 'address'
+  >;
 }[JobKind];
 
 /**
@@ -59,6 +64,7 @@ export async function startRequestedJob(
       ...(await prepare(tx)),
       owner,
       requestId: res.locals.requestId,
+      address: clientAddress(req),
       ...limitsOf(api, owner),
     });
     if (key) await storeIdempotencyKey(tx, owner, key, job.id);
@@ -85,7 +91,8 @@ export async function startSessionJob<K extends SessionKind>(
   const idleSeconds = api.config.SESSION_IDLE_TIMEOUT;
   if (isId(sid) && parseIdempotencyKey(req) === undefined) {
     const { requestId } = res.locals;
-    const all = { ...request, queue, owner, requestId, ...limitsOf(api, owner) };
+    const address = clientAddress(req);
+    const all = { ...request, queue, owner, requestId, address, ...limitsOf(api, owner) };
     const job = await startJobInSession(api.database, all, idleSeconds);
     if (job) {
       enqueue(api, job);

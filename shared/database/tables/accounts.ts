@@ -1,11 +1,13 @@
 import { boolean, index, integer, pgTable, text, uniqueIndex } from 'drizzle-orm/pg-core';
 import { time } from './columns.ts';
 
-/** Users. `version` increments with each change of the password, which ends their logins. */
+/** Users. `version` increments with each change, which ends their logins. */
 export const users = pgTable('users', {
   username: text().primaryKey(),
   passwordHash: text().notNull(),
   administrator: boolean().notNull().default(false),
+  /** Nothing lets this user in. */
+  disabled: boolean().notNull().default(false),
   version: integer().notNull().default(1),
   created: time().notNull().defaultNow(),
 });
@@ -34,6 +36,8 @@ export const tokens = pgTable(
     scope: text().$type<'read' | 'write'>().notNull(),
     created: time().notNull().defaultNow(),
     expires: time(),
+    /** The hour of the last use. */
+    used: time(),
   },
   table => [
     uniqueIndex('tokens_hash').on(table.hash),
@@ -42,11 +46,13 @@ export const tokens = pgTable(
 );
 
 /**
- * Failed logins since `began`: `key` is an address, or an address and an account. An attempt counts before its password is
+ * Failed logins since `began`: `key` is an address, an address and an account, or `*` and an account, where `began` is the last failure. An attempt counts before its password is
  * verified and is subtracted when that was right, so that concurrent attempts count.
  */
 export const failedLogins = pgTable('failed_logins', {
   key: text().primaryKey(),
   failures: integer().notNull(),
   began: time().notNull(),
+  /** When the audit was last told: see refused-logins.ts. */
+  audited: time(),
 });

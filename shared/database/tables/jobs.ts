@@ -30,7 +30,7 @@ export const jobs = pgTable(
     /** X-Request-Id of the request that started the job, for the logs. */
     requestId: text(),
     payload: jsonb().$type<unknown>().notNull(),
-    /** The catalog's, when the job was started: see understood.ts. */
+    /** The catalog's, when the job was started: see payload-versions.ts. */
     payloadVersion: smallint().notNull().default(1),
     state: text().$type<JobState>().notNull().default('queued'),
     progress: real(),
@@ -193,7 +193,7 @@ export const workers = pgTable('workers', {
   host: text().notNull(),
   pid: integer().notNull(),
   slots: jsonb().$type<Record<string, number>>().notNull(),
-  /** See understood.ts; null from a worker of the release before. */
+  /** See payload-versions.ts; null from a worker of the release before. */
   understands: jsonb().$type<Record<string, number>>(),
   /** The worker's metrics in prom-client's JSON, for /metrics of the API. */
   metrics: jsonb().$type<unknown>(),

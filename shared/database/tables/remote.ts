@@ -10,13 +10,16 @@ export const hosts = pgTable('hosts', {
   keys: text().array().notNull(),
   agent: boolean().notNull().default(false),
   private: boolean().notNull().default(false),
+  /** Who may open sessions there; null: everyone. */
+  users: text().array(),
   version: integer().notNull().default(1),
   created: time().notNull().defaultNow(),
 });
 
 /**
  * Remote sessions. `opened` is null until the connect job has logged in; DELETE and the time-out set `ended`; `sealed` is
- * the encrypted credential, erased when the session's jobs are stopped and cleaned up on the host.
+ * the encrypted credential, erased when the session's jobs are stopped and cleaned up on the host. A trigger of `hosts` ends
+ * the sessions of a host that gets another address, port or key, or is removed: see migration 0010.
  */
 export const sessions = pgTable(
   'sessions',
@@ -33,6 +36,8 @@ export const sessions = pgTable(
     accessed: time().notNull().defaultNow(),
     opened: time(),
     ended: time(),
+    /** Why, where its user did not end it and it was not idle: `host_changed`. */
+    endReason: text(),
   },
   table => [
     index('sessions_owner').on(table.owner, table.sid).where(sql`ended is null`),

@@ -5,11 +5,13 @@ import { ask, forNothing, prepare } from './ask.ts';
 import { ACTORS, type Actor, type Line, readExpected } from './expected.ts';
 import { logIn } from './log-in.ts';
 import { REQUESTS } from './requests.ts';
-import { makeWorld, type World } from './world.ts';
+import { makeToken, makeWorld, type World } from './world.ts';
 
 const LINES = readExpected();
 /** Those whose browsers are tried, too, and what they ask for. */
 const BROWSERS = ['stranger', 'reader', 'writer', 'administrator', 'owner', 'server'] as const;
+/** What no token changes, whoever made it. */
+const BEYOND_TOKENS = /^\/(hosts|users|webhooks|workers)\b/;
 const BROWSED = [
   'GET /users',
   'GET /projects/{pid}',
@@ -61,6 +63,27 @@ describeStack(missingPrograms('sshd', 'ffmpeg'), 'who may do what', form => {
         expect(told, actor).toBe((await ask(world, forNothing(request), as(actor))).told);
     }
     expect(got).toEqual(line.statuses);
+  });
+
+  test('a write token of a server administrator changes no host, user, token, webhook or worker', async () => {
+    const { server } = world.people;
+    const { token } = await makeToken(server, 'write');
+    const headers = { Authorization: `Bearer ${token}` };
+    const writes = LINES.filter(({ method, path }) => method !== 'GET' && BEYOND_TOKENS.test(path));
+    expect(writes.length).toBeGreaterThanOrEqual(3);
+    for (const line of writes) {
+      const { status, told } = await ask(world, await make(line, 'server'), headers);
+      expect([line.name, status]).toEqual([line.name, 403]);
+      expect(told).toMatch(/^forbidden: Forbidden: a token may not change .*password/s);
+    }
+    const { paths } = await server.get<{
+      paths: Record<string, Record<string, { security?: object[] }>>;
+    }>('/api/openapi.json');
+    for (const { method, path } of writes)
+      expect(paths[`/api${path}`]?.[method.toLowerCase()]?.security).toEqual([
+        { basic: [] },
+        { cookie: [] },
+      ]);
   });
 
   test.each(BROWSERS)(

@@ -1,3 +1,4 @@
+import { expect } from 'vitest';
 import { newId } from '../../../shared/ids.ts';
 import type { Line } from './expected.ts';
 import type { Sent } from './requests.ts';
@@ -48,6 +49,8 @@ export function forNothing(request: Prepared): Prepared {
   };
 }
 
+/** Whatever else a page may do, no other page shows it in a frame. */
+const FRAMES = /(^|; )frame-ancestors 'none'(;|$)/;
 const ID = /\b[0-9a-hjkmnp-tv-z]{26}\b/g;
 
 /** The status, and what an error says, without ids; the rest of the answer is dropped unread. */
@@ -63,6 +66,8 @@ export async function ask(
     redirect: 'manual',
   });
   const { status } = response;
+  expect(response.headers.get('X-Content-Type-Options'), target).toBe('nosniff');
+  expect(response.headers.get('Content-Security-Policy'), target).toMatch(FRAMES);
   if (status >= 400) {
     const { code, detail, hint } = (await response.json()) as Record<string, string>;
     return { status, told: `${code}: ${detail} ${hint}`.replace(ID, '(id)') };

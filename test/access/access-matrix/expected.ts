@@ -42,11 +42,15 @@ GET /users/{username}                         401 403 403 403 403 403 200 401 40
 PUT /users/{username}                         401 403 403 403 403 403 200 401 403
 PUT /users/{username} #oneself                401 200 200 200 200 200 200 401 403
 PUT /users/{username} #promote                401 403 403 403 403 403 409 401 403
+PUT /users/{username} #disable                401 403 403 403 403 403 200 401 403
 DELETE /users/{username}                      401 403 403 403 403 403 204 401 403
 GET /users/-/tokens                           401 200 200 200 200 200 200 401 200
 POST /users/-/tokens                          401 201 201 201 201 201 201 401 403
 DELETE /users/-/tokens/{id}                   401 404 404 404 404 204 404 401 403
+GET /users/{username}/tokens                  401 403 403 403 403 403 200 401 403
+DELETE /users/{username}/tokens/{id}          401 403 403 403 403 403 204 401 403
 
+GET /audit                                    401 403 403 403 403 403 200 401 403
 GET /hosts                                    401 200 200 200 200 200 200 401 200
 POST /hosts                                   401 403 403 403 403 403 201 401 403
 GET /hosts/{name}                             401 200 200 200 200 200 200 401 200
@@ -59,7 +63,7 @@ GET /remotes/{sid}                            401 404 404 404 404 200 404 401 20
 DELETE /remotes/{sid}                         401 404 404 404 404 204 404 401 403
 POST /remotes/launch                          401 404 404 404 404 200 404 401 403
 POST /remotes/{sid}/browse/{path}             401 404 404 404 404 200 404 401 403
-GET /remotes/{sid}/file/{path}                401 404 404 404 404 200 404 401 200
+GET /remotes/{sid}/file/{path}                401 404 404 404 404 200 404 401 403
 POST /remotes/{sid}/videos                    401 404 404 404 404 202 404 401 403
 POST /remotes/{sid}/videos #cache             401 404 404 404 404 202 404 401 403
 POST /remotes/{sid}/videos #foreign-cache     401 404 404 404 404 404 404 401 403

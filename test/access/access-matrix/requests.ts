@@ -86,16 +86,24 @@ export const REQUESTS: Record<string, Make> = {
   // The one that it is already.
   'PUT /users/{username} #oneself': (world, actor) => {
     const { username, password } = credentialsOf(world, actor);
-    return { ids: { username }, json: { password } };
+    return { ids: { username }, json: { password, current: password } };
   },
   'PUT /users/{username} #promote': (world, actor) => ({
     ids: { username: nameOf(world, actor) },
     json: { administrator: actor !== 'server' },
   }),
+  'PUT /users/{username} #disable': async world => ({
+    ids: { username: await makeUser(world) },
+    json: { disabled: true },
+  }),
   'DELETE /users/{username}': async world => ({ ids: { username: await makeUser(world) } }),
   'POST /users/-/tokens': () => ({ json: { name: 'another', scope: 'read' } }),
   'DELETE /users/-/tokens/{id}': async ({ people }) => ({
     ids: { id: (await makeToken(people.owner, 'write')).id },
+  }),
+  'GET /users/{username}/tokens': () => ({ ids: { username: 'owner' } }),
+  'DELETE /users/{username}/tokens/{id}': async ({ people }) => ({
+    ids: { username: 'owner', id: (await makeToken(people.owner, 'write')).id },
   }),
 
   'POST /hosts': () => ({ json: { name: newName('host'), keys: [KEY] } }),

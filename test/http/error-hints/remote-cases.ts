@@ -143,6 +143,16 @@ export const REMOTE_CASES: Record<string, HintCase> = {
     hint: /credentials that the host accepts/,
     follow: world => open(world),
   },
+  host_changed: {
+    provoke: async world => {
+      await addHost(world, 'moved');
+      const { sid } = await read<{ sid: string }>(open(world, { hostname: 'moved' }));
+      await send(world, 'PUT', '/api/hosts/moved', { keys: [world.sshd.hostKey, OTHER_KEY] });
+      return send(world, 'POST', '/api/remotes/launch', { sid, command: 'true' });
+    },
+    hint: /^Open a new session with POST \/api\/remotes/,
+    follow: world => open(world, { hostname: 'moved' }),
+  },
   host_key_changed: {
     provoke: async world => {
       await addHost(world, 'changed', { keys: [OTHER_KEY] });

@@ -1,0 +1,19 @@
+import type { Request, Response } from 'express';
+import { type AuditAction, recordAudit } from '../../shared/audit.ts';
+import type { Tx } from '../../shared/database/connect.ts';
+import { clientAddress } from './client-address.ts';
+import { currentUser } from './current-user.ts';
+
+export type WriteAudit = (tx: Tx, action: AuditAction, target?: string | null) => Promise<void>;
+
+/** What writes entries about a request, in the transaction of what they tell. */
+export function auditOf(req: Request, res: Response): WriteAudit {
+  return (tx, action, target = null) =>
+    recordAudit(tx, {
+      user: currentUser(res).username,
+      address: clientAddress(req),
+      requestId: res.locals.requestId,
+      action,
+      target,
+    });
+}

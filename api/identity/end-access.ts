@@ -1,0 +1,33 @@
+import { and, eq, isNull } from 'drizzle-orm';
+import type { Tx } from '../../shared/database/connect.ts';
+import { logins, sessions, tokens } from '../../shared/database/schema.ts';
+import { publishCancelled } from '../../shared/jobs/cancel.ts';
+import type { ApiContext } from '../context.ts';
+import { endSessions } from '../remote/sessions.ts';
+
+/** Whom to notify once the transaction has committed. */
+export interface EndedAccess {
+  jobs: string[];
+  sessions: string[];
+}
+
+/**
+ * Ends all that lets a user in but the password, and the remote sessions. The user's row must be locked: what is created
+ * for a user locks it too.
+ */
+export async function endAccess(tx: Tx, username: string): Promise<EndedAccess> {
+  await tx.delete(logins).where(eq(logins.username, username));
+  await tx.delete(tokens).where(eq(tokens.username, username));
+  return endSessions(tx, and(eq(sessions.owner, username), isNull(sessions.ended)));
+}
+
+/** Notifies workers, streams and caches of all processes. */
+export function publishEndedAccess(
+  api: Pick<ApiContext, 'credentialCache' | 'notifications'>,
+  username: string,
+  ended: EndedAccess,
+): void {
+  api.credentialCache.invalidate(username);
+  publishCancelled(api, ended.jobs);
+  for (const sid of ended.sessions) api.notifications.publish('session', sid);
+}

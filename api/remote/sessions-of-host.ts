@@ -1,0 +1,35 @@
+import { and, count, eq, isNotNull, isNull } from 'drizzle-orm';
+import type { Tx } from '../../shared/database/connect.ts';
+import { sessions } from '../../shared/database/schema.ts';
+import { conflict } from '../../shared/errors.ts';
+import { isActiveOrOpening } from './sessions.ts';
+
+/** The sessions that a change of the host would end: their workers are to be told. */
+export async function listOpenSessions(tx: Tx, hostname: string): Promise<string[]> {
+  const rows = await tx
+    .select({ sid: sessions.sid })
+    .from(sessions)
+    .where(
+      and(eq(sessions.hostname, hostname), isNotNull(sessions.sealed), isNull(sessions.ended)),
+    );
+  return rows.map(row => row.sid);
+}
+
+/**
+ * Throws `conflict` while sessions are open on a host that is to be removed. The caller has locked the host's row, as opening a
+ * session does.
+ */
+export async function refuseOpenSessions(
+  tx: Tx,
+  { name, idleSeconds }: { name: string; idleSeconds: number },
+): Promise<void> {
+  const [open] = await tx
+    .select({ n: count() })
+    .from(sessions)
+    .where(and(eq(sessions.hostname, name), isActiveOrOpening(tx, idleSeconds)));
+  if (!open?.n) return;
+  throw conflict(
+    `${open.n} sessions are open on ${name}.`,
+    'Wait until they have ended; another machine can be added under another name.',
+  );
+}

@@ -1,0 +1,94 @@
+import { sql } from 'drizzle-orm';
+import { z } from 'zod';
+import { AUDIT_ACTIONS, toAuditEntry } from '../../shared/audit.ts';
+import type { Database } from '../../shared/database/connect.ts';
+import { pageOf, toPage } from '../http/pagination.ts';
+import { queryInteger } from '../http/query-integer.ts';
+import { resource } from '../http/resource.ts';
+import { routes } from '../http/routes.ts';
+import { requireAdministrator } from '../identity/current-user.ts';
+import { operation } from '../openapi/operation.ts';
+
+/** Pending entries that a page may end with: far more than there are unless nothing chains them. */
+const MAX_PENDING = 10_000;
+/** No transaction lasts so long: an entry of a later time than another one's and so much comes behind it. */
+const LONGEST_TRANSACTION = sql`interval '10 minutes'`;
+
+const query = z.strictObject({
+  limit: queryInteger({ min: 1, max: 1_000, default: 100 }),
+  after: queryInteger({ min: 0, max: Number.MAX_SAFE_INTEGER, default: 0 }),
+  user: z
+    .string()
+    .max(64)
+    .regex(/^[^\0]*$/, 'must not hold a NUL character')
+    .optional(),
+  action: z.enum(AUDIT_ACTIONS).optional(),
+  since: z.iso
+    .datetime({
+      offset: true,
+      error: 'must be a time in ISO 8601 with its zone, such as 2030-01-01T00:00:00Z',
+    })
+    .optional(),
+});
+const auditRecord = z.object({
+  seq: z.number().int(),
+  time: z.date(),
+  user: z.string().nullable(),
+  address: z.string().nullable(),
+  action: z.enum(AUDIT_ACTIONS),
+  target: z.string().nullable(),
+  outcome: z.enum(['ok', 'refused']),
+  requestId: z.string().nullable(),
+  hash: z.string().nullable(),
+});
+type AuditRecord = z.output<typeof auditRecord>;
+
+/** GET /audit: who did what, for server administrators. */
+export default routes('json-body', (router, api) => {
+  resource(router, '/audit', {
+    get: operation({
+      summary: 'Who did what',
+      details:
+        'In the order of the chain. An entry is there with what it tells; its `hash` is null until it is chained, within a second, and until then its `seq` may change. `hash` is the hexadecimal SHA-256 of the hash before (64 zeros at first), a line feed, and the other members as JSON in this order. Refused logins are told once a minute for an account and an address. The target of a command is the SHA-256 of its text.',
+      query,
+      for: 'administrators',
+      answers: { 200: { means: 'A page of entries.', json: pageOf(auditRecord) } },
+      handle: async ({ res, query }) => {
+        requireAdministrator(res);
+        const asked = query();
+        const rows = await readAudit(api.database, asked);
+        const { items, next } = toPage(rows, asked.limit, ({ seq }) => String(seq));
+        res.set('Cache-Control', 'private, no-cache').json({ items, next });
+      },
+    }),
+  });
+});
+
+/** One row more than a page has. One statement, so that what is chained meanwhile is neither missed nor there twice. */
+async function readAudit(
+  { db }: Database,
+  { limit, after, user, action, since }: z.output<typeof query>,
+): Promise<AuditRecord[]> {
+  const told = sql`time, username, address, action, target, outcome, request_id as "requestId"`;
+  const matches = sql`(${user ?? null}::text is null or username = ${user ?? null})
+    and (${action ?? null}::text is null or action = ${action ?? null})
+    and (${since ?? null}::timestamptz is null or time >= ${since ?? null}::timestamptz)`;
+  // Where to begin: times are not in the order of the chain, but nearly.
+  const begin = sql`coalesce((select seq from audit_entries where time < ${since ?? null}::timestamptz - ${LONGEST_TRANSACTION} order by time desc limit 1), 0)`;
+  const rows = await db.execute<Omit<AuditRecord, 'user'> & { username: string | null }>(sql`
+    select * from (
+      (select seq, ${told}, hash from audit_entries
+        where seq > ${after}::bigint and seq > ${since === undefined ? sql`0` : begin} and ${matches}
+        order by seq limit ${limit + 1})
+      union all
+      (select * from (
+        select (select last_seq from audit_chain) + row_number() over (order by id) as seq, ${told}, null as hash
+          from (select * from audit_pending order by id limit ${MAX_PENDING}) oldest
+        ) pending where seq > ${after}::bigint and ${matches} order by seq limit ${limit + 1})
+    ) entries order by seq limit ${limit + 1}`);
+  return [...rows].map(row => {
+    const { hash, action } = row;
+    const entry = toAuditEntry({ ...row, seq: Number(row.seq), time: new Date(row.time) });
+    return { ...entry, action, outcome: row.outcome, hash };
+  });
+}

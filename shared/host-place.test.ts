@@ -1,0 +1,22 @@
+import { expect, test } from 'vitest';
+import { placeOf } from './host-place.ts';
+
+const hop = { address: 'a.example', port: 22, keys: ['ssh-ed25519 AAAA', 'ssh-rsa BBBB'] };
+const jump = { address: 'j.example', port: 2222, keys: ['ssh-ed25519 CCCC'] };
+
+test('a place is the address, port and set of keys of every hop, in their order', () => {
+  const places = [
+    [hop],
+    [{ ...hop, address: 'b.example' }],
+    [{ ...hop, port: 23 }],
+    [{ ...hop, keys: ['ssh-ed25519 AAAA'] }],
+    [{ ...hop, keys: [...hop.keys, 'ssh-ed25519 CCCC'] }],
+    [{ ...hop, keys: ['ssh-ed25519 AAAA ssh-rsa BBBB'] }],
+    [jump, hop],
+    [hop, jump],
+    [],
+  ].map(placeOf);
+  expect(new Set(places).size).toBe(places.length);
+  const same = { ...hop, keys: [...hop.keys, ...hop.keys].reverse() };
+  expect(placeOf([same])).toBe(places[0]);
+});

@@ -1,0 +1,288 @@
+import { createHash } from 'node:crypto';
+import type postgres from 'postgres';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { Client } from '../../servers/api-client.ts';
+import { logIn, sendLogin } from '../harness/browser-login.ts';
+import { openStackDatabase, stackDatabaseUrl } from '../harness/database.ts';
+import { describeStack } from '../harness/forms.ts';
+import { expectProblem } from '../harness/problem.ts';
+import { launchAsync, openSession } from '../harness/remote.ts';
+import { startProgram } from '../harness/run-program.ts';
+import { missingPrograms } from '../harness/skip.ts';
+import { useRemoteStack } from '../harness/use-stack.ts';
+import { waitFor } from '../harness/wait-for.ts';
+
+const WINDLASS = 'dist/cli/main.js';
+const PASSWORD = 'correct horse';
+
+interface Entry {
+  seq: number;
+  time: string;
+  user: string | null;
+  address: string | null;
+  action: string;
+  target: string | null;
+  outcome: string;
+  requestId: string | null;
+  hash: string | null;
+}
+interface Page {
+  items: Entry[];
+  next: string | null;
+}
+
+describeStack(missingPrograms('sshd'), 'the audit', form => {
+  const {
+    stack,
+    client: admin,
+    sshd,
+  } = useRemoteStack(form, {
+    env: { LIMIT_REQUESTS: '0', AUDIT_RETENTION_DAYS: '30' },
+    alone: 'reads all that was ever told',
+  });
+  let database: postgres.Sql;
+  let made = 0;
+
+  beforeAll(() => {
+    database = openStackDatabase(stack);
+  });
+  afterAll(() => database?.end());
+
+  const addUser = async () => {
+    const username = `user${++made}`;
+    await admin.post('/api/users', { username, password: PASSWORD });
+    return { username, client: new Client(stack.url, username, PASSWORD) };
+  };
+  const read = (query = '') => admin.get<Page>(`/api/audit?${query}`);
+  /** From the first on, once all are chained. */
+  const readAll = async () => {
+    await waitFor(async () => (await database`select from audit_pending`).length === 0, {
+      what: 'the end of the chain',
+    });
+    const items: Entry[] = [];
+    for (let after = '0'; ; ) {
+      const page = await read(`limit=1000&after=${after}`);
+      items.push(...page.items);
+      if (page.next === null) return items;
+      after = page.next;
+    }
+  };
+  const verify = (settings: Record<string, string>) =>
+    startProgram({ args: [WINDLASS, 'audit', 'verify'], settings, cwd: stack.dataDir }).ended;
+  const byUrl = () => ({ DATABASE_URL: stackDatabaseUrl(stack) });
+
+  test('tells who did what, from where, and with which request', async () => {
+    const { username, client } = await addUser();
+    const login = await logIn(stack, { username, password: PASSWORD });
+    const made = await client.fetch('/api/users/-/tokens', {
+      method: 'POST',
+      headers: { 'X-Request-Id': 'the-request' },
+      body: JSON.stringify({ name: 'a program', scope: 'read' }),
+    });
+    const { id: token } = (await made.json()) as { id: string };
+    const sid = await openSession(client, sshd, { agent: false });
+    const command = 'echo a secret';
+    await launchAsync(client, sid, command);
+    await launchAsync(client, sid, 'sleep 600').then(({ id }) =>
+      client.fetch(`/api/jobs/${id}`, { method: 'DELETE' }),
+    );
+    await client.delete(`/api/remotes/${sid}`);
+    const { id: pid } = await client.post<{ id: string }>('/api/projects', { name: 'one' });
+    await client.fetch(`/api/projects/${pid}`, {
+      method: 'PUT',
+      body: JSON.stringify({ acl: { readers: [] } }),
+    });
+    await client.delete(`/api/users/-/tokens/${token}`);
+    await login.fetch('/api/logout', { method: 'DELETE' });
+    await client.fetch(`/api/users/${username}`, {
+      method: 'PUT',
+      body: JSON.stringify({ password: 'another password', current: PASSWORD }),
+    });
+
+    const entries = (await readAll()).filter(entry => entry.user === username);
+    const digest = (text: string) => createHash('sha256').update(text).digest('hex');
+    expect(entries.map(({ action, target, outcome }) => [action, target, outcome])).toEqual([
+      ['login', null, 'ok'],
+      ['token.create', token, 'ok'],
+      ['session.open', sid, 'ok'],
+      ['command', digest(command), 'ok'],
+      ['command', digest('sleep 600'), 'ok'],
+      ['job.cancel', expect.any(String), 'ok'],
+      ['session.close', sid, 'ok'],
+      ['project.acl', pid, 'ok'],
+      ['token.delete', token, 'ok'],
+      ['logout', null, 'ok'],
+      ['password', username, 'ok'],
+    ]);
+    expect(entries[1]).toMatchObject({ address: '127.0.0.1', requestId: 'the-request' });
+    for (const { time, requestId } of entries) {
+      expect(Math.abs(Date.parse(time) - Date.now())).toBeLessThan(300_000);
+      expect(requestId).toBeTruthy();
+    }
+
+    await admin.fetch(`/api/users/${username}`, { method: 'PUT', body: '{"disabled":true}' });
+    await admin.delete(`/api/users/${username}`);
+    await admin.fetch('/api/hosts/host', { method: 'PUT', body: '{"agent":true}' });
+    await admin.post('/api/hosts', { name: 'another', keys: [sshd.hostKey] });
+    await admin.delete('/api/hosts/another');
+    const administrative = (await readAll()).filter(entry => entry.user === stack.username);
+    expect(administrative.slice(-5).map(({ action, target }) => [action, target])).toEqual([
+      ['user.update', username],
+      ['user.delete', username],
+      ['host.update', 'host'],
+      ['host.create', 'another'],
+      ['host.delete', 'another'],
+    ]);
+    expect(JSON.stringify(await readAll())).not.toContain(PASSWORD);
+  });
+
+  test('is a chain that anybody can check', async () => {
+    const { username } = await addUser();
+    const [pending] = (await read(`user=${stack.username}&limit=1000`)).items.slice(-1);
+    expect(pending).toMatchObject({ action: 'user.create', target: username });
+    let previous = '0'.repeat(64);
+    for (const [n, { hash, ...told }] of (await readAll()).entries()) {
+      expect(told.seq).toBe(n + 1);
+      previous = createHash('sha256')
+        .update(`${previous}\n${JSON.stringify(told)}`)
+        .digest('hex');
+      expect(hash).toBe(previous);
+    }
+    expect(Object.keys(pending ?? {})).toEqual([
+      'seq',
+      'time',
+      'user',
+      'address',
+      'action',
+      'target',
+      'outcome',
+      'requestId',
+      'hash',
+    ]);
+  });
+
+  test('is filtered by exact matches, and listed in pages', async () => {
+    const { username } = await addUser();
+    await addUser();
+    await readAll();
+    const since = new Date().toISOString();
+    const { username: later } = await addUser();
+    const all = await readAll();
+    const created = all.filter(({ action }) => action === 'user.create');
+    expect((await read('action=user.create&limit=1000')).items).toEqual(created);
+    expect((await read(`since=${since}`)).items.map(({ target }) => target)).toEqual([later]);
+    expect((await read('user=nobody')).items).toEqual([]);
+    expect((await read(`user=${username}`)).items).toEqual([]);
+    const first = await read('limit=2');
+    expect([first.items, first.next]).toEqual([all.slice(0, 2), '2']);
+    for (const query of ['action=all', 'since=today', 'after=x', 'after=-1', 'more=1'])
+      await expectProblem(await admin.fetch(`/api/audit?${query}`), 400, 'invalid_input');
+  });
+
+  test('an entry and what it tells are one: neither is there without the other', async () => {
+    await database`alter table audit_pending add constraint none check (action <> 'user.create')`;
+    try {
+      const response = await admin.fetch('/api/users', {
+        method: 'POST',
+        body: JSON.stringify({ username: 'untold', password: PASSWORD }),
+      });
+      expect(response.status).toBe(500);
+      expect((await admin.fetch('/api/users/untold')).status).toBe(404);
+    } finally {
+      await database`alter table audit_pending drop constraint none`;
+    }
+    const { username } = await addUser();
+    const again = { username, password: PASSWORD };
+    const refused = await admin.fetch('/api/users', {
+      method: 'POST',
+      body: JSON.stringify(again),
+    });
+    await expectProblem(refused, 409, 'conflict');
+    const told = (await readAll()).filter(({ target }) => target === username);
+    expect(told.map(({ action }) => action)).toEqual(['user.create']);
+  });
+
+  test('tells refused logins once a minute for an account and an address', async () => {
+    const { username, client } = await addUser();
+    const wrong = () =>
+      sendLogin(stack.url, { username, password: `wrong ${Math.random()}` }).then(
+        ({ status }) => status,
+      );
+    const refusals = async () =>
+      (await readAll()).filter(entry => entry.user === username && entry.outcome === 'refused');
+    expect(await Promise.all([wrong(), wrong(), wrong()])).toEqual([401, 401, 401]);
+    expect(await refusals()).toMatchObject([
+      { action: 'login', target: null, address: '127.0.0.1', requestId: expect.any(String) },
+    ]);
+    const { username: other, client: asOther } = await addUser();
+    await asOther.fetch(`/api/users/${other}`, {
+      method: 'PUT',
+      body: JSON.stringify({ password: 'another password', current: 'a wrong one' }),
+    });
+    const [last] = (await readAll()).slice(-1);
+    expect(last).toMatchObject({ user: other, action: 'password', outcome: 'refused' });
+    await client.fetch('/api/users/-');
+    expect(await refusals()).toHaveLength(1);
+  });
+
+  test('`windlass audit verify` finds an entry that was edited, removed or moved', async () => {
+    for (let n = 0; n < 3; n++) await addUser();
+    const entries = await readAll();
+    const whole = /^The audit is whole: \d+ entries, 1 to \d+; \d+ are not chained yet\.\n$/;
+    for (const settings of [byUrl(), { DATA_DIR: stack.dataDir }]) {
+      const { code, stdout } = await verify(settings);
+      expect([code, stdout]).toEqual([0, expect.stringMatching(whole)]);
+    }
+    const end = entries.length;
+    await stack.down();
+    const started = await verify({ DATA_DIR: stack.dataDir });
+    await stack.up();
+    expect([started.code, started.stdout]).toEqual([0, expect.stringMatching(whole)]);
+    const found = async (problem: string) => {
+      const { code, stderr } = await verify(byUrl());
+      expect([code, stderr]).toEqual([1, expect.stringContaining(problem)]);
+    };
+    await database`update audit_entries set target = 'somebody' where seq = 2`;
+    await found('Entry 2 does not match its hash');
+    await database`update audit_entries set target = ${entries[1]?.target ?? null} where seq = 2`;
+
+    const [removed] = await database`delete from audit_entries where seq = 3 returning *`;
+    await found('Entry 3 is missing');
+    await database`insert into audit_entries ${database(removed as object)}`;
+
+    await database`update audit_entries set seq = -1 where seq = 2`;
+    await database`update audit_entries set seq = 2 where seq = 3`;
+    await database`update audit_entries set seq = 3 where seq = -1`;
+    await found('Entry 2 does not match its hash');
+    await database`update audit_entries set seq = -1 where seq = 2`;
+    await database`update audit_entries set seq = 2 where seq = 3`;
+    await database`update audit_entries set seq = 3 where seq = -1`;
+
+    const [last] = await database`delete from audit_entries where seq = ${end} returning *`;
+    await found(`The chain ends with entry ${end}`);
+    await database`insert into audit_entries ${database(last as object)}`;
+    expect((await verify(byUrl())).code).toBe(0);
+  });
+
+  test('old entries go from the front, and the chain begins with the hash that was kept', async () => {
+    const [{ last = 0 } = {}] = await database`select last_seq::int as last from audit_chain`;
+    // As if all until here had been told long ago: the hashes are those of their times.
+    await database`truncate audit_entries`;
+    await database`update audit_chain set before_seq = 0, last_seq = 0, before_hash = repeat('0', 64), last_hash = repeat('0', 64)`;
+    await database`
+      insert into audit_pending (time, username, action)
+      select now() - interval '31 days', 'somebody', 'login' from generate_series(1, ${last + 2_500})`;
+    await database`insert into audit_pending (username, action) values ('kept', 'logout')`;
+    await waitFor(
+      async () => {
+        const [row] = await database`select before_seq::int as before from audit_chain`;
+        return row?.before === last + 2_500;
+      },
+      { what: 'the old entries to go', timeoutMs: 90_000 },
+    );
+    const [first] = (await read()).items;
+    expect(first).toMatchObject({ seq: last + 2_501, user: 'kept' });
+    const { code, stdout } = await verify(byUrl());
+    expect([code, stdout]).toEqual([0, expect.stringContaining(`${last + 2_501} to `)]);
+  });
+});

@@ -1,0 +1,135 @@
+import type postgres from 'postgres';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { Client } from '../../servers/api-client.ts';
+import { logIn, sendLogin } from '../harness/browser-login.ts';
+import { openStackDatabase } from '../harness/database.ts';
+import { describeStack } from '../harness/forms.ts';
+import { expectProblem } from '../harness/problem.ts';
+import { useStack } from '../harness/use-stack.ts';
+
+const PASSWORD = 'correct horse';
+/** Of one account: see password-verifier.ts. */
+const DELAYED_ADDRESSES = 4;
+const DELAYED_OF_ADDRESS = 8;
+
+describeStack(undefined, 'guessing from many addresses', form => {
+  const { stack, client: admin } = useStack(form, {
+    // The tests say where a request came from, as a proxy does.
+    env: { TRUST_PROXY: '1', LIMIT_REQUESTS: '0', LIMIT_FAILED_LOGINS: '50' },
+  });
+  let database: postgres.Sql;
+  let made = 0;
+  let addresses = 0;
+
+  beforeAll(() => {
+    database = openStackDatabase(stack);
+  });
+  afterAll(() => database?.end());
+
+  const addUser = async () => {
+    const username = `user${++made}`;
+    await admin.post('/api/users', { username, password: PASSWORD });
+    return username;
+  };
+  const nextAddress = () => `198.51.100.${++addresses % 250}`;
+  const attempt = async (username: string, password: string, address = nextAddress()) => {
+    const began = performance.now();
+    const response = await sendLogin(
+      stack.url,
+      { username, password },
+      { 'X-Forwarded-For': address },
+    );
+    await response.text();
+    return { status: response.status, ms: performance.now() - began, response };
+  };
+  const wrong = () => `wrong ${Math.random()}`;
+  /** As if so many logins of it had failed. */
+  const setFailures = (username: string, failures: number) => database`
+    insert into failed_logins (key, failures, began) values (${`* ${username}`}, ${failures}, now())
+    on conflict (key) do update set failures = excluded.failures`;
+
+  test('from the fifth failure on answers come later and later, right and wrong alike', async () => {
+    const username = await addUser();
+    for (const failures of [0, 1, 2, 3]) {
+      const { status, ms } = await attempt(username, wrong());
+      expect([failures, status]).toEqual([failures, 401]);
+      expect(ms).toBeLessThan(1_000);
+    }
+    const fifth = await attempt(username, wrong());
+    const sixth = await attempt(username, wrong());
+    expect([fifth.status, sixth.status]).toEqual([401, 401]);
+    expect(fifth.ms).toBeGreaterThan(1_000);
+    expect(sixth.ms).toBeGreaterThan(2_000);
+    const right = await attempt(username, PASSWORD);
+    expect(right.status).toBe(200);
+    expect(right.ms).toBeGreaterThan(4_000);
+    // A success forgives.
+    expect((await attempt(username, wrong())).ms).toBeLessThan(1_000);
+  });
+
+  test('an unknown name is delayed as one that somebody has', async () => {
+    const names = [await addUser(), `nobody${made}`];
+    for (const name of names) await setFailures(name, 5);
+    for (const name of names) {
+      const { status, ms } = await attempt(name, wrong());
+      expect(status).toBe(401);
+      expect(ms).toBeGreaterThan(2_000);
+    }
+  });
+
+  test('cookies, tokens and remembered passwords are not delayed', async () => {
+    const username = await addUser();
+    const client = new Client(stack.url, username, PASSWORD);
+    const login = await logIn(stack, { username, password: PASSWORD });
+    const { token } = await client.post<{ token: string }>('/api/users/-/tokens', {
+      name: 'a program',
+      scope: 'read',
+    });
+    await setFailures(username, 7);
+    const delayed = attempt(username, wrong());
+    let isAnswered = false;
+    void delayed.then(() => {
+      isAnswered = true;
+    });
+    const me = '/api/users/-';
+    expect((await client.fetch(me)).status).toBe(200);
+    expect((await login.fetch(me)).status).toBe(200);
+    const headers = { Authorization: `Bearer ${token}` };
+    expect((await fetch(`${stack.url}${me}`, { headers })).status).toBe(200);
+    expect(isAnswered).toBe(false);
+    const { status, ms } = await delayed;
+    expect(status).toBe(401);
+    expect(ms).toBeGreaterThan(8_000);
+  });
+
+  test('where too many wait a further one is told when to come back, and nobody is locked out for good', async () => {
+    const username = await addUser();
+    await setFailures(username, 1_000);
+    const all = Array.from({ length: DELAYED_ADDRESSES + 1 }, () => nextAddress()).flatMap(
+      address =>
+        Array.from({ length: DELAYED_OF_ADDRESS + 1 }, () => attempt(username, wrong(), address)),
+    );
+    const refused = (await Promise.all(all)).filter(({ status }) => status === 429);
+    expect(refused.length).toBeGreaterThanOrEqual(DELAYED_ADDRESSES + 1 + DELAYED_OF_ADDRESS);
+    for (const { response } of refused)
+      expect(Number(response.headers.get('Retry-After'))).toBeGreaterThan(0);
+    const after = await attempt(username, PASSWORD);
+    expect(after.status).toBe(200);
+    expect(after.ms).toBeLessThan(45_000);
+  });
+
+  test('a wrong `current` counts as a failed login, and is delayed as one', async () => {
+    const username = await addUser();
+    const login = await logIn(stack, { username, password: PASSWORD });
+    await setFailures(username, 4);
+    const began = performance.now();
+    const answer = await login.fetch(`/api/users/${username}`, {
+      method: 'PUT',
+      body: JSON.stringify({ password: 'another password', current: 'a wrong one' }),
+    });
+    await expectProblem(answer, 403, 'forbidden');
+    expect(performance.now() - began).toBeGreaterThan(1_000);
+    const [row] = await database`select failures from failed_logins where key = ${`* ${username}`}`;
+    expect(row?.failures).toBe(5);
+  });
+});

@@ -1,0 +1,106 @@
+import { beforeAll, expect, test } from 'vitest';
+import { Client } from '../../servers/api-client.ts';
+import { describeStack } from '../harness/forms.ts';
+import { expectProblem } from '../harness/problem.ts';
+import { openSession } from '../harness/remote.ts';
+import { missingPrograms } from '../harness/skip.ts';
+import { useRemoteStack } from '../harness/use-stack.ts';
+import { whileLocked } from '../harness/while-locked.ts';
+
+const PASSWORD = 'open sesame';
+
+describeStack(missingPrograms('sshd'), 'hosts that are for some users', form => {
+  const { stack, client: admin, sshd } = useRemoteStack(form);
+  const people = {} as Record<'alice' | 'bob', Client>;
+
+  beforeAll(async () => {
+    for (const username of ['alice', 'bob'] as const) {
+      await admin.post('/api/users', { username, password: PASSWORD });
+      people[username] = new Client(stack.url, username, PASSWORD);
+    }
+  });
+
+  const entry = () => ({
+    ...{ address: sshd.host, port: sshd.port, keys: [sshd.hostKey], private: true },
+  });
+  const put = (name: string, change: object) =>
+    admin.fetch(`/api/hosts/${name}`, { method: 'PUT', body: JSON.stringify(change) });
+  const open = (user: Client, hostname: string) =>
+    user.fetch('/api/remotes', {
+      method: 'POST',
+      body: JSON.stringify({ hostname, username: sshd.username, privateKey: sshd.privateKey }),
+    });
+  const namesOf = async (user: Client) => {
+    const { items } = await user.get<{ items: { name: string }[] }>('/api/hosts');
+    return items.map(({ name }) => name);
+  };
+
+  test('without a list a host is for everyone', async () => {
+    expect(await admin.get('/api/hosts/host')).toMatchObject({ users: '*' });
+    for (const user of [admin, people.alice, people.bob]) {
+      expect(await namesOf(user)).toContain('host');
+      await openSession(user, sshd);
+    }
+  });
+
+  test('others do not see it in the list, and get 403, a server administrator too', async () => {
+    const { alice, bob } = people;
+    const made = await admin.post<object>('/api/hosts', {
+      ...entry(),
+      name: 'closed',
+      users: ['alice', 'alice'],
+    });
+    expect(made).toMatchObject({ users: ['alice'] });
+    expect(await namesOf(alice)).toEqual(['closed', 'host']);
+    expect(await namesOf(bob)).toEqual(['host']);
+    expect(await namesOf(admin)).toEqual(['closed', 'host']);
+    expect(await alice.get('/api/hosts/closed')).toEqual({ name: 'closed', agent: true });
+    await expectProblem(await bob.fetch('/api/hosts/closed'), 403, 'host_not_allowed');
+    for (const user of [bob, admin]) {
+      const problem = await expectProblem(await open(user, 'closed'), 403, 'host_not_allowed');
+      expect(problem.hint).toMatch(/server administrator adds you to `users`/);
+    }
+    const sid = await openSession(alice, sshd, { hostname: 'closed' });
+
+    expect((await put('closed', { users: ['bob'] })).status).toBe(200);
+    expect((await open(bob, 'closed')).status).toBe(200);
+    await expectProblem(await open(alice, 'closed'), 403, 'host_not_allowed');
+    // What is open goes on: its place is the same.
+    const { output } = await alice.post<{ output: string }>('/api/remotes/launch', {
+      sid,
+      command: 'echo on',
+    });
+    expect(output).toBe('on\n');
+    expect((await put('closed', { users: [] })).status).toBe(200);
+    await expectProblem(await open(bob, 'closed'), 403, 'host_not_allowed');
+    expect((await put('closed', { users: '*' })).status).toBe(200);
+    expect((await open(bob, 'closed')).status).toBe(200);
+  });
+
+  test('a list that is changed just then counts', async () => {
+    await admin.post('/api/hosts', { ...entry(), name: 'closing' });
+    const answers = await whileLocked(
+      stack,
+      sql => sql`update hosts set users = '{alice}' where name = 'closing'`,
+      () => [open(people.bob, 'closing')],
+    );
+    for (const answer of answers) await expectProblem(answer, 403, 'host_not_allowed');
+  });
+
+  test('a user who is removed leaves the lists: a later one of the name is somebody else', async () => {
+    await admin.post('/api/users', { username: 'carol', password: PASSWORD });
+    await admin.post('/api/hosts', { ...entry(), name: 'hers', users: ['carol', 'alice'] });
+    await admin.delete('/api/users/carol');
+    expect(await admin.get('/api/hosts/hers')).toMatchObject({ users: ['alice'] });
+    await admin.post('/api/users', { username: 'carol', password: PASSWORD });
+    const carol = new Client(stack.url, 'carol', PASSWORD);
+    await expectProblem(await open(carol, 'hers'), 403, 'host_not_allowed');
+  });
+
+  test('what is no list of users is refused by name', async () => {
+    for (const users of ['alice', 'everyone', null, [''], ['a b'], [1], Array(1_001).fill('a')]) {
+      const problem = await expectProblem(await put('host', { users }), 400, 'invalid_input');
+      expect(JSON.stringify(problem)).toContain('users');
+    }
+  });
+});

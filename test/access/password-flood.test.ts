@@ -1,0 +1,127 @@
+import type postgres from 'postgres';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { Client } from '../../servers/api-client.ts';
+import { sendLogin } from '../harness/browser-login.ts';
+import { openStackDatabase } from '../harness/database.ts';
+import { describeStack } from '../harness/forms.ts';
+import { expectProblem } from '../harness/problem.ts';
+import { useStack } from '../harness/use-stack.ts';
+import { waitFor } from '../harness/wait-for.ts';
+
+const PASSWORD = 'correct horse';
+const LIMIT = 3;
+/** Places of one account, or of one address: see password-verifier.ts. */
+const SHARE = 32;
+
+const from = (address: string) => ({ 'X-Forwarded-For': address });
+
+describeStack(undefined, 'floods of passwords', form => {
+  const { stack, client: admin } = useStack(form, {
+    // The tests say where a request came from, as a proxy does.
+    env: { TRUST_PROXY: '1', LIMIT_FAILED_LOGINS: String(LIMIT), LIMIT_REQUESTS: '0' },
+    alone: 'counts the look-ups of its processes',
+  });
+  let database: postgres.Sql;
+  let made = 0;
+
+  beforeAll(() => {
+    database = openStackDatabase(stack);
+  });
+  afterAll(() => database?.end());
+
+  const addUser = async () => {
+    const username = `user${++made}`;
+    await admin.post('/api/users', { username, password: PASSWORD });
+    return { username, password: PASSWORD };
+  };
+
+  /** Sends them all at once, and tells how many were answered before `other` was. */
+  async function sendBeside(flood: (() => Promise<Response>)[], other: () => Promise<Response>) {
+    const answered: Response[] = [];
+    const all = flood.map(async send => {
+      const answer = await send();
+      await answer.text();
+      answered.push(answer);
+    });
+    const { status } = await other();
+    const before = [...answered];
+    await Promise.all(all);
+    return { status, before, answered };
+  }
+  const refused = (answers: Response[]) => answers.filter(({ status }) => status === 429);
+  const expectHints = (answers: Response[]) => {
+    for (const { headers } of answers)
+      expect(Number(headers.get('Retry-After'))).toBeGreaterThan(0);
+  };
+
+  test('a user who changes the password all the time is told to wait, and delays nobody', async () => {
+    const alice = await addUser();
+    const bob = await addUser();
+    const client = new Client(stack.url, alice.username, PASSWORD);
+    expect((await client.fetch('/api/users/-')).status).toBe(200);
+    // To the one that it is already, so that the credentials stay good.
+    const change = () =>
+      client.fetch(`/api/users/${alice.username}`, {
+        method: 'PUT',
+        headers: from('192.0.2.1'),
+        body: JSON.stringify({ password: PASSWORD, current: PASSWORD }),
+      });
+    const flood = Array.from({ length: 150 }, () => change);
+    const { status, before, answered } = await sendBeside(flood, () =>
+      sendLogin(stack.url, bob, from('192.0.2.2')),
+    );
+    expect(status).toBe(200);
+    expect(refused(answered).length).toBeGreaterThan(75);
+    expect(before.filter(answer => answer.status !== 429).length).toBeLessThan(SHARE / 2);
+    expectHints(refused(answered));
+  });
+
+  test('one address that tries many names has its share of the queue, and another one its turn', async () => {
+    const bob = await addUser();
+    const flood = Array.from(
+      { length: 150 },
+      (_, n) => () =>
+        sendLogin(stack.url, { username: `guess${n}`, password: 'wrong' }, from('192.0.2.3')),
+    );
+    const { status, before, answered } = await sendBeside(flood, () =>
+      sendLogin(stack.url, bob, from('192.0.2.4')),
+    );
+    expect(status).toBe(200);
+    expect(before.filter(answer => answer.status !== 429).length).toBeLessThan(SHARE / 2);
+    expect(refused(answered).length).toBeGreaterThanOrEqual(150 - 2 * SHARE);
+    expectHints(refused(answered));
+  });
+
+  test('whose address is locked is refused without a look-up', async () => {
+    const alice = await addUser();
+    const wrong = () =>
+      sendLogin(stack.url, { ...alice, password: `wrong ${Math.random()}` }, from('192.0.2.5'));
+    for (let n = 0; n < LIMIT; n++) await expectProblem(await wrong(), 401, 'unauthorized');
+    await expectProblem(await wrong(), 429, 'too_many_requests');
+    const scans = async () => {
+      const [row] = await database<{ n: number }[]>`
+        select (coalesce(idx_scan, 0) + seq_scan)::int as n from pg_stat_user_tables where relname = 'failed_logins'`;
+      return row?.n ?? 0;
+    };
+    const before = await scans();
+    for (let round = 0; round < 20; round++) {
+      const answers = await Promise.all(Array.from({ length: 50 }, wrong));
+      expect(refused(answers).length).toBe(50);
+      expectHints(answers);
+    }
+    // The server counts scans when a transaction has been over for a second.
+    const bob = await addUser();
+    const marked = await scans();
+    await sendLogin(stack.url, bob, from('192.0.2.6'));
+    await waitFor(async () => (await scans()) > marked, { what: 'the count', timeoutMs: 30_000 });
+    await waitFor(
+      async () => {
+        const once = await scans();
+        await new Promise(resolve => setTimeout(resolve, 1_500));
+        return once === (await scans());
+      },
+      { what: 'the count to stand', timeoutMs: 30_000 },
+    );
+    expect((await scans()) - before).toBeLessThan(500);
+  });
+});
