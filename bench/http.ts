@@ -4,25 +4,22 @@
  */
 import { fork } from 'node:child_process';
 import { once } from 'node:events';
-import { chmodSync, mkdirSync, mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { rmSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { pino } from 'pino';
 import { startPostgres } from '../cli/embedded-postgres/postgres.ts';
+import { sleep } from '../shared/abort.ts';
 import { openDatabase } from '../shared/database/connect.ts';
 import { jobs, sessions } from '../shared/database/schema.ts';
 import { newId } from '../shared/ids.ts';
+import { appendAudit } from '../workers/upkeep/audit-chain.ts';
 import { type Comparison, type ComparisonResult, compare } from './compare.ts';
 import { measureRate } from './http-load.ts';
+import { makeDirectories } from './prepare.ts';
 import { startApi } from './start-api.ts';
 
 const wanted = process.argv.slice(2);
-const directory = mkdtempSync(join(tmpdir(), 'windlass-bench-'));
-// As root, Postgres runs as another user, who must be able to enter.
-chmodSync(directory, 0o711);
-const dataDir = join(directory, 'database');
-mkdirSync(dataDir, { mode: 0o711 });
+const { directory, dataDir } = makeDirectories();
 const stop = new AbortController();
 const log = pino({ level: 'silent' });
 const postgres = await startPostgres({ dataDir, log, signal: stop.signal });
@@ -59,6 +56,14 @@ async function run(): Promise<ComparisonResult[]> {
   const json = { 'Content-Type': 'application/json' };
   const baselinePoll = () =>
     measureRate({ url: `${baselineUrl}/status/${sid}/${vsid}`, status: 200 });
+  const acceptCommands = () =>
+    measureRate({
+      url: `${url}/api/remotes/launch`,
+      method: 'POST',
+      headers: { ...basic, ...json, Prefer: 'respond-async' },
+      body: JSON.stringify(launch),
+      status: 202,
+    });
   const comparisons: Comparison[] = [
     {
       name: 'status poll with Basic',
@@ -102,14 +107,7 @@ async function run(): Promise<ComparisonResult[]> {
     },
     {
       name: 'a command accepted',
-      ours: () =>
-        measureRate({
-          url: `${url}/api/remotes/launch`,
-          method: 'POST',
-          headers: { ...basic, ...json, Prefer: 'respond-async' },
-          body: JSON.stringify(launch),
-          status: 202,
-        }),
+      ours: acceptCommands,
       baseline: () =>
         measureRate({
           url: `${baselineUrl}/launch`,
@@ -121,6 +119,13 @@ async function run(): Promise<ComparisonResult[]> {
       unit: 'requests/s',
       target: 0.7,
     },
+    {
+      name: 'a command accepted beside 1,000 entries of the audit a second',
+      ours: () => besideAudit(acceptCommands),
+      baseline: acceptCommands,
+      unit: 'requests/s',
+      target: 0.95,
+    },
   ];
   const results: ComparisonResult[] = [];
   for (const comparison of comparisons) {
@@ -128,6 +133,33 @@ async function run(): Promise<ComparisonResult[]> {
       results.push(await compare(comparison));
   }
   return results;
+}
+
+/** The commands' own entries are inserted too; here all are chained, as a worker does it. */
+async function besideAudit(work: () => Promise<number>): Promise<number> {
+  const database = openDatabase(postgres.url, { max: 2 });
+  const done = new AbortController();
+  const repeat = async (every: number, step: () => Promise<unknown>) => {
+    while (!done.signal.aborted) {
+      const began = performance.now();
+      await step();
+      await sleep(done.signal, began + every - performance.now());
+    }
+  };
+  const loops = [
+    repeat(
+      20,
+      () => database.sql`
+      insert into audit_pending (username, address, action, target)
+      select 'somebody', '192.0.2.1', 'command', repeat('0', 64) from generate_series(1, 20)`,
+    ),
+    repeat(400, () => appendAudit({ database, stopping: done.signal })),
+  ];
+  const rate = await work();
+  done.abort();
+  await Promise.all(loops);
+  await database.close();
+  return rate;
 }
 
 /** Inserts an open session with a running video job. There is no worker. */

@@ -3,8 +3,8 @@
  * same run. Needs sshd and ssh. Fails if a ratio misses its target in docs/performance.md. Arguments select parts: warm,
  * fresh, bulk, lines, browse.
  */
-import { chmodSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+
+import { rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { type SshHost, startSshHost } from '../servers/ssh-host.ts';
 import { startStack } from '../servers/stack.ts';
@@ -12,6 +12,7 @@ import { compareBulk } from './bulk-output.ts';
 import { type ComparisonResult, compare, type Side } from './compare.ts';
 import { compareBrowse } from './list-directory.ts';
 import { OpenSsh } from './open-ssh.ts';
+import { makeDirectories, readParts } from './prepare.ts';
 import { addHost, openSession } from './session.ts';
 
 /** Launches for each measured mean: a single launch is mostly noise. */
@@ -21,15 +22,9 @@ const COSTLY = 'i=0; while [ $i -lt 20000 ]; do i=$((i+1)); done\n';
 const LINES = 40;
 const LINE_MS = 100;
 
-const PARTS = ['warm', 'fresh', 'bulk', 'lines', 'browse'];
-const chosen = process.argv.slice(2);
-const unknown = chosen.find(part => !PARTS.includes(part));
-if (unknown) throw new Error(`There is no part ${unknown}; there is ${PARTS.join(', ')}.`);
-const isWanted = (part: string) => chosen.length === 0 || chosen.includes(part);
+const isWanted = readParts(['warm', 'fresh', 'bulk', 'lines', 'browse']);
 
-const directory = mkdtempSync(join(tmpdir(), 'windlass-bench-'));
-// As root, Postgres runs as another user, who must be able to enter.
-chmodSync(directory, 0o711);
+const { directory } = makeDirectories();
 const [plain, costly] = await Promise.all([startHost('plain'), startHost('costly')]);
 writeFileSync(join(costly.home, '.bashrc'), COSTLY);
 const stack = await startStack({

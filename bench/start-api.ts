@@ -17,7 +17,11 @@ export interface Api {
 }
 
 /** Starts one API process without workers and limits, on a migrated database. */
-export async function startApi(options: { directory: string; databaseUrl: string }): Promise<Api> {
+export async function startApi(options: {
+  directory: string;
+  databaseUrl: string;
+  settings?: Record<string, string>;
+}): Promise<Api> {
   const port = await findFreePort();
   const password = randomBytes(9).toString('base64url');
   const { publicKey } = await generateSealKeys();
@@ -32,6 +36,7 @@ export async function startApi(options: { directory: string; databaseUrl: string
     LOG_LEVEL: 'error',
     LIMIT_REQUESTS: '0',
     LIMIT_OPEN_JOBS: '0',
+    ...options.settings,
   };
   const config = readConfig(settings);
   await prepareDatabase(options.databaseUrl, config);

@@ -15,7 +15,9 @@ const folders = readdirSync(root, { withFileTypes: true })
   .map(entry => entry.name);
 const files = [...readdirSync(root), ...folders.flatMap(list)];
 const names = new Set(files.map(file => basename(file)));
-const pages = files.filter(file => /^(docs\/.*|README|CONTRIBUTING)\.md$/.test(file)).sort();
+const pages = files
+  .filter(file => /^(docs\/.*|README|CONTRIBUTING|SECURITY)\.md$/.test(file))
+  .sort();
 /** With the one that also names what once was. */
 const allPages = [...pages, 'CHANGELOG.md'];
 const decisions = readdirSync(join(root, 'docs/decisions')).sort();
@@ -51,6 +53,16 @@ test.each(allPages)('%s links and shows only what is there', page => {
     .filter(target => !/^[a-z]+:/.test(target));
   for (const target of targets)
     expect(existsSync(join(root, dirname(page), target)), target).toBe(true);
+});
+
+test('each cell of the table of attackers names a test, or says that there is none', () => {
+  const rows = read('docs/security.md')
+    .split('\n')
+    .filter(line => /^\| [a-z]/.test(line));
+  expect(rows.length).toBeGreaterThan(11);
+  for (const row of rows.slice(1))
+    for (const cell of row.split(' | ').slice(1))
+      expect(cell).toMatch(/`[\w/.-]+\.test\.ts`|\bno test\b|^Nothing$/i);
 });
 
 test('pages name only scripts that package.json has', () => {

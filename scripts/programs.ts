@@ -21,6 +21,7 @@ export const TEST_PROGRAMS = {
   chromium: 'chromium',
   python3: 'python3-venv',
   spin: 'spin',
+  pgbouncer: 'pgbouncer',
   // With the headers of C, which the package gcc only recommends.
   gcc: 'build-essential',
 } as const;

@@ -22,8 +22,10 @@ async function main() {
   const name = process.argv[2];
   const program = name === undefined ? undefined : resolve(root, name);
   const { prepareCheckout } = await import('./prepare-checkout.mjs');
-  // Programs in dist/scripts (check, test, dev) need the development packages.
-  const development = program === undefined || program.startsWith(resolve(root, 'dist', 'scripts'));
+  // Programs in dist/scripts (check, test, dev) and dist/bench need the development packages.
+  const development =
+    program === undefined ||
+    ['scripts', 'bench'].some(folder => program.startsWith(resolve(root, 'dist', folder)));
   const problem = await prepareCheckout({ root, development, say: line => console.error(line) });
   if (problem !== undefined) {
     fail(problem);

@@ -28,13 +28,21 @@ export class DevStack {
   }
 
   start(): void {
+    this.#begin(this.#load());
+  }
+
+  /** A supervisor that loads its modules and waits. */
+  #load(): ChildProcess {
     const [program = '', ...args] = this.#command;
-    const supervisor = spawn(program, args, {
+    return spawn(program, args, {
       env: this.#environment,
       stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
       // A separate process group: Ctrl-C reaches only this process, which then stops the stack.
       detached: true,
     });
+  }
+
+  #begin(supervisor: ChildProcess): void {
     this.#supervisor = supervisor;
     this.#isStopping = false;
     supervisor.on('message', (message: Partial<ReadyMessage>) => {
@@ -43,12 +51,17 @@ export class DevStack {
       this.#names.add(name);
       this.#ready.set(name, pid);
     });
-    supervisor.once('exit', (code, signal) => {
+    const onExit = (code: number | null, signal: NodeJS.Signals | null) => {
       this.#supervisor = undefined;
       this.#ready.clear();
       if (this.#isStopping) return;
       console.error(`windlass up ended with ${signal ?? code}; the next change starts it again.`);
-    });
+    };
+    const { exitCode, signalCode } = supervisor;
+    if (exitCode === null && signalCode === null) supervisor.once('exit', onExit);
+    // It could not even load.
+    else onExit(exitCode, signalCode);
+    supervisor.send('start', () => {});
   }
 
   /** Stops everything in order; called again meanwhile, without waiting for work in progress. */
@@ -62,8 +75,9 @@ export class DevStack {
 
   /** Stops everything and starts it again. Returns the pids of the processes that are ready, by name, until the signal. */
   async restartAll(signal: AbortSignal): Promise<Map<string, number>> {
+    const next = this.#load();
     await this.stop();
-    this.start();
+    this.#begin(next);
     return this.#waitUntilReady([...this.#names], signal);
   }
 
