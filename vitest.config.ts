@@ -30,7 +30,7 @@ export default defineConfig({
     // Worker processes go on from file to file: starting one and loading the sources costs a second of processor time, and
     // files share stacks.
     isolate: false,
-    // Two thirds of the time are spent waiting: three at once left a third of two cores idle.
+    // Three quarters of the time are spent waiting: five at once left a third of two cores idle.
     maxWorkers: 5,
     sequence: { sequencer: TestOrder },
     projects: [

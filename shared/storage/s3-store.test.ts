@@ -84,11 +84,11 @@ describeUnless(missingMinio(), 'objects on MinIO', () => {
     test('slow sources and slow readers do not time out', {
       timeout: 30_000,
     }, async () => {
-      const store = openStore(minio, { stallMs: 500 });
+      const store = openStore(minio, { stallMs: 2_000 });
       const slow = async function* () {
         yield MIB;
         // Longer than the server may be silent; nothing else can be waited for here.
-        await new Promise(resolve => setTimeout(resolve, 1_500));
+        await new Promise(resolve => setTimeout(resolve, 3_000));
         yield MIB;
       };
       for (const size of [undefined, 2 << 20])
@@ -96,7 +96,7 @@ describeUnless(missingMinio(), 'objects on MinIO', () => {
       await store.put('slow/b', Buffer.alloc(32 << 20));
       let bytes = 0;
       for await (const piece of await store.get('slow/b')) {
-        if (bytes === 0) await new Promise(resolve => setTimeout(resolve, 1_500));
+        if (bytes === 0) await new Promise(resolve => setTimeout(resolve, 3_000));
         bytes += (piece as Buffer).length;
       }
       expect(bytes).toBe(32 << 20);

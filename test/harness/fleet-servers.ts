@@ -66,14 +66,20 @@ async function stopServers({ postgres, redis, minio }: FleetServers): Promise<vo
   await Promise.all([postgres.stop(), redis.stop(), minio.stop()]);
 }
 
-/** The settings of a new fleet on these servers: a database, a Redis database and a bucket of its own, and new keys. */
-export async function makeFleetSettings(servers: FleetServers): Promise<Record<string, string>> {
+/**
+ * The settings of a new fleet on these servers: a database, a Redis database and a bucket of its own, and new keys. The
+ * database is empty unless it is to be migrated.
+ */
+export async function makeFleetSettings(
+  servers: FleetServers,
+  { migrated = false } = {},
+): Promise<Record<string, string>> {
   const { postgres, redis, minio } = servers;
   const part = parts++;
   const name = `fleet-${part}`;
   const { publicKey, privateKey } = await generateSealKeys();
   return {
-    DATABASE_URL: await postgres.createDatabase(name),
+    DATABASE_URL: await (migrated ? postgres.createMigrated(name) : postgres.createDatabase(name)),
     // A Redis has 16 databases.
     REDIS_URL: `${redis.url}/${part % 16}`,
     S3_ENDPOINT: minio.endpoint,

@@ -1,7 +1,6 @@
 import { sql } from 'drizzle-orm';
 import { afterAll, beforeAll } from 'vitest';
 import { type Database, type Db, openDatabase } from '../../shared/database/connect.ts';
-import { migrateDatabase } from '../../shared/database/migrate.ts';
 import { startTestPostgres, type TestPostgres } from './postgres-server.ts';
 import { makeTempDir } from './temp-dir.ts';
 import { waitFor } from './wait-for.ts';
@@ -19,8 +18,7 @@ export function withDatabase(name: string): {
 
   beforeAll(async () => {
     server = await startTestPostgres();
-    url = await server.createDatabase(name);
-    await migrateDatabase(url);
+    url = await server.createMigrated(name);
     database = openDatabase(url);
   });
   afterAll(async () => {

@@ -4,6 +4,7 @@ import { DATABASE_USER, prepareCluster } from '../../cli/embedded-postgres/clust
 import { launchPostgres } from '../../servers/backing-services.ts';
 import { findFreePort } from '../../servers/free-port.ts';
 import { awaitExit } from '../../servers/processes.ts';
+import { migrateDatabase } from '../../shared/database/migrate.ts';
 import { copyCluster } from './cluster-template.ts';
 import { makeTempDir } from './temp-dir.ts';
 
@@ -14,6 +15,8 @@ export interface TestPostgres {
   url(database: string): string;
   /** Makes an empty database; its URL. */
   createDatabase(name: string): Promise<string>;
+  /** Makes a database with the tables of Windlass; its URL. */
+  createMigrated(name: string): Promise<string>;
   /** Ends the server as a crash does; what was committed is kept. */
   down(): Promise<void>;
   /** Starts it again on the same data and port. */
@@ -35,18 +38,26 @@ export async function startTestPostgres(): Promise<TestPostgres> {
   let running = await launchPostgres(cluster, port);
   const url = (database: string) =>
     `postgres://${DATABASE_USER}:${cluster.password}@127.0.0.1:${port}/${database}`;
+  const create = async (name: string, template: string) => {
+    // From a database that is none's template: a template has no other session meanwhile.
+    const client = postgres(url('template1'), { max: 1 });
+    try {
+      await client`create database ${client(name)} template ${client(template)}`;
+    } finally {
+      await client.end({ timeout: 2 });
+    }
+    return url(name);
+  };
   const server: TestPostgres = {
     host: '127.0.0.1',
     port,
     url,
-    async createDatabase(name) {
-      const client = postgres(url('postgres'), { max: 1 });
-      try {
-        await client`create database ${client(name)}`;
-      } finally {
-        await client.end({ timeout: 2 });
-      }
-      return url(name);
+    createDatabase: name => create(name, 'template0'),
+    async createMigrated(name) {
+      const made = await create(name, 'postgres');
+      // Does what is left to do: all of it, where there is no test run's template.
+      await migrateDatabase(made);
+      return made;
     },
     // SIGQUIT: it leaves without a checkpoint, and with all of its own processes.
     down: () => end(running, 'SIGQUIT'),

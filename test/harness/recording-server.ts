@@ -9,6 +9,8 @@ export interface RecordingServer {
   readonly connections: number;
   /** Every attempt to log in: how, as whom, and the password where there was one. */
   readonly attempts: { method: string; username: string; password?: string }[];
+  /** Closes the connections that are open. */
+  hangUp(): void;
   stop(): Promise<void>;
 }
 
@@ -46,6 +48,9 @@ export async function startRecordingServer(options: {
       return connections;
     },
     attempts,
+    hangUp() {
+      for (const connection of open) connection.end();
+    },
     async stop() {
       const closed = new Promise(resolve => server.close(resolve));
       for (const connection of open) connection.end();

@@ -96,7 +96,7 @@ export async function startStack(options: StackOptions = {}): Promise<Stack> {
     DATA_DIR: dataDir,
     ADMIN_PASSWORD: password,
     ...(ownRedis ? { REDIS_URL: ownRedis.url } : {}),
-    ...(lease ? await makeFleetSettings(lease.servers) : {}),
+    ...(lease ? await makeFleetSettings(lease.servers, { migrated: true }) : {}),
     PROCFILE: join(directory.path, 'Procfile'),
     ...options.env,
     // Marks every process of this stack for pids(): an orphan is still found by it.

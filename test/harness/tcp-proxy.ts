@@ -27,6 +27,8 @@ export interface TcpProxy {
   heal(): void;
   /** Cuts every connection and resets each new one at once, as where nothing runs. */
   refuse(): void;
+  /** New connections lead to another port, as where somebody took the server's place. */
+  leadTo(port: number): void;
   stop(): Promise<void>;
 }
 
@@ -37,7 +39,8 @@ interface Link {
 }
 
 /** A TCP proxy on a free port of 127.0.0.1, to be put between two of our own processes. */
-export async function startTcpProxy(target: { host: string; port: number }): Promise<TcpProxy> {
+export async function startTcpProxy(given: { host: string; port: number }): Promise<TcpProxy> {
+  const target = { ...given };
   const links = new Set<Link>();
   const forgotten = new Set<Link>();
   const bytes = { up: 0, down: 0 };
@@ -177,6 +180,9 @@ export async function startTcpProxy(target: { host: string; port: number }): Pro
         link.client.resume();
         link.server.resume();
       }
+    },
+    leadTo(port) {
+      target.port = port;
     },
     refuse() {
       refusing = true;

@@ -5,24 +5,33 @@ import { SECTIONS } from './cases/all.ts';
 import { LIMITED, LIMITS } from './cases/limited.ts';
 import type { Row } from './row.ts';
 import { readTarget } from './settings.ts';
-import { Tools } from './tools.ts';
+import { type Prefix, Tools } from './tools.ts';
 import { findWorld, startWorld, type World } from './world.ts';
 
 // The whole interface, row by row, on stacks of its own or on the service that WINDLASS_URL names.
 const target = readTarget();
+const DOCUMENTED: Prefix = '/api';
+/** Every operation exists with and without the prefix, with the same answers. */
+const PREFIXES: Prefix[] = [DOCUMENTED, ''];
 if (target) {
   describe(`the interface, at ${target.url}`, () =>
-    testSections(SECTIONS, () => findWorld(target)));
+    testSections(SECTIONS, () => findWorld(target), PREFIXES));
 } else {
   describeForms(undefined, 'the interface', form => {
-    describe('as it is', () => testSections(SECTIONS, () => startWorld(form)));
+    // The mounts of the routes are the same on both forms.
+    const prefixes = form.name === 'embedded' ? PREFIXES : [DOCUMENTED];
+    describe('as it is', () => testSections(SECTIONS, () => startWorld(form), prefixes));
     describe('under limits', () => {
-      testSections({ 'decisions, launch': LIMITED }, () => startWorld(form, LIMITS));
+      testSections({ 'decisions, launch': LIMITED }, () => startWorld(form, LIMITS), prefixes);
     });
   });
 }
 
-function testSections(sections: Record<string, Row[]>, open: () => Promise<World>): void {
+function testSections(
+  sections: Record<string, Row[]>,
+  open: () => Promise<World>,
+  prefixes: Prefix[],
+): void {
   let world: World;
   beforeAll(async () => {
     world = await open();
@@ -35,11 +44,11 @@ function testSections(sections: Record<string, Row[]>, open: () => Promise<World
         test(row.name, { timeout: 180_000 }, async context => {
           const missing = world.lacks(row.needs);
           if (missing) skipTest(context, missing);
-          const documented = await run(row, new Tools(world, '/api'));
-          const bare = await run(row, new Tools(world, ''));
-          // Every operation exists with and without the prefix, with the same answers.
-          expect(bare.seen).toEqual(documented.seen);
-          expect([...documented.asked]).toEqual(expect.arrayContaining(row.of));
+          const runs: Tools[] = [];
+          for (const prefix of prefixes) runs.push(await run(row, new Tools(world, prefix)));
+          const [first, ...others] = runs;
+          expect([...(first?.asked ?? [])]).toEqual(expect.arrayContaining(row.of));
+          for (const other of others) expect(other.seen).toEqual(first?.seen);
         });
       }
     });

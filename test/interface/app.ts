@@ -53,7 +53,10 @@ export async function openIdleApp(): Promise<IdleApp> {
     longPolls: new ResponseQuota('long-poll', config.LIMIT_STREAMS),
     memory,
     rawJson: new RawJsonBodies(config, memory),
-    passwords: new PasswordVerifier(database, config.LIMIT_FAILED_LOGINS),
+    passwords: new PasswordVerifier(database, {
+      failedLogins: config.LIMIT_FAILED_LOGINS,
+      stopping: new AbortController().signal,
+    }),
     credentialCache: new CredentialCache(notifications),
     metrics: new ApiMetrics(),
     stopping: new AbortController().signal,

@@ -202,9 +202,9 @@ export class Fixtures {
   }
 
   /** An upload that takes parts. */
-  async newUpload(aids: string[] = [this.#world.name('file')], parser = 'blob') {
+  async newUpload(aids: string[] = [this.#world.name('file')], parser = 'blob', options = {}) {
     const { mid } = await this.place();
-    const json = { mid, input: false, parser, aids };
+    const json = { mid, input: false, parser, aids, ...options };
     return (await this.call('POST', '/uploads', { json })).json<{ id: string }>().id;
   }
 
@@ -213,9 +213,14 @@ export class Fixtures {
     await this.call('PUT', `/uploads/${uid}/files/${fid}/parts/${pid}`, { body, headers });
   }
 
-  /** Uploads one file and waits for its parse; the job's record. */
-  async parse(aid: string, text: string, parser: string): Promise<Record<string, unknown>> {
-    const uid = await this.newUpload([aid], parser);
+  /** Uploads one file and waits for its parse, with these options of the parser; the job's record. */
+  async parse(
+    aid: string,
+    text: string,
+    parser: string,
+    options = {},
+  ): Promise<Record<string, unknown>> {
+    const uid = await this.newUpload([aid], parser, options);
     await this.putPart(uid, [0, 0], text);
     const json = { uploaded: [1] };
     const answer = await this.call('POST', `/uploads/${uid}/finished`, { json });

@@ -9,16 +9,18 @@ import type { World } from './world.ts';
 
 const ONCE = /^\/(?:$|\?|healthz|readyz|metrics|admin\/queues|api\/)/;
 
+export type Prefix = '' | '/api';
+
 /** What one run of a case asks with, under one of the two prefixes. */
 export class Tools {
   readonly world: World;
   readonly make: Fixtures;
-  readonly prefix: '' | '/api';
+  readonly prefix: Prefix;
   /** The answers, to be compared with those under the other prefix. */
   readonly seen: Seen[] = [];
   readonly asked = new Set<string>();
 
-  constructor(world: World, prefix: '' | '/api') {
+  constructor(world: World, prefix: Prefix) {
     this.world = world;
     this.make = world.make;
     this.prefix = prefix;

@@ -430,7 +430,7 @@ describeStack(undefined, 'projects and models', form => {
         );
         return acls.every(({ acl }) => acl.readers.every(({ user }) => !names.includes(user)));
       },
-      { what: 'no removed user to be a reader', timeoutMs: 1_000 },
+      { what: 'no removed user to be a reader' },
     );
   });
 });

@@ -95,7 +95,7 @@ export const ACCOUNTS: Row[] = [
   ),
   row(
     at('POST /users 201; GET, PUT, DELETE /users/(username)'),
-    'POST /users, GET /users, GET /users/{username}, PUT /users/{username}, DELETE /users/{username}, GET /users/-',
+    'POST /users, GET /users, GET /users/{username}, PUT /users/{username}, DELETE /users/{username}, GET /users/-, GET /audit',
     async ({ ask, world }) => {
       const username = world.name('user');
       const json = { username, password: 'a long password' };
@@ -113,6 +113,10 @@ export const ACCOUNTS: Row[] = [
       expectAnswer(await ask('DELETE', path), 204);
       expectError(await ask('GET', path), 404, { code: 'not_found' });
       expectError(await ask('GET', '/users/-', { as }), 401, { code: 'unauthorized' });
+      const told = (await ask('GET', '/audit?action=user.delete&limit=1000')).json().items;
+      expect(told).toContainEqual(
+        expect.objectContaining({ action: 'user.delete', target: username, outcome: 'ok' }),
+      );
     },
     'administrator',
   ),
@@ -124,7 +128,11 @@ export const ACCOUNTS: Row[] = [
       const path = `/users/${user.username}`;
       const next = { ...user, password: 'another password' };
       const json = { password: next.password };
-      expectAnswer(await ask('PUT', path, { as: user, json }), 200);
+      const current = user.password;
+      expectError(await ask('PUT', path, { as: user, json }), 400, { code: 'invalid_input' });
+      const wrong = { ...json, current: 'a wrong one' };
+      expectError(await ask('PUT', path, { as: user, json: wrong }), 403, { code: 'forbidden' });
+      expectAnswer(await ask('PUT', path, { as: user, json: { ...json, current } }), 200);
       expectAnswer(await ask('GET', '/users/-', { as: next }), 200);
       expectError(await ask('GET', '/users/-', { as: user }), 401, { code: 'unauthorized' });
       for (const [method, where, body] of [
@@ -140,7 +148,7 @@ export const ACCOUNTS: Row[] = [
   ),
   row(
     at('POST /users/-/tokens 201 {id, token}; expires'),
-    'POST /users/-/tokens, GET /users/-/tokens, DELETE /users/-/tokens/{id}',
+    'POST /users/-/tokens, GET /users/-/tokens, DELETE /users/-/tokens/{id}, GET /users/{username}/tokens, DELETE /users/{username}/tokens/{id}',
     async ({ ask, make, world }) => {
       const name = world.name('token');
       const made = await ask('POST', '/users/-/tokens', {
@@ -157,12 +165,22 @@ export const ACCOUNTS: Row[] = [
         scope: 'write',
         created: expect.any(String),
         expires,
+        used: null,
       });
       const headers = { Authorization: `Bearer ${token}` };
       const project = await ask('POST', '/projects', { as: null, headers, json: { name } });
       expectAnswer(project, 201);
       await make.call('DELETE', `/projects/${project.json().id}`);
       expectAnswer(await ask('DELETE', `/users/-/tokens/${id}`), 204);
+      const user = await make.newUser();
+      const json = { name, scope: 'read' };
+      const theirs = (await ask('POST', '/users/-/tokens', { as: user, json })).json();
+      const path = `/users/${user.username}/tokens`;
+      const listed = (await ask('GET', path)).json();
+      expect(listed.items).toMatchObject([{ id: theirs.id, name, used: null }]);
+      expectError(await ask('GET', path, { as: user }), 403, { code: 'forbidden' });
+      expectAnswer(await ask('DELETE', `${path}/${theirs.id}`), 204);
+      expect((await ask('GET', path)).json().items).toEqual([]);
       const past = '2020-01-01T00:00:00Z';
       for (const json of [
         { name },
@@ -172,5 +190,6 @@ export const ACCOUNTS: Row[] = [
       ])
         expectError(await ask('POST', '/users/-/tokens', { json }), 400, { code: 'invalid_input' });
     },
+    'administrator',
   ),
 ];

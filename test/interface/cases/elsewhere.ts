@@ -88,7 +88,7 @@ export const ELSEWHERE: Record<string, Elsewhere[]> = {
   'Everywhere: what is revoked is seen by all processes': [
     held(
       'access/revocation',
-      'every process hears of it within a second: tokens, passwords, users, logins, roles',
+      'every process hears of it soon: tokens, passwords, users, logins, roles',
     ),
   ],
   'Running it: settings, ADMIN_PASSWORD made up and printed once, the line of the start': [

@@ -16,6 +16,7 @@ const ENDS = [
   ['agent_problem', 400, 'Remote agent problem'],
   ['wrong_node', 400, 'The run is on another node'],
   ['remote_authentication_failed', 403, 'Remote authentication failed'],
+  ['host_changed', 409, 'Host changed'],
   ['host_key_changed', 409, 'Host key changed'],
   ['remote_connection_failed', 500, 'Remote connection failed'],
   ['agent_startup_failed', 500, 'Agent startup failed'],
