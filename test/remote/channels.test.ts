@@ -25,7 +25,7 @@ describeStack(missingPrograms('sshd', 'ffmpeg'), 'hosts that open few channels',
       for (const agent of [true, false]) {
         test(`twelve commands at once ${agent ? 'with' : 'without'} an agent`, async () => {
           const sid = await openSession(client, sshd, { hostname, agent });
-          const ledger = `ledger-${agent}`;
+          const ledger = `ledger-${sid}`;
           const ids: string[] = [];
           for (let n = 0; n < 12; n++) {
             const command = `echo ${n} >>"$HOME/${ledger}"; printf 'a%s\\n' ${n}; sleep 0.3; echo b >&2`;
@@ -65,8 +65,8 @@ describeStack(missingPrograms('sshd', 'ffmpeg'), 'hosts that open few channels',
   test('MaxSessions 2: files, folders and videos beside a command that goes on', async () => {
     const sshd = await startTestSshd({ lines: ['MaxSessions 2'] });
     try {
-      await addHost(client, sshd, { name: 'beside' });
-      const sid = await openSession(client, sshd, { hostname: 'beside' });
+      const hostname = await addHost(client, sshd, { name: `beside-${sshd.port}` });
+      const sid = await openSession(client, sshd, { hostname });
       const images = await drawFrames({ folder: join(sshd.home, 'frames'), count: 5 });
       const waiting = 'echo begun; while ! test -e "$HOME/go"; do sleep 0.1; done; echo ended';
       const { id } = await launchAsync(client, sid, waiting);

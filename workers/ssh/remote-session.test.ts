@@ -3,7 +3,7 @@ import type { HostRow } from '../../shared/database/schema.ts';
 import { describeUnless, missingPrograms } from '../../test/harness/skip.ts';
 import { startTestSshd, type TestSshd } from '../../test/harness/sshd.ts';
 import { connect } from './connect.ts';
-import { RemoteSession } from './remote-session.ts';
+import { type AgentSettings, RemoteSession } from './remote-session.ts';
 
 const patient = new AbortController().signal;
 
@@ -14,14 +14,14 @@ describeUnless(missingPrograms('sshd'), 'a server with MaxSessions 1', () => {
   });
   afterAll(() => sshd?.stop());
 
-  async function open(): Promise<RemoteSession> {
+  async function open(settings: Partial<AgentSettings> = {}): Promise<RemoteSession> {
     const { port, hostKey, username, privateKey } = sshd;
     const host = { name: 'one', address: '127.0.0.1', port, keys: [hostKey], private: true };
     const client = await connect(
       { host: host as HostRow, username, credential: { privateKey } },
       patient,
     );
-    return new RemoteSession(client, { spoolLimitBytes: 2 ** 30, shell: undefined });
+    return new RemoteSession(client, { spoolLimitBytes: 2 ** 30, shell: undefined, ...settings });
   }
 
   async function print(session: RemoteSession, word: string): Promise<string> {
@@ -46,6 +46,20 @@ describeUnless(missingPrograms('sshd'), 'a server with MaxSessions 1', () => {
     process.off('warning', note);
     // Such as of listeners on the connection, of which each channel must not have one.
     expect(warnings).toEqual([]);
+  });
+
+  test('a limit that was lowered before the agent began holds nobody back for the place of its channel', async () => {
+    const session = await open({ loweredMs: 3_600_000 });
+    const held = await session.exec('cat');
+    // Refused, so the limit is one channel.
+    const second = print(session, 'second');
+    const agent = session.agent();
+    held.stdin.end();
+    held.stdout.resume();
+    expect(await second).toBe('second\n');
+    await agent;
+    await expect(session.exec('true')).rejects.toMatchObject({ code: 'agent_problem' });
+    session.close();
   });
 
   test('serves an agent; what needs a channel beside it is refused with a remedy, and commands go on', async () => {

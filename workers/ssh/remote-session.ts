@@ -30,8 +30,10 @@ export interface AgentSettings {
   shell: string | undefined;
   /** Called with the account's shell when the agent has started. */
   onShell?(shell: string): void;
-  /** Default 20,000. */
+  /** How long the server may take to open a channel. Default 20,000. */
   openMs?: number;
+  /** How long a refusal lowers the limit of channels. Default 10,000. */
+  loweredMs?: number;
 }
 
 /** One SSH connection of a session: plain exec channels, and the agent's control channel where the session has one. */
@@ -58,7 +60,7 @@ export class RemoteSession implements RemoteExec {
     this.closed = new Promise(resolve => {
       client.once('close', () => {
         this.#isClosed = true;
-        for (const wake of [...this.#waiting]) wake();
+        this.#wakeAll();
         for (const onClose of [...this.#closeListeners]) onClose();
         resolve();
       });
@@ -78,6 +80,7 @@ export class RemoteSession implements RemoteExec {
       agent.then(
         client => {
           this.#isServing = true;
+          this.#wakeAll();
           this.#settings.onShell?.(client.hello.shell);
           this.#watch(client);
         },
@@ -206,7 +209,7 @@ export class RemoteSession implements RemoteExec {
   }
 
   async #reserveChannel(signal?: AbortSignal): Promise<void> {
-    while (this.#openChannels >= this.#channelLimit && !this.#isClosed && !signal?.aborted) {
+    while (!this.#hasFreeChannel() && !this.#isClosed && !signal?.aborted) {
       await new Promise<void>(resolve => {
         const wake = () => {
           signal?.removeEventListener('abort', wake);
@@ -217,9 +220,23 @@ export class RemoteSession implements RemoteExec {
         signal?.addEventListener('abort', wake, { once: true });
       });
     }
+    // Whoever was woken and leaves wakes the next one.
+    if (signal?.aborted) this.#wakeOne();
     signal?.throwIfAborted();
     if (this.#isClosed) throw connectionLost();
     this.#openChannels++;
+  }
+
+  /**
+   * The agent's channel never closes while the connection lasts: whoever waited for that would wait for nothing, so one
+   * channel beside it may always be asked for.
+   */
+  #hasFreeChannel(): boolean {
+    return this.#openChannels < Math.max(this.#channelLimit, this.#lastingChannels + 1);
+  }
+
+  get #lastingChannels(): number {
+    return this.#isServing ? 1 : 0;
   }
 
   #releaseChannel(): void {
@@ -232,13 +249,17 @@ export class RemoteSession implements RemoteExec {
     first?.();
   }
 
+  #wakeAll(): void {
+    for (const wake of [...this.#waiting]) wake();
+  }
+
   /** Lowers the limit to what is open, for a while. Where nothing is open, the server is asked again until the grace is over. */
   async #waitAfterRefusal(
     refusal: unknown,
     grace: RefusalGrace,
     signal?: AbortSignal,
   ): Promise<void> {
-    if (this.#openChannels <= (this.#isServing ? 1 : 0)) {
+    if (this.#openChannels <= this.#lastingChannels) {
       if (grace.isOver())
         throw this.#isServing ? channelRefusedBesideAgent(refusal) : channelRefused(refusal);
       return delay(REFUSED_PAUSE_MS, undefined, { signal }).catch(() => {});
@@ -248,8 +269,8 @@ export class RemoteSession implements RemoteExec {
     // Servers other than sshd may count the channels of all connections: the limit may rise when others close.
     setTimeout(() => {
       this.#channelLimit = MAX_CHANNELS;
-      this.#wakeOne();
-    }, LOWERED_MS).unref();
+      this.#wakeAll();
+    }, this.#settings.loweredMs ?? LOWERED_MS).unref();
   }
 }
 
