@@ -19,8 +19,6 @@ const forPrograms = {
   globalSetup: 'test/harness/global-setup.ts',
   testTimeout: 180_000,
   hookTimeout: 240_000,
-  // Until the suite has passed ten times in a row, CI tries a failed test once more, and `npm test` names it at the end.
-  retry: process.env.CI ? 1 : 0,
 };
 
 // docs/testing.md says what runs where.

@@ -54,3 +54,27 @@ test('failed tests, and files that cannot be loaded, make it fail', () => {
   const broken = runSuite('throw new Error("no");', {});
   expect([broken.lines.at(-1), broken.code]).toEqual(['0 passed, 1 failed, 0 skipped', 1]);
 });
+
+test('in CI a file that failed is run once more, and its failed tests are named', () => {
+  const directory = makeTempDir('marker');
+  onTestFinished(() => directory.remove());
+  const marker = JSON.stringify(join(directory.path, 'tried'));
+  const suite = `
+const fs = process.getBuiltinModule('node:fs');
+test('fails at first', () => {
+  const isFirst = !fs.existsSync(${marker});
+  fs.writeFileSync(${marker}, '');
+  if (isFirst) throw new Error('no');
+});`;
+  const { lines, code } = runSuite(suite, { CI: 'true' });
+  expect([...lines.slice(-2), code]).toEqual([
+    'passed at the second try only: a.test.mjs: fails at first',
+    '1 passed, 0 failed, 0 skipped',
+    0,
+  ]);
+  expect(
+    runSuite(`test('fails', () => { throw new Error('no'); });`, { CI: 'true' }),
+  ).toMatchObject({
+    code: 1,
+  });
+});
