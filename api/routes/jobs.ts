@@ -137,9 +137,12 @@ export default routes('json-body', (router, api) => {
     get: operation({
       summary: 'Follow a job: its state, progress and output as they come',
       details:
-        'Server-sent events: `state` {state, error?}, the present one first; `progress` {progress, message?}; `output` {stream, offset, text | base64}.',
+        'Server-sent events: `state` {state, error?}, the present one first unless the job has ended; `progress` {progress, message?}; `output` {stream, offset, text | base64}. After all output come the end state and `end`; the id of `end`, sent as Last-Event-ID, is answered 204, which stops an EventSource.',
       headers: ['Last-Event-ID'],
-      answers: { 200: { means: 'The stream of events.', types: ['text/event-stream'] } },
+      answers: {
+        200: { means: 'The stream of events.', types: ['text/event-stream'] },
+        204: 'Last-Event-ID is that of `end`: there is no more.',
+      },
       errors: ['not_found'],
       handle: async ({ req, res }) => {
         const row = await find(req, res);
