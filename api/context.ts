@@ -3,6 +3,7 @@ import type { Database } from '../shared/database/connect.ts';
 import type { Notifications } from '../shared/database/notifications.ts';
 import type { JobQueues } from '../shared/jobs/queue.ts';
 import type { Logger } from '../shared/log.ts';
+import type { FreeSpace } from '../shared/storage/free-space.ts';
 import type { ObjectStore } from '../shared/storage/object-store.ts';
 import type { ResponseQuota } from './concurrency/response-quota.ts';
 import type { RequestMemory } from './http/request-memory.ts';
@@ -20,6 +21,7 @@ export interface ApiContext {
   database: Database;
   notifications: Notifications;
   objects: ObjectStore;
+  freeSpace: FreeSpace;
   queues: JobQueues;
   jobs: JobWatch;
   openJobs: OpenJobCounts;

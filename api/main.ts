@@ -13,6 +13,7 @@ import {
   exitWith,
 } from '../shared/process-lifecycle.ts';
 import { listSecrets } from '../shared/redact.ts';
+import { FreeSpace } from '../shared/storage/free-space.ts';
 import { openObjectStore } from '../shared/storage/open.ts';
 import { createApp } from './app.ts';
 import { ResponseQuota } from './concurrency/response-quota.ts';
@@ -62,12 +63,14 @@ async function main(): Promise<void> {
     log,
   });
   const memory = new RequestMemory();
+  const objects = await openObjectStore(config);
   const context: ApiContext = {
     config: { ...config, SECRET_KEY, SEAL_PUBLIC_KEY },
     log,
     database,
     notifications,
-    objects: await openObjectStore(config),
+    objects,
+    freeSpace: new FreeSpace(objects, config.LIMIT_FREE_BYTES),
     queues,
     jobs: new JobWatch({ database, notifications, log }),
     openJobs: new OpenJobCounts(config.LIMIT_OPEN_JOBS),

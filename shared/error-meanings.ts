@@ -215,7 +215,7 @@ export const ERROR_MEANINGS: Record<ErrorCode, { meaning: string; remedy: string
   },
   insufficient_storage: {
     meaning:
-      'The disk of the database or of the object store is full, or the project has reached `LIMIT_PROJECT_BYTES`.',
+      'The disk of the database is full, that of the object store has only `LIMIT_FREE_BYTES` left, or the project has reached `LIMIT_PROJECT_BYTES`.',
     remedy: 'Free disk space, or delete data of the project.',
   },
 };

@@ -281,7 +281,7 @@ export const SETTINGS = {
     schema: whole(0),
     default: String(1 << 30),
     meaning:
-      'bytes kept free on the disk of the files: a part of an upload is refused if it, with the others that the API process is receiving, would use them; 0: no limit',
+      'bytes kept free on the disk of the files: parts of uploads, output, videos, tables and views that would use them are refused; 0: no limit',
   },
   LIMIT_REQUESTS: {
     schema: whole(0),

@@ -21,6 +21,7 @@ import {
   exitWith,
 } from '../shared/process-lifecycle.ts';
 import { listSecrets, removeSecrets } from '../shared/redact.ts';
+import { FreeSpace } from '../shared/storage/free-space.ts';
 import { openObjectStore } from '../shared/storage/open.ts';
 import type { WorkerContext } from './context.ts';
 import { consumeQueues } from './engine/consume-queues.ts';
@@ -83,6 +84,7 @@ async function main(): Promise<void> {
   const id = `${hostname()}/${process.pid}/${newId().slice(-6)}`;
   const leases = new LeaseRenewer({ id, database, notifications, log, metrics });
   const sessions = new SessionPool({ config, database, notifications, log });
+  const objects = await openObjectStore(config);
   const context: WorkerContext = {
     id,
     config,
@@ -93,7 +95,8 @@ async function main(): Promise<void> {
     groups: new JobGroups({ id, database, notifications }),
     metrics,
     sessions,
-    objects: await openObjectStore(config),
+    objects,
+    freeSpace: new FreeSpace(objects, config.LIMIT_FREE_BYTES),
     queues: new JobQueues({
       databaseUrl: config.DATABASE_DIRECT_URL ?? config.DATABASE_URL,
       redisUrl: config.REDIS_URL,

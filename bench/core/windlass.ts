@@ -86,6 +86,7 @@ export async function workForWindlass({ databaseUrl, redisUrl }: Place): Promise
     groups: new JobGroups({ id, database, notifications }),
     sessions: { has: () => true } as unknown as SessionPool,
     objects: undefined as never,
+    freeSpace: undefined as never,
     queues: new JobQueues({ databaseUrl, redisUrl, log, direct: database.direct }),
     stopping: stop.signal,
   };

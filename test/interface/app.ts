@@ -16,6 +16,7 @@ import { Notifications } from '../../shared/database/notifications.ts';
 import { JobQueues } from '../../shared/jobs/queue.ts';
 import { createLog } from '../../shared/log.ts';
 import { generateSealKeys } from '../../shared/secrets.ts';
+import { FreeSpace } from '../../shared/storage/free-space.ts';
 import { openObjectStore } from '../../shared/storage/open.ts';
 import { makeTempDir } from '../harness/temp-dir.ts';
 
@@ -41,12 +42,14 @@ export async function openIdleApp(): Promise<IdleApp> {
   const notifications = new Notifications(database, log);
   const queues = new JobQueues({ databaseUrl, redisUrl: undefined, log });
   const memory = new RequestMemory();
+  const objects = await openObjectStore(config);
   const context: ApiContext = {
     config,
     log,
     database,
     notifications,
-    objects: await openObjectStore(config),
+    objects,
+    freeSpace: new FreeSpace(objects, config.LIMIT_FREE_BYTES),
     queues,
     jobs: new JobWatch({ database, notifications, log }),
     openJobs: new OpenJobCounts(config.LIMIT_OPEN_JOBS),

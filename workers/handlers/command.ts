@@ -20,8 +20,8 @@ const command: Handler<'command'> = async context => {
   const limits = watchLimits(context, output);
   const sink = {
     take: async (stream: OutputStream, bytes: Buffer) => {
-      await output.append(stream, bytes);
-      limits.count(bytes.length);
+      const taken = limits.take(bytes);
+      if (taken.length > 0) await output.append(stream, taken).catch(limits.endIfFull);
     },
     limit: limits.signal,
     stored: async () => {
@@ -33,9 +33,12 @@ const command: Handler<'command'> = async context => {
   };
   try {
     const returncode = usesAgent
-      ? await runOnHost(context, payload, sink).then(end => checkWhole(output, end))
+      ? await runOnHost(context, payload, sink).then(end => {
+          limits.assertKept();
+          return checkWhole(output, end);
+        })
       : await runPlainExec(context, sink);
-    limits.checkOutput();
+    limits.assertKept();
     return {
       result: { returncode },
       after: async () => context.worker.sessions.removeFinishedRun(context.job),
