@@ -150,7 +150,10 @@ function writeConfig(options: SshdOptions, port: number): string {
     'PrintMotd no',
     'PrintLastLog no',
     'AcceptEnv LANG LC_*',
-    `Subsystem sftp ${findSftpServer()}`,
+    // sshd refuses two of one name.
+    ...(options.lines.some(line => /^subsystem\b/i.test(line))
+      ? []
+      : [`Subsystem sftp ${findSftpServer()}`]),
     'LogLevel INFO',
     '',
   ].join('\n');

@@ -14,6 +14,16 @@ export const ERROR_MEANINGS: Record<ErrorCode, { meaning: string; remedy: string
     meaning: 'Videos need a session with an agent.',
     remedy: 'Open a session with `"agent": true`.',
   },
+  shell_unusable: {
+    meaning:
+      'The account cannot run commands: another command is forced on it, its shell is restricted, or its start-up files do not end.',
+    remedy:
+      'See in the detail what the host said; have the account given a shell that runs commands.',
+  },
+  host_unsupported: {
+    meaning: 'The host lacks something that the agent needs; the detail names it.',
+    remedy: 'Have that added on the host, or open the session with `"agent": false`.',
+  },
   missing_agent: {
     meaning: 'The request asks for an agent on a host that is not set up for one.',
     remedy: "Omit `agent`, or ask an administrator to change the host's entry.",
@@ -140,6 +150,11 @@ export const ERROR_MEANINGS: Record<ErrorCode, { meaning: string; remedy: string
     meaning:
       "The host's entry got another address, port or key, which ended its sessions; no credentials were sent there.",
     remedy: 'Open a new session, if the change is right.',
+  },
+  sftp_unavailable: {
+    meaning: 'The host offers no SFTP to this account, so that its files cannot be listed or read.',
+    remedy:
+      "Have the `sftp` subsystem enabled in the host's `sshd_config`. Commands work without it.",
   },
   host_key_changed: {
     meaning: 'The host presented a key that is not pinned; no credentials were sent.',

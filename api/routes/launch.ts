@@ -50,6 +50,8 @@ export default routes('json-body', (router, api) => {
         'idempotency_conflict',
         'startup_files_print',
         'agent_startup_failed',
+        'host_unsupported',
+        'shell_unusable',
         'outcome_unknown',
       ],
       handle: async ({ req, res, body }) => {

@@ -117,6 +117,8 @@ export default routes('json-body', (router, api) => {
         'host_key_changed',
         'idempotency_conflict',
         'agent_startup_failed',
+        'host_unsupported',
+        'shell_unusable',
         'remote_connection_failed',
         'startup_files_print',
         'worker_lost',

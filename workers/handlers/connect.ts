@@ -3,17 +3,20 @@ import { abortable } from '../../shared/abort.ts';
 import { sessions } from '../../shared/database/schema.ts';
 import { WindlassError } from '../../shared/errors.ts';
 import type { Handler, JobContext } from '../context.ts';
+import { ShellTimeout, toPrintError, toUnusableError } from '../host-agent/protocol/hello.ts';
 import { hasAgent, withSession } from '../ssh/reconnect.ts';
 import type { RemoteSession } from '../ssh/remote-session.ts';
 
 /** For the start-up files to run and the command's end to come back. */
 const PROBE_MS = 20_000;
+/** Of what is read of each stream. */
+const MAX_SAID = 65_536;
 
 /** Logs in for the first time, starts the agent where the session has one, and makes the session usable. */
 const connect: Handler<'connect'> = async context => {
   const startsAgent = await hasAgent(context);
   const firstUse = async (session: RemoteSession) => {
-    if (startsAgent) return (await session.agent()).hello.shell;
+    if (startsAgent) return (await session.agent().catch(throwUnusable)).hello.shell;
     await assertQuiet(session, context);
     return null;
   };
@@ -31,31 +34,38 @@ const connect: Handler<'connect'> = async context => {
 
 export default connect;
 
-/** Throws where start-up files print: that would be mixed into a command's output. An agent's first line shows it, too. */
+/** At the first login nobody knows that the shell ever ran a command; later a host that is slow is one to come back to. */
+function throwUnusable(error: unknown): never {
+  const cause = error instanceof WindlassError ? error.cause : undefined;
+  throw cause instanceof ShellTimeout ? cause.unusable : error;
+}
+
+const MARK = 'windlass-ready';
+
+/**
+ * Throws `startup_files_print` where start-up files print, which would be mixed into a command's output, and
+ * `shell_unusable` where the account runs no command. An agent's first line shows both, too.
+ */
 async function assertQuiet(session: RemoteSession, { signal }: JobContext): Promise<void> {
-  const channel = await session.exec('/bin/true', signal);
+  // Every shell knows it.
+  const channel = await session.exec(`echo ${MARK}`, signal);
   const tooLong = AbortSignal.timeout(PROBE_MS);
   channel.stdin.end();
-  let printed = '';
-  const read = async () => {
-    for await (const bytes of channel.stdout)
-      printed += String(bytes).slice(0, 200 - printed.length);
+  const said = { stdout: '', stderr: '' };
+  const read = async (stream: 'stdout' | 'stderr') => {
+    for await (const bytes of channel[stream])
+      if (said[stream].length < MAX_SAID) said[stream] += String(bytes);
   };
   try {
-    await abortable(read(), AbortSignal.any([signal, tooLong]));
+    const whole = Promise.all([read('stdout'), read('stderr')]);
+    await abortable(whole, AbortSignal.any([signal, tooLong]));
   } catch (error) {
     if (!tooLong.aborted) throw error;
-    throw new WindlassError('remote_connection_failed', {
-      detail: `The account's shell did not run /bin/true within ${PROBE_MS / 1_000} s.`,
-      hint: "Look for what the account's start-up files wait for.",
-      cause: error,
-    });
+    throw new ShellTimeout(PROBE_MS, `${said.stdout}${said.stderr}`).unusable;
   } finally {
     channel.destroy();
   }
-  if (printed === '') return;
-  throw new WindlassError('startup_files_print', {
-    detail: `Start-up files print: the account's shell wrote ${JSON.stringify(printed.slice(0, 80))} before any command ran.`,
-    hint: "Have the account's start-up files print only where the shell is interactive.",
-  });
+  const at = said.stdout.indexOf(MARK);
+  if (at < 0) throw toUnusableError('ran no command', `${said.stdout}${said.stderr}`);
+  if (said.stdout.trim() !== MARK) throw toPrintError(said.stdout.replace(MARK, '').trim());
 }

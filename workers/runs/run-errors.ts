@@ -13,6 +13,8 @@ const ACCESS_DENIED: ErrorCode[] = [
   'host_key_changed',
   'host_not_allowed',
   'startup_files_print',
+  'shell_unusable',
+  'host_unsupported',
   'session_not_found',
 ];
 /** The host may be back later: an agent cannot start on a full disk either. */

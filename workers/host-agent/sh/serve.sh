@@ -147,6 +147,12 @@ refuse() {
   exit 1
 }
 
+# lack WHAT: says what the host lacks.
+lack() {
+  echo "windlass-agent 1 unsupported $1"
+  exit 1
+}
+
 end_serve() {
   trap '' TERM HUP PIPE
   clean_up_serve "$name"
@@ -201,9 +207,9 @@ serve() {
   mask=$(umask)
   umask 077
   unset BASH_ENV # for the commands only, not for the agent's own shells
-  choose_detach_tool || refuse 'needs setsid, perl or python3'
+  choose_detach_tool || lack 'setsid, perl or python3'
   identify_host
-  read_process $$ || start=0
+  read_process $$ || lack '/proc, or a ps that takes -o lstart= and -p, which that of BusyBox does not'
   name=$boot8-$$-$start
   serve_dir=$base/serve/$name
   why=$(mkdir -p "$base/runs" "$base/started" "$serve_dir" 2>&1) || refuse "cannot write: $why"
