@@ -122,6 +122,11 @@ export const ERROR_MEANINGS: Record<ErrorCode, { meaning: string; remedy: string
       'The host refused the user name, password or key, and is not tried again for five minutes; or the key that decrypts the stored credentials was removed.',
     remedy: 'Open a session with credentials that the host accepts.',
   },
+  account_unusable: {
+    meaning:
+      "The host takes the login but not for work: the account or its password has expired, or it is locked. The detail has the host's words.",
+    remedy: 'Change the password at a terminal, or ask the administrators of the host.',
+  },
   not_found: {
     meaning: 'The resource does not exist, or belongs to another user.',
     remedy: 'List the existing ones.',

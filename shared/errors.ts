@@ -29,6 +29,7 @@ export const ERRORS = {
   unauthorized: { status: 401, title: 'Credentials required.' },
   forbidden: { status: 403, title: 'Forbidden' },
   host_not_allowed: { status: 403, title: 'Host not allowed.' },
+  account_unusable: { status: 403, title: 'Account unusable.' },
   remote_authentication_failed: { status: 403, title: 'Remote authentication failed.' },
   not_found: { status: 404, title: 'Not found' },
   session_not_found: { status: 404, title: 'Session does not exist or has timed out.' },

@@ -7,13 +7,13 @@ import { WindlassError } from '../../shared/errors.ts';
 import { hopsOf, hostChanged, placeOf } from '../../shared/host-place.ts';
 import { newId } from '../../shared/ids.ts';
 import { publishCancelled } from '../../shared/jobs/cancel.ts';
-import { type Credential, seal } from '../../shared/secrets.ts';
+import type { Result } from '../../shared/jobs/catalog.ts';
+import { seal } from '../../shared/secrets.ts';
 import type { ApiContext } from '../context.ts';
 import { checkIfMatch, entityTag, sendRecord } from '../http/conditional-requests.ts';
 import { pageOf, pageQuery, readPage } from '../http/pagination.ts';
 import { pathParameter, resource } from '../http/resource.ts';
 import { routes } from '../http/routes.ts';
-import { parseInput } from '../http/validate.ts';
 import { auditOf } from '../identity/audit.ts';
 import { currentUser } from '../identity/current-user.ts';
 import { lockUser } from '../identity/lock-user.ts';
@@ -21,6 +21,7 @@ import { awaitJob } from '../jobs/requests/await-job.ts';
 import { requireWorker } from '../jobs/requests/require-worker.ts';
 import { startRequestedJob } from '../jobs/requests/start-requested-job.ts';
 import { answerWithLocation, operation } from '../openapi/operation.ts';
+import { readCredential } from '../remote/credential.ts';
 import { assertHostFor } from '../remote/host-access.ts';
 import {
   endSession,
@@ -42,6 +43,8 @@ const newSession = z
       .refine(name => !/[\0\r\n\p{Surrogate}]/u.test(name), 'must be one line of Unicode'),
     password: z.string().max(4_096).optional(),
     privateKey: z.string().max(65_536).optional(),
+    /** The line of an OpenSSH certificate of the private key. */
+    certificate: z.string().max(65_536).optional(),
     passphrase: z.string().max(4_096).optional(),
     port: z.number().int().min(1).max(65_535).optional(),
     agent: z.boolean().optional(),
@@ -53,8 +56,18 @@ const newSession = z
   .refine(given => given.passphrase === undefined || given.privateKey !== undefined, {
     path: ['passphrase'],
     message: 'belongs to a privateKey',
+  })
+  .refine(given => given.certificate === undefined || given.privateKey !== undefined, {
+    path: ['certificate'],
+    message: 'belongs to a privateKey',
   });
 type NewSession = z.output<typeof newSession>;
+
+const openedSession = z.object({
+  sid: z.string(),
+  /** What the host showed at the login, if anything. */
+  banner: z.string().optional(),
+});
 
 const sessionRecord = z.object({
   sid: z.string(),
@@ -102,15 +115,12 @@ export default routes('json-body', (router, api) => {
       body: newSession,
       headers: ['Idempotency-Key'],
       answers: {
-        200: answerWithLocation(
-          'The session is open.',
-          'The session.',
-          z.object({ sid: z.string() }),
-        ),
+        200: answerWithLocation('The session is open.', 'The session.', openedSession),
       },
       errors: [
         'missing_agent',
         'remote_authentication_failed',
+        'account_unusable',
         'host_not_allowed',
         'cancelled',
         'host_changed',
@@ -152,7 +162,9 @@ export default routes('json-body', (router, api) => {
           return { kind: 'connect', queue, payload: {}, session: sid };
         });
         const ended = await awaitJob(api, res, job);
-        if (ended) res.location(`/api/remotes/${ended.session}`).json({ sid: ended.session });
+        if (!ended) return;
+        const { banner } = ended.result as Result<'connect'>;
+        res.location(`/api/remotes/${ended.session}`).json({ sid: ended.session, banner });
       },
     }),
   });
@@ -232,17 +244,6 @@ function view({ config }: ApiContext, row: SessionRow, end: string | null) {
     accessed: row.accessed,
     expires: new Date(idleSince + config.SESSION_IDLE_TIMEOUT * 1_000),
   };
-}
-
-async function readCredential(
-  keys: ThreadedKeyParser,
-  { owner, given }: { owner: string; given: NewSession },
-): Promise<Credential> {
-  const { password, privateKey, passphrase } = given;
-  if (privateKey === undefined) return { password: password ?? '' };
-  const parsed = await keys.parse(owner, privateKey, passphrase);
-  if ('key' in parsed) return { privateKey: parsed.key };
-  return parseInput({}, z.object({ privateKey: z.never(parsed.problem) }));
 }
 
 async function findHost({ database: { db } }: ApiContext, given: NewSession) {

@@ -72,7 +72,8 @@ export const JOBS = {
     queue: 'interactive',
     session: 'opens',
     payload: z.object({}),
-    result: z.object({}),
+    /** What the host said at the login, if anything. */
+    result: z.object({ banner: z.string().optional() }),
     endsWithClient: true,
   },
   'scan-host': {

@@ -4,6 +4,7 @@ import { sessions } from '../../shared/database/schema.ts';
 import { WindlassError } from '../../shared/errors.ts';
 import type { Handler, JobContext } from '../context.ts';
 import { ShellTimeout, toPrintError, toUnusableError } from '../host-agent/protocol/hello.ts';
+import { explainAccount } from '../ssh/login-errors.ts';
 import { hasAgent, withSession } from '../ssh/reconnect.ts';
 import type { RemoteSession } from '../ssh/remote-session.ts';
 
@@ -16,13 +17,19 @@ const MAX_SAID = 65_536;
 const connect: Handler<'connect'> = async context => {
   const startsAgent = await hasAgent(context);
   const firstUse = async (session: RemoteSession) => {
-    if (startsAgent) return (await session.agent().catch(throwUnusable)).hello.shell;
+    const { banner } = session;
+    if (startsAgent)
+      return { shell: (await session.agent().catch(throwUnusable)).hello.shell, banner };
     await assertQuiet(session, context);
-    return null;
+    return { shell: null, banner };
   };
-  const shell = await withSession(context, firstUse, { reconnect: false });
+  const { shell, banner } = await withSession(context, firstUse, { reconnect: false }).catch(
+    (error: unknown) => {
+      throw explainAccount(error);
+    },
+  );
   return {
-    result: {},
+    result: banner ? { banner } : {},
     promote: async tx => {
       await tx
         .update(sessions)

@@ -10,6 +10,7 @@ const UNREACHABLE_RETRY_SECONDS = 10;
 /** The host denies access: trying again does not help, and what runs there runs on. */
 const ACCESS_DENIED: ErrorCode[] = [
   'remote_authentication_failed',
+  'account_unusable',
   'host_key_changed',
   'host_not_allowed',
   'startup_files_print',

@@ -6,6 +6,7 @@ import { openAgent } from '../host-agent/bootstrap.ts';
 import type { AgentClient } from '../host-agent/client.ts';
 import type { RemoteExec } from '../host-agent/exec-channel.ts';
 import { channelRefused, channelRefusedBesideAgent, RefusalGrace } from './channel-refusals.ts';
+import type { Connection } from './connect.ts';
 import { type SshChannel, toExecChannel } from './ssh-channel.ts';
 
 /** Channels of one connection; sshd's MaxSessions is 10 by default. A refusal lowers the limit for a while. */
@@ -55,8 +56,12 @@ export class RemoteSession implements RemoteExec {
   /** performance.now() when the connection was made. A lease must have been confirmed after that to run anything over it. */
   readonly connectedAt = performance.now();
 
-  constructor(client: ssh2.Client, settings: AgentSettings) {
+  /** What the host said at the login. */
+  readonly banner: string;
+
+  constructor({ client, banner }: Connection, settings: AgentSettings) {
     this.#client = client;
+    this.banner = banner;
     this.#settings = settings;
     this.closed = new Promise(resolve => {
       client.once('close', () => {

@@ -178,7 +178,7 @@ export class SessionPool {
       this.#openCredential(session),
       this.#refused.throwIfRefused(sid),
     ]);
-    const client = await this.#breakers
+    const connection = await this.#breakers
       .of(host)
       .execute(() => connect({ host, username, credential, place, algorithms }, signal), signal)
       .catch(async (error: unknown) => {
@@ -188,7 +188,7 @@ export class SessionPool {
         throw unreachable(host, `no connection within ${CONNECT_MS / 1_000} s.`, error);
       });
     const account = `${username}@${host.address}:${host.port}`;
-    const remote = new RemoteSession(client, {
+    const remote = new RemoteSession(connection, {
       spoolLimitBytes: this.#context.config.LIMIT_SPOOL_BYTES,
       shell: session.shell ?? this.#shells.get(account),
       onShell: found => this.#shells.set(account, found),
