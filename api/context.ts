@@ -8,6 +8,7 @@ import type { ObjectStore } from '../shared/storage/object-store.ts';
 import type { ResponseQuota } from './concurrency/response-quota.ts';
 import type { RequestMemory } from './http/request-memory.ts';
 import type { CredentialCache } from './identity/credential-cache.ts';
+import type { Oidc } from './identity/oidc/oidc.ts';
 import type { PasswordVerifier } from './identity/password-verifier.ts';
 import type { OpenJobCounts } from './jobs/requests/open-job-counts.ts';
 import type { JobWatch } from './jobs/streaming/job-watch.ts';
@@ -28,6 +29,8 @@ export interface ApiContext {
   /** Requests that wait for a job which they did not start. */
   longPolls: ResponseQuota;
   passwords: PasswordVerifier;
+  /** Undefined without OIDC_ISSUER. */
+  oidc: Oidc | undefined;
   credentialCache: CredentialCache;
   rawJson: RawJsonBodies;
   memory: RequestMemory;

@@ -23,6 +23,7 @@ import { handleExpectContinue } from './http/expect-continue.ts';
 import { createMessageClasses } from './http/message-classes.ts';
 import { RequestMemory } from './http/request-memory.ts';
 import { CredentialCache } from './identity/credential-cache.ts';
+import { openOidc } from './identity/oidc/oidc.ts';
 import { PasswordVerifier } from './identity/password-verifier.ts';
 import { OpenJobCounts } from './jobs/requests/open-job-counts.ts';
 import { JobWatch } from './jobs/streaming/job-watch.ts';
@@ -81,6 +82,7 @@ async function main(): Promise<void> {
       failedLogins: config.LIMIT_FAILED_LOGINS,
       stopping: life.stopping,
     }),
+    oidc: openOidc({ ...config, SECRET_KEY }),
     credentialCache: new CredentialCache(notifications),
     metrics: new ApiMetrics(),
     stopping: life.stopping,

@@ -12,6 +12,7 @@ import { seal } from '../../shared/secrets.ts';
 import type { ApiContext } from '../context.ts';
 import { checkIfMatch, entityTag, sendRecord } from '../http/conditional-requests.ts';
 import { pageOf, pageQuery, readPage } from '../http/pagination.ts';
+import { publicPath } from '../http/public-url.ts';
 import { pathParameter, resource } from '../http/resource.ts';
 import { routes } from '../http/routes.ts';
 import { auditOf } from '../identity/audit.ts';
@@ -212,7 +213,10 @@ export default routes('json-body', (router, api) => {
         // RFC 9745: the operation is deprecated since the epoch of this interface.
         res
           .set('Deprecation', '@1767225600')
-          .set('Link', '</api/docs#remotes>; rel="deprecation"; type="text/html"');
+          .set(
+            'Link',
+            `<${publicPath(api.config)}/api/docs#remotes>; rel="deprecation"; type="text/html"`,
+          );
         res.statusMessage = 'Session deleted.';
         res.status(204).end();
       },

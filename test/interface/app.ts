@@ -56,6 +56,7 @@ export async function openIdleApp(): Promise<IdleApp> {
     longPolls: new ResponseQuota('long-poll', config.LIMIT_STREAMS),
     memory,
     rawJson: new RawJsonBodies(config, memory),
+    oidc: undefined,
     passwords: new PasswordVerifier(database, {
       failedLogins: config.LIMIT_FAILED_LOGINS,
       stopping: new AbortController().signal,

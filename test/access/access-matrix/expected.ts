@@ -32,6 +32,8 @@ GET /admin/queues                             401 403 403 403 403 403 200 401 40
 
 POST /login                                   200 200 200 200 200 200 200 200 200
 POST /login #wrong                            401 401 401 401 401 401 401 401 401
+GET /login/oidc                               404 404 404 404 404 404 404 404 404
+GET /login/oidc/callback                      404 404 404 404 404 404 404 404 404
 DELETE /logout                                401 204 204 204 204 204 204 401 403
 POST /events/{event}                          401 204 204 204 204 204 204 401 403
 

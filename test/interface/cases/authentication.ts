@@ -96,6 +96,15 @@ export const AUTHENTICATION: Row[] = [
       expect(told[0]).toEqual(told[1]);
     },
   ),
+  row(
+    'decisions-more, Users: GET /login/oidc and its callback are not there without OIDC_ISSUER',
+    'GET /login/oidc, GET /login/oidc/callback',
+    async ({ ask }) => {
+      for (const path of ['/login/oidc?target=/a', '/login/oidc/callback?code=a&state=b'])
+        expectError(await ask('GET', path, { as: null }), 404, { code: 'not_found' });
+    },
+    'own',
+  ),
   row('decisions, Everywhere: DELETE /logout 204', `DELETE /logout, ${ME}`, async tools => {
     const { headers } = await logIn(tools);
     expectAnswer(await tools.ask('GET', '/users/-', { as: null, headers }), 200);
