@@ -14,6 +14,8 @@ import type { OpenJobCounts } from './jobs/requests/open-job-counts.ts';
 import type { JobWatch } from './jobs/streaming/job-watch.ts';
 import type { ApiMetrics } from './monitoring/api-metrics.ts';
 import type { RawJsonBodies } from './raw-json/raw-json-bodies.ts';
+import type { ColumnCache } from './tables/column-cache.ts';
+import type { TableReader } from './tables/table-reader.ts';
 
 /** What an API process is made of; built once by main.ts. */
 export interface ApiContext {
@@ -34,6 +36,7 @@ export interface ApiContext {
   credentialCache: CredentialCache;
   rawJson: RawJsonBodies;
   memory: RequestMemory;
+  tables: { columns: ColumnCache; reader: TableReader };
   metrics: ApiMetrics;
   /** Aborted when the process is asked to stop: requests that wait are answered at once. */
   stopping: AbortSignal;

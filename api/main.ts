@@ -30,6 +30,8 @@ import { JobWatch } from './jobs/streaming/job-watch.ts';
 import { loadRoutes } from './load-routes.ts';
 import { ApiMetrics } from './monitoring/api-metrics.ts';
 import { RawJsonBodies } from './raw-json/raw-json-bodies.ts';
+import { ColumnCache } from './tables/column-cache.ts';
+import { TableReader } from './tables/table-reader.ts';
 
 /** Responses that are being sent when the process is asked to stop may take so long. */
 const DRAIN_MS = 10_000;
@@ -77,6 +79,7 @@ async function main(): Promise<void> {
     openJobs: new OpenJobCounts(config.LIMIT_OPEN_JOBS),
     longPolls: new ResponseQuota('long-poll', config.LIMIT_STREAMS),
     memory,
+    tables: { columns: new ColumnCache(), reader: new TableReader(objects) },
     rawJson: new RawJsonBodies(config, memory),
     passwords: new PasswordVerifier(database, {
       failedLogins: config.LIMIT_FAILED_LOGINS,

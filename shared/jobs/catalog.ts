@@ -65,6 +65,21 @@ export const tableFilter = z.object({
 });
 export type TableFilter = z.output<typeof tableFilter>;
 
+/** The most groups of a view. */
+export const MAX_GROUPS = 10_000;
+
+/** Rows with equal values in the columns `by` are one group. `count` without a column counts rows. */
+export const tableGroups = z.object({
+  by: z.array(z.string()),
+  aggregates: z.array(
+    z.object({
+      op: z.enum(['count', 'sum', 'mean', 'min', 'max']),
+      column: z.string().optional(),
+    }),
+  ),
+});
+export type TableGroups = z.output<typeof tableGroups>;
+
 /** Every kind of job. The handler of a kind is workers/handlers/(kind).ts, typed from its entry here. */
 export const JOBS = {
   connect: {
@@ -178,15 +193,18 @@ export const JOBS = {
     }),
   },
   view: {
-    means: 'Sorts or filters a table into a view of it.',
+    means: 'Sorts, filters or groups a table into a view of it.',
     queue: 'parse',
     parent: 'model',
     objects: 'views',
+    /** Before 2 a worker knows no "groups". */
+    version: 2,
     payload: z.object({
       view: z.string(),
       source: z.string(),
       sort: z.array(z.object({ column: z.string(), descending: z.boolean() })),
       filter: z.array(tableFilter),
+      groups: tableGroups.optional(),
     }),
     result: z.object({ object: z.string(), size: z.number().int(), rows: z.number().int() }),
   },

@@ -10,6 +10,8 @@ import { JobWatch } from '../../api/jobs/streaming/job-watch.ts';
 import { loadRoutes } from '../../api/load-routes.ts';
 import { ApiMetrics } from '../../api/monitoring/api-metrics.ts';
 import { RawJsonBodies } from '../../api/raw-json/raw-json-bodies.ts';
+import { ColumnCache } from '../../api/tables/column-cache.ts';
+import { TableReader } from '../../api/tables/table-reader.ts';
 import { readConfig } from '../../shared/config.ts';
 import { openDatabase } from '../../shared/database/connect.ts';
 import { Notifications } from '../../shared/database/notifications.ts';
@@ -55,6 +57,7 @@ export async function openIdleApp(): Promise<IdleApp> {
     openJobs: new OpenJobCounts(config.LIMIT_OPEN_JOBS),
     longPolls: new ResponseQuota('long-poll', config.LIMIT_STREAMS),
     memory,
+    tables: { columns: new ColumnCache(), reader: new TableReader(objects) },
     rawJson: new RawJsonBodies(config, memory),
     oidc: undefined,
     passwords: new PasswordVerifier(database, {

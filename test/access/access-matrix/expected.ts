@@ -111,6 +111,8 @@ GET /models/{mid}/tables/{aid}/metadata       401 404 200 200 200 200 404 401 20
 GET /models/{mid}/tables/{aid}/rows           401 404 200 200 200 200 404 401 200
 GET /models/{mid}/tables/{aid}/rows #sorted   401 404 200 200 200 200 404 401 200
 GET /models/{mid}/tables/{aid}/histogram      401 404 200 200 200 200 404 401 200
+GET /models/{mid}/tables/{aid}/series         401 404 200 200 200 200 404 401 200
+GET /models/{mid}/tables/{aid}/groupby        401 404 200 200 200 200 404 401 200
 GET /models/{mid}/tables/{aid}/data           401 404 200 200 200 200 404 401 200
 
 GET /uploads                                  401 200 200 200 200 200 200 401 200

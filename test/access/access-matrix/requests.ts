@@ -201,6 +201,14 @@ export const REQUESTS: Record<string, Make> = {
     ids: { aid: ids.table },
     query: { column: 'x' },
   }),
+  'GET /models/{mid}/tables/{aid}/series': ({ ids }) => ({
+    ids: { aid: ids.table },
+    query: { x: 'x', y: 'y' },
+  }),
+  'GET /models/{mid}/tables/{aid}/groupby': ({ ids }) => ({
+    ids: { aid: ids.table },
+    query: { by: 'x' },
+  }),
   'GET /models/{mid}/tables/{aid}/data': ofTable,
 
   'POST /uploads': ({ ids }) => ({

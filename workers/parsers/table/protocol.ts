@@ -1,5 +1,5 @@
 import type { ColumnStatistics } from '../../../shared/database/schema.ts';
-import type { TableFilter } from '../../../shared/jobs/catalog.ts';
+import type { TableFilter, TableGroups } from '../../../shared/jobs/catalog.ts';
 import type { ParserParameters } from '../../../shared/parsers.ts';
 
 /** A problem of a table file and its place: `row` is the line in the file, from 1. */
@@ -55,6 +55,7 @@ export interface ViewRequest extends Files {
   columns: number;
   sort: { column: string; descending: boolean }[];
   filter: TableFilter[];
+  groups?: TableGroups;
 }
 
 export interface MadeTable {
