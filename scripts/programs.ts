@@ -22,6 +22,8 @@ export const TEST_PROGRAMS = {
   python3: 'python3-venv',
   spin: 'spin',
   pgbouncer: 'pgbouncer',
+  // With it comes the module of PAM that asks for its codes.
+  'google-authenticator': 'libpam-google-authenticator',
   // With the headers of C, which the package gcc only recommends.
   gcc: 'build-essential',
 } as const;

@@ -49,8 +49,13 @@ export const ERROR_MEANINGS: Record<ErrorCode, { meaning: string; remedy: string
     remedy: 'Let it write to a file on the host.',
   },
   time_limit: {
-    meaning: 'The command ran longer than `LIMIT_COMMAND_SECONDS` and was stopped.',
+    meaning:
+      'The command ran longer than its `timeout`, or than `LIMIT_COMMAND_SECONDS`, and was stopped.',
     remedy: 'Split the work.',
+  },
+  cwd_not_found: {
+    meaning: 'The account cannot enter the folder that `cwd` names; nothing ran.',
+    remedy: 'Give a folder that exists on the host.',
   },
   remote_disk_full: {
     meaning: "The account's disk on the host is full; the output up to then can be read.",
@@ -151,6 +156,10 @@ export const ERROR_MEANINGS: Record<ErrorCode, { meaning: string; remedy: string
     meaning: 'The job was cancelled, by DELETE or because its session ended.',
     remedy: 'Start another job.',
   },
+  challenge_expired: {
+    meaning: 'What the host asked for was answered before, or not in time.',
+    remedy: 'Begin the login again.',
+  },
   host_changed: {
     meaning:
       "The host's entry got another address, port or key, which ended its sessions; no credentials were sent there.",
@@ -169,6 +178,11 @@ export const ERROR_MEANINGS: Record<ErrorCode, { meaning: string; remedy: string
     meaning:
       'The `Idempotency-Key` was used within 24 hours for another request, or for a job whose record was removed since.',
     remedy: 'Use a new key for a new request.',
+  },
+  reconnect_required: {
+    meaning:
+      'The connection of a session was lost whose host asks for a one-time code: only the user can log in again, which was waited for.',
+    remedy: 'Log in with `POST /remotes/(sid)/login`, then repeat the request.',
   },
   video_not_ready: {
     meaning: 'The video is still being made.',

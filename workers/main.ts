@@ -83,7 +83,7 @@ async function main(): Promise<void> {
   const metrics = new WorkerMetrics();
   const id = `${hostname()}/${process.pid}/${newId().slice(-6)}`;
   const leases = new LeaseRenewer({ id, database, notifications, log, metrics });
-  const sessions = new SessionPool({ config, database, notifications, log });
+  const sessions = new SessionPool({ id, config, database, notifications, log });
   const objects = await openObjectStore(config);
   const context: WorkerContext = {
     id,

@@ -5,6 +5,26 @@ import { parseInput } from '../http/validate.ts';
 import { publicKeyOf } from './private-key.ts';
 import type { ThreadedKeyParser } from './threaded-key-parser.ts';
 
+/** How a user logs in to a host: by a password or a key, or by nothing but what the host asks for. */
+export const credentialFields = {
+  password: z.string().max(4_096).optional(),
+  privateKey: z.string().max(65_536).optional(),
+  /** The line of an OpenSSH certificate of the private key. */
+  certificate: z.string().max(65_536).optional(),
+  passphrase: z.string().max(4_096).optional(),
+};
+
+/** What belongs together of these fields. */
+export function checkCredential(given: GivenCredential, context: z.RefinementCtx): void {
+  const refuse = (field: string, message: string) =>
+    context.addIssue({ code: 'custom', path: [field], message });
+  if (given.password !== undefined && given.privateKey !== undefined)
+    refuse('password', 'give either password or privateKey');
+  if (given.privateKey !== undefined) return;
+  if (given.passphrase !== undefined) refuse('passphrase', 'belongs to a privateKey');
+  if (given.certificate !== undefined) refuse('certificate', 'belongs to a privateKey');
+}
+
 interface GivenCredential {
   password?: string;
   privateKey?: string;

@@ -57,6 +57,46 @@ export const commandText = z
   .refine(text => Buffer.byteLength(text) <= 131_000, 'must be at most 131,000 bytes long')
   .refine(text => !/\p{Surrogate}/u.test(text), 'must be well-formed Unicode');
 
+const VARIABLE_BYTES = 65_536;
+const INPUT_BYTES = 1_048_576;
+const noNul = (text: string) => !text.includes('\0');
+const wellFormed = (text: string) => !/\p{Surrogate}/u.test(text);
+
+/** How a command is run, beside its text. */
+export const launchOptions = {
+  /** Relative to the account's home, where the path is relative. */
+  cwd: z
+    .string()
+    .min(1)
+    .max(4096)
+    .refine(noNul, 'must not hold a NUL character')
+    .refine(wellFormed, 'must be well-formed Unicode')
+    .optional(),
+  env: z
+    .record(
+      z.string().regex(/^[A-Za-z_][A-Za-z0-9_]*$/, 'must be a name of letters, digits and _'),
+      z
+        .string()
+        .refine(noNul, 'must not hold a NUL character')
+        .refine(wellFormed, 'must be well-formed Unicode'),
+    )
+    .refine(
+      env =>
+        Object.entries(env).reduce((sum, pair) => sum + Buffer.byteLength(pair.join('=')) + 1, 0) <=
+        VARIABLE_BYTES,
+      'must be at most 64 KiB long',
+    )
+    .optional(),
+  stdin: z
+    .string()
+    .refine(noNul, 'must not hold a NUL character')
+    .refine(wellFormed, 'must be well-formed Unicode')
+    .refine(text => Buffer.byteLength(text) <= INPUT_BYTES, 'must be at most 1 MiB long')
+    .optional(),
+  /** Seconds, from its start. */
+  timeout: z.number().positive().max(31_536_000).optional(),
+};
+
 /** One condition on a table's rows; `null` asks whether the value is missing ("true") or not ("false"). */
 export const tableFilter = z.object({
   column: z.string(),
@@ -80,15 +120,39 @@ export const tableGroups = z.object({
 });
 export type TableGroups = z.output<typeof tableGroups>;
 
+/** What the host asks the user at a login (RFC 4256), to be answered in time. */
+export const loginChallenge = z.object({
+  challenge: z.string(),
+  instruction: z.string(),
+  prompts: z.array(z.object({ text: z.string(), echo: z.boolean() })),
+  expires: z.iso.datetime(),
+});
+
+/** A login stops where the host asks something, or it is done. */
+const loginResult = z.object({
+  challenge: loginChallenge.optional(),
+  /** What the host said at the login, if anything. */
+  banner: z.string().optional(),
+});
+
 /** Every kind of job. The handler of a kind is workers/handlers/(kind).ts, typed from its entry here. */
 export const JOBS = {
   connect: {
-    means: 'Logs in to the host and opens the session.',
+    means: 'Logs in to the host and opens the session, up to what the host asks its user.',
     queue: 'interactive',
     session: 'opens',
+    /** Before 2 a worker did not ask the user. */
+    version: 2,
     payload: z.object({}),
-    /** What the host said at the login, if anything. */
-    result: z.object({ banner: z.string().optional() }),
+    result: loginResult,
+    endsWithClient: true,
+  },
+  answer: {
+    means: 'Goes on with a login, by what the user has answered.',
+    queue: 'interactive',
+    session: 'opens',
+    payload: z.object({ challenge: z.string() }),
+    result: loginResult,
     endsWithClient: true,
   },
   'scan-host': {
@@ -103,7 +167,9 @@ export const JOBS = {
     queue: 'remote',
     session: 'uses',
     output: 'kept',
-    payload: z.object({ command: commandText }),
+    /** Before 2 a worker knew the command alone. */
+    version: 2,
+    payload: z.object({ command: commandText, ...launchOptions }),
     result: z.object({ returncode: z.number().int() }),
     retry: true,
   },

@@ -19,7 +19,11 @@ const ACCESS_DENIED: ErrorCode[] = [
   'session_not_found',
 ];
 /** The host may be back later: an agent cannot start on a full disk either. */
-const UNREACHABLE: ErrorCode[] = ['remote_connection_failed', 'agent_startup_failed'];
+const UNREACHABLE: ErrorCode[] = [
+  'remote_connection_failed',
+  'agent_startup_failed',
+  'reconnect_required',
+];
 
 export const isUnreachable = (error: unknown) =>
   error instanceof WindlassError && UNREACHABLE.includes(error.code);

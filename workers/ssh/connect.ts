@@ -6,11 +6,12 @@ import { hopsOf, hostChanged, placeOf } from '../../shared/host-place.ts';
 import type { Credential } from '../../shared/secrets.ts';
 import { CURRENT_ALGORITHMS, type SshAlgorithms } from '../../shared/ssh-algorithms.ts';
 import { fingerprint, keyBytes, signatureAlgorithms } from '../../shared/ssh-keys.ts';
-import { type Ask, Authentication } from './authentication.ts';
+import { type Ask, Authentication, type Round } from './authentication.ts';
 import { signByCertificate } from './certified-key.ts';
 import { dial } from './dial.ts';
 import { HostWords, readable } from './host-words.ts';
 import { accountUnusable, toLoginError } from './login-errors.ts';
+import { LoginTimer } from './login-timer.ts';
 import { offer, openConnection, type Transport } from './open-connection.ts';
 import { resolveHost } from './resolve-host.ts';
 import { showKeys } from './scan-host-keys.ts';
@@ -72,14 +73,18 @@ async function logIn(
   const words = new HostWords(client);
   const transport = await reach();
   let fail = (_error: unknown) => {};
-  const authentication = new Authentication({ username, credential, ask }, words, error =>
-    fail(error),
-  );
+  const timer = new LoginTimer(limits.loginMs, () => fail(tooLate()));
+  const login = {
+    ...{ username, credential },
+    ask: (round: Round) => timer.whileUserAnswers(ask(round)),
+  };
+  const authentication = new Authentication(login, words, error => fail(error));
   client.on('change password', prompt => fail(accountUnusable(readable(prompt))));
   const options: ssh2.ConnectConfig = {
     username,
     authHandler: authentication.next,
-    readyTimeout: limits.loginMs,
+    // The timer's, which does not count the user's time.
+    readyTimeout: 0,
     keepaliveInterval: KEEPALIVE_MS,
     // Answers come late behind much output: closeWhenSilent() counts any byte instead.
     keepaliveCountMax: Number.POSITIVE_INFINITY,
@@ -107,6 +112,8 @@ async function logIn(
         hint: "Somebody may be listening in. If the change is right, a server administrator sets the new key in the host's entry.",
       });
     throw toLoginError(error as Error & { level?: string }, { host, words });
+  } finally {
+    timer.stop();
   }
   closeWhenSilent(client, transport);
   return { client, banner: words.banner };
@@ -124,6 +131,9 @@ function closeWhenSilent(client: ssh2.Client, transport: Transport): void {
   timer.unref();
   client.once('close', () => clearInterval(timer));
 }
+
+/** As ssh2 says it of its own time-out. */
+const tooLate = () => Object.assign(new Error('timed out'), { level: 'client-timeout' });
 
 /** A host may count a wrong answer against the account: none is given in the user's place. */
 const refuseToAnswer: Ask = async () => {

@@ -119,6 +119,8 @@ export const REQUESTS: Record<string, Make> = {
   'DELETE /remotes/{sid}': async ({ people, sshd }) => ({
     ids: { sid: await openSession(people.owner, sshd, { agent: false }) },
   }),
+  'POST /remotes/{sid}/answers': () => ({ json: { challenge: 'none', answers: [] } }),
+  'POST /remotes/{sid}/login': () => ({ json: {} }),
   'POST /remotes/launch': ({ ids }) => ({ json: { sid: ids.sid, command: 'true' } }),
   'POST /remotes/{sid}/browse/{path}': ({ sshd }) => ({ ids: { path: sshd.home.slice(1) } }),
   'GET /remotes/{sid}/file/{path}': ({ images: [first = ''] }) => ({
