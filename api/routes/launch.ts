@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { commandText } from '../../shared/jobs/catalog.ts';
+import { commandText, launchOptions } from '../../shared/jobs/catalog.ts';
 import { resource } from '../http/resource.ts';
 import { routes } from '../http/routes.ts';
 import { awaitEnd } from '../jobs/requests/prefer.ts';
@@ -10,7 +10,7 @@ import { jobRecord, jobView } from '../jobs/views/job-view.ts';
 import { toWindlassError } from '../middleware/errors.ts';
 import { answerWithLocation, operation } from '../openapi/operation.ts';
 
-const launch = z.strictObject({ sid: z.string(), command: commandText });
+const launch = z.strictObject({ sid: z.string(), command: commandText, ...launchOptions });
 const commandResult = z.object({
   command: z.string(),
   output: z.string(),
@@ -43,6 +43,7 @@ export default routes('json-body', (router, api) => {
       errors: [
         ...SESSION_JOB_ERRORS,
         'agent_problem',
+        'cwd_not_found',
         'output_limit',
         'time_limit',
         'remote_disk_full',
@@ -55,8 +56,9 @@ export default routes('json-body', (router, api) => {
         'outcome_unknown',
       ],
       handle: async ({ req, res, body }) => {
-        const { sid, command } = body();
-        const request = { kind: 'command' as const, payload: { command }, session: sid };
+        const { sid, ...payload } = body();
+        const { command } = payload;
+        const request = { kind: 'command' as const, payload, session: sid };
         const job = await startSessionJob(api, { req, res }, request);
         res.location(`/api/jobs/${job.id}`);
         const ended = await awaitEnd(api, { req, res, job });

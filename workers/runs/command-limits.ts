@@ -2,15 +2,16 @@ import { WindlassError } from '../../shared/errors.ts';
 import type { JobContext } from '../context.ts';
 import type { OutputWriter } from '../output/output-writer.ts';
 
-/** LIMIT_COMMAND_SECONDS, from the command's first start, LIMIT_OUTPUT_BYTES, and the room that there is for output. */
-export function watchLimits({ job, worker }: JobContext<'command'>, output: OutputWriter) {
-  const { LIMIT_COMMAND_SECONDS: seconds, LIMIT_OUTPUT_BYTES: bytes } = worker.config;
+/** LIMIT_COMMAND_SECONDS or its own time-out, from the command's first start, LIMIT_OUTPUT_BYTES, and the room that there is for output. */
+export function watchLimits({ job, worker, payload }: JobContext<'command'>, output: OutputWriter) {
+  const { LIMIT_COMMAND_SECONDS, LIMIT_OUTPUT_BYTES: bytes } = worker.config;
+  const seconds = Math.min(payload.timeout ?? Infinity, LIMIT_COMMAND_SECONDS || Infinity);
   const limit = new AbortController();
   // All that was taken, not what is stored by now: after a burst nothing more may come for long.
   let taken = output.stored.stdout + output.stored.stderr;
   const left = seconds * 1_000 - (Date.now() - Number(job.runAt ?? Date.now()));
   const onTimeout = () => {
-    if (seconds > 0) limit.abort(timeLimit(seconds));
+    if (seconds < Infinity) limit.abort(timeLimit(seconds));
   };
   // setTimeout's limit is 24.8 days; longer limits end there.
   const timer = setTimeout(onTimeout, Math.min(Math.max(0, left), 2 ** 31 - 1));
@@ -42,7 +43,7 @@ export function watchLimits({ job, worker }: JobContext<'command'>, output: Outp
 function timeLimit(seconds: number): WindlassError {
   return new WindlassError('time_limit', {
     detail: `Time limit reached: the command ran for ${seconds} s and was stopped.`,
-    hint: 'Split the work into shorter commands. LIMIT_COMMAND_SECONDS sets the limit.',
+    hint: 'Split the work into shorter commands, or give a longer `timeout`. LIMIT_COMMAND_SECONDS limits all.',
   });
 }
 
