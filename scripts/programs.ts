@@ -38,7 +38,7 @@ export const BUILT_PROGRAMS = {
 export type BuiltProgram = keyof typeof BUILT_PROGRAMS;
 
 /** Outside the checkout: what took minutes to build outlives it. */
-const CACHE = join(process.env.XDG_CACHE_HOME || join(homedir(), '.cache'), 'windlass');
+export const CACHE = join(process.env.XDG_CACHE_HOME || join(homedir(), '.cache'), 'windlass');
 export const PROGRAM_CACHE = join(CACHE, 'bin');
 
 /** A Python environment of its own; scripts/schemathesis.txt pins all that is in it. */
