@@ -1,4 +1,7 @@
 import type { ReadableWritablePair } from 'node:stream/web';
+import { setTimeout as delay } from 'node:timers/promises';
+
+const RECONNECT_MS = 100;
 
 /** An HTTP client of the API with Basic authentication. */
 export class Client {
@@ -42,7 +45,7 @@ export class Client {
     await read(await this.fetch(path, { method: 'DELETE' }));
   }
 
-  /** The events of a job. Reconnects after the last event when the connection breaks. */
+  /** The events of a job, up to its end. Reconnects after the last event when the stream breaks off. */
   async *events(job: string): AsyncGenerator<{ event: string; data: Record<string, unknown> }> {
     let last = '';
     for (;;) {
@@ -50,15 +53,16 @@ export class Client {
         const response = await this.fetch(`/api/jobs/${job}/events`, {
           headers: last ? { 'Last-Event-ID': last } : {},
         });
-        if (!response.body) return;
+        if (!response.ok || !response.body) return;
         for await (const { event, id, data } of parseEvents(response.body)) {
+          if (event === 'end') return;
           last = id || last;
           yield { event, data: JSON.parse(data) };
         }
-        return;
       } catch (error) {
         if (!(error instanceof TypeError)) throw error;
       }
+      await delay(RECONNECT_MS);
     }
   }
 }

@@ -14,13 +14,15 @@ export interface Followed {
   /** Gaps and repeats: an output event that did not begin where the last one of its stream ended. */
   jumps: string[];
   state: string;
+  /** The last event came. */
+  isEnded: boolean;
   connections: number;
 }
 
-/** Follows a job's events until its end state came. `seen` grows as they come. */
+/** Follows a job's events to their end. `seen` grows as they come. */
 export async function followEvents(client: Client, job: string, seen: Followed): Promise<Followed> {
   let last = '';
-  while (!['succeeded', 'failed', 'cancelled'].includes(seen.state)) {
+  while (!seen.isEnded) {
     try {
       const headers: Record<string, string> = last ? { 'Last-Event-ID': last } : {};
       const response = await client.fetch(`/api/jobs/${job}/events`, { headers });
@@ -43,11 +45,13 @@ export const nothingSeen = (): Followed => ({
   stderr: '',
   jumps: [],
   state: '',
+  isEnded: false,
   connections: 0,
 });
 
 function take(seen: Followed, frame: Frame): void {
   const data: unknown = JSON.parse(frame.data);
+  if (frame.event === 'end') seen.isEnded = true;
   if (frame.event === 'state') seen.state = (data as { state: string }).state;
   if (frame.event !== 'output') return;
   const { stream, offset, text } = data as OutputEvent;

@@ -2,7 +2,6 @@ import { connect, type Socket } from 'node:net';
 
 /** The last chunk of a body (RFC 9112, 7.1). */
 const LAST_CHUNK = '\r\n0\r\n\r\n';
-const END_STATES = ['succeeded', 'failed', 'cancelled'];
 
 /**
  * Many clients of one event stream, each a bare socket that keeps only how far it has come: an HTTP client's own memory
@@ -66,9 +65,9 @@ export class SseClient {
   live = false;
   connections = 0;
   last = '';
-  /** Whether the stream came to its end after the job's. */
+  /** Whether the stream came to its end, after `end`. */
   ended = false;
-  state = '';
+  #seenEnd = false;
   /** Bytes of standard output that came. */
   bytes = 0;
   /** addUp() of them. */
@@ -90,7 +89,7 @@ export class SseClient {
     this.#rest = frames.pop() ?? '';
     if (!this.live) this.status = Number(/^HTTP\/1\.1 (\d+)/.exec(text)?.[1] ?? this.status);
     for (const frame of frames) this.#takeFrame(frame);
-    this.ended = END_STATES.includes(this.state) && this.#rest.endsWith(LAST_CHUNK);
+    this.ended = this.#seenEnd && this.#rest.endsWith(LAST_CHUNK);
   }
 
   #takeFrame(frame: string): void {
@@ -101,7 +100,7 @@ export class SseClient {
     if (!this.live) this.connections++;
     this.live = true;
     this.last = field('id') ?? this.last;
-    if (field('event') === 'state') this.state = (JSON.parse(data) as { state: string }).state;
+    if (field('event') === 'end') this.#seenEnd = true;
     if (field('event') !== 'output') return;
     const { stream, offset, text } = JSON.parse(data) as {
       stream: string;

@@ -19,6 +19,11 @@ export function encodeEvent(event: string, at: OutputOffsets, data: string): str
   return `event: ${event}\nid: ${at.stdout}-${at.stderr}\ndata: ${data}\n\n`;
 }
 
+/** The last event of a job that has ended. A client that sends its id knows all there is. */
+export function encodeEnd(at: OutputOffsets): string {
+  return `event: end\nid: ${at.stdout}-${at.stderr}-end\ndata: {}\n\n`;
+}
+
 /** Stored output as events. A character that is stored in part waits for the rest, unless the output is `complete`. */
 export async function* encodeOutput(
   pieces: AsyncIterable<OutputPiece>,

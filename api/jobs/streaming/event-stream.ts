@@ -2,7 +2,7 @@ import type { ServerResponse } from 'node:http';
 import type { OutputOffsets } from '../../../shared/jobs/output.ts';
 import { waitForDrain } from '../../http/wait-for-drain.ts';
 import type { JobSummary } from '../views/job-summary.ts';
-import { encodeEvent, type OutputFrame } from './event-frames.ts';
+import { encodeEnd, encodeEvent, type OutputFrame } from './event-frames.ts';
 
 /** After so many idle seconds a comment keeps proxies from closing the stream. */
 const KEEPALIVE_SECONDS = 15;
@@ -66,9 +66,9 @@ export class EventStream {
     return waitForDrain(this.#out, ms);
   }
 
-  /** Sends state and progress where they changed. finish() sends the end state, after all output, unless it is the first event. */
+  /** Sends state and progress where they changed, but the end state, which finish() sends after all output. */
   sendUpdate(update: JobUpdate): void {
-    if (this.#state === undefined || !update.ended) this.#sendState(update.state);
+    if (!update.ended) this.#sendState(update.state);
     if (update.progress === undefined || update.progress === this.#progress) return;
     this.#progress = update.progress;
     this.#write(encodeEvent('progress', this.#at, update.progress));
@@ -81,6 +81,7 @@ export class EventStream {
 
   finish(update: JobUpdate): void {
     this.#sendState(update.state);
+    this.#write(encodeEnd(this.#at));
     this.end();
   }
 

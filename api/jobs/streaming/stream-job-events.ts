@@ -7,15 +7,17 @@ import { EventStream } from './event-stream.ts';
 import type { JobFeeds } from './job-feeds.ts';
 
 /**
- * GET /jobs/(id)/events: server-sent events (WHATWG HTML, 9.2). `state` first, then `output` from the start or from
- * Last-Event-ID on, `progress`, and `state` again at each change; ends after the end state once all output was sent.
- * Returns at once, so that the request's memory is freed while the stream is open.
+ * GET /jobs/(id)/events: server-sent events (WHATWG HTML, 9.2). `state` first unless the job has ended, then `output` from
+ * the start or from Last-Event-ID on, `progress`, and `state` again at each change. Once all output was sent, the end state
+ * and `end` come last. Returns at once, so that the request's memory is freed while the stream is open.
  */
 export function streamJobEvents(
   feeds: JobFeeds,
   { req, res, row }: { req: Request; res: Response; row: JobSummary },
 ): void {
-  const at = readLastEventId(req);
+  const { at, isEnd } = readLastEventId(req);
+  // An EventSource reconnects after every end but this answer (WHATWG HTML, 9.2.3).
+  if (isEnd) return void res.status(204).end();
   res
     .status(200)
     .type('text/event-stream')
@@ -32,15 +34,15 @@ export function streamJobEvents(
   feeds.add(stream, row);
 }
 
-function readLastEventId(req: Request): OutputOffsets {
+function readLastEventId(req: Request): { at: OutputOffsets; isEnd: boolean } {
   const given = req.get('Last-Event-ID');
-  if (given === undefined || given === '') return { stdout: 0, stderr: 0 };
-  const [, stdout, stderr] = /^(\d{1,15})-(\d{1,15})$/.exec(given) ?? [];
+  if (given === undefined || given === '') return { at: { stdout: 0, stderr: 0 }, isEnd: false };
+  const [, stdout, stderr, end] = /^(\d{1,15})-(\d{1,15})(-end)?$/.exec(given) ?? [];
   if (stdout === undefined || stderr === undefined) {
     throw invalidInput(
       [{ field: 'Last-Event-ID', problem: 'must be the id of an event of this job' }],
       'Leave it out to begin at the start.',
     );
   }
-  return { stdout: Number(stdout), stderr: Number(stderr) };
+  return { at: { stdout: Number(stdout), stderr: Number(stderr) }, isEnd: end !== undefined };
 }
