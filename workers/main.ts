@@ -1,10 +1,8 @@
-import { hostname } from 'node:os';
 import { setTimeout as delay } from 'node:timers/promises';
 import { readConfig } from '../shared/config.ts';
 import { openDatabase } from '../shared/database/connect.ts';
 import { Notifications } from '../shared/database/notifications.ts';
 import { waitForSchema } from '../shared/database/wait-for-schema.ts';
-import { newId } from '../shared/ids.ts';
 import {
   opensCredentials,
   QUEUES_OF,
@@ -13,6 +11,7 @@ import {
   type Work,
 } from '../shared/jobs/catalog.ts';
 import { JobQueues } from '../shared/jobs/queue.ts';
+import { newWorkerId } from '../shared/jobs/worker-id.ts';
 import { createLog } from '../shared/log.ts';
 import {
   beginProcess,
@@ -81,7 +80,7 @@ async function main(): Promise<void> {
   await waitForSchema(database, { signal: life.stopping, onWait: reason => log.info(reason) });
   await notifications.listen();
   const metrics = new WorkerMetrics();
-  const id = `${hostname()}/${process.pid}/${newId().slice(-6)}`;
+  const id = newWorkerId();
   const leases = new LeaseRenewer({ id, database, notifications, log, metrics });
   const sessions = new SessionPool({ id, config, database, notifications, log });
   const objects = await openObjectStore(config);
@@ -110,16 +109,17 @@ async function main(): Promise<void> {
   const slotsOf = (queue: QueueName) =>
     config[`${queue.toUpperCase() as Uppercase<QueueName>}_SLOTS`];
   const slots = Object.fromEntries(queues.map(queue => [queue, slotsOf(queue)]));
-  const stopConsuming = consumeQueues(context, slots, await loadHandlers());
+  const consumption = consumeQueues(context, slots, await loadHandlers());
   await renewLease(database.db, id, []);
-  const stopHeartbeat = await startHeartbeat(context, slots);
+  const onDraining = (draining: boolean) => consumption.setDraining(draining);
+  const stopHeartbeat = await startHeartbeat(context, { slots, onDraining });
   const upkeep = work.includes('upkeep') ? [runDispatcher(context), runUpkeep(context)] : [];
   log.info({ work, id: context.id }, 'worker is ready');
   life.ready();
 
   await life.stopped;
   log.info({ jobs: leases.size }, 'stopping');
-  await Promise.race([Promise.allSettled([stopConsuming(), ...upkeep]), delay(DRAIN_MS)]);
+  await Promise.race([Promise.allSettled([consumption.stop(), ...upkeep]), delay(DRAIN_MS)]);
   leases.stop();
   sessions.close();
   const ended = Promise.allSettled([

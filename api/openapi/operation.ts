@@ -90,7 +90,7 @@ export const REQUEST_HEADERS = {
 
 /** Schemas of headers that are refused when malformed; malformed others are ignored. */
 export const HEADER_SCHEMAS: Partial<Record<keyof typeof REQUEST_HEADERS, { pattern: string }>> = {
-  'Last-Event-ID': { pattern: '^(\\d{1,15}-\\d{1,15})?$' },
+  'Last-Event-ID': { pattern: '^(\\d{1,15}-\\d{1,15}(-end)?)?$' },
   'Idempotency-Key': { pattern: '^[\\x21-\\x7e]{1,255}$' },
 };
 

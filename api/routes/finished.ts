@@ -7,6 +7,7 @@ import { newId } from '../../shared/ids.ts';
 import { assertUploadOpen, lockUpload, MAX_FILES } from '../../shared/uploads.ts';
 import { resource } from '../http/resource.ts';
 import { routes } from '../http/routes.ts';
+import { jobName } from '../jobs/requests/job-name.ts';
 import { type RequestedJob, startRequestedJob } from '../jobs/requests/start-requested-job.ts';
 import { sendProblem } from '../middleware/errors.ts';
 import { answerWithLocation, operation } from '../openapi/operation.ts';
@@ -22,6 +23,7 @@ const finished = z.strictObject({
     .min(1, 'must name at least one file')
     .max(MAX_FILES)
     .meta({ description: 'The number of parts of each file.' }),
+  name: jobName,
 });
 const tuples = z.array(z.array(z.number().int()).length(2)).describe('[fid, pid] of each part.');
 const miscount = problem.extend({
@@ -59,9 +61,12 @@ export default routes('json-body', (router, api) => {
       handle: async ({ req, res, body }) => {
         const key = readUploadKey(req, res);
         await findUpload(db, key);
-        const { uploaded } = body();
+        const { uploaded, name } = body();
         try {
-          const job = await startRequestedJob(api, req, res, tx => accept(tx, key, uploaded));
+          const job = await startRequestedJob(api, req, res, async tx => ({
+            ...(await accept(tx, key, uploaded)),
+            name,
+          }));
           res.status(202).location(`/api/jobs/${job.id}`).json({ missing: [], job: job.id });
         } catch (error) {
           if (!isMiscount(error)) throw error;
@@ -99,6 +104,7 @@ async function accept(
   return {
     id: job,
     kind: 'parse',
+    label: `${before.upload.parser}: ${before.upload.aids.join(', ')}`,
     payload: { upload: uid },
     project: project.pid,
     model: model.mid,

@@ -19,6 +19,7 @@ import { auditOf } from '../identity/audit.ts';
 import { currentUser } from '../identity/current-user.ts';
 import { lockUser } from '../identity/lock-user.ts';
 import { awaitJob } from '../jobs/requests/await-job.ts';
+import { jobName } from '../jobs/requests/job-name.ts';
 import { requireWorker } from '../jobs/requests/require-worker.ts';
 import { startRequestedJob } from '../jobs/requests/start-requested-job.ts';
 import { operation } from '../openapi/operation.ts';
@@ -46,6 +47,7 @@ const newSession = z
     ...credentialFields,
     port: z.number().int().min(1).max(65_535).optional(),
     agent: z.boolean().optional(),
+    name: jobName,
   })
   .superRefine(checkCredential);
 type NewSession = z.output<typeof newSession>;
@@ -129,7 +131,8 @@ export default routes('json-body', (router, api) => {
             agent: given.agent ?? host.agent,
             sealed,
           });
-          return { kind: 'connect', queue, payload: {}, session: sid };
+          const label = `${given.username}@${host.name}`;
+          return { kind: 'connect', queue, payload: {}, session: sid, label, name: given.name };
         });
         const ended = await awaitJob(api, res, job);
         if (ended) sendLogin(res, ended);

@@ -93,6 +93,6 @@ export async function workForWindlass({ databaseUrl, redisUrl }: Place): Promise
   const slots = { remote: config.REMOTE_SLOTS };
   consumeQueues(context, slots, new Map([['command', noop as Handler<JobKind>]]));
   await renewLease(database.db, id, []);
-  await startHeartbeat(context, slots);
+  await startHeartbeat(context, { slots, onDraining: () => {} });
   void runDispatcher(context);
 }

@@ -96,6 +96,11 @@ export const REQUESTS: Record<string, Make> = {
     ids: { username: await makeUser(world) },
     json: { disabled: true },
   }),
+  // What it is already.
+  'PUT /workers/{id}': async ({ people }) => {
+    const { items } = await people.server.get<{ items: { id: string }[] }>('/api/workers');
+    return { ids: { id: items[0]?.id ?? '' }, json: { draining: false } };
+  },
   'DELETE /users/{username}': async world => ({ ids: { username: await makeUser(world) } }),
   'POST /users/-/tokens': () => ({ json: { name: 'another', scope: 'read' } }),
   'DELETE /users/-/tokens/{id}': async ({ people }) => ({

@@ -34,15 +34,26 @@ export const JOB_ROWS: Row[] = [
     'host',
   ),
   row(
-    at('GET /jobs/(id)/events: state first, then output; Last-Event-ID resumes'),
+    at(
+      'GET /jobs/(id)/events: output, the end state, end; Last-Event-ID resumes, after the end 204',
+    ),
     'GET /jobs/{id}/events',
     async ({ ask, make }) => {
       const id = await make.command();
       const whole = await ask('GET', `/jobs/${id}/events`);
       expectAnswer(whole, 200, { type: 'text/event-stream' });
       const events = readEvents(whole.text);
-      expect(events[0]).toMatchObject({ event: 'state', data: { state: 'succeeded' } });
-      expect(events[0]?.data).not.toHaveProperty('error');
+      expect(events.map(({ event }) => event).filter(event => event !== 'output')).toEqual([
+        'progress',
+        'state',
+        'end',
+      ]);
+      const [state, end] = events.slice(-2);
+      expect(state).toMatchObject({ event: 'state', data: { state: 'succeeded' } });
+      expect(state?.data).not.toHaveProperty('error');
+      expect(end).toMatchObject({ event: 'end', id: expect.stringMatching(/^6-1-end$/) });
+      const after = { 'Last-Event-ID': String(end?.id) };
+      expectAnswer(await ask('GET', `/jobs/${id}/events`, { headers: after }), 204);
       for (const { id } of outputsOf(events)) expect(id).toMatch(/^\d+-\d+$/);
       expect(joinOutput(events)).toEqual({ offset: 0, text: 'a\nb\nc\n' });
       const headers = { 'Last-Event-ID': '4-1' };
@@ -69,9 +80,10 @@ export const JOB_ROWS: Row[] = [
       const { vsid } = await make.newVideo({ images: ['/nowhere/frame'] });
       await ended(vsid);
       const { error } = (await ask('GET', `/jobs/${vsid}`)).json();
-      const [first] = readEvents((await ask('GET', `/jobs/${vsid}/events`)).text);
+      const events = readEvents((await ask('GET', `/jobs/${vsid}/events`)).text);
+      const told = events.find(({ event }) => event === 'state');
       expect(error).toMatchObject({ code: 'bad_frames', detail: expect.any(String) });
-      expect(first).toMatchObject({ event: 'state', data: { state: 'failed', error } });
+      expect(told).toMatchObject({ data: { state: 'failed', error } });
     },
     'host',
   ),
