@@ -1,4 +1,5 @@
 import { beforeAll, expect, test } from 'vitest';
+import { pidOfWorker } from '../../shared/jobs/worker-id.ts';
 import { describeStack } from '../harness/forms.ts';
 import { expectProblem } from '../harness/problem.ts';
 import { addUsers } from '../harness/projects.ts';
@@ -381,7 +382,7 @@ describeStack(undefined, 'tables and files over HTTP', form => {
           `/api/jobs/${job}`,
         );
         if (state === 'succeeded') throw new Error('it was too fast');
-        return children().length > 0 && worker ? Number(worker.split('/')[1]) : undefined;
+        return children().length > 0 && worker ? pidOfWorker(worker) : undefined;
       },
       { what: 'a child to read the table', timeoutMs: 60_000 },
     );
