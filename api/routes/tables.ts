@@ -1,6 +1,7 @@
 import { LRUCache } from 'lru-cache';
 import { z } from 'zod';
-import type { ColumnStatistics } from '../../shared/database/schema.ts';
+import type { ColumnStatistics, CsvDialect } from '../../shared/database/schema.ts';
+import { ENCODINGS } from '../../shared/parsers.ts';
 import { queryInteger } from '../http/query-integer.ts';
 import { resource } from '../http/resource.ts';
 import { routes } from '../http/routes.ts';
@@ -59,11 +60,26 @@ const columnItem = z.object({
   min: value,
   max: value,
   nulls: z.number().int(),
+  unit: z.string().optional().describe('As the file names it.'),
   exact: z
     .literal(true)
     .optional()
     .describe('Integers pass 2^53: values, `min`, `max` and bins are texts.'),
 });
+const dialectRecord = z
+  .object({
+    encoding: z.enum(ENCODINGS),
+    delimiter: z.string(),
+    quote: z.string(),
+    decimal: z.enum(['.', ',']),
+    header: z.boolean(),
+    lineBreak: z.enum(['LF', 'CRLF', 'CR', 'mixed']),
+    comment: z.string().nullable(),
+    skip: z.number().int().describe('Lines before the first row.'),
+    units: z.boolean(),
+    nulls: z.array(z.string()),
+  })
+  .describe('What a CSV file is like, as found or asked for.');
 const rowsPage = z.object({
   offset: z.number().int(),
   total: z.number().int().describe('Rows of the whole table or view.'),
@@ -101,7 +117,11 @@ export default routes('json-body', (router, api) => {
       answers: {
         200: {
           means: 'The columns, each with its type, least and greatest value and missing values.',
-          json: z.object({ rows: z.number().int(), columns: z.array(columnItem) }),
+          json: z.object({
+            rows: z.number().int(),
+            columns: z.array(columnItem),
+            dialect: dialectRecord.optional(),
+          }),
         },
         304: 'Unchanged.',
       },
@@ -110,7 +130,7 @@ export default routes('json-body', (router, api) => {
         const table = await findTable(api, req, res);
         if (isUnchanged(req, res, table)) return;
         const columns = await columnsOf.find(api, table);
-        const bytes = Buffer.from(metadataText(table.rows, columns));
+        const bytes = Buffer.from(metadataText(table, columns));
         await api.memory.reserve(res, bytes.length);
         res.type('application/json').send(bytes);
       },
@@ -233,13 +253,17 @@ function checkPageSize(limit: number, columns: string[]): void {
 }
 
 /** Integers are stored as text. */
-function metadataText(rows: number, columns: ColumnStatistics[]): string {
+function metadataText(
+  { rows, dialect }: { rows: number; dialect: CsvDialect | null },
+  columns: ColumnStatistics[],
+): string {
   const items = columns.map(column => {
-    const { name, type, min, max, nulls } = column;
+    const { name, type, min, max, nulls, unit } = column;
     const exact = isExact(column);
     const write = (value: unknown) =>
       type === 'integer' && value !== null && !exact ? String(value) : JSON.stringify(value);
-    return `{"name":${JSON.stringify(name)},"type":"${type}","min":${write(min)},"max":${write(max)},"nulls":${nulls}${exact ? ',"exact":true' : ''}}`;
+    return `{"name":${JSON.stringify(name)},"type":"${type}","min":${write(min)},"max":${write(max)},"nulls":${nulls}${unit ? `,"unit":${JSON.stringify(unit)}` : ''}${exact ? ',"exact":true' : ''}}`;
   });
-  return `{"rows":${rows},"columns":[${items.join(',')}]}`;
+  const end = dialect ? `,"dialect":${JSON.stringify(dialect)}` : '';
+  return `{"rows":${rows},"columns":[${items.join(',')}]${end}}`;
 }

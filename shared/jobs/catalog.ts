@@ -249,8 +249,8 @@ export const JOBS = {
     queue: 'parse',
     parent: 'upload',
     objects: 'artifacts',
-    /** Before 2 a worker did not check every value of a table, and knows no "types". */
-    version: 2,
+    /** Before 3 a worker knows fewer parameters of parsers; before 2 it did not check every value of a table. */
+    version: 3,
     payload: z.object({ upload: z.string() }),
     result: z.object({
       artifacts: z.array(

@@ -1,9 +1,6 @@
 import { join } from 'node:path';
-import { Readable } from 'node:stream';
 import { storeScratch, withScratch, writeScratch } from '../sandbox/scratch-dir.ts';
-import { stripLeadingBlanks } from './csv/strip-leading-blanks.ts';
 import type { Parser } from './parser.ts';
-import { TableError } from './table/protocol.ts';
 import { runTableChild } from './table/run-child.ts';
 import { readUploadedFile } from './upload-files.ts';
 
@@ -19,14 +16,13 @@ const csv: Parser<'csv'> = async ({ file, size }, context) => {
   const { job, upload, aid, newKey, reportProgress, parameters } = context;
   const { objects, database, config } = job.worker;
   return withScratch('parse', async scratch => {
-    const input = join(scratch, 'table.csv');
+    const input = join(scratch, 'upload');
     const output = join(scratch, 'table.parquet');
     const bytes = readUploadedFile(
       { db: database.db, objects },
       { upload, file, signal: job.signal },
     );
-    const stripped = { lines: 0 };
-    await writeScratch(input, Readable.from(stripLeadingBlanks(bytes, stripped)), job.signal);
+    await writeScratch(input, bytes, job.signal);
     reportProgress(COPIED, `Reading ${size} bytes.`);
     const made = await runTableChild(
       { kind: 'csv', scratch, input, output, parameters },
@@ -36,12 +32,7 @@ const csv: Parser<'csv'> = async ({ file, size }, context) => {
         onProgress: share => reportProgress(COPIED + share * (CONVERTED - COPIED)),
         signal: job.signal,
       },
-    ).catch((error: unknown) => {
-      if (error instanceof TableError)
-        for (const problem of error.problems)
-          if (problem.row !== undefined) problem.row += stripped.lines;
-      throw error;
-    });
+    );
     const object = newKey();
     const stored = await storeScratch(objects, object, { path: output, signal: job.signal });
     return [{ aid, kind: 'table', object, size: stored, ...made }];

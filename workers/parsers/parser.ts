@@ -1,6 +1,7 @@
-import type { ColumnStatistics } from '../../shared/database/schema.ts';
+import type { ColumnStatistics, CsvDialect } from '../../shared/database/schema.ts';
 import type { ParserName, ParserParameters } from '../../shared/parsers.ts';
 import type { JobContext } from '../context.ts';
+import type { TableProblem } from './table/protocol.ts';
 import type { UploadedFile } from './upload-files.ts';
 
 /** An artifact that a parser has made from a file: its object is stored, but not referred to yet. */
@@ -13,6 +14,9 @@ export interface MadeArtifact {
   /** Of tables only, as columns. */
   rows?: number;
   columns?: ColumnStatistics[];
+  dialect?: CsvDialect;
+  /** Malformed rows of the file that are not in it. */
+  skipped?: { count: number; problems: TableProblem[] };
 }
 
 export interface ParseContext<P extends ParserName = ParserName> {

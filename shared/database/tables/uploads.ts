@@ -21,6 +21,12 @@ export interface ParseEnd {
   finished: string;
 }
 
+/** Malformed rows that were left out; at most a hundred are listed. */
+export interface SkippedRows {
+  count: number;
+  errors: { file: number; row?: number; column?: string; reason: string }[];
+}
+
 /** Upload sessions. `job` is the parse, set when `finished` is accepted; its state is the upload's. */
 export const uploads = pgTable(
   'uploads',
@@ -41,6 +47,8 @@ export const uploads = pgTable(
     job: text(),
     /** Set when the record of that job is removed. */
     parseEnd: jsonb().$type<ParseEnd>(),
+    /** Set with the parse's end. */
+    skipped: jsonb().$type<SkippedRows>(),
     created: time().notNull().defaultNow(),
     accessed: time().notNull().defaultNow(),
   },

@@ -1,4 +1,4 @@
-import type { ColumnStatistics } from '../../../shared/database/schema.ts';
+import type { ColumnStatistics, CsvDialect } from '../../../shared/database/schema.ts';
 import type { TableFilter, TableGroups } from '../../../shared/jobs/catalog.ts';
 import type { ParserParameters } from '../../../shared/parsers.ts';
 
@@ -62,6 +62,10 @@ export interface MadeTable {
   rows: number;
   /** Absent for views, which have the columns of their source. */
   columns?: ColumnStatistics[];
+  /** Of CSV files. */
+  dialect?: CsvDialect;
+  /** Malformed rows that were left out. */
+  skipped?: { count: number; problems: TableProblem[] };
 }
 
 /** The answers: JSON lines on the child's standard output, the last one `made`, `refused` or `failed`. */
