@@ -21,6 +21,7 @@ export const TEST_PROGRAMS = {
   chromium: 'chromium',
   python3: 'python3-venv',
   spin: 'spin',
+  zstd: 'zstd',
   pgbouncer: 'pgbouncer',
   // With it comes the module of PAM that asks for its codes.
   'google-authenticator': 'libpam-google-authenticator',

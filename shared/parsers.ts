@@ -27,8 +27,8 @@ interface ParserDefinition {
 const oneCharacter = z.string().regex(/^[\t\x20-\x7e]$/, 'must be one ASCII character or a tab');
 
 /**
- * Every parser with its parameters. It runs in workers/parsers/(name).ts, typed from this entry; a new parser needs no
- * other change.
+ * Every parser with its parameters. All but blob are workers/parsers/formats/(name).ts, typed from this entry; a new one
+ * needs no other change.
  */
 export const PARSERS = {
   blob: {
@@ -89,6 +89,9 @@ export const PARSERS = {
 
 export type ParserName = keyof typeof PARSERS;
 export type ParserParameters<P extends ParserName> = z.output<(typeof PARSERS)[P]['parameters']>;
+
+/** Parsers that read a file's content, in a process of its own. */
+export type FileParserName = Exclude<ParserName, 'blob'>;
 
 export function isParserName(name: string): name is ParserName {
   return Object.hasOwn(PARSERS, name);

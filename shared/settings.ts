@@ -250,6 +250,12 @@ export const SETTINGS = {
     default: String(512 << 20),
     meaning: 'memory in bytes of the process that parses a table or makes a view',
   },
+  LIMIT_EXPANDED_BYTES: {
+    schema: whole(1 << 20),
+    default: String(100 * 2 ** 30),
+    meaning:
+      'largest size in bytes that a compressed upload expands to; at most a thousand times its own',
+  },
   LIMIT_PARSE_SECONDS: {
     schema: whole(1),
     default: '3600',

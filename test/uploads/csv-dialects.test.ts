@@ -10,7 +10,7 @@ afterAll(() => directory.remove());
 const read = (content: string | Uint8Array, given: object = {}) =>
   parseTable(directory.path, content, files => {
     const parameters = PARSERS.csv.parameters.parse(given);
-    return makeTable({ kind: 'csv', ...files, parameters }, () => {});
+    return makeTable({ ...files, parameters }, () => {});
   });
 
 /** Names, types and values, the values as JSON texts. */

@@ -232,9 +232,7 @@ function couldBe(type: ColumnStatistics['type'], cell: string): boolean {
 }
 
 const readTable = (csv: string, parameters: ParserParameters<'csv'> = { header: false }) =>
-  parseTable(directory.path, csv, files =>
-    makeTable({ kind: 'csv', ...files, parameters }, () => {}, SAMPLE),
-  );
+  parseTable(directory.path, csv, files => makeTable({ ...files, parameters }, () => {}, SAMPLE));
 
 test(`every cell of ${FILES} files comes back as what was written`, async () => {
   for (let seed = SEED; seed < SEED + FILES; seed++) {

@@ -8,9 +8,11 @@ import {
 } from '../../shared/database/schema.ts';
 import { WindlassError } from '../../shared/errors.ts';
 import { newObjectKey } from '../../shared/jobs/object-keys.ts';
-import { isParserName, PARSERS } from '../../shared/parsers.ts';
+import { isParserName, PARSERS, type ParserName } from '../../shared/parsers.ts';
 import type { Handler, JobContext } from '../context.ts';
-import { loadParser, type MadeArtifact } from '../parsers/parser.ts';
+import blob from '../parsers/blob.ts';
+import { convertFile } from '../parsers/convert-file.ts';
+import type { MadeArtifact, Parser } from '../parsers/parser.ts';
 import { promoteArtifacts } from '../parsers/promote-artifacts.ts';
 import { MAX_PROBLEMS, TableError } from '../parsers/table/protocol.ts';
 import { listUploadedFiles, type UploadedFile } from '../parsers/upload-files.ts';
@@ -60,7 +62,7 @@ async function parseFiles(
       detail: `The upload cannot be parsed: there is no parser ${upload.parser} any more.`,
       hint: 'GET /api/configuration/parsers lists them.',
     });
-  const parser = await loadParser(upload.parser);
+  const parser = findParser(upload.parser);
   const parameters = PARSERS[upload.parser].parameters.parse(upload.parameters);
   const total = files.reduce((sum, { size }) => sum + size, 0);
   const made: MadeArtifact[] = [];
@@ -84,6 +86,11 @@ async function parseFiles(
     done += file.size;
   }
   return { made, skipped };
+}
+
+/** Its parameters have been parsed by the schema of the same name. */
+function findParser(name: ParserName): Parser<ParserName> {
+  return (name === 'blob' ? blob : convertFile(name)) as Parser<ParserName>;
 }
 
 function addSkipped(

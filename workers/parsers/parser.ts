@@ -39,11 +39,3 @@ export type Parser<P extends ParserName> = (
   file: UploadedFile,
   context: ParseContext<P>,
 ) => Promise<MadeArtifact[]>;
-
-/** Sources end in .ts, the compiled program in .js. */
-const extension = import.meta.url.slice(import.meta.url.lastIndexOf('.'));
-
-/** Imports the parser of this name, from the file of that name beside this one. */
-export async function loadParser(name: ParserName): Promise<Parser<ParserName>> {
-  return (await import(new URL(`${name}${extension}`, import.meta.url).href)).default;
-}
