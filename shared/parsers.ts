@@ -85,6 +85,16 @@ export const PARSERS = {
         path: ['header'],
       }),
   },
+  json: {
+    meaning: 'reads each file as a table of records: a JSON array of objects',
+    makes: 'table',
+    parameters: z.strictObject({}),
+  },
+  ndjson: {
+    meaning: 'reads each file as a table of records: JSON objects, one a line',
+    makes: 'table',
+    parameters: z.strictObject({}),
+  },
 } as const satisfies Record<string, ParserDefinition>;
 
 export type ParserName = keyof typeof PARSERS;

@@ -9,7 +9,7 @@ const TABLE = 'GET /models/{mid}/tables/{aid}';
 /** decisions.md, Projects …: table and file artifacts. */
 export const TABLES: Row[] = [
   row(
-    at('metadata {rows, columns: [{name, type, min, max, nulls}]}'),
+    at('metadata {rows, columns: [{name, type, min, max, nulls}], dialect}'),
     `${TABLE}/metadata`,
     async ({ ask, make }) => {
       expectAnswer(await ask('GET', `${await make.table()}/metadata`), 200, {
@@ -20,6 +20,7 @@ export const TABLES: Row[] = [
             { name: 'word', type: 'text', min: 'even', max: 'odd', nulls: 0 },
             { name: 'nothing', type: expect.any(String), min: null, max: null, nulls: 50 },
           ],
+          dialect: expect.objectContaining({ encoding: 'utf-8', delimiter: ',', header: true }),
         },
       });
     },

@@ -4,7 +4,7 @@ import { TableError } from '../table/protocol.ts';
 /** Of one record, including line breaks in quotes. */
 export const MAX_RECORD_BYTES = 2_000_000;
 /** DuckDB holds 2,048 rows of all columns in memory, as texts, as values and as a row group. */
-const MAX_COLUMNS = 2_500;
+export const MAX_COLUMNS = 2_500;
 const MAX_NAME_LENGTH = 1_000;
 
 export type LineBreak = '\n' | '\r\n' | '\r';

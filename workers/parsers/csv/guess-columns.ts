@@ -55,11 +55,11 @@ export async function guessColumns(
   const own = await findTypesOfFirst(connection, { first, nulls, numerals });
   const hasHeader = parameters.header ?? (parameters.units || looksLikeHeader(own, below));
   const names = nameColumns(hasHeader ? first : first.map(() => ''));
-  if (hasHeader && hasOnlyTrailingDelimiters(first, below)) names.pop();
+  if (hasHeader && !table.types && hasOnlyTrailingDelimiters(first, below)) names.pop();
   refuseUnknownNames(parameters.types ?? {}, names);
   const columns = names.map((name, i) => {
     const type = parameters.types?.[name] ?? (parameters.text ? 'text' : undefined);
-    const asked = type && setOf(...ASKED[type]);
+    const asked = table.types?.[i] ?? (type && setOf(...ASKED[type]));
     const set = below[i] ?? 0;
     return { name, asked, type: choose(hasHeader ? set : set & (own[i] ?? set), asked) };
   });
