@@ -34,7 +34,7 @@ export default routes('json-body', (router, api) => {
         const key = { sid, owner: currentUser(res).username, idleSeconds };
         const { engines, hostname } = await findSession(api.database.db, key);
         if (engines?.length === 0) throw noEngine(hostname);
-        const request = { kind: 'batch' as const, payload, session: sid };
+        const request = { kind: 'batch' as const, payload, session: sid, name: payload.name };
         const job = await startSessionJob(api, { req, res }, request);
         res.location(`/api/jobs/${job.id}`).status(202).json(jobView(job));
       },
