@@ -3,6 +3,7 @@ import { eq, sql } from 'drizzle-orm';
 import { workers } from '../../shared/database/schema.ts';
 import { RENEW_MS } from '../../shared/jobs/lease.ts';
 import { UNDERSTOOD } from '../../shared/jobs/payload-versions.ts';
+import { keyIds } from '../../shared/secrets.ts';
 import type { WorkerContext } from '../context.ts';
 
 /**
@@ -18,7 +19,8 @@ export async function startHeartbeat(
 
   async function beat(): Promise<void> {
     const metrics = await context.metrics.report();
-    const text = JSON.stringify(metrics);
+    const sealKeys = keyIds(context.config.SEAL_PRIVATE_KEYS);
+    const text = JSON.stringify([metrics, sealKeys]);
     const [row] = await db
       .insert(workers)
       .values({
@@ -28,10 +30,11 @@ export async function startHeartbeat(
         slots,
         metrics,
         understands: UNDERSTOOD,
+        sealKeys,
       })
       .onConflictDoUpdate({
         target: workers.id,
-        set: { seen: sql`now()`, ...(text === written ? {} : { metrics }) },
+        set: { seen: sql`now()`, ...(text === written ? {} : { metrics, sealKeys }) },
       })
       .returning({ id: workers.id });
     if (row) written = text;

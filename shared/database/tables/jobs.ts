@@ -195,6 +195,8 @@ export const workers = pgTable('workers', {
   slots: jsonb().$type<Record<string, number>>().notNull(),
   /** See payload-versions.ts; null from a worker of the release before. */
   understands: jsonb().$type<Record<string, number>>(),
+  /** Ids of the keys that it opens credentials with; null where it opens none, and from a worker of the release before. */
+  sealKeys: text().array(),
   /** The worker's metrics in prom-client's JSON, for /metrics of the API. */
   metrics: jsonb().$type<unknown>(),
   started: time().notNull().defaultNow(),
