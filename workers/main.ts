@@ -34,6 +34,7 @@ import { loadHandlers } from './engine/load-handlers.ts';
 import { WorkerMetrics } from './engine/worker-metrics.ts';
 import { SessionPool } from './ssh/session-pool.ts';
 import { runUpkeep } from './upkeep/run-upkeep.ts';
+import { reportFfmpeg } from './video/find-ffmpeg.ts';
 
 /** After a stop, jobs that are pinned to this worker may go on for so long. */
 const DRAIN_MS = 28_000;
@@ -115,6 +116,7 @@ async function main(): Promise<void> {
   const stopHeartbeat = await startHeartbeat(context, slots);
   const upkeep = work.includes('upkeep') ? [runDispatcher(context), runUpkeep(context)] : [];
   log.info({ work, id: context.id }, 'worker is ready');
+  if (work.includes('video')) void reportFfmpeg(log).catch(() => {});
   life.ready();
 
   await life.stopped;

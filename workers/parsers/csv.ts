@@ -33,6 +33,7 @@ const csv: Parser<'csv'> = async ({ file, size }, context) => {
       {
         memory: config.LIMIT_PARSE_BYTES,
         seconds: config.LIMIT_PARSE_SECONDS,
+        keepFree: config.LIMIT_FREE_BYTES,
         onProgress: share => reportProgress(COPIED + share * (CONVERTED - COPIED)),
         signal: job.signal,
       },
