@@ -181,12 +181,15 @@ describeStack(undefined, 'uploads by tus 1.0', form => {
     await expectProblem(await tus.terminate(path), 404, 'not_found');
   });
 
-  test('of two requests with one offset, one appends', async () => {
+  test('of two requests with one offset at most one appends, and no byte comes twice', async () => {
     const bytes = someBytes(200_000);
     const path = await begin(bytes.length, 'raced');
+    // The later one interrupts the earlier one, as of a client that has lost its connection.
     const both = await Promise.all([tus.patch(path, 0, bytes), tus.patch(path, 0, bytes)]);
-    const statuses = both.map(({ status }) => status).sort();
-    expect(statuses[0]).toBe(204);
+    expect(both.filter(({ status }) => status === 204).length).toBeLessThanOrEqual(1);
+    const offset = await tus.offset(path);
+    if (offset < bytes.length)
+      expect((await tus.patch(path, offset, bytes.subarray(offset))).status).toBe(204);
     await parsed(path);
     expect((await fileOf('raced')).equals(bytes)).toBe(true);
   });
