@@ -3,6 +3,7 @@ import express, { type Express, Router } from 'express';
 import type { ApiContext } from './context.ts';
 import { addressTooLong, MAX_ADDRESS_LENGTH } from './http/client-errors.ts';
 import { contentPolicy } from './http/content-policy.ts';
+import { locateBelow, publicPath } from './http/public-url.ts';
 import { refuseAmbiguous } from './http/refuse-ambiguous.ts';
 import { createRouters, type RouteFile } from './http/routes.ts';
 import { authenticate } from './middleware/authenticate.ts';
@@ -22,6 +23,7 @@ export function createApp(api: ApiContext, files: RouteFile[]): Express {
     .disable('etag')
     .set('trust proxy', api.config.TRUST_PROXY)
     .set('query parser', 'simple');
+  locateBelow(app, publicPath(api.config));
   app.use((req, res, next) => {
     const given = req.get('X-Request-Id');
     res.locals.requestId = given && /^[\w.:-]{1,128}$/.test(given) ? given : randomUUID();

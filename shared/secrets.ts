@@ -127,5 +127,11 @@ function arrayBuffer(bytes: Uint8Array): ArrayBuffer {
   return new Uint8Array(bytes).buffer;
 }
 
-/** How a user logs in to a remote host. */
-export type Credential = { password: string } | { privateKey: string; passphrase?: string };
+/** How a user logs in to a remote host; what the host asks for besides, it asks the user. */
+export interface Credential {
+  password?: string;
+  /** Without a passphrase. */
+  privateKey?: string;
+  /** The line of an OpenSSH certificate of the private key. */
+  certificate?: string;
+}

@@ -1,10 +1,8 @@
-import { hostname } from 'node:os';
 import { setTimeout as delay } from 'node:timers/promises';
 import { readConfig } from '../shared/config.ts';
 import { openDatabase } from '../shared/database/connect.ts';
 import { Notifications } from '../shared/database/notifications.ts';
 import { waitForSchema } from '../shared/database/wait-for-schema.ts';
-import { newId } from '../shared/ids.ts';
 import {
   opensCredentials,
   QUEUES_OF,
@@ -13,6 +11,7 @@ import {
   type Work,
 } from '../shared/jobs/catalog.ts';
 import { JobQueues } from '../shared/jobs/queue.ts';
+import { newWorkerId } from '../shared/jobs/worker-id.ts';
 import { createLog } from '../shared/log.ts';
 import {
   beginProcess,
@@ -21,6 +20,7 @@ import {
   exitWith,
 } from '../shared/process-lifecycle.ts';
 import { listSecrets, removeSecrets } from '../shared/redact.ts';
+import { FreeSpace } from '../shared/storage/free-space.ts';
 import { openObjectStore } from '../shared/storage/open.ts';
 import type { WorkerContext } from './context.ts';
 import { consumeQueues } from './engine/consume-queues.ts';
@@ -80,9 +80,10 @@ async function main(): Promise<void> {
   await waitForSchema(database, { signal: life.stopping, onWait: reason => log.info(reason) });
   await notifications.listen();
   const metrics = new WorkerMetrics();
-  const id = `${hostname()}/${process.pid}/${newId().slice(-6)}`;
+  const id = newWorkerId();
   const leases = new LeaseRenewer({ id, database, notifications, log, metrics });
-  const sessions = new SessionPool({ config, database, notifications, log });
+  const sessions = new SessionPool({ id, config, database, notifications, log });
+  const objects = await openObjectStore(config);
   const context: WorkerContext = {
     id,
     config,
@@ -93,7 +94,8 @@ async function main(): Promise<void> {
     groups: new JobGroups({ id, database, notifications }),
     metrics,
     sessions,
-    objects: await openObjectStore(config),
+    objects,
+    freeSpace: new FreeSpace(objects, config.LIMIT_FREE_BYTES),
     queues: new JobQueues({
       databaseUrl: config.DATABASE_DIRECT_URL ?? config.DATABASE_URL,
       redisUrl: config.REDIS_URL,
@@ -107,16 +109,17 @@ async function main(): Promise<void> {
   const slotsOf = (queue: QueueName) =>
     config[`${queue.toUpperCase() as Uppercase<QueueName>}_SLOTS`];
   const slots = Object.fromEntries(queues.map(queue => [queue, slotsOf(queue)]));
-  const stopConsuming = consumeQueues(context, slots, await loadHandlers());
+  const consumption = consumeQueues(context, slots, await loadHandlers());
   await renewLease(database.db, id, []);
-  const stopHeartbeat = await startHeartbeat(context, slots);
+  const onDraining = (draining: boolean) => consumption.setDraining(draining);
+  const stopHeartbeat = await startHeartbeat(context, { slots, onDraining });
   const upkeep = work.includes('upkeep') ? [runDispatcher(context), runUpkeep(context)] : [];
   log.info({ work, id: context.id }, 'worker is ready');
   life.ready();
 
   await life.stopped;
   log.info({ jobs: leases.size }, 'stopping');
-  await Promise.race([Promise.allSettled([stopConsuming(), ...upkeep]), delay(DRAIN_MS)]);
+  await Promise.race([Promise.allSettled([consumption.stop(), ...upkeep]), delay(DRAIN_MS)]);
   leases.stop();
   sessions.close();
   const ended = Promise.allSettled([

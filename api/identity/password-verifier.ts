@@ -134,7 +134,8 @@ export class PasswordVerifier {
       // Not earlier: the password may have been changed while the attempt waited.
       const row = login.username ? await this.#findUser(login.username) : undefined;
       const hash = row?.passwordHash ?? (await this.#unknown);
-      if (!(await verifyPassword(hash, password)) || !row || row.disabled) return undefined;
+      if (!(await verifyPassword(hash, password)) || !row?.passwordHash || row.disabled)
+        return undefined;
       await this.#failed.succeed(login);
       this.#verified.set(username, { passwordHash: hash, mac: this.#mac(hash, attempt) });
       return row;

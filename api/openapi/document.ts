@@ -48,7 +48,12 @@ export function createOpenApiDocument(operations: RoutedOperation[], version: st
     components: {
       securitySchemes: {
         basic: { type: 'http', scheme: 'basic' },
-        token: { type: 'http', scheme: 'bearer', description: 'An API token.' },
+        token: {
+          type: 'http',
+          scheme: 'bearer',
+          description:
+            'An API token, or an access token of the identity provider where OIDC_AUDIENCE is set.',
+        },
         cookie: { type: 'apiKey', in: 'cookie', name: 'serviceauth' },
       },
       schemas: { Problem: toSchema(problem, 'output') },

@@ -9,6 +9,7 @@ import {
   uploads,
 } from '../../shared/database/schema.ts';
 import { entityTag } from '../http/conditional-requests.ts';
+import { skippedRows } from '../uploads/upload-record.ts';
 
 /** A model's record shows at most so many parses, the newest. */
 const MAX_PARSES = 200;
@@ -22,6 +23,7 @@ export const parseRecord = z.object({
     .object({ message: z.string(), errors: z.array(z.unknown()) })
     .optional()
     .describe('Where it failed: `errors` names file, row, column and reason.'),
+  skipped: skippedRows.optional(),
   finished: z.date().optional(),
 });
 type ParseRecord = z.output<typeof parseRecord>;
@@ -50,11 +52,11 @@ export async function readParseStates(db: Tx, mid: string): Promise<ParseState[]
   return rows.map(parseStateOf);
 }
 
-/** The size in bytes of each parse's names and error. */
+/** The size in bytes of each parse's names, error and skipped rows. */
 export async function readParseSizes(db: Tx, mid: string): Promise<number[]> {
   const rows = await db
     .select({
-      bytes: sql<number>`octet_length(array_to_string(${uploads.aids}, ',,,')) + coalesce(octet_length(${parseError}::text), 0)`,
+      bytes: sql<number>`octet_length(array_to_string(${uploads.aids}, ',,,')) + coalesce(octet_length(${parseError}::text), 0) + coalesce(octet_length(${uploads.skipped}::text), 0)`,
     })
     .from(uploads)
     .leftJoin(jobs, isItsParse)
@@ -71,6 +73,7 @@ export async function readParses(db: Tx, mid: string, count: number): Promise<Pa
       aids: uploads.aids,
       parser: uploads.parser,
       error: sql<unknown>`${parseError}`,
+      skipped: uploads.skipped,
       ...stateColumns,
     })
     .from(uploads)
@@ -78,11 +81,12 @@ export async function readParses(db: Tx, mid: string, count: number): Promise<Pa
     .where(ofModel(mid))
     .orderBy(desc(uploads.uid))
     .limit(count);
-  return rows.map(({ aids, parser, error, ...row }) => ({
+  return rows.map(({ aids, parser, error, skipped, ...row }) => ({
     aids,
     parser,
     ...parseStateOf(row),
     ...(error ? { error: explain(error) } : {}),
+    ...(skipped ? { skipped } : {}),
   }));
 }
 

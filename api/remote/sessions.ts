@@ -12,7 +12,7 @@ import {
 import type { Tx } from '../../shared/database/connect.ts';
 import { prepareOnce } from '../../shared/database/prepare-once.ts';
 import { jobs, leftoverRuns, type SessionRow, sessions } from '../../shared/database/schema.ts';
-import { WindlassError } from '../../shared/errors.ts';
+import { conflict, WindlassError } from '../../shared/errors.ts';
 import { HOST_CHANGED, hostChanged } from '../../shared/host-place.ts';
 import { isId } from '../../shared/ids.ts';
 import { cancelJobs } from '../../shared/jobs/cancel.ts';
@@ -35,20 +35,27 @@ const itsJobs = (tx: Tx, which: SQL) =>
       .where(and(eq(jobs.session, sessions.sid), which)),
   );
 
-/** Open and not idle past its time-out, whether or not upkeep has ended it. Reads jobs only when the last use is too old. */
+/**
+ * Open and not idle past its time-out, whether or not upkeep has ended it, or waiting for its user to answer the host. Reads
+ * jobs only when the last use is too old.
+ */
 export const isActive = (tx: Tx, idleSeconds: number | Placeholder) => {
   const oldest = sql`now() - make_interval(secs => ${idleSeconds})`;
   return and(
-    isNotNull(sessions.opened),
     isNull(sessions.ended),
-    or(
-      sql`${sessions.accessed} > ${oldest}`,
-      // Two conditions, since each is one range of the index.
-      itsJobs(tx, sql`${jobs.finished} is null`),
-      itsJobs(tx, sql`${jobs.finished} > ${oldest}`),
-    ),
+    or(and(isNotNull(sessions.opened), wasUsedSince(tx, oldest)), isChallenged),
   );
 };
+
+const isChallenged = sql`${sessions.challengeExpires} > now()`;
+
+const wasUsedSince = (tx: Tx, oldest: SQL) =>
+  or(
+    sql`${sessions.accessed} > ${oldest}`,
+    // Two conditions, since each is one range of the index.
+    itsJobs(tx, sql`${jobs.finished} is null`),
+    itsJobs(tx, sql`${jobs.finished} > ${oldest}`),
+  );
 
 /** Active or being opened: counts against LIMIT_SESSIONS and prevents the removal of its host. */
 export const isActiveOrOpening = (tx: Tx, idleSeconds: number) =>
@@ -101,7 +108,7 @@ const selectUsable = prepareOnce(db =>
 
 /**
  * Locks the user's session. With `share`, for starting a job in it: the session cannot end before the caller's
- * transaction commits, so that its end cancels the new job too. With `update`, for ending it.
+ * transaction commits, so that its end cancels the new job too; it must be open. With `update`, for changing it.
  */
 export async function lockSession(
   tx: Tx,
@@ -112,6 +119,11 @@ export async function lockSession(
     ? await tx.select().from(sessions).where(isOwnActiveSession(tx, key)).for(lock)
     : [];
   if (!row) throw await explainNoSession(tx, key);
+  if (lock === 'share' && !row.opened)
+    throw conflict(
+      'the session is not open: its host waits for answers.',
+      'Send them with POST /api/remotes/(sid)/answers.',
+    );
   return row;
 }
 

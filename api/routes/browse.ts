@@ -32,7 +32,13 @@ export default routes('json-body', (router, api) => {
       details:
         'In the order the host has them, streamed; `types` are `d` for directories, `f` for the rest.',
       answers: { 200: { means: 'The entries, as arrays side by side.', json: listing } },
-      errors: [...SESSION_JOB_ERRORS, 'invalid_input', 'not_found', 'forbidden'],
+      errors: [
+        ...SESSION_JOB_ERRORS,
+        'invalid_input',
+        'not_found',
+        'forbidden',
+        'sftp_unavailable',
+      ],
       handle: async ({ req, res }) => {
         const path = remotePath(req, 'browse');
         const request = { kind: 'browse' as const, payload: { path } };

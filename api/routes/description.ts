@@ -1,6 +1,5 @@
-import { readFileSync } from 'node:fs';
 import { z } from 'zod';
-import { packageRoot } from '../../shared/package-root.ts';
+import { RELEASE } from '../../shared/release.ts';
 import { entityTag, sendRecord } from '../http/conditional-requests.ts';
 import { resource } from '../http/resource.ts';
 import { routes } from '../http/routes.ts';
@@ -13,8 +12,7 @@ export default routes('public', (router, _api, describeAll) => {
   // Made at the first request: all files have added their routes by then.
   let made: { description: object; tag: string; page: string } | undefined;
   const make = () => {
-    const { version } = JSON.parse(readFileSync(new URL('package.json', packageRoot), 'utf8'));
-    const description = createOpenApiDocument(describeAll(), version);
+    const description = createOpenApiDocument(describeAll(), RELEASE);
     return { description, tag: entityTag(description), page: renderDocsPage(description) };
   };
   const describe = () => {

@@ -1,12 +1,13 @@
-import { and, eq, isNull, sql } from 'drizzle-orm';
+import { and, count, eq, isNull, max, sql } from 'drizzle-orm';
 import { z } from 'zod';
 import type { Tx } from '../../shared/database/connect.ts';
-import { jobs, uploads } from '../../shared/database/schema.ts';
+import { jobs, parts, uploads } from '../../shared/database/schema.ts';
 import { ERRORS, WindlassError } from '../../shared/errors.ts';
 import { newId } from '../../shared/ids.ts';
 import { assertUploadOpen, lockUpload, MAX_FILES } from '../../shared/uploads.ts';
 import { resource } from '../http/resource.ts';
 import { routes } from '../http/routes.ts';
+import { jobName } from '../jobs/requests/job-name.ts';
 import { type RequestedJob, startRequestedJob } from '../jobs/requests/start-requested-job.ts';
 import { sendProblem } from '../middleware/errors.ts';
 import { answerWithLocation, operation } from '../openapi/operation.ts';
@@ -22,6 +23,7 @@ const finished = z.strictObject({
     .min(1, 'must name at least one file')
     .max(MAX_FILES)
     .meta({ description: 'The number of parts of each file.' }),
+  name: jobName,
 });
 const tuples = z.array(z.array(z.number().int()).length(2)).describe('[fid, pid] of each part.');
 const miscount = problem.extend({
@@ -59,9 +61,12 @@ export default routes('json-body', (router, api) => {
       handle: async ({ req, res, body }) => {
         const key = readUploadKey(req, res);
         await findUpload(db, key);
-        const { uploaded } = body();
+        const { uploaded, name } = body();
         try {
-          const job = await startRequestedJob(api, req, res, tx => accept(tx, key, uploaded));
+          const job = await startRequestedJob(api, req, res, async tx => ({
+            ...(await accept(tx, key, uploaded)),
+            name,
+          }));
           res.status(202).location(`/api/jobs/${job.id}`).json({ missing: [], job: job.id });
         } catch (error) {
           if (!isMiscount(error)) throw error;
@@ -88,7 +93,8 @@ async function accept(
   const found = await lockUpload(tx, uid);
   assertUploadOpen(found);
   await assertNoCopies(tx, uid);
-  assertCounts(compareParts(uploaded, await readParts(tx, uid)));
+  if (!(await hasCounts(tx, uid, uploaded)))
+    assertCounts(compareParts(uploaded, await readParts(tx, uid)));
   const job = newId();
   await tx
     .update(uploads)
@@ -98,11 +104,25 @@ async function accept(
   return {
     id: job,
     kind: 'parse',
+    label: `${before.upload.parser}: ${before.upload.aids.join(', ')}`,
     payload: { upload: uid },
     project: project.pid,
     model: model.mid,
     upload: uid,
   };
+}
+
+/** Whether each file has as many parts as stated, numbered from 0 on: counted by the database, without reading them. */
+async function hasCounts(tx: Tx, uid: string, uploaded: number[]): Promise<boolean> {
+  const stored = await tx
+    .select({ file: parts.file, n: count(), last: max(parts.part) })
+    .from(parts)
+    .where(eq(parts.upload, uid))
+    .groupBy(parts.file);
+  return (
+    stored.length === uploaded.length &&
+    stored.every(({ file, n, last }) => n === uploaded[file] && last === n - 1)
+  );
 }
 
 async function assertNoCopies(tx: Tx, uid: string): Promise<void> {

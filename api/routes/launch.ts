@@ -1,7 +1,8 @@
 import { z } from 'zod';
-import { commandText } from '../../shared/jobs/catalog.ts';
+import { commandText, launchOptions } from '../../shared/jobs/catalog.ts';
 import { resource } from '../http/resource.ts';
 import { routes } from '../http/routes.ts';
+import { jobName } from '../jobs/requests/job-name.ts';
 import { awaitEnd } from '../jobs/requests/prefer.ts';
 import { sendCommandResult } from '../jobs/requests/send-command-result.ts';
 import { SESSION_JOB_ERRORS, startSessionJob } from '../jobs/requests/start-requested-job.ts';
@@ -10,7 +11,12 @@ import { jobRecord, jobView } from '../jobs/views/job-view.ts';
 import { toWindlassError } from '../middleware/errors.ts';
 import { answerWithLocation, operation } from '../openapi/operation.ts';
 
-const launch = z.strictObject({ sid: z.string(), command: commandText });
+const launch = z.strictObject({
+  sid: z.string(),
+  command: commandText,
+  ...launchOptions,
+  name: jobName,
+});
 const commandResult = z.object({
   command: z.string(),
   output: z.string(),
@@ -43,6 +49,7 @@ export default routes('json-body', (router, api) => {
       errors: [
         ...SESSION_JOB_ERRORS,
         'agent_problem',
+        'cwd_not_found',
         'output_limit',
         'time_limit',
         'remote_disk_full',
@@ -50,11 +57,14 @@ export default routes('json-body', (router, api) => {
         'idempotency_conflict',
         'startup_files_print',
         'agent_startup_failed',
+        'host_unsupported',
+        'shell_unusable',
         'outcome_unknown',
       ],
       handle: async ({ req, res, body }) => {
-        const { sid, command } = body();
-        const request = { kind: 'command' as const, payload: { command }, session: sid };
+        const { sid, name, ...payload } = body();
+        const { command } = payload;
+        const request = { kind: 'command' as const, payload, session: sid, name };
         const job = await startSessionJob(api, { req, res }, request);
         res.location(`/api/jobs/${job.id}`);
         const ended = await awaitEnd(api, { req, res, job });

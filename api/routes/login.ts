@@ -1,5 +1,6 @@
 import express, { type RequestHandler } from 'express';
 import { z } from 'zod';
+import { publicPath } from '../http/public-url.ts';
 import { resource } from '../http/resource.ts';
 import { routes } from '../http/routes.ts';
 import { auditOf } from '../identity/audit.ts';
@@ -43,7 +44,7 @@ export default routes('login', (router, api) => {
       answers: {
         200: {
           means:
-            'Logged in. `target` is the one given where it is a path on this origin, else `/`.',
+            'Logged in. `target` is the one given where it is a path on this origin, else the home page.',
           json: welcome,
           headers: { 'Set-Cookie': 'Both cookies.' },
         },
@@ -69,7 +70,7 @@ export default routes('login', (router, api) => {
         setLoginCookies(req, res, { config, ...login });
         res
           .set('Cache-Control', 'no-store')
-          .json({ success: true, target: safeRedirectTarget(target) });
+          .json({ success: true, target: safeRedirectTarget(target, `${publicPath(config)}/`) });
       },
     }),
   });

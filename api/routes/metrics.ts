@@ -5,7 +5,8 @@ import { collectMetrics } from '../monitoring/collect-metrics.ts';
 import { operation } from '../openapi/operation.ts';
 
 /** GET /metrics for Prometheus, for server administrators. */
-export default routes('monitoring', (router, { database, metrics }) => {
+export default routes('monitoring', (router, api) => {
+  const { metrics } = api;
   // Concurrent requests share one collection.
   let pending: Promise<string> | undefined;
   resource(router, '/metrics', {
@@ -15,7 +16,7 @@ export default routes('monitoring', (router, { database, metrics }) => {
       answers: { 200: { means: 'In its text format.', types: ['text/plain'] } },
       handle: async ({ res }) => {
         requireAdministrator(res);
-        pending ??= collectMetrics(database.db, metrics).finally(() => {
+        pending ??= collectMetrics(api).finally(() => {
           pending = undefined;
         });
         res.set('Cache-Control', 'no-store').set('Content-Type', metrics.registry.contentType);

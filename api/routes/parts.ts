@@ -17,6 +17,7 @@ import {
   MAX_PARTS,
   touchIntervalSeconds,
   touchUpload,
+  type UploadFound,
 } from '../../shared/uploads.ts';
 import { UserSemaphores } from '../concurrency/user-semaphores.ts';
 import { checkIfMatch } from '../http/conditional-requests.ts';
@@ -65,8 +66,7 @@ interface Place extends UploadKey {
   part: number;
   /** The project of the upload. */
   project: string;
-  /** Last use of the upload. */
-  accessed: Date;
+  found: UploadFound;
 }
 
 /** Parts of an upload, streamed into the object store. */
@@ -128,13 +128,12 @@ export default routes('raw-body', (router, api) => {
     const found = await findUpload(db, key);
     const { fid, part } = parseInput(req.params, place);
     assertUploadOpen(found);
-    const { project, upload } = found;
-    return { ...key, project, file: fid, part, accessed: upload.accessed };
+    return { ...key, project: found.project, file: fid, part, found };
   }
 
   /** Streams the body into the store; the upload is not idle meanwhile. */
   async function store(
-    { uid, owner, project, file, part, accessed }: Place,
+    { uid, owner, project, file, part, found }: Place,
     { req, res, isForm }: { req: Request; res: Response; isForm: boolean },
   ) {
     refuseOtherContent(req);
@@ -143,7 +142,7 @@ export default routes('raw-body', (router, api) => {
     const around = isForm ? FORM_OVERHEAD_BYTES : 0;
     checkAnnouncedSize(req, limit, around);
     const expected = readContentDigest(req.get('Content-Digest'));
-    await assertPartLimit(db, { upload: uid, file, part });
+    await assertPartLimit(db, found, { file, part });
     await checkPart(db, req, { uid, file, part });
     const given = req.get('Content-Length');
     const length = given === undefined ? undefined : Math.max(0, Number(given) - around);
@@ -151,7 +150,7 @@ export default routes('raw-body', (router, api) => {
     disableBodyTimeouts(res);
     const seconds = touchIntervalSeconds(api.config.UPLOAD_IDLE_TIMEOUT);
     const touch = () => touchUpload(db, uid, seconds);
-    if (Date.now() - accessed.getTime() > seconds * 1_000) await touch();
+    if (Date.now() - found.upload.accessed.getTime() > seconds * 1_000) await touch();
     const timer = setInterval(touch, seconds * 1_000);
     try {
       const windowMs = api.config.LIMIT_BODY_SECONDS * 1_000;
@@ -178,7 +177,7 @@ export default routes('raw-body', (router, api) => {
     await disk.check(length);
     if (LIMIT_PROJECT_BYTES === 0) return;
     const before = await findPartSize(db, { upload: uid, file, part });
-    const added = length - before;
+    const added = length - (before ?? 0);
     await assertProjectQuota(db, { project, added, limit: LIMIT_PROJECT_BYTES });
   }
 
@@ -221,7 +220,7 @@ export default routes('raw-body', (router, api) => {
       touch = () => touchSession(db, session);
       const found = await lockOwnUpload(tx, at);
       assertUploadOpen(found);
-      await assertPartLimit(tx, { upload: uid, file, part });
+      await assertPartLimit(tx, found, { file, part });
       await checkPart(tx, req, at);
       return {
         kind: 'copy',

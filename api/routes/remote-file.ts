@@ -37,6 +37,7 @@ export default routes('json-body', (router, api) => {
         'not_found',
         'forbidden',
         'range_not_satisfiable',
+        'sftp_unavailable',
       ],
       reachesHost: true,
       handle: async ({ req, res }) => {

@@ -41,6 +41,8 @@ import {
 
 /** The most characters of all names: a model's record shows the names of 200 uploads. */
 const MAX_NAMES = 65_536;
+/** Of one part in the upload's record. */
+const PART_BYTES = 120;
 const newUpload = (longest: number) =>
   z.looseObject({
     mid: z.string(),
@@ -111,6 +113,7 @@ export default routes('json-body', (router, api) => {
       handle: async ({ req, res }) => {
         const { upload } = await findUpload(db, readUploadKey(req, res));
         const job = await findJob(db, upload);
+        await api.memory.reserveIfLarge(res, upload.parts * PART_BYTES);
         // Read after the record: a part that arrives in between is shown under the older tag, and never missed.
         const stored = await readParts(db, upload.uid);
         sendRecord(req, res, {

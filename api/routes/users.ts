@@ -149,6 +149,7 @@ export default routes('json-body', (router, api) => {
         if (me === name && rights.disabled) throw notOnYourself('disable yourself');
         const row = await find(name);
         checkIfMatch(req, versionTag(row));
+        if (password !== undefined && row.issuer !== null) throw hasNoPassword(name);
         if (password !== undefined) await checkCurrent(api.passwords, { req, res, name, current });
         const passwordHash = password && (await api.passwords.hash(password, partyOf(req, res)));
         const { written, ended } = await db.transaction(async tx => {
@@ -255,6 +256,12 @@ const partyOf = (req: Request, res: Response) => ({
 
 const unknownUser = (name: string) =>
   notFound(`there is no user ${name}.`, 'GET /api/users lists them.');
+
+const hasNoPassword = (name: string) =>
+  conflict(
+    `the user ${name} logs in at the identity provider, and has no password here.`,
+    'Change it there, or disable the user here.',
+  );
 
 /** The administrator who asks always remains one. */
 const notOnYourself = (what: string) =>

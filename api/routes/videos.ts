@@ -13,6 +13,7 @@ import { routes } from '../http/routes.ts';
 import { sendObject } from '../http/send-object.ts';
 import { invalidInput } from '../http/validate.ts';
 import { currentUser } from '../identity/current-user.ts';
+import { jobName } from '../jobs/requests/job-name.ts';
 import { awaitChange } from '../jobs/requests/prefer.ts';
 import { startRequestedJob } from '../jobs/requests/start-requested-job.ts';
 import { type JobSummary, summaryColumns } from '../jobs/views/job-summary.ts';
@@ -46,6 +47,7 @@ const newVideo = z.strictObject({
     .optional()
     .describe('Project whose cache gets the video once it is ready, with `key`.'),
   key: z.string().optional(),
+  name: jobName,
 });
 /** Not strict: video players add parameters of their own. */
 const videoQuery = z.object({
@@ -110,7 +112,7 @@ export default routes('json-body', (router, api) => {
         const key = { sid, owner, idleSeconds: api.config.SESSION_IDLE_TIMEOUT };
         const session = await findSession(api.database.db, key);
         requireAgent(session);
-        const { 'content-type': type, images, project, key: cacheKey, ...options } = body();
+        const { 'content-type': type, images, project, key: cacheKey, name, ...options } = body();
         const cache =
           project === undefined && cacheKey === undefined
             ? undefined
@@ -121,7 +123,7 @@ export default routes('json-body', (router, api) => {
         const job = await startRequestedJob(api, req, res, async tx => {
           await lockSession(tx, key);
           if (cache) await lockProjectForShare(tx, cache.project, need);
-          return { kind: 'video', payload, session: sid, project: cache?.project };
+          return { kind: 'video', payload, session: sid, project: cache?.project, name };
         });
         await touchSession(api.database.db, session);
         res

@@ -90,6 +90,7 @@ async function startOrJoin(
       await tx.update(views).set({ job }).where(eq(views.id, id));
       return {
         kind: 'view',
+        label: table.aid,
         id: job,
         project: table.project,
         model: table.model,

@@ -12,6 +12,13 @@ const reason = z.looseObject({
   reason: z.string(),
 });
 
+/** What was left out of a file whose other rows were kept. */
+export const skippedRows = z
+  .object({ count: z.number().int(), errors: z.array(reason) })
+  .describe(
+    'Malformed rows that were left out, up to the "tolerance"; the first hundred are listed.',
+  );
+
 /** An upload in a list, without members whose size a client chooses. */
 export const uploadSummary = z.object({
   id: z.string(),
@@ -37,6 +44,7 @@ export const uploadRecord = uploadSummary.extend({
     )
     .meta({ description: 'Parts received; `digest` is the SHA-256 in base64.' }),
   error: z.object({ message: z.string(), errors: z.array(reason) }).optional(),
+  skipped: skippedRows.optional(),
 });
 
 type State = z.output<typeof state>;
@@ -85,6 +93,7 @@ export function toUploadRecord(
     aids: upload.aids,
     parts: stored,
     ...(error ? { error: { message: error.detail, errors: errors.data ?? [] } } : {}),
+    ...(upload.skipped ? { skipped: upload.skipped } : {}),
   };
 }
 

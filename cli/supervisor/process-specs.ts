@@ -72,7 +72,7 @@ export function listFleetProcesses(
 /** True if these processes do not need the secret. Only the supervisor needs the first administrator's password. */
 function isWithheld(kind: string, name: string): boolean {
   if (name === 'ADMIN_PASSWORD') return true;
-  if (name === 'SECRET_KEY') return kind !== API;
+  if (name === 'SECRET_KEY' || name === 'OIDC_CLIENT_SECRET') return kind !== API;
   return name === 'SEAL_PRIVATE_KEYS' && [API, 'parse', 'upkeep'].includes(kind);
 }
 

@@ -6,7 +6,7 @@ import type { Database } from './connect.ts';
  * a session's job is offered to the worker that has its connection, a job waits in a queue, a slot of it became free. They are
  * hints and may be lost; rows are the truth.
  */
-const TOPICS = ['job', 'cancel', 'session', 'user', 'offer', 'waiting', 'freed'] as const;
+const TOPICS = ['job', 'cancel', 'session', 'user', 'offer', 'waiting', 'freed', 'worker'] as const;
 export type Topic = (typeof TOPICS)[number];
 
 /** Each topic has a channel of its own, so that a process is told only what it listens to. */

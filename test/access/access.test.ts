@@ -120,7 +120,10 @@ describeStack(missingPrograms('sshd'), 'who may see and do what', form => {
       created: expect.any(String),
       started: expect.any(String),
       finished: null,
-      worker: expect.stringMatching(/\/\d+/),
+      progress: null,
+      error: null,
+      host: 'host',
+      worker: expect.stringMatching(/^[\w.-]+-\d+-\w{6}$/),
       owner: 'alice',
     });
     expect((await send(admin, 'DELETE', `/api/jobs/${id}`)).status).toBe(202);

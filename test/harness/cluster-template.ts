@@ -50,7 +50,10 @@ async function makeTemplate(folder: string, template: string): Promise<void> {
     mkdirSync(join(folder, 'lock'));
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
-    await waitFor(() => existsSync(template), { what: 'the template of clusters' });
+    await waitFor(() => existsSync(template), {
+      what: 'the template of clusters',
+      timeoutMs: 120_000,
+    });
     return;
   }
   const made = join(folder, 'making');

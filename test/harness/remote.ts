@@ -1,4 +1,5 @@
 import { Client } from '../../servers/api-client.ts';
+import { pidOfWorker } from '../../shared/jobs/worker-id.ts';
 import type { TestSshd } from './sshd.ts';
 import type { Stack } from './stack.ts';
 import { waitFor } from './wait-for.ts';
@@ -79,8 +80,8 @@ export async function readOutput(
 export async function holderOf(client: Client, id: string): Promise<number> {
   return waitFor(
     async () => {
-      const { worker } = await client.get<Job>(`/api/jobs/${id}`);
-      return Number(worker?.split('/')[1]);
+      const { worker, state } = await client.get<Job>(`/api/jobs/${id}`);
+      return worker && state === 'running' ? pidOfWorker(worker) : undefined;
     },
     { what: `a worker to hold job ${id}` },
   );

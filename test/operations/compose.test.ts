@@ -46,7 +46,9 @@ describeUnless(missingPrograms('docker-compose'), 'docker-compose.yml', () => {
       expect([name, services[name]?.command.join(' ')]).toEqual([name, command]);
     }
     for (const { image } of Object.values(services))
-      expect(image).toMatch(/^windlass$|^[\w./-]+:(\d+-\w+|RELEASE\.[\w-]+)$/);
+      expect(image).toMatch(
+        /^windlass$|^[\w./-]+:(\d+(\.\d+)+-\w+|RELEASE\.[\w-]+)(@sha256:[0-9a-f]{64})?$/,
+      );
   });
 
   test('each secret reaches those alone who need it', () => {

@@ -32,9 +32,14 @@ describeStack(missingPrograms('sshd'), 'what is out of reach and holds the outpu
         if (code === 'cancelled') await service.client.delete(`/api/jobs/${id}`);
         const { error } = await waitForEnd(service.client, id, GIVEN_UP_MS);
         expect(error?.code).toBe(code);
-        // All that is stored may be read, and no more is.
-        const most = 2_000_000 + 1_000_000 + (32 << 20);
-        expect((await readOutput(service.client, id)).length).toBeLessThan(most);
+        // Nothing beyond the limit is stored.
+        const stored = await Promise.all([
+          readOutput(service.client, id),
+          readOutput(service.client, id, 'stderr'),
+        ]);
+        const bytes = stored.reduce((sum, { length }) => sum + length, 0);
+        if (code === 'output_limit') expect(bytes).toBe(2_000_000);
+        else expect(bytes).toBeLessThanOrEqual(2_000_000);
       } finally {
         for (const line of findMarked(mark)) signalProcess(Number.parseInt(line, 10), 'SIGKILL');
       }

@@ -96,7 +96,10 @@ for (const [name, { content, reason, types }] of Object.entries(FILES))
     write(input, content);
     const peak = watchPeak();
     const made = runTableChild(
-      { kind: 'csv', scratch: directory.path, input, output, parameters: { types } },
+      {
+        ...{ kind: 'file', parser: 'csv', scratch: directory.path, input, output },
+        ...{ parameters: { types }, expanded: 1 << 30 },
+      },
       {
         memory: MEMORY,
         seconds: 60,

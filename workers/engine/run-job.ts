@@ -6,6 +6,7 @@ import { newId } from '../../shared/ids.ts';
 import { isJobKind, JOBS, type JobKind, type Payload } from '../../shared/jobs/catalog.ts';
 import type { QueueEntry } from '../../shared/jobs/queue.ts';
 import type { Handler, JobContext, Outcome, WorkerContext } from '../context.ts';
+import { OutputRoom } from '../output/output-room.ts';
 import { OutputWriter } from '../output/output-writer.ts';
 import {
   type ClaimedRow,
@@ -92,6 +93,7 @@ class Attempt {
     this.#began = performance.now() - row.ranSeconds * 1_000;
     this.#progress = writeProgress(worker, lease);
     let output: Promise<OutputWriter> | undefined;
+    const room = new OutputRoom(worker);
     this.context = {
       worker,
       job: row,
@@ -114,6 +116,7 @@ class Attempt {
             database: worker.database,
             objects: worker.objects,
             onStored: () => worker.notifications.publish('job', row.id),
+            admit: bytes => room.admit(bytes),
             over: signals.signal,
           },
           lease,

@@ -37,6 +37,8 @@ export class SessionAffinity {
   readonly #onEcho = new Map<string, () => void>();
   readonly #seenSessions = new LRUCache<string, true>({ max: MAX_SEEN_SESSIONS });
   readonly #unsubscribe: () => void;
+  /** Accepts no offers meanwhile. */
+  isDraining = false;
 
   constructor(
     worker: WorkerContext,
@@ -96,7 +98,7 @@ export class SessionAffinity {
     const onEcho = this.#onEcho.get(id);
     if (onEcho) return void onEcho();
     if (!sessions.has(session)) return;
-    if (this.#accepted.size >= this.#slots || stopping.aborted) return;
+    if (this.#accepted.size >= this.#slots || this.isDraining || stopping.aborted) return;
     const running = this.#run({ id, epoch: Number(epoch), session }).finally(() =>
       this.#accepted.delete(running),
     );

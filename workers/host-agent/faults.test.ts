@@ -20,6 +20,7 @@ import {
   follow,
   listRuns,
   processesOf,
+  readProc,
   runDirectory,
 } from '../../test/harness/agent-harness.ts';
 import {
@@ -54,6 +55,31 @@ describe.each(SHELLS)('runs under %s', shell => {
     expect((await follow(client, id)).types).toEqual(['lost']);
     await client.forget(id);
     expect(existsSync(runDirectory(host, id))).toBe(false);
+  });
+
+  test('a stop that meets nobody waits for the record of the end, which is kept', async () => {
+    const host = harness.makeHost(shell);
+    const client = await harness.connect(host);
+    const id = harness.newName();
+    const command = 'echo begun; while ! test -e go; do sleep 0.02; done; echo over; exit 3';
+    const events = client.run({ id, token: harness.newName(), command });
+    expect(await events.next()).toMatchObject({ value: { type: 'running' } });
+    const supervisor = supervisorOf(runDirectory(host, id));
+    process.kill(supervisor, 'SIGSTOP');
+    writeFileSync(join(host.account.home, 'go'), '');
+    const child = Number.parseInt(readFileSync(join(runDirectory(host, id), 'child'), 'utf8'), 10);
+    await waitFor(() => !/^\d+ .* [^ZX] /.test(readProc(`${child}`, 'stat')), {
+      what: 'the end of the command',
+    });
+    const stopped = client.stop(id);
+    // Requests are served in order, so the stop has begun.
+    await client.ping();
+    process.kill(supervisor, 'SIGCONT');
+    expect(await stopped).toEqual({ result: 'ended' });
+    const outcome = await collect({ client, id, events });
+    expect(outcome.last).toMatchObject({ type: 'ended', code: 3 });
+    expect(outcome.stdout.toString()).toBe('begun\nover\n');
+    expect(await client.stop(id)).toEqual({ result: 'ended' });
   });
 
   test('a run that was stopped before it started never starts', async () => {
@@ -286,7 +312,11 @@ test('a line arrives while its command runs, for each of ten runs that are follo
   expect(seen.length).toBe(10);
 });
 
-function killSupervisor(directory: string): void {
+function supervisorOf(directory: string): number {
   const [, , pid] = readFileSync(join(directory, 'supervisor'), 'utf8').split(' ');
-  process.kill(Number(pid), 'SIGKILL');
+  return Number(pid);
+}
+
+function killSupervisor(directory: string): void {
+  process.kill(supervisorOf(directory), 'SIGKILL');
 }

@@ -10,13 +10,20 @@ const UNREACHABLE_RETRY_SECONDS = 10;
 /** The host denies access: trying again does not help, and what runs there runs on. */
 const ACCESS_DENIED: ErrorCode[] = [
   'remote_authentication_failed',
+  'account_unusable',
   'host_key_changed',
   'host_not_allowed',
   'startup_files_print',
+  'shell_unusable',
+  'host_unsupported',
   'session_not_found',
 ];
 /** The host may be back later: an agent cannot start on a full disk either. */
-const UNREACHABLE: ErrorCode[] = ['remote_connection_failed', 'agent_startup_failed'];
+const UNREACHABLE: ErrorCode[] = [
+  'remote_connection_failed',
+  'agent_startup_failed',
+  'reconnect_required',
+];
 
 export const isUnreachable = (error: unknown) =>
   error instanceof WindlassError && UNREACHABLE.includes(error.code);

@@ -34,6 +34,9 @@ export interface RunRequest {
   script?: string;
 }
 
+/** Given by the account's shell where that matters. */
+type Requested = RunRequest | ((shell: string) => RunRequest);
+
 /** Where a run's output goes. */
 export interface RunSink {
   /** Stores what is pending and returns how far the output is stored: the run is followed from there. */
@@ -51,7 +54,7 @@ export interface RunSink {
  */
 export async function runOnHost(
   context: JobContext,
-  request: RunRequest,
+  request: Requested,
   sink: RunSink,
 ): Promise<RunEnd> {
   const run = new Run(context, request, sink);
@@ -81,7 +84,7 @@ interface Connection {
 /** Does what the state machine of run-state.ts asks for, and tells it what happens. */
 class Run {
   readonly #context: JobContext;
-  readonly #request: RunRequest;
+  readonly #request: Requested;
   readonly #sink: RunSink;
   /** What may abort with a cancel or a limit. */
   readonly #sources: AbortSignal[];
@@ -90,7 +93,7 @@ class Run {
   /** Aborted when the phase changes. */
   #phase = new AbortController();
 
-  constructor(context: JobContext, request: RunRequest, sink: RunSink) {
+  constructor(context: JobContext, request: Requested, sink: RunSink) {
     this.#context = context;
     this.#request = request;
     this.#sink = sink;
@@ -206,7 +209,7 @@ class Run {
         // The host keeps a fence for as long as an older connection could deliver a late request. Whether this connection is
         // newer than that only the row knows.
         await this.#context.assertLeased(connection.session.connectedAt);
-        return read(() => agent.run({ id: job.id, token, ...this.#request }));
+        return read(() => agent.run({ id: job.id, token, ...this.#requestFor(agent) }));
       case 'following': {
         const stored = await connection.deadline.exclude(() => this.#sink.stored());
         return read(() => agent.follow({ id: job.id, ...stored }));
@@ -214,6 +217,10 @@ class Run {
       default:
         await abortable(connection.stopping ?? Promise.resolve(), this.signal);
     }
+  }
+
+  #requestFor({ hello }: AgentClient): RunRequest {
+    return typeof this.#request === 'function' ? this.#request(hello.shell) : this.#request;
   }
 
   /** Reads the run's events until the phase changes. */

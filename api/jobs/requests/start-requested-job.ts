@@ -30,6 +30,7 @@ export const SESSION_JOB_ERRORS = [
   'session_not_found',
   'host_changed',
   'remote_authentication_failed',
+  'account_unusable',
   'host_not_allowed',
   'host_key_changed',
   'remote_connection_failed',

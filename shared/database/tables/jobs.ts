@@ -23,6 +23,12 @@ export const jobs = pgTable(
     queue: text().notNull(),
     owner: text().notNull(),
     session: text(),
+    /** The session's host, or null. It stays when the session's row goes. */
+    host: text(),
+    /** See labels.ts; null from an API of the release before. */
+    label: text(),
+    /** The client's own. */
+    name: text(),
     /** The resources that the job belongs to; it is cancelled when one of them is deleted. */
     project: text(),
     model: text(),
@@ -195,6 +201,10 @@ export const workers = pgTable('workers', {
   slots: jsonb().$type<Record<string, number>>().notNull(),
   /** See payload-versions.ts; null from a worker of the release before. */
   understands: jsonb().$type<Record<string, number>>(),
+  /** An administrator's wish: it takes no more jobs. */
+  draining: boolean().notNull().default(false),
+  /** Of its program; null from the release before. */
+  release: text(),
   /** The worker's metrics in prom-client's JSON, for /metrics of the API. */
   metrics: jsonb().$type<unknown>(),
   started: time().notNull().defaultNow(),

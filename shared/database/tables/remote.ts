@@ -30,6 +30,14 @@ export const sessions = pgTable(
     username: text().notNull(),
     agent: boolean().notNull(),
     sealed: bytea(),
+    /** Its login took answers of its user: nobody else can repeat it. Such a session lives with its connection. */
+    interactive: boolean().notNull().default(false),
+    /** The worker that has the connection of such a session, or its login under way. */
+    holder: text(),
+    /** Until when its login waits for answers. */
+    challengeExpires: time(),
+    /** What was answered, sealed: until the worker takes it, which it does at once. */
+    answers: bytea(),
     /** The account's shell, so that further connections need not ask the host. */
     shell: text(),
     created: time().notNull().defaultNow(),

@@ -21,6 +21,12 @@ export interface ParseEnd {
   finished: string;
 }
 
+/** Malformed rows that were left out; at most a hundred are listed. */
+export interface SkippedRows {
+  count: number;
+  errors: { file: number; row?: number; column?: string; reason: string }[];
+}
+
 /** Upload sessions. `job` is the parse, set when `finished` is accepted; its state is the upload's. */
 export const uploads = pgTable(
   'uploads',
@@ -34,11 +40,15 @@ export const uploads = pgTable(
     input: boolean().notNull(),
     /** Sum of its parts' sizes. */
     bytes: count(),
+    /** Number of its parts, so that none has to count the others. Programs of the release before leave theirs out. */
+    parts: integer().notNull().default(0),
     /** Increments with changes of the record and its parts. */
     version: integer().notNull().default(1),
     job: text(),
     /** Set when the record of that job is removed. */
     parseEnd: jsonb().$type<ParseEnd>(),
+    /** Set with the parse's end. */
+    skipped: jsonb().$type<SkippedRows>(),
     created: time().notNull().defaultNow(),
     accessed: time().notNull().defaultNow(),
   },

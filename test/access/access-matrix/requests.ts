@@ -96,6 +96,11 @@ export const REQUESTS: Record<string, Make> = {
     ids: { username: await makeUser(world) },
     json: { disabled: true },
   }),
+  // What it is already.
+  'PUT /workers/{id}': async ({ people }) => {
+    const { items } = await people.server.get<{ items: { id: string }[] }>('/api/workers');
+    return { ids: { id: items[0]?.id ?? '' }, json: { draining: false } };
+  },
   'DELETE /users/{username}': async world => ({ ids: { username: await makeUser(world) } }),
   'POST /users/-/tokens': () => ({ json: { name: 'another', scope: 'read' } }),
   'DELETE /users/-/tokens/{id}': async ({ people }) => ({
@@ -119,6 +124,8 @@ export const REQUESTS: Record<string, Make> = {
   'DELETE /remotes/{sid}': async ({ people, sshd }) => ({
     ids: { sid: await openSession(people.owner, sshd, { agent: false }) },
   }),
+  'POST /remotes/{sid}/answers': () => ({ json: { challenge: 'none', answers: [] } }),
+  'POST /remotes/{sid}/login': () => ({ json: {} }),
   'POST /remotes/launch': ({ ids }) => ({ json: { sid: ids.sid, command: 'true' } }),
   'POST /remotes/{sid}/browse/{path}': ({ sshd }) => ({ ids: { path: sshd.home.slice(1) } }),
   'GET /remotes/{sid}/file/{path}': ({ images: [first = ''] }) => ({
@@ -200,6 +207,14 @@ export const REQUESTS: Record<string, Make> = {
   'GET /models/{mid}/tables/{aid}/histogram': ({ ids }) => ({
     ids: { aid: ids.table },
     query: { column: 'x' },
+  }),
+  'GET /models/{mid}/tables/{aid}/series': ({ ids }) => ({
+    ids: { aid: ids.table },
+    query: { x: 'x', y: 'y' },
+  }),
+  'GET /models/{mid}/tables/{aid}/groupby': ({ ids }) => ({
+    ids: { aid: ids.table },
+    query: { by: 'x' },
   }),
   'GET /models/{mid}/tables/{aid}/data': ofTable,
 

@@ -187,7 +187,7 @@ main() {
     # If /bin/sh has too, the exec below would loop for ever.
     case $1 in serve)
       case $(/bin/sh -c 'echo $((2147483647 + 1))') in
-      -*) refuse 'needs dash, bash, ksh, zsh or busybox sh as /bin/sh: the one here counts to 2 GiB alone, as mksh does' ;;
+      -*) lack 'dash, bash, ksh, zsh or busybox sh as /bin/sh: the one here counts to 2 GiB alone, as mksh does' ;;
       esac
       ;;
     esac

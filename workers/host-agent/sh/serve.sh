@@ -5,7 +5,19 @@ answer() { printf 'answer %s\n' "$1" >&9; }
 
 # A request that is answered has a NUMBER, which its answer repeats.
 
-# stop_run NUMBER ID
+# await_end ID: waits up to 5 s for the end record of a run that nothing is left of but its supervisor and pumps. False if
+# none comes: its output is held open by a process that nobody found, or its supervisor is gone too.
+await_end() {
+  looks=0
+  until find_end; do
+    looks=$((looks + 1))
+    if [ $looks -gt 100 ]; then return 1; fi
+    if [ $((looks % 10)) -eq 0 ] && find_run_state "$1" && [ $run_state = lost ]; then return 1; fi
+    sleep_fraction 05
+  done
+}
+
+# stop_run NUMBER ID: where the stop met nobody, the command had ended by itself, and keeps that end.
 stop_run() {
   find_run_state "$2"
   if [ $run_state = absent ]; then
@@ -17,9 +29,10 @@ stop_run() {
   fi
   case $run_state in
   running | lost)
-    # Records that the run did not end by itself. On a full disk a rename needs no space, and `ready` is no longer used.
-    if ! { true >"$dir/stopped"; } 2>/dev/null; then mv "$dir/ready" "$dir/stopped"; fi
-    kill_tree
+    kill_tree asked
+    if [ -z "$signalled" ] && await_end "$2"; then stop_result=ended; fi
+    if [ -e "$dir/stopped" ] && [ $stop_result = ended ]; then stop_result=killed; fi # by another stop
+    if [ $stop_result != ended ]; then signalled='' && mark_stopped; fi
     answer "halted $1 $stop_result"
     ;;
   ended)
@@ -134,6 +147,12 @@ refuse() {
   exit 1
 }
 
+# lack WHAT: says what the host lacks.
+lack() {
+  echo "windlass-agent 1 unsupported $1"
+  exit 1
+}
+
 end_serve() {
   trap '' TERM HUP PIPE
   clean_up_serve "$name"
@@ -188,9 +207,9 @@ serve() {
   mask=$(umask)
   umask 077
   unset BASH_ENV # for the commands only, not for the agent's own shells
-  choose_detach_tool || refuse 'needs setsid, perl or python3'
+  choose_detach_tool || lack 'setsid, perl or python3'
   identify_host
-  read_process $$ || start=0
+  read_process $$ || lack '/proc, or a ps that takes -o lstart= and -p, which that of BusyBox does not'
   name=$boot8-$$-$start
   serve_dir=$base/serve/$name
   why=$(mkdir -p "$base/runs" "$base/started" "$serve_dir" 2>&1) || refuse "cannot write: $why"

@@ -6,7 +6,7 @@ import { fileURLToPath } from 'node:url';
 import { WindlassError } from '../../../shared/errors.ts';
 import { packageRoot } from '../../../shared/package-root.ts';
 import { diskFull } from '../../sandbox/scratch-dir.ts';
-import { type MadeTable, type TableAnswer, TableError, type TableRequest } from './protocol.ts';
+import { type Made, type TableAnswer, TableError, type TableRequest } from './protocol.ts';
 
 /** Always the compiled one, because Node 20 cannot run TypeScript. */
 const PROGRAM = fileURLToPath(new URL('dist/workers/parsers/table/child.js', packageRoot));
@@ -34,13 +34,13 @@ export interface RunOptions {
  * `time_limit` or `insufficient_storage` when a limit is exceeded, and the signal's reason. Settles when the child has
  * exited.
  */
-export async function runTableChild(
-  request: Unlimited<TableRequest>,
+export async function runTableChild<K extends keyof Made>(
+  request: Extract<Unlimited<TableRequest>, { kind: K }>,
   options: RunOptions,
-): Promise<MadeTable> {
+): Promise<Made[K]> {
   for (let tries = 1; ; tries++) {
     try {
-      return await runOnce(request, options);
+      return (await runOnce(request, options)) as Made[K];
     } catch (error) {
       if (!(error instanceof KilledFromOutside)) throw error;
       // Killed repeatedly: the system is out of memory.
@@ -52,7 +52,10 @@ export async function runTableChild(
 /** The child was killed, but not by this worker. */
 class KilledFromOutside extends Error {}
 
-async function runOnce(request: Unlimited<TableRequest>, options: RunOptions): Promise<MadeTable> {
+async function runOnce(
+  request: Unlimited<TableRequest>,
+  options: RunOptions,
+): Promise<Made[keyof Made]> {
   const { memory, seconds, signal } = options;
   signal.throwIfAborted();
   const child = spawn(process.execPath, [`--max-old-space-size=${HEAP_MB}`, PROGRAM], {
@@ -115,7 +118,7 @@ async function readAnswer(
 function toResult(
   answer: LastAnswer | undefined,
   { memory, stderr }: { memory: number; stderr: string },
-): MadeTable {
+): Made[keyof Made] {
   // V8 aborted the child at its heap limit.
   if (!answer)
     throw /heap out of memory|^$/.test(stderr)
