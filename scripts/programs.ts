@@ -25,6 +25,10 @@ export const TEST_PROGRAMS = {
   pgbouncer: 'pgbouncer',
   // With it comes the module of PAM that asks for its codes.
   'google-authenticator': 'libpam-google-authenticator',
+  slurmctld: 'slurmctld',
+  slurmd: 'slurmd',
+  sbatch: 'slurm-client',
+  munged: 'munge',
   // With the headers of C, which the package gcc only recommends.
   gcc: 'build-essential',
 } as const;

@@ -103,6 +103,19 @@ export const ERROR_MEANINGS: Record<ErrorCode, { meaning: string; remedy: string
     meaning: 'The encoder failed; `returncode` and `stderr`, where given, are for debugging.',
     remedy: 'See the detail; another value of `encode` may help.',
   },
+  batch_unavailable: {
+    meaning: 'The host has no batch system that is known here; nothing was submitted.',
+    remedy: "Run a command instead, or have the account's start-up files put `sbatch` on PATH.",
+  },
+  batch_refused: {
+    meaning: 'The batch system of the host did not take the job; nothing ran.',
+    remedy: 'Correct what the detail names.',
+  },
+  batch_ended: {
+    meaning:
+      'The batch system ended the job, for its time limit, its memory or its node, or someone did there.',
+    remedy: "Read the end of its output, and the state in the record's `batch`.",
+  },
   wrong_node: {
     meaning:
       "The command runs on another node behind the host's name, which could not be reached again.",

@@ -22,6 +22,7 @@ import {
 import { listSecrets, removeSecrets } from '../shared/redact.ts';
 import { FreeSpace } from '../shared/storage/free-space.ts';
 import { openObjectStore } from '../shared/storage/open.ts';
+import { pollBatchHosts } from './batch/poller.ts';
 import type { WorkerContext } from './context.ts';
 import { consumeQueues } from './engine/consume-queues.ts';
 import { runDispatcher } from './engine/dispatcher.ts';
@@ -114,12 +115,16 @@ async function main(): Promise<void> {
   const onDraining = (draining: boolean) => consumption.setDraining(draining);
   const stopHeartbeat = await startHeartbeat(context, { slots, onDraining });
   const upkeep = work.includes('upkeep') ? [runDispatcher(context), runUpkeep(context)] : [];
+  const polling = work.includes('remote') ? [pollBatchHosts(context)] : [];
   log.info({ work, id: context.id }, 'worker is ready');
   life.ready();
 
   await life.stopped;
   log.info({ jobs: leases.size }, 'stopping');
-  await Promise.race([Promise.allSettled([consumption.stop(), ...upkeep]), delay(DRAIN_MS)]);
+  await Promise.race([
+    Promise.allSettled([consumption.stop(), ...upkeep, ...polling]),
+    delay(DRAIN_MS),
+  ]);
   leases.stop();
   sessions.close();
   const ended = Promise.allSettled([

@@ -7,6 +7,7 @@ import { WindlassError } from '../../shared/errors.ts';
 import { isHeld } from '../../shared/held-sessions.ts';
 import { hopsOf, hostChanged, placeOf } from '../../shared/host-place.ts';
 import { newId } from '../../shared/ids.ts';
+import { ENGINES } from '../../shared/jobs/batch.ts';
 import { publishCancelled } from '../../shared/jobs/cancel.ts';
 import { seal } from '../../shared/secrets.ts';
 import type { ApiContext } from '../context.ts';
@@ -59,6 +60,8 @@ const sessionRecord = z.object({
   agent: z.boolean(),
   /** `challenge`: the host waits for answers; `reconnect`: its connection is lost, and only its user can log in again. */
   state: z.enum(['open', 'challenge', 'reconnect']),
+  /** Null: not known. */
+  engines: z.array(z.enum(ENGINES)).nullable(),
   created: z.date(),
   accessed: z.date(),
   expires: z.date(),
@@ -219,6 +222,7 @@ function view(
     username: row.username,
     agent: row.agent,
     state: stateOf(row, isHeld),
+    engines: row.engines,
     created: row.created,
     accessed: row.accessed,
     expires: new Date(idleSince + config.SESSION_IDLE_TIMEOUT * 1_000),

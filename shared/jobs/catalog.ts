@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { batchRequest } from './batch.ts';
 
 /** Queues, each with slots of its own: `interactive` is for kinds that answer a client who waits. */
 export const QUEUES = ['remote', 'interactive', 'video', 'parse'] as const;
@@ -38,6 +39,8 @@ interface Definition {
   objects?: string;
   /** The job is cancelled when the client that waits for it disconnects. */
   endsWithClient?: boolean;
+  /** Its handler says whether it runs: a job that a worker has may be waiting elsewhere. */
+  ownState?: boolean;
   /** A client may ask for the same work again by POST /jobs/(id)/retry. */
   retry?: boolean;
 }
@@ -173,6 +176,16 @@ export const JOBS = {
     result: z.object({ returncode: z.number().int() }),
     retry: true,
   },
+  batch: {
+    means: "Submits a job to the host's batch system, and follows it.",
+    queue: 'remote',
+    session: 'uses',
+    output: 'kept',
+    payload: batchRequest,
+    result: z.object({ returncode: z.number().int() }),
+    ownState: true,
+    retry: true,
+  },
   video: {
     means: 'Makes a video of frames on the host.',
     queue: 'video',
@@ -292,6 +305,8 @@ export type StreamedKind = SessionKind & KindsWith<{ output: 'streamed' }>;
 export type AwaitedKind = KindsWith<{ endsWithClient: true }>;
 
 export const JOB_KINDS = Object.keys(JOBS) as JobKind[];
+
+export const KINDS_WITH_OWN_STATE = JOB_KINDS.filter(kind => jobDefinition(kind).ownState);
 
 export function isJobKind(kind: string): kind is JobKind {
   return Object.hasOwn(JOBS, kind);

@@ -5,6 +5,7 @@ test('a label is the first line that says something', () => {
   expect(labelOf('command', { command: '\n  \n\tcd /data\u0007 && make\nrm -r x' })).toBe(
     'cd /data  && make',
   );
+  expect(labelOf('batch', { script: '#!/bin/sh\n#SBATCH -n 2\n\nsrun a\n' })).toBe('srun a');
   expect(labelOf('connect', {})).toBeNull();
 });
 

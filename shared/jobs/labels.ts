@@ -6,6 +6,8 @@ const MAX_LENGTH = 200;
 const LABELS: { [K in JobKind]?: (payload: Payload<K>) => string } = {
   'scan-host': ({ address, port }) => `${address}:${port}`,
   command: ({ command }) => command,
+  // Of a script what comes after its directives.
+  batch: ({ command, script = '' }) => command ?? script.replace(/^#.*$/gm, ''),
   video: ({ images, type }) =>
     `${images.length} ${images.length === 1 ? 'frame' : 'frames'}, ${type}`,
   browse: ({ path }) => path,

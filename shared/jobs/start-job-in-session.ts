@@ -30,6 +30,7 @@ const NEW = {
   stderrBytes: 0,
   runAt: null,
   runPlace: null,
+  batch: null,
   unreachableSince: null,
   runRemoved: false,
 } as const satisfies Partial<JobRow>;

@@ -76,9 +76,9 @@ export function auditOf(request: JobRequest): AuditEvent | undefined {
   const { kind, owner, session = null, address = null, requestId = null, payload } = request;
   const actor = { user: owner, address, requestId };
   if (kind === 'connect') return { ...actor, action: 'session.open', target: session };
-  if (kind !== 'command') return undefined;
-  const { command } = payload as Payload<'command'>;
-  return { ...actor, action: 'command', target: commandDigest(command) };
+  if (kind !== 'command' && kind !== 'batch') return undefined;
+  const { command, script } = payload as Payload<'command' | 'batch'> & { script?: string };
+  return { ...actor, action: 'command', target: commandDigest(command ?? script ?? '') };
 }
 
 async function refuseTooMany(tx: Tx, { owner, limit, onCount }: JobRequest): Promise<void> {

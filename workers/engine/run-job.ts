@@ -1,6 +1,6 @@
 import { eq } from 'drizzle-orm';
 import { describeOutage, isDatabaseDown, sqlState } from '../../shared/database/connect.ts';
-import { jobs } from '../../shared/database/schema.ts';
+import { type JobRow, jobs } from '../../shared/database/schema.ts';
 import { type ErrorRecord, toErrorRecord, WindlassError } from '../../shared/errors.ts';
 import { newId } from '../../shared/ids.ts';
 import { isJobKind, JOBS, type JobKind, type Payload } from '../../shared/jobs/catalog.ts';
@@ -160,7 +160,7 @@ class Attempt {
       this.#worker.leases.lose(this.#lease);
       return log.warn('stopped: another worker may have the job');
     }
-    if (error instanceof ReleaseJob) return this.#release(error.forSeconds);
+    if (error instanceof ReleaseJob) return this.#release(error.forSeconds, error.set);
     if (isCancelled(error)) return this.#end({ state: 'cancelled', error: explain(error) });
     if (isDatabaseDown(error)) {
       log.warn(
@@ -184,9 +184,9 @@ class Attempt {
     this.#lease.signals.close();
   }
 
-  #release(afterSeconds: number): Promise<void> {
+  #release(afterSeconds: number, set?: Partial<JobRow>): Promise<void> {
     this.#lease.isEnding = true;
-    return releaseJob(this.#worker.database.db, this.#lease, afterSeconds);
+    return releaseJob(this.#worker.database.db, this.#lease, afterSeconds, set);
   }
 
   /** A commit whose answer was lost looks like a lost lease at the next try: then the row tells whether it was done. */

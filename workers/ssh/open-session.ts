@@ -2,6 +2,7 @@ import { eq, sql } from 'drizzle-orm';
 import { abortable } from '../../shared/abort.ts';
 import { sessions } from '../../shared/database/schema.ts';
 import { WindlassError } from '../../shared/errors.ts';
+import { LoginNode } from '../batch/login-node.ts';
 import type { JobContext, Outcome } from '../context.ts';
 import { ShellTimeout, toPrintError, toUnusableError } from '../host-agent/protocol/hello.ts';
 import { explainAccount } from './login-errors.ts';
@@ -39,16 +40,16 @@ export async function openSession(
   const startsAgent = await hasAgent(context);
   const firstUse = async (session: RemoteSession) => {
     const { banner } = session;
-    if (startsAgent)
-      return { shell: (await session.agent().catch(throwUnusable)).hello.shell, banner };
-    await assertQuiet(session, context);
-    return { shell: null, banner };
+    const finding = findEngines(session, context);
+    const shell = startsAgent ? (await session.agent().catch(throwUnusable)).hello.shell : null;
+    if (!startsAgent) await assertQuiet(session, context);
+    return { shell, banner, engines: await finding };
   };
-  const { shell, banner } = await withSession(context, firstUse, { reconnect: false }).catch(
-    (error: unknown) => {
-      throw explainAccount(error);
-    },
-  );
+  const { shell, banner, engines } = await withSession(context, firstUse, {
+    reconnect: false,
+  }).catch((error: unknown) => {
+    throw explainAccount(error);
+  });
   const { wasAsked: interactive } = step;
   return {
     result: banner ? { banner } : {},
@@ -59,6 +60,7 @@ export async function openSession(
           opened: sql`coalesce(${sessions.opened}, now())`,
           accessed: sql`now()`,
           shell,
+          engines,
           interactive,
           holder: interactive ? worker.id : null,
           challengeExpires: null,
@@ -67,6 +69,12 @@ export async function openSession(
     },
   };
 }
+
+/** The batch systems of the host; null where that cannot be learnt now, which a batch job then does. */
+const findEngines = (session: RemoteSession, { signal }: Pick<JobContext, 'signal'>) =>
+  new LoginNode(session, AbortSignal.any([signal, AbortSignal.timeout(PROBE_MS)]))
+    .findEngines()
+    .catch(() => null);
 
 /** At the first login nobody knows that the shell ever ran a command; later a host that is slow is one to come back to. */
 function throwUnusable(error: unknown): never {

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import type { ErrorRecord } from '../../../shared/errors.ts';
+import { batchView } from '../../../shared/jobs/batch.ts';
 import type { JobSummary } from './job-summary.ts';
 
 export const JOB_STATES = ['queued', 'running', 'succeeded', 'failed', 'cancelled'] as const;
@@ -27,6 +28,8 @@ export const jobRecord = z.object({
     .looseObject({ code: z.string(), detail: z.string(), hint: z.string().optional() })
     .nullable(),
   retryOf: z.string().nullable(),
+  /** Of a batch job, once it was submitted. */
+  batch: batchView.nullable(),
 });
 /** What a server administrator sees of other people's jobs. */
 export const foreignRecord = jobRecord
@@ -66,6 +69,7 @@ export const jobView = (row: JobSummary) => ({
   result: publicResult(row),
   error: row.error,
   retryOf: row.retryOf,
+  batch: row.batch && batchView.parse(row.batch),
 });
 
 /** Object keys are internal. */

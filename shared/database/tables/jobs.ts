@@ -11,6 +11,7 @@ import {
   smallint,
   text,
 } from 'drizzle-orm/pg-core';
+import type { BatchState } from '../../jobs/batch.ts';
 import { hasEnded, IS_AWAY, isHeld, isWaiting } from '../../jobs/job-conditions.ts';
 import { bytea, count, time } from './columns.ts';
 
@@ -69,9 +70,14 @@ export const jobs = pgTable(
     /** The output was streamed to a client while it came: it is removed an hour after the job's end. */
     outputStreamed: boolean().notNull().default(false),
 
-    /** Committed before the host is first asked to run the command: the time, and the host's boot and folder of fences. */
+    /**
+     * Committed before the host is first asked to run the command: the time, and the host's boot and folder of fences; of a
+     * batch job the folder of its present submission.
+     */
     runAt: time(),
     runPlace: text(),
+    /** Of a batch job, from its first submission on. */
+    batch: jsonb().$type<BatchState>(),
     /** Since when the host has been unreachable, for a job that yielded its slot meanwhile. */
     unreachableSince: time(),
     /** The run's files were removed from the host, or never existed. */

@@ -1,5 +1,6 @@
 import { sql } from 'drizzle-orm';
 import { boolean, index, integer, pgTable, text } from 'drizzle-orm/pg-core';
+import type { EngineName } from '../../jobs/batch.ts';
 import { bytea, time } from './columns.ts';
 
 /** The allow-list of remote hosts; `keys` are the pinned host keys, `ssh-ed25519 AAAA…`. */
@@ -40,6 +41,8 @@ export const sessions = pgTable(
     answers: bytea(),
     /** The account's shell, so that further connections need not ask the host. */
     shell: text(),
+    /** The batch systems of its host; null: not known. */
+    engines: text().array().$type<EngineName[]>(),
     created: time().notNull().defaultNow(),
     accessed: time().notNull().defaultNow(),
     opened: time(),
@@ -55,6 +58,20 @@ export const sessions = pgTable(
       .where(sql`ended is not null and sealed is null`)
       .concurrently(),
   ],
+);
+
+/** When the batch jobs of a host are asked for next, by whom: one worker at a time polls a host. See workers/batch/. */
+export const batchPolls = pgTable(
+  'batch_polls',
+  {
+    hostname: text().primaryKey(),
+    due: time().notNull().defaultNow(),
+    /** The last one. */
+    worker: text(),
+    /** The account whose batch system was asked last. */
+    turn: text().notNull().default(''),
+  },
+  table => [index('batch_polls_due').on(table.due)],
 );
 
 export type SessionRow = typeof sessions.$inferSelect;

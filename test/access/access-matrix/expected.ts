@@ -68,6 +68,7 @@ DELETE /remotes/{sid}                         401 404 404 404 404 204 404 401 40
 POST /remotes/{sid}/answers                    401 404 404 404 404 409 404 401 403
 POST /remotes/{sid}/login                      401 404 404 404 404 409 404 401 403
 POST /remotes/launch                          401 404 404 404 404 200 404 401 403
+POST /remotes/{sid}/batch                     401 404 404 404 404 202 404 401 403
 POST /remotes/{sid}/browse/{path}             401 404 404 404 404 200 404 401 403
 GET /remotes/{sid}/file/{path}                401 404 404 404 404 200 404 401 403
 POST /remotes/{sid}/videos                    401 404 404 404 404 202 404 401 403

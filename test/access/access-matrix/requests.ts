@@ -127,6 +127,7 @@ export const REQUESTS: Record<string, Make> = {
   'POST /remotes/{sid}/answers': () => ({ json: { challenge: 'none', answers: [] } }),
   'POST /remotes/{sid}/login': () => ({ json: {} }),
   'POST /remotes/launch': ({ ids }) => ({ json: { sid: ids.sid, command: 'true' } }),
+  'POST /remotes/{sid}/batch': () => ({ json: { command: 'true' } }),
   'POST /remotes/{sid}/browse/{path}': ({ sshd }) => ({ ids: { path: sshd.home.slice(1) } }),
   'GET /remotes/{sid}/file/{path}': ({ images: [first = ''] }) => ({
     ids: { path: first.slice(1) },

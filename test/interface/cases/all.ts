@@ -2,6 +2,7 @@ import type { Row } from '../row.ts';
 import { ACCESS } from './access.ts';
 import { ACCOUNTS } from './accounts.ts';
 import { AUTHENTICATION } from './authentication.ts';
+import { BATCH } from './batch.ts';
 import { CONDITIONS } from './conditions.ts';
 import { ENDPOINTS } from './endpoints.ts';
 import { REMOTE_ENDPOINTS } from './endpoints-remote.ts';
@@ -32,6 +33,7 @@ export const SECTIONS: Record<string, Row[]> = {
   'decisions, Hosts, users, tokens': ACCOUNTS,
   'decisions, Remote sessions': REMOTES,
   'decisions, launch': [...LAUNCHES, ...LAUNCH_ENDS],
+  'decisions, batch': BATCH,
   'decisions, Jobs': JOB_ROWS,
   'decisions, Videos': [...VIDEOS, ...POLLS],
   'decisions, Uploads': UPLOADS,
