@@ -1,9 +1,10 @@
 import { createServer } from 'node:http';
 import { setTimeout as delay } from 'node:timers/promises';
-import { readConfig } from '../shared/config.ts';
+import { readConfig, renewKeys } from '../shared/config.ts';
 import { openDatabase } from '../shared/database/connect.ts';
 import { Notifications } from '../shared/database/notifications.ts';
 import { waitForSchema } from '../shared/database/wait-for-schema.ts';
+import { receiveSecrets } from '../shared/handed-secrets.ts';
 import { JobQueues } from '../shared/jobs/queue.ts';
 import { createLog } from '../shared/log.ts';
 import {
@@ -46,7 +47,8 @@ try {
 }
 
 async function main(): Promise<void> {
-  const config = readConfig(process.env);
+  const handed = await receiveSecrets(process.env);
+  const config = readConfig(handed.environment);
   const { DATABASE_URL, SECRET_KEY, SEAL_PUBLIC_KEY } = config;
   if (!DATABASE_URL || !SECRET_KEY || !SEAL_PUBLIC_KEY) {
     exitWith(
@@ -90,6 +92,7 @@ async function main(): Promise<void> {
     metrics: new ApiMetrics(),
     stopping: life.stopping,
   };
+  handed.onChange(secrets => renewKeys(context.config, { ...handed.environment, ...secrets }));
 
   // No requestTimeout: middleware/limit-body-time.ts limits slow bodies, and a part of 5 GiB may take long.
   const app = createApp(context, await loadRoutes());

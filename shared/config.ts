@@ -37,6 +37,15 @@ export function readConfig(environment: Record<string, string | undefined>): Con
   return config as Config;
 }
 
+/** Settings that may change while a process runs: see `windlass keys rotate`. */
+const KEYS = ['SECRET_KEY', 'SECRET_KEY_BEFORE', 'SEAL_PUBLIC_KEY', 'SEAL_PRIVATE_KEYS'] as const;
+
+/** Takes the keys of an environment into a configuration that is in use. */
+export function renewKeys(config: Config, environment: Record<string, string | undefined>): void {
+  const read = readConfig(environment);
+  Object.assign(config, Object.fromEntries(KEYS.map(name => [name, read[name]])));
+}
+
 function findContradictions(config: Partial<Config>): string[] {
   const { SEAL_PUBLIC_KEY, SEAL_PRIVATE_KEYS } = config;
   const problems: string[] = [];

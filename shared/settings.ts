@@ -130,6 +130,11 @@ export const SETTINGS = {
     schema: z.string().min(32, 'must have at least 32 characters').optional(),
     meaning: 'key of the HMACs that the API stores (embedded: generated at the first start)',
   },
+  SECRET_KEY_BEFORE: {
+    schema: z.string().min(32, 'must have at least 32 characters').optional(),
+    meaning:
+      'the SECRET_KEY before the present one, by which repeated requests are still recognised (embedded: kept by `windlass keys rotate`)',
+  },
   SEAL_PUBLIC_KEY: {
     schema: z.string().regex(SEAL_KEY, 'must be what `windlass keys new` prints').optional(),
     meaning: 'key that encrypts remote credentials (embedded: generated at the first start)',

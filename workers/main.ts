@@ -1,8 +1,9 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { readConfig } from '../shared/config.ts';
+import { readConfig, renewKeys } from '../shared/config.ts';
 import { openDatabase } from '../shared/database/connect.ts';
 import { Notifications } from '../shared/database/notifications.ts';
 import { waitForSchema } from '../shared/database/wait-for-schema.ts';
+import { receiveSecrets } from '../shared/handed-secrets.ts';
 import {
   opensCredentials,
   QUEUES_OF,
@@ -60,7 +61,8 @@ try {
 }
 
 async function main(): Promise<void> {
-  const config = readConfig(process.env);
+  const handed = await receiveSecrets(process.env);
+  const config = readConfig(handed.environment);
   // Child processes inherit the environment; ffmpeg and the decoder of pictures read what hosts send.
   removeSecrets(process.env);
   const log = createLog({ level: config.LOG_LEVEL, name: title, secrets: listSecrets(config) });
@@ -105,6 +107,8 @@ async function main(): Promise<void> {
     }),
     stopping: life.stopping,
   };
+
+  handed.onChange(secrets => renewKeys(config, { ...handed.environment, ...secrets }));
 
   const queues = work.flatMap((each): readonly QueueName[] => QUEUES_OF[each]);
   const slotsOf = (queue: QueueName) =>

@@ -9,9 +9,10 @@ import {
   type SQL,
   sql,
 } from 'drizzle-orm';
+import { SESSION_COLUMNS, type SessionRecord } from '../../shared/database/api-columns.ts';
 import type { Tx } from '../../shared/database/connect.ts';
 import { prepareOnce } from '../../shared/database/prepare-once.ts';
-import { jobs, leftoverRuns, type SessionRow, sessions } from '../../shared/database/schema.ts';
+import { jobs, leftoverRuns, sessions } from '../../shared/database/schema.ts';
 import { conflict, WindlassError } from '../../shared/errors.ts';
 import { HOST_CHANGED, hostChanged } from '../../shared/host-place.ts';
 import { isId } from '../../shared/ids.ts';
@@ -85,7 +86,7 @@ export async function explainNoSession(tx: Tx, key: SessionKey): Promise<Windlas
 }
 
 /** The user's session, for reading. Throws `session_not_found`, for another user's session too, or `host_changed`. */
-export async function findSession(db: Tx, key: SessionKey): Promise<SessionRow> {
+export async function findSession(db: Tx, key: SessionKey): Promise<SessionRecord> {
   const [row] = isId(key.sid) ? await selectUsable(db).execute({ ...key }) : [];
   if (!row) throw await explainNoSession(db, key);
   return row;
@@ -100,7 +101,7 @@ export const sessionPlaceholders = {
 
 const selectUsable = prepareOnce(db =>
   db
-    .select()
+    .select(SESSION_COLUMNS)
     .from(sessions)
     .where(isOwnActiveSession(db, sessionPlaceholders))
     .prepare('find_session'),
@@ -114,9 +115,9 @@ export async function lockSession(
   tx: Tx,
   key: SessionKey,
   lock: 'share' | 'update' = 'share',
-): Promise<SessionRow> {
+): Promise<SessionRecord> {
   const [row] = isId(key.sid)
-    ? await tx.select().from(sessions).where(isOwnActiveSession(tx, key)).for(lock)
+    ? await tx.select(SESSION_COLUMNS).from(sessions).where(isOwnActiveSession(tx, key)).for(lock)
     : [];
   if (!row) throw await explainNoSession(tx, key);
   if (lock === 'share' && !row.opened)
@@ -130,7 +131,7 @@ export async function lockSession(
 /** Records a use in `accessed`, at most once a minute. Ignores errors: the request itself succeeds without it. */
 export async function touchSession(
   db: Tx,
-  { sid, accessed }: Pick<SessionRow, 'sid' | 'accessed'>,
+  { sid, accessed }: Pick<SessionRecord, 'sid' | 'accessed'>,
 ): Promise<void> {
   if (Date.now() - accessed.getTime() < 60_000) return;
   await db

@@ -1,8 +1,9 @@
 import { and, count, eq, sql } from 'drizzle-orm';
 import type { Request, Response } from 'express';
 import { z } from 'zod';
+import { SESSION_COLUMNS, type SessionRecord } from '../../shared/database/api-columns.ts';
 import type { Tx } from '../../shared/database/connect.ts';
-import { hosts, jobs, type SessionRow, sessions } from '../../shared/database/schema.ts';
+import { hosts, jobs, sessions } from '../../shared/database/schema.ts';
 import { WindlassError } from '../../shared/errors.ts';
 import { isHeld } from '../../shared/held-sessions.ts';
 import { hopsOf, hostChanged, placeOf } from '../../shared/host-place.ts';
@@ -93,7 +94,7 @@ export default routes('json-body', (router, api) => {
       handle: async ({ res, query }) => {
         const owner = currentUser(res).username;
         const where = and(eq(sessions.owner, owner), isActive(db, api.config.SESSION_IDLE_TIMEOUT));
-        const rows = db.select({ session: sessions, lastEnd, isHeld }).from(sessions);
+        const rows = db.select({ session: SESSION_COLUMNS, lastEnd, isHeld }).from(sessions);
         const page = await readPage(rows, query(), { by: sessions.sid, key: 'sid', where }, row =>
           view(api, row.session, row),
         );
@@ -212,7 +213,7 @@ const tagOf = ({ accessed, expires, state }: { accessed: Date; expires: Date; st
 
 function view(
   { config }: ApiContext,
-  row: SessionRow,
+  row: SessionRecord,
   { lastEnd, isHeld }: { lastEnd: string | null; isHeld: boolean },
 ) {
   const idleSince = Math.max(row.accessed.getTime(), lastEnd ? new Date(lastEnd).getTime() : 0);
@@ -229,7 +230,7 @@ function view(
   };
 }
 
-function stateOf({ opened, interactive }: SessionRow, isHeld: boolean) {
+function stateOf({ opened, interactive }: SessionRecord, isHeld: boolean) {
   if (!opened) return 'challenge' as const;
   return interactive && !isHeld ? ('reconnect' as const) : ('open' as const);
 }

@@ -1,6 +1,7 @@
 import { and, asc, eq, inArray, sql } from 'drizzle-orm';
 import type { Request, Response } from 'express';
 import { z } from 'zod';
+import { USER_COLUMNS, type UserRecord } from '../../shared/database/api-columns.ts';
 import type { Tx } from '../../shared/database/connect.ts';
 import { users } from '../../shared/database/schema.ts';
 import { conflict, notFound, WindlassError } from '../../shared/errors.ts';
@@ -38,7 +39,6 @@ const changes = z
   })
   .meta({ dependentRequired: { current: ['password'] } });
 
-type UserRow = typeof users.$inferSelect;
 const userRecord = z.object({
   username: z.string(),
   administrator: z.boolean(),
@@ -50,13 +50,13 @@ const view = ({
   administrator,
   disabled,
   created,
-}: UserRow): z.output<typeof userRecord> => ({ username, administrator, disabled, created });
+}: UserRecord): z.output<typeof userRecord> => ({ username, administrator, disabled, created });
 
 /** Users, for server administrators; `/users/-` is the user who asks. Users may change their own password. */
 export default routes('json-body', (router, api) => {
   const { db } = api.database;
-  const find = async (name: string): Promise<UserRow> => {
-    const [row] = await db.select().from(users).where(eq(users.username, name));
+  const find = async (name: string): Promise<UserRecord> => {
+    const [row] = await db.select(USER_COLUMNS).from(users).where(eq(users.username, name));
     if (!row) throw unknownUser(name);
     return row;
   };
@@ -69,7 +69,7 @@ export default routes('json-body', (router, api) => {
       answers: { 200: { means: 'A page of users.', json: pageOf(userRecord) } },
       handle: async ({ res, query }) => {
         requireAdministrator(res);
-        const rows = db.select().from(users);
+        const rows = db.select(USER_COLUMNS).from(users);
         res.json(await readPage(rows, query(), { by: users.username, key: 'username' }, view));
       },
     }),
@@ -89,7 +89,7 @@ export default routes('json-body', (router, api) => {
             .insert(users)
             .values({ ...given, passwordHash })
             .onConflictDoNothing()
-            .returning();
+            .returning(USER_COLUMNS);
           if (added) await auditOf(req, res)(tx, 'user.create', added.username);
           return added;
         });
@@ -162,7 +162,7 @@ export default routes('json-body', (router, api) => {
               ...rights,
             })
             .where(and(eq(users.username, name), eq(users.version, row.version)))
-            .returning();
+            .returning(USER_COLUMNS);
           if (!written)
             throw conflict(
               'somebody else changed this user at the same time.',
@@ -205,10 +205,10 @@ export default routes('json-body', (router, api) => {
  * Locks the rows of a user and of the administrator who asks, who must still be one: so an administrator is left even where two
  * remove each other concurrently. Sorted to avoid deadlocks. Throws `not_found`.
  */
-async function lockWithAdministrator(tx: Tx, res: Response, name: string): Promise<UserRow> {
+async function lockWithAdministrator(tx: Tx, res: Response, name: string): Promise<UserRecord> {
   const me = currentUser(res).username;
   const rows = await tx
-    .select()
+    .select(USER_COLUMNS)
     .from(users)
     .where(inArray(users.username, [me, name]))
     .orderBy(asc(users.username))

@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { afterAll, expect, test } from 'vitest';
 import { makeTempDir } from '../../test/harness/temp-dir.ts';
 import { listFleetProcesses, readFleetProcesses } from './process-specs.ts';
+import type { ProcessSpec } from './supervised-process.ts';
 
 const directory = makeTempDir('forms');
 afterAll(() => directory.remove());
@@ -15,16 +16,18 @@ const SECRETS = {
 };
 const ENV = { ...SECRETS, SEAL_PUBLIC_KEY: 'p' };
 
-/** What each process of a Procfile with these lines is given of ENV, and its port. */
+/** The secrets that each process of a Procfile with these lines is handed, none of them in its environment, and its port. */
 function givenTo(lines: string[]): Record<string, string[]> {
   const path = join(directory.path, 'Procfile');
   writeFileSync(path, lines.map(line => `${line}: node it\n`).join(''));
   const specs = listFleetProcesses(readFleetProcesses(path), ENV, 8080).flat();
-  const given = ({ SEAL_PUBLIC_KEY, ...env }: Record<string, string | undefined> = {}) => {
+  const given = ({ env, secrets }: ProcessSpec) => {
+    for (const name of Object.keys(ENV)) expect(env).not.toHaveProperty(name);
+    const { SEAL_PUBLIC_KEY, ...others } = secrets ?? {};
     expect(SEAL_PUBLIC_KEY).toBe('p');
-    return Object.entries(env).map(([name, value]) => (name === 'PORT' ? `${value}` : name));
+    return [...Object.keys(others), ...(env?.PORT ? [env.PORT] : [])];
   };
-  return Object.fromEntries(specs.map(({ name, env }) => [name, given(env)]));
+  return Object.fromEntries(specs.map(spec => [spec.name, given(spec)]));
 }
 
 test('each API has its secrets and a port of its own; each other process the seal keys at most', () => {

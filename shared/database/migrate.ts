@@ -7,6 +7,7 @@ import { MIGRATIONS, type Migration, readMigrations } from './migrations/migrati
 import { LOCK_TIMEOUT, MigrationError, MigrationSession } from './migrations/session.ts';
 import { setForRole } from './pooler.ts';
 import { clientOf, finderOf } from './primary.ts';
+import { grantRights } from './rights.ts';
 
 /** Key of the advisory lock; any number that no version of Windlass changes. */
 const LOCK = 7_493_221;
@@ -66,6 +67,7 @@ export async function migrateDatabase(url: string, options: MigrateOptions = {})
       await makeUnlogged(session);
     };
     await session.tell(label, () => session.retry(label, migrateQueue));
+    await session.retry('Granting rights', () => grantRights(client));
   } catch (error) {
     signal?.throwIfAborted();
     throw error instanceof MigrationError ? error : new MigrationError('The migration', error);

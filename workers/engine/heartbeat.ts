@@ -4,6 +4,7 @@ import { workers } from '../../shared/database/schema.ts';
 import { RENEW_MS } from '../../shared/jobs/lease.ts';
 import { UNDERSTOOD } from '../../shared/jobs/payload-versions.ts';
 import { RELEASE } from '../../shared/release.ts';
+import { keyIds } from '../../shared/secrets.ts';
 import type { WorkerContext } from '../context.ts';
 
 /**
@@ -20,7 +21,8 @@ export async function startHeartbeat(
 
   async function beat(): Promise<void> {
     const metrics = await context.metrics.report();
-    const text = JSON.stringify(metrics);
+    const sealKeys = keyIds(context.config.SEAL_PRIVATE_KEYS);
+    const text = JSON.stringify([metrics, sealKeys]);
     const [row] = await db
       .insert(workers)
       .values({
@@ -31,10 +33,11 @@ export async function startHeartbeat(
         metrics,
         understands: UNDERSTOOD,
         release: RELEASE,
+        sealKeys,
       })
       .onConflictDoUpdate({
         target: workers.id,
-        set: { seen: sql`now()`, ...(text === written ? {} : { metrics }) },
+        set: { seen: sql`now()`, ...(text === written ? {} : { metrics, sealKeys }) },
       })
       .returning({ draining: workers.draining });
     if (!row) return;

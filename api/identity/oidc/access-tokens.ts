@@ -1,4 +1,5 @@
 import { and, eq } from 'drizzle-orm';
+import { USER_COLUMNS } from '../../../shared/database/api-columns.ts';
 import type { Db } from '../../../shared/database/connect.ts';
 import { users } from '../../../shared/database/schema.ts';
 import type { User } from '../password-verifier.ts';
@@ -20,7 +21,7 @@ export async function findTokenUser(
 ): Promise<User> {
   const { issuer, subject, claims } = await provider.verifyAccessToken(token);
   const [row] = await db
-    .select()
+    .select(USER_COLUMNS)
     .from(users)
     .where(and(eq(users.issuer, issuer), eq(users.subject, subject), eq(users.disabled, false)));
   if (!row) throw badToken('is of nobody who may use this service; log in there once in a browser');

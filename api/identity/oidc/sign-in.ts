@@ -1,4 +1,5 @@
 import { and, eq, sql } from 'drizzle-orm';
+import { USER_COLUMNS, type UserRecord } from '../../../shared/database/api-columns.ts';
 import type { Db, Tx } from '../../../shared/database/connect.ts';
 import { spentOidcStates, users } from '../../../shared/database/schema.ts';
 import type { WriteAudit } from '../audit.ts';
@@ -19,8 +20,6 @@ export interface SignInOptions {
   /** Writes entries of the audit as this user. */
   auditAs(username: string): WriteAudit;
 }
-
-type UserRow = typeof users.$inferSelect;
 
 /**
  * The user of a subject of the identity provider, made at the first login. A state is good for one login. A name that
@@ -50,9 +49,9 @@ async function spendState(tx: Tx, state: string): Promise<void> {
   if (spent.length === 0) throw beginAgain('state', 'was used already');
 }
 
-async function findUser(tx: Tx, { issuer, subject }: Subject): Promise<UserRow | undefined> {
+async function findUser(tx: Tx, { issuer, subject }: Subject): Promise<UserRecord | undefined> {
   const [row] = await tx
-    .select()
+    .select(USER_COLUMNS)
     .from(users)
     .where(and(eq(users.issuer, issuer), eq(users.subject, subject)))
     .for('no key update');
@@ -63,7 +62,7 @@ async function addUser(
   tx: Tx,
   identity: Subject,
   { usernameClaim, auditAs }: SignInOptions,
-): Promise<UserRow> {
+): Promise<UserRecord> {
   const name = username.safeParse(identity.claims[usernameClaim]).data;
   if (name === undefined)
     throw refusedLogin(
@@ -75,7 +74,7 @@ async function addUser(
     .insert(users)
     .values({ username: name, issuer, subject })
     .onConflictDoNothing()
-    .returning();
+    .returning(USER_COLUMNS);
   if (added) {
     await auditAs(name)(tx, 'user.create', name);
     return added;
@@ -92,7 +91,7 @@ async function addUser(
 /** OIDC_ADMINISTRATORS decides at each login. A change ends other logins, as every change of a user does. */
 async function updateRights(
   tx: Tx,
-  row: UserRow,
+  row: UserRecord,
   { subject, administrators, auditAs }: SignInOptions & { subject: Subject },
 ): Promise<{ user: User; isChanged: boolean }> {
   const administrator = administrators

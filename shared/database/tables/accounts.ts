@@ -30,6 +30,8 @@ export const spentOidcStates = pgTable(
   table => [index('spent_oidc_states_expires').on(table.expires)],
 );
 
+export type UserRow = typeof users.$inferSelect;
+
 /** Cookie logins: `token` is the SHA-256 of the cookie's secret. A login is valid for one `version` of its user. */
 export const logins = pgTable(
   'logins',

@@ -211,6 +211,8 @@ export const workers = pgTable('workers', {
   draining: boolean().notNull().default(false),
   /** Of its program; null from the release before. */
   release: text(),
+  /** Ids of the keys that it opens credentials with; null where it opens none, and from a worker of the release before. */
+  sealKeys: text().array(),
   /** The worker's metrics in prom-client's JSON, for /metrics of the API. */
   metrics: jsonb().$type<unknown>(),
   started: time().notNull().defaultNow(),
