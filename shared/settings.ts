@@ -248,7 +248,18 @@ export const SETTINGS = {
   LIMIT_OUTPUT_BYTES: {
     schema: whole(0),
     default: String(10 * 2 ** 30),
-    meaning: 'largest output of a command in bytes, both streams together',
+    meaning: 'largest output of a command in bytes, both streams together, and largest video',
+  },
+  LIMIT_VIDEO_BYTES: {
+    schema: whole(256 << 20),
+    default: String(8 * 2 ** 30),
+    meaning:
+      'memory in bytes of an ffmpeg that encodes a video; frames of 8192×8192 pixels need 6 to 8 GB',
+  },
+  LIMIT_VIDEO_SECONDS: {
+    schema: whole(1, 2_000_000),
+    default: '86400',
+    meaning: 'longest time in seconds for encoding one video',
   },
   LIMIT_PARSE_BYTES: {
     schema: whole(256 << 20),

@@ -35,6 +35,7 @@ import { loadHandlers } from './engine/load-handlers.ts';
 import { WorkerMetrics } from './engine/worker-metrics.ts';
 import { SessionPool } from './ssh/session-pool.ts';
 import { runUpkeep } from './upkeep/run-upkeep.ts';
+import { reportFfmpeg } from './video/find-ffmpeg.ts';
 
 /** After a stop, jobs that are pinned to this worker may go on for so long. */
 const DRAIN_MS = 28_000;
@@ -121,6 +122,7 @@ async function main(): Promise<void> {
   const upkeep = work.includes('upkeep') ? [runDispatcher(context), runUpkeep(context)] : [];
   const polling = work.includes('remote') ? [pollBatchHosts(context)] : [];
   log.info({ work, id: context.id }, 'worker is ready');
+  if (work.includes('video')) void reportFfmpeg(log).catch(() => {});
   life.ready();
 
   await life.stopped;

@@ -68,6 +68,7 @@ async function makeView(
       {
         memory: config.LIMIT_PARSE_BYTES,
         seconds: config.LIMIT_PARSE_SECONDS,
+        keepFree: config.LIMIT_FREE_BYTES,
         onProgress: share => context.progress(FETCHED + share * (MADE - FETCHED)),
         signal,
       },

@@ -35,6 +35,7 @@ export const convertFile =
         {
           memory: config.LIMIT_PARSE_BYTES,
           seconds: config.LIMIT_PARSE_SECONDS,
+          keepFree: config.LIMIT_FREE_BYTES,
           onProgress: share => reportProgress(COPIED + share * (CONVERTED - COPIED)),
           signal: job.signal,
         },
