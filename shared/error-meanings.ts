@@ -83,6 +83,10 @@ export const ERROR_MEANINGS: Record<ErrorCode, { meaning: string; remedy: string
     meaning: 'The received bytes do not match `Content-Digest`; nothing was stored.',
     remedy: 'Send the part again.',
   },
+  checksum_mismatch: {
+    meaning: 'The received bytes do not match `Upload-Checksum` of tus; nothing was stored.',
+    remedy: 'Send them again.',
+  },
   unknown_cache_type: {
     meaning: '`cache` has a value other than `project`.',
     remedy: 'Use `cache=project`, or omit it.',

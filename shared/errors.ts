@@ -56,6 +56,8 @@ export const ERRORS = {
   locked: { status: 423, title: 'Locked' },
   too_many_requests: { status: 429, title: 'Too many requests' },
   headers_too_large: { status: 431, title: 'Header fields too large' },
+  /** A status of tus 1.0. */
+  checksum_mismatch: { status: 460, title: 'Checksum mismatch' },
   internal: { status: 500, title: 'Internal error' },
   remote_connection_failed: { status: 500, title: 'Remote connection failed.', retry: true },
   startup_files_print: { status: 500, title: 'Start-up files print.' },

@@ -119,7 +119,7 @@ function describeQuery({ query }: Operation): JsonObject[] {
   }));
 }
 
-function describeBody({ body, bodies = [] }: Operation): JsonObject | undefined {
+function describeBody({ body, bodies = [], isBodyOptional }: Operation): JsonObject | undefined {
   const content: JsonObject = {};
   if (body) content['application/json'] = { schema: toSchema(body, 'input') };
   for (const { type, means, schema } of bodies) {
@@ -130,7 +130,7 @@ function describeBody({ body, bodies = [] }: Operation): JsonObject | undefined 
     };
   }
   if (Object.keys(content).length === 0) return undefined;
-  return { required: true, content };
+  return { required: !isBodyOptional, content };
 }
 
 function describeAnswers(path: string, method: string, operation: Operation): JsonObject {

@@ -58,6 +58,7 @@ export interface Operation<Query = unknown, Body = unknown> {
   query?: z.ZodType<Query>;
   body?: z.ZodType<Body>;
   bodies?: NonJsonBody[];
+  isBodyOptional?: true;
   /** Request headers with an effect. */
   headers?: (keyof typeof REQUEST_HEADERS)[];
   answers: Record<number, Answer | string>;

@@ -31,6 +31,7 @@ import { disableBodyTimeouts } from '../middleware/limit-body-time.ts';
 import { readJson } from '../middleware/read-json.ts';
 import { answerWithLocation, operation } from '../openapi/operation.ts';
 import { lockSession, touchSession } from '../remote/sessions.ts';
+import { assertPartsAreSent } from '../uploads/begin-upload.ts';
 import { readContentDigest } from '../uploads/content-digest.ts';
 import { DiskReservations } from '../uploads/disk-reservations.ts';
 import {
@@ -128,6 +129,7 @@ export default routes('raw-body', (router, api) => {
     const found = await findUpload(db, key);
     const { fid, part } = parseInput(req.params, place);
     assertUploadOpen(found);
+    assertPartsAreSent(found);
     return { ...key, project: found.project, file: fid, part, found };
   }
 

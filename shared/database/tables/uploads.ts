@@ -27,6 +27,12 @@ export interface SkippedRows {
   errors: { file: number; row?: number; column?: string; reason: string }[];
 }
 
+/** Of an upload through tus: Upload-Length, and Upload-Metadata as it was sent. */
+export interface TusUpload {
+  length: number;
+  metadata: string;
+}
+
 /** Upload sessions. `job` is the parse, set when `finished` is accepted; its state is the upload's. */
 export const uploads = pgTable(
   'uploads',
@@ -44,6 +50,8 @@ export const uploads = pgTable(
     parts: integer().notNull().default(0),
     /** Increments with changes of the record and its parts. */
     version: integer().notNull().default(1),
+    /** Null where the parts are sent one by one. */
+    tus: jsonb().$type<TusUpload>(),
     job: text(),
     /** Set when the record of that job is removed. */
     parseEnd: jsonb().$type<ParseEnd>(),

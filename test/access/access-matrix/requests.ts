@@ -1,5 +1,6 @@
 import { launchAsync, openSession, waitForEnd } from '../../harness/remote.ts';
 import { makeTable, parse, utf8 } from '../../harness/tables.ts';
+import { TusClient, tusMetadata } from '../../harness/tus.ts';
 import { beginUpload, partPath, putPart, someBytes } from '../../harness/uploads.ts';
 import type { Actor } from './expected.ts';
 import {
@@ -64,6 +65,14 @@ async function makeUpload({ people: { owner }, ids }: World): Promise<string> {
   const answer = await putPart(owner, partPath(uid, 0, 0), someBytes(10));
   if (!answer.ok) throw new Error(await answer.text());
   return uid;
+}
+
+/** An upload by tus of which nothing has come. */
+async function makeTusUpload({ people: { owner }, ids }: World): Promise<string> {
+  const metadata = { mid: ids.mid, parser: 'blob', aid: newName('file') };
+  const answer = await new TusClient(owner).create(2, metadata);
+  if (!answer.ok) throw new Error(await answer.text());
+  return answer.headers.get('Location')?.split('/').at(-1) ?? '';
 }
 
 /**
@@ -230,6 +239,31 @@ export const REQUESTS: Record<string, Make> = {
   'PUT /uploads/{uid}/files/{fid}/parts/{part} #copy': ({ ids, images: [path] }) => ({
     ids: { part: '1' },
     json: { sid: ids.sid, path },
+  }),
+  'OPTIONS /tus': () => ({}),
+  'POST /tus': ({ ids }) => ({
+    headers: {
+      'Tus-Resumable': '1.0.0',
+      'Upload-Length': '1',
+      'Upload-Metadata': tusMetadata({ mid: ids.mid, parser: 'blob', aid: newName('file') }),
+    },
+  }),
+  'HEAD /tus/{uid}': async world => ({
+    ids: { uid: await makeTusUpload(world) },
+    headers: { 'Tus-Resumable': '1.0.0' },
+  }),
+  'PATCH /tus/{uid}': async world => ({
+    ids: { uid: await makeTusUpload(world) },
+    bytes: someBytes(1),
+    headers: {
+      'Tus-Resumable': '1.0.0',
+      'Upload-Offset': '0',
+      'Content-Type': 'application/offset+octet-stream',
+    },
+  }),
+  'DELETE /tus/{uid}': async world => ({
+    ids: { uid: await makeTusUpload(world) },
+    headers: { 'Tus-Resumable': '1.0.0' },
   }),
   'POST /uploads/{uid}/finished': async world => ({
     ids: { uid: await makeUpload(world) },

@@ -18,6 +18,7 @@ import { REMOTES } from './remotes.ts';
 import { RESOURCES } from './resources.ts';
 import { STATES, TIMED_OUT } from './states.ts';
 import { TABLES } from './tables.ts';
+import { TUS } from './tus.ts';
 import { UPLOADS } from './uploads.ts';
 import { VIDEOS } from './videos.ts';
 
@@ -36,7 +37,7 @@ export const SECTIONS: Record<string, Row[]> = {
   'decisions, batch': BATCH,
   'decisions, Jobs': JOB_ROWS,
   'decisions, Videos': [...VIDEOS, ...POLLS],
-  'decisions, Uploads': UPLOADS,
+  'decisions, Uploads': [...UPLOADS, ...TUS],
   'decisions, Projects, models, parameters, bookmarks, events': PROJECTS,
   'decisions, tables and files': TABLES,
   'interface 3, a session that timed out': TIMED_OUT,
