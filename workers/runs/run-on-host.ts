@@ -1,3 +1,4 @@
+import { setTimeout as delay } from 'node:timers/promises';
 import { abortable, abortableIterator } from '../../shared/abort.ts';
 import { isDatabaseDown } from '../../shared/database/connect.ts';
 import type { JobRow } from '../../shared/database/schema.ts';
@@ -24,6 +25,8 @@ import { StopDeadline } from './stop-deadline.ts';
 
 /** A run may be requested again, on the same boot, for so long; after that it is only followed. */
 const REPEAT_MS = 12 * 3_600_000;
+/** On average a run waits so long before it is requested again on an account that has all the processes it may have. */
+const CROWDED_MS = 300;
 /** A run whose host cannot be reached is given up after so long. */
 const UNREACHABLE_FOR_MS = 12 * 3_600_000;
 
@@ -234,6 +237,7 @@ class Run {
         if (event.type === 'output')
           await connection.deadline.exclude(() => this.#store(event, agent), event.bytes.length);
         else if (event.type === 'running') await this.#resetLosses();
+        else if (event.type === 'crowded') return await this.#waitForPlace(phase);
         else this.#dispatch(event);
         if (phase.aborted) return;
       }
@@ -242,6 +246,13 @@ class Run {
       throw error;
     }
     throw new WindlassError('remote_connection_failed', { detail: 'The connection was lost.' });
+  }
+
+  /** Then the run is requested again: another command of the account may have ended. */
+  async #waitForPlace(phase: AbortSignal): Promise<void> {
+    const signal = AbortSignal.any([this.signal, phase]);
+    await delay(CROWDED_MS * (0.5 + Math.random()), undefined, { signal }).catch(() => {});
+    this.signal.throwIfAborted();
   }
 
   /** A command whose output cannot be stored is stopped, unless another worker may follow it. */

@@ -1,5 +1,5 @@
 import { WindlassError } from '../../shared/errors.ts';
-import { unreachable } from './dial.ts';
+import { DroppedBeforeLogin, unreachable } from './dial.ts';
 import { type HostWords, quoteHost } from './host-words.ts';
 
 interface Attempt {
@@ -30,7 +30,7 @@ export function toLoginError(
   if (words?.aboutLogin) return accountUnusable(words.aboutLogin, error);
   if (error.level === 'client-timeout')
     return unreachable(host, 'the SSH server did not answer, or not the login, in time.', error);
-  return unreachable(host, `${error.message}.`, error);
+  return unreachable(host, `${error.message}.`, new DroppedBeforeLogin(error.message));
 }
 
 /** The error of an account that the host lets nobody use, whatever the credential. */

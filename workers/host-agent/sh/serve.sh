@@ -1,5 +1,5 @@
 # Part of agent.sh: serves the requests of one client.
-# shellcheck shell=sh disable=SC2013,SC2034,SC2046,SC2086,SC2154,SC3013,SC3044
+# shellcheck shell=sh disable=SC2013,SC2034,SC2046,SC2086,SC2153,SC2154,SC3013,SC3044
 
 answer() { printf 'answer %s\n' "$1" >&9; }
 
@@ -86,7 +86,7 @@ probe_ffmpeg() {
 # prepare_attempt: starts the preparation of one more attempt and does not wait for it.
 prepare_attempt() {
   last_prepared=$((last_prepared + 1))
-  detach "$interp" $flag "$agent" supervise "$name" $last_prepared "$mask" "$limit" $tool "$interp" $flag \
+  detach "$interp" $flag "$agent" supervise "$name" $last_prepared "$mask" "$limit" $tool "$file_limit" "$interp" $flag \
     </dev/null >/dev/null 2>&1 9>&-
 }
 
@@ -113,10 +113,47 @@ await_attempt() {
   { read -r its_node its_boot pid its_start <"$dir/supervisor"; } 2>/dev/null && is_alive "$pid" "$its_start"
 }
 
+# find_process_limit: sets process_limit, the account's `ulimit -u`, which dash does not tell; empty if it is far.
+find_process_limit() {
+  process_limit=''
+  while read -r first second third _; do
+    case "$first $second" in 'Max processes') process_limit=$third ;; esac
+  done </proc/self/limits
+  case $process_limit in '' | *[!0-9]* | ?????*) process_limit='' ;; esac
+} 2>/dev/null
+
+# has_places NUMBER: whether the account may have so many more processes.
+has_places() {
+  if [ -z "$process_limit" ]; then return 0; fi
+  places=$((process_limit - $1))
+  for file in /proc/[0-9]*; do
+    if [ -O "$file" ]; then places=$((places - 1)); fi
+  done
+  [ $places -ge 0 ]
+}
+
+# has_live_runs: whether a run of this serve lives, which gives its places back when it ends.
+has_live_runs() {
+  for file in "$base/runs/$name"-*/claim; do
+    if [ -e "$file" ] && dir=${file%/claim} && ! find_end; then return 0; fi
+  done
+  return 1
+}
+
+# prepare_attempts NUMBER: prepares until so many are ahead, where the account may have their processes beside those of a run.
+prepare_attempts() {
+  while [ $last_prepared -lt $((last_used + $1)) ] && has_places $((PLACES / 2)); do prepare_attempt; done
+}
+
 # start_run HANDLE ID TOKEN MODE QUOTED
 start_run() {
   if [ -e "$base/started/$2" ]; then
     printf 'run %s %s %s -\ntaken %s\n' "$1" "$2" "$3" "$1" >&9
+    return
+  fi
+  # The command must not meet a limit that it would not meet without an agent.
+  if ! has_places $PLACES && has_live_runs; then
+    answer "crowded $1"
     return
   fi
   last_used=$((last_used + 1))
@@ -139,7 +176,7 @@ start_run() {
   # The emitter must know the run before the child can notify it.
   echo "run $1 $2 $3 ${dir##*/}" >&9
   echo "$1 $2 $3 $4" 1<>"$dir/go"
-  while [ $last_prepared -lt $((last_used + PREPARED)) ]; do prepare_attempt; done
+  prepare_attempts $PREPARED
 }
 
 refuse() {
@@ -206,6 +243,10 @@ serve() {
   exec 2>/dev/null
   mask=$(umask)
   umask 077
+  file_limit=$(ulimit -f)
+  # In blocks of 512 bytes; bash counts 1,024.
+  case $file_limit in *[!0-9]*) file_limit=0 ;; *) file_limit=$((file_limit * 512)) ;; esac
+  find_process_limit
   unset BASH_ENV # for the commands only, not for the agent's own shells
   choose_detach_tool || lack 'setsid, perl or python3'
   identify_host
