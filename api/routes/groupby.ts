@@ -15,7 +15,9 @@ import {
   TABLE_PATH,
 } from '../tables/table-requests.ts';
 
-const texts = z.union([z.string(), z.array(z.string()).max(5_000)]);
+const texts = z.union([z.string(), z.array(z.string()).min(1).max(5_000)], {
+  error: 'must be given, once or several times',
+});
 const groupQuery = z.strictObject({
   by: texts.describe('Names, separated by commas; repeatable.'),
   aggregate: texts

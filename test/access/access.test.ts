@@ -87,6 +87,7 @@ describeStack(missingPrograms('sshd'), 'who may see and do what', form => {
       'expires',
       'hostname',
       'sid',
+      'state',
       'username',
     ]);
     for (const secret of sshd.privateKey.split('\n').slice(1, 3))

@@ -48,7 +48,8 @@ describeStack(undefined, 'a login that is refused later', form => {
     const before = refusals();
     for (const answer of await Promise.all(Array.from({ length: 8 }, () => launch(sid))))
       await expectProblem(answer, 403, 'remote_authentication_failed');
-    // Each worker may have set out before the other was refused.
+    // Each worker may have set out before the other was refused, and be refused after all are answered.
+    await waitFor(() => server.open === 0, { what: 'the logins under way' });
     const tried = refusals() - before;
     expect(tried).toBeGreaterThan(0);
     expect(tried).toBeLessThanOrEqual(2);

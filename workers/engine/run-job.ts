@@ -93,7 +93,6 @@ class Attempt {
     this.#began = performance.now() - row.ranSeconds * 1_000;
     this.#progress = writeProgress(worker, lease);
     let output: Promise<OutputWriter> | undefined;
-    const room = new OutputRoom(worker);
     this.context = {
       worker,
       job: row,
@@ -111,18 +110,7 @@ class Attempt {
         await retry(() => updateLeasedQuietly(worker.database.db, lease, set), DATABASE);
       },
       output: () => {
-        output ??= OutputWriter.open(
-          {
-            database: worker.database,
-            objects: worker.objects,
-            onStored: () => worker.notifications.publish('job', row.id),
-            admit: bytes => room.admit(bytes),
-            over: signals.signal,
-          },
-          lease,
-          // As claimed: nothing has been written to the job's output since.
-          { stdout: row.stdoutBytes, stderr: row.stderrBytes },
-        );
+        output ??= openOutput(worker, row, lease);
         return output;
       },
     };
@@ -232,6 +220,26 @@ function explain(error: unknown): ErrorRecord & { extra?: unknown } {
       detail: "The database's disk is full.",
     }).toRecord();
   return toErrorRecord(error);
+}
+
+async function openOutput(
+  { database, objects, notifications, freeSpace }: WorkerContext,
+  row: ClaimedRow,
+  lease: TrackedLease,
+): Promise<OutputWriter> {
+  const room = await OutputRoom.open(freeSpace);
+  return OutputWriter.open(
+    {
+      database,
+      objects,
+      onStored: () => notifications.publish('job', row.id),
+      admit: bytes => room.admit(bytes),
+      over: lease.signals.signal,
+    },
+    lease,
+    // As claimed: nothing has been written to the job's output since.
+    { stdout: row.stdoutBytes, stderr: row.stderrBytes },
+  );
 }
 
 /** Writes progress to the row, at most every 400 ms and never backwards in time. */

@@ -25,8 +25,8 @@ export interface OutputContext {
   objects: ObjectStore;
   /** Called after each commit. */
   onStored(): void;
-  /** Asked before bytes are taken: rejects where nothing more may be stored. */
-  admit?(bytes: number): Promise<void> | undefined;
+  /** Asked before bytes are taken: throws where nothing more may be stored. */
+  admit?(bytes: number): void;
   /** Aborted when the attempt is over: the writer no longer waits for the object store. */
   over: AbortSignal;
 }
@@ -78,8 +78,8 @@ export class OutputWriter {
    */
   async append(stream: OutputStream, bytes: Buffer): Promise<void> {
     this.#throwFailure();
-    const admission = this.#context.admit?.(bytes.length);
-    if (admission) await admission;
+    this.#context.admit?.(bytes.length);
+    // Nothing is awaited before this: callers do not wait for one another, and the order of their calls is that of the output.
     this.#buffer.add(stream, bytes);
     // A batch that is being stored is followed by what is buffered anyway.
     if (this.#state.write === 'idle') this.#dispatch({ type: 'appended' });

@@ -18,6 +18,7 @@ BEYOND_SCHEMA = re.compile(
         [
             r"^give either ",
             r"^belongs to a ",
+            r"^looks into others' work",
             r"^must be a public key",
             r"^must be a private key",
             r"^cannot be opened with this passphrase",

@@ -211,7 +211,7 @@ export const JOB_ROWS: Row[] = [
     async ({ ask, make, world }) => {
       const name = world.name('job');
       const json = { sid: await make.session(), command: `echo ${name}`, name };
-      const { job } = (await make.call('POST', '/remotes/launch', { json })).json();
+      const { job } = (await ask('POST', '/remotes/launch', { json })).json();
       const found = `/jobs?state=succeeded&kind=command&name=${name}&label=${name}&since=2026-01-01T00:00:00Z`;
       const { items } = (await ask('GET', found)).json<{ items: unknown[] }>();
       expect(items).toMatchObject([{ id: job, name, label: `echo ${name}`, project: null }]);
