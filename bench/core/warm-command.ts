@@ -5,6 +5,7 @@ import { startStack } from '../../servers/stack.ts';
 import { addHost, openSession } from '../session.ts';
 
 const LAUNCHES = 100;
+const ROUNDS = 5;
 const MAX_COMMITS = 5;
 const MAX_WAL_BYTES = 3_000;
 
@@ -13,8 +14,6 @@ interface Written {
   commits: number;
   walBytes: number;
 }
-
-const ROUNDS = 5;
 
 /** What a `true` in a warm session costs the database, over HTTP, less what the service writes anyway. */
 export async function measureWarmCommand(options: {

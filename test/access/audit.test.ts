@@ -1,31 +1,21 @@
 import { createHash } from 'node:crypto';
-import type postgres from 'postgres';
-import { afterAll, beforeAll, expect, test } from 'vitest';
-import { Client } from '../../servers/api-client.ts';
+import { expect, test } from 'vitest';
+import type { AuditEntry } from '../../shared/audit.ts';
 import { logIn, sendLogin } from '../harness/browser-login.ts';
-import { openStackDatabase, stackDatabaseUrl } from '../harness/database.ts';
+import { stackDatabaseUrl } from '../harness/database.ts';
 import { describeStack } from '../harness/forms.ts';
 import { expectProblem } from '../harness/problem.ts';
 import { launchAsync, openSession } from '../harness/remote.ts';
 import { startProgram } from '../harness/run-program.ts';
 import { missingPrograms } from '../harness/skip.ts';
-import { useRemoteStack } from '../harness/use-stack.ts';
+import { useRemoteStack, useStackDatabase } from '../harness/use-stack.ts';
+import { addUser, PASSWORD } from '../harness/users.ts';
 import { waitFor } from '../harness/wait-for.ts';
 
 const WINDLASS = 'dist/cli/main.js';
-const PASSWORD = 'correct horse';
 
-interface Entry {
-  seq: number;
-  time: string;
-  user: string | null;
-  address: string | null;
-  action: string;
-  target: string | null;
-  outcome: string;
-  requestId: string | null;
-  hash: string | null;
-}
+/** As GET /audit shows it. */
+type Entry = Omit<AuditEntry, 'time'> & { time: string; hash: string | null };
 interface Page {
   items: Entry[];
   next: string | null;
@@ -40,19 +30,8 @@ describeStack(missingPrograms('sshd'), 'the audit', form => {
     env: { LIMIT_REQUESTS: '0', AUDIT_RETENTION_DAYS: '30' },
     alone: 'reads all that was ever told',
   });
-  let database: postgres.Sql;
-  let made = 0;
+  const database = useStackDatabase(stack);
 
-  beforeAll(() => {
-    database = openStackDatabase(stack);
-  });
-  afterAll(() => database?.end());
-
-  const addUser = async () => {
-    const username = `user${++made}`;
-    await admin.post('/api/users', { username, password: PASSWORD });
-    return { username, client: new Client(stack.url, username, PASSWORD) };
-  };
   const read = (query = '') => admin.get<Page>(`/api/audit?${query}`);
   /** From the first on, once all are chained. */
   const readAll = async () => {
@@ -72,7 +51,7 @@ describeStack(missingPrograms('sshd'), 'the audit', form => {
   const byUrl = () => ({ DATABASE_URL: stackDatabaseUrl(stack) });
 
   test('tells who did what, from where, and with which request', async () => {
-    const { username, client } = await addUser();
+    const { username, client } = await addUser(admin);
     const login = await logIn(stack, { username, password: PASSWORD });
     const made = await client.fetch('/api/users/-/tokens', {
       method: 'POST',
@@ -137,7 +116,7 @@ describeStack(missingPrograms('sshd'), 'the audit', form => {
   });
 
   test('is a chain that anybody can check', async () => {
-    const { username } = await addUser();
+    const { username } = await addUser(admin);
     const [pending] = (await read(`user=${stack.username}&limit=1000`)).items.slice(-1);
     expect(pending).toMatchObject({ action: 'user.create', target: username });
     let previous = '0'.repeat(64);
@@ -162,11 +141,11 @@ describeStack(missingPrograms('sshd'), 'the audit', form => {
   });
 
   test('is filtered by exact matches, and listed in pages', async () => {
-    const { username } = await addUser();
-    await addUser();
+    const { username } = await addUser(admin);
+    await addUser(admin);
     await readAll();
     const since = new Date().toISOString();
-    const { username: later } = await addUser();
+    const { username: later } = await addUser(admin);
     const all = await readAll();
     const created = all.filter(({ action }) => action === 'user.create');
     expect((await read('action=user.create&limit=1000')).items).toEqual(created);
@@ -191,7 +170,7 @@ describeStack(missingPrograms('sshd'), 'the audit', form => {
     } finally {
       await database`alter table audit_pending drop constraint none`;
     }
-    const { username } = await addUser();
+    const { username } = await addUser(admin);
     const again = { username, password: PASSWORD };
     const refused = await admin.fetch('/api/users', {
       method: 'POST',
@@ -203,7 +182,7 @@ describeStack(missingPrograms('sshd'), 'the audit', form => {
   });
 
   test('tells refused logins once a minute for an account and an address', async () => {
-    const { username, client } = await addUser();
+    const { username, client } = await addUser(admin);
     const wrong = () =>
       sendLogin(stack.url, { username, password: `wrong ${Math.random()}` }).then(
         ({ status }) => status,
@@ -214,7 +193,7 @@ describeStack(missingPrograms('sshd'), 'the audit', form => {
     expect(await refusals()).toMatchObject([
       { action: 'login', target: null, address: '127.0.0.1', requestId: expect.any(String) },
     ]);
-    const { username: other, client: asOther } = await addUser();
+    const { username: other, client: asOther } = await addUser(admin);
     await asOther.fetch(`/api/users/${other}`, {
       method: 'PUT',
       body: JSON.stringify({ password: 'another password', current: 'a wrong one' }),
@@ -226,7 +205,7 @@ describeStack(missingPrograms('sshd'), 'the audit', form => {
   });
 
   test('`windlass audit verify` finds an entry that was edited, removed or moved', async () => {
-    for (let n = 0; n < 3; n++) await addUser();
+    for (let n = 0; n < 3; n++) await addUser(admin);
     const entries = await readAll();
     const whole = /^The audit is whole: \d+ entries, 1 to \d+; \d+ are not chained yet\.\n$/;
     for (const settings of [byUrl(), { DATA_DIR: stack.dataDir }]) {

@@ -1,13 +1,10 @@
-import type postgres from 'postgres';
-import { afterAll, beforeAll, expect, test } from 'vitest';
-import { Client } from '../../servers/api-client.ts';
+import { expect, test } from 'vitest';
 import { logIn, sendLogin } from '../harness/browser-login.ts';
-import { openStackDatabase } from '../harness/database.ts';
 import { describeStack } from '../harness/forms.ts';
 import { expectProblem } from '../harness/problem.ts';
-import { useStack } from '../harness/use-stack.ts';
+import { useStack, useStackDatabase } from '../harness/use-stack.ts';
+import { addUser, PASSWORD } from '../harness/users.ts';
 
-const PASSWORD = 'correct horse';
 /** Of one account: see password-verifier.ts. */
 const DELAYED_ADDRESSES = 4;
 const DELAYED_OF_ADDRESS = 8;
@@ -17,20 +14,9 @@ describeStack(undefined, 'guessing from many addresses', form => {
     // The tests say where a request came from, as a proxy does.
     env: { TRUST_PROXY: '1', LIMIT_REQUESTS: '0', LIMIT_FAILED_LOGINS: '50' },
   });
-  let database: postgres.Sql;
-  let made = 0;
+  const database = useStackDatabase(stack);
   let addresses = 0;
 
-  beforeAll(() => {
-    database = openStackDatabase(stack);
-  });
-  afterAll(() => database?.end());
-
-  const addUser = async () => {
-    const username = `user${++made}`;
-    await admin.post('/api/users', { username, password: PASSWORD });
-    return username;
-  };
   const nextAddress = () => `198.51.100.${++addresses % 250}`;
   const attempt = async (username: string, password: string, address = nextAddress()) => {
     const began = performance.now();
@@ -49,7 +35,7 @@ describeStack(undefined, 'guessing from many addresses', form => {
     on conflict (key) do update set failures = excluded.failures`;
 
   test('from the fifth failure on answers come later and later, right and wrong alike', async () => {
-    const username = await addUser();
+    const { username } = await addUser(admin);
     for (const failures of [0, 1, 2, 3]) {
       const { status, ms } = await attempt(username, wrong());
       expect([failures, status]).toEqual([failures, 401]);
@@ -68,7 +54,8 @@ describeStack(undefined, 'guessing from many addresses', form => {
   });
 
   test('an unknown name is delayed as one that somebody has', async () => {
-    const names = [await addUser(), `nobody${made}`];
+    const { username: known } = await addUser(admin);
+    const names = [known, `not-${known}`];
     for (const name of names) await setFailures(name, 5);
     for (const name of names) {
       const { status, ms } = await attempt(name, wrong());
@@ -78,8 +65,7 @@ describeStack(undefined, 'guessing from many addresses', form => {
   });
 
   test('cookies, tokens and remembered passwords are not delayed', async () => {
-    const username = await addUser();
-    const client = new Client(stack.url, username, PASSWORD);
+    const { username, client } = await addUser(admin);
     const login = await logIn(stack, { username, password: PASSWORD });
     const { token } = await client.post<{ token: string }>('/api/users/-/tokens', {
       name: 'a program',
@@ -103,7 +89,7 @@ describeStack(undefined, 'guessing from many addresses', form => {
   });
 
   test('where too many wait a further one is told when to come back, and nobody is locked out for good', async () => {
-    const username = await addUser();
+    const { username } = await addUser(admin);
     await setFailures(username, 1_000);
     const all = Array.from({ length: DELAYED_ADDRESSES + 1 }, () => nextAddress()).flatMap(
       address =>
@@ -119,7 +105,7 @@ describeStack(undefined, 'guessing from many addresses', form => {
   });
 
   test('a wrong `current` counts as a failed login, and is delayed as one', async () => {
-    const username = await addUser();
+    const { username } = await addUser(admin);
     const login = await logIn(stack, { username, password: PASSWORD });
     await setFailures(username, 4);
     const began = performance.now();

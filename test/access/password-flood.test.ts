@@ -1,14 +1,11 @@
-import type postgres from 'postgres';
-import { afterAll, beforeAll, expect, test } from 'vitest';
-import { Client } from '../../servers/api-client.ts';
+import { expect, test } from 'vitest';
 import { sendLogin } from '../harness/browser-login.ts';
-import { openStackDatabase } from '../harness/database.ts';
 import { describeStack } from '../harness/forms.ts';
 import { expectProblem } from '../harness/problem.ts';
-import { useStack } from '../harness/use-stack.ts';
+import { useStack, useStackDatabase } from '../harness/use-stack.ts';
+import { addUser, PASSWORD } from '../harness/users.ts';
 import { waitFor } from '../harness/wait-for.ts';
 
-const PASSWORD = 'correct horse';
 const LIMIT = 3;
 /** Places of one account, or of one address: see password-verifier.ts. */
 const SHARE = 32;
@@ -21,19 +18,7 @@ describeStack(undefined, 'floods of passwords', form => {
     env: { TRUST_PROXY: '1', LIMIT_FAILED_LOGINS: String(LIMIT), LIMIT_REQUESTS: '0' },
     alone: 'counts the look-ups of its processes',
   });
-  let database: postgres.Sql;
-  let made = 0;
-
-  beforeAll(() => {
-    database = openStackDatabase(stack);
-  });
-  afterAll(() => database?.end());
-
-  const addUser = async () => {
-    const username = `user${++made}`;
-    await admin.post('/api/users', { username, password: PASSWORD });
-    return { username, password: PASSWORD };
-  };
+  const database = useStackDatabase(stack);
 
   /** Sends them all at once, and tells how many were answered before `other` was. */
   async function sendBeside(flood: (() => Promise<Response>)[], other: () => Promise<Response>) {
@@ -55,9 +40,8 @@ describeStack(undefined, 'floods of passwords', form => {
   };
 
   test('a user who changes the password all the time is told to wait, and delays nobody', async () => {
-    const alice = await addUser();
-    const bob = await addUser();
-    const client = new Client(stack.url, alice.username, PASSWORD);
+    const { login: alice, client } = await addUser(admin);
+    const { login: bob } = await addUser(admin);
     expect((await client.fetch('/api/users/-')).status).toBe(200);
     // To the one that it is already, so that the credentials stay good.
     const change = () =>
@@ -77,7 +61,7 @@ describeStack(undefined, 'floods of passwords', form => {
   });
 
   test('one address that tries many names has its share of the queue, and another one its turn', async () => {
-    const bob = await addUser();
+    const { login: bob } = await addUser(admin);
     const flood = Array.from(
       { length: 150 },
       (_, n) => () =>
@@ -93,7 +77,7 @@ describeStack(undefined, 'floods of passwords', form => {
   });
 
   test('whose address is locked is refused without a look-up', async () => {
-    const alice = await addUser();
+    const { login: alice } = await addUser(admin);
     const wrong = () =>
       sendLogin(stack.url, { ...alice, password: `wrong ${Math.random()}` }, from('192.0.2.5'));
     for (let n = 0; n < LIMIT; n++) await expectProblem(await wrong(), 401, 'unauthorized');
@@ -110,7 +94,7 @@ describeStack(undefined, 'floods of passwords', form => {
       expectHints(answers);
     }
     // The server counts scans when a transaction has been over for a second.
-    const bob = await addUser();
+    const { login: bob } = await addUser(admin);
     const marked = await scans();
     await sendLogin(stack.url, bob, from('192.0.2.6'));
     await waitFor(async () => (await scans()) > marked, { what: 'the count', timeoutMs: 30_000 });

@@ -1,5 +1,7 @@
+import type postgres from 'postgres';
 import { afterAll, beforeAll } from 'vitest';
 import type { Client } from '../../servers/api-client.ts';
+import { openStackDatabase } from './database.ts';
 import type { Form } from './forms.ts';
 import { addHost, connectClient } from './remote.ts';
 import type { SharedStackOptions } from './shared-stacks.ts';
@@ -43,6 +45,20 @@ export function useStack(
 export interface RemoteStackOptions extends SharedStackOptions {
   /** Of sshd_config. */
   sshdLines?: string[];
+}
+
+/** The stack's own database, of which nothing may be asked but in hooks and tests. */
+export function useStackDatabase(stack: Stack): postgres.Sql {
+  let database: postgres.Sql | undefined;
+  beforeAll(() => {
+    database = openStackDatabase(stack);
+  });
+  afterAll(() => database?.end());
+  const query = (...given: Parameters<postgres.Sql>) => {
+    if (!database) throw new Error('Only hooks and tests may ask the database.');
+    return database(...given);
+  };
+  return query as postgres.Sql;
 }
 
 /** useStack(), and an sshd that it knows as the host named `host`. */
