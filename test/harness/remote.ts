@@ -49,8 +49,14 @@ export async function openSession(
 }
 
 /** Starts a command without waiting for it; its job. */
-export async function launchAsync(client: Client, sid: string, command: string): Promise<Job> {
-  return client.post<Job>('/api/remotes/launch', { sid, command }, { Prefer: 'respond-async' });
+export async function launchAsync(
+  client: Client,
+  sid: string,
+  command: string,
+  options: { timeout?: number } = {},
+): Promise<Job> {
+  const body = { sid, command, ...options };
+  return client.post<Job>('/api/remotes/launch', body, { Prefer: 'respond-async' });
 }
 
 export const isEnded = (job: Job) => !['queued', 'running'].includes(job.state);
