@@ -7,8 +7,8 @@ const FAILURE_THRESHOLD = 3;
 /** The longest wait before the next probe, jittered down to its half: a host that is back is noticed within this. */
 const FIRST_WAIT_MS = 1_000;
 const LONGEST_WAIT_MS = 6_000;
-/** Of a host that drops connections before the login, as it does with addresses that it bans or has too many of. */
-const LONGEST_DROPPED_WAIT_MS = 60_000;
+/** The same of a host that drops connections before the login, as it does where it bans an address or has too many of them. */
+const LONGEST_DROPPED_WAIT_MS = 15_000;
 
 interface Waiter {
   admit(): void;
