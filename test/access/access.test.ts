@@ -84,6 +84,7 @@ describeStack(missingPrograms('sshd'), 'who may see and do what', form => {
       'accessed',
       'agent',
       'created',
+      'engines',
       'expires',
       'hostname',
       'sid',

@@ -56,7 +56,9 @@ export class Description {
     const [path = ''] = target.split('?');
     const found = this.#paths.find(({ pattern }) => pattern.test(path));
     const asked = `${method} ${target.slice(0, 200)}: ${answer.status}`;
-    if (answer.status >= 400 && answer.type === 'application/problem+json')
+    // An answer to HEAD has the type of a body, and none.
+    const hasBody = method !== 'HEAD';
+    if (hasBody && answer.status >= 400 && answer.type === 'application/problem+json')
       this.#validate(asked, '#/components/schemas/Problem', answer);
     if (!found) return this.#holdUnknown(asked, answer);
     // A path that takes GET takes HEAD as well.

@@ -92,7 +92,11 @@ describeStack(missing, 'jobs of a Slurm', form => {
     expect(waiting).toMatchObject({ state: 'queued', batch: { reason: 'JobHeldUser' } });
     const { id: other } = await submit({ command: 'true' });
     await waitForEnd(client, other);
-    await waitUntil(id, job => job.worker === null, 'to hold no slot');
+    const running = async () => {
+      const { items } = await client.get<{ items: { running: number }[] }>('/api/workers');
+      return items.reduce((sum, worker) => sum + worker.running, 0);
+    };
+    await waitFor(async () => (await running()) === 0, { what: 'it to hold no slot' });
     expect((await client.fetch(`/api/jobs/${id}`, { method: 'DELETE' })).ok).toBe(true);
     expect(await waitForEnd(client, id)).toMatchObject({ state: 'cancelled' });
     const states = await slurm.ask(

@@ -47,8 +47,8 @@ export class BatchRun {
     for (let look = await this.#node.look(this.#folder); ; ) {
       if (look.go === 'begun') await this.#takeOutput();
       const { id, phase, overFor } = this.#batch;
-      const isUnwanted = wasCancelled(this.#context) || this.#limit !== undefined;
-      const next = await this.#act(decide({ look, id, phase, overFor, isUnwanted }), look);
+      const known = { look, id, phase, overFor, isUnwanted: this.#isUnwanted };
+      const next = await this.#act(decide(known), look);
       if ('code' in next) return next;
       look = next;
     }
@@ -69,6 +69,10 @@ export class BatchRun {
 
   get #folder(): string {
     return this.#job.runPlace ?? '';
+  }
+
+  get #isUnwanted(): boolean {
+    return wasCancelled(this.#context) || this.#limit !== undefined;
   }
 
   async #act(action: Action, look: Look): Promise<Look | JobEnd> {
@@ -147,7 +151,7 @@ export class BatchRun {
     await this.#readId();
     if (this.#batch.id !== null) return look;
     const id = await this.#node.find(this.#batch.engine, this.#folder);
-    if (id === undefined) return this.#release(look, ASK_AGAIN_SECONDS);
+    if (id === undefined) return this.#goOnUnanswered(look);
     if (id !== null) {
       await this.#update({ batch: { ...this.#batch, id } });
       return look;
@@ -158,6 +162,20 @@ export class BatchRun {
     const overFor = this.#batch.overFor + 1;
     await this.#update({ batch: { ...this.#batch, phase: 'absent', overFor } });
     return this.#release(look, ASK_AGAIN_SECONDS);
+  }
+
+  /** The batch system does not answer: only what the directory decides is known. */
+  async #goOnUnanswered(look: Look): Promise<Look> {
+    // In whatever queue it may be, it never runs anything.
+    if (look.go === 'void' && this.#isUnwanted) return { ...look, ask: 'withdrawn' };
+    if (look.go === 'go' && (await this.#wasRefused(look))) return this.#node.void(this.#folder);
+    return this.#release(look, ASK_AGAIN_SECONDS);
+  }
+
+  async #wasRefused({ answer }: Look): Promise<boolean> {
+    if (typeof answer !== 'number' || answer === 0) return false;
+    const { complained } = await this.#node.readAnswer(this.#folder);
+    return !ENGINE[this.#batch.engine].isTransient(complained);
   }
 
   /** The submit command failed, and what it may have submitted never runs. */

@@ -189,6 +189,7 @@ export const REMOTES: Row[] = [
         username,
         agent: true,
         state: 'open',
+        engines: expect.any(Array),
         created: expect.any(String),
         accessed: expect.any(String),
         expires: expect.any(String),
