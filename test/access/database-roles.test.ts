@@ -3,6 +3,10 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { OWNER_ROLE, prepareRoles } from '../../cli/embedded-postgres/roles.ts';
 import { findDescendants, readEnvironment } from '../../servers/processes.ts';
 import { migrateDatabase } from '../../shared/database/migrate.ts';
+import { newId } from '../../shared/ids.ts';
+import { QUEUES } from '../../shared/jobs/catalog.ts';
+import { JobQueues } from '../../shared/jobs/queue.ts';
+import { createLog } from '../../shared/log.ts';
 import { listSecrets } from '../../shared/redact.ts';
 import { stackDatabaseUrl, stackRoles } from '../harness/database.ts';
 import { startTestPostgres, type TestPostgres } from '../harness/postgres-server.ts';
@@ -111,6 +115,19 @@ describe('the roles of the embedded database', () => {
     expect(row?.hash).toMatch(/^\$argon2id\$/);
     const ofWorker = ['select password_hash from users', 'table users'];
     expect(await tryAll(worker, ofWorker)).toEqual(allDenied(ofWorker));
+  });
+
+  test('a worker adds many entries to each queue at once', async () => {
+    const log = createLog({ level: 'silent', name: 'test', secrets: [] });
+    const { worker: databaseUrl } = await stackRoles(stack);
+    const queues = new JobQueues({ databaseUrl, redisUrl: undefined, log });
+    try {
+      // Of jobs that are not there.
+      const entries = Array.from({ length: 50 }, () => ({ id: newId(), epoch: 1 }));
+      for (const queue of QUEUES) await queues.add(queue, entries);
+    } finally {
+      await queues.close();
+    }
   });
 
   test('the programs connect as these roles', async () => {
