@@ -1,3 +1,4 @@
+import { STATUS_CODES } from 'node:http';
 import type { ErrorRequestHandler, RequestHandler, Response } from 'express';
 import {
   describeOutage,
@@ -22,6 +23,8 @@ export function sendProblem(
   for (const name of REPRESENTATION_HEADERS) res.removeHeader(name);
   res.status(error.status).set(error.headers).set('X-Service-Message', headerText(error.message));
   if (error.hint) res.set('X-Service-Hint', headerText(error.hint));
+  // 460 is a status of tus, which Node would name `unknown`.
+  if (STATUS_CODES[error.status] === undefined) res.statusMessage = ERRORS[error.code].title;
   res.set('Cache-Control', 'no-store').type(type);
   res.send(JSON.stringify(describeProblem(error, res.locals.requestId)));
 }

@@ -38,6 +38,7 @@ export const TUS: Row[] = [
       expectError(await patch('0', '0'), 409, { code: 'conflict' });
       expectError(await patch('3', '3', { 'Upload-Checksum': 'sha1 AAAA' }), 460, {
         code: 'checksum_mismatch',
+        reason: 'Checksum mismatch',
       });
       expectError(await patch('3', '3', { 'Tus-Resumable': '2.0.0' }), 412, {
         code: 'precondition_failed',
