@@ -86,6 +86,7 @@ export default routes('raw-body', (router, api) => {
         'conflict',
         'precondition_failed',
         'payload_too_large',
+        'locked',
         'checksum_mismatch',
         'insufficient_storage',
         'too_many_requests',
@@ -127,7 +128,7 @@ export default routes('raw-body', (router, api) => {
         const offset = offsetOf(upload, tus.length);
         // Its last byte came, but a process died before it began to parse.
         if (upload.job === null && offset === tus.length && upload.parts > 0)
-          await finish(key, req, res);
+          await finish(key, req, res).catch(throwAsLocked);
         // "The Server MUST prevent the client and/or proxies from caching the response."
         res
           .status(200)
@@ -166,7 +167,7 @@ export default routes('raw-body', (router, api) => {
           req,
           res,
           readLength(req, 'Upload-Offset'),
-        );
+        ).catch(throwAsLocked);
         res.status(204).set('Upload-Offset', String(offset)).end();
       },
     }),
@@ -239,9 +240,8 @@ export default routes('raw-body', (router, api) => {
         return acceptUpload(tx, key, [upload.parts]);
       });
     } catch (error) {
-      const code = error instanceof WindlassError ? error.code : undefined;
-      if (code === 'conflict' && (await findTus(key)).upload.job !== null) return;
-      throw code === 'too_many_requests' ? mustWait() : error;
+      const isConflict = error instanceof WindlassError && error.code === 'conflict';
+      if (!isConflict || (await findTus(key)).upload.job === null) throw error;
     }
   }
 
@@ -266,12 +266,14 @@ const offsetOf = (upload: UploadRow, length: number) =>
   upload.job === null ? upload.bytes : length;
 
 /** After 429 clients give up, or begin again from the first byte; after 423 they ask again. */
-const mustWait = () =>
-  new WindlassError('locked', {
+function throwAsLocked(error: unknown): never {
+  if (!(error instanceof WindlassError) || error.code !== 'too_many_requests') throw error;
+  throw new WindlassError('locked', {
     detail: 'Locked: all bytes are stored, but you have too many open jobs for another parse.',
     hint: 'HEAD begins the parse as soon as some of them have ended. LIMIT_OPEN_JOBS sets the limit.',
     headers: { 'Retry-After': '10' },
   });
+}
 
 const tooLong = (left: number) =>
   new WindlassError('payload_too_large', {

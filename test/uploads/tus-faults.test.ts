@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { request } from 'node:http';
 import { beforeAll, expect, test } from 'vitest';
 import { describeStack } from '../harness/forms.ts';
+import { expectProblem } from '../harness/problem.ts';
 import { TusClient } from '../harness/tus.ts';
 import { makeModel, readUpload, someBytes } from '../harness/uploads.ts';
 import { useStack } from '../harness/use-stack.ts';
@@ -69,6 +70,7 @@ describeStack(undefined, 'uploads by tus where something fails', form => {
   test('with too many open jobs the last byte is kept, and the parse begins later', async () => {
     const bytes = someBytes(1_000);
     const [first, second] = [await begin(1_000, 'first'), await begin(1_000, 'second')];
+    const { items } = await client.get<{ items: unknown[] }>('/api/uploads');
     stack.kill('windlass-worker', 'SIGSTOP');
     try {
       expect((await tus.patch(first, 0, bytes)).status).toBe(204);
@@ -76,6 +78,11 @@ describeStack(undefined, 'uploads by tus where something fails', form => {
       expect((await tus.patch(second, 0, bytes)).status).toBe(423);
       expect((await tus.head(second)).status).toBe(423);
       expect(await stateOf(second)).toBe('open');
+      // An upload that nobody was told of does not stay.
+      const third = await tus.create(1_000, { mid, parser: 'blob', aid: 'third' }, { bytes });
+      await expectProblem(third, 429, 'too_many_requests');
+      const after = await client.get<{ items: unknown[] }>('/api/uploads');
+      expect(after.items).toHaveLength(items.length);
     } finally {
       stack.kill('windlass-worker', 'SIGCONT');
     }
