@@ -14,6 +14,7 @@ import { limitBodyTime } from './middleware/limit-body-time.ts';
 import { limitRequests } from './middleware/limit-requests.ts';
 import { logRequests } from './middleware/log-requests.ts';
 import { readJson } from './middleware/read-json.ts';
+import { overrideMethod } from './tus/override-method.ts';
 
 /** The HTTP service. Long work becomes a job. */
 export function createApp(api: ApiContext, files: RouteFile[]): Express {
@@ -55,6 +56,7 @@ export function createApp(api: ApiContext, files: RouteFile[]): Express {
   );
   app.use(routers.monitoring);
   const operations = Router();
+  operations.use('/tus', overrideMethod());
   operations.use(routers.login);
   operations.use(identify);
   operations.use(routers['raw-body']);

@@ -100,8 +100,10 @@ export const ERROR_MEANINGS: Record<ErrorCode, { meaning: string; remedy: string
     remedy: 'Give a key for the video in the cache.',
   },
   locked: {
-    meaning: 'The server is still copying a part of this upload.',
-    remedy: 'Wait for the job that copies, then send `finished` again.',
+    meaning:
+      'The server is still copying a part of this upload; or, by tus, another request goes on with it, or you have too many open jobs for its parse.',
+    remedy:
+      'Wait for the job that copies, then send `finished` again; by tus, ask for the offset again.',
   },
   video_failed: {
     meaning: 'The encoder failed; `returncode` and `stderr`, where given, are for debugging.',

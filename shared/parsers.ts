@@ -26,6 +26,13 @@ interface ParserDefinition {
 /** The readers work on bytes. */
 const oneCharacter = z.string().regex(/^[\t\x20-\x7e]$/, 'must be one ASCII character or a tab');
 
+/** PostgreSQL stores neither NUL nor halves of a character. */
+const storableText = (longest: number) =>
+  z
+    .string()
+    .max(longest)
+    .refine(text => !/[\0\p{Surrogate}]/u.test(text), 'must be well-formed Unicode without NUL');
+
 /**
  * Every parser with its parameters. All but blob are workers/parsers/formats/(name).ts, typed from this entry; a new one
  * needs no other change.
@@ -58,25 +65,14 @@ export const PARSERS = {
         /** Whether the second row names units. */
         units: z.boolean().optional(),
         /** The texts that mean a missing value, `[""]` by default. */
-        nulls: z
-          .array(
-            z
-              .string()
-              .max(100)
-              .refine(
-                text => !/[\0\p{Surrogate}]/u.test(text),
-                'must be well-formed Unicode without NUL',
-              ),
-          )
-          .max(20)
-          .optional(),
+        nulls: z.array(storableText(100)).max(20).optional(),
         /** At most so many malformed rows are left out and listed; one more, and the file is refused. */
         tolerance: z.number().int().min(0).max(1_000_000).optional(),
         /** Read every column as text. */
         text: z.boolean().optional(),
         /** The types of columns, by name; a value that a type does not hold is an error. Found by default. */
         types: z
-          .record(z.string().max(1_000), z.enum(COLUMN_TYPES))
+          .record(storableText(1_000), z.enum(COLUMN_TYPES))
           .refine(types => Object.keys(types).length <= 2_500, 'must name at most 2,500 columns')
           .optional(),
       })

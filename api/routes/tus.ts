@@ -18,6 +18,7 @@ import {
   OFFSET_STREAM,
   readChecksum,
   readLength,
+  refuseOtherExtensions,
   requireOffsetStream,
   requireVersion,
   TUS_EXTENSIONS,
@@ -68,7 +69,7 @@ export default routes('raw-body', (router, api) => {
     post: operation({
       summary: 'Begin an upload by tus',
       details:
-        '`Upload-Metadata` has `mid`, `parser`, `aid` (the name of the artifact), `input` (false by default) and the parameters of the parser, as texts or as texts of JSON; what clients say of a file by themselves (`filename`, `filetype`, `name`, `type`, `relativePath`) is passed over. The body may have the first bytes.',
+        '`Upload-Metadata` has `mid`, `parser`, `aid` (the name of the artifact), `input` (false by default) and the parameters of the parser, as texts or as texts of JSON; what clients say of a file by themselves (`filename`, `filetype`, `name`, `type`, `relativePath`) is passed over. The body may have the first bytes; of a request that is refused or cut nothing stays.',
       bodies: [bytes],
       isBodyOptional: true,
       answers: {
@@ -85,22 +86,21 @@ export default routes('raw-body', (router, api) => {
         'conflict',
         'precondition_failed',
         'payload_too_large',
+        'locked',
         'checksum_mismatch',
         'insufficient_storage',
         'too_many_requests',
       ],
       handle: async ({ req, res }) => {
         requireVersion(req, res);
+        refuseOtherExtensions(req);
         const length = readLength(req, 'Upload-Length');
         const metadata = req.get('Upload-Metadata') ?? '';
         const asked = parseInput(uploadFromMetadata(metadata), schema);
         const owner = currentUser(res).username;
         const uid = await beginUpload(api, owner, asked, { length, metadata });
-        const key = { uid, owner };
-        res.location(`/api/tus/${uid}`);
-        const hasBytes = isOffsetStream(req);
-        const offset = hasBytes || length === 0 ? await append(key, req, res, 0) : 0;
-        res.status(201).set('Upload-Offset', String(offset)).end();
+        const offset = await takeFirstBytes({ uid, owner }, req, res, length);
+        res.status(201).location(`/api/tus/${uid}`).set('Upload-Offset', String(offset)).end();
       },
     }),
   });
@@ -118,16 +118,17 @@ export default routes('raw-body', (router, api) => {
           },
         },
       },
-      errors: ['not_found', 'precondition_failed'],
+      errors: ['not_found', 'precondition_failed', 'locked'],
       handle: async ({ req, res }) => {
         requireVersion(req, res);
         const key = readUploadKey(req, res);
+        await findTus(key);
         await appender.interrupt(key);
         const { upload, tus } = await findTus(key);
         const offset = offsetOf(upload, tus.length);
         // Its last byte came, but a process died before it began to parse.
         if (upload.job === null && offset === tus.length && upload.parts > 0)
-          await finish(key, req, res);
+          await finish(key, req, res).catch(throwAsLocked);
         // "The Server MUST prevent the client and/or proxies from caching the response."
         res
           .status(200)
@@ -142,7 +143,7 @@ export default routes('raw-body', (router, api) => {
     patch: operation({
       summary: 'Append bytes to an upload',
       details:
-        'From `Upload-Offset` on, which must be where the upload ends. What comes of a body that is cut is kept, unless `Upload-Checksum` was given. With the last byte parsing begins.',
+        'From `Upload-Offset` on, which must be where the upload ends. What comes of a body that is cut is kept, unless `Upload-Checksum` was given. With the last byte parsing begins. Where a proxy lets no PATCH through, POST with `X-HTTP-Method-Override: PATCH` is the same.',
       bodies: [bytes],
       answers: { 204: { means: 'All bytes are stored.', headers: AT_OFFSET } },
       errors: [
@@ -154,6 +155,7 @@ export default routes('raw-body', (router, api) => {
         'precondition_failed',
         'payload_too_large',
         'unsupported_media_type',
+        'locked',
         'checksum_mismatch',
         'insufficient_storage',
       ],
@@ -165,7 +167,7 @@ export default routes('raw-body', (router, api) => {
           req,
           res,
           readLength(req, 'Upload-Offset'),
-        );
+        ).catch(throwAsLocked);
         res.status(204).set('Upload-Offset', String(offset)).end();
       },
     }),
@@ -183,6 +185,26 @@ export default routes('raw-body', (router, api) => {
       },
     }),
   });
+
+  /** The offset after the body of the request that began the upload. If it fails, nobody is told where the upload is. */
+  async function takeFirstBytes(
+    key: UploadKey,
+    req: Request,
+    res: Response,
+    length: number,
+  ): Promise<number> {
+    try {
+      const { project, upload } = await findTus(key);
+      const limit = api.config.LIMIT_PROJECT_BYTES;
+      await assertProjectQuota(db, { project, added: length, limit });
+      if (isOffsetStream(req) || length === 0) return await append(key, req, res, 0);
+      setExpires(res, upload);
+      return 0;
+    } catch (error) {
+      await endUpload(api, key).catch(() => {});
+      throw error;
+    }
+  }
 
   /** Appends the request's body, and begins the parse after the last byte; the offset after it. */
   async function append(
@@ -210,11 +232,18 @@ export default routes('raw-body', (router, api) => {
     return end;
   }
 
-  const finish = (key: UploadKey, req: Request, res: Response) =>
-    startRequestedJob(api, req, res, async tx => {
-      const { upload } = await findUpload(tx, key);
-      return acceptUpload(tx, key, [upload.parts]);
-    });
+  /** Begins the parse, unless another request has begun it. */
+  async function finish(key: UploadKey, req: Request, res: Response): Promise<void> {
+    try {
+      await startRequestedJob(api, req, res, async tx => {
+        const { upload } = await findUpload(tx, key);
+        return acceptUpload(tx, key, [upload.parts]);
+      });
+    } catch (error) {
+      const isConflict = error instanceof WindlassError && error.code === 'conflict';
+      if (!isConflict || (await findTus(key)).upload.job === null) throw error;
+    }
+  }
 
   async function findTus(key: UploadKey) {
     const found = await findUpload(db, key);
@@ -235,6 +264,16 @@ export default routes('raw-body', (router, api) => {
 /** The parts are removed once they are parsed. */
 const offsetOf = (upload: UploadRow, length: number) =>
   upload.job === null ? upload.bytes : length;
+
+/** After 429 clients give up, or begin again from the first byte; after 423 they ask again. */
+function throwAsLocked(error: unknown): never {
+  if (!(error instanceof WindlassError) || error.code !== 'too_many_requests') throw error;
+  throw new WindlassError('locked', {
+    detail: 'Locked: all bytes are stored, but you have too many open jobs for another parse.',
+    hint: 'HEAD begins the parse as soon as some of them have ended. LIMIT_OPEN_JOBS sets the limit.',
+    headers: { 'Retry-After': '10' },
+  });
+}
 
 const tooLong = (left: number) =>
   new WindlassError('payload_too_large', {

@@ -35,6 +35,8 @@ export class AppendSink extends Writable {
   readonly #hash: Hash | undefined;
   #part: Part | undefined;
   #taken = 0;
+  /** What is being done with the bytes that came last. */
+  #busy: Promise<void> = Promise.resolve();
 
   constructor(options: AppendOptions) {
     super({ highWaterMark: 1 << 20 });
@@ -43,11 +45,13 @@ export class AppendSink extends Writable {
   }
 
   override _write(bytes: Buffer, _encoding: BufferEncoding, done: (error?: Error) => void): void {
-    this.#take(bytes).then(() => done(), done);
+    this.#busy = this.#take(bytes);
+    this.#busy.then(() => done(), done);
   }
 
   override _final(done: (error?: Error) => void): void {
-    this.#finish().then(() => done(), done);
+    this.#busy = this.#finish();
+    this.#busy.then(() => done(), done);
   }
 
   override _destroy(error: Error | null, done: (error?: Error | null) => void): void {
@@ -99,6 +103,8 @@ export class AppendSink extends Writable {
 
   /** What came is kept, unless it is wrong or can no longer be checked. */
   async #keep(error: Error | null): Promise<void> {
+    // A part that is just being stored becomes visible first, and what came after it opens another.
+    await this.#busy.catch(() => {});
     const isCut = error instanceof WindlassError && KEPT_AFTER.has(error.code);
     if (isCut && !this.#hash) return this.#close();
     this.#part?.meter.destroy(error ?? undefined);
@@ -106,8 +112,8 @@ export class AppendSink extends Writable {
   }
 }
 
-/** The client went away, or became too slow. */
-const KEPT_AFTER = new Set(['bad_request', 'request_timeout']);
+/** The client went away, became too slow, or goes on with another request. */
+const KEPT_AFTER = new Set(['bad_request', 'request_timeout', 'locked']);
 
 const tooLong = () =>
   new WindlassError('payload_too_large', {

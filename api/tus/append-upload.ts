@@ -7,7 +7,7 @@ import { UserSemaphores } from '../concurrency/user-semaphores.ts';
 import type { ApiContext } from '../context.ts';
 import { DiskReservations, ReservedPartMeter } from '../uploads/disk-reservations.ts';
 import type { UploadKey } from '../uploads/find-upload.ts';
-import { bodyEndedEarly, pipeBody } from '../uploads/pipe-body.ts';
+import { pipeBody } from '../uploads/pipe-body.ts';
 import { type StoredBytes, storeMetered } from '../uploads/store-part.ts';
 import { AppendSink } from './append-sink.ts';
 import type { Checksum } from './protocol.ts';
@@ -43,7 +43,7 @@ export class UploadAppender {
    */
   async interrupt({ uid }: UploadKey): Promise<void> {
     const running = this.#running.get(uid);
-    running?.sink.destroy(bodyEndedEarly());
+    running?.sink.destroy(goesOnElsewhere());
     await running?.ended;
   }
 
@@ -105,6 +105,13 @@ export class UploadAppender {
     if (error instanceof WindlassError) await this.#api.objects.remove(object).catch(() => {});
   }
 }
+
+/** Clients ask for the offset and go on after 409 and 423; after other errors of this kind they give up. */
+const goesOnElsewhere = () =>
+  new WindlassError('locked', {
+    detail: 'Locked: another request goes on with this upload.',
+    hint: 'HEAD tells the offset from which to go on.',
+  });
 
 /** "If the offsets do not match, the Server MUST respond with the 409 Conflict status without modifying the upload resource." */
 export const otherOffset = (offset: number) =>

@@ -30,6 +30,18 @@ export function requireVersion(req: Request, res: Response): void {
   });
 }
 
+/** Throws `invalid_input` for a header of an extension that TUS_EXTENSIONS lacks, instead of doing something else. */
+export function refuseOtherExtensions(req: Request): void {
+  const asked = ['Upload-Concat', 'Upload-Defer-Length'].filter(
+    name => req.get(name) !== undefined,
+  );
+  if (asked.length === 0) return;
+  throw invalidInput(
+    asked.map(field => ({ field, problem: 'is of an extension that is not supported' })),
+    'Send a file as one upload whose Upload-Length is known. OPTIONS names the extensions in Tus-Extension.',
+  );
+}
+
 /** "All PATCH requests MUST use Content-Type: application/offset+octet-stream, otherwise the server SHOULD return 415." */
 export function requireOffsetStream(req: Request): void {
   if (isOffsetStream(req)) return;
