@@ -2,9 +2,7 @@ import { createHash } from 'node:crypto';
 import { ERROR_MEANINGS } from '../../shared/error-meanings.ts';
 import { ERRORS, type ErrorCode } from '../../shared/errors.ts';
 import { contentPolicy } from '../http/content-policy.ts';
-import type { Json } from './document.ts';
-
-type JsonObject = { [member: string]: Json };
+import type { JsonObject } from './json.ts';
 
 const STYLE = `
 :root { color-scheme: light dark; --line: #8884; --soft: #8882; --accent: #2563a8; }

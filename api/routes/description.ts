@@ -22,13 +22,15 @@ export default routes('public', (router, _api, describeAll) => {
 
   resource(router, '/api/openapi.json', {
     get: operation({
+      id: 'getDescription',
+      topic: 'operations',
       summary: 'This description',
       for: 'everyone',
       headers: ['If-None-Match'],
       answers: {
         200: {
           means: 'An OpenAPI 3.1 document.',
-          json: z.looseObject({ openapi: z.literal('3.1.0') }),
+          json: z.looseObject({ openapi: z.literal('3.1.0') }).meta({ id: 'OpenApiDocument' }),
         },
         304: 'Unchanged.',
       },
@@ -40,6 +42,8 @@ export default routes('public', (router, _api, describeAll) => {
   });
   resource(router, '/api/docs', {
     get: operation({
+      id: 'showDocumentation',
+      topic: 'operations',
       summary: 'This description, as a page for people',
       for: 'everyone',
       answers: { 200: { means: 'The page.', types: ['text/html'] } },

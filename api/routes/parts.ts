@@ -50,7 +50,9 @@ const position = (limit: number) =>
     .transform(Number)
     .refine(n => n < limit, `must be a whole number from 0 to ${limit - 1}`);
 const place = z.object({ fid: position(MAX_FILES), part: position(MAX_PARTS) });
-const remoteFile = z.strictObject({ sid: z.string(), path: absolutePath });
+const remoteFile = z
+  .strictObject({ sid: z.string(), path: absolutePath })
+  .meta({ id: 'RemoteFile' });
 
 const FORM = 'application/x-www-form-urlencoded';
 const MULTIPART = 'multipart/form-data';
@@ -78,6 +80,8 @@ export default routes('raw-body', (router, api) => {
   const readJsonBody = readJson(api.config);
   resource(router, '/uploads/:uid/files/:fid/parts/:part', {
     put: operation({
+      id: 'sendPart',
+      topic: 'uploads',
       summary: 'Send a part of a file',
       details: `The bytes as they are, or a form with \`file\`; in any order and many at once, the same part again replaces it. Or \`sid\` and \`path\`: the server copies that remote file itself, as a job. \`fid\` is below ${MAX_FILES}, \`part\` below ${MAX_PARTS}, and an upload has at most ${MAX_PARTS} parts of at most 5 GiB. Of \`Content-Digest\` sha-256 is verified, other algorithms are passed over.`,
       bodies: [

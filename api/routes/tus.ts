@@ -44,6 +44,8 @@ export default routes('raw-body', (router, api) => {
 
   resource(router, '/tus', {
     options: operation({
+      id: 'describeTus',
+      topic: 'uploads',
       summary: 'Ask what of tus is supported',
       answers: {
         204: {
@@ -66,6 +68,8 @@ export default routes('raw-body', (router, api) => {
       },
     }),
     post: operation({
+      id: 'beginTusUpload',
+      topic: 'uploads',
       summary: 'Begin an upload by tus',
       details:
         '`Upload-Metadata` has `mid`, `parser`, `aid` (the name of the artifact), `input` (false by default) and the parameters of the parser, as texts or as texts of JSON; what clients say of a file by themselves (`filename`, `filetype`, `name`, `type`, `relativePath`) is passed over. The body may have the first bytes.',
@@ -107,6 +111,8 @@ export default routes('raw-body', (router, api) => {
 
   resource(router, '/tus/:uid', {
     head: operation({
+      id: 'getTusOffset',
+      topic: 'uploads',
       summary: 'Ask from which offset an upload goes on',
       answers: {
         200: {
@@ -140,6 +146,8 @@ export default routes('raw-body', (router, api) => {
       },
     }),
     patch: operation({
+      id: 'appendTusBytes',
+      topic: 'uploads',
       summary: 'Append bytes to an upload',
       details:
         'From `Upload-Offset` on, which must be where the upload ends. What comes of a body that is cut is kept, unless `Upload-Checksum` was given. With the last byte parsing begins.',
@@ -170,6 +178,8 @@ export default routes('raw-body', (router, api) => {
       },
     }),
     delete: operation({
+      id: 'abandonTusUpload',
+      topic: 'uploads',
       summary: 'Give an upload by tus up',
       answers: { 204: { means: 'Its bytes are removed.', headers: RESUMABLE } },
       errors: ['not_found', 'conflict', 'precondition_failed'],
