@@ -123,7 +123,12 @@ function describeBody(
 ): JsonObject | undefined {
   const content: JsonObject = {};
   if (body) content['application/json'] = { schema: components.toSchema(body, 'input') };
-  for (const { type, means, schema } of bodies) {
+  const told: string[] = [];
+  for (const { type, means, schema, inWords } of bodies) {
+    if (inWords) {
+      told.push(`Or as ${type}: ${means}`);
+      continue;
+    }
     content[type] = {
       schema: schema
         ? { ...components.toSchema(schema, 'input'), description: means }
@@ -131,7 +136,11 @@ function describeBody(
     };
   }
   if (Object.keys(content).length === 0) return undefined;
-  return { required: !isBodyOptional, content };
+  return {
+    ...(told.length > 0 ? { description: told.join(' ') } : {}),
+    required: !isBodyOptional,
+    content,
+  };
 }
 
 function describeAnswers(

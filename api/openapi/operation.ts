@@ -36,6 +36,11 @@ export interface NonJsonBody {
   type: string;
   means: string;
   schema?: z.ZodType;
+  /**
+   * Told in words alone: of two bodies that have one schema, generated clients send both at once, or neither. For forms of
+   * pages, which take the place of a body that is described.
+   */
+  inWords?: true;
 }
 
 export interface OperationInput<Query, Body> {

@@ -43,7 +43,7 @@ export default routes('login', (router, api) => {
       details:
         'Sets two cookies: `serviceauth` (HttpOnly) and `servicetimeout`, the moment the login ends (ISO 8601, UTC, as it is). Use makes it last longer, for 7 days at most. A changed password ends it.',
       body: credentials,
-      bodies: [{ type: FORM, means: 'The same, as a form.', schema: credentials }],
+      bodies: [{ type: FORM, means: 'The same, as a form.', inWords: true }],
       for: 'everyone',
       answers: {
         200: {

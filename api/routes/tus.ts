@@ -1,4 +1,5 @@
 import type { Request, Response } from 'express';
+import { z } from 'zod';
 import type { UploadRow } from '../../shared/database/schema.ts';
 import { notFound, WindlassError } from '../../shared/errors.ts';
 import { assertProjectQuota } from '../../shared/project-quota.ts';
@@ -34,7 +35,7 @@ const AT_OFFSET = {
   'Upload-Offset': 'Bytes that are stored.',
   'Upload-Expires': 'When the upload is given up, if nothing more comes.',
 };
-const bytes = { type: OFFSET_STREAM, means: 'Bytes of the file.' };
+const bytes = { type: OFFSET_STREAM, means: 'Bytes of the file.', schema: z.file() };
 
 /** Resumable uploads by tus 1.0: one file is one upload, which is parsed once its last byte has come. */
 export default routes('raw-body', (router, api) => {

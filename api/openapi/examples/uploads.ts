@@ -23,6 +23,7 @@ export const UPLOAD_EXAMPLES = {
     ],
   },
   UploadPage: pageOf(upload),
+  PartForm: { file: 'the bytes' },
   RemoteFile: { sid: SESSION, path: '/home/ada/day.csv' },
   UploadEnd: { uploaded: [5] },
   AcceptedUpload: { missing: [], job: JOB },

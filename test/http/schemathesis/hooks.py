@@ -149,9 +149,6 @@ def filter_failure(ctx, failure, case, response):
     if problem.get("code") != "invalid_input":
         # The state of things, not what was sent.
         return problem.get("code") in (None, "bad_request", "unsupported_media_type")
-    if (case.media_type or "").startswith("multipart/"):
-        # The description gives a form no schema, so that what its generator sends need not be one of ours.
-        return False
     fields = problem.get("fields", [])
     if case.path == "/api/uploads":
         # Parsers have parameters of their own beside these.
