@@ -1,13 +1,10 @@
-import { once } from 'node:events';
-import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import addFormats from 'ajv-formats';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { z } from 'zod';
 import { Components } from '../../api/openapi/components.ts';
-import { openIdleApp } from '../interface/app.ts';
 import type { Document, JsonObject } from '../interface/description.ts';
+import { readDocument } from './read-document.ts';
 
 interface Content {
   [type: string]: { schema?: JsonObject };
@@ -28,18 +25,7 @@ let schemas: Record<string, JsonObject>;
 let operations: Described[];
 
 beforeAll(async () => {
-  const idle = await openIdleApp();
-  const server = createServer(idle.app).listen(0, '127.0.0.1');
-  try {
-    await once(server, 'listening');
-    const { port } = server.address() as AddressInfo;
-    const answer = await fetch(`http://127.0.0.1:${port}/api/openapi.json`);
-    document = (await answer.json()) as Document;
-  } finally {
-    server.close();
-    server.closeAllConnections();
-    await idle.close();
-  }
+  document = await readDocument();
   schemas = (document.components as { schemas: Record<string, JsonObject> }).schemas;
   operations = Object.values(document.paths).flatMap(methods =>
     Object.values(methods),
