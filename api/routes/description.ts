@@ -3,9 +3,9 @@ import { RELEASE } from '../../shared/release.ts';
 import { entityTag, sendRecord } from '../http/conditional-requests.ts';
 import { resource } from '../http/resource.ts';
 import { routes } from '../http/routes.ts';
-import { DOCS_PAGE_CSP, renderDocsPage } from '../openapi/docs-page.ts';
 import { createOpenApiDocument } from '../openapi/document.ts';
 import { operation } from '../openapi/operation.ts';
+import { DOCS_PAGE_CSP, renderDocsPage } from '../openapi/page/docs-page.ts';
 
 /** The description of all operations, these two included: as OpenAPI and as a page. */
 export default routes('public', (router, _api, describeAll) => {

@@ -19,7 +19,7 @@ const readinessRecord = z
   .meta({ id: 'Readiness' });
 
 /** The service's index, liveness and readiness. */
-export default routes('public', (router, api) => {
+export default routes('public', (router, api, describeAll) => {
   const readiness = new ReadinessCheck(api);
 
   resource(router, '/', {
@@ -44,7 +44,7 @@ export default routes('public', (router, api) => {
             'Content-Security-Policy',
             contentPolicy("default-src 'none'", "style-src 'unsafe-inline'"),
           )
-          .send(renderServiceIndex());
+          .send(renderServiceIndex(describeAll()));
       },
     }),
   });
