@@ -4,7 +4,9 @@ import type { AddressInfo } from 'node:net';
 import { type Browser, chromium, type Page } from 'playwright-core';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { findProgram } from '../../scripts/programs.ts';
+import { describeStack } from '../harness/forms.ts';
 import { describeUnless, missingPrograms } from '../harness/skip.ts';
+import { useStack } from '../harness/use-stack.ts';
 import { type IdleApp, openIdleApp } from '../interface/app.ts';
 
 describeUnless(missingPrograms('chromium'), 'the pages / and /api/docs', () => {
@@ -118,5 +120,61 @@ describeUnless(missingPrograms('chromium'), 'the pages / and /api/docs', () => {
       if (named === undefined) expect(link).toBe(paths[i]);
     }
     expect(links).toContain('/api/docs#launchCommand');
+  });
+});
+
+describeStack(missingPrograms('chromium'), 'an operation is tried in /api/docs', form => {
+  const { stack } = useStack(form);
+  let browser: Browser;
+  let page: Page;
+
+  beforeAll(async () => {
+    browser = await chromium.launch({
+      executablePath: findProgram('chromium'),
+      args: ['--no-sandbox'],
+    });
+    page = await browser.newPage();
+  });
+  afterAll(() => browser?.close());
+
+  /** Opens the operation, fills its fields in, sends it, and returns the answer once it is whole. */
+  async function send(id: string, fields: Record<string, string> = {}): Promise<string> {
+    const entry = page.locator(`#${id}`);
+    // Another fragment of the same address would leave what was typed.
+    await page.goto('about:blank');
+    await page.goto(`${stack.url}/api/docs#${id}`);
+    await page.locator('#login-for-tries').waitFor({ state: 'visible' });
+    if (login) {
+      await page.fill('#login-for-tries [name=user]', login.user);
+      await page.fill('#login-for-tries [name=password]', login.password);
+    }
+    for (const [name, value] of Object.entries(fields))
+      await entry.locator(`[name=${name}]`).fill(value);
+    await entry.locator('button').click();
+    await entry.locator('form[data-state=whole]').waitFor();
+    return (await entry.locator('form pre').textContent()) ?? '';
+  }
+  let login: { user: string; password: string } | undefined;
+
+  test('with a name and a password', async () => {
+    login = { user: stack.username, password: 'wrong' };
+    expect(await send('getCurrentUser')).toMatch(/^401 /);
+    login = { user: stack.username, password: stack.password };
+    expect(await send('getCurrentUser')).toMatch(/^200 OK\n.*\n\n\{\n {2}"username"/);
+    expect(await send('listJobs', { limit: '0' })).toMatch(/^400 [\s\S]*limit/);
+    const made = await send('createProject', { body: '{"name": "Tried in the page"}' });
+    expect(made).toMatch(/^201 /);
+    const pid = /"id": "(\w+)"/.exec(made)?.[1] ?? '';
+    expect(await send('getProject', { pid })).toContain('"name": "Tried in the page"');
+  });
+
+  test("with the cookie of this browser's login, and nothing else", async () => {
+    login = undefined;
+    expect(await send('listProjects')).toMatch(/^401 /);
+    const { username, password } = stack;
+    await send('beginLogin', { body: JSON.stringify({ username, password }) });
+    expect(await send('listProjects')).toMatch(/^200 [\s\S]*"Tried in the page"/);
+    expect(await send('endLogin')).toMatch(/^204 /);
+    expect(await send('listProjects')).toMatch(/^401 /);
   });
 });

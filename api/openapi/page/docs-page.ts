@@ -6,13 +6,19 @@ import type { JsonObject } from '../json.ts';
 import { TOPIC_NAMES, TOPICS, type Topic } from '../topics.ts';
 import { drawOperation } from './draw-operation.ts';
 import { drawComponent } from './draw-schema.ts';
+import { LOGIN_FORM } from './draw-try.ts';
 import { drawText, escapeHtml } from './html.ts';
 import { STYLE } from './style.ts';
+import { SCRIPT } from './try-it.ts';
 
-/** The page has no script and loads nothing; its one style is allowed by its hash (CSP 3, 6.7.3). */
+const hashOf = (text: string) => `'sha256-${createHash('sha256').update(text).digest('base64')}'`;
+
+/** The page loads nothing; its one style and its one script are allowed by their hashes (CSP 3, 6.7.3). */
 export const DOCS_PAGE_CSP = contentPolicy(
   "default-src 'none'",
-  `style-src 'sha256-${createHash('sha256').update(STYLE).digest('base64')}'`,
+  `style-src ${hashOf(STYLE)}`,
+  `script-src ${hashOf(SCRIPT)}`,
+  "connect-src 'self'",
   "base-uri 'none'",
   "form-action 'none'",
 );
@@ -43,7 +49,7 @@ export function renderDocsPage(description: JsonObject): string {
   return `<!doctype html><html lang="en"><meta charset="utf-8"><meta name="viewport" content="width=device-width"><title>Windlass: the interface</title><style>${STYLE}</style>
 <h1>Windlass ${escapeHtml(info.version)}</h1><p>${escapeHtml(info.description)} Every operation exists with and without <code>/api</code>. The same as data: <a href="/api/openapi.json">OpenAPI 3.1</a>.</p>
 <p>Credentials: HTTP Basic, an API token as Bearer, or the cookie of a <a href="#beginLogin">login</a>. Errors are <code>application/problem+json</code> with a stable <code>code</code>, and a <code>hint</code> where something can be done; <a href="#errors">all of them</a>.</p>
-<nav>${drawLinks()}</nav>${topics.join('')}<h2 id="schemas">Schemas</h2>${named.join('')}${drawErrors()}</html>`;
+<nav>${drawLinks()}</nav>${LOGIN_FORM}${topics.join('')}<h2 id="schemas">Schemas</h2>${named.join('')}${drawErrors()}<script>${SCRIPT}</script></html>`;
 }
 
 function drawLinks(): string {

@@ -1,5 +1,6 @@
 import type { JsonObject } from '../json.ts';
-import { drawExample, drawSchema, exampleOf, nameType } from './draw-schema.ts';
+import { drawExample, drawNamed, drawSchema, exampleOf, nameType } from './draw-schema.ts';
+import { drawTry } from './draw-try.ts';
 import { drawText, escapeHtml } from './html.ts';
 
 type Schemas = Record<string, JsonObject>;
@@ -22,7 +23,11 @@ export function drawOperation({ path, method, operation, schemas }: Drawn): stri
   const title = `<span class="method">${method.toUpperCase()}</span><code${deprecated ? ' class="deprecated"' : ''}>${escapeHtml(path)}</code> ${escapeHtml(operation.summary)}`;
   const text = operation.description ? `<p>${drawText(operation.description)}</p>` : '';
   const id = escapeHtml(operation.operationId);
-  return `<details><summary>${title}</summary><div id="${id}"><p><a href="#${id}"><code>${id}</code></a></p>${text}${drawParameters(parameters)}${drawBody(requestBody, schemas)}${drawAnswers(responses, schemas)}</div></details>`;
+  const types = Object.keys(requestBody?.content ?? {});
+  const sent = requestBody?.content['application/json']?.schema as JsonObject | undefined;
+  const example = sent && exampleOf(sent, schemas);
+  const tried = drawTry({ path, method, parameters, types, example });
+  return `<details><summary>${title}</summary><div id="${id}"><p><a href="#${id}"><code>${id}</code></a></p>${text}${drawParameters(parameters)}${drawBody(requestBody, schemas)}${drawAnswers(responses, schemas)}${tried}</div></details>`;
 }
 
 function drawParameters(parameters: JsonObject[]): string {
@@ -41,7 +46,7 @@ function drawBody(
 ): string {
   const drawn = Object.entries(body?.content ?? {}).map(([type, { schema }]) => {
     const shape = schema as JsonObject;
-    return `<h4>Body, ${escapeHtml(type)}</h4>${drawSchema(shape)}${drawExample(exampleOf(shape, schemas))}`;
+    return `<h4>Body, ${escapeHtml(type)}</h4>${drawNamed(shape, schemas)}${drawExample(exampleOf(shape, schemas))}`;
   });
   return `${drawn.join('')}${body?.description ? `<p>${drawText(body.description)}</p>` : ''}`;
 }

@@ -16,6 +16,14 @@ export function drawSchema(schema: JsonObject): string {
   return `${words}<pre>${outlineOf(schema, 0)}</pre>`;
 }
 
+/** The same with what it consists of, where it has a name. */
+export function drawNamed(schema: JsonObject, schemas: Record<string, JsonObject>): string {
+  const named = schemas[nameOf(schema.$ref)];
+  if (!named) return drawSchema(schema);
+  const words = schema.description ? `<p>${drawText(schema.description)}</p>` : '';
+  return `${words}<p>${linkTo(nameOf(schema.$ref))}</p>${drawSchema(named)}`;
+}
+
 export function drawExample(example: unknown): string {
   if (example === undefined) return '';
   return `<h4>Example</h4><pre>${escapeHtml(JSON.stringify(example, null, 2))}</pre>`;

@@ -11,6 +11,10 @@ summary { cursor: pointer; overflow-wrap: anywhere; }
 code, pre { font: 14px/1.45 ui-monospace, monospace; }
 code { overflow-wrap: anywhere; }
 pre { background: var(--soft); padding: .6rem .8rem; border-radius: .4rem; overflow-x: auto; }
+[id] { scroll-margin-top: 4rem; }
+input, textarea, button { font: inherit; box-sizing: border-box; max-width: 100%; }
+textarea { width: 100%; font: 14px/1.45 ui-monospace, monospace; }
+.try label { display: inline-block; margin: 0 .8rem .3rem 0; }
 .method { display: inline-block; min-width: 4.2rem; font-weight: 600; color: var(--accent); }
 .deprecated { text-decoration: line-through; }
 table { border-collapse: collapse; width: 100%; }
