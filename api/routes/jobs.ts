@@ -157,7 +157,7 @@ export default routes('json-body', (router, api) => {
       topic: 'jobs',
       summary: 'Follow a job: its state, progress and output as they come',
       details:
-        'Server-sent events: `state` {state, error?}, the present one first unless the job has ended; `progress` {progress, message?}; `output` {stream, offset, text | base64}. After all output come the end state and `end`; the id of `end`, sent as Last-Event-ID, is answered 204, which stops an EventSource.',
+        'Server-sent events, each a `JobEvent`: `state` {state, error?}, the present one first unless the job has ended; `progress` {progress, message?}; `output` {stream, offset, text | base64}. After all output come the end state and `end`; the id of `end`, sent as Last-Event-ID, is answered 204, which stops an EventSource.',
       headers: ['Last-Event-ID'],
       answers: {
         200: { means: 'The stream of events.', types: ['text/event-stream'] },
