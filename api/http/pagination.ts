@@ -22,9 +22,9 @@ export const pageQueryBy = (
 export const pageQuery = pageQueryBy(200);
 type PageQuery = z.output<typeof pageQuery>;
 
-/** The answer of every list; `next` is the `after` of the next page, null at the end. */
-export const pageOf = <T extends z.ZodType>(item: T) =>
-  z.object({ items: z.array(item), next: z.string().nullable() });
+/** The answer of every list, by the name of its schema; `next` is the `after` of the next page, null at the end. */
+export const pageOf = <T extends z.ZodType>(name: string, item: T) =>
+  z.object({ items: z.array(item), next: z.string().nullable() }).meta({ id: name });
 
 /** One page of a list. The caller reads `limit + 1` rows, so that the last one tells whether a next page exists. */
 export function toPage<T>(

@@ -15,17 +15,19 @@ import { skippedRows } from '../uploads/upload-record.ts';
 const MAX_PARSES = 200;
 
 /** The parse of an upload, visible to everyone who can read the model; the upload itself is visible to its owner only. */
-export const parseRecord = z.object({
-  aids: z.array(z.string()),
-  parser: z.string(),
-  state: z.enum(['parsing', 'done', 'failed']),
-  error: z
-    .object({ message: z.string(), errors: z.array(z.unknown()) })
-    .optional()
-    .describe('Where it failed: `errors` names file, row, column and reason.'),
-  skipped: skippedRows.optional(),
-  finished: z.date().optional(),
-});
+export const parseRecord = z
+  .object({
+    aids: z.array(z.string()),
+    parser: z.string(),
+    state: z.enum(['parsing', 'done', 'failed']),
+    error: z
+      .object({ message: z.string(), errors: z.array(z.unknown()) })
+      .meta({ id: 'ParseError', description: '`errors` names file, row, column and reason.' })
+      .optional(),
+    skipped: skippedRows.optional(),
+    finished: z.date().optional(),
+  })
+  .meta({ id: 'Parse' });
 type ParseRecord = z.output<typeof parseRecord>;
 
 /** The part of a parse that the validator of its model's record depends on. */

@@ -9,16 +9,18 @@ export const LOGIN_ANSWERS: Record<200 | 202, Answer> = {
   200: answerWithLocation(
     'The session is open.',
     'The session.',
-    z.object({
-      sid: z.string(),
-      /** What the host showed at the login, if anything. */
-      banner: z.string().optional(),
-    }),
+    z
+      .object({
+        sid: z.string(),
+        /** What the host showed at the login, if anything. */
+        banner: z.string().optional(),
+      })
+      .meta({ id: 'OpenedSession' }),
   ),
   202: answerWithLocation(
     'The host asks for more: answer with POST /remotes/(sid)/answers before it expires.',
     'The session.',
-    z.object({ sid: z.string(), ...loginChallenge.shape }),
+    z.object({ sid: z.string(), ...loginChallenge.shape }).meta({ id: 'LoginChallenge' }),
   ),
 };
 

@@ -14,12 +14,15 @@ const newBatch = z
   .refine(given => (given.command === undefined) !== (given.script === undefined), {
     path: ['command'],
     message: 'give either command or script',
-  });
+  })
+  .meta({ id: 'NewBatchJob' });
 
 /** POST /remotes/(sid)/batch: a job of the host's batch system, Slurm for instance. */
 export default routes('json-body', (router, api) => {
   resource(router, '/remotes/:sid/batch', {
     post: operation({
+      id: 'submitBatchJob',
+      topic: 'commands',
       summary: "Submit a job to the batch system of a session's host",
       details:
         'It is submitted once, whatever fails meanwhile. The record is `queued` while the job waits there, and its `batch` holds what the batch system says; both streams can be followed while it runs.',

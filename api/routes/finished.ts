@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { ERRORS, WindlassError } from '../../shared/errors.ts';
-import { MAX_FILES } from '../../shared/uploads.ts';
+import { MAX_FILES, MAX_PARTS } from '../../shared/uploads.ts';
 import { resource } from '../http/resource.ts';
 import { routes } from '../http/routes.ts';
 import { jobName } from '../jobs/requests/job-name.ts';
@@ -13,26 +13,32 @@ import { assertPartsAreSent } from '../uploads/begin-upload.ts';
 import { MAX_LISTED } from '../uploads/compare-parts.ts';
 import { findUpload, readUploadKey } from '../uploads/find-upload.ts';
 
-const finished = z.strictObject({
-  uploaded: z
-    .array(z.number().int().positive())
-    .min(1, 'must name at least one file')
-    .max(MAX_FILES)
-    .meta({ description: 'The number of parts of each file.' }),
-  name: jobName,
-});
+const finished = z
+  .strictObject({
+    uploaded: z
+      .array(z.number().int().positive().meta({ maximum: MAX_PARTS }))
+      .min(1, 'must name at least one file')
+      .max(MAX_FILES)
+      .meta({ description: 'The number of parts of each file.' }),
+    name: jobName,
+  })
+  .meta({ id: 'UploadEnd' });
 const tuples = z.array(z.array(z.number().int()).length(2)).describe('[fid, pid] of each part.');
-const miscount = problem.extend({
-  missing: tuples.optional(),
-  excess: tuples.optional(),
-  truncated: z.literal(true).optional(),
-});
+const miscount = problem
+  .extend({
+    missing: tuples.optional(),
+    excess: tuples.optional(),
+    truncated: z.literal(true).optional(),
+  })
+  .meta({ id: 'PartsProblem' });
 
 /** POST …/finished: closes an upload and starts its parse. */
 export default routes('json-body', (router, api) => {
   const { db } = api.database;
   resource(router, '/uploads/:uid/finished', {
     post: operation({
+      id: 'finishUpload',
+      topic: 'uploads',
       summary: 'Say that all parts were sent, so that parsing begins',
       details: `Where the counts differ from what has arrived: 400 with \`missing\` and \`excess\`, lists of [fid, pid] of at most ${MAX_LISTED} entries each (\`truncated\` where there are more). Parsing does not begin then.`,
       body: finished,
@@ -41,7 +47,7 @@ export default routes('json-body', (router, api) => {
         202: answerWithLocation(
           'All is there: parsing begins.',
           'The job.',
-          z.object({ missing: tuples, job: z.string() }),
+          z.object({ missing: tuples, job: z.string() }).meta({ id: 'AcceptedUpload' }),
         ),
         400: { means: 'The counts differ, or the body is not valid.', json: miscount },
       },

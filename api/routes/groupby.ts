@@ -2,10 +2,9 @@ import { z } from 'zod';
 import { MAX_GROUPS } from '../../shared/jobs/catalog.ts';
 import { resource } from '../http/resource.ts';
 import { routes } from '../http/routes.ts';
-import { jobRecord } from '../jobs/views/job-view.ts';
 import { answerWithLocation, operation } from '../openapi/operation.ts';
 import { groupColumns } from '../tables/group-columns.ts';
-import { materializeView } from '../tables/materialize-view.ts';
+import { materializeView, viewJob } from '../tables/materialize-view.ts';
 import { parseFilter, parseGroups } from '../tables/table-query.ts';
 import {
   findTable,
@@ -26,17 +25,21 @@ const groupQuery = z.strictObject({
   filter: texts.optional().describe('As of rows.'),
 });
 const value = z.union([z.string(), z.number(), z.boolean(), z.null()]);
-const groupsRecord = z.object({
-  columns: z
-    .array(z.string())
-    .describe('Those of `by`, then the aggregates as they were asked for.'),
-  rows: z.array(z.array(value)),
-});
+const groupsRecord = z
+  .object({
+    columns: z
+      .array(z.string())
+      .describe('Those of `by`, then the aggregates as they were asked for.'),
+    rows: z.array(z.array(value)),
+  })
+  .meta({ id: 'TableGroups' });
 
 /** Groups of a table's rows. */
 export default routes('json-body', (router, api) => {
   resource(router, `${TABLE_PATH}/groupby`, {
     get: operation({
+      id: 'groupRows',
+      topic: 'tables',
       summary: 'Group the rows of a table',
       details: `A row for each combination of values in the columns of \`by\`, at most ${MAX_GROUPS}, sorted by them with missing values last; by default with the number of its rows. Aggregates leave missing values out, and \`min\` and \`max\` NaN too. A sum of integers is exact, and a text where it passes 2^53. The first request waits for the job that makes it, as one of sorted rows does.`,
       query: groupQuery,
@@ -46,7 +49,7 @@ export default routes('json-body', (router, api) => {
         202: answerWithLocation(
           'The groups are still being made; ask again.',
           'The job, where it is yours.',
-          z.union([jobRecord, jobRecord.pick({ state: true, progress: true })]),
+          viewJob,
         ),
         304: 'Unchanged.',
       },

@@ -58,11 +58,16 @@ export default routes('json-body', (router, api) => {
 
   resource(router, '/jobs', {
     get: operation({
+      id: 'listJobs',
+      topic: 'jobs',
       summary: 'List your jobs, the latest first',
       details: `A page looks through 10,000 jobs at most: where few match it is shorter than \`limit\`, and \`next\` goes on. What a job of each kind does: ${JOB_KINDS.map(kind => `${kind}: ${jobDefinition(kind).means}`).join(' ')}`,
       query: jobsQuery,
       answers: {
-        200: { means: 'A page of jobs.', json: pageOf(z.union([jobRecord, foreignRecord])) },
+        200: {
+          means: 'A page of jobs.',
+          json: pageOf('JobPage', z.union([jobRecord, foreignRecord])),
+        },
       },
       errors: ['forbidden'],
       handle: async ({ res, query }) => {
@@ -76,6 +81,8 @@ export default routes('json-body', (router, api) => {
 
   resource(router, '/jobs/:id', {
     get: operation({
+      id: 'getJob',
+      topic: 'jobs',
       summary: 'Look at a job, or wait until it has changed',
       headers: ['If-None-Match', 'Prefer'],
       answers: {
@@ -91,6 +98,8 @@ export default routes('json-body', (router, api) => {
       },
     }),
     delete: operation({
+      id: 'cancelJob',
+      topic: 'jobs',
       summary: 'Cancel a job',
       headers: ['If-Match'],
       answers: { 202: answerWithLocation('Its end is asked for.', 'The job.') },
@@ -116,6 +125,8 @@ export default routes('json-body', (router, api) => {
 
   resource(router, '/jobs/:id/record', {
     delete: operation({
+      id: 'removeJob',
+      topic: 'jobs',
       summary: 'Remove a job that has ended, with its output',
       details:
         'What it made for a project stays: artifacts and how they were parsed, and videos in a cache. A job that nobody removes goes by itself after JOB_RETENTION_DAYS.',
@@ -142,9 +153,11 @@ export default routes('json-body', (router, api) => {
 
   resource(router, '/jobs/:id/events', {
     get: operation({
+      id: 'followJob',
+      topic: 'jobs',
       summary: 'Follow a job: its state, progress and output as they come',
       details:
-        'Server-sent events: `state` {state, error?}, the present one first unless the job has ended; `progress` {progress, message?}; `output` {stream, offset, text | base64}. After all output come the end state and `end`; the id of `end`, sent as Last-Event-ID, is answered 204, which stops an EventSource.',
+        'Server-sent events, each a `JobEvent`: `state` {state, error?}, the present one first unless the job has ended; `progress` {progress, message?}; `output` {stream, offset, text | base64}. After all output come the end state and `end`; the id of `end`, sent as Last-Event-ID, is answered 204, which stops an EventSource.',
       headers: ['Last-Event-ID'],
       answers: {
         200: { means: 'The stream of events.', types: ['text/event-stream'] },
@@ -161,6 +174,8 @@ export default routes('json-body', (router, api) => {
 
   resource(router, '/jobs/:id/output', {
     get: operation({
+      id: 'fetchJobOutput',
+      topic: 'jobs',
       summary: 'Fetch the output of a command from an offset on',
       query: outputQuery,
       answers: {
@@ -189,6 +204,8 @@ export default routes('json-body', (router, api) => {
 
   resource(router, '/jobs/:id/result', {
     get: operation({
+      id: 'fetchJobResult',
+      topic: 'jobs',
       summary: 'Fetch the result of a job in bytes, such as a video',
       headers: ['If-None-Match', 'If-Range', 'Range'],
       answers: rangeAnswers(['video/mp4', 'video/webm'], 'All of it.', 'The range.'),
@@ -213,6 +230,8 @@ export default routes('json-body', (router, api) => {
 
   resource(router, '/jobs/:id/retry', {
     post: operation({
+      id: 'retryJob',
+      topic: 'jobs',
       summary: 'Do a job once more',
       headers: ['Idempotency-Key'],
       answers: {

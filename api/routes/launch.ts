@@ -11,25 +11,31 @@ import { jobRecord, jobView } from '../jobs/views/job-view.ts';
 import { toWindlassError } from '../middleware/errors.ts';
 import { answerWithLocation, operation } from '../openapi/operation.ts';
 
-const launch = z.strictObject({
-  sid: z.string(),
-  command: commandText,
-  ...launchOptions,
-  name: jobName,
-});
-const commandResult = z.object({
-  command: z.string(),
-  output: z.string(),
-  errors: z.string(),
-  returncode: z.number().int(),
-  job: z.string(),
-  truncated: z.literal(true).optional(),
-});
+const launch = z
+  .strictObject({
+    sid: z.string(),
+    command: commandText,
+    ...launchOptions,
+    name: jobName,
+  })
+  .meta({ id: 'NewCommand' });
+const commandResult = z
+  .object({
+    command: z.string(),
+    output: z.string(),
+    errors: z.string(),
+    returncode: z.number().int(),
+    job: z.string(),
+    truncated: z.literal(true).optional(),
+  })
+  .meta({ id: 'Command' });
 
 /** POST /remotes/launch: runs a command in a session, and waits for its end unless the client prefers otherwise. */
 export default routes('json-body', (router, api) => {
   resource(router, '/remotes/launch', {
     post: operation({
+      id: 'launchCommand',
+      topic: 'commands',
       summary: 'Run a command on the host of a session',
       details:
         'Answers when the command has ended, whatever its exit status; `output` and `errors` hold up to 10 MiB each, the whole is at the job.',

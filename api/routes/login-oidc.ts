@@ -34,6 +34,8 @@ export default routes('login', (router, api) => {
 
   resource(router, '/login/oidc', {
     get: operation({
+      id: 'beginProviderLogin',
+      topic: 'accounts',
       summary: 'Log in at the identity provider, for browsers',
       details:
         'The provider sends the browser back to the callback, which sets the cookies of a login and goes on to `target`, where that is a path on this origin. The login ends after LOGIN_TIMEOUT, however much it is used: then the provider is asked again.',
@@ -58,6 +60,8 @@ export default routes('login', (router, api) => {
 
   resource(router, '/login/oidc/callback', {
     get: operation({
+      id: 'finishProviderLogin',
+      topic: 'accounts',
       summary: 'Where the identity provider sends a browser back to',
       query: callback,
       for: 'everyone',

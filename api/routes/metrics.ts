@@ -11,6 +11,8 @@ export default routes('monitoring', (router, api) => {
   let pending: Promise<string> | undefined;
   resource(router, '/metrics', {
     get: operation({
+      id: 'collectMetrics',
+      topic: 'operations',
       summary: 'Numbers for Prometheus',
       for: 'administrators',
       answers: { 200: { means: 'In its text format.', types: ['text/plain'] } },

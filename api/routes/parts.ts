@@ -50,7 +50,10 @@ const position = (limit: number) =>
     .transform(Number)
     .refine(n => n < limit, `must be a whole number from 0 to ${limit - 1}`);
 const place = z.object({ fid: position(MAX_FILES), part: position(MAX_PARTS) });
-const remoteFile = z.strictObject({ sid: z.string(), path: absolutePath });
+const remoteFile = z
+  .strictObject({ sid: z.string(), path: absolutePath })
+  .meta({ id: 'RemoteFile' });
+const partForm = z.strictObject({ file: z.file() }).meta({ id: 'PartForm' });
 
 const FORM = 'application/x-www-form-urlencoded';
 const MULTIPART = 'multipart/form-data';
@@ -78,15 +81,18 @@ export default routes('raw-body', (router, api) => {
   const readJsonBody = readJson(api.config);
   resource(router, '/uploads/:uid/files/:fid/parts/:part', {
     put: operation({
+      id: 'sendPart',
+      topic: 'uploads',
       summary: 'Send a part of a file',
       details: `The bytes as they are, or a form with \`file\`; in any order and many at once, the same part again replaces it. Or \`sid\` and \`path\`: the server copies that remote file itself, as a job. \`fid\` is below ${MAX_FILES}, \`part\` below ${MAX_PARTS}, and an upload has at most ${MAX_PARTS} parts of at most 5 GiB. Of \`Content-Digest\` sha-256 is verified, other algorithms are passed over.`,
       bodies: [
-        { type: 'application/octet-stream', means: 'The bytes of the part.' },
+        { type: 'application/octet-stream', means: 'The bytes of the part.', schema: z.file() },
         {
           type: MULTIPART,
-          means: 'One file, named `file`, or the fields `sid` and `path`.',
+          means: 'The file; or, instead of it, the fields `sid` and `path` of a remote file.',
+          schema: partForm,
         },
-        { type: FORM, means: 'A remote file to copy.', schema: remoteFile },
+        { type: FORM, means: 'A remote file to copy.', inWords: true },
         { type: 'application/json', means: 'A remote file to copy.', schema: remoteFile },
       ],
       headers: ['Content-Digest', 'If-Match', 'Idempotency-Key'],

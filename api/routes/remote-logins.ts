@@ -17,11 +17,16 @@ import { LOGIN_ANSWERS, LOGIN_ERRORS, sendLogin } from '../remote/send-login.ts'
 import { findSession, lockSession, type SessionKey } from '../remote/sessions.ts';
 import { ThreadedKeyParser } from '../remote/threaded-key-parser.ts';
 
-const answers = z.strictObject({
-  challenge: z.string().max(100),
-  answers: z.array(z.string().max(4_096)).max(100),
-});
-const credential = z.strictObject(credentialFields).superRefine(checkCredential);
+const answers = z
+  .strictObject({
+    challenge: z.string().max(100),
+    answers: z.array(z.string().max(4_096)).max(100),
+  })
+  .meta({ id: 'LoginAnswers' });
+const credential = z
+  .strictObject(credentialFields)
+  .superRefine(checkCredential)
+  .meta({ id: 'HostCredential' });
 
 /** Logins that take more than a password or a key: what the host asks its user, and the login after a lost connection. */
 export default routes('json-body', (router, api) => {
@@ -34,6 +39,8 @@ export default routes('json-body', (router, api) => {
 
   resource(router, '/remotes/:sid/answers', {
     post: operation({
+      id: 'answerLogin',
+      topic: 'sessions',
       summary: 'Answer what the host of a session asks at its login',
       details:
         'One answer for each prompt. They are sealed for the worker, and sent to the host once.',
@@ -67,6 +74,8 @@ export default routes('json-body', (router, api) => {
 
   resource(router, '/remotes/:sid/login', {
     post: operation({
+      id: 'repeatLogin',
+      topic: 'sessions',
       summary: 'Log in again for a session whose connection is lost',
       details:
         'For a session whose host asks its user for more than a password or a key: its state is `reconnect`.',

@@ -51,22 +51,25 @@ const newSession = z
     agent: z.boolean().optional(),
     name: jobName,
   })
-  .superRefine(checkCredential);
+  .superRefine(checkCredential)
+  .meta({ id: 'NewSession' });
 type NewSession = z.output<typeof newSession>;
 
-const sessionRecord = z.object({
-  sid: z.string(),
-  hostname: z.string(),
-  username: z.string(),
-  agent: z.boolean(),
-  /** `challenge`: the host waits for answers; `reconnect`: its connection is lost, and only its user can log in again. */
-  state: z.enum(['open', 'challenge', 'reconnect']),
-  /** Null: not known. */
-  engines: z.array(z.enum(ENGINES)).nullable(),
-  created: z.date(),
-  accessed: z.date(),
-  expires: z.date(),
-});
+const sessionRecord = z
+  .object({
+    sid: z.string(),
+    hostname: z.string(),
+    username: z.string(),
+    agent: z.boolean(),
+    /** `challenge`: the host waits for answers; `reconnect`: its connection is lost, and only its user can log in again. */
+    state: z.enum(['open', 'challenge', 'reconnect']),
+    /** Null: not known. */
+    engines: z.array(z.enum(ENGINES)).nullable(),
+    created: z.date(),
+    accessed: z.date(),
+    expires: z.date(),
+  })
+  .meta({ id: 'Session' });
 
 /** Remote sessions: opened here, ended by DELETE or by being idle. */
 export default routes('json-body', (router, api) => {
@@ -88,9 +91,13 @@ export default routes('json-body', (router, api) => {
 
   resource(router, '/remotes', {
     get: operation({
+      id: 'listSessions',
+      topic: 'sessions',
       summary: 'List your remote sessions',
       query: pageQuery,
-      answers: { 200: { means: 'A page of sessions.', json: pageOf(sessionRecord) } },
+      answers: {
+        200: { means: 'A page of sessions.', json: pageOf('SessionPage', sessionRecord) },
+      },
       handle: async ({ res, query }) => {
         const owner = currentUser(res).username;
         const where = and(eq(sessions.owner, owner), isActive(db, api.config.SESSION_IDLE_TIMEOUT));
@@ -102,6 +109,8 @@ export default routes('json-body', (router, api) => {
       },
     }),
     post: operation({
+      id: 'openSession',
+      topic: 'sessions',
       summary: 'Open a remote session',
       details:
         'Logs in to the host; the credential is kept sealed and is never given out. Where the host asks for more, such as a one-time code, its questions are the answer.',
@@ -146,6 +155,8 @@ export default routes('json-body', (router, api) => {
 
   resource(router, '/remotes/:sid', {
     get: operation({
+      id: 'getSession',
+      topic: 'sessions',
       summary: 'Look at a remote session',
       headers: ['If-None-Match'],
       answers: { 200: { means: 'The session.', json: sessionRecord }, 304: 'Unchanged.' },
@@ -156,6 +167,8 @@ export default routes('json-body', (router, api) => {
       },
     }),
     delete: operation({
+      id: 'endSession',
+      topic: 'sessions',
       summary: 'End a remote session',
       details: 'Its jobs are cancelled.',
       deprecated: true,

@@ -25,17 +25,21 @@ const seriesQuery = z.strictObject({
 });
 const edges = z.array(z.union([z.string(), z.number()]));
 const values = z.array(z.union([z.string(), z.number(), z.null()]));
-const seriesRecord = z.object({
-  x: z.string(),
-  y: z.string(),
-  buckets: z.object({
-    from: edges,
-    to: edges,
-    min: values,
-    max: values,
-    count: z.array(z.number().int()),
-  }),
-});
+const seriesRecord = z
+  .object({
+    x: z.string(),
+    y: z.string(),
+    buckets: z
+      .object({
+        from: edges,
+        to: edges,
+        min: values,
+        max: values,
+        count: z.array(z.number().int()),
+      })
+      .meta({ id: 'SeriesBuckets' }),
+  })
+  .meta({ id: 'TableSeries' });
 
 /** What a plot of a table needs at any zoom. */
 export default routes('json-body', (router, api) => {
@@ -43,6 +47,8 @@ export default routes('json-body', (router, api) => {
 
   resource(router, `${TABLE_PATH}/series`, {
     get: operation({
+      id: 'readSeries',
+      topic: 'tables',
       summary: 'Read the least and greatest value of a column along another',
       details:
         'So that a plot of any number of rows is true at any zoom: `points` buckets of equal width of x, each with `from` and without `to`, and in each the least, the greatest and the number of the values of y; a bucket without any has count 0, and null. Rows where either is missing, NaN or infinite count nowhere. Edges between days or microseconds, or between integers that are texts, are rounded up to the next one, which changes no bucket. A column of one value has one bucket, and there is none where a column has no value.',

@@ -6,11 +6,10 @@ import { queryInteger } from '../http/query-integer.ts';
 import { resource } from '../http/resource.ts';
 import { routes } from '../http/routes.ts';
 import { sendObject } from '../http/send-object.ts';
-import { jobRecord } from '../jobs/views/job-view.ts';
 import { answerWithLocation, operation, rangeAnswers } from '../openapi/operation.ts';
 import { setAttachment } from '../tables/attachment.ts';
 import { isExact } from '../tables/encode-value.ts';
-import { materializeView } from '../tables/materialize-view.ts';
+import { materializeView, viewJob } from '../tables/materialize-view.ts';
 import { removeArtifact } from '../tables/remove-artifact.ts';
 import {
   MAX_EXPORTED_ROWS,
@@ -54,18 +53,20 @@ const histogramQuery = z.strictObject({
   bins: queryInteger({ min: 1, max: 1_000, default: 20 }),
 });
 const value = z.union([z.string(), z.number(), z.boolean(), z.null()]);
-const columnItem = z.object({
-  name: z.string(),
-  type: z.enum(['boolean', 'integer', 'number', 'date', 'time', 'timestamp', 'text']),
-  min: value,
-  max: value,
-  nulls: z.number().int(),
-  unit: z.string().optional().describe('As the file names it.'),
-  exact: z
-    .literal(true)
-    .optional()
-    .describe('Integers pass 2^53: values, `min`, `max` and bins are texts.'),
-});
+const columnItem = z
+  .object({
+    name: z.string(),
+    type: z.enum(['boolean', 'integer', 'number', 'date', 'time', 'timestamp', 'text']),
+    min: value,
+    max: value,
+    nulls: z.number().int(),
+    unit: z.string().optional().describe('As the file names it.'),
+    exact: z
+      .literal(true)
+      .optional()
+      .describe('Integers pass 2^53: values, `min`, `max` and bins are texts.'),
+  })
+  .meta({ id: 'Column' });
 const dialectRecord = z
   .object({
     encoding: z.enum(ENCODINGS),
@@ -79,20 +80,28 @@ const dialectRecord = z
     units: z.boolean(),
     nulls: z.array(z.string()),
   })
-  .describe('What a CSV file is like, as found or asked for.');
-const rowsPage = z.object({
-  offset: z.number().int(),
-  total: z.number().int().describe('Rows of the whole table or view.'),
-  columns: z.array(z.string()),
-  rows: z.array(z.array(value)),
-});
-const bin = z.object({ from: value, to: value, count: z.number().int() });
-const histogramRecord = z.object({
-  column: z.string(),
-  nulls: z.number().int(),
-  bins: z.array(bin).optional(),
-  values: z.array(z.object({ value, count: z.number().int() })).optional(),
-});
+  .meta({ id: 'CsvDialect', description: 'What a CSV file is like, as found or asked for.' });
+const rowsPage = z
+  .object({
+    offset: z.number().int(),
+    total: z.number().int().describe('Rows of the whole table or view.'),
+    columns: z.array(z.string()),
+    rows: z.array(z.array(value)),
+  })
+  .meta({ id: 'TableRows' });
+const bin = z
+  .object({ from: value, to: value, count: z.number().int() })
+  .meta({ id: 'HistogramBin' });
+const histogramRecord = z
+  .object({
+    column: z.string(),
+    nulls: z.number().int(),
+    bins: z.array(bin).optional(),
+    values: z
+      .array(z.object({ value, count: z.number().int() }).meta({ id: 'ValueCount' }))
+      .optional(),
+  })
+  .meta({ id: 'Histogram' });
 
 /** Table artifacts: metadata, rows, histograms, and the Parquet file. */
 export default routes('json-body', (router, api) => {
@@ -101,6 +110,8 @@ export default routes('json-body', (router, api) => {
 
   resource(router, TABLE_PATH, {
     delete: operation({
+      id: 'removeTable',
+      topic: 'tables',
       summary: 'Remove a table artifact',
       details: 'With the sorted and filtered views of it.',
       headers: ['If-Match'],
@@ -112,16 +123,20 @@ export default routes('json-body', (router, api) => {
 
   resource(router, `${TABLE_PATH}/metadata`, {
     get: operation({
+      id: 'getTable',
+      topic: 'tables',
       summary: "Look at a table's columns",
       headers: ['If-None-Match'],
       answers: {
         200: {
           means: 'The columns, each with its type, least and greatest value and missing values.',
-          json: z.object({
-            rows: z.number().int(),
-            columns: z.array(columnItem),
-            dialect: dialectRecord.optional(),
-          }),
+          json: z
+            .object({
+              rows: z.number().int(),
+              columns: z.array(columnItem),
+              dialect: dialectRecord.optional(),
+            })
+            .meta({ id: 'Table' }),
         },
         304: 'Unchanged.',
       },
@@ -139,6 +154,8 @@ export default routes('json-body', (router, api) => {
 
   resource(router, `${TABLE_PATH}/rows`, {
     get: operation({
+      id: 'readRows',
+      topic: 'tables',
       summary: 'Read rows of a table',
       details:
         'By `Accept` as JSON (at most 10,000 rows), as CSV (RFC 4180) or as a stream of Apache Arrow (at most 1,000,000 rows); an answer of these that ends early is cut, so check that it is whole. In the order of the file, or of `sort`, where equal rows keep that of the file and missing values come last. Integers are exact; in a column that is `exact` they are texts, since JSON numbers beyond 2^53 are rounded by most clients; dates and times are ISO 8601; NaN and the infinities are texts. The first request of a sorted or filtered view waits for the job that makes it, as a launch does; a missing value passes no filter but `null`.',
@@ -153,7 +170,7 @@ export default routes('json-body', (router, api) => {
         202: answerWithLocation(
           'The view is still being made; ask again.',
           'The job, where it is yours.',
-          z.union([jobRecord, jobRecord.pick({ state: true, progress: true })]),
+          viewJob,
         ),
         304: 'Unchanged.',
       },
@@ -198,6 +215,8 @@ export default routes('json-body', (router, api) => {
 
   resource(router, `${TABLE_PATH}/histogram`, {
     get: operation({
+      id: 'countValues',
+      topic: 'tables',
       summary: 'Count the values of a column',
       details:
         'Bins of equal width between the least and the greatest value, for numbers and times; each value is counted in the bin that begins with or below it. For texts the 20 commonest values, cut at 200 characters.',
@@ -226,6 +245,8 @@ export default routes('json-body', (router, api) => {
 
   resource(router, `${TABLE_PATH}/data`, {
     get: operation({
+      id: 'fetchTableFile',
+      topic: 'tables',
       summary: 'Retrieve a table as Parquet',
       headers: ['Range', 'If-Range', 'If-None-Match', 'If-Match'],
       answers: rangeAnswers(['application/vnd.apache.parquet'], 'The whole file.'),

@@ -1,4 +1,5 @@
 import type { Request, Response } from 'express';
+import { z } from 'zod';
 import type { UploadRow } from '../../shared/database/schema.ts';
 import { notFound, WindlassError } from '../../shared/errors.ts';
 import { assertProjectQuota } from '../../shared/project-quota.ts';
@@ -35,7 +36,7 @@ const AT_OFFSET = {
   'Upload-Offset': 'Bytes that are stored.',
   'Upload-Expires': 'When the upload is given up, if nothing more comes.',
 };
-const bytes = { type: OFFSET_STREAM, means: 'Bytes of the file.' };
+const bytes = { type: OFFSET_STREAM, means: 'Bytes of the file.', schema: z.file() };
 
 /** Resumable uploads by tus 1.0: one file is one upload, which is parsed once its last byte has come. */
 export default routes('raw-body', (router, api) => {
@@ -45,6 +46,8 @@ export default routes('raw-body', (router, api) => {
 
   resource(router, '/tus', {
     options: operation({
+      id: 'describeTus',
+      topic: 'uploads',
       summary: 'Ask what of tus is supported',
       answers: {
         204: {
@@ -67,6 +70,8 @@ export default routes('raw-body', (router, api) => {
       },
     }),
     post: operation({
+      id: 'beginTusUpload',
+      topic: 'uploads',
       summary: 'Begin an upload by tus',
       details:
         '`Upload-Metadata` has `mid`, `parser`, `aid` (the name of the artifact), `input` (false by default) and the parameters of the parser, as texts or as texts of JSON; what clients say of a file by themselves (`filename`, `filetype`, `name`, `type`, `relativePath`) is passed over. The body may have the first bytes; of a request that is refused or cut nothing stays.',
@@ -107,6 +112,8 @@ export default routes('raw-body', (router, api) => {
 
   resource(router, '/tus/:uid', {
     head: operation({
+      id: 'getTusOffset',
+      topic: 'uploads',
       summary: 'Ask from which offset an upload goes on',
       answers: {
         200: {
@@ -141,6 +148,8 @@ export default routes('raw-body', (router, api) => {
       },
     }),
     patch: operation({
+      id: 'appendTusBytes',
+      topic: 'uploads',
       summary: 'Append bytes to an upload',
       details:
         'From `Upload-Offset` on, which must be where the upload ends. What comes of a body that is cut is kept, unless `Upload-Checksum` was given. With the last byte parsing begins. Where a proxy lets no PATCH through, POST with `X-HTTP-Method-Override: PATCH` is the same.',
@@ -172,6 +181,8 @@ export default routes('raw-body', (router, api) => {
       },
     }),
     delete: operation({
+      id: 'abandonTusUpload',
+      topic: 'uploads',
       summary: 'Give an upload by tus up',
       answers: { 204: { means: 'Its bytes are removed.', headers: RESUMABLE } },
       errors: ['not_found', 'conflict', 'precondition_failed'],

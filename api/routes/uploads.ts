@@ -31,9 +31,11 @@ export default routes('json-body', (router, api) => {
 
   resource(router, '/uploads', {
     get: operation({
+      id: 'listUploads',
+      topic: 'uploads',
       summary: 'List your upload sessions',
       query: pageQuery,
-      answers: { 200: { means: 'A page of uploads.', json: pageOf(uploadSummary) } },
+      answers: { 200: { means: 'A page of uploads.', json: pageOf('UploadPage', uploadSummary) } },
       handle: async ({ res, query }) => {
         const rows = selectMine(db, currentUser(res).username);
         const page = await readPage(rows, query(), { by: uploads.uid, key: 'id' }, row =>
@@ -43,6 +45,8 @@ export default routes('json-body', (router, api) => {
       },
     }),
     post: operation({
+      id: 'beginUpload',
+      topic: 'uploads',
       summary: 'Begin an upload into a model',
       details: `\`aids\` names the artifacts, one a file, at most ${MAX_FILES}; a parser that makes several of one file adds /name.`,
       body: newUpload(api.config.LIMIT_NAME_LENGTH),
@@ -58,6 +62,8 @@ export default routes('json-body', (router, api) => {
 
   resource(router, '/uploads/:uid', {
     get: operation({
+      id: 'getUpload',
+      topic: 'uploads',
       summary: 'Look at an upload: what has arrived, and what became of it',
       headers: ['If-None-Match'],
       answers: { 200: { means: 'The upload.', json: uploadRecord }, 304: 'Unchanged.' },
@@ -75,6 +81,8 @@ export default routes('json-body', (router, api) => {
       },
     }),
     delete: operation({
+      id: 'abandonUpload',
+      topic: 'uploads',
       summary: 'Give an upload up',
       details: 'Its parts are removed and its copies cancelled.',
       headers: ['If-Match'],

@@ -24,7 +24,9 @@ import { username } from '../identity/username.ts';
 import { answerWithLocation, operation } from '../openapi/operation.ts';
 
 const password = z.string().min(8, 'must have at least 8 characters').max(1_024);
-const newUser = z.strictObject({ username, password, administrator: z.boolean().default(false) });
+const newUser = z
+  .strictObject({ username, password, administrator: z.boolean().default(false) })
+  .meta({ id: 'NewUser' });
 const changes = z
   .strictObject({
     password: password.optional(),
@@ -37,14 +39,16 @@ const changes = z
     path: ['current'],
     message: 'belongs to a new password',
   })
-  .meta({ dependentRequired: { current: ['password'] } });
+  .meta({ id: 'UserChanges', dependentRequired: { current: ['password'] } });
 
-const userRecord = z.object({
-  username: z.string(),
-  administrator: z.boolean(),
-  disabled: z.boolean(),
-  created: z.date(),
-});
+const userRecord = z
+  .object({
+    username: z.string(),
+    administrator: z.boolean(),
+    disabled: z.boolean(),
+    created: z.date(),
+  })
+  .meta({ id: 'User' });
 const view = ({
   username,
   administrator,
@@ -63,10 +67,12 @@ export default routes('json-body', (router, api) => {
 
   resource(router, '/users', {
     get: operation({
+      id: 'listUsers',
+      topic: 'accounts',
       summary: 'List the users',
       query: pageQuery,
       for: 'administrators',
-      answers: { 200: { means: 'A page of users.', json: pageOf(userRecord) } },
+      answers: { 200: { means: 'A page of users.', json: pageOf('UserPage', userRecord) } },
       handle: async ({ res, query }) => {
         requireAdministrator(res);
         const rows = db.select(USER_COLUMNS).from(users);
@@ -74,6 +80,8 @@ export default routes('json-body', (router, api) => {
       },
     }),
     post: operation({
+      id: 'addUser',
+      topic: 'accounts',
       summary: 'Add a user',
       body: newUser,
       for: 'administrators',
@@ -105,6 +113,8 @@ export default routes('json-body', (router, api) => {
 
   resource(router, '/users/-', {
     get: operation({
+      id: 'getCurrentUser',
+      topic: 'accounts',
       summary: 'Who am I',
       headers: ['If-None-Match'],
       answers: {
@@ -120,6 +130,8 @@ export default routes('json-body', (router, api) => {
 
   resource(router, '/users/:username', {
     get: operation({
+      id: 'getUser',
+      topic: 'accounts',
       summary: 'Look at a user',
       headers: ['If-None-Match'],
       for: 'administrators',
@@ -132,6 +144,8 @@ export default routes('json-body', (router, api) => {
       },
     }),
     put: operation({
+      id: 'changeUser',
+      topic: 'accounts',
       summary: "Change a user's password or rights, or disable the user",
       details:
         "Everyone may change their own password, with the one until now as `current`: logins by cookie end, API tokens live on. An administrator's reset of another's password and `disabled: true` end that user's logins, tokens and remote sessions.",
@@ -179,6 +193,8 @@ export default routes('json-body', (router, api) => {
       },
     }),
     delete: operation({
+      id: 'removeUser',
+      topic: 'accounts',
       summary: 'Remove a user, with their logins, tokens and sessions',
       headers: ['If-Match'],
       for: 'administrators',

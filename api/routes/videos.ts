@@ -32,30 +32,34 @@ import {
 } from '../remote/sessions.ts';
 
 const { shape } = JOBS.video.payload;
-const newVideo = z.strictObject({
-  'content-type': z.unknown().optional().describe('video/mp4 or video/webm; required.'),
-  images: z
-    .unknown()
-    .optional()
-    .describe('Absolute paths of the frames on the host, in order; required.'),
-  fps: shape.fps.default(25),
-  width: shape.width,
-  quality: shape.quality,
-  encode: shape.encode,
-  project: z
-    .string()
-    .optional()
-    .describe('Project whose cache gets the video once it is ready, with `key`.'),
-  key: z.string().optional(),
-  name: jobName,
-});
+const newVideo = z
+  .strictObject({
+    'content-type': z.unknown().optional().describe('video/mp4 or video/webm; required.'),
+    images: z
+      .unknown()
+      .optional()
+      .describe('Absolute paths of the frames on the host, in order; required.'),
+    fps: shape.fps.default(25),
+    width: shape.width,
+    quality: shape.quality,
+    encode: shape.encode,
+    project: z
+      .string()
+      .optional()
+      .describe('Project whose cache gets the video once it is ready, with `key`.'),
+    key: z.string().optional(),
+    name: jobName,
+  })
+  .meta({ id: 'NewVideo' });
 /** Not strict: video players add parameters of their own. */
 const videoQuery = z.object({
   cache: z.string().optional().describe('`project` stores the video in a project cache.'),
   project: z.string().optional(),
   key: z.string().optional(),
 });
-const started = z.object({ sid: z.string(), vsid: z.string(), job: z.string() });
+const started = z
+  .object({ sid: z.string(), vsid: z.string(), job: z.string() })
+  .meta({ id: 'StartedVideo' });
 const TYPES = ['video/mp4', 'video/webm'];
 
 /** Videos of frames on a session's host. A video session is its job. */
@@ -83,6 +87,8 @@ export default routes('json-body', (router, api) => {
 
   resource(router, '/remotes/:sid/videos', {
     post: operation({
+      id: 'makeVideo',
+      topic: 'videos',
       summary: 'Start making a video of frames on the host',
       body: newVideo,
       headers: ['Idempotency-Key'],
@@ -136,6 +142,8 @@ export default routes('json-body', (router, api) => {
 
   resource(router, '/remotes/:sid/videos/:vsid/status', {
     get: operation({
+      id: 'getVideoStatus',
+      topic: 'videos',
       summary: 'Look how a video is getting on, or wait until that has changed',
       headers: ['If-None-Match', 'Prefer'],
       answers: { 200: { means: 'Its status.', json: statusRecord }, 304: 'Unchanged.' },
@@ -149,6 +157,8 @@ export default routes('json-body', (router, api) => {
 
   resource(router, '/remotes/:sid/videos/:vsid', {
     get: operation({
+      id: 'fetchVideo',
+      topic: 'videos',
       summary: 'Retrieve a video',
       details:
         "With `cache=project`, `project` and `key` it is stored in that project's cache too, before the first byte is sent.",

@@ -12,20 +12,22 @@ import { auditOf } from '../identity/audit.ts';
 import { requireAdministrator } from '../identity/current-user.ts';
 import { operation } from '../openapi/operation.ts';
 
-const workerRecord = z.object({
-  id: z.string(),
-  host: z.string(),
-  kinds: z.array(z.string()).describe('Of the jobs that it does.'),
-  slots: z
-    .record(z.string(), z.number().int())
-    .describe('Jobs of each queue that it runs at once.'),
-  running: z.number().int().describe('Jobs that it runs.'),
-  started: z.date(),
-  seen: z.date(),
-  version: z.string().nullable(),
-  draining: z.boolean().describe('It takes no more jobs.'),
-});
-const drain = z.strictObject({ draining: z.boolean() });
+const workerRecord = z
+  .object({
+    id: z.string(),
+    host: z.string(),
+    kinds: z.array(z.string()).describe('Of the jobs that it does.'),
+    slots: z
+      .record(z.string(), z.number().int())
+      .describe('Jobs of each queue that it runs at once.'),
+    running: z.number().int().describe('Jobs that it runs.'),
+    started: z.date(),
+    seen: z.date(),
+    version: z.string().nullable(),
+    draining: z.boolean().describe('It takes no more jobs.'),
+  })
+  .meta({ id: 'Worker' });
+const drain = z.strictObject({ draining: z.boolean() }).meta({ id: 'WorkerChanges' });
 
 const isAlive = sql`${workers.seen} > now() - ${`${ALIVE_SECONDS} seconds`}::interval`;
 
@@ -35,9 +37,16 @@ export default routes('json-body', (router, api) => {
 
   resource(router, '/workers', {
     get: operation({
+      id: 'listWorkers',
+      topic: 'operations',
       summary: 'List the workers that are alive',
       for: 'administrators',
-      answers: { 200: { means: 'All of them.', json: z.object({ items: z.array(workerRecord) }) } },
+      answers: {
+        200: {
+          means: 'All of them.',
+          json: z.object({ items: z.array(workerRecord) }).meta({ id: 'WorkerList' }),
+        },
+      },
       handle: async ({ res }) => {
         requireAdministrator(res);
         res
@@ -49,6 +58,8 @@ export default routes('json-body', (router, api) => {
 
   resource(router, '/workers/:id', {
     put: operation({
+      id: 'changeWorker',
+      topic: 'operations',
       summary: 'Have a worker take no more jobs, or take them again',
       details: 'It finishes what it has. A worker that starts again is a new one.',
       for: 'administrators',

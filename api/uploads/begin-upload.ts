@@ -24,23 +24,25 @@ const MAX_NAMES = 65_536;
 
 /** What POST /uploads takes; the parser's parameters stand beside. */
 export const newUpload = (longest: number) =>
-  z.looseObject({
-    mid: z.string(),
-    input: z.boolean(),
-    parser: z
-      .string()
-      .refine(isParserName, `must be one of ${Object.keys(PARSERS).join(', ')}`)
-      .meta({ description: 'See GET /configuration/parsers; its parameters stand beside it.' }),
-    aids: z
-      .array(nameText(longest))
-      .min(1)
-      .max(MAX_FILES)
-      .refine(names => new Set(names).size === names.length, 'must all be different')
-      .refine(
-        names => names.reduce((sum, { length }) => sum + length, 0) <= MAX_NAMES,
-        `must have at most ${MAX_NAMES} characters together`,
-      ),
-  });
+  z
+    .looseObject({
+      mid: z.string(),
+      input: z.boolean(),
+      parser: z
+        .string()
+        .refine(isParserName, `must be one of ${Object.keys(PARSERS).join(', ')}`)
+        .meta({ description: 'See GET /configuration/parsers; its parameters stand beside it.' }),
+      aids: z
+        .array(nameText(longest))
+        .min(1)
+        .max(MAX_FILES)
+        .refine(names => new Set(names).size === names.length, 'must all be different')
+        .refine(
+          names => names.reduce((sum, { length }) => sum + length, 0) <= MAX_NAMES,
+          `must have at most ${MAX_NAMES} characters together`,
+        ),
+    })
+    .meta({ id: 'NewUpload' });
 
 type NewUpload = z.output<ReturnType<typeof newUpload>>;
 

@@ -65,13 +65,15 @@ export const batchRequest = z.object({
 export type BatchRequest = z.output<typeof batchRequest>;
 
 /** What a job's record says of its batch job, in the batch system's own words; null is unknown. */
-export const batchView = z.object({
-  engine: z.string(),
-  id: z.string().nullable(),
-  state: z.string().nullable(),
-  reason: z.string().nullable(),
-  nodes: z.string().nullable(),
-});
+export const batchView = z
+  .object({
+    engine: z.string(),
+    id: z.string().nullable(),
+    state: z.string().nullable(),
+    reason: z.string().nullable(),
+    nodes: z.string().nullable(),
+  })
+  .meta({ id: 'BatchJob' });
 
 /** Where a batch job stands: what its record says, and what the workers remember of it. */
 export interface BatchState extends z.output<typeof batchView> {

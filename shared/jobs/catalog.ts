@@ -127,7 +127,7 @@ export type TableGroups = z.output<typeof tableGroups>;
 export const loginChallenge = z.object({
   challenge: z.string(),
   instruction: z.string(),
-  prompts: z.array(z.object({ text: z.string(), echo: z.boolean() })),
+  prompts: z.array(z.object({ text: z.string(), echo: z.boolean() }).meta({ id: 'LoginPrompt' })),
   expires: z.iso.datetime(),
 });
 

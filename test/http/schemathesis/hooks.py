@@ -6,6 +6,9 @@ import zlib
 
 import schemathesis
 
+# Bytes, as tus calls them.
+schemathesis.serializer.alias("application/offset+octet-stream", "application/octet-stream")
+
 SEEDS = json.loads(os.environ["WINDLASS_SEEDS"])
 SEEDS["all"] = [value for value in SEEDS.values() if isinstance(value, str)]
 # What may be removed, by its collection.
@@ -142,6 +145,9 @@ def fill_body(case):
 def filter_failure(ctx, failure, case, response):
     if type(failure).__name__ != "RejectedPositiveData":
         return True
+    if response.status_code == 412 and case.path.startswith("/api/tus"):
+        # Clients of tus send its version in a header, which is not described.
+        return False
     try:
         problem = json.loads(response.content)
     except ValueError:
@@ -149,9 +155,6 @@ def filter_failure(ctx, failure, case, response):
     if problem.get("code") != "invalid_input":
         # The state of things, not what was sent.
         return problem.get("code") in (None, "bad_request", "unsupported_media_type")
-    if (case.media_type or "").startswith("multipart/"):
-        # The description gives a form no schema, so that what its generator sends need not be one of ours.
-        return False
     fields = problem.get("fields", [])
     if case.path == "/api/uploads":
         # Parsers have parameters of their own beside these.
