@@ -6,8 +6,8 @@ import type { QueueEntry } from '../../shared/jobs/queue.ts';
 import type { WorkerContext } from '../context.ts';
 import { AutoResetEvent } from './auto-reset-event.ts';
 
-/** A connected worker claims an offered job within milliseconds: after so long none will. */
-const ACCEPT_MS = 40;
+/** A connected worker claims an offered job within milliseconds, and on a busy machine within this time. */
+const ACCEPT_MS = 100;
 /** For the offer to come back to its own worker: then it has reached the others, too. */
 const ECHO_MS = 250;
 /** The row of a job that another worker runs is read after each notification about it, at most this often, … */

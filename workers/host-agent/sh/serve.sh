@@ -146,7 +146,7 @@ has_places() {
     if [ -O "$file" ]; then taken=$((taken + 1)) sessions="$sessions ${file#/proc/}"; fi
   done
   # A run has three processes at least. Where the limit is far, the rest need not be looked at.
-  if [ $((taken + taken / 3 * (OWN + 2) + $1)) -le "$process_limit" ]; then return 0; fi
+  if [ $((taken + (OWN + 2) * taken / 3 + $1)) -le "$process_limit" ]; then return 0; fi
   is_near=y needed=$(($1 + taken)) pids=$sessions sessions=''
   for pid in $pids; do
     if read_process "$pid"; then sessions="$sessions $session"; fi
