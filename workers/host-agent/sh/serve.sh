@@ -130,7 +130,7 @@ discard_attempt() {
 
 # find_process_limit: sets process_limit, the account's `ulimit -u`, which dash does not tell; empty if it is far.
 find_process_limit() {
-  process_limit='' is_near=''
+  process_limit='' is_near='' crowded_at=''
   while read -r first second third _; do
     case "$first $second" in 'Max processes') process_limit=$third ;; esac
   done </proc/self/limits
@@ -138,10 +138,11 @@ find_process_limit() {
 } 2>/dev/null
 
 # has_places NUMBER: whether the account may have so many more processes, beside the OWN that each of its commands may have,
-# whichever serve started it. Sets has_runs if one of them lives, or is being started, which gives its places back.
+# whichever serve started it. Sets has_runs if one of them lives, or is being started, which gives its places back; and
+# has_zombies if some have ended, whose places init gives back, in some containers after seconds or never.
 has_places() {
   if [ -z "$process_limit" ]; then return 0; fi
-  has_runs='' is_near='' taken=0 sessions=''
+  has_runs='' has_zombies='' is_near='' taken=0 sessions=''
   for file in /proc/[0-9]*; do
     if [ -O "$file" ]; then taken=$((taken + 1)) sessions="$sessions ${file#/proc/}"; fi
   done
@@ -149,7 +150,7 @@ has_places() {
   if [ $((taken + (OWN + 2) * taken / 3 + $1)) -le "$process_limit" ]; then return 0; fi
   is_near=y needed=$(($1 + taken)) pids=$sessions sessions=''
   for pid in $pids; do
-    if read_process "$pid"; then sessions="$sessions $session"; fi
+    if read_process "$pid"; then sessions="$sessions $session"; else has_zombies=y; fi
   done
   for file in "$base/runs/$boot8"-*/cmd; do
     if [ -s "$file" ] && dir=${file%/cmd} && has_waiter; then
@@ -163,9 +164,9 @@ has_places() {
   done
   for file in "$base/serve/$boot8"-*; do
     other=${file##*/}
-    if ! is_serve_alive "$other"; then continue; fi
-    needed=$((needed + 1)) # its sshd, whose entry in /proc is root's
-    if [ -s "$file/asks" ] && [ "$other" != "$name" ]; then has_runs=y needed=$((needed + PLACES)); fi
+    if [ -s "$file/asks" ] && [ "$other" != "$name" ] && is_serve_alive "$other"; then
+      has_runs=y needed=$((needed + PLACES))
+    fi
   done
   [ $needed -le "$process_limit" ]
 }
@@ -178,7 +179,7 @@ count_members() {
   done
 }
 
-# take_places: whether a run may be started: with places to spare, or while no other run lives. Serves that ask at the same
+# take_places: whether a run may be started: with places to spare, or while none will be given back within 5 s. Serves that ask at the same
 # time see each other, because each says that it asks before it looks. Until release_places the others count what this
 # serve is starting.
 take_places() {
@@ -186,7 +187,14 @@ take_places() {
   echo y >"$serve_dir/asks"
   places=$PLACES
   if [ $last_prepared -eq $last_used ]; then places=$((PLACES + 3)); fi
-  if has_places $places || [ -z "$has_runs" ]; then return 0; fi
+  if has_places $places; then
+    crowded_at=''
+    return 0
+  fi
+  if [ -z "$has_runs" ]; then
+    if [ -z "$has_zombies" ] || ! read_uptime || [ "$now" -ge $((${crowded_at:-$now} + 50)) ]; then return 0; fi
+    crowded_at=${crowded_at:-$now}
+  fi
   release_places
   return 1
 }
