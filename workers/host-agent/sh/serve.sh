@@ -120,11 +120,10 @@ await_attempt() {
 # discard_attempt: ends what is left of the attempt in $dir, which died before it was ready.
 discard_attempt() {
   create_exclusive "$dir/claim" - || return 0
-  for file in supervisor child; do
-    { read -r pid its_start <"$dir/$file"; } 2>/dev/null || continue
-    if [ $file = supervisor ]; then read -r its_node its_boot pid its_start <"$dir/$file"; fi
-    if is_alive "$pid" "$its_start"; then kill -TERM "$pid"; fi
-  done
+  pid=0 its_start='' origin=this_boot
+  { read -r its_node its_boot pid its_start <"$dir/supervisor"; } 2>/dev/null
+  if is_alive "$pid" "$its_start"; then kill -TERM "$pid"; fi
+  end_child
   rm -rf "$dir"
 }
 
@@ -179,9 +178,9 @@ count_members() {
   done
 }
 
-# take_places: whether a run may be started: with places to spare, or while none will be given back within 5 s. Serves that ask at the same
-# time see each other, because each says that it asks before it looks. Until release_places the others count what this
-# serve is starting.
+# take_places: whether a run may be started: with places to spare, or where none will be given back: no run lives, and init
+# has not reaped what has ended for 5 s. Serves that ask at the same time see each other, because each says that it asks
+# before it looks. Until release_places the others count what this serve is starting.
 take_places() {
   if [ -z "$process_limit" ]; then return 0; fi
   echo y >"$serve_dir/asks"
