@@ -18,15 +18,16 @@ describeUnless(skip, 'limits of an account', () => {
 
   async function withBashrc(
     bashrc: string,
-    work: (on: { sid: string; sshd: TestSshd; uid: number }) => Promise<void>,
+    work: (on: { sid: string; sshd: TestSshd; openAnother(): Promise<string> }) => Promise<void>,
   ): Promise<void> {
     const account = await makeAccount();
     writeFileSync(join(account.home, '.bashrc'), bashrc);
     const sshd = await startTestSshd({ account });
     try {
       const hostname = await addHost(client, sshd, { name: `limits-${sshd.port}` });
-      const sid = await openSession(client, sshd, { hostname });
-      await work({ sid, sshd, uid: account.uid });
+      const open = () => openSession(client, sshd, { hostname });
+      const sid = await open();
+      await work({ sid, sshd, openAnother: open });
       await client.delete(`/api/remotes/${sid}`);
     } finally {
       await sshd.stop();
@@ -83,12 +84,24 @@ describeUnless(skip, 'limits of an account', () => {
       for (const id of ids) await waitForEnd(client, id);
     }));
 
+  const command = 'seq 3 | sort -r | tail -n 1; echo to stderr >&2; exit 2';
+  const right = { output: '1\n', errors: 'to stderr\n', returncode: 2 };
+
   test('with `ulimit -u 30` commands in turn and in parallel all run, and show nothing of it', () =>
     withBashrc('ulimit -u 30\n', async ({ sid }) => {
-      const command = 'seq 3 | sort -r | tail -n 1; echo to stderr >&2; exit 2';
-      const right = { output: '1\n', errors: 'to stderr\n', returncode: 2 };
       for (let n = 0; n < 10; n++) expect(await launch(sid, command)).toMatchObject(right);
       const crowd = await Promise.all(Array.from({ length: 8 }, () => launch(sid, command)));
+      for (const answer of crowd) expect(answer).toMatchObject(right);
+    }));
+
+  test('nor do the commands of two sessions of the account', () =>
+    withBashrc('ulimit -u 30\n', async ({ sid, openAnother }) => {
+      const sids = [sid, await openAnother()];
+      for (const each of [...sids, ...sids])
+        expect(await launch(each, command)).toMatchObject(right);
+      const crowd = await Promise.all(
+        [...sids, ...sids, ...sids].map(each => launch(each, command)),
+      );
       for (const answer of crowd) expect(answer).toMatchObject(right);
     }));
 });
