@@ -42,6 +42,8 @@ const MAX_SHELLS = 1_000;
 
 interface Pooled extends Held {
   session: Promise<RemoteSession>;
+  /** The same for whoever did not begin the login: a user who was refused may try again. */
+  shared: Promise<RemoteSession>;
   /** Where its login may ask the user. */
   dialogue?: LoginDialogue;
   isConnected?: boolean;
@@ -130,7 +132,7 @@ export class SessionPool {
     const pooled = this.#pooled.get(sid) ?? this.#open(sid);
     pooled.users++;
     try {
-      return await work(await abortable(pooled.session, signal));
+      return await work(await abortable(pooled.shared, signal));
     } catch (error) {
       throw pooled.hostChanged ?? error;
     } finally {
@@ -212,9 +214,14 @@ export class SessionPool {
   #open(sid: string, dialogue?: LoginDialogue): Pooled {
     // Not aborted with the job that opens it: others may wait for the same connection.
     const found = this.#read(sid);
+    const connected = found.then(row => this.#connect(row, dialogue));
     const pooled: Pooled = {
       hasAgent: found.then(({ session }) => session.agent),
-      session: found.then(row => this.#connect(row, dialogue)),
+      session: connected,
+      shared: connected.catch(async (error: unknown) => {
+        if (!dialogue?.wasAsked) throw error;
+        throw reconnectRequired((await found).session.hostname);
+      }),
       dialogue,
       users: 0,
       usedAt: performance.now(),
@@ -238,6 +245,7 @@ export class SessionPool {
       void session.closed.then(forget);
     }, forget);
     pooled.hasAgent.catch(() => {});
+    pooled.shared.catch(() => {});
     const setEntry = ({ host }: Openable) => {
       pooled.entry = { version: host.version, place: placeOf(hopsOf(host)) };
     };
