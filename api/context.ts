@@ -3,15 +3,19 @@ import type { Database } from '../shared/database/connect.ts';
 import type { Notifications } from '../shared/database/notifications.ts';
 import type { JobQueues } from '../shared/jobs/queue.ts';
 import type { Logger } from '../shared/log.ts';
+import type { FreeSpace } from '../shared/storage/free-space.ts';
 import type { ObjectStore } from '../shared/storage/object-store.ts';
 import type { ResponseQuota } from './concurrency/response-quota.ts';
 import type { RequestMemory } from './http/request-memory.ts';
 import type { CredentialCache } from './identity/credential-cache.ts';
+import type { Oidc } from './identity/oidc/oidc.ts';
 import type { PasswordVerifier } from './identity/password-verifier.ts';
 import type { OpenJobCounts } from './jobs/requests/open-job-counts.ts';
 import type { JobWatch } from './jobs/streaming/job-watch.ts';
 import type { ApiMetrics } from './monitoring/api-metrics.ts';
 import type { RawJsonBodies } from './raw-json/raw-json-bodies.ts';
+import type { ColumnCache } from './tables/column-cache.ts';
+import type { TableReader } from './tables/table-reader.ts';
 
 /** What an API process is made of; built once by main.ts. */
 export interface ApiContext {
@@ -20,15 +24,19 @@ export interface ApiContext {
   database: Database;
   notifications: Notifications;
   objects: ObjectStore;
+  freeSpace: FreeSpace;
   queues: JobQueues;
   jobs: JobWatch;
   openJobs: OpenJobCounts;
   /** Requests that wait for a job which they did not start. */
   longPolls: ResponseQuota;
   passwords: PasswordVerifier;
+  /** Undefined without OIDC_ISSUER. */
+  oidc: Oidc | undefined;
   credentialCache: CredentialCache;
   rawJson: RawJsonBodies;
   memory: RequestMemory;
+  tables: { columns: ColumnCache; reader: TableReader };
   metrics: ApiMetrics;
   /** Aborted when the process is asked to stop: requests that wait are answered at once. */
   stopping: AbortSignal;

@@ -1,9 +1,10 @@
 import { createServer } from 'node:http';
 import { setTimeout as delay } from 'node:timers/promises';
-import { readConfig } from '../shared/config.ts';
+import { readConfig, renewKeys } from '../shared/config.ts';
 import { openDatabase } from '../shared/database/connect.ts';
 import { Notifications } from '../shared/database/notifications.ts';
 import { waitForSchema } from '../shared/database/wait-for-schema.ts';
+import { receiveSecrets } from '../shared/handed-secrets.ts';
 import { JobQueues } from '../shared/jobs/queue.ts';
 import { createLog } from '../shared/log.ts';
 import {
@@ -13,6 +14,7 @@ import {
   exitWith,
 } from '../shared/process-lifecycle.ts';
 import { listSecrets } from '../shared/redact.ts';
+import { FreeSpace } from '../shared/storage/free-space.ts';
 import { openObjectStore } from '../shared/storage/open.ts';
 import { createApp } from './app.ts';
 import { ResponseQuota } from './concurrency/response-quota.ts';
@@ -22,12 +24,15 @@ import { handleExpectContinue } from './http/expect-continue.ts';
 import { createMessageClasses } from './http/message-classes.ts';
 import { RequestMemory } from './http/request-memory.ts';
 import { CredentialCache } from './identity/credential-cache.ts';
+import { openOidc } from './identity/oidc/oidc.ts';
 import { PasswordVerifier } from './identity/password-verifier.ts';
 import { OpenJobCounts } from './jobs/requests/open-job-counts.ts';
 import { JobWatch } from './jobs/streaming/job-watch.ts';
 import { loadRoutes } from './load-routes.ts';
 import { ApiMetrics } from './monitoring/api-metrics.ts';
 import { RawJsonBodies } from './raw-json/raw-json-bodies.ts';
+import { ColumnCache } from './tables/column-cache.ts';
+import { TableReader } from './tables/table-reader.ts';
 
 /** Responses that are being sent when the process is asked to stop may take so long. */
 const DRAIN_MS = 10_000;
@@ -42,7 +47,8 @@ try {
 }
 
 async function main(): Promise<void> {
-  const config = readConfig(process.env);
+  const handed = await receiveSecrets(process.env);
+  const config = readConfig(handed.environment);
   const { DATABASE_URL, SECRET_KEY, SEAL_PUBLIC_KEY } = config;
   if (!DATABASE_URL || !SECRET_KEY || !SEAL_PUBLIC_KEY) {
     exitWith(
@@ -62,26 +68,31 @@ async function main(): Promise<void> {
     log,
   });
   const memory = new RequestMemory();
+  const objects = await openObjectStore(config);
   const context: ApiContext = {
     config: { ...config, SECRET_KEY, SEAL_PUBLIC_KEY },
     log,
     database,
     notifications,
-    objects: await openObjectStore(config),
+    objects,
+    freeSpace: new FreeSpace(objects, config.LIMIT_FREE_BYTES),
     queues,
     jobs: new JobWatch({ database, notifications, log }),
     openJobs: new OpenJobCounts(config.LIMIT_OPEN_JOBS),
     longPolls: new ResponseQuota('long-poll', config.LIMIT_STREAMS),
     memory,
+    tables: { columns: new ColumnCache(), reader: new TableReader(objects) },
     rawJson: new RawJsonBodies(config, memory),
     passwords: new PasswordVerifier(database, {
       failedLogins: config.LIMIT_FAILED_LOGINS,
       stopping: life.stopping,
     }),
+    oidc: openOidc({ ...config, SECRET_KEY }),
     credentialCache: new CredentialCache(notifications),
     metrics: new ApiMetrics(),
     stopping: life.stopping,
   };
+  handed.onChange(secrets => renewKeys(context.config, { ...handed.environment, ...secrets }));
 
   // No requestTimeout: middleware/limit-body-time.ts limits slow bodies, and a part of 5 GiB may take long.
   const app = createApp(context, await loadRoutes());

@@ -8,11 +8,12 @@ import { packageRoot } from '../shared/package-root.ts';
 import { chooseDataDir } from './data-dir.ts';
 import { DATABASE_NAME, DATABASE_USER } from './embedded-postgres/cluster.ts';
 import { startPostgres } from './embedded-postgres/postgres.ts';
+import { prepareRoles } from './embedded-postgres/roles.ts';
 import { ifMissing, StartError } from './start-error.ts';
 
 /**
- * Does work with the database of the service: that at DATABASE_URL, or the embedded one of DATA_DIR, which is started for it
- * where it does not run. Throws StartError where there is none.
+ * Does work with the database of the service: that at DATABASE_URL, or the embedded one of DATA_DIR, as the owner of its tables,
+ * which is started for it where it does not run. Throws StartError where there is none.
  */
 export async function withDatabase<T>(
   config: Config,
@@ -20,8 +21,7 @@ export async function withDatabase<T>(
   work: (url: string) => Promise<T>,
 ): Promise<T> {
   if (config.DATABASE_URL) return work(config.DATABASE_URL);
-  const checkout = fileURLToPath(packageRoot);
-  const { dataDir } = chooseDataDir({ given: config.DATA_DIR, checkout });
+  const dataDir = findDataDir(config);
   const read = async (name: string) =>
     (await readFile(join(dataDir, name), 'utf8').catch(ifMissing(''))).trim();
   const [port, password] = [await read('postgres.port'), await read('postgres.password')];
@@ -30,15 +30,19 @@ export async function withDatabase<T>(
       hint: 'Set DATA_DIR or DATABASE_URL to that of the service.',
     });
   const running = `postgres://${DATABASE_USER}:${password}@127.0.0.1:${port}/${DATABASE_NAME}`;
-  if (await answers(running)) return work(running);
+  if (await answers(running)) return work((await prepareRoles(running)).owner);
   const log = createLog({ level: config.LOG_LEVEL, name: 'windlass', secrets: [] });
   const postgres = await startPostgres({ dataDir, log, signal });
   try {
-    return await work(postgres.url);
+    return await work((await prepareRoles(postgres.url)).owner);
   } finally {
     await postgres.stop();
   }
 }
+
+/** The data directory of the service. */
+export const findDataDir = (config: Config): string =>
+  chooseDataDir({ given: config.DATA_DIR, checkout: fileURLToPath(packageRoot) }).dataDir;
 
 async function answers(url: string): Promise<boolean> {
   const database = openDatabase(url, { max: 1 });

@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto';
+import { unwatchFile, watchFile } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Config } from '../shared/config.ts';
@@ -6,7 +7,18 @@ import { generateSealKeys } from '../shared/secrets.ts';
 import { errnoOf, StartError } from './start-error.ts';
 import { writeAtomically } from './write-atomically.ts';
 
-type Secrets = Required<Pick<Config, 'SECRET_KEY' | 'SEAL_PUBLIC_KEY' | 'SEAL_PRIVATE_KEYS'>>;
+/** What `secrets.json` in the data directory holds, which only its user can read. */
+export interface StoredSecrets {
+  SECRET_KEY: string;
+  /** Another one, by which repeated requests are recognised: see `windlass keys rotate`. */
+  SECRET_KEY_BEFORE?: string;
+  SEAL_PUBLIC_KEY: string;
+  SEAL_PRIVATE_KEYS: string;
+}
+
+/** `windlass keys rotate` changes them while a supervisor runs. */
+const LOOK_MS = 1_000;
+const pathOf = (dataDir: string) => join(dataDir, 'secrets.json');
 
 /**
  * Loads `secrets.json` from the data directory, which only its user can read; generates it at the first start. Settings
@@ -15,22 +27,43 @@ type Secrets = Required<Pick<Config, 'SECRET_KEY' | 'SEAL_PUBLIC_KEY' | 'SEAL_PR
 export async function loadOrGenerateSecrets(
   dataDir: string,
   config: Config,
-): Promise<Record<keyof Secrets, string>> {
+): Promise<StoredSecrets> {
   if ((config.SEAL_PUBLIC_KEY === undefined) !== (config.SEAL_PRIVATE_KEYS === undefined)) {
     throw new StartError('SEAL_PUBLIC_KEY and SEAL_PRIVATE_KEYS belong together.', {
       hint: 'Set both, as `windlass keys new` prints them, or none.',
     });
   }
-  const path = join(dataDir, 'secrets.json');
-  const stored = (await readSecrets(path)) ?? (await generateSecrets(path));
-  return {
-    SECRET_KEY: config.SECRET_KEY ?? stored.SECRET_KEY,
-    SEAL_PUBLIC_KEY: config.SEAL_PUBLIC_KEY ?? stored.SEAL_PUBLIC_KEY,
-    SEAL_PRIVATE_KEYS: config.SEAL_PRIVATE_KEYS ?? stored.SEAL_PRIVATE_KEYS,
-  };
+  return override((await readSecrets(dataDir)) ?? (await generateSecrets(dataDir)), config);
 }
 
-async function readSecrets(path: string): Promise<Record<keyof Secrets, string> | undefined> {
+const override = (stored: StoredSecrets, config: Config): StoredSecrets => ({
+  ...(config.SECRET_KEY
+    ? { SECRET_KEY: config.SECRET_KEY, SECRET_KEY_BEFORE: config.SECRET_KEY_BEFORE }
+    : { SECRET_KEY: stored.SECRET_KEY, SECRET_KEY_BEFORE: stored.SECRET_KEY_BEFORE }),
+  SEAL_PUBLIC_KEY: config.SEAL_PUBLIC_KEY ?? stored.SEAL_PUBLIC_KEY,
+  SEAL_PRIVATE_KEYS: config.SEAL_PRIVATE_KEYS ?? stored.SEAL_PRIVATE_KEYS,
+});
+
+/** Calls `take` with the secrets each time that they were changed; returns what ends that. */
+export function watchSecrets(
+  dataDir: string,
+  config: Config,
+  take: (secrets: StoredSecrets) => void,
+): () => void {
+  const path = pathOf(dataDir);
+  // A file that is being replaced is the old one or the new one: see writeAtomically().
+  const look = () =>
+    void readSecrets(dataDir).then(
+      stored => stored && take(override(stored, config)),
+      () => {},
+    );
+  watchFile(path, { interval: LOOK_MS, persistent: false }, look);
+  return () => unwatchFile(path, look);
+}
+
+/** Undefined where there are none yet. Throws StartError. */
+export async function readSecrets(dataDir: string): Promise<StoredSecrets | undefined> {
+  const path = pathOf(dataDir);
   try {
     return JSON.parse(await readFile(path, 'utf8'));
   } catch (error) {
@@ -42,13 +75,16 @@ async function readSecrets(path: string): Promise<Record<keyof Secrets, string> 
   }
 }
 
-async function generateSecrets(path: string): Promise<Record<keyof Secrets, string>> {
+export const writeSecrets = (dataDir: string, secrets: StoredSecrets): Promise<void> =>
+  writeAtomically(pathOf(dataDir), JSON.stringify(secrets));
+
+async function generateSecrets(dataDir: string): Promise<StoredSecrets> {
   const { publicKey, privateKey } = await generateSealKeys();
   const secrets = {
     SECRET_KEY: randomBytes(32).toString('base64url'),
     SEAL_PUBLIC_KEY: publicKey,
     SEAL_PRIVATE_KEYS: privateKey,
   };
-  await writeAtomically(path, JSON.stringify(secrets));
+  await writeSecrets(dataDir, secrets);
   return secrets;
 }

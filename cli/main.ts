@@ -3,6 +3,7 @@ import { beginProcess, exitOnBadSettings, exitWith } from '../shared/process-lif
 import type { CommandContext } from './commands/command-context.ts';
 import { printNewKeys } from './commands/keys.ts';
 import { migrate } from './commands/migrate.ts';
+import { rotateKeys } from './commands/rotate-keys.ts';
 import { up } from './commands/up.ts';
 import { verifyAuditChain } from './commands/verify-audit.ts';
 import { StartError } from './start-error.ts';
@@ -12,7 +13,7 @@ interface Command {
   description: string;
 }
 
-/** By their arguments. A parser of arguments would be larger than four commands without options. */
+/** By their arguments. A parser of arguments would be larger than these commands without options. */
 const COMMANDS: Record<string, Command> = {
   up: { run: up, description: 'start everything, in the foreground' },
   migrate: {
@@ -26,6 +27,10 @@ const COMMANDS: Record<string, Command> = {
   'keys new': {
     run: printNewKeys,
     description: 'print new values for SECRET_KEY, SEAL_PUBLIC_KEY and SEAL_PRIVATE_KEYS',
+  },
+  'keys rotate': {
+    run: rotateKeys,
+    description: 'seal the credentials of open sessions with a new key, while the service runs',
   },
 };
 

@@ -1,5 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { signalProcess } from '../servers/processes.ts';
+import { pidOfWorker } from '../shared/jobs/worker-id.ts';
 import { dim, expect, red } from './console.ts';
 import type { DemoContext } from './context.ts';
 
@@ -20,7 +21,7 @@ export async function killWorker({ client, out }: DemoContext, job: string): Pro
       await delay(POLL_MS);
       continue;
     }
-    const pid = Number(worker.split('/')[1]);
+    const pid = pidOfWorker(worker);
     expect(Number.isInteger(pid) && pid > 1, `the worker's name holds no process id: ${worker}`);
     signalProcess(pid, 'SIGKILL');
     out.note(

@@ -9,9 +9,15 @@ import {
   rmSync,
   writeFileSync,
 } from 'node:fs';
-import { dirname, join } from 'node:path';
+import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { packageRoot } from '../shared/package-root.ts';
+import {
+  findPythonGenerator,
+  findTypeScriptGenerators,
+  installClientGenerators,
+} from './client-generators.ts';
+import { canInstallPython, installPython } from './install-python.ts';
 import {
   BUILT_PROGRAMS,
   type BuiltProgram,
@@ -44,9 +50,13 @@ export function setUpPrograms(): void {
     console.error(`Building what tests use, once, a few minutes: ${unbuilt.join(', ')} …`);
     buildPrograms(unbuilt);
   }
-  if (findSchemathesis() === undefined && canInstallSchemathesis()) {
+  if (findSchemathesis() === undefined && canInstallPython()) {
     console.error('Installing what tests use, once: Schemathesis …');
     installSchemathesis();
+  }
+  if (isGeneratorMissing()) {
+    console.error('Installing what tests use, once: generators of clients …');
+    installClientGenerators();
   }
 }
 
@@ -59,8 +69,12 @@ export function listAbsent(): string[] {
   if (findSchemathesis() === undefined) {
     lines.push(`Schemathesis (Python: schemathesis==${SCHEMATHESIS})`);
   }
+  if (isGeneratorMissing()) lines.push('Generators of clients (scripts/client-generators)');
   return lines.map(line => `Not on this machine: ${line}.`);
 }
+
+const isGeneratorMissing = () =>
+  findTypeScriptGenerators() === undefined || findPythonGenerator() === undefined;
 
 export function listMissingPrograms(): TestProgram[] {
   const names = Object.keys(TEST_PROGRAMS) as TestProgram[];
@@ -109,34 +123,10 @@ export function buildPrograms(names: BuiltProgram[]): void {
   }
 }
 
-/** True where Schemathesis can be installed, with the network; needs no root. */
-export function canInstallSchemathesis(): boolean {
-  const python = findProgram('python3');
-  // Debian keeps the second half of venv in a package of its own.
-  return python !== undefined && run(python, ['-c', 'import venv, ensurepip']);
-}
-
-/** Installs Schemathesis into the cache folder, visible there only when it is whole. Takes a minute; needs the network. */
+/** Installs Schemathesis into the cache folder. Takes a minute; needs the network. */
 export function installSchemathesis(): void {
-  const folder = dirname(SCHEMATHESIS_FOLDER);
-  mkdirSync(folder, { recursive: true });
-  const made = mkdtempSync(join(folder, '.new-'));
-  try {
-    const python = findProgram('python3');
-    if (python === undefined) return;
-    if (!run(python, ['-m', 'venv', made])) return;
-    const list = fileURLToPath(new URL('scripts/schemathesis.txt', packageRoot));
-    const pip = ['-m', 'pip', '--disable-pip-version-check', 'install', '--quiet', '-r', list];
-    // What runs in it is called by `python -m`: that does not mind that the folder is renamed.
-    if (!run(join(made, 'bin', 'python'), pip)) return;
-    if (findSchemathesis() === undefined) renameSync(made, SCHEMATHESIS_FOLDER);
-  } finally {
-    rmSync(made, { recursive: true, force: true });
-  }
-}
-
-function run(program: string, args: string[]): boolean {
-  return spawnSync(program, args, { stdio: ['ignore', 2, 2] }).status === 0;
+  const list = fileURLToPath(new URL('scripts/schemathesis.txt', packageRoot));
+  installPython(SCHEMATHESIS_FOLDER, list);
 }
 
 function aptGet(args: string[]): boolean {

@@ -21,7 +21,14 @@ export const TEST_PROGRAMS = {
   chromium: 'chromium',
   python3: 'python3-venv',
   spin: 'spin',
+  zstd: 'zstd',
   pgbouncer: 'pgbouncer',
+  // With it comes the module of PAM that asks for its codes.
+  'google-authenticator': 'libpam-google-authenticator',
+  slurmctld: 'slurmctld',
+  slurmd: 'slurmd',
+  sbatch: 'slurm-client',
+  munged: 'munge',
   // With the headers of C, which the package gcc only recommends.
   gcc: 'build-essential',
 } as const;
@@ -36,7 +43,7 @@ export const BUILT_PROGRAMS = {
 export type BuiltProgram = keyof typeof BUILT_PROGRAMS;
 
 /** Outside the checkout: what took minutes to build outlives it. */
-const CACHE = join(process.env.XDG_CACHE_HOME || join(homedir(), '.cache'), 'windlass');
+export const CACHE = join(process.env.XDG_CACHE_HOME || join(homedir(), '.cache'), 'windlass');
 export const PROGRAM_CACHE = join(CACHE, 'bin');
 
 /** A Python environment of its own; scripts/schemathesis.txt pins all that is in it. */

@@ -1,7 +1,7 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { userInfo } from 'node:os';
-import { join } from 'node:path';
+import { basename, join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { findFreePort } from './free-port.ts';
 import {
@@ -53,7 +53,7 @@ export async function startSshd(options: SshdOptions): Promise<Sshd> {
     async down() {
       // A stopped listener accepts no connection while the existing ones are listed.
       child.kill('SIGSTOP');
-      const connections = findConnections(child);
+      const connections = findConnections(child, options.program);
       child.kill('SIGKILL');
       for (const pid of connections) signalProcess(pid, 'SIGKILL');
       await awaitExit(child);
@@ -62,7 +62,7 @@ export async function startSshd(options: SshdOptions): Promise<Sshd> {
       child = await launch(options, port);
     },
     disconnect() {
-      for (const pid of findConnections(child)) signalProcess(pid, 'SIGKILL');
+      for (const pid of findConnections(child, options.program)) signalProcess(pid, 'SIGKILL');
     },
     async stop() {
       await server.down();
@@ -73,11 +73,12 @@ export async function startSshd(options: SshdOptions): Promise<Sshd> {
   return server;
 }
 
-/** The sshd processes of connections: the listener's descendants that are sshd themselves. */
-function findConnections(listener: ChildProcess): number[] {
+/** The sshd processes of connections: the listener's descendants that are sshd themselves, by the name that it was called by. */
+function findConnections(listener: ChildProcess, program: string): number[] {
   if (listener.pid === undefined) return [];
+  const name = basename(program);
   return findDescendants([listener.pid])
-    .filter(entry => /^(\S*\/)?sshd/.test(entry.command))
+    .filter(entry => basename(entry.command.split(/[ :]/, 1)[0] ?? '').startsWith(name))
     .map(entry => entry.pid);
 }
 
@@ -150,7 +151,10 @@ function writeConfig(options: SshdOptions, port: number): string {
     'PrintMotd no',
     'PrintLastLog no',
     'AcceptEnv LANG LC_*',
-    `Subsystem sftp ${findSftpServer()}`,
+    // sshd refuses two of one name.
+    ...(options.lines.some(line => /^subsystem\b/i.test(line))
+      ? []
+      : [`Subsystem sftp ${findSftpServer()}`]),
     'LogLevel INFO',
     '',
   ].join('\n');

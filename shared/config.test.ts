@@ -104,3 +104,37 @@ test('the table names every setting once', () => {
   const rows = describeSettings().split('\n').slice(2);
   expect(rows.map(row => /^\| `(\w+)` \|/.exec(row)?.[1])).toEqual(Object.keys(SETTINGS));
 });
+
+test('PUBLIC_URL may hold a path, and nothing that could lead elsewhere', () => {
+  const problems = (PUBLIC_URL: string) => problemsOf({ PUBLIC_URL }).length;
+  for (const url of ['https://site.example', 'https://site.example/', 'http://s.example:81/a/b'])
+    expect([url, problems(url)]).toEqual([url, 0]);
+  for (const url of [
+    'https://site.example/?a',
+    'https://site.example/#a',
+    'https://user@site.example',
+    'https://site.example//other.example',
+    'https://site.example/a;b',
+  ])
+    expect([url, problems(url)]).toEqual([url, 1]);
+});
+
+test('an identity provider is reached by https, and needs a client', () => {
+  const oidc = { OIDC_ISSUER: 'https://login.example/realm', OIDC_CLIENT_ID: 'windlass' };
+  expect(problemsOf(oidc)).toEqual([]);
+  expect(problemsOf({ ...oidc, OIDC_AUDIENCE: 'https://windlass.example' })).toEqual([]);
+  for (const OIDC_ISSUER of ['http://127.0.0.1:1', 'http://localhost:1', 'http://[::1]:1'])
+    expect(problemsOf({ ...oidc, OIDC_ISSUER })).toEqual([]);
+  const wrong: [string, object][] = [
+    ['OIDC_ISSUER', { OIDC_ISSUER: 'http://login.example' }],
+    ['OIDC_ISSUER', { OIDC_ISSUER: 'https://login.example/?a' }],
+    ['OIDC_ISSUER', { OIDC_CLIENT_ID: '' }],
+    ['OIDC_CLIENT_ID', { OIDC_ISSUER: '' }],
+    ['OIDC_AUDIENCE', { OIDC_ISSUER: '', OIDC_CLIENT_ID: '', OIDC_AUDIENCE: 'x' }],
+    ['OIDC_AUDIENCE', { OIDC_AUDIENCE: 'windlass' }],
+    ['OIDC_SCOPES', { OIDC_SCOPES: 'profile' }],
+    ['OIDC_ADMINISTRATORS', { OIDC_ADMINISTRATORS: 'operators' }],
+  ];
+  for (const [name, change] of wrong)
+    expect(problemsOf({ ...oidc, ...change })[0]).toMatch(new RegExp(`^${name}\\b`));
+});

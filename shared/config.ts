@@ -37,6 +37,15 @@ export function readConfig(environment: Record<string, string | undefined>): Con
   return config as Config;
 }
 
+/** Settings that may change while a process runs: see `windlass keys rotate`. */
+const KEYS = ['SECRET_KEY', 'SECRET_KEY_BEFORE', 'SEAL_PUBLIC_KEY', 'SEAL_PRIVATE_KEYS'] as const;
+
+/** Takes the keys of an environment into a configuration that is in use. */
+export function renewKeys(config: Config, environment: Record<string, string | undefined>): void {
+  const read = readConfig(environment);
+  Object.assign(config, Object.fromEntries(KEYS.map(name => [name, read[name]])));
+}
+
 function findContradictions(config: Partial<Config>): string[] {
   const { SEAL_PUBLIC_KEY, SEAL_PRIVATE_KEYS } = config;
   const problems: string[] = [];
@@ -48,8 +57,20 @@ function findContradictions(config: Partial<Config>): string[] {
   );
   if (SEAL_PUBLIC_KEY && opens === false)
     problems.push('SEAL_PRIVATE_KEYS: none of the keys belongs to SEAL_PUBLIC_KEY');
+  problems.push(...findOidcContradictions(config));
   const missing = (['S3_ACCESS_KEY', 'S3_SECRET_KEY'] as const).filter(name => !config[name]);
   if (config.S3_ENDPOINT && missing.length > 0)
     problems.push(`S3_ENDPOINT: needs ${missing.join(' and ')} too`);
   return problems;
+}
+
+function findOidcContradictions(config: Partial<Config>): string[] {
+  const { OIDC_ISSUER, OIDC_CLIENT_ID, OIDC_AUDIENCE } = config;
+  if (OIDC_ISSUER && !OIDC_CLIENT_ID) return ['OIDC_ISSUER: needs OIDC_CLIENT_ID too'];
+  if (!OIDC_ISSUER && OIDC_CLIENT_ID) return ['OIDC_CLIENT_ID: needs OIDC_ISSUER too'];
+  if (!OIDC_ISSUER && OIDC_AUDIENCE) return ['OIDC_AUDIENCE: needs OIDC_ISSUER too'];
+  // OpenID Connect Core 1.0, 2: an ID token's audience is the client; it tells who somebody is and opens nothing.
+  if (OIDC_AUDIENCE && OIDC_AUDIENCE === OIDC_CLIENT_ID)
+    return ['OIDC_AUDIENCE: must not be OIDC_CLIENT_ID, which is the audience of ID tokens'];
+  return [];
 }

@@ -14,6 +14,16 @@ export const ERROR_MEANINGS: Record<ErrorCode, { meaning: string; remedy: string
     meaning: 'Videos need a session with an agent.',
     remedy: 'Open a session with `"agent": true`.',
   },
+  shell_unusable: {
+    meaning:
+      'The account cannot run commands: another command is forced on it, its shell is restricted, or its start-up files do not end.',
+    remedy:
+      'See in the detail what the host said; have the account given a shell that runs commands.',
+  },
+  host_unsupported: {
+    meaning: 'The host lacks something that the agent needs; the detail names it.',
+    remedy: 'Have that added on the host, or open the session with `"agent": false`.',
+  },
   missing_agent: {
     meaning: 'The request asks for an agent on a host that is not set up for one.',
     remedy: "Omit `agent`, or ask an administrator to change the host's entry.",
@@ -39,8 +49,13 @@ export const ERROR_MEANINGS: Record<ErrorCode, { meaning: string; remedy: string
     remedy: 'Let it write to a file on the host.',
   },
   time_limit: {
-    meaning: 'The command ran longer than `LIMIT_COMMAND_SECONDS` and was stopped.',
+    meaning:
+      'The command ran longer than its `timeout`, or than `LIMIT_COMMAND_SECONDS`, and was stopped.',
     remedy: 'Split the work.',
+  },
+  cwd_not_found: {
+    meaning: 'The account cannot enter the folder that `cwd` names; nothing ran.',
+    remedy: 'Give a folder that exists on the host.',
   },
   remote_disk_full: {
     meaning: "The account's disk on the host is full; the output up to then can be read.",
@@ -68,6 +83,10 @@ export const ERROR_MEANINGS: Record<ErrorCode, { meaning: string; remedy: string
     meaning: 'The received bytes do not match `Content-Digest`; nothing was stored.',
     remedy: 'Send the part again.',
   },
+  checksum_mismatch: {
+    meaning: 'The received bytes do not match `Upload-Checksum` of tus; nothing was stored.',
+    remedy: 'Send them again.',
+  },
   unknown_cache_type: {
     meaning: '`cache` has a value other than `project`.',
     remedy: 'Use `cache=project`, or omit it.',
@@ -81,12 +100,27 @@ export const ERROR_MEANINGS: Record<ErrorCode, { meaning: string; remedy: string
     remedy: 'Give a key for the video in the cache.',
   },
   locked: {
-    meaning: 'The server is still copying a part of this upload.',
-    remedy: 'Wait for the job that copies, then send `finished` again.',
+    meaning:
+      'The server is still copying a part of this upload; or, by tus, another request goes on with it, or you have too many open jobs for its parse.',
+    remedy:
+      'Wait for the job that copies, then send `finished` again; by tus, ask for the offset again.',
   },
   video_failed: {
     meaning: 'The encoder failed; `returncode` and `stderr`, where given, are for debugging.',
     remedy: 'See the detail; another value of `encode` may help.',
+  },
+  batch_unavailable: {
+    meaning: 'The host has no batch system that is known here; nothing was submitted.',
+    remedy: "Run a command instead, or have the account's start-up files put `sbatch` on PATH.",
+  },
+  batch_refused: {
+    meaning: 'The batch system of the host did not take the job; nothing ran.',
+    remedy: 'Correct what the detail names.',
+  },
+  batch_ended: {
+    meaning:
+      'The batch system ended the job, for its time limit, its memory or its node, or someone did there.',
+    remedy: "Read the end of its output, and the state in the record's `batch`.",
   },
   wrong_node: {
     meaning:
@@ -112,6 +146,11 @@ export const ERROR_MEANINGS: Record<ErrorCode, { meaning: string; remedy: string
       'The host refused the user name, password or key, and is not tried again for five minutes; or the key that decrypts the stored credentials was removed.',
     remedy: 'Open a session with credentials that the host accepts.',
   },
+  account_unusable: {
+    meaning:
+      "The host takes the login but not for work: the account or its password has expired, or it is locked. The detail has the host's words.",
+    remedy: 'Change the password at a terminal, or ask the administrators of the host.',
+  },
   not_found: {
     meaning: 'The resource does not exist, or belongs to another user.',
     remedy: 'List the existing ones.',
@@ -136,10 +175,19 @@ export const ERROR_MEANINGS: Record<ErrorCode, { meaning: string; remedy: string
     meaning: 'The job was cancelled, by DELETE or because its session ended.',
     remedy: 'Start another job.',
   },
+  challenge_expired: {
+    meaning: 'What the host asked for was answered before, or not in time.',
+    remedy: 'Begin the login again.',
+  },
   host_changed: {
     meaning:
       "The host's entry got another address, port or key, which ended its sessions; no credentials were sent there.",
     remedy: 'Open a new session, if the change is right.',
+  },
+  sftp_unavailable: {
+    meaning: 'The host offers no SFTP to this account, so that its files cannot be listed or read.',
+    remedy:
+      "Have the `sftp` subsystem enabled in the host's `sshd_config`. Commands work without it.",
   },
   host_key_changed: {
     meaning: 'The host presented a key that is not pinned; no credentials were sent.',
@@ -149,6 +197,11 @@ export const ERROR_MEANINGS: Record<ErrorCode, { meaning: string; remedy: string
     meaning:
       'The `Idempotency-Key` was used within 24 hours for another request, or for a job whose record was removed since.',
     remedy: 'Use a new key for a new request.',
+  },
+  reconnect_required: {
+    meaning:
+      'The connection of a session was lost whose host asks for a one-time code: only the user can log in again, which was waited for.',
+    remedy: 'Log in with `POST /remotes/(sid)/login`, then repeat the request.',
   },
   video_not_ready: {
     meaning: 'The video is still being made.',
@@ -215,7 +268,7 @@ export const ERROR_MEANINGS: Record<ErrorCode, { meaning: string; remedy: string
   },
   insufficient_storage: {
     meaning:
-      'The disk of the database or of the object store is full, or the project has reached `LIMIT_PROJECT_BYTES`.',
+      'The disk of the database is full, that of the object store has only `LIMIT_FREE_BYTES` left, or the project has reached `LIMIT_PROJECT_BYTES`.',
     remedy: 'Free disk space, or delete data of the project.',
   },
 };

@@ -50,6 +50,11 @@ export const API_METRICS = {
     labels: ['queue'],
     help: 'Jobs that the live workers can run at once.',
   },
+  windlass_storage_free_bytes: {
+    type: 'gauge',
+    labels: [],
+    help: "Free bytes on the disk of the object store, without what is root's; absent for S3.",
+  },
 } as const satisfies Record<string, Metric>;
 
 /** Metrics of each worker; the API serves them with the label `worker`, its id, while the worker is alive. */

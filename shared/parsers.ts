@@ -11,6 +11,10 @@ export const COLUMN_TYPES = [
 ] as const;
 export type ColumnType = (typeof COLUMN_TYPES)[number];
 
+/** Encodings of text files. UTF-16 without a byte order mark is little-endian. */
+export const ENCODINGS = ['utf-8', 'utf-16', 'latin-1', 'windows-1252'] as const;
+export type Encoding = (typeof ENCODINGS)[number];
+
 interface ParserDefinition {
   meaning: string;
   /** The kind of its artifacts. */
@@ -22,9 +26,16 @@ interface ParserDefinition {
 /** The readers work on bytes. */
 const oneCharacter = z.string().regex(/^[\t\x20-\x7e]$/, 'must be one ASCII character or a tab');
 
+/** PostgreSQL stores neither NUL nor halves of a character. */
+const storableText = (longest: number) =>
+  z
+    .string()
+    .max(longest)
+    .refine(text => !/[\0\p{Surrogate}]/u.test(text), 'must be well-formed Unicode without NUL');
+
 /**
- * Every parser with its parameters. It runs in workers/parsers/(name).ts, typed from this entry; a new parser needs no
- * other change.
+ * Every parser with its parameters. All but blob are workers/parsers/formats/(name).ts, typed from this entry; a new one
+ * needs no other change.
  */
 export const PARSERS = {
   blob: {
@@ -35,39 +46,58 @@ export const PARSERS = {
   csv: {
     meaning: 'reads each file as a table of comma-separated values (RFC 4180)',
     makes: 'table',
-    parameters: z.strictObject({
-      /** One character between values; detected by default. */
-      delimiter: oneCharacter.optional(),
-      /** Whether the first line names the columns; detected by default. */
-      header: z.boolean().optional(),
-      /** The character around values that contain delimiters or line breaks. */
-      quote: oneCharacter.optional(),
-      /** Texts that mean a missing value. */
-      nulls: z
-        .array(
-          z
-            .string()
-            .max(100)
-            .refine(
-              text => !/[\0\p{Surrogate}]/u.test(text),
-              'must be well-formed Unicode without NUL',
-            ),
-        )
-        .max(20)
-        .optional(),
-      /** Read every column as text. */
-      text: z.boolean().optional(),
-      /** The types of columns, by name; a value that a type does not hold is an error. Found by default. */
-      types: z
-        .record(z.string().max(1_000), z.enum(COLUMN_TYPES))
-        .refine(types => Object.keys(types).length <= 2_500, 'must name at most 2,500 columns')
-        .optional(),
-    }),
+    parameters: z
+      .strictObject({
+        /** One character between values, a space for runs of spaces; found by default. */
+        delimiter: oneCharacter.optional(),
+        /** Whether the first line names the columns; found by default. */
+        header: z.boolean().optional(),
+        /** The character around values that contain delimiters or line breaks. */
+        quote: oneCharacter.optional(),
+        /** By default that of the byte order mark, or UTF-8. */
+        encoding: z.enum(ENCODINGS).optional(),
+        /** The character before the fraction of a number. */
+        decimal: z.enum(['.', ',']).optional(),
+        /** The character that lines which are left out begin with. */
+        comment: oneCharacter.optional(),
+        /** Lines at the beginning that are left out. */
+        skip: z.number().int().min(0).max(1_000_000).optional(),
+        /** Whether the second row names units. */
+        units: z.boolean().optional(),
+        /** The texts that mean a missing value, `[""]` by default. */
+        nulls: z.array(storableText(100)).max(20).optional(),
+        /** At most so many malformed rows are left out and listed; one more, and the file is refused. */
+        tolerance: z.number().int().min(0).max(1_000_000).optional(),
+        /** Read every column as text. */
+        text: z.boolean().optional(),
+        /** The types of columns, by name; a value that a type does not hold is an error. Found by default. */
+        types: z
+          .record(storableText(1_000), z.enum(COLUMN_TYPES))
+          .refine(types => Object.keys(types).length <= 2_500, 'must name at most 2,500 columns')
+          .optional(),
+      })
+      .refine(({ units, header }) => !units || header !== false, {
+        message: 'must not be false where "units" names the second row',
+        path: ['header'],
+      }),
+  },
+  json: {
+    meaning: 'reads each file as a table of records: a JSON array of objects',
+    makes: 'table',
+    parameters: z.strictObject({}),
+  },
+  ndjson: {
+    meaning: 'reads each file as a table of records: JSON objects, one a line',
+    makes: 'table',
+    parameters: z.strictObject({}),
   },
 } as const satisfies Record<string, ParserDefinition>;
 
 export type ParserName = keyof typeof PARSERS;
 export type ParserParameters<P extends ParserName> = z.output<(typeof PARSERS)[P]['parameters']>;
+
+/** Parsers that read a file's content, in a process of its own. */
+export type FileParserName = Exclude<ParserName, 'blob'>;
 
 export function isParserName(name: string): name is ParserName {
   return Object.hasOwn(PARSERS, name);

@@ -103,8 +103,12 @@ function spellings(secret: string): string[] {
 /** Deletes the variables that hold secrets from an environment, so that child processes do not inherit them. */
 export function removeSecrets(env: Record<string, string | undefined>): void {
   for (const [name, value] of Object.entries(env))
-    if (listSecrets({ [name]: value }).some(secret => secret !== '')) delete env[name];
+    if (isSecretSetting(name, value)) delete env[name];
 }
+
+/** Whether this value of a setting is a secret, or holds one. */
+export const isSecretSetting = (name: string, value: string | undefined): boolean =>
+  listSecrets({ [name]: value }).some(secret => secret !== '');
 
 /** The secrets among a process's settings, including the password of a URL. */
 export function listSecrets(settings: Record<string, unknown>): string[] {

@@ -1,32 +1,9 @@
-import { Aes256Gcm, CipherSuite, DhkemP256HkdfSha256, HkdfSha256 } from '@hpke/core';
 import { expect, test } from 'vitest';
-import { generateSealKeys, hmac, type SealContext, seal, unseal } from './secrets.ts';
+import { sealAsBefore } from '../test/harness/seal-as-before.ts';
+import { generateSealKeys, hmac, seal, unseal } from './secrets.ts';
 
 const context = { sid: 's1', owner: 'alice', hostname: 'h' };
 const secret = { place: 'there', secret: { privateKey: '-----BEGIN…', passphrase: 'ä\n\0' } };
-
-/** Version 1: the secret alone. */
-async function sealAsBefore(publicKey: string, { sid, owner, hostname }: SealContext, it: unknown) {
-  const [id = '', key = ''] = publicKey.split('.');
-  const kem = new DhkemP256HkdfSha256();
-  const suite = new CipherSuite({ kem, kdf: new HkdfSha256(), aead: new Aes256Gcm() });
-  const bytes = (text: string) => new TextEncoder().encode(text).buffer as ArrayBuffer;
-  const sender = await suite.createSenderContext({
-    recipientPublicKey: await kem.deserializePublicKey(
-      new Uint8Array(Buffer.from(key, 'base64url')).buffer,
-    ),
-    info: bytes(JSON.stringify(['windlass session', sid, owner, hostname])),
-  });
-  const sealed = Buffer.from(await sender.seal(bytes(JSON.stringify(it))));
-  const enc = Buffer.from(sender.enc);
-  return Buffer.concat([
-    Buffer.from([1]),
-    Buffer.from(id, 'hex'),
-    Buffer.from([enc.length]),
-    enc,
-    sealed,
-  ]);
-}
 
 test('a sealed credential opens only for its session, user and host', async () => {
   const { publicKey, privateKey } = await generateSealKeys();

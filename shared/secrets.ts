@@ -1,4 +1,4 @@
-import { createHash, createHmac } from 'node:crypto';
+import { createECDH, createHash, createHmac } from 'node:crypto';
 import { Aes256Gcm, CipherSuite, DhkemP256HkdfSha256, HkdfSha256 } from '@hpke/core';
 import { WindlassError } from './errors.ts';
 
@@ -42,6 +42,25 @@ export async function generateSealKeys(): Promise<{ publicKey: string; privateKe
     publicKey: `${id}.${publicBytes.toString('base64url')}`,
     privateKey: `${id}.${privateBytes.toString('base64url')}`,
   };
+}
+
+/** The ids of private keys, in their order; null where there are none. */
+export function keyIds(privateKeys: string | undefined): string[] | null {
+  return privateKeys?.split(',').map(key => parseKey(key, 'SEAL_PRIVATE_KEYS').id) ?? null;
+}
+
+/** SEAL_PUBLIC_KEY of a private key. */
+export function publicKeyOf(privateKey: string): string {
+  const { id, bytes } = parseKey(privateKey, 'SEAL_PRIVATE_KEYS');
+  const pair = createECDH('prime256v1');
+  pair.setPrivateKey(bytes);
+  return `${id}.${pair.getPublicKey('base64url')}`;
+}
+
+/** Whether bytes were sealed with this public key, in the present version. */
+export function isSealedWith(publicKey: string, sealed: Buffer): boolean {
+  const { id } = parseKey(publicKey, 'SEAL_PUBLIC_KEY');
+  return sealed[0] === VERSION && sealed.subarray(1, 1 + ID_BYTES).toString('hex') === id;
 }
 
 /** What a sealed credential belongs to; unsealing it for anything else fails. */
@@ -127,5 +146,11 @@ function arrayBuffer(bytes: Uint8Array): ArrayBuffer {
   return new Uint8Array(bytes).buffer;
 }
 
-/** How a user logs in to a remote host. */
-export type Credential = { password: string } | { privateKey: string; passphrase?: string };
+/** How a user logs in to a remote host; what the host asks for besides, it asks the user. */
+export interface Credential {
+  password?: string;
+  /** Without a passphrase. */
+  privateKey?: string;
+  /** The line of an OpenSSH certificate of the private key. */
+  certificate?: string;
+}

@@ -43,6 +43,14 @@ const databaseUrl = z
     'target_session_attrs must be read-write or primary: Windlass writes',
   );
 
+/** Tokens pass through it: plain http only within this machine. */
+const issuerUrl = url('http', 'https').refine(value => {
+  if (!URL.canParse(value)) return true;
+  const { protocol, hostname, search, hash } = new URL(value);
+  const isLocal = ['127.0.0.1', 'localhost', '[::1]'].includes(hostname);
+  return (protocol === 'https:' || isLocal) && search === '' && hash === '';
+}, 'must be https:// (http:// on this machine alone), without a query');
+
 const isBareOrigin = ({ pathname, search, username }: URL) =>
   pathname === '/' && search === '' && username === '';
 
@@ -61,8 +69,14 @@ export const SETTINGS = {
   HOST: { schema: z.string(), default: '127.0.0.1', meaning: 'address the API listens on' },
   PORT: { schema: whole(1, 65_535), default: '8080', meaning: 'port the API listens on' },
   PUBLIC_URL: {
-    schema: url('http', 'https').optional(),
-    meaning: 'URL that clients use, if the API is behind a proxy (default: from HOST and PORT)',
+    schema: url('http', 'https')
+      .refine(
+        value => !URL.canParse(value) || !/[?#@;,\s\\]|[^:]\/\//.test(value),
+        'must be a scheme, a host and perhaps a port and a path',
+      )
+      .optional(),
+    meaning:
+      'URL that clients use, if the API is behind a proxy; it may hold a path, which the proxy strips (default: from HOST and PORT)',
   },
   TRUST_PROXY: {
     schema: whole(0, 10),
@@ -116,6 +130,11 @@ export const SETTINGS = {
     schema: z.string().min(32, 'must have at least 32 characters').optional(),
     meaning: 'key of the HMACs that the API stores (embedded: generated at the first start)',
   },
+  SECRET_KEY_BEFORE: {
+    schema: z.string().min(32, 'must have at least 32 characters').optional(),
+    meaning:
+      'the SECRET_KEY before the present one, by which repeated requests are still recognised (embedded: kept by `windlass keys rotate`)',
+  },
   SEAL_PUBLIC_KEY: {
     schema: z.string().regex(SEAL_KEY, 'must be what `windlass keys new` prints').optional(),
     meaning: 'key that encrypts remote credentials (embedded: generated at the first start)',
@@ -152,6 +171,43 @@ export const SETTINGS = {
     schema: whole(1, 31_536_000),
     default: '43200',
     meaning: 'seconds after which an unused cookie login ends',
+  },
+  OIDC_ISSUER: {
+    schema: issuerUrl.optional(),
+    meaning:
+      'identity provider (OpenID Connect) whose users may log in, as its discovery document names it (default: none)',
+  },
+  OIDC_CLIENT_ID: {
+    schema: z.string().optional(),
+    meaning:
+      'how this service is registered there, with the callback PUBLIC_URL/api/login/oidc/callback',
+  },
+  OIDC_CLIENT_SECRET: {
+    schema: z.string().optional(),
+    meaning: 'its secret there; without one it is a public client, which PKCE protects',
+  },
+  OIDC_SCOPES: {
+    schema: z.string().refine(value => value.split(' ').includes('openid'), 'must hold openid'),
+    default: 'openid profile',
+    meaning: 'what the provider is asked for, separated by spaces',
+  },
+  OIDC_USERNAME_CLAIM: {
+    schema: z.string(),
+    default: 'preferred_username',
+    meaning: 'claim that names a user at the first login',
+  },
+  OIDC_ADMINISTRATORS: {
+    schema: z
+      .string()
+      .regex(/^[^=]+=.+$/, 'must be claim=value')
+      .optional(),
+    meaning:
+      'claim=value: who has it at a login is a server administrator until the next one, who lacks it is none (default: administrators decide)',
+  },
+  OIDC_AUDIENCE: {
+    schema: z.string().optional(),
+    meaning:
+      'audience of access tokens (JWT) of that issuer that are accepted as Bearer (default: none are)',
   },
   UPLOAD_IDLE_TIMEOUT: {
     schema: whole(1),
@@ -192,12 +248,29 @@ export const SETTINGS = {
   LIMIT_OUTPUT_BYTES: {
     schema: whole(0),
     default: String(10 * 2 ** 30),
-    meaning: 'largest output of a command in bytes, both streams together',
+    meaning: 'largest output of a command in bytes, both streams together, and largest video',
+  },
+  LIMIT_VIDEO_BYTES: {
+    schema: whole(256 << 20),
+    default: String(8 * 2 ** 30),
+    meaning:
+      'memory in bytes of an ffmpeg that encodes a video; frames of 8192×8192 pixels need 6 to 8 GB',
+  },
+  LIMIT_VIDEO_SECONDS: {
+    schema: whole(1, 2_000_000),
+    default: '86400',
+    meaning: 'longest time in seconds for encoding one video',
   },
   LIMIT_PARSE_BYTES: {
     schema: whole(256 << 20),
     default: String(512 << 20),
     meaning: 'memory in bytes of the process that parses a table or makes a view',
+  },
+  LIMIT_EXPANDED_BYTES: {
+    schema: whole(1 << 20),
+    default: String(100 * 2 ** 30),
+    meaning:
+      'largest size in bytes that a compressed upload expands to; at most a thousand times its own',
   },
   LIMIT_PARSE_SECONDS: {
     schema: whole(1),
@@ -281,7 +354,7 @@ export const SETTINGS = {
     schema: whole(0),
     default: String(1 << 30),
     meaning:
-      'bytes kept free on the disk of the files: a part of an upload is refused if it, with the others that the API process is receiving, would use them; 0: no limit',
+      'bytes kept free on the disk of the files: parts of uploads, output, videos, tables and views that would use them are refused; 0: no limit',
   },
   LIMIT_REQUESTS: {
     schema: whole(0),

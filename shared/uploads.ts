@@ -1,4 +1,4 @@
-import { and, count, eq, inArray, isNull, sql } from 'drizzle-orm';
+import { and, eq, inArray, isNull, sql } from 'drizzle-orm';
 import type { Tx } from './database/connect.ts';
 import { jobs, members, models, parts, projects, uploads } from './database/schema.ts';
 import { conflict, notFound, WindlassError } from './errors.ts';
@@ -9,7 +9,7 @@ import { scheduleDeletion } from './storage/pending-deletions.ts';
 /** Files of an upload, at most; each becomes an artifact. */
 export const MAX_FILES = 1_000;
 /** Parts of an upload, at most, all files together; also the limit on the index of a part. */
-export const MAX_PARTS = 10_000;
+export const MAX_PARTS = 100_000;
 
 /** A part of a file; both indexes count from 0. */
 export interface PartKey {
@@ -65,8 +65,8 @@ export function assertUploadOpen({ upload, role }: Pick<UploadFound, 'upload' | 
 
 /**
  * Inserts the row of a stored part, in place of an older one. Throws `not_found` when the upload is gone, `conflict` when
- * it was finished meanwhile, `insufficient_storage` when its project would store more than `limit` bytes, and what
- * assertPartLimit() throws; then no row refers to the object. Commit an object once: after a replacement it may be
+ * it was finished meanwhile, `insufficient_storage` when its project would store more than `limit` bytes, `invalid_input`
+ * when it has MAX_PARTS others; then no row refers to the object. Commit an object once: after a replacement it may be
  * deleted. Lock nothing afterwards: see chargeProjectQuota().
  */
 export async function commitPart(tx: Tx, stored: StoredPart, limit: number): Promise<void> {
@@ -77,7 +77,7 @@ export async function commitPart(tx: Tx, stored: StoredPart, limit: number): Pro
     .where(isPart(stored))
     .returning({ object: parts.object, size: parts.size });
   const added = stored.size - replaced.reduce((sum, { size }) => sum + size, 0);
-  await assertPartLimit(tx, stored);
+  if (found.upload.parts - replaced.length >= MAX_PARTS) throw tooManyParts();
   await tx.insert(parts).values(stored);
   await scheduleDeletion(
     tx,
@@ -87,6 +87,7 @@ export async function commitPart(tx: Tx, stored: StoredPart, limit: number): Pro
     .update(uploads)
     .set({
       bytes: sql`${uploads.bytes} + ${added}`,
+      parts: found.upload.parts - replaced.length + 1,
       version: sql`${uploads.version} + 1`,
       accessed: sql`now()`,
     })
@@ -94,22 +95,26 @@ export async function commitPart(tx: Tx, stored: StoredPart, limit: number): Pro
   await chargeProjectQuota(tx, { project: found.project, added, limit });
 }
 
-/** The size of a stored part in bytes, else 0. */
-export async function findPartSize(db: Tx, key: PartKey): Promise<number> {
+/** The size of a stored part in bytes, else undefined. */
+export async function findPartSize(db: Tx, key: PartKey): Promise<number | undefined> {
   const [row] = await db.select({ size: parts.size }).from(parts).where(isPart(key));
-  return row?.size ?? 0;
+  return row?.size;
 }
 
 /** Throws `invalid_input` when the upload has MAX_PARTS other parts. */
-export async function assertPartLimit(tx: Tx, { upload, file, part }: PartKey): Promise<void> {
-  const others = sql`(${parts.file}, ${parts.part}) <> (${file}::int, ${part}::int)`;
-  const [row] = await tx
-    .select({ n: count() })
-    .from(parts)
-    .where(and(eq(parts.upload, upload), others));
-  if ((row?.n ?? 0) < MAX_PARTS) return;
+export async function assertPartLimit(
+  tx: Tx,
+  { upload }: Pick<UploadFound, 'upload'>,
+  { file, part }: Pick<PartKey, 'file' | 'part'>,
+): Promise<void> {
+  if (upload.parts < MAX_PARTS) return;
+  const isReplaced = (await findPartSize(tx, { upload: upload.uid, file, part })) !== undefined;
+  if (!isReplaced) throw tooManyParts();
+}
+
+function tooManyParts(): WindlassError {
   const problem = `an upload has at most ${MAX_PARTS} parts, all files together`;
-  throw new WindlassError('invalid_input', {
+  return new WindlassError('invalid_input', {
     detail: `Invalid parameters: part: ${problem}.`,
     hint: 'Send larger parts: one may have 5 GiB.',
     extra: { fields: [{ field: 'part', problem }] },
@@ -144,7 +149,7 @@ export async function removeParts(tx: Tx, uids: string[]): Promise<void> {
     tx,
     removed.map(row => row.object),
   );
-  await tx.update(uploads).set({ bytes: 0 }).where(inArray(uploads.uid, uids));
+  await tx.update(uploads).set({ bytes: 0, parts: 0 }).where(inArray(uploads.uid, uids));
 }
 
 /** Removes an upload that the caller has locked, with its parts. Cancels its copy jobs and returns their ids. */

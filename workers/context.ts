@@ -5,6 +5,7 @@ import type { JobRow } from '../shared/database/schema.ts';
 import type { JobKind, Payload, Result } from '../shared/jobs/catalog.ts';
 import type { JobQueues } from '../shared/jobs/queue.ts';
 import type { Logger } from '../shared/log.ts';
+import type { FreeSpace } from '../shared/storage/free-space.ts';
 import type { ObjectStore } from '../shared/storage/object-store.ts';
 import type { JobGroups } from './engine/job-groups.ts';
 import type { LeaseRenewer } from './engine/lease-renewer.ts';
@@ -20,6 +21,7 @@ export interface WorkerContext {
   database: Database;
   notifications: Notifications;
   objects: ObjectStore;
+  freeSpace: FreeSpace;
   queues: JobQueues;
   leases: LeaseRenewer;
   groups: JobGroups;

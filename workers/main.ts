@@ -1,10 +1,9 @@
-import { hostname } from 'node:os';
 import { setTimeout as delay } from 'node:timers/promises';
-import { readConfig } from '../shared/config.ts';
+import { readConfig, renewKeys } from '../shared/config.ts';
 import { openDatabase } from '../shared/database/connect.ts';
 import { Notifications } from '../shared/database/notifications.ts';
 import { waitForSchema } from '../shared/database/wait-for-schema.ts';
-import { newId } from '../shared/ids.ts';
+import { receiveSecrets } from '../shared/handed-secrets.ts';
 import {
   opensCredentials,
   QUEUES_OF,
@@ -13,6 +12,7 @@ import {
   type Work,
 } from '../shared/jobs/catalog.ts';
 import { JobQueues } from '../shared/jobs/queue.ts';
+import { newWorkerId } from '../shared/jobs/worker-id.ts';
 import { createLog } from '../shared/log.ts';
 import {
   beginProcess,
@@ -21,7 +21,9 @@ import {
   exitWith,
 } from '../shared/process-lifecycle.ts';
 import { listSecrets, removeSecrets } from '../shared/redact.ts';
+import { FreeSpace } from '../shared/storage/free-space.ts';
 import { openObjectStore } from '../shared/storage/open.ts';
+import { pollBatchHosts } from './batch/poller.ts';
 import type { WorkerContext } from './context.ts';
 import { consumeQueues } from './engine/consume-queues.ts';
 import { runDispatcher } from './engine/dispatcher.ts';
@@ -33,6 +35,7 @@ import { loadHandlers } from './engine/load-handlers.ts';
 import { WorkerMetrics } from './engine/worker-metrics.ts';
 import { SessionPool } from './ssh/session-pool.ts';
 import { runUpkeep } from './upkeep/run-upkeep.ts';
+import { reportFfmpeg } from './video/find-ffmpeg.ts';
 
 /** After a stop, jobs that are pinned to this worker may go on for so long. */
 const DRAIN_MS = 28_000;
@@ -59,7 +62,8 @@ try {
 }
 
 async function main(): Promise<void> {
-  const config = readConfig(process.env);
+  const handed = await receiveSecrets(process.env);
+  const config = readConfig(handed.environment);
   // Child processes inherit the environment; ffmpeg and the decoder of pictures read what hosts send.
   removeSecrets(process.env);
   const log = createLog({ level: config.LOG_LEVEL, name: title, secrets: listSecrets(config) });
@@ -80,9 +84,10 @@ async function main(): Promise<void> {
   await waitForSchema(database, { signal: life.stopping, onWait: reason => log.info(reason) });
   await notifications.listen();
   const metrics = new WorkerMetrics();
-  const id = `${hostname()}/${process.pid}/${newId().slice(-6)}`;
+  const id = newWorkerId();
   const leases = new LeaseRenewer({ id, database, notifications, log, metrics });
-  const sessions = new SessionPool({ config, database, notifications, log });
+  const sessions = new SessionPool({ id, config, database, notifications, log });
+  const objects = await openObjectStore(config);
   const context: WorkerContext = {
     id,
     config,
@@ -93,7 +98,8 @@ async function main(): Promise<void> {
     groups: new JobGroups({ id, database, notifications }),
     metrics,
     sessions,
-    objects: await openObjectStore(config),
+    objects,
+    freeSpace: new FreeSpace(objects, config.LIMIT_FREE_BYTES),
     queues: new JobQueues({
       databaseUrl: config.DATABASE_DIRECT_URL ?? config.DATABASE_URL,
       redisUrl: config.REDIS_URL,
@@ -103,20 +109,28 @@ async function main(): Promise<void> {
     stopping: life.stopping,
   };
 
+  handed.onChange(secrets => renewKeys(config, { ...handed.environment, ...secrets }));
+
   const queues = work.flatMap((each): readonly QueueName[] => QUEUES_OF[each]);
   const slotsOf = (queue: QueueName) =>
     config[`${queue.toUpperCase() as Uppercase<QueueName>}_SLOTS`];
   const slots = Object.fromEntries(queues.map(queue => [queue, slotsOf(queue)]));
-  const stopConsuming = consumeQueues(context, slots, await loadHandlers());
+  const consumption = consumeQueues(context, slots, await loadHandlers());
   await renewLease(database.db, id, []);
-  const stopHeartbeat = await startHeartbeat(context, slots);
+  const onDraining = (draining: boolean) => consumption.setDraining(draining);
+  const stopHeartbeat = await startHeartbeat(context, { slots, onDraining });
   const upkeep = work.includes('upkeep') ? [runDispatcher(context), runUpkeep(context)] : [];
+  const polling = work.includes('remote') ? [pollBatchHosts(context)] : [];
   log.info({ work, id: context.id }, 'worker is ready');
+  if (work.includes('video')) void reportFfmpeg(log).catch(() => {});
   life.ready();
 
   await life.stopped;
   log.info({ jobs: leases.size }, 'stopping');
-  await Promise.race([Promise.allSettled([stopConsuming(), ...upkeep]), delay(DRAIN_MS)]);
+  await Promise.race([
+    Promise.allSettled([consumption.stop(), ...upkeep, ...polling]),
+    delay(DRAIN_MS),
+  ]);
   leases.stop();
   sessions.close();
   const ended = Promise.allSettled([

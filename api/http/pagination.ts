@@ -1,4 +1,4 @@
-import { and, asc, desc, gt, lt, type SQL } from 'drizzle-orm';
+import { and, asc, gt, type SQL } from 'drizzle-orm';
 import type { PgColumn } from 'drizzle-orm/pg-core';
 import { z } from 'zod';
 import { queryInteger } from './query-integer.ts';
@@ -22,9 +22,9 @@ export const pageQueryBy = (
 export const pageQuery = pageQueryBy(200);
 type PageQuery = z.output<typeof pageQuery>;
 
-/** The answer of every list; `next` is the `after` of the next page, null at the end. */
-export const pageOf = <T extends z.ZodType>(item: T) =>
-  z.object({ items: z.array(item), next: z.string().nullable() });
+/** The answer of every list, by the name of its schema; `next` is the `after` of the next page, null at the end. */
+export const pageOf = <T extends z.ZodType>(name: string, item: T) =>
+  z.object({ items: z.array(item), next: z.string().nullable() }).meta({ id: name });
 
 /** One page of a list. The caller reads `limit + 1` rows, so that the last one tells whether a next page exists. */
 export function toPage<T>(
@@ -55,16 +55,13 @@ interface RowSizes {
 export async function readPage<T, V extends object>(
   select: Selection<T>,
   { limit, after }: PageQuery,
-  order: { by: PgColumn; key: keyof V; where?: SQL; latestFirst?: true; long?: RowSizes },
+  order: { by: PgColumn; key: keyof V; where?: SQL; long?: RowSizes },
   view: (row: T) => V,
 ): Promise<{ items: V[]; next: string | null }> {
-  const { by, key, where, latestFirst, long } = order;
-  const beyond = after === undefined ? undefined : (latestFirst ? lt : gt)(by, after);
+  const { by, key, where, long } = order;
+  const beyond = after === undefined ? undefined : gt(by, after);
   const read = <R>(rows: Selection<R>, count: number) =>
-    rows
-      .where(and(where, beyond))
-      .orderBy((latestFirst ? desc : asc)(by))
-      .limit(count);
+    rows.where(and(where, beyond)).orderBy(asc(by)).limit(count);
   let fitting = limit;
   if (long) {
     const { count, bytes } = limitPageBytes((await read(long.sizes, limit)).map(row => row.bytes));

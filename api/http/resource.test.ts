@@ -17,7 +17,13 @@ const PATHS = [
   '/users/-/tokens',
   '/users/:username',
 ];
-const done = operation({ summary: '', answers: {}, handle: ({ res }) => void res.end() });
+const done = operation({
+  id: 'doNothing',
+  topic: 'operations',
+  summary: '',
+  answers: {},
+  handle: ({ res }) => void res.end(),
+});
 
 test('literal segments come before parameters, parameters before the rest of a path', () => {
   expect(PATHS.toReversed().sort(comparePaths)).toEqual(PATHS);

@@ -2,7 +2,7 @@ import { type Request, Router } from 'express';
 import { WindlassError } from '../../shared/errors.ts';
 import { callOperation, type Operation } from '../openapi/operation.ts';
 
-export type Method = 'get' | 'put' | 'post' | 'delete';
+export type Method = 'get' | 'head' | 'options' | 'patch' | 'put' | 'post' | 'delete';
 
 /** An operation with its path and method. */
 export interface RoutedOperation {

@@ -8,9 +8,14 @@ export type WriteAudit = (tx: Tx, action: AuditAction, target?: string | null) =
 
 /** What writes entries about a request, in the transaction of what they tell. */
 export function auditOf(req: Request, res: Response): WriteAudit {
+  return (tx, action, target) => auditAs(req, res, currentUser(res).username)(tx, action, target);
+}
+
+/** As auditOf(), for a request whose user is not known before it is answered. */
+export function auditAs(req: Request, res: Response, user: string): WriteAudit {
   return (tx, action, target = null) =>
     recordAudit(tx, {
-      user: currentUser(res).username,
+      user,
       address: clientAddress(req),
       requestId: res.locals.requestId,
       action,

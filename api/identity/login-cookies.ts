@@ -1,5 +1,6 @@
 import type { CookieOptions, Request, Response } from 'express';
 import type { Config } from '../../shared/config.ts';
+import { publicPath } from '../http/public-url.ts';
 import { isSecret } from './random-secrets.ts';
 
 /** The cookie with the login's secret; scripts cannot read it. */
@@ -41,7 +42,7 @@ export function clearLoginCookies(req: Request, res: Response, config: Config): 
 
 function cookieOptions(req: Request, config: Config): CookieOptions {
   return {
-    path: '/',
+    path: publicPath(config) || '/',
     sameSite: 'lax',
     // `req.secure` is X-Forwarded-Proto's word where the proxy is trusted.
     secure: config.PUBLIC_URL ? new URL(config.PUBLIC_URL).protocol === 'https:' : req.secure,

@@ -27,7 +27,7 @@ const extended = (timeout: number) => {
 };
 
 /**
- * Begins a login for a user whose password was just verified, and ends the login whose secret is `instead`. Undefined when
+ * Begins a login for a user who was just identified, and ends the login whose secret is `instead`. Undefined when
  * the user was changed or removed meanwhile.
  */
 export async function beginLogin(
@@ -79,7 +79,8 @@ export async function findLogin(
       administrator: users.administrator,
       version: users.version,
       expires: logins.expires,
-      due: sql<boolean>`${logins.expires} < ${extended(timeout)} - make_interval(secs => ${slack})`,
+      // Who was removed at the identity provider is out when the login ends: nothing extends it.
+      due: sql<boolean>`${users.issuer} is null and ${logins.expires} < ${extended(timeout)} - make_interval(secs => ${slack})`,
     })
     .from(logins)
     // A changed password ends the login.

@@ -1,8 +1,9 @@
 import { createHmac, randomBytes } from 'node:crypto';
-import { eq } from 'drizzle-orm';
+import { eq, sql } from 'drizzle-orm';
 import { LRUCache } from 'lru-cache';
 import { sleep } from '../../shared/abort.ts';
 import type { AuditAction } from '../../shared/audit.ts';
+import { USER_COLUMNS, type UserRecord } from '../../shared/database/api-columns.ts';
 import type { Database } from '../../shared/database/connect.ts';
 import { users } from '../../shared/database/schema.ts';
 import { unavailable, WindlassError } from '../../shared/errors.ts';
@@ -49,7 +50,8 @@ export interface PasswordAttempt {
   requestId?: string;
 }
 
-type UserRow = typeof users.$inferSelect;
+/** A user with the hash of the password, which the API's role reads of one name at a time. */
+type LoginRow = UserRecord & { passwordHash: string | null };
 
 /**
  * Verifies names and passwords, and hashes new ones: all that costs a hash goes through one bounded queue with shares for
@@ -64,7 +66,7 @@ export class PasswordVerifier {
   readonly #verified = new LRUCache<string, { passwordHash: string; mac: string }>({
     max: MAX_REMEMBERED,
   });
-  readonly #underWay = new Map<string, Promise<UserRow | undefined>>();
+  readonly #underWay = new Map<string, Promise<LoginRow | undefined>>();
   readonly #queue = new FairQueue(LIMITS, tooManyPasswords);
   readonly #delayed = new FairQueue(DELAYED_LIMITS, tooManyDelayed);
   readonly #stopping: AbortSignal;
@@ -102,7 +104,7 @@ export class PasswordVerifier {
   }
 
   /** The user whose pair is remembered. A wrong password costs no query. */
-  async #findRemembered(attempt: PasswordAttempt): Promise<UserRow | undefined> {
+  async #findRemembered(attempt: PasswordAttempt): Promise<LoginRow | undefined> {
     const { passwordHash, mac } = this.#verified.get(attempt.username) ?? {};
     if (passwordHash === undefined || this.#mac(passwordHash, attempt) !== mac) return undefined;
     const row = await this.#findUser(attempt.username);
@@ -110,7 +112,7 @@ export class PasswordVerifier {
   }
 
   /** Tells the audit of what is refused: a wrong password, and a lock. */
-  async #verifyAudited(attempt: PasswordAttempt): Promise<UserRow | undefined> {
+  async #verifyAudited(attempt: PasswordAttempt): Promise<LoginRow | undefined> {
     const { username, address, action = 'login', requestId } = attempt;
     const login = { address, username: USERNAME.test(username) ? username : undefined };
     const refuse = () =>
@@ -123,7 +125,7 @@ export class PasswordVerifier {
     return row;
   }
 
-  async #verify(attempt: PasswordAttempt, login: LoginAttempt): Promise<UserRow | undefined> {
+  async #verify(attempt: PasswordAttempt, login: LoginAttempt): Promise<LoginRow | undefined> {
     const { username, password, address } = attempt;
     const party = { address, account: login.username ?? '' };
     this.#failed.refuseSeen(login);
@@ -134,7 +136,8 @@ export class PasswordVerifier {
       // Not earlier: the password may have been changed while the attempt waited.
       const row = login.username ? await this.#findUser(login.username) : undefined;
       const hash = row?.passwordHash ?? (await this.#unknown);
-      if (!(await verifyPassword(hash, password)) || !row || row.disabled) return undefined;
+      if (!(await verifyPassword(hash, password)) || !row?.passwordHash || row.disabled)
+        return undefined;
       await this.#failed.succeed(login);
       this.#verified.set(username, { passwordHash: hash, mac: this.#mac(hash, attempt) });
       return row;
@@ -147,8 +150,12 @@ export class PasswordVerifier {
       throw unavailable('this process is stopping.', 'Try again in a few seconds.', 2);
   }
 
-  async #findUser(username: string): Promise<UserRow | undefined> {
-    const [row] = await this.#database.db.select().from(users).where(eq(users.username, username));
+  async #findUser(username: string): Promise<LoginRow | undefined> {
+    const passwordHash = sql<string | null>`password_hash_of(${users.username})`;
+    const [row] = await this.#database.db
+      .select({ ...USER_COLUMNS, passwordHash })
+      .from(users)
+      .where(eq(users.username, username));
     return row;
   }
 
@@ -159,7 +166,7 @@ export class PasswordVerifier {
   }
 }
 
-const toUser = ({ username, administrator, version }: UserRow): User => ({
+const toUser = ({ username, administrator, version }: LoginRow): User => ({
   username,
   administrator,
   version,

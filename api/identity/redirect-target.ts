@@ -4,14 +4,14 @@ const BASE = 'http://windlass.invalid';
 
 /**
  * Where a client may go after login, without an open redirect: `target` when every browser reads it as a path on this
- * origin, else `/`. Browsers read a backslash as a slash and skip tabs and line ends (WHATWG URL, 4.4), so `/\host` and
+ * origin, else `home`. Browsers read a backslash as a slash and skip tabs and line ends (WHATWG URL, 4.4), so `/\host` and
  * `/<tab>/host` name another host, as `//host` does; so does `/..//host` once its path is normalised.
  */
-export function safeRedirectTarget(target: string | undefined): string {
-  if (!target?.startsWith('/') || target.length > MAX_LENGTH) return '/';
+export function safeRedirectTarget(target: string | undefined, home = '/'): string {
+  if (!target?.startsWith('/') || target.length > MAX_LENGTH) return home;
   // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is looked for.
-  if (/[\\\u0000-\u0020\u007f]/.test(target)) return '/';
-  if (!URL.canParse(target, BASE)) return '/';
+  if (/[\\\u0000-\u0020\u007f]/.test(target)) return home;
+  if (!URL.canParse(target, BASE)) return home;
   const { origin, pathname } = new URL(target, BASE);
-  return origin === BASE && !pathname.startsWith('//') ? target : '/';
+  return origin === BASE && !pathname.startsWith('//') ? target : home;
 }

@@ -7,12 +7,17 @@ import type { Identity } from '../identity/credential-cache.ts';
 import { refuseReadToken } from '../identity/current-user.ts';
 import { readLoginCookie, setLoginCookies } from '../identity/login-cookies.ts';
 import { extendLogin, findLogin } from '../identity/logins.ts';
+import { findTokenUser, isJwt } from '../identity/oidc/access-tokens.ts';
 import { isWrite, refuseCrossSite, requireSameOrigin } from './same-origin.ts';
 
-type Authenticator = Pick<ApiContext, 'config' | 'database' | 'passwords' | 'credentialCache'>;
+type Authenticator = Pick<
+  ApiContext,
+  'config' | 'database' | 'passwords' | 'oidc' | 'credentialCache'
+>;
 
 /**
- * Requires credentials: HTTP Basic (RFC 7617), an API token as Bearer (RFC 6750), or a login's cookie. An Authorization
+ * Requires credentials: HTTP Basic (RFC 7617), an API token as Bearer (RFC 6750), there an access
+ * token of the identity provider, too, or a login's cookie. An Authorization
  * header takes precedence: a wrong one is a 401 even beside a valid cookie.
  */
 export function authenticate(api: Authenticator): RequestHandler {
@@ -39,7 +44,7 @@ async function useAuthorization(
 }
 
 async function identify(
-  { database, passwords }: Authenticator,
+  { database, oidc, passwords }: Authenticator,
   { req, res, authorization }: { req: Request; res: Response; authorization: string },
 ): Promise<Identity> {
   const basic = basicCredentials(authorization);
@@ -50,6 +55,10 @@ async function identify(
     return { user, by: 'password' };
   }
   const bearer = /^Bearer +([\w.~+/=-]+) *$/i.exec(authorization)?.[1];
+  if (bearer && oidc && isJwt(bearer)) {
+    const user = await findTokenUser(database.db, bearer, oidc);
+    return { user, by: 'token', scope: 'write' };
+  }
   const token = bearer && (await findToken(database.db, bearer));
   if (token) return { ...token, by: 'token' };
   throw refusal(

@@ -1,3 +1,4 @@
+import { STATUS_CODES } from 'node:http';
 import type { ErrorRequestHandler, RequestHandler, Response } from 'express';
 import {
   describeOutage,
@@ -21,6 +22,8 @@ export function sendProblem(
 ): void {
   for (const name of REPRESENTATION_HEADERS) res.removeHeader(name);
   res.status(error.status).set(error.headers).set('X-Service-Message', headerText(error.message));
+  // A status of a protocol's own, such as 460 of tus, has no reason phrase in Node.
+  if (!STATUS_CODES[error.status]) res.statusMessage = ERRORS[error.code].title;
   if (error.hint) res.set('X-Service-Hint', headerText(error.hint));
   res.set('Cache-Control', 'no-store').type(type);
   res.send(JSON.stringify(describeProblem(error, res.locals.requestId)));

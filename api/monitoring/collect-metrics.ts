@@ -1,8 +1,7 @@
 import { AggregatorRegistry, type MetricObjectWithValues, type MetricValue } from 'prom-client';
 import { z } from 'zod';
-import type { Db } from '../../shared/database/connect.ts';
 import { workers } from '../../shared/database/schema.ts';
-import type { ApiMetrics } from './api-metrics.ts';
+import type { ApiContext } from '../context.ts';
 import { readQueueStates, workerIsAlive } from './queue-state.ts';
 
 /** The metrics in a worker's heartbeat, from prom-client of this or another version. */
@@ -25,13 +24,20 @@ const reported = z.array(
 type Report = MetricObjectWithValues<MetricValue<string>>;
 
 /** All metrics for Prometheus: of the queues, of the workers alive, and of this process. Takes two queries. */
-export async function collectMetrics(db: Db, metrics: ApiMetrics): Promise<string> {
-  const [queues, alive] = await Promise.all([
+export async function collectMetrics({
+  database: { db },
+  metrics,
+  freeSpace,
+}: Pick<ApiContext, 'database' | 'metrics' | 'freeSpace'>): Promise<string> {
+  const [queues, alive, free] = await Promise.all([
     readQueueStates(db),
     db.select({ id: workers.id, metrics: workers.metrics }).from(workers).where(workerIsAlive),
+    freeSpace.read().catch(() => undefined),
   ]);
   const { gauges } = metrics;
   gauges.windlass_workers_alive.set(alive.length);
+  if (free === undefined) gauges.windlass_storage_free_bytes.remove();
+  else gauges.windlass_storage_free_bytes.set(free);
   // Without a reset a kind that no longer runs would keep its last value.
   gauges.windlass_jobs_running.reset();
   for (const { queue, depth, oldestSeconds, running, slots } of queues) {

@@ -44,12 +44,13 @@ export class ReadinessCheck {
 
   async run(): Promise<Readiness> {
     const { db } = this.#api.database;
-    const [database, objects, queue, work, waiting] = await Promise.all([
+    const [database, objects, queue, work, waiting, shortage] = await Promise.all([
       this.#ask('database', () => countWorkers(db)),
       this.#ask('objects', () => this.#api.objects.check()),
       this.#ask('queue', () => this.#api.queues.check()),
       this.#ask('work', () => findStuck(db, (performance.now() - this.#began) / 1_000)),
       this.#ask('waiting', async () => readNotUnderstood(db, await readUnderstood(db))),
+      this.#ask('free space', () => this.#api.freeSpace.describeShortage()),
     ]);
     const checks = {
       database: database.problem,
@@ -62,7 +63,10 @@ export class ReadinessCheck {
     return {
       ready: isReady && !this.#api.stopping.aborted,
       checks,
-      degraded: (waiting.value ?? []).map(kind => `${describeWaiting(kind)}.`),
+      degraded: [
+        ...(waiting.value ?? []).map(kind => `${describeWaiting(kind)}.`),
+        ...(shortage.value ? [shortage.value] : []),
+      ],
       workers: database.value ?? null,
     };
   }

@@ -1,9 +1,13 @@
-import { z } from 'zod';
 import { ERRORS, type ErrorCode } from '../../shared/errors.ts';
 import type { RoutedOperation } from '../http/resource.ts';
+import { jobEvent } from '../jobs/streaming/job-events.ts';
+import { Components } from './components.ts';
+import { EXAMPLES } from './examples/all.ts';
+import type { Json, JsonObject } from './json.ts';
 import { type Answer, HEADER_SCHEMAS, type Operation, REQUEST_HEADERS } from './operation.ts';
 import { describeParameter } from './parameters.ts';
 import { problem } from './problem.ts';
+import { TOPIC_NAMES, TOPICS } from './topics.ts';
 
 const PROBLEM = 'application/problem+json';
 /** Errors of every operation. */
@@ -20,18 +24,19 @@ const CREDENTIAL_ERRORS: ErrorCode[] = ['unauthorized', 'too_many_requests'];
 
 const WITHOUT_TOKEN: Json[] = [{ basic: [] }, { cookie: [] }];
 
-export type Json = null | boolean | number | string | Json[] | { [member: string]: Json };
-type JsonObject = { [member: string]: Json };
-
 /**
  * Makes the OpenAPI 3.1 document from the operations. `prefix` is that of the documented paths: /api, or none.
  */
 export function createOpenApiDocument(operations: RoutedOperation[], version: string): JsonObject {
+  const components = new Components(EXAMPLES);
+  components.toSchema(problem, 'output');
+  // No media type says what an event stream has in it.
+  components.toSchema(jobEvent, 'output');
   const paths: Record<string, JsonObject> = {};
   for (const { path, method, operation } of operations) {
     const template = toTemplate(path);
     paths[template] ??= {};
-    paths[template][method] = describeOperation(template, method, operation);
+    paths[template][method] = describeOperation(components, { path: template, method, operation });
   }
   return {
     openapi: '3.1.0',
@@ -43,15 +48,20 @@ export function createOpenApiDocument(operations: RoutedOperation[], version: st
       license: { name: 'Apache-2.0', identifier: 'Apache-2.0' },
     },
     security: [...WITHOUT_TOKEN, { token: [] }],
-    tags: tagsOf(paths),
+    tags: TOPIC_NAMES.map(name => ({ name, description: TOPICS[name].means })),
     paths,
     components: {
       securitySchemes: {
         basic: { type: 'http', scheme: 'basic' },
-        token: { type: 'http', scheme: 'bearer', description: 'An API token.' },
+        token: {
+          type: 'http',
+          scheme: 'bearer',
+          description:
+            'An API token, or an access token of the identity provider where OIDC_AUDIENCE is set.',
+        },
         cookie: { type: 'apiKey', in: 'cookie', name: 'serviceauth' },
       },
-      schemas: { Problem: toSchema(problem, 'output') },
+      schemas: components.all(),
     },
   };
 }
@@ -61,30 +71,23 @@ function toTemplate(path: string): string {
   return path.replace(/[{}]/g, '').replace(/[:*](\w+)/g, '{$1}');
 }
 
-function tagsOf(paths: Record<string, JsonObject>): Json[] {
-  const names = Object.keys(paths).map(tagOf);
-  return [...new Set(names)].map(name => ({ name }));
+interface Described {
+  path: string;
+  method: string;
+  operation: Operation;
 }
 
-/** Operations are grouped by the first word of their path. */
-function tagOf(path: string): string {
-  return path.replace(/^\/api(?=\/)/, '').split('/')[1] || 'service';
-}
-
-function describeOperation(path: string, method: string, operation: Operation): JsonObject {
-  const words = path
-    .replace(/^\/api(?=\/)/, '')
-    .split('/')
-    .filter(Boolean);
-  const body = describeBody(operation);
+function describeOperation(components: Components, described: Described): JsonObject {
+  const { path, operation } = described;
+  const body = describeBody(components, operation);
   return {
-    operationId: [method, ...words.map(word => word.replace(/\W/g, ''))].join('_'),
+    operationId: operation.id,
     summary: operation.summary,
     ...(operation.details ? { description: operation.details } : {}),
-    tags: [tagOf(path)],
+    tags: [operation.topic],
     parameters: [
       ...[...path.matchAll(/\{(\w+)\}/g)].map(([, name = '']) => describeParameter(name)),
-      ...describeQuery(operation),
+      ...describeQuery(components, operation),
       ...(operation.headers ?? []).map(name => ({
         name,
         in: 'header',
@@ -93,16 +96,16 @@ function describeOperation(path: string, method: string, operation: Operation): 
       })),
     ],
     ...(body ? { requestBody: body } : {}),
-    responses: describeAnswers(path, method, operation),
+    responses: describeAnswers(components, described),
     ...(operation.for === 'everyone' ? { security: [] } : {}),
     ...(operation.refusesTokens ? { security: WITHOUT_TOKEN } : {}),
     ...(operation.deprecated ? { deprecated: true } : {}),
   };
 }
 
-function describeQuery({ query }: Operation): JsonObject[] {
+function describeQuery(components: Components, { query }: Operation): JsonObject[] {
   if (!query) return [];
-  const { properties = {}, required = [] } = toSchema(query, 'input') as {
+  const { properties = {}, required = [] } = components.toSchema(query, 'input') as {
     properties?: Record<string, JsonObject>;
     required?: string[];
   };
@@ -114,24 +117,42 @@ function describeQuery({ query }: Operation): JsonObject[] {
   }));
 }
 
-function describeBody({ body, bodies = [] }: Operation): JsonObject | undefined {
+function describeBody(
+  components: Components,
+  { body, bodies = [], isBodyOptional }: Operation,
+): JsonObject | undefined {
   const content: JsonObject = {};
-  if (body) content['application/json'] = { schema: toSchema(body, 'input') };
-  for (const { type, means, schema } of bodies) {
+  if (body) content['application/json'] = { schema: components.toSchema(body, 'input') };
+  const told: string[] = [];
+  for (const { type, means, schema, inWords } of bodies) {
+    if (inWords) {
+      told.push(`Or as ${type}: ${means}`);
+      continue;
+    }
     content[type] = {
       schema: schema
-        ? { ...toSchema(schema, 'input'), description: means }
+        ? { ...components.toSchema(schema, 'input'), description: means }
         : { description: means },
     };
   }
   if (Object.keys(content).length === 0) return undefined;
-  return { required: true, content };
+  return {
+    ...(told.length > 0 ? { description: told.join(' ') } : {}),
+    required: !isBodyOptional,
+    content,
+  };
 }
 
-function describeAnswers(path: string, method: string, operation: Operation): JsonObject {
+function describeAnswers(
+  components: Components,
+  { path, method, operation }: Described,
+): JsonObject {
   const responses: JsonObject = {};
   for (const [status, answer] of Object.entries(operation.answers))
-    responses[status] = describeAnswer(typeof answer === 'string' ? { means: answer } : answer);
+    responses[status] = describeAnswer(
+      components,
+      typeof answer === 'string' ? { means: answer } : answer,
+    );
   const { query, body, headers = [], errors = [] } = operation;
   const codes = new Set(COMMON_ERRORS);
   const addIf = (applies: boolean, ...more: ErrorCode[]) => {
@@ -161,9 +182,12 @@ function describeAnswers(path: string, method: string, operation: Operation): Js
   return responses;
 }
 
-function describeAnswer({ means, json, types = [], headers = {} }: Answer): JsonObject {
+function describeAnswer(
+  components: Components,
+  { means, json, types = [], headers = {} }: Answer,
+): JsonObject {
   const content: JsonObject = {};
-  if (json) content['application/json'] = { schema: toSchema(json, 'output') };
+  if (json) content['application/json'] = { schema: components.toSchema(json, 'output') };
   for (const type of types) content[type] = {};
   return {
     description: means,
@@ -179,18 +203,4 @@ function describeAnswer({ means, json, types = [], headers = {} }: Answer): Json
         }
       : {}),
   };
-}
-
-/** Dates are sent as text (ISO 8601). Refinements that JSON Schema cannot express are left out. */
-function toSchema(schema: z.ZodType, io: 'input' | 'output'): JsonObject {
-  const { $schema: _, ...rest } = z.toJSONSchema(schema, {
-    io,
-    unrepresentable: 'any',
-    override: ({ zodSchema, jsonSchema }) => {
-      if (zodSchema._zod.def.type !== 'date') return;
-      jsonSchema.type = 'string';
-      jsonSchema.format = 'date-time';
-    },
-  });
-  return rest as JsonObject;
 }

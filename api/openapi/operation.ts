@@ -4,6 +4,7 @@ import type { ErrorCode } from '../../shared/errors.ts';
 import { parseIdempotencyKey } from '../http/idempotency-key.ts';
 import { parseBody, parseQuery } from '../http/validate.ts';
 import { refuseReadToken, refuseTokenCredentials } from '../identity/current-user.ts';
+import type { Topic } from './topics.ts';
 
 /** A successful answer of an operation. */
 export interface Answer {
@@ -20,7 +21,7 @@ export interface Answer {
 export const answerWithLocation = (
   means: string,
   Location: string,
-  json: z.ZodType = z.object({ id: z.string() }),
+  json: z.ZodType = z.object({ id: z.string() }).meta({ id: 'Identifier' }),
 ): Answer => ({ means, json, headers: { Location } });
 
 /** The answers of sendObject(). */
@@ -35,6 +36,11 @@ export interface NonJsonBody {
   type: string;
   means: string;
   schema?: z.ZodType;
+  /**
+   * Told in words alone: of two bodies that have one schema, generated clients send both at once, or neither. For forms of
+   * pages, which take the place of a body that is described.
+   */
+  inWords?: true;
 }
 
 export interface OperationInput<Query, Body> {
@@ -51,6 +57,9 @@ export interface OperationInput<Query, Body> {
  * query() and body(), so that it decides which error comes first.
  */
 export interface Operation<Query = unknown, Body = unknown> {
+  /** A verb with its object, such as `launchCommand`: what clients call it. */
+  id: string;
+  topic: Topic;
   /** A few words. */
   summary: string;
   /** Further facts for clients. */
@@ -58,6 +67,7 @@ export interface Operation<Query = unknown, Body = unknown> {
   query?: z.ZodType<Query>;
   body?: z.ZodType<Body>;
   bodies?: NonJsonBody[];
+  isBodyOptional?: true;
   /** Request headers with an effect. */
   headers?: (keyof typeof REQUEST_HEADERS)[];
   answers: Record<number, Answer | string>;

@@ -13,5 +13,6 @@ export const problem = z
     requestId: z.string(),
   })
   .meta({
+    id: 'Problem',
     description: 'An error: RFC 9457. X-Service-Message repeats `detail`, X-Service-Hint `hint`.',
   });

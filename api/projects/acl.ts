@@ -4,22 +4,26 @@ import type { Tx } from '../../shared/database/connect.ts';
 import { members, type Role, users } from '../../shared/database/schema.ts';
 import { invalidInput } from '../http/validate.ts';
 
-const entry = z.strictObject({ user: z.string().min(1).max(64) });
+const entry = z.strictObject({ user: z.string().min(1).max(64) }).meta({ id: 'Member' });
 const list = z.array(entry).max(1_000);
 
 /** The access list of a project, as clients send it: omitted lists do not change. */
-export const aclInput = z.strictObject({
-  administrators: list.optional(),
-  writers: list.optional(),
-  readers: list.optional(),
-});
+export const aclInput = z
+  .strictObject({
+    administrators: list.optional(),
+    writers: list.optional(),
+    readers: list.optional(),
+  })
+  .meta({ id: 'AccessListChanges' });
 export type AclInput = z.output<typeof aclInput>;
 
-export const aclRecord = z.object({
-  administrators: z.array(entry),
-  writers: z.array(entry),
-  readers: z.array(entry),
-});
+export const aclRecord = z
+  .object({
+    administrators: z.array(entry),
+    writers: z.array(entry),
+    readers: z.array(entry),
+  })
+  .meta({ id: 'AccessList' });
 export type Acl = z.output<typeof aclRecord>;
 
 type List = keyof Acl;

@@ -9,21 +9,25 @@ import {
   uploads,
 } from '../../shared/database/schema.ts';
 import { entityTag } from '../http/conditional-requests.ts';
+import { skippedRows } from '../uploads/upload-record.ts';
 
 /** A model's record shows at most so many parses, the newest. */
 const MAX_PARSES = 200;
 
 /** The parse of an upload, visible to everyone who can read the model; the upload itself is visible to its owner only. */
-export const parseRecord = z.object({
-  aids: z.array(z.string()),
-  parser: z.string(),
-  state: z.enum(['parsing', 'done', 'failed']),
-  error: z
-    .object({ message: z.string(), errors: z.array(z.unknown()) })
-    .optional()
-    .describe('Where it failed: `errors` names file, row, column and reason.'),
-  finished: z.date().optional(),
-});
+export const parseRecord = z
+  .object({
+    aids: z.array(z.string()),
+    parser: z.string(),
+    state: z.enum(['parsing', 'done', 'failed']),
+    error: z
+      .object({ message: z.string(), errors: z.array(z.unknown()) })
+      .meta({ id: 'ParseError', description: '`errors` names file, row, column and reason.' })
+      .optional(),
+    skipped: skippedRows.optional(),
+    finished: z.date().optional(),
+  })
+  .meta({ id: 'Parse' });
 type ParseRecord = z.output<typeof parseRecord>;
 
 /** The part of a parse that the validator of its model's record depends on. */
@@ -50,11 +54,11 @@ export async function readParseStates(db: Tx, mid: string): Promise<ParseState[]
   return rows.map(parseStateOf);
 }
 
-/** The size in bytes of each parse's names and error. */
+/** The size in bytes of each parse's names, error and skipped rows. */
 export async function readParseSizes(db: Tx, mid: string): Promise<number[]> {
   const rows = await db
     .select({
-      bytes: sql<number>`octet_length(array_to_string(${uploads.aids}, ',,,')) + coalesce(octet_length(${parseError}::text), 0)`,
+      bytes: sql<number>`octet_length(array_to_string(${uploads.aids}, ',,,')) + coalesce(octet_length(${parseError}::text), 0) + coalesce(octet_length(${uploads.skipped}::text), 0)`,
     })
     .from(uploads)
     .leftJoin(jobs, isItsParse)
@@ -71,6 +75,7 @@ export async function readParses(db: Tx, mid: string, count: number): Promise<Pa
       aids: uploads.aids,
       parser: uploads.parser,
       error: sql<unknown>`${parseError}`,
+      skipped: uploads.skipped,
       ...stateColumns,
     })
     .from(uploads)
@@ -78,11 +83,12 @@ export async function readParses(db: Tx, mid: string, count: number): Promise<Pa
     .where(ofModel(mid))
     .orderBy(desc(uploads.uid))
     .limit(count);
-  return rows.map(({ aids, parser, error, ...row }) => ({
+  return rows.map(({ aids, parser, error, skipped, ...row }) => ({
     aids,
     parser,
     ...parseStateOf(row),
     ...(error ? { error: explain(error) } : {}),
+    ...(skipped ? { skipped } : {}),
   }));
 }
 

@@ -1,5 +1,6 @@
 import { createPrivateKey } from 'node:crypto';
 import ssh2 from 'ssh2';
+import { wireString } from '../../shared/ssh-certificates.ts';
 
 /** The key without a passphrase, or what is wrong with it. */
 export type ParsedKey = { key: string } | { problem: string };
@@ -43,17 +44,22 @@ function writeEd25519(pem: string, publicKey: Buffer): string {
   const seed = Buffer.from(d, 'base64url');
   const point = Buffer.from(x, 'base64url');
   const check = Buffer.alloc(8);
-  const secret = [text('ssh-ed25519'), text(point), text(Buffer.concat([seed, point])), text('')];
+  const secret = [
+    wireString('ssh-ed25519'),
+    wireString(point),
+    wireString(Buffer.concat([seed, point])),
+    wireString(''),
+  ];
   const bytes = Buffer.concat([check, ...secret]);
   const padding = Buffer.from(
     Array.from({ length: (8 - (bytes.length % 8)) % 8 }, (_, i) => i + 1),
   );
   const whole = Buffer.concat([
     Buffer.from('openssh-key-v1\0'),
-    ...[text('none'), text('none'), text('')],
+    ...[wireString('none'), wireString('none'), wireString('')],
     number(1),
-    text(publicKey),
-    text(Buffer.concat([bytes, padding])),
+    wireString(publicKey),
+    wireString(Buffer.concat([bytes, padding])),
   ]);
   const lines = whole.toString('base64').replace(/.{70}(?=.)/g, '$&\n');
   return `-----BEGIN OPENSSH PRIVATE KEY-----\n${lines}\n-----END OPENSSH PRIVATE KEY-----\n`;
@@ -65,8 +71,9 @@ function number(value: number): Buffer {
   return bytes;
 }
 
-/** A string of RFC 4251, 5. */
-function text(value: string | Buffer): Buffer {
-  const bytes = Buffer.from(value);
-  return Buffer.concat([number(bytes.length), bytes]);
+/** The public key of a private key without a passphrase, in wire format. */
+export function publicKeyOf(privateKey: string): Buffer {
+  const parsed = ssh2.utils.parseKey(privateKey);
+  if (parsed instanceof Error) throw parsed;
+  return parsed.getPublicSSH();
 }

@@ -1,4 +1,4 @@
-import { and, count, eq, isNotNull, isNull } from 'drizzle-orm';
+import { and, count, eq, isNull } from 'drizzle-orm';
 import type { Tx } from '../../shared/database/connect.ts';
 import { sessions } from '../../shared/database/schema.ts';
 import { conflict } from '../../shared/errors.ts';
@@ -9,9 +9,7 @@ export async function listOpenSessions(tx: Tx, hostname: string): Promise<string
   const rows = await tx
     .select({ sid: sessions.sid })
     .from(sessions)
-    .where(
-      and(eq(sessions.hostname, hostname), isNotNull(sessions.sealed), isNull(sessions.ended)),
-    );
+    .where(and(eq(sessions.hostname, hostname), isNull(sessions.ended)));
   return rows.map(row => row.sid);
 }
 

@@ -9,10 +9,11 @@ import {
   type SQL,
   sql,
 } from 'drizzle-orm';
+import { SESSION_COLUMNS, type SessionRecord } from '../../shared/database/api-columns.ts';
 import type { Tx } from '../../shared/database/connect.ts';
 import { prepareOnce } from '../../shared/database/prepare-once.ts';
-import { jobs, leftoverRuns, type SessionRow, sessions } from '../../shared/database/schema.ts';
-import { WindlassError } from '../../shared/errors.ts';
+import { jobs, leftoverRuns, sessions } from '../../shared/database/schema.ts';
+import { conflict, WindlassError } from '../../shared/errors.ts';
 import { HOST_CHANGED, hostChanged } from '../../shared/host-place.ts';
 import { isId } from '../../shared/ids.ts';
 import { cancelJobs } from '../../shared/jobs/cancel.ts';
@@ -35,20 +36,27 @@ const itsJobs = (tx: Tx, which: SQL) =>
       .where(and(eq(jobs.session, sessions.sid), which)),
   );
 
-/** Open and not idle past its time-out, whether or not upkeep has ended it. Reads jobs only when the last use is too old. */
+/**
+ * Open and not idle past its time-out, whether or not upkeep has ended it, or waiting for its user to answer the host. Reads
+ * jobs only when the last use is too old.
+ */
 export const isActive = (tx: Tx, idleSeconds: number | Placeholder) => {
   const oldest = sql`now() - make_interval(secs => ${idleSeconds})`;
   return and(
-    isNotNull(sessions.opened),
     isNull(sessions.ended),
-    or(
-      sql`${sessions.accessed} > ${oldest}`,
-      // Two conditions, since each is one range of the index.
-      itsJobs(tx, sql`${jobs.finished} is null`),
-      itsJobs(tx, sql`${jobs.finished} > ${oldest}`),
-    ),
+    or(and(isNotNull(sessions.opened), wasUsedSince(tx, oldest)), isChallenged),
   );
 };
+
+const isChallenged = sql`${sessions.challengeExpires} > now()`;
+
+const wasUsedSince = (tx: Tx, oldest: SQL) =>
+  or(
+    sql`${sessions.accessed} > ${oldest}`,
+    // Two conditions, since each is one range of the index.
+    itsJobs(tx, sql`${jobs.finished} is null`),
+    itsJobs(tx, sql`${jobs.finished} > ${oldest}`),
+  );
 
 /** Active or being opened: counts against LIMIT_SESSIONS and prevents the removal of its host. */
 export const isActiveOrOpening = (tx: Tx, idleSeconds: number) =>
@@ -78,7 +86,7 @@ export async function explainNoSession(tx: Tx, key: SessionKey): Promise<Windlas
 }
 
 /** The user's session, for reading. Throws `session_not_found`, for another user's session too, or `host_changed`. */
-export async function findSession(db: Tx, key: SessionKey): Promise<SessionRow> {
+export async function findSession(db: Tx, key: SessionKey): Promise<SessionRecord> {
   const [row] = isId(key.sid) ? await selectUsable(db).execute({ ...key }) : [];
   if (!row) throw await explainNoSession(db, key);
   return row;
@@ -93,7 +101,7 @@ export const sessionPlaceholders = {
 
 const selectUsable = prepareOnce(db =>
   db
-    .select()
+    .select(SESSION_COLUMNS)
     .from(sessions)
     .where(isOwnActiveSession(db, sessionPlaceholders))
     .prepare('find_session'),
@@ -101,24 +109,29 @@ const selectUsable = prepareOnce(db =>
 
 /**
  * Locks the user's session. With `share`, for starting a job in it: the session cannot end before the caller's
- * transaction commits, so that its end cancels the new job too. With `update`, for ending it.
+ * transaction commits, so that its end cancels the new job too; it must be open. With `update`, for changing it.
  */
 export async function lockSession(
   tx: Tx,
   key: SessionKey,
   lock: 'share' | 'update' = 'share',
-): Promise<SessionRow> {
+): Promise<SessionRecord> {
   const [row] = isId(key.sid)
-    ? await tx.select().from(sessions).where(isOwnActiveSession(tx, key)).for(lock)
+    ? await tx.select(SESSION_COLUMNS).from(sessions).where(isOwnActiveSession(tx, key)).for(lock)
     : [];
   if (!row) throw await explainNoSession(tx, key);
+  if (lock === 'share' && !row.opened)
+    throw conflict(
+      'the session is not open: its host waits for answers.',
+      'Send them with POST /api/remotes/(sid)/answers.',
+    );
   return row;
 }
 
 /** Records a use in `accessed`, at most once a minute. Ignores errors: the request itself succeeds without it. */
 export async function touchSession(
   db: Tx,
-  { sid, accessed }: Pick<SessionRow, 'sid' | 'accessed'>,
+  { sid, accessed }: Pick<SessionRecord, 'sid' | 'accessed'>,
 ): Promise<void> {
   if (Date.now() - accessed.getTime() < 60_000) return;
   await db

@@ -30,29 +30,33 @@ const query = z.strictObject({
     })
     .optional(),
 });
-const auditRecord = z.object({
-  seq: z.number().int(),
-  time: z.date(),
-  user: z.string().nullable(),
-  address: z.string().nullable(),
-  action: z.enum(AUDIT_ACTIONS),
-  target: z.string().nullable(),
-  outcome: z.enum(['ok', 'refused']),
-  requestId: z.string().nullable(),
-  hash: z.string().nullable(),
-});
+const auditRecord = z
+  .object({
+    seq: z.number().int(),
+    time: z.date(),
+    user: z.string().nullable(),
+    address: z.string().nullable(),
+    action: z.enum(AUDIT_ACTIONS),
+    target: z.string().nullable(),
+    outcome: z.enum(['ok', 'refused']),
+    requestId: z.string().nullable(),
+    hash: z.string().nullable(),
+  })
+  .meta({ id: 'AuditEntry' });
 type AuditRecord = z.output<typeof auditRecord>;
 
 /** GET /audit: who did what, for server administrators. */
 export default routes('json-body', (router, api) => {
   resource(router, '/audit', {
     get: operation({
+      id: 'listAuditEntries',
+      topic: 'operations',
       summary: 'Who did what',
       details:
         'In the order of the chain. An entry is there with what it tells; its `hash` is null until it is chained, within a second, and until then its `seq` may change. `hash` is the hexadecimal SHA-256 of the hash before (64 zeros at first), a line feed, and the other members as JSON in this order. Refused logins are told once a minute for an account and an address. The target of a command is the SHA-256 of its text.',
       query,
       for: 'administrators',
-      answers: { 200: { means: 'A page of entries.', json: pageOf(auditRecord) } },
+      answers: { 200: { means: 'A page of entries.', json: pageOf('AuditPage', auditRecord) } },
       handle: async ({ res, query }) => {
         requireAdministrator(res);
         const asked = query();

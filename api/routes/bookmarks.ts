@@ -18,7 +18,9 @@ import {
   type RoleRequirement,
 } from '../projects/access.ts';
 
-const clientState = z.looseObject({}).describe('Any JSON object, kept byte for byte.');
+const clientState = z
+  .looseObject({})
+  .meta({ id: 'BookmarkState', description: 'Any JSON object, kept byte for byte.' });
 
 /** Bookmarks: saved states of a client. The same bytes in the same project are one bookmark. */
 export default routes('raw-body', (router, api) => {
@@ -26,6 +28,8 @@ export default routes('raw-body', (router, api) => {
 
   resource(router, '/projects/:pid/bookmarks', {
     post: operation({
+      id: 'storeBookmark',
+      topic: 'projects',
       summary: 'Store a bookmark: any JSON object',
       details:
         'The same bytes in the same project give the same id. At most 16 MiB (LIMIT_VALUE_BYTES), nested at most 100 deep (LIMIT_JSON_DEPTH).',
@@ -61,6 +65,8 @@ export default routes('raw-body', (router, api) => {
 
   resource(router, '/bookmarks/:bid', {
     get: operation({
+      id: 'getBookmark',
+      topic: 'projects',
       summary: 'Retrieve a bookmark',
       answers: {
         200: {
@@ -90,6 +96,8 @@ export default routes('raw-body', (router, api) => {
       },
     }),
     delete: operation({
+      id: 'removeBookmark',
+      topic: 'projects',
       summary: 'Remove a bookmark',
       headers: ['If-Match'],
       answers: { 204: 'Removed.' },

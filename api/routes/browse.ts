@@ -14,13 +14,15 @@ import { readFromHost } from '../remote/read-from-host.ts';
 import { remotePath } from '../remote/remote-path.ts';
 
 /** Entries of a directory, by column. */
-const listing = z.object({
-  path: absolutePath,
-  names: z.array(z.string()),
-  sizes: z.array(z.number()),
-  types: z.array(z.enum(['f', 'd'])),
-  mtimes: z.array(z.iso.datetime()),
-});
+const listing = z
+  .object({
+    path: absolutePath,
+    names: z.array(z.string()),
+    sizes: z.array(z.number()),
+    types: z.array(z.enum(['f', 'd'])),
+    mtimes: z.array(z.iso.datetime()),
+  })
+  .meta({ id: 'DirectoryListing' });
 /** In the order of their lines in the job's output. */
 const COLUMNS = ['names', 'sizes', 'types', 'mtimes'] as const;
 
@@ -28,11 +30,19 @@ const COLUMNS = ['names', 'sizes', 'types', 'mtimes'] as const;
 export default routes('json-body', (router, api) => {
   resource(router, '/remotes/:sid/browse{/*path}', {
     post: operation({
+      id: 'listDirectory',
+      topic: 'files',
       summary: 'List a directory on the host',
       details:
         'In the order the host has them, streamed; `types` are `d` for directories, `f` for the rest.',
       answers: { 200: { means: 'The entries, as arrays side by side.', json: listing } },
-      errors: [...SESSION_JOB_ERRORS, 'invalid_input', 'not_found', 'forbidden'],
+      errors: [
+        ...SESSION_JOB_ERRORS,
+        'invalid_input',
+        'not_found',
+        'forbidden',
+        'sftp_unavailable',
+      ],
       handle: async ({ req, res }) => {
         const path = remotePath(req, 'browse');
         const request = { kind: 'browse' as const, payload: { path } };

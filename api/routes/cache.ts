@@ -13,12 +13,14 @@ import { operation, rangeAnswers } from '../openapi/operation.ts';
 import { findProject, lockProjectForShare, needRole } from '../projects/access.ts';
 import { readCacheKey } from '../projects/cache-key.ts';
 
-const cacheItem = z.object({
-  key: z.string(),
-  type: z.string(),
-  size: z.number().int(),
-  created: z.date(),
-});
+const cacheItem = z
+  .object({
+    key: z.string(),
+    type: z.string(),
+    size: z.number().int(),
+    created: z.date(),
+  })
+  .meta({ id: 'CacheEntry' });
 
 const { key, type, size, created } = cacheEntries;
 const ITEM = { key, type, size, created };
@@ -29,9 +31,13 @@ export default routes('json-body', (router, api) => {
 
   resource(router, '/projects/:pid/cache', {
     get: operation({
+      id: 'listCache',
+      topic: 'projects',
       summary: 'List what is in the cache of a project',
       query: pageQueryBy(900),
-      answers: { 200: { means: 'A page of entries, by key.', json: pageOf(cacheItem) } },
+      answers: {
+        200: { means: 'A page of entries, by key.', json: pageOf('CachePage', cacheItem) },
+      },
       errors: ['not_found'],
       handle: async ({ req, res, query }) => {
         const pid = pathParameter(req, 'pid');
@@ -45,6 +51,8 @@ export default routes('json-body', (router, api) => {
 
   resource(router, '/projects/:pid/cache/*key', {
     get: operation({
+      id: 'fetchCacheEntry',
+      topic: 'projects',
       summary: 'Retrieve a cached object',
       headers: ['Range', 'If-Range', 'If-None-Match', 'If-Match'],
       answers: rangeAnswers(['video/mp4', 'video/webm'], 'The whole.'),
@@ -62,6 +70,8 @@ export default routes('json-body', (router, api) => {
       },
     }),
     delete: operation({
+      id: 'removeCacheEntry',
+      topic: 'projects',
       summary: 'Remove an object from the cache of a project',
       headers: ['If-Match'],
       answers: { 204: 'Cache object deleted.' },

@@ -15,6 +15,8 @@ const EVENTS: RoutedOperation = {
   path: '/events/*event',
   method: 'post',
   operation: operation({
+    id: 'recordEvent',
+    topic: 'operations',
     summary: 'Record what a user did: one line in the log of the service',
     details:
       'The path behind /events/ and the query mean what the client likes, and need not even decode. A body is not read, and may have 16 MiB at most (LIMIT_VALUE_BYTES).',

@@ -10,6 +10,8 @@ import { removeArtifact } from '../tables/remove-artifact.ts';
 export default routes('json-body', (router, api) => {
   resource(router, '/models/:mid/files/:aid', {
     get: operation({
+      id: 'fetchArtifactFile',
+      topic: 'models',
       summary: 'Retrieve a file artifact',
       headers: ['Range', 'If-Range', 'If-None-Match', 'If-Match'],
       answers: rangeAnswers(['application/octet-stream'], 'The whole file.'),
@@ -21,6 +23,8 @@ export default routes('json-body', (router, api) => {
       },
     }),
     delete: operation({
+      id: 'removeArtifactFile',
+      topic: 'models',
       summary: 'Remove a file artifact',
       headers: ['If-Match'],
       answers: { 204: 'Removed.' },

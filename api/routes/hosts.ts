@@ -58,25 +58,29 @@ const newHost = z
     private: fields.private.default(false),
     users: fields.users.default(null),
   })
-  .refine(oneOf, { path: ['keys'], message: 'give either keys or "trust": "now"' });
+  .refine(oneOf, { path: ['keys'], message: 'give either keys or "trust": "now"' })
+  .meta({ id: 'NewHost' });
 const changes = z
   .strictObject(fields)
   .partial()
   .refine(given => given.keys === undefined || given.trust === undefined, {
     path: ['keys'],
     message: 'give either keys or "trust": "now"',
-  });
+  })
+  .meta({ id: 'HostChanges' });
 
-const hostName = z.object({ name: z.string(), agent: z.boolean() });
-const fullHost = hostName.extend({
-  address: z.string(),
-  port: z.number().int(),
-  keys: z.array(z.string()),
-  fingerprints: z.array(z.string()),
-  private: z.boolean(),
-  users: z.union([z.literal('*'), z.array(z.string())]),
-  created: z.date(),
-});
+const hostName = z.object({ name: z.string(), agent: z.boolean() }).meta({ id: 'HostName' });
+const fullHost = hostName
+  .extend({
+    address: z.string(),
+    port: z.number().int(),
+    keys: z.array(z.string()),
+    fingerprints: z.array(z.string()),
+    private: z.boolean(),
+    users: z.union([z.literal('*'), z.array(z.string())]),
+    created: z.date(),
+  })
+  .meta({ id: 'Host' });
 /** Server administrators see the full record, others the short one. */
 const hostRecord = z.union([fullHost, hostName]);
 
@@ -119,10 +123,12 @@ export default routes('json-body', (router, api) => {
 
   resource(router, '/hosts', {
     get: operation({
+      id: 'listHosts',
+      topic: 'sessions',
       summary: 'List the hosts that you can open sessions on',
       details: 'Server administrators see all.',
       query: pageQueryBy(253),
-      answers: { 200: { means: 'A page of hosts.', json: pageOf(hostRecord) } },
+      answers: { 200: { means: 'A page of hosts.', json: pageOf('HostPage', hostRecord) } },
       handle: async ({ res, query }) => {
         const user = currentUser(res);
         const view = (row: HostRow): z.output<typeof hostRecord> =>
@@ -133,6 +139,8 @@ export default routes('json-body', (router, api) => {
       },
     }),
     post: operation({
+      id: 'addHost',
+      topic: 'sessions',
       summary: 'Add a host, with its keys or trusting what it shows now',
       body: newHost,
       headers: ['Idempotency-Key'],
@@ -167,6 +175,8 @@ export default routes('json-body', (router, api) => {
 
   resource(router, '/hosts/:name', {
     get: operation({
+      id: 'getHost',
+      topic: 'sessions',
       summary: 'Look at a host',
       headers: ['If-None-Match'],
       answers: { 200: { means: 'The host.', json: hostRecord }, 304: 'Unchanged.' },
@@ -182,6 +192,8 @@ export default routes('json-body', (router, api) => {
       },
     }),
     put: operation({
+      id: 'changeHost',
+      topic: 'sessions',
       summary: 'Change a host',
       details: 'Another address, port or key ends the sessions that are open on it: host_changed.',
       body: changes,
@@ -222,6 +234,8 @@ export default routes('json-body', (router, api) => {
       },
     }),
     delete: operation({
+      id: 'removeHost',
+      topic: 'sessions',
       summary: 'Remove a host that no session is open on',
       headers: ['If-Match'],
       for: 'administrators',

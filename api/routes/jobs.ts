@@ -10,13 +10,15 @@ import { OUTPUT_STREAMS } from '../../shared/jobs/output.ts';
 import { detachJobs, removeJobs } from '../../shared/jobs/remove-jobs.ts';
 import { ResponseQuota } from '../concurrency/response-quota.ts';
 import { checkIfMatch, entityTag, sendRecord } from '../http/conditional-requests.ts';
-import { pageOf, pageQuery, readPage } from '../http/pagination.ts';
+import { pageOf } from '../http/pagination.ts';
 import { queryInteger } from '../http/query-integer.ts';
 import { pathParameter, resource } from '../http/resource.ts';
 import { routes } from '../http/routes.ts';
 import { sendObject } from '../http/send-object.ts';
+import { invalidInput } from '../http/validate.ts';
 import { auditOf } from '../identity/audit.ts';
 import { currentUser } from '../identity/current-user.ts';
+import type { User } from '../identity/password-verifier.ts';
 import { awaitChange } from '../jobs/requests/prefer.ts';
 import { type RequestedJob, startRequestedJob } from '../jobs/requests/start-requested-job.ts';
 import { JobFeeds } from '../jobs/streaming/job-feeds.ts';
@@ -24,8 +26,9 @@ import { OutputReader } from '../jobs/streaming/output-reader.ts';
 import { sendOutput } from '../jobs/streaming/send-output.ts';
 import { streamJobEvents } from '../jobs/streaming/stream-job-events.ts';
 import { findJob } from '../jobs/views/find-job.ts';
-import { type JobSummary, summaryColumns } from '../jobs/views/job-summary.ts';
+import type { JobSummary } from '../jobs/views/job-summary.ts';
 import { foreignRecord, foreignView, jobRecord, jobView } from '../jobs/views/job-view.ts';
+import { type JobsQuery, jobsQuery, listJobs } from '../jobs/views/list-jobs.ts';
 import { answerWithLocation, operation, rangeAnswers } from '../openapi/operation.ts';
 import { lockProjectForShare } from '../projects/access.ts';
 import { lockSession } from '../remote/sessions.ts';
@@ -55,20 +58,31 @@ export default routes('json-body', (router, api) => {
 
   resource(router, '/jobs', {
     get: operation({
+      id: 'listJobs',
+      topic: 'jobs',
       summary: 'List your jobs, the latest first',
-      details: `What a job of each kind does: ${JOB_KINDS.map(kind => `${kind}: ${jobDefinition(kind).means}`).join(' ')}`,
-      query: pageQuery,
-      answers: { 200: { means: 'A page of jobs.', json: pageOf(jobRecord) } },
+      details: `A page looks through 10,000 jobs at most: where few match it is shorter than \`limit\`, and \`next\` goes on. What a job of each kind does: ${JOB_KINDS.map(kind => `${kind}: ${jobDefinition(kind).means}`).join(' ')}`,
+      query: jobsQuery,
+      answers: {
+        200: {
+          means: 'A page of jobs.',
+          json: pageOf('JobPage', z.union([jobRecord, foreignRecord])),
+        },
+      },
+      errors: ['forbidden'],
       handle: async ({ res, query }) => {
-        const where = eq(jobs.owner, currentUser(res).username);
-        const order = { by: jobs.id, key: 'id', where, latestFirst: true } as const;
-        res.json(await readPage(db.select(summaryColumns).from(jobs), query(), order, jobView));
+        const user = currentUser(res);
+        const wanted = query();
+        const page = await listJobs(db, chooseOwner(user, wanted), wanted);
+        res.json({ ...page, items: page.items.map(row => viewFor(user, row)) });
       },
     }),
   });
 
   resource(router, '/jobs/:id', {
     get: operation({
+      id: 'getJob',
+      topic: 'jobs',
       summary: 'Look at a job, or wait until it has changed',
       headers: ['If-None-Match', 'Prefer'],
       answers: {
@@ -79,11 +93,13 @@ export default routes('json-body', (router, api) => {
       handle: async ({ req, res }) => {
         const found = await findForOperation(req, res);
         const row = await awaitChange(api, { req, res, row: found });
-        const view = row.owner === currentUser(res).username ? jobView : foreignView;
-        sendRecord(req, res, { tag: entityTag(row.version), record: () => view(row) });
+        const record = () => viewFor(currentUser(res), row);
+        sendRecord(req, res, { tag: entityTag(row.version), record });
       },
     }),
     delete: operation({
+      id: 'cancelJob',
+      topic: 'jobs',
       summary: 'Cancel a job',
       headers: ['If-Match'],
       answers: { 202: answerWithLocation('Its end is asked for.', 'The job.') },
@@ -109,6 +125,8 @@ export default routes('json-body', (router, api) => {
 
   resource(router, '/jobs/:id/record', {
     delete: operation({
+      id: 'removeJob',
+      topic: 'jobs',
       summary: 'Remove a job that has ended, with its output',
       details:
         'What it made for a project stays: artifacts and how they were parsed, and videos in a cache. A job that nobody removes goes by itself after JOB_RETENTION_DAYS.',
@@ -135,9 +153,11 @@ export default routes('json-body', (router, api) => {
 
   resource(router, '/jobs/:id/events', {
     get: operation({
+      id: 'followJob',
+      topic: 'jobs',
       summary: 'Follow a job: its state, progress and output as they come',
       details:
-        'Server-sent events: `state` {state, error?}, the present one first unless the job has ended; `progress` {progress, message?}; `output` {stream, offset, text | base64}. After all output come the end state and `end`; the id of `end`, sent as Last-Event-ID, is answered 204, which stops an EventSource.',
+        'Server-sent events, each a `JobEvent`: `state` {state, error?}, the present one first unless the job has ended; `progress` {progress, message?}; `output` {stream, offset, text | base64}. After all output come the end state and `end`; the id of `end`, sent as Last-Event-ID, is answered 204, which stops an EventSource.',
       headers: ['Last-Event-ID'],
       answers: {
         200: { means: 'The stream of events.', types: ['text/event-stream'] },
@@ -154,6 +174,8 @@ export default routes('json-body', (router, api) => {
 
   resource(router, '/jobs/:id/output', {
     get: operation({
+      id: 'fetchJobOutput',
+      topic: 'jobs',
       summary: 'Fetch the output of a command from an offset on',
       query: outputQuery,
       answers: {
@@ -182,6 +204,8 @@ export default routes('json-body', (router, api) => {
 
   resource(router, '/jobs/:id/result', {
     get: operation({
+      id: 'fetchJobResult',
+      topic: 'jobs',
       summary: 'Fetch the result of a job in bytes, such as a video',
       headers: ['If-None-Match', 'If-Range', 'Range'],
       answers: rangeAnswers(['video/mp4', 'video/webm'], 'All of it.', 'The range.'),
@@ -206,6 +230,8 @@ export default routes('json-body', (router, api) => {
 
   resource(router, '/jobs/:id/retry', {
     post: operation({
+      id: 'retryJob',
+      topic: 'jobs',
       summary: 'Do a job once more',
       headers: ['Idempotency-Key'],
       answers: {
@@ -245,6 +271,8 @@ export default routes('json-body', (router, api) => {
             session: row.session ?? undefined,
             project,
             retryOf: row.id,
+            name: row.name ?? undefined,
+            label: row.label ?? undefined,
           } as RequestedJob;
         });
         res.status(202).location(`/api/jobs/${job.id}`).json(jobView(job));
@@ -252,6 +280,33 @@ export default routes('json-body', (router, api) => {
     }),
   });
 });
+
+const viewFor = ({ username }: User, row: JobSummary) =>
+  row.owner === username ? jobView(row) : foreignView(row);
+
+/** Filters that tell what is in somebody's work. */
+const PRIVATE_FILTERS = ['session', 'project', 'model', 'name', 'label'] as const;
+
+/** Whose jobs are listed; null: everybody's. */
+function chooseOwner(user: User, query: JobsQuery): string | null {
+  const { owner = user.username } = query;
+  if (owner === user.username) return owner;
+  if (!user.administrator)
+    throw new WindlassError('forbidden', {
+      detail: "Forbidden: only server administrators list others' jobs.",
+      hint: 'Leave owner out.',
+    });
+  const fields = PRIVATE_FILTERS.filter(filter => query[filter] !== undefined);
+  if (fields.length > 0)
+    throw invalidInput(
+      fields.map(field => ({
+        field,
+        problem: "looks into others' work, so it goes with no owner",
+      })),
+      'Leave it out, or leave owner out.',
+    );
+  return owner === '*' ? null : owner;
+}
 
 /** Locks the job until `tx` ends, so that of two requests with one tag in If-Match the second fails. */
 async function lockUnchanged(tx: Tx, req: Request, id: string): Promise<void> {

@@ -1,7 +1,8 @@
 import { z } from 'zod';
-import { commandText } from '../../shared/jobs/catalog.ts';
+import { commandText, launchOptions } from '../../shared/jobs/catalog.ts';
 import { resource } from '../http/resource.ts';
 import { routes } from '../http/routes.ts';
+import { jobName } from '../jobs/requests/job-name.ts';
 import { awaitEnd } from '../jobs/requests/prefer.ts';
 import { sendCommandResult } from '../jobs/requests/send-command-result.ts';
 import { SESSION_JOB_ERRORS, startSessionJob } from '../jobs/requests/start-requested-job.ts';
@@ -10,20 +11,31 @@ import { jobRecord, jobView } from '../jobs/views/job-view.ts';
 import { toWindlassError } from '../middleware/errors.ts';
 import { answerWithLocation, operation } from '../openapi/operation.ts';
 
-const launch = z.strictObject({ sid: z.string(), command: commandText });
-const commandResult = z.object({
-  command: z.string(),
-  output: z.string(),
-  errors: z.string(),
-  returncode: z.number().int(),
-  job: z.string(),
-  truncated: z.literal(true).optional(),
-});
+const launch = z
+  .strictObject({
+    sid: z.string(),
+    command: commandText,
+    ...launchOptions,
+    name: jobName,
+  })
+  .meta({ id: 'NewCommand' });
+const commandResult = z
+  .object({
+    command: z.string(),
+    output: z.string(),
+    errors: z.string(),
+    returncode: z.number().int(),
+    job: z.string(),
+    truncated: z.literal(true).optional(),
+  })
+  .meta({ id: 'Command' });
 
 /** POST /remotes/launch: runs a command in a session, and waits for its end unless the client prefers otherwise. */
 export default routes('json-body', (router, api) => {
   resource(router, '/remotes/launch', {
     post: operation({
+      id: 'launchCommand',
+      topic: 'commands',
       summary: 'Run a command on the host of a session',
       details:
         'Answers when the command has ended, whatever its exit status; `output` and `errors` hold up to 10 MiB each, the whole is at the job.',
@@ -43,6 +55,7 @@ export default routes('json-body', (router, api) => {
       errors: [
         ...SESSION_JOB_ERRORS,
         'agent_problem',
+        'cwd_not_found',
         'output_limit',
         'time_limit',
         'remote_disk_full',
@@ -50,11 +63,14 @@ export default routes('json-body', (router, api) => {
         'idempotency_conflict',
         'startup_files_print',
         'agent_startup_failed',
+        'host_unsupported',
+        'shell_unusable',
         'outcome_unknown',
       ],
       handle: async ({ req, res, body }) => {
-        const { sid, command } = body();
-        const request = { kind: 'command' as const, payload: { command }, session: sid };
+        const { sid, name, ...payload } = body();
+        const { command } = payload;
+        const request = { kind: 'command' as const, payload, session: sid, name };
         const job = await startSessionJob(api, { req, res }, request);
         res.location(`/api/jobs/${job.id}`);
         const ended = await awaitEnd(api, { req, res, job });

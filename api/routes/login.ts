@@ -1,5 +1,6 @@
 import express, { type RequestHandler } from 'express';
 import { z } from 'zod';
+import { publicPath } from '../http/public-url.ts';
 import { resource } from '../http/resource.ts';
 import { routes } from '../http/routes.ts';
 import { auditOf } from '../identity/audit.ts';
@@ -16,12 +17,14 @@ import { operation } from '../openapi/operation.ts';
 const FORM = 'application/x-www-form-urlencoded';
 const FORM_BYTES = 16 << 10;
 
-const credentials = z.strictObject({
-  username: z.string(),
-  password: z.string(),
-  target: z.string().optional(),
-});
-const welcome = z.object({ success: z.literal(true), target: z.string() });
+const credentials = z
+  .strictObject({
+    username: z.string(),
+    password: z.string(),
+    target: z.string().optional(),
+  })
+  .meta({ id: 'Credentials' });
+const welcome = z.object({ success: z.literal(true), target: z.string() }).meta({ id: 'Login' });
 
 /** POST /login: exchanges a password for login cookies. */
 export default routes('login', (router, api) => {
@@ -34,16 +37,18 @@ export default routes('login', (router, api) => {
 
   resource(router, '/login', {
     post: operation({
+      id: 'beginLogin',
+      topic: 'accounts',
       summary: 'Log in, for browsers',
       details:
         'Sets two cookies: `serviceauth` (HttpOnly) and `servicetimeout`, the moment the login ends (ISO 8601, UTC, as it is). Use makes it last longer, for 7 days at most. A changed password ends it.',
       body: credentials,
-      bodies: [{ type: FORM, means: 'The same, as a form.', schema: credentials }],
+      bodies: [{ type: FORM, means: 'The same, as a form.', inWords: true }],
       for: 'everyone',
       answers: {
         200: {
           means:
-            'Logged in. `target` is the one given where it is a path on this origin, else `/`.',
+            'Logged in. `target` is the one given where it is a path on this origin, else the home page.',
           json: welcome,
           headers: { 'Set-Cookie': 'Both cookies.' },
         },
@@ -69,7 +74,7 @@ export default routes('login', (router, api) => {
         setLoginCookies(req, res, { config, ...login });
         res
           .set('Cache-Control', 'no-store')
-          .json({ success: true, target: safeRedirectTarget(target) });
+          .json({ success: true, target: safeRedirectTarget(target, `${publicPath(config)}/`) });
       },
     }),
   });

@@ -10,6 +10,8 @@ import { operation } from '../openapi/operation.ts';
 export default routes('json-body', (router, api) => {
   resource(router, '/logout', {
     delete: operation({
+      id: 'endLogin',
+      topic: 'accounts',
       summary: 'Log out: end the login of the cookie',
       answers: { 204: { means: 'Ended.', headers: { 'Set-Cookie': 'Removes both cookies.' } } },
       handle: async ({ req, res }) => {

@@ -28,45 +28,55 @@ import { longText, nameText } from '../projects/text-fields.ts';
 const description = longText(20_000);
 const marking = longText(20_000);
 const newModel = (longest: number) =>
-  z.strictObject({
-    'model-type': nameText(longest),
-    name: nameText(longest),
-    description: description.default(''),
-    marking: marking.default(''),
-  });
+  z
+    .strictObject({
+      'model-type': nameText(longest),
+      name: nameText(longest),
+      description: description.default(''),
+      marking: marking.default(''),
+    })
+    .meta({ id: 'NewModel' });
 const changes = (longest: number) =>
-  z.strictObject({
-    name: nameText(longest).optional(),
-    description: description.optional(),
-    marking: marking.optional(),
-  });
+  z
+    .strictObject({
+      name: nameText(longest).optional(),
+      description: description.optional(),
+      marking: marking.optional(),
+    })
+    .meta({ id: 'ModelChanges' });
 /** A page of artifacts: a model may have any number of them. */
 const modelQuery = pageQueryBy(255, { max: 10_000, default: 1_000 });
 
-const artifactItem = z.object({
-  aid: z.string(),
-  type: z.enum(['parameter', 'file', 'table']),
-  input: z.boolean(),
-  size: z.number().int(),
-  updated: z.date(),
-});
+const artifactItem = z
+  .object({
+    aid: z.string(),
+    type: z.enum(['parameter', 'file', 'table']),
+    input: z.boolean(),
+    size: z.number().int(),
+    updated: z.date(),
+  })
+  .meta({ id: 'Artifact' });
 const { aid, kind: type, input, size, updated } = artifacts;
 const ARTIFACT = { aid, type, input, size, updated };
-const modelItem = z.object({
-  id: z.string(),
-  project: z.string(),
-  'model-type': z.string(),
-  name: z.string(),
-  description: z.string(),
-  marking: z.string(),
-  created: z.date(),
-  updated: z.date(),
-});
-const modelRecord = modelItem.extend({
-  artifacts: z.array(artifactItem),
-  next: z.string().nullable().describe('`after` of the next page of artifacts.'),
-  parses: z.array(parseRecord),
-});
+const modelItem = z
+  .object({
+    id: z.string(),
+    project: z.string(),
+    'model-type': z.string(),
+    name: z.string(),
+    description: z.string(),
+    marking: z.string(),
+    created: z.date(),
+    updated: z.date(),
+  })
+  .meta({ id: 'ModelSummary' });
+const modelRecord = modelItem
+  .extend({
+    artifacts: z.array(artifactItem),
+    next: z.string().nullable().describe('`after` of the next page of artifacts.'),
+    parses: z.array(parseRecord),
+  })
+  .meta({ id: 'Model' });
 
 /** Length of the texts that clients write; Postgres knows it without reading them. */
 const TEXT_BYTES = sql<number>`octet_length(${models.description}) + octet_length(${models.marking})`;
@@ -119,10 +129,12 @@ export default routes('json-body', (router, api) => {
 
   resource(router, '/projects/:pid/models', {
     get: operation({
+      id: 'listModels',
+      topic: 'models',
       summary: 'List the models of a project',
       details: 'A page has fewer than `limit` where their texts are long; `next` leads on.',
       query: pageQuery,
-      answers: { 200: { means: 'A page of models.', json: pageOf(modelItem) } },
+      answers: { 200: { means: 'A page of models.', json: pageOf('ModelPage', modelItem) } },
       errors: ['not_found'],
       handle: async ({ req, res, query }) => {
         const pid = pathParameter(req, 'pid');
@@ -135,6 +147,8 @@ export default routes('json-body', (router, api) => {
       },
     }),
     post: operation({
+      id: 'createModel',
+      topic: 'models',
       summary: 'Make a model in a project',
       details: "`model-type` is any name: what it means is the client's own.",
       body: newModel(longest),
@@ -157,6 +171,8 @@ export default routes('json-body', (router, api) => {
 
   resource(router, '/models/:mid', {
     get: operation({
+      id: 'getModel',
+      topic: 'models',
       summary: 'Look at a model, its artifacts and its parses',
       details:
         'Artifacts are sorted by name and come in pages; of the parses, the newest 200, or fewer where they name very much.',
@@ -175,6 +191,8 @@ export default routes('json-body', (router, api) => {
       },
     }),
     put: operation({
+      id: 'changeModel',
+      topic: 'models',
       summary: 'Change a model',
       body: changes(longest),
       headers: ['If-Match'],
@@ -199,6 +217,8 @@ export default routes('json-body', (router, api) => {
       },
     }),
     delete: operation({
+      id: 'deleteModel',
+      topic: 'models',
       summary: 'Delete a model with all that it holds',
       headers: ['If-Match'],
       answers: { 204: 'Deleted.' },

@@ -19,10 +19,12 @@ import {
 } from '../projects/access.ts';
 import { readArtifactName } from '../projects/artifact-names.ts';
 
-const parameterBody = z.strictObject({
-  value: z.unknown().describe('Any JSON value, `null` too.'),
-  input: z.boolean().default(false).describe('Whether it is an input of the model.'),
-});
+const parameterBody = z
+  .strictObject({
+    value: z.unknown().describe('Any JSON value, `null` too.'),
+    input: z.boolean().default(false).describe('Whether it is an input of the model.'),
+  })
+  .meta({ id: 'NewParameter' });
 
 /** All but the value, which may be large. */
 const HEAD = { kind: artifacts.kind, size: artifacts.size, version: artifacts.version };
@@ -38,6 +40,8 @@ export default routes('raw-body', (router, api) => {
 
   resource(router, '/models/:mid/parameters/:aid', {
     get: operation({
+      id: 'getParameter',
+      topic: 'models',
       summary: 'Look at a parameter: its bare value',
       details: 'Byte for byte as it was sent, less white space around it.',
       headers: ['If-None-Match'],
@@ -67,6 +71,8 @@ export default routes('raw-body', (router, api) => {
       },
     }),
     put: operation({
+      id: 'storeParameter',
+      topic: 'models',
       summary: 'Store a parameter',
       details:
         'Its value is kept byte for byte. At most 16 MiB (LIMIT_VALUE_BYTES), nested at most 100 deep (LIMIT_JSON_DEPTH); a member of the body that is given twice is refused.',
@@ -112,6 +118,8 @@ export default routes('raw-body', (router, api) => {
       },
     }),
     delete: operation({
+      id: 'removeParameter',
+      topic: 'models',
       summary: 'Remove a parameter',
       headers: ['If-Match'],
       answers: { 204: 'Removed.' },

@@ -5,12 +5,14 @@ import { resource } from '../http/resource.ts';
 import { routes } from '../http/routes.ts';
 import { operation } from '../openapi/operation.ts';
 
-const parserRecord = z.object({
-  name: z.string(),
-  meaning: z.string(),
-  makes: z.enum(['file', 'table']),
-  parameters: z.record(z.string(), z.unknown()).meta({ description: 'A JSON Schema.' }),
-});
+const parserRecord = z
+  .object({
+    name: z.string(),
+    meaning: z.string(),
+    makes: z.enum(['file', 'table']),
+    parameters: z.record(z.string(), z.unknown()).meta({ description: 'A JSON Schema.' }),
+  })
+  .meta({ id: 'Parser' });
 
 /** Parameters are described by JSON Schema (2020-12). */
 const record = {
@@ -26,10 +28,15 @@ const record = {
 export default routes('json-body', router => {
   resource(router, '/configuration/parsers', {
     get: operation({
+      id: 'listParsers',
+      topic: 'uploads',
       summary: 'List the parsers of uploads, with their parameters',
       headers: ['If-None-Match'],
       answers: {
-        200: { means: 'The parsers.', json: z.object({ items: z.array(parserRecord) }) },
+        200: {
+          means: 'The parsers.',
+          json: z.object({ items: z.array(parserRecord) }).meta({ id: 'ParserList' }),
+        },
         304: 'Unchanged.',
       },
       handle: ({ req, res }) =>

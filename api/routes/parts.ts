@@ -17,6 +17,7 @@ import {
   MAX_PARTS,
   touchIntervalSeconds,
   touchUpload,
+  type UploadFound,
 } from '../../shared/uploads.ts';
 import { UserSemaphores } from '../concurrency/user-semaphores.ts';
 import { checkIfMatch } from '../http/conditional-requests.ts';
@@ -30,6 +31,7 @@ import { disableBodyTimeouts } from '../middleware/limit-body-time.ts';
 import { readJson } from '../middleware/read-json.ts';
 import { answerWithLocation, operation } from '../openapi/operation.ts';
 import { lockSession, touchSession } from '../remote/sessions.ts';
+import { assertPartsAreSent } from '../uploads/begin-upload.ts';
 import { readContentDigest } from '../uploads/content-digest.ts';
 import { DiskReservations } from '../uploads/disk-reservations.ts';
 import {
@@ -48,7 +50,10 @@ const position = (limit: number) =>
     .transform(Number)
     .refine(n => n < limit, `must be a whole number from 0 to ${limit - 1}`);
 const place = z.object({ fid: position(MAX_FILES), part: position(MAX_PARTS) });
-const remoteFile = z.strictObject({ sid: z.string(), path: absolutePath });
+const remoteFile = z
+  .strictObject({ sid: z.string(), path: absolutePath })
+  .meta({ id: 'RemoteFile' });
+const partForm = z.strictObject({ file: z.file() }).meta({ id: 'PartForm' });
 
 const FORM = 'application/x-www-form-urlencoded';
 const MULTIPART = 'multipart/form-data';
@@ -65,8 +70,7 @@ interface Place extends UploadKey {
   part: number;
   /** The project of the upload. */
   project: string;
-  /** Last use of the upload. */
-  accessed: Date;
+  found: UploadFound;
 }
 
 /** Parts of an upload, streamed into the object store. */
@@ -77,15 +81,18 @@ export default routes('raw-body', (router, api) => {
   const readJsonBody = readJson(api.config);
   resource(router, '/uploads/:uid/files/:fid/parts/:part', {
     put: operation({
+      id: 'sendPart',
+      topic: 'uploads',
       summary: 'Send a part of a file',
       details: `The bytes as they are, or a form with \`file\`; in any order and many at once, the same part again replaces it. Or \`sid\` and \`path\`: the server copies that remote file itself, as a job. \`fid\` is below ${MAX_FILES}, \`part\` below ${MAX_PARTS}, and an upload has at most ${MAX_PARTS} parts of at most 5 GiB. Of \`Content-Digest\` sha-256 is verified, other algorithms are passed over.`,
       bodies: [
-        { type: 'application/octet-stream', means: 'The bytes of the part.' },
+        { type: 'application/octet-stream', means: 'The bytes of the part.', schema: z.file() },
         {
           type: MULTIPART,
-          means: 'One file, named `file`, or the fields `sid` and `path`.',
+          means: 'The file; or, instead of it, the fields `sid` and `path` of a remote file.',
+          schema: partForm,
         },
-        { type: FORM, means: 'A remote file to copy.', schema: remoteFile },
+        { type: FORM, means: 'A remote file to copy.', inWords: true },
         { type: 'application/json', means: 'A remote file to copy.', schema: remoteFile },
       ],
       headers: ['Content-Digest', 'If-Match', 'Idempotency-Key'],
@@ -128,13 +135,13 @@ export default routes('raw-body', (router, api) => {
     const found = await findUpload(db, key);
     const { fid, part } = parseInput(req.params, place);
     assertUploadOpen(found);
-    const { project, upload } = found;
-    return { ...key, project, file: fid, part, accessed: upload.accessed };
+    assertPartsAreSent(found);
+    return { ...key, project: found.project, file: fid, part, found };
   }
 
   /** Streams the body into the store; the upload is not idle meanwhile. */
   async function store(
-    { uid, owner, project, file, part, accessed }: Place,
+    { uid, owner, project, file, part, found }: Place,
     { req, res, isForm }: { req: Request; res: Response; isForm: boolean },
   ) {
     refuseOtherContent(req);
@@ -143,7 +150,7 @@ export default routes('raw-body', (router, api) => {
     const around = isForm ? FORM_OVERHEAD_BYTES : 0;
     checkAnnouncedSize(req, limit, around);
     const expected = readContentDigest(req.get('Content-Digest'));
-    await assertPartLimit(db, { upload: uid, file, part });
+    await assertPartLimit(db, found, { file, part });
     await checkPart(db, req, { uid, file, part });
     const given = req.get('Content-Length');
     const length = given === undefined ? undefined : Math.max(0, Number(given) - around);
@@ -151,7 +158,7 @@ export default routes('raw-body', (router, api) => {
     disableBodyTimeouts(res);
     const seconds = touchIntervalSeconds(api.config.UPLOAD_IDLE_TIMEOUT);
     const touch = () => touchUpload(db, uid, seconds);
-    if (Date.now() - accessed.getTime() > seconds * 1_000) await touch();
+    if (Date.now() - found.upload.accessed.getTime() > seconds * 1_000) await touch();
     const timer = setInterval(touch, seconds * 1_000);
     try {
       const windowMs = api.config.LIMIT_BODY_SECONDS * 1_000;
@@ -178,7 +185,7 @@ export default routes('raw-body', (router, api) => {
     await disk.check(length);
     if (LIMIT_PROJECT_BYTES === 0) return;
     const before = await findPartSize(db, { upload: uid, file, part });
-    const added = length - before;
+    const added = length - (before ?? 0);
     await assertProjectQuota(db, { project, added, limit: LIMIT_PROJECT_BYTES });
   }
 
@@ -221,7 +228,7 @@ export default routes('raw-body', (router, api) => {
       touch = () => touchSession(db, session);
       const found = await lockOwnUpload(tx, at);
       assertUploadOpen(found);
-      await assertPartLimit(tx, { upload: uid, file, part });
+      await assertPartLimit(tx, found, { file, part });
       await checkPart(tx, req, at);
       return {
         kind: 'copy',

@@ -32,27 +32,33 @@ import { longText, nameText } from '../projects/text-fields.ts';
 
 const description = longText(20_000);
 const newProject = (longest: number) =>
-  z.strictObject({
-    name: nameText(longest),
-    description: description.default(''),
-    acl: aclInput.optional(),
-  });
+  z
+    .strictObject({
+      name: nameText(longest),
+      description: description.default(''),
+      acl: aclInput.optional(),
+    })
+    .meta({ id: 'NewProject' });
 const changes = (longest: number) =>
-  z.strictObject({
-    name: nameText(longest).optional(),
-    description: description.optional(),
-    acl: aclInput.optional(),
-  });
+  z
+    .strictObject({
+      name: nameText(longest).optional(),
+      description: description.optional(),
+      acl: aclInput.optional(),
+    })
+    .meta({ id: 'ProjectChanges' });
 
-const projectItem = z.object({
-  id: z.string(),
-  name: z.string(),
-  description: z.string(),
-  role: z.enum(['administrator', 'writer', 'reader']),
-  created: z.date(),
-  updated: z.date(),
-});
-const projectRecord = projectItem.extend({ acl: aclRecord });
+const projectItem = z
+  .object({
+    id: z.string(),
+    name: z.string(),
+    description: z.string(),
+    role: z.enum(['administrator', 'writer', 'reader']),
+    created: z.date(),
+    updated: z.date(),
+  })
+  .meta({ id: 'ProjectSummary' });
+const projectRecord = projectItem.extend({ acl: aclRecord }).meta({ id: 'Project' });
 
 const itemView = (row: ProjectRow, role: Role): z.output<typeof projectItem> => ({
   id: row.pid,
@@ -79,10 +85,12 @@ export default routes('json-body', (router, api) => {
 
   resource(router, '/projects', {
     get: operation({
+      id: 'listProjects',
+      topic: 'projects',
       summary: 'List the projects that you have a part in',
       details: 'A page has fewer than `limit` where their descriptions are long; `next` leads on.',
       query: pageQuery,
-      answers: { 200: { means: 'A page of projects.', json: pageOf(projectItem) } },
+      answers: { 200: { means: 'A page of projects.', json: pageOf('ProjectPage', projectItem) } },
       handle: async ({ res, query }) => {
         const isMine = eq(members.username, currentUser(res).username);
         const ofMembers = eq(projects.pid, members.project);
@@ -100,6 +108,8 @@ export default routes('json-body', (router, api) => {
       },
     }),
     post: operation({
+      id: 'createProject',
+      topic: 'projects',
       summary: 'Make a project',
       details: 'Its creator is one of its administrators.',
       body: newProject(longest),
@@ -127,6 +137,8 @@ export default routes('json-body', (router, api) => {
 
   resource(router, '/projects/:pid', {
     get: operation({
+      id: 'getProject',
+      topic: 'projects',
       summary: 'Look at a project',
       headers: ['If-None-Match'],
       answers: { 200: { means: 'The project.', json: projectRecord }, 304: 'Unchanged.' },
@@ -140,6 +152,8 @@ export default routes('json-body', (router, api) => {
       },
     }),
     put: operation({
+      id: 'changeProject',
+      topic: 'projects',
       summary: 'Change a project',
       details:
         'Writers may change name and description, administrators the access list too. A list that is left out stays.',
@@ -174,6 +188,8 @@ export default routes('json-body', (router, api) => {
       },
     }),
     delete: operation({
+      id: 'deleteProject',
+      topic: 'projects',
       summary: 'Delete a project with all that it holds',
       headers: ['If-Match'],
       answers: { 204: 'Project deleted.' },

@@ -27,6 +27,8 @@ const BOARD: RoutedOperation = {
   path: PATH,
   method: 'get',
   operation: operation({
+    id: 'showQueues',
+    topic: 'operations',
     summary: 'The queues, as a page to look at',
     for: 'administrators',
     answers: { 200: { means: 'Bull Board, read-only.', types: ['text/html'] } },

@@ -24,6 +24,8 @@ interface FileHead {
 export default routes('json-body', (router, api) => {
   resource(router, '/remotes/:sid/file{/*path}', {
     get: operation({
+      id: 'fetchFile',
+      topic: 'files',
       summary: 'Fetch a file of the host, or a range of it',
       headers: ['Range'],
       answers: {
@@ -37,6 +39,7 @@ export default routes('json-body', (router, api) => {
         'not_found',
         'forbidden',
         'range_not_satisfiable',
+        'sftp_unavailable',
       ],
       reachesHost: true,
       handle: async ({ req, res }) => {

@@ -1,27 +1,33 @@
 import { and, count, eq, sql } from 'drizzle-orm';
 import type { Request, Response } from 'express';
 import { z } from 'zod';
+import { SESSION_COLUMNS, type SessionRecord } from '../../shared/database/api-columns.ts';
 import type { Tx } from '../../shared/database/connect.ts';
-import { hosts, jobs, type SessionRow, sessions } from '../../shared/database/schema.ts';
+import { hosts, jobs, sessions } from '../../shared/database/schema.ts';
 import { WindlassError } from '../../shared/errors.ts';
+import { isHeld } from '../../shared/held-sessions.ts';
 import { hopsOf, hostChanged, placeOf } from '../../shared/host-place.ts';
 import { newId } from '../../shared/ids.ts';
+import { ENGINES } from '../../shared/jobs/batch.ts';
 import { publishCancelled } from '../../shared/jobs/cancel.ts';
-import { type Credential, seal } from '../../shared/secrets.ts';
+import { seal } from '../../shared/secrets.ts';
 import type { ApiContext } from '../context.ts';
 import { checkIfMatch, entityTag, sendRecord } from '../http/conditional-requests.ts';
 import { pageOf, pageQuery, readPage } from '../http/pagination.ts';
+import { publicPath } from '../http/public-url.ts';
 import { pathParameter, resource } from '../http/resource.ts';
 import { routes } from '../http/routes.ts';
-import { parseInput } from '../http/validate.ts';
 import { auditOf } from '../identity/audit.ts';
 import { currentUser } from '../identity/current-user.ts';
 import { lockUser } from '../identity/lock-user.ts';
 import { awaitJob } from '../jobs/requests/await-job.ts';
+import { jobName } from '../jobs/requests/job-name.ts';
 import { requireWorker } from '../jobs/requests/require-worker.ts';
 import { startRequestedJob } from '../jobs/requests/start-requested-job.ts';
-import { answerWithLocation, operation } from '../openapi/operation.ts';
+import { operation } from '../openapi/operation.ts';
+import { checkCredential, credentialFields, readCredential } from '../remote/credential.ts';
 import { assertHostFor } from '../remote/host-access.ts';
+import { LOGIN_ANSWERS, LOGIN_ERRORS, sendLogin } from '../remote/send-login.ts';
 import {
   endSession,
   findSession,
@@ -40,31 +46,30 @@ const newSession = z
       .min(1)
       .max(256)
       .refine(name => !/[\0\r\n\p{Surrogate}]/u.test(name), 'must be one line of Unicode'),
-    password: z.string().max(4_096).optional(),
-    privateKey: z.string().max(65_536).optional(),
-    passphrase: z.string().max(4_096).optional(),
+    ...credentialFields,
     port: z.number().int().min(1).max(65_535).optional(),
     agent: z.boolean().optional(),
+    name: jobName,
   })
-  .refine(given => (given.password === undefined) !== (given.privateKey === undefined), {
-    path: ['password'],
-    message: 'give either password or privateKey',
-  })
-  .refine(given => given.passphrase === undefined || given.privateKey !== undefined, {
-    path: ['passphrase'],
-    message: 'belongs to a privateKey',
-  });
+  .superRefine(checkCredential)
+  .meta({ id: 'NewSession' });
 type NewSession = z.output<typeof newSession>;
 
-const sessionRecord = z.object({
-  sid: z.string(),
-  hostname: z.string(),
-  username: z.string(),
-  agent: z.boolean(),
-  created: z.date(),
-  accessed: z.date(),
-  expires: z.date(),
-});
+const sessionRecord = z
+  .object({
+    sid: z.string(),
+    hostname: z.string(),
+    username: z.string(),
+    agent: z.boolean(),
+    /** `challenge`: the host waits for answers; `reconnect`: its connection is lost, and only its user can log in again. */
+    state: z.enum(['open', 'challenge', 'reconnect']),
+    /** Null: not known. */
+    engines: z.array(z.enum(ENGINES)).nullable(),
+    created: z.date(),
+    accessed: z.date(),
+    expires: z.date(),
+  })
+  .meta({ id: 'Session' });
 
 /** Remote sessions: opened here, ended by DELETE or by being idle. */
 export default routes('json-body', (router, api) => {
@@ -77,50 +82,42 @@ export default routes('json-body', (router, api) => {
   });
   const findRecord = async (tx: Tx, req: Request, res: Response) => {
     const row = await findSession(tx, keyOf(req, res));
-    const [last] = await tx.select({ lastEnd }).from(sessions).where(eq(sessions.sid, row.sid));
-    return view(api, row, last?.lastEnd ?? null);
+    const [more] = await tx
+      .select({ lastEnd, isHeld })
+      .from(sessions)
+      .where(eq(sessions.sid, row.sid));
+    return view(api, row, { lastEnd: more?.lastEnd ?? null, isHeld: more?.isHeld ?? false });
   };
 
   resource(router, '/remotes', {
     get: operation({
+      id: 'listSessions',
+      topic: 'sessions',
       summary: 'List your remote sessions',
       query: pageQuery,
-      answers: { 200: { means: 'A page of sessions.', json: pageOf(sessionRecord) } },
+      answers: {
+        200: { means: 'A page of sessions.', json: pageOf('SessionPage', sessionRecord) },
+      },
       handle: async ({ res, query }) => {
         const owner = currentUser(res).username;
         const where = and(eq(sessions.owner, owner), isActive(db, api.config.SESSION_IDLE_TIMEOUT));
-        const rows = db.select({ session: sessions, lastEnd }).from(sessions);
+        const rows = db.select({ session: SESSION_COLUMNS, lastEnd, isHeld }).from(sessions);
         const page = await readPage(rows, query(), { by: sessions.sid, key: 'sid', where }, row =>
-          view(api, row.session, row.lastEnd),
+          view(api, row.session, row),
         );
         res.json(page);
       },
     }),
     post: operation({
+      id: 'openSession',
+      topic: 'sessions',
       summary: 'Open a remote session',
-      details: 'Logs in to the host; the credential is kept sealed and is never given out.',
+      details:
+        'Logs in to the host; the credential is kept sealed and is never given out. Where the host asks for more, such as a one-time code, its questions are the answer.',
       body: newSession,
       headers: ['Idempotency-Key'],
-      answers: {
-        200: answerWithLocation(
-          'The session is open.',
-          'The session.',
-          z.object({ sid: z.string() }),
-        ),
-      },
-      errors: [
-        'missing_agent',
-        'remote_authentication_failed',
-        'host_not_allowed',
-        'cancelled',
-        'host_changed',
-        'host_key_changed',
-        'idempotency_conflict',
-        'agent_startup_failed',
-        'remote_connection_failed',
-        'startup_files_print',
-        'worker_lost',
-      ],
+      answers: LOGIN_ANSWERS,
+      errors: [...LOGIN_ERRORS, 'missing_agent'],
       handle: async ({ req, res, body }) => {
         const owner = currentUser(res).username;
         const given = body();
@@ -147,16 +144,19 @@ export default routes('json-body', (router, api) => {
             agent: given.agent ?? host.agent,
             sealed,
           });
-          return { kind: 'connect', queue, payload: {}, session: sid };
+          const label = `${given.username}@${host.name}`;
+          return { kind: 'connect', queue, payload: {}, session: sid, label, name: given.name };
         });
         const ended = await awaitJob(api, res, job);
-        if (ended) res.location(`/api/remotes/${ended.session}`).json({ sid: ended.session });
+        if (ended) sendLogin(res, ended);
       },
     }),
   });
 
   resource(router, '/remotes/:sid', {
     get: operation({
+      id: 'getSession',
+      topic: 'sessions',
       summary: 'Look at a remote session',
       headers: ['If-None-Match'],
       answers: { 200: { means: 'The session.', json: sessionRecord }, 304: 'Unchanged.' },
@@ -167,6 +167,8 @@ export default routes('json-body', (router, api) => {
       },
     }),
     delete: operation({
+      id: 'endSession',
+      topic: 'sessions',
       summary: 'End a remote session',
       details: 'Its jobs are cancelled.',
       deprecated: true,
@@ -198,7 +200,10 @@ export default routes('json-body', (router, api) => {
         // RFC 9745: the operation is deprecated since the epoch of this interface.
         res
           .set('Deprecation', '@1767225600')
-          .set('Link', '</api/docs#remotes>; rel="deprecation"; type="text/html"');
+          .set(
+            'Link',
+            `<${publicPath(api.config)}/api/docs#remotes>; rel="deprecation"; type="text/html"`,
+          );
         res.statusMessage = 'Session deleted.';
         res.status(204).end();
       },
@@ -216,31 +221,31 @@ const lastEnd = sql<
 >`case when exists (select ${ofSession} and ${jobs.finished} is null) then null else (select max(${jobs.finished}) ${ofSession}) end`;
 
 /** The entity tag covers all of a session that can change. */
-const tagOf = ({ accessed, expires }: { accessed: Date; expires: Date }) =>
-  entityTag(`${accessed.getTime().toString(36)}-${expires.getTime().toString(36)}`);
+const tagOf = ({ accessed, expires, state }: { accessed: Date; expires: Date; state: string }) =>
+  entityTag(`${accessed.getTime().toString(36)}-${expires.getTime().toString(36)}-${state}`);
 
-function view({ config }: ApiContext, row: SessionRow, end: string | null) {
-  const idleSince = Math.max(row.accessed.getTime(), end ? new Date(end).getTime() : 0);
+function view(
+  { config }: ApiContext,
+  row: SessionRecord,
+  { lastEnd, isHeld }: { lastEnd: string | null; isHeld: boolean },
+) {
+  const idleSince = Math.max(row.accessed.getTime(), lastEnd ? new Date(lastEnd).getTime() : 0);
   return {
     sid: row.sid,
     hostname: row.hostname,
     username: row.username,
     agent: row.agent,
+    state: stateOf(row, isHeld),
+    engines: row.engines,
     created: row.created,
     accessed: row.accessed,
     expires: new Date(idleSince + config.SESSION_IDLE_TIMEOUT * 1_000),
   };
 }
 
-async function readCredential(
-  keys: ThreadedKeyParser,
-  { owner, given }: { owner: string; given: NewSession },
-): Promise<Credential> {
-  const { password, privateKey, passphrase } = given;
-  if (privateKey === undefined) return { password: password ?? '' };
-  const parsed = await keys.parse(owner, privateKey, passphrase);
-  if ('key' in parsed) return { privateKey: parsed.key };
-  return parseInput({}, z.object({ privateKey: z.never(parsed.problem) }));
+function stateOf({ opened, interactive }: SessionRecord, isHeld: boolean) {
+  if (!opened) return 'challenge' as const;
+  return interactive && !isHeld ? ('reconnect' as const) : ('open' as const);
 }
 
 async function findHost({ database: { db } }: ApiContext, given: NewSession) {

@@ -7,25 +7,31 @@ import { renderServiceIndex, SERVICE_INDEX } from '../monitoring/service-index.t
 import { operation } from '../openapi/operation.ts';
 
 const problem = z.string().nullable();
-const readinessRecord = z.object({
-  ready: z.boolean(),
-  checks: z.object({ database: problem, objects: problem, queue: problem, work: problem }),
-  degraded: z.array(z.string()).describe('What works in part.'),
-  workers: z.number().int().nullable().describe('Alive; null when the database does not say.'),
-});
+const readinessRecord = z
+  .object({
+    ready: z.boolean(),
+    checks: z
+      .object({ database: problem, objects: problem, queue: problem, work: problem })
+      .meta({ id: 'ReadinessChecks' }),
+    degraded: z.array(z.string()).describe('What works in part.'),
+    workers: z.number().int().nullable().describe('Alive; null when the database does not say.'),
+  })
+  .meta({ id: 'Readiness' });
 
 /** The service's index, liveness and readiness. */
-export default routes('public', (router, api) => {
+export default routes('public', (router, api, describeAll) => {
   const readiness = new ReadinessCheck(api);
 
   resource(router, '/', {
     get: operation({
+      id: 'getServiceIndex',
+      topic: 'operations',
       summary: 'What this is, and where to begin',
       for: 'everyone',
       answers: {
         200: {
           means: 'As JSON, or as a page for browsers.',
-          json: z.looseObject({ name: z.string(), is: z.string() }),
+          json: z.looseObject({ name: z.string(), is: z.string() }).meta({ id: 'ServiceIndex' }),
           types: ['text/html'],
         },
       },
@@ -38,23 +44,29 @@ export default routes('public', (router, api) => {
             'Content-Security-Policy',
             contentPolicy("default-src 'none'", "style-src 'unsafe-inline'"),
           )
-          .send(renderServiceIndex());
+          .send(renderServiceIndex(describeAll()));
       },
     }),
   });
 
   resource(router, '/healthz', {
     get: operation({
+      id: 'checkHealth',
+      topic: 'operations',
       summary: 'Whether this process answers',
       details: 'Nothing else is asked.',
       for: 'everyone',
-      answers: { 200: { means: 'It does.', json: z.object({ ok: z.literal(true) }) } },
+      answers: {
+        200: { means: 'It does.', json: z.object({ ok: z.literal(true) }).meta({ id: 'Health' }) },
+      },
       handle: ({ res }) => void res.json({ ok: true }),
     }),
   });
 
   resource(router, '/readyz', {
     get: operation({
+      id: 'checkReadiness',
+      topic: 'operations',
       summary: 'Whether the service can serve, and what is away',
       details: 'What requests need answers, and the work that they started is being done.',
       for: 'everyone',

@@ -13,32 +13,36 @@ import { currentUser, requireAdministrator } from '../identity/current-user.ts';
 import { operation } from '../openapi/operation.ts';
 
 const scope = z.enum(['read', 'write']);
-const newToken = z.strictObject({
-  name: z
-    .string()
-    .min(1)
-    .max(100)
-    .regex(/^[^\p{Cc}\p{Cs}]*$/u, 'must hold no control characters'),
-  scope,
-  expires: z.iso
-    .datetime({
-      offset: true,
-      error: 'must be a time in ISO 8601 with its zone, such as 2030-01-01T00:00:00Z',
-    })
-    .transform(text => new Date(text))
-    .refine(time => time.getTime() > Date.now(), 'must be in the future')
-    .optional(),
-});
-const madeToken = z.object({ id: z.string(), token: z.string() });
-const tokenRecord = z.object({
-  id: z.string(),
-  name: z.string(),
-  scope,
-  created: z.date(),
-  expires: z.date().nullable(),
-  /** To the hour. */
-  used: z.date().nullable(),
-});
+const newToken = z
+  .strictObject({
+    name: z
+      .string()
+      .min(1)
+      .max(100)
+      .regex(/^[^\p{Cc}\p{Cs}]*$/u, 'must hold no control characters'),
+    scope,
+    expires: z.iso
+      .datetime({
+        offset: true,
+        error: 'must be a time in ISO 8601 with its zone, such as 2030-01-01T00:00:00Z',
+      })
+      .transform(text => new Date(text))
+      .refine(time => time.getTime() > Date.now(), 'must be in the future')
+      .optional(),
+  })
+  .meta({ id: 'NewToken' });
+const madeToken = z.object({ id: z.string(), token: z.string() }).meta({ id: 'MadeToken' });
+const tokenRecord = z
+  .object({
+    id: z.string(),
+    name: z.string(),
+    scope,
+    created: z.date(),
+    expires: z.date().nullable(),
+    /** To the hour. */
+    used: z.date().nullable(),
+  })
+  .meta({ id: 'Token' });
 
 const view = ({
   id,
@@ -89,16 +93,23 @@ export default routes('json-body', (router, api) => {
     if (user) return user.username;
     throw notFound(`there is no user ${username}.`, 'GET /api/users lists them.');
   };
-  const page = { means: 'A page of tokens, without their texts.', json: pageOf(tokenRecord) };
+  const page = {
+    means: 'A page of tokens, without their texts.',
+    json: pageOf('TokenPage', tokenRecord),
+  };
 
   resource(router, '/users/-/tokens', {
     get: operation({
+      id: 'listTokens',
+      topic: 'accounts',
       summary: 'List your API tokens',
       query: pageQuery,
       answers: { 200: page },
       handle: ({ res, query }) => list(res, currentUser(res).username, query()),
     }),
     post: operation({
+      id: 'createToken',
+      topic: 'accounts',
       summary: 'Make an API token for a program',
       details:
         'A `read` token may only GET and HEAD, caches nothing and reaches no host. No token makes another.',
@@ -120,6 +131,8 @@ export default routes('json-body', (router, api) => {
 
   resource(router, '/users/-/tokens/:id', {
     delete: operation({
+      id: 'deleteToken',
+      topic: 'accounts',
       summary: 'Delete an API token: it is refused at once',
       refusesTokens: true,
       answers: { 204: 'Deleted.' },
@@ -130,6 +143,8 @@ export default routes('json-body', (router, api) => {
 
   resource(router, '/users/:username/tokens', {
     get: operation({
+      id: 'listUserTokens',
+      topic: 'accounts',
       summary: "List a user's API tokens",
       query: pageQuery,
       for: 'administrators',
@@ -145,6 +160,8 @@ export default routes('json-body', (router, api) => {
 
   resource(router, '/users/:username/tokens/:id', {
     delete: operation({
+      id: 'deleteUserToken',
+      topic: 'accounts',
       summary: "Delete a user's API token: it is refused at once",
       for: 'administrators',
       refusesTokens: true,

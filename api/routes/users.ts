@@ -1,6 +1,7 @@
 import { and, asc, eq, inArray, sql } from 'drizzle-orm';
 import type { Request, Response } from 'express';
 import { z } from 'zod';
+import { USER_COLUMNS, type UserRecord } from '../../shared/database/api-columns.ts';
 import type { Tx } from '../../shared/database/connect.ts';
 import { users } from '../../shared/database/schema.ts';
 import { conflict, notFound, WindlassError } from '../../shared/errors.ts';
@@ -23,7 +24,9 @@ import { username } from '../identity/username.ts';
 import { answerWithLocation, operation } from '../openapi/operation.ts';
 
 const password = z.string().min(8, 'must have at least 8 characters').max(1_024);
-const newUser = z.strictObject({ username, password, administrator: z.boolean().default(false) });
+const newUser = z
+  .strictObject({ username, password, administrator: z.boolean().default(false) })
+  .meta({ id: 'NewUser' });
 const changes = z
   .strictObject({
     password: password.optional(),
@@ -36,44 +39,49 @@ const changes = z
     path: ['current'],
     message: 'belongs to a new password',
   })
-  .meta({ dependentRequired: { current: ['password'] } });
+  .meta({ id: 'UserChanges', dependentRequired: { current: ['password'] } });
 
-type UserRow = typeof users.$inferSelect;
-const userRecord = z.object({
-  username: z.string(),
-  administrator: z.boolean(),
-  disabled: z.boolean(),
-  created: z.date(),
-});
+const userRecord = z
+  .object({
+    username: z.string(),
+    administrator: z.boolean(),
+    disabled: z.boolean(),
+    created: z.date(),
+  })
+  .meta({ id: 'User' });
 const view = ({
   username,
   administrator,
   disabled,
   created,
-}: UserRow): z.output<typeof userRecord> => ({ username, administrator, disabled, created });
+}: UserRecord): z.output<typeof userRecord> => ({ username, administrator, disabled, created });
 
 /** Users, for server administrators; `/users/-` is the user who asks. Users may change their own password. */
 export default routes('json-body', (router, api) => {
   const { db } = api.database;
-  const find = async (name: string): Promise<UserRow> => {
-    const [row] = await db.select().from(users).where(eq(users.username, name));
+  const find = async (name: string): Promise<UserRecord> => {
+    const [row] = await db.select(USER_COLUMNS).from(users).where(eq(users.username, name));
     if (!row) throw unknownUser(name);
     return row;
   };
 
   resource(router, '/users', {
     get: operation({
+      id: 'listUsers',
+      topic: 'accounts',
       summary: 'List the users',
       query: pageQuery,
       for: 'administrators',
-      answers: { 200: { means: 'A page of users.', json: pageOf(userRecord) } },
+      answers: { 200: { means: 'A page of users.', json: pageOf('UserPage', userRecord) } },
       handle: async ({ res, query }) => {
         requireAdministrator(res);
-        const rows = db.select().from(users);
+        const rows = db.select(USER_COLUMNS).from(users);
         res.json(await readPage(rows, query(), { by: users.username, key: 'username' }, view));
       },
     }),
     post: operation({
+      id: 'addUser',
+      topic: 'accounts',
       summary: 'Add a user',
       body: newUser,
       for: 'administrators',
@@ -89,7 +97,7 @@ export default routes('json-body', (router, api) => {
             .insert(users)
             .values({ ...given, passwordHash })
             .onConflictDoNothing()
-            .returning();
+            .returning(USER_COLUMNS);
           if (added) await auditOf(req, res)(tx, 'user.create', added.username);
           return added;
         });
@@ -105,6 +113,8 @@ export default routes('json-body', (router, api) => {
 
   resource(router, '/users/-', {
     get: operation({
+      id: 'getCurrentUser',
+      topic: 'accounts',
       summary: 'Who am I',
       headers: ['If-None-Match'],
       answers: {
@@ -120,6 +130,8 @@ export default routes('json-body', (router, api) => {
 
   resource(router, '/users/:username', {
     get: operation({
+      id: 'getUser',
+      topic: 'accounts',
       summary: 'Look at a user',
       headers: ['If-None-Match'],
       for: 'administrators',
@@ -132,6 +144,8 @@ export default routes('json-body', (router, api) => {
       },
     }),
     put: operation({
+      id: 'changeUser',
+      topic: 'accounts',
       summary: "Change a user's password or rights, or disable the user",
       details:
         "Everyone may change their own password, with the one until now as `current`: logins by cookie end, API tokens live on. An administrator's reset of another's password and `disabled: true` end that user's logins, tokens and remote sessions.",
@@ -149,6 +163,7 @@ export default routes('json-body', (router, api) => {
         if (me === name && rights.disabled) throw notOnYourself('disable yourself');
         const row = await find(name);
         checkIfMatch(req, versionTag(row));
+        if (password !== undefined && row.issuer !== null) throw hasNoPassword(name);
         if (password !== undefined) await checkCurrent(api.passwords, { req, res, name, current });
         const passwordHash = password && (await api.passwords.hash(password, partyOf(req, res)));
         const { written, ended } = await db.transaction(async tx => {
@@ -161,7 +176,7 @@ export default routes('json-body', (router, api) => {
               ...rights,
             })
             .where(and(eq(users.username, name), eq(users.version, row.version)))
-            .returning();
+            .returning(USER_COLUMNS);
           if (!written)
             throw conflict(
               'somebody else changed this user at the same time.',
@@ -178,6 +193,8 @@ export default routes('json-body', (router, api) => {
       },
     }),
     delete: operation({
+      id: 'removeUser',
+      topic: 'accounts',
       summary: 'Remove a user, with their logins, tokens and sessions',
       headers: ['If-Match'],
       for: 'administrators',
@@ -204,10 +221,10 @@ export default routes('json-body', (router, api) => {
  * Locks the rows of a user and of the administrator who asks, who must still be one: so an administrator is left even where two
  * remove each other concurrently. Sorted to avoid deadlocks. Throws `not_found`.
  */
-async function lockWithAdministrator(tx: Tx, res: Response, name: string): Promise<UserRow> {
+async function lockWithAdministrator(tx: Tx, res: Response, name: string): Promise<UserRecord> {
   const me = currentUser(res).username;
   const rows = await tx
-    .select()
+    .select(USER_COLUMNS)
     .from(users)
     .where(inArray(users.username, [me, name]))
     .orderBy(asc(users.username))
@@ -255,6 +272,12 @@ const partyOf = (req: Request, res: Response) => ({
 
 const unknownUser = (name: string) =>
   notFound(`there is no user ${name}.`, 'GET /api/users lists them.');
+
+const hasNoPassword = (name: string) =>
+  conflict(
+    `the user ${name} logs in at the identity provider, and has no password here.`,
+    'Change it there, or disable the user here.',
+  );
 
 /** The administrator who asks always remains one. */
 const notOnYourself = (what: string) =>

@@ -13,6 +13,7 @@ import { routes } from '../http/routes.ts';
 import { sendObject } from '../http/send-object.ts';
 import { invalidInput } from '../http/validate.ts';
 import { currentUser } from '../identity/current-user.ts';
+import { jobName } from '../jobs/requests/job-name.ts';
 import { awaitChange } from '../jobs/requests/prefer.ts';
 import { startRequestedJob } from '../jobs/requests/start-requested-job.ts';
 import { type JobSummary, summaryColumns } from '../jobs/views/job-summary.ts';
@@ -31,29 +32,34 @@ import {
 } from '../remote/sessions.ts';
 
 const { shape } = JOBS.video.payload;
-const newVideo = z.strictObject({
-  'content-type': z.unknown().optional().describe('video/mp4 or video/webm; required.'),
-  images: z
-    .unknown()
-    .optional()
-    .describe('Absolute paths of the frames on the host, in order; required.'),
-  fps: shape.fps.default(25),
-  width: shape.width,
-  quality: shape.quality,
-  encode: shape.encode,
-  project: z
-    .string()
-    .optional()
-    .describe('Project whose cache gets the video once it is ready, with `key`.'),
-  key: z.string().optional(),
-});
+const newVideo = z
+  .strictObject({
+    'content-type': z.unknown().optional().describe('video/mp4 or video/webm; required.'),
+    images: z
+      .unknown()
+      .optional()
+      .describe('Absolute paths of the frames on the host, in order; required.'),
+    fps: shape.fps.default(25),
+    width: shape.width,
+    quality: shape.quality,
+    encode: shape.encode,
+    project: z
+      .string()
+      .optional()
+      .describe('Project whose cache gets the video once it is ready, with `key`.'),
+    key: z.string().optional(),
+    name: jobName,
+  })
+  .meta({ id: 'NewVideo' });
 /** Not strict: video players add parameters of their own. */
 const videoQuery = z.object({
   cache: z.string().optional().describe('`project` stores the video in a project cache.'),
   project: z.string().optional(),
   key: z.string().optional(),
 });
-const started = z.object({ sid: z.string(), vsid: z.string(), job: z.string() });
+const started = z
+  .object({ sid: z.string(), vsid: z.string(), job: z.string() })
+  .meta({ id: 'StartedVideo' });
 const TYPES = ['video/mp4', 'video/webm'];
 
 /** Videos of frames on a session's host. A video session is its job. */
@@ -81,6 +87,8 @@ export default routes('json-body', (router, api) => {
 
   resource(router, '/remotes/:sid/videos', {
     post: operation({
+      id: 'makeVideo',
+      topic: 'videos',
       summary: 'Start making a video of frames on the host',
       body: newVideo,
       headers: ['Idempotency-Key'],
@@ -110,7 +118,7 @@ export default routes('json-body', (router, api) => {
         const key = { sid, owner, idleSeconds: api.config.SESSION_IDLE_TIMEOUT };
         const session = await findSession(api.database.db, key);
         requireAgent(session);
-        const { 'content-type': type, images, project, key: cacheKey, ...options } = body();
+        const { 'content-type': type, images, project, key: cacheKey, name, ...options } = body();
         const cache =
           project === undefined && cacheKey === undefined
             ? undefined
@@ -121,7 +129,7 @@ export default routes('json-body', (router, api) => {
         const job = await startRequestedJob(api, req, res, async tx => {
           await lockSession(tx, key);
           if (cache) await lockProjectForShare(tx, cache.project, need);
-          return { kind: 'video', payload, session: sid, project: cache?.project };
+          return { kind: 'video', payload, session: sid, project: cache?.project, name };
         });
         await touchSession(api.database.db, session);
         res
@@ -134,6 +142,8 @@ export default routes('json-body', (router, api) => {
 
   resource(router, '/remotes/:sid/videos/:vsid/status', {
     get: operation({
+      id: 'getVideoStatus',
+      topic: 'videos',
       summary: 'Look how a video is getting on, or wait until that has changed',
       headers: ['If-None-Match', 'Prefer'],
       answers: { 200: { means: 'Its status.', json: statusRecord }, 304: 'Unchanged.' },
@@ -147,6 +157,8 @@ export default routes('json-body', (router, api) => {
 
   resource(router, '/remotes/:sid/videos/:vsid', {
     get: operation({
+      id: 'fetchVideo',
+      topic: 'videos',
       summary: 'Retrieve a video',
       details:
         "With `cache=project`, `project` and `key` it is stored in that project's cache too, before the first byte is sent.",

@@ -37,6 +37,12 @@ export const EXACT_PARSERS = {
   timestampFromMicroseconds: formatTimestamp,
 };
 
+/** Parsers that give dates as days since 1970, and timestamps as microseconds. */
+export const RAW_PARSERS = {
+  dateFromDays: (days: number) => days,
+  timestampFromMicroseconds: (micros: bigint) => micros,
+};
+
 /** The encoder for a column of the Parquet schema. */
 export function encoderOf(element: SchemaElement): Encode {
   const { logical_type: logical, converted_type: converted } = element;
@@ -61,6 +67,13 @@ export function encodeValue(value: unknown): string {
 
 /** Integers beyond 2^53 as JSON strings: most clients would round a JSON number. */
 export const encodeExact: Encode = value => (isMissing(value) ? 'null' : `"${value}"`);
+
+/** A sum of integers, which has any number of digits and is stored as text. */
+export const encodeSum: Encode = value => {
+  if (isMissing(value)) return 'null';
+  const sum = BigInt(String(value));
+  return sum < -MAX_SAFE || sum > MAX_SAFE ? encodeExact(sum) : encodeValue(sum);
+};
 
 /** Whether the column holds integers that most clients would round. */
 export function isExact({ type, min, max }: ColumnStatistics): boolean {

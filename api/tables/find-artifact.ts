@@ -1,7 +1,7 @@
 import { and, eq } from 'drizzle-orm';
 import type { Request, Response } from 'express';
 import type { Tx } from '../../shared/database/connect.ts';
-import { artifacts } from '../../shared/database/schema.ts';
+import { artifacts, type CsvDialect } from '../../shared/database/schema.ts';
 import { WindlassError } from '../../shared/errors.ts';
 import type { ApiContext } from '../context.ts';
 import { entityTag } from '../http/conditional-requests.ts';
@@ -17,6 +17,8 @@ export interface StoredArtifact {
   object: string;
   size: number;
   rows: number;
+  /** Of tables that were CSV. */
+  dialect: CsvDialect | null;
   /** The object's entity tag. */
   tag: string;
 }
@@ -36,13 +38,13 @@ export async function findStoredArtifact(
   const aid = readArtifactName(pathParameter(req, 'aid'));
   const mid = pathParameter(req, 'mid');
   const { model, project } = await findModel(db, mid, needRole(res, 'reader'));
-  const { object, size, rows } = await selectStoredArtifact(db, { mid: model.mid, aid, kind });
-  const tag = objectTag(object);
-  return { model: model.mid, project: project.pid, aid, object, size, rows: rows ?? 0, tag };
+  const found = await selectStoredArtifact(db, { mid: model.mid, aid, kind });
+  const tag = objectTag(found.object);
+  return { ...found, model: model.mid, project: project.pid, aid, rows: found.rows ?? 0, tag };
 }
 
-const { kind, object, size, rows } = artifacts;
-const COLUMNS = { kind, object, size, rows };
+const { kind, object, size, rows, dialect } = artifacts;
+const COLUMNS = { kind, object, size, rows, dialect };
 
 /** An object never changes under its key. */
 export const objectTag = (object: string) => entityTag({ key: object });
@@ -50,7 +52,7 @@ export const objectTag = (object: string) => entityTag({ key: object });
 export async function selectStoredArtifact(
   db: Tx,
   { mid, aid, kind }: { mid: string; aid: string; kind: ArtifactRequest['kind'] },
-): Promise<{ object: string; size: number; rows: number | null }> {
+): Promise<Pick<StoredArtifact, 'object' | 'size' | 'dialect'> & { rows: number | null }> {
   const [found] = await db
     .select(COLUMNS)
     .from(artifacts)
@@ -62,6 +64,6 @@ export async function selectStoredArtifact(
         : `Not found: the model has no ${kind} ${aid}.`,
       hint: 'GET /api/models/(mid) lists its artifacts.',
     });
-  const { object, size, rows } = found;
-  return { object, size, rows };
+  const { object, size, rows, dialect } = found;
+  return { object, size, rows, dialect };
 }

@@ -1,21 +1,7 @@
 import { type AsyncBuffer, type FileMetaData, parquetRead } from 'hyparquet';
 import type { ColumnStatistics } from '../../shared/database/schema.ts';
-import {
-  encodeExact,
-  encodeValue,
-  formatDay,
-  formatTime,
-  formatTimestamp,
-  isExact,
-} from './encode-value.ts';
-
-/** Dates as days, timestamps as microseconds. */
-const RAW_PARSERS = {
-  dateFromDays: (days: number) => days,
-  timestampFromMicroseconds: (micros: bigint) => micros,
-};
-
-type Scalar = number | bigint;
+import { RAW_PARSERS } from './encode-value.ts';
+import { between, type Scalar, scaleOf } from './scale.ts';
 
 /**
  * The bins of a column of numbers or times, as the text of a JSON array. They span exactly its least to its greatest
@@ -40,7 +26,7 @@ export async function makeHistogram(
   });
   const edge = (i: number) => {
     if (i === 0) return write(min);
-    return i === counts.length ? write(max) : write(between(min, max, i / counts.length), true);
+    return i === counts.length ? write(max) : write(between(min, max, i / counts.length));
   };
   const texts = counts.map(
     (count, i) => `{"from":${edge(i)},"to":${edge(i + 1)},"count":${count}}`,
@@ -85,39 +71,6 @@ async function eachValue<T = Scalar>(
   }
 }
 
-interface Scale {
-  min: Scalar;
-  max: Scalar;
-  /** A value as JSON; `isEdge` for the edge of a bin, which may be a fraction. */
-  write(value: Scalar, isEdge?: boolean): string;
-}
-
-function scaleOf(column: ColumnStatistics): Scale | undefined {
-  const { type, min, max } = column;
-  if (min === null || max === null) return undefined;
-  const zone = String(min).endsWith('Z') ? 'Z' : '';
-  const whole = (value: Scalar) => (typeof value === 'bigint' ? value : BigInt(Math.round(value)));
-  const scale = (parse: (text: string) => Scalar, write: Scale['write']): Scale => ({
-    min: parse(String(min)),
-    max: parse(String(max)),
-    write,
-  });
-  switch (type) {
-    case 'integer':
-      return scale(BigInt, isExact(column) ? encodeExact : encodeValue);
-    case 'number':
-      return scale(Number, encodeValue);
-    case 'date':
-      return scale(parseDay, value => `"${formatDay(Math.round(Number(value)))}"`);
-    case 'time':
-      return scale(parseTime, value => `"${formatTime(whole(value))}"`);
-    case 'timestamp':
-      return scale(parseTimestamp, value => `"${formatTimestamp(whole(value))}${zone}"`);
-    default:
-      return undefined;
-  }
-}
-
 const isSame = (a: Scalar, b: Scalar) => a === b;
 
 /** The position of a value between min and max, 0…1. Differences of integers are exact, those of numbers never infinite. */
@@ -131,23 +84,4 @@ function shareOf(min: Scalar, max: Scalar): (value: Scalar) => number {
   if (Number.isFinite(range)) return value => (Number(value) - low) / range;
   const half = Number(max) / 2 - low / 2;
   return value => (Number(value) / 2 - low / 2) / half;
-}
-
-function between(min: Scalar, max: Scalar, share: number): Scalar {
-  const low = Number(min);
-  const high = Number(max);
-  return low * (1 - share) + high * share;
-}
-
-const parseDay = (text: string) => Date.parse(`${text}T00:00:00Z`) / 86_400_000;
-
-function parseTime(text: string): bigint {
-  const [hours = 0, minutes = 0, seconds = 0] = text.split('.')[0]?.split(':').map(Number) ?? [];
-  const fraction = (text.split('.')[1] ?? '').padEnd(6, '0');
-  return BigInt(hours * 3_600 + minutes * 60 + seconds) * 1_000_000n + BigInt(fraction);
-}
-
-function parseTimestamp(text: string): bigint {
-  const [day = '', time = ''] = text.replace('Z', '').split('T');
-  return BigInt(parseDay(day)) * 86_400_000_000n + parseTime(time);
 }

@@ -1,5 +1,6 @@
 import { and, eq, isNull, sql } from 'drizzle-orm';
 import type { Request, Response } from 'express';
+import { z } from 'zod';
 import type { Tx } from '../../shared/database/connect.ts';
 import { jobs, views } from '../../shared/database/schema.ts';
 import { conflict } from '../../shared/errors.ts';
@@ -10,10 +11,16 @@ import { awaitEnd } from '../jobs/requests/prefer.ts';
 import { startRequestedJob } from '../jobs/requests/start-requested-job.ts';
 import { jobError } from '../jobs/views/job-error.ts';
 import { type JobSummary, summaryColumns } from '../jobs/views/job-summary.ts';
-import { jobView } from '../jobs/views/job-view.ts';
+import { jobRecord, jobView } from '../jobs/views/job-view.ts';
 import type { StoredArtifact } from './find-artifact.ts';
 import { type ViewDefinition, viewId } from './table-query.ts';
 import type { TableFile } from './thread-protocol.ts';
+
+/** What tells how a view is getting on: its job, of which another user than its owner sees the progress. */
+export const viewJob = z.union([
+  jobRecord,
+  jobRecord.pick({ state: true, progress: true }).meta({ id: 'ViewProgress' }),
+]);
 
 /** A view that has been made. */
 export interface StoredView extends TableFile {
@@ -90,6 +97,7 @@ async function startOrJoin(
       await tx.update(views).set({ job }).where(eq(views.id, id));
       return {
         kind: 'view',
+        label: table.aid,
         id: job,
         project: table.project,
         model: table.model,

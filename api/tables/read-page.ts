@@ -1,16 +1,16 @@
 import { type AsyncBuffer, type FileMetaData, parquetRead } from 'hyparquet';
-import { type Encode, EXACT_PARSERS, encodeExact, encoderOf } from './encode-value.ts';
-import { type PageRequest, TableReadError } from './thread-protocol.ts';
+import { type Encode, EXACT_PARSERS, encodeExact, encoderOf, encodeSum } from './encode-value.ts';
+import { checkSize, rowGroupsOf, tooLarge } from './row-groups.ts';
+import type { PageRequest, RowRange } from './thread-protocol.ts';
 
-/** Limit on one row group's columns, decoded, in bytes; and on one answer. */
-export const MAX_DECODED_BYTES = 128 << 20;
+/** Limit on one answer. */
 const MAX_ANSWER_BYTES = 32 << 20;
 
 /** Rows as the text of a JSON array. Reads only the row groups and columns that hold them. */
 export async function readPage(
   file: AsyncBuffer,
   metadata: FileMetaData,
-  { columns, exact, start, end }: PageRequest,
+  { columns, exact, sums = [], start, end }: PageRequest,
 ): Promise<string> {
   const wanted = [...new Set(columns)];
   const encoders = new Map(
@@ -18,7 +18,11 @@ export async function readPage(
       .filter(element => element.type)
       .map(element => [
         element.name,
-        exact.includes(element.name) ? encodeExact : encoderOf(element),
+        exact.includes(element.name)
+          ? encodeExact
+          : sums.includes(element.name)
+            ? encodeSum
+            : encoderOf(element),
       ]),
   );
   const order = columns.map(column => wanted.indexOf(column));
@@ -44,7 +48,7 @@ export async function readPage(
 
 function readRows(
   source: { file: AsyncBuffer; metadata: FileMetaData },
-  { columns, start, end }: Omit<PageRequest, 'exact'>,
+  { columns, start, end }: RowRange,
 ): Promise<unknown[][]> {
   return new Promise((resolve, reject) => {
     parquetRead({
@@ -57,37 +61,4 @@ function readRows(
       onComplete: resolve,
     }).catch(reject);
   });
-}
-
-type RowGroup = FileMetaData['row_groups'][number];
-
-/** The row groups that hold any of these rows, each with the index of its first row. */
-export function* rowGroupsOf(
-  { row_groups }: FileMetaData,
-  start: number,
-  end: number,
-): Generator<{ group: RowGroup; first: number }> {
-  let first = 0;
-  for (const group of row_groups) {
-    if (first >= end) return;
-    const next = first + Number(group.num_rows);
-    if (next > start) yield { group, first };
-    first = next;
-  }
-}
-
-function checkSize(group: RowGroup, columns: string[]): void {
-  const names = new Set(columns);
-  let bytes = 0;
-  for (const { meta_data: data } of group.columns)
-    if (names.has(data?.path_in_schema[0] ?? ''))
-      bytes += Number(data?.total_uncompressed_size ?? 0);
-  if (bytes > MAX_DECODED_BYTES) throw tooLarge(MAX_DECODED_BYTES);
-}
-
-function tooLarge(limit: number): TableReadError {
-  return new TableReadError(
-    `Payload too large: these rows and columns hold more than ${limit} bytes.`,
-    'Ask for fewer rows or columns, or download the whole table from …/data.',
-  );
 }

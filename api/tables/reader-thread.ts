@@ -5,13 +5,16 @@
 import { parentPort } from 'node:worker_threads';
 import { type AsyncBuffer, type FileMetaData, parquetMetadataAsync } from 'hyparquet';
 import { LRUCache } from 'lru-cache';
+import { exportRows } from './export-rows.ts';
 import { countBooleans, makeHistogram } from './histogram.ts';
 import { readPage } from './read-page.ts';
+import { SeriesReader } from './series.ts';
 import {
   type FromThread,
   type TableFile,
   TableReadError,
   type TableTask,
+  type TaskResult,
   type ToThread,
 } from './thread-protocol.ts';
 
@@ -22,6 +25,8 @@ import {
 const footers = new LRUCache<string, FileMetaData>({ maxSize: 48 << 20 });
 /** The footer is read with the last bytes of the file, and in a second request when it is longer. */
 const FOOTER_BYTES = 1 << 18;
+
+const series = new SeriesReader();
 
 const port = parentPort;
 if (!port) throw new Error('this is a thread of the API');
@@ -39,8 +44,8 @@ port.on('message', (message: ToThread) => {
 
 async function answer(id: number, file: TableFile, task: TableTask): Promise<void> {
   try {
-    const bytes = new TextEncoder().encode(await runTask(id, file, task));
-    tell({ id, json: bytes }, [bytes.buffer as ArrayBuffer]);
+    const { bytes, next } = await runTask(id, file, task);
+    tell({ id, bytes, next }, [bytes.buffer as ArrayBuffer]);
   } catch (error) {
     if (error instanceof TableReadError)
       tell({ id, tooLarge: { detail: error.message, hint: error.hint } });
@@ -49,10 +54,20 @@ async function answer(id: number, file: TableFile, task: TableTask): Promise<voi
   }
 }
 
-async function runTask(id: number, { key, size }: TableFile, task: TableTask): Promise<string> {
+async function runTask(id: number, { key, size }: TableFile, task: TableTask): Promise<TaskResult> {
   const file = fileOf(id, size);
   const metadata = footers.get(key) ?? (await readFooter(key, file));
+  if (task.kind === 'export') return exportRows(file, metadata, task);
+  return { bytes: new TextEncoder().encode(await makeJson({ key, file, metadata }, task)) };
+}
+
+function makeJson(
+  table: { key: string; file: AsyncBuffer; metadata: FileMetaData },
+  task: Exclude<TableTask, { kind: 'export' }>,
+): Promise<string> {
+  const { file, metadata } = table;
   if (task.kind === 'rows') return readPage(file, metadata, task);
+  if (task.kind === 'series') return series.read(table, task);
   return task.column.type === 'boolean'
     ? countBooleans(file, metadata, task.column.name)
     : makeHistogram(file, metadata, task);

@@ -1,7 +1,12 @@
 import { createHash } from 'node:crypto';
 import type { ColumnStatistics } from '../../shared/database/schema.ts';
 import type { WindlassError } from '../../shared/errors.ts';
-import { type TableFilter, tableFilter } from '../../shared/jobs/catalog.ts';
+import {
+  type TableFilter,
+  type TableGroups,
+  tableFilter,
+  tableGroups,
+} from '../../shared/jobs/catalog.ts';
 import { invalidInput } from '../http/validate.ts';
 import { checkFilterValue } from './filter-value.ts';
 
@@ -10,29 +15,76 @@ export interface Sort {
   descending: boolean;
 }
 
-/** Sort and filter in canonical form: equal views have equal JSON. */
+/** Sort, filter and groups in canonical form: equal views have equal JSON. */
 export interface ViewDefinition {
   sort: Sort[];
   filter: TableFilter[];
+  groups?: TableGroups;
 }
 
 const MAX_SORT = 20;
 const MAX_FILTER = 20;
+const MAX_BY = 20;
+const MAX_AGGREGATES = 100;
 const OPERATORS = tableFilter.shape.op.options;
+const AGGREGATES = tableGroups.shape.aggregates.element.shape.op.options;
 
 type Given = string | string[] | undefined;
 const listed = (given: Given): string[] =>
   given === undefined ? [] : Array.isArray(given) ? given : [given];
 
-/** `columns=a,b`, repeatable; all columns by default. A value that equals a column's name is not split at its commas. */
+/** `columns=a,b`, repeatable; all columns by default. */
 export function parseColumns(given: Given, columns: ColumnStatistics[]): string[] {
   if (given === undefined) return columns.map(column => column.name);
-  const names = new Set(columns.map(column => column.name));
-  const wanted = listed(given).flatMap(text => (names.has(text) ? [text] : text.split(',')));
-  for (const name of wanted) if (!names.has(name)) throw unknownColumn('columns', name);
+  const wanted = namedColumns('columns', given, columns);
   if (wanted.length > columns.length)
     throw invalidQuery('columns', `names more columns than the table has (${columns.length})`);
   return wanted;
+}
+
+/** A value that equals a column's name is not split at its commas. */
+function namedColumns(field: string, given: Given, columns: ColumnStatistics[]): string[] {
+  const names = new Set(columns.map(column => column.name));
+  const wanted = listed(given).flatMap(text => (names.has(text) ? [text] : text.split(',')));
+  for (const name of wanted) if (!names.has(name)) throw unknownColumn(field, name);
+  return wanted;
+}
+
+/** `by=a,b&aggregate=count&aggregate=mean:x`, both repeatable; a repeated one has no effect. */
+export function parseGroups(
+  given: { by: Given; aggregate: Given },
+  columns: ColumnStatistics[],
+): TableGroups {
+  const by = [...new Set(namedColumns('by', given.by, columns))];
+  if (by.length > MAX_BY) throw invalidQuery('by', `names more than ${MAX_BY} columns`);
+  const texts = [...new Set(listed(given.aggregate ?? 'count'))];
+  if (texts.length > MAX_AGGREGATES)
+    throw invalidQuery('aggregate', `is given more than ${MAX_AGGREGATES} times`);
+  return { by, aggregates: texts.map(text => parseAggregate(text, columns)) };
+}
+
+function parseAggregate(
+  text: string,
+  columns: ColumnStatistics[],
+): TableGroups['aggregates'][number] {
+  const colon = text.indexOf(':');
+  const op = AGGREGATES.find(word => word === text.slice(0, colon < 0 ? undefined : colon));
+  if (!op)
+    throw invalidQuery(
+      'aggregate',
+      `${quote(text)} must be count, or one of ${AGGREGATES.join(', ')}, a colon and a column`,
+    );
+  if (colon < 0) {
+    if (op === 'count') return { op };
+    throw invalidQuery('aggregate', `${op} needs a column: ${op}:COLUMN`);
+  }
+  const { name, type } = findColumn('aggregate', text.slice(colon + 1), columns);
+  if ((op === 'sum' || op === 'mean') && type !== 'integer' && type !== 'number')
+    throw invalidQuery(
+      'aggregate',
+      `${op} needs a column of numbers, and ${quote(name)} is of type ${type}`,
+    );
+  return { op, column: name };
 }
 
 /** `sort=name,-other`, repeatable. A value that equals a column's name is neither split nor read as descending. */
@@ -82,10 +134,21 @@ export function parseFilter(given: Given, columns: ColumnStatistics[]): TableFil
   return texts.map(text => JSON.parse(text) as TableFilter);
 }
 
+/** The column of this name. */
+export function findColumn(
+  field: string,
+  name: string,
+  columns: ColumnStatistics[],
+): ColumnStatistics {
+  const column = columns.find(one => one.name === name);
+  if (!column) throw unknownColumn(field, name);
+  return column;
+}
+
 /** The id of a view: a hash of its source and definition. */
-export function viewId(source: string, { sort, filter }: ViewDefinition): string {
+export function viewId(source: string, { sort, filter, groups }: ViewDefinition): string {
   return createHash('sha256')
-    .update(JSON.stringify([source, sort, filter]))
+    .update(JSON.stringify([source, sort, filter, ...(groups ? [groups] : [])]))
     .digest('hex');
 }
 

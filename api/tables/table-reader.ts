@@ -5,7 +5,7 @@ import { packageRoot } from '../../shared/package-root.ts';
 import type { ObjectStore } from '../../shared/storage/object-store.ts';
 import { Semaphore } from '../concurrency/semaphore.ts';
 import { UserSemaphores } from '../concurrency/user-semaphores.ts';
-import type { FromThread, TableFile, TableTask, ToThread } from './thread-protocol.ts';
+import type { FromThread, TableFile, TableTask, TaskResult, ToThread } from './thread-protocol.ts';
 
 /** Compiled: Node 20 cannot run TypeScript. */
 const PROGRAM = new URL('dist/api/tables/reader-thread.js', packageRoot);
@@ -27,7 +27,7 @@ interface Pending {
   timeout: AbortController;
   /** The error of the object store, if it failed. */
   error?: unknown;
-  resolve(json: Buffer): void;
+  resolve(result: TaskResult<Buffer>): void;
   reject(error: unknown): void;
 }
 
@@ -57,21 +57,21 @@ export class TableReader {
   }
 
   /**
-   * The text of a JSON value. Throws `payload_too_large`, `conflict` when the file is gone, or `unavailable`. An answer
+   * What the task makes. Throws `payload_too_large`, `conflict` when the file is gone, or `unavailable`. An answer
    * that waits for memory occupies one of the user's slots but none of the thread's, so that a slow reader delays only
    * their own requests.
    */
-  read(file: TableFile, task: TableTask, reading: ReadRequest): Promise<Buffer> {
+  read(file: TableFile, task: TableTask, reading: ReadRequest): Promise<TaskResult<Buffer>> {
     const { user, hasLeft, reserveMemory } = reading;
     return this.#perUser.run(user, async () => {
       if (hasLeft()) throw endedEarly();
-      const json = await this.#inAll.run(() => this.#runWithRetries(file, task));
-      await reserveMemory(json.length);
-      return json;
+      const result = await this.#inAll.run(() => this.#runWithRetries(file, task));
+      await reserveMemory(result.bytes.length);
+      return result;
     });
   }
 
-  async #runWithRetries(file: TableFile, task: TableTask): Promise<Buffer> {
+  async #runWithRetries(file: TableFile, task: TableTask): Promise<TaskResult<Buffer>> {
     for (let tries = 1; ; tries++) {
       const timeout = new AbortController();
       try {
@@ -83,7 +83,11 @@ export class TableReader {
     }
   }
 
-  async #run(file: TableFile, task: TableTask, timeout: AbortController): Promise<Buffer> {
+  async #run(
+    file: TableFile,
+    task: TableTask,
+    timeout: AbortController,
+  ): Promise<TaskResult<Buffer>> {
     const thread = this.#start();
     const id = ++this.#ids;
     const timers = [
@@ -91,7 +95,7 @@ export class TableReader {
       setTimeout(() => void thread.terminate(), TASK_TIMEOUT_MS + TERMINATE_AFTER_MS),
     ];
     try {
-      return await new Promise<Buffer>((resolve, reject) => {
+      return await new Promise<TaskResult<Buffer>>((resolve, reject) => {
         this.#pending.set(id, { file, timeout, resolve, reject });
         thread.postMessage({ id, file, task } satisfies ToThread);
       });
@@ -120,9 +124,9 @@ export class TableReader {
     if ('fetch' in message) return void this.#fetch(thread, message);
     const pending = this.#pending.get(message.id);
     if (!pending) return;
-    if ('json' in message) {
-      const { buffer: bytes, byteOffset, byteLength } = message.json;
-      pending.resolve(Buffer.from(bytes, byteOffset, byteLength));
+    if ('bytes' in message) {
+      const { buffer: bytes, byteOffset, byteLength } = message.bytes;
+      pending.resolve({ bytes: Buffer.from(bytes, byteOffset, byteLength), next: message.next });
     } else if ('tooLarge' in message)
       pending.reject(new WindlassError('payload_too_large', message.tooLarge));
     else pending.reject(pending.error ?? new Error(message.failed));

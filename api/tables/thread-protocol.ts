@@ -1,4 +1,5 @@
 import type { ColumnStatistics } from '../../shared/database/schema.ts';
+import type { SeriesRange } from './series.ts';
 
 /** A Parquet file in the object store. */
 export interface TableFile {
@@ -7,28 +8,55 @@ export interface TableFile {
   size: number;
 }
 
-export interface PageRequest {
+/** Rows from `start` to `end`, `end` excluded, of some columns. */
+export interface RowRange {
   columns: string[];
-  /** Of these, the ones whose integers are JSON strings: isExact(). */
-  exact: string[];
-  /** Rows from `start` to `end`, `end` excluded. */
   start: number;
   end: number;
 }
 
+export interface PageRequest extends RowRange {
+  /** Of the columns, the ones whose integers are JSON strings: isExact(). */
+  exact: string[];
+  /** Of the columns, the ones that hold exact sums as texts. */
+  sums?: string[];
+}
+
+export interface ExportRequest extends RowRange {
+  format: ExportFormat;
+  /** Whether the piece begins with what precedes the first row: the names of CSV, the schema of Arrow. */
+  isFirst: boolean;
+}
+export type ExportFormat = 'csv' | 'arrow';
+
+export interface SeriesRequest {
+  x: ColumnStatistics;
+  y: ColumnStatistics;
+  points: number;
+  range: SeriesRange;
+}
+
 export type TableTask =
   | ({ kind: 'rows' } & PageRequest)
+  | ({ kind: 'export' } & ExportRequest)
+  | ({ kind: 'series' } & SeriesRequest)
   | { kind: 'histogram'; column: ColumnStatistics; bins: number };
+
+/** What a task makes: the text of a JSON value, or a piece of an export, with the row after its last one. */
+export interface TaskResult<Bytes = Uint8Array> {
+  bytes: Bytes;
+  next?: number;
+}
 
 /** To the thread: a task, or bytes that it requested. */
 export type ToThread =
   | { id: number; file: TableFile; task: TableTask }
   | { fetch: number; bytes: ArrayBuffer | undefined };
 
-/** From the thread: a request for bytes (`end` excluded), or the outcome of a task: the text of a JSON value, or an error. */
+/** From the thread: a request for bytes (`end` excluded), or the outcome of a task: a result, or an error. */
 export type FromThread =
   | { fetch: number; of: number; start: number; end: number }
-  | { id: number; json: Uint8Array }
+  | ({ id: number } & TaskResult)
   | { id: number; tooLarge: { detail: string; hint: string } }
   | { id: number; failed: string };
 

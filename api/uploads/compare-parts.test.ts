@@ -30,7 +30,10 @@ test('compares stored and sent parts of each file', () => {
   });
 });
 
-test('stops when the list is full, whatever counts the client sends', () => {
+test('stops when a list is full, whatever counts the client sends', () => {
+  const stored = at(...Array.from({ length: MAX_LISTED + 2 }, (_, i): [number, number] => [0, i]));
+  const beyond = compareParts([1], stored);
+  expect([beyond.excess.length, beyond.truncated]).toEqual([MAX_LISTED, true]);
   const exact = compareParts([MAX_LISTED], []);
   expect([exact.missing.length, exact.truncated]).toEqual([MAX_LISTED, false]);
   const endless = Array(1_000).fill(Number.MAX_SAFE_INTEGER);

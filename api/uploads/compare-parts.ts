@@ -1,15 +1,13 @@
-import { MAX_PARTS } from '../../shared/uploads.ts';
-
 /** [fid, pid], as the interface writes it. */
 export type PartTuple = [fid: number, pid: number];
 
-/** An answer lists at most so many missing parts. */
-export const MAX_LISTED = MAX_PARTS;
+/** An answer lists at most so many missing parts, and so many in excess. */
+export const MAX_LISTED = 10_000;
 
 export interface Comparison {
   missing: PartTuple[];
   excess: PartTuple[];
-  /** Whether more parts are missing than are listed. */
+  /** Whether there are more than are listed. */
   truncated: boolean;
 }
 
@@ -24,16 +22,17 @@ export function compareParts(
   const missing: PartTuple[] = [];
   const excess: PartTuple[] = [];
   const there = new Set<string>();
+  let truncated = false;
   for (const { fid, pid } of stored) {
     if (pid < (uploaded[fid] ?? 0)) there.add(`${fid}/${pid}`);
-    else excess.push([fid, pid]);
+    else if (excess.length < MAX_LISTED) excess.push([fid, pid]);
+    else truncated = true;
   }
-  let truncated = false;
   for (const [fid, count] of uploaded.entries()) {
-    for (let pid = 0; pid < count && !truncated; pid++) {
+    for (let pid = 0; pid < count; pid++) {
       if (there.has(`${fid}/${pid}`)) continue;
-      if (missing.length === MAX_LISTED) truncated = true;
-      else missing.push([fid, pid]);
+      if (missing.length === MAX_LISTED) return { missing, excess, truncated: true };
+      missing.push([fid, pid]);
     }
   }
   return { missing, excess, truncated };

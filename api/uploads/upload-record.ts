@@ -5,39 +5,58 @@ import { type JobRow, jobs, parts, type UploadRow, uploads } from '../../shared/
 import { MAX_PARTS } from '../../shared/uploads.ts';
 
 const state = z.enum(['open', 'parsing', 'done', 'failed']);
-const reason = z.looseObject({
-  file: z.number().int().optional(),
-  row: z.number().int().optional(),
-  column: z.union([z.string(), z.number()]).optional(),
-  reason: z.string(),
+const reason = z
+  .looseObject({
+    file: z.number().int().optional(),
+    row: z.number().int().optional(),
+    column: z.union([z.string(), z.number()]).optional(),
+    reason: z.string(),
+  })
+  .meta({ id: 'RowError' });
+
+/** What was left out of a file whose other rows were kept. */
+export const skippedRows = z.object({ count: z.number().int(), errors: z.array(reason) }).meta({
+  id: 'SkippedRows',
+  description:
+    'Malformed rows that were left out, up to the "tolerance"; the first hundred are listed.',
 });
 
 /** An upload in a list, without members whose size a client chooses. */
-export const uploadSummary = z.object({
-  id: z.string(),
-  mid: z.string(),
-  parser: z.string(),
-  input: z.boolean(),
-  state,
-  created: z.date(),
-  accessed: z.date(),
-  job: z.string().optional(),
-});
+export const uploadSummary = z
+  .object({
+    id: z.string(),
+    mid: z.string(),
+    parser: z.string(),
+    input: z.boolean(),
+    state,
+    created: z.date(),
+    accessed: z.date(),
+    job: z.string().optional(),
+  })
+  .meta({ id: 'UploadSummary' });
 
-export const uploadRecord = uploadSummary.extend({
-  aids: z.array(z.string()),
-  parts: z
-    .array(
-      z.object({
-        fid: z.number().int(),
-        pid: z.number().int(),
-        size: z.number().int(),
-        digest: z.string(),
-      }),
-    )
-    .meta({ description: 'Parts received; `digest` is the SHA-256 in base64.' }),
-  error: z.object({ message: z.string(), errors: z.array(reason) }).optional(),
-});
+export const uploadRecord = uploadSummary
+  .extend({
+    aids: z.array(z.string()),
+    parts: z
+      .array(
+        z
+          .object({
+            fid: z.number().int(),
+            pid: z.number().int(),
+            size: z.number().int(),
+            digest: z.string(),
+          })
+          .meta({ id: 'UploadPart' }),
+      )
+      .meta({ description: 'Parts received; `digest` is the SHA-256 in base64.' }),
+    error: z
+      .object({ message: z.string(), errors: z.array(reason) })
+      .meta({ id: 'UploadError' })
+      .optional(),
+    skipped: skippedRows.optional(),
+  })
+  .meta({ id: 'Upload' });
 
 type State = z.output<typeof state>;
 /** The columns of an upload's job; when that has no record any more, what stays of it is in the upload's `parseEnd`. */
@@ -85,6 +104,7 @@ export function toUploadRecord(
     aids: upload.aids,
     parts: stored,
     ...(error ? { error: { message: error.detail, errors: errors.data ?? [] } } : {}),
+    ...(upload.skipped ? { skipped: upload.skipped } : {}),
   };
 }
 

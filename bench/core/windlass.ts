@@ -86,12 +86,13 @@ export async function workForWindlass({ databaseUrl, redisUrl }: Place): Promise
     groups: new JobGroups({ id, database, notifications }),
     sessions: { has: () => true } as unknown as SessionPool,
     objects: undefined as never,
+    freeSpace: undefined as never,
     queues: new JobQueues({ databaseUrl, redisUrl, log, direct: database.direct }),
     stopping: stop.signal,
   };
   const slots = { remote: config.REMOTE_SLOTS };
   consumeQueues(context, slots, new Map([['command', noop as Handler<JobKind>]]));
   await renewLease(database.db, id, []);
-  await startHeartbeat(context, slots);
+  await startHeartbeat(context, { slots, onDraining: () => {} });
   void runDispatcher(context);
 }

@@ -7,7 +7,8 @@ import { listSecrets } from '../../shared/redact.ts';
 import { chooseDataDir } from '../data-dir.ts';
 import { lockDataDir } from '../data-dir-lock.ts';
 import { startPostgres } from '../embedded-postgres/postgres.ts';
-import { loadOrGenerateSecrets } from '../generated-secrets.ts';
+import { prepareRoles } from '../embedded-postgres/roles.ts';
+import { loadOrGenerateSecrets, type StoredSecrets, watchSecrets } from '../generated-secrets.ts';
 import {
   listApiPorts,
   listEmbeddedProcesses,
@@ -42,12 +43,17 @@ async function upEmbedded({ life, environment }: CommandContext, config: Config)
   const lock = config.DATABASE_URL ? await lockDataDir({ dataDir, signal: stopping }) : undefined;
   const postgres = lock ? undefined : await startPostgres({ dataDir, log, signal: stopping });
   try {
-    const databaseUrl = config.DATABASE_URL ?? postgres?.url ?? '';
+    const roles = postgres && (await prepareRoles(postgres.url));
+    const databaseUrl = config.DATABASE_URL ?? roles?.owner ?? '';
     const secrets = await loadOrGenerateSecrets(dataDir, config);
     await checkServers(config);
     await prepareDatabase(databaseUrl, config, stopping);
-    const env = { ...environment, DATA_DIR: dataDir, DATABASE_URL: databaseUrl, ...secrets };
-    await superviseAll(config, stopping, listEmbeddedProcesses(env));
+    const env = { ...environment, DATA_DIR: dataDir, DATABASE_URL: databaseUrl };
+    const processesWith = (keys: object) => listEmbeddedProcesses({ ...env, ...keys }, roles);
+    await superviseAll(config, stopping, {
+      groups: processesWith(secrets),
+      renewed: { dataDir, processesWith },
+    });
   } finally {
     await lock?.release();
     await postgres?.stop();
@@ -61,18 +67,27 @@ async function upFleet({ life, environment }: CommandContext, config: Config): P
   await requireFreePorts(config.HOST, listApiPorts(fleet, config.PORT));
   const { SECRET_KEY, SEAL_PUBLIC_KEY, SEAL_PRIVATE_KEYS } = config;
   const hasKeys = SECRET_KEY && SEAL_PUBLIC_KEY && SEAL_PRIVATE_KEYS;
-  const keys = hasKeys ? {} : await loadKeys(config, stopping);
+  const dataDirOfKeys = hasKeys ? undefined : findDataDir(config);
+  const keys = dataDirOfKeys ? await loadKeys(dataDirOfKeys, config, stopping) : {};
   // The working directory of the processes is the package's folder.
   const dataDir = config.DATA_DIR ? { DATA_DIR: resolve(config.DATA_DIR) } : {};
   await checkServers(config);
   await prepareDatabase(config.DATABASE_URL ?? '', config, stopping);
-  const env = { ...environment, ...dataDir, ...keys };
-  await superviseAll(config, stopping, listFleetProcesses(fleet, env, config.PORT));
+  const env = { ...environment, ...dataDir };
+  const processesWith = (renewed: object) =>
+    listFleetProcesses(fleet, { ...env, ...renewed }, config.PORT);
+  await superviseAll(config, stopping, {
+    groups: processesWith(keys),
+    renewed: dataDirOfKeys ? { dataDir: dataDirOfKeys, processesWith } : undefined,
+  });
 }
 
 /** Loads or generates the keys, under a lock: concurrent starts must not generate different ones. */
-async function loadKeys(config: Config, signal: AbortSignal): Promise<Record<string, string>> {
-  const dataDir = findDataDir(config);
+async function loadKeys(
+  dataDir: string,
+  config: Config,
+  signal: AbortSignal,
+): Promise<StoredSecrets> {
   const lock = await lockDataDir({ dataDir, signal });
   try {
     const keys = await loadOrGenerateSecrets(dataDir, config);
@@ -99,17 +114,30 @@ function openLog(config: Config): Logger {
   return createLog({ level, name: 'windlass', secrets: listSecrets(config) });
 }
 
+interface Supervised {
+  groups: ProcessSpec[][];
+  /** Where their keys are kept, and the processes with the keys that are there later. */
+  renewed?: { dataDir: string; processesWith(keys: StoredSecrets): ProcessSpec[][] };
+}
+
 async function superviseAll(
   config: Config,
   signal: AbortSignal,
-  groups: ProcessSpec[][],
+  { groups, renewed }: Supervised,
 ): Promise<void> {
   // For `npm run dev`, which restarts single processes.
   const onReady = (name: string, pid: number | undefined) => process.send?.({ process: name, pid });
   const supervisor = supervise({ groups, log: openLog(config), signal, onReady });
+  const unwatch =
+    renewed &&
+    watchSecrets(renewed.dataDir, config, keys => {
+      const specs = renewed.processesWith(keys).flat();
+      supervisor.handOver(Object.fromEntries(specs.map(({ name, secrets }) => [name, secrets])));
+    });
   const [listening = []] = groups;
   const address = config.PUBLIC_URL ?? `http://${config.HOST}:${config.PORT}`;
   const where = listening.length > 0 ? ` at ${address}` : '.';
   supervisor.ready.then(() => process.stdout.write(`Windlass is ready${where}\n`)).catch(() => {});
   await supervisor.stopped;
+  unwatch?.();
 }

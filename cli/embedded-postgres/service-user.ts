@@ -1,15 +1,10 @@
 import { spawnSync } from 'node:child_process';
-import { readFileSync, statSync } from 'node:fs';
+import { statSync } from 'node:fs';
+import { findPostgresUser, readSystemUsers, type SystemUser } from '../../shared/system-users.ts';
 import { errnoOf, StartError } from '../start-error.ts';
 
 /** The account that the embedded Postgres runs as. */
-export interface ServiceUser {
-  name: string;
-  uid: number;
-  gid: number;
-}
-
-const CANDIDATES = ['postgres', 'nobody'];
+export type ServiceUser = SystemUser;
 
 /**
  * Chooses an account for Postgres, which refuses to run as root: the owner of its existing data, else `postgres` or
@@ -18,16 +13,14 @@ const CANDIDATES = ['postgres', 'nobody'];
  */
 export function chooseServiceUser(clusterDir: string): ServiceUser | undefined {
   if (process.geteuid?.() !== 0) return undefined;
-  const users = readUsers();
+  const users = readSystemUsers();
   const owner = statSync(clusterDir, { throwIfNoEntry: false });
   if (owner && owner.uid !== 0) {
     const name = users.find(user => user.uid === owner.uid)?.name ?? `user ${owner.uid}`;
     return { name, uid: owner.uid, gid: owner.gid };
   }
-  for (const name of CANDIDATES) {
-    const user = users.find(entry => entry.name === name && entry.uid !== 0);
-    if (user) return user;
-  }
+  const user = findPostgresUser(users);
+  if (user) return user;
   throw new StartError(
     'The embedded Postgres does not run as root, and there is no user to run it.',
     { hint: 'Start Windlass as an ordinary user, add a user named postgres, or set DATABASE_URL.' },
@@ -55,18 +48,4 @@ export function translateSwitchError(error: unknown, user: ServiceUser | undefin
     `The embedded Postgres does not run as root, and this root may not become ${user.name}.`,
     { hint: 'Start Windlass as an ordinary user, or set DATABASE_URL.', cause: error },
   );
-}
-
-function readUsers(): ServiceUser[] {
-  let text: string;
-  try {
-    text = readFileSync('/etc/passwd', 'utf8');
-  } catch (error) {
-    if (errnoOf(error) === 'ENOENT') return [];
-    throw error;
-  }
-  return text.split('\n').flatMap(line => {
-    const [name, , uid, gid] = line.split(':');
-    return name && uid && gid ? [{ name, uid: Number(uid), gid: Number(gid) }] : [];
-  });
 }

@@ -3,29 +3,37 @@ import { join } from 'node:path';
 import { afterAll, expect, test } from 'vitest';
 import { makeTempDir } from '../../test/harness/temp-dir.ts';
 import { listFleetProcesses, readFleetProcesses } from './process-specs.ts';
+import type { ProcessSpec } from './supervised-process.ts';
 
 const directory = makeTempDir('forms');
 afterAll(() => directory.remove());
 
-const SECRETS = { ADMIN_PASSWORD: 'a', SECRET_KEY: 's', SEAL_PRIVATE_KEYS: 'k' };
+const SECRETS = {
+  ADMIN_PASSWORD: 'a',
+  SECRET_KEY: 's',
+  OIDC_CLIENT_SECRET: 'o',
+  SEAL_PRIVATE_KEYS: 'k',
+};
 const ENV = { ...SECRETS, SEAL_PUBLIC_KEY: 'p' };
 
-/** What each process of a Procfile with these lines is given of ENV, and its port. */
+/** The secrets that each process of a Procfile with these lines is handed, none of them in its environment, and its port. */
 function givenTo(lines: string[]): Record<string, string[]> {
   const path = join(directory.path, 'Procfile');
   writeFileSync(path, lines.map(line => `${line}: node it\n`).join(''));
   const specs = listFleetProcesses(readFleetProcesses(path), ENV, 8080).flat();
-  const given = ({ SEAL_PUBLIC_KEY, ...env }: Record<string, string | undefined> = {}) => {
+  const given = ({ env, secrets }: ProcessSpec) => {
+    for (const name of Object.keys(ENV)) expect(env).not.toHaveProperty(name);
+    const { SEAL_PUBLIC_KEY, ...others } = secrets ?? {};
     expect(SEAL_PUBLIC_KEY).toBe('p');
-    return Object.entries(env).map(([name, value]) => (name === 'PORT' ? `${value}` : name));
+    return [...Object.keys(others), ...(env?.PORT ? [env.PORT] : [])];
   };
-  return Object.fromEntries(specs.map(({ name, env }) => [name, given(env)]));
+  return Object.fromEntries(specs.map(spec => [spec.name, given(spec)]));
 }
 
-test('each API has SECRET_KEY and a port of its own; each other process the seal keys at most', () => {
+test('each API has its secrets and a port of its own; each other process the seal keys at most', () => {
   expect(givenTo(['remote', 'api', 'video'])).toEqual({
-    'api.1': ['SECRET_KEY', '8080'],
-    'api.2': ['SECRET_KEY', '8081'],
+    'api.1': ['SECRET_KEY', 'OIDC_CLIENT_SECRET', '8080'],
+    'api.2': ['SECRET_KEY', 'OIDC_CLIENT_SECRET', '8081'],
     'remote.1': ['SEAL_PRIVATE_KEYS'],
     'remote.2': ['SEAL_PRIVATE_KEYS'],
     'video.1': ['SEAL_PRIVATE_KEYS'],
@@ -35,7 +43,7 @@ test('each API has SECRET_KEY and a port of its own; each other process the seal
   expect(givenTo(['upkeep'])).toEqual({ 'upkeep.1': [], 'upkeep.2': [] });
 });
 
-test('a line of any other name has no SECRET_KEY', () => {
+test('a line of any other name has no secret of an API', () => {
   for (const name of ['worker', 'jobs', 'apis'])
     expect(givenTo([name])).toEqual({
       [`${name}.1`]: ['SEAL_PRIVATE_KEYS'],

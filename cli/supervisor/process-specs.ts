@@ -1,11 +1,10 @@
 import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
+import { type Environment, partSecrets } from '../../shared/handed-secrets.ts';
 import { packageRoot } from '../../shared/package-root.ts';
 import { StartError } from '../start-error.ts';
 import { readProcfile } from './procfile.ts';
 import type { ProcessSpec } from './supervised-process.ts';
-
-type Environment = Record<string, string | undefined>;
 
 /**
  * The number of workers in the embedded form, and of processes for each line of a Procfile: one can die without an
@@ -15,18 +14,22 @@ const EACH = 2;
 /** The name of the processes that listen on a port. */
 const API = 'api';
 
-/** The embedded form: an API and two workers of every kind. */
-export function listEmbeddedProcesses(env: Environment): ProcessSpec[][] {
+/** The embedded form: an API and two workers of every kind. `urls`: DATABASE_URL of each, where they have roles of their own. */
+export function listEmbeddedProcesses(
+  env: Environment,
+  urls?: { api: string; worker: string },
+): ProcessSpec[][] {
+  const withUrl = (url: string | undefined) => (url ? { ...env, DATABASE_URL: url } : env);
   const program = (path: string) => [
     process.execPath,
     fileURLToPath(new URL(`../../${path}`, import.meta.url)),
   ];
   return [
-    [{ name: API, command: program('api/main.js'), env: withoutSecrets(env, API) }],
+    [{ name: API, command: program('api/main.js'), ...settingsFor(API, withUrl(urls?.api)) }],
     Array.from({ length: EACH }, (_unused, n) => ({
       name: `worker.${n + 1}`,
       command: program('workers/main.js'),
-      env: withoutSecrets(env, 'worker'),
+      ...settingsFor('worker', withUrl(urls?.worker)),
     })),
   ];
 }
@@ -63,20 +66,25 @@ export function listFleetProcesses(
   return groups.map(group =>
     group.map((spec, n) => {
       const [kind = ''] = spec.name.split('.');
-      const own = withoutSecrets(env, kind);
-      return { ...spec, env: kind === API ? { ...own, PORT: String(ports[n]) } : own };
+      const { env: own, secrets } = settingsFor(kind, env);
+      return { ...spec, env: kind === API ? { ...own, PORT: String(ports[n]) } : own, secrets };
     }),
   );
 }
 
+/** Secrets that APIs alone need. */
+const OF_API = ['SECRET_KEY', 'SECRET_KEY_BEFORE', 'OIDC_CLIENT_SECRET'];
+
 /** True if these processes do not need the secret. Only the supervisor needs the first administrator's password. */
 function isWithheld(kind: string, name: string): boolean {
   if (name === 'ADMIN_PASSWORD') return true;
-  if (name === 'SECRET_KEY') return kind !== API;
+  if (OF_API.includes(name)) return kind !== API;
   return name === 'SEAL_PRIVATE_KEYS' && [API, 'parse', 'upkeep'].includes(kind);
 }
 
-function withoutSecrets(env: Environment, kind: string): Environment {
+/** What a process of this kind needs, the secrets apart from what may be seen. */
+function settingsFor(kind: string, env: Environment): Pick<ProcessSpec, 'env' | 'secrets'> {
   const kept = Object.entries(env).filter(([name]) => !isWithheld(kind, name));
-  return Object.fromEntries(kept);
+  const { open, secrets } = partSecrets(Object.fromEntries(kept));
+  return { env: open, secrets };
 }

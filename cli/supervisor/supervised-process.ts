@@ -1,5 +1,6 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { setTimeout as delay } from 'node:timers/promises';
+import { type Environment, type Secrets, secretsMessage } from '../../shared/handed-secrets.ts';
 import type { Logger } from '../../shared/log.ts';
 import type { Reaper } from './reaper.ts';
 import { chooseRestartBackoff } from './restart-backoff.ts';
@@ -14,7 +15,9 @@ export interface ProcessSpec {
   name: string;
   command: string[];
   /** The whole environment. */
-  env?: Record<string, string | undefined>;
+  env?: Environment;
+  /** Handed over to each process that is started, over its IPC channel. */
+  secrets?: Secrets;
   cwd?: string;
   /** Whether it sends `{ type: 'ready' }` over IPC when it is ready (true). */
   readyMessage?: boolean;
@@ -25,6 +28,8 @@ export interface SupervisedProcess {
   /** Undefined while it does not run. */
   readonly pid: number | undefined;
   readonly ready: boolean;
+  /** Hands other secrets over, also to the processes that follow. */
+  handOver(secrets: Secrets): void;
   /** SIGTERM, then SIGKILL after the grace (ms) or on a forced shutdown. Resolves when it has ended. */
   stop(options: { graceMs: number; forceShutdown: AbortSignal }): Promise<void>;
 }
@@ -46,6 +51,7 @@ export function superviseProcess({ spec, log, reaper, onReady }: Options): Super
   const closing = new AbortController();
   let child: ChildProcess | undefined;
   let ready = false;
+  let { secrets } = spec;
 
   const run = async () => {
     let unready = 0;
@@ -77,6 +83,7 @@ export function superviseProcess({ spec, log, reaper, onReady }: Options): Super
         return;
       }
       child = started;
+      if (secrets) send(started, secrets);
       const { pid } = started;
       if (pid !== undefined) reaper.add(pid);
       const becomeReady = () => {
@@ -119,6 +126,10 @@ export function superviseProcess({ spec, log, reaper, onReady }: Options): Super
     get ready() {
       return ready;
     },
+    handOver(renewed) {
+      secrets = renewed;
+      if (child?.connected) send(child, renewed);
+    },
     async stop({ graceMs, forceShutdown }) {
       closing.abort();
       child?.kill('SIGTERM');
@@ -157,6 +168,11 @@ function spawnProcess({ command, env, cwd }: ProcessSpec): ChildProcess | Error 
   } catch (error) {
     return error instanceof Error ? error : new Error(String(error));
   }
+}
+
+/** A process that ends meanwhile is started again, with the newest secrets. */
+function send(child: ChildProcess, secrets: Secrets): void {
+  child.send?.(secretsMessage(secrets), () => {});
 }
 
 function isReadyMessage(message: unknown): boolean {

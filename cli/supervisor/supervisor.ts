@@ -1,3 +1,4 @@
+import type { Secrets } from '../../shared/handed-secrets.ts';
 import type { Logger } from '../../shared/log.ts';
 import { listenForForcedShutdown } from './forced-shutdown.ts';
 import { startReaper } from './reaper.ts';
@@ -28,6 +29,8 @@ export interface Supervisor {
   ready: Promise<void>;
   /** Resolves when every process has ended after the signal was aborted. */
   stopped: Promise<void>;
+  /** Hands other secrets over to the processes of these names, and to those that follow them. */
+  handOver(secrets: Record<string, Secrets | undefined>): void;
 }
 
 /**
@@ -37,7 +40,8 @@ export interface Supervisor {
 export function supervise(options: SuperviseOptions): Supervisor {
   const { log, signal, graceMs = GRACE_MS } = options;
   const { forceShutdown = listenForForcedShutdown(signal) } = options;
-  if (signal.aborted) return { ready: new Promise(() => {}), stopped: Promise.resolve() };
+  if (signal.aborted)
+    return { ready: new Promise(() => {}), stopped: Promise.resolve(), handOver: () => {} };
   const reaper = startReaper(log);
   const groups: SupervisedProcess[][] = [];
 
@@ -60,5 +64,8 @@ export function supervise(options: SuperviseOptions): Supervisor {
     }
     reaper.close();
   };
-  return { ready, stopped };
+  const handOver: Supervisor['handOver'] = secrets => {
+    for (const one of groups.flat()) one.handOver(secrets[one.name] ?? {});
+  };
+  return { ready, stopped, handOver };
 }

@@ -1,5 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type * as Bullmq from 'bullmq';
+import { QUEUES } from '../jobs/catalog.ts';
 import { requirePackage } from '../require-package.ts';
 import { applyMigration } from './migrations/apply-migration.ts';
 import { BackendWatch } from './migrations/backend-watch.ts';
@@ -7,6 +8,7 @@ import { MIGRATIONS, type Migration, readMigrations } from './migrations/migrati
 import { LOCK_TIMEOUT, MigrationError, MigrationSession } from './migrations/session.ts';
 import { setForRole } from './pooler.ts';
 import { clientOf, finderOf } from './primary.ts';
+import { grantRights } from './rights.ts';
 
 /** Key of the advisory lock; any number that no version of Windlass changes. */
 const LOCK = 7_493_221;
@@ -64,8 +66,10 @@ export async function migrateDatabase(url: string, options: MigrateOptions = {})
     const migrateQueue = async () => {
       await requirePackage<typeof Bullmq>('bullmq').runMigrations(client);
       await makeUnlogged(session);
+      await makeSequences(session);
     };
     await session.tell(label, () => session.retry(label, migrateQueue));
+    await session.retry('Granting rights', () => grantRights(client));
   } catch (error) {
     signal?.throwIfAborted();
     throw error instanceof MigrationError ? error : new MigrationError('The migration', error);
@@ -88,6 +92,17 @@ async function makeUnlogged({ client }: MigrationSession): Promise<void> {
   );
   for (const name of ENTRIES.filter(entry => rows.some(row => row.name === entry)))
     await client.query(`alter table bullmq.${name} set unlogged`);
+}
+
+/** BullMQ would make them where it first adds several entries at once, which the roles of running programs may not. */
+async function makeSequences({ client }: MigrationSession): Promise<void> {
+  for (const queue of QUEUES) {
+    const { rows } = await client.query<{ name: string }>(
+      'select quote_ident(bullmq.job_id_seq_name($1)) as name',
+      [queue],
+    );
+    await client.query(`create sequence if not exists bullmq.${rows[0]?.name}`);
+  }
 }
 
 /**

@@ -18,7 +18,8 @@ export const cancelJobs = (tx: Tx, which: SQL | undefined) =>
 export const cancelJob = (tx: Tx, id: string) => cancelOpen(tx, and(eq(jobs.id, id), isNotEnded));
 
 async function cancelOpen(tx: Tx, isOpen: SQL | undefined): Promise<string[]> {
-  const isUnclaimed = sql`${jobs.state} = 'queued'`;
+  // One that was claimed may be queued again, at the batch system of its host.
+  const isUnclaimed = sql`${jobs.state} = 'queued' and num_nonnulls(${jobs.leaseToken}, ${jobs.runAt}) = 0`;
   // Sorted to avoid deadlocks.
   const open = tx
     .select({ id: jobs.id })
@@ -30,9 +31,11 @@ async function cancelOpen(tx: Tx, isOpen: SQL | undefined): Promise<string[]> {
     .update(jobs)
     .set({
       cancelRequested: sql`coalesce(${jobs.cancelRequested}, now())`,
-      state: sql`case when ${isUnclaimed} then 'cancelled' else ${jobs.state} end`,
+      state: sql`case when (${isUnclaimed}) then 'cancelled' else ${jobs.state} end`,
       finished: sql`case when ${isUnclaimed} then now() else ${jobs.finished} end`,
       error: sql`case when ${isUnclaimed} then ${JSON.stringify(CANCELLED)}::jsonb else ${jobs.error} end`,
+      // What waits at its batch system is due at once.
+      notBefore: sql`case when ${jobs.kind} = 'batch' then now() else ${jobs.notBefore} end`,
       version: sql`${jobs.version} + 1`,
     })
     .where(and(sql`${jobs.id} = any(array(${open}))`, isNotEnded))

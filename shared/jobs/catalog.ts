@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { batchRequest } from './batch.ts';
 
 /** Queues, each with slots of its own: `interactive` is for kinds that answer a client who waits. */
 export const QUEUES = ['remote', 'interactive', 'video', 'parse'] as const;
@@ -38,6 +39,8 @@ interface Definition {
   objects?: string;
   /** The job is cancelled when the client that waits for it disconnects. */
   endsWithClient?: boolean;
+  /** Its handler says whether it runs: a job that a worker has may be waiting elsewhere. */
+  ownState?: boolean;
   /** A client may ask for the same work again by POST /jobs/(id)/retry. */
   retry?: boolean;
 }
@@ -57,6 +60,46 @@ export const commandText = z
   .refine(text => Buffer.byteLength(text) <= 131_000, 'must be at most 131,000 bytes long')
   .refine(text => !/\p{Surrogate}/u.test(text), 'must be well-formed Unicode');
 
+const VARIABLE_BYTES = 65_536;
+const INPUT_BYTES = 1_048_576;
+const noNul = (text: string) => !text.includes('\0');
+const wellFormed = (text: string) => !/\p{Surrogate}/u.test(text);
+
+/** How a command is run, beside its text. */
+export const launchOptions = {
+  /** Relative to the account's home, where the path is relative. */
+  cwd: z
+    .string()
+    .min(1)
+    .max(4096)
+    .refine(noNul, 'must not hold a NUL character')
+    .refine(wellFormed, 'must be well-formed Unicode')
+    .optional(),
+  env: z
+    .record(
+      z.string().regex(/^[A-Za-z_][A-Za-z0-9_]*$/, 'must be a name of letters, digits and _'),
+      z
+        .string()
+        .refine(noNul, 'must not hold a NUL character')
+        .refine(wellFormed, 'must be well-formed Unicode'),
+    )
+    .refine(
+      env =>
+        Object.entries(env).reduce((sum, pair) => sum + Buffer.byteLength(pair.join('=')) + 1, 0) <=
+        VARIABLE_BYTES,
+      'must be at most 64 KiB long',
+    )
+    .optional(),
+  stdin: z
+    .string()
+    .refine(noNul, 'must not hold a NUL character')
+    .refine(wellFormed, 'must be well-formed Unicode')
+    .refine(text => Buffer.byteLength(text) <= INPUT_BYTES, 'must be at most 1 MiB long')
+    .optional(),
+  /** Seconds, from its start. */
+  timeout: z.number().positive().max(31_536_000).optional(),
+};
+
 /** One condition on a table's rows; `null` asks whether the value is missing ("true") or not ("false"). */
 export const tableFilter = z.object({
   column: z.string(),
@@ -65,14 +108,54 @@ export const tableFilter = z.object({
 });
 export type TableFilter = z.output<typeof tableFilter>;
 
+/** The most groups of a view. */
+export const MAX_GROUPS = 10_000;
+
+/** Rows with equal values in the columns `by` are one group. `count` without a column counts rows. */
+export const tableGroups = z.object({
+  by: z.array(z.string()),
+  aggregates: z.array(
+    z.object({
+      op: z.enum(['count', 'sum', 'mean', 'min', 'max']),
+      column: z.string().optional(),
+    }),
+  ),
+});
+export type TableGroups = z.output<typeof tableGroups>;
+
+/** What the host asks the user at a login (RFC 4256), to be answered in time. */
+export const loginChallenge = z.object({
+  challenge: z.string(),
+  instruction: z.string(),
+  prompts: z.array(z.object({ text: z.string(), echo: z.boolean() }).meta({ id: 'LoginPrompt' })),
+  expires: z.iso.datetime(),
+});
+
+/** A login stops where the host asks something, or it is done. */
+const loginResult = z.object({
+  challenge: loginChallenge.optional(),
+  /** What the host said at the login, if anything. */
+  banner: z.string().optional(),
+});
+
 /** Every kind of job. The handler of a kind is workers/handlers/(kind).ts, typed from its entry here. */
 export const JOBS = {
   connect: {
-    means: 'Logs in to the host and opens the session.',
+    means: 'Logs in to the host and opens the session, up to what the host asks its user.',
     queue: 'interactive',
     session: 'opens',
+    /** Before 2 a worker did not ask the user. */
+    version: 2,
     payload: z.object({}),
-    result: z.object({}),
+    result: loginResult,
+    endsWithClient: true,
+  },
+  answer: {
+    means: 'Goes on with a login, by what the user has answered.',
+    queue: 'interactive',
+    session: 'opens',
+    payload: z.object({ challenge: z.string() }),
+    result: loginResult,
     endsWithClient: true,
   },
   'scan-host': {
@@ -87,8 +170,20 @@ export const JOBS = {
     queue: 'remote',
     session: 'uses',
     output: 'kept',
-    payload: z.object({ command: commandText }),
+    /** Before 2 a worker knew the command alone. */
+    version: 2,
+    payload: z.object({ command: commandText, ...launchOptions }),
     result: z.object({ returncode: z.number().int() }),
+    retry: true,
+  },
+  batch: {
+    means: "Submits a job to the host's batch system, and follows it.",
+    queue: 'remote',
+    session: 'uses',
+    output: 'kept',
+    payload: batchRequest,
+    result: z.object({ returncode: z.number().int() }),
+    ownState: true,
     retry: true,
   },
   video: {
@@ -167,8 +262,8 @@ export const JOBS = {
     queue: 'parse',
     parent: 'upload',
     objects: 'artifacts',
-    /** Before 2 a worker did not check every value of a table, and knows no "types". */
-    version: 2,
+    /** Before 3 a worker knows fewer parameters of parsers; before 2 it did not check every value of a table. */
+    version: 3,
     payload: z.object({ upload: z.string() }),
     result: z.object({
       artifacts: z.array(
@@ -177,15 +272,18 @@ export const JOBS = {
     }),
   },
   view: {
-    means: 'Sorts or filters a table into a view of it.',
+    means: 'Sorts, filters or groups a table into a view of it.',
     queue: 'parse',
     parent: 'model',
     objects: 'views',
+    /** Before 2 a worker knows no "groups". */
+    version: 2,
     payload: z.object({
       view: z.string(),
       source: z.string(),
       sort: z.array(z.object({ column: z.string(), descending: z.boolean() })),
       filter: z.array(tableFilter),
+      groups: tableGroups.optional(),
     }),
     result: z.object({ object: z.string(), size: z.number().int(), rows: z.number().int() }),
   },
@@ -207,6 +305,8 @@ export type StreamedKind = SessionKind & KindsWith<{ output: 'streamed' }>;
 export type AwaitedKind = KindsWith<{ endsWithClient: true }>;
 
 export const JOB_KINDS = Object.keys(JOBS) as JobKind[];
+
+export const KINDS_WITH_OWN_STATE = JOB_KINDS.filter(kind => jobDefinition(kind).ownState);
 
 export function isJobKind(kind: string): kind is JobKind {
   return Object.hasOwn(JOBS, kind);

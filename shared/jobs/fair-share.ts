@@ -25,9 +25,9 @@ export function shareRules(slots: number, limitShare: number): ShareRules {
   };
 }
 
-/** SQL for the slots of the queue's live workers. */
+/** SQL for the slots of the queue's live workers, those aside that take no more. */
 export const slotsOf = (queue: QueueName) =>
-  `select coalesce(sum((slots->>${quote(queue)})::int), 0)::int from workers where seen > now() - interval '${ALIVE_SECONDS} seconds'`;
+  `select coalesce(sum((slots->>${quote(queue)})::int), 0)::int from workers where not draining and seen > now() - interval '${ALIVE_SECONDS} seconds'`;
 
 /** SQL for the two numbers of the advisory lock under which slots of a queue are given. */
 export const lockOf = (queue: QueueName) => `7493223, ${QUEUES.indexOf(queue)}`;

@@ -10,6 +10,8 @@ export interface IdempotencyKey {
   key: string;
   /** Keyed HMAC of the request's body. */
   body: string;
+  /** The same under SECRET_KEY_BEFORE, for what was stored under it. */
+  bodyBefore?: string;
 }
 
 /** Streamed output is removed an hour after the job's end: then the job has nothing to answer with. */
@@ -43,7 +45,7 @@ export async function findJobByIdempotencyKey(
         or(isNull(jobs.id), and(hasOutput, not(wasAbandoned))),
       ),
     );
-  if (found && found.body !== given.body) {
+  if (found && ![given.body, given.bodyBefore].includes(found.body)) {
     throw new WindlassError('idempotency_conflict', { hint: 'Use a new key for a new request.' });
   }
   // Its client knows that it was done, and it must not be done twice.
@@ -59,7 +61,7 @@ export async function findJobByIdempotencyKey(
 export async function storeIdempotencyKey(
   tx: Tx,
   owner: string,
-  given: IdempotencyKey,
+  { bodyBefore: _, ...given }: IdempotencyKey,
   job: string,
 ): Promise<void> {
   await tx

@@ -1,8 +1,9 @@
 import type { Database } from '../database/connect.ts';
 import type { JobRow } from '../database/schema.ts';
 import { newId } from '../ids.ts';
-import { jobDefinition, type SessionKind } from './catalog.ts';
+import { jobDefinition, type Payload, type SessionKind } from './catalog.ts';
 import { dispatchedAtOnce } from './fair-share.ts';
+import { labelOf } from './labels.ts';
 import { auditOf, type JobRequest } from './start-job.ts';
 
 /** A new job's columns, where its request sets no others. */
@@ -29,6 +30,7 @@ const NEW = {
   stderrBytes: 0,
   runAt: null,
   runPlace: null,
+  batch: null,
   unreachableSince: null,
   runRemoved: false,
 } as const satisfies Partial<JobRow>;
@@ -45,11 +47,12 @@ export async function startJobInSession<K extends SessionKind>(
   request: JobRequest<K> & { session: string },
   idleSeconds: number,
 ): Promise<JobRow | undefined> {
-  const { kind, owner, session, limit, onCount, share, requestId = null } = request;
+  const { kind, owner, session, limit, onCount, share, requestId = null, name = null } = request;
   const { payload, version: payloadVersion = 1, output, ...definition } = jobDefinition(kind);
   const queue = request.queue ?? definition.queue;
   const outputStreamed = output === 'streamed';
   const given = payload.parse(request.payload);
+  const label = labelOf(kind, given as Payload<K>);
   const id = newId();
   const event = auditOf(request);
   const audit = event
@@ -57,9 +60,11 @@ export async function startJobInSession<K extends SessionKind>(
         select ${event.user}, ${event.address}, ${event.action}, ${event.target}, ${requestId} from started`
     : sql`select`;
   // The session is locked: a transaction that ends it waits for this one, and then cancels the new job too.
-  const [row] = await sql<{ created: string; dispatched: string | null; open: number }[]>`
+  const [row] = await sql<
+    { created: string; dispatched: string | null; open: number; host: string }[]
+  >`
     with session as (
-      select from sessions
+      select hostname from sessions
       where sid = ${session} and owner = ${owner} and opened is not null and ended is null
         and accessed > now() - interval '1 minute' and accessed > now() - make_interval(secs => ${idleSeconds})
       for share
@@ -69,14 +74,14 @@ export async function startJobInSession<K extends SessionKind>(
       select count(*)::int as n
       from (select from jobs where owner = ${owner} and finished is null limit ${limit}::int) counted
     ), started as (
-    insert into jobs (id, kind, queue, owner, session, request_id, payload, payload_version, output_streamed, epoch, dispatched)
-    select ${id}, ${kind}, ${queue}, ${owner}, ${session}, ${requestId}, ${JSON.stringify(given)}::jsonb, ${payloadVersion}, ${outputStreamed},
+    insert into jobs (id, kind, queue, owner, session, host, label, name, request_id, payload, payload_version, output_streamed, epoch, dispatched)
+    select ${id}, ${kind}, ${queue}, ${owner}, ${session}, session.hostname, ${label}, ${name}, ${requestId}, ${JSON.stringify(given)}::jsonb, ${payloadVersion}, ${outputStreamed},
       1, ${sql.unsafe(dispatchedAtOnce(queue, share))}
     from session, asked, open
     where ${limit}::int = 0 or open.n < ${limit}::int
-    returning created, dispatched, (select n from open) as open
+    returning created, dispatched, host, (select n from open) as open
     ), audit as (${audit})
-    select created, dispatched, open from started`;
+    select created, dispatched, host, open from started`;
   if (!row) return undefined;
   if (limit > 0) onCount?.(row.open);
   const created = new Date(row.created);
@@ -88,6 +93,9 @@ export async function startJobInSession<K extends SessionKind>(
     queue,
     owner,
     session,
+    host: row.host,
+    label,
+    name,
     requestId,
     payload: given,
     payloadVersion,

@@ -1,11 +1,12 @@
 import { sql } from 'drizzle-orm';
 import { type AuditEvent, commandDigest, recordAudit } from '../audit.ts';
 import type { Tx } from '../database/connect.ts';
-import { type JobRow, jobs } from '../database/schema.ts';
+import { type JobRow, jobs, sessions } from '../database/schema.ts';
 import { WindlassError } from '../errors.ts';
 import { newId } from '../ids.ts';
 import { type JobKind, jobDefinition, type Payload, type QueueName } from './catalog.ts';
 import { dispatchedAtOnce } from './fair-share.ts';
+import { labelOf, oneLine } from './labels.ts';
 
 export interface JobRequest<K extends JobKind = JobKind> {
   kind: K;
@@ -16,6 +17,10 @@ export interface JobRequest<K extends JobKind = JobKind> {
   /** Given where other rows of the same transaction refer to the job. */
   id?: string;
   session?: string;
+  /** What it is, in one line, where its payload does not tell: see labels.ts. */
+  label?: string;
+  /** The client's own. */
+  name?: string;
   /** The job is cancelled when one of these is deleted. */
   project?: string;
   model?: string;
@@ -41,13 +46,16 @@ export async function startJob<K extends JobKind>(tx: Tx, request: JobRequest<K>
   if (limit > 0) await refuseTooMany(tx, request);
   const { payload, version, output, ...definition } = jobDefinition(request.kind);
   const queue = columns.queue ?? definition.queue;
+  const given = payload.parse(request.payload);
   const [row] = await tx
     .insert(jobs)
     .values({
       ...columns,
       id: columns.id ?? newId(),
       queue,
-      payload: payload.parse(request.payload),
+      payload: given,
+      label: columns.label ? oneLine(columns.label) : labelOf(request.kind, given as Payload<K>),
+      host: columns.session && hostOf(columns.session),
       payloadVersion: version,
       outputStreamed: output === 'streamed',
       epoch: 1,
@@ -60,14 +68,17 @@ export async function startJob<K extends JobKind>(tx: Tx, request: JobRequest<K>
   return row;
 }
 
+const hostOf = (session: string) =>
+  sql`(select ${sessions.hostname} from ${sessions} where ${sessions.sid} = ${session})`;
+
 /** What the start of a job tells the audit: commands, again and again, and sessions. */
 export function auditOf(request: JobRequest): AuditEvent | undefined {
   const { kind, owner, session = null, address = null, requestId = null, payload } = request;
   const actor = { user: owner, address, requestId };
   if (kind === 'connect') return { ...actor, action: 'session.open', target: session };
-  if (kind !== 'command') return undefined;
-  const { command } = payload as Payload<'command'>;
-  return { ...actor, action: 'command', target: commandDigest(command) };
+  if (kind !== 'command' && kind !== 'batch') return undefined;
+  const { command, script } = payload as Payload<'command' | 'batch'> & { script?: string };
+  return { ...actor, action: 'command', target: commandDigest(command ?? script ?? '') };
 }
 
 async function refuseTooMany(tx: Tx, { owner, limit, onCount }: JobRequest): Promise<void> {

@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process';
-import { readdirSync, utimesSync, writeFileSync } from 'node:fs';
+import { readdirSync, rmSync, utimesSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Readable } from 'node:stream';
 import { afterAll, expect, test } from 'vitest';
@@ -80,6 +80,38 @@ describeUnless(missingRoot(), 'a full disk', () => {
       });
       expect(readdirSync(join(mounted, 'incoming'))).toEqual([]);
       expect(await store.put('b', Buffer.alloc(1_000))).toBe(1_000);
+    } finally {
+      execFileSync('umount', ['-l', mounted]);
+    }
+  });
+
+  test('of which some bytes are kept free: what would use them is refused, what did so is removed', async () => {
+    const mounted = join(directory.path, 'kept-free');
+    execFileSync('mkdir', [mounted]);
+    execFileSync('mount', ['-t', 'tmpfs', '-o', 'size=64m', 'tmpfs', mounted]);
+    const piece = Buffer.alloc(4 << 20);
+    const pieces = function* (count: number) {
+      for (let i = 0; i < count; i++) yield piece;
+    };
+    try {
+      const store = new FileStore(mounted, { keepFree: 24 << 20 });
+      const full = { code: 'insufficient_storage' };
+      // By its size, before a byte is written; by its bytes, while they are; and by what is left in the end.
+      await expect(
+        store.put('declared', Readable.from(pieces(1)), { size: 48 << 20 }),
+      ).rejects.toMatchObject(full);
+      await expect(store.put('streamed', Readable.from(pieces(14)))).rejects.toMatchObject(full);
+      await expect(store.put('buffers', [...pieces(11)])).rejects.toMatchObject(full);
+      const others = join(mounted, 'others');
+      const meanwhile = async function* () {
+        yield piece;
+        writeFileSync(others, Buffer.alloc(40 << 20));
+      };
+      await expect(store.put('beside', Readable.from(meanwhile()))).rejects.toMatchObject(full);
+      expect(readdirSync(join(mounted, 'incoming'))).toEqual([]);
+      expect(readdirSync(join(mounted, 'objects'))).toEqual([]);
+      rmSync(others);
+      expect(await store.put('fits', Readable.from(pieces(8)))).toBe(32 << 20);
     } finally {
       execFileSync('umount', ['-l', mounted]);
     }

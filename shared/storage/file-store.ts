@@ -16,6 +16,7 @@ import { dirname, join, relative, sep } from 'node:path';
 import type { Readable } from 'node:stream';
 import { WindlassError } from '../errors.ts';
 import { newId } from '../ids.ts';
+import { assertFreeSpace } from './free-space.ts';
 import {
   assertKey,
   type GetOptions,
@@ -26,14 +27,19 @@ import {
 } from './object-store.ts';
 import { writeAll } from './write-all.ts';
 
-/** Objects as files in one folder: `objects/` by key, `incoming/` for those that are being written. */
+/**
+ * Objects as files in one folder: `objects/` by key, `incoming/` for those that are being written. What would leave less
+ * than `keepFree` bytes (LIMIT_FREE_BYTES) free on the disk is refused; what did so beside others is removed again.
+ */
 export class FileStore implements ObjectStore {
   readonly #objects: string;
   readonly #incoming: string;
+  readonly #keepFree: number;
 
-  constructor(root: string) {
+  constructor(root: string, { keepFree = 0 }: { keepFree?: number } = {}) {
     this.#objects = join(root, 'objects');
     this.#incoming = join(root, 'incoming');
+    this.#keepFree = keepFree;
   }
 
   async put(key: string, bytes: ObjectSource, options: PutOptions = {}): Promise<number> {
@@ -42,12 +48,15 @@ export class FileStore implements ObjectStore {
     // Without a listener, the error of a source that is destroyed while nothing reads it would end the process.
     if (!Array.isArray(source)) source.on('error', ignore);
     let at = join(this.#incoming, newId());
+    const checkSpace = (added = 0) => assertFreeSpace(this, { added, limit: this.#keepFree });
     try {
+      await checkSpace(options.size ?? sizeOf(bytes));
       await mkdir(this.#incoming, { recursive: true, mode: 0o700 });
       // Opened here: a stream that opens its file itself may do so after the cleanup below removed it.
       const file = await open(at, 'wx', 0o600);
       try {
-        const size = await writeAll(file, source, options);
+        const size = await writeAll(file, source, { ...options, checkSpace });
+        await checkSpace();
         await renameInto(at, path);
         at = path;
         // After the rename, so that one journal commit serves both. Nobody knows the key until this returns.
@@ -144,6 +153,12 @@ export class FileStore implements ObjectStore {
 }
 
 const ignore = () => {};
+
+/** 0 for a stream, whose length is unknown. */
+function sizeOf(source: ObjectSource): number {
+  if (Buffer.isBuffer(source)) return source.length;
+  return Array.isArray(source) ? source.reduce((sum, { length }) => sum + length, 0) : 0;
+}
 
 /** Every file below a folder. A folder that is removed meanwhile counts as empty. */
 async function* walk(folder: string): AsyncGenerator<string> {

@@ -18,7 +18,45 @@ export async function assertFreeSpace(
   if (needed.limit > 0) assertFits(await objects.freeBytes(), needed);
 }
 
-/** The same for `free` bytes, as ObjectStore.freeBytes() returned them. */
+/** Readings of the free space are used for so long. */
+const FRESH_MS = 500;
+
+/** The free space of a store's disk, read at most twice a second however many ask. */
+export class FreeSpace {
+  readonly #objects: Pick<ObjectStore, 'freeBytes'>;
+  readonly #limit: number;
+  #reading: Promise<number | undefined> | undefined;
+  #readAt = 0;
+
+  /** `limit`: LIMIT_FREE_BYTES. */
+  constructor(objects: Pick<ObjectStore, 'freeBytes'>, limit: number) {
+    this.#objects = objects;
+    this.#limit = limit;
+  }
+
+  /** Undefined where the store is a server of its own. */
+  async read(): Promise<number | undefined> {
+    if (this.#reading && performance.now() - this.#readAt < FRESH_MS) return this.#reading;
+    this.#readAt = performance.now();
+    this.#reading = this.#objects.freeBytes();
+    return this.#reading;
+  }
+
+  /** Throws `insufficient_storage` where less than the limit is free. */
+  async assertFree(): Promise<void> {
+    if (this.#limit > 0) assertFits(await this.read(), { added: 0, limit: this.#limit });
+  }
+
+  /** One sentence where less than twice the limit is free: what needs space is about to be refused, or is. */
+  async describeShortage(): Promise<string | undefined> {
+    if (this.#limit === 0) return undefined;
+    const free = await this.read();
+    if (free === undefined || free >= 2 * this.#limit) return undefined;
+    return `The disk of the object store has ${free} bytes left; below ${this.#limit} (LIMIT_FREE_BYTES) nothing more is stored.`;
+  }
+}
+
+/** assertFreeSpace() for `free` bytes, as ObjectStore.freeBytes() returned them. */
 export function assertFits(free: number | undefined, { added, limit }: SpaceNeeded): void {
   if (limit === 0 || free === undefined || free - added >= limit) return;
   throw new WindlassError('insufficient_storage', {

@@ -3,11 +3,21 @@ import { type Readable, Writable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { assertBuffersSize, enforceSize } from './declared-size.ts';
 
+/** checkSpace() is called after so many bytes. */
+const CHECK_EVERY_BYTES = 16 << 20;
+
+interface WriteOptions {
+  size?: number;
+  signal?: AbortSignal;
+  /** Rejects where there is no space for more. */
+  checkSpace(): Promise<void>;
+}
+
 /** Writes the whole source and returns its number of bytes. */
 export async function writeAll(
   file: FileHandle,
   source: Readable | Buffer[],
-  { size, signal }: { size?: number; signal?: AbortSignal },
+  { size, signal, checkSpace }: WriteOptions,
 ): Promise<number> {
   if (Array.isArray(source)) {
     assertBuffersSize(source, size);
@@ -15,8 +25,12 @@ export async function writeAll(
     return writeBuffers(file, source);
   }
   let written = 0;
+  let checkedAt = 0;
   const write = async (pieces: Buffer[]) => {
     written += await writeBuffers(file, pieces);
+    if (written - checkedAt < CHECK_EVERY_BYTES) return;
+    checkedAt = written;
+    await checkSpace();
   };
   const sink = new Writable({
     highWaterMark: 1 << 20,

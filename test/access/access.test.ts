@@ -84,9 +84,11 @@ describeStack(missingPrograms('sshd'), 'who may see and do what', form => {
       'accessed',
       'agent',
       'created',
+      'engines',
       'expires',
       'hostname',
       'sid',
+      'state',
       'username',
     ]);
     for (const secret of sshd.privateKey.split('\n').slice(1, 3))
@@ -120,7 +122,10 @@ describeStack(missingPrograms('sshd'), 'who may see and do what', form => {
       created: expect.any(String),
       started: expect.any(String),
       finished: null,
-      worker: expect.stringMatching(/\/\d+/),
+      progress: null,
+      error: null,
+      host: 'host',
+      worker: expect.stringMatching(/^[\w.-]+-\d+-\w{6}$/),
       owner: 'alice',
     });
     expect((await send(admin, 'DELETE', `/api/jobs/${id}`)).status).toBe(202);

@@ -4,9 +4,8 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { Client } from '../../servers/api-client.ts';
 import { findFreePort } from '../../servers/free-port.ts';
 import { loadOrCreateKeyPair } from '../../servers/key-pair.ts';
-import { readEnvironment } from '../../servers/processes.ts';
 import { SETTINGS } from '../../shared/settings.ts';
-import { openStackDatabase } from '../harness/database.ts';
+import { openStackDatabase, readSettings, stackRoles } from '../harness/database.ts';
 import { describeForms } from '../harness/forms.ts';
 import { expectProblem } from '../harness/problem.ts';
 import { addHost, connectClient, launchAsync, openSession, waitForEnd } from '../harness/remote.ts';
@@ -44,13 +43,15 @@ describeForms(missingPrograms('sshd'), 'what the logs hold at LOG_LEVEL=trace', 
       startTestSshd(),
     ]);
     client = connectClient(stack);
-    const processes = stack.pids().filter(({ name }) => /^windlass-(api|worker)/.test(name));
-    settings = Object.assign({}, ...processes.map(({ pid }) => readEnvironment(pid)));
+    settings = await readSettings(stack);
     for (const name of SECRET_SETTINGS) {
       const value = settings[name];
       if (value) secrets.set(name, value);
     }
     secrets.set('DATABASE_URL', new URL(settings.DATABASE_URL ?? '').password);
+    if (form.name === 'embedded')
+      for (const [role, url] of Object.entries(await stackRoles(stack)))
+        secrets.set(`the password of ${role}`, new URL(url).password);
   });
   afterAll(async () => {
     for (const { child } of programs) child.kill('SIGKILL');

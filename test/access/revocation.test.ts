@@ -4,9 +4,9 @@ import type postgres from 'postgres';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { Client } from '../../servers/api-client.ts';
 import { findFreePort } from '../../servers/free-port.ts';
-import { awaitExit, endWithThisProcess, readEnvironment } from '../../servers/processes.ts';
+import { awaitExit, endWithThisProcess } from '../../servers/processes.ts';
 import { logIn } from '../harness/browser-login.ts';
-import { apiUrls, openStackDatabase } from '../harness/database.ts';
+import { apiUrls, openStackDatabase, readSettings } from '../harness/database.ts';
 import { describeStack } from '../harness/forms.ts';
 import { UNLIMITED, useStack } from '../harness/use-stack.ts';
 import { waitFor } from '../harness/wait-for.ts';
@@ -36,10 +36,7 @@ describeStack(undefined, 'what is revoked', form => {
 
   /** Another API process beside the embedded form's own: a fleet has two. */
   async function startSecond(): Promise<string> {
-    const api = stack.pids().find(({ name }) => name === 'windlass-api');
-    // The supervisor's channel is not this one's.
-    const { NODE_CHANNEL_FD: _, ...own } = readEnvironment(api?.pid ?? 0);
-    const env = { ...own, PORT: String(await findFreePort()) };
+    const env = { ...(await readSettings(stack)), PORT: String(await findFreePort()) };
     second = spawn(process.execPath, [API], { env, stdio: 'ignore' });
     endWithThisProcess(second);
     const url = `http://127.0.0.1:${env.PORT}`;

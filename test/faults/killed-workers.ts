@@ -4,6 +4,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { expect, test } from 'vitest';
 import { countFrames } from '../../demo/probe-video.ts';
 import { signalProcess } from '../../servers/processes.ts';
+import { pidOfWorker } from '../../shared/jobs/worker-id.ts';
 import { drawFrames } from '../harness/draw-frames.ts';
 import type { Job } from '../harness/remote.ts';
 import { makeTempDir } from '../harness/temp-dir.ts';
@@ -112,7 +113,9 @@ async function leasedBy(
   worker: number,
 ): Promise<Count[]> {
   const rows = await Promise.all(counts.map(({ id }) => client.get<Job>(`/api/jobs/${id}`)));
-  return counts.filter((_, i) => rows[i]?.worker?.endsWith(`/${worker}`));
+  return counts.filter(
+    (_, i) => rows[i]?.state === 'running' && pidOfWorker(rows[i]?.worker ?? '') === worker,
+  );
 }
 
 /** The paths of few frames, shown again and again: long to encode and quick to draw. */

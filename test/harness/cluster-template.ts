@@ -9,6 +9,7 @@ import {
   DATABASE_USER,
   prepareCluster,
 } from '../../cli/embedded-postgres/cluster.ts';
+import { prepareRoles } from '../../cli/embedded-postgres/roles.ts';
 import { launchPostgres } from '../../servers/backing-services.ts';
 import { awaitExit } from '../../servers/processes.ts';
 import { migrateDatabase } from '../../shared/database/migrate.ts';
@@ -50,7 +51,10 @@ async function makeTemplate(folder: string, template: string): Promise<void> {
     mkdirSync(join(folder, 'lock'));
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
-    await waitFor(() => existsSync(template), { what: 'the template of clusters' });
+    await waitFor(() => existsSync(template), {
+      what: 'the template of clusters',
+      timeoutMs: 120_000,
+    });
     return;
   }
   const made = join(folder, 'making');
@@ -64,9 +68,8 @@ async function makeTemplate(folder: string, template: string): Promise<void> {
 async function migrateTemplate(cluster: Cluster): Promise<void> {
   const { port, started: server } = await startOnFreePort(free => launchPostgres(cluster, free));
   const { password } = cluster;
-  await migrateDatabase(
-    `postgres://${DATABASE_USER}:${password}@127.0.0.1:${port}/${DATABASE_NAME}`,
-  );
+  const url = `postgres://${DATABASE_USER}:${password}@127.0.0.1:${port}/${DATABASE_NAME}`;
+  await migrateDatabase((await prepareRoles(url)).owner);
   const ended = awaitExit(server);
   // Fast shutdown: a start on the copies has nothing to recover.
   server.kill('SIGINT');

@@ -48,6 +48,11 @@ export class RawConnection {
     return this.#bytes.toString('latin1');
   }
 
+  /** Sends nothing more; what was written arrives. */
+  finish(): void {
+    this.#socket.end();
+  }
+
   end(): void {
     this.#socket.destroy();
   }

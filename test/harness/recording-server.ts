@@ -1,12 +1,15 @@
 import type { AddressInfo } from 'node:net';
 import ssh2, { type Connection } from 'ssh2';
 import { fingerprint, keyBytes } from '../../shared/ssh-keys.ts';
+import { answerCommands } from './answer-commands.ts';
 
 /** An SSH server that lets in one password and keeps a record of all that is tried. */
 export interface RecordingServer {
   port: number;
   /** Connections so far. */
   readonly connections: number;
+  /** Those that are open now. */
+  readonly open: number;
   /** Every attempt to log in: how, as whom, and the password where there was one. */
   readonly attempts: { method: string; username: string; password?: string }[];
   /** Closes the connections that are open. */
@@ -33,19 +36,16 @@ export async function startRecordingServer(options: {
       if (password !== undefined && password === options.password) context.accept();
       else context.reject(['password', 'publickey']);
     });
-    client.on('session', accept => {
-      accept().on('exec', acceptExec => {
-        const channel = acceptExec();
-        channel.exit(0);
-        channel.end();
-      });
-    });
+    client.on('session', accept => answerCommands(accept()));
   });
   await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve));
   return {
     port: (server.address() as AddressInfo).port,
     get connections() {
       return connections;
+    },
+    get open() {
+      return open.size;
     },
     attempts,
     hangUp() {

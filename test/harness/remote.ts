@@ -1,4 +1,5 @@
 import { Client } from '../../servers/api-client.ts';
+import { pidOfWorker } from '../../shared/jobs/worker-id.ts';
 import type { TestSshd } from './sshd.ts';
 import type { Stack } from './stack.ts';
 import { waitFor } from './wait-for.ts';
@@ -48,8 +49,14 @@ export async function openSession(
 }
 
 /** Starts a command without waiting for it; its job. */
-export async function launchAsync(client: Client, sid: string, command: string): Promise<Job> {
-  return client.post<Job>('/api/remotes/launch', { sid, command }, { Prefer: 'respond-async' });
+export async function launchAsync(
+  client: Client,
+  sid: string,
+  command: string,
+  options: { timeout?: number } = {},
+): Promise<Job> {
+  const body = { sid, command, ...options };
+  return client.post<Job>('/api/remotes/launch', body, { Prefer: 'respond-async' });
 }
 
 export const isEnded = (job: Job) => !['queued', 'running'].includes(job.state);
@@ -79,8 +86,8 @@ export async function readOutput(
 export async function holderOf(client: Client, id: string): Promise<number> {
   return waitFor(
     async () => {
-      const { worker } = await client.get<Job>(`/api/jobs/${id}`);
-      return Number(worker?.split('/')[1]);
+      const { worker, state } = await client.get<Job>(`/api/jobs/${id}`);
+      return worker && state === 'running' ? pidOfWorker(worker) : undefined;
     },
     { what: `a worker to hold job ${id}` },
   );

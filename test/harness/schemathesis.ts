@@ -1,4 +1,4 @@
-import { canInstallSchemathesis } from '../../scripts/install-programs.ts';
+import { canInstallPython } from '../../scripts/install-python.ts';
 import { findSchemathesis, SCHEMATHESIS } from '../../scripts/programs.ts';
 import type { SkipReason } from './skip.ts';
 
@@ -7,6 +7,6 @@ export function missingSchemathesis(): SkipReason | undefined {
   if (findSchemathesis() !== undefined) return undefined;
   return {
     reason: `needs Schemathesis (python3-venv, schemathesis==${SCHEMATHESIS})`,
-    obtainable: canInstallSchemathesis(),
+    obtainable: canInstallPython(),
   };
 }

@@ -1,5 +1,6 @@
 import type { AddressInfo } from 'node:net';
 import ssh2, { type Connection, type FileEntry, type SFTPWrapper } from 'ssh2';
+import { answerCommands } from './answer-commands.ts';
 
 export interface SftpServerOptions {
   /** In OpenSSH's format. */
@@ -16,7 +17,7 @@ export interface SftpServer {
   stop(): Promise<void>;
 }
 
-/** An SSH server that lets in one password, lists directories as the test wants it, and runs no command. */
+/** An SSH server that lets in one password, lists directories as the test wants it, and runs `echo`. */
 export async function startSftpServer(options: SftpServerOptions): Promise<SftpServer> {
   const open = new Set<Connection>();
   const server = new ssh2.Server({ hostKeys: [options.hostKey] }, client => {
@@ -29,11 +30,7 @@ export async function startSftpServer(options: SftpServerOptions): Promise<SftpS
     });
     client.on('session', accept => {
       const session = accept();
-      session.on('exec', acceptExec => {
-        const channel = acceptExec();
-        channel.exit(0);
-        channel.end();
-      });
+      answerCommands(session);
       session.on('sftp', acceptSftp => serveDirectories(acceptSftp(), options));
     });
   });

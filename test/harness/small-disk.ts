@@ -26,12 +26,12 @@ export async function unmountSmallDisk(harness: AgentHarness, host: LocalExec): 
   await waitFor(() => spawnSync('umount', [host.account.home]).status === 0, { what: 'an umount' });
 }
 
-/** Until the next attempts stand prepared: until one is used or dies nothing more is written. */
+/** Until the next attempt stands prepared: until it is used or dies nothing more is written. */
 export async function awaitPrepared(host: LocalExec): Promise<void> {
   const runs = join(host.account.home, '.windlass/runs');
   const isReady = (name: string) => existsSync(join(runs, name, 'ready'));
   const count = () => readdirSync(runs).filter(isReady).length;
-  await waitFor(() => count() >= 3, { what: 'the next attempts to stand ready' });
+  await waitFor(() => count() >= 2, { what: 'the next attempts to stand ready' });
 }
 
 /** A run after which no file can be made any more, and which ends with a line of its own: it exits with 7. */

@@ -23,10 +23,10 @@ export interface TestSshd extends Sshd {
 /**
  * Starts a real sshd on a free port, as often as wanted. The login is the given throwaway account, by
  * key and by password; without one the current user, by key, with a home in a temporary folder.
- * `lines` of sshd_config win over the harness's own. Needs sshd: see missingPrograms().
+ * `program` is another path of it, for an account. `lines` of sshd_config win over the harness's own. Needs sshd: see missingPrograms().
  */
 export async function startTestSshd(
-  options: { account?: Account; lines?: string[] } = {},
+  options: { account?: Account; lines?: string[]; program?: string } = {},
 ): Promise<TestSshd> {
   const directory = makeTempDir('sshd');
   const lines: string[] = [];
@@ -46,7 +46,7 @@ export async function startTestSshd(
   }
 
   async function startForAccount(account: Account) {
-    const program = findSshd();
+    const program = options.program ?? findSshd();
     if (program === undefined) throw new Error('There is no sshd; see missingPrograms().');
     const key = loadOrCreateKeyPair(join(directory.path, 'login_key'));
     const hostKey = loadOrCreateKeyPair(join(directory.path, 'host_key')).public;

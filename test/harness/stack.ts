@@ -22,7 +22,7 @@ import { makeTempDir } from './temp-dir.ts';
 import { waitFor } from './wait-for.ts';
 
 const PROGRAM = fileURLToPath(new URL('../../dist/cli/main.js', import.meta.url));
-const READY = /^Windlass is ready at (http:\/\/\S+)/m;
+const READY = /^Windlass is ready at (https?:\/\/\S+)/m;
 
 /** Settings of a fleet of ten processes, as the package's own Procfile has them. */
 export const WORKERS_APART = { PROCFILE: '' };
@@ -135,7 +135,9 @@ export async function startStack(options: StackOptions = {}): Promise<Stack> {
         timeoutMs: 60_000,
         signal: ended.signal,
       });
-      return ready.replace(/\/$/, '');
+      // A PUBLIC_URL elsewhere leads to no proxy of the test.
+      const isHere = new URL(ready).hostname === '127.0.0.1';
+      return isHere ? ready.replace(/\/$/, '') : `http://127.0.0.1:${environment.PORT}`;
     } catch (error) {
       throw new Error(`The stack did not start. ${quoteEnd(log)}`, { cause: error });
     }

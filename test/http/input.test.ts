@@ -36,7 +36,6 @@ describeStack(missingPrograms('sshd'), 'what clients send', form => {
       ['/api/remotes/launch', [], ['body']],
       ['/api/remotes/launch', 'true', ['body']],
       ['/api/remotes/launch', null, ['body']],
-      ['/api/remotes', { hostname: 'host', username: 'u' }, ['password']],
       [
         '/api/remotes',
         { hostname: 'host', username: 'u', password: 'p', privateKey: 'k' },

@@ -10,12 +10,15 @@ import { JobWatch } from '../../api/jobs/streaming/job-watch.ts';
 import { loadRoutes } from '../../api/load-routes.ts';
 import { ApiMetrics } from '../../api/monitoring/api-metrics.ts';
 import { RawJsonBodies } from '../../api/raw-json/raw-json-bodies.ts';
+import { ColumnCache } from '../../api/tables/column-cache.ts';
+import { TableReader } from '../../api/tables/table-reader.ts';
 import { readConfig } from '../../shared/config.ts';
 import { openDatabase } from '../../shared/database/connect.ts';
 import { Notifications } from '../../shared/database/notifications.ts';
 import { JobQueues } from '../../shared/jobs/queue.ts';
 import { createLog } from '../../shared/log.ts';
 import { generateSealKeys } from '../../shared/secrets.ts';
+import { FreeSpace } from '../../shared/storage/free-space.ts';
 import { openObjectStore } from '../../shared/storage/open.ts';
 import { makeTempDir } from '../harness/temp-dir.ts';
 
@@ -41,18 +44,22 @@ export async function openIdleApp(): Promise<IdleApp> {
   const notifications = new Notifications(database, log);
   const queues = new JobQueues({ databaseUrl, redisUrl: undefined, log });
   const memory = new RequestMemory();
+  const objects = await openObjectStore(config);
   const context: ApiContext = {
     config,
     log,
     database,
     notifications,
-    objects: await openObjectStore(config),
+    objects,
+    freeSpace: new FreeSpace(objects, config.LIMIT_FREE_BYTES),
     queues,
     jobs: new JobWatch({ database, notifications, log }),
     openJobs: new OpenJobCounts(config.LIMIT_OPEN_JOBS),
     longPolls: new ResponseQuota('long-poll', config.LIMIT_STREAMS),
     memory,
+    tables: { columns: new ColumnCache(), reader: new TableReader(objects) },
     rawJson: new RawJsonBodies(config, memory),
+    oidc: undefined,
     passwords: new PasswordVerifier(database, {
       failedLogins: config.LIMIT_FAILED_LOGINS,
       stopping: new AbortController().signal,

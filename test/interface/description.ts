@@ -56,17 +56,21 @@ export class Description {
     const [path = ''] = target.split('?');
     const found = this.#paths.find(({ pattern }) => pattern.test(path));
     const asked = `${method} ${target.slice(0, 200)}: ${answer.status}`;
-    if (answer.status >= 400 && answer.type === 'application/problem+json')
+    // An answer to HEAD has the type of a body, and none.
+    const hasBody = method !== 'HEAD';
+    if (hasBody && answer.status >= 400 && answer.type === 'application/problem+json')
       this.#validate(asked, '#/components/schemas/Problem', answer);
     if (!found) return this.#holdUnknown(asked, answer);
-    const operation = found.methods[(method === 'HEAD' ? 'GET' : method).toLowerCase()];
+    // A path that takes GET takes HEAD as well.
+    const name = method === 'HEAD' && !found.methods.head ? 'get' : method.toLowerCase();
+    const operation = found.methods[name];
     if (!operation) {
       if (answer.status !== 405 && answer.status !== 401)
         throw new Error(`${asked}, but ${found.template} has no such method`);
       return undefined;
     }
     this.#holdOperation(asked, { found, method, operation }, answer);
-    return nameOf(method === 'HEAD' ? 'get' : method, found.template);
+    return nameOf(name, found.template);
   }
 
   #holdUnknown(asked: string, answer: Answer): undefined {

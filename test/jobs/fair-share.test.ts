@@ -4,6 +4,7 @@ import type { Database } from '../../shared/database/connect.ts';
 import { newId } from '../../shared/ids.ts';
 import { lockOf } from '../../shared/jobs/fair-share.ts';
 import { IS_HELD } from '../../shared/jobs/job-conditions.ts';
+import { UNDERSTOOD } from '../../shared/jobs/payload-versions.ts';
 import { JobQueues } from '../../shared/jobs/queue.ts';
 import { startJob } from '../../shared/jobs/start-job.ts';
 import { createLog } from '../../shared/log.ts';
@@ -28,8 +29,8 @@ beforeEach(async () => {
 });
 
 const startWorker = (id: string, slots: number) =>
-  database.sql`insert into workers (id, host, pid, slots, seen)
-    values (${id}, 'host', 1, ${JSON.stringify({ remote: slots })}::jsonb, 'infinity')`;
+  database.sql`insert into workers (id, host, pid, slots, understands, seen)
+    values (${id}, 'host', 1, ${JSON.stringify({ remote: slots })}::jsonb, ${JSON.stringify(UNDERSTOOD)}::jsonb, 'infinity')`;
 
 /** Jobs that wait, of which the first is `${name}00`. */
 const wait = (owner: string, count: number, notBefore = 'null') =>

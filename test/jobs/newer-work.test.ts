@@ -2,6 +2,7 @@ import type postgres from 'postgres';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { openDatabase } from '../../shared/database/connect.ts';
 import { newId } from '../../shared/ids.ts';
+import { UNDERSTOOD } from '../../shared/jobs/payload-versions.ts';
 import { claimJob } from '../../workers/engine/claims.ts';
 import { openStackDatabase, stackDatabaseUrl } from '../harness/database.ts';
 import { describeStack } from '../harness/forms.ts';
@@ -9,6 +10,9 @@ import { type Job, launchAsync, openSession, waitForEnd } from '../harness/remot
 import { missingPrograms } from '../harness/skip.ts';
 import { useRemoteStack } from '../harness/use-stack.ts';
 import { waitFor } from '../harness/wait-for.ts';
+
+/** Of a command, from the next release. */
+const NEWER = (UNDERSTOOD.command ?? 0) + 1;
 
 // What an API of the next release starts while workers of this one are alive.
 describeStack(missingPrograms('sshd'), 'work of a newer release', form => {
@@ -32,7 +36,7 @@ describeStack(missingPrograms('sshd'), 'work of a newer release', form => {
   };
 
   test('waits, is named, and can be cancelled', { timeout: 120_000 }, async () => {
-    const ids = [await insert('future', 1), await insert('command', 2)];
+    const ids = [await insert('future', 1), await insert('command', NEWER)];
     const sid = await openSession(client, sshd);
     // What is understood passes it.
     for (let i = 0; i < 3; i++)
@@ -40,7 +44,7 @@ describeStack(missingPrograms('sshd'), 'work of a newer release', form => {
         state: 'succeeded',
       });
     const named = [
-      '1 job of kind command (payload version 2) waits for a worker of a newer release.',
+      `1 job of kind command (payload version ${NEWER}) waits for a worker of a newer release.`,
       '1 job of kind future (payload version 1) waits for a worker of a newer release.',
     ];
     expect(await readDegraded()).toEqual(named);
@@ -59,10 +63,10 @@ describeStack(missingPrograms('sshd'), 'work of a newer release', form => {
   });
 
   test('is sent once a newer worker is alive, and left to it', { timeout: 60_000 }, async () => {
-    const id = await insert('command', 2);
+    const id = await insert('command', NEWER);
     const worker = newId();
     await sql`insert into workers (id, host, pid, slots, understands, seen)
-      values (${worker}, 'host', 1, '{"remote": 0}', '{"command": 2}', 'infinity')`;
+      values (${worker}, 'host', 1, '{"remote": 0}', ${sql.json({ command: NEWER })}, 'infinity')`;
     const read = async () => {
       const [row] =
         await sql`select epoch, dispatched, not_before, state from jobs where id = ${id}`;
@@ -79,7 +83,7 @@ describeStack(missingPrograms('sshd'), 'work of a newer release', form => {
       const row = await waitFor(
         async () => {
           const epoch = (await read())?.epoch;
-          return claimJob(database.db, { id, epoch }, { worker, understood: { command: 2 } });
+          return claimJob(database.db, { id, epoch }, { worker, understood: { command: NEWER } });
         },
         { what: 'the newer worker to claim it' },
       );

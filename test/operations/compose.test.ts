@@ -27,6 +27,11 @@ const WORKERS = ['remote', 'video', 'parse', 'upkeep'];
 /** What .env holds. */
 const VARIABLES = {
   POSTGRES_PASSWORD: 'postgres-password',
+  OWNER_PASSWORD: 'owner-password',
+  API_PASSWORD: 'api-password',
+  WORKER_PASSWORD: 'worker-password',
+  REDIS_PASSWORD: 'redis-password',
+  S3_ROOT_PASSWORD: 's3-root-password',
   S3_SECRET_KEY: 's3-secret-key',
   ADMIN_PASSWORD: 'admin-password',
   SECRET_KEY: 'secret-key-of-at-least-32-characters',
@@ -38,7 +43,7 @@ describeUnless(missingPrograms('docker-compose'), 'docker-compose.yml', () => {
   test('is valid, runs every line of the Procfile, and pins what it pulls', () => {
     const services = readCompose(VARIABLES);
     expect(Object.keys(services).sort()).toEqual(
-      ['api', 'migrate', ...WORKERS, 'postgres', 'redis', 'minio'].sort(),
+      ['api', 'migrate', ...WORKERS, 'postgres', 'redis', 'minio', 'store-user'].sort(),
     );
     const procfile = readFileSync(new URL('../../Procfile', import.meta.url), 'utf8');
     for (const line of procfile.trim().split('\n')) {
@@ -46,7 +51,9 @@ describeUnless(missingPrograms('docker-compose'), 'docker-compose.yml', () => {
       expect([name, services[name]?.command.join(' ')]).toEqual([name, command]);
     }
     for (const { image } of Object.values(services))
-      expect(image).toMatch(/^windlass$|^[\w./-]+:(\d+-\w+|RELEASE\.[\w-]+)$/);
+      expect(image).toMatch(
+        /^windlass$|^[\w./-]+:(\d+(\.\d+)+-\w+|RELEASE\.[\w-]+)(@sha256:[0-9a-f]{64})?$/,
+      );
   });
 
   test('each secret reaches those alone who need it', () => {
@@ -60,8 +67,14 @@ describeUnless(missingPrograms('docker-compose'), 'docker-compose.yml', () => {
     expect(holders('SEAL_PUBLIC_KEY')).toEqual(['api']);
     expect(holders('SEAL_PRIVATE_KEYS')).toEqual(['remote', 'video']);
     expect(holders('ADMIN_PASSWORD')).toEqual(['migrate']);
-    expect(holders('POSTGRES_PASSWORD')).toEqual([...all, 'migrate', 'postgres'].sort());
-    expect(holders('S3_SECRET_KEY')).toEqual([...all, 'minio'].sort());
+    // No program of Windlass is the superuser of a server.
+    expect(holders('POSTGRES_PASSWORD')).toEqual(['postgres']);
+    expect(holders('S3_ROOT_PASSWORD')).toEqual(['minio', 'store-user']);
+    expect(holders('OWNER_PASSWORD')).toEqual(['migrate', 'postgres']);
+    expect(holders('API_PASSWORD')).toEqual(['api', 'postgres']);
+    expect(holders('WORKER_PASSWORD')).toEqual([...WORKERS, 'postgres'].sort());
+    expect(holders('REDIS_PASSWORD')).toEqual([...all, 'redis'].sort());
+    expect(holders('S3_SECRET_KEY')).toEqual([...all, 'store-user'].sort());
     const outside = Object.keys(services).filter(name =>
       services[name]?.networks.includes('outside'),
     );
@@ -93,7 +106,7 @@ describeUnless(
         const config = readConfig(told);
         for (const name of Object.keys(VARIABLES).filter(name => name in SETTINGS))
           expect([name, config[name as keyof typeof config]]).toEqual([name, expect.any(String)]);
-        expect(told.DATABASE_URL).toMatch(/^postgres:\/\/windlass:[0-9a-f]{32}@/);
+        expect(told.DATABASE_URL).toMatch(/^postgres:\/\/windlass_owner:[0-9a-f]{32}@/);
       } finally {
         directory.remove();
       }

@@ -1,6 +1,7 @@
 import type postgres from 'postgres';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { Client } from '../../servers/api-client.ts';
+import { pidOfWorker } from '../../shared/jobs/worker-id.ts';
 import { API_METRICS, WORKER_METRICS } from '../../shared/metrics.ts';
 import { openStackDatabase } from '../harness/database.ts';
 import { describeStack } from '../harness/forms.ts';
@@ -146,7 +147,7 @@ describeStack(missingPrograms('sshd'), 'what operators see', form => {
     const before = await readMetrics(client);
     const [victim] = before.filter(
       ({ name, labels }) =>
-        name === 'windlass_worker_memory_bytes' && labels.worker?.split('/')[1] === String(pid),
+        name === 'windlass_worker_memory_bytes' && pidOfWorker(labels.worker ?? '') === pid,
     );
     const worker = victim?.labels.worker ?? '';
     expect(worker).not.toBe('');

@@ -139,7 +139,9 @@ describeUnless(missing, 'programs of the previous release, on the newest schema'
     waitFor(
       async () => {
         const { state, worker } = await clients.old.get<Job>(`/api/jobs/${id}`);
-        return state === 'running' && Number(worker?.split('/')[1]) === workers[release].child.pid;
+        // The previous release's are host/pid, the others host-pid-start.
+        const pid = Number(/[/-](\d+)(-[0-9a-z]{6})?$/.exec(worker ?? '')?.[1]);
+        return state === 'running' && pid === workers[release].child.pid;
       },
       { what: `the ${release} worker to follow the command`, timeoutMs: 60_000 },
     );

@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import postgres from 'postgres';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { findFreePort } from '../../servers/free-port.ts';
-import { readEnvironment } from '../../servers/processes.ts';
+import { stackDatabaseUrl } from '../harness/database.ts';
 import { drawFrames } from '../harness/draw-frames.ts';
 import { type Job, launchAsync, openSession, readOutput, waitForEnd } from '../harness/remote.ts';
 import { startProgram } from '../harness/run-program.ts';
@@ -26,10 +26,7 @@ describeUnless(missingPrograms('sshd', 'ffmpeg'), 'a stack that is stopped and s
 
   const run = (args: string[], settings: Record<string, string>) =>
     startProgram({ args, settings, cwd: directory.path }).ended;
-  const databaseUrl = () => {
-    const api = stack.pids().find(({ name }) => name === 'windlass-api');
-    return new URL(readEnvironment(api?.pid ?? 0).DATABASE_URL ?? '');
-  };
+  const databaseUrl = () => new URL(stackDatabaseUrl(stack));
 
   test('answers held launches 202 when it stops, and brings the command to its end afterwards', async () => {
     const launched = client.fetch('/api/remotes/launch', {

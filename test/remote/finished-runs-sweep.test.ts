@@ -208,7 +208,7 @@ test('stops all but a command of unknown outcome, and removes what has ended', a
   ]);
   for (const id of [going, ended, lost, ...over]) await start(id);
   await client.stop(ended);
-  killSupervisor(lost);
+  killFollowers(lost);
   await waitFor(async () => stateOf(await listRuns(client), lost) === 'lost', { what: 'its loss' });
   const directory = runDirectory(host, lost);
   await watch().sweepToEnd();
@@ -221,9 +221,12 @@ test('stops all but a command of unknown outcome, and removes what has ended', a
   await client.stop(going);
 });
 
-function killSupervisor(id: string): void {
-  const record = readFileSync(join(runDirectory(host, id), 'supervisor'), 'utf8');
-  process.kill(Number(record.split(' ')[2]), 'SIGKILL');
+/** Kills both processes that a run can be followed by; either would replace the other. */
+function killFollowers(id: string): void {
+  const read = (name: string) =>
+    readFileSync(join(runDirectory(host, id), name), 'utf8').split(' ');
+  for (const pid of [read('waiter')[0], read('supervisor')[2]])
+    process.kill(Number(pid), 'SIGKILL');
 }
 
 const stateOf = (runs: { id: string; state: string }[], id: string) =>

@@ -2,6 +2,7 @@ import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { MAX_CONSECUTIVE_LOSSES } from '../../shared/jobs/lease.ts';
+import { pidOfWorker } from '../../shared/jobs/worker-id.ts';
 import { isFull } from '../faults/settings.ts';
 import { openStackDatabase } from '../harness/database.ts';
 import { describeStack } from '../harness/forms.ts';
@@ -36,7 +37,7 @@ describeStack(missingPrograms('sshd'), 'a job whose workers die one after the ot
         async () => {
           const [row] = await sql<{ worker: string }[]>`
             select worker from jobs where id = ${id} and lease_token is not null`;
-          return Number(row?.worker.split('/')[1]);
+          return row && pidOfWorker(row.worker);
         },
         { what: 'a worker to hold the job', timeoutMs: 60_000 },
       );

@@ -51,7 +51,7 @@ export const PLANTED_FAULTS: PlantedFault[] = [
   },
   {
     name: 'a job is ended without a look at the token',
-    seed: 328,
+    seed: 1030,
     where: END,
     change: [[HAS_TOKEN, 'true']],
   },
@@ -114,7 +114,7 @@ export const PLANTED_FAULTS: PlantedFault[] = [
   },
   {
     name: 'entries that the queue lost are not dispatched again',
-    seed: 17,
+    seed: 29,
     where: /^update "jobs" set "dispatched" = \$1 where/,
     change: [
       [/"dispatched" = \$1/, '"dispatched" = coalesce($1::timestamptz, "jobs"."dispatched")'],

@@ -94,7 +94,7 @@ export function startWorker(actor: Actor, around: Surroundings, onFailedStart: (
   context.groups = new JobGroups(context);
   const ready = (async () => {
     await renewLease(context.database.db, context.id, []);
-    await startHeartbeat(context, { remote: 2, parse: 1 });
+    await startHeartbeat(context, { slots: { remote: 2, parse: 1 }, onDraining: () => {} });
   })();
   ready.catch(onFailedStart);
   return async (entry: Parameters<typeof runJob>[1]) => {

@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { ColumnType } from '../../shared/parsers.ts';
 import { runTableChild } from '../../workers/parsers/table/run-child.ts';
+import { giveToDecoder } from '../../workers/sandbox/scratch-dir.ts';
 import { makeTempDir, type TempDir } from '../harness/temp-dir.ts';
 
 /** `npm run test:faults` sends them at their real size. */
@@ -10,8 +11,9 @@ const FULL = process.env.FAULTS === 'full';
 const MEMORY = 512 << 20;
 
 let directory: TempDir;
-beforeAll(() => {
+beforeAll(async () => {
   directory = makeTempDir('hostile');
+  await giveToDecoder(directory.path);
 });
 afterAll(() => directory.remove());
 
@@ -96,10 +98,14 @@ for (const [name, { content, reason, types }] of Object.entries(FILES))
     write(input, content);
     const peak = watchPeak();
     const made = runTableChild(
-      { kind: 'csv', scratch: directory.path, input, output, parameters: { types } },
+      {
+        ...{ kind: 'file', parser: 'csv', scratch: directory.path, input, output },
+        ...{ parameters: { types }, expanded: 1 << 30 },
+      },
       {
         memory: MEMORY,
         seconds: 60,
+        keepFree: 0,
         onProgress: () => {},
         signal: new AbortController().signal,
       },

@@ -1,4 +1,5 @@
 import { beforeAll, expect, test } from 'vitest';
+import { pidOfWorker } from '../../shared/jobs/worker-id.ts';
 import { describeStack } from '../harness/forms.ts';
 import { expectProblem } from '../harness/problem.ts';
 import { addUsers } from '../harness/projects.ts';
@@ -311,6 +312,43 @@ describeStack(undefined, 'tables and files over HTTP', form => {
     );
   });
 
+  test('malformed rows that are tolerated are listed on upload and model, and the dialect in the metadata', async () => {
+    const { mid } = await makeModel(client);
+    const job = await parse(client, {
+      mid,
+      parser: 'csv',
+      files: { left: [utf8('# day 1\r\nt;v\r\ns;mV\r\n1;0,5\r\n2\r\n3;NA\r\n')] },
+      with: { comment: '#', units: true, decimal: ',', nulls: ['NA'], tolerance: 1 },
+    });
+    expect(job.state).toBe('succeeded');
+    const skipped = {
+      count: 1,
+      errors: [{ file: 0, row: 5, reason: 'expected 2 values, found 1' }],
+    };
+    expect(await readUpload(client, job.uid)).toMatchObject({ state: 'done', skipped });
+    const { parses } = await client.get<{ parses: unknown[] }>(`/api/models/${mid}`);
+    expect(parses).toEqual([expect.objectContaining({ state: 'done', skipped })]);
+    expect(await client.get(`/api/models/${mid}/tables/left/metadata`)).toEqual({
+      rows: 2,
+      columns: [
+        { name: 't', type: 'integer', min: 1, max: 3, nulls: 0, unit: 's' },
+        { name: 'v', type: 'number', min: 0.5, max: 0.5, nulls: 1, unit: 'mV' },
+      ],
+      dialect: {
+        encoding: 'utf-8',
+        delimiter: ';',
+        quote: '"',
+        decimal: ',',
+        header: true,
+        lineBreak: 'CRLF',
+        comment: '#',
+        skip: 1,
+        units: true,
+        nulls: ['NA'],
+      },
+    });
+  });
+
   test('files and tables are removed by their kind, and their names are free again', async () => {
     const { mid } = await makeModel(client);
     const table = await makeTable(client, { mid, aid: 'one', csv: 'a\n2\n1\n' });
@@ -381,7 +419,7 @@ describeStack(undefined, 'tables and files over HTTP', form => {
           `/api/jobs/${job}`,
         );
         if (state === 'succeeded') throw new Error('it was too fast');
-        return children().length > 0 && worker ? Number(worker.split('/')[1]) : undefined;
+        return children().length > 0 && worker ? pidOfWorker(worker) : undefined;
       },
       { what: 'a child to read the table', timeoutMs: 60_000 },
     );

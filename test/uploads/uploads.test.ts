@@ -4,6 +4,7 @@ import { describeStack } from '../harness/forms.ts';
 import { expectProblem, type Problem } from '../harness/problem.ts';
 import { addUsers } from '../harness/projects.ts';
 import { waitForEnd } from '../harness/remote.ts';
+import { TusClient } from '../harness/tus.ts';
 import {
   beginUpload,
   finishUpload,
@@ -316,5 +317,18 @@ describeStack(undefined, 'idle uploads', form => {
       timeoutMs: 30_000,
     });
     expect((await readUpload(client, failed)).state).toBe('failed');
+  });
+
+  test('an upload by tus ends when it said that it would', async () => {
+    const { mid } = await makeModel(client);
+    const tus = new TusClient(client);
+    const begun = await tus.create(100, { mid, parser: 'blob', aid: 'idle' });
+    const path = begun.headers.get('Location') ?? '';
+    expect((await tus.patch(path, 0, someBytes(10))).status).toBe(204);
+    const expires = Date.parse((await tus.head(path)).headers.get('Upload-Expires') ?? '');
+    await waitFor(async () => (await tus.head(path)).status === 404, { what: 'the end' });
+    expect(Date.now()).toBeGreaterThanOrEqual(expires);
+    await expectProblem(await tus.patch(path, 10, someBytes(10)), 404, 'not_found');
+    await expectProblem(await tus.terminate(path), 404, 'not_found');
   });
 });

@@ -6,6 +6,7 @@ import { rowExists } from '../../shared/database/row-exists.ts';
 import { type JobRow, type JobState, jobs } from '../../shared/database/schema.ts';
 import { type ErrorRecord, WindlassError } from '../../shared/errors.ts';
 import { newId } from '../../shared/ids.ts';
+import { KINDS_WITH_OWN_STATE } from '../../shared/jobs/catalog.ts';
 import { isNotEnded, isNotLeased } from '../../shared/jobs/job-conditions.ts';
 import { isUnderstood, UNDERSTOOD, type Understood } from '../../shared/jobs/payload-versions.ts';
 import type { QueueEntry } from '../../shared/jobs/queue.ts';
@@ -72,6 +73,11 @@ const withGiven = (db: Db) =>
 const given = sql`((select value from given) -> ${jobs.id})`;
 const text = (name: string) => sql`${given} ->> ${sql.raw(`'${name}'`)}`;
 
+/** Of kinds whose handlers say whether their jobs run. */
+const hasOwnState = sql.raw(
+  `kind in (${KINDS_WITH_OWN_STATE.map(kind => `'${kind}'`).join(', ')})`,
+);
+
 const writeClaims = prepareOnce(tx => {
   const db = tx as Db;
   const lease = renewedLease(db, sql`select from jobs where id = ${ids} and ${isNotLeased}`);
@@ -82,8 +88,8 @@ const writeClaims = prepareOnce(tx => {
       leaseToken: text('token'),
       leaseExpires: leaseEnd,
       worker: sql`${placeholder('worker')}`,
-      state: 'running',
-      started: sql`coalesce(${jobs.started}, now())`,
+      state: sql`case when ${hasOwnState} then ${jobs.state} else 'running' end`,
+      started: sql`case when ${hasOwnState} then ${jobs.started} else coalesce(${jobs.started}, now()) end`,
       version: sql`${jobs.version} + 1`,
     })
     .where(
@@ -150,15 +156,22 @@ export async function updateLeasedQuietly(tx: Tx, claim: Claim, set: Changes): P
 }
 
 /** Gives the job up for any worker to claim after so many seconds. It does not count as a lost worker. */
-export async function releaseJob(db: Db, claim: Claim, afterSeconds: number): Promise<void> {
+export async function releaseJob(
+  db: Db,
+  claim: Claim,
+  afterSeconds: number,
+  set: Partial<JobRow> = {},
+): Promise<void> {
   await db
     .update(jobs)
     .set({
+      ...set,
       leaseToken: null,
       leaseExpires: null,
       dispatched: null,
       // Set without a delay, too: the job has waited since then.
-      notBefore: sql`now() + make_interval(secs => ${afterSeconds})`,
+      // What was cancelled meanwhile is due at once.
+      notBefore: sql`now() + make_interval(secs => case when ${jobs.cancelRequested} is null then ${afterSeconds} else least(${afterSeconds}, 5) end)`,
       version: sql`${jobs.version} + 1`,
     })
     .where(leasedBy(claim));

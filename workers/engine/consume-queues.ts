@@ -8,12 +8,19 @@ import { SessionAffinity } from './session-affinity.ts';
 /** How many jobs of each queue a worker runs at once. */
 export type Slots = Partial<Record<QueueName, number>>;
 
-/** Runs the jobs that the queues give to this worker. Returns what ends that, and waits for those that run. */
+interface Consumption {
+  /** Takes no more jobs, or takes them again; those that run go on. */
+  setDraining(draining: boolean): void;
+  /** Ends it, and waits for the jobs that run. */
+  stop(): Promise<unknown>;
+}
+
+/** Runs the jobs that the queues give to this worker. */
 export function consumeQueues(
   context: WorkerContext,
   slots: Slots,
   handlers: Map<JobKind, Handler<JobKind>>,
-): () => Promise<unknown> {
+): Consumption {
   const run = (entry: QueueEntry) => runJob(context, entry, handlers);
   const affinities: SessionAffinity[] = [];
   const consume = ([name, count]: [string, number]): Worker => {
@@ -28,8 +35,17 @@ export function consumeQueues(
     return context.queues.worker(queue, count, process).on('error', log);
   };
   const consumers = Object.entries(slots).map(consume);
-  return () => {
-    const closing = consumers.map(consumer => consumer.close());
-    return Promise.allSettled([...closing, ...affinities.map(affinity => affinity.close())]);
+  return {
+    setDraining(draining) {
+      for (const affinity of affinities) affinity.isDraining = draining;
+      for (const consumer of consumers) {
+        if (draining) void consumer.pause(true);
+        else consumer.resume();
+      }
+    },
+    stop() {
+      const closing = consumers.map(consumer => consumer.close());
+      return Promise.allSettled([...closing, ...affinities.map(affinity => affinity.close())]);
+    },
   };
 }

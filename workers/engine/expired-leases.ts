@@ -15,7 +15,7 @@ type Context = Pick<WorkerContext, 'database' | 'notifications' | 'log' | 'metri
 export async function endStuckTransactions({ database }: Context): Promise<void> {
   await database.db.execute(sql`
     select pg_terminate_backend(pid) from pg_stat_activity
-    where datname = current_database() and usename = current_user and pid <> pg_backend_pid()
+    where datname = current_database() and pg_has_role(usesysid, 'usage') and pid <> pg_backend_pid()
       and application_name like 'windlass-%' and wait_event = 'ClientRead'
       and xact_start < now() - ${`${LEASE_SECONDS} seconds`}::interval`);
 }

@@ -3,6 +3,8 @@ import { eq, sql } from 'drizzle-orm';
 import { workers } from '../../shared/database/schema.ts';
 import { RENEW_MS } from '../../shared/jobs/lease.ts';
 import { UNDERSTOOD } from '../../shared/jobs/payload-versions.ts';
+import { RELEASE } from '../../shared/release.ts';
+import { keyIds } from '../../shared/secrets.ts';
 import type { WorkerContext } from '../context.ts';
 
 /**
@@ -11,14 +13,16 @@ import type { WorkerContext } from '../context.ts';
  */
 export async function startHeartbeat(
   context: WorkerContext,
-  slots: Record<string, number>,
+  { slots, onDraining }: { slots: Record<string, number>; onDraining(draining: boolean): void },
 ): Promise<() => Promise<void>> {
   const { db } = context.database;
   let written: string | undefined;
+  let draining = false;
 
   async function beat(): Promise<void> {
     const metrics = await context.metrics.report();
-    const text = JSON.stringify(metrics);
+    const sealKeys = keyIds(context.config.SEAL_PRIVATE_KEYS);
+    const text = JSON.stringify([metrics, sealKeys]);
     const [row] = await db
       .insert(workers)
       .values({
@@ -28,23 +32,35 @@ export async function startHeartbeat(
         slots,
         metrics,
         understands: UNDERSTOOD,
+        release: RELEASE,
+        sealKeys,
       })
       .onConflictDoUpdate({
         target: workers.id,
-        set: { seen: sql`now()`, ...(text === written ? {} : { metrics }) },
+        set: { seen: sql`now()`, ...(text === written ? {} : { metrics, sealKeys }) },
       })
-      .returning({ id: workers.id });
-    if (row) written = text;
+      .returning({ draining: workers.draining });
+    if (!row) return;
+    written = text;
+    if (row.draining === draining) return;
+    draining = row.draining;
+    context.log.info(draining ? 'draining: no more jobs are taken' : 'jobs are taken again');
+    onDraining(draining);
   }
 
-  await beat();
-  const timer = setInterval(() => {
-    beat().catch((error: unknown) =>
+  const tryBeat = () =>
+    void beat().catch((error: unknown) =>
       context.log.warn({ err: error }, 'a heartbeat could not be written'),
     );
-  }, RENEW_MS);
+
+  await beat();
+  const timer = setInterval(tryBeat, RENEW_MS);
+  const unsubscribe = context.notifications.on('worker', id => {
+    if (id === context.id) tryBeat();
+  });
   return async () => {
     clearInterval(timer);
+    unsubscribe();
     context.metrics.close();
     await db.delete(workers).where(eq(workers.id, context.id));
   };

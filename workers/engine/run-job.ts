@@ -1,11 +1,12 @@
 import { eq } from 'drizzle-orm';
 import { describeOutage, isDatabaseDown, sqlState } from '../../shared/database/connect.ts';
-import { jobs } from '../../shared/database/schema.ts';
+import { type JobRow, jobs } from '../../shared/database/schema.ts';
 import { type ErrorRecord, toErrorRecord, WindlassError } from '../../shared/errors.ts';
 import { newId } from '../../shared/ids.ts';
 import { isJobKind, JOBS, type JobKind, type Payload } from '../../shared/jobs/catalog.ts';
 import type { QueueEntry } from '../../shared/jobs/queue.ts';
 import type { Handler, JobContext, Outcome, WorkerContext } from '../context.ts';
+import { OutputRoom } from '../output/output-room.ts';
 import { OutputWriter } from '../output/output-writer.ts';
 import {
   type ClaimedRow,
@@ -109,17 +110,7 @@ class Attempt {
         await retry(() => updateLeasedQuietly(worker.database.db, lease, set), DATABASE);
       },
       output: () => {
-        output ??= OutputWriter.open(
-          {
-            database: worker.database,
-            objects: worker.objects,
-            onStored: () => worker.notifications.publish('job', row.id),
-            over: signals.signal,
-          },
-          lease,
-          // As claimed: nothing has been written to the job's output since.
-          { stdout: row.stdoutBytes, stderr: row.stderrBytes },
-        );
+        output ??= openOutput(worker, row, lease);
         return output;
       },
     };
@@ -157,7 +148,7 @@ class Attempt {
       this.#worker.leases.lose(this.#lease);
       return log.warn('stopped: another worker may have the job');
     }
-    if (error instanceof ReleaseJob) return this.#release(error.forSeconds);
+    if (error instanceof ReleaseJob) return this.#release(error.forSeconds, error.set);
     if (isCancelled(error)) return this.#end({ state: 'cancelled', error: explain(error) });
     if (isDatabaseDown(error)) {
       log.warn(
@@ -181,9 +172,9 @@ class Attempt {
     this.#lease.signals.close();
   }
 
-  #release(afterSeconds: number): Promise<void> {
+  #release(afterSeconds: number, set?: Partial<JobRow>): Promise<void> {
     this.#lease.isEnding = true;
-    return releaseJob(this.#worker.database.db, this.#lease, afterSeconds);
+    return releaseJob(this.#worker.database.db, this.#lease, afterSeconds, set);
   }
 
   /** A commit whose answer was lost looks like a lost lease at the next try: then the row tells whether it was done. */
@@ -229,6 +220,26 @@ function explain(error: unknown): ErrorRecord & { extra?: unknown } {
       detail: "The database's disk is full.",
     }).toRecord();
   return toErrorRecord(error);
+}
+
+async function openOutput(
+  { database, objects, notifications, freeSpace }: WorkerContext,
+  row: ClaimedRow,
+  lease: TrackedLease,
+): Promise<OutputWriter> {
+  const room = await OutputRoom.open(freeSpace);
+  return OutputWriter.open(
+    {
+      database,
+      objects,
+      onStored: () => notifications.publish('job', row.id),
+      admit: bytes => room.admit(bytes),
+      over: lease.signals.signal,
+    },
+    lease,
+    // As claimed: nothing has been written to the job's output since.
+    { stdout: row.stdoutBytes, stderr: row.stderrBytes },
+  );
 }
 
 /** Writes progress to the row, at most every 400 ms and never backwards in time. */

@@ -1,5 +1,4 @@
 import { eq } from 'drizzle-orm';
-import { LRUCache } from 'lru-cache';
 import { abortable, sleep } from '../../shared/abort.ts';
 import { jobs } from '../../shared/database/schema.ts';
 import type { QueueName } from '../../shared/jobs/catalog.ts';
@@ -7,23 +6,23 @@ import type { QueueEntry } from '../../shared/jobs/queue.ts';
 import type { WorkerContext } from '../context.ts';
 import { AutoResetEvent } from './auto-reset-event.ts';
 
-/** A connected worker claims an offered job within milliseconds: after so long none will. */
-const ACCEPT_MS = 40;
+/** A connected worker claims an offered job within milliseconds, and on a busy machine within this time. */
+const ACCEPT_MS = 100;
 /** For the offer to come back to its own worker: then it has reached the others, too. */
 const ECHO_MS = 250;
 /** The row of a job that another worker runs is read after each notification about it, at most this often, … */
 const READ_MS = 1_000;
 /** … and at least this often, since notifications may be lost. */
 const READ_ANYWAY_MS = 5_000;
-/** Sessions remembered to have had a job here. */
-const MAX_SEEN_SESSIONS = 1_000;
+/** A worker connects to a session, too, that has given it jobs for this part of its slots at once. */
+const BUSY_PART = 0.5;
 
 /**
  * Runs a session's jobs of one queue on the worker that is connected to its host. The queue gives an entry to any worker. A worker that
  * would have to log in first offers the job to the others; the one that is connected accepts, and runs it beside the jobs of
  * its own slots. The entry stays with the first worker: its slot stays taken, and operators see the job as active. The claim
- * alone decides who runs the job, and if nobody accepts in time the first worker does. A session's second job on a worker
- * makes it connect as well, so that all workers serve a busy session.
+ * alone decides who runs the job, and if nobody accepts in time the first worker does. Each connection is a login and some
+ * processes on the host, so a second worker connects only to a session whose jobs would fill half of its slots.
  */
 export class SessionAffinity {
   readonly #worker: WorkerContext;
@@ -35,8 +34,11 @@ export class SessionAffinity {
   readonly #accepted = new Set<Promise<unknown>>();
   /** By the ids of jobs that this worker offers: called when the offer has come back. */
   readonly #onEcho = new Map<string, () => void>();
-  readonly #seenSessions = new LRUCache<string, true>({ max: MAX_SEEN_SESSIONS });
+  /** How many jobs of each session were offered and have not ended. */
+  readonly #offered = new Map<string, number>();
   readonly #unsubscribe: () => void;
+  /** Accepts no offers meanwhile. */
+  isDraining = false;
 
   constructor(
     worker: WorkerContext,
@@ -56,8 +58,9 @@ export class SessionAffinity {
     const { sessions, stopping } = this.#worker;
     const { session } = entry;
     if (!session || sessions.has(session) || stopping.aborted) return void (await this.#run(entry));
-    if (this.#seenSessions.has(session)) sessions.hasAgent(session).catch(() => {});
-    this.#seenSessions.set(session, true);
+    const offered = this.#countOffered(session, 1);
+    if (offered > 1 && offered >= this.#slots * BUSY_PART)
+      sessions.hasAgent(session).catch(() => {});
     const notified = new AutoResetEvent();
     const unsubscribe = this.#worker.notifications.on('job', id => {
       if (id === entry.id) notified.set();
@@ -77,6 +80,7 @@ export class SessionAffinity {
         await notified.wait(stopping, READ_ANYWAY_MS);
       }
     } finally {
+      this.#countOffered(session, -1);
       this.#onEcho.delete(entry.id);
       unsubscribe();
     }
@@ -88,6 +92,13 @@ export class SessionAffinity {
     await Promise.allSettled(this.#accepted);
   }
 
+  #countOffered(session: string, change: number): number {
+    const offered = (this.#offered.get(session) ?? 0) + change;
+    if (offered === 0) this.#offered.delete(session);
+    else this.#offered.set(session, offered);
+    return offered;
+  }
+
   #onOffer(offer: string): void {
     // The release before offers without a queue: it has one for all.
     const [session = '', id = '', epoch = '', queue = 'remote'] = offer.split('/');
@@ -96,7 +107,7 @@ export class SessionAffinity {
     const onEcho = this.#onEcho.get(id);
     if (onEcho) return void onEcho();
     if (!sessions.has(session)) return;
-    if (this.#accepted.size >= this.#slots || stopping.aborted) return;
+    if (this.#accepted.size >= this.#slots || this.isDraining || stopping.aborted) return;
     const running = this.#run({ id, epoch: Number(epoch), session }).finally(() =>
       this.#accepted.delete(running),
     );

@@ -1,7 +1,10 @@
+import { eq } from 'drizzle-orm';
+import { chunks } from '../../shared/database/schema.ts';
 import type { OutputStream } from '../../shared/jobs/output.ts';
-import type { Handler } from '../context.ts';
+import type { Handler, JobContext } from '../context.ts';
 import type { OutputWriter } from '../output/output-writer.ts';
 import { watchLimits } from '../runs/command-limits.ts';
+import { folderNotFound, NO_FOLDER, noFolderOutput, runRequest } from '../runs/launch-script.ts';
 import { outcomeLost, runPlainExec } from '../runs/plain-exec.ts';
 import { explainAccessDenied } from '../runs/run-errors.ts';
 import { runOnHost } from '../runs/run-on-host.ts';
@@ -20,8 +23,8 @@ const command: Handler<'command'> = async context => {
   const limits = watchLimits(context, output);
   const sink = {
     take: async (stream: OutputStream, bytes: Buffer) => {
-      await output.append(stream, bytes);
-      limits.count(bytes.length);
+      const taken = limits.take(bytes);
+      if (taken.length > 0) await output.append(stream, taken).catch(limits.endIfFull);
     },
     limit: limits.signal,
     stored: async () => {
@@ -33,9 +36,14 @@ const command: Handler<'command'> = async context => {
   };
   try {
     const returncode = usesAgent
-      ? await runOnHost(context, payload, sink).then(end => checkWhole(output, end))
+      ? await runOnHost(context, shell => runRequest(payload, job.id, shell), sink).then(end => {
+          limits.assertKept();
+          return checkWhole(output, end);
+        })
       : await runPlainExec(context, sink);
-    limits.checkOutput();
+    limits.assertKept();
+    if (returncode === NO_FOLDER && (await saysNoFolder(context, output)))
+      throw folderNotFound(payload);
     return {
       result: { returncode },
       after: async () => context.worker.sessions.removeFinishedRun(context.job),
@@ -47,6 +55,23 @@ const command: Handler<'command'> = async context => {
 };
 
 export default command;
+
+/** Whether all that the run wrote is that it could not enter its folder: then its command did not run. */
+async function saysNoFolder(
+  { worker, job, payload }: JobContext<'command'>,
+  output: OutputWriter,
+): Promise<boolean> {
+  await output.flush();
+  const said = Buffer.from(noFolderOutput(job.id));
+  const { stdout, stderr } = output.stored;
+  if (payload.cwd === undefined || stdout > 0 || stderr !== said.length) return false;
+  const rows = await worker.database.db
+    .select({ bytes: chunks.bytes })
+    .from(chunks)
+    .where(eq(chunks.job, job.id))
+    .orderBy(chunks.seq);
+  return Buffer.concat(rows.map(({ bytes }) => bytes)).equals(said);
+}
 
 /** The exit status of a run whose whole output is stored. */
 async function checkWhole(output: OutputWriter, end: RunEnd): Promise<number> {

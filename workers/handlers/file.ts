@@ -17,6 +17,8 @@ const file: Handler<'file'> = async context => {
     });
   }
   const copy = async (session: RemoteSession) => {
+    // Files are offered where they can be browsed, though they are read over exec, which is faster.
+    await session.requireSftp(signal);
     const { offset, length } = payload.headOnly
       ? { offset: 0, length: 0 }
       : await placeRange(session, payload, signal);

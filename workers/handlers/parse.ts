@@ -1,12 +1,20 @@
 import { eq } from 'drizzle-orm';
-import { models, projects, type UploadRow, uploads } from '../../shared/database/schema.ts';
+import {
+  models,
+  projects,
+  type SkippedRows,
+  type UploadRow,
+  uploads,
+} from '../../shared/database/schema.ts';
 import { WindlassError } from '../../shared/errors.ts';
 import { newObjectKey } from '../../shared/jobs/object-keys.ts';
-import { isParserName, PARSERS } from '../../shared/parsers.ts';
+import { isParserName, PARSERS, type ParserName } from '../../shared/parsers.ts';
 import type { Handler, JobContext } from '../context.ts';
-import { loadParser, type MadeArtifact } from '../parsers/parser.ts';
+import blob from '../parsers/blob.ts';
+import { convertFile } from '../parsers/convert-file.ts';
+import type { MadeArtifact, Parser } from '../parsers/parser.ts';
 import { promoteArtifacts } from '../parsers/promote-artifacts.ts';
-import { TableError } from '../parsers/table/protocol.ts';
+import { MAX_PROBLEMS, TableError } from '../parsers/table/protocol.ts';
 import { listUploadedFiles, type UploadedFile } from '../parsers/upload-files.ts';
 
 /**
@@ -28,7 +36,7 @@ const parse: Handler<'parse'> = async context => {
     });
   const files = await listUploadedFiles(worker.database.db, row.upload.uid);
   checkCount(row.upload, files);
-  const made = await parseFiles(context, row.upload, files);
+  const { made, skipped } = await parseFiles(context, row.upload, files);
   return {
     result: { artifacts: made.map(({ aid, kind, size }) => ({ aid, kind, size })) },
     promote: tx =>
@@ -36,6 +44,7 @@ const parse: Handler<'parse'> = async context => {
         upload: row.upload,
         project: row.project,
         made,
+        skipped: skipped.count > 0 ? skipped : undefined,
         limit: worker.config.LIMIT_PROJECT_BYTES,
       }),
   };
@@ -47,16 +56,17 @@ async function parseFiles(
   context: JobContext<'parse'>,
   upload: UploadRow,
   files: UploadedFile[],
-): Promise<MadeArtifact[]> {
+): Promise<{ made: MadeArtifact[]; skipped: SkippedRows }> {
   if (!isParserName(upload.parser))
     throw new WindlassError('parse_failed', {
       detail: `The upload cannot be parsed: there is no parser ${upload.parser} any more.`,
       hint: 'GET /api/configuration/parsers lists them.',
     });
-  const parser = await loadParser(upload.parser);
+  const parser = findParser(upload.parser);
   const parameters = PARSERS[upload.parser].parameters.parse(upload.parameters);
   const total = files.reduce((sum, { size }) => sum + size, 0);
   const made: MadeArtifact[] = [];
+  const skipped: SkippedRows = { count: 0, errors: [] };
   let done = 0;
   for (const [i, file] of files.entries()) {
     const aid = upload.aids[i] ?? '';
@@ -72,9 +82,25 @@ async function parseFiles(
       throw error instanceof TableError ? explain(error, { aid, file: file.file }) : error;
     });
     made.push(...artifacts);
+    for (const artifact of artifacts) addSkipped(skipped, file.file, artifact);
     done += file.size;
   }
-  return made;
+  return { made, skipped };
+}
+
+/** Its parameters have been parsed by the schema of the same name. */
+function findParser(name: ParserName): Parser<ParserName> {
+  return (name === 'blob' ? blob : convertFile(name)) as Parser<ParserName>;
+}
+
+function addSkipped(
+  all: SkippedRows,
+  file: number,
+  { skipped: { count, problems } = { count: 0, problems: [] } }: MadeArtifact,
+): void {
+  all.count += count;
+  const room = MAX_PROBLEMS - all.errors.length;
+  all.errors.push(...problems.slice(0, room).map(problem => ({ file, ...problem })));
 }
 
 /** Files are numbered from 0 without gaps, which `finished` has seen to. */

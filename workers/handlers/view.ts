@@ -5,6 +5,7 @@ import { WindlassError } from '../../shared/errors.ts';
 import { newObjectKey } from '../../shared/jobs/object-keys.ts';
 import { scheduleDeletion } from '../../shared/storage/pending-deletions.ts';
 import type { Handler, JobContext } from '../context.ts';
+import { TableError } from '../parsers/table/protocol.ts';
 import { runTableChild } from '../parsers/table/run-child.ts';
 import { evictViews, lockViews } from '../parsers/table/view-quota.ts';
 import { storeScratch, withScratch, writeScratch } from '../sandbox/scratch-dir.ts';
@@ -13,7 +14,7 @@ import { storeScratch, withScratch, writeScratch } from '../sandbox/scratch-dir.
 const FETCHED = 0.2;
 const MADE = 0.9;
 
-/** Makes a sorted or filtered copy of a table. It becomes visible with the job's end, whole or not at all. */
+/** Makes a sorted, filtered or grouped copy of a table. It becomes visible with the job's end, whole or not at all. */
 const view: Handler<'view'> = async context => {
   const { payload, job } = context;
   const { made, tableSize } = await makeView(context);
@@ -62,19 +63,26 @@ async function makeView(
         columns: source.columns?.length ?? 0,
         sort: payload.sort,
         filter: payload.filter,
+        groups: payload.groups,
       },
       {
         memory: config.LIMIT_PARSE_BYTES,
         seconds: config.LIMIT_PARSE_SECONDS,
+        keepFree: config.LIMIT_FREE_BYTES,
         onProgress: share => context.progress(FETCHED + share * (MADE - FETCHED)),
         signal,
       },
-    );
+    ).catch((error: unknown) => {
+      throw error instanceof TableError ? refuse(error) : error;
+    });
     const object = newObjectKey('views', payload.view);
     const size = await storeScratch(objects, object, { path: output, signal });
     return { made: { object, size, rows }, tableSize: source.size };
   });
 }
+
+const refuse = ({ message, hint }: TableError) =>
+  new WindlassError('invalid_input', { detail: `Invalid parameters: ${message}.`, hint });
 
 function isGone(): WindlassError {
   return new WindlassError('conflict', {

@@ -14,6 +14,7 @@ export interface AgentFile {
 const PARTS = [
   'agent.sh',
   'kill-tree.sh',
+  'spool.sh',
   'attempt.sh',
   'heartbeat.sh',
   'output.sh',

@@ -144,7 +144,7 @@ test('without setsid, perl and python3 the agent refuses to serve', async () => 
   const links = tools.map(name => [name, findProgram(name) ?? '']);
   const host = harness.makeHost(DASH, { PATH: harness.makePath(Object.fromEntries(links)) });
   await expect(openAgent(host, options)).rejects.toMatchObject({
-    code: 'agent_startup_failed',
+    code: 'host_unsupported',
     message: expect.stringContaining('needs setsid, perl or python3'),
   });
 });
@@ -191,7 +191,7 @@ test('the agent refuses to serve if neither the account’s shell nor /bin/sh co
   expect(counted.length).not.toBe(content.length);
   writeFileSync(join(base, loadAgentFile().name), counted);
   await expect(harness.connect(host, { shell: DASH })).rejects.toMatchObject({
-    code: 'agent_startup_failed',
+    code: 'host_unsupported',
     message: expect.stringContaining('mksh'),
     hint: expect.stringContaining('"agent": false'),
   });

@@ -3,7 +3,14 @@ import { type AgentFile, loadAgentFile } from './agent-file.ts';
 import { AgentClient } from './client.ts';
 import type { RemoteExec } from './exec-channel.ts';
 import { LineReader } from './line-reader.ts';
-import { type Hello, parseHello, toPrintError, toStartupError } from './protocol/hello.ts';
+import {
+  type Hello,
+  parseHello,
+  ShellTimeout,
+  toPrintError,
+  toStartupError,
+  toUnusableError,
+} from './protocol/hello.ts';
 
 export interface OpenAgentOptions {
   signal?: AbortSignal;
@@ -17,8 +24,8 @@ export interface OpenAgentOptions {
 
 /**
  * Opens the host's agent, and installs its file if that is missing or damaged.
- * Throws `startup_files_print`, `agent_startup_failed`, `remote_connection_failed` (also for the time-out),
- * what `remote.exec` throws, or the signal's reason.
+ * Throws `startup_files_print`, `shell_unusable`, `host_unsupported`, `agent_startup_failed`, `remote_connection_failed`
+ * (for the time-out, with a ShellTimeout as its cause), what `remote.exec` throws, or the signal's reason.
  */
 export async function openAgent(
   remote: RemoteExec,
@@ -26,12 +33,13 @@ export async function openAgent(
 ): Promise<AgentClient> {
   const timeout = AbortSignal.timeout(options.timeoutMs);
   const signal = options.signal ? AbortSignal.any([options.signal, timeout]) : timeout;
+  const foreign: Foreign = { text: '' };
   try {
     let { shell } = options;
     // Installs twice at most: another version's sweep may remove the file before a serve marks it as in use.
     for (let tries = 0; tries <= 2; tries++) {
-      if (tries > 0) shell = await installAgent(remote, loadAgentFile(), signal);
-      const client = shell && (await startServe(remote, { ...options, signal, shell }));
+      if (tries > 0) shell = await installAgent(remote, loadAgentFile(), { signal, foreign });
+      const client = shell && (await startServe(remote, { ...options, signal, foreign, shell }));
       if (client) return client;
     }
     throw toStartupError(`${shell} ended before it could read the agent.`);
@@ -40,25 +48,33 @@ export async function openAgent(
     if (!timeout.aborted) throw error;
     throw new WindlassError('remote_connection_failed', {
       detail: `the agent did not answer within ${options.timeoutMs} ms.`,
-      cause: error,
+      cause: new ShellTimeout(options.timeoutMs, foreign.text),
     });
   }
 }
+
+/** What the account's shell has written in the place of what it was asked for. */
+interface Foreign {
+  text: string;
+}
+
+/** A shell that has written so much and not yet what it was asked for will not. */
+const MAX_FOREIGN = 65_536;
 
 /** Installs the agent's file unless it is on the host and whole; returns the account's own shell. */
 async function installAgent(
   remote: RemoteExec,
   file: AgentFile,
-  signal: AbortSignal,
+  { signal, foreign }: { signal: AbortSignal; foreign: Foreign },
 ): Promise<string> {
   const channel = await remote.exec(probeCommand(file), signal);
   const lines = new LineReader(channel, signal);
   try {
-    const answer = await expectLine(lines, 'windlass-probe ');
+    const answer = await expectLine(lines, 'windlass-probe ', foreign);
     const [state, ...shell] = answer.split(' ');
     if (state === 'need') {
       channel.stdin.end(file.content);
-      const stored = await expectLine(lines, 'windlass-stored ');
+      const stored = await expectLine(lines, 'windlass-stored ', foreign);
       if (stored !== 'ok')
         throw toStartupError(`cannot write the agent's file: ${stored || 'it arrived damaged.'}`);
     }
@@ -69,10 +85,10 @@ async function installAgent(
   }
 }
 
-/** Undefined if the agent's file is missing: the shell ended and printed nothing. */
+/** Undefined if the agent's file is missing: the shell ended without a hello. */
 async function startServe(
   remote: RemoteExec,
-  options: { shell: string; signal: AbortSignal; spoolLimitBytes: number },
+  options: { shell: string; signal: AbortSignal; spoolLimitBytes: number; foreign: Foreign },
 ): Promise<AgentClient | undefined> {
   const file = loadAgentFile();
   const channel = await remote.exec(serveCommand(file, options), options.signal);
@@ -81,7 +97,8 @@ async function startServe(
   try {
     const line = await lines.next();
     if (line === undefined) return undefined;
-    if (!line.startsWith('windlass-agent ')) throw toPrintError(line);
+    const prefix = 'windlass-agent ';
+    if (!(await isExpected(lines, line, { prefix, foreign: options.foreign }))) return undefined;
     hello = parseHello(line, options.shell);
   } finally {
     lines.detach();
@@ -90,11 +107,33 @@ async function startServe(
   return new AgentClient(channel, hello);
 }
 
-async function expectLine(lines: LineReader, prefix: string): Promise<string> {
+async function expectLine(lines: LineReader, prefix: string, foreign: Foreign): Promise<string> {
   const line = await lines.next();
-  if (line === undefined) throw toStartupError(lines.errorText() || 'the shell ended at once.');
-  if (!line.startsWith(prefix)) throw toPrintError(line);
-  return line.slice(prefix.length);
+  if (line === undefined) throw toUnusableError('ended before any command', lines.errorText());
+  if (await isExpected(lines, line, { prefix, foreign })) return line.slice(prefix.length);
+  throw toUnusableError('ran no command', `${foreign.text}${lines.errorText()}`);
+}
+
+/**
+ * Whether the first line begins as expected. Throws `startup_files_print` if it does not and the expected line still
+ * comes, after what start-up files printed.
+ */
+async function isExpected(
+  lines: LineReader,
+  first: string,
+  { prefix, foreign }: { prefix: string; foreign: Foreign },
+): Promise<boolean> {
+  if (first.startsWith(prefix)) return true;
+  foreign.text = '';
+  let line: string | undefined = first;
+  let length = 0;
+  while (line !== undefined && length < MAX_FOREIGN) {
+    if (line.includes(prefix)) throw toPrintError(first);
+    length += line.length + 1;
+    foreign.text = `${foreign.text}${line}\n`.slice(0, 1_000);
+    line = await lines.next();
+  }
+  return false;
 }
 
 /**

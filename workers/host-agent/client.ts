@@ -91,7 +91,7 @@ export class AgentClient {
 
   /**
    * Starts a run, unless an attempt has started it before, and follows it from its first byte.
-   * The iterator ends after a terminal event (absent, taken, ended, stopped, lost) and can be read once. It throws `invalid_input` (a NUL in the text), `remote_disk_full`, `agent_problem` (the run was not started).
+   * The iterator ends after a terminal event (absent, crowded, taken, ended, stopped, lost) and can be read once. It throws `invalid_input` (a NUL in the text), `remote_disk_full`, `agent_problem` (the run was not started).
    */
   run(request: RunRequest): AsyncIterableIterator<RunEvent> {
     const text = request.command ?? request.script ?? '';

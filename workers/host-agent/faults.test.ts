@@ -20,6 +20,7 @@ import {
   follow,
   listRuns,
   processesOf,
+  readProc,
   runDirectory,
 } from '../../test/harness/agent-harness.ts';
 import {
@@ -41,19 +42,102 @@ const SHELLS = FAMILY.map(name => findProgram(name)).filter(path => path !== und
 const DASH = findProgram('dash') ?? '/bin/sh';
 
 describe.each(SHELLS)('runs under %s', shell => {
-  test('a run whose supervisor was killed is lost, and its processes can still be stopped', async () => {
+  test('a run whose supervisor was killed goes on, also while nobody follows it', async () => {
+    const host = harness.makeHost(shell);
+    const command =
+      'i=0; until test -e go; do i=$((i+1)); echo $i; echo $i >>ledger; sleep 0.01; done; exit 3';
+    const ledger = () => readFileSync(join(host.account.home, 'ledger'), 'utf8');
+    for (const isFollowed of [true, false]) {
+      const client = await harness.connect(host);
+      const id = harness.newName();
+      const events = client.run({ id, token: harness.newName(), command });
+      expect(await events.next()).toMatchObject({ value: { type: 'running' } });
+      await waitFor(() => existsSync(join(host.account.home, 'ledger')), {
+        what: 'its first line',
+      });
+      if (!isFollowed) await harness.close();
+      const written = ledger().length;
+      killSupervisor(runDirectory(host, id));
+      await waitFor(() => ledger().length > written + 200, { what: 'more lines' });
+      writeFileSync(join(host.account.home, 'go'), '');
+      const outcome = isFollowed
+        ? await collect({ client, id, events })
+        : await follow(await harness.connect(host), id);
+      expect(outcome.last).toMatchObject({ type: 'ended', code: 3 });
+      expect(outcome.stdout.toString()).toBe(ledger());
+      for (const file of ['go', 'ledger']) rmSync(join(host.account.home, file));
+    }
+  });
+
+  test('a run whose waiter was killed goes on to its end, whose status is unknown', async () => {
     const host = harness.makeHost(shell);
     const client = await harness.connect(host);
     const id = harness.newName();
-    const events = client.run({ id, token: harness.newName(), command: 'sleep 300' });
+    const command =
+      'echo begun; until test -e go; do sleep 0.02; done; echo over; echo e >&2; touch ran';
+    const events = client.run({ id, token: harness.newName(), command });
     expect(await events.next()).toMatchObject({ value: { type: 'running' } });
-    killSupervisor(runDirectory(host, id));
-    expect(await events.next()).toEqual({ value: { type: 'lost' }, done: false });
-    expect(await client.stop(id)).toEqual({ result: 'killed' });
-    expect(processesOf(host).filter(line => line.includes('sleep 300'))).toEqual([]);
-    expect((await follow(client, id)).types).toEqual(['lost']);
-    await client.forget(id);
-    expect(existsSync(runDirectory(host, id))).toBe(false);
+    const waiter = Number.parseInt(
+      readFileSync(join(runDirectory(host, id), 'waiter'), 'utf8'),
+      10,
+    );
+    process.kill(waiter, 'SIGKILL');
+    writeFileSync(join(host.account.home, 'go'), '');
+    const outcome = await collect({ client, id, events });
+    expect(outcome.last).toEqual({
+      type: 'lost',
+      unsure: { stdout: 11, stderr: 2, stdoutBytes: 11, stderrBytes: 2 },
+    });
+    expect(outcome.stdout.toString()).toBe('begun\nover\n');
+    expect(outcome.stderr.toString()).toBe('e\n');
+    expect(existsSync(join(host.account.home, 'ran'))).toBe(true);
+    expect((await follow(client, id)).last).toEqual(outcome.last);
+  });
+
+  test('a run whose output was being copied by a process that was killed goes on, and tells what is sure', async () => {
+    const host = harness.makeHost(shell);
+    const client = await harness.connect(host);
+    const id = harness.newName();
+    const command = 'echo begun; until test -e go; do sleep 0.02; done; echo over; exit 4';
+    const events = client.run({ id, token: harness.newName(), command });
+    expect(await events.next()).toMatchObject({ value: { type: 'running' } });
+    const segment = `of=${runDirectory(host, id)}/o.1`;
+    await waitFor(() => statSync(segment.slice(3) + '0'.repeat(15)).size === 6, { what: 'a line' });
+    const copies = processesOf(host).filter(line => line.includes(segment));
+    expect(copies).toHaveLength(1);
+    process.kill(Number.parseInt(copies[0] ?? '', 10), 'SIGKILL');
+    writeFileSync(join(host.account.home, 'go'), '');
+    const outcome = await collect({ client, id, events });
+    expect(outcome.last).toMatchObject({
+      type: 'lost',
+      unsure: { code: 4, stdout: 6, stderr: 0, stderrBytes: 0 },
+    });
+    expect(outcome.stdout.toString()).toBe('begun\nover\n');
+  });
+
+  test('a stop that meets nobody waits for the record of the end, which is kept', async () => {
+    const host = harness.makeHost(shell);
+    const client = await harness.connect(host);
+    const id = harness.newName();
+    const command = 'echo begun; while ! test -e go; do sleep 0.02; done; echo over; exit 3';
+    const events = client.run({ id, token: harness.newName(), command });
+    expect(await events.next()).toMatchObject({ value: { type: 'running' } });
+    const supervisor = supervisorOf(runDirectory(host, id));
+    process.kill(supervisor, 'SIGSTOP');
+    writeFileSync(join(host.account.home, 'go'), '');
+    const child = Number.parseInt(readFileSync(join(runDirectory(host, id), 'child'), 'utf8'), 10);
+    await waitFor(() => !/^\d+ .* [^ZX] /.test(readProc(`${child}`, 'stat')), {
+      what: 'the end of the command',
+    });
+    const stopped = client.stop(id);
+    // Requests are served in order, so the stop has begun.
+    await client.ping();
+    process.kill(supervisor, 'SIGCONT');
+    expect(await stopped).toEqual({ result: 'ended' });
+    const outcome = await collect({ client, id, events });
+    expect(outcome.last).toMatchObject({ type: 'ended', code: 3 });
+    expect(outcome.stdout.toString()).toBe('begun\nover\n');
+    expect(await client.stop(id)).toEqual({ result: 'ended' });
   });
 
   test('a run that was stopped before it started never starts', async () => {
@@ -286,7 +370,11 @@ test('a line arrives while its command runs, for each of ten runs that are follo
   expect(seen.length).toBe(10);
 });
 
-function killSupervisor(directory: string): void {
+function supervisorOf(directory: string): number {
   const [, , pid] = readFileSync(join(directory, 'supervisor'), 'utf8').split(' ');
-  process.kill(Number(pid), 'SIGKILL');
+  return Number(pid);
+}
+
+function killSupervisor(directory: string): void {
+  process.kill(supervisorOf(directory), 'SIGKILL');
 }

@@ -82,9 +82,9 @@ const mutants: Mutant[] = [
     wrong: 'ran\nran\n',
   },
   {
-    what: "the pump's backpressure: output that is never acknowledged fills the disk",
-    text: '      [ $((spooled + at - oldest)) -ge "$limit" ]\n',
-    instead: '      false\n',
+    what: "the supervisor's backpressure: output that is never acknowledged fills the disk",
+    text: '  [ $((spooled + at_e - oldest)) -lt "$limit" ]\n',
+    instead: '  true\n',
     async show(content) {
       const host = makeHostWith(content);
       const client = await connect(host, 2 * MiB);
@@ -108,8 +108,8 @@ const mutants: Mutant[] = [
   },
   {
     what: "the boot id: after a reboot another process with the supervisor's PID is taken for it",
-    text: '  elif [ "$its_boot" = "$boot" ] && is_alive "$pid" "$its_start"; then\n    run_state=running\n',
-    instead: '  elif is_alive "$pid" "$its_start"; then\n    run_state=running\n',
+    text: '  elif [ "$its_boot" = "$boot" ] && { is_alive "$pid" "$its_start" || has_waiter; }; then\n',
+    instead: '  elif is_alive "$pid" "$its_start" || has_waiter; then\n',
     async show(content) {
       const host = makeHostWith(content);
       const client = await connect(host);
@@ -147,7 +147,7 @@ const mutants: Mutant[] = [
   },
   {
     what: 'the spare record: where no file can be created the end of a run is lost',
-    text: '; then mv "$dir/spare" "$dir/end.$code.$out.$err"; fi\n',
+    text: '; then mv "$dir/spare" "$dir/$end"; fi\n',
     instead: '; then :; fi\n',
     async show(content) {
       const host = harness.makeHost(DASH);

@@ -25,6 +25,8 @@ export interface OutputContext {
   objects: ObjectStore;
   /** Called after each commit. */
   onStored(): void;
+  /** Asked before bytes are taken: throws where nothing more may be stored. */
+  admit?(bytes: number): void;
   /** Aborted when the attempt is over: the writer no longer waits for the object store. */
   over: AbortSignal;
 }
@@ -70,9 +72,14 @@ export class OutputWriter {
     return this.#state.stored;
   }
 
-  /** Takes bytes to store; waits while too many wait already. Rejects with LeaseLost when another worker has the job. */
+  /**
+   * Takes bytes to store; waits while too many wait already. Rejects with LeaseLost when another worker has the job, and
+   * with `insufficient_storage` where there is no room: then it has not taken them, and what it took before is stored.
+   */
   async append(stream: OutputStream, bytes: Buffer): Promise<void> {
     this.#throwFailure();
+    this.#context.admit?.(bytes.length);
+    // Nothing is awaited before this: callers do not wait for one another, and the order of their calls is that of the output.
     this.#buffer.add(stream, bytes);
     // A batch that is being stored is followed by what is buffered anyway.
     if (this.#state.write === 'idle') this.#dispatch({ type: 'appended' });

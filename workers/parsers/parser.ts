@@ -1,6 +1,7 @@
-import type { ColumnStatistics } from '../../shared/database/schema.ts';
+import type { ColumnStatistics, CsvDialect } from '../../shared/database/schema.ts';
 import type { ParserName, ParserParameters } from '../../shared/parsers.ts';
 import type { JobContext } from '../context.ts';
+import type { TableProblem } from './table/protocol.ts';
 import type { UploadedFile } from './upload-files.ts';
 
 /** An artifact that a parser has made from a file: its object is stored, but not referred to yet. */
@@ -13,6 +14,9 @@ export interface MadeArtifact {
   /** Of tables only, as columns. */
   rows?: number;
   columns?: ColumnStatistics[];
+  dialect?: CsvDialect;
+  /** Malformed rows of the file that are not in it. */
+  skipped?: { count: number; problems: TableProblem[] };
 }
 
 export interface ParseContext<P extends ParserName = ParserName> {
@@ -35,11 +39,3 @@ export type Parser<P extends ParserName> = (
   file: UploadedFile,
   context: ParseContext<P>,
 ) => Promise<MadeArtifact[]>;
-
-/** Sources end in .ts, the compiled program in .js. */
-const extension = import.meta.url.slice(import.meta.url.lastIndexOf('.'));
-
-/** Imports the parser of this name, from the file of that name beside this one. */
-export async function loadParser(name: ParserName): Promise<Parser<ParserName>> {
-  return (await import(new URL(`${name}${extension}`, import.meta.url).href)).default;
-}

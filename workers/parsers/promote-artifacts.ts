@@ -5,6 +5,7 @@ import {
   artifacts,
   models,
   projects,
+  type SkippedRows,
   type UploadRow,
   uploads,
 } from '../../shared/database/schema.ts';
@@ -18,6 +19,7 @@ interface Promotion {
   upload: UploadRow;
   project: string;
   made: MadeArtifact[];
+  skipped?: SkippedRows;
   /** LIMIT_PROJECT_BYTES. */
   limit: number;
 }
@@ -28,7 +30,7 @@ interface Promotion {
  */
 export async function promoteArtifacts(
   tx: Tx,
-  { upload, project, made, limit }: Promotion,
+  { upload, project, made, skipped, limit }: Promotion,
 ): Promise<void> {
   await lockTarget(tx, upload, project);
   const [model] = await tx
@@ -50,7 +52,7 @@ export async function promoteArtifacts(
   await removeParts(tx, [upload.uid]);
   await tx
     .update(uploads)
-    .set({ version: sql`${uploads.version} + 1` })
+    .set({ version: sql`${uploads.version} + 1`, ...(skipped && { skipped }) })
     .where(eq(uploads.uid, upload.uid));
   await chargeProjectQuota(tx, { project, added: added - (sent?.bytes ?? 0), limit });
 }
@@ -79,7 +81,7 @@ async function putArtifact(
   given: { upload: UploadRow; artifact: MadeArtifact; version: number | undefined },
 ): Promise<number> {
   const { upload, artifact, version } = given;
-  const { aid, kind, object, size, rows = null, columns = null } = artifact;
+  const { aid, kind, object, size, rows = null, columns = null, dialect = null } = artifact;
   const which = and(eq(artifacts.model, upload.model), eq(artifacts.aid, aid));
   const [before] = await tx
     .select({ kind: artifacts.kind, object: artifacts.object, size: artifacts.size })
@@ -90,7 +92,7 @@ async function putArtifact(
       detail: `Conflict: the model has a ${before.kind} named ${aid} already.`,
       hint: `Choose another name in "aids", or DELETE /api/models/(mid)/${before.kind}s/(aid) first.`,
     });
-  const values = { kind, object, size, rows, columns, version, input: upload.input };
+  const values = { kind, object, size, rows, columns, dialect, version, input: upload.input };
   if (before) {
     await tx
       .update(artifacts)

@@ -2,30 +2,39 @@ import { WindlassError } from '../../shared/errors.ts';
 import type { JobContext } from '../context.ts';
 import type { OutputWriter } from '../output/output-writer.ts';
 
-/** LIMIT_COMMAND_SECONDS, from the command's first start, and LIMIT_OUTPUT_BYTES. */
-export function watchLimits({ job, worker }: JobContext<'command'>, output: OutputWriter) {
-  const { LIMIT_COMMAND_SECONDS: seconds, LIMIT_OUTPUT_BYTES: bytes } = worker.config;
+/** LIMIT_COMMAND_SECONDS or its own time-out, from the command's first start, LIMIT_OUTPUT_BYTES, and the room that there is for output. */
+export function watchLimits({ job, worker, payload }: JobContext<'command'>, output: OutputWriter) {
+  const { LIMIT_COMMAND_SECONDS, LIMIT_OUTPUT_BYTES: bytes } = worker.config;
+  const seconds = Math.min(payload.timeout ?? Infinity, LIMIT_COMMAND_SECONDS || Infinity);
   const limit = new AbortController();
   // All that was taken, not what is stored by now: after a burst nothing more may come for long.
   let taken = output.stored.stdout + output.stored.stderr;
   const left = seconds * 1_000 - (Date.now() - Number(job.runAt ?? Date.now()));
   const onTimeout = () => {
-    if (seconds > 0) limit.abort(timeLimit(seconds));
+    if (seconds < Infinity) limit.abort(timeLimit(seconds));
   };
   // setTimeout's limit is 24.8 days; longer limits end there.
   const timer = setTimeout(onTimeout, Math.min(Math.max(0, left), 2 ** 31 - 1));
-  const isExceeded = () => bytes > 0 && taken > bytes;
   return {
-    /** Aborted, with the error as its reason, when the command has used up its time or its output. */
+    /** Aborted, with the error as its reason, when the command has used up its time or the room for its output. */
     signal: limit.signal,
-    /** Adds to the output that the command has written. */
-    count: (more: number) => {
-      taken += more;
-      if (isExceeded()) limit.abort(outputLimit(bytes));
+    /** What of this output is to be stored: nothing beyond a limit. */
+    take: (piece: Buffer): Buffer => {
+      if (limit.signal.aborted) return piece.subarray(0, 0);
+      const left = bytes === 0 ? piece.length : Math.max(0, bytes - taken);
+      taken += piece.length;
+      if (piece.length > left) limit.abort(outputLimit(bytes));
+      return piece.subarray(0, left);
     },
-    /** Throws `output_limit`. For a command that ended before it could be stopped. */
-    checkOutput: () => {
-      if (isExceeded()) throw outputLimit(bytes);
+    /** Ends the command where its output has no room; other errors are thrown. */
+    endIfFull: (error: unknown): void => {
+      if (!(error instanceof WindlassError && error.code === 'insufficient_storage')) throw error;
+      limit.abort(error);
+    },
+    /** Throws where output was left out, for a command that ended before it could be stopped. */
+    assertKept: () => {
+      const { aborted, reason } = limit.signal;
+      if (aborted && reason.code !== 'time_limit') throw reason;
     },
     close: () => clearTimeout(timer),
   };
@@ -34,7 +43,7 @@ export function watchLimits({ job, worker }: JobContext<'command'>, output: Outp
 function timeLimit(seconds: number): WindlassError {
   return new WindlassError('time_limit', {
     detail: `Time limit reached: the command ran for ${seconds} s and was stopped.`,
-    hint: 'Split the work into shorter commands. LIMIT_COMMAND_SECONDS sets the limit.',
+    hint: 'Split the work into shorter commands, or give a longer `timeout`. LIMIT_COMMAND_SECONDS limits all.',
   });
 }
 

@@ -1,4 +1,4 @@
-import { and, eq, inArray, isNotNull, isNull, type SQL, sql } from 'drizzle-orm';
+import { and, eq, inArray, isNotNull, isNull, ne, type SQL, sql } from 'drizzle-orm';
 import { type PgColumn, unionAll } from 'drizzle-orm/pg-core';
 import type { Database, Db } from '../../shared/database/connect.ts';
 import { jobs, leftoverRuns } from '../../shared/database/schema.ts';
@@ -46,7 +46,7 @@ export function selectFinishedRuns(
     db
       .select({ id: jobs.id, session: jobs.session, mayKeepRunning: mayKeepRunning(limitSeconds) })
       .from(jobs)
-      .where(and(isNotNull(jobs.finished), where.jobs)),
+      .where(and(isNotNull(jobs.finished), ne(jobs.kind, 'batch'), where.jobs)),
     db
       .select({
         id: leftoverRuns.id,

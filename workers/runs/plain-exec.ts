@@ -8,6 +8,7 @@ import { isCancelled, wasCancelled } from '../engine/job-signals.ts';
 import { withSession } from '../ssh/reconnect.ts';
 import { mayHaveBeenSent, type RemoteSession } from '../ssh/remote-session.ts';
 import type { SshChannel } from '../ssh/ssh-channel.ts';
+import { isPlain, launchScript } from './launch-script.ts';
 import { readAll } from './read-all.ts';
 import { signalNumber } from './signal-number.ts';
 
@@ -44,13 +45,14 @@ export async function runPlainExec(context: JobContext<'command'>, sink: Sink): 
       await context.assertLeased(session.connectedAt);
     };
     const channel = await session
-      .exec(payload.command, context.signal, beforeExec)
+      .exec(isPlain(payload) ? payload.command : 'exec /bin/sh', context.signal, beforeExec)
       .catch(async (error: unknown) => {
         if (job.runAt && mayHaveBeenSent(error)) throw outcomeLost(error);
         if (job.runAt) await withdrawIntent();
         throw error;
       });
-    channel.stdin.end();
+    // The shell reads the script to its end before it runs anything of it.
+    channel.stdin.end(isPlain(payload) ? undefined : `{\n${launchScript(payload, job.id)}\n}\n`);
     return readToEnd(context, sink, channel).finally(() => channel.destroy());
   };
   if (job.runAt) throw outcomeLost();

@@ -2,7 +2,7 @@ import { type ErrorCode, WindlassError } from '../../shared/errors.ts';
 import type { JobContext } from '../context.ts';
 import { wasCancelled } from '../engine/job-signals.ts';
 import { ReleaseJob } from '../engine/release-job.ts';
-import type { LostCause } from '../host-agent/protocol/run-event.ts';
+import type { LostCause, UnsureEnd } from '../host-agent/protocol/run-event.ts';
 import type { RunOutcome } from './run-state.ts';
 
 /** A run on a host that cannot be reached is tried again after so long. */
@@ -10,13 +10,20 @@ const UNREACHABLE_RETRY_SECONDS = 10;
 /** The host denies access: trying again does not help, and what runs there runs on. */
 const ACCESS_DENIED: ErrorCode[] = [
   'remote_authentication_failed',
+  'account_unusable',
   'host_key_changed',
   'host_not_allowed',
   'startup_files_print',
+  'shell_unusable',
+  'host_unsupported',
   'session_not_found',
 ];
 /** The host may be back later: an agent cannot start on a full disk either. */
-const UNREACHABLE: ErrorCode[] = ['remote_connection_failed', 'agent_startup_failed'];
+const UNREACHABLE: ErrorCode[] = [
+  'remote_connection_failed',
+  'agent_startup_failed',
+  'reconnect_required',
+];
 
 export const isUnreachable = (error: unknown) =>
   error instanceof WindlassError && UNREACHABLE.includes(error.code);
@@ -38,7 +45,7 @@ export function toError(
         hint: "Free some space in the account's home on the host; what was written before can be read.",
       });
     case 'lost':
-      return lost(outcome.cause);
+      return outcome.unsure ? unsureEnd(outcome.unsure) : lost(outcome.cause);
     case 'noRecord':
       return unknown(
         'The host was started anew, is another one or had ~/.windlass removed, or too much time has passed: it has no record of the command.',
@@ -79,6 +86,19 @@ const LOOK = 'Look on the host what the command did before you start it again.';
 
 function unknown(detail: string, hint = LOOK): WindlassError {
   return new WindlassError('outcome_unknown', { detail: `Outcome unknown: ${detail}`, hint });
+}
+
+/** The command has ended, and a process of the agent that had a part of the answer was killed, as by an OOM killer. */
+function unsureEnd({ code, stdout, stderr, stdoutBytes, stderrBytes }: UnsureEnd): WindlassError {
+  const isCut = stdout < stdoutBytes || stderr < stderrBytes;
+  const status =
+    code === undefined
+      ? 'The command has ended, and its exit status is not known: the process of the agent that waited for it was killed.'
+      : `The command has ended with exit status ${code}.`;
+  const sure = isCut
+    ? `A process of the agent that kept its output was killed: the first ${stdout} bytes of standard output and ${stderr} of standard error are sure; what follows may have a gap.`
+    : `All of its output is stored: ${stdout} bytes of standard output and ${stderr} of standard error are sure.`;
+  return unknown(`${status} ${sure}`);
 }
 
 function lost(cause?: LostCause): WindlassError {

@@ -1,3 +1,4 @@
+import { setTimeout as delay } from 'node:timers/promises';
 import { abortable, abortableIterator } from '../../shared/abort.ts';
 import { isDatabaseDown } from '../../shared/database/connect.ts';
 import type { JobRow } from '../../shared/database/schema.ts';
@@ -24,6 +25,8 @@ import { StopDeadline } from './stop-deadline.ts';
 
 /** A run may be requested again, on the same boot, for so long; after that it is only followed. */
 const REPEAT_MS = 12 * 3_600_000;
+/** On average a run waits so long before it is requested again on an account that has all the processes it may have. */
+const CROWDED_MS = 300;
 /** A run whose host cannot be reached is given up after so long. */
 const UNREACHABLE_FOR_MS = 12 * 3_600_000;
 
@@ -33,6 +36,9 @@ export interface RunRequest {
   /** For /bin/sh, of any length. */
   script?: string;
 }
+
+/** Given by the account's shell where that matters. */
+type Requested = RunRequest | ((shell: string) => RunRequest);
 
 /** Where a run's output goes. */
 export interface RunSink {
@@ -51,7 +57,7 @@ export interface RunSink {
  */
 export async function runOnHost(
   context: JobContext,
-  request: RunRequest,
+  request: Requested,
   sink: RunSink,
 ): Promise<RunEnd> {
   const run = new Run(context, request, sink);
@@ -81,7 +87,7 @@ interface Connection {
 /** Does what the state machine of run-state.ts asks for, and tells it what happens. */
 class Run {
   readonly #context: JobContext;
-  readonly #request: RunRequest;
+  readonly #request: Requested;
   readonly #sink: RunSink;
   /** What may abort with a cancel or a limit. */
   readonly #sources: AbortSignal[];
@@ -90,7 +96,7 @@ class Run {
   /** Aborted when the phase changes. */
   #phase = new AbortController();
 
-  constructor(context: JobContext, request: RunRequest, sink: RunSink) {
+  constructor(context: JobContext, request: Requested, sink: RunSink) {
     this.#context = context;
     this.#request = request;
     this.#sink = sink;
@@ -206,7 +212,7 @@ class Run {
         // The host keeps a fence for as long as an older connection could deliver a late request. Whether this connection is
         // newer than that only the row knows.
         await this.#context.assertLeased(connection.session.connectedAt);
-        return read(() => agent.run({ id: job.id, token, ...this.#request }));
+        return read(() => agent.run({ id: job.id, token, ...this.#requestFor(agent) }));
       case 'following': {
         const stored = await connection.deadline.exclude(() => this.#sink.stored());
         return read(() => agent.follow({ id: job.id, ...stored }));
@@ -214,6 +220,10 @@ class Run {
       default:
         await abortable(connection.stopping ?? Promise.resolve(), this.signal);
     }
+  }
+
+  #requestFor({ hello }: AgentClient): RunRequest {
+    return typeof this.#request === 'function' ? this.#request(hello.shell) : this.#request;
   }
 
   /** Reads the run's events until the phase changes. */
@@ -227,6 +237,7 @@ class Run {
         if (event.type === 'output')
           await connection.deadline.exclude(() => this.#store(event, agent), event.bytes.length);
         else if (event.type === 'running') await this.#resetLosses();
+        else if (event.type === 'crowded') return await this.#waitForPlace(phase);
         else this.#dispatch(event);
         if (phase.aborted) return;
       }
@@ -235,6 +246,13 @@ class Run {
       throw error;
     }
     throw new WindlassError('remote_connection_failed', { detail: 'The connection was lost.' });
+  }
+
+  /** Then the run is requested again: another command of the account may have ended. */
+  async #waitForPlace(phase: AbortSignal): Promise<void> {
+    const signal = AbortSignal.any([this.signal, phase]);
+    await delay(CROWDED_MS * (0.5 + Math.random()), undefined, { signal }).catch(() => {});
+    this.signal.throwIfAborted();
   }
 
   /** A command whose output cannot be stored is stopped, unless another worker may follow it. */

@@ -1,4 +1,4 @@
-import type { LostCause, RunEvent } from '../host-agent/protocol/run-event.ts';
+import type { LostCause, RunEvent, UnsureEnd } from '../host-agent/protocol/run-event.ts';
 
 /**
  * Where a run stands for this worker:
@@ -30,7 +30,7 @@ export type RunOutcome =
   | ({ type: 'ended' } & RunEnd)
   | { type: 'limit' | 'diskFull' | 'noRecord' | 'unreachable' | 'release' }
   | { type: 'cancelled'; but?: 'groupOnly' | 'unseen' | 'unconfirmed' | 'unreachable' }
-  | { type: 'lost'; cause?: LostCause | undefined }
+  | { type: 'lost'; cause?: LostCause | undefined; unsure?: UnsureEnd | undefined }
   | { type: 'wrongNode'; node: string }
   | { type: 'reconnect'; why: string };
 
@@ -59,7 +59,7 @@ export interface RunState {
 
 /** What happens to a run: events of the host, of the client, and of this worker's connection. */
 export type RunInput =
-  | Exclude<RunEvent, { type: 'output' | 'running' }>
+  | Exclude<RunEvent, { type: 'output' | 'running' | 'crowded' }>
   | { type: 'connected'; isSamePlace: boolean; mayRepeat: boolean }
   | { type: 'intentRecorded' | 'cancel' | 'limit' | 'stopFailed' | 'disconnected' }
   /** `result` is AgentClient.stop()'s. */
@@ -147,7 +147,11 @@ const WATCHED: Row = {
   cancel: stopWanted({ isCancelled: true }),
   limit: stopWanted({ isLimited: true }),
   stopped: state => finish(state, neverRun(state)),
-  lost: (state, { cause }) => finish(state, { type: 'lost', cause }),
+  lost: (state, { cause, unsure }) => {
+    // It ended, for it was stopped: nobody needs to know how.
+    if (unsure && state.mayBeStopped) return finish(state, endOf(state));
+    return finish(state, { type: 'lost', cause, unsure });
+  },
   ended: (state, { type: _, diskFull, ...end }) => {
     if (diskFull) return finish(state, { type: 'diskFull' });
     if (state.stop === 'sent') return go(state, { phase: 'settling', end });

@@ -1,11 +1,14 @@
-import { createReadStream, createWriteStream } from 'node:fs';
-import { mkdtemp, readdir, rm, stat } from 'node:fs/promises';
+import { constants, createWriteStream } from 'node:fs';
+import { chown, mkdtemp, open, readdir, rm, statfs } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { WindlassError } from '../../shared/errors.ts';
 import type { ObjectStore } from '../../shared/storage/object-store.ts';
+import { findIsolation } from './confine.ts';
+
+const CHECK_MS = 500;
 
 /**
  * Creates a temporary folder and removes it after use. Also removes the folders of workers that have died, which packages
@@ -19,6 +22,7 @@ export async function withScratch<T>(
   await removeOrphans(prefix);
   const path = await mkdtemp(join(tmpdir(), `${prefix}${process.pid}-`)).catch(throwDiskError);
   try {
+    await giveToDecoder(path);
     return await use(path);
   } finally {
     await rm(path, { recursive: true, force: true, maxRetries: 5, retryDelay: 50 });
@@ -34,16 +38,52 @@ export async function writeScratch(
   await pipeline(bytes, createWriteStream(path, { flags: 'wx', mode: 0o600 }), { signal }).catch(
     throwDiskError,
   );
+  await giveToDecoder(path);
 }
 
-/** Stores a file of the scratch folder as an object; returns its size in bytes. */
+/**
+ * Stores a file of the scratch folder as an object; returns its size in bytes. A confined program made it, so that it may
+ * be a link to a file that only this process may read: links are not followed.
+ */
 export async function storeScratch(
   objects: ObjectStore,
   key: string,
   { path, signal }: { path: string; signal: AbortSignal },
 ): Promise<number> {
-  const { size } = await stat(path);
-  return objects.put(key, createReadStream(path), { size, signal });
+  const file = await open(path, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK);
+  try {
+    const found = await file.stat();
+    if (!found.isFile() || found.nlink !== 1)
+      throw new Error('a confined program left something else than a file');
+    const bytes = file.createReadStream({ autoClose: false });
+    return await objects.put(key, bytes, { size: found.size, signal });
+  } finally {
+    await file.close();
+  }
+}
+
+/** Programs that run as another user read and write there. */
+export async function giveToDecoder(path: string): Promise<void> {
+  const { user } = await findIsolation();
+  if (user) await chown(path, user.uid, user.gid);
+}
+
+/** The most that a program may write beside what is kept free: of a small disk, a twentieth of it. */
+export async function freeForScratch(keepFree: number): Promise<number> {
+  const { bavail, blocks, bsize } = await statfs(tmpdir());
+  return bavail * bsize - Math.min(keepFree, (blocks * bsize) / 20);
+}
+
+/** Calls back when the disk of the scratch folders has no more space than is kept free. Stop it with clearInterval(). */
+export function watchScratch(keepFree: number, onFull: () => void): NodeJS.Timeout {
+  return setInterval(() => {
+    void freeForScratch(keepFree).then(
+      free => {
+        if (free < 0) onFull();
+      },
+      () => {},
+    );
+  }, CHECK_MS);
 }
 
 function throwDiskError(error: unknown): never {
@@ -51,7 +91,7 @@ function throwDiskError(error: unknown): never {
   throw code === 'ENOSPC' || code === 'EDQUOT' ? diskFull(error) : error;
 }
 
-export function diskFull(cause: unknown): WindlassError {
+export function diskFull(cause?: unknown): WindlassError {
   return new WindlassError('insufficient_storage', {
     detail: "Insufficient storage: the worker's disk is full.",
     hint: 'Free some space in its temporary folder, or try again later.',

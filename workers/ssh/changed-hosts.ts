@@ -24,6 +24,7 @@ export async function endForChangedHost(db: Db, sid: string): Promise<void> {
     .update(sessions)
     .set({
       sealed: null,
+      answers: null,
       ended: sql`coalesce(${sessions.ended}, now())`,
       endReason: sql`case when ${sessions.ended} is null then ${HOST_CHANGED} else ${sessions.endReason} end`,
     })

@@ -1,6 +1,7 @@
-import { expect, test } from 'vitest';
+import { afterEach, expect, test, vi } from 'vitest';
 import { WindlassError } from '../../shared/errors.ts';
 import { CircuitBreaker, CircuitBreakers } from './circuit-breaker.ts';
+import { DroppedBeforeLogin } from './dial.ts';
 
 const away = () => new WindlassError('remote_connection_failed', { detail: 'refused.' });
 const never = () => new AbortController().signal;
@@ -116,4 +117,34 @@ test('two entries of one host share a circuit breaker', () => {
   const host = { address: 'login.example', port: 22 };
   expect(breakers.of(host)).toBe(breakers.of({ ...host }));
   expect(breakers.of(host)).not.toBe(breakers.of({ ...host, port: 23 }));
+});
+
+afterEach(() => {
+  vi.useRealTimers();
+});
+
+test.each([
+  ['refuses connections is asked again within 6 s, however long that lasts', undefined, 6_000],
+  ['drops connections before the login is asked more and more slowly', 'dropped', 15_000],
+] as const)('a host that %s', async (_, dropped, longest) => {
+  vi.useFakeTimers();
+  const breaker = new CircuitBreaker(4);
+  const cause = dropped && new DroppedBeforeLogin('closed');
+  const fail = () =>
+    Promise.reject(new WindlassError('remote_connection_failed', { detail: 'away.', cause }));
+  const probes: number[] = [];
+  const attempt = () => {
+    probes.push(performance.now());
+    return fail();
+  };
+  while (probes.length < 14) {
+    const probe = breaker.execute(attempt, never()).catch(() => 'as it should');
+    await vi.runAllTimersAsync();
+    await probe;
+  }
+  const waits = probes.map((at, n) => at - (probes[n - 1] ?? at)).slice(-4);
+  for (const wait of waits) {
+    expect(wait).toBeLessThanOrEqual(longest + 10);
+    expect(wait).toBeGreaterThanOrEqual(longest / 2);
+  }
 });

@@ -1,11 +1,14 @@
 import { abortable } from '../../shared/abort.ts';
 import { WindlassError } from '../../shared/errors.ts';
+import { DroppedBeforeLogin } from './dial.ts';
 
 /** Failures in a row that open the circuit. */
 const FAILURE_THRESHOLD = 3;
 /** The longest wait before the next probe, jittered down to its half: a host that is back is noticed within this. */
 const FIRST_WAIT_MS = 1_000;
 const LONGEST_WAIT_MS = 6_000;
+/** The same of a host that drops connections before the login, as it does where it bans an address or has too many of them. */
+const LONGEST_DROPPED_WAIT_MS = 15_000;
 
 interface Waiter {
   admit(): void;
@@ -115,7 +118,9 @@ export class CircuitBreaker {
     this.#failures++;
     if (this.state === 'closed') return;
     const exponent = this.#failures - FAILURE_THRESHOLD;
-    const longest = Math.min(FIRST_WAIT_MS * 2 ** exponent, LONGEST_WAIT_MS);
+    const isDropped = error.cause instanceof DroppedBeforeLogin;
+    const most = isDropped ? LONGEST_DROPPED_WAIT_MS : LONGEST_WAIT_MS;
+    const longest = Math.min(FIRST_WAIT_MS * 2 ** exponent, most);
     this.#probeAt = performance.now() + longest * (0.5 + Math.random() / 2);
     for (const waiter of [...this.#waiters]) {
       this.#waiters.delete(waiter);

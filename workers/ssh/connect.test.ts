@@ -6,9 +6,11 @@ import { afterEach, expect, test } from 'vitest';
 import type { HostRow } from '../../shared/database/schema.ts';
 import { placeOf } from '../../shared/host-place.ts';
 import { CURRENT_ALGORITHMS } from '../../shared/ssh-algorithms.ts';
-import { connect, scanHostKeys } from './connect.ts';
+import type { Round } from './authentication.ts';
+import { connect } from './connect.ts';
 import { dial } from './dial.ts';
 import { mayHaveBeenSent, RemoteSession } from './remote-session.ts';
+import { scanHostKeys } from './scan-host-keys.ts';
 
 const LIMITS = { connectMs: 10_000, loginMs: 300 };
 const ended: (() => unknown)[] = [];
@@ -116,7 +118,7 @@ test('a credential goes to the place that it was sealed for, and no byte to anot
     });
   expect(connections).toBe(0);
   const twice = { ...host, keys: [...host.keys, ...host.keys] };
-  (await connect({ ...target, limits: undefined, place: placeOf([twice]) }, patient)).end();
+  (await connect({ ...target, limits: undefined, place: placeOf([twice]) }, patient)).client.end();
   expect(connections).toBe(1);
 });
 
@@ -135,7 +137,7 @@ test('a host that has old algorithms alone is connected to where the setting nam
     const lacking = { ...only, [kind]: CURRENT_ALGORITHMS[kind] };
     await expect(connect({ ...target, algorithms: lacking }, patient)).rejects.toThrow();
   }
-  (await connect({ ...target, algorithms: only }, patient)).end();
+  (await connect({ ...target, algorithms: only }, patient)).client.end();
 });
 
 test('a password is sent once, also where the server takes it in two ways', async () => {
@@ -152,7 +154,7 @@ test('a password is sent once, also where the server takes it in two ways', asyn
   expect(tried).toEqual(['none', 'password']);
 });
 
-test('a server that asks for the password by a dialogue is told it once', async () => {
+test('a server that asks for the password by a dialogue is told it once, and nothing in the place of a user', async () => {
   const told: string[] = [];
   const port = await serveSsh(client =>
     client.on('authentication', login => {
@@ -160,15 +162,55 @@ test('a server that asks for the password by a dialogue is told it once', async 
       const ask = () =>
         login.prompt([{ prompt: 'Password: ', echo: false }], answers => {
           told.push(...answers);
-          if (told.length < 3) ask();
-          else login.accept();
+          if (told.includes('code')) login.accept();
+          else ask();
         });
       ask();
     }),
   );
-  const client = await logIn(port, { password: 'sesame' });
-  client.end();
-  expect(told).toEqual(['sesame', '', '']);
+  await expect(logIn(port, { password: 'sesame' })).rejects.toMatchObject({
+    code: 'remote_authentication_failed',
+    message: expect.stringContaining('asks for more'),
+  });
+  expect(told.splice(0)).toEqual(['sesame']);
+  const target = { host: hostAt(port), username: 'me', credential: { password: 'sesame' } };
+  const ask = async ({ prompts }: Round) => prompts.map(() => 'code');
+  (await connect({ ...target, ask }, patient)).client.end();
+  expect(told).toEqual(['sesame', 'code']);
+});
+
+test('a key may be followed by a password and by a code, each sent once', async () => {
+  const key = ssh2.utils.generateKeyPairSync('ed25519');
+  const tried: string[] = [];
+  const order: ssh2.AuthenticationType[] = ['publickey', 'password', 'keyboard-interactive'];
+  const port = await serveSsh(client =>
+    client.on('authentication', login => {
+      if (login.method !== 'none') tried.push(login.method);
+      if (login.method === 'publickey' && !login.signature) return login.accept();
+      const at = order.indexOf(login.method);
+      const left = order.slice(at + 1);
+      const proceed = () =>
+        left.length > 0 ? login.reject(left.slice(0, 1), true) : login.accept();
+      if (login.method === 'none') return login.reject(['publickey']);
+      if (login.method !== 'keyboard-interactive') return proceed();
+      login.prompt([{ prompt: 'Code: ', echo: false }], ([code]) => {
+        tried.push(code ?? '');
+        proceed();
+      });
+    }),
+  );
+  const asked: string[] = [];
+  const ask = async ({ prompts }: Round) => {
+    asked.push(...prompts.map(({ text }) => text));
+    return prompts.map(({ text }) => `for ${text}`);
+  };
+  const target = { host: hostAt(port), username: 'me', credential: { privateKey: key.private } };
+  (await connect({ ...target, ask }, patient)).client.end();
+  expect(asked).toEqual(['Password: ', 'Code: ']);
+  expect(tried).toEqual([
+    ...['publickey', 'publickey', 'password', 'keyboard-interactive'],
+    'for Code: ',
+  ]);
 });
 
 test('a server that opens no channel, or does not answer exec, loses its connection', async () => {
@@ -177,8 +219,8 @@ test('a server that opens no channel, or does not answer exec, loses its connect
     letIn(client).on('session', accept => accept().on('exec', () => {})),
   );
   for (const port of [never, hangs]) {
-    const client = await logIn(port, { password: 'x' });
-    const session = new RemoteSession(client, {
+    const connection = await logIn(port, { password: 'x' });
+    const session = new RemoteSession(connection, {
       spoolLimitBytes: 1,
       shell: undefined,
       openMs: 300,

@@ -25,6 +25,9 @@ export async function dial(
   }
 }
 
+/** The cause of an error where the host accepted a connection and closed it before the login. */
+export class DroppedBeforeLogin extends Error {}
+
 /** The error of a host that cannot be reached, or whose SSH server does not answer. */
 export function unreachable(
   { address, port }: { address: string; port: number },

@@ -11,6 +11,8 @@ const KEEP_SLOT_MS = 4_000;
 /** Work whose connection lasted this long before it was lost has the full time to connect again. */
 const STABLE_MS = 5_000;
 const LONGEST_PAUSE_MS = 4_000;
+/** A job waits for so long until its user has logged in again. */
+const RECONNECT_FOR_MS = 600_000;
 
 interface SessionOptions {
   /** Ends the tries; its reason is thrown. Read before each try. Default: the job's signal. */
@@ -47,6 +49,7 @@ export async function withSession<T>(
       });
     } catch (error) {
       signal().throwIfAborted();
+      if (isReconnectRequired(error)) throw await awaitReconnect(context, error);
       if (connected && performance.now() - connected > STABLE_MS) {
         since = performance.now();
         tries = 0;
@@ -67,6 +70,22 @@ export async function withSession<T>(
       await delay(pause, undefined, { signal: signal() }).catch(() => {});
     }
   }
+}
+
+const isReconnectRequired = (error: unknown): error is WindlassError =>
+  error instanceof WindlassError && error.code === 'reconnect_required';
+
+/** What a job of a session is to throw whose connection only its user can make again. */
+async function awaitReconnect(context: JobContext, error: WindlassError): Promise<Error> {
+  const { worker, job } = context;
+  const place = await worker.sessions.placeOfLogin(job.session ?? '');
+  if (place === 'elsewhere') return new ReleaseJob('another worker has the connection', 0.5);
+  // What runs on the host goes on, and its follower knows for how long.
+  if (job.runAt) return error;
+  const since = job.unreachableSince ?? new Date();
+  if (Date.now() - since.getTime() > RECONNECT_FOR_MS) return error;
+  if (!job.unreachableSince) await setUnreachableSince(context, since);
+  return new ReleaseJob('its user is to log in again', 2 + Math.random() * 2);
 }
 
 async function setUnreachableSince(

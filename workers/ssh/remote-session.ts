@@ -6,6 +6,7 @@ import { openAgent } from '../host-agent/bootstrap.ts';
 import type { AgentClient } from '../host-agent/client.ts';
 import type { RemoteExec } from '../host-agent/exec-channel.ts';
 import { channelRefused, channelRefusedBesideAgent, RefusalGrace } from './channel-refusals.ts';
+import type { Connection } from './connect.ts';
 import { type SshChannel, toExecChannel } from './ssh-channel.ts';
 
 /** Channels of one connection; sshd's MaxSessions is 10 by default. A refusal lowers the limit for a while. */
@@ -20,7 +21,7 @@ const REFUSED_PAUSE_MS = 100;
 const OPEN_MS = 20_000;
 const MAX_OPEN_PERIODS = 6;
 const BUSY_BYTES = 65_536;
-const AGENT_START_MS = 30_000;
+const AGENT_START_MS = 25_000;
 /** An agent that sends nothing for so long, not even the answer to a ping, is dead; its connection is closed. */
 const PING_MS = 30_000;
 
@@ -49,13 +50,18 @@ export class RemoteSession implements RemoteExec {
   /** Called when the connection closes. One listener on the client for each channel would exceed its limit of listeners. */
   readonly #closeListeners = new Set<() => void>();
   #isClosed = false;
+  #hasSftp = false;
   /** The agent's control channel is open. */
   #isServing = false;
   /** performance.now() when the connection was made. A lease must have been confirmed after that to run anything over it. */
   readonly connectedAt = performance.now();
 
-  constructor(client: ssh2.Client, settings: AgentSettings) {
+  /** What the host said at the login. */
+  readonly banner: string;
+
+  constructor({ client, banner }: Connection, settings: AgentSettings) {
     this.#client = client;
+    this.banner = banner;
     this.#settings = settings;
     this.closed = new Promise(resolve => {
       client.once('close', () => {
@@ -120,13 +126,20 @@ export class RemoteSession implements RemoteExec {
     return this.#retryRefused(signal, () =>
       this.#awaitChannel({ sent: false }, done => {
         this.#client.sftp((error, sftp) => {
-          if (error) return done(new SshError(error.message, { sent: false, cause: error }));
+          if (error) return done(new SftpError(error.message, { sent: false, cause: error }));
           sftp.on('error', () => sftp.end());
           sftp.once('close', () => this.#releaseChannel());
           done(undefined, sftp);
         });
       }),
     );
+  }
+
+  /** Throws `sftp_unavailable` where the host has no SFTP for the account. Asks once a connection. */
+  async requireSftp(signal?: AbortSignal): Promise<void> {
+    if (this.#hasSftp) return;
+    (await this.sftp(signal)).end();
+    this.#hasSftp = true;
   }
 
   /** Opens a channel when one is free, and again after each refusal. */
@@ -138,6 +151,8 @@ export class RemoteSession implements RemoteExec {
         return await open();
       } catch (error) {
         this.#releaseChannel();
+        if (error instanceof SftpError && !this.#isClosed && !isRefusal(error))
+          throw sftpUnavailable(error);
         if (!isRefusal(error) || this.#isClosed)
           throw error instanceof SshError ? connectionLost(error) : error;
         await this.#waitAfterRefusal(error, grace, signal);
@@ -283,6 +298,17 @@ export class SshError extends Error {
     super(message, { cause });
     this.sent = sent;
   }
+}
+
+/** The server's answer to a request for SFTP, or what came in the place of SFTP. */
+class SftpError extends SshError {}
+
+function sftpUnavailable(cause: SftpError): WindlassError {
+  return new WindlassError('sftp_unavailable', {
+    detail: `the host offers no SFTP to this account (${cause.message}).`,
+    hint: "Have the sftp subsystem enabled in the host's sshd_config. Commands work without it.",
+    cause,
+  });
 }
 
 /** Whether the command of a failed exec() may have reached the host: not if the channel was refused or never requested. */

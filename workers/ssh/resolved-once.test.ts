@@ -4,7 +4,8 @@ import { syncBuiltinESMExports } from 'node:module';
 import { type AddressInfo, createServer } from 'node:net';
 import { afterEach, expect, test } from 'vitest';
 import type { HostRow } from '../../shared/database/schema.ts';
-import { connect, scanHostKeys } from './connect.ts';
+import { connect } from './connect.ts';
+import { scanHostKeys } from './scan-host-keys.ts';
 
 const patient = new AbortController().signal;
 const real = { lookup: dns.lookup, promised: dnsPromises.lookup };

@@ -18,20 +18,35 @@ import { type Credential, type Sealed, unseal } from '../../shared/secrets.ts';
 import { FinishedRunRemover } from '../runs/finished-run-remover.ts';
 import { endForChangedHost, isHostChanged } from './changed-hosts.ts';
 import { CircuitBreakers } from './circuit-breaker.ts';
-import { connect } from './connect.ts';
+import { type Connection, connect } from './connect.ts';
 import { unreachable } from './dial.ts';
+import { isHeldElsewhere, releaseSession, requireReconnect, takeAnswers } from './held-sessions.ts';
+import {
+  type Challenge,
+  challengeExpired,
+  LoginDialogue,
+  reconnectRequired,
+} from './login-dialogue.ts';
 import { RefusedLogins } from './refused-logins.ts';
 import { RemoteSession } from './remote-session.ts';
+import { type Held, SpareConnections } from './spare-connections.ts';
 
 /** A connection that was not used for so long is closed. */
 const IDLE_MS = 300_000;
 /** For all of it: the permit of the circuit breaker, the name, TCP, the login. */
 const CONNECT_MS = 60_000;
+/** The same where its user may be asked: a little more than the dialogue itself allows. */
+const DIALOGUE_CONNECT_MS = 150_000;
 const SWEEP_MS = 5_000;
 const MAX_SHELLS = 1_000;
 
-interface Pooled {
+interface Pooled extends Held {
   session: Promise<RemoteSession>;
+  /** The same for whoever did not begin the login: a user who was refused may try again. */
+  shared: Promise<RemoteSession>;
+  /** Where its login may ask the user. */
+  dialogue?: LoginDialogue;
+  isConnected?: boolean;
   /** Whether the session has an agent, which never changes. */
   hasAgent: Promise<boolean>;
   /** Calls of use() that are under way. */
@@ -51,7 +66,12 @@ interface Openable {
   host: HostRow;
 }
 
+/** What a login came to: a challenge, or a connection. */
+export type LoginStep = { challenge: Challenge } | { challenge?: undefined; wasAsked: boolean };
+
 interface PoolContext {
+  /** The worker's id. */
+  id: string;
   config: Config;
   database: Database;
   notifications: Notifications;
@@ -70,6 +90,7 @@ export class SessionPool {
   readonly #breakers: CircuitBreakers;
   readonly #refused: RefusedLogins;
   readonly #remover: FinishedRunRemover;
+  readonly #spare: SpareConnections;
   readonly #stop: () => void;
   #sweeping = false;
 
@@ -84,6 +105,10 @@ export class SessionPool {
       limitSeconds: context.config.LIMIT_COMMAND_SECONDS,
       mayUse: async sid => this.has(sid) || !(await this.#refused.wasEverRefused(sid)),
     });
+    this.#spare = new SpareConnections({
+      ...{ worker: context.id, notifications: context.notifications },
+      find: sid => this.#pooled.get(sid),
+    });
     const timer = setInterval(() => void this.#sweep(), SWEEP_MS);
     const unsubscribe = context.notifications.on('session', sid => {
       if (this.#pooled.has(sid)) void this.#closeUnused();
@@ -91,6 +116,7 @@ export class SessionPool {
     this.#stop = () => {
       clearInterval(timer);
       unsubscribe();
+      this.#spare.unsubscribe();
     };
   }
 
@@ -106,7 +132,7 @@ export class SessionPool {
     const pooled = this.#pooled.get(sid) ?? this.#open(sid);
     pooled.users++;
     try {
-      return await work(await abortable(pooled.session, signal));
+      return await work(await abortable(pooled.shared, signal));
     } catch (error) {
       throw pooled.hostChanged ?? error;
     } finally {
@@ -114,6 +140,53 @@ export class SessionPool {
       pooled.usedAt = performance.now();
       if (pooled.isRetired && pooled.users === 0) close(pooled);
     }
+  }
+
+  /** Logs in for a session, up to what the host asks its user: by its job, a second call goes on where the first one stands. */
+  async logIn(sid: string, job: string, signal: AbortSignal): Promise<LoginStep> {
+    const present = this.#pooled.get(sid);
+    if (present && (await abortable(isUsable(present, job), signal)))
+      return this.#untilAsked(present, signal);
+    if (present) close(present);
+    return this.#untilAsked(this.#open(sid, new LoginDialogue(job)), signal);
+  }
+
+  /** Goes on with a login. Throws `challenge_expired`, and ReleaseJob where another worker is to do that. */
+  async answer(
+    sid: string,
+    { challenge, answers }: { challenge: string; answers: string[] },
+    signal: AbortSignal,
+  ): Promise<LoginStep> {
+    const pooled = this.#pooled.get(sid);
+    if (!pooled?.dialogue) throw challengeExpired();
+    pooled.dialogue.answer(challenge, answers);
+    return this.#untilAsked(pooled, signal);
+  }
+
+  /** Whether a login of the session waits here for its user, or another worker that is alive has that or the connection. */
+  async placeOfLogin(sid: string): Promise<'here' | 'elsewhere' | 'nowhere'> {
+    if (this.#pooled.get(sid)?.dialogue) return 'here';
+    const { database, id } = this.#context;
+    return (await isHeldElsewhere(database.db, sid, id)) ? 'elsewhere' : 'nowhere';
+  }
+
+  /** What its user has answered last, once. */
+  async takeAnswers(sid: string): Promise<string[]> {
+    const [row] = await this.#context.database.db
+      .select()
+      .from(sessions)
+      .where(eq(sessions.sid, sid));
+    const sealed = await takeAnswers(this.#context.database.db, sid);
+    const { SEAL_PRIVATE_KEYS } = this.#context.config;
+    if (!row || !sealed || !SEAL_PRIVATE_KEYS) throw challengeExpired();
+    return (await unseal<string[]>(SEAL_PRIVATE_KEYS, row, sealed)).secret;
+  }
+
+  #untilAsked(pooled: Pooled, signal: AbortSignal): Promise<LoginStep> {
+    const { dialogue } = pooled;
+    const done = pooled.session.then(() => ({ wasAsked: dialogue?.wasAsked ?? false }));
+    const asked = dialogue?.next.then(challenge => ({ challenge }));
+    return abortable(asked ? Promise.race([done, asked]) : done, signal);
   }
 
   /** Whether the session's connection is open or being opened. */
@@ -138,21 +211,41 @@ export class SessionPool {
     this.#pooled.clear();
   }
 
-  #open(sid: string): Pooled {
+  #open(sid: string, dialogue?: LoginDialogue): Pooled {
     // Not aborted with the job that opens it: others may wait for the same connection.
     const found = this.#read(sid);
+    const connected = found.then(row => this.#connect(row, dialogue));
     const pooled: Pooled = {
       hasAgent: found.then(({ session }) => session.agent),
-      session: found.then(row => this.#connect(row, AbortSignal.timeout(CONNECT_MS))),
+      session: connected,
+      shared: connected.catch(async (error: unknown) => {
+        if (!dialogue?.wasAsked) throw error;
+        throw reconnectRequired((await found).session.hostname);
+      }),
+      dialogue,
       users: 0,
       usedAt: performance.now(),
+      openedAt: Date.now(),
+      idleMs: () => {
+        const isNeeded = pooled.users > 0 || livesWithConnection(pooled);
+        if (isNeeded || !pooled.isConnected || this.#remover.hasGathered(sid)) return 0;
+        return performance.now() - pooled.usedAt;
+      },
+      close: () => {
+        forget();
+        close(pooled);
+      },
     };
     this.#pooled.set(sid, pooled);
     const forget = () => {
       if (this.#pooled.get(sid) === pooled) this.#pooled.delete(sid);
     };
-    pooled.session.then(session => session.closed.then(forget), forget);
+    pooled.session.then(session => {
+      pooled.isConnected = true;
+      void session.closed.then(forget);
+    }, forget);
     pooled.hasAgent.catch(() => {});
+    pooled.shared.catch(() => {});
     const setEntry = ({ host }: Openable) => {
       pooled.entry = { version: host.version, place: placeOf(hopsOf(host)) };
     };
@@ -171,16 +264,25 @@ export class SessionPool {
     return { session: found.session, host: found.host };
   }
 
-  async #connect({ session, host }: Openable, signal: AbortSignal): Promise<RemoteSession> {
+  async #connect(
+    { session, host }: Openable,
+    dialogue: LoginDialogue | undefined,
+  ): Promise<RemoteSession> {
     const { sid, username } = session;
+    if (session.interactive && !dialogue) throw reconnectRequired(session.hostname);
+    const ask = dialogue?.ask ?? (() => this.#requireReconnect(session));
+    const signal = AbortSignal.timeout(dialogue ? DIALOGUE_CONNECT_MS : CONNECT_MS);
     const { SSH_ALGORITHMS: algorithms } = this.#context.config;
     const [{ secret: credential, place }] = await Promise.all([
       this.#openCredential(session),
-      this.#refused.throwIfRefused(sid),
+      // What its user asks for is tried.
+      dialogue ? undefined : this.#refused.throwIfRefused(sid),
     ]);
-    const client = await this.#breakers
+    const target = { host, username, credential, place, ask, algorithms };
+    const connection = await this.#breakers
       .of(host)
-      .execute(() => connect({ host, username, credential, place, algorithms }, signal), signal)
+      .execute(() => begin(connect(target, signal), dialogue), signal)
+      .then(({ connecting }) => connecting)
       .catch(async (error: unknown) => {
         this.#refused.record(sid, error);
         if (isHostChangedError(error)) throw await this.#endForChangedHost(session);
@@ -188,13 +290,28 @@ export class SessionPool {
         throw unreachable(host, `no connection within ${CONNECT_MS / 1_000} s.`, error);
       });
     const account = `${username}@${host.address}:${host.port}`;
-    const remote = new RemoteSession(client, {
+    const remote = new RemoteSession(connection, {
       spoolLimitBytes: this.#context.config.LIMIT_SPOOL_BYTES,
       shell: session.shell ?? this.#shells.get(account),
       onShell: found => this.#shells.set(account, found),
     });
     if (session.agent) this.#remover.removeOnConnection(remote);
+    if (dialogue?.wasAsked) void remote.closed.then(() => this.#release(sid));
     return remote;
+  }
+
+  /** The host asks for more than before: what was sealed is no longer enough. */
+  async #requireReconnect(session: SessionRow): Promise<never> {
+    await requireReconnect(this.#context.database.db, session);
+    throw reconnectRequired(session.hostname);
+  }
+
+  async #release(sid: string): Promise<void> {
+    const { database, id, log } = this.#context;
+    await releaseSession(database.db, sid, id).catch((error: unknown) => {
+      // Its jobs notice by themselves; what its user is told waits for this worker's end.
+      log.debug({ err: error, sid }, 'the loss of a connection could not be recorded');
+    });
   }
 
   /** Bytes that do not open for this session and host name were put there by somebody: they are good for nothing. */
@@ -255,10 +372,15 @@ export class SessionPool {
         ended.push(row.session);
         continue;
       }
-      const idle = performance.now() - pooled.usedAt > IDLE_MS;
+      this.#spare.look(sid, pooled);
+      const idle = !livesWithConnection(pooled) && performance.now() - pooled.usedAt > IDLE_MS;
       const isAlive = row !== undefined && !row.session.ended;
       const { entry } = pooled;
-      pooled.isRetired = isAlive && entry !== undefined && entry.version !== row.host?.version;
+      pooled.isRetired =
+        isAlive &&
+        !livesWithConnection(pooled) &&
+        entry !== undefined &&
+        entry.version !== row.host?.version;
       const isNeeded = pooled.users > 0 || this.#remover.hasGathered(sid) || (isAlive && !idle);
       if ((isNeeded && !pooled.isRetired) || !sids.includes(sid)) continue;
       this.#pooled.delete(sid);
@@ -268,9 +390,32 @@ export class SessionPool {
   }
 }
 
+/** Only its user could open it again. */
+const livesWithConnection = ({ dialogue }: Pooled) => dialogue?.wasAsked === true;
+
 const isHostChangedError = (error: unknown) =>
   error instanceof WindlassError && error.code === 'host_changed';
 
-function close({ session }: Pooled): void {
+/** A connection, or the login of the same job; not the login of an earlier job, which has other credentials. */
+async function isUsable(pooled: Pooled, job: string): Promise<boolean> {
+  const { session, dialogue } = pooled;
+  if (dialogue) return dialogue.job === job || pooled.isConnected === true;
+  return session.then(
+    () => true,
+    () => false,
+  );
+}
+
+/** What a circuit breaker has to wait for: a host that asks its user something is there, and others must not wait for the user. */
+async function begin(
+  connecting: Promise<Connection>,
+  dialogue: LoginDialogue | undefined,
+): Promise<{ connecting: Promise<Connection> }> {
+  await (dialogue ? Promise.race([connecting, dialogue.next]) : connecting);
+  return { connecting };
+}
+
+function close({ session, dialogue }: Pooled): void {
+  dialogue?.cancel();
   session.then(open => open.close()).catch(() => {});
 }

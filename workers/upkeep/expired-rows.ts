@@ -5,6 +5,7 @@ import {
   jobs,
   leases,
   logins,
+  spentOidcStates,
   tokens,
   workers,
 } from '../../shared/database/schema.ts';
@@ -30,10 +31,11 @@ export async function removeExpiredIdempotencyKeys({ database: { db } }: Context
     .where(lt(idempotencyKeys.created, sql`now() - interval '24 hours'`));
 }
 
-/** Removes logins, tokens and counts of failed logins, which had no effect since they expired. */
+/** Removes logins, tokens, states of logins and counts of failed logins, which had no effect since they expired. */
 export async function removeExpiredLogins({ database: { db } }: Context): Promise<void> {
   await db.delete(logins).where(lt(logins.expires, sql`now()`));
   await db.delete(tokens).where(lt(tokens.expires, sql`now()`));
+  await db.delete(spentOidcStates).where(lt(spentOidcStates.expires, sql`now()`));
   const window = sql`make_interval(secs => ${FAILED_LOGIN_WINDOW_SECONDS})`;
   await db.delete(failedLogins).where(lt(failedLogins.began, sql`now() - ${window}`));
 }

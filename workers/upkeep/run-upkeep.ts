@@ -8,6 +8,7 @@ import {
   removeExpiredLogins,
 } from './expired-rows.ts';
 import { removeExpiredStreamedOutput } from './expired-streamed-output.ts';
+import { warnOfFullDisk } from './free-space.ts';
 import { endIdleUploads } from './idle-uploads.ts';
 import { removeOldJobs } from './job-retention.ts';
 import { OrphanCollector } from './orphaned-objects.ts';
@@ -58,6 +59,7 @@ function listSteps(context: WorkerContext): UpkeepStep[] {
     { name: 'idle uploads', every: OFTEN, run: () => endIdleUploads(context) },
     { name: 'pending deletions', every: OFTEN, run: () => deletePendingObjects(context) },
     { name: 'orphaned objects', every: OFTEN, run: () => orphans.markSome() },
+    { name: 'free space', every: OFTEN, run: warnOfFullDisk(context) },
     { name: 'old jobs', every: SOON, run: () => removeOldJobs(context) },
     { name: 'old sessions', every: SOON, run: () => removeOldSessions(context) },
     { name: 'old audit entries', every: SOON, run: () => removeOldAudit(context) },

@@ -50,6 +50,7 @@ export async function endUnopenedSessions(context: WorkerContext): Promise<void>
         isNull(sessions.opened),
         isNull(sessions.ended),
         notExists(openJobs(context)),
+        sql`coalesce(${sessions.challengeExpires} < now(), true)`,
         sql`${sessions.created} < now() - interval '1 minute'`,
       ),
     );
@@ -89,7 +90,7 @@ export async function eraseCredentials(context: WorkerContext): Promise<void> {
     .where(eq(leftoverRuns.session, sessions.sid));
   await db
     .update(sessions)
-    .set({ sealed: null })
+    .set({ sealed: null, answers: null })
     .where(
       and(
         isNotNull(sessions.sealed),

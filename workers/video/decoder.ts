@@ -2,12 +2,21 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import { packageRoot } from '../../shared/package-root.ts';
 import { ByteReader } from '../remote-files/byte-reader.ts';
+import { confine, findIsolation, type Isolation } from '../sandbox/confine.ts';
+import { watchMemory } from '../sandbox/watch-memory.ts';
 import { type Decoded, type PictureFormat, readAnswer, writeRequest } from './decode-protocol.ts';
 
 /** Always the compiled one, because Node 20 cannot run TypeScript. */
 const PROGRAM = fileURLToPath(new URL('dist/workers/video/decode-child.js', packageRoot));
 
-/** Decodes pictures in a child process, which it starts for the first one and again after a crash. */
+/** For one picture; sharp's own limit counts only while it makes pixels. */
+const MAX_SECONDS = 90;
+/** The largest picture three times, and what libvips needs beside it. */
+const MAX_MEMORY = 3 * 2 ** 29;
+/** For all pictures of a video. */
+const MAX_PROCESSOR_SECONDS = 86_400;
+
+/** Decodes pictures in a confined child process, which it starts for the first one and again after a crash. */
 export class Decoder {
   #child: ChildProcess | undefined;
   #reader: ByteReader | undefined;
@@ -15,14 +24,25 @@ export class Decoder {
 
   /** Decodes one picture at a time. Never throws: a problem is returned. */
   async decode(frame: Buffer, format: PictureFormat): Promise<Decoded> {
+    const isolation = await findIsolation();
     if (this.#isClosed) return { problem: 'was not decoded' };
-    const { child, reader } = this.#start();
+    const { child, reader } = this.#start(isolation);
+    let reason = 'the decoder crashed';
+    const end = (why: string) => {
+      reason = why;
+      child.kill('SIGKILL');
+    };
+    const timer = setTimeout(end, MAX_SECONDS * 1_000, `it took more than ${MAX_SECONDS} s`);
+    const watch = watchMemory(child, MAX_MEMORY, () => end('it needs too much memory'));
     for (const bytes of writeRequest(format, frame)) child.stdin?.write(bytes);
     try {
       return await readAnswer(reader);
     } catch {
       this.#stop();
-      return { problem: 'cannot be decoded: the decoder crashed' };
+      return { problem: `cannot be decoded: ${reason}` };
+    } finally {
+      clearTimeout(timer);
+      clearInterval(watch);
     }
   }
 
@@ -38,9 +58,15 @@ export class Decoder {
     this.#reader = undefined;
   }
 
-  #start(): { child: ChildProcess; reader: ByteReader } {
+  #start(isolation: Isolation): { child: ChildProcess; reader: ByteReader } {
     if (this.#child && this.#reader) return { child: this.#child, reader: this.#reader };
-    const child = spawn(process.execPath, [PROGRAM], { stdio: ['pipe', 'pipe', 'ignore'] });
+    const limits = {
+      memory: MAX_MEMORY,
+      processorSeconds: MAX_PROCESSOR_SECONDS,
+      fileBytes: 0,
+    };
+    const [program, ...args] = confine([process.execPath, PROGRAM], limits, { isolation });
+    const child = spawn(program, args, { stdio: ['pipe', 'pipe', 'ignore'], cwd: '/' });
     // readAnswer() fails when this pipe ends.
     child.on('error', () => child.stdout?.destroy());
     child.stdin?.on('error', () => undefined);

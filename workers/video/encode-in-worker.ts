@@ -6,6 +6,7 @@ import { withSession } from '../ssh/reconnect.ts';
 import { encodeVideo } from './encode-video.ts';
 import { frameStreamScript, openFrameStream } from './frame-stream.ts';
 import { readFrames } from './read-frames.ts';
+import { videoLimits } from './video-limits.ts';
 
 /** Encodes the video in this worker, stores it under the key `object`, and returns its size in bytes. */
 export function encodeInWorker(context: JobContext<'video'>, object: string): Promise<number> {
@@ -20,6 +21,7 @@ export function encodeInWorker(context: JobContext<'video'>, object: string): Pr
         frames: readFrames(stdout, { images, signal }),
         total: images.length,
         outputPath,
+        limits: videoLimits(worker.config),
         onProgress: share => context.progress(share * 0.98, 'Encoding.'),
         signal,
       });

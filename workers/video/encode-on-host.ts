@@ -13,6 +13,7 @@ import type { FrameKind } from './frame-header.ts';
 import { canHostEncode, HOST_VIDEO, hostEncodeScript } from './host-encode-script.ts';
 import { inspectFrames } from './inspect-frames.ts';
 import { toHostVideoError } from './video-error.ts';
+import { tooSlow, videoLimits } from './video-limits.ts';
 
 type VideoContext = JobContext<'video'>;
 
@@ -51,9 +52,11 @@ export async function encodeOnHost(
     return validator;
   });
   const output = new HostOutput(context);
+  const limits = videoLimits(context.worker.config);
+  const overdue = setTimeout(() => unusable.abort(tooSlow(limits.seconds)), limits.seconds * 1_000);
   const running = runOnHost(
     context,
-    { script: reportFile(hostEncodeScript({ ...payload, pictures, ffmpeg })) },
+    { script: reportFile(hostEncodeScript({ ...payload, pictures, ffmpeg, limits })) },
     {
       stored: () => ({ stdout: 0, stderr: 0 }),
       take: async (stream, bytes) => output.take(stream, bytes),
@@ -62,6 +65,7 @@ export async function encodeOnHost(
     },
   );
   const [validated, ran] = await Promise.allSettled([validating, running]);
+  clearTimeout(overdue);
   if (validated.status === 'rejected') throw validated.reason;
   validated.value.assertUsable();
   if (validated.value.needsDecode && payload.encode !== 'host') return undefined;

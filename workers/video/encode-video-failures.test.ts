@@ -5,11 +5,14 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { packageRoot } from '../../shared/package-root.ts';
 import { drawFrame, drawFrames, readLocalFrames } from '../../test/harness/draw-frames.ts';
 import { isProcessAlive, makeTempDir } from '../../test/harness/temp-dir.ts';
+import { AMPLE } from '../../test/harness/video-limits.ts';
 import { waitFor } from '../../test/harness/wait-for.ts';
+import { giveToDecoder } from '../sandbox/scratch-dir.ts';
 import { type EncodeVideoOptions, encodeVideo } from './encode-video.ts';
 import type { Frame, FrameFailure } from './read-frames.ts';
 
 const temp = makeTempDir('encode-failures');
+beforeAll(() => giveToDecoder(temp.path));
 afterAll(() => temp.remove());
 const at = (name: string) => join(temp.path, name);
 
@@ -21,6 +24,7 @@ async function encode(paths: string[], options: Partial<EncodeVideoOptions> = {}
     total: paths.length,
     type: 'video/mp4',
     outputPath,
+    limits: AMPLE,
     ...options,
   });
 }
@@ -166,7 +170,7 @@ describe('failures of encodeVideo', () => {
       const { encodeVideo } = await import(process.argv[1]);
       const bytes = readFileSync(process.argv[2]);
       async function* frames() { for (let index = 0; ; index++) yield { index, path: '/x', size: bytes.length, bytes }; }
-      await encodeVideo({ frames: frames(), total: 1e6, type: 'video/mp4', outputPath: process.argv[3] });`;
+      await encodeVideo({ frames: frames(), total: 1e6, type: 'video/mp4', outputPath: process.argv[3], limits: ${JSON.stringify(AMPLE)} });`;
     const compiled = new URL('dist/workers/video/encode-video.js', packageRoot).href;
     const args = ['--input-type=module', '-e', program, compiled, tiff, outputPath];
     const worker = spawn(process.execPath, args, { stdio: 'inherit' });
@@ -186,7 +190,7 @@ describe('failures of encodeVideo', () => {
   it('reports that ffmpeg could not be started', async () => {
     await expect(encode(good, { ffmpeg: '/no/such/ffmpeg' })).rejects.toMatchObject({
       code: 'video_failed',
-      extra: { returncode: -1 },
+      extra: { returncode: 127, stderr: expect.stringContaining('No such file') },
     });
   });
 });

@@ -2,16 +2,19 @@ import { execFileSync, spawn } from 'node:child_process';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import sharp from 'sharp';
-import { afterAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { countFrames, probeVideo } from '../../demo/probe-video.ts';
 import { drawFrame, drawFrames, readLocalFrames } from '../../test/harness/draw-frames.ts';
 import { makeTempDir } from '../../test/harness/temp-dir.ts';
+import { AMPLE } from '../../test/harness/video-limits.ts';
+import { giveToDecoder } from '../sandbox/scratch-dir.ts';
 import { type EncodeVideoOptions, encodeVideo } from './encode-video.ts';
 import { findBundledFfmpeg } from './find-ffmpeg.ts';
 import { FRAME_STREAM_COMMAND, frameStreamScript } from './frame-stream.ts';
 import { readFrames } from './read-frames.ts';
 
 const temp = makeTempDir('encode-worker');
+beforeAll(() => giveToDecoder(temp.path));
 afterAll(() => temp.remove());
 const at = (name: string) => join(temp.path, name);
 
@@ -23,6 +26,7 @@ async function encode(paths: string[], options: Partial<EncodeVideoOptions> = {}
     total: paths.length,
     type: 'video/mp4',
     outputPath,
+    limits: AMPLE,
     ...options,
   });
   return { ...made, outputPath };

@@ -9,14 +9,16 @@ import { FrameNormalizer } from './normalize-frames.ts';
 import type { Frame, FrameFailure } from './read-frames.ts';
 import { type FfmpegEnd, runFfmpeg } from './run-ffmpeg.ts';
 import { toVideoError } from './video-error.ts';
+import type { VideoLimits } from './video-limits.ts';
 
 export interface EncodeVideoOptions extends VideoSettings {
   /** In order, of any kinds, all of one size; `bad_frames` lists those that cannot be used. */
   frames: AsyncIterable<Frame | FrameFailure>;
   /** The number of frames. */
   total: number;
-  /** Overwritten; removed if the encoding fails. */
+  /** Overwritten; removed if the encoding fails. Its folder belongs to the user of findIsolation(). */
   outputPath: string;
+  limits: VideoLimits;
   /** 0…1, never decreasing. */
   onProgress?(share: number): void;
   signal?: AbortSignal;
@@ -37,7 +39,7 @@ export interface EncodedVideo {
  * the signal's reason. If this process dies, ffmpeg and the decoder end with their input and leave an incomplete file.
  */
 export async function encodeVideo(options: EncodeVideoOptions): Promise<EncodedVideo> {
-  const { frames, total, outputPath, onProgress, signal, ...settings } = options;
+  const { frames, total, outputPath, limits, onProgress, signal, ...settings } = options;
   const source = new FrameNormalizer(frames, new FrameValidator({ mixed: true }));
   const progress = new FfmpegProgress();
   const close = () => source.close();
@@ -53,6 +55,7 @@ export async function encodeVideo(options: EncodeVideoOptions): Promise<EncodedV
       arguments: args,
       input: Readable.from(source.read(), { objectMode: false }),
       outputPath,
+      limits,
       onStdout: piece => {
         if (progress.add(piece)) onProgress?.(Math.min(1, progress.frames / total));
       },

@@ -2,6 +2,8 @@ import { execFile } from 'node:child_process';
 import { access, chmod, constants } from 'node:fs/promises';
 import { promisify } from 'node:util';
 import { WindlassError } from '../../shared/errors.ts';
+import type { Logger } from '../../shared/log.ts';
+import { findIsolation } from '../sandbox/confine.ts';
 import { hasEncoder } from './ffmpeg-arguments.ts';
 
 const runFile = promisify(execFile);
@@ -20,6 +22,29 @@ export async function findFfmpeg(): Promise<string> {
   });
 }
 
+/**
+ * Says at the start of a worker with which ffmpeg it makes videos, where that is not one of the machine, and what keeps
+ * programs that read files of others from the rest of the machine, where something does not.
+ */
+export async function reportFfmpeg(log: Logger): Promise<void> {
+  const ffmpeg = await findFfmpeg().catch(() => undefined);
+  if (!ffmpeg) log.warn('there is no ffmpeg: videos fail; install ffmpeg');
+  else if (ffmpeg !== 'ffmpeg')
+    log.warn(
+      { ffmpeg },
+      'there is no ffmpeg with libx264 and libvpx-vp9 on PATH: videos are made with the bundled one, which is of 2018; install ffmpeg',
+    );
+  const { user, hasNetwork } = await findIsolation();
+  if (hasNetwork)
+    log.warn(
+      'this system permits no network namespace: ffmpeg and the parsers run with that of the worker',
+    );
+  if (!user && process.geteuid?.() === 0)
+    log.warn(
+      'ffmpeg and the parsers run as root: no other user may read the program; see docs/operations.md',
+    );
+}
+
 /** The static binary of `@ffmpeg-installer/ffmpeg`, if there is one for this platform. */
 export async function findBundledFfmpeg(): Promise<string | undefined> {
   try {
@@ -35,7 +60,9 @@ export async function findBundledFfmpeg(): Promise<string | undefined> {
 
 async function canEncodeBoth(ffmpeg: string): Promise<boolean> {
   try {
-    const { stdout } = await runFile(ffmpeg, ['-hide_banner', '-loglevel', 'error', '-encoders']);
+    const { stdout } = await runFile(ffmpeg, ['-hide_banner', '-loglevel', 'error', '-encoders'], {
+      env: { PATH: process.env.PATH },
+    });
     const encoders = [...stdout.matchAll(/^ V\S+ (\S+)/gm)].map(match => match[1] ?? '');
     return hasEncoder(encoders, 'video/mp4') && hasEncoder(encoders, 'video/webm');
   } catch {

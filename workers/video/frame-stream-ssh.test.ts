@@ -27,7 +27,7 @@ describeUnless(missingPrograms('sshd'), 'frames over an SSH connection', () => {
       client.once('ready', resolve).once('error', reject);
       client.connect({ host, port, username, privateKey });
     });
-    session = new RemoteSession(client, { spoolLimitBytes: 1, shell: undefined });
+    session = new RemoteSession({ client, banner: '' }, { spoolLimitBytes: 1, shell: undefined });
   });
 
   afterAll(async () => {

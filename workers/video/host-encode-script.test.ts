@@ -1,10 +1,11 @@
 import { execFileSync, spawn } from 'node:child_process';
-import { mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
 import { countFrames, probeVideo } from '../../demo/probe-video.ts';
 import { drawFrame, drawFrames } from '../../test/harness/draw-frames.ts';
 import { makeTempDir } from '../../test/harness/temp-dir.ts';
+import { AMPLE } from '../../test/harness/video-limits.ts';
 import { FfmpegProgress } from './ffmpeg-progress.ts';
 import { findBundledFfmpeg } from './find-ffmpeg.ts';
 import { canHostEncode, type HostEncodeOptions, hostEncodeScript } from './host-encode-script.ts';
@@ -24,6 +25,7 @@ async function runScript(options: Partial<HostEncodeOptions> & { images: string[
     pictures: SMALL,
     type: 'video/mp4',
     ffmpeg: 'ffmpeg',
+    limits: AMPLE,
     ...options,
   });
   writeFileSync(join(run, 'script'), script);
@@ -199,6 +201,7 @@ describe('hostEncodeScript', () => {
       pictures: SMALL,
       type: 'video/mp4',
       ffmpeg: 'ffmpeg',
+      limits: AMPLE,
     });
     expect(script.match(/^cat /gm)?.length).toBeLessThan(5);
     const start = performance.now();
@@ -208,10 +211,35 @@ describe('hostEncodeScript', () => {
     expect(await countFrames(result.video)).toBe(2000);
   });
 
+  it('confines ffmpeg: no environment, no large files', async () => {
+    const images = await drawFrames({ folder: at('confined'), count: 1 });
+    const ffmpeg = at('hostile');
+    writeFileSync(
+      ffmpeg,
+      `#!/bin/sh\ncat >/dev/null; env >&2; head -c 9000000 /dev/zero >'${at('big')}'; exit 1\n`,
+      { mode: 0o755 },
+    );
+    process.env.WINDLASS_CANARY = 'canary';
+    const limits = { ...AMPLE, fileBytes: 1 << 20 };
+    const { code, stderr } = await runScript({ images, ffmpeg, limits }).finally(() => {
+      delete process.env.WINDLASS_CANARY;
+    });
+    expect(code).toBe(1);
+    expect(stderr).toContain('PATH=');
+    expect(stderr).not.toContain('canary');
+    expect(statSync(at('big')).size).toBeLessThanOrEqual(1 << 20);
+  });
+
   it('refuses a path that no file can have', () => {
     const images = ['/a\0b'];
     expect(() =>
-      hostEncodeScript({ images, pictures: SMALL, type: 'video/mp4', ffmpeg: 'ffmpeg' }),
+      hostEncodeScript({
+        images,
+        pictures: SMALL,
+        type: 'video/mp4',
+        ffmpeg: 'ffmpeg',
+        limits: AMPLE,
+      }),
     ).toThrow('NUL');
   });
 });

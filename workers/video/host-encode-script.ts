@@ -1,12 +1,17 @@
 import { quoteWord } from '../host-agent/shell-quote.ts';
+import { limitScript } from '../sandbox/confine.ts';
 import { ffmpegArguments, type Pictures, type VideoSettings } from './ffmpeg-arguments.ts';
 import type { FrameKind } from './frame-header.ts';
+import type { VideoLimits } from './video-limits.ts';
 
 /** The finished video in the run's directory: complete, or absent. */
 export const HOST_VIDEO = 'video';
 
 /** The most progress lines: a run may print no more than its host spools. */
 const MAX_PROGRESS_LINES = 200;
+
+/** What one video can use at once on any host. */
+const MAX_PROCESSORS = 64;
 
 /** Of all arguments of one `cat`; every system takes 128 KiB. */
 const BATCH_BYTES = 64_000;
@@ -17,6 +22,7 @@ export interface HostEncodeOptions extends VideoSettings {
   pictures: Pictures & { kind: FrameKind };
   /** The host's ffmpeg; canHostEncode() has checked its encoders. */
   ffmpeg: string;
+  limits: VideoLimits;
 }
 
 export { hasEncoder as canHostEncode } from './ffmpeg-arguments.ts';
@@ -26,21 +32,33 @@ export { hasEncoder as canHostEncode } from './ffmpeg-arguments.ts';
  * output has some of ffmpeg's `frame=` lines, for FfmpegProgress; its standard error the messages of cat and ffmpeg, for
  * toHostVideoError(). It fails if a frame cannot be read, if ffmpeg fails (with its exit status), and if the video does
  * not have one picture for each frame. It forks once for some hundred frames, and writes only to `$WINDLASS_RUN`.
+ *
+ * ffmpeg is confined as in a worker, as far as an account may: its limits, no network where the host permits that, and of
+ * the environment only what finds programs and libraries.
  */
 export function hostEncodeScript(options: HostEncodeOptions): string {
-  const { images, pictures, ffmpeg, ...settings } = options;
+  const { images, pictures, ffmpeg, limits, ...settings } = options;
   const { input, output } = ffmpegArguments(pictures, settings);
+  const processorSeconds = limits.seconds * MAX_PROCESSORS;
   const words = [ffmpeg, ...input, '-i', 'pipe:0', ...output, '-y'].map(quoteWord).join(' ');
   // sh has no pipefail, so both exit statuses are sent on the pipe that carries progress.
   return `LC_ALL=C; export LC_ALL
 part=\${WINDLASS_RUN:?}/${HOST_VIDEO}.part
+alone=''
+unshare --user --net true 2>/dev/null && alone=yes
+confined() (
+  ${limitScript({ ...limits, processorSeconds })}
+  set -- env -i PATH="$PATH" \${LD_LIBRARY_PATH:+"LD_LIBRARY_PATH=$LD_LIBRARY_PATH"} LC_ALL=C "$@"
+  [ -z "$alone" ] || set -- unshare --user --net -- "$@"
+  exec "$@"
+)
 feed() {
 ${batchPaths(images)
   .map(batch => `cat ${batch} || return`)
   .join('\n')}
 }
 {
-  { feed; echo "fed=$?" >&4; } | ${words} "$part" 4>&-
+  { feed; echo "fed=$?" >&4; } | confined ${words} "$part" 4>&-
   echo "encoded=$?"
 } 4>&1 | {
   fed='' encoded='' frames=0 next=0

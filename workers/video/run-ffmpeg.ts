@@ -1,8 +1,13 @@
 import type { ChildProcess } from 'node:child_process';
+import { availableParallelism } from 'node:os';
 import type { Readable } from 'node:stream';
 import createCommand, { type FfmpegCommand } from 'fluent-ffmpeg';
 import { signalNumber } from '../runs/signal-number.ts';
+import { confine, findIsolation, type Isolation } from '../sandbox/confine.ts';
+import { diskFull, watchScratch } from '../sandbox/scratch-dir.ts';
+import { watchMemory } from '../sandbox/watch-memory.ts';
 import type { FfmpegArguments } from './ffmpeg-arguments.ts';
+import { tooLarge, tooSlow, type VideoLimits } from './video-limits.ts';
 
 /** Of the end of standard error. */
 const MAX_STDERR_LENGTH = 8192;
@@ -13,6 +18,7 @@ export interface RunFfmpegOptions {
   /** Piped to standard input with backpressure, then destroyed. Its error ends ffmpeg. */
   input: Readable;
   outputPath: string;
+  limits: VideoLimits;
   /** Receives ffmpeg's standard output in pieces. */
   onStdout(piece: string): void;
   signal?: AbortSignal;
@@ -26,47 +32,76 @@ export interface FfmpegEnd {
 }
 
 /**
- * Runs ffmpeg through fluent-ffmpeg, which only this file uses. Settles when the process has exited; throws the input's
- * error or the signal's reason. If this process dies, ffmpeg ends with its input.
+ * Runs ffmpeg, confined, through fluent-ffmpeg, which only this file uses. Settles when the process has exited; throws the
+ * input's error, the signal's reason, and what a limit ends it with. If this process dies, ffmpeg ends with its input.
  */
 export async function runFfmpeg(options: RunFfmpegOptions): Promise<FfmpegEnd> {
   const { input, signal } = options;
+  const isolation = await findIsolation();
   signal?.throwIfAborted();
-  let inputError: unknown;
-  input.on('error', error => {
-    inputError ??= error;
-  });
-  const onAbort = () =>
-    input.destroy(signal?.reason instanceof Error ? signal.reason : new Error('aborted'));
+  const running: Running = {};
+  const end = (reason: unknown) => {
+    running.reason ??= { error: reason };
+    input.destroy();
+    // The input may have been read to its end already.
+    running.child?.kill('SIGKILL');
+  };
+  input.on('error', end);
+  const onAbort = () => end(signal?.reason);
   signal?.addEventListener('abort', onAbort, { once: true });
   try {
-    const end = await runCommand(options, () => inputError !== undefined);
-    signal?.throwIfAborted();
-    if (inputError !== undefined) throw inputError;
-    return end;
+    const ended = await runCommand(options, { isolation, running, end });
+    if (running.reason) throw running.reason.error;
+    return ended;
   } finally {
     signal?.removeEventListener('abort', onAbort);
     input.destroy();
   }
 }
 
-async function runCommand(options: RunFfmpegOptions, hasFailed: () => boolean): Promise<FfmpegEnd> {
+/** One ffmpeg: its process, and why it was ended where that was not by itself. */
+interface Running {
+  child?: ChildProcess;
+  reason?: { error: unknown };
+}
+
+async function runCommand(
+  options: RunFfmpegOptions,
+  {
+    isolation,
+    running,
+    end,
+  }: { isolation: Isolation; running: Running; end(reason: unknown): void },
+): Promise<FfmpegEnd> {
+  const { limits } = options;
   const { input, output } = options.arguments;
-  const command = createCommand({ source: options.input, stdoutLines: 1 })
-    .inputOptions(...input)
+  const [program, ...words] = confine(
+    [options.ffmpeg],
+    {
+      ...limits,
+      processorSeconds: limits.seconds * availableParallelism(),
+    },
+    { isolation },
+  );
+  // In its types `cwd` is missing; as another user ffmpeg might not reach this process's folder.
+  const spawning = { source: options.input, stdoutLines: 1, cwd: '/' };
+  const command = createCommand(spawning)
+    .inputOptions(...words, ...input)
     .outputOptions(...output)
     .output(options.outputPath);
-  // fluent-ffmpeg keeps this path globally: concurrent encodings must use the same one.
-  command.setFfmpegPath(options.ffmpeg);
-  let child: ChildProcess | undefined;
+  // The program that sets the limits, the same one for all. It answers no questions about formats and encoders.
+  command.setFfmpegPath(program);
+  Object.assign(command, withoutQuestions([...input, ...output]));
   return new Promise(resolve => {
     const fail = (error: Error) => resolve({ returncode: -1, stderr: error.message });
     // Without a child it could not be started; with one its input has failed.
-    command.on('error', (error: Error) => (child ? child.kill('SIGKILL') : fail(error)));
+    command.on('error', (error: Error) =>
+      running.child ? running.child.kill('SIGKILL') : fail(error),
+    );
     command.once('start', () => {
       // Missing in the types; the only way to the exit code and to unbuffered standard output.
       const { ffmpegProc: started } = command as FfmpegCommand & { ffmpegProc: ChildProcess };
-      child = started;
+      running.child = started;
       let stderr = '';
       started.stdout?.setEncoding('utf8').on('data', options.onStdout);
       started.stderr?.setEncoding('utf8').on('data', (piece: string) => {
@@ -80,8 +115,32 @@ async function runCommand(options: RunFfmpegOptions, hasFailed: () => boolean): 
       started.once('close', (code, signal) => {
         resolve({ returncode: code ?? 128 + signalNumber(signal ?? ''), stderr });
       });
-      if (hasFailed()) started.kill('SIGKILL');
+      if (running.reason) started.kill('SIGKILL');
+      watch(started, limits, end);
     });
     command.run();
   });
+}
+
+function watch(child: ChildProcess, limits: VideoLimits, end: (reason: unknown) => void): void {
+  const timer = setTimeout(() => end(tooSlow(limits.seconds)), limits.seconds * 1_000);
+  const watches = [
+    watchMemory(child, limits.memory, () => end(tooLarge(limits.memory))),
+    watchScratch(limits.keepFree, () => end(diskFull())),
+  ];
+  child.once('close', () => {
+    clearTimeout(timer);
+    for (const each of watches) clearInterval(each);
+  });
+}
+
+/** fluent-ffmpeg would run ffmpeg, unconfined, to ask which formats and encoders it has. */
+function withoutQuestions(words: string[]) {
+  const named = words.filter((_, i) => words[i - 1] === '-f');
+  const formats = Object.fromEntries(named.map(name => [name, { canMux: true, canDemux: true }]));
+  type Answer = (error: null, found: object) => void;
+  return {
+    availableFormats: (answer: Answer) => answer(null, formats),
+    availableEncoders: (answer: Answer) => answer(null, {}),
+  };
 }

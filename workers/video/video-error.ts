@@ -1,11 +1,17 @@
 import { WindlassError } from '../../shared/errors.ts';
 import type { FfmpegEnd } from './run-ffmpeg.ts';
 
+/** SIGXFSZ and SIGXCPU, as exit statuses. */
+const LIMITS: Record<number, string> = {
+  153: 'the video is larger than LIMIT_OUTPUT_BYTES or than the disk has space',
+  152: 'ffmpeg used all its processor time: LIMIT_VIDEO_SECONDS for each processor',
+};
+
 /** `video_failed` with this detail, or ffmpeg's last line; `extra` has the exit code and the end of standard error. */
 export function toVideoError({ returncode, stderr }: FfmpegEnd, detail?: string): WindlassError {
   const lastLine = stderr.trimEnd().split('\n').at(-1);
   return new WindlassError('video_failed', {
-    detail: `${detail || lastLine || `ffmpeg ended with ${returncode}`}.`,
+    detail: `${detail || LIMITS[returncode] || lastLine || `ffmpeg ended with ${returncode}`}.`,
     hint: 'Check whether a frame is broken or cut short.',
     extra: { returncode, stderr },
   });

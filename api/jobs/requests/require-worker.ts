@@ -20,7 +20,7 @@ export async function requireWorker(
     .select({ isServed: serves(queue) })
     .from(workers)
     .where(
-      sql`${workers.seen} > now() - ${HEARTBEAT_AGE} and (${serves(queue)} or ${serves(FORMER_QUEUE)})`,
+      sql`${workers.seen} > now() - ${HEARTBEAT_AGE} and not ${workers.draining} and (${serves(queue)} or ${serves(FORMER_QUEUE)})`,
     )
     .orderBy(sql`1 desc`)
     .limit(1);

@@ -1,6 +1,7 @@
 import type { Request, Response } from 'express';
+import type { SessionRecord } from '../../../shared/database/api-columns.ts';
 import type { Tx } from '../../../shared/database/connect.ts';
-import type { JobRow, SessionRow } from '../../../shared/database/schema.ts';
+import type { JobRow } from '../../../shared/database/schema.ts';
 import { isId } from '../../../shared/ids.ts';
 import {
   isAwaitedKind,
@@ -30,6 +31,7 @@ export const SESSION_JOB_ERRORS = [
   'session_not_found',
   'host_changed',
   'remote_authentication_failed',
+  'account_unusable',
   'host_not_allowed',
   'host_key_changed',
   'remote_connection_failed',
@@ -99,7 +101,7 @@ export async function startSessionJob<K extends SessionKind>(
       return job;
     }
   }
-  let session: SessionRow | undefined;
+  let session: SessionRecord | undefined;
   const job = await startRequestedJob(api, req, res, async tx => {
     session = await lockSession(tx, { sid, owner, idleSeconds });
     return { ...request, queue } as RequestedJob;
@@ -132,5 +134,12 @@ function readIdempotencyKey({ config }: ApiContext, req: Request): IdempotencyKe
   const key = parseIdempotencyKey(req);
   if (key === undefined) return undefined;
   const route = `${req.method} ${req.path.replace(/^\/api(?=\/)/, '')}`;
-  return { route, key, body: hmac(config.SECRET_KEY, route, JSON.stringify(req.body ?? null)) };
+  const under = (secretKey: string) => hmac(secretKey, route, JSON.stringify(req.body ?? null));
+  const before = config.SECRET_KEY_BEFORE;
+  return {
+    route,
+    key,
+    body: under(config.SECRET_KEY),
+    ...(before ? { bodyBefore: under(before) } : {}),
+  };
 }

@@ -1,52 +1,83 @@
 import { z } from 'zod';
+import type { ErrorRecord } from '../../../shared/errors.ts';
+import { batchView } from '../../../shared/jobs/batch.ts';
 import type { JobSummary } from './job-summary.ts';
 
-const state = z.enum(['queued', 'running', 'succeeded', 'failed', 'cancelled']);
-export const jobRecord = z.object({
-  id: z.string(),
-  kind: z.string(),
-  state,
-  progress: z.number().min(0).max(1).nullable(),
-  message: z.string().nullable(),
-  session: z.string().nullable(),
-  worker: z.string().nullable(),
-  created: z.date(),
-  started: z.date().nullable(),
-  finished: z.date().nullable(),
-  result: z.unknown(),
-  error: z
-    .looseObject({ code: z.string(), detail: z.string(), hint: z.string().optional() })
-    .nullable(),
-  retryOf: z.string().nullable(),
-});
+export const JOB_STATES = ['queued', 'running', 'succeeded', 'failed', 'cancelled'] as const;
+const state = z.enum(JOB_STATES);
+/** Why a job failed; further members belong to the code. */
+export const jobErrorRecord = z
+  .looseObject({ code: z.string(), detail: z.string(), hint: z.string().optional() })
+  .meta({ id: 'JobError' });
+export const jobRecord = z
+  .object({
+    id: z.string(),
+    kind: z.string(),
+    state,
+    label: z.string().nullable().describe('What it is, in one line.'),
+    name: z.string().nullable().describe("The client's own."),
+    progress: z.number().min(0).max(1).nullable(),
+    message: z.string().nullable(),
+    host: z.string().nullable(),
+    session: z.string().nullable(),
+    project: z.string().nullable(),
+    model: z.string().nullable(),
+    upload: z.string().nullable(),
+    owner: z.string(),
+    worker: z.string().nullable().describe('The last one that had it.'),
+    created: z.date(),
+    started: z.date().nullable(),
+    finished: z.date().nullable(),
+    result: z.unknown(),
+    error: jobErrorRecord.nullable(),
+    retryOf: z.string().nullable(),
+    /** Of a batch job, once it was submitted. */
+    batch: batchView.nullable(),
+  })
+  .meta({ id: 'Job' });
 /** What a server administrator sees of other people's jobs. */
 export const foreignRecord = jobRecord
   .pick({
     id: true,
     kind: true,
     state: true,
+    progress: true,
+    host: true,
+    owner: true,
     created: true,
     started: true,
     finished: true,
     worker: true,
   })
-  .extend({ owner: z.string() });
+  .extend({ error: z.object({ code: z.string() }).meta({ id: 'ForeignJobError' }).nullable() })
+  .meta({
+    id: 'ForeignJob',
+    description: 'What a server administrator sees of the jobs of others.',
+  });
 
 /** A job as its owner sees it. */
 export const jobView = (row: JobSummary) => ({
   id: row.id,
   kind: row.kind,
   state: row.state,
+  label: row.label,
+  name: row.name,
   progress: row.progress,
   message: row.message,
+  host: row.host,
   session: row.session,
-  worker: row.leaseToken === null ? null : (row.worker?.split('/').slice(0, 2).join('/') ?? null),
+  project: row.project,
+  model: row.model,
+  upload: row.upload,
+  owner: row.owner,
+  worker: row.worker,
   created: row.created,
   started: row.started,
   finished: row.finished,
   result: publicResult(row),
   error: row.error,
   retryOf: row.retryOf,
+  batch: row.batch && batchView.parse(row.batch),
 });
 
 /** Object keys are internal. */
@@ -58,6 +89,10 @@ function publicResult({ result }: JobSummary): unknown {
 
 /** What a server administrator sees of other people's jobs: never command, payload or output. */
 export function foreignView(row: JobSummary) {
-  const { id, kind, state, created, started, finished, worker, owner } = row;
-  return { id, kind, state, created, started, finished, worker, owner };
+  const { id, kind, state, progress, host, owner, worker, created, started, finished } = row;
+  const error = row.error as ErrorRecord | null;
+  return {
+    ...{ id, kind, state, progress, host, owner, worker, created, started, finished },
+    error: error && { code: error.code },
+  };
 }

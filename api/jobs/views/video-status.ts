@@ -2,14 +2,16 @@ import { z } from 'zod';
 import type { ErrorRecord } from '../../../shared/errors.ts';
 import type { JobSummary } from './job-summary.ts';
 
-export const statusRecord = z.object({
-  ok: z.boolean(),
-  ready: z.boolean(),
-  message: z.string(),
-  progress: z.number().optional(),
-  returncode: z.number().int().optional().describe('For debugging.'),
-  stderr: z.string().optional().describe('For debugging.'),
-});
+export const statusRecord = z
+  .object({
+    ok: z.boolean(),
+    ready: z.boolean(),
+    message: z.string(),
+    progress: z.number().optional(),
+    returncode: z.number().int().optional().describe('For debugging.'),
+    stderr: z.string().optional().describe('For debugging.'),
+  })
+  .meta({ id: 'VideoStatus' });
 
 /** The columns that a status is made of. */
 export type PolledVideo = Pick<JobSummary, 'state' | 'message' | 'progress' | 'error'> & {

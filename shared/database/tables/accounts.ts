@@ -1,16 +1,36 @@
 import { boolean, index, integer, pgTable, text, uniqueIndex } from 'drizzle-orm/pg-core';
 import { time } from './columns.ts';
 
-/** Users. `version` increments with each change, which ends their logins. */
-export const users = pgTable('users', {
-  username: text().primaryKey(),
-  passwordHash: text().notNull(),
-  administrator: boolean().notNull().default(false),
-  /** Nothing lets this user in. */
-  disabled: boolean().notNull().default(false),
-  version: integer().notNull().default(1),
-  created: time().notNull().defaultNow(),
-});
+/**
+ * Users. `version` increments with each change, which ends their logins. A user has a password, or is bound to a subject of
+ * an identity provider.
+ */
+export const users = pgTable(
+  'users',
+  {
+    username: text().primaryKey(),
+    /** Null: no password lets this user in. */
+    passwordHash: text(),
+    administrator: boolean().notNull().default(false),
+    /** Nothing lets this user in. */
+    disabled: boolean().notNull().default(false),
+    version: integer().notNull().default(1),
+    created: time().notNull().defaultNow(),
+    /** OpenID Connect Core 1.0, 2: these two together, and no other claim, name somebody for good. */
+    issuer: text(),
+    subject: text(),
+  },
+  table => [uniqueIndex('users_subject').on(table.issuer, table.subject).concurrently()],
+);
+
+/** States of logins at the identity provider that ended in a login here: SHA-256 of each, until its cookie has expired. */
+export const spentOidcStates = pgTable(
+  'spent_oidc_states',
+  { state: text().primaryKey(), expires: time().notNull() },
+  table => [index('spent_oidc_states_expires').on(table.expires)],
+);
+
+export type UserRow = typeof users.$inferSelect;
 
 /** Cookie logins: `token` is the SHA-256 of the cookie's secret. A login is valid for one `version` of its user. */
 export const logins = pgTable(

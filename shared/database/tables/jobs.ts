@@ -11,6 +11,7 @@ import {
   smallint,
   text,
 } from 'drizzle-orm/pg-core';
+import type { BatchState } from '../../jobs/batch.ts';
 import { hasEnded, IS_AWAY, isHeld, isWaiting } from '../../jobs/job-conditions.ts';
 import { bytea, count, time } from './columns.ts';
 
@@ -23,6 +24,12 @@ export const jobs = pgTable(
     queue: text().notNull(),
     owner: text().notNull(),
     session: text(),
+    /** The session's host, or null. It stays when the session's row goes. */
+    host: text(),
+    /** See labels.ts; null from an API of the release before. */
+    label: text(),
+    /** The client's own. */
+    name: text(),
     /** The resources that the job belongs to; it is cancelled when one of them is deleted. */
     project: text(),
     model: text(),
@@ -63,9 +70,14 @@ export const jobs = pgTable(
     /** The output was streamed to a client while it came: it is removed an hour after the job's end. */
     outputStreamed: boolean().notNull().default(false),
 
-    /** Committed before the host is first asked to run the command: the time, and the host's boot and folder of fences. */
+    /**
+     * Committed before the host is first asked to run the command: the time, and the host's boot and folder of fences; of a
+     * batch job the folder of its present submission.
+     */
     runAt: time(),
     runPlace: text(),
+    /** Of a batch job, from its first submission on. */
+    batch: jsonb().$type<BatchState>(),
     /** Since when the host has been unreachable, for a job that yielded its slot meanwhile. */
     unreachableSince: time(),
     /** The run's files were removed from the host, or never existed. */
@@ -195,6 +207,12 @@ export const workers = pgTable('workers', {
   slots: jsonb().$type<Record<string, number>>().notNull(),
   /** See payload-versions.ts; null from a worker of the release before. */
   understands: jsonb().$type<Record<string, number>>(),
+  /** An administrator's wish: it takes no more jobs. */
+  draining: boolean().notNull().default(false),
+  /** Of its program; null from the release before. */
+  release: text(),
+  /** Ids of the keys that it opens credentials with; null where it opens none, and from a worker of the release before. */
+  sealKeys: text().array(),
   /** The worker's metrics in prom-client's JSON, for /metrics of the API. */
   metrics: jsonb().$type<unknown>(),
   started: time().notNull().defaultNow(),

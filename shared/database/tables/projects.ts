@@ -11,6 +11,7 @@ import {
   text,
   uniqueIndex,
 } from 'drizzle-orm/pg-core';
+import type { Encoding } from '../../parsers.ts';
 import { count, time } from './columns.ts';
 
 /** Projects. `deleted` hides a project and all below it at once; upkeep removes the rows and objects. */
@@ -84,7 +85,24 @@ export interface ColumnStatistics {
   min: unknown;
   max: unknown;
   nulls: number;
+  /** As the file names it. */
+  unit?: string;
   top?: { value: string; count: number }[];
+}
+
+/** What a CSV file is like, as found or asked for. */
+export interface CsvDialect {
+  encoding: Encoding;
+  delimiter: string;
+  quote: string;
+  decimal: '.' | ',';
+  header: boolean;
+  lineBreak: 'LF' | 'CRLF' | 'CR' | 'mixed';
+  comment: string | null;
+  /** Lines before the first record. */
+  skip: number;
+  units: boolean;
+  nulls: string[];
 }
 
 /** Artifacts of a model: a parameter is in `value`, a file or table (Parquet) in the object store. */
@@ -103,6 +121,7 @@ export const artifacts = pgTable(
     /** Tables. */
     rows: bigint({ mode: 'number' }),
     columns: jsonb().$type<ColumnStatistics[]>(),
+    dialect: jsonb().$type<CsvDialect>(),
     version: integer().notNull().default(1),
     updated: time().notNull().defaultNow(),
   },

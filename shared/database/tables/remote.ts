@@ -1,5 +1,6 @@
 import { sql } from 'drizzle-orm';
 import { boolean, index, integer, pgTable, text } from 'drizzle-orm/pg-core';
+import type { EngineName } from '../../jobs/batch.ts';
 import { bytea, time } from './columns.ts';
 
 /** The allow-list of remote hosts; `keys` are the pinned host keys, `ssh-ed25519 AAAA…`. */
@@ -30,8 +31,18 @@ export const sessions = pgTable(
     username: text().notNull(),
     agent: boolean().notNull(),
     sealed: bytea(),
+    /** Its login took answers of its user: nobody else can repeat it. Such a session lives with its connection. */
+    interactive: boolean().notNull().default(false),
+    /** The worker that has the connection of such a session, or its login under way. */
+    holder: text(),
+    /** Until when its login waits for answers. */
+    challengeExpires: time(),
+    /** What was answered, sealed: until the worker takes it, which it does at once. */
+    answers: bytea(),
     /** The account's shell, so that further connections need not ask the host. */
     shell: text(),
+    /** The batch systems of its host; null: not known. */
+    engines: text().array().$type<EngineName[]>(),
     created: time().notNull().defaultNow(),
     accessed: time().notNull().defaultNow(),
     opened: time(),
@@ -47,6 +58,20 @@ export const sessions = pgTable(
       .where(sql`ended is not null and sealed is null`)
       .concurrently(),
   ],
+);
+
+/** When the batch jobs of a host are asked for next, by whom: one worker at a time polls a host. See workers/batch/. */
+export const batchPolls = pgTable(
+  'batch_polls',
+  {
+    hostname: text().primaryKey(),
+    due: time().notNull().defaultNow(),
+    /** The last one. */
+    worker: text(),
+    /** The account whose batch system was asked last. */
+    turn: text().notNull().default(''),
+  },
+  table => [index('batch_polls_due').on(table.due)],
 );
 
 export type SessionRow = typeof sessions.$inferSelect;

@@ -21,6 +21,18 @@ export interface ParseEnd {
   finished: string;
 }
 
+/** Malformed rows that were left out; at most a hundred are listed. */
+export interface SkippedRows {
+  count: number;
+  errors: { file: number; row?: number; column?: string; reason: string }[];
+}
+
+/** Of an upload through tus: Upload-Length, and Upload-Metadata as it was sent. */
+export interface TusUpload {
+  length: number;
+  metadata: string;
+}
+
 /** Upload sessions. `job` is the parse, set when `finished` is accepted; its state is the upload's. */
 export const uploads = pgTable(
   'uploads',
@@ -34,11 +46,17 @@ export const uploads = pgTable(
     input: boolean().notNull(),
     /** Sum of its parts' sizes. */
     bytes: count(),
+    /** Number of its parts, so that none has to count the others. Programs of the release before leave theirs out. */
+    parts: integer().notNull().default(0),
     /** Increments with changes of the record and its parts. */
     version: integer().notNull().default(1),
+    /** Null where the parts are sent one by one. */
+    tus: jsonb().$type<TusUpload>(),
     job: text(),
     /** Set when the record of that job is removed. */
     parseEnd: jsonb().$type<ParseEnd>(),
+    /** Set with the parse's end. */
+    skipped: jsonb().$type<SkippedRows>(),
     created: time().notNull().defaultNow(),
     accessed: time().notNull().defaultNow(),
   },

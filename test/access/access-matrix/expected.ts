@@ -32,6 +32,8 @@ GET /admin/queues                             401 403 403 403 403 403 200 401 40
 
 POST /login                                   200 200 200 200 200 200 200 200 200
 POST /login #wrong                            401 401 401 401 401 401 401 401 401
+GET /login/oidc                               404 404 404 404 404 404 404 404 404
+GET /login/oidc/callback                      404 404 404 404 404 404 404 404 404
 DELETE /logout                                401 204 204 204 204 204 204 401 403
 POST /events/{event}                          401 204 204 204 204 204 204 401 403
 
@@ -51,6 +53,8 @@ GET /users/{username}/tokens                  401 403 403 403 403 403 200 401 40
 DELETE /users/{username}/tokens/{id}          401 403 403 403 403 403 204 401 403
 
 GET /audit                                    401 403 403 403 403 403 200 401 403
+GET /workers                                  401 403 403 403 403 403 200 401 403
+PUT /workers/{id}                             401 403 403 403 403 403 200 401 403
 GET /hosts                                    401 200 200 200 200 200 200 401 200
 POST /hosts                                   401 403 403 403 403 403 201 401 403
 GET /hosts/{name}                             401 200 200 200 200 200 200 401 200
@@ -61,7 +65,10 @@ GET /remotes                                  401 200 200 200 200 200 200 401 20
 POST /remotes                                 401 200 200 200 200 200 200 401 403
 GET /remotes/{sid}                            401 404 404 404 404 200 404 401 200
 DELETE /remotes/{sid}                         401 404 404 404 404 204 404 401 403
+POST /remotes/{sid}/answers                    401 404 404 404 404 409 404 401 403
+POST /remotes/{sid}/login                      401 404 404 404 404 409 404 401 403
 POST /remotes/launch                          401 404 404 404 404 200 404 401 403
+POST /remotes/{sid}/batch                     401 404 404 404 404 202 404 401 403
 POST /remotes/{sid}/browse/{path}             401 404 404 404 404 200 404 401 403
 GET /remotes/{sid}/file/{path}                401 404 404 404 404 200 404 401 403
 POST /remotes/{sid}/videos                    401 404 404 404 404 202 404 401 403
@@ -109,6 +116,8 @@ GET /models/{mid}/tables/{aid}/metadata       401 404 200 200 200 200 404 401 20
 GET /models/{mid}/tables/{aid}/rows           401 404 200 200 200 200 404 401 200
 GET /models/{mid}/tables/{aid}/rows #sorted   401 404 200 200 200 200 404 401 200
 GET /models/{mid}/tables/{aid}/histogram      401 404 200 200 200 200 404 401 200
+GET /models/{mid}/tables/{aid}/series         401 404 200 200 200 200 404 401 200
+GET /models/{mid}/tables/{aid}/groupby        401 404 200 200 200 200 404 401 200
 GET /models/{mid}/tables/{aid}/data           401 404 200 200 200 200 404 401 200
 
 GET /uploads                                  401 200 200 200 200 200 200 401 200
@@ -117,6 +126,11 @@ GET /uploads/{uid}                            401 404 404 404 404 200 404 401 20
 DELETE /uploads/{uid}                         401 404 404 404 404 204 404 401 403
 PUT /uploads/{uid}/files/{fid}/parts/{part}   401 404 404 404 404 200 404 401 403
 PUT /uploads/{uid}/files/{fid}/parts/{part} #copy 401 404 404 404 404 202 404 401 403
+OPTIONS /tus                                  401 204 204 204 204 204 204 401 204
+POST /tus                                     401 404 403 201 201 201 404 401 403
+HEAD /tus/{uid}                               401 404 404 404 404 200 404 401 200
+PATCH /tus/{uid}                              401 404 404 404 404 204 404 401 403
+DELETE /tus/{uid}                             401 404 404 404 404 204 404 401 403
 POST /uploads/{uid}/finished                  401 404 404 404 404 202 404 401 403
 GET /configuration/parsers                    401 200 200 200 200 200 200 401 200
 `;

@@ -1,5 +1,6 @@
 import { launchAsync, openSession, waitForEnd } from '../../harness/remote.ts';
 import { makeTable, parse, utf8 } from '../../harness/tables.ts';
+import { TusClient, tusMetadata } from '../../harness/tus.ts';
 import { beginUpload, partPath, putPart, someBytes } from '../../harness/uploads.ts';
 import type { Actor } from './expected.ts';
 import {
@@ -66,6 +67,14 @@ async function makeUpload({ people: { owner }, ids }: World): Promise<string> {
   return uid;
 }
 
+/** An upload by tus of which nothing has come. */
+async function makeTusUpload({ people: { owner }, ids }: World): Promise<string> {
+  const metadata = { mid: ids.mid, parser: 'blob', aid: newName('file') };
+  const answer = await new TusClient(owner).create(2, metadata);
+  if (!answer.ok) throw new Error(await answer.text());
+  return answer.headers.get('Location')?.split('/').at(-1) ?? '';
+}
+
 /**
  * The requests that need more than the world's ids. What a request could remove is made for it alone, so that no answer
  * depends on the one before.
@@ -96,6 +105,11 @@ export const REQUESTS: Record<string, Make> = {
     ids: { username: await makeUser(world) },
     json: { disabled: true },
   }),
+  // What it is already.
+  'PUT /workers/{id}': async ({ people }) => {
+    const { items } = await people.server.get<{ items: { id: string }[] }>('/api/workers');
+    return { ids: { id: items[0]?.id ?? '' }, json: { draining: false } };
+  },
   'DELETE /users/{username}': async world => ({ ids: { username: await makeUser(world) } }),
   'POST /users/-/tokens': () => ({ json: { name: 'another', scope: 'read' } }),
   'DELETE /users/-/tokens/{id}': async ({ people }) => ({
@@ -119,7 +133,10 @@ export const REQUESTS: Record<string, Make> = {
   'DELETE /remotes/{sid}': async ({ people, sshd }) => ({
     ids: { sid: await openSession(people.owner, sshd, { agent: false }) },
   }),
+  'POST /remotes/{sid}/answers': () => ({ json: { challenge: 'none', answers: [] } }),
+  'POST /remotes/{sid}/login': () => ({ json: {} }),
   'POST /remotes/launch': ({ ids }) => ({ json: { sid: ids.sid, command: 'true' } }),
+  'POST /remotes/{sid}/batch': () => ({ json: { command: 'true' } }),
   'POST /remotes/{sid}/browse/{path}': ({ sshd }) => ({ ids: { path: sshd.home.slice(1) } }),
   'GET /remotes/{sid}/file/{path}': ({ images: [first = ''] }) => ({
     ids: { path: first.slice(1) },
@@ -201,6 +218,14 @@ export const REQUESTS: Record<string, Make> = {
     ids: { aid: ids.table },
     query: { column: 'x' },
   }),
+  'GET /models/{mid}/tables/{aid}/series': ({ ids }) => ({
+    ids: { aid: ids.table },
+    query: { x: 'x', y: 'y' },
+  }),
+  'GET /models/{mid}/tables/{aid}/groupby': ({ ids }) => ({
+    ids: { aid: ids.table },
+    query: { by: 'x' },
+  }),
   'GET /models/{mid}/tables/{aid}/data': ofTable,
 
   'POST /uploads': ({ ids }) => ({
@@ -214,6 +239,31 @@ export const REQUESTS: Record<string, Make> = {
   'PUT /uploads/{uid}/files/{fid}/parts/{part} #copy': ({ ids, images: [path] }) => ({
     ids: { part: '1' },
     json: { sid: ids.sid, path },
+  }),
+  'OPTIONS /tus': () => ({}),
+  'POST /tus': ({ ids }) => ({
+    headers: {
+      'Tus-Resumable': '1.0.0',
+      'Upload-Length': '1',
+      'Upload-Metadata': tusMetadata({ mid: ids.mid, parser: 'blob', aid: newName('file') }),
+    },
+  }),
+  'HEAD /tus/{uid}': async world => ({
+    ids: { uid: await makeTusUpload(world) },
+    headers: { 'Tus-Resumable': '1.0.0' },
+  }),
+  'PATCH /tus/{uid}': async world => ({
+    ids: { uid: await makeTusUpload(world) },
+    bytes: someBytes(1),
+    headers: {
+      'Tus-Resumable': '1.0.0',
+      'Upload-Offset': '0',
+      'Content-Type': 'application/offset+octet-stream',
+    },
+  }),
+  'DELETE /tus/{uid}': async world => ({
+    ids: { uid: await makeTusUpload(world) },
+    headers: { 'Tus-Resumable': '1.0.0' },
   }),
   'POST /uploads/{uid}/finished': async world => ({
     ids: { uid: await makeUpload(world) },

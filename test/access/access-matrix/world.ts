@@ -1,3 +1,4 @@
+import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Client } from '../../../servers/api-client.ts';
 import { drawFrames } from '../../harness/draw-frames.ts';
@@ -112,6 +113,10 @@ export async function putParameter(
 
 /** A command that has ended, and a video that is ready. */
 async function makeRemote(owner: Client, sshd: TestSshd, images: string[]) {
+  // A batch system that takes no job.
+  mkdirSync(join(sshd.home, 'bin'));
+  writeFileSync(join(sshd.home, 'bin/sbatch'), '#!/bin/sh\nexit 1\n', { mode: 0o755 });
+  writeFileSync(join(sshd.home, '.bashrc'), 'export PATH="$HOME/bin:$PATH"\n');
   const sid = await openSession(owner, sshd);
   const { id: job } = await launchAsync(owner, sid, 'echo done');
   const body = { 'content-type': 'video/mp4', images };

@@ -6,6 +6,9 @@ import zlib
 
 import schemathesis
 
+# Bytes, as tus calls them.
+schemathesis.serializer.alias("application/offset+octet-stream", "application/octet-stream")
+
 SEEDS = json.loads(os.environ["WINDLASS_SEEDS"])
 SEEDS["all"] = [value for value in SEEDS.values() if isinstance(value, str)]
 # What may be removed, by its collection.
@@ -18,6 +21,7 @@ BEYOND_SCHEMA = re.compile(
         [
             r"^give either ",
             r"^belongs to a ",
+            r"^looks into others' work",
             r"^must be a public key",
             r"^must be a private key",
             r"^cannot be opened with this passphrase",
@@ -106,6 +110,10 @@ def fill_body(case):
         # What might be run is nothing that a generator makes up.
         body["sid"] = SEEDS["sid"] if isinstance(body.get("sid"), str) else body.get("sid")
         body["command"] = "true" if body["command"] else ""
+    if path == "/api/remotes/{sid}/batch":
+        for member, harmless in (("command", "true"), ("script", "true"), ("options", ["--hold"])):
+            if body.get(member) and isinstance(body[member], type(harmless)):
+                body[member] = harmless
     if path == "/api/remotes" and isinstance(body.get("hostname"), str) and digest(body) % 2:
         body["hostname"] = "host"
     if path == "/api/uploads" and isinstance(body.get("mid"), str):
@@ -137,6 +145,9 @@ def fill_body(case):
 def filter_failure(ctx, failure, case, response):
     if type(failure).__name__ != "RejectedPositiveData":
         return True
+    if response.status_code == 412 and case.path.startswith("/api/tus"):
+        # Clients of tus send its version in a header, which is not described.
+        return False
     try:
         problem = json.loads(response.content)
     except ValueError:
@@ -144,9 +155,6 @@ def filter_failure(ctx, failure, case, response):
     if problem.get("code") != "invalid_input":
         # The state of things, not what was sent.
         return problem.get("code") in (None, "bad_request", "unsupported_media_type")
-    if (case.media_type or "").startswith("multipart/"):
-        # The description gives a form no schema, so that what its generator sends need not be one of ours.
-        return False
     fields = problem.get("fields", [])
     if case.path == "/api/uploads":
         # Parsers have parameters of their own beside these.

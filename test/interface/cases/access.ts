@@ -196,7 +196,7 @@ export const ACCESS: Row[] = [
       });
       const { job } = finished.json();
       await poll(`/jobs/${job}`, answer => answer.json().finished !== null);
-      // No more than this; the host is that of the worker.
+      // No more than this. `host` is that of a session; where a parse runs, the worker's name says.
       expect((await ask('GET', `/jobs/${job}`)).json()).toEqual({
         id: job,
         kind: 'parse',
@@ -206,6 +206,9 @@ export const ACCESS: Row[] = [
         finished: expect.stringMatching(TIME),
         worker: expect.stringMatching(/./),
         owner: as.username,
+        progress: expect.toBeOneOf([null, expect.any(Number)]),
+        host: null,
+        error: null,
       });
       for (const hidden of ['output', 'events', 'result'])
         expectError(await ask('GET', `/jobs/${job}/${hidden}`), 404, NOT_FOUND);

@@ -2,6 +2,7 @@ import type { Row } from '../row.ts';
 import { ACCESS } from './access.ts';
 import { ACCOUNTS } from './accounts.ts';
 import { AUTHENTICATION } from './authentication.ts';
+import { BATCH } from './batch.ts';
 import { CONDITIONS } from './conditions.ts';
 import { ENDPOINTS } from './endpoints.ts';
 import { REMOTE_ENDPOINTS } from './endpoints-remote.ts';
@@ -17,6 +18,7 @@ import { REMOTES } from './remotes.ts';
 import { RESOURCES } from './resources.ts';
 import { STATES, TIMED_OUT } from './states.ts';
 import { TABLES } from './tables.ts';
+import { TUS } from './tus.ts';
 import { UPLOADS } from './uploads.ts';
 import { VIDEOS } from './videos.ts';
 
@@ -32,9 +34,10 @@ export const SECTIONS: Record<string, Row[]> = {
   'decisions, Hosts, users, tokens': ACCOUNTS,
   'decisions, Remote sessions': REMOTES,
   'decisions, launch': [...LAUNCHES, ...LAUNCH_ENDS],
+  'decisions, batch': BATCH,
   'decisions, Jobs': JOB_ROWS,
   'decisions, Videos': [...VIDEOS, ...POLLS],
-  'decisions, Uploads': UPLOADS,
+  'decisions, Uploads': [...UPLOADS, ...TUS],
   'decisions, Projects, models, parameters, bookmarks, events': PROJECTS,
   'decisions, tables and files': TABLES,
   'interface 3, a session that timed out': TIMED_OUT,

@@ -96,6 +96,15 @@ export const AUTHENTICATION: Row[] = [
       expect(told[0]).toEqual(told[1]);
     },
   ),
+  row(
+    'decisions-more, Users: GET /login/oidc and its callback are not there without OIDC_ISSUER',
+    'GET /login/oidc, GET /login/oidc/callback',
+    async ({ ask }) => {
+      for (const path of ['/login/oidc?target=/a', '/login/oidc/callback?code=a&state=b'])
+        expectError(await ask('GET', path, { as: null }), 404, { code: 'not_found' });
+    },
+    'own',
+  ),
   row('decisions, Everywhere: DELETE /logout 204', `DELETE /logout, ${ME}`, async tools => {
     const { headers } = await logIn(tools);
     expectAnswer(await tools.ask('GET', '/users/-', { as: null, headers }), 200);
@@ -145,15 +154,17 @@ export const AUTHENTICATION: Row[] = [
     async ({ ask, world }) => {
       const closed = world.description
         .operations()
-        .filter(name => !/^GET \/(healthz|readyz|api\/.*)?$|POST \/login$/.test(name));
-      // All but the five that are open to everyone, and login.
-      expect(closed).toHaveLength(world.description.operations().length - 6);
+        .filter(name => !/^GET \/(healthz|readyz|api\/.*|login\/.*)?$|POST \/login$/.test(name));
+      // All but the five that are open to everyone, and the three of logins.
+      expect(closed).toHaveLength(world.description.operations().length - 8);
       expect(closed.length).toBeGreaterThan(50);
       for (const name of closed) {
         const [method = '', template = ''] = name.split(' ');
         const path = template.replace(/\{\w+\}/g, 'x');
         const answer = await ask(method, path, { as: null });
-        expectError(answer, 401, { code: 'unauthorized' });
+        // An answer to HEAD has no body.
+        if (method === 'HEAD') expect(answer.status).toBe(401);
+        else expectError(answer, 401, { code: 'unauthorized' });
         expect([name, answer.headers['www-authenticate']]).toEqual([
           name,
           expect.stringMatching(/^Basic /),

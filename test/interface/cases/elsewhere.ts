@@ -179,7 +179,7 @@ export const ELSEWHERE: Record<string, Elsewhere[]> = {
   'Remote sessions: agent problems': [
     {
       file: 'workers/host-agent/faults.test.ts',
-      test: 'a run whose supervisor was killed is lost, and its processes can still be stopped',
+      test: 'a run whose supervisor was killed goes on, also while nobody follows it',
     },
   ],
   'Jobs: a result is kept 24 h after the job, then removed': [

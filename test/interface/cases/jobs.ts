@@ -206,6 +206,38 @@ export const JOB_ROWS: Row[] = [
     'host',
   ),
   row(
+    at('a record says what the job is; GET /jobs?state=&kind=&host=&name=&label=&since=&until='),
+    'GET /jobs, POST /remotes/launch',
+    async ({ ask, make, world }) => {
+      const name = world.name('job');
+      const json = { sid: await make.session(), command: `echo ${name}`, name };
+      const { job } = (await ask('POST', '/remotes/launch', { json })).json();
+      const found = `/jobs?state=succeeded&kind=command&name=${name}&label=${name}&since=2026-01-01T00:00:00Z`;
+      const { items } = (await ask('GET', found)).json<{ items: unknown[] }>();
+      expect(items).toMatchObject([{ id: job, name, label: `echo ${name}`, project: null }]);
+      expect((await ask('GET', `${found}&until=2026-01-01T00:00:00Z`)).json().items).toEqual([]);
+      expectError(await ask('GET', '/jobs?state=done'), 400, { code: 'invalid_input' });
+    },
+    'host',
+  ),
+  row(
+    at('GET /workers, PUT /workers/(id) {draining}, for server administrators'),
+    'GET /workers, PUT /workers/{id}',
+    async ({ ask }) => {
+      const workers = await ask('GET', '/workers');
+      expectAnswer(workers, 200);
+      const [worker] = workers.json<{ items: { id: string }[] }>().items;
+      expect(worker).toMatchObject({ kinds: expect.arrayContaining(['command']), draining: false });
+      expect(worker?.id).toMatch(/^[\w.-]+$/);
+      const json = { draining: false };
+      const answer = await ask('PUT', `/workers/${worker?.id}`, { json });
+      expect(answer.json()).toMatchObject({ id: worker?.id, draining: false });
+      expectError(await ask('PUT', '/workers/none', { json }), 404, { code: 'not_found' });
+      expectError(await ask('PUT', '/workers/none', { json: {} }), 400, { code: 'invalid_input' });
+    },
+    'host',
+  ),
+  row(
     at('error is {code, detail, hint?}, the same words as in problem answers'),
     'GET /jobs/{id}, POST /remotes/launch',
     async ({ ask, make, ended, world }) => {

@@ -19,6 +19,8 @@ const ENDS = [
   ['host_changed', 409, 'Host changed'],
   ['host_key_changed', 409, 'Host key changed'],
   ['remote_connection_failed', 500, 'Remote connection failed'],
+  ['shell_unusable', 400, 'Shell unusable'],
+  ['host_unsupported', 400, 'Host unsupported'],
   ['agent_startup_failed', 500, 'Agent startup failed'],
   ['startup_files_print', 500, 'Start-up files print'],
   ['outcome_unknown', 500, 'Outcome unknown'],

@@ -26,13 +26,34 @@ export const REMOTES: Row[] = [
     const good = { hostname: 'h', username: 'u' };
     for (const json of [
       {},
-      good,
       { ...good, password: 'p', privateKey: 'k' },
       { ...good, privateKey: 'no key' },
       { ...good, password: 'p', other: 1 },
     ])
       expectError(await ask('POST', '/remotes', { json }), 400, { code: 'invalid_input' });
   }),
+  row(
+    'decisions-more, Remote sessions: answers without a challenge are 409 challenge_expired, a login that nobody needs 409',
+    'POST /remotes/{sid}/answers, POST /remotes/{sid}/login',
+    async ({ ask, make }) => {
+      const sid = await make.session();
+      const json = { challenge: 'none', answers: ['1'] };
+      const expired = await ask('POST', `/remotes/${sid}/answers`, { json });
+      expectError(expired, 409, { code: 'challenge_expired' });
+      const refused = await ask('POST', `/remotes/${sid}/login`, { json: { password: 'p' } });
+      expect(expectError(refused, 409, { code: 'conflict' }).hint).toMatch(/./);
+      for (const [path, wrong] of [
+        ['answers', { challenge: 'c' }],
+        ['login', { password: 'p', privateKey: 'k' }],
+      ] as const)
+        expectError(await ask('POST', `/remotes/${sid}/${path}`, { json: wrong }), 400, {
+          code: 'invalid_input',
+        });
+      const unknown = await ask('POST', `/remotes/${UNKNOWN}/answers`, { json });
+      expectError(unknown, 404, { code: 'session_not_found' });
+    },
+    'host',
+  ),
   row(
     at("403 for a host not on the allow-list, and for another port than the host's"),
     'POST /remotes',
@@ -167,6 +188,8 @@ export const REMOTES: Row[] = [
         hostname,
         username,
         agent: true,
+        state: 'open',
+        engines: expect.any(Array),
         created: expect.any(String),
         accessed: expect.any(String),
         expires: expect.any(String),

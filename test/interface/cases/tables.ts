@@ -1,3 +1,4 @@
+import { tableFromIPC } from 'apache-arrow';
 import { expect } from 'vitest';
 import { type Row, row } from '../row.ts';
 import { expectAnswer, expectError } from '../tools.ts';
@@ -8,7 +9,7 @@ const TABLE = 'GET /models/{mid}/tables/{aid}';
 /** decisions.md, Projects …: table and file artifacts. */
 export const TABLES: Row[] = [
   row(
-    at('metadata {rows, columns: [{name, type, min, max, nulls}]}'),
+    at('metadata {rows, columns: [{name, type, min, max, nulls}], dialect}'),
     `${TABLE}/metadata`,
     async ({ ask, make }) => {
       expectAnswer(await ask('GET', `${await make.table()}/metadata`), 200, {
@@ -19,6 +20,7 @@ export const TABLES: Row[] = [
             { name: 'word', type: 'text', min: 'even', max: 'odd', nulls: 0 },
             { name: 'nothing', type: expect.any(String), min: null, max: null, nulls: 50 },
           ],
+          dialect: expect.objectContaining({ encoding: 'utf-8', delimiter: ',', header: true }),
         },
       });
     },
@@ -176,6 +178,65 @@ export const TABLES: Row[] = [
         { value: 'even', count: 25 },
         { value: 'odd', count: 25 },
       ]);
+    },
+  ),
+  row(
+    'decisions, tables: rows as text/csv and Arrow by Accept, then up to 1,000,000',
+    `${TABLE}/rows`,
+    async ({ ask, make }) => {
+      const path = `${await make.table()}/rows`;
+      const as = (Accept: string, query = '') => ask('GET', path + query, { headers: { Accept } });
+      const csv = await as('text/csv', '?limit=1000000&columns=n,word');
+      expectAnswer(csv, 200, { type: 'text/csv' });
+      expect(csv.text.split('\r\n').slice(0, 3)).toEqual(['n,word', '0,even', '1,odd']);
+      const arrow = await as('application/vnd.apache.arrow.stream');
+      expectAnswer(arrow, 200, { type: 'application/vnd.apache.arrow.stream' });
+      expect(tableFromIPC(arrow.bytes).numRows).toBe(50);
+      for (const accept of ['text/csv', 'application/vnd.apache.arrow.stream'])
+        expectError(await as(accept, '?limit=1000001'), 400, { code: 'invalid_input' });
+    },
+  ),
+  row(
+    'decisions, tables: series {x, y, buckets: {from, to, min, max, count}}',
+    `${TABLE}/series`,
+    async ({ ask, make }) => {
+      const path = `${await make.table()}/series`;
+      const answer = await ask('GET', `${path}?x=n&y=n&points=2&from=10&to=30`);
+      expectAnswer(answer, 200, {
+        json: {
+          x: 'n',
+          y: 'n',
+          buckets: { from: [10, 20], to: [20, 30], min: [10, 20], max: [19, 29], count: [10, 10] },
+        },
+      });
+      const whole = await ask('GET', `${path}?x=n&y=n`);
+      expect(whole.json<{ buckets: { count: number[] } }>().buckets.count).toHaveLength(2_000);
+      const empty = await ask('GET', `${path}?x=n&y=n&points=1&from=60&to=70`);
+      expect(empty.json()).toMatchObject({ buckets: { min: [null], max: [null], count: [0] } });
+      for (const query of ['', 'x=n', 'x=n&y=word', 'x=n&y=n&points=0'])
+        expectError(await ask('GET', `${path}?${query}`), 400, { code: 'invalid_input' });
+    },
+  ),
+  row(
+    'decisions, tables: groupby?by=&aggregate= {columns, rows}; count, sum, mean, min, max',
+    `${TABLE}/groupby`,
+    async ({ ask, make }) => {
+      const path = `${await make.table()}/groupby`;
+      const ops = ['count', 'sum:n', 'mean:n', 'min:n', 'max:n'];
+      const answer = await ask('GET', `${path}?by=word&aggregate=${ops.join('&aggregate=')}`);
+      expectAnswer(answer, 200, {
+        json: {
+          columns: ['word', ...ops],
+          rows: [
+            ['even', 25, 600, 24, 0, 48],
+            ['odd', 25, 625, 25, 1, 49],
+          ],
+        },
+      });
+      const both = await ask('GET', `${path}?by=word,nothing`);
+      expect(both.json()).toMatchObject({ columns: ['word', 'nothing', 'count'] });
+      for (const query of ['', 'by=none', 'by=word&aggregate=sum'])
+        expectError(await ask('GET', `${path}?${query}`), 400, { code: 'invalid_input' });
     },
   ),
   row(at('data: the Parquet, with ranges'), `${TABLE}/data`, async ({ ask, make }) => {

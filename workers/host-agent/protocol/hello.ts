@@ -18,9 +18,14 @@ export interface Hello {
 
 const MAGIC = 'windlass-agent ';
 
-/** Parses an agent's first line; throws `agent_startup_failed` with its reason if it refuses to serve. */
+/** Parses an agent's first line; throws `agent_startup_failed` or `host_unsupported` with its reason if it refuses to serve. */
 export function parseHello(line: string, shell: string): Hello {
   const [, version, node = '', boot = '', fences = '', cores, free, ...home] = line.split(' ');
+  if (node === 'unsupported')
+    throw new WindlassError('host_unsupported', {
+      detail: `the agent needs ${line.slice(MAGIC.length).replace(/^\d+ unsupported /, '')}.`,
+      hint: 'Have that added on the host, or open the session with "agent": false.',
+    });
   if (node === 'refused' || version !== '1') {
     throw toStartupError(line.slice(MAGIC.length).replace(/^\d+ refused /, ''));
   }
@@ -43,6 +48,36 @@ export function toStartupError(reason: string): WindlassError {
     detail: reason.trim() || 'the host printed nothing.',
     hint: 'Open the session with "agent": false.',
   });
+}
+
+/** What sh, bash, ksh, zsh and busybox say where the account has all the processes that it may have. */
+const CROWDED = /(?:cannot|can't) fork|fork\b.*temporarily unavailable/i;
+
+/**
+ * For an account whose shell did not run what it was given. `said`: what it wrote instead, if anything. Retryable where the
+ * account has no place for another process: its commands end.
+ */
+export function toUnusableError(why: string, said: string): WindlassError {
+  const quoted = said.trim() ? ` It wrote ${JSON.stringify(said.trim().slice(0, 500))}.` : '';
+  if (CROWDED.test(said))
+    return new WindlassError('remote_connection_failed', {
+      detail: `the account may have no more processes.${quoted}`,
+      hint: 'End some of its processes, or have its limit raised (`ulimit -u`).',
+    });
+  return new WindlassError('shell_unusable', {
+    detail: `the account's shell ${why}.${quoted}`,
+    hint: 'The account must be able to run any command: look for a ForceCommand, a restricted shell, and start-up files that wait for something or start another shell (exec zsh).',
+  });
+}
+
+/** The cause of `remote_connection_failed` where the connection was alive and the account's shell gave no answer. */
+export class ShellTimeout extends Error {
+  readonly unusable: WindlassError;
+
+  constructor(ms: number, said: string) {
+    super('the shell did not answer in time');
+    this.unusable = toUnusableError(`ran no command within ${ms / 1_000} s`, said);
+  }
 }
 
 /** For output of start-up files in the place of the expected line. */

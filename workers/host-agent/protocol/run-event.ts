@@ -1,12 +1,27 @@
 import { WindlassError } from '../../../shared/errors.ts';
 
 const LOST_CAUSES = ['reboot', 'session_killed', 'no_heartbeat'] as const;
+
+/** What is known of the end of a run, one of whose processes of the agent was killed. */
+export interface UnsureEnd {
+  /** Undefined if the process that waited for the command was killed. */
+  code?: number;
+  /** Bytes of each stream that are complete; more were sent if a process was killed that copied it. */
+  stdout: number;
+  stderr: number;
+  /** Bytes that were spooled. */
+  stdoutBytes: number;
+  stderrBytes: number;
+}
+
 export type LostCause = (typeof LOST_CAUSES)[number];
 
 export type RunEvent =
   | { type: 'running' }
   /** No attempt has started it: it is safe to run. */
   | { type: 'absent' }
+  /** It was not started, as the account may have no more processes just now: request it again later. */
+  | { type: 'crowded' }
   /** Another attempt has the fence: follow that one. */
   | { type: 'taken' }
   /** Bytes of one stream from this offset on, in order and without gaps. */
@@ -19,13 +34,14 @@ export type RunEvent =
    * It started and its end will never be known. cause, if known: `reboot` (of the host), `session_killed` (all
    * that its connection had started was killed with it), `no_heartbeat` (of its node).
    */
-  | { type: 'lost'; cause?: LostCause };
+  | { type: 'lost'; cause?: LostCause; unsure?: UnsureEnd };
 
 /** Parses a line of the agent about a run. */
 export function toEvent(verb: string, rest: string[]): RunEvent {
   switch (verb) {
     case 'ended': {
       const [code = '', stdoutBytes, stderrBytes] = rest;
+      if (code.startsWith('unsure-')) return toUnsureEnd(rest);
       return {
         type: 'ended',
         code: code === 'full' ? -1 : Number(code),
@@ -40,12 +56,26 @@ export function toEvent(verb: string, rest: string[]): RunEvent {
     }
     case 'running':
     case 'absent':
+    case 'crowded':
     case 'taken':
     case 'stopped':
       return { type: verb };
     default:
       throw new Error(`The agent sent ${JSON.stringify(verb)}.`);
   }
+}
+
+/** `unsure-CODE-OUT-ERR` and the bytes of both streams; CODE may be a hyphen itself. */
+function toUnsureEnd([code = '', stdoutBytes, stderrBytes]: string[]): RunEvent {
+  const [, status, stdout, stderr] = /^unsure-(-|\d+|full)-(\d+)-(\d+)$/.exec(code) ?? [];
+  const unsure: UnsureEnd = {
+    stdout: Number(stdout),
+    stderr: Number(stderr),
+    stdoutBytes: Number(stdoutBytes),
+    stderrBytes: Number(stderrBytes),
+  };
+  if (status && /^\d+$/.test(status)) unsure.code = Number(status);
+  return { type: 'lost', unsure };
 }
 
 export function toStartError(reason: string | undefined): WindlassError {

@@ -1,13 +1,15 @@
 #!/bin/sh
 # The host agent. It starts each command exactly once, keeps it running when the client disconnects, and spools its
 # output until the client has stored it. It runs under sh, dash, bash, ksh, zsh and busybox sh. The parts are sent to
-# the host as one file, in this order: agent.sh, kill-tree.sh, attempt.sh, heartbeat.sh, output.sh, emitter.sh,
+# the host as one file, in this order: agent.sh, kill-tree.sh, spool.sh, attempt.sh, heartbeat.sh, output.sh, emitter.sh,
 # cleanup.sh, serve.sh.
 #
 #   started/ID        the fence of run ID, "TOKEN ATTEMPT". Only the process that creates it may start the run.
 #   started/.label    a word that no other folder of fences has
-#   runs/ATTEMPT/     one attempt. Prepared ahead: go (fifo), supervisor, child, ready, spare. Once requested: claim, cmd,
-#                     script, o.* and e.* (spool of stdout and stderr), stopped, end.*
+#   runs/ATTEMPT/     one attempt. Prepared ahead: go, note, out, err (fifos), waiter, supervisor, child, ready, spare,
+#                     spare.exit. Once requested: claim, cmd, script, o.* and e.* (spool of stdout and stderr), exit.*
+#                     (status of the command), stopped, end.*; after one of our processes was killed heir.*, cut.* and, in
+#                     the place of end.*, unsure.*
 #   serve/NAME/       one serve process: fifo (lines to its emitter), ticks, born (its node), alive, environment,
 #                     agent-*.sh (the agent file in use), stamp.*, heartbeat, seen.*
 #
@@ -16,7 +18,7 @@
 # a leading zero, which arithmetic would read as octal.
 #
 # A fork costs milliseconds: there is none between a request and its command, and one at the end of a run that printed.
-# shellcheck shell=sh disable=SC2013,SC2034,SC2046,SC2086,SC2154,SC3013,SC3044
+# shellcheck shell=sh disable=SC2013,SC2034,SC2046,SC2086,SC2153,SC2154,SC3013,SC3044
 # Unquoted variables are split on purpose, numbered variables are accessed by eval, and all these shells have -nt.
 
 if [ -n "${ZSH_VERSION:-}" ]; then emulate sh; fi
@@ -30,7 +32,12 @@ BASE=1000000000000000
 WINDOW=16777216
 FREE=32768
 LINK=262144
-PREPARED=2
+PREPARED=1
+# Where the account may have few processes: those that each command may have; those that must be free before another one is
+# started, which are these, its two dd, and some that last for milliseconds; and those before an attempt is prepared.
+OWN=6
+PLACES=11
+SPARE=7
 retries_left=''
 nl='
 '
@@ -93,14 +100,24 @@ choose_detach_tool() {
 # sleep_fraction DIGITS: sleeps 0.DIGITS seconds, or a whole second where sleep takes no fractions.
 sleep_fraction() { sleep "0.$1" 2>/dev/null || sleep 1; }
 
-# find_end: reads the end record of the run in $dir. Sets code, out, err; false if there is no record.
+# find_end: reads the end record of the run in $dir. Sets code, out, err; false if there is no record. Of a run whose end
+# is not sure, code is `unsure-CODE-OUT-ERR`: its status, or `-`, and how many bytes of each stream are complete.
 find_end() {
   set -- "$dir"/end.*
-  set -- "${1##*/end.}"
-  code=${1%%.*} out=${1#*.}
-  err=${out#*.} out=${out%.*}
-  [ "$code" != '*' ]
+  if [ "${1##*/}" = 'end.*' ]; then
+    set -- "$dir"/unsure.*
+    if [ "${1##*/}" = 'unsure.*' ]; then return 1; fi
+  fi
+  record=${1##*/}
+  fields=$IFS IFS=.
+  set -- $record
+  IFS=$fields
+  code=$2 out=$3 err=$4
+  if [ "$1" = unsure ]; then code=unsure-$2-$5-$6; fi
 }
+
+# has_waiter: whether the waiter of the attempt in $dir is alive: then its run lives on, though its supervisor was killed.
+has_waiter() { { read -r pid its_start <"$dir/waiter"; } 2>/dev/null && is_alive "$pid" "$its_start"; }
 
 # read_label: sets found_label to the label of the folder of fences; false if it is missing or incomplete.
 read_label() {
@@ -163,7 +180,7 @@ find_run_state() {
   fi
   if [ "$its_node" != "$node" ]; then
     run_state=wrong_node
-  elif [ "$its_boot" = "$boot" ] && is_alive "$pid" "$its_start"; then
+  elif [ "$its_boot" = "$boot" ] && { is_alive "$pid" "$its_start" || has_waiter; }; then
     run_state=running
   elif find_end; then # it ended between the two checks
     run_state=ended
@@ -187,7 +204,7 @@ main() {
     # If /bin/sh has too, the exec below would loop for ever.
     case $1 in serve)
       case $(/bin/sh -c 'echo $((2147483647 + 1))') in
-      -*) refuse 'needs dash, bash, ksh, zsh or busybox sh as /bin/sh: the one here counts to 2 GiB alone, as mksh does' ;;
+      -*) lack 'dash, bash, ksh, zsh or busybox sh as /bin/sh: the one here counts to 2 GiB alone, as mksh does' ;;
       esac
       ;;
     esac

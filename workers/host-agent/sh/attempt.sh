@@ -1,115 +1,88 @@
-# Part of agent.sh: an attempt, which consists of a supervisor, two pumps and the child that becomes the command.
+# Part of agent.sh: an attempt: the waiter, whose child becomes the command; and the supervisor, which spools the output.
 # shellcheck shell=sh disable=SC2013,SC2034,SC2046,SC2086,SC2154,SC3013,SC3044
 
-# find_segments STREAM: sets oldest and newest, the offsets of the first and the last segment in its spool.
-find_segments() {
-  set -- "$dir/$1".1*
-  oldest=${1##*.}
-  eval "newest=\${$#}"
-  newest=${newest##*.}
-  case $oldest in *[!0-9]*) oldest=$BASE newest=$BASE ;; esac
-  oldest=$((oldest - BASE)) newest=$((newest - BASE))
-}
-
-# pump STREAM: copies standard input into segments and reports "STREAM BYTES ok|full|dead" on descriptor 3. It pauses,
-# and so blocks the command, while the spool of both streams exceeds $limit. The first dd starts before the command.
-pump() {
-  stream=$1 at=0 count=128 most=$((limit / 524288))
-  if [ $most -lt 1 ]; then most=1; fi
-  other=o
-  if [ "$stream" = o ]; then other=e; fi
-  while :; do
-    if [ $count -gt $most ]; then count=$most; fi
-    segment=$dir/$stream.$((BASE + at))
-    stats=$(LC_ALL=C dd bs=65536 count=$count of="$segment" 2>&1 3>&- 4>&- 5>&-)
-    result=$?
-    records=0 bytes=''
-    if [ $result -eq 0 ]; then
-      # GNU dd warns of short reads, which are normal on a pipe.
-      while case $stats in dd:*) ;; *) false ;; esac do stats=${stats#*"$nl"}; done
-      set -- $stats
-      records=$((${1%+*} + ${1#*+}))
-      case $8 in byte* | '('*) bytes=$7 ;; esac
-    fi
-    if [ -z "$bytes" ]; then bytes=$(($(wc -c <"$segment"))); fi
-    at=$((at + bytes))
-    if [ $result -gt 128 ]; then
-      # It was killed and may have dropped bytes, so the output is incomplete.
-      echo "$stream $at dead" >&3
-      return
-    elif [ $result -ne 0 ]; then
-      echo "$stream $at full" >&3
-      (exec >/dev/null 2>&1 3>&- && kill_tree) &
-      cat >/dev/null 3>&-
-      return
-    fi
-    [ "$records" -ge $count ] || break
-    # About 4 MiB a segment: small segments cost forks, large ones are deleted late.
-    count=$((4194304 * records / (bytes + 1)))
-    if [ $count -lt 16 ]; then count=16; fi
-    if [ $count -gt 1024 ]; then count=1024; fi
-    while
-      find_segments $other
-      spooled=$((newest - oldest))
-      find_segments "$stream"
-      [ $((spooled + at - oldest)) -ge "$limit" ]
-    do sleep_fraction 1; done
-  done
-  echo "$stream $at ok" >&3
-}
-
-# notify_emitter LINE: sends it to the emitter of the serve that prepared this attempt, if that is alive. A fifo that is
-# open for reading and writing neither blocks nor kills its writer. The directory of a dead serve is renamed before it is
-# removed, so this creates no file there.
-notify_emitter() { if [ -p "$fifo" ]; then echo "$1" 1<>"$fifo"; fi; } 2>/dev/null
-
-# supervise NAME NUMBER UMASK LIMIT TOOL SHELL FLAG: the run supervisor. It prepares an attempt, waits for a command and
-# for its end, and records the end. The command has another session, so its `kill 0` does not reach the supervisor.
+# supervise NAME NUMBER UMASK LIMIT TOOL FILE_LIMIT SHELL FLAG: the waiter. It prepares an attempt, starts the supervisor,
+# waits for the child that becomes the command, and records its exit status. The command has another session, so its
+# `kill 0` does not reach these. It is no job of `&`, whose children would ignore SIGINT and SIGQUIT.
 supervise() {
-  attempt=$1-$2 mask=$3 limit=$4 tool=$5
-  shift 5
+  attempt=$1-$2 mask=$3 limit=$4 tool=$5 file_limit=$6
+  shift 6
   dir=$base/runs/$attempt fifo=$base/serve/${attempt%-*}/fifo
   identify_host
   mkdir "$dir" || exit 1
   read_process $$
-  if ! { mkfifo "$dir/go" && true >"$dir/spare" && echo "$node $boot $$ $start" >"$dir/supervisor"; }; then
+  if ! { mkfifo "$dir/go" "$dir/note" "$dir/out" "$dir/err" && true >"$dir/spare" && true >"$dir/spare.exit" &&
+    echo "$$ $start" >"$dir/waiter"; }; then
     rm -rf "$dir"
     exit 1
   fi
-  reports=$(
-    {
-      {
-        {
-          lead_session "$@" "$agent" child "$attempt" "$mask" </dev/null >/dev/null 2>&1 3>&3 4>&4 5>&5
-          echo "c $?" >&3
-        } 5>&1 >/dev/null | (exec >/dev/null 4>&- && pump e)
-      } 4>&1 | (exec >/dev/null && pump o)
-    } 3>&1
-  )
-  handle='' id=- code='' out='' err='' spool=ok
-  set -- $reports
-  while [ $# -gt 0 ]; do
-    case $1 in
-    s) handle=$2 id=$3 && shift 3 ;;
-    c) code=$2 && shift 2 ;;
-    o) out=$2 && if [ "$3" != ok ]; then spool=$3; fi && shift 3 ;;
-    e) err=$2 && if [ "$3" != ok ]; then spool=$3; fi && shift 3 ;;
-    *) exit 1 ;;
-    esac
-  done
-  token='' fenced=''
-  { read -r token fenced <"$base/started/$id"; } 2>/dev/null
-  if [ "$fenced" != "$attempt" ]; then # this attempt started nothing
-    rm -rf "$dir"
-    exit
+  open_streams
+  exec 4>"$dir/out" 5>"$dir/err"
+  hold_streams
+  (exec </dev/null 4>&- 5>&- && spool_attempt) &
+  supervisor=$!
+  read_process $supervisor
+  echo "$node $boot $supervisor $start" >"$dir/supervisor"
+  lead_session "$@" "$agent" child "$attempt" "$mask" </dev/null >/dev/null 2>&1 3>&3 4>&4 5>&5 8<&- 9<&-
+  code=$?
+  if [ $code -gt 256 ]; then code=$((code - 128)); fi # ksh counts signals from 256
+  # Before the streams end, so that who sees their end finds it.
+  if ! { true >"$dir/exit.$code"; } 2>/dev/null; then mv "$dir/spare.exit" "$dir/exit.$code"; fi
+  exec 4>&- 5>&-
+  echo c >&3
+  # Otherwise it would stay a zombie until init finds it, which takes a second in some containers.
+  wait $supervisor
+  respool "$attempt" "$limit" "$file_limit" # if it was killed
+}
+
+# open_streams: opens the fifos without waiting for their other ends: note for reading and writing on descriptor 3, and
+# the command's streams on 8 and 9.
+open_streams() { exec 3<>"$dir/note" 8<>"$dir/out" 9<>"$dir/err"; }
+
+# hold_streams: from now on for reading only, so that the streams can end. While the waiter or the supervisor holds them,
+# the command is not killed by SIGPIPE, whichever process of the agent dies.
+hold_streams() { exec 8<"$dir/out" 9<"$dir/err"; }
+
+# respool ATTEMPT LIMIT FILE_LIMIT: takes the place of a supervisor that was killed. One successor is enough.
+respool() {
+  attempt=$1 limit=$2 file_limit=$3
+  dir=$base/runs/$attempt fifo=$base/serve/${attempt%-*}/fifo
+  identify_host
+  { read -r its_node its_boot pid its_start <"$dir/supervisor"; } 2>/dev/null || exit 1
+  if find_end || is_alive "$pid" "$its_start"; then exit; fi
+  create_exclusive "$dir/heir.$pid.$its_start" $$ || exit
+  read_process $$
+  if ! { echo "$node $boot $$ $start" >"$dir/heir" && mv "$dir/heir" "$dir/supervisor"; } 2>/dev/null; then
+    echo "$node $boot $$ $start" >"$dir/supervisor"
   fi
-  # Without all three reports the end is unknown. A run without a record counts as lost.
-  if [ -z "$code" ] || [ -z "$out" ] || [ -z "$err" ] || [ $spool = dead ]; then exit 1; fi
-  if [ "$code" -gt 256 ]; then code=$((code - 128)); fi # ksh counts signals from 256
-  if [ $spool = full ]; then code=full; fi
-  # The record is a file name, because a rename works on a full disk and a new file may not.
-  if ! { true >"$dir/end.$code.$out.$err"; } 2>/dev/null; then mv "$dir/spare" "$dir/end.$code.$out.$err"; fi
-  notify_emitter "done $handle $code $out $err"
+  open_streams
+  hold_streams
+  begin_spool
+  await_copies
+  drain_notes # of the processes that have ended
+  lines=0
+  for stream in o e; do
+    find_segments $stream
+    size=0
+    if [ -s "$dir/$stream.$((BASE + newest))" ]; then size=$(($(wc -c <"$dir/$stream.$((BASE + newest))"))); fi
+    eval "at_$stream=\$((newest + size))"
+  done
+  pending='o e'
+  spool_streams
+  record_end
+}
+
+# await_copies: waits until the processes that copy the streams of a killed supervisor have ended.
+await_copies() {
+  copies=''
+  for file in $(grep -ls "of=.*/runs/$attempt/[oe][.]1" /proc/[0-9]*/cmdline); do
+    pid=${file#/proc/}
+    pid=${pid%/cmdline}
+    if read_process "$pid"; then copies="$copies $pid:$start"; fi
+  done
+  for copy in $copies; do
+    while is_alive "${copy%:*}" "${copy#*:}"; do sleep_fraction 2; done
+  done
 }
 
 # child ATTEMPT UMASK: waits for "HANDLE ID TOKEN MODE", claims its attempt, creates the fence and becomes the command.
@@ -162,7 +135,7 @@ child() {
 }
 
 # An attempt needs nothing that follows. Parsing that would cost both of its shells a millisecond.
-case $1 in supervise | child)
+case $1 in supervise | respool | child)
   main "$@"
   exit
   ;;

@@ -85,7 +85,7 @@ sweep() {
     if [ -d "$dead" ]; then clean_up_serve "${dead##*/.}"; fi
   done
   if [ ! -d "$base/runs/." ]; then return 0; fi # a missing directory proves nothing then
-  claims=''
+  claims='' stale='' batch=0
   for fence in "$base"/started/*; do
     token='' attempt=''
     { read -r token attempt <"$fence"; } 2>/dev/null
@@ -96,8 +96,13 @@ sweep() {
     done
     if [ -z "$claims" ]; then find_claims; fi
     case $claims in *" ${fence##*/} "* | *' ? '*) continue ;; esac
-    rm -f "$fence"
+    stale="$stale \"\$base/started/${fence##*/}\"" batch=$((batch + 1))
+    if [ $batch -ge 500 ]; then
+      eval "rm -f $stale"
+      stale='' batch=0
+    fi
   done
+  if [ -n "$stale" ]; then eval "rm -f $stale"; fi
 }
 
 # is_agent_in_use FILE: whether a live serve may use this agent file. A serve that names no file may use any.

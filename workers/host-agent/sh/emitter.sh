@@ -69,6 +69,7 @@ check_run() {
     return
   fi
   case $run_state in
+  running) keep_supervised "$1" ;;
   ended) finish_run "$1" "$code" "$out" "$err" ;;
   absent)
     dir=$prepared
@@ -88,6 +89,19 @@ check_run() {
     ;;
   wrong_node) watch_remote_run "$1" ;;
   esac
+}
+
+# keep_supervised H: has the supervisor of the run in $dir look whether a dd of its own was killed. Starts another one if it
+# was killed itself; the waiter, once its command has ended, does that alone.
+keep_supervised() {
+  if [ ! -p "$dir/note" ]; then return; fi # of the release before
+  pid=0 its_start=''
+  { read -r its_node its_boot pid its_start <"$dir/supervisor"; } 2>/dev/null
+  if is_alive "$pid" "$its_start"; then
+    { echo x 1<>"$dir/note"; } 2>/dev/null
+  elif [ ! -e "$dir/heir.$pid.$its_start" ]; then
+    detach "$interp" $flag "$agent" respool "$attempt" "$limit" "$file_limit" </dev/null >/dev/null 2>&1 7>&- 9>&-
+  fi
 }
 
 # finish_run H CODE OUT ERR

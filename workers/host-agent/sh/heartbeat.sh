@@ -24,7 +24,12 @@ heartbeat() {
       if [ ! -e "$dir/claim" ] || find_end; then continue; fi
       pid=0 its_start=''
       { read -r its_node its_boot pid its_start <"$dir/supervisor"; } 2>/dev/null
-      if is_alive "$pid" "$its_start"; then set -- "$@" "$dir/supervisor"; fi
+      if is_alive "$pid" "$its_start"; then
+        set -- "$@" "$dir/supervisor"
+        if [ -p "$dir/note" ]; then { echo x 1<>"$dir/note"; } 2>/dev/null; fi
+      elif has_waiter; then
+        set -- "$@" "$dir/supervisor"
+      fi
     done
     if [ $# -eq 0 ]; then break; fi
     if [ $((beat % 5)) -eq 0 ]; then touch -c "$@"; fi

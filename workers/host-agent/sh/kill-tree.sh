@@ -49,14 +49,26 @@ read_uptime() {
   { IFS=' .' read -r now hundredths rest </proc/uptime; } 2>/dev/null && now=$((now * 10 + ${hundredths%?}))
 }
 
-# kill_tree: kills every process of the run in $dir: SIGTERM, after a second SIGKILL, until none is left. Gives up after 50
-# scans, or 5 seconds after that second, by the clock, because a scan takes long on a busy host. Sets stop_result.
+# mark_stopped: records that the run in $dir did not end by itself, if somebody has asked for that: before the first
+# signal, and not if there is nobody to signal. On a full disk a rename needs no space, and `ready` is no longer used.
+mark_stopped() {
+  if [ -n "$signalled" ]; then return 0; fi
+  signalled=y
+  if [ -z "$is_asked_for" ]; then return 0; fi
+  if ! { true >"$dir/stopped"; } 2>/dev/null; then mv "$dir/ready" "$dir/stopped"; fi
+}
+
+# kill_tree [asked]: kills every process of the run in $dir: SIGTERM, after a second SIGKILL, until none is left. Gives up
+# after 50 scans, or 5 seconds after that second, by the clock, because a scan takes long on a busy host. Sets stop_result,
+# and signalled, which is empty if nobody was there.
 kill_tree() {
+  is_asked_for=$1 signalled=''
   stop_result=killed tenths=0 termed=' ' kill_at='' killed='' processes=''
   if [ ! -r /proc/self/environ ]; then
     stop_result=group_killed
     { read -r pid its_start <"$dir/child"; } 2>/dev/null || return 0
     if is_alive "$pid" "$its_start"; then
+      mark_stopped
       kill -TERM "-$pid"
       sleep 1
       kill -KILL "-$pid"
@@ -73,6 +85,7 @@ kill_tree() {
     for process in $processes; do
       pid=${process%:*}
       is_alive "$pid" "${process#*:}" || continue
+      mark_stopped
       if [ -n "$late" ]; then
         killed=y
         kill -KILL "$pid"

@@ -1,11 +1,23 @@
 # Part of agent.sh: serves the requests of one client.
-# shellcheck shell=sh disable=SC2013,SC2034,SC2046,SC2086,SC2154,SC3013,SC3044
+# shellcheck shell=sh disable=SC2013,SC2034,SC2046,SC2086,SC2153,SC2154,SC3013,SC3044
 
 answer() { printf 'answer %s\n' "$1" >&9; }
 
 # A request that is answered has a NUMBER, which its answer repeats.
 
-# stop_run NUMBER ID
+# await_end ID: waits up to 5 s for the end record of a run that nothing is left of but its supervisor and pumps. False if
+# none comes: its output is held open by a process that nobody found, or its supervisor is gone too.
+await_end() {
+  looks=0
+  until find_end; do
+    looks=$((looks + 1))
+    if [ $looks -gt 100 ]; then return 1; fi
+    if [ $((looks % 10)) -eq 0 ] && find_run_state "$1" && [ $run_state = lost ]; then return 1; fi
+    sleep_fraction 05
+  done
+}
+
+# stop_run NUMBER ID: where the stop met nobody, the command had ended by itself, and keeps that end.
 stop_run() {
   find_run_state "$2"
   if [ $run_state = absent ]; then
@@ -17,9 +29,10 @@ stop_run() {
   fi
   case $run_state in
   running | lost)
-    # Records that the run did not end by itself. On a full disk a rename needs no space, and `ready` is no longer used.
-    if ! { true >"$dir/stopped"; } 2>/dev/null; then mv "$dir/ready" "$dir/stopped"; fi
-    kill_tree
+    kill_tree asked
+    if [ -z "$signalled" ] && await_end "$2"; then stop_result=ended; fi
+    if [ -e "$dir/stopped" ] && [ $stop_result = ended ]; then stop_result=killed; fi # by another stop
+    if [ $stop_result != ended ]; then signalled='' && mark_stopped; fi
     answer "halted $1 $stop_result"
     ;;
   ended)
@@ -73,7 +86,7 @@ probe_ffmpeg() {
 # prepare_attempt: starts the preparation of one more attempt and does not wait for it.
 prepare_attempt() {
   last_prepared=$((last_prepared + 1))
-  detach "$interp" $flag "$agent" supervise "$name" $last_prepared "$mask" "$limit" $tool "$interp" $flag \
+  detach "$interp" $flag "$agent" supervise "$name" $last_prepared "$mask" "$limit" $tool "$file_limit" "$interp" $flag \
     </dev/null >/dev/null 2>&1 9>&-
 }
 
@@ -85,19 +98,115 @@ has_disk_space() {
   [ ${room:-0} -ge 65536 ]
 }
 
-# await_attempt TRIES: waits until attempt number $last_used is ready. False if it has died, or has no directory after
+# await_attempt NUMBER TRIES: waits until the attempt of that number is ready. False if it has died, or has no directory after
 # TRIES checks 5 ms apart, as on a full disk. Waits up to half a minute for a busy host.
 await_attempt() {
-  dir=$base/runs/$name-$last_used tries=0
+  dir=$base/runs/$name-$1 tries=0
   until [ -e "$dir/ready" ]; do
     tries=$((tries + 1))
     if [ $tries -gt 6000 ]; then return 1; fi
-    if [ ! -d "$dir" ] && [ $((tries % 50)) -eq 0 ]; then
-      if [ $tries -gt "$1" ] || ! has_disk_space; then return 1; fi
+    if [ $((tries % 50)) -eq 0 ]; then
+      if [ ! -d "$dir" ]; then
+        if [ $tries -gt "$2" ] || ! has_disk_space; then return 1; fi
+      elif [ -s "$dir/waiter" ] && ! has_waiter; then
+        return 1
+      fi
     fi
     sleep 0.005 || sleep 1
   done
   { read -r its_node its_boot pid its_start <"$dir/supervisor"; } 2>/dev/null && is_alive "$pid" "$its_start"
+}
+
+# discard_attempt: ends what is left of the attempt in $dir, which died before it was ready.
+discard_attempt() {
+  create_exclusive "$dir/claim" - || return 0
+  pid=0 its_start='' origin=this_boot
+  { read -r its_node its_boot pid its_start <"$dir/supervisor"; } 2>/dev/null
+  if is_alive "$pid" "$its_start"; then kill -TERM "$pid"; fi
+  end_child
+  rm -rf "$dir"
+}
+
+# find_process_limit: sets process_limit, the account's `ulimit -u`, which dash does not tell; empty if it is far.
+find_process_limit() {
+  process_limit='' is_near='' crowded_at=''
+  while read -r first second third _; do
+    case "$first $second" in 'Max processes') process_limit=$third ;; esac
+  done </proc/self/limits
+  case $process_limit in '' | *[!0-9]* | ?????*) process_limit='' ;; esac
+} 2>/dev/null
+
+# has_places NUMBER: whether the account may have so many more processes, beside the OWN that each of its commands may have,
+# whichever serve started it. Sets has_runs if one of them lives, or is being started, which gives its places back; and
+# has_zombies if some have ended, whose places init gives back, in some containers after seconds or never.
+has_places() {
+  if [ -z "$process_limit" ]; then return 0; fi
+  has_runs='' has_zombies='' is_near='' taken=0 sessions=''
+  for file in /proc/[0-9]*; do
+    if [ -O "$file" ]; then taken=$((taken + 1)) sessions="$sessions ${file#/proc/}"; fi
+  done
+  # A run has three processes at least. Where the limit is far, the rest need not be looked at.
+  if [ $((taken + (OWN + 2) * taken / 3 + $1)) -le "$process_limit" ]; then return 0; fi
+  is_near=y needed=$(($1 + taken)) pids=$sessions sessions=''
+  for pid in $pids; do
+    if read_process "$pid"; then sessions="$sessions $session"; else has_zombies=y; fi
+  done
+  for file in "$base/runs/$boot8"-*/cmd; do
+    if [ -s "$file" ] && dir=${file%/cmd} && has_waiter; then
+      has_runs=y
+      { read -r pid its_start <"$dir/child"; } 2>/dev/null || pid=-
+      count_members "$pid"
+      if [ $members -lt $OWN ]; then needed=$((needed + OWN - members)); fi
+      set -- "$dir"/o.1*
+      if [ ! -e "$1" ]; then needed=$((needed + 2)); fi # its dd
+    fi
+  done
+  for file in "$base/serve/$boot8"-*; do
+    other=${file##*/}
+    if [ -s "$file/asks" ] && [ "$other" != "$name" ] && is_serve_alive "$other"; then
+      has_runs=y needed=$((needed + PLACES))
+    fi
+  done
+  [ $needed -le "$process_limit" ]
+}
+
+# count_members SESSION: sets members, how many of the processes in $sessions are of that session.
+count_members() {
+  members=0
+  for session in $sessions; do
+    if [ "$session" = "$1" ]; then members=$((members + 1)); fi
+  done
+}
+
+# take_places: whether a run may be started: with places to spare, or where none will be given back: no run lives, and init
+# has not reaped what has ended for 5 s. Serves that ask at the same time see each other, because each says that it asks
+# before it looks. Until release_places the others count what this serve is starting.
+take_places() {
+  if [ -z "$process_limit" ]; then return 0; fi
+  echo y >"$serve_dir/asks"
+  places=$PLACES
+  if [ $last_prepared -eq $last_used ]; then places=$((PLACES + 3)); fi
+  if has_places $places; then
+    crowded_at=''
+    return 0
+  fi
+  if [ -z "$has_runs" ]; then
+    if [ -z "$has_zombies" ] || ! read_uptime || [ "$now" -ge $((${crowded_at:-$now} + 50)) ]; then return 0; fi
+    crowded_at=${crowded_at:-$now}
+  fi
+  release_places
+  return 1
+}
+
+release_places() { if [ -n "$process_limit" ]; then true >"$serve_dir/asks"; fi; }
+
+# prepare_attempts NUMBER: prepares until so many are ahead, where the account may have their processes.
+prepare_attempts() {
+  while [ $last_prepared -lt $((last_used + $1)) ] && has_places $SPARE; do
+    prepare_attempt
+    # What is being prepared cannot be counted yet.
+    if [ -n "$is_near" ]; then await_attempt $last_prepared 400; fi
+  done
 }
 
 # start_run HANDLE ID TOKEN MODE QUOTED
@@ -106,16 +215,34 @@ start_run() {
     printf 'run %s %s %s -\ntaken %s\n' "$1" "$2" "$3" "$1" >&9
     return
   fi
+  # The command must not meet a limit that it would not meet without an agent.
+  if ! take_places; then
+    answer "crowded $1"
+    return
+  fi
+  request_run "$@"
+  prepare_attempts $PREPARED
+  release_places
+}
+
+# request_run HANDLE ID TOKEN MODE QUOTED
+request_run() {
   last_used=$((last_used + 1))
   while [ $last_prepared -lt $last_used ]; do prepare_attempt; done
-  if ! await_attempt 400; then
+  if ! await_attempt $last_used 400; then
     # The prepared attempt has died, perhaps on a full disk. Prepares another one.
+    discard_attempt
     last_used=$((last_prepared + 1))
     prepare_attempt
-    if ! await_attempt 6000; then
-      why=full
-      if has_disk_space; then why=unprepared; fi
-      answer "failed $1 $why"
+    if ! await_attempt $last_used 6000; then
+      discard_attempt
+      if ! has_disk_space; then
+        answer "failed $1 full"
+      elif ! has_places $PLACES; then
+        answer "crowded $1"
+      else
+        answer "failed $1 unprepared"
+      fi
       return
     fi
   fi
@@ -126,11 +253,16 @@ start_run() {
   # The emitter must know the run before the child can notify it.
   echo "run $1 $2 $3 ${dir##*/}" >&9
   echo "$1 $2 $3 $4" 1<>"$dir/go"
-  while [ $last_prepared -lt $((last_used + PREPARED)) ]; do prepare_attempt; done
 }
 
 refuse() {
   echo "windlass-agent 1 refused $1"
+  exit 1
+}
+
+# lack WHAT: says what the host lacks.
+lack() {
+  echo "windlass-agent 1 unsupported $1"
   exit 1
 }
 
@@ -187,10 +319,14 @@ serve() {
   exec 2>/dev/null
   mask=$(umask)
   umask 077
+  file_limit=$(ulimit -f)
+  # In blocks of 512 bytes; bash counts 1,024.
+  case $file_limit in *[!0-9]*) file_limit=0 ;; *) file_limit=$((file_limit * 512)) ;; esac
+  find_process_limit
   unset BASH_ENV # for the commands only, not for the agent's own shells
-  choose_detach_tool || refuse 'needs setsid, perl or python3'
+  choose_detach_tool || lack 'setsid, perl or python3'
   identify_host
-  read_process $$ || start=0
+  read_process $$ || lack '/proc, or a ps that takes -o lstart= and -p, which that of BusyBox does not'
   name=$boot8-$$-$start
   serve_dir=$base/serve/$name
   why=$(mkdir -p "$base/runs" "$base/started" "$serve_dir" 2>&1) || refuse "cannot write: $why"
@@ -222,7 +358,7 @@ serve() {
   if [ "$limit" -lt 1048576 ]; then limit=1048576; fi
   # The first command may come at once. One attempt is ready sooner than two, which would share the host's cores.
   last_prepared=1000000 last_used=1000000
-  prepare_attempt
+  if has_places $SPARE; then prepare_attempt; fi
   mkfifo "$serve_dir/fifo" "$serve_dir/ticks" || exit 1
   exec 9<>"$serve_dir/fifo"
   # In subshells: a function with redirections would keep the saved descriptors open.

@@ -15,11 +15,6 @@ export const SQL_TYPES = [
 ] as const;
 export type SqlType = (typeof SQL_TYPES)[number];
 
-export interface Column {
-  name: string;
-  type: SqlType;
-}
-
 /** What a type that a user asks for may become: a column's times have all a zone, or none. */
 export const ASKED: Record<ColumnType, readonly [SqlType, ...SqlType[]]> = {
   boolean: ['BOOLEAN'],
@@ -31,6 +26,13 @@ export const ASKED: Record<ColumnType, readonly [SqlType, ...SqlType[]]> = {
   text: ['VARCHAR'],
 };
 
+/** How a file writes its numbers. */
+export interface Numerals {
+  decimal: '.' | ',';
+  /** Whether exponents may be Fortran's, as in 1.0D+03. Without a point 12D4 is no number but a name. */
+  fortran: boolean;
+}
+
 /** Characters; a longer value is a text. */
 const MAX_TYPED_LENGTH = 64;
 /** Every integer up to it is a double, and so is every text of 15 digits. */
@@ -38,7 +40,6 @@ const EXACT_DIGITS = 15;
 
 const INTEGER = ' *(0|-?[1-9][0-9]{0,18}) *';
 const DIGITS = ' *[-+]?[0-9]+ *';
-const NUMBER = ' *[-+]?((0|[1-9][0-9]*)(\\.[0-9]*)?|\\.[0-9]+)([eE][-+]?[0-9]+)? *';
 const DATE = '[0-9]{4}-[0-9]{2}-[0-9]{2}';
 const HOURS = '([01][0-9]|2[0-3]):[0-5][0-9]';
 const SECONDS = ':[0-5][0-9](\\.[0-9]{1,6})?';
@@ -46,6 +47,26 @@ const TIMESTAMP = `${DATE}[T ]${HOURS}(${SECONDS})?`;
 const ZONE = ' ?(Z|[-+](0[0-9]|1[0-4])(:?[0-5][0-9])?)';
 
 const is = (value: string, pattern: string) => `regexp_full_match(${value}, '${pattern}')`;
+/** The pattern of a number, as an SQL string holds it. */
+function numberPattern({ decimal, fortran }: Numerals): string {
+  const point = decimal === '.' ? '\\.' : ',';
+  const whole = '(0|[1-9][0-9]*)';
+  const plain = `(${whole}(${point}[0-9]*)?|${point}[0-9]+)([eE][-+]?[0-9]+)?`;
+  const double = `(${whole}${point}[0-9]*|${point}[0-9]+)[dD][-+]?[0-9]+`;
+  return ` *[-+]?(${fortran ? `${plain}|${double}` : plain}) *`;
+}
+
+/** An SQL expression for a number as C writes it. */
+function asWrittenInC(value: string, { decimal, fortran }: Numerals): string {
+  const [from, to] = [fortran ? 'dD' : '', fortran ? 'ee' : ''];
+  if (decimal === ',') return `translate(${value}, '${from},', '${to}.')`;
+  return fortran ? `translate(${value}, '${from}', '${to}')` : value;
+}
+
+/** An SQL expression for a text that its type holds, as a value of that type. */
+export const castTo = (type: SqlType, value: string, numerals: Numerals): string =>
+  `CAST(${type === 'DOUBLE' ? asWrittenInC(value, numerals) : value} AS ${type})`;
+
 const casts = (value: string, type: SqlType) => `TRY_CAST(${value} AS ${type}) IS NOT NULL`;
 
 /**
@@ -54,10 +75,13 @@ const casts = (value: string, type: SqlType) => `TRY_CAST(${value} AS ${type}) I
  * integer. Texts with leading zeros are identifiers. Dates are ISO 8601 only, since 01/02/2020 is ambiguous, and times have
  * at most microseconds.
  */
-const HOLDS: Record<Exclude<SqlType, 'VARCHAR'>, (value: string) => string> = {
+const HOLDS: Record<Exclude<SqlType, 'VARCHAR'>, (value: string, numerals: Numerals) => string> = {
   BOOLEAN: value => `${value} IN ('true', 'false')`,
   BIGINT: value => `${is(value, INTEGER)} AND ${casts(value, 'BIGINT')}`,
-  DOUBLE: value => `${is(value, NUMBER)} AND isfinite(TRY_CAST(${value} AS DOUBLE))
+  DOUBLE: (
+    value,
+    numerals,
+  ) => `${is(value, numberPattern(numerals))} AND isfinite(TRY_CAST(${asWrittenInC(value, numerals)} AS DOUBLE))
     AND (strlen(${value}) <= ${EXACT_DIGITS} OR NOT ${is(value, DIGITS)}
       OR TRY_CAST(${value} AS HUGEINT) = TRY_CAST(TRY_CAST(${value} AS DOUBLE) AS HUGEINT))`,
   // DuckDB has years before 1 and after 9999, which ISO 8601 writes otherwise.
@@ -72,10 +96,10 @@ const HOLDS: Record<Exclude<SqlType, 'VARCHAR'>, (value: string) => string> = {
 };
 
 /** An SQL expression for whether the type holds the text exactly; NULL for a missing value, or what cannot be cast. */
-export const holds = (type: SqlType, value: string): string =>
+export const holds = (type: SqlType, value: string, numerals: Numerals): string =>
   type === 'VARCHAR'
     ? `${value} IS NOT NULL`
-    : `(strlen(${value}) <= ${MAX_TYPED_LENGTH} AND ${HOLDS[type](value)})`;
+    : `(strlen(${value}) <= ${MAX_TYPED_LENGTH} AND ${HOLDS[type](value, numerals)})`;
 
 /** A set of types, as bits in the order of SQL_TYPES. */
 export type TypeSet = number;
@@ -91,9 +115,9 @@ export function narrowest(set: TypeSet): SqlType {
 }
 
 /** An SQL expression for the types that hold a text exactly. */
-const typesHolding = (value: string) =>
+const typesHolding = (value: string, numerals: Numerals) =>
   `CASE WHEN ${value} IS NULL THEN ${ALL_TYPES} ELSE ${SQL_TYPES.map(
-    (type, i) => `CASE WHEN ${holds(type, value)} THEN ${1 << i} ELSE 0 END`,
+    (type, i) => `CASE WHEN ${holds(type, value, numerals)} THEN ${1 << i} ELSE 0 END`,
   ).join(' + ')} END`;
 
 /** Columns in one query, whose plan grows with them. */
@@ -102,14 +126,14 @@ const BATCH = 50;
 /** For each of these columns c0, c1, … of a relation of texts, the types that hold all of its values exactly. */
 export async function findTypes(
   connection: DuckDBConnection,
-  { relation, columns }: { relation: string; columns: number[] },
+  { relation, columns, numerals }: { relation: string; columns: number[]; numerals: Numerals },
 ): Promise<Map<number, TypeSet>> {
   const sets = new Map<number, TypeSet>();
   for (let from = 0; from < columns.length; from += BATCH) {
     const batch = columns.slice(from, from + BATCH);
     const [found] = await query(
       connection,
-      `SELECT ${batch.map(i => `bit_and(${typesHolding(`c${i}`)}) AS c${i}`).join(', ')} FROM ${relation}`,
+      `SELECT ${batch.map(i => `bit_and(${typesHolding(`c${i}`, numerals)}) AS c${i}`).join(', ')} FROM ${relation}`,
     );
     for (const i of batch) sets.set(i, Number(found?.[`c${i}`] ?? ALL_TYPES));
   }
@@ -119,17 +143,20 @@ export async function findTypes(
 /** The types that hold each value of the first record. */
 export async function findTypesOfFirst(
   connection: DuckDBConnection,
-  { first, nulls }: { first: string[]; nulls: string[] },
+  { first, nulls, numerals }: { first: string[]; nulls: string[]; numerals: Numerals },
 ): Promise<TypeSet[]> {
   await connection.run('CREATE TEMP TABLE first (value VARCHAR)');
   const appender = await connection.createAppender('first');
   for (const value of first) {
-    if (value === '' || nulls.includes(value)) appender.appendNull();
+    if (nulls.includes(value)) appender.appendNull();
     else appender.appendVarchar(value);
     appender.endRow();
   }
   appender.closeSync();
-  const rows = await query(connection, `SELECT ${typesHolding('value')} AS types FROM first`);
+  const rows = await query(
+    connection,
+    `SELECT ${typesHolding('value', numerals)} AS types FROM first`,
+  );
   await connection.run('DROP TABLE first');
   return rows.map(row => Number(row.types));
 }

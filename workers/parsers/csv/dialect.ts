@@ -4,9 +4,8 @@ import { TableError } from '../table/protocol.ts';
 /** Of one record, including line breaks in quotes. */
 export const MAX_RECORD_BYTES = 2_000_000;
 /** DuckDB holds 2,048 rows of all columns in memory, as texts, as values and as a row group. */
-const MAX_COLUMNS = 2_500;
+export const MAX_COLUMNS = 2_500;
 const MAX_NAME_LENGTH = 1_000;
-const DELIMITERS = [',', ';', '\t', '|'];
 
 export type LineBreak = '\n' | '\r\n' | '\r';
 
@@ -14,27 +13,26 @@ export type LineBreak = '\n' | '\r\n' | '\r';
 export interface Dialect {
   delimiter: string;
   quote: string;
+  /** Lines that begin with it are left out. */
+  comment: string | undefined;
   lineBreak: LineBreak;
   /** The values of the first record. */
   first: string[];
 }
 
-/**
- * Detects the dialect from a file's first record, which is its first line: see stripLeadingBlanks(). Throws TableError if
- * the file is not a table. Hand-made: sniffers sample many rows, so their result depends on errors further down.
- */
+/** Detects the dialect from a file's first record, which is its first line: see prepareText(). */
 export async function detectDialect(
   path: string,
-  given: { delimiter?: string; quote?: string },
+  { delimiter, quote = '"', comment }: { delimiter: string; quote?: string; comment?: string },
 ): Promise<Dialect> {
   const head = await readHead(path);
-  refuseOtherEncodings(head.bytes);
   if (head.bytes.length === 0)
-    throw new TableError({ reason: 'the file is empty', hint: 'Send a file with a first line.' });
-  const quote = given.quote ?? '"';
-  if (given.delimiter === quote)
-    throw new TableError({ reason: 'delimiter and quote are the same character' });
-  const delimiter = given.delimiter ?? inferDelimiter(head, quote);
+    throw new TableError({
+      reason: 'the file has no record',
+      hint: 'Send a file with a first line.',
+    });
+  if (new Set([delimiter, quote, comment]).size < 3)
+    throw new TableError({ reason: 'delimiter, quote and comment are not all different' });
   const { end, lineBreak } = findRecordEnd(head, { quote, delimiter });
   const first = splitRecord(head.bytes.subarray(0, end), { delimiter, quote });
   if (first.length > MAX_COLUMNS)
@@ -43,7 +41,7 @@ export async function detectDialect(
       reason: `there are ${first.length.toLocaleString('en')} columns, and at most ${MAX_COLUMNS.toLocaleString('en')} can be kept`,
       hint: 'Turn the table, or split it.',
     });
-  return { delimiter, quote, lineBreak, first };
+  return { delimiter, quote, comment, lineBreak, first };
 }
 
 /** Unique names for the columns. Empty and repeated names become column2 and name_1, as in DuckDB. */
@@ -90,29 +88,6 @@ async function readHead(path: string): Promise<Head> {
   }
 }
 
-function refuseOtherEncodings(bytes: Buffer): void {
-  const mark = bytes.subarray(0, 2).toString('hex');
-  if (mark === 'fffe' || mark === 'feff')
-    throw new TableError({
-      row: 1,
-      reason: 'the file is in UTF-16, not in UTF-8',
-      hint: 'Save it as UTF-8.',
-    });
-}
-
-/** The most frequent of the usual delimiters in the first record. */
-function inferDelimiter({ bytes }: Head, quote: string): string {
-  const counts = new Map(DELIMITERS.map(delimiter => [delimiter.charCodeAt(0), 0]));
-  walkRecord(bytes, quote, byte => {
-    const n = counts.get(byte);
-    if (n === undefined) return false;
-    counts.set(byte, n + 1);
-    return true;
-  });
-  const most = Math.max(...counts.values());
-  return DELIMITERS.find(delimiter => counts.get(delimiter.charCodeAt(0)) === most) ?? ',';
-}
-
 function findRecordEnd(
   { bytes, whole }: Head,
   { quote, delimiter }: { quote: string; delimiter: string },
@@ -132,7 +107,7 @@ function findRecordEnd(
 }
 
 /** Finds the end of the first record: its line break, or the end of the bytes. A quote counts only at a value's start. */
-function walkRecord(
+export function walkRecord(
   bytes: Buffer,
   quote: string,
   isDelimiter: (byte: number) => boolean,
@@ -157,7 +132,7 @@ function walkRecord(
 }
 
 /** Splits a record into its values. scanRecords() reports what is wrong with them. */
-function splitRecord(
+export function splitRecord(
   bytes: Buffer,
   { delimiter, quote }: { delimiter: string; quote: string },
 ): string[] {

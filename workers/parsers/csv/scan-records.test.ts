@@ -5,7 +5,6 @@ import { makeTempDir } from '../../../test/harness/temp-dir.ts';
 import { countLines } from './count-lines.ts';
 import { detectDialect, nameColumns } from './dialect.ts';
 import { scanRecords } from './scan-records.ts';
-import { stripLeadingBlanks } from './strip-leading-blanks.ts';
 
 const directory = makeTempDir('scan');
 afterAll(() => directory.remove());
@@ -18,11 +17,10 @@ const place = (content: string | Buffer) => {
 
 const scan = async (content: string | Buffer) => {
   const path = place(content);
-  const dialect = await detectDialect(path, {});
+  const dialect = await detectDialect(path, { delimiter: ',', comment: '#' });
   const { records, problems } = await scanRecords(path, dialect);
   const lines = await countLines(
     path,
-    dialect.lineBreak,
     problems.map(({ offset }) => offset),
   );
   return { records, problems: problems.map(({ offset, reason }) => [lines.get(offset), reason]) };
@@ -37,6 +35,9 @@ test('records are counted by RFC 4180', async () => {
     ['a\n1\n\n3\n', 4],
     ['"a""b",","\n"",""""\n', 2],
     ['a,5" b\n', 1],
+    ['a,b\n1,2\r\n3,4\n', 3],
+    ['a,b\n#,"\r\n1,2\n#', 2],
+    ['a,b\n"\n#",2,\n', 2],
   ] as const)
     expect([content, await scan(content)]).toEqual([content, { records, problems: [] }]);
 });
@@ -53,7 +54,7 @@ test('problems are reported by line', async () => {
     ['a,b\n1,"x"y\n', [[2, 'there is text after the end of a quoted value']]],
     ['a,b\n1, "x"\n', [[2, 'there is a space before a quote']]],
     ['a,b\n1,2\n"3,4\n', [[3, 'a quote is never closed']]],
-    ['a,b\r\n1,2\n', [[2, 'the line ends in LF where the first one ends in CRLF']]],
+    ['a,b\r\n1,2\r3,4\r\n', [[2, 'the line ends in CR where the first one ends in CRLF']]],
     ['a,b\n1,2\0\n', [[2, 'there is a NUL character']]],
     [Buffer.from('a\né\n\xe9\n', 'latin1'), [[2, 'there are bytes that are not UTF-8']]],
     [
@@ -80,18 +81,4 @@ test('column names are made unique', () => {
     'a_2',
     'b',
   ]);
-});
-
-test('a byte order mark and blank lines are removed and counted, wherever a chunk ends', async () => {
-  const bytes = Buffer.from('\ufeff\r\n\n\ra,b\n');
-  for (let cut = 0; cut <= bytes.length; cut++) {
-    const preamble = { lines: 0 };
-    const kept: Buffer[] = [];
-    const pieces = (async function* () {
-      yield bytes.subarray(0, cut);
-      yield bytes.subarray(cut);
-    })();
-    for await (const piece of stripLeadingBlanks(pieces, preamble)) kept.push(piece);
-    expect([cut, String(Buffer.concat(kept)), preamble.lines]).toEqual([cut, 'a,b\n', 3]);
-  }
 });

@@ -10,14 +10,35 @@ export interface ScanProblem {
   reason: string;
 }
 
+/** A well-formed record, without its line break and without a delimiter after its last value. */
+export interface RecordPlace {
+  start: number;
+  end: number;
+}
+
 export interface Scan {
-  /** The number of records, including the first one. */
+  /** The number of well-formed records, including the first one. */
   records: number;
+  /** Whether DuckDB reads the file as it is: no comments, one kind of line break, no delimiters after last values. */
+  isRegular: boolean;
+  hasMixedLineBreaks: boolean;
+  /** Whether there is a problem that is more than a malformed row which can be left out. */
+  isFatal: boolean;
   problems: ScanProblem[];
   /** The number of problems, listed or not. */
   count: number;
   /** Offsets of the wanted records. */
   offsets: Map<number, number>;
+}
+
+interface ScanOptions {
+  /** Indexes of records whose offsets are asked for. */
+  wanted?: Set<number>;
+  /** Records at the beginning that are more than rows; 1 by default. */
+  headRecords?: number;
+  onBytes?(bytes: number): void;
+  /** Gets each chunk with the well-formed records that end in it, and the offset where the next record begins. */
+  onChunk?(chunk: Buffer, records: RecordPlace[], next: number): Promise<void>;
 }
 
 const FIELD_START = 0;
@@ -27,6 +48,8 @@ const QUOTED = 2;
 const QUOTE_SEEN = 3;
 /** After CR: a line break, perhaps with a following LF. */
 const CR_SEEN = 4;
+const COMMENT = 5;
+const COMMENT_CR_SEEN = 6;
 
 /**
  * Scans a whole file by RFC 4180 and reports its errors, in constant memory, at 150 to 400 MB/s. Hand-made: DuckDB, which
@@ -36,9 +59,9 @@ const CR_SEEN = 4;
 export async function scanRecords(
   path: string,
   dialect: Dialect,
-  options: { wanted?: Set<number>; onBytes?: (bytes: number) => void } = {},
+  options: ScanOptions = {},
 ): Promise<Scan> {
-  const scanner = new Scanner(dialect, options.wanted ?? new Set());
+  const scanner = new Scanner(dialect, options);
   const utf8 = new Utf8Check();
   let offset = 0;
   for await (const chunk of createReadStream(path, { highWaterMark: 1 << 20 })) {
@@ -47,15 +70,17 @@ export async function scanRecords(
     if (bad) {
       // Scans up to the invalid byte, so that the problem gets its record, and stops.
       scanner.feed(bytes.subarray(0, Math.max(0, bad.at)));
-      scanner.report(bad.reason);
+      scanner.report(bad.reason, { isFatal: true });
       return scanner.result();
     }
     if (!scanner.feed(bytes)) return scanner.result();
+    await options.onChunk?.(bytes, scanner.takeRecords(), scanner.start);
     offset += bytes.length;
     options.onBytes?.(offset);
   }
-  if (!utf8.isComplete) scanner.report(NOT_UTF8);
+  if (!utf8.isComplete) scanner.report(NOT_UTF8, { isFatal: true });
   scanner.end();
+  await options.onChunk?.(Buffer.alloc(0), scanner.takeRecords(), scanner.start);
   return scanner.result();
 }
 
@@ -113,9 +138,13 @@ function firstInvalid(bytes: Buffer): number {
 class Scanner {
   readonly #delimiter: number;
   readonly #quote: number;
+  /** No byte if there are no comments. */
+  readonly #comment: number;
   readonly #lineBreak: string;
   readonly #fields: number;
   readonly #wanted: Set<number>;
+  readonly #headRecords: number;
+  readonly #keepsRecords: boolean;
   readonly #problems: ScanProblem[] = [];
   readonly #offsets = new Map<number, number>();
   #count = 0;
@@ -124,6 +153,12 @@ class Scanner {
   /** Only the first problem of a record is reported. */
   #isReported = false;
   #records = 0;
+  /** Malformed ones too. */
+  #seen = 0;
+  #ended: RecordPlace[] = [];
+  #isRegular = true;
+  #hasMixedLineBreaks = false;
+  #isFatal = false;
   /** Offset of the next chunk. */
   #base = 0;
   /** Offset of the current record. */
@@ -131,34 +166,65 @@ class Scanner {
   /** Whether the current value has only spaces so far. */
   #onlySpaces = true;
 
-  constructor(dialect: Dialect, wanted: Set<number>) {
+  #chunk: Buffer = Buffer.alloc(0);
+  /** Whether the part of the record that is in earlier chunks has a line break. */
+  #carriesLineBreak = false;
+  /** Whether the line ended right after a delimiter. */
+  #endsEmpty = false;
+
+  constructor(dialect: Dialect, options: ScanOptions) {
     this.#delimiter = dialect.delimiter.charCodeAt(0);
     this.#quote = dialect.quote.charCodeAt(0);
+    this.#comment = dialect.comment?.charCodeAt(0) ?? -1;
     this.#lineBreak = dialect.lineBreak;
     this.#fields = dialect.first.length;
-    this.#wanted = wanted;
+    this.#wanted = options.wanted ?? new Set();
+    this.#headRecords = options.headRecords ?? 1;
+    this.#keepsRecords = options.onChunk !== undefined;
+  }
+
+  /** The offset of the record that has not ended yet. */
+  get start(): number {
+    return this.#start;
+  }
+
+  takeRecords(): RecordPlace[] {
+    const ended = this.#ended;
+    this.#ended = [];
+    return ended;
   }
 
   result(): Scan {
     return {
       records: this.#records,
+      isRegular: this.#isRegular,
+      hasMixedLineBreaks: this.#hasMixedLineBreaks,
+      isFatal: this.#isFatal,
       problems: this.#problems,
       count: this.#count,
       offsets: this.#offsets,
     };
   }
 
-  report(reason: string): void {
+  /** A reason that takes time to write is written only if it is listed. */
+  report(reason: string | (() => string), { isFatal = false } = {}): void {
+    if (isFatal || this.#seen < this.#headRecords) this.#isFatal = true;
     if (this.#isReported) return;
     this.#isReported = true;
     this.#count++;
-    if (this.#problems.length < MAX_PROBLEMS) this.#problems.push({ offset: this.#start, reason });
+    if (this.#problems.length < MAX_PROBLEMS)
+      this.#problems.push({
+        offset: this.#start,
+        reason: typeof reason === 'string' ? reason : reason(),
+      });
   }
 
   /** False if the scan should stop. */
   feed(chunk: Buffer): boolean {
     const delimiter = this.#delimiter;
     const quote = this.#quote;
+    this.#chunk = chunk;
+    const comment = this.#comment;
     let state = this.#state;
     for (let i = 0; i < chunk.length; i++) {
       if (state === QUOTED) {
@@ -169,19 +235,39 @@ class Scanner {
         continue;
       }
       const byte = chunk[i] as number;
+      if (state >= COMMENT) {
+        if (state === COMMENT_CR_SEEN) {
+          state = FIELD_START;
+          if (byte === 10) {
+            this.#start++;
+            continue;
+          }
+        } else {
+          if (byte === 10 || byte === 13) {
+            this.#start = this.#base + i + 1;
+            state = byte === 10 ? FIELD_START : COMMENT_CR_SEEN;
+          }
+          continue;
+        }
+      }
       if (state === CR_SEEN) {
         this.#endRecord(this.#base + i - 1, byte === 10 ? '\r\n' : '\r');
         state = FIELD_START;
         if (byte === 10) continue;
       }
-      if (byte === delimiter) {
+      if (byte === comment && this.#start === this.#base + i) {
+        this.#isRegular = false;
+        state = COMMENT;
+      } else if (byte === delimiter) {
         this.#field++;
         this.#onlySpaces = true;
         state = FIELD_START;
       } else if (byte === 10) {
+        this.#endsEmpty = state === FIELD_START;
         this.#endRecord(this.#base + i, '\n');
         state = FIELD_START;
       } else if (byte === 13) {
+        this.#endsEmpty = state === FIELD_START;
         state = CR_SEEN;
       } else if (byte === quote) {
         if (state === FIELD_START || state === QUOTE_SEEN) state = QUOTED;
@@ -195,39 +281,78 @@ class Scanner {
         state = PLAIN;
       }
     }
+    this.#carriesLineBreak = hasLineBreak(chunk, this.#start - this.#base, chunk.length);
     this.#state = state;
     this.#base += chunk.length;
+    // A comment may be of any length.
+    if (state === COMMENT) this.#start = this.#base;
     if (this.#base - this.#start <= MAX_RECORD_BYTES) return true;
-    this.report(`the row is longer than ${MAX_RECORD_BYTES.toLocaleString('en')} bytes`);
+    this.report(TOO_LONG, { isFatal: true });
     return false;
   }
 
   end(): void {
-    if (this.#state === QUOTED) this.report('a quote is never closed');
+    if (this.#state === QUOTED) this.report('a quote is never closed', { isFatal: true });
     else if (this.#state === CR_SEEN) this.#endRecord(this.#base - 1, '\r');
-    else if (this.#base > this.#start) this.#endRecord(this.#base, this.#lineBreak);
+    else if (this.#state < COMMENT && this.#base > this.#start) {
+      this.#endsEmpty = this.#state === FIELD_START;
+      this.#endRecord(this.#base, this.#lineBreak);
+    }
   }
 
   /** `end` is the offset of the line break. A blank line is a missing value in a table of one column, else ignored. */
   #endRecord(end: number, lineBreak: string): void {
-    if (end > this.#start || this.#fields === 1) {
-      if (end - this.#start > MAX_RECORD_BYTES)
-        this.report(`the row is longer than ${MAX_RECORD_BYTES.toLocaleString('en')} bytes`);
-      if (this.#field !== this.#fields)
-        this.report(`expected ${count(this.#fields)}, found ${this.#field.toLocaleString('en')}`);
+    const isRecord = end > this.#start || this.#fields === 1;
+    const hasTrailingDelimiter = this.#field === this.#fields + 1 && this.#endsEmpty;
+    if (isRecord) {
+      if (end - this.#start > MAX_RECORD_BYTES) this.report(TOO_LONG, { isFatal: true });
+      if (this.#field !== this.#fields && !hasTrailingDelimiter)
+        this.report(
+          () => `expected ${count(this.#fields)}, found ${this.#field.toLocaleString('en')}`,
+        );
+    }
+    if (lineBreak !== this.#lineBreak) this.#checkLineBreak(lineBreak);
+    if (this.#isReported && !this.#isFatal && this.#hasLines(end)) this.#isFatal = true;
+    if (isRecord && !this.#isReported) {
+      if (hasTrailingDelimiter) this.#isRegular = false;
+      if (this.#keepsRecords)
+        this.#ended.push({ start: this.#start, end: hasTrailingDelimiter ? end - 1 : end });
       if (this.#wanted.has(this.#records)) this.#offsets.set(this.#records, this.#start);
       this.#records++;
     }
-    if (lineBreak !== this.#lineBreak)
-      this.report(
-        `the line ends in ${name(lineBreak)} where the first one ends in ${name(this.#lineBreak)}`,
-      );
+    if (isRecord || this.#isReported) this.#seen++;
     this.#start = end + lineBreak.length;
     this.#field = 1;
     this.#isReported = false;
     this.#onlySpaces = true;
   }
+
+  /** Whether the record has several lines. If it is malformed, a quote that is never closed may have taken others in. */
+  #hasLines(end: number): boolean {
+    const from = this.#start - this.#base;
+    return (
+      (from < 0 && this.#carriesLineBreak) || hasLineBreak(this.#chunk, from, end - this.#base)
+    );
+  }
+
+  /** LF and CRLF may be mixed; a CR among these is rather a part of a value. */
+  #checkLineBreak(lineBreak: string): void {
+    if (lineBreak !== '\r' && this.#lineBreak !== '\r') {
+      this.#isRegular = false;
+      this.#hasMixedLineBreaks = true;
+    } else
+      this.report(
+        () =>
+          `the line ends in ${name(lineBreak)} where the first one ends in ${name(this.#lineBreak)}`,
+      );
+  }
 }
 
+function hasLineBreak(chunk: Buffer, from: number, to: number): boolean {
+  for (let i = Math.max(0, from); i < to; i++) if (chunk[i] === 10 || chunk[i] === 13) return true;
+  return false;
+}
+
+const TOO_LONG = `the row is longer than ${MAX_RECORD_BYTES.toLocaleString('en')} bytes`;
 const count = (n: number) => (n === 1 ? '1 value' : `${n.toLocaleString('en')} values`);
 const name = (lineBreak: string) => lineBreak.replace('\r', 'CR').replace('\n', 'LF');

@@ -1,9 +1,10 @@
 import type { DuckDBConnection } from '@duckdb/node-api';
 import { query } from '../table/duckdb.ts';
-import { type CsvRequest, MAX_PROBLEMS, TableError, type TableProblem } from '../table/protocol.ts';
-import { type Column, holds, type SqlType } from './column-types.ts';
+import { MAX_PROBLEMS, TableError, type TableProblem } from '../table/protocol.ts';
+import { holds, type SqlType } from './column-types.ts';
 import { countLines } from './count-lines.ts';
-import type { Dialect } from './dialect.ts';
+import type { Guess } from './guess-columns.ts';
+import type { CsvTable } from './read-csv.ts';
 import { scanRecords } from './scan-records.ts';
 
 /** Columns in one query. */
@@ -22,12 +23,10 @@ const MEANINGS: Record<SqlType, string> = {
 };
 
 interface Table {
-  request: CsvRequest;
-  dialect: Dialect;
-  hasHeader: boolean;
-  columns: Column[];
+  table: CsvTable;
   /** The file as a relation of texts c0, c1, … */
   relation: string;
+  final: Guess;
 }
 
 interface TypeMismatch {
@@ -39,15 +38,16 @@ interface TypeMismatch {
 /** Finds the values that the types of their columns do not hold: counts all, and lists the first hundred in order of lines. */
 export async function findTypeErrors(
   connection: DuckDBConnection,
-  { request, dialect, hasHeader, columns, relation }: Table,
+  { table, relation, final: { columns, numerals, hasHeader } }: Table,
 ): Promise<TableError> {
+  const before = (hasHeader ? 0 : 1) - (table.request.parameters.units ? 1 : 0);
   const typed = columns.flatMap(({ type }, i) => (type === 'VARCHAR' ? [] : [i]));
   const mismatches: TypeMismatch[] = [];
   let count = 0;
   for (let from = 0; from < typed.length; from += BATCH) {
     const batch = typed.slice(from, from + BATCH);
     const isWrong = (i: number) =>
-      `(c${i} IS NOT NULL AND ${holds(columns[i]?.type ?? 'VARCHAR', `c${i}`)} IS NOT TRUE)`;
+      `(c${i} IS NOT NULL AND ${holds(columns[i]?.type ?? 'VARCHAR', `c${i}`, numerals)} IS NOT TRUE)`;
     const sums = batch.map(i => `count(*) FILTER (WHERE ${isWrong(i)})`).join(' + ');
     const [counted] = await query(connection, `SELECT ${sums} AS n FROM ${relation}`);
     const found = Number(counted?.n ?? 0);
@@ -66,7 +66,7 @@ export async function findTypeErrors(
     );
     for (const row of rows)
       mismatches.push({
-        record: Number(row.record) - (hasHeader ? 0 : 1),
+        record: Number(row.record) - before,
         column: Number(row.column),
         value: String(row.value),
       });
@@ -74,8 +74,8 @@ export async function findTypeErrors(
   mismatches.sort((a, b) => a.record - b.record || a.column - b.column);
   const named = mismatches.slice(0, MAX_PROBLEMS);
   const wanted = new Set(named.map(mismatch => mismatch.record));
-  const { offsets } = await scanRecords(request.input, dialect, { wanted });
-  const lines = await countLines(request.input, dialect.lineBreak, [...offsets.values()]);
+  const { offsets } = await scanRecords(table.text, table.dialect, { wanted });
+  const lines = await countLines(table.text, [...offsets.values()]);
   const problems = named.map(({ record, column, value }): TableProblem => {
     const type = columns[column]?.type ?? 'VARCHAR';
     return {

@@ -3,7 +3,7 @@
  * exits at the end of its standard input, and so with the worker that started it.
  */
 import { raiseOomScore } from '../../sandbox/oom-score.ts';
-import { makeTable } from '../csv/make-table.ts';
+import { readFile } from '../formats/read-file.ts';
 import { classifyError } from './duckdb.ts';
 import { makeView } from './make-view.ts';
 import { type TableAnswer, TableError, type TableRequest } from './protocol.ts';
@@ -30,8 +30,8 @@ async function answer(request: TableRequest): Promise<void> {
     send({ progress: Math.min(1, share) });
   };
   try {
-    const isCsv = request.kind === 'csv';
-    send({ made: await (isCsv ? makeTable(request, onProgress) : makeView(request, onProgress)) });
+    const isFile = request.kind === 'file';
+    send({ made: await (isFile ? readFile(request, onProgress) : makeView(request, onProgress)) });
   } catch (error) {
     send(toAnswer(error));
   }

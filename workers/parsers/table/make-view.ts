@@ -9,17 +9,18 @@ import {
   readParquet,
   runLong,
 } from './duckdb.ts';
+import { writeGroups } from './group-rows.ts';
 import { parquetStatement } from './parquet-statement.ts';
 import type { MadeTable, ViewRequest } from './protocol.ts';
 
 const OPERATORS = { eq: '=', ne: '<>', lt: '<', le: '<=', gt: '>', ge: '>=' } as const;
 
-/** Writes a table's rows that pass every filter, sorted; equal rows stay in the order of the source. */
+/** Writes a table's rows that pass every filter, sorted or grouped; equal rows stay in the order of the source. */
 export async function makeView(
   request: ViewRequest,
   onProgress: (share: number) => void,
 ): Promise<MadeTable> {
-  const { input, output, sort, filter } = request;
+  const { input, output, sort, filter, groups } = request;
   const connection = await openDuckdb(request, request.columns);
   const source = `read_parquet(${quoteText(input)}, file_row_number = true)`;
   const described = await query(connection, `DESCRIBE SELECT * FROM ${readParquet(input)}`);
@@ -27,12 +28,13 @@ export async function makeView(
   const columns = [...types.keys()];
   const rows = await countRows(connection, readParquet(input));
   const where = filter.map(one => condition(one, types.get(one.column) ?? 'VARCHAR'));
+  const from = `${source} ${where.length > 0 ? `WHERE ${where.join(' AND ')}` : ''}`;
+  if (groups) return writeGroups(connection, { from, types, groups, output, onProgress });
   // Missing values come last in both directions.
   const order = sort.map(
     ({ column, descending }) => `${quoteName(column)} ${descending ? 'DESC' : 'ASC'} NULLS LAST`,
   );
-  const select = `SELECT ${columns.map(quoteName).join(', ')} FROM ${source}
-    ${where.length > 0 ? `WHERE ${where.join(' AND ')}` : ''}
+  const select = `SELECT ${columns.map(quoteName).join(', ')} FROM ${from}
     ORDER BY ${[...order, 'file_row_number'].join(', ')}`;
   const bytesPerRow = (await stat(input)).size / Math.max(1, rows);
   const write = parquetStatement({ select, output }, { columns: columns.length, bytesPerRow });

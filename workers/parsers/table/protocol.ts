@@ -1,6 +1,6 @@
-import type { ColumnStatistics } from '../../../shared/database/schema.ts';
-import type { TableFilter } from '../../../shared/jobs/catalog.ts';
-import type { ParserParameters } from '../../../shared/parsers.ts';
+import type { ColumnStatistics, CsvDialect } from '../../../shared/database/schema.ts';
+import type { TableFilter, TableGroups } from '../../../shared/jobs/catalog.ts';
+import type { FileParserName, ParserParameters } from '../../../shared/parsers.ts';
 
 /** A problem of a table file and its place: `row` is the line in the file, from 1. */
 export interface TableProblem {
@@ -41,11 +41,26 @@ interface Files {
   memory: number;
 }
 
-/** The request: one JSON line on the child's standard input, which stays open until the answer has come. */
-export type TableRequest = CsvRequest | ViewRequest;
+/** Reads a format, in the child. Throws TableError for what is wrong with the file. */
+export type Reader<P extends FileParserName> = (
+  request: FileRequest<P>,
+  onProgress: (share: number) => void,
+) => Promise<MadeFile[]>;
 
+/** The request: one JSON line on the child's standard input, which stays open until the answer has come. */
+export type TableRequest = FileRequest | ViewRequest;
+
+/** To read a file of any format; what is made of it is written beside `output`. */
+export interface FileRequest<P extends FileParserName = FileParserName> extends Files {
+  kind: 'file';
+  parser: P;
+  parameters: ParserParameters<P>;
+  /** LIMIT_EXPANDED_BYTES: the most bytes that a compressed file may expand to. */
+  expanded: number;
+}
+
+/** To read a text as CSV. */
 export interface CsvRequest extends Files {
-  kind: 'csv';
   parameters: ParserParameters<'csv'>;
 }
 
@@ -55,17 +70,36 @@ export interface ViewRequest extends Files {
   columns: number;
   sort: { column: string; descending: boolean }[];
   filter: TableFilter[];
+  groups?: TableGroups;
 }
 
 export interface MadeTable {
   rows: number;
   /** Absent for views, which have the columns of their source. */
   columns?: ColumnStatistics[];
+  /** Of CSV files. */
+  dialect?: CsvDialect;
+  /** Malformed rows that were left out. */
+  skipped?: { count: number; problems: TableProblem[] };
+}
+
+/** An artifact of a file, in the scratch folder. */
+export interface MadeFile extends Partial<MadeTable> {
+  /** Its place in the file, such as a sheet's or a data set's name; empty if the file is one artifact. */
+  name: string;
+  path: string;
+  kind: 'file' | 'table';
+}
+
+/** By kind of request, what is made. */
+export interface Made {
+  file: MadeFile[];
+  view: MadeTable;
 }
 
 /** The answers: JSON lines on the child's standard output, the last one `made`, `refused` or `failed`. */
 export type TableAnswer =
   | { progress: number }
-  | { made: MadeTable }
+  | { made: Made[keyof Made] }
   | { refused: { problems: TableProblem[]; count: number; hint?: string } }
   | { failed: 'memory' | 'disk' | 'other'; message: string };

@@ -1,19 +1,16 @@
 import { type ChildProcess, spawn } from 'node:child_process';
-import { readFile } from 'node:fs/promises';
 import { availableParallelism } from 'node:os';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import { WindlassError } from '../../../shared/errors.ts';
 import { packageRoot } from '../../../shared/package-root.ts';
-import { diskFull } from '../../sandbox/scratch-dir.ts';
-import { type MadeTable, type TableAnswer, TableError, type TableRequest } from './protocol.ts';
+import { confine, findIsolation } from '../../sandbox/confine.ts';
+import { diskFull, freeForScratch, watchScratch } from '../../sandbox/scratch-dir.ts';
+import { watchMemory } from '../../sandbox/watch-memory.ts';
+import { type Made, type TableAnswer, TableError, type TableRequest } from './protocol.ts';
 
 /** Always the compiled one, because Node 20 cannot run TypeScript. */
 const PROGRAM = fileURLToPath(new URL('dist/workers/parsers/table/child.js', packageRoot));
-/** Interval of the checks of the child's memory. DuckDB allocates up to 100 MB in 50 ms. */
-const CHECK_MS = 25;
-/** Linux reports memory in pages. With larger pages the limit is larger. */
-const PAGE_BYTES = 4_096;
 /** Attempts with a child that is killed from outside. */
 const MAX_ATTEMPTS = 3;
 /** V8's share of the limit. */
@@ -25,6 +22,8 @@ export interface RunOptions {
   /** The most bytes of memory that the child may use. */
   memory: number;
   seconds: number;
+  /** LIMIT_FREE_BYTES. */
+  keepFree: number;
   onProgress(share: number): void;
   signal: AbortSignal;
 }
@@ -34,13 +33,13 @@ export interface RunOptions {
  * `time_limit` or `insufficient_storage` when a limit is exceeded, and the signal's reason. Settles when the child has
  * exited.
  */
-export async function runTableChild(
-  request: Unlimited<TableRequest>,
+export async function runTableChild<K extends keyof Made>(
+  request: Extract<Unlimited<TableRequest>, { kind: K }>,
   options: RunOptions,
-): Promise<MadeTable> {
+): Promise<Made[K]> {
   for (let tries = 1; ; tries++) {
     try {
-      return await runOnce(request, options);
+      return (await runOnce(request, options)) as Made[K];
     } catch (error) {
       if (!(error instanceof KilledFromOutside)) throw error;
       // Killed repeatedly: the system is out of memory.
@@ -52,17 +51,29 @@ export async function runTableChild(
 /** The child was killed, but not by this worker. */
 class KilledFromOutside extends Error {}
 
-async function runOnce(request: Unlimited<TableRequest>, options: RunOptions): Promise<MadeTable> {
-  const { memory, seconds, signal } = options;
-  signal.throwIfAborted();
-  const child = spawn(process.execPath, [`--max-old-space-size=${HEAP_MB}`, PROGRAM], {
-    stdio: ['pipe', 'pipe', 'pipe'],
-    // glibc keeps freed memory in one arena for each thread, and is configured by the environment only.
-    env: {
-      MALLOC_ARENA_MAX: '2',
-      UV_THREADPOOL_SIZE: String(Math.min(4, availableParallelism() + 1)),
+async function runOnce(
+  request: Unlimited<TableRequest>,
+  options: RunOptions,
+): Promise<Made[keyof Made]> {
+  const { memory, seconds, keepFree, signal } = options;
+  const [program, ...args] = confine(
+    [process.execPath, `--max-old-space-size=${HEAP_MB}`, PROGRAM],
+    {
+      memory,
+      processorSeconds: seconds * availableParallelism(),
+      fileBytes: Math.max(0, await freeForScratch(keepFree)),
     },
-  });
+    {
+      isolation: await findIsolation(),
+      // glibc keeps freed memory in one arena for each thread, and is configured by the environment only.
+      env: {
+        MALLOC_ARENA_MAX: '2',
+        UV_THREADPOOL_SIZE: String(Math.min(4, availableParallelism() + 1)),
+      },
+    },
+  );
+  signal.throwIfAborted();
+  const child = spawn(program, args, { stdio: ['pipe', 'pipe', 'pipe'], cwd: '/' });
   const ended = new Promise<void>(resolve => {
     for (const event of ['close', 'error']) child.once(event, () => resolve());
   });
@@ -74,7 +85,10 @@ async function runOnce(request: Unlimited<TableRequest>, options: RunOptions): P
   const onAbort = () => end(signal.reason);
   signal.addEventListener('abort', onAbort, { once: true });
   const timer = setTimeout(() => end(tooSlow(seconds)), Math.min(seconds * 1_000, 2 ** 31 - 1));
-  const watch = watchMemory(child, memory, () => end(tooLarge(memory)));
+  const watches = [
+    watchMemory(child, memory, () => end(tooLarge(memory))),
+    watchScratch(keepFree, () => end(diskFull())),
+  ];
   child.stdin?.on('error', () => {});
   child.stdin?.write(`${JSON.stringify({ ...request, memory })}\n`);
   try {
@@ -86,7 +100,7 @@ async function runOnce(request: Unlimited<TableRequest>, options: RunOptions): P
     return toResult(answer, { memory, stderr });
   } finally {
     clearTimeout(timer);
-    clearInterval(watch);
+    for (const watch of watches) clearInterval(watch);
     signal.removeEventListener('abort', onAbort);
     child.kill('SIGKILL');
     await ended;
@@ -115,7 +129,7 @@ async function readAnswer(
 function toResult(
   answer: LastAnswer | undefined,
   { memory, stderr }: { memory: number; stderr: string },
-): MadeTable {
+): Made[keyof Made] {
   // V8 aborted the child at its heap limit.
   if (!answer)
     throw /heap out of memory|^$/.test(stderr)
@@ -130,18 +144,6 @@ function toResult(
   if (answer.failed === 'memory') throw tooLarge(memory);
   if (answer.failed === 'disk') throw diskFull(answer.message);
   throw new Error(`a table could not be made: ${answer.message}`);
-}
-
-/** Calls back when the child exceeds its memory limit; without /proc there is no check. */
-function watchMemory(child: ChildProcess, limit: number, onExceeded: () => void): NodeJS.Timeout {
-  return setInterval(() => {
-    void readFile(`/proc/${child.pid}/statm`, 'latin1').then(
-      statm => {
-        if (Number(statm.split(' ')[1]) * PAGE_BYTES > limit) onExceeded();
-      },
-      () => {},
-    );
-  }, CHECK_MS);
 }
 
 function tooLarge(memory: number): WindlassError {

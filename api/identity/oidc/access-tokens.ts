@@ -1,0 +1,32 @@
+import { and, eq } from 'drizzle-orm';
+import { USER_COLUMNS } from '../../../shared/database/api-columns.ts';
+import type { Db } from '../../../shared/database/connect.ts';
+import { users } from '../../../shared/database/schema.ts';
+import type { User } from '../password-verifier.ts';
+import { type ClaimRule, meetsRule } from './claims.ts';
+import type { IdentityProvider } from './identity-provider.ts';
+import { badToken } from './provider-errors.ts';
+
+/** The compact form of a signed JWT (RFC 7515, 7.1); an API token has no dots. */
+export const isJwt = (token: string) => /^[\w-]+\.[\w-]+\.[\w-]+$/.test(token);
+
+/** Whose access token of the identity provider this is: somebody who has logged in before. Throws `unauthorized`. */
+export async function findTokenUser(
+  db: Db,
+  token: string,
+  {
+    provider,
+    administrators,
+  }: { provider: IdentityProvider; administrators: ClaimRule | undefined },
+): Promise<User> {
+  const { issuer, subject, claims } = await provider.verifyAccessToken(token);
+  const [row] = await db
+    .select(USER_COLUMNS)
+    .from(users)
+    .where(and(eq(users.issuer, issuer), eq(users.subject, subject), eq(users.disabled, false)));
+  if (!row) throw badToken('is of nobody who may use this service; log in there once in a browser');
+  const { username, version } = row;
+  // A login may be long ago: rights that the provider gives must be in the token, too.
+  const administrator = row.administrator && (!administrators || meetsRule(claims, administrators));
+  return { username, administrator, version };
+}

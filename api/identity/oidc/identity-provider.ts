@@ -1,0 +1,151 @@
+import { createRemoteJWKSet, type JWTVerifyGetKey, jwtVerify } from 'jose';
+import * as client from 'openid-client';
+import { WindlassError } from '../../../shared/errors.ts';
+import type { Claims } from './claims.ts';
+import type { LoginUnderWay } from './login-cookie.ts';
+import {
+  explainBadToken,
+  explainCodeRefusal,
+  explainUserInfoRefusal,
+  providerUnavailable,
+} from './provider-errors.ts';
+
+/** Clocks may differ by so much. */
+const CLOCK_SECONDS = 60;
+const TIMEOUT_SECONDS = 10;
+/** Signatures alone: with an HMAC whoever verifies could also sign (RFC 8725, 3.2). */
+const ALGORITHMS = [
+  'RS256',
+  'RS384',
+  'RS512',
+  'PS256',
+  'PS384',
+  'PS512',
+  'ES256',
+  'ES384',
+  'ES512',
+  'EdDSA',
+  'Ed25519',
+];
+
+export interface ProviderSettings {
+  issuer: string;
+  clientId: string;
+  clientSecret: string | undefined;
+  scopes: string;
+  /** Of access tokens that are accepted; undefined: none are. */
+  audience: string | undefined;
+  /** The callback. */
+  redirectUri: string;
+}
+
+/** Who somebody is: OpenID Connect Core 1.0, 2. */
+export interface Subject {
+  issuer: string;
+  subject: string;
+  claims: Claims;
+}
+
+/** The identity provider, which is asked when it is first needed: the service starts and goes on without it. */
+export class IdentityProvider {
+  readonly #settings: ProviderSettings;
+  #configuration: Promise<client.Configuration> | undefined;
+  #keys: JWTVerifyGetKey | undefined;
+
+  constructor(settings: ProviderSettings) {
+    this.#settings = settings;
+  }
+
+  /** Where the browser goes to log in (OpenID Connect Core 1.0, 3.1.2.1). */
+  async beginLogin(login: LoginUnderWay): Promise<URL> {
+    const configuration = await this.#configure();
+    return client.buildAuthorizationUrl(configuration, {
+      redirect_uri: this.#settings.redirectUri,
+      scope: this.#settings.scopes,
+      state: login.state,
+      nonce: login.nonce,
+      code_challenge: await client.calculatePKCECodeChallenge(login.verifier),
+      code_challenge_method: 'S256',
+    });
+  }
+
+  /**
+   * Who logged in. `search` is the query that the provider sent the browser back with; the library checks state, issuer,
+   * code, nonce, audience, signature and times.
+   */
+  async finishLogin(search: string, login: LoginUnderWay): Promise<Subject> {
+    const configuration = await this.#configure();
+    const tokens = await client
+      .authorizationCodeGrant(configuration, new URL(`${this.#settings.redirectUri}${search}`), {
+        expectedState: login.state,
+        expectedNonce: login.nonce,
+        pkceCodeVerifier: login.verifier,
+        idTokenExpected: true,
+      })
+      .catch(explainCodeRefusal);
+    const identity = tokens.claims();
+    if (!identity) throw new Error('the library lets no answer without an ID token pass');
+    const { issuer, userinfo_endpoint } = configuration.serverMetadata();
+    // Core 1.0, 5.4: where there is an access token, the claims of scopes come from UserInfo.
+    const more = userinfo_endpoint
+      ? await client
+          .fetchUserInfo(configuration, tokens.access_token, identity.sub)
+          .catch(explainUserInfoRefusal)
+      : {};
+    return { issuer, subject: identity.sub, claims: { ...more, ...identity } };
+  }
+
+  /** Whose access token this is (RFC 9068, 4). Throws `unauthorized` when it is not valid here. */
+  async verifyAccessToken(token: string): Promise<Subject> {
+    const { audience } = this.#settings;
+    if (audience === undefined)
+      throw new WindlassError('unauthorized', {
+        detail:
+          'Credentials required: this service takes no access tokens of its identity provider.',
+        hint: 'Use an API token. OIDC_AUDIENCE would allow it.',
+      });
+    const { issuer } = (await this.#configure()).serverMetadata();
+    this.#keys ??= await this.#findKeys();
+    const { payload } = await jwtVerify(token, this.#keys, {
+      issuer,
+      audience,
+      algorithms: ALGORITHMS,
+      clockTolerance: CLOCK_SECONDS,
+      requiredClaims: ['exp', 'sub'],
+    }).catch(explainBadToken);
+    return { issuer, subject: payload.sub ?? '', claims: payload };
+  }
+
+  async #findKeys(): Promise<JWTVerifyGetKey> {
+    const { jwks_uri } = (await this.#configure()).serverMetadata();
+    if (!jwks_uri) throw providerUnavailable(new Error('its discovery document names no jwks_uri'));
+    return createRemoteJWKSet(new URL(jwks_uri), { timeoutDuration: TIMEOUT_SECONDS * 1_000 });
+  }
+
+  #configure(): Promise<client.Configuration> {
+    this.#configuration ??= this.#discover().catch((error: unknown) => {
+      this.#configuration = undefined;
+      throw providerUnavailable(error);
+    });
+    return this.#configuration;
+  }
+
+  #discover(): Promise<client.Configuration> {
+    const { issuer, clientId, clientSecret } = this.#settings;
+    const isLocal = new URL(issuer).protocol === 'http:';
+    return client.discovery(
+      new URL(issuer),
+      clientId,
+      { [client.clockTolerance]: CLOCK_SECONDS },
+      // The default of Dynamic Client Registration 1.0, 2.
+      clientSecret === undefined ? client.None() : client.ClientSecretBasic(clientSecret),
+      {
+        timeout: TIMEOUT_SECONDS,
+        execute: [
+          client.enableNonRepudiationChecks,
+          ...(isLocal ? [client.allowInsecureRequests] : []),
+        ],
+      },
+    );
+  }
+}

@@ -1,0 +1,120 @@
+import { and, desc, eq, gte, inArray, lt, type SQL, sql } from 'drizzle-orm';
+import { z } from 'zod';
+import type { Db } from '../../../shared/database/connect.ts';
+import { jobs } from '../../../shared/database/schema.ts';
+import { newId } from '../../../shared/ids.ts';
+import { JOB_KINDS } from '../../../shared/jobs/catalog.ts';
+import { pageQuery, toPage } from '../../http/pagination.ts';
+import { type JobSummary, summaryColumns } from './job-summary.ts';
+import { JOB_STATES } from './job-view.ts';
+
+/**
+ * A page looks through so many jobs at most, however few of them match: it may be shorter than its limit, or empty, and
+ * `next` goes on. So no page costs more than another, on any table, without an index for each filter.
+ */
+const WINDOW = 10_000;
+/** The clock of the process that made an id may be so far from the database's. */
+const CLOCK_ERROR_MS = 86_400_000;
+
+const text = z.string().regex(/^[^\0]*$/, 'must not hold a NUL character');
+const repeatable = <T extends readonly [string, ...string[]]>(words: T) =>
+  z.preprocess(
+    given => (typeof given === 'string' ? [given] : given),
+    z.array(z.enum(words)).min(1).max(words.length).optional(),
+  );
+
+export const jobsQuery = pageQuery.extend({
+  state: repeatable(JOB_STATES),
+  kind: repeatable(JOB_KINDS as [string, ...string[]]),
+  host: text.optional(),
+  session: text.optional(),
+  project: text.optional(),
+  model: text.optional(),
+  name: text.optional(),
+  label: text.min(1).max(200).optional().describe('A part of the label, in any case.'),
+  since: z.iso.datetime({ offset: true }).optional().describe('Created then or later.'),
+  until: z.iso.datetime({ offset: true }).optional().describe('Created before that.'),
+  owner: text
+    .min(1)
+    .optional()
+    .describe("For server administrators: another user, or `*`. Others' work is not looked into."),
+});
+export type JobsQuery = z.output<typeof jobsQuery>;
+
+/** The jobs of a user, or with null of all, that match; the latest first. */
+export async function listJobs(
+  db: Db,
+  owner: string | null,
+  query: JobsQuery,
+): Promise<{ items: JobSummary[]; next: string | null }> {
+  const { limit, after, since, until } = query;
+  const matches = matching(query);
+  const range = and(
+    owner === null ? undefined : eq(jobs.owner, owner),
+    after === undefined ? undefined : lt(jobs.id, after),
+    since === undefined ? undefined : gte(jobs.id, firstIdOf(since, -CLOCK_ERROR_MS)),
+    until === undefined ? undefined : lt(jobs.id, firstIdOf(until, CLOCK_ERROR_MS)),
+  );
+  const isOpen = query.state?.every(state => state === 'queued' || state === 'running') ?? false;
+  const looked = isOpen ? openJobs(db, range) : undefined;
+  const window = db
+    .select(summaryColumns)
+    .from(jobs)
+    .where(looked ? sql`${jobs.id} = any(array(${looked}))` : range)
+    .orderBy(desc(jobs.id))
+    .limit(WINDOW)
+    .as('jobs');
+  const rows = await db
+    .select()
+    .from(window)
+    .where(matches)
+    .orderBy(desc(window.id))
+    .limit(limit + 1);
+  const page = toPage(rows as JobSummary[], limit, ({ id }) => id);
+  if (page.next !== null || !matches) return page;
+  return { ...page, next: await endOfWindow(db, range, isOpen) };
+}
+
+/** The ids in a list of their own: an index holds open jobs alone, which the planner passes over for one that is in order. */
+function openJobs(db: Db, range: SQL | undefined): SQL {
+  const open = db
+    .select({ id: jobs.id })
+    .from(jobs)
+    .where(and(range, sql`${jobs.finished} is null`));
+  return sql`with open as materialized (${open}) select id from open order by id desc limit ${sql.raw(String(WINDOW))}`;
+}
+
+/** Where the next page begins when this one has looked through the whole window; null where that was all. */
+async function endOfWindow(
+  db: Db,
+  range: SQL | undefined,
+  isOpen: boolean,
+): Promise<string | null> {
+  const rest = sql.raw(`offset ${WINDOW - 1} limit 1`);
+  const [last] = await db.execute<{ id: string }>(
+    isOpen
+      ? sql`select id from (${openJobs(db, range)}) looked order by id desc ${rest}`
+      : sql`select id from ${jobs} where ${range ?? sql`true`} order by id desc ${rest}`,
+  );
+  return last?.id ?? null;
+}
+
+function matching(query: JobsQuery): SQL | undefined {
+  const { state, kind, host, session, project, model, name, label, since, until } = query;
+  const equals = Object.entries({ host, session, project, model, name }) as [
+    'host' | 'session' | 'project' | 'model' | 'name',
+    string | undefined,
+  ][];
+  return and(
+    state && inArray(jobs.state, state),
+    kind && inArray(jobs.kind, kind),
+    ...equals.map(([column, value]) => (value === undefined ? undefined : eq(jobs[column], value))),
+    label === undefined ? undefined : sql`strpos(lower(${jobs.label}), lower(${label})) > 0`,
+    since === undefined ? undefined : sql`${jobs.created} >= ${since}::timestamptz`,
+    until === undefined ? undefined : sql`${jobs.created} < ${until}::timestamptz`,
+  );
+}
+
+/** The least id that is made at that time. */
+const firstIdOf = (time: string, plusMs: number) =>
+  `${newId(Math.max(0, Date.parse(time) + plusMs)).slice(0, 10)}${'0'.repeat(16)}`;

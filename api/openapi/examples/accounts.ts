@@ -1,0 +1,23 @@
+import { CREATED, EXPIRES, pageOf } from './ids.ts';
+
+const user = { username: 'ada', administrator: false, disabled: false, created: CREATED };
+const token = {
+  id: '01KB4TC9E1F3G5H7J9K1M3N5P7',
+  name: 'notebook',
+  scope: 'write',
+  created: CREATED,
+  expires: null,
+  used: EXPIRES,
+};
+
+export const ACCOUNT_EXAMPLES = {
+  Credentials: { username: 'ada', password: 'a long password', target: '/' },
+  Login: { success: true, target: '/' },
+  NewToken: { name: 'notebook', scope: 'write' },
+  MadeToken: { id: token.id, token: 'the text of the token, shown once' },
+  TokenPage: pageOf(token),
+  NewUser: { username: 'ada', password: 'a long password' },
+  UserChanges: { password: 'another long password', current: 'a long password' },
+  User: user,
+  UserPage: pageOf(user),
+};

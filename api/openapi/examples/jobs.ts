@@ -1,0 +1,68 @@
+import { CREATED, JOB, LATER, pageOf, SESSION, VIDEO } from './ids.ts';
+
+const job = {
+  id: JOB,
+  kind: 'command',
+  state: 'succeeded',
+  label: 'uname -a',
+  name: null,
+  progress: null,
+  message: null,
+  host: 'lab',
+  session: SESSION,
+  project: null,
+  model: null,
+  upload: null,
+  owner: 'ada',
+  worker: 'worker-1',
+  created: CREATED,
+  started: CREATED,
+  finished: LATER,
+  result: { returncode: 0 },
+  error: null,
+  retryOf: null,
+  batch: null,
+};
+const { kind, state, progress, host, owner, worker, created, started, finished } = job;
+
+export const JOB_EXAMPLES = {
+  NewCommand: { sid: SESSION, command: 'uname -a', timeout: 60 },
+  Command: {
+    command: 'uname -a',
+    output: 'Linux lab 6.12.0 #1 SMP x86_64 GNU/Linux\n',
+    errors: '',
+    returncode: 0,
+    job: JOB,
+  },
+  NewBatchJob: { command: './simulate', nodes: 2, tasks: 64, time: 3_600, queue: 'short' },
+  Job: job,
+  JobPage: pageOf(job),
+  ForeignJob: {
+    ...{ id: JOB, kind, state, progress, host, owner, worker, created, started, finished },
+    error: null,
+  },
+  Identifier: { id: JOB },
+  JobEvent: { event: 'output', id: '7-0', data: { stream: 'stdout', offset: 0, text: 'step 1\n' } },
+  JobStateEvent: { event: 'state', id: '0-0', data: { state: 'running' } },
+  JobProgressEvent: { event: 'progress', id: '0-0', data: { progress: 0.5 } },
+  JobOutputEvent: {
+    event: 'output',
+    id: '7-0',
+    data: { stream: 'stdout', offset: 0, text: 'step 1\n' },
+  },
+  JobEndEvent: { event: 'end', id: '7-0-end', data: {} },
+  DirectoryListing: {
+    path: '/home/ada/frames',
+    names: ['001.png', 'old'],
+    sizes: [18_311, 4_096],
+    types: ['f', 'd'],
+    mtimes: [CREATED, CREATED],
+  },
+  NewVideo: {
+    'content-type': 'video/mp4',
+    images: ['/home/ada/frames/001.png', '/home/ada/frames/002.png'],
+    fps: 25,
+  },
+  StartedVideo: { sid: VIDEO, vsid: VIDEO, job: VIDEO },
+  VideoStatus: { ok: true, ready: false, message: 'Creating the video.', progress: 0.4 },
+};

@@ -1,0 +1,39 @@
+import { CREATED, LATER, pageOf } from './ids.ts';
+
+const worker = {
+  id: 'worker-1',
+  host: 'node-1',
+  kinds: ['command', 'video'],
+  slots: { remote: 32, video: 2 },
+  running: 3,
+  started: CREATED,
+  seen: LATER,
+  version: '0.1.0',
+  draining: false,
+};
+
+export const OPERATION_EXAMPLES = {
+  ServiceIndex: { name: 'Windlass', is: 'Hauls long work off the request path.' },
+  OpenApiDocument: { openapi: '3.1.0' },
+  Health: { ok: true },
+  Readiness: {
+    ready: true,
+    checks: { database: null, objects: null, queue: null, work: null },
+    degraded: [],
+    workers: 2,
+  },
+  WorkerList: { items: [worker] },
+  Worker: worker,
+  WorkerChanges: { draining: true },
+  AuditPage: pageOf({
+    seq: 17,
+    time: CREATED,
+    user: 'ada',
+    address: '192.0.2.7',
+    action: 'login',
+    target: null,
+    outcome: 'ok',
+    requestId: '4f6d1c1e-8f0b-4a53-9d57-0c7cf7a4a2c9',
+    hash: null,
+  }),
+};

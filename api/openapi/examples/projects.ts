@@ -1,0 +1,42 @@
+import { CREATED, LATER, MODEL, PROJECT, pageOf } from './ids.ts';
+
+const project = {
+  id: PROJECT,
+  name: 'Weather',
+  description: '',
+  role: 'administrator',
+  created: CREATED,
+  updated: LATER,
+};
+const acl = { administrators: [{ user: 'ada' }], writers: [{ user: 'grace' }], readers: [] };
+const model = {
+  id: MODEL,
+  project: PROJECT,
+  'model-type': 'measurements',
+  name: 'A day',
+  description: '',
+  marking: '',
+  created: CREATED,
+  updated: LATER,
+};
+const entry = { key: 'runs/7.mp4', type: 'video/mp4', size: 1_234_567, created: CREATED };
+
+export const PROJECT_EXAMPLES = {
+  NewProject: { name: 'Weather', acl: { writers: [{ user: 'grace' }] } },
+  ProjectChanges: { description: 'What the station measured.' },
+  Project: { ...project, acl },
+  ProjectPage: pageOf(project),
+  CachePage: pageOf(entry),
+  BookmarkState: { view: 'plot', zoom: [0, 3_600] },
+  NewModel: { 'model-type': 'measurements', name: 'A day' },
+  ModelChanges: { marking: 'public' },
+  ModelSummary: model,
+  ModelPage: pageOf(model),
+  Model: {
+    ...model,
+    artifacts: [{ aid: 'day', type: 'table', input: true, size: 812_345, updated: LATER }],
+    next: null,
+    parses: [{ aids: ['day'], parser: 'csv', state: 'done', finished: LATER }],
+  },
+  NewParameter: { value: { threshold: 0.5 }, input: true },
+};

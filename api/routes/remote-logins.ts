@@ -1,0 +1,115 @@
+import { eq } from 'drizzle-orm';
+import type { Request, Response } from 'express';
+import { z } from 'zod';
+import { hosts, sessions } from '../../shared/database/schema.ts';
+import { conflict, WindlassError } from '../../shared/errors.ts';
+import { hopsOf, hostChanged, placeOf } from '../../shared/host-place.ts';
+import { seal } from '../../shared/secrets.ts';
+import { pathParameter, resource } from '../http/resource.ts';
+import { routes } from '../http/routes.ts';
+import { currentUser } from '../identity/current-user.ts';
+import { awaitJob } from '../jobs/requests/await-job.ts';
+import { requireWorker } from '../jobs/requests/require-worker.ts';
+import { startRequestedJob } from '../jobs/requests/start-requested-job.ts';
+import { operation } from '../openapi/operation.ts';
+import { checkCredential, credentialFields, readCredential } from '../remote/credential.ts';
+import { LOGIN_ANSWERS, LOGIN_ERRORS, sendLogin } from '../remote/send-login.ts';
+import { findSession, lockSession, type SessionKey } from '../remote/sessions.ts';
+import { ThreadedKeyParser } from '../remote/threaded-key-parser.ts';
+
+const answers = z
+  .strictObject({
+    challenge: z.string().max(100),
+    answers: z.array(z.string().max(4_096)).max(100),
+  })
+  .meta({ id: 'LoginAnswers' });
+const credential = z
+  .strictObject(credentialFields)
+  .superRefine(checkCredential)
+  .meta({ id: 'HostCredential' });
+
+/** Logins that take more than a password or a key: what the host asks its user, and the login after a lost connection. */
+export default routes('json-body', (router, api) => {
+  const keys = new ThreadedKeyParser();
+  const keyOf = (req: Request, res: Response): SessionKey => ({
+    sid: pathParameter(req, 'sid'),
+    owner: currentUser(res).username,
+    idleSeconds: api.config.SESSION_IDLE_TIMEOUT,
+  });
+
+  resource(router, '/remotes/:sid/answers', {
+    post: operation({
+      id: 'answerLogin',
+      topic: 'sessions',
+      summary: 'Answer what the host of a session asks at its login',
+      details:
+        'One answer for each prompt. They are sealed for the worker, and sent to the host once.',
+      body: answers,
+      headers: ['Idempotency-Key'],
+      answers: LOGIN_ANSWERS,
+      errors: [...LOGIN_ERRORS, 'session_not_found', 'challenge_expired'],
+      handle: async ({ req, res, body }) => {
+        const key = keyOf(req, res);
+        const given = body();
+        const queue = await requireWorker(api, 'answer');
+        const { hostname } = await findSession(api.database.db, key);
+        // They go to the host that was connected to, over that connection, and nowhere else: no place is needed.
+        const sealed = await seal(
+          api.config.SEAL_PUBLIC_KEY,
+          { ...key, hostname },
+          { place: '', secret: given.answers },
+        );
+        const job = await startRequestedJob(api, req, res, async tx => {
+          const { sid, challengeExpires } = await lockSession(tx, key, 'update');
+          if (!challengeExpires || challengeExpires < new Date())
+            throw new WindlassError('challenge_expired', { hint: 'Begin the login again.' });
+          await tx.update(sessions).set({ answers: sealed }).where(eq(sessions.sid, sid));
+          return { kind: 'answer', queue, payload: { challenge: given.challenge }, session: sid };
+        });
+        const ended = await awaitJob(api, res, job);
+        if (ended) sendLogin(res, ended);
+      },
+    }),
+  });
+
+  resource(router, '/remotes/:sid/login', {
+    post: operation({
+      id: 'repeatLogin',
+      topic: 'sessions',
+      summary: 'Log in again for a session whose connection is lost',
+      details:
+        'For a session whose host asks its user for more than a password or a key: its state is `reconnect`.',
+      body: credential,
+      headers: ['Idempotency-Key'],
+      answers: LOGIN_ANSWERS,
+      errors: [...LOGIN_ERRORS, 'session_not_found', 'conflict'],
+      handle: async ({ req, res, body }) => {
+        const key = keyOf(req, res);
+        const { owner } = key;
+        const secret = await readCredential(keys, { owner, given: body() });
+        const queue = await requireWorker(api, 'connect');
+        const { hostname } = await findSession(api.database.db, key);
+        const [host] = await api.database.db.select().from(hosts).where(eq(hosts.name, hostname));
+        if (!host) throw hostChanged(hostname);
+        const place = placeOf(hopsOf(host));
+        const sealed = await seal(
+          api.config.SEAL_PUBLIC_KEY,
+          { ...key, hostname },
+          { place, secret },
+        );
+        const job = await startRequestedJob(api, req, res, async tx => {
+          const { sid, opened, interactive } = await lockSession(tx, key, 'update');
+          if (!opened || !interactive)
+            throw conflict(
+              opened ? 'the session logs in by itself.' : 'its first login is under way.',
+              opened ? 'Use it as it is.' : 'Answer its challenge, or open another session.',
+            );
+          await tx.update(sessions).set({ sealed }).where(eq(sessions.sid, sid));
+          return { kind: 'connect', queue, payload: {}, session: sid };
+        });
+        const ended = await awaitJob(api, res, job);
+        if (ended) sendLogin(res, ended);
+      },
+    }),
+  });
+});

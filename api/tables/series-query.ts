@@ -1,0 +1,86 @@
+import type { ColumnStatistics } from '../../shared/database/schema.ts';
+import { type Axis, axisOf, isTooWide } from './axis.ts';
+import { checkFilterValue } from './filter-value.ts';
+import type { SeriesRange } from './series.ts';
+import { findColumn, invalidQuery } from './table-query.ts';
+import type { SeriesRequest } from './thread-protocol.ts';
+
+/** Doubles beyond it lack some whole numbers. */
+const MAX_SAFE = 2 ** 53;
+
+export interface SeriesQuery {
+  x: string;
+  y: string;
+  points: number;
+  from?: string;
+  to?: string;
+}
+
+/** What to read for a series; undefined where one of the columns has no values. Throws `invalid_input`. */
+export function parseSeries(
+  query: SeriesQuery,
+  columns: ColumnStatistics[],
+): SeriesRequest | undefined {
+  const { points } = query;
+  const x = plotted('x', query.x, columns);
+  const y = plotted('y', query.y, columns);
+  const edge = (field: 'from' | 'to', axis: Axis | undefined) =>
+    parseEdge(field, query[field], { column: x, axis });
+  const axis = axisOf(x);
+  const [from, to] = [edge('from', axis), edge('to', axis)];
+  if (!axis || !axisOf(y)) return undefined;
+  const range = rangeOf(axis, { from, to, isInteger: x.type !== 'number' });
+  if (range.from >= (range.end ?? range.to))
+    throw invalidQuery(
+      query.to === undefined ? 'from' : 'to',
+      'there is nothing between `from` and `to`',
+    );
+  // Of one value there is one bucket.
+  return { x, y, points: range.from === range.to ? 1 : points, range };
+}
+
+function plotted(field: 'x' | 'y', name: string, columns: ColumnStatistics[]): ColumnStatistics {
+  const column = findColumn(field, name, columns);
+  if (column.type === 'text' || column.type === 'boolean')
+    throw invalidQuery(field, `is a column of type ${column.type}; give one of numbers or times`);
+  if (isTooWide(column))
+    throw invalidQuery(field, 'its values span more than 2^53, which a plot cannot tell apart');
+  return column;
+}
+
+function parseEdge(
+  field: 'from' | 'to',
+  text: string | undefined,
+  { column, axis }: { column: ColumnStatistics; axis: Axis | undefined },
+): number | undefined {
+  if (text === undefined) return undefined;
+  // Between two integers there is room for an edge, unless they are texts.
+  const type = column.type === 'integer' && !axis?.isWhole ? 'number' : column.type;
+  const problem = checkFilterValue(type, 'eq', text);
+  if (problem) throw invalidQuery(field, problem);
+  const value = axis?.parse(text);
+  if (axis?.isWhole && Math.abs(value ?? 0) > MAX_SAFE)
+    throw invalidQuery(field, 'is more than 2^53 away from the values');
+  return value;
+}
+
+/** By default from the least value to the first one after the greatest. */
+function rangeOf(
+  { min, max }: Axis,
+  { from = min, to, isInteger }: { from?: number; to?: number; isInteger: boolean },
+): SeriesRange {
+  if (to !== undefined) return { from, to };
+  if (isInteger) return { from, to: max + 1 };
+  // The width is that of the values: a range that ends a little later has edges like 0.30000000000000004.
+  return { from, to: max, end: nextUp(max) };
+}
+
+/** The least double that is greater. */
+function nextUp(value: number): number {
+  const bits = new BigInt64Array(1);
+  const double = new Float64Array(bits.buffer);
+  // Of -0 and 0 too.
+  double[0] = value + 0 === 0 ? 0 : value;
+  bits[0] = (bits[0] ?? 0n) + (value < 0 ? -1n : 1n);
+  return double[0];
+}

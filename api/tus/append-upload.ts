@@ -1,0 +1,121 @@
+import type { IncomingMessage } from 'node:http';
+import { finished } from 'node:stream/promises';
+import { WindlassError } from '../../shared/errors.ts';
+import type { PartMeter } from '../../shared/part-meter.ts';
+import { commitPart, lockUpload, touchIntervalSeconds, touchUpload } from '../../shared/uploads.ts';
+import { UserSemaphores } from '../concurrency/user-semaphores.ts';
+import type { ApiContext } from '../context.ts';
+import { DiskReservations, ReservedPartMeter } from '../uploads/disk-reservations.ts';
+import type { UploadKey } from '../uploads/find-upload.ts';
+import { pipeBody } from '../uploads/pipe-body.ts';
+import { type StoredBytes, storeMetered } from '../uploads/store-part.ts';
+import { AppendSink } from './append-sink.ts';
+import type { Checksum } from './protocol.ts';
+
+/** Bodies of one user that are stored at once; the others wait, unread. */
+const CONCURRENT_BODIES = 16;
+
+export interface Append {
+  key: UploadKey;
+  /** Where the bytes begin. */
+  offset: number;
+  /** Upload-Length. */
+  length: number;
+  checksum?: Checksum;
+}
+
+/** Appends the bodies of requests to uploads through tus: each part follows the one before it. */
+export class UploadAppender {
+  readonly #api: ApiContext;
+  readonly #disk: DiskReservations;
+  readonly #slots = new UserSemaphores(CONCURRENT_BODIES);
+  /** The body that this process appends, by upload. */
+  readonly #running = new Map<string, { sink: AppendSink; ended: Promise<unknown> }>();
+
+  constructor(api: ApiContext) {
+    this.#api = api;
+    this.#disk = new DiskReservations(api.objects, api.config.LIMIT_FREE_BYTES);
+  }
+
+  /**
+   * Ends the body that this process still appends, and waits until what came of it is stored: a client that asks again has
+   * lost that connection, and the offset that it is told must hold.
+   */
+  async interrupt({ uid }: UploadKey): Promise<void> {
+    const running = this.#running.get(uid);
+    running?.sink.destroy(goesOnElsewhere());
+    await running?.ended;
+  }
+
+  /** The offset after the request's body. What came of a body that ended early is kept before this throws. */
+  async append(req: IncomingMessage, { key, offset, length, checksum }: Append): Promise<number> {
+    const { config, database } = this.#api;
+    let end = offset;
+    return this.#slots.run(key.owner, async () => {
+      const announced = req.headers['content-length'];
+      const reservation = await this.#disk.reserve(announced ? Number(announced) : undefined);
+      const sink = new AppendSink({
+        room: length - offset,
+        checksum,
+        createMeter: () => new ReservedPartMeter({ limit: config.LIMIT_PART_BYTES, reservation }),
+        store: async meter => {
+          end = await this.#storePart(meter, { key, offset: end });
+        },
+      });
+      const ended = finished(sink).catch(() => {});
+      this.#running.set(key.uid, { sink, ended });
+      const seconds = touchIntervalSeconds(config.UPLOAD_IDLE_TIMEOUT);
+      const timer = setInterval(() => touchUpload(database.db, key.uid, seconds), seconds * 1_000);
+      const stop = pipeBody(req, sink, config.LIMIT_BODY_SECONDS * 1_000);
+      try {
+        await finished(sink);
+        return end;
+      } finally {
+        stop();
+        clearInterval(timer);
+        reservation.release();
+        if (this.#running.get(key.uid)?.sink === sink) this.#running.delete(key.uid);
+      }
+    });
+  }
+
+  /** Stores bytes as the next part, which must begin at this offset; the offset after it. */
+  async #storePart(
+    meter: PartMeter,
+    { key: { uid }, offset }: { key: UploadKey; offset: number },
+  ): Promise<number> {
+    const { objects, database, config } = this.#api;
+    const stored = await storeMetered(objects, uid, { meter });
+    try {
+      await database.db.transaction(async tx => {
+        const { upload } = await lockUpload(tx, uid);
+        if (upload.bytes !== offset) throw otherOffset(upload.bytes);
+        const place = { upload: uid, file: 0, part: upload.parts };
+        await commitPart(tx, { ...place, ...stored }, config.LIMIT_PROJECT_BYTES);
+      });
+    } catch (error) {
+      await this.#discard(stored, error);
+      throw error;
+    }
+    return offset + stored.size;
+  }
+
+  /** A refusal was certainly rolled back. After other errors the outcome is unknown: garbage collection decides later. */
+  async #discard({ object }: StoredBytes, error: unknown): Promise<void> {
+    if (error instanceof WindlassError) await this.#api.objects.remove(object).catch(() => {});
+  }
+}
+
+/** Clients ask for the offset and go on after 409 and 423; after other errors of this kind they give up. */
+const goesOnElsewhere = () =>
+  new WindlassError('locked', {
+    detail: 'Locked: another request goes on with this upload.',
+    hint: 'HEAD tells the offset from which to go on.',
+  });
+
+/** "If the offsets do not match, the Server MUST respond with the 409 Conflict status without modifying the upload resource." */
+export const otherOffset = (offset: number) =>
+  new WindlassError('conflict', {
+    detail: `Conflict: the upload has ${offset} bytes.`,
+    hint: 'HEAD tells the offset from which to go on.',
+  });

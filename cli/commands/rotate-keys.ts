@@ -1,0 +1,137 @@
+import { randomBytes } from 'node:crypto';
+import { setTimeout as delay } from 'node:timers/promises';
+import { sql } from 'drizzle-orm';
+import { type Config, readConfig } from '../../shared/config.ts';
+import { type Database, openDatabase } from '../../shared/database/connect.ts';
+import { workers } from '../../shared/database/schema.ts';
+import { opensCredentials, QUEUES_OF, WORK } from '../../shared/jobs/catalog.ts';
+import { type Resealed, resealSessions } from '../../shared/reseal-sessions.ts';
+import { generateSealKeys, keyIds, publicKeyOf } from '../../shared/secrets.ts';
+import { findDataDir, withDatabase } from '../find-database.ts';
+import { readSecrets, type StoredSecrets, writeSecrets } from '../generated-secrets.ts';
+import { StartError } from '../start-error.ts';
+import type { CommandContext } from './command-context.ts';
+
+/** Any number that nothing else uses. */
+const ADVISORY_LOCK = 7_493_229;
+/** A supervisor looks at its keys once a second, and a worker tells of its own every 3 s. */
+const WORKERS_HAVE_IT_MS = 60_000;
+const LOOK_MS = 500;
+
+/** `windlass keys rotate`: seals the credentials of open sessions with a new key, while the service runs. */
+export async function rotateKeys({ environment, life }: CommandContext): Promise<void> {
+  const config = readConfig(environment);
+  const given = config.SEAL_PRIVATE_KEYS;
+  const lines = await withDatabase(config, life.stopping, async url => {
+    const database = openDatabase(url, { max: 1 });
+    try {
+      await requireAlone(database);
+      return given
+        ? await useGivenKeys(database, given, life.stopping)
+        : await rotateStoredKeys(database, config, life.stopping);
+    } finally {
+      await database.close();
+    }
+  });
+  process.stdout.write(`${lines.join('\n')}\n`);
+}
+
+/**
+ * The keys of `secrets.json`. First everybody learns the new ones; only then something is sealed with them. After a crash
+ * each key that was in use is still there: the command is simply repeated.
+ */
+async function rotateStoredKeys(
+  database: Database,
+  config: Config,
+  signal: AbortSignal,
+): Promise<string[]> {
+  const dataDir = findDataDir(config);
+  const old = await readSecrets(dataDir);
+  if (!old)
+    throw new StartError(`There are no keys in ${dataDir}.`, {
+      hint: 'Set DATA_DIR to the folder of the service, or SEAL_PRIVATE_KEYS to the keys of the fleet.',
+    });
+  const made = await generateSealKeys();
+  const SECRET_KEY = randomBytes(32).toString('base64url');
+  const all = `${made.privateKey},${old.SEAL_PRIVATE_KEYS}`;
+  const known = { ...old, SEAL_PRIVATE_KEYS: all, SECRET_KEY_BEFORE: SECRET_KEY };
+  await writeSecrets(dataDir, known);
+  await untilWorkersHave(database, all, signal);
+  const used: StoredSecrets = {
+    SECRET_KEY,
+    SECRET_KEY_BEFORE: old.SECRET_KEY,
+    SEAL_PUBLIC_KEY: made.publicKey,
+    SEAL_PRIVATE_KEYS: all,
+  };
+  await writeSecrets(dataDir, used);
+  const resealed = await resealSessions(database, all);
+  // The key before stays: an API may be sealing with it at this moment.
+  const [current, before] = all.split(',');
+  await writeSecrets(dataDir, { ...used, SEAL_PRIVATE_KEYS: `${current},${before}` });
+  return [
+    describe(resealed, all),
+    'The key before stays second until the next rotation, for sessions that were being opened. SECRET_KEY is new, too.',
+  ];
+}
+
+/** The keys of a fleet, which its processes have in their environments: the first one is to be used. */
+async function useGivenKeys(
+  database: Database,
+  keys: string,
+  signal: AbortSignal,
+): Promise<string[]> {
+  await untilWorkersHave(database, keys, signal);
+  const resealed = await resealSessions(database, keys);
+  return [
+    describe(resealed, keys),
+    'Once every API has this key, run this again; then remove the other keys from SEAL_PRIVATE_KEYS.',
+    `SEAL_PUBLIC_KEY=${publicKeyOf(keys.split(',')[0] ?? '')}`,
+  ];
+}
+
+function describe({ resealed, unreadable }: Resealed, keys: string): string {
+  const left = unreadable > 0 ? ` ${unreadable} could not be opened, and were left.` : '';
+  return `The credentials of ${resealed} sessions were sealed with the new key, ${keyIds(keys)?.[0]}.${left}`;
+}
+
+async function requireAlone({ direct }: Database): Promise<void> {
+  const [row] = await direct.query<{ taken: boolean }>('select pg_try_advisory_lock($1) as taken', [
+    ADVISORY_LOCK,
+  ]);
+  if (!row?.taken)
+    throw new StartError('Another `windlass keys rotate` is at work on this database.', {
+      hint: 'Wait for its end.',
+    });
+}
+
+/** Waits until every live worker that opens credentials has the first of these keys. Throws StartError. */
+async function untilWorkersHave(
+  database: Database,
+  keys: string,
+  signal: AbortSignal,
+): Promise<void> {
+  const [id = ''] = keyIds(keys) ?? [];
+  const until = performance.now() + WORKERS_HAVE_IT_MS;
+  for (;;) {
+    const without = await listWorkersWithout(database, id);
+    if (without.length === 0) return;
+    if (performance.now() > until)
+      throw new StartError(
+        `Nothing was sealed anew: the worker ${without[0]} does not have the new key ${id}.`,
+        { hint: 'Give it to every remote and video worker, then run this again.' },
+      );
+    await delay(LOOK_MS, undefined, { signal });
+  }
+}
+
+const OPENING_QUEUES = WORK.filter(opensCredentials).flatMap(work => QUEUES_OF[work]);
+
+async function listWorkersWithout({ db }: Database, id: string): Promise<string[]> {
+  const rows = await db
+    .select({ id: workers.id, slots: workers.slots, keys: workers.sealKeys })
+    .from(workers)
+    .where(sql`${workers.seen} > now() - interval '10 seconds'`);
+  return rows
+    .filter(({ slots, keys }) => OPENING_QUEUES.some(queue => slots[queue]) && !keys?.includes(id))
+    .map(worker => worker.id);
+}

@@ -1,0 +1,104 @@
+import { z } from 'zod';
+import { findForbidden } from './batch-options.ts';
+
+/** The batch systems that Windlass can submit to: workers/batch/(name).ts. */
+export const ENGINES = ['slurm'] as const;
+export type EngineName = (typeof ENGINES)[number];
+
+const word = z
+  .string()
+  .max(200)
+  .regex(/^[\w.,:@+-]+$/, 'must consist of letters, digits and . , : @ + - _');
+const whole = z.number().int().min(1);
+const ENV_BYTES = 65_536;
+const SCRIPT_BYTES = 1 << 20;
+
+const text = (what: string) =>
+  z
+    .string()
+    .refine(value => !value.includes('\0'), `${what} must not hold a NUL character`)
+    .refine(value => !/\p{Surrogate}/u.test(value), `${what} must be well-formed Unicode`);
+
+/** What a batch job asks its batch system for. */
+export const batchRequest = z.object({
+  /** A line for the account's own shell. */
+  command: text('it').min(1).max(131_000).optional(),
+  /** A file of its own, run by the interpreter that its first line names. */
+  script: text('it')
+    .min(1)
+    .refine(value => Buffer.byteLength(value) <= SCRIPT_BYTES, 'must be at most 1 MiB long')
+    .superRefine((script, context) => {
+      const problem = findForbidden(readDirectives(script), { inScript: true });
+      if (problem) context.addIssue({ code: 'custom', message: `#SBATCH: ${problem}` });
+    })
+    .optional(),
+  /** The client's own, shown as the comment of the job there. */
+  name: text('it').max(200).optional(),
+  cwd: text('it').max(4096).regex(/^\//, 'must be an absolute path').optional(),
+  env: z
+    .record(z.string().regex(/^[A-Za-z_]\w*$/, 'must be a name of a variable'), text('a value'))
+    .refine(
+      env => Buffer.byteLength(Object.entries(env).flat().join('')) <= ENV_BYTES,
+      'must be at most 64 KiB long',
+    )
+    .optional(),
+  nodes: whole.max(100_000).optional(),
+  tasks: whole.max(10_000_000).optional(),
+  /** For each task. */
+  cpus: whole.max(100_000).optional(),
+  /** Bytes, on each node. */
+  memory: whole.max(2 ** 50).optional(),
+  /** Seconds. */
+  time: whole.max(366 * 86_400).optional(),
+  queue: word.optional(),
+  account: word.optional(),
+  /** Further options of the batch system's own, such as `--gres=gpu:1`. */
+  options: z
+    .array(text('an option').max(1_000))
+    .max(100)
+    .superRefine((options, context) => {
+      const problem = findForbidden(options);
+      if (problem) context.addIssue({ code: 'custom', message: problem });
+    })
+    .optional(),
+});
+export type BatchRequest = z.output<typeof batchRequest>;
+
+/** What a job's record says of its batch job, in the batch system's own words; null is unknown. */
+export const batchView = z
+  .object({
+    engine: z.string(),
+    id: z.string().nullable(),
+    state: z.string().nullable(),
+    reason: z.string().nullable(),
+    nodes: z.string().nullable(),
+  })
+  .meta({ id: 'BatchJob' });
+
+/** Where a batch job stands: what its record says, and what the workers remember of it. */
+export interface BatchState extends z.output<typeof batchView> {
+  engine: EngineName;
+  /**
+   * What its batch system last said: `stopped` ended it from outside, `absent` does not know it. Undefined: nothing that is
+   * understood.
+   */
+  phase?: BatchPhase;
+  /** Answers in a row by which it is over or absent. A file of its node may come later than these. */
+  overFor: number;
+}
+
+export type BatchPhase = 'pending' | 'running' | 'ended' | 'stopped' | 'absent';
+
+/** The lines of options at the beginning of a script, before its first command. */
+export function directiveLines(script: string): string[] {
+  const lines = script.split('\n');
+  const body = lines.findIndex(line => !/^\s*(#|$)/.test(line));
+  return lines.slice(0, body < 0 ? undefined : body).filter(line => line.startsWith('#SBATCH'));
+}
+
+/** The words of these lines; a second `#` begins a comment. */
+function readDirectives(script: string): string[] {
+  return directiveLines(script).flatMap(line =>
+    (line.slice('#SBATCH'.length).split(/\s#/)[0] ?? '').split(/\s+/).filter(Boolean),
+  );
+}

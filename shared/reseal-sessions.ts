@@ -1,0 +1,46 @@
+import { and, eq, isNotNull } from 'drizzle-orm';
+import type { Database } from './database/connect.ts';
+import { hosts, sessions } from './database/schema.ts';
+import { hopsOf, placeOf } from './host-place.ts';
+import { isSealedWith, publicKeyOf, seal, unseal } from './secrets.ts';
+
+export interface Resealed {
+  resealed: number;
+  /** Those of no key that is there, or of other bytes than were sealed: their sessions cannot be used anyway. */
+  unreadable: number;
+}
+
+/**
+ * Seals every credential anew that is not sealed with the first of the private keys. A session that changes meanwhile is left
+ * as it is then. What the release before sealed names no place: it gets that of its host's entry as it is now.
+ */
+export async function resealSessions({ db }: Database, privateKeys: string): Promise<Resealed> {
+  const publicKey = publicKeyOf(privateKeys.split(',')[0] ?? '');
+  const sealed = await db
+    .select({ sid: sessions.sid })
+    .from(sessions)
+    .where(isNotNull(sessions.sealed));
+  const counts = { resealed: 0, unreadable: 0 };
+  for (const { sid } of sealed) {
+    const [found] = await db
+      .select({ session: sessions, host: hosts })
+      .from(sessions)
+      .innerJoin(hosts, eq(hosts.name, sessions.hostname))
+      .where(eq(sessions.sid, sid));
+    const before = found?.session.sealed;
+    if (!before || isSealedWith(publicKey, before)) continue;
+    const opened = await unseal(privateKeys, found.session, before).catch(() => undefined);
+    if (!opened) {
+      counts.unreadable++;
+      continue;
+    }
+    const { place = placeOf(hopsOf(found.host)), secret } = opened;
+    const written = await db
+      .update(sessions)
+      .set({ sealed: await seal(publicKey, found.session, { place, secret }) })
+      .where(and(eq(sessions.sid, sid), eq(sessions.sealed, before)))
+      .returning({ sid: sessions.sid });
+    counts.resealed += written.length;
+  }
+  return counts;
+}

@@ -1,0 +1,141 @@
+/** A certificate in OpenSSH's format (its PROTOCOL.certkeys). */
+export interface SshCertificate {
+  /** `ssh-ed25519`, `ssh-rsa` or `ecdsa-sha2-…`, of the key that it certifies. */
+  keyType: string;
+  /** The certificate in wire format. */
+  blob: Buffer;
+  /** The certified public key in wire format. */
+  publicKey: Buffer;
+  kind: 'user' | 'host';
+  keyId: string;
+  /** User or host names; none: any. */
+  principals: string[];
+  /** Seconds since 1970; `validBefore` is no part of it. */
+  validAfter: bigint;
+  validBefore: bigint;
+  /** The authority's public key in wire format, what it signed, and its signature. */
+  authority: Buffer;
+  signed: Buffer;
+  signature: Buffer;
+  /** Names of options that must be understood to accept it. */
+  criticalOptions: string[];
+}
+
+const SUFFIX = '-cert-v01@openssh.com';
+/** How many strings a key has in wire format behind its type. */
+const KEY_FIELDS: Record<string, number> = {
+  'ssh-ed25519': 1,
+  'ssh-rsa': 2,
+  'ecdsa-sha2-nistp256': 2,
+  'ecdsa-sha2-nistp384': 2,
+  'ecdsa-sha2-nistp521': 2,
+};
+const KINDS: Record<number, SshCertificate['kind']> = { 1: 'user', 2: 'host' };
+
+/** Reads a line such as `ssh-ed25519-cert-v01@openssh.com AAAA… comment`; undefined where it is none. Verifies no signature. */
+export function parseCertificate(line: string): SshCertificate | undefined {
+  const [type, encoded = ''] = line.trim().split(/\s+/);
+  const certificate = parseCertificateBlob(Buffer.from(encoded, 'base64'));
+  return certificate && `${certificate.keyType}${SUFFIX}` === type ? certificate : undefined;
+}
+
+/** Reads a certificate in wire format; undefined where it is none. */
+export function parseCertificateBlob(blob: Buffer): SshCertificate | undefined {
+  try {
+    return read(blob);
+  } catch (error) {
+    if (error instanceof RangeError) return undefined;
+    throw error;
+  }
+}
+
+function read(blob: Buffer): SshCertificate | undefined {
+  const reader = new WireReader(blob);
+  const type = reader.text();
+  if (!type.endsWith(SUFFIX)) return undefined;
+  const keyType = type.slice(0, -SUFFIX.length);
+  const fields = Object.hasOwn(KEY_FIELDS, keyType) ? KEY_FIELDS[keyType] : undefined;
+  if (fields === undefined) return undefined;
+  reader.string(); // the nonce
+  const key = Array.from({ length: fields }, () => reader.string());
+  reader.uint64(); // the serial number
+  const kind = KINDS[reader.uint32()];
+  const keyId = reader.text();
+  const principals = readAll(reader.string(), names => names.text());
+  const [validAfter, validBefore] = [reader.uint64(), reader.uint64()];
+  const criticalOptions = readAll(reader.string(), options => {
+    const name = options.text();
+    options.string();
+    return name;
+  });
+  reader.string(); // extensions, which may be ignored
+  reader.string(); // reserved
+  const authority = reader.string();
+  const signed = blob.subarray(0, reader.position);
+  const signature = reader.string();
+  if (!kind || !reader.isAtEnd) return undefined;
+  const publicKey = Buffer.concat([keyType, ...key].map(wireString));
+  return {
+    ...{ keyType, blob, publicKey, kind, keyId, principals, validAfter, validBefore },
+    ...{ authority, signed, signature, criticalOptions },
+  };
+}
+
+function readAll<T>(bytes: Buffer, readOne: (reader: WireReader) => T): T[] {
+  const reader = new WireReader(bytes);
+  const found: T[] = [];
+  while (!reader.isAtEnd) found.push(readOne(reader));
+  return found;
+}
+
+/** Whether the certificate is valid at this time. */
+export function isValidAt({ validAfter, validBefore }: SshCertificate, time: Date): boolean {
+  const seconds = BigInt(Math.floor(time.getTime() / 1_000));
+  return validAfter <= seconds && seconds < validBefore;
+}
+
+/** The data types of RFC 4251, 5. Throws RangeError at the end of the bytes. */
+class WireReader {
+  readonly #bytes: Buffer;
+  position = 0;
+
+  constructor(bytes: Buffer) {
+    this.#bytes = bytes;
+  }
+
+  get isAtEnd(): boolean {
+    return this.position === this.#bytes.length;
+  }
+
+  uint32(): number {
+    const value = this.#bytes.readUInt32BE(this.position);
+    this.position += 4;
+    return value;
+  }
+
+  uint64(): bigint {
+    const value = this.#bytes.readBigUInt64BE(this.position);
+    this.position += 8;
+    return value;
+  }
+
+  string(): Buffer {
+    const length = this.uint32();
+    const start = this.position;
+    if (start + length > this.#bytes.length) throw new RangeError('a string is cut off');
+    this.position = start + length;
+    return this.#bytes.subarray(start, this.position);
+  }
+
+  text(): string {
+    return this.string().toString('utf8');
+  }
+}
+
+/** A string of RFC 4251, 5. */
+export function wireString(value: string | Buffer): Buffer {
+  const bytes = Buffer.from(value);
+  const length = Buffer.alloc(4);
+  length.writeUInt32BE(bytes.length);
+  return Buffer.concat([length, bytes]);
+}

@@ -1,0 +1,193 @@
+import postgres from 'postgres';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { OWNER_ROLE, prepareRoles } from '../../cli/embedded-postgres/roles.ts';
+import { findDescendants, readEnvironment } from '../../servers/processes.ts';
+import { migrateDatabase } from '../../shared/database/migrate.ts';
+import { newId } from '../../shared/ids.ts';
+import { QUEUES } from '../../shared/jobs/catalog.ts';
+import { JobQueues } from '../../shared/jobs/queue.ts';
+import { createLog } from '../../shared/log.ts';
+import { listSecrets } from '../../shared/redact.ts';
+import { stackDatabaseUrl, stackRoles } from '../harness/database.ts';
+import { startTestPostgres, type TestPostgres } from '../harness/postgres-server.ts';
+import { startOwnOrShared } from '../harness/shared-stacks.ts';
+import { useStack } from '../harness/use-stack.ts';
+
+const DENIED = '42501';
+const connect = (url: string) => postgres(url, { max: 1, onnotice: () => {}, fetch_types: false });
+
+/** What each statement was refused with; undefined: it was not. */
+async function tryAll(sql: postgres.Sql, statements: string[]) {
+  const outcomes: Record<string, string | undefined> = {};
+  for (const statement of statements)
+    outcomes[statement] = await sql.unsafe(statement).then(
+      () => undefined,
+      (error: { code: string }) => error.code,
+    );
+  return outcomes;
+}
+const allDenied = (statements: string[]) =>
+  Object.fromEntries(statements.map(statement => [statement, DENIED]));
+
+/** What a superuser could do with the machine, or make itself. */
+const ESCAPES = [
+  `copy (select 1) to program 'true'`,
+  `create temp table loot (line text); copy loot from program 'cat /proc/self/environ'`,
+  `create temp table more (line text); copy more from '/etc/passwd'`,
+  `copy (select 1) to '/tmp/windlass-loot'`,
+  `select pg_read_file('/etc/passwd')`,
+  `select pg_ls_dir('/')`,
+  `select lo_import('/etc/passwd')`,
+  'create role more login superuser',
+  'alter role current_user superuser',
+  'alter role current_user createrole',
+  `set role ${OWNER_ROLE}`,
+  'set role windlass',
+  'create extension file_fdw',
+  `load '/tmp/loot.so'`,
+  `create function loot() returns int language c as '/tmp/loot.so'`,
+];
+const REWRITES = [
+  `update audit_entries set target = 'nothing'`,
+  `update audit_pending set target = 'nothing'`,
+  'truncate audit_entries',
+  'truncate audit_pending',
+  'alter table audit_entries add column more text',
+  'drop table audit_entries',
+  'alter table hosts disable trigger all',
+  'set session_replication_role = replica',
+];
+
+describe('the roles of the embedded database', () => {
+  const { stack, client } = useStack({
+    start: (options = {}) => startOwnOrShared(options),
+  });
+  const opened: postgres.Sql[] = [];
+  let api: postgres.Sql;
+  let worker: postgres.Sql;
+  let owner: postgres.Sql;
+
+  beforeAll(async () => {
+    const urls = await stackRoles(stack);
+    [api, worker, owner] = [connect(urls.api), connect(urls.worker), connect(urls.owner)];
+    opened.push(api, worker, owner);
+    await client.post('/api/users', { username: 'victim', password: 'correct horse' });
+  });
+  afterAll(() => Promise.all(opened.map(sql => sql.end({ timeout: 2 }))));
+
+  test('no role of what runs, nor the owner, reaches files, programs or more rights', async () => {
+    for (const sql of [api, worker]) expect(await tryAll(sql, ESCAPES)).toEqual(allDenied(ESCAPES));
+    const ofOwner = ESCAPES.filter(one => !one.startsWith(`set role ${OWNER_ROLE}`));
+    expect(await tryAll(owner, ofOwner)).toEqual(allDenied(ofOwner));
+    const rows = await owner`
+      select from pg_roles where rolname like 'windlass\\_%'
+        and (rolsuper or rolcreaterole or rolcreatedb or rolreplication or rolbypassrls)`;
+    expect(rows).toHaveLength(0);
+  });
+
+  test('neither the API nor a worker rewrites the audit, and the API adds to it alone', async () => {
+    for (const sql of [api, worker])
+      expect(await tryAll(sql, REWRITES)).toEqual(allDenied(REWRITES));
+    const removals = [
+      'delete from audit_entries',
+      'delete from audit_pending',
+      `insert into audit_entries (seq, action, hash) values (0, 'login', '')`,
+      `update audit_chain set last_hash = ''`,
+      'delete from audit_chain',
+    ];
+    expect(await tryAll(api, removals)).toEqual(allDenied(removals));
+  });
+
+  test('the API reads no sealed credential back, and a hash of one name at a time', async () => {
+    const reads = [
+      'select sealed from sessions',
+      'select * from sessions',
+      'update sessions set ended = now() returning sealed',
+      `select sid from sessions where sealed > '\\x02'`,
+      'table users',
+      'copy users to stdout',
+      'select password_hash from users',
+      'select answers from sessions',
+      `update sessions set owner = 'thief'`,
+    ];
+    expect(await tryAll(api, reads)).toEqual(allDenied(reads));
+    const [row] = await api<{ hash: string }[]>`select password_hash_of('victim') as hash`;
+    expect(row?.hash).toMatch(/^\$argon2id\$/);
+    const ofWorker = ['select password_hash from users', 'table users'];
+    expect(await tryAll(worker, ofWorker)).toEqual(allDenied(ofWorker));
+  });
+
+  test('a worker adds many entries to each queue at once', async () => {
+    const log = createLog({ level: 'silent', name: 'test', secrets: [] });
+    const { worker: databaseUrl } = await stackRoles(stack);
+    const queues = new JobQueues({ databaseUrl, redisUrl: undefined, log });
+    try {
+      // Of jobs that are not there.
+      const entries = Array.from({ length: 50 }, () => ({ id: newId(), epoch: 1 }));
+      for (const queue of QUEUES) await queues.add(queue, entries);
+    } finally {
+      await queues.close();
+    }
+  });
+
+  test('the programs connect as these roles', async () => {
+    const admin = connect(stackDatabaseUrl(stack));
+    opened.push(admin);
+    const rows = await admin<{ role: string; program: string }[]>`
+      select distinct usename as role, split_part(application_name, '-', 2) as program
+      from pg_stat_activity
+      where application_name like 'windlass-%' order by 1`;
+    expect([...rows]).toEqual([
+      { role: 'windlass_api', program: 'api' },
+      { role: 'windlass_worker', program: 'worker' },
+    ]);
+  });
+
+  test('no key and no password stands in the environment or the arguments of a process', () => {
+    const children = findDescendants([stack.pid]);
+    expect(children.map(({ command }) => command)).toEqual(
+      expect.arrayContaining(['windlass-api', 'windlass-worker']),
+    );
+    for (const { pid, command } of children) {
+      const secrets = listSecrets(readEnvironment(pid)).filter(secret => secret !== '');
+      expect({ command, secrets }).toEqual({ command, secrets: [] });
+    }
+  });
+});
+
+describe('a database of the release before, where all belongs to the superuser', () => {
+  let server: TestPostgres;
+
+  beforeAll(async () => {
+    server = await startTestPostgres();
+  });
+  afterAll(() => server?.stop());
+
+  test('is handed over to the owner, as often as one likes, and keeps its rows', async () => {
+    const url = await server.createDatabase('before');
+    await migrateDatabase(url);
+    const admin = connect(url);
+    try {
+      await admin`insert into users (username, password_hash) values ('kept', 'x')`;
+      await prepareRoles(url);
+      const { owner, api } = await prepareRoles(url);
+      const left = await admin`
+        select relname from pg_class where relkind in ('r', 'S', 'i')
+          and relnamespace::regnamespace::text in ('public', 'drizzle', 'bullmq')
+          and relowner <> ${OWNER_ROLE}::regrole
+        union all select proname from pg_proc
+          where pronamespace::regnamespace::text in ('public', 'drizzle', 'bullmq')
+            and proowner <> ${OWNER_ROLE}::regrole`;
+      expect([...left]).toEqual([]);
+      await migrateDatabase(owner);
+      const asApi = connect(api);
+      try {
+        expect([...(await asApi`select username from users`)]).toEqual([{ username: 'kept' }]);
+      } finally {
+        await asApi.end({ timeout: 2 });
+      }
+    } finally {
+      await admin.end({ timeout: 2 });
+    }
+  });
+});

@@ -1,0 +1,136 @@
+import { readFileSync, statSync } from 'node:fs';
+import { join } from 'node:path';
+import type postgres from 'postgres';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { keyIds } from '../../shared/secrets.ts';
+import { openStackDatabase, readSettings } from '../harness/database.ts';
+import { type Job, launchAsync, openSession, readOutput, waitForEnd } from '../harness/remote.ts';
+import { startProgram } from '../harness/run-program.ts';
+import { sealAsBefore } from '../harness/seal-as-before.ts';
+import { describeUnless, missingPrograms } from '../harness/skip.ts';
+import { startStack } from '../harness/stack.ts';
+import { useRemoteStack } from '../harness/use-stack.ts';
+import { waitFor } from '../harness/wait-for.ts';
+
+const WINDLASS = 'dist/cli/main.js';
+
+describeUnless(missingPrograms('sshd'), 'keys rotate', () => {
+  const { stack, client, sshd } = useRemoteStack({ start: startStack });
+  let sql: postgres.Sql;
+  let sid: string;
+
+  beforeAll(async () => {
+    sql = openStackDatabase(stack);
+    sid = await openSession(client, sshd);
+  });
+  afterAll(() => sql?.end());
+
+  const rotate = (settings: Record<string, string> = { DATA_DIR: stack.dataDir }) =>
+    startProgram({ args: [WINDLASS, 'keys', 'rotate'], settings, cwd: stack.dataDir }).ended;
+  const secretsPath = () => join(stack.dataDir, 'secrets.json');
+  const readStored = (): Record<string, string> => JSON.parse(readFileSync(secretsPath(), 'utf8'));
+  /** Version and key of a session's credential. */
+  const sealedWith = async (of: string) => {
+    const [row] = await sql<{ sealed: Buffer }[]>`select sealed from sessions where sid = ${of}`;
+    return { version: row?.sealed[0], key: row?.sealed.subarray(1, 5).toString('hex') };
+  };
+  const programs = () =>
+    stack
+      .pids()
+      .filter(({ name }) => name.startsWith('windlass-'))
+      .map(({ pid }) => pid)
+      .sort();
+  const launch = (command: string) =>
+    client.post<{ output: string }>('/api/remotes/launch', { sid, command });
+  const send = (key: string) =>
+    client.post<Job>(
+      '/api/remotes/launch',
+      { sid, command: 'echo once' },
+      { Prefer: 'respond-async', 'Idempotency-Key': key },
+    );
+  /** The next connection of each session logs in anew. */
+  const restartWorkers = async () => {
+    const ended = stack.kill('windlass-worker');
+    await waitFor(() => !programs().some(pid => ended.includes(pid)), { what: 'other workers' });
+  };
+
+  test('seals open sessions with a new key, while jobs run and without a restart', async () => {
+    const before = readStored();
+    const started = programs();
+    const running = await launchAsync(
+      client,
+      sid,
+      'echo begun; while [ ! -e "$HOME/go-on" ]; do sleep 0.1; done; echo done',
+    );
+    const repeated = await send('of-the-rotation');
+    await waitForEnd(client, repeated.id);
+    const { code, stdout, stderr } = await rotate();
+    expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
+    const after = readStored();
+    const [current, previous, ...others] = keyIds(after.SEAL_PRIVATE_KEYS) ?? [];
+    expect([previous, others]).toEqual([keyIds(before.SEAL_PRIVATE_KEYS)?.[0], []]);
+    expect(stdout).toContain(`1 sessions were sealed with the new key, ${current}.`);
+    expect(after.SECRET_KEY).not.toBe(before.SECRET_KEY);
+    expect(statSync(secretsPath()).mode & 0o777).toBe(0o600);
+    expect(await sealedWith(sid)).toEqual({ version: 2, key: current });
+
+    expect(programs()).toEqual(started);
+    await waitFor(async () => (await sealedWith(await openSession(client, sshd))).key === current, {
+      what: 'the API to seal with it',
+      timeoutMs: 30_000,
+    });
+    expect(await send('of-the-rotation')).toMatchObject({ job: repeated.id });
+    await launch('touch "$HOME/go-on"');
+    expect(await waitForEnd(client, running.id)).toMatchObject({ state: 'succeeded' });
+    expect((await readOutput(client, running.id)).toString()).toBe('begun\ndone\n');
+  });
+
+  test('a second time it forgets the oldest key, and what is open goes on after a restart', async () => {
+    const before = keyIds(readStored().SEAL_PRIVATE_KEYS);
+    expect((await rotate()).code).toBe(0);
+    const after = keyIds(readStored().SEAL_PRIVATE_KEYS);
+    expect(after).toEqual([expect.any(String), before?.[0]]);
+    await restartWorkers();
+    expect((await launch('echo still')).output).toBe('still\n');
+  });
+
+  test('a credential of the release before gets the place that its host has now', async () => {
+    const [session] = await sql<{ owner: string; hostname: string }[]>`
+      select owner, hostname from sessions where sid = ${sid}`;
+    const { SEAL_PUBLIC_KEY = '' } = readStored();
+    const context = { sid, owner: session?.owner ?? '', hostname: session?.hostname ?? '' };
+    const sealed = await sealAsBefore(SEAL_PUBLIC_KEY, context, { privateKey: sshd.privateKey });
+    await sql`update sessions set sealed = ${sealed} where sid = ${sid}`;
+    expect(await rotate()).toMatchObject({ code: 0 });
+    expect(await sealedWith(sid)).toMatchObject({ version: 2 });
+    await restartWorkers();
+    expect((await launch('echo placed')).output).toBe('placed\n');
+  });
+
+  test('what cannot be opened is counted, and left', async () => {
+    const other = await openSession(client, sshd);
+    await sql`update sessions set sealed = set_byte(sealed, 90, 1 + get_byte(sealed, 90) % 255) where sid = ${other}`;
+    const { code, stdout } = await rotate();
+    expect(code).toBe(0);
+    expect(stdout).toContain(' 1 could not be opened, and were left.');
+  });
+
+  describe('with the keys of a fleet, in the environment', () => {
+    test('a key that a worker lacks is not used', { timeout: 150_000 }, async () => {
+      const made = await startProgram({
+        args: [WINDLASS, 'keys', 'new'],
+        cwd: stack.dataDir,
+      }).ended;
+      const key = /^SEAL_PRIVATE_KEYS=(\S+)$/m.exec(made.stdout)?.[1] ?? '';
+      const before = await sealedWith(sid);
+      const { DATABASE_URL = '' } = await readSettings(stack);
+      const SEAL_PRIVATE_KEYS = `${key},${readStored().SEAL_PRIVATE_KEYS}`;
+      const { code, stderr } = await rotate({ DATABASE_URL, SEAL_PRIVATE_KEYS });
+      expect(code).toBe(1);
+      expect(stderr).toMatch(
+        /^windlass: Nothing was sealed anew: the worker \S+ does not have the new key [0-9a-f]{8}\./,
+      );
+      expect(await sealedWith(sid)).toEqual(before);
+    });
+  });
+});

@@ -1,0 +1,164 @@
+import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { Client } from '../../servers/api-client.ts';
+import { newId } from '../../shared/ids.ts';
+import { openStackDatabase } from '../harness/database.ts';
+import { describeStack } from '../harness/forms.ts';
+import { expectProblem } from '../harness/problem.ts';
+import { holderOf, type Job, launchAsync, openSession, waitForEnd } from '../harness/remote.ts';
+import { missingPrograms } from '../harness/skip.ts';
+import { useRemoteStack } from '../harness/use-stack.ts';
+
+interface Page {
+  items: (Job & { label: string | null; name: string | null })[];
+  next: string | null;
+}
+
+describeStack(missingPrograms('sshd'), 'lists of jobs', form => {
+  const {
+    stack,
+    client: admin,
+    sshd,
+  } = useRemoteStack(form, {
+    alone: 'drains its workers',
+  });
+  const database = () => openStackDatabase(stack);
+  let user: Client;
+  let sid: string;
+  const username = `user-${newId()}`;
+
+  beforeAll(async () => {
+    await admin.post('/api/users', { username, password: 'of a user' });
+    user = new Client(stack.url, username, 'of a user');
+    sid = await openSession(user, sshd);
+  });
+
+  const list = (query: string, client = user) => client.get<Page>(`/api/jobs?${query}`);
+  const idsOf = ({ items }: Page) => items.map(({ id }) => id);
+  const launch = (command: string, name?: string) =>
+    user.post<{ job: string }>('/api/remotes/launch', { sid, command, name });
+
+  test('a record says what the job is, where it ran and for whom', async () => {
+    const { job } = await launch('echo one\necho two', 'mine');
+    const { items } = await list('limit=1');
+    expect(items).toEqual([await user.get(`/api/jobs/${job}`)]);
+    expect(items[0]).toMatchObject({
+      ...{ id: job, label: 'echo one', name: 'mine', host: 'host', session: sid },
+      ...{ owner: username, project: null, model: null, upload: null },
+      worker: expect.stringMatching(/^[\w.-]+$/),
+    });
+    const [connect] = (await list('kind=connect')).items;
+    expect(connect).toMatchObject({ label: `${sshd.username}@host`, session: sid, name: null });
+    const retried = await user.post<Job>(`/api/jobs/${job}/retry`, {});
+    expect(await waitForEnd(user, retried.id)).toMatchObject({ label: 'echo one', name: 'mine' });
+  });
+
+  test('each filter keeps what matches alone', async () => {
+    const name = newId();
+    const { job } = await launch(`echo ${name} Done`, name);
+    const { created } = await user.get<{ created: string }>(`/api/jobs/${job}`);
+    const after = new Date(Date.parse(created) + 1).toISOString();
+    for (const query of [
+      `name=${name}`,
+      `label=${name.toUpperCase()}%20done`,
+      `name=${name}&state=failed&state=succeeded&kind=command&host=host&session=${sid}`,
+      `name=${name}&since=${created}&until=${after}`,
+    ])
+      expect([query, idsOf(await list(query))]).toEqual([query, [job]]);
+    for (const query of [
+      `name=${name}x`,
+      `name=${name}&state=running`,
+      `name=${name}&state=queued&state=running`,
+      `name=${name}&kind=video`,
+      `name=${name}&host=other`,
+      `name=${name}&project=${newId()}`,
+      `name=${name}&model=${newId()}`,
+      `name=${name}&since=${after}`,
+      `name=${name}&until=${created}`,
+    ])
+      expect([query, await list(query)]).toEqual([query, { items: [], next: null }]);
+    for (const wrong of ['state=done', 'kind=any', 'since=yesterday', 'name=%00'])
+      await expectProblem(await user.fetch(`/api/jobs?${wrong}`), 400, 'invalid_input');
+  });
+
+  test("administrators list everybody's, and see of others' work only how it goes", async () => {
+    const { job } = await launch('echo secret', 'secret');
+    for (const owner of [username, '*']) {
+      const page = await list(`owner=${owner}&kind=command&limit=1000`, admin);
+      const found = page.items.find(({ id }) => id === job);
+      expect(found).toMatchObject({ owner: username, host: 'host', state: 'succeeded' });
+      expect(JSON.stringify(page)).not.toContain('secret');
+    }
+    for (const filter of ['label=secret', 'name=secret', `session=${sid}`])
+      await expectProblem(await admin.fetch(`/api/jobs?owner=*&${filter}`), 400, 'invalid_input');
+    await expectProblem(await user.fetch('/api/jobs?owner=*'), 403, 'forbidden');
+    expect(idsOf(await list(`owner=${username}&name=secret`))).toEqual([job]);
+  });
+
+  describe('on a table that has grown', () => {
+    const COUNT = 25_000;
+    let rows: string[];
+    let first: string;
+    let sql: ReturnType<typeof database>;
+
+    beforeAll(async () => {
+      sql = database();
+      const since = Date.now() - 86_400_000;
+      rows = Array.from({ length: COUNT }, (_, n) => newId(since + n));
+      await sql`insert into jobs (id, kind, queue, owner, payload, state, finished, created)
+        select id, 'command', 'remote', ${username}, '{}', 'succeeded', now(), now() from unnest(${rows}::text[]) id`;
+      first = rows[0] ?? '';
+      await sql`update jobs set name = 'rare' where id = ${first}`;
+    });
+    afterAll(async () => {
+      await sql`delete from jobs where id = any(${rows}::text[])`;
+      await sql.end();
+    });
+
+    test('a page looks through some jobs and tells where to go on, to the last one', async () => {
+      let pages = 0;
+      const found: string[] = [];
+      for (let after = ''; ; pages++) {
+        const { items, next } = await list(`name=rare${after && `&after=${after}`}`);
+        found.push(...items.map(({ id }) => id));
+        if (next === null) break;
+        after = next;
+      }
+      expect(found).toEqual([first]);
+      expect(pages).toBe(2);
+    });
+
+    test('open jobs are found however many came later', async () => {
+      await sql`update jobs set finished = null, state = 'queued', not_before = 'infinity' where id = ${first}`;
+      expect(idsOf(await list('state=queued&state=running'))).toEqual([first]);
+    });
+  });
+
+  test('who runs what, on which worker; a worker that drains finishes what it has', async () => {
+    interface Workers {
+      items: { id: string; running: number; draining: boolean; kinds: string[] }[];
+    }
+    const read = async () => (await admin.get<Workers>('/api/workers')).items;
+    const put = (draining: boolean) => ({ method: 'PUT', body: JSON.stringify({ draining }) });
+    const setDraining = async (id: string, draining: boolean) =>
+      (await admin.fetch(`/api/workers/${id}`, put(draining))).json();
+    const long = await launchAsync(user, sid, 'while ! test -e "$HOME/go"; do sleep 0.1; done');
+    await holderOf(user, long.id);
+    const { worker } = await user.get<{ worker: string }>(`/api/jobs/${long.id}`);
+    expect(await read()).toContainEqual(
+      expect.objectContaining({ id: worker, running: 1, draining: false, version: '0.1.0' }),
+    );
+    const remote = (await read()).filter(({ kinds }) => kinds.includes('command'));
+    for (const { id } of remote)
+      expect(await setDraining(id, true)).toMatchObject({ id, draining: true });
+    const waiting = await launchAsync(user, sid, 'true');
+    await writeFile(join(sshd.home, 'go'), '');
+    expect(await waitForEnd(user, long.id)).toMatchObject({ state: 'succeeded', worker });
+    expect(await user.get<Job>(`/api/jobs/${waiting.id}`)).toMatchObject({ state: 'queued' });
+    for (const { id } of remote) await setDraining(id, false);
+    expect(await waitForEnd(user, waiting.id)).toMatchObject({ state: 'succeeded' });
+    await expectProblem(await admin.fetch('/api/workers/none', put(true)), 404, 'not_found');
+    await expectProblem(await user.fetch('/api/workers'), 403, 'forbidden');
+  });
+});

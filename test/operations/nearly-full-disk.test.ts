@@ -1,0 +1,119 @@
+import { execFileSync, spawnSync } from 'node:child_process';
+import { rmSync, statfsSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterAll, expect, test } from 'vitest';
+import { drawFrames } from '../harness/draw-frames.ts';
+import { readMetrics, sum } from '../harness/metrics.ts';
+import { launchAsync, openSession, readOutput, waitForEnd } from '../harness/remote.ts';
+import { describeUnless, missingPrograms, missingRoot } from '../harness/skip.ts';
+import { startStack } from '../harness/stack.ts';
+import { makeTable } from '../harness/tables.ts';
+import { makeTempDir } from '../harness/temp-dir.ts';
+import { makeModel } from '../harness/uploads.ts';
+import { useRemoteStack } from '../harness/use-stack.ts';
+import { waitFor } from '../harness/wait-for.ts';
+
+const MIB = 1 << 20;
+/** LIMIT_FREE_BYTES. */
+const KEPT = 100 * MIB;
+/** Rows and write-ahead log that the database writes meanwhile, and one look at the disk. */
+const SLACK = 48 * MIB;
+
+const disk = makeTempDir('small-disk');
+const mounted = missingRoot()
+  ? undefined
+  : spawnSync('mount', ['-t', 'tmpfs', '-o', 'size=600m,mode=711', 'tmpfs', disk.path]).status ===
+    0;
+const skip =
+  missingRoot() ??
+  missingPrograms('sshd', 'ffmpeg') ??
+  (mounted ? undefined : { reason: 'needs root that may mount a tmpfs', obtainable: false });
+afterAll(() => {
+  if (mounted) execFileSync('umount', ['--lazy', disk.path]);
+  disk.remove();
+});
+
+describeUnless(skip, 'a disk of which LIMIT_FREE_BYTES are kept free', () => {
+  const env = {
+    DATA_DIR: join(disk.path, 'data'),
+    LIMIT_FREE_BYTES: String(KEPT),
+    // What the command writes until it is stopped is read, and not stored.
+    LIMIT_SPOOL_BYTES: String(8 * MIB),
+    LOG_LEVEL: 'warn',
+  };
+  const { stack, client, sshd } = useRemoteStack({ start: startStack }, { env });
+  const free = () => {
+    const { bavail, bsize } = statfsSync(disk.path);
+    return bavail * bsize;
+  };
+  const readDegraded = async () => {
+    const answer = await stack.api('/readyz');
+    expect(answer.status).toBe(200);
+    return ((await answer.json()) as { degraded: string[] }).degraded;
+  };
+  const shortage = [expect.stringMatching(/^The disk of the object store has \d+ bytes left;/)];
+
+  test('one command that writes without end is stopped, told of, and removed', async () => {
+    expect(await readDegraded()).toEqual([]);
+    const sid = await openSession(client, sshd);
+    const { id } = await launchAsync(client, sid, 'exec tr "\\0" x </dev/zero');
+    expect(await waitForEnd(client, id, 120_000)).toMatchObject({
+      state: 'failed',
+      error: { code: 'insufficient_storage', hint: expect.stringContaining('LIMIT_FREE_BYTES') },
+    });
+    expect(free()).toBeGreaterThan(KEPT - SLACK);
+    // What was stored before can be read.
+    expect(String((await readOutput(client, id)).subarray(0, 3))).toBe('xxx');
+    await waitFor(() => spawnSync('pgrep', ['-f', '^tr .0 x$']).status === 1, {
+      what: 'the command to end on its host',
+    });
+    expect(await readDegraded()).toEqual(shortage);
+    const told = sum(await readMetrics(client), 'windlass_storage_free_bytes');
+    expect(Math.abs(told - free())).toBeLessThan(SLACK);
+    await waitFor(() => /The disk of the object store has \d+ bytes left/.test(stack.log()), {
+      what: 'the log to warn',
+    });
+    await client.delete(`/api/jobs/${id}/record`);
+    await waitFor(async () => (await readDegraded()).length === 0, {
+      what: 'the space to come back',
+      timeoutMs: 60_000,
+    });
+    const after = await launchAsync(client, sid, 'echo works');
+    expect(await waitForEnd(client, after.id)).toMatchObject({ state: 'succeeded' });
+    await client.delete(`/api/remotes/${sid}`);
+  });
+
+  test('output, videos, views and tables are refused below the limit, and work above it again', async () => {
+    const images = await drawFrames({ folder: join(disk.path, 'frames'), count: 3 });
+    const sid = await openSession(client, sshd);
+    const { mid } = await makeModel(client);
+    const table = await makeTable(client, { mid, aid: 'table', csv: 'a,b\n2,x\n1,y\n' });
+    const filler = join(disk.path, 'filler');
+    writeFileSync(filler, Buffer.alloc(Math.max(0, free() - KEPT + SLACK / 2)));
+    try {
+      const command = await launchAsync(client, sid, 'echo a little; exit 3');
+      const { vsid } = await client.post<{ vsid: string }>(`/api/remotes/${sid}/videos`, {
+        ...{ 'content-type': 'video/mp4', images, encode: 'worker' },
+      });
+      for (const id of [command.id, vsid])
+        expect(await waitForEnd(client, id)).toMatchObject({
+          state: 'failed',
+          error: { code: 'insufficient_storage' },
+        });
+      expect((await client.fetch(`${table}/rows?sort=a`)).status).toBe(507);
+    } finally {
+      rmSync(filler);
+    }
+    const command = await launchAsync(client, sid, 'echo a little; exit 3');
+    expect(await waitForEnd(client, command.id)).toMatchObject({ result: { returncode: 3 } });
+    const { vsid } = await client.post<{ vsid: string }>(`/api/remotes/${sid}/videos`, {
+      ...{ 'content-type': 'video/mp4', images, encode: 'worker' },
+    });
+    expect(await waitForEnd(client, vsid)).toMatchObject({ state: 'succeeded' });
+    const sorted = await client.get<{ rows: unknown[][] }>(`${table}/rows?sort=a`);
+    expect(sorted.rows).toEqual([
+      [1, 'y'],
+      [2, 'x'],
+    ]);
+  });
+});

@@ -1,0 +1,154 @@
+import { randomUUID } from 'node:crypto';
+import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { beforeAll, expect, test } from 'vitest';
+import { describeStack } from '../harness/forms.ts';
+import { type Job, openSession, readOutput, waitForEnd } from '../harness/remote.ts';
+import { missingPrograms } from '../harness/skip.ts';
+import { startSlurm } from '../harness/slurm.ts';
+import { useRemoteStack, useStarted } from '../harness/use-stack.ts';
+import { waitFor } from '../harness/wait-for.ts';
+
+interface BatchJob extends Job {
+  batch: {
+    engine: string;
+    id: string | null;
+    state: string | null;
+    reason: string | null;
+    nodes: string | null;
+  } | null;
+}
+
+const missing = missingPrograms('sshd', 'slurmctld', 'slurmd', 'sbatch', 'munged');
+
+describeStack(missing, 'jobs of a Slurm', form => {
+  const { client, sshd } = useRemoteStack(form);
+  const slurm = useStarted(startSlurm);
+  let sid: string;
+  beforeAll(async () => {
+    slurm.offerTo(sshd);
+    sid = await openSession(client, sshd);
+  });
+
+  const submit = (body: object) => client.post<BatchJob>(`/api/remotes/${sid}/batch`, body);
+  const read = (id: string) => client.get<BatchJob>(`/api/jobs/${id}`);
+  const waitUntil = (id: string, is: (job: BatchJob) => boolean, what: string) =>
+    waitFor(
+      async () => {
+        const job = await read(id);
+        return is(job) ? job : undefined;
+      },
+      { what: `job ${id} ${what}`, timeoutMs: 60_000 },
+    );
+
+  test('the session tells the engine', async () => {
+    expect(await client.get(`/api/remotes/${sid}`)).toMatchObject({ engines: ['slurm'] });
+  });
+
+  test('a command runs with what was asked for, and its streams and exit status are kept', async () => {
+    const { id, state, batch } = await submit({
+      command: 'echo out; echo "$WORD" >&2; echo "$SLURM_CPUS_PER_TASK $PWD"; exit 3',
+      cwd: '/usr',
+      env: { WORD: "it's" },
+      cpus: 2,
+      time: 90,
+      name: 'mine',
+      queue: 'main',
+    });
+    expect([state, batch]).toEqual(['queued', null]);
+    const ended = await waitForEnd(client, id);
+    expect(ended).toMatchObject({ state: 'succeeded', result: { returncode: 3 }, error: null });
+    expect(ended).toMatchObject({ batch: { engine: 'slurm', id: expect.stringMatching(/^\d+$/) } });
+    expect(String(await readOutput(client, id))).toBe('out\n2 /usr\n');
+    expect(String(await readOutput(client, id, 'stderr'))).toBe("it's\n");
+  });
+
+  test('a script with its own options runs; output is followed while it runs', async () => {
+    const stop = join(sshd.home, `stop-${randomUUID()}`);
+    const { id } = await submit({
+      script: `#!/bin/bash\n#SBATCH --job-name=other --output=/nowhere/x\n#SBATCH --cpus-per-task 3\necho "begun $SLURM_CPUS_PER_TASK"\nwhile ! test -e ${stop}; do sleep 0.2; done\necho end\n`,
+    });
+    await waitFor(async () => String(await readOutput(client, id)) === 'begun 3\n', {
+      what: 'its first line',
+      timeoutMs: 60_000,
+    });
+    const running = await waitUntil(id, job => job.batch?.state === 'RUNNING', 'to run');
+    expect(running).toMatchObject({
+      state: 'running',
+      batch: { nodes: 'localhost', reason: null },
+    });
+    writeFileSync(stop, '');
+    expect(await waitForEnd(client, id)).toMatchObject({
+      state: 'succeeded',
+      result: { returncode: 0 },
+    });
+    expect(String(await readOutput(client, id))).toBe('begun 3\nend\n');
+  });
+
+  test('one that waits there is queued with the reason, holds no slot, and is cancelled for good', async () => {
+    const ledger = `ledger-${randomUUID()}`;
+    const { id } = await submit({ command: `echo ran >>$HOME/${ledger}`, options: ['--hold'] });
+    const waiting = await waitUntil(id, job => job.batch?.state === 'PENDING', 'to wait');
+    expect(waiting).toMatchObject({ state: 'queued', batch: { reason: 'JobHeldUser' } });
+    const { id: other } = await submit({ command: 'true' });
+    await waitForEnd(client, other);
+    const running = async () => {
+      const { items } = await client.get<{ items: { running: number }[] }>('/api/workers');
+      return items.reduce((sum, worker) => sum + worker.running, 0);
+    };
+    await waitFor(async () => (await running()) === 0, { what: 'it to hold no slot' });
+    expect((await client.fetch(`/api/jobs/${id}`, { method: 'DELETE' })).ok).toBe(true);
+    expect(await waitForEnd(client, id)).toMatchObject({ state: 'cancelled' });
+    const states = await slurm.ask(
+      'squeue',
+      '--noheader',
+      '--states=all',
+      `--jobs=${waiting.batch?.id}`,
+      '--format=%T',
+    );
+    expect(states.trim()).toBe('CANCELLED');
+    expect(existsSync(join(sshd.home, ledger))).toBe(false);
+  });
+
+  test('one that runs is cancelled with all that it started', async () => {
+    const ledger = join(sshd.home, `ledger-${randomUUID()}`);
+    const { id } = await submit({ command: `echo $$ >${ledger}; sleep 600 & wait` });
+    await waitFor(() => existsSync(ledger), { what: 'it to begin', timeoutMs: 60_000 });
+    await client.fetch(`/api/jobs/${id}`, { method: 'DELETE' });
+    expect(await waitForEnd(client, id)).toMatchObject({ state: 'cancelled' });
+    expect(existsSync(`/proc/${readFileSync(ledger, 'utf8').trim()}`)).toBe(false);
+  });
+
+  test('what Slurm or someone there ends has failed, in its words', async () => {
+    const { id } = await submit({ command: 'sleep 600' });
+    const { batch } = await waitUntil(id, job => job.batch?.state === 'RUNNING', 'to run');
+    await slurm.ask('scancel', batch?.id ?? '');
+    expect(await waitForEnd(client, id)).toMatchObject({
+      state: 'failed',
+      error: { code: 'batch_ended', detail: expect.stringContaining('CANCELLED') },
+      batch: { state: 'CANCELLED' },
+    });
+  });
+
+  test('what Slurm does not take has failed, in its words, and nothing ran', async () => {
+    const { id } = await submit({ command: 'true', queue: 'nowhere' });
+    expect(await waitForEnd(client, id)).toMatchObject({
+      state: 'failed',
+      error: { code: 'batch_refused', detail: expect.stringContaining('invalid partition') },
+    });
+    const { id: elsewhere } = await submit({ command: 'true', cwd: '/no/such' });
+    expect(await waitForEnd(client, elsewhere)).toMatchObject({ error: { code: 'cwd_not_found' } });
+  });
+
+  test('its files leave the host', async () => {
+    const { id } = await submit({ command: 'true' });
+    await waitForEnd(client, id);
+    await waitFor(
+      () => readdirSync(join(sshd.home, '.windlass/batch')).every(name => !name.startsWith(id)),
+      {
+        what: 'its directory to be removed',
+        timeoutMs: 60_000,
+      },
+    );
+  });
+});

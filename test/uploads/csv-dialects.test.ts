@@ -1,0 +1,219 @@
+import { afterAll, expect, test } from 'vitest';
+import { PARSERS } from '../../shared/parsers.ts';
+import { makeTable } from '../../workers/parsers/csv/make-table.ts';
+import { parseTable } from '../harness/parsed-table.ts';
+import { makeTempDir } from '../harness/temp-dir.ts';
+
+const directory = makeTempDir('csv-dialects');
+afterAll(() => directory.remove());
+
+const read = (content: string | Uint8Array, given: object = {}) =>
+  parseTable(directory.path, content, files => {
+    const parameters = PARSERS.csv.parameters.parse(given);
+    return makeTable({ ...files, parameters }, () => {});
+  });
+
+/** Names, types and values, the values as JSON texts. */
+async function look(content: string | Uint8Array, given: object = {}) {
+  const { columns, json } = await read(content, given);
+  return columns.map(({ name, type, unit }, i) =>
+    [`${name} ${type}${unit ? ` ${unit}` : ''}`, ...(json[i] as string[])].join(' '),
+  );
+}
+
+const utf16 = (text: string) => Buffer.from(text, 'utf16le');
+const PRICES = 'Straße;Preis\nÄ;1,5\nZoë;-2,25e3\n';
+
+test('encodings are found by their mark, or named', async () => {
+  const expected = ['Straße text "Ä" "Zoë"', 'Preis number 1.5 -2250'];
+  const given = { decimal: ',' };
+  expect(await look(`\ufeff${PRICES}`, given)).toEqual(expected);
+  expect(await look(utf16(`\ufeff${PRICES}`), given)).toEqual(expected);
+  expect(await look(utf16(`\ufeff${PRICES}`).swap16(), given)).toEqual(expected);
+  expect(await look(utf16(PRICES), { ...given, encoding: 'utf-16' })).toEqual(expected);
+  for (const encoding of ['latin-1', 'windows-1252'])
+    expect(await look(Buffer.from(PRICES, 'latin1'), { ...given, encoding })).toEqual(expected);
+  const euro = Buffer.concat([Buffer.from('a,b\n1,'), Buffer.from([0x80, 0x0a])]);
+  expect(await look(euro, { encoding: 'windows-1252' })).toEqual(['a integer 1', 'b text "€"']);
+  expect(await look(euro, { encoding: 'latin-1' })).toEqual(['a integer 1', 'b text "\x80"']);
+  await expect(read(Buffer.from(PRICES, 'latin1'))).rejects.toMatchObject({
+    problems: [{ row: 1, reason: 'there are bytes that are not UTF-8' }],
+    hint: expect.stringContaining('"encoding"'),
+  });
+  await expect(read(Buffer.from([97, 10, 0x81, 10]), { encoding: 'windows-1252' })).rejects.toThrow(
+    'byte 0x81',
+  );
+  await expect(read(utf16('\ufeffa\n\ud800x\n'))).rejects.toThrow('not UTF-16');
+});
+
+test('every character of an encoding is the one that it stands for', async () => {
+  const bytes = Buffer.from(Array.from({ length: 96 }, (_, i) => 0xa0 + i));
+  const text = String.fromCodePoint(...bytes);
+  const file = Buffer.concat([Buffer.from('a,b\nx,'), bytes, Buffer.from('\n')]);
+  for (const encoding of ['latin-1', 'windows-1252'])
+    expect((await look(file, { encoding }))[1]).toBe(`b text ${JSON.stringify(text)}`);
+});
+
+test('numbers with a decimal comma, and those of Fortran', async () => {
+  expect(await look('a;b\n1,5;1.5\n,5;x\n-1,0D+03;2\n', { decimal: ',' })).toEqual([
+    'a number 1.5 0.5 -1000',
+    'b text "1.5" "x" "2"',
+  ]);
+  expect(await look('a,b\n"1,5",2\n', { decimal: ',', delimiter: ',' })).toEqual([
+    'a number 1.5',
+    'b integer 2',
+  ]);
+  expect(await look('a;b\n1.234,5;1\n', { decimal: ',' })).toEqual([
+    'a text "1.234,5"',
+    'b integer 1',
+  ]);
+  expect(await look('x,id\n1.0D+03,1D5\n-.5d-2,2\n')).toEqual([
+    'x number 1000 -0.005',
+    'id text "1D5" "2"',
+  ]);
+  expect(await look(`x\n${'1.5\n'.repeat(60_000)}2.0D0\n`).then(([x]) => x?.slice(-4))).toBe(
+    '.5 2',
+  );
+});
+
+test('what precedes the table: sep=, lines to skip, comments, blank lines', async () => {
+  const expected = ['a integer 1', 'b text "x,y"'];
+  expect(await look('sep=;\r\na;b\r\n1;x,y\r\n')).toEqual(expected);
+  expect(await look(utf16('\ufeffsep=|\na|b\n1|x,y\n'))).toEqual(expected);
+  expect(await look('Station 7, north\n\n"a";b\n1;x,y\n', { skip: 2 })).toEqual(expected);
+  expect(await look('# by me\n\n#, too\na;b\n#1;"\n1;x,y\n# the end', { comment: '#' })).toEqual(
+    expected,
+  );
+  expect(await look('a;b\n1;"x\n#,y"\n', { comment: '#' })).toEqual([
+    'a integer 1',
+    'b text "x\\n#,y"',
+  ]);
+  const { dialect } = await read('one\r\n\r\na;b\r\n1;2\n', { skip: 1 });
+  expect(dialect).toEqual({
+    encoding: 'utf-8',
+    delimiter: ';',
+    quote: '"',
+    decimal: '.',
+    header: true,
+    lineBreak: 'mixed',
+    comment: null,
+    skip: 2,
+    units: false,
+    nulls: [''],
+  });
+  await expect(read('x\ny\n', { skip: 2 })).rejects.toThrow('no record');
+  // Lines are counted as an editor does.
+  await expect(read('sep=,\n# a\na,b\n1,2\n# b\n1\n', { comment: '#' })).rejects.toMatchObject({
+    problems: [{ row: 6, reason: 'expected 2 values, found 1' }],
+  });
+});
+
+test('a row of units', async () => {
+  const csv = 't,"v\n",x\ns,"m/s",\n1,2.5,a\n2,,b\n';
+  const expected = ['t integer s 1 2', 'v number m/s 2.5 null', 'x text "a" "b"'];
+  expect(await look(csv, { units: true })).toEqual(expected);
+  await expect(read('t,v\n', { units: true })).rejects.toThrow('no second row');
+  await expect(
+    read('t,v\ns,m\n1,2\n\n3,x\n', { units: true, types: { v: 'number' } }),
+  ).rejects.toMatchObject({ problems: [{ row: 5, column: 'v' }] });
+  expect(PARSERS.csv.parameters.safeParse({ units: true, header: false }).success).toBe(false);
+});
+
+test('texts that mean a missing value', async () => {
+  const csv = 'a,b,c\n1,,NA\nNA,x,-999\n,NA,3\n';
+  expect(await look(csv)).toEqual([
+    'a text "1" "NA" null',
+    'b text null "x" "NA"',
+    'c text "NA" "-999" "3"',
+  ]);
+  expect(await look(csv, { nulls: ['', 'NA', '-999'] })).toEqual([
+    'a integer 1 null null',
+    'b text null "x" null',
+    'c integer null null 3',
+  ]);
+  // The list replaces the empty text.
+  expect((await look(csv, { nulls: ['NA'] }))[1]).toBe('b text "" "x" null');
+  expect((await look('a,b\n1,\n2,""\n3,""""\n', { nulls: [] }))[1]).toBe('b text "" "" "\\""');
+});
+
+test('runs of spaces, named or found', async () => {
+  const expected = ['x number 1.5 -10', 'y number 2 2000'];
+  const fixed = '     x         y\n   1.5         2\n -10.0   2.0D+03   \n';
+  expect(await look(fixed)).toEqual(expected);
+  expect(await look(fixed, { delimiter: ' ' })).toEqual(expected);
+  expect(await look(' a  "b  c"  \n  "x ""  y"    1\n', { delimiter: ' ' })).toEqual([
+    'a text "x \\"  y"',
+    'b  c integer 1',
+  ]);
+  // These are texts, not columns.
+  expect(await look('when\n2020-01-01 10:00\n')).toEqual(['when timestamp "2020-01-01T10:00:00"']);
+  expect(await look('two words\nand more\n')).toEqual(['two words text "and more"']);
+});
+
+test('mixed line ends and trailing delimiters', async () => {
+  const expected = ['a integer 1 3', 'b text "x" "y\\r\\nz"'];
+  expect(await look('a,b\r\n1,x\n\n3,"y\r\nz"\r\n')).toEqual(expected);
+  expect(await look('a,b\n1,x,\r\n3,"y\r\nz",')).toEqual(expected);
+  expect(await look('a,b,\n1,x,\n3,"y\r\nz",\n')).toEqual(expected);
+  expect(await look('a,b,\n1,x,\n3,"y\r\nz",4\n')).toEqual([...expected, 'column2 integer null 4']);
+  await expect(read('a,b\n1,x,,\n')).rejects.toThrow('expected 2 values, found 4');
+});
+
+test('malformed rows are left out and listed, as many as are tolerated', async () => {
+  const csv = 'a,b\n1,2\n1,2,3\n"4"x,5\n6,7\n8\n';
+  const { json, skipped } = await read(csv, { tolerance: 3 });
+  expect(json).toEqual([
+    ['1', '6'],
+    ['2', '7'],
+  ]);
+  expect(skipped).toEqual({
+    count: 3,
+    problems: [
+      { row: 3, reason: 'expected 2 values, found 3' },
+      { row: 4, reason: 'there is text after the end of a quoted value' },
+      { row: 6, reason: 'expected 2 values, found 1' },
+    ],
+  });
+  await expect(read(csv, { tolerance: 2 })).rejects.toMatchObject({ count: 3 });
+  expect((await read('a,b\n1,2\n', { tolerance: 2 })).skipped).toBeUndefined();
+  const many = await read(`a,b\n${'1\n'.repeat(5_000)}1,2\n`, { tolerance: 5_000 });
+  expect([many.rows, many.skipped?.count, many.skipped?.problems.length]).toEqual([1, 5_000, 100]);
+  // What may hide good rows is not tolerated: a quote that takes in lines, a header that is none.
+  for (const bad of [
+    'a,b\n1,"2\n3,4\n5,6\n',
+    'a,b\n1,"2\n3,4\n5,"6\n',
+    'a,"b"c\n1,2\n',
+    'a,b\n1,\xff2\0\n',
+  ])
+    await expect(read(bad, { tolerance: 10 })).rejects.toMatchObject({ name: 'TableError' });
+});
+
+test('a thousand columns', async () => {
+  const names = Array.from({ length: 1_000 }, (_, i) => `c${i}`);
+  const rows = Array.from({ length: 3 }, (_, r) => names.map((_, i) => (i % 10 ? r + i : `t${i}`)));
+  const { columns, json } = await read(
+    `${[names, ...rows].map(row => row.join(';')).join('\n')}\n`,
+  );
+  expect(columns.map(({ name, type }) => `${name} ${type}`)).toEqual(
+    names.map((name, i) => `${name} ${i % 10 ? 'integer' : 'text'}`),
+  );
+  expect(json).toEqual(names.map((_, i) => rows.map(row => JSON.stringify(row[i]))));
+});
+
+test('a file of another kind is named as such', async () => {
+  for (const [head, name] of [
+    ['\x89HDF\r\n\x1a\n\0\0', 'an HDF5 file'],
+    [
+      'PK\x03\x04\x14\0\x06\0\x08\0\0\0!\0\0\0\0\0\0\0\0\0\0\0\0\0\x13\0\x08\x02[Content_Types].xml',
+      'an XLSX workbook',
+    ],
+    ['PK\x03\x04\x14\0\0\0\0\0', 'a ZIP archive'],
+    ['\x89PNG\r\n\x1a\n\0', 'a PNG image'],
+    ['\xff\xd8\xff\xe0\0\x10JFIF', 'a JPEG image'],
+    ['PAR1\x15\0', 'a Parquet file'],
+    ['\x93NUMPY\x01\0', 'a NumPy file'],
+  ] as const)
+    await expect(read(Buffer.from(head, 'latin1'))).rejects.toThrow(
+      `the file is ${name}, not text`,
+    );
+});

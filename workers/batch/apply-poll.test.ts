@@ -1,0 +1,77 @@
+import { expect, test } from 'vitest';
+import { applyPoll, type Followed } from './apply-poll.ts';
+import type { BatchStatus } from './engine.ts';
+import type { Poll } from './login-node.ts';
+import { parseLooks, parseSizes } from './look.ts';
+
+const job: Followed = {
+  id: 'job',
+  folder: 'job-1',
+  batch: {
+    engine: 'slurm',
+    id: '7',
+    state: 'RUNNING',
+    reason: null,
+    nodes: 'n1',
+    phase: 'running',
+    overFor: 0,
+  },
+  state: 'running',
+  stored: { stdout: 5, stderr: 0 },
+};
+const status: BatchStatus = {
+  id: '7',
+  token: 'windlass-job-1',
+  state: 'RUNNING',
+  reason: null,
+  nodes: 'n1',
+  phase: 'running',
+};
+const poll = ({ statuses, lines = '' }: { statuses?: BatchStatus[]; lines?: string }): Poll => ({
+  looks: parseLooks(`at job-1 there asked begun - 0\n${lines}`),
+  sizes: parseSizes(`bytes 5 /home/a b/.windlass/batch/job-1/out\n${lines}`),
+  statuses,
+});
+
+test('nothing new is nothing to write', () => {
+  expect(applyPoll(job, poll({ statuses: [status] }))).toBeUndefined();
+  expect(applyPoll(job, poll({}))).toBeUndefined();
+});
+
+test('where the batch system does not answer, nothing it said before changes', () => {
+  const over = { ...job, batch: { ...job.batch, overFor: 1 } };
+  expect(applyPoll(over, poll({}))).toBeUndefined();
+});
+
+test('its words are kept as they are, and a state that is not known says nothing', () => {
+  const odd = { ...status, state: 'SHINY', reason: 'Why', phase: undefined };
+  const { batch, wakes } = applyPoll(job, poll({ statuses: [odd] })) ?? {};
+  expect(batch).toEqual({
+    engine: 'slurm',
+    id: '7',
+    state: 'SHINY',
+    reason: 'Why',
+    nodes: 'n1',
+    overFor: 0,
+  });
+  expect(wakes).toBe(false);
+});
+
+test('an id that another job has now is not the job’s', () => {
+  const others = [{ ...status, token: 'windlass-other-1' }];
+  expect(applyPoll(job, poll({ statuses: others }))?.batch).toMatchObject({
+    phase: 'absent',
+    overFor: 1,
+    state: 'RUNNING',
+  });
+});
+
+test('a worker is woken by output, by an end, and by the second word that it is over', () => {
+  const wakes = (given: Parameters<typeof poll>[0], its = job) =>
+    applyPoll(its, poll(given))?.wakes ?? false;
+  expect(wakes({ lines: 'bytes 6 /h/.windlass/batch/job-1/out\n' })).toBe(true);
+  expect(wakes({ lines: 'at job-1 there asked begun 0.5.0 0\n' })).toBe(true);
+  expect(wakes({ lines: 'at job-1 gone - - - -\n' })).toBe(true);
+  expect(wakes({ statuses: [] })).toBe(false);
+  expect(wakes({ statuses: [] }, { ...job, batch: { ...job.batch, overFor: 1 } })).toBe(true);
+});

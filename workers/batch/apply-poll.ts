@@ -1,0 +1,57 @@
+import { isDeepStrictEqual } from 'node:util';
+import type { BatchState } from '../../shared/jobs/batch.ts';
+import type { OutputOffsets } from '../../shared/jobs/output.ts';
+import type { Poll } from './login-node.ts';
+import { tokenOf } from './login-node.ts';
+
+/** An open batch job as a poll reads it. */
+export interface Followed {
+  id: string;
+  /** Of its present submission. */
+  folder: string;
+  batch: BatchState;
+  state: string;
+  stored: OutputOffsets;
+}
+
+/** What a poll changes of a job's row. */
+export interface Change {
+  folder: string;
+  batch: BatchState;
+  /** It has begun. */
+  runs: boolean;
+  /** A worker has something to do for it. */
+  wakes: boolean;
+}
+
+/** What is new of a job; undefined where nothing is. */
+export function applyPoll(job: Followed, { looks, sizes, statuses }: Poll): Change | undefined {
+  const { folder, stored } = job;
+  const look = looks.get(folder);
+  const batch = statuses ? withStatus(job, statuses) : job.batch;
+  const hasBegun = look?.go === 'begun' || batch.phase === 'running';
+  const runs = hasBegun && job.state !== 'running';
+  const size = sizes.get(folder);
+  const hasOutput =
+    size !== undefined && (size.stdout > stored.stdout || size.stderr > stored.stderr);
+  const isOver = look?.end !== undefined || look?.isGone === true || batch.overFor > 1;
+  const wakes = isOver || hasOutput;
+  const isNew = !isDeepStrictEqual(batch, job.batch);
+  return isNew || runs || wakes ? { folder, batch, runs, wakes } : undefined;
+}
+
+/** Its words stay as they were where the batch system does not know the job any more. */
+function withStatus(
+  { batch, folder }: Followed,
+  statuses: NonNullable<Poll['statuses']>,
+): BatchState {
+  if (batch.id === null) return batch;
+  const status = statuses.find(({ id, token }) => id === batch.id && token === tokenOf(folder));
+  // Two in a row are enough.
+  const more = Math.min(batch.overFor + 1, 2);
+  if (!status) return { ...batch, phase: 'absent', overFor: more };
+  const { state, reason, nodes, phase } = status;
+  const isOver = phase === 'ended' || phase === 'stopped';
+  const { phase: _, ...rest } = batch;
+  return { ...rest, state, reason, nodes, overFor: isOver ? more : 0, ...(phase ? { phase } : {}) };
+}

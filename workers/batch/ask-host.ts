@@ -1,0 +1,52 @@
+import { abortable } from '../../shared/abort.ts';
+import { WindlassError } from '../../shared/errors.ts';
+import type { RemoteExec } from '../host-agent/exec-channel.ts';
+import { readAll } from '../runs/read-all.ts';
+
+/** A batch system's command may wait for its controller for a minute, and tries again by itself. */
+const ANSWER_MS = 180_000;
+/** More than any answer has: a hostile host must not fill this worker's memory. */
+const MAX_BYTES = 32 << 20;
+/** The last line of an answer: a connection that is lost may cut it anywhere. */
+const WHOLE = Buffer.from('\nwhole\n');
+
+/**
+ * Runs a program for sh on the host, over a channel of its own, and returns what it printed. The program comes by standard
+ * input, so that any login shell can start it and it has any length; as one function, so that a cut one does nothing.
+ */
+export async function askHost(
+  remote: RemoteExec,
+  program: string,
+  signal: AbortSignal,
+): Promise<Buffer> {
+  const timeout = AbortSignal.timeout(ANSWER_MS);
+  const either = AbortSignal.any([signal, timeout]);
+  const channel = await remote.exec('exec /bin/sh', signal);
+  try {
+    channel.stdin.on('error', () => {});
+    channel.stdin.end(
+      `windlass_ask() {\n(\n${program}\n)\nprintf '\\nwhole\\n'\n}\nwindlass_ask\n`,
+    );
+    channel.stderr.resume();
+    const pieces: Buffer[] = [];
+    let bytes = 0;
+    const take = async (piece: Buffer) => {
+      bytes += piece.length;
+      if (bytes > MAX_BYTES) throw new Error(`the host answered with more than ${MAX_BYTES} bytes`);
+      pieces.push(piece);
+    };
+    await abortable(readAll(channel.stdout, take), either).catch((error: unknown) => {
+      if (signal.aborted) throw signal.reason;
+      throw lost(timeout.aborted ? 'The host did not answer in time.' : undefined, error);
+    });
+    const answer = Buffer.concat(pieces);
+    if (!answer.subarray(-WHOLE.length).equals(WHOLE)) throw lost();
+    return answer.subarray(0, -WHOLE.length);
+  } finally {
+    channel.destroy();
+  }
+}
+
+function lost(detail = 'The connection was lost.', cause?: unknown): WindlassError {
+  return new WindlassError('remote_connection_failed', { detail, hint: 'Try again.', cause });
+}

@@ -1,0 +1,231 @@
+import type { JobRow } from '../../shared/database/schema.ts';
+import { WindlassError } from '../../shared/errors.ts';
+import { newId } from '../../shared/ids.ts';
+import { type BatchState, ENGINES, type EngineName } from '../../shared/jobs/batch.ts';
+import type { OutputOffsets } from '../../shared/jobs/output.ts';
+import type { JobContext } from '../context.ts';
+import { wasCancelled } from '../engine/job-signals.ts';
+import { ReleaseJob } from '../engine/release-job.ts';
+import type { OutputWriter } from '../output/output-writer.ts';
+import type { RemoteSession } from '../ssh/remote-session.ts';
+import { type Action, decide } from './decide.ts';
+import { ENGINE } from './engine.ts';
+import { describeFailure, exceeded, noEngine, notPrepared, refused } from './errors.ts';
+import { LoginNode } from './login-node.ts';
+import type { JobEnd, Look } from './look.ts';
+import { followHost } from './polls.ts';
+
+/** A job that the poll of its host does not wake looks by itself after so long: nobody may poll. */
+const LOOK_AGAIN_SECONDS = 60;
+/** What a poll cannot tell is asked for again after so long. */
+const ASK_AGAIN_SECONDS = 5;
+
+/**
+ * One visit of a job to its host: does what can be done now, and either ends the job or releases it, so that it holds no slot
+ * while its batch system has it.
+ */
+export class BatchRun {
+  readonly #context: JobContext<'batch'>;
+  readonly #session: RemoteSession;
+  readonly #node: LoginNode;
+  readonly #output: OutputWriter;
+  /** How much of both streams was taken. */
+  readonly #taken: OutputOffsets;
+  #limit: WindlassError | undefined;
+
+  constructor(context: JobContext<'batch'>, session: RemoteSession, output: OutputWriter) {
+    this.#context = context;
+    this.#session = session;
+    this.#output = output;
+    this.#taken = { ...output.stored };
+    // From the first submission on a cancel is something to be done on the host.
+    this.#node = new LoginNode(session, context.cleanupSignal);
+  }
+
+  async visit(): Promise<JobEnd> {
+    if (!this.#job.runAt) await this.#prepare();
+    for (let look = await this.#node.look(this.#folder); ; ) {
+      if (look.go === 'begun') await this.#takeOutput();
+      const { id, phase, overFor } = this.#batch;
+      const known = { look, id, phase, overFor, isUnwanted: this.#isUnwanted };
+      const next = await this.#act(decide(known), look);
+      if ('code' in next) return next;
+      look = next;
+    }
+  }
+
+  /** Throws the limit that the job exceeded. */
+  checkLimit(): void {
+    if (this.#limit) throw this.#limit;
+  }
+
+  get #job(): JobRow {
+    return this.#context.job;
+  }
+
+  get #batch(): BatchState {
+    return this.#job.batch as BatchState;
+  }
+
+  get #folder(): string {
+    return this.#job.runPlace ?? '';
+  }
+
+  get #isUnwanted(): boolean {
+    return wasCancelled(this.#context) || this.#limit !== undefined;
+  }
+
+  async #act(action: Action, look: Look): Promise<Look | JobEnd> {
+    const node = this.#node;
+    switch (action.type) {
+      case 'submit':
+        return this.#submit();
+      case 'find':
+        return this.#find(look);
+      case 'void':
+        return node.void(this.#folder);
+      case 'withdraw':
+        return node.withdraw(this.#folder);
+      case 'again':
+        await this.#prepare();
+        return this.#submit();
+      case 'finish':
+        if (this.#isWhole(action.end)) return action.end;
+        return this.#release(look, LOOK_AGAIN_SECONDS);
+      case 'cancel':
+        await node.cancel(this.#batch.engine, this.#batch.id ?? '', this.#folder);
+        return this.#release(look, LOOK_AGAIN_SECONDS);
+      case 'stopped':
+        await this.#takeOutput();
+        throw this.#limit ?? new WindlassError('cancelled');
+      case 'fail':
+        await this.#takeOutput();
+        if (action.why === 'refused') return this.#judgeRefusal(look);
+        throw describeFailure(action.why, this.#batch, wasCancelled(this.#context));
+      case 'wait':
+        return this.#release(look, this.#batch.id ? LOOK_AGAIN_SECONDS : ASK_AGAIN_SECONDS);
+    }
+  }
+
+  /** Makes a directory on the host and records it: only the recorded one is ever submitted, and by whoever holds the job. */
+  async #prepare(): Promise<void> {
+    const { payload } = this.#context;
+    const engine = this.#job.batch?.engine ?? (await this.#chooseEngine());
+    const folder = `${this.#job.id}-${newId().slice(-8)}`;
+    const failure = await this.#node.prepare(folder, payload, engine);
+    if (failure) throw notPrepared(failure, payload.cwd);
+    const batch: BatchState = {
+      engine,
+      id: null,
+      state: null,
+      reason: null,
+      nodes: null,
+      overFor: 0,
+    };
+    await this.#update({ runAt: new Date(), runPlace: folder, batch });
+  }
+
+  async #chooseEngine(): Promise<EngineName> {
+    const found = await this.#node.findEngines();
+    const engine = ENGINES.find(name => found.includes(name));
+    if (!engine) throw noEngine();
+    return engine;
+  }
+
+  async #submit(): Promise<Look> {
+    // Of a request that was sent before, over a connection that is lost, the directory knows.
+    await this.#context.assertLeased(this.#session.connectedAt);
+    const look = await this.#node.submit(this.#folder, this.#context.payload, this.#batch.engine);
+    if (look.answer === 0) await this.#readId();
+    return look;
+  }
+
+  async #readId(): Promise<void> {
+    const { printed } = await this.#node.readAnswer(this.#folder);
+    const id = ENGINE[this.#batch.engine].parseId(printed);
+    if (id !== undefined) await this.#update({ batch: { ...this.#batch, id } });
+  }
+
+  /** Nobody noted the answer of the submit command, or it failed: the batch system knows the job by its name, or does not. */
+  async #find(look: Look): Promise<Look> {
+    await this.#readId();
+    if (this.#batch.id !== null) return look;
+    const id = await this.#node.find(this.#batch.engine, this.#folder);
+    if (id === undefined) return this.#goOnUnanswered(look);
+    if (id !== null) {
+      await this.#update({ batch: { ...this.#batch, id } });
+      return look;
+    }
+    if (look.go === 'go') return this.#node.void(this.#folder);
+    // It never runs.
+    if (look.go === 'void') return { ...look, ask: 'withdrawn' };
+    const overFor = this.#batch.overFor + 1;
+    await this.#update({ batch: { ...this.#batch, phase: 'absent', overFor } });
+    return this.#release(look, ASK_AGAIN_SECONDS);
+  }
+
+  /** The batch system does not answer: only what the directory decides is known. */
+  async #goOnUnanswered(look: Look): Promise<Look> {
+    // In whatever queue it may be, it never runs anything.
+    if (look.go === 'void' && this.#isUnwanted) return { ...look, ask: 'withdrawn' };
+    if (look.go === 'go' && (await this.#wasRefused(look))) return this.#node.void(this.#folder);
+    return this.#release(look, ASK_AGAIN_SECONDS);
+  }
+
+  async #wasRefused({ answer }: Look): Promise<boolean> {
+    if (typeof answer !== 'number' || answer === 0) return false;
+    const { complained } = await this.#node.readAnswer(this.#folder);
+    return !ENGINE[this.#batch.engine].isTransient(complained);
+  }
+
+  /** The submit command failed, and what it may have submitted never runs. */
+  async #judgeRefusal(look: Look): Promise<Look> {
+    const { complained } = await this.#node.readAnswer(this.#folder);
+    if (look.answer !== 0 && !ENGINE[this.#batch.engine].isTransient(complained))
+      throw refused(complained);
+    await this.#prepare();
+    const next = await this.#node.look(this.#folder);
+    return this.#release(next, ASK_AGAIN_SECONDS);
+  }
+
+  async #takeOutput(): Promise<void> {
+    for (;;) {
+      const { stdout, stderr } = await this.#node.readOutput(this.#folder, this.#taken);
+      if (stdout.length + stderr.length === 0) return;
+      this.#taken.stdout += stdout.length;
+      this.#taken.stderr += stderr.length;
+      if (stdout.length > 0) await this.#output.append('stdout', stdout);
+      if (stderr.length > 0) await this.#output.append('stderr', stderr);
+      const { LIMIT_OUTPUT_BYTES: most } = this.#context.worker.config;
+      if (most > 0 && this.#taken.stdout + this.#taken.stderr > most) {
+        this.#limit = exceeded(most);
+        return;
+      }
+    }
+  }
+
+  /** A node's last bytes may be seen later here than the record of its end. */
+  #isWhole({ stdout, stderr }: JobEnd): boolean {
+    const { stdout: out, stderr: err } = this.#taken;
+    return (
+      (out >= stdout && err >= stderr) || this.#batch.overFor >= 2 || this.#limit !== undefined
+    );
+  }
+
+  async #release(look: Look, seconds: number): Promise<never> {
+    await this.#output.flush();
+    await followHost(this.#context.worker.database.db, this.#job.session ?? '');
+    const isRunning = this.#job.state === 'running' || look.go === 'begun';
+    const started = isRunning && !this.#job.started ? { started: new Date() } : {};
+    throw new ReleaseJob('its batch system has the job', seconds, {
+      ...started,
+      state: isRunning ? 'running' : 'queued',
+      consecutiveLosses: 0,
+    });
+  }
+
+  async #update(set: Partial<JobRow>): Promise<void> {
+    await this.#context.update(set);
+    Object.assign(this.#job, set);
+  }
+}

@@ -1,0 +1,80 @@
+import type { BatchPhase } from '../../shared/jobs/batch.ts';
+import type { JobEnd, Look } from './look.ts';
+
+/** What is known of a batch job. */
+export interface Known {
+  look: Look;
+  /** Of the batch system; null before it is known. */
+  id: string | null;
+  phase: BatchPhase | undefined;
+  /** Answers in a row by which it is over, or absent. */
+  overFor: number;
+  /** It was cancelled, or exceeded a limit. */
+  isUnwanted: boolean;
+}
+
+/**
+ * - `wait`: nothing to do before the next poll. `submit`: call the submit command. `find`: ask the batch system for its name.
+ * - `void`: take its right to begin from it. `again`: it never ran and never will, and a new submission is made.
+ * - `withdraw`: void, and take its right to be submitted. `cancel`: have the batch system end it.
+ */
+export type Action =
+  | { type: 'wait' | 'submit' | 'find' | 'void' | 'again' | 'withdraw' | 'cancel' }
+  | { type: 'finish'; end: JobEnd }
+  /** It was ended as it should be, and nothing of it runs. */
+  | { type: 'stopped' }
+  | { type: 'fail'; why: Failure };
+
+/** `gone`: its directory. `ended`: by its batch system or from outside. `forgotten`: begun, and nobody knows its end. */
+export type Failure = 'gone' | 'ended' | 'forgotten' | 'refused';
+
+/** Files of a node may be seen later here than the word of the batch system. */
+const SETTLED = 2;
+/** A job that has begun is in no queue: it is looked for so often. */
+const UNFOUND = 12;
+
+/**
+ * What to do next, by what is known and nothing else. The word of the job's own files comes first: what it did is done. A
+ * submission is followed by another one only where its right to begin was taken from it before it had begun.
+ */
+export function decide(known: Known): Action {
+  const { look, isUnwanted } = known;
+  if (look.isGone) return { type: 'fail', why: 'gone' };
+  if (look.end) return decideEnd(known, look.end);
+  if (isUnwanted) return decideUnwanted(known);
+  if (look.ask === 'ask') return { type: 'submit' };
+  if (look.go === 'void') return decideVoid(known);
+  if (known.id === null) {
+    if (known.overFor >= UNFOUND) return { type: 'fail', why: 'forgotten' };
+    return look.answer === undefined ? { type: 'wait' } : { type: 'find' };
+  }
+  if (known.overFor < SETTLED) return { type: 'wait' };
+  if (look.go === 'go') return { type: 'void' };
+  return { type: 'fail', why: known.phase === 'absent' ? 'forgotten' : 'ended' };
+}
+
+/** 128 + n is a signal, which the batch system may have sent. */
+function decideEnd({ phase, overFor, isUnwanted }: Known, end: JobEnd): Action {
+  const isByItself = typeof end.code === 'string' || (end.code < 128 && !end.wasToldToEnd);
+  if (isByItself || phase === 'ended') return { type: 'finish', end };
+  if (isUnwanted) return { type: 'stopped' };
+  if (phase === 'stopped') return { type: 'fail', why: 'ended' };
+  if (phase !== 'absent' || overFor < SETTLED) return { type: 'wait' };
+  return end.wasToldToEnd ? { type: 'fail', why: 'ended' } : { type: 'finish', end };
+}
+
+function decideUnwanted({ look, id, phase, overFor }: Known): Action {
+  if (look.ask === 'ask' || look.go === 'go') return { type: 'withdraw' };
+  if (look.ask === 'withdrawn') return { type: 'stopped' };
+  if (id === null) return { type: 'find' };
+  const isOver =
+    phase === 'stopped' || phase === 'ended' || (phase === 'absent' && overFor >= SETTLED);
+  return isOver ? { type: 'stopped' } : { type: 'cancel' };
+}
+
+/** Voided before it began: refused by the batch system, ended while it waited there, or lost by it. */
+function decideVoid({ id, phase, look }: Known): Action {
+  if (id === null)
+    return look.answer === 'overdue' ? { type: 'again' } : { type: 'fail', why: 'refused' };
+  return phase === 'absent' ? { type: 'again' } : { type: 'fail', why: 'ended' };
+}

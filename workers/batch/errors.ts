@@ -1,0 +1,65 @@
+import { WindlassError } from '../../shared/errors.ts';
+import type { BatchState } from '../../shared/jobs/batch.ts';
+import type { Failure } from './decide.ts';
+import type { PrepareFailure } from './login-node.ts';
+
+export const noEngine = () =>
+  new WindlassError('batch_unavailable', {
+    detail: 'The host has no batch system that is known here: it has no sbatch.',
+    hint: "Have the account's start-up files put it on PATH, or run a command instead.",
+  });
+
+export function notPrepared(failure: PrepareFailure, cwd: string | undefined): WindlassError {
+  if (failure === 'no_engine') return noEngine();
+  if (failure === 'no_cwd') return cwdNotFound(cwd);
+  return new WindlassError('remote_disk_full', {
+    detail: 'The job was not submitted: ~/.windlass/batch cannot be written.',
+    hint: "Free some space in the account's home on the host.",
+  });
+}
+
+export const cwdNotFound = (cwd = '') =>
+  new WindlassError('cwd_not_found', {
+    detail: `The host has no directory ${JSON.stringify(cwd)}; nothing ran.`,
+    hint: 'Make the directory, or give another one.',
+  });
+
+/** `complained` is what the submit command printed. */
+export const refused = (complained: string) =>
+  new WindlassError('batch_refused', {
+    detail: `The batch system did not take the job; nothing ran. ${complained.trim()}`.trim(),
+    hint: 'Correct what it names, and submit the job again.',
+  });
+
+export const exceeded = (bytes: number) =>
+  new WindlassError('output_limit', {
+    detail: `Output limit reached: the job wrote more than ${bytes} bytes and was stopped.`,
+    hint: 'Write to a file on the host instead. LIMIT_OUTPUT_BYTES sets the limit.',
+  });
+
+const LOOK = 'Look on the host what the job did before you submit it again.';
+
+export function describeFailure(
+  why: Exclude<Failure, 'refused'>,
+  { id, state, reason }: BatchState,
+  isCancelled: boolean,
+): WindlassError {
+  const named = `job ${id ?? '?'}`;
+  if (why === 'ended') {
+    const words = [state, reason].filter(word => word !== null).join(', ');
+    return new WindlassError('batch_ended', {
+      detail: `The batch system ended ${named}${words ? ` (${words})` : ''}; it did not end by itself.`,
+      hint: 'Look at the end of its output; ask for more time or memory where it says so.',
+    });
+  }
+  const what =
+    why === 'gone'
+      ? `the files of ${named} are gone from ~/.windlass/batch on the host`
+      : `the batch system does not know ${named} any more, which had begun and left no record of its end`;
+  if (isCancelled)
+    return new WindlassError('cancelled', {
+      detail: `Cancelled, but ${what}: it may run on.`,
+      hint: 'Look on the host.',
+    });
+  return new WindlassError('outcome_unknown', { detail: `Outcome unknown: ${what}.`, hint: LOOK });
+}

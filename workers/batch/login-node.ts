@@ -1,0 +1,183 @@
+import { readFileSync } from 'node:fs';
+import type { BatchRequest } from '../../shared/jobs/batch.ts';
+import { directiveLines, type EngineName } from '../../shared/jobs/batch.ts';
+import type { OutputOffsets } from '../../shared/jobs/output.ts';
+import type { RemoteExec } from '../host-agent/exec-channel.ts';
+import { quoteWord } from '../host-agent/shell-quote.ts';
+import { askHost } from './ask-host.ts';
+import { type BatchStatus, ENGINE, type Query } from './engine.ts';
+import { type Look, parseLooks, parseSizes } from './look.ts';
+
+const read = (name: string) => readFileSync(new URL(`sh/${name}`, import.meta.url), 'utf8');
+const FUNCTIONS = read('login-node.sh');
+const JOB = read('job.sh');
+/** Of each stream, in one answer. */
+const MOST = 4 << 20;
+
+/** Why a submission could not be prepared. */
+export type PrepareFailure = 'no_engine' | 'no_cwd' | 'cannot_write';
+
+/** What the service asks the login node of a session for: see sh/login-node.sh. All of it may be asked again at any time. */
+export class LoginNode {
+  readonly #remote: RemoteExec;
+  readonly #signal: AbortSignal;
+
+  constructor(remote: RemoteExec, signal: AbortSignal) {
+    this.#remote = remote;
+    this.#signal = signal;
+  }
+
+  /** The engines that the host has. */
+  async findEngines(): Promise<EngineName[]> {
+    const names = Object.keys(ENGINE) as EngineName[];
+    const lines = names.map(
+      name => `if command -v ${ENGINE[name].program} >/dev/null; then echo has ${name}; fi`,
+    );
+    const answer = await this.#ask(lines.join('\n'));
+    return names.filter(name => answer.includes(`has ${name}`));
+  }
+
+  /** Makes the directory of a submission that nobody has used before. */
+  async prepare(
+    name: string,
+    request: BatchRequest,
+    engine: EngineName,
+  ): Promise<PrepareFailure | undefined> {
+    const { cwd = '', script } = request;
+    const files = [
+      ['job', ['#!/bin/sh', ...directiveLines(script ?? ''), JOB].join('\n')],
+      ['request', requestFile(request)],
+      ...(script === undefined ? [] : [['script', script]]),
+    ] as const;
+    const answer = await this.#ask(
+      [
+        `begin_directory ${name} ${quoteWord(cwd)} ${ENGINE[engine].program}`,
+        ...files.map(([file, text]) => `printf %s ${quoteWord(text ?? '')} >"$dir/${file}"`),
+        ...(script === undefined ? [] : ['chmod 700 "$dir/script"']),
+        'end_directory',
+      ].join('\n'),
+    );
+    if (/^prepared$/m.test(answer)) return undefined;
+    const why = /^failed (no_engine|no_cwd)$/m.exec(answer)?.[1];
+    return (why as PrepareFailure | undefined) ?? 'cannot_write';
+  }
+
+  /** Calls the submit command unless somebody has, once for this directory; then looks. */
+  async submit(name: string, request: BatchRequest, engine: EngineName): Promise<Look> {
+    const { command, script, ...rest } = request;
+    const submitted = ENGINE[engine].submit(tokenOf(name), rest);
+    return this.#look(
+      name,
+      `submit_job() {\n${submitted}\n}\nsubmit ${name} ${quoteWord(request.cwd ?? '')}`,
+    );
+  }
+
+  look(name: string): Promise<Look> {
+    return this.#look(name, '');
+  }
+
+  void(name: string): Promise<Look> {
+    return this.#look(name, `void ${name}`);
+  }
+
+  withdraw(name: string): Promise<Look> {
+    return this.#look(name, `withdraw ${name}`);
+  }
+
+  /** What the submit command printed on both streams. */
+  async readAnswer(name: string): Promise<{ printed: string; complained: string }> {
+    const answer = await this.#ask(`read_answer ${name}`);
+    const lines = (prefix: string) =>
+      [...answer.matchAll(new RegExp(`^${prefix} (.*)$`, 'gm'))].map(found => found[1]).join('\n');
+    return { printed: lines('printed'), complained: lines('complained') };
+  }
+
+  async cancel(engine: EngineName, id: string, name: string): Promise<void> {
+    await this.#ask(`${ENGINE[engine].cancel(id, tokenOf(name))} >/dev/null 2>&1 </dev/null`);
+  }
+
+  /** The id of this submission, where the batch system knows it; undefined where it does not answer, null where it knows none. */
+  async find(engine: EngineName, name: string): Promise<string | null | undefined> {
+    const query = ENGINE[engine].find(tokenOf(name));
+    const found = (await this.#query(query))?.filter(job => job.token === tokenOf(name));
+    if (!found) return undefined;
+    return (found.find(job => job.phase === 'running') ?? found[0])?.id ?? null;
+  }
+
+  /** The next bytes of both streams from these offsets on. */
+  async readOutput(name: string, from: OutputOffsets): Promise<{ stdout: Buffer; stderr: Buffer }> {
+    const program = `read_output ${name} ${from.stdout} ${from.stderr} ${MOST}`;
+    const answer = await askHost(this.#remote, FUNCTIONS + program, this.#signal);
+    const line = answer.subarray(0, answer.indexOf('\n')).toString();
+    const [, out = '0', err = '0'] = /^bytes (\d+) (\d+)$/.exec(line) ?? [];
+    const bytes = answer.subarray(line.length + 1);
+    // Fewer came where a file became shorter meanwhile.
+    if (bytes.length !== Number(out) + Number(err))
+      return { stdout: Buffer.alloc(0), stderr: Buffer.alloc(0) };
+    return { stdout: bytes.subarray(0, Number(out)), stderr: bytes.subarray(Number(out)) };
+  }
+
+  /** Where many submissions stand, and how much they have printed; with `ids`, what their batch system says of these. */
+  async poll(names: string[], engine: EngineName, ids: string[]): Promise<Poll> {
+    const query = ids.length > 0 ? ENGINE[engine].status(ids) : undefined;
+    const answer = await this.#ask(
+      [
+        `for name in ${names.join(' ')}; do look "$name"; done`,
+        `measure ${names.join(' ')}`,
+        'echo statuses',
+        `(${query?.command ?? ':'}) 2>&1 </dev/null`,
+      ].join('\n'),
+    );
+    const at = answer.indexOf('\nstatuses\n');
+    const files = answer.slice(0, at + 1);
+    return {
+      looks: parseLooks(files),
+      sizes: parseSizes(files),
+      statuses: query?.parse(answer.slice(at + '\nstatuses\n'.length)),
+    };
+  }
+
+  /** Removes all submissions of a job. */
+  async remove(jobs: string[]): Promise<void> {
+    await this.#ask(jobs.map(id => `remove ${id}`).join('\n'));
+  }
+
+  async #look(name: string, before: string): Promise<Look> {
+    const look = parseLooks(await this.#ask(`${before}\nlook ${name}`)).get(name);
+    if (!look) throw new Error(`the host says nothing of the batch job ${name}`);
+    return look;
+  }
+
+  async #query({ command, parse }: Query): Promise<BatchStatus[] | undefined> {
+    return parse(await this.#ask(`(${command}) 2>&1 </dev/null`));
+  }
+
+  async #ask(program: string): Promise<string> {
+    return (await askHost(this.#remote, FUNCTIONS + program, this.#signal)).toString('utf8');
+  }
+}
+
+export interface Poll {
+  looks: Map<string, Look>;
+  sizes: Map<string, OutputOffsets>;
+  /** Undefined: not asked for, or the batch system did not answer. */
+  statuses: BatchStatus[] | undefined;
+}
+
+/** The name of a submission at its batch system, where nobody else's job has it. */
+export const tokenOf = (name: string) => `windlass-${name}`;
+
+/** What job.sh reads: sets cwd, exports the variables, and defines `run`. */
+function requestFile({ command, script, cwd, env = {} }: BatchRequest): string {
+  const interpreter = script?.startsWith('#!') ? '' : '/bin/sh ';
+  const run =
+    script === undefined
+      ? `exec "$shell" -c ${quoteWord(command ?? '')}`
+      : `exec ${interpreter}"$dir/script"`;
+  return [
+    cwd === undefined ? 'cwd=$HOME' : `cwd=${quoteWord(cwd)}`,
+    ...Object.entries(env).map(([name, value]) => `export ${name}=${quoteWord(value)}`),
+    `run() { ${run}; }`,
+    '',
+  ].join('\n');
+}

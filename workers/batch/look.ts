@@ -1,0 +1,66 @@
+/** Where one submission stands, as the files of its directory on the host say. */
+export interface Look {
+  /** The directory is gone: removed, or of another home. */
+  isGone: boolean;
+  /** Whether the submit command was called. */
+  ask: 'ask' | 'asked' | 'withdrawn';
+  /** Whether the job has begun to run what it is for. */
+  go: 'go' | 'begun' | 'void';
+  /** Its own record of its end. */
+  end?: JobEnd;
+  /** How the submit command ended: its exit status; `overdue` after a minute or more without it. */
+  answer?: number | 'overdue';
+}
+
+export interface JobEnd {
+  /** The exit status of what it ran; `cwd`: its working directory is missing on its node, and nothing ran. */
+  code: number | 'cwd';
+  stdout: number;
+  stderr: number;
+  /** It was sent the signal by which a batch system ends a job. */
+  wasToldToEnd: boolean;
+}
+
+/** Reads the lines that `look` in login-node.sh prints, by the name of the submission. */
+export function parseLooks(answer: string): Map<string, Look> {
+  const looks = new Map<string, Look>();
+  for (const line of answer.split('\n')) {
+    const [, name, there, ask, go, end = '', code] =
+      /^at (\S+) (there|gone) (\S+) (\S+) (\S+) (\S+)$/.exec(line) ?? [];
+    if (name === undefined) continue;
+    looks.set(name, {
+      isGone: there === 'gone',
+      ask: ask === 'ask' || ask === 'withdrawn' ? ask : 'asked',
+      go: go === 'begun' || go === 'void' ? go : 'go',
+      ...toEnd(end),
+      ...(code === '-' ? {} : { answer: code === 'overdue' ? code : Number(code) }),
+    });
+  }
+  return looks;
+}
+
+function toEnd(record: string): Pick<Look, 'end'> {
+  const [, code = '', stdout, stderr, told] = /^(\d+|cwd)\.(\d+)\.(\d+)(\.t)?$/.exec(record) ?? [];
+  if (code === '') return {};
+  return {
+    end: {
+      code: code === 'cwd' ? code : Number(code),
+      stdout: Number(stdout),
+      stderr: Number(stderr),
+      wasToldToEnd: told !== undefined,
+    },
+  };
+}
+
+/** Reads the lines that `measure` prints: the bytes of both streams, by the name of the submission. */
+export function parseSizes(answer: string): Map<string, { stdout: number; stderr: number }> {
+  const sizes = new Map<string, { stdout: number; stderr: number }>();
+  for (const [, bytes, name = '', stream] of answer.matchAll(
+    /^bytes +(\d+) .*\/([\w-]+)\/(out|err)$/gm,
+  )) {
+    const size = sizes.get(name) ?? { stdout: 0, stderr: 0 };
+    size[stream === 'out' ? 'stdout' : 'stderr'] = Number(bytes);
+    sizes.set(name, size);
+  }
+  return sizes;
+}

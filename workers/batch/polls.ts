@@ -1,0 +1,56 @@
+import { eq, sql } from 'drizzle-orm';
+import type { Db } from '../../shared/database/connect.ts';
+import { batchPolls, sessions } from '../../shared/database/schema.ts';
+import { ALIVE_SECONDS } from '../../shared/jobs/lease.ts';
+
+/** From the end of one poll of a host to the start of the next, over all workers. */
+const EVERY = sql.raw(`interval '5 seconds'`);
+/** What a poll may take. One whose worker is not alive any more is made by another one before that. */
+const LOST = sql.raw(`interval '4 minutes'`);
+const IS_ALIVE = sql.raw(`seen > now() - interval '${ALIVE_SECONDS} seconds'`);
+/** The worker that has the connections is waited for. */
+const HEAD_START = sql.raw(`interval '3 seconds'`);
+/** Hosts that a worker polls in one round. */
+const MOST = 4;
+
+export interface HostPoll {
+  hostname: string;
+  /** The account whose batch system was asked last: the next one is asked now. */
+  turn: string;
+}
+
+/** Has the host of this session polled, if it is not. */
+export async function followHost(db: Db, sid: string): Promise<void> {
+  const hostname = db
+    .select({ hostname: sessions.hostname })
+    .from(sessions)
+    .where(eq(sessions.sid, sid));
+  await db.execute(sql`insert into ${batchPolls} (hostname) ${hostname} on conflict do nothing`);
+}
+
+/** Takes polls that are due; no other worker makes them meanwhile. */
+export async function takePolls(db: Db, worker: string): Promise<HostPoll[]> {
+  const due = sql`select hostname from ${batchPolls}
+    where due <= now() - case when worker is null or worker = ${worker} then interval '0' else ${HEAD_START} end
+      or due between now() + ${EVERY} and now() + ${LOST} - ${EVERY}
+        and not exists (select from workers where id = ${batchPolls.worker} and ${IS_ALIVE})
+    order by due limit ${sql.raw(String(MOST))} for update skip locked`;
+  return db
+    .update(batchPolls)
+    .set({ due: sql`now() + ${LOST}`, worker })
+    .where(sql`${batchPolls.hostname} = any(array(${due}))`)
+    .returning({ hostname: batchPolls.hostname, turn: batchPolls.turn });
+}
+
+/** The next poll of this host is due later. */
+export async function endPoll(db: Db, { hostname, turn }: HostPoll): Promise<void> {
+  await db
+    .update(batchPolls)
+    .set({ due: sql`now() + ${EVERY}`, turn })
+    .where(eq(batchPolls.hostname, hostname));
+}
+
+/** Nothing is left to follow there; whoever has something says so again within a minute. */
+export async function forgetHost(db: Db, hostname: string): Promise<void> {
+  await db.delete(batchPolls).where(eq(batchPolls.hostname, hostname));
+}

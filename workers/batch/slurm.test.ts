@@ -1,0 +1,135 @@
+import { expect, test } from 'vitest';
+import { slurm } from './slurm.ts';
+
+const TOKEN = 'windlass-job-1';
+
+test('submits with what was asked for, and its own options come last', () => {
+  const text = slurm.submit(TOKEN, {
+    name: "it's",
+    nodes: 2,
+    tasks: 8,
+    cpus: 4,
+    memory: 1_500_000_001,
+    time: 3_725,
+    queue: 'main',
+    account: 'physics',
+    options: ['--gres=gpu:1', '--comment=other'],
+  });
+  const words = text.split(' ');
+  for (const word of [
+    "'--nodes=2'",
+    "'--ntasks=8'",
+    "'--cpus-per-task=4'",
+    "'--mem=1464844K'",
+    "'--time=62:5'",
+    "'--partition=main'",
+    "'--account=physics'",
+    "'--gres=gpu:1'",
+    "'--no-requeue'",
+    `'--job-name=${TOKEN}'`,
+  ])
+    expect(words).toContain(word);
+  expect(text).toContain(`'--comment=it'\\''s'`);
+  expect(text.indexOf('--comment=other')).toBeLessThan(text.indexOf('--comment=it'));
+  expect(text).toMatch(/"\$dir\/job" "\$dir"$/);
+});
+
+test.each([
+  ['123\n', '123'],
+  ['123;cluster\n', '123'],
+  ['a module says hello\n42\n', '42'],
+  ['', undefined],
+  ['Submitted\n', undefined],
+])('the id in %j is %j', (output, id) => {
+  expect(slurm.parseId(output)).toBe(id);
+});
+
+test('reads states, reasons and nodes; squeue comes before the accounts', () => {
+  const { command, parse } = slurm.status(['7', '8', '9', '10', '11']);
+  expect(command).toContain('--jobs=7,8,9,10,11');
+  const statuses = parse(
+    [
+      '7|PENDING|Resources||windlass-a',
+      '8|RUNNING|None|n[1-2]|windlass-b',
+      '9|SHINY_NEW_STATE|(x|y)|n1|windlass-c',
+      'answered',
+      'accounted 8|COMPLETED|None|n1|windlass-b',
+      'accounted 10|CANCELLED by 1000|None|None assigned|windlass-d',
+      'accounted 11|RUNNING|None|n1|windlass-e',
+      '',
+    ].join('\n'),
+  );
+  expect(statuses).toEqual([
+    {
+      id: '7',
+      token: 'windlass-a',
+      state: 'PENDING',
+      reason: 'Resources',
+      nodes: null,
+      phase: 'pending',
+    },
+    {
+      id: '8',
+      token: 'windlass-b',
+      state: 'RUNNING',
+      reason: null,
+      nodes: 'n[1-2]',
+      phase: 'running',
+    },
+    {
+      id: '9',
+      token: 'windlass-c',
+      state: 'SHINY_NEW_STATE',
+      reason: '(x|y)',
+      nodes: 'n1',
+      phase: undefined,
+    },
+    {
+      id: '10',
+      token: 'windlass-d',
+      state: 'CANCELLED',
+      reason: null,
+      nodes: null,
+      phase: 'stopped',
+    },
+  ]);
+});
+
+test('an error is no answer, and ids that are not known are one', () => {
+  const { parse } = slurm.status(['7']);
+  expect(
+    parse('slurm_load_jobs error: Unable to contact slurm controller (connect failure)\n'),
+  ).toBeUndefined();
+  expect(parse('')).toBeUndefined();
+  expect(parse('slurm_load_jobs error: Invalid job id specified\nanswered\n')).toEqual([]);
+  expect(slurm.find(TOKEN).parse('answered\n')).toEqual([]);
+  expect(slurm.find(TOKEN).parse('')).toBeUndefined();
+});
+
+test('cancels no job that has another name, nor another user’s', () => {
+  expect(slurm.cancel('7', TOKEN)).toBe(`scancel --user="$(id -un)" --name='${TOKEN}' 7`);
+});
+
+test('finds by name', () => {
+  const { command, parse } = slurm.find(TOKEN);
+  expect(command).toContain(`--name='${TOKEN}'`);
+  expect(parse(`12|PENDING|Priority||${TOKEN}\nanswered\n`)).toMatchObject([
+    { id: '12', token: TOKEN },
+  ]);
+});
+
+test.each([
+  [
+    'sbatch: error: Batch job submission failed: Unable to contact slurm controller (connect failure)',
+    true,
+  ],
+  ['sbatch: error: Batch job submission failed: Socket timed out on send/recv operation', true],
+  ['sbatch: error: Batch job submission failed: Zero Bytes were transmitted or received', true],
+  ['sbatch: error: invalid partition specified: nope', false],
+  [
+    'sbatch: error: Batch job submission failed: Invalid account or account/partition combination specified',
+    false,
+  ],
+])('%s: passing is %s', (errors, isTransient) => {
+  expect(slurm.isTransient(errors)).toBe(isTransient);
+});

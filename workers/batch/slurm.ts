@@ -1,0 +1,136 @@
+import { quoteWord } from '../host-agent/shell-quote.ts';
+import type { BatchStatus, Engine, Query } from './engine.ts';
+
+/** https://slurm.schedmd.com/job_state_codes.html. A state that is missing here says nothing about the job. */
+const PHASES: Record<string, BatchStatus['phase']> = {
+  PENDING: 'pending',
+  CONFIGURING: 'pending',
+  REQUEUED: 'pending',
+  REQUEUE_FED: 'pending',
+  REQUEUE_HOLD: 'pending',
+  RESV_DEL_HOLD: 'pending',
+  SPECIAL_EXIT: 'pending',
+  RUNNING: 'running',
+  COMPLETING: 'running',
+  RESIZING: 'running',
+  SIGNALING: 'running',
+  STAGE_OUT: 'running',
+  STOPPED: 'running',
+  SUSPENDED: 'running',
+  COMPLETED: 'ended',
+  FAILED: 'ended',
+  BOOT_FAIL: 'stopped',
+  CANCELLED: 'stopped',
+  DEADLINE: 'stopped',
+  LAUNCH_FAILED: 'stopped',
+  NODE_FAIL: 'stopped',
+  OUT_OF_MEMORY: 'stopped',
+  PREEMPTED: 'stopped',
+  RECONFIG_FAIL: 'stopped',
+  REVOKED: 'stopped',
+  TIMEOUT: 'stopped',
+};
+
+/** Variables of the account that would submit something else; the command line overrides all others. */
+const UNSET = 'SBATCH_ARRAY_INX SBATCH_WAIT SBATCH_CLUSTERS SBATCH_WRAP SLURM_CLUSTERS';
+const FORMAT = '%A|%T|%r|%N|%j';
+const OWN = '--user="$(id -un)"';
+/** squeue's answer where it knows none of the ids that it was asked for, which is an answer. */
+const UNKNOWN_ID = /Invalid job id specified/;
+const ANSWERED = 'answered';
+const ACCOUNTED = 'accounted ';
+
+export const slurm: Engine = {
+  program: 'sbatch',
+
+  submit(token, { name, nodes, tasks, cpus, memory, time, queue, account, options = [] }) {
+    // Of an option that is given twice the last one holds.
+    const words = [
+      ...options,
+      ...(name === undefined ? [] : [`--comment=${name}`]),
+      ...(nodes === undefined ? [] : [`--nodes=${nodes}`]),
+      ...(tasks === undefined ? [] : [`--ntasks=${tasks}`]),
+      ...(cpus === undefined ? [] : [`--cpus-per-task=${cpus}`]),
+      ...(memory === undefined ? [] : [`--mem=${Math.ceil(memory / 1024)}K`]),
+      ...(time === undefined ? [] : [`--time=${Math.floor(time / 60)}:${time % 60}`]),
+      ...(queue === undefined ? [] : [`--partition=${queue}`]),
+      ...(account === undefined ? [] : [`--account=${account}`]),
+      `--job-name=${token}`,
+      '--parsable',
+      '--no-requeue',
+      '--open-mode=append',
+    ].map(quoteWord);
+    // In a file's name `%` begins a pattern.
+    const pattern = `$(printf %s "$dir" | sed 's/%/%%/g')`;
+    const own = `--chdir="$dir" --output="${pattern}/out" --error="${pattern}/err"`;
+    return `unset ${UNSET}; sbatch ${words.join(' ')} ${own} "$dir/job" "$dir"`;
+  },
+
+  /** `ID`, or `ID;CLUSTER`. */
+  parseId: output => /^(\d+)(;\S+)?$/m.exec(output)?.[1],
+
+  /**
+   * squeue knows what has not ended, or has within MinJobAge. sacct is asked for the others, where the site keeps accounts: a
+   * query of its database for each that waits would be too much for it.
+   */
+  status(ids) {
+    const list = ids.join(',');
+    return query([
+      `found=$(squeue --noheader --states=all ${OWN} --jobs=${list} --format='${FORMAT}' 2>&1)`,
+      'code=$?',
+      `printf '%s\\n' "$found"`,
+      `case $code,$found in 0,* | *'Invalid job id specified'*) echo ${ANSWERED} ;; esac`,
+      'missing=',
+      `for id in ${ids.join(' ')}; do`,
+      `  case "\n$found" in *"\n$id|"*) ;; *) missing=$missing$id, ;; esac`,
+      'done',
+      `if [ -n "$missing" ] && command -v sacct >/dev/null; then ${account('--jobs="$missing"')}; fi`,
+    ]);
+  },
+
+  cancel: (id, token) => `scancel ${OWN} --name=${quoteWord(token)} ${id}`,
+
+  find(token) {
+    const named = `--name=${quoteWord(token)}`;
+    return query([
+      `squeue --noheader --states=all ${OWN} ${named} --format='${FORMAT}' && echo ${ANSWERED}`,
+      `if command -v sacct >/dev/null; then ${account(`${named} --starttime=now-30days`)}; fi`,
+    ]);
+  },
+
+  isTransient: errors =>
+    /unable to contact|timed out|time out|connection (refused|reset)|zero bytes|temporarily|protocol authentication|munge|unspecified error|communication|socket/i.test(
+      errors,
+    ),
+};
+
+/** `CANCELLED by 1000` is a state with who did it; the reason is that of its wait. */
+const account = (which: string) =>
+  `sacct --noheader --parsable2 --allocations --duplicates ${OWN} ${which} --format=JobIDRaw,State,Reason,NodeList,JobName 2>/dev/null | sed 's/^/${ACCOUNTED}/'`;
+
+const query = (lines: string[]): Query => ({ command: `${lines.join('\n')}\n`, parse });
+
+function parse(output: string): BatchStatus[] | undefined {
+  const lines = output.split('\n');
+  if (!lines.includes(ANSWERED) && !UNKNOWN_ID.test(output)) return undefined;
+  const found = new Map<string, BatchStatus>();
+  for (const line of lines) {
+    const fields = /^(?:accounted )?(\d+)\|([A-Z_]+)[^|]*\|(.*)\|([^|]*)\|([^|]*)$/.exec(line);
+    if (!fields) continue;
+    const [, id = '', state = '', reason = '', nodes = '', token = ''] = fields;
+    const phase = PHASES[state];
+    // Of a job that the controller has forgotten the accounts say for ever that it runs.
+    const isForgotten = line.startsWith(ACCOUNTED) && phase !== 'ended' && phase !== 'stopped';
+    // What squeue says comes first: it is newer.
+    if (isForgotten || found.has(`${id} ${token}`)) continue;
+    found.set(`${id} ${token}`, {
+      ...{ id, token, state, phase },
+      reason: orNull(reason),
+      nodes: orNull(nodes),
+    });
+  }
+  return [...found.values()];
+}
+
+const orNull = (word: string) =>
+  ['', 'None', '(null)', 'None assigned'].includes(word) ? null : word.slice(0, 500);

@@ -1,0 +1,19 @@
+import type { Handler } from '../context.ts';
+import { ReleaseJob } from '../engine/release-job.ts';
+import { challengeExpired } from '../ssh/login-dialogue.ts';
+import { openSession } from '../ssh/open-session.ts';
+
+/** Goes on with a login where it waits, by what the user has answered. */
+const answer: Handler<'answer'> = async context => {
+  const { job, payload, signal } = context;
+  const { sessions } = context.worker;
+  const sid = job.session ?? '';
+  const place = await sessions.placeOfLogin(sid);
+  if (place === 'elsewhere') throw new ReleaseJob('the login waits at another worker', 0.3);
+  if (place === 'nowhere') throw challengeExpired();
+  const answers = await sessions.takeAnswers(sid);
+  const step = await sessions.answer(sid, { challenge: payload.challenge, answers }, signal);
+  return openSession(context, step);
+};
+
+export default answer;

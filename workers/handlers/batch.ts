@@ -1,0 +1,49 @@
+import { WindlassError } from '../../shared/errors.ts';
+import { BatchRun } from '../batch/batch-run.ts';
+import { cwdNotFound } from '../batch/errors.ts';
+import type { Handler } from '../context.ts';
+import { ReleaseJob } from '../engine/release-job.ts';
+import { explainAccessDenied, isUnreachable } from '../runs/run-errors.ts';
+import { withSession } from '../ssh/reconnect.ts';
+import type { RemoteSession } from '../ssh/remote-session.ts';
+
+/** A job whose host cannot be reached is tried again after so long. */
+const UNREACHABLE_RETRY_SECONDS = 30;
+/** And is given up after so long. */
+const UNREACHABLE_FOR_MS = 12 * 3_600_000;
+
+/** Submits a job to the batch system of the session's host exactly once, and follows it to its end in many short visits. */
+const batch: Handler<'batch'> = async context => {
+  const { job, payload } = context;
+  if (!job.runAt) context.signal.throwIfAborted();
+  const output = await context.output();
+  const visit = async (session: RemoteSession) => {
+    // Over a new connection it is read on from what is stored.
+    await output.flush();
+    const run = new BatchRun(context, session, output);
+    const end = await run.visit();
+    await output.flush();
+    run.checkLimit();
+    return end;
+  };
+  const { code } = await withSession(context, visit, {
+    signal: () => (job.runAt ? context.cleanupSignal : context.signal),
+  }).catch(async (error: unknown) => {
+    await output.flush();
+    if (job.runAt && isUnreachable(error)) throw toLater(job.unreachableSince);
+    throw explainAccessDenied(context, error);
+  });
+  if (code === 'cwd') throw cwdNotFound(payload.cwd);
+  return { result: { returncode: code } };
+};
+
+export default batch;
+
+function toLater(since: Date | null): unknown {
+  if (!since || Date.now() - since.getTime() < UNREACHABLE_FOR_MS)
+    return new ReleaseJob('the host cannot be reached', UNREACHABLE_RETRY_SECONDS);
+  return new WindlassError('outcome_unknown', {
+    detail: 'Outcome unknown: the host could not be reached for too long.',
+    hint: 'Look on the host what the job did before you submit it again.',
+  });
+}

@@ -1,0 +1,188 @@
+# Part of agent.sh: the supervisor of an attempt, which spools both streams and records the end.
+# shellcheck shell=sh disable=SC2013,SC2034,SC2046,SC2086,SC2154,SC3013,SC3044
+#
+# Of each stream S (o, e): dd_S, the process that copies it; at_S, the offset of its segment; count_S, the most reads of it;
+# over_S, set once the stream has ended. A dd prints a line on descriptor 3 when it ends, which wakes the supervisor. It
+# wakes, too, for `s HANDLE ID` (the child has claimed the attempt), `c` (the child has ended) and `x` (look whether a dd
+# was killed).
+
+# begin_spool: no segment exceeds the account's `ulimit -f`, which does not hold for the pipe that the command writes to,
+# nor an eighth of the spool.
+begin_spool() {
+  handle='' pending='' spool=ok lines=0 ends=0 block=65536 most=$((limit / 524288))
+  if [ "$file_limit" -gt 0 ]; then
+    if [ $block -gt "$file_limit" ]; then block=$file_limit; fi
+    if [ $most -gt $((file_limit / block)) ]; then most=$((file_limit / block)); fi
+  fi
+  if [ $most -lt 1 ]; then most=1; fi
+  count=512
+  if [ $count -gt $most ]; then count=$most; fi
+  dd_o='' at_o=0 count_o=$count over_o='' dd_e='' at_e=0 count_e=$count over_e=''
+}
+
+# start_dd STREAM: once the disk is full, the rest is read and dropped.
+start_dd() {
+  eval "at=\$at_$1 count=\$count_$1"
+  segment=$dir/$1.$((BASE + at)) reads=count=$count
+  if [ $spool = full ]; then segment=/dev/null reads=bs=$block; fi
+  if [ "$1" = o ]; then
+    LC_ALL=C dd bs=$block $reads of="$segment" <&8 >/dev/null 2>&3 3>&- 8<&- 9<&- &
+  else
+    LC_ALL=C dd bs=$block $reads of="$segment" <&9 >/dev/null 2>&3 3>&- 8<&- 9<&- &
+  fi
+  eval "dd_$1=$!"
+}
+
+# end_dd STREAM: the dd of this stream has ended. Each read that it counts has a byte at least: fewer bytes than reads are
+# the end of the stream.
+end_dd() {
+  eval "pid=\$dd_$1 at=\$at_$1 count=\$count_$1 dd_$1=''"
+  wait "$pid"
+  result=$? segment=$dir/$1.$((BASE + at)) bytes=0
+  if [ $result -le 128 ]; then ends=$((ends + 1)); fi
+  if [ $spool = full ] && [ $result -eq 0 ]; then
+    eval "over_$1=y"
+    return
+  fi
+  if [ -s "$segment" ]; then bytes=$(($(wc -c <"$segment"))); fi
+  at=$((at + bytes))
+  eval "at_$1=$at"
+  if [ $result -gt 128 ]; then
+    true >"$dir/cut.$1.$at" # it may have held bytes that it had read
+  elif [ $result -ne 0 ]; then
+    spool=full
+    (exec >/dev/null 2>&1 3>&- 8<&- 9<&- && kill_tree) &
+  elif [ $bytes -lt "$count" ]; then
+    eval "over_$1=y"
+    return
+  else
+    # About 8 MiB a segment: small segments cost forks, large ones are deleted late.
+    count=$((8388608 * count / bytes))
+    if [ $count -lt 16 ]; then count=16; fi
+    if [ $count -gt 1024 ]; then count=1024; fi
+    if [ $count -gt $most ]; then count=$most; fi
+    eval "count_$1=$count"
+  fi
+  pending="$pending $1"
+}
+
+# has_room: whether the spool of both streams is below $limit. Without room the supervisor pauses, and so blocks the command.
+has_room() {
+  find_segments o
+  spooled=$((at_o - oldest))
+  find_segments e
+  [ $((spooled + at_e - oldest)) -lt "$limit" ]
+}
+
+# end_dds: takes up what has ended. A line was printed by a dd that is about to end, so this waits for that one.
+end_dds() {
+  while :; do
+    if [ -n "$dd_o" ] && ! read_process "$dd_o"; then end_dd o; fi
+    if [ -n "$dd_e" ] && ! read_process "$dd_e"; then end_dd e; fi
+    if [ $lines -le $ends ] || [ -z "$dd_o$dd_e" ]; then return; fi
+    sleep 0.005 || sleep 1
+  done
+}
+
+# drain_notes: reads what is in the fifo on descriptor 3 by now, and no more: up to a line of its own.
+drain_notes() {
+  echo . >&3
+  while read -r line <&3 && [ "$line" != . ]; do
+    case $line in *'records out') lines=$((lines + 1)) ;; esac
+  done
+}
+
+# spool_streams: copies both streams to their ends. False if the child has ended and not claimed its attempt.
+spool_streams() {
+  until [ -n "$over_o" ] && [ -n "$over_e" ]; do
+    if [ -n "$pending" ] && { [ $spool = full ] || has_room; }; then
+      set -- $pending
+      pending=''
+      for stream in "$@"; do start_dd "$stream"; done
+    fi
+    if [ -n "$pending" ]; then
+      sleep_fraction 1
+      drain_notes # a full fifo would block who writes to it
+    else
+      read -r line <&3 || exit 1
+      case $line in
+      *'records out') lines=$((lines + 1)) ;;
+      s\ *)
+        line=${line#s }
+        handle=${line%% *} pending='o e'
+        continue
+        ;;
+      c) if [ -z "$dd_o$dd_e$over_o$over_e" ]; then return 1; fi ;;
+      x) ;;
+      *) continue ;;
+      esac
+    fi
+    end_dds
+  done
+}
+
+# spool_attempt: the supervisor that the waiter starts.
+spool_attempt() {
+  begin_spool
+  if spool_streams; then record_end; else rm -rf "$dir"; fi
+}
+
+# find_exit: sets code, the exit status of the command; false if the waiter has not recorded it.
+find_exit() {
+  set -- "$dir"/exit.*
+  code=${1##*/exit.}
+  [ "$code" != '*' ]
+}
+
+# find_cut STREAM TOTAL: sets sure, up to where the stream is complete.
+find_cut() {
+  set -- "$2" "$dir/cut.$1".*
+  sure=$1
+  shift
+  for file in "$@"; do
+    file=${file##*.}
+    if [ "$file" != '*' ] && [ "$file" -lt "$sure" ]; then sure=$file; fi
+  done
+}
+
+# record_end: records how the run ended, once both streams are over; as unsure where its exit status or some output is
+# unknown, because the waiter or a dd was killed.
+record_end() {
+  id='' token='' fenced='' pid=0 its_start=''
+  { read -r id <"$dir/claim" && read -r token fenced <"$base/started/$id"; } 2>/dev/null
+  if [ "$fenced" != "$attempt" ]; then # this attempt started nothing
+    rm -rf "$dir"
+    exit
+  fi
+  if ! find_exit; then
+    code=-
+    { read -r pid its_start <"$dir/child"; } 2>/dev/null
+    while is_alive "$pid" "$its_start"; do sleep 1; done
+  fi
+  if [ $spool = full ]; then code=full; fi
+  find_cut o "$at_o"
+  sure_o=$sure
+  find_cut e "$at_e"
+  end=end.$code.$at_o.$at_e
+  if [ "$code" = - ] || [ "$sure_o.$sure" != "$at_o.$at_e" ]; then
+    end=unsure.$code.$at_o.$at_e.$sure_o.$sure
+  fi
+  # The record is a file name, because a rename works on a full disk and a new file may not.
+  if ! { true >"$dir/$end"; } 2>/dev/null; then mv "$dir/spare" "$dir/$end"; fi
+  if [ -n "$handle" ] && find_end; then notify_emitter "done $handle $code $out $err"; fi
+}
+
+# find_segments STREAM: sets oldest and newest, the offsets of the first and the last segment in its spool.
+find_segments() {
+  set -- "$dir/$1".1*
+  oldest=${1##*.}
+  eval "newest=\${$#}"
+  newest=${newest##*.}
+  case $oldest in *[!0-9]*) oldest=$BASE newest=$BASE ;; esac
+  oldest=$((oldest - BASE)) newest=$((newest - BASE))
+}
+
+# notify_emitter LINE: sends it to the emitter of the serve that prepared this attempt, if that is alive. A fifo that is
+# open for reading and writing neither blocks nor kills its writer. The directory of a dead serve is renamed before it is
+# removed, so this creates no file there.
+notify_emitter() { if [ -p "$fifo" ]; then echo "$1" 1<>"$fifo"; fi; } 2>/dev/null

@@ -1,0 +1,47 @@
+import { WindlassError } from '../../shared/errors.ts';
+import type { FreeSpace } from '../../shared/storage/free-space.ts';
+
+/** Looked at again after so many bytes, and after so many milliseconds. */
+const CHECK_BYTES = 4 << 20;
+const CHECK_MS = 1_000;
+
+/**
+ * Whether there is room for more of a job's output: LIMIT_FREE_BYTES. It answers at once, by its last look at the disk: pieces
+ * that waited for one would be overtaken by later ones.
+ */
+export class OutputRoom {
+  readonly #freeSpace: Pick<FreeSpace, 'assertFree'>;
+  #unchecked = 0;
+  #checkedAt = 0;
+  #shortage: WindlassError | undefined;
+
+  private constructor(freeSpace: Pick<FreeSpace, 'assertFree'>) {
+    this.#freeSpace = freeSpace;
+  }
+
+  static async open(freeSpace: Pick<FreeSpace, 'assertFree'>): Promise<OutputRoom> {
+    const room = new OutputRoom(freeSpace);
+    await room.#look();
+    return room;
+  }
+
+  /** Throws `insufficient_storage` from the first shortage on: output with a gap would be worse than none. */
+  admit(bytes: number): void {
+    if (this.#shortage) throw this.#shortage;
+    this.#unchecked += bytes;
+    const isDue = this.#unchecked >= CHECK_BYTES || performance.now() - this.#checkedAt >= CHECK_MS;
+    if (isDue) void this.#look();
+  }
+
+  async #look(): Promise<void> {
+    this.#unchecked = 0;
+    this.#checkedAt = performance.now();
+    try {
+      await this.#freeSpace.assertFree();
+    } catch (error) {
+      // Where the disk cannot be asked, storing tells what is wrong.
+      if (error instanceof WindlassError && error.code === 'insufficient_storage')
+        this.#shortage ??= error;
+    }
+  }
+}

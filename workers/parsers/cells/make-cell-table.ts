@@ -1,0 +1,90 @@
+import { once } from 'node:events';
+import { createWriteStream } from 'node:fs';
+import { stat } from 'node:fs/promises';
+import { finished } from 'node:stream/promises';
+import { ALL_TYPES, setOf, type TypeSet } from '../csv/column-types.ts';
+import { MAX_COLUMNS, MAX_RECORD_BYTES, nameColumns } from '../csv/dialect.ts';
+import type { CsvTable } from '../csv/read-csv.ts';
+import { SAMPLE, writeTable } from '../csv/write-table.ts';
+import { type MadeTable, TableError } from '../table/protocol.ts';
+
+/** A value as its file writes it, and what kind of value the file says it is; null if it is missing. */
+export type Cell = { kind: CellKind; text: string } | null;
+export type CellKind = 'boolean' | 'number' | 'text';
+
+/** Of columns with values of one kind only. A text is never taken for a number, but may be a date or a time. */
+const TYPES: Record<CellKind, TypeSet> = {
+  boolean: setOf('BOOLEAN', 'VARCHAR'),
+  number: setOf('BIGINT', 'DOUBLE', 'VARCHAR'),
+  text: setOf('DATE', 'TIME', 'TIMESTAMP', 'TIMESTAMPTZ', 'VARCHAR'),
+};
+
+interface Files {
+  scratch: string;
+  input: string;
+  output: string;
+  memory: number;
+}
+
+interface Rows {
+  names: string[];
+  /** Each with as many cells as there are names. */
+  rows: AsyncIterable<Cell[]>;
+  onProgress(share: number): void;
+}
+
+/** Makes a table of cells: each column gets the narrowest type that holds all of its values, as in a CSV file. */
+export async function makeCellTable(
+  files: Files,
+  { names, rows, onProgress }: Rows,
+): Promise<MadeTable> {
+  if (names.length === 0 || names.length > MAX_COLUMNS)
+    throw new TableError({
+      reason: `there are ${names.length.toLocaleString('en')} columns, and at least 1 and at most ${MAX_COLUMNS.toLocaleString('en')} can be kept`,
+    });
+  const path = `${files.output}.csv`;
+  const first = nameColumns(names);
+  const { count, types } = await writeCsv(path, { names: first, rows });
+  const table: CsvTable = {
+    request: { ...files, parameters: { header: true } },
+    dialect: { delimiter: ',', quote: '"', comment: undefined, lineBreak: '\n', first },
+    text: path,
+    records: path,
+    lineBreak: '\n',
+    count: count + 1,
+    bytes: (await stat(path)).size,
+    types,
+  };
+  const { rows: written, columns } = await writeTable(table, { sample: SAMPLE, onProgress });
+  return { rows: written, columns };
+}
+
+async function writeCsv(
+  path: string,
+  { names, rows }: { names: string[]; rows: AsyncIterable<Cell[]> },
+): Promise<{ count: number; types: TypeSet[] }> {
+  const file = createWriteStream(path, { flags: 'wx', mode: 0o600, highWaterMark: 1 << 20 });
+  const closed = finished(file);
+  // Awaited below; a failure meanwhile must not be unhandled.
+  closed.catch(() => {});
+  const types: TypeSet[] = names.map(() => ALL_TYPES);
+  let count = 0;
+  file.write(`${names.map(quote).join(',')}\n`);
+  for await (const row of rows) {
+    count++;
+    const line = `${row.map(cell => (cell ? quote(cell.text) : '')).join(',')}\n`;
+    if (Buffer.byteLength(line) > MAX_RECORD_BYTES)
+      throw new TableError({
+        row: count,
+        reason: `the row is longer than ${MAX_RECORD_BYTES.toLocaleString('en')} bytes`,
+      });
+    for (const [i, cell] of row.entries()) if (cell) types[i] = (types[i] ?? 0) & TYPES[cell.kind];
+    if (!file.write(line)) await Promise.race([once(file, 'drain'), closed]);
+  }
+  file.end();
+  await closed;
+  return { count, types };
+}
+
+/** A missing value has no quotes, and an empty text has. */
+const quote = (text: string) => `"${text.replaceAll('"', '""')}"`;

@@ -1,0 +1,51 @@
+import { join } from 'node:path';
+import type { FileParserName } from '../../shared/parsers.ts';
+import { storeScratch, withScratch, writeScratch } from '../sandbox/scratch-dir.ts';
+import type { MadeArtifact, Parser } from './parser.ts';
+import { runTableChild } from './table/run-child.ts';
+import { readUploadedFile } from './upload-files.ts';
+
+/** Progress after the file has been copied to the worker, and after it has been converted. */
+const COPIED = 0.15;
+const CONVERTED = 0.9;
+
+/**
+ * The parser that has a file read by the child, and stores what that makes of it. Copies the file to the worker's disk
+ * first: a format is read at any place, and a CSV file three times.
+ */
+export const convertFile =
+  (parser: FileParserName): Parser<FileParserName> =>
+  async ({ file, size }, context) => {
+    const { job, upload, aid, newKey, reportProgress, parameters } = context;
+    const { objects, database, config } = job.worker;
+    return withScratch('parse', async scratch => {
+      const input = join(scratch, 'upload');
+      const output = join(scratch, 'table.parquet');
+      const bytes = readUploadedFile(
+        { db: database.db, objects },
+        { upload, file, signal: job.signal },
+      );
+      await writeScratch(input, bytes, job.signal);
+      reportProgress(COPIED, `Reading ${size} bytes.`);
+      const made = await runTableChild(
+        {
+          ...{ kind: 'file', parser, parameters, scratch, input, output },
+          expanded: config.LIMIT_EXPANDED_BYTES,
+        },
+        {
+          memory: config.LIMIT_PARSE_BYTES,
+          seconds: config.LIMIT_PARSE_SECONDS,
+          keepFree: config.LIMIT_FREE_BYTES,
+          onProgress: share => reportProgress(COPIED + share * (CONVERTED - COPIED)),
+          signal: job.signal,
+        },
+      );
+      const artifacts: MadeArtifact[] = [];
+      for (const { name, path, ...artifact } of made) {
+        const object = newKey();
+        const stored = await storeScratch(objects, object, { path, signal: job.signal });
+        artifacts.push({ ...artifact, aid: name ? `${aid}/${name}` : aid, object, size: stored });
+      }
+      return artifacts;
+    });
+  };

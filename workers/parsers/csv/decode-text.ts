@@ -1,0 +1,67 @@
+import { createReadStream } from 'node:fs';
+import type { Encoding } from '../../../shared/parsers.ts';
+import { TableError } from '../table/protocol.ts';
+
+/** What windows-1252 has at 0x80 to 0x9f, where ISO 8859-1 has control characters; nothing at five places. */
+const WINDOWS_1252 = '€�‚ƒ„…†‡ˆ‰Š‹Œ�Ž��‘’“”•–—˜™š›œ�žŸ';
+
+/** The encoding that a byte order mark tells. */
+export function encodingOfMark(head: Buffer): Encoding | undefined {
+  const mark = head.subarray(0, 3).toString('hex');
+  if (mark.startsWith('fffe') || mark.startsWith('feff')) return 'utf-16';
+  return mark === 'efbbbf' ? 'utf-8' : undefined;
+}
+
+/** A text file as UTF-8, without its byte order mark. What is UTF-8 is not checked: scanRecords() does. */
+export async function* decodeText(path: string, encoding: Encoding): AsyncGenerator<Buffer> {
+  const bytes = createReadStream(path, { highWaterMark: 1 << 20 }) as AsyncIterable<Buffer>;
+  if (encoding === 'utf-8') yield* withoutMark(bytes);
+  else if (encoding === 'utf-16') yield* decodeUtf16(bytes);
+  else for await (const piece of bytes) yield Buffer.from(decodeBytes(piece, encoding));
+}
+
+async function* withoutMark(bytes: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
+  let isFirst = true;
+  for await (const piece of bytes) {
+    yield isFirst && encodingOfMark(piece) === 'utf-8' ? piece.subarray(3) : piece;
+    isFirst = false;
+  }
+}
+
+async function* decodeUtf16(bytes: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
+  let decoder: InstanceType<typeof TextDecoder> | undefined;
+  let lines = 1;
+  const decode = (piece?: Buffer) => {
+    decoder ??= new TextDecoder(
+      piece?.subarray(0, 2).toString('hex') === 'feff' ? 'utf-16be' : 'utf-16le',
+      { fatal: true },
+    );
+    try {
+      return decoder.decode(piece, { stream: piece !== undefined });
+    } catch {
+      throw new TableError({
+        row: lines,
+        reason: 'on this line or soon after it there are bytes that are not UTF-16',
+      });
+    }
+  };
+  for await (const piece of bytes) {
+    const text = decode(piece);
+    yield Buffer.from(text);
+    for (let at = text.indexOf('\n'); at >= 0; at = text.indexOf('\n', at + 1)) lines++;
+  }
+  yield Buffer.from(decode());
+}
+
+function decodeBytes(piece: Buffer, encoding: 'latin-1' | 'windows-1252'): string {
+  const text = piece.toString('latin1');
+  if (encoding === 'latin-1') return text;
+  return text.replace(/[\x80-\x9f]/g, char => {
+    const decoded = WINDOWS_1252[char.charCodeAt(0) - 0x80] as string;
+    if (decoded !== '�') return decoded;
+    throw new TableError({
+      reason: `there is a byte 0x${char.charCodeAt(0).toString(16)}, which windows-1252 does not have`,
+      hint: 'Name another encoding with "encoding".',
+    });
+  });
+}

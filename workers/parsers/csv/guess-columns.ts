@@ -1,0 +1,102 @@
+import type { DuckDBConnection } from '@duckdb/node-api';
+import { query } from '../table/duckdb.ts';
+import { TableError } from '../table/protocol.ts';
+import {
+  ALL_TYPES,
+  ASKED,
+  findTypes,
+  findTypesOfFirst,
+  looksLikeHeader,
+  type Numerals,
+  narrowest,
+  type SqlType,
+  setOf,
+  type TypeSet,
+} from './column-types.ts';
+import { nameColumns } from './dialect.ts';
+import { type CsvTable, nullsOf, readCsv } from './read-csv.ts';
+import type { SAMPLE } from './write-table.ts';
+
+export interface TypedColumn {
+  name: string;
+  type: SqlType;
+  /** The types that the user allows. */
+  asked: TypeSet | undefined;
+}
+
+export interface Guess {
+  /** Without an empty last one, see hasOnlyTrailingDelimiters(). */
+  columns: TypedColumn[];
+  hasHeader: boolean;
+  numerals: Numerals;
+}
+
+/** Guesses header and column types from the first rows. */
+export async function guessColumns(
+  connection: DuckDBConnection,
+  { table, sample }: { table: CsvTable; sample: typeof SAMPLE },
+): Promise<Guess> {
+  const { first } = table.dialect;
+  const { parameters } = table.request;
+  const numerals: Numerals = { decimal: parameters.decimal ?? '.', fortran: true };
+  const rows = Math.max(
+    sample.least,
+    Math.min(sample.rows, Math.floor(sample.cells / first.length)),
+  );
+  const all = readCsv(table, true);
+  const relation = `(SELECT * FROM ${all} LIMIT ${rows})`;
+  const found = await findTypes(connection, { relation, columns: [...first.keys()], numerals });
+  const empty = [...found].flatMap(([i, set]) => (set === ALL_TYPES ? [i] : []));
+  if (empty.length > 0 && table.count > rows + 1)
+    for (const [i, set] of await findTypes(connection, { relation: all, columns: empty, numerals }))
+      found.set(i, set);
+  const below = [...found.values()];
+  const nulls = nullsOf(parameters);
+  const own = await findTypesOfFirst(connection, { first, nulls, numerals });
+  const hasHeader = parameters.header ?? (parameters.units || looksLikeHeader(own, below));
+  const names = nameColumns(hasHeader ? first : first.map(() => ''));
+  if (hasHeader && !table.types && hasOnlyTrailingDelimiters(first, below)) names.pop();
+  refuseUnknownNames(parameters.types ?? {}, names);
+  const columns = names.map((name, i) => {
+    const type = parameters.types?.[name] ?? (parameters.text ? 'text' : undefined);
+    const asked = table.types?.[i] ?? (type && setOf(...ASKED[type]));
+    const set = below[i] ?? 0;
+    return { name, asked, type: choose(hasHeader ? set : set & (own[i] ?? set), asked) };
+  });
+  const fortran = await hasFortranExponents(connection, { relation, columns });
+  return { hasHeader, columns, numerals: { ...numerals, fortran } };
+}
+
+/** The narrowest type that holds all values; where a user asked for others, one of these, whether it does or not. */
+export function choose(set: TypeSet, asked: TypeSet | undefined): SqlType {
+  if (asked === undefined) return narrowest(set);
+  return narrowest(set & asked || asked);
+}
+
+/** Whether all rows end in a delimiter: the last column has neither name nor values. */
+function hasOnlyTrailingDelimiters(first: string[], below: TypeSet[]): boolean {
+  return first.length > 1 && first.at(-1)?.trim() === '' && below.at(-1) === ALL_TYPES;
+}
+
+function refuseUnknownNames(types: Record<string, unknown>, names: string[]): void {
+  for (const name of Object.keys(types))
+    if (!names.includes(name))
+      throw new TableError({
+        row: 1,
+        column: name,
+        reason: 'there is no such column, though "types" names it',
+        hint: `Name columns as they are in the table: ${names.slice(0, 20).join(', ')}${names.length > 20 ? ', …' : ''}.`,
+      });
+}
+
+/** Whether a number of the sample has one: their check takes time, and few files have any. */
+async function hasFortranExponents(
+  connection: DuckDBConnection,
+  { relation, columns }: { relation: string; columns: TypedColumn[] },
+): Promise<boolean> {
+  const numbers = columns.flatMap(({ type }, i) => (type === 'DOUBLE' ? [`c${i}`] : []));
+  if (numbers.length === 0) return false;
+  const has = numbers.map(value => `contains(lower(${value}), 'd')`).join(' OR ');
+  const [found] = await query(connection, `SELECT bool_or(${has}) AS found FROM ${relation}`);
+  return found?.found === true;
+}

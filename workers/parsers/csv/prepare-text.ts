@@ -1,0 +1,164 @@
+import { createWriteStream } from 'node:fs';
+import { open } from 'node:fs/promises';
+import { join } from 'node:path';
+import { Readable } from 'node:stream';
+import { pipeline } from 'node:stream/promises';
+import type { Encoding, ParserParameters } from '../../../shared/parsers.ts';
+import { recognizeFile } from '../file-kind.ts';
+import { TableError } from '../table/protocol.ts';
+import { collapseSpaces } from './collapse-spaces.ts';
+import { decodeText, encodingOfMark } from './decode-text.ts';
+import { MAX_RECORD_BYTES, splitRecord, walkRecord } from './dialect.ts';
+import { inferDelimiter } from './infer-delimiter.ts';
+
+/** A file as UTF-8 that begins with its first record: DuckDB misreads others if that contains line breaks. */
+export interface PreparedText {
+  path: string;
+  encoding: Encoding;
+  delimiter: string;
+  /** Lines before the first record. */
+  lines: number;
+}
+
+/** Returns the file itself if there is nothing to change. Throws TableError if it is of another kind. */
+export async function prepareText(
+  { input, scratch }: { input: string; scratch: string },
+  parameters: ParserParameters<'csv'>,
+): Promise<PreparedText> {
+  const start = await readStart(input, 512);
+  refuseOtherKinds(start);
+  const mark = encodingOfMark(start);
+  const encoding = parameters.encoding ?? mark ?? 'utf-8';
+  const { quote = '"', comment, skip = 0 } = parameters;
+  const decoded = () => decodeText(input, encoding);
+  const preamble = await findPreamble(decoded(), { comment, skip });
+  const head = await takeBytes(dropBytes(decoded(), preamble.bytes), MAX_RECORD_BYTES);
+  const delimiter =
+    parameters.delimiter ??
+    preamble.delimiter ??
+    inferDelimiter(head, { quote, decimal: parameters.decimal ?? '.' });
+  if (parameters.header === false && hasOneValue(head, { quote, delimiter })) {
+    // Blank lines are missing values.
+    preamble.bytes -= preamble.blank.bytes;
+    preamble.lines -= preamble.blank.lines;
+  }
+  const records = () => dropBytes(decoded(), preamble.bytes);
+  const isAsItIs = encoding === 'utf-8' && !mark && preamble.bytes === 0 && delimiter !== ' ';
+  const path = isAsItIs ? input : join(scratch, 'text.csv');
+  if (!isAsItIs) {
+    const text = delimiter === ' ' ? collapseSpaces(records(), quote) : records();
+    await pipeline(Readable.from(text), createWriteStream(path, { flags: 'wx', mode: 0o600 }));
+  }
+  return { path, encoding, delimiter, lines: preamble.lines };
+}
+
+async function readStart(path: string, length: number): Promise<Buffer> {
+  const file = await open(path);
+  try {
+    const { buffer, bytesRead } = await file.read(Buffer.alloc(length), 0, length, 0);
+    return buffer.subarray(0, bytesRead);
+  } finally {
+    await file.close();
+  }
+}
+
+function refuseOtherKinds(start: Buffer): void {
+  if (start.length === 0)
+    throw new TableError({ reason: 'the file is empty', hint: 'Send a file with a first line.' });
+  const kind = recognizeFile(start);
+  if (!kind) return;
+  throw new TableError({
+    reason: `the file is ${kind.name}, not text`,
+    hint: 'Export it as CSV.',
+  });
+}
+
+interface Preamble {
+  bytes: number;
+  lines: number;
+  /** The part of it that are blank lines right before the first record. */
+  blank: { bytes: number; lines: number };
+  /** As a first line such as sep=; names it, which Excel reads and writes. */
+  delimiter?: string;
+}
+
+/** Finds what precedes the first record: the line sep=, lines to skip, blank lines, comments. */
+async function findPreamble(
+  text: AsyncIterable<Buffer>,
+  { comment, skip }: { comment: string | undefined; skip: number },
+): Promise<Preamble> {
+  const preamble: Preamble = { bytes: 0, lines: 0, blank: { bytes: 0, lines: 0 } };
+  const isPart = (line: string) => {
+    const separator = preamble.lines === 0 ? /^"?sep=([\t -~])"?$/i.exec(line)?.[1] : undefined;
+    preamble.delimiter ??= separator;
+    return (
+      preamble.lines < skip ||
+      separator !== undefined ||
+      line === '' ||
+      (comment !== undefined && line.startsWith(comment))
+    );
+  };
+  let rest: Buffer = Buffer.alloc(0);
+  for await (const piece of text) {
+    rest = rest.length > 0 ? Buffer.concat([rest, piece]) : piece;
+    let at = 0;
+    for (;;) {
+      const end = lineEnd(rest, at);
+      // A CR at the end may be the first half of a line break.
+      if (end === undefined || (rest[end] === 13 && end === rest.length - 1)) break;
+      if (!isPart(rest.toString('utf8', at, end))) return preamble;
+      const next = end + (rest[end] === 13 && rest[end + 1] === 10 ? 2 : 1);
+      if (end > at || preamble.lines < skip) preamble.blank = { bytes: 0, lines: 0 };
+      else
+        preamble.blank = {
+          bytes: preamble.blank.bytes + next - at,
+          lines: preamble.blank.lines + 1,
+        };
+      preamble.bytes += next - at;
+      preamble.lines++;
+      at = next;
+    }
+    rest = rest.subarray(at);
+    if (rest.length > MAX_RECORD_BYTES) return preamble;
+  }
+  // The last line, without a line break or with a CR.
+  if (rest.length > 0 && isPart(rest.toString('utf8').replace(/\r$/, ''))) {
+    preamble.bytes += rest.length;
+    preamble.lines++;
+  }
+  return preamble;
+}
+
+function hasOneValue(
+  head: Buffer,
+  { quote, delimiter }: { quote: string; delimiter: string },
+): boolean {
+  const { end } = walkRecord(head, quote, byte => byte === delimiter.charCodeAt(0));
+  return splitRecord(head.subarray(0, end), { quote, delimiter }).length === 1;
+}
+
+function lineEnd(bytes: Buffer, from: number): number | undefined {
+  const lf = bytes.indexOf(10, from);
+  const cr = bytes.subarray(0, lf < 0 ? bytes.length : lf).indexOf(13, from);
+  if (cr >= 0) return cr;
+  return lf < 0 ? undefined : lf;
+}
+
+async function* dropBytes(source: AsyncIterable<Buffer>, count: number): AsyncGenerator<Buffer> {
+  let left = count;
+  for await (const piece of source) {
+    if (left < piece.length) yield left > 0 ? piece.subarray(left) : piece;
+    left = Math.max(0, left - piece.length);
+  }
+}
+
+async function takeBytes(source: AsyncIterable<Buffer>, count: number): Promise<Buffer> {
+  const pieces: Buffer[] = [];
+  let length = 0;
+  for await (const piece of source) {
+    pieces.push(piece);
+    length += piece.length;
+    if (length >= count) break;
+  }
+  return Buffer.concat(pieces).subarray(0, count);
+}

@@ -1,0 +1,47 @@
+import type { ParserParameters } from '../../../shared/parsers.ts';
+import { quoteText } from '../table/duckdb.ts';
+import type { CsvRequest } from '../table/protocol.ts';
+import type { TypeSet } from './column-types.ts';
+import { type Dialect, type LineBreak, MAX_RECORD_BYTES } from './dialect.ts';
+
+/** A file whose records are known to be well-formed. */
+export interface CsvTable {
+  request: CsvRequest;
+  dialect: Dialect;
+  /** The file with the lines that errors name. */
+  text: string;
+  /** The file that DuckDB reads: the text, or the records of it that are rows, and their line break. */
+  records: string;
+  lineBreak: LineBreak;
+  /** The number of records. */
+  count: number;
+  bytes: number;
+  /** By column, the types that it may get, where the file says more than texts do; then a quoted empty text is a value. */
+  types?: TypeSet[];
+}
+
+export const nullsOf = ({ nulls = [''] }: ParserParameters<'csv'>): string[] => nulls;
+
+/** The records as a relation of texts c0, c1, …; without the first one if that is a header. */
+export function readCsv(
+  { request, dialect, records, lineBreak, types }: CsvTable,
+  hasHeader: boolean,
+): string {
+  const { delimiter, quote, first } = dialect;
+  const columns = first.map((_, i) => `c${i}: 'VARCHAR'`).join(', ');
+  const breaks = lineBreak.replace('\r', '\\r').replace('\n', '\\n');
+  // A record may span two of DuckDB's buffers, but not three.
+  const bytes = MAX_RECORD_BYTES + 100_000;
+  return `read_csv(${quoteText(records)}, auto_detect = false, columns = {${columns}}, header = ${hasHeader},
+    delim = ${quoteText(delimiter)}, quote = ${quoteText(quote)}, escape = ${quoteText(quote)},
+    new_line = '${breaks}', comment = '', ${types ? MISSING_CELL : missing(nullsOf(request.parameters))},
+    max_line_size = ${bytes}, buffer_size = ${4 * bytes})`;
+}
+
+const MISSING_CELL = "nullstr = [''], allow_quoted_nulls = false";
+
+function missing(nulls: string[]): string {
+  if (nulls.length > 0) return `nullstr = [${nulls.map(quoteText).join(', ')}]`;
+  // DuckDB wants one at least: no value without quotes has a line break.
+  return `nullstr = [chr(10)], allow_quoted_nulls = false`;
+}

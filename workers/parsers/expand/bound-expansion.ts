@@ -1,0 +1,36 @@
+import { TableError } from '../table/protocol.ts';
+
+/** No honest table shrinks more. */
+const MAX_RATIO = 1_000;
+/** A small file of nothing but zeros is no bomb. */
+const ALWAYS_ALLOWED = 1 << 20;
+
+interface Bounds {
+  /** The compressed file's size in bytes. */
+  compressed: number;
+  limit: number;
+}
+
+/** Passes bytes on until they are more than the limit, or than a thousand times the compressed ones. */
+export function boundExpansion({
+  compressed,
+  limit,
+}: Bounds): (pieces: AsyncIterable<Buffer>) => AsyncGenerator<Buffer> {
+  return async function* (pieces) {
+    let bytes = 0;
+    for await (const piece of pieces) {
+      bytes += piece.length;
+      if (bytes > limit)
+        throw new TableError({
+          reason: `the file expands to more than ${limit} bytes`,
+          hint: 'LIMIT_EXPANDED_BYTES sets the limit.',
+        });
+      if (bytes > Math.max(ALWAYS_ALLOWED, compressed * MAX_RATIO))
+        throw new TableError({
+          reason: `the file expands to more than ${MAX_RATIO.toLocaleString('en')} times its size`,
+          hint: 'Send it without compression.',
+        });
+      yield piece;
+    }
+  };
+}

@@ -1,0 +1,47 @@
+/** The first bytes of files that are no text; longer marks stand before shorter ones that they begin with. */
+const MARKS: [mark: string, name: string, parser?: string][] = [
+  ['\x89HDF\r\n\x1a\n', 'an HDF5 file', 'hdf5'],
+  ['CDF\x01', 'a netCDF-3 file'],
+  ['CDF\x02', 'a netCDF-3 file'],
+  ['CDF\x05', 'a netCDF-3 file'],
+  ['\x93NUMPY', 'a NumPy file', 'npy'],
+  ['PAR1', 'a Parquet file', 'parquet'],
+  ['PK\x03\x04', 'a ZIP archive', 'zip'],
+  ['PK\x05\x06', 'an empty ZIP archive'],
+  ['\x1f\x8b', 'a gzip file'],
+  ['\x28\xb5\x2f\xfd', 'a zstd file'],
+  ['\xfd7zXZ\0', 'an xz file'],
+  ['7z\xbc\xaf\x27\x1c', 'a 7-Zip archive'],
+  ['BZh', 'a bzip2 file'],
+  ['\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1', 'an XLS workbook of Excel 97'],
+  ['\x89PNG\r\n\x1a\n', 'a PNG image'],
+  ['\xff\xd8\xff', 'a JPEG image'],
+  ['GIF8', 'a GIF image'],
+  ['II*\0', 'a TIFF image'],
+  ['MM\0*', 'a TIFF image'],
+  ['v/1\x01', 'an OpenEXR image'],
+  ['%PDF-', 'a PDF document'],
+  ['SIMPLE  =', 'a FITS file'],
+  ['MATLAB 5.0 MAT-file', 'a MATLAB file'],
+  ['SQLite format 3\0', 'an SQLite database'],
+];
+/** The first member of a workbook's ZIP archive is one of these, as Excel, LibreOffice and other programs write them. */
+const WORKBOOK_MEMBERS = ['[Content_Types].xml', '_rels/', 'docProps/', 'xl/'];
+/** Where the name of the first member begins. */
+const MEMBER_NAME = 30;
+
+export interface FileKind {
+  /** With its article. */
+  name: string;
+  /** The parser that reads such files. */
+  parser?: string;
+}
+
+/** The kind of a file by its first bytes; undefined if they may be text. */
+export function recognizeFile(head: Buffer): FileKind | undefined {
+  const text = head.subarray(0, 64).toString('latin1');
+  const isWorkbook = WORKBOOK_MEMBERS.some(member => text.startsWith(member, MEMBER_NAME));
+  if (text.startsWith('PK') && isWorkbook) return { name: 'an XLSX workbook', parser: 'xlsx' };
+  const found = MARKS.find(([mark]) => text.startsWith(mark));
+  return found && { name: found[1], parser: found[2] };
+}

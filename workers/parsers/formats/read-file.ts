@@ -1,0 +1,16 @@
+import { expandFile } from '../expand/expand-file.ts';
+import type { FileRequest, MadeFile, Reader } from '../table/protocol.ts';
+
+/** Sources end in .ts, the compiled program in .js. */
+const extension = import.meta.url.slice(import.meta.url.lastIndexOf('.'));
+
+/** Reads a file, expanded if it is compressed, by the reader of its format, which is in the file of that name beside this one. */
+export async function readFile(
+  request: FileRequest,
+  onProgress: (share: number) => void,
+): Promise<MadeFile[]> {
+  const { path } = await expandFile(request);
+  const module = await import(new URL(`${request.parser}${extension}`, import.meta.url).href);
+  const reader: Reader<FileRequest['parser']> = module.default;
+  return reader({ ...request, input: path }, onProgress);
+}

@@ -1,0 +1,60 @@
+import { WindlassError } from '../../shared/errors.ts';
+import type { Payload } from '../../shared/jobs/catalog.ts';
+import { quoteWord } from '../host-agent/shell-quote.ts';
+import type { RunRequest } from './run-on-host.ts';
+
+/** Shells that read the script below. Run by the account's own shell, it keeps the functions that bash exports. */
+const READS_SCRIPT = /\/(?:sh|dash|ash|bash|ksh|ksh93|mksh|zsh)$/;
+/** The limit of execve for one argument is 128 KiB. */
+const MAX_ARGUMENT_BYTES = 131_000;
+/** What the script ends with where it cannot enter the folder. Its line on stderr, which names the run, tells it from the command's own. */
+export const NO_FOLDER = 113;
+
+type Launch = Payload<'command'>;
+
+/** Whether a command asks for more than to be run as it is. */
+export const isPlain = ({ cwd, env, stdin }: Launch) =>
+  cwd === undefined && stdin === undefined && Object.keys(env ?? {}).length === 0;
+
+/**
+ * A script of sh that runs the command by the account's shell in its folder, with its variables and its standard input, which
+ * the agent knows nothing of.
+ */
+export function launchScript(launch: Launch, id: string): string {
+  const { command, cwd, env = {}, stdin } = launch;
+  const lines: string[] = [];
+  if (cwd !== undefined)
+    lines.push(
+      `CDPATH= cd -- ${quoteWord(cwd)} 2>/dev/null || { echo ${quoteWord(noFolderLine(id))} >&2; exit ${NO_FOLDER}; }`,
+    );
+  const variables = Object.entries(env).map(([name, value]) => quoteWord(`${name}=${value}`));
+  const words = [...(variables.length > 0 ? ['env', ...variables] : []), '"$SHELL"'];
+  const run = `exec ${words.join(' ')} -c ${quoteWord(command)}`;
+  lines.push(
+    stdin === undefined
+      ? `${run} </dev/null`
+      : // A command that does not read all of it is no error.
+        `printf '%s' ${quoteWord(stdin)} 2>/dev/null | ${run}`,
+  );
+  return lines.join('\n');
+}
+
+/** What an agent is asked to run. `shell` is the account's. */
+export function runRequest(launch: Launch, id: string, shell: string): RunRequest {
+  if (isPlain(launch)) return { command: launch.command };
+  const script = launchScript(launch, id);
+  const fits = Buffer.byteLength(script) <= MAX_ARGUMENT_BYTES;
+  return fits && READS_SCRIPT.test(shell) ? { command: script } : { script };
+}
+
+const noFolderLine = (id: string) => `windlass: ${id}: cannot enter the folder`;
+
+/** What the script writes to stderr where it cannot enter the folder; its exit status is then NO_FOLDER. */
+export const noFolderOutput = (id: string) => `${noFolderLine(id)}\n`;
+
+export function folderNotFound({ cwd }: Launch): WindlassError {
+  return new WindlassError('cwd_not_found', {
+    detail: `Folder not found: the account cannot enter ${cwd} on the host; nothing ran.`,
+    hint: 'Give `cwd` as a folder that exists there.',
+  });
+}

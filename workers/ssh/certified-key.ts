@@ -1,0 +1,95 @@
+import { createPrivateKey, type KeyObject, sign } from 'node:crypto';
+import ssh2, { type ParsedKey } from 'ssh2';
+import { parseCertificate, wireString } from '../../shared/ssh-certificates.ts';
+
+/** By type of key: the name of its signatures, and their hash where the signature has none of its own. */
+const SIGNATURES: Record<string, { name: string; hash?: string }> = {
+  'ssh-ed25519': { name: 'ssh-ed25519' },
+  'ssh-rsa': { name: 'rsa-sha2-512', hash: 'sha512' },
+  'ecdsa-sha2-nistp256': { name: 'ecdsa-sha2-nistp256', hash: 'sha256' },
+  'ecdsa-sha2-nistp384': { name: 'ecdsa-sha2-nistp384', hash: 'sha384' },
+  'ecdsa-sha2-nistp521': { name: 'ecdsa-sha2-nistp521', hash: 'sha512' },
+};
+
+interface CertifiedKey extends ParsedKey {
+  /** The signature with its name in front (RFC 4253, 6.6). */
+  signNamed(data: Buffer): Buffer;
+}
+
+/**
+ * A private key that is offered by its certificate, as a key of ssh2, which knows no login by certificate. Its client must have
+ * been given to signByCertificate().
+ */
+export function certifiedKey(privateKey: string, line: string): ParsedKey {
+  const key = ssh2.utils.parseKey(privateKey);
+  const certificate = parseCertificate(line);
+  const signature = SIGNATURES[certificate?.keyType ?? ''];
+  if (key instanceof Error || !certificate || !signature)
+    throw new Error('the key or its certificate cannot be read');
+  const pem = createPrivateKey(key.getPrivatePEM());
+  const shape: Pick<CertifiedKey, 'getPublicSSH' | 'signNamed'> & { type: string } = {
+    // For RSA the algorithm says which hash is used; the bytes begin with the type of the certificate.
+    type: `${signature.name}-cert-v01@openssh.com`,
+    getPublicSSH: () => certificate.blob,
+    signNamed: data =>
+      Buffer.concat([wireString(signature.name), wireString(signBytes(pem, data, signature.hash))]),
+  };
+  // What ssh2 recognizes its keys by is inherited.
+  return Object.assign(Object.create(key), shape) as CertifiedKey;
+}
+
+function signBytes(key: KeyObject, data: Buffer, hash: string | undefined): Buffer {
+  if (key.asymmetricKeyType !== 'ec') return sign(hash, data, key);
+  // RFC 5656, 3.1.2: both numbers as mpint.
+  const both = sign(hash, data, { key, dsaEncoding: 'ieee-p1363' });
+  const half = both.length / 2;
+  return Buffer.concat([both.subarray(0, half), both.subarray(half)].map(toMpint));
+}
+
+/** RFC 4251, 5: no needless zeros in front, and one before a high bit. */
+function toMpint(number: Buffer): Buffer {
+  const start = number.findIndex(byte => byte !== 0);
+  const bytes = number.subarray(start < 0 ? number.length : start);
+  return wireString((bytes[0] ?? 0) >= 0x80 ? Buffer.concat([Buffer.from([0]), bytes]) : bytes);
+}
+
+type SignLater = (data: Buffer, done: (signature: Buffer) => void) => void;
+/** Of ssh2 1.17, pinned by package.json: what its client sends a login with. */
+interface Protocol {
+  authPK(username: string, key: ParsedKey, algorithm?: string, sign?: SignLater): void;
+  _kex: { sessionID: Buffer };
+  _kexinit?: unknown;
+  _authsQueue: string[];
+  _packetRW: {
+    write: { allocStart: number; alloc(bytes: number): Buffer; finalize(packet: Buffer): Buffer };
+  };
+  _cipher: { encrypt(packet: Buffer): void };
+}
+
+/**
+ * Has a client that connects sign its login by certificate as RFC 4252, 7 wants it. ssh2 would name the signature like the
+ * certificate, which servers refuse: a signature is named like the key.
+ */
+export function signByCertificate(client: ssh2.Client): void {
+  const { _protocol: protocol } = client as unknown as { _protocol: Protocol };
+  const authPK = protocol.authPK.bind(protocol);
+  protocol.authPK = (username, key, algorithm, sign) => {
+    if (!sign || !('signNamed' in key)) return authPK(username, key, algorithm, sign);
+    // ssh2 makes what is to be signed: the session's id, then the request.
+    authPK(username, key, algorithm, data => {
+      const request = data.subarray(4 + protocol._kex.sessionID.length);
+      const signature = (key as CertifiedKey).signNamed(data);
+      send(protocol, Buffer.concat([request, wireString(signature)]));
+    });
+  };
+}
+
+function send(protocol: Protocol, payload: Buffer): void {
+  if (protocol._kexinit !== undefined) throw new Error('the keys are exchanged anew');
+  const { write } = protocol._packetRW;
+  const packet = write.alloc(payload.length);
+  payload.copy(packet, write.allocStart);
+  // By it ssh2 knows what an answer is for.
+  protocol._authsQueue.push('publickey');
+  protocol._cipher.encrypt(write.finalize(packet));
+}

@@ -1,0 +1,42 @@
+import type ssh2 from 'ssh2';
+
+/** Of all that a host says; more is cut off. */
+const MAX_CHARACTERS = 4_096;
+/** Control characters but for tabs and line breaks: a terminal would obey them. */
+const CONTROLS = /[^\P{Cc}\t\n]/gu;
+
+/** What a host says to people during a login (RFC 4252, 5.4), before and after it was told a credential. */
+export class HostWords {
+  readonly #before: string[] = [];
+  readonly #after: string[] = [];
+  #isCredentialSent = false;
+
+  constructor(client: ssh2.Client) {
+    client.on('banner', text => (this.#isCredentialSent ? this.#after : this.#before).push(text));
+  }
+
+  credentialSent(): void {
+    this.#isCredentialSent = true;
+  }
+
+  /** All of it. */
+  get banner(): string {
+    return readable([...this.#before, ...this.#after].join('\n'));
+  }
+
+  /** What it said of the login itself. */
+  get aboutLogin(): string {
+    return readable(this.#after.join('\n'));
+  }
+}
+
+/** Text of a host for people to read: of bounded length, without control characters or space around it. */
+export const readable = (text: string) => harmless(text).trim();
+
+/** The same with the space around it, as of a prompt. */
+export function harmless(text: string): string {
+  return text.slice(0, MAX_CHARACTERS).replace(/\r\n?/g, '\n').replace(CONTROLS, '');
+}
+
+/** The host's words as the end of an error's detail. */
+export const quoteHost = (words: string) => (words ? ` The host says: ${words}` : '');

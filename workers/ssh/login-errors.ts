@@ -1,0 +1,53 @@
+import { WindlassError } from '../../shared/errors.ts';
+import { DroppedBeforeLogin, unreachable } from './dial.ts';
+import { type HostWords, quoteHost } from './host-words.ts';
+
+interface Attempt {
+  host: { address: string; port: number };
+  words?: HostWords;
+}
+
+/** What an error of ssh2 about a connection attempt means, with what the host has said. */
+export function toLoginError(
+  error: Error & { level?: string },
+  { host, words }: Attempt,
+): WindlassError {
+  if (error instanceof WindlassError) return error;
+  if (error.level === 'client-authentication') {
+    return new WindlassError('remote_authentication_failed', {
+      detail: `The host refused the user name, password or key.${quoteHost(words?.banner ?? '')}`,
+      hint: 'Open a new session with credentials that the host accepts.',
+      cause: error,
+    });
+  }
+  if (/no matching (?!host key)/.test(error.message))
+    return new WindlassError('remote_connection_failed', {
+      detail: `${host.address}:${host.port}: ${error.message}.`,
+      hint: 'The host knows only older algorithms. SSH_ALGORITHMS of the workers may add some of them.',
+      cause: error,
+    });
+  // sshd says why PAM lets nobody in to this account, and hangs up.
+  if (words?.aboutLogin) return accountUnusable(words.aboutLogin, error);
+  if (error.level === 'client-timeout')
+    return unreachable(host, 'the SSH server did not answer, or not the login, in time.', error);
+  return unreachable(host, `${error.message}.`, new DroppedBeforeLogin(error.message));
+}
+
+/** The error of an account that the host lets nobody use, whatever the credential. */
+export function accountUnusable(words: string, cause?: unknown): WindlassError {
+  return new WindlassError('account_unusable', {
+    detail: `the host takes the login, but not for work.${quoteHost(words)}`,
+    hint: 'Log in with ssh and a terminal, change the password where the host asks for that, or ask its administrators.',
+    cause,
+  });
+}
+
+/** What sshd, PAM and the shells of closed accounts say where a command was asked for. */
+const CLOSED_ACCOUNT =
+  /password (?:has |is )?expired|password change required|account (?:has |is )?(?:expired|locked)|account is currently not available/i;
+
+/** An error that quotes an account's words is another one where they say that it is closed. */
+export function explainAccount(error: unknown): unknown {
+  if (!(error instanceof WindlassError) || !CLOSED_ACCOUNT.test(error.message)) return error;
+  return accountUnusable(error.message.replace(/^[^:]*: /, ''), error);
+}

@@ -1,0 +1,40 @@
+import type { Duplex } from 'node:stream';
+import type ssh2 from 'ssh2';
+import type { SshAlgorithms } from '../../shared/ssh-algorithms.ts';
+import { limitLogin } from './limit-login.ts';
+
+/** What a connection goes over: a socket, or a channel of another connection. */
+export type Transport = Duplex & { readonly bytesRead: number };
+
+/** The algorithms for a connection, with those of the host's key. */
+export const offer = (serverHostKey: string[], algorithms: SshAlgorithms) =>
+  ({ ...algorithms, serverHostKey, compress: ['none'] }) as ssh2.Algorithms;
+
+interface OpenOptions {
+  options: ssh2.ConnectConfig;
+  signal: AbortSignal;
+  /** Called once ssh2 has begun, with what ends the attempt. */
+  onBegun?(fail: (error: unknown) => void): void;
+}
+
+/** Settles when the client is logged in, or with what kept it from that. */
+export function openConnection(
+  client: ssh2.Client,
+  transport: Transport,
+  { options, signal, onBegun }: OpenOptions,
+): Promise<void> {
+  return new Promise((resolve, reject) => {
+    signal.throwIfAborted();
+    const abort = () => reject(signal.reason);
+    signal.addEventListener('abort', abort, { once: true });
+    client.once('ready', () => {
+      signal.removeEventListener('abort', abort);
+      resolve();
+    });
+    client.on('error', reject);
+    client.once('close', () => reject(new Error('the host closed the connection')));
+    limitLogin(client, transport, reject);
+    client.connect({ ...options, sock: transport });
+    onBegun?.(reject);
+  });
+}

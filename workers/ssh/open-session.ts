@@ -1,0 +1,113 @@
+import { eq, sql } from 'drizzle-orm';
+import { abortable } from '../../shared/abort.ts';
+import { sessions } from '../../shared/database/schema.ts';
+import { WindlassError } from '../../shared/errors.ts';
+import { LoginNode } from '../batch/login-node.ts';
+import type { JobContext, Outcome } from '../context.ts';
+import { ShellTimeout, toPrintError, toUnusableError } from '../host-agent/protocol/hello.ts';
+import { explainAccount } from './login-errors.ts';
+import { hasAgent, withSession } from './reconnect.ts';
+import type { RemoteSession } from './remote-session.ts';
+import type { LoginStep } from './session-pool.ts';
+
+/** For the start-up files to run and the command's end to come back. */
+const PROBE_MS = 20_000;
+/** Of what is read of each stream. */
+const MAX_SAID = 65_536;
+
+/**
+ * Makes the session usable after a login: starts the agent where it has one. Where the host asks its user something, that is
+ * the result.
+ */
+export async function openSession(
+  context: JobContext<'connect' | 'answer'>,
+  step: LoginStep,
+): Promise<Outcome<'connect' | 'answer'>> {
+  const { worker, job } = context;
+  const which = eq(sessions.sid, job.session ?? '');
+  if (step.challenge) {
+    const { id: challenge, instruction, prompts, expires } = step.challenge;
+    return {
+      result: {
+        challenge: { challenge, instruction, prompts, expires: expires.toISOString() },
+      },
+      promote: async tx => {
+        const set = { challengeExpires: expires, holder: worker.id };
+        await tx.update(sessions).set(set).where(which);
+      },
+    };
+  }
+  const startsAgent = await hasAgent(context);
+  const firstUse = async (session: RemoteSession) => {
+    const { banner } = session;
+    const finding = findEngines(session, context);
+    const shell = startsAgent ? (await session.agent().catch(throwUnusable)).hello.shell : null;
+    if (!startsAgent) await assertQuiet(session, context);
+    return { shell, banner, engines: await finding };
+  };
+  const { shell, banner, engines } = await withSession(context, firstUse, {
+    reconnect: false,
+  }).catch((error: unknown) => {
+    throw explainAccount(error);
+  });
+  const { wasAsked: interactive } = step;
+  return {
+    result: banner ? { banner } : {},
+    promote: async tx => {
+      await tx
+        .update(sessions)
+        .set({
+          opened: sql`coalesce(${sessions.opened}, now())`,
+          accessed: sql`now()`,
+          shell,
+          engines,
+          interactive,
+          holder: interactive ? worker.id : null,
+          challengeExpires: null,
+        })
+        .where(which);
+    },
+  };
+}
+
+/** The batch systems of the host; null where that cannot be learnt now, which a batch job then does. */
+const findEngines = (session: RemoteSession, { signal }: Pick<JobContext, 'signal'>) =>
+  new LoginNode(session, AbortSignal.any([signal, AbortSignal.timeout(PROBE_MS)]))
+    .findEngines()
+    .catch(() => null);
+
+/** At the first login nobody knows that the shell ever ran a command; later a host that is slow is one to come back to. */
+function throwUnusable(error: unknown): never {
+  const cause = error instanceof WindlassError ? error.cause : undefined;
+  throw cause instanceof ShellTimeout ? cause.unusable : error;
+}
+
+const MARK = 'windlass-ready';
+
+/**
+ * Throws `startup_files_print` where start-up files print, which would be mixed into a command's output, and
+ * `shell_unusable` where the account runs no command. An agent's first line shows both, too.
+ */
+async function assertQuiet(session: RemoteSession, { signal }: JobContext): Promise<void> {
+  // Every shell knows it.
+  const channel = await session.exec(`echo ${MARK}`, signal);
+  const tooLong = AbortSignal.timeout(PROBE_MS);
+  channel.stdin.end();
+  const said = { stdout: '', stderr: '' };
+  const read = async (stream: 'stdout' | 'stderr') => {
+    for await (const bytes of channel[stream])
+      if (said[stream].length < MAX_SAID) said[stream] += String(bytes);
+  };
+  try {
+    const whole = Promise.all([read('stdout'), read('stderr')]);
+    await abortable(whole, AbortSignal.any([signal, tooLong]));
+  } catch (error) {
+    if (!tooLong.aborted) throw error;
+    throw new ShellTimeout(PROBE_MS, `${said.stdout}${said.stderr}`).unusable;
+  } finally {
+    channel.destroy();
+  }
+  const at = said.stdout.indexOf(MARK);
+  if (at < 0) throw toUnusableError('ran no command', `${said.stdout}${said.stderr}`);
+  if (said.stdout.trim() !== MARK) throw toPrintError(said.stdout.replace(MARK, '').trim());
+}

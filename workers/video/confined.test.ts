@@ -1,0 +1,171 @@
+import { randomUUID } from 'node:crypto';
+import { chmodSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
+import { mkdir, readdir } from 'node:fs/promises';
+import { type AddressInfo, createServer, type Server } from 'node:net';
+import { join } from 'node:path';
+import { crc32, deflateSync } from 'node:zlib';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { FileStore } from '../../shared/storage/file-store.ts';
+import { drawFrames, readLocalFrames } from '../../test/harness/draw-frames.ts';
+import { makeTempDir } from '../../test/harness/temp-dir.ts';
+import { AMPLE } from '../../test/harness/video-limits.ts';
+import { findIsolation } from '../sandbox/confine.ts';
+import { giveToDecoder, storeScratch } from '../sandbox/scratch-dir.ts';
+import { Decoder } from './decoder.ts';
+import { encodeVideo } from './encode-video.ts';
+import { findFfmpeg } from './find-ffmpeg.ts';
+import type { VideoLimits } from './video-limits.ts';
+
+const temp = makeTempDir('confined');
+afterAll(() => temp.remove());
+let images: string[];
+beforeAll(async () => {
+  images = await drawFrames({ folder: join(temp.path, 'frames'), count: 3 });
+});
+
+/** A folder of the confined user, with a program in place of ffmpeg: what a hole in it would run. */
+async function makeScratch(script: string) {
+  const folder = join(temp.path, randomUUID());
+  await mkdir(folder, { mode: 0o755 });
+  const ffmpeg = join(folder, 'ffmpeg');
+  writeFileSync(ffmpeg, `#!/bin/sh\ncd ${folder} || exit 9\n${script}\n`);
+  chmodSync(ffmpeg, 0o755);
+  await giveToDecoder(folder);
+  return { folder, ffmpeg, outputPath: join(folder, 'video') };
+}
+
+const encode = (
+  scratch: { ffmpeg: string; outputPath: string },
+  limits: Partial<VideoLimits> = {},
+) =>
+  encodeVideo({
+    frames: readLocalFrames(images),
+    total: images.length,
+    type: 'video/mp4',
+    limits: { ...AMPLE, ...limits },
+    ...scratch,
+  });
+
+describe('a picture that makes ffmpeg do what it wants', () => {
+  let server: Server;
+  let reached = 0;
+  beforeAll(async () => {
+    server = createServer(socket => {
+      reached++;
+      socket.destroy();
+    });
+    await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve));
+  });
+  afterAll(() => server.close());
+
+  test('finds no environment, no other user’s files, and no network', async context => {
+    process.env.WINDLASS_CANARY = 'canary';
+    const secret = join(temp.path, 'secret');
+    writeFileSync(secret, 'secret', { mode: 0o600 });
+    const { port } = server.address() as AddressInfo;
+    const connect = `require('node:net').connect(${port}, '127.0.0.1').on('error', e => console.log(e.code))`;
+    const scratch = await makeScratch(
+      `{ id -u; env; cat ${secret}; ${process.execPath} -e "${connect}"; } >found 2>&1; exit 1`,
+    );
+    try {
+      await expect(encode(scratch)).rejects.toMatchObject({ code: 'video_failed' });
+    } finally {
+      delete process.env.WINDLASS_CANARY;
+    }
+    const found = readFileSync(join(scratch.folder, 'found'), 'utf8');
+    expect(found).not.toContain('canary');
+    const { user, hasNetwork } = await findIsolation();
+    if (hasNetwork) return context.skip('needs a system that permits network namespaces');
+    expect([reached, found]).toEqual([0, expect.stringMatching(/ENETUNREACH|ECONNREFUSED/)]);
+    if (!user) return context.skip('needs root, to become another user');
+    expect(found).toMatch(new RegExp(`^${user.uid}\n`));
+    expect(found).not.toContain('secret\n');
+    expect(found).toContain('Permission denied');
+  });
+
+  test.each([
+    ['memory', { memory: 300 << 20 }, 'video_failed', 'LIMIT_VIDEO_BYTES'],
+    ['wall time', { seconds: 2 }, 'time_limit', 'LIMIT_VIDEO_SECONDS'],
+  ] as const)('ends at its limit of %s', async (what, limits, code, setting) => {
+    const allocate = `${process.execPath} -e "const all = []; setInterval(() => all.push(Buffer.alloc(50e6, 1)), 20)"`;
+    const scratch = await makeScratch(`exec ${what === 'memory' ? allocate : 'sleep 600'}`);
+    await expect(encode(scratch, limits)).rejects.toMatchObject({
+      code,
+      hint: expect.stringContaining(setting),
+    });
+  });
+
+  test.each([
+    ['processor time', { seconds: 1 }, 'while :; do :; done'],
+    ['size of a file', { fileBytes: 1 << 20 }, 'exec head -c 100000000 /dev/zero >big'],
+    ['open files', {}, 'ulimit -n; ulimit -c; [ "$(ulimit -n)" -le 256 ] && exit 77'],
+  ])('ends at its limit of %s', async (_what, limits, script) => {
+    const scratch = await makeScratch(script);
+    await expect(encode(scratch, limits)).rejects.toMatchObject({
+      code: expect.stringMatching(/^(video_failed|time_limit)$/),
+    });
+    const sizes = (await readdir(scratch.folder)).map(
+      name => readFileSync(join(scratch.folder, name)).length,
+    );
+    expect(Math.max(...sizes)).toBeLessThanOrEqual(1 << 20);
+  });
+
+  test('gets no file of the worker by leaving a link to it', async () => {
+    const { folder } = await makeScratch('exit 1');
+    const secret = join(folder, 'secret');
+    writeFileSync(secret, 'secret', { mode: 0o600 });
+    const link = join(folder, 'video');
+    symlinkSync(secret, link);
+    const store = new FileStore(join(folder, 'store'));
+    const { signal } = new AbortController();
+    await expect(storeScratch(store, 'a', { path: link, signal })).rejects.toThrow();
+    expect(await store.stat('a')).toBeUndefined();
+  });
+});
+
+test('a real video is made within the limits, and too large a one is refused', async () => {
+  const { folder, outputPath } = await makeScratch('');
+  const ffmpeg = await findFfmpeg();
+  expect((await encode({ ffmpeg, outputPath })).frames).toBe(images.length);
+  const small = { fileBytes: 512 };
+  await expect(encode({ ffmpeg, outputPath }, small)).rejects.toMatchObject({
+    code: 'video_failed',
+    message: expect.stringContaining('LIMIT_OUTPUT_BYTES'),
+  });
+  expect(await readdir(folder)).not.toContain('video');
+});
+
+test('a picture that unpacks to gigabytes is a problem of that picture alone', async () => {
+  const decoder = new Decoder();
+  try {
+    const bomb = await decoder.decode(pngOf(60_000, 60_000), 'raw');
+    expect(bomb).toEqual({ problem: expect.any(String) });
+    const [first = ''] = images;
+    expect(await decoder.decode(readFileSync(first), 'raw')).toMatchObject({ width: 64 });
+  } finally {
+    decoder.close();
+  }
+});
+
+/** A PNG of a few kilobytes whose header says this size (ISO/IEC 15948). */
+function pngOf(width: number, height: number): Buffer {
+  const chunk = (type: string, data: Buffer) => {
+    const body = Buffer.concat([Buffer.from(type, 'latin1'), data]);
+    const framed = Buffer.alloc(body.length + 8);
+    framed.writeUInt32BE(data.length, 0);
+    body.copy(framed, 4);
+    framed.writeUInt32BE(crc32(body), body.length + 4);
+    return framed;
+  };
+  const header = Buffer.alloc(13);
+  header.writeUInt32BE(width, 0);
+  header.writeUInt32BE(height, 4);
+  // 8 bits, RGB.
+  header.set([8, 2], 8);
+  return Buffer.concat([
+    Buffer.from([0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a]),
+    chunk('IHDR', header),
+    chunk('IDAT', deflateSync(Buffer.alloc(10_000_000))),
+    chunk('IEND', Buffer.alloc(0)),
+  ]);
+}

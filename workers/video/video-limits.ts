@@ -1,0 +1,34 @@
+import type { Config } from '../../shared/config.ts';
+import { WindlassError } from '../../shared/errors.ts';
+
+/** What encoding one video may use. */
+export interface VideoLimits {
+  /** Resident memory in bytes. */
+  memory: number;
+  seconds: number;
+  /** The largest video in bytes. */
+  fileBytes: number;
+  /** LIMIT_FREE_BYTES. */
+  keepFree: number;
+}
+
+export const videoLimits = (config: Config): VideoLimits => ({
+  memory: config.LIMIT_VIDEO_BYTES,
+  seconds: config.LIMIT_VIDEO_SECONDS,
+  fileBytes: config.LIMIT_OUTPUT_BYTES || Number.MAX_SAFE_INTEGER,
+  keepFree: config.LIMIT_FREE_BYTES,
+});
+
+export function tooLarge(memory: number): WindlassError {
+  return new WindlassError('video_failed', {
+    detail: `the video needs more than ${memory} bytes of memory.`,
+    hint: 'Ask for a smaller width or smaller frames. LIMIT_VIDEO_BYTES sets the limit.',
+  });
+}
+
+export function tooSlow(seconds: number): WindlassError {
+  return new WindlassError('time_limit', {
+    detail: `Time limit reached: the video was not made within ${seconds} s.`,
+    hint: 'Make several shorter videos. LIMIT_VIDEO_SECONDS sets the limit.',
+  });
+}
