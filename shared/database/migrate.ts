@@ -69,7 +69,8 @@ export async function migrateDatabase(url: string, options: MigrateOptions = {})
       await makeSequences(session);
     };
     await session.tell(label, () => session.retry(label, migrateQueue));
-    await session.retry('Granting rights', () => grantRights(client));
+    // rights.ts names the tables of the migrations that come with it.
+    if (folder === MIGRATIONS) await session.retry('Granting rights', () => grantRights(client));
   } catch (error) {
     signal?.throwIfAborted();
     throw error instanceof MigrationError ? error : new MigrationError('The migration', error);

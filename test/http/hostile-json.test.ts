@@ -73,6 +73,7 @@ describeStack(undefined, 'hostile bodies and names', form => {
       expect.any(String),
     ]);
     expect(response.headers.get('Content-Type')).toBe('application/problem+json; charset=utf-8');
+    if (what.startsWith('HEAD ')) return;
     expect((JSON.parse(text) as Problem).status).toBe(response.status);
   }
 

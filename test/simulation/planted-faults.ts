@@ -71,7 +71,12 @@ export const PLANTED_FAULTS: PlantedFault[] = [
     name: 'a cancel ends a job that a worker has',
     seed: 1,
     where: /"cancel_requested" = coalesce/,
-    change: [[/"jobs"\."state" = 'queued'/g, `"jobs"."state" <> 'ended'`]],
+    change: [
+      [
+        /"jobs"\."state" = 'queued' and num_nonnulls\("jobs"\."lease_token", "jobs"\."run_at"\) = 0/g,
+        `"jobs"."state" <> 'ended'`,
+      ],
+    ],
   },
   {
     name: 'a claim is given up without a look at the token',

@@ -1,4 +1,5 @@
 import { eq } from 'drizzle-orm';
+import { LRUCache } from 'lru-cache';
 import { abortable, sleep } from '../../shared/abort.ts';
 import { jobs } from '../../shared/database/schema.ts';
 import type { QueueName } from '../../shared/jobs/catalog.ts';
@@ -6,23 +7,23 @@ import type { QueueEntry } from '../../shared/jobs/queue.ts';
 import type { WorkerContext } from '../context.ts';
 import { AutoResetEvent } from './auto-reset-event.ts';
 
-/** A connected worker claims an offered job within milliseconds, and on a busy machine within this time. */
-const ACCEPT_MS = 100;
+/** A connected worker claims an offered job within milliseconds: after so long none will. */
+const ACCEPT_MS = 40;
 /** For the offer to come back to its own worker: then it has reached the others, too. */
 const ECHO_MS = 250;
 /** The row of a job that another worker runs is read after each notification about it, at most this often, … */
 const READ_MS = 1_000;
 /** … and at least this often, since notifications may be lost. */
 const READ_ANYWAY_MS = 5_000;
-/** A worker connects to a session, too, that has given it jobs for this part of its slots at once. */
-const BUSY_PART = 0.5;
+/** Sessions remembered to have had a job here. */
+const MAX_SEEN_SESSIONS = 1_000;
 
 /**
  * Runs a session's jobs of one queue on the worker that is connected to its host. The queue gives an entry to any worker. A worker that
  * would have to log in first offers the job to the others; the one that is connected accepts, and runs it beside the jobs of
  * its own slots. The entry stays with the first worker: its slot stays taken, and operators see the job as active. The claim
- * alone decides who runs the job, and if nobody accepts in time the first worker does. Each connection is a login and some
- * processes on the host, so a second worker connects only to a session whose jobs would fill half of its slots.
+ * alone decides who runs the job, and if nobody accepts in time the first worker does. A session's second job on a worker
+ * makes it connect as well, so that all workers serve a busy session.
  */
 export class SessionAffinity {
   readonly #worker: WorkerContext;
@@ -34,8 +35,7 @@ export class SessionAffinity {
   readonly #accepted = new Set<Promise<unknown>>();
   /** By the ids of jobs that this worker offers: called when the offer has come back. */
   readonly #onEcho = new Map<string, () => void>();
-  /** How many jobs of each session were offered and have not ended. */
-  readonly #offered = new Map<string, number>();
+  readonly #seenSessions = new LRUCache<string, true>({ max: MAX_SEEN_SESSIONS });
   readonly #unsubscribe: () => void;
   /** Accepts no offers meanwhile. */
   isDraining = false;
@@ -58,9 +58,8 @@ export class SessionAffinity {
     const { sessions, stopping } = this.#worker;
     const { session } = entry;
     if (!session || sessions.has(session) || stopping.aborted) return void (await this.#run(entry));
-    const offered = this.#countOffered(session, 1);
-    if (offered > 1 && offered >= this.#slots * BUSY_PART)
-      sessions.hasAgent(session).catch(() => {});
+    if (this.#seenSessions.has(session)) sessions.hasAgent(session).catch(() => {});
+    this.#seenSessions.set(session, true);
     const notified = new AutoResetEvent();
     const unsubscribe = this.#worker.notifications.on('job', id => {
       if (id === entry.id) notified.set();
@@ -80,7 +79,6 @@ export class SessionAffinity {
         await notified.wait(stopping, READ_ANYWAY_MS);
       }
     } finally {
-      this.#countOffered(session, -1);
       this.#onEcho.delete(entry.id);
       unsubscribe();
     }
@@ -90,13 +88,6 @@ export class SessionAffinity {
   async close(): Promise<void> {
     this.#unsubscribe();
     await Promise.allSettled(this.#accepted);
-  }
-
-  #countOffered(session: string, change: number): number {
-    const offered = (this.#offered.get(session) ?? 0) + change;
-    if (offered === 0) this.#offered.delete(session);
-    else this.#offered.set(session, offered);
-    return offered;
   }
 
   #onOffer(offer: string): void {

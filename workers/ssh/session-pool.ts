@@ -29,7 +29,6 @@ import {
 } from './login-dialogue.ts';
 import { RefusedLogins } from './refused-logins.ts';
 import { RemoteSession } from './remote-session.ts';
-import { type Held, SpareConnections } from './spare-connections.ts';
 
 /** A connection that was not used for so long is closed. */
 const IDLE_MS = 300_000;
@@ -40,7 +39,7 @@ const DIALOGUE_CONNECT_MS = 150_000;
 const SWEEP_MS = 5_000;
 const MAX_SHELLS = 1_000;
 
-interface Pooled extends Held {
+interface Pooled {
   session: Promise<RemoteSession>;
   /** The same for whoever did not begin the login: a user who was refused may try again. */
   shared: Promise<RemoteSession>;
@@ -90,7 +89,6 @@ export class SessionPool {
   readonly #breakers: CircuitBreakers;
   readonly #refused: RefusedLogins;
   readonly #remover: FinishedRunRemover;
-  readonly #spare: SpareConnections;
   readonly #stop: () => void;
   #sweeping = false;
 
@@ -105,10 +103,6 @@ export class SessionPool {
       limitSeconds: context.config.LIMIT_COMMAND_SECONDS,
       mayUse: async sid => this.has(sid) || !(await this.#refused.wasEverRefused(sid)),
     });
-    this.#spare = new SpareConnections({
-      ...{ worker: context.id, notifications: context.notifications },
-      find: sid => this.#pooled.get(sid),
-    });
     const timer = setInterval(() => void this.#sweep(), SWEEP_MS);
     const unsubscribe = context.notifications.on('session', sid => {
       if (this.#pooled.has(sid)) void this.#closeUnused();
@@ -116,7 +110,6 @@ export class SessionPool {
     this.#stop = () => {
       clearInterval(timer);
       unsubscribe();
-      this.#spare.unsubscribe();
     };
   }
 
@@ -225,16 +218,6 @@ export class SessionPool {
       dialogue,
       users: 0,
       usedAt: performance.now(),
-      openedAt: Date.now(),
-      idleMs: () => {
-        const isNeeded = pooled.users > 0 || livesWithConnection(pooled);
-        if (isNeeded || !pooled.isConnected || this.#remover.hasGathered(sid)) return 0;
-        return performance.now() - pooled.usedAt;
-      },
-      close: () => {
-        forget();
-        close(pooled);
-      },
     };
     this.#pooled.set(sid, pooled);
     const forget = () => {
@@ -372,13 +355,14 @@ export class SessionPool {
         ended.push(row.session);
         continue;
       }
-      this.#spare.look(sid, pooled);
-      const idle = !livesWithConnection(pooled) && performance.now() - pooled.usedAt > IDLE_MS;
+      // Only its user could open it again.
+      const livesWithConnection = pooled.dialogue?.wasAsked === true;
+      const idle = !livesWithConnection && performance.now() - pooled.usedAt > IDLE_MS;
       const isAlive = row !== undefined && !row.session.ended;
       const { entry } = pooled;
       pooled.isRetired =
         isAlive &&
-        !livesWithConnection(pooled) &&
+        !livesWithConnection &&
         entry !== undefined &&
         entry.version !== row.host?.version;
       const isNeeded = pooled.users > 0 || this.#remover.hasGathered(sid) || (isAlive && !idle);
@@ -389,9 +373,6 @@ export class SessionPool {
     for (const session of ended) await this.#endForChangedHost(session);
   }
 }
-
-/** Only its user could open it again. */
-const livesWithConnection = ({ dialogue }: Pooled) => dialogue?.wasAsked === true;
 
 const isHostChangedError = (error: unknown) =>
   error instanceof WindlassError && error.code === 'host_changed';

@@ -50,20 +50,9 @@ export function toStartupError(reason: string): WindlassError {
   });
 }
 
-/** What sh, bash, ksh, zsh and busybox say where the account has all the processes that it may have. */
-const CROWDED = /(?:cannot|can't) fork|fork\b.*temporarily unavailable/i;
-
-/**
- * For an account whose shell did not run what it was given. `said`: what it wrote instead, if anything. Retryable where the
- * account has no place for another process: its commands end.
- */
+/** For an account whose shell did not run what it was given. `said`: what it wrote instead, if anything. */
 export function toUnusableError(why: string, said: string): WindlassError {
   const quoted = said.trim() ? ` It wrote ${JSON.stringify(said.trim().slice(0, 500))}.` : '';
-  if (CROWDED.test(said))
-    return new WindlassError('remote_connection_failed', {
-      detail: `the account may have no more processes.${quoted}`,
-      hint: 'End some of its processes, or have its limit raised (`ulimit -u`).',
-    });
   return new WindlassError('shell_unusable', {
     detail: `the account's shell ${why}.${quoted}`,
     hint: 'The account must be able to run any command: look for a ForceCommand, a restricted shell, and start-up files that wait for something or start another shell (exec zsh).',

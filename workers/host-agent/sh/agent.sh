@@ -33,11 +33,8 @@ WINDOW=16777216
 FREE=32768
 LINK=262144
 PREPARED=1
-# Where the account may have few processes: those that each command may have; those that must be free before another one is
-# started, which are these, its two dd, and some that last for milliseconds; and those before an attempt is prepared.
-OWN=6
-PLACES=11
-SPARE=7
+# Processes that a run may need: of the agent, of its next attempt, and some of the command's own.
+PLACES=14
 retries_left=''
 nl='
 '

@@ -22,6 +22,7 @@ supervise() {
   (exec </dev/null 4>&- 5>&- && spool_attempt) &
   supervisor=$!
   read_process $supervisor
+  supervisor_start=$start
   echo "$node $boot $supervisor $start" >"$dir/supervisor"
   lead_session "$@" "$agent" child "$attempt" "$mask" </dev/null >/dev/null 2>&1 3>&3 4>&4 5>&5 8<&- 9<&-
   code=$?
@@ -30,9 +31,7 @@ supervise() {
   if ! { true >"$dir/exit.$code"; } 2>/dev/null; then mv "$dir/spare.exit" "$dir/exit.$code"; fi
   exec 4>&- 5>&-
   echo c >&3
-  # Otherwise it would stay a zombie until init finds it, which takes a second in some containers.
-  wait $supervisor
-  respool "$attempt" "$limit" "$file_limit" # if it was killed
+  if ! is_alive $supervisor "$supervisor_start"; then respool "$attempt" "$limit" "$file_limit"; fi
 }
 
 # open_streams: opens the fifos without waiting for their other ends: note for reading and writing on descriptor 3, and

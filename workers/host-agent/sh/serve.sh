@@ -98,115 +98,51 @@ has_disk_space() {
   [ ${room:-0} -ge 65536 ]
 }
 
-# await_attempt NUMBER TRIES: waits until the attempt of that number is ready. False if it has died, or has no directory after
+# await_attempt TRIES: waits until attempt number $last_used is ready. False if it has died, or has no directory after
 # TRIES checks 5 ms apart, as on a full disk. Waits up to half a minute for a busy host.
 await_attempt() {
-  dir=$base/runs/$name-$1 tries=0
+  dir=$base/runs/$name-$last_used tries=0
   until [ -e "$dir/ready" ]; do
     tries=$((tries + 1))
     if [ $tries -gt 6000 ]; then return 1; fi
-    if [ $((tries % 50)) -eq 0 ]; then
-      if [ ! -d "$dir" ]; then
-        if [ $tries -gt "$2" ] || ! has_disk_space; then return 1; fi
-      elif [ -s "$dir/waiter" ] && ! has_waiter; then
-        return 1
-      fi
+    if [ ! -d "$dir" ] && [ $((tries % 50)) -eq 0 ]; then
+      if [ $tries -gt "$1" ] || ! has_disk_space; then return 1; fi
     fi
     sleep 0.005 || sleep 1
   done
   { read -r its_node its_boot pid its_start <"$dir/supervisor"; } 2>/dev/null && is_alive "$pid" "$its_start"
 }
 
-# discard_attempt: ends what is left of the attempt in $dir, which died before it was ready.
-discard_attempt() {
-  create_exclusive "$dir/claim" - || return 0
-  pid=0 its_start='' origin=this_boot
-  { read -r its_node its_boot pid its_start <"$dir/supervisor"; } 2>/dev/null
-  if is_alive "$pid" "$its_start"; then kill -TERM "$pid"; fi
-  end_child
-  rm -rf "$dir"
-}
-
 # find_process_limit: sets process_limit, the account's `ulimit -u`, which dash does not tell; empty if it is far.
 find_process_limit() {
-  process_limit='' is_near='' crowded_at=''
+  process_limit=''
   while read -r first second third _; do
     case "$first $second" in 'Max processes') process_limit=$third ;; esac
   done </proc/self/limits
   case $process_limit in '' | *[!0-9]* | ?????*) process_limit='' ;; esac
 } 2>/dev/null
 
-# has_places NUMBER: whether the account may have so many more processes, beside the OWN that each of its commands may have,
-# whichever serve started it. Sets has_runs if one of them lives, or is being started, which gives its places back; and
-# has_zombies if some have ended, whose places init gives back, in some containers after seconds or never.
+# has_places NUMBER: whether the account may have so many more processes.
 has_places() {
   if [ -z "$process_limit" ]; then return 0; fi
-  has_runs='' has_zombies='' is_near='' taken=0 sessions=''
+  places=$((process_limit - $1))
   for file in /proc/[0-9]*; do
-    if [ -O "$file" ]; then taken=$((taken + 1)) sessions="$sessions ${file#/proc/}"; fi
+    if [ -O "$file" ]; then places=$((places - 1)); fi
   done
-  # A run has three processes at least. Where the limit is far, the rest need not be looked at.
-  if [ $((taken + (OWN + 2) * taken / 3 + $1)) -le "$process_limit" ]; then return 0; fi
-  is_near=y needed=$(($1 + taken)) pids=$sessions sessions=''
-  for pid in $pids; do
-    if read_process "$pid"; then sessions="$sessions $session"; else has_zombies=y; fi
-  done
-  for file in "$base/runs/$boot8"-*/cmd; do
-    if [ -s "$file" ] && dir=${file%/cmd} && has_waiter; then
-      has_runs=y
-      { read -r pid its_start <"$dir/child"; } 2>/dev/null || pid=-
-      count_members "$pid"
-      if [ $members -lt $OWN ]; then needed=$((needed + OWN - members)); fi
-      set -- "$dir"/o.1*
-      if [ ! -e "$1" ]; then needed=$((needed + 2)); fi # its dd
-    fi
-  done
-  for file in "$base/serve/$boot8"-*; do
-    other=${file##*/}
-    if [ -s "$file/asks" ] && [ "$other" != "$name" ] && is_serve_alive "$other"; then
-      has_runs=y needed=$((needed + PLACES))
-    fi
-  done
-  [ $needed -le "$process_limit" ]
+  [ $places -ge 0 ]
 }
 
-# count_members SESSION: sets members, how many of the processes in $sessions are of that session.
-count_members() {
-  members=0
-  for session in $sessions; do
-    if [ "$session" = "$1" ]; then members=$((members + 1)); fi
+# has_live_runs: whether a run of this serve lives, which gives its places back when it ends.
+has_live_runs() {
+  for file in "$base/runs/$name"-*/claim; do
+    if [ -e "$file" ] && dir=${file%/claim} && ! find_end; then return 0; fi
   done
-}
-
-# take_places: whether a run may be started: with places to spare, or where none will be given back: no run lives, and init
-# has not reaped what has ended for 5 s. Serves that ask at the same time see each other, because each says that it asks
-# before it looks. Until release_places the others count what this serve is starting.
-take_places() {
-  if [ -z "$process_limit" ]; then return 0; fi
-  echo y >"$serve_dir/asks"
-  places=$PLACES
-  if [ $last_prepared -eq $last_used ]; then places=$((PLACES + 3)); fi
-  if has_places $places; then
-    crowded_at=''
-    return 0
-  fi
-  if [ -z "$has_runs" ]; then
-    if [ -z "$has_zombies" ] || ! read_uptime || [ "$now" -ge $((${crowded_at:-$now} + 50)) ]; then return 0; fi
-    crowded_at=${crowded_at:-$now}
-  fi
-  release_places
   return 1
 }
 
-release_places() { if [ -n "$process_limit" ]; then true >"$serve_dir/asks"; fi; }
-
-# prepare_attempts NUMBER: prepares until so many are ahead, where the account may have their processes.
+# prepare_attempts NUMBER: prepares until so many are ahead, where the account may have their processes beside those of a run.
 prepare_attempts() {
-  while [ $last_prepared -lt $((last_used + $1)) ] && has_places $SPARE; do
-    prepare_attempt
-    # What is being prepared cannot be counted yet.
-    if [ -n "$is_near" ]; then await_attempt $last_prepared 400; fi
-  done
+  while [ $last_prepared -lt $((last_used + $1)) ] && has_places $((PLACES / 2)); do prepare_attempt; done
 }
 
 # start_run HANDLE ID TOKEN MODE QUOTED
@@ -216,33 +152,20 @@ start_run() {
     return
   fi
   # The command must not meet a limit that it would not meet without an agent.
-  if ! take_places; then
+  if ! has_places $PLACES && has_live_runs; then
     answer "crowded $1"
     return
   fi
-  request_run "$@"
-  prepare_attempts $PREPARED
-  release_places
-}
-
-# request_run HANDLE ID TOKEN MODE QUOTED
-request_run() {
   last_used=$((last_used + 1))
   while [ $last_prepared -lt $last_used ]; do prepare_attempt; done
-  if ! await_attempt $last_used 400; then
+  if ! await_attempt 400; then
     # The prepared attempt has died, perhaps on a full disk. Prepares another one.
-    discard_attempt
     last_used=$((last_prepared + 1))
     prepare_attempt
-    if ! await_attempt $last_used 6000; then
-      discard_attempt
-      if ! has_disk_space; then
-        answer "failed $1 full"
-      elif ! has_places $PLACES; then
-        answer "crowded $1"
-      else
-        answer "failed $1 unprepared"
-      fi
+    if ! await_attempt 6000; then
+      why=full
+      if has_disk_space; then why=unprepared; fi
+      answer "failed $1 $why"
       return
     fi
   fi
@@ -253,6 +176,7 @@ request_run() {
   # The emitter must know the run before the child can notify it.
   echo "run $1 $2 $3 ${dir##*/}" >&9
   echo "$1 $2 $3 $4" 1<>"$dir/go"
+  prepare_attempts $PREPARED
 }
 
 refuse() {
@@ -358,7 +282,7 @@ serve() {
   if [ "$limit" -lt 1048576 ]; then limit=1048576; fi
   # The first command may come at once. One attempt is ready sooner than two, which would share the host's cores.
   last_prepared=1000000 last_used=1000000
-  if has_places $SPARE; then prepare_attempt; fi
+  prepare_attempt
   mkfifo "$serve_dir/fifo" "$serve_dir/ticks" || exit 1
   exec 9<>"$serve_dir/fifo"
   # In subshells: a function with redirections would keep the saved descriptors open.
