@@ -53,11 +53,10 @@ describeUnless(missingPrograms('sshd'), 'a server with MaxSessions 1', () => {
     const held = await session.exec('cat');
     // Refused, so the limit is one channel.
     const second = print(session, 'second');
-    const agent = session.agent();
     held.stdin.end();
     held.stdout.resume();
     expect(await second).toBe('second\n');
-    await agent;
+    await session.agent();
     await expect(session.exec('true')).rejects.toMatchObject({ code: 'agent_problem' });
     session.close();
   });
