@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { writeFileSync } from 'node:fs';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { type Browser, chromium, type Page } from 'playwright-core';
@@ -15,6 +15,7 @@ import { waitFor } from '../harness/wait-for.ts';
 import { useLink } from '../harness/windlass-client.ts';
 
 const CLIENT = fileURLToPath(new URL('../../clients/typescript/src/index.ts', import.meta.url));
+const guide = readFileSync(new URL('../../docs/guide.md', import.meta.url), 'utf8');
 const MB = 1 << 20;
 
 describeStack(missingPrograms('sshd', 'chromium'), '@windlass/client in a page', form => {
@@ -73,6 +74,26 @@ describeStack(missingPrograms('sshd', 'chromium'), '@windlass/client in a page',
     const ended = await waitFor(() => page.evaluate('window.ended'), { what: 'the end' });
     expect(ended).toMatchObject({ returncode: 4, job: { state: 'succeeded' } });
     expect(await shown()).toEqual(Array.from({ length: count }, (_, n) => `Zeile ${n + 1} ä€`));
+  });
+
+  test("the guide's script shows a job that has ended before, and one that goes on", async () => {
+    const [, guided = ''] = /```js\nimport .*\n\n(const windlass[\s\S]*?)```/.exec(guide) ?? [];
+    const commands = [
+      'echo out; echo err >&2; exit 4',
+      'sleep 0.5; echo out; echo err >&2; exit 4',
+    ];
+    for (const command of commands) {
+      const content = await page.evaluate<string>(`(async () => {
+        document.body.innerHTML = '<pre id=stdout></pre><pre id=stderr></pre><p id=state></p>';
+        const { Windlass } = windlassClient;
+        const run = session.run(${JSON.stringify(command)});
+        if (${command.startsWith('echo')}) await run.wait();
+        const job = await run.job;
+        ${guided}
+        return document.body.innerText.split(/\\s+/).filter(Boolean).join(' ');
+      })()`);
+      expect(content).toBe('out err succeeded 4');
+    }
   });
 
   test('starts a command once, though the answer to its request is lost', async () => {
