@@ -62,6 +62,25 @@ describeStack(missingPrograms('sshd'), '@windlass/client runs commands', form =>
     expect((await session.run(`cat ${file}; rm ${file}`).wait()).output).toBe('x\n');
   });
 
+  test('under a key of its own a command runs once, whoever asks for it', async () => {
+    const idempotencyKey = `key-${Date.now()}`;
+    const first = session.run('date +%s%N', { idempotencyKey });
+    const again = windlass.session(session.sid).run('date +%s%N', { idempotencyKey });
+    expect(await again.job).toBe(await first.job);
+    expect((await again.wait()).output).toBe((await first.wait()).output);
+    const other = session.run('date', { idempotencyKey });
+    await expect(other.job).rejects.toMatchObject({ status: 409, code: 'idempotency_conflict' });
+  });
+
+  test('lists are as long as asked for', async () => {
+    const run = session.run('true', { name: 'listed' });
+    await run.wait();
+    const job = { id: await run.job, state: 'succeeded', label: 'true' };
+    expect(await gather(windlass.jobs({ name: 'listed' }))).toMatchObject([job]);
+    expect(await gather(windlass.jobs({ kind: ['command'], limit: 2 }))).toHaveLength(2);
+    expect(await gather(windlass.jobs({ kind: ['command'], limit: 0 }))).toEqual([]);
+  });
+
   test('a stream that has fallen silent is opened again', async () => {
     const run = session.run('for n in 1 2 3 4; do echo $n; sleep 0.5; done', { silence: 2 });
     const seen: string[] = [];

@@ -5,6 +5,7 @@ import { afterEach, beforeEach, expect, test } from 'vitest';
 import { createApi, unwrap } from './api.ts';
 import type { WindlassError } from './error.ts';
 import { type ConnectionOptions, Http } from './http.ts';
+import { waitForEnd } from './jobs.ts';
 
 type Answer = (req: IncomingMessage, res: ServerResponse) => void;
 
@@ -147,6 +148,24 @@ test('an error has what the service, or a proxy before it, says', async () => {
     ...{ status: 413, code: 'http_413', hint: 'Less.' },
     detail: 'The answer was 413 Payload Too Large',
   });
+});
+
+test('waiting for a job asks for its next change, and goes on where that does not come', async () => {
+  const job = { id: 'j', state: 'running', finished: null };
+  const ended = { ...job, state: 'failed', finished: '2026-01-01T00:00:00Z' };
+  answers = [
+    json(200, job, { ETag: '"1"' }),
+    (_req, res) => res.writeHead(304, { 'Content-Type': 'application/json' }).end(),
+    cutInBody,
+    json(200, ended, { ETag: '"2"' }),
+  ];
+  const states: string[] = [];
+  const onChange = ({ state }: { state: string }) => states.push(state);
+  expect(await waitForEnd(connect(), 'j', { onChange })).toEqual(ended);
+  expect(states).toEqual(['running', 'failed']);
+  const conditions = asked.map(({ headers }) => [headers['if-none-match'], headers.prefer]);
+  const poll = ['"1"', 'wait=25'];
+  expect(conditions).toEqual([[undefined, undefined], poll, poll, poll]);
 });
 
 test('a signal ends a request, and the time until it is sent again', async () => {

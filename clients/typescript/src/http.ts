@@ -20,7 +20,7 @@ export interface ConnectionOptions {
 /** What a request may say beside what `fetch` takes. */
 export interface Sending {
   signal?: AbortSignal | null;
-  /** An answer must begin within so many ms. */
+  /** An answer must begin within so many ms, and one of JSON end. */
   timeoutMs?: number;
   /** The same request twice does no harm. Unless given: GET and HEAD, and what has an Idempotency-Key. */
   isRepeatable?: boolean;
@@ -35,8 +35,8 @@ export const STARTS_WORK =
 const REFUSED = [429];
 /** Answers of a service, or of a proxy before it, that is not up to it just now. */
 const TRANSIENT = [408, 502, 503, 504];
-/** A login on a host may take a minute. */
-const ANSWER_MS = 120_000;
+/** What the service answers at once comes within so long, or its connection is dead. */
+export const ANSWER_MS = 60_000;
 
 /** Sends requests with the user's credentials, and again where that is safe and may help. */
 export class Http {
@@ -51,36 +51,35 @@ export class Http {
     this.base = `${origin}${pathname.replace(/\/+$/, '')}`;
   }
 
-  /** A request of openapi-fetch; its JSON is read here, so that an answer that breaks off is asked for again. */
-  readonly fetch = async (request: Request): Promise<Response> =>
-    this.#send(() => request.clone(), { signal: request.signal, key: keyFor(request) }, readJson);
+  /** For openapi-fetch, whose calls may say `timeoutMs`: others wait as long as the service does. */
+  readonly fetch = async (request: Request): Promise<Response> => {
+    const { signal } = request;
+    const { timeoutMs } = request as Sending;
+    return this.#send(() => request.clone(), { signal, timeoutMs, key: keyFor(request) });
+  };
 
   /** An answer below 400. Throws WindlassError for others, and where none came. */
   async request(path: string, init: RequestInit, sending: Sending = {}): Promise<Response> {
     const make = () => new Request(`${this.base}${path}`, init);
-    const response = await this.#send(make, { key: keyFor(make()), ...sending });
-    if (response.ok) return response;
+    const response = await this.#send(make, sending);
+    // 304 is none: it answers a condition.
+    if (response.status < 400) return response;
     throw await readError(response);
   }
 
   /** Waits before the next attempt of something that is repeated; says so. */
   async pause(
     attempt: number,
-    {
-      error,
-      signal,
-      atLeast = 0,
-    }: { error: WindlassError; signal?: AbortSignal; atLeast?: number },
+    { error, signal }: { error: WindlassError; signal?: AbortSignal },
   ): Promise<void> {
-    const ms = Math.max(atLeast, backoff(attempt));
+    const ms = backoff(attempt);
     this.#options.onRetry?.({ error, seconds: ms / 1_000 });
     await sleep(ms, signal);
   }
 
   async #send(
     make: () => Request,
-    { signal, key, ...sending }: Sending & { key: string | undefined },
-    read = async (response: Response) => response,
+    { signal, key, ...sending }: Sending & { key?: string },
   ): Promise<Response> {
     const patience = 1_000 * (sending.patience ?? this.#options.patience ?? 60);
     let waited = 0;
@@ -94,7 +93,7 @@ export class Http {
       let error: WindlassError;
       let wait: number;
       try {
-        const response = await read(await this.#once(request, { signal, ...sending }));
+        const response = await this.#once(request, { signal, ...sending });
         const mayRepeat =
           REFUSED.includes(response.status) ||
           (isRepeatable && TRANSIENT.includes(response.status));
@@ -113,15 +112,14 @@ export class Http {
     }
   }
 
-  async #once(request: Request, { signal, timeoutMs = ANSWER_MS }: Sending): Promise<Response> {
+  async #once(request: Request, { signal, timeoutMs = Infinity }: Sending): Promise<Response> {
     const timeout = new AbortController();
-    const timer = setTimeout(
-      () => timeout.abort(new Error(`no answer within ${timeoutMs / 1_000} s`)),
-      timeoutMs,
-    );
+    const late = () => timeout.abort(new Error(`no answer within ${timeoutMs / 1_000} s`));
+    const timer = timeoutMs < Infinity ? setTimeout(late, timeoutMs) : undefined;
     try {
       const either = signal ? AbortSignal.any([signal, timeout.signal]) : timeout.signal;
-      return await (this.#options.fetch ?? globalThis.fetch)(request, { signal: either });
+      const send = this.#options.fetch ?? globalThis.fetch;
+      return await readJson(await send(request, { signal: either }));
     } finally {
       clearTimeout(timer);
     }
@@ -172,8 +170,10 @@ function newKey(): string {
   return [...bytes].map(byte => byte.toString(16).padStart(2, '0')).join('');
 }
 
+/** JSON is read as a part of the request, so that one that breaks off is asked for again. */
 async function readJson(response: Response): Promise<Response> {
-  if (!/\bjson\b/.test(response.headers.get('Content-Type') ?? '')) return response;
+  const isJson = /\bjson\b/.test(response.headers.get('Content-Type') ?? '');
+  if (!isJson || response.body === null) return response;
   const body = await response.text();
   const { status, statusText, headers } = response;
   return new Response(body, { status, statusText, headers });

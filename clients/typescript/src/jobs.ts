@@ -1,6 +1,7 @@
 import { unwrap } from './api.ts';
 import type { Connection } from './connection.ts';
 import { WindlassError } from './error.ts';
+import { ANSWER_MS } from './http.ts';
 import type { components } from './schema.ts';
 
 /** A job as its owner sees it. */
@@ -46,7 +47,9 @@ export async function cancelJob(
   { signal }: { signal?: AbortSignal } = {},
 ): Promise<boolean> {
   try {
-    await unwrap(api.DELETE('/api/jobs/{id}', { params: { path: { id } }, signal }));
+    await unwrap(
+      api.DELETE('/api/jobs/{id}', { params: { path: { id } }, signal, timeoutMs: ANSWER_MS }),
+    );
     return true;
   } catch (error) {
     if (error instanceof WindlassError && error.code === 'conflict') return false;

@@ -4,6 +4,10 @@ import { WindlassError } from './error.ts';
 import type { components } from './schema.ts';
 
 type Schemas = components['schemas'];
+
+/** The service tries for a minute to reach a host. */
+export const LOGIN_MS = 120_000;
+
 /** What a host asks its user at the login. */
 export type Challenge = Schemas['LoginChallenge'];
 export type Credentials = Schemas['HostCredential'];
@@ -29,7 +33,9 @@ export async function logIn(
     const { sid, challenge } = asked;
     const body = { challenge, answers: await answer(asked) };
     const params = { path: { sid } };
-    asked = await unwrap(api.POST('/api/remotes/{sid}/answers', { params, body, signal }));
+    asked = await unwrap(
+      api.POST('/api/remotes/{sid}/answers', { params, body, signal, timeoutMs: LOGIN_MS }),
+    );
   }
   return asked;
 }

@@ -18,8 +18,9 @@ export async function* readBytes(
   for (let attempt = 0; at < total; attempt++) {
     const { path, headers } = ask(at);
     const response = await http.request(path, { headers }, sending);
-    const length = response.headers.get('Content-Length');
-    if (length !== null) total = at + Number(length);
+    const { headers: head } = response;
+    const length = head.get('Content-Encoding') === null && head.get('Content-Length');
+    if (length) total = at + Number(length);
     const reader = response.body?.getReader();
     try {
       while (reader) {

@@ -1,6 +1,7 @@
 import { unwrap } from './api.ts';
 import { sleep } from './backoff.ts';
 import type { Connection } from './connection.ts';
+import { ANSWER_MS } from './http.ts';
 import { errorOfJob, waitForEnd } from './jobs.ts';
 import type { components, operations } from './schema.ts';
 
@@ -49,6 +50,7 @@ async function readPage(
       connection.api.GET('/api/models/{mid}/tables/{aid}/rows', {
         params: { path, query, header: { Prefer: 'wait=25' } },
         signal,
+        timeoutMs: ANSWER_MS,
       }),
     );
     if ('rows' in answer) return answer;

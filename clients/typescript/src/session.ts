@@ -2,15 +2,23 @@ import { unwrap } from './api.ts';
 import type { Connection } from './connection.ts';
 import { WindlassError } from './error.ts';
 import type { FollowOptions } from './follow.ts';
-import { type Credentials, type LoginOptions, logIn } from './login.ts';
+import { ANSWER_MS } from './http.ts';
+import { type Credentials, LOGIN_MS, type LoginOptions, logIn } from './login.ts';
 import { Run } from './run.ts';
 import type { components } from './schema.ts';
 import type { Video, VideoOptions } from './video.ts';
 
 type Schemas = components['schemas'];
 export type SessionRecord = Schemas['Session'];
-export type BatchOptions = Schemas['NewBatchJob'] & FollowOptions;
-export type RunOptions = Omit<Schemas['NewCommand'], 'sid' | 'command'> & FollowOptions;
+interface StartOptions extends FollowOptions {
+  /**
+   * 1 to 255 visible characters of your own: for 24 hours the same request under the same key is the same run, from another
+   * page or program too.
+   */
+  idempotencyKey?: string;
+}
+export type BatchOptions = Schemas['NewBatchJob'] & StartOptions;
+export type RunOptions = Omit<Schemas['NewCommand'], 'sid' | 'command'> & StartOptions;
 
 /** A user's login on a host. */
 export class Session {
@@ -29,23 +37,28 @@ export class Session {
    * Runs a command, once, whatever becomes of connections meanwhile. It is asked for at once; what comes of that is told by
    * the run.
    */
-  run(command: string, { signal, from, silence, ...options }: RunOptions = {}): Run {
+  run(command: string, options: RunOptions = {}): Run {
+    const { signal, from, silence, idempotencyKey, ...given } = options;
     const { api } = this.#connection;
     const start = async () => {
-      const body = { sid: this.sid, command, ...options };
-      const headers = { Prefer: 'respond-async' };
-      const answer = await unwrap(api.POST('/api/remotes/launch', { body, headers, signal }));
+      const params = { header: { Prefer: 'respond-async', 'Idempotency-Key': idempotencyKey } };
+      const body = { sid: this.sid, command, ...given };
+      const sending = { params, body, signal, timeoutMs: ANSWER_MS };
+      const answer = await unwrap(api.POST('/api/remotes/launch', sending));
       return 'id' in answer ? answer.id : answer.job;
     };
     return new Run(this.#connection, start, { signal, from, silence });
   }
 
   /** Submits a job to the batch system of the host: `command` or `script`. Its run is followed while it waits there, too. */
-  batch({ signal, from, silence, ...body }: BatchOptions): Run {
-    const params = { path: { sid: this.sid } };
+  batch({ signal, from, silence, idempotencyKey, ...body }: BatchOptions): Run {
     const { api } = this.#connection;
-    const start = async () =>
-      (await unwrap(api.POST('/api/remotes/{sid}/batch', { params, body, signal }))).id;
+    const start = async () => {
+      const header = { 'Idempotency-Key': idempotencyKey };
+      const params = { path: { sid: this.sid }, header };
+      const sending = { params, body, signal, timeoutMs: ANSWER_MS };
+      return (await unwrap(api.POST('/api/remotes/{sid}/batch', sending))).id;
+    };
     return new Run(this.#connection, start, { signal, from, silence });
   }
 
@@ -58,7 +71,9 @@ export class Session {
   /** Its record: its host, and until when it lives. */
   async info({ signal }: { signal?: AbortSignal } = {}): Promise<SessionRecord> {
     const params = { path: { sid: this.sid } };
-    return unwrap(this.#connection.api.GET('/api/remotes/{sid}', { params, signal }));
+    return unwrap(
+      this.#connection.api.GET('/api/remotes/{sid}', { params, signal, timeoutMs: ANSWER_MS }),
+    );
   }
 
   /** Logs in again, where the host asked for a one-time code and the connection was lost: its state is `reconnect`. */
@@ -67,7 +82,8 @@ export class Session {
     const { api } = this.#connection;
     await logIn(
       this.#connection,
-      () => unwrap(api.POST('/api/remotes/{sid}/login', { params, body, signal })),
+      () =>
+        unwrap(api.POST('/api/remotes/{sid}/login', { params, body, signal, timeoutMs: LOGIN_MS })),
       { answer, signal },
     );
   }
@@ -76,7 +92,9 @@ export class Session {
   async close({ signal }: { signal?: AbortSignal } = {}): Promise<void> {
     const params = { path: { sid: this.sid } };
     try {
-      await unwrap(this.#connection.api.DELETE('/api/remotes/{sid}', { params, signal }));
+      await unwrap(
+        this.#connection.api.DELETE('/api/remotes/{sid}', { params, signal, timeoutMs: ANSWER_MS }),
+      );
     } catch (error) {
       if (!(error instanceof WindlassError && error.code === 'session_not_found')) throw error;
     }

@@ -1,5 +1,6 @@
 import { unwrap } from './api.ts';
 import type { Connection } from './connection.ts';
+import { ANSWER_MS } from './http.ts';
 import { errorOfJob, type Job, waitForEnd } from './jobs.ts';
 import type { components } from './schema.ts';
 
@@ -84,13 +85,15 @@ async function begin({ api }: Connection, files: Source[], options: UploadOption
   const { signal } = options;
   if ('resume' in options) {
     const params = { path: { uid: (options as ResumedUpload).resume } };
-    const { id, parts, job } = await unwrap(api.GET('/api/uploads/{uid}', { params, signal }));
+    const { id, parts, job } = await unwrap(
+      api.GET('/api/uploads/{uid}', { params, signal, timeoutMs: ANSWER_MS }),
+    );
     return { id, stored: parts, job };
   }
   const { partSize, parallel, onProgress, onBegin, signal: _, ...given } = options as NewUpload;
   const aids = files.map(({ name }, fid) => name ?? `file ${fid}`);
   const body = { input: true, aids, ...given };
-  const { id } = await unwrap(api.POST('/api/uploads', { body, signal }));
+  const { id } = await unwrap(api.POST('/api/uploads', { body, signal, timeoutMs: ANSWER_MS }));
   onBegin?.(id);
   return { id, stored: [] };
 }
@@ -127,7 +130,11 @@ async function sendAll(
   const params = { path: { uid: id } };
   const body = { uploaded: split.map(({ length }) => length) };
   const { api } = connection;
-  return (await unwrap(api.POST('/api/uploads/{uid}/finished', { params, body, signal }))).job;
+  return (
+    await unwrap(
+      api.POST('/api/uploads/{uid}/finished', { params, body, signal, timeoutMs: ANSWER_MS }),
+    )
+  ).job;
 }
 
 /** At least one part, of an empty file too. */
@@ -155,7 +162,7 @@ async function sendPart(
   const response = await http.request(
     `/api/uploads/${id}/files/${fid}/parts/${pid}`,
     { method: 'PUT', headers, body },
-    { signal, isRepeatable: true, patience: Infinity, timeoutMs: 60_000 + size / SLOWEST },
+    { signal, isRepeatable: true, patience: Infinity, timeoutMs: ANSWER_MS + size / SLOWEST },
   );
   await response.body?.cancel();
 }

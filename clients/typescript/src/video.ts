@@ -1,5 +1,6 @@
 import { unwrap } from './api.ts';
 import type { Connection } from './connection.ts';
+import { ANSWER_MS } from './http.ts';
 import { cancelJob, errorOfJob, type Job, type WaitOptions, waitForEnd } from './jobs.ts';
 import { readBytes } from './read-bytes.ts';
 import type { components } from './schema.ts';
@@ -26,6 +27,7 @@ export async function startVideo(
       params: { path: { sid } },
       body: { 'content-type': contentType, ...options },
       signal,
+      timeoutMs: ANSWER_MS,
     }),
   );
   return new Video(connection, { job, sid, contentType });

@@ -2,9 +2,9 @@ import { type Api, createApi, unwrap } from './api.ts';
 import type { Connection } from './connection.ts';
 import { WindlassError } from './error.ts';
 import { Follow, type FollowOptions } from './follow.ts';
-import { type ConnectionOptions, Http } from './http.ts';
+import { ANSWER_MS, type ConnectionOptions, Http } from './http.ts';
 import { cancelJob, type Job, type WaitOptions, waitForEnd } from './jobs.ts';
-import { type LoginOptions, logIn } from './login.ts';
+import { LOGIN_MS, type LoginOptions, logIn } from './login.ts';
 import type { Row, RowsOptions } from './rows.ts';
 import type { components, operations } from './schema.ts';
 import { Session } from './session.ts';
@@ -17,6 +17,7 @@ export type ListedJob = Job | Schemas['ForeignJob'];
 
 /** How often a login is begun anew that the service cancelled because the connection to it was lost. */
 const MOST_LOGINS = 3;
+const JOBS_PAGE = 100;
 
 /** A client of one service. */
 export class Windlass {
@@ -54,7 +55,7 @@ export class Windlass {
   async #beginLogin(body: Schemas['NewSession'], signal?: AbortSignal) {
     for (let login = 1; ; login++) {
       try {
-        return await unwrap(this.api.POST('/api/remotes', { body, signal }));
+        return await unwrap(this.api.POST('/api/remotes', { body, signal, timeoutMs: LOGIN_MS }));
       } catch (error) {
         // A login ends with the connection that asked for it; the host has not refused it.
         const isCut = error instanceof WindlassError && error.code === 'cancelled';
@@ -83,15 +84,19 @@ export class Windlass {
     return cancelJob(this.#connection, job, options);
   }
 
-  /** All jobs that match, the latest first; `limit` is the size of a page. */
+  /** Jobs that match, the latest first: `limit` of them, or all. */
   async *jobs({
     signal,
+    limit = Infinity,
     ...filter
   }: JobFilter & { signal?: AbortSignal } = {}): AsyncGenerator<ListedJob> {
-    for (let after: string | undefined | null = filter.after; after !== null; ) {
-      const query: JobFilter = { ...filter, after };
-      const page = await unwrap(this.api.GET('/api/jobs', { params: { query }, signal }));
+    let left = limit;
+    for (let after: string | undefined | null = filter.after; after !== null && left > 0; ) {
+      const query: JobFilter = { ...filter, after, limit: Math.min(left, JOBS_PAGE) };
+      const sending = { params: { query }, signal, timeoutMs: ANSWER_MS };
+      const page = await unwrap(this.api.GET('/api/jobs', sending));
       yield* page.items;
+      left -= page.items.length;
       after = page.next;
     }
   }
