@@ -152,7 +152,11 @@ export function unreachable(url: string, cause: unknown): WindlassError {
     cause instanceof Error ? (cause.cause instanceof Error ? cause.cause : cause) : undefined;
   const detail = `No answer from ${new URL(url).host}: ${why?.message || cause}.`;
   return new WindlassError(
-    { code: 'unreachable', detail, hint: 'Is the address right, and the service up?' },
+    {
+      code: 'unreachable',
+      detail,
+      hint: 'Is the address right, the service up, and a page of an origin that may call it?',
+    },
     { cause },
   );
 }
