@@ -2,7 +2,7 @@ import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { packageRoot } from '../shared/package-root.ts';
-import { installPackages } from './install-packages.ts';
+import { installPackages } from './install-pinned-packages.ts';
 import { CACHE } from './programs.ts';
 
 /** Its lockfile pins the version and the bytes. */
