@@ -2,30 +2,18 @@ import { beforeAll, beforeEach, expect, test } from 'vitest';
 import { type Session, Windlass } from '../../clients/typescript/src/index.ts';
 import { describeStack } from '../harness/forms.ts';
 import { missingPrograms } from '../harness/skip.ts';
-import { startTcpProxy, type TcpProxy } from '../harness/tcp-proxy.ts';
-import { useRemoteStack, useStarted } from '../harness/use-stack.ts';
+import { useRemoteStack } from '../harness/use-stack.ts';
 import { waitFor } from '../harness/wait-for.ts';
-
-async function gather<T>(items: AsyncIterable<T>): Promise<T[]> {
-  const all: T[] = [];
-  for await (const item of items) all.push(item);
-  return all;
-}
+import { connectWindlass, gather, useLink } from '../harness/windlass-client.ts';
 
 describeStack(missingPrograms('sshd'), '@windlass/client runs commands', form => {
   const { stack, sshd } = useRemoteStack(form, { alone: 'its API is killed' });
-  let link: TcpProxy;
-  const started = useStarted(async () => {
-    const { hostname, port } = new URL(stack.url);
-    link = await startTcpProxy({ host: hostname, port: Number(port) });
-    return link;
-  });
+  const link = useLink(stack);
   let windlass: Windlass;
   let session: Session;
 
   beforeAll(async () => {
-    const { username: user, password } = stack;
-    windlass = new Windlass({ url: `http://127.0.0.1:${started.port}`, user, password });
+    windlass = connectWindlass(stack, link.port);
     const { username, privateKey } = sshd;
     session = await windlass.open('host', { username, privateKey });
   });

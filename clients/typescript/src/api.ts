@@ -4,10 +4,12 @@ import type { Http } from './http.ts';
 import type { paths } from './schema.ts';
 
 /** Every operation of the service with its types, as openapi-fetch gives them: `api.GET('/api/hosts')`. */
-export type Api = Client<paths>;
+export type Api = Client<paths, Json>;
+/** Where an operation answers JSON or bytes, the types are those of its JSON; bytes are had by `parseAs`. */
+type Json = `application/${string}json`;
 
 export function createApi(http: Http): Api {
-  return createClient<paths>({ baseUrl: http.base, fetch: http.fetch });
+  return createClient<paths, Json>({ baseUrl: http.base, fetch: http.fetch });
 }
 
 /** The data of an answer of `api`. Throws WindlassError where there is an error instead. */

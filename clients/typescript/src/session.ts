@@ -5,9 +5,11 @@ import type { FollowOptions } from './follow.ts';
 import { type Credentials, type LoginOptions, logIn } from './login.ts';
 import { Run } from './run.ts';
 import type { components } from './schema.ts';
+import type { Video, VideoOptions } from './video.ts';
 
 type Schemas = components['schemas'];
 export type SessionRecord = Schemas['Session'];
+export type BatchOptions = Schemas['NewBatchJob'] & FollowOptions;
 export type RunOptions = Omit<Schemas['NewCommand'], 'sid' | 'command'> & FollowOptions;
 
 /** A user's login on a host. */
@@ -36,6 +38,21 @@ export class Session {
       return 'id' in answer ? answer.id : answer.job;
     };
     return new Run(this.#connection, start, { signal, from, silence });
+  }
+
+  /** Submits a job to the batch system of the host: `command` or `script`. Its run is followed while it waits there, too. */
+  batch({ signal, from, silence, ...body }: BatchOptions): Run {
+    const params = { path: { sid: this.sid } };
+    const { api } = this.#connection;
+    const start = async () =>
+      (await unwrap(api.POST('/api/remotes/{sid}/batch', { params, body, signal }))).id;
+    return new Run(this.#connection, start, { signal, from, silence });
+  }
+
+  /** Asks for a video of frames on the host. */
+  async video(options: VideoOptions): Promise<Video> {
+    const { startVideo } = await import('./video.ts');
+    return startVideo(this.#connection, this.sid, options);
   }
 
   /** Its record: its host, and until when it lives. */

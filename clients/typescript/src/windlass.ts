@@ -5,8 +5,10 @@ import { Follow, type FollowOptions } from './follow.ts';
 import { type ConnectionOptions, Http } from './http.ts';
 import { cancelJob, type Job, type WaitOptions, waitForEnd } from './jobs.ts';
 import { type LoginOptions, logIn } from './login.ts';
+import type { Row, RowsOptions } from './rows.ts';
 import type { components, operations } from './schema.ts';
 import { Session } from './session.ts';
+import type { Source, UploadOptions } from './upload.ts';
 
 type Schemas = components['schemas'];
 export type OpenOptions = Omit<Schemas['NewSession'], 'hostname'> & LoginOptions;
@@ -28,21 +30,37 @@ export class Windlass {
     this.#connection = { http, api: this.api };
   }
 
-  /** Logs in to a host. */
+  /** Logs in to a host. Throws WindlassError where it refuses, or asks for more than is answered. */
   async open(hostname: string, { answer, signal, ...options }: OpenOptions): Promise<Session> {
+    let begun: string | undefined;
     const begin = async () => {
-      for (let login = 1; ; login++) {
-        try {
-          const body = { hostname, ...options };
-          return await unwrap(this.api.POST('/api/remotes', { body, signal }));
-        } catch (error) {
-          // A login ends with the connection that asked for it; it was not refused.
-          const isCut = error instanceof WindlassError && error.code === 'cancelled';
-          if (!isCut || login === MOST_LOGINS) throw error;
-        }
-      }
+      const asked = await this.#beginLogin({ hostname, ...options }, signal);
+      begun = asked.sid;
+      return asked;
     };
-    return new Session(this.#connection, await logIn(this.#connection, begin, { answer, signal }));
+    try {
+      const opened = await logIn(this.#connection, begin, { answer, signal });
+      return new Session(this.#connection, opened);
+    } catch (error) {
+      // The host does not wait for an answer that nobody gives.
+      if (begun !== undefined)
+        this.session(begun)
+          .close()
+          .catch(() => {});
+      throw error;
+    }
+  }
+
+  async #beginLogin(body: Schemas['NewSession'], signal?: AbortSignal) {
+    for (let login = 1; ; login++) {
+      try {
+        return await unwrap(this.api.POST('/api/remotes', { body, signal }));
+      } catch (error) {
+        // A login ends with the connection that asked for it; the host has not refused it.
+        const isCut = error instanceof WindlassError && error.code === 'cancelled';
+        if (!isCut || login === MOST_LOGINS) throw error;
+      }
+    }
   }
 
   /** A session that is open already. Nothing is asked of the service. */
@@ -76,5 +94,21 @@ export class Windlass {
       yield* page.items;
       after = page.next;
     }
+  }
+
+  /**
+   * Sends one or more files into a model, in parts, and waits until they are parsed; the job that did it. Lost connections
+   * are gone over, and `resume` goes on with what another page or program began.
+   */
+  async upload(files: Source | Source[], options: UploadOptions): Promise<Job> {
+    // What not every page needs is loaded where it is.
+    const { upload } = await import('./upload.ts');
+    return upload(this.#connection, [files].flat(), options);
+  }
+
+  /** Rows of a table of a model, sorted and filtered as asked for, however many there are. */
+  async *rows(mid: string, aid: string, options: RowsOptions = {}): AsyncGenerator<Row> {
+    const { readRows } = await import('./rows.ts');
+    yield* readRows(this.#connection, { mid, aid }, options);
   }
 }
