@@ -2,7 +2,7 @@
 export const OUR_FAULT = 255;
 
 /** Commands whose exit status is otherwise that of work on a host. */
-const AS_THEIR_WORK = ['run', 'logs', 'wait', 'batch'];
+const AS_THEIR_WORK = ['run', 'batch', 'logs', 'wait'];
 
 /** Of a command that cannot do its work. */
 export const failureStatus = (name: string | undefined): number =>

@@ -1,5 +1,6 @@
 import { Command } from 'commander';
 import { addClientCommands } from './client/add-client-commands.ts';
+import { addCompletion } from './completion/add-completion.ts';
 import { addServiceCommands } from './service/add-service-commands.ts';
 
 /** The command `windlass`. What a command needs is loaded when it runs. */
@@ -13,5 +14,6 @@ export function createProgram(): Command {
     .showHelpAfterError('Add --help to see how.');
   addClientCommands(program);
   addServiceCommands(program);
+  addCompletion(program);
   return program;
 }

@@ -1,10 +1,9 @@
-import { text } from 'node:stream/consumers';
 import { unwrap } from '../../clients/typescript/src/api.ts';
 import type { ConnectionOptions } from '../../clients/typescript/src/http.ts';
 import { Windlass } from '../../clients/typescript/src/windlass.ts';
 import { CommandError } from '../command-error.ts';
 import { type Profile, readProfile } from './profile.ts';
-import { ask } from './terminal.ts';
+import { readPassword } from './secret-input.ts';
 
 type Place = Pick<Profile, 'url' | 'token'>;
 
@@ -25,29 +24,16 @@ export async function connect(): Promise<Windlass> {
   return connectTo(await findService());
 }
 
-/** A client with the user's password, for what a token may not do. */
-export async function connectByPassword({
-  passwordStdin,
-}: {
+export interface PasswordOptions {
   passwordStdin?: boolean;
-}): Promise<Windlass> {
+}
+
+/** A client with the user's password, for what a token may not do. */
+export async function connectByPassword({ passwordStdin }: PasswordOptions): Promise<Windlass> {
   const place = await findService();
   const { username: user } = await unwrap(connectTo(place).api.GET('/api/users/-'));
   const password = await readPassword(user, passwordStdin);
   return connectTo({ url: place.url, user, password });
-}
-
-/** From standard input, or asked for. */
-export async function readPassword(user: string, fromStdin = false): Promise<string> {
-  if (fromStdin) return readSecretLine();
-  return ask(`Password of ${user}: `, { echo: false, instead: 'Give --password-stdin.' });
-}
-
-/** The first line of standard input. */
-export async function readSecretLine(): Promise<string> {
-  const [line = ''] = (await text(process.stdin)).split(/\r?\n/);
-  if (!line) throw new CommandError('Standard input is empty.');
-  return line;
 }
 
 export function connectTo(options: ConnectionOptions): Windlass {

@@ -5,6 +5,7 @@ import type { Challenge } from '../../clients/typescript/src/login.ts';
 import type { Session, SessionRecord } from '../../clients/typescript/src/session.ts';
 import type { Windlass } from '../../clients/typescript/src/windlass.ts';
 import { CommandError } from '../command-error.ts';
+import { readPages } from './read-pages.ts';
 import { ask } from './terminal.ts';
 
 export interface LoginChoice {
@@ -41,15 +42,9 @@ export async function findOrOpenSession(
   return windlass.open(host, { username, ...credential, answer });
 }
 
-async function listSessions({ api }: Windlass): Promise<SessionRecord[]> {
-  const all: SessionRecord[] = [];
-  for (let after: string | null | undefined; after !== null; ) {
-    const query = { after, limit: 100 };
-    const page = await unwrap(api.GET('/api/remotes', { params: { query } }));
-    all.push(...page.items);
-    after = page.next;
-  }
-  return all;
+/** The user's open sessions. */
+export function listSessions({ api }: Windlass): Promise<SessionRecord[]> {
+  return readPages(query => unwrap(api.GET('/api/remotes', { params: { query } })));
 }
 
 const STATES = ['open', 'reconnect', 'challenge'];

@@ -1,8 +1,8 @@
-import { unwrap } from '../../clients/typescript/src/api.ts';
-import type { Windlass } from '../../clients/typescript/src/windlass.ts';
-import { connect } from './connect.ts';
-import { followToEnd } from './follow-to-end.ts';
-import { write } from './print-output.ts';
+import { unwrap } from '../../../clients/typescript/src/api.ts';
+import type { Windlass } from '../../../clients/typescript/src/windlass.ts';
+import { connect } from '../connect.ts';
+import { followToEnd } from '../follow-to-end.ts';
+import { write } from '../print-output.ts';
 
 /** `windlass logs`: what a job has printed; what it will print too, with `follow`. */
 export async function showLogs(
@@ -26,6 +26,7 @@ async function printSoFar(
 ): Promise<void> {
   const params = { path: { id }, query: { stream } };
   const bytes = await unwrap(api.GET('/api/jobs/{id}/output', { params, parseAs: 'stream' }));
-  for await (const piece of bytes as unknown as AsyncIterable<Uint8Array>)
+  // Nothing has been printed yet where there is no body.
+  for await (const piece of (bytes ?? []) as AsyncIterable<Uint8Array>)
     await write(process[stream], piece);
 }

@@ -1,5 +1,5 @@
-import { connect } from './connect.ts';
-import { tellEnd } from './follow-to-end.ts';
+import { connect } from '../connect.ts';
+import { tellEnd } from '../follow-to-end.ts';
 
 /** `windlass cancel`: asks for the end of jobs. */
 export async function cancelJobs(ids: string[]): Promise<void> {

@@ -1,7 +1,9 @@
-import { CommandError } from '../command-error.ts';
-import { connect } from './connect.ts';
-import { findOrOpenSession, type LoginChoice } from './find-session.ts';
-import { followToEnd } from './follow-to-end.ts';
+import { CommandError } from '../../command-error.ts';
+import { connect } from '../connect.ts';
+import { readEnvironment } from '../environment-options.ts';
+import { findOrOpenSession, type LoginChoice } from '../find-session.ts';
+import { followToEnd } from '../follow-to-end.ts';
+import { printRecord } from '../print-records.ts';
 
 export interface RunOptions extends LoginChoice {
   detach?: boolean;
@@ -20,31 +22,15 @@ const MAX_STDIN = 1 << 20;
 /** `windlass run`: lives like ssh. */
 export async function run(host: string, words: string[], options: RunOptions): Promise<void> {
   const windlass = await connect();
-  const env = readEnvironment(options.env ?? []);
+  const env = readEnvironment(options.env);
   const stdin = options.stdin && !process.stdin.isTTY ? await readStandardInput() : undefined;
   const session = await findOrOpenSession(windlass, host, options);
   const { cwd, timeout, name } = options;
   // As ssh does: the words are one line for the shell of the account.
   const asked = session.run(words.join(' '), { cwd, env, timeout, name, stdin });
   const id = await asked.job;
-  if (options.detach) {
-    process.stdout.write(options.json ? `${JSON.stringify({ job: id })}\n` : `${id}\n`);
-    return;
-  }
+  if (options.detach) return printRecord({ job: id }, { sentence: id, json: options.json });
   process.exitCode = await followToEnd(windlass, id, { ...options, cancels: true });
-}
-
-function readEnvironment(given: string[]): Record<string, string> | undefined {
-  if (given.length === 0) return undefined;
-  const pairs = given.map(text => {
-    const [, name, value] = /^([^=]+)=(.*)$/s.exec(text) ?? [];
-    // As ssh's SendEnv does: without a value, that of this process.
-    const known = value ?? process.env[text];
-    if (known === undefined)
-      throw new CommandError(`--env ${text} has no value.`, { hint: 'Give it as NAME=value.' });
-    return [name ?? text, known];
-  });
-  return Object.fromEntries(pairs);
 }
 
 async function readStandardInput(): Promise<string | undefined> {

@@ -1,9 +1,10 @@
 import { hostname } from 'node:os';
-import { unwrap } from '../../clients/typescript/src/api.ts';
-import { CommandError } from '../command-error.ts';
-import { connectTo, normalizeUrl, readPassword, readSecretLine } from './connect.ts';
-import { readProfile, removeProfile, writeProfile } from './profile.ts';
-import { ask } from './terminal.ts';
+import { unwrap } from '../../../clients/typescript/src/api.ts';
+import { CommandError } from '../../command-error.ts';
+import { connectTo, normalizeUrl } from '../connect.ts';
+import { readProfile, removeProfile, writeProfile } from '../profile.ts';
+import { readPassword, readSecretLine } from '../secret-input.ts';
+import { ask } from '../terminal.ts';
 
 export interface LoginOptions {
   user?: string;
@@ -20,7 +21,7 @@ export async function logIn(given: string, options: LoginOptions): Promise<void>
   if (protocol === 'http:' && !LOOPBACK.test(host))
     process.stderr.write('windlass: http: whoever is on the way can read the password.\n');
   const profile = options.tokenStdin
-    ? { token: await readSecretLine() }
+    ? { token: await readSecretLine('the token') }
     : await makeToken(url, options);
   const windlass = connectTo({ url, token: profile.token });
   const { username } = await unwrap(windlass.api.GET('/api/users/-'));
