@@ -1,24 +1,13 @@
-import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
+import { spawnSync } from 'node:child_process';
 import { readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import { beforeAll, expect, test } from 'vitest';
-import { endWithThisProcess } from '../../servers/processes.ts';
+import { type CommandLine, startCommandLine } from '../harness/command-line.ts';
 import { describeStack } from '../harness/forms.ts';
 import { missingPrograms } from '../harness/skip.ts';
-import { readOwnEnvironment } from '../harness/stack.ts';
 import { startTcpProxy, type TcpProxy } from '../harness/tcp-proxy.ts';
-import { makeTempDir } from '../harness/temp-dir.ts';
 import { useRemoteStack, useStarted } from '../harness/use-stack.ts';
 import { waitFor } from '../harness/wait-for.ts';
-
-const WINDLASS = fileURLToPath(new URL('../../dist/cli/main.js', import.meta.url));
-
-interface Ended {
-  code: number | null;
-  stdout: string;
-  stderr: string;
-}
 
 describeStack(missingPrograms('sshd', 'script'), 'the command line', form => {
   const { stack, sshd, client } = useRemoteStack(form, { alone: 'its API is killed' });
@@ -28,52 +17,13 @@ describeStack(missingPrograms('sshd', 'script'), 'the command line', form => {
     link = await startTcpProxy({ host: hostname, port: Number(port) });
     return link;
   });
-  const home = useStarted(async () => {
-    const { path, remove } = makeTempDir('home');
-    return { path, stop: async () => remove() };
-  });
-  const environment = (more: Record<string, string> = {}) => ({
-    ...readOwnEnvironment(),
-    HOME: home.path,
-    ...more,
-  });
-  let url: string;
-
-  /** Starts `windlass`, with `input` on its standard input. */
-  function start(args: string[], { input, env }: { input?: string; env?: Record<string, string> }) {
-    const child = spawn(process.execPath, [WINDLASS, ...args], {
-      ...{ cwd: home.path, env: environment(env) },
-      stdio: [input === undefined ? 'ignore' : 'pipe', 'pipe', 'pipe'],
-    });
-    child.stdin?.end(input);
-    return watch(child);
-  }
-
-  /** The same on a terminal of its own; `stdout` is all that is shown there. */
-  const startOnTerminal = (line: string) =>
-    watch(
-      spawn('script', ['-qefc', `'${process.execPath}' '${WINDLASS}' ${line}`, '/dev/null'], {
-        ...{ cwd: home.path, env: environment(), stdio: 'pipe' },
-      }),
-    );
-
-  function watch(child: ChildProcess) {
-    endWithThisProcess(child);
-    const said: Ended = { code: null, stdout: '', stderr: '' };
-    for (const stream of ['stdout', 'stderr'] as const)
-      child[stream]?.setEncoding('utf8').on('data', (piece: string) => {
-        said[stream] += piece;
-      });
-    const ended = new Promise<Ended>(resolve =>
-      child.once('close', code => resolve({ ...said, code })),
-    );
-    return { child, said, ended };
-  }
-
-  const windlass = (args: string[], given: { input?: string; env?: Record<string, string> } = {}) =>
-    start(args, given).ended;
+  const line = useStarted(startCommandLine);
+  const start: CommandLine['start'] = (...given) => line.start(...given);
+  const windlass: CommandLine['run'] = (...given) => line.run(...given);
   const run = (command: string, ...options: string[]) =>
     windlass(['run', 'host', ...options, '--', command]);
+
+  let url: string;
 
   beforeAll(async () => {
     url = `http://127.0.0.1:${proxy.port}`;
@@ -85,7 +35,7 @@ describeStack(missingPrograms('sshd', 'script'), 'the command line', form => {
   });
 
   test('a login keeps a token, which nobody else can read, and not the password', async () => {
-    const path = join(home.path, '.config/windlass/login.json');
+    const path = join(line.home, '.config/windlass/login.json');
     const kept = readFileSync(path, 'utf8');
     expect(JSON.parse(kept)).toMatchObject({ url, username: stack.username });
     expect(kept).not.toContain(stack.password);
@@ -95,11 +45,11 @@ describeStack(missingPrograms('sshd', 'script'), 'the command line', form => {
   });
 
   test('a first command opens the session on the terminal, with a key that has a passphrase', async () => {
-    const key = join(home.path, 'key');
+    const key = join(line.home, 'key');
     writeFileSync(key, `${sshd.privateKey.trimEnd()}\n`, { mode: 0o600 });
     const { status } = spawnSync('ssh-keygen', ['-pq', '-P', '', '-N', 'of the key', '-f', key]);
     expect(status).toBe(0);
-    const { child, said, ended } = startOnTerminal(
+    const { child, said, ended } = line.startOnTerminal(
       `run host --user ${sshd.username} --key ${key} -- 'echo it runs; exit 3'`,
     );
     await waitFor(() => said.stdout.includes('Passphrase of'), { what: 'the question' });
@@ -217,10 +167,10 @@ describeStack(missingPrograms('sshd', 'script'), 'the command line', form => {
 
   test('what is wrong is one line with the next step', async () => {
     expect(
-      await windlass(['run', 'nowhere', '--user', 'x', '--key', join(home.path, 'none'), 'true']),
+      await windlass(['run', 'nowhere', '--user', 'x', '--key', join(line.home, 'none'), 'true']),
     ).toMatchObject({
       code: 255,
-      stderr: `windlass: The key ${home.path}/none cannot be read. Check --key.\n`,
+      stderr: `windlass: The key ${line.home}/none cannot be read. Check --key.\n`,
     });
     expect(await windlass(['jbs'])).toMatchObject({
       code: 1,
@@ -254,7 +204,7 @@ describeStack(missingPrograms('sshd', 'script'), 'the command line', form => {
   });
 
   test('a logout ends the token', async () => {
-    const env = { XDG_CONFIG_HOME: join(home.path, 'other') };
+    const env = { XDG_CONFIG_HOME: join(line.home, 'other') };
     const login = ['login', url, '--user', stack.username, '--password-stdin'];
     await windlass(login, { env, input: stack.password });
     const { token } = JSON.parse(

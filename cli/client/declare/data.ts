@@ -2,6 +2,7 @@ import type { Command } from 'commander';
 import { collect, json, wholeNumber, withExample } from './options.ts';
 
 export function addDataCommands(program: Command): void {
+  addProjects(program);
   withExample(
     program
       .command('upload')
@@ -35,5 +36,48 @@ export function addDataCommands(program: Command): void {
         (await import('../commands/rows.ts')).printRows(model, table, options),
       ),
     'windlass rows MODEL day --sort=-temperature --filter sky:eq:rain --csv',
+  );
+}
+
+function addProjects(program: Command): void {
+  const load = () => import('../commands/projects.ts');
+  const projects = program.command('project').description('projects, which hold models');
+  withExample(
+    projects
+      .command('list')
+      .description('list those that you are in')
+      .addOption(json())
+      .action(async options => (await load()).listProjects(options)),
+    'windlass project list',
+  );
+  withExample(
+    projects
+      .command('create')
+      .description('make one, and print its id')
+      .argument('<name>')
+      .addOption(json())
+      .action(async (name, options) => (await load()).createProject(name, options)),
+    'windlass project create Weather',
+  );
+  const models = program.command('model').description('models, which hold tables and files');
+  withExample(
+    models
+      .command('list')
+      .description('list those of a project')
+      .argument('<project>')
+      .addOption(json())
+      .action(async (project, options) => (await load()).listModels(project, options)),
+    'windlass model list PROJECT',
+  );
+  withExample(
+    models
+      .command('create')
+      .description('make one, and print its id')
+      .argument('<project>')
+      .argument('<name>')
+      .option('--type <type>', 'a word of your own', 'table')
+      .addOption(json())
+      .action(async (project, name, options) => (await load()).createModel(project, name, options)),
+    "windlass model create PROJECT 'A day'",
   );
 }
