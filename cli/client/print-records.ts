@@ -14,7 +14,8 @@ export async function printRecords<T>(
     return;
   }
   const cells = records.map(record => Object.values(columns).map(cell => cell(record)));
-  const width = process.stdout.isTTY ? process.stdout.columns : undefined;
+  // A terminal that does not know its width says 0.
+  const width = process.stdout.columns || undefined;
   await write(process.stdout, formatTable(Object.keys(columns), cells, width));
 }
 

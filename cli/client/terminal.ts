@@ -13,11 +13,12 @@ export async function ask(
   { echo, instead }: { echo: boolean; instead: string },
 ): Promise<string> {
   const { input, output } = openTerminal(instead);
-  output.write(question);
   // What readline repeats of the input is not written.
   const hidden = new Writable({ write: (_bytes, _encoding, done) => done() });
   const lines = createInterface({ input, output: echo ? output : hidden, terminal: true });
   try {
+    // The terminal itself does not echo any more, not for those who type at once.
+    output.write(question);
     return await new Promise<string>((resolve, reject) => {
       const leave = () => reject(new CommandError('Nothing was entered.', { hint: instead }));
       lines.once('line', resolve).once('SIGINT', leave).once('close', leave);
