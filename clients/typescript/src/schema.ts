@@ -7499,7 +7499,7 @@ export interface operations {
                     "application/json": components["schemas"]["TableGroups"];
                 };
             };
-            /** @description The groups are still being made; ask again. */
+            /** @description The view is still being made; ask again. */
             202: {
                 headers: {
                     /** @description The job, where it is yours. */

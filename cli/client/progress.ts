@@ -1,0 +1,21 @@
+const REDRAW_MS = 200;
+
+/** A line on a terminal that tells how far something is; nothing where standard error is none. */
+export class ProgressLine {
+  #drawnAt = 0;
+  #isShown = false;
+
+  /** `part` of 1. */
+  show(part: number, text: string): void {
+    const now = performance.now();
+    if (!process.stderr.isTTY || (part < 1 && now - this.#drawnAt < REDRAW_MS)) return;
+    this.#drawnAt = now;
+    this.#isShown = true;
+    process.stderr.write(`\r\x1b[K${String(Math.floor(part * 100)).padStart(3)} %  ${text}`);
+  }
+
+  end(): void {
+    if (this.#isShown) process.stderr.write('\r\x1b[K');
+    this.#isShown = false;
+  }
+}
