@@ -44,7 +44,7 @@ export function connectTo(options: ConnectionOptions): Windlass {
       // The first one may be nothing: a stream that its server ended in good order.
       if (isTold || seconds < 1) return;
       isTold = true;
-      process.stderr.write(`windlass: ${error.detail}; trying again.\n`);
+      process.stderr.write(`windlass: ${error.detail} Trying again.\n`);
     },
   });
 }

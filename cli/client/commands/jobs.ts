@@ -32,15 +32,12 @@ export async function listJobs({ watch, json, ...options }: JobsOptions): Promis
 
 async function readJobs(
   windlass: Windlass,
-  { limit, ...given }: Omit<JobsOptions, 'watch' | 'json'>,
+  given: Omit<JobsOptions, 'watch' | 'json'>,
 ): Promise<ListedJob[]> {
   // The service says which states and kinds there are.
-  const filter = { ...given, limit: Math.min(limit, 100) } as JobFilter;
+  const filter = given as JobFilter;
   const jobs: ListedJob[] = [];
-  for await (const job of windlass.jobs(filter)) {
-    jobs.push(job);
-    if (jobs.length === limit) break;
-  }
+  for await (const job of windlass.jobs(filter)) jobs.push(job);
   return jobs;
 }
 
