@@ -163,7 +163,7 @@ describeStack(missingPrograms('sshd'), "the README's first example", form => {
     });
     expect(stderr).toBe('');
     expect(stdout).toBe(
-      'stdout: step 1\nstdout: step 2\nstdout: step 3\nfor i in 1 2 3; do echo step $i; sleep 1; done ended with 0\n',
+      'stdout: step 1\nstdout: step 2\nstdout: step 3\n21 characters, and exit status 0\n',
     );
   });
 });

@@ -89,15 +89,15 @@ describeStack(slurm, '@windlass/client and batch jobs', form => {
   test('a batch job is run as a command is', async () => {
     cluster.offerTo(sshd);
     const { username, privateKey } = sshd;
-    const session = await connectWindlass(stack).open('host', { username, privateKey });
+    const windlass = connectWindlass(stack);
+    const session = await windlass.open('host', { username, privateKey });
     expect((await session.info()).engines).toEqual(['slurm']);
     const run = session.batch({ command: 'echo out; echo err >&2; exit 3', time: 90 });
     const lines = await gather(run);
     expect(lines).toHaveLength(2);
     expect(lines).toContainEqual({ stream: 'stderr', text: 'err' });
-    expect(await run.wait()).toMatchObject({
-      ...{ returncode: 3, output: 'out\n', errors: 'err\n' },
-      job: { kind: 'batch', batch: { engine: 'slurm' } },
-    });
+    const { job, ...result } = await run.wait();
+    expect(result).toEqual({ returncode: 3, output: 'out\n', errors: 'err\n', truncated: false });
+    expect(await windlass.wait(job)).toMatchObject({ kind: 'batch', batch: { engine: 'slurm' } });
   });
 });

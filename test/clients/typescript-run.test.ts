@@ -27,10 +27,12 @@ describeStack(missingPrograms('sshd'), '@windlass/client runs commands', form =>
     const of = (stream: string) =>
       lines.filter(line => line.stream === stream).map(({ text }) => text);
     expect([of('stdout'), of('stderr')]).toEqual([['one', 'three'], ['two']]);
-    expect(await run.wait()).toMatchObject({
+    const result = {
       ...{ returncode: 7, output: 'one\nthree', errors: 'two\n', truncated: false },
-      job: { id: await run.job, state: 'succeeded' },
-    });
+      job: await run.job,
+    };
+    expect(await run.wait()).toEqual(result);
+    expect(await windlass.follow(result.job).wait()).toEqual(result);
   });
 
   test('no line comes twice and none is missing where connections are cut and the API is killed', async () => {
@@ -60,6 +62,18 @@ describeStack(missingPrograms('sshd'), '@windlass/client runs commands', form =>
     const first = session.run(`echo x >> ${file}`);
     expect((await first.wait()).returncode).toBe(0);
     expect((await session.run(`cat ${file}; rm ${file}`).wait()).output).toBe('x\n');
+  });
+
+  test('the first 10 MiB of an output come whole, over connections that are cut', async () => {
+    const run = session.run(`seq 2000000; printf 'ä%.0s' $(seq 1000) >&2`);
+    await windlass.wait(await run.job);
+    const { total } = link.connections;
+    link.cutAfter('down', 3 << 20);
+    const { output, errors, truncated } = await run.wait();
+    expect(link.connections.total).toBeGreaterThan(total);
+    const lines = Array.from({ length: 1_500_000 }, (_, n) => `${n + 1}\n`);
+    expect(output === lines.join('').slice(0, 10 << 20)).toBe(true);
+    expect([errors, truncated]).toEqual(['ä'.repeat(1_000), true]);
   });
 
   test('under a key of its own a command runs once, whoever asks for it', async () => {

@@ -24,8 +24,8 @@ async function serve(answer: Answer): Promise<Http> {
   return new Http({ url: `http://127.0.0.1:${port}`, token: 'x' });
 }
 
-const follow = async (answer: Answer, options?: FollowOptions) =>
-  new Follow(await serve(answer), async () => 'job', options);
+const follow = async (answer: Answer, options: FollowOptions = {}) =>
+  new Follow(await serve(answer), Promise.resolve('job'), options);
 
 const OUTPUT = {
   stdout: Buffer.from('eins ä\nzwei 😀\n'),
@@ -77,7 +77,7 @@ test('wherever the stream is cut, each byte and each state comes once', async ()
   const follow = async (position: number) => {
     const seen = { stdout: [] as number[], stderr: [] as number[] };
     const states: string[] = [];
-    for await (const event of new Follow(http, async () => `${position}`).events()) {
+    for await (const event of new Follow(http, Promise.resolve(`${position}`), {}).events()) {
       if (event.event === 'state') states.push(event.state);
       if (event.event !== 'output') continue;
       expect(event.offset).toBe(seen[event.stream].length);

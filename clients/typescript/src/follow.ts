@@ -29,10 +29,10 @@ export interface FollowOptions {
  */
 export class Follow implements AsyncIterable<Line> {
   readonly #http: Http;
-  readonly #job: () => Promise<string>;
+  readonly #job: Promise<string>;
   readonly #options: FollowOptions;
 
-  constructor(http: Http, job: () => Promise<string>, options: FollowOptions = {}) {
+  constructor(http: Http, job: Promise<string>, options: FollowOptions) {
     this.#http = http;
     this.#job = job;
     this.#options = options;
@@ -59,7 +59,7 @@ export class Follow implements AsyncIterable<Line> {
   /** States, progress and output. */
   async *events(): AsyncGenerator<JobEvent> {
     const { signal, from, silence = 45 } = this.#options;
-    const path = `/api/jobs/${encodeURIComponent(await this.#job())}/events`;
+    const path = `/api/jobs/${encodeURIComponent(await this.#job)}/events`;
     const at: Offsets = { stdout: from?.stdout ?? 0, stderr: from?.stderr ?? 0 };
     /** Of each kind of event the last one: a new connection begins by repeating it. */
     const told: Record<string, string> = {};

@@ -9,7 +9,7 @@ export interface ConnectionOptions {
   /** Basic authentication, for programs. Without it and without a token the page's cookies are used. */
   user?: string;
   password?: string;
-  /** For so many seconds a request is sent again where that is safe and may help. 60 unless given. */
+  /** For so many seconds a request is sent again where that is safe and may help. 120 unless given. */
   patience?: number;
   /** Told before a request is sent again, and before an event stream is opened again. */
   onRetry?: (retry: { error: WindlassError; seconds: number }) => void;
@@ -81,7 +81,7 @@ export class Http {
     make: () => Request,
     { signal, key, ...sending }: Sending & { key?: string },
   ): Promise<Response> {
-    const patience = 1_000 * (sending.patience ?? this.#options.patience ?? 60);
+    const patience = 1_000 * (sending.patience ?? this.#options.patience ?? 120);
     let waited = 0;
     for (let attempt = 0; ; attempt++) {
       signal?.throwIfAborted();

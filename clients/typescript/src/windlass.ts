@@ -1,11 +1,12 @@
 import { type Api, createApi, unwrap } from './api.ts';
 import type { Connection } from './connection.ts';
 import { WindlassError } from './error.ts';
-import { Follow, type FollowOptions } from './follow.ts';
+import type { FollowOptions } from './follow.ts';
 import { ANSWER_MS, type ConnectionOptions, Http } from './http.ts';
 import { cancelJob, type Job, type WaitOptions, waitForEnd } from './jobs.ts';
 import { LOGIN_MS, type LoginOptions, logIn } from './login.ts';
 import type { Row, RowsOptions } from './rows.ts';
+import { Run } from './run.ts';
 import type { components, operations } from './schema.ts';
 import { Session } from './session.ts';
 import type { Source, UploadOptions } from './upload.ts';
@@ -69,9 +70,9 @@ export class Windlass {
     return new Session(this.#connection, { sid });
   }
 
-  /** A job as it goes on. */
-  follow(job: string, options?: FollowOptions): Follow {
-    return new Follow(this.#connection.http, async () => job, options);
+  /** A job that was started before, here or elsewhere. */
+  follow(job: string, options?: FollowOptions): Run {
+    return new Run(this.#connection, async () => job, options);
   }
 
   /** The job when it has ended, in whatever state. */
