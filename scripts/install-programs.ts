@@ -17,6 +17,7 @@ import {
   findTypeScriptGenerators,
   installClientGenerators,
 } from './client-generators.ts';
+import { findNode, installNode } from './install-node.ts';
 import { canInstallPython, installPython } from './install-python.ts';
 import {
   BUILT_PROGRAMS,
@@ -58,6 +59,10 @@ export function setUpPrograms(): void {
     console.error('Installing what tests use, once: generators of clients …');
     installClientGenerators();
   }
+  if (findNode(26) === undefined) {
+    console.error('Installing what tests use, once: Node 26, for the binary …');
+    installNode(26);
+  }
 }
 
 /** What tests use and this machine lacks, a line each that says where it comes from. */
@@ -70,6 +75,7 @@ export function listAbsent(): string[] {
     lines.push(`Schemathesis (Python: schemathesis==${SCHEMATHESIS})`);
   }
   if (isGeneratorMissing()) lines.push('Generators of clients (scripts/client-generators)');
+  if (findNode(26) === undefined) lines.push('Node 26, for the binary (scripts/node-26)');
   return lines.map(line => `Not on this machine: ${line}.`);
 }
 
