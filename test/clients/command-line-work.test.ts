@@ -1,5 +1,5 @@
 import { spawnSync } from 'node:child_process';
-import { chmodSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { chmodSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { beforeAll, describe, expect, test } from 'vitest';
@@ -86,6 +86,21 @@ describeStack(missingPrograms('sshd'), 'the command line', form => {
     expect(job).toMatchObject({ state: 'succeeded', label: '12 frames, video/mp4' });
     const none = await windlass(['video', 'host', '-o', file, ...login(), '/nowhere/*.png']);
     expect(none.stderr).toContain('The host has no file like /nowhere/*.png.');
+  });
+
+  test('files are copied to a host and from it, whole, with their mode', async () => {
+    const bytes = Buffer.alloc(3_000_001, Buffer.from('0123456789abc'));
+    const file = join(line.home, 'input.dat');
+    writeFileSync(file, bytes, { mode: 0o640 });
+    await print(['cp', ...login(), '--parents', file, 'host:study/deep/']);
+    const there = join(sshd.home, 'study/deep/input.dat');
+    expect(readFileSync(there).equals(bytes)).toBe(true);
+    expect(statSync(there).mode & 0o777).toBe(0o640);
+    await print(['cp', ...login(), 'host:~/study/deep/input.dat', `${line.home}/back.dat`]);
+    expect(readFileSync(join(line.home, 'back.dat')).equals(bytes)).toBe(true);
+    const none = await windlass(['cp', ...login(), 'host:none', line.home]);
+    expect(none).toMatchObject({ code: 1, stderr: expect.stringMatching(/there is no .*\/none/) });
+    expect((await windlass(['cp', file, 'there'])).stderr).toContain('Name it as HOST:PATH.');
   });
 
   test('sessions are listed and closed', async () => {

@@ -14,6 +14,7 @@ export function addHostCommands(program: Command): void {
   addRun(program);
   addBatch(program);
   addVideo(program);
+  addCopy(program);
   addSessions(program);
 }
 
@@ -92,6 +93,24 @@ function addVideo(program: Command): void {
         (await import('../commands/video.ts')).makeVideo(host, frames, options),
       ),
     "windlass video lab -o study.mp4 --fps 30 '~/study/*.png'",
+  );
+}
+
+function addCopy(program: Command): void {
+  withExample(
+    program
+      .command('cp')
+      .description('copy a file from a host or to one')
+      .argument('<from>', 'a file here, or HOST:PATH')
+      .argument('<to>', 'likewise; a path that ends in / is a folder')
+      .addOption(account())
+      .addOption(key())
+      .option('--parents', 'make the folders that are missing on the host')
+      .action(async (from, to, options) =>
+        (await import('../commands/cp.ts')).copyFile(from, to, options),
+      ),
+    'windlass cp lab:study/result.csv .',
+    'windlass cp input.dat lab:study/',
   );
 }
 

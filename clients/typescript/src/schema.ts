@@ -182,7 +182,7 @@ export interface paths {
         };
         /**
          * List your jobs, the latest first
-         * @description A page looks through 10,000 jobs at most: where few match it is shorter than `limit`, and `next` goes on. What a job of each kind does: connect: Logs in to the host and opens the session, up to what the host asks its user. answer: Goes on with a login, by what the user has answered. scan-host: Connects to a new host without logging in, to learn its keys. command: Runs a command on the host. batch: Submits a job to the host's batch system, and follows it. video: Makes a video of frames on the host. browse: Lists a directory on the host. file: Reads a file on the host, or a range of it. copy: Copies a file on the host into a part of an upload. parse: Parses a finished upload into artifacts of its model. view: Sorts, filters or groups a table into a view of it.
+         * @description A page looks through 10,000 jobs at most: where few match it is shorter than `limit`, and `next` goes on. What a job of each kind does: connect: Logs in to the host and opens the session, up to what the host asks its user. answer: Goes on with a login, by what the user has answered. scan-host: Connects to a new host without logging in, to learn its keys. command: Runs a command on the host. batch: Submits a job to the host's batch system, and follows it. video: Makes a video of frames on the host. browse: Lists a directory on the host. file: Reads a file on the host, or a range of it. write-file: Writes a file on the host. remove-file: Removes a file on the host. copy: Copies a file on the host into a part of an upload. parse: Parses a finished upload into artifacts of its model. view: Sorts, filters or groups a table into a view of it.
          */
         get: operations["listJobs"];
         put?: never;
@@ -849,9 +849,17 @@ export interface paths {
         };
         /** Fetch a file of the host, or a range of it */
         get: operations["fetchFile"];
-        put?: never;
+        /**
+         * Write a file on the host
+         * @description The bytes are stored here, then written beside the file and renamed: it is there whole, or as before. Of `Content-Digest` sha-256 is verified. A link is followed.
+         */
+        put: operations["writeFile"];
         post?: never;
-        delete?: never;
+        /**
+         * Remove a file on the host
+         * @description Of a link the link.
+         */
+        delete: operations["removeFile"];
         options?: never;
         head?: never;
         patch?: never;
@@ -2960,6 +2968,19 @@ export interface components {
         WorkerList: {
             items: components["schemas"]["Worker"][];
         };
+        /**
+         * @example {
+         *       "path": "/home/ada/day.csv",
+         *       "size": 1694503,
+         *       "digest": "47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU="
+         *     }
+         */
+        WrittenFile: {
+            path: string;
+            size: number;
+            /** @description SHA-256 in base64. */
+            digest: string;
+        };
     };
     responses: never;
     parameters: never;
@@ -4498,7 +4519,7 @@ export interface operations {
                 limit?: number;
                 after?: string;
                 state?: ("queued" | "running" | "succeeded" | "failed" | "cancelled")[];
-                kind?: ("connect" | "answer" | "scan-host" | "command" | "batch" | "video" | "browse" | "file" | "copy" | "parse" | "view")[];
+                kind?: ("connect" | "answer" | "scan-host" | "command" | "batch" | "video" | "browse" | "file" | "write-file" | "remove-file" | "copy" | "parse" | "view")[];
                 host?: string;
                 session?: string;
                 project?: string;
@@ -11030,6 +11051,314 @@ export interface operations {
             };
             /** @description `range_not_satisfiable`: Range not satisfiable */
             416: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `too_many_requests`: Too many requests */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `headers_too_large`: Header fields too large */
+            431: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `internal`: Internal error; `remote_connection_failed`: Remote connection failed.; `worker_lost`: Workers were lost. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `unavailable`: Service unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `insufficient_storage`: Insufficient storage */
+            507: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    writeFile: {
+        parameters: {
+            query?: {
+                mode?: string;
+                parents?: "true" | "false";
+            };
+            header?: {
+                /** @description sha-256 of the body, verified (RFC 9530). */
+                "Content-Digest"?: string;
+                /** @description Entity tags that the client has (RFC 9110, 13.1.2). */
+                "If-None-Match"?: string;
+                /** @description The same key again gives the same job, for 24 hours. */
+                "Idempotency-Key"?: string;
+            };
+            path: {
+                /** @description Remote session. */
+                sid: string;
+                /** @description Absolute path on the host; its first slash may be omitted. */
+                path: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/octet-stream": string;
+            };
+        };
+        responses: {
+            /** @description The file was replaced. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WrittenFile"];
+                };
+            };
+            /** @description The file is new. */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WrittenFile"];
+                };
+            };
+            /** @description `bad_request`: Bad request; `invalid_input`: Invalid parameters; `digest_mismatch`: Content digest does not match. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `unauthorized`: Credentials required. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `forbidden`: Forbidden; `remote_authentication_failed`: Remote authentication failed.; `account_unusable`: Account unusable.; `host_not_allowed`: Host not allowed. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `session_not_found`: Session does not exist or has timed out.; `not_found`: Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `request_timeout`: Request timeout */
+            408: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `idempotency_conflict`: Idempotency-Key used with another request.; `host_changed`: Host changed.; `host_key_changed`: Host key changed.; `cancelled`: Cancelled.; `sftp_unavailable`: SFTP unavailable. */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `precondition_failed`: Precondition failed */
+            412: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `payload_too_large`: Payload too large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `address_too_long`: Address too long */
+            414: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `too_many_requests`: Too many requests */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `headers_too_large`: Header fields too large */
+            431: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `internal`: Internal error; `remote_connection_failed`: Remote connection failed.; `worker_lost`: Workers were lost. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `unavailable`: Service unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `insufficient_storage`: Insufficient storage */
+            507: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    removeFile: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description The same key again gives the same job, for 24 hours. */
+                "Idempotency-Key"?: string;
+            };
+            path: {
+                /** @description Remote session. */
+                sid: string;
+                /** @description Absolute path on the host; its first slash may be omitted. */
+                path: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Removed. */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description `bad_request`: Bad request; `invalid_input`: Invalid parameters */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `unauthorized`: Credentials required. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `forbidden`: Forbidden; `remote_authentication_failed`: Remote authentication failed.; `account_unusable`: Account unusable.; `host_not_allowed`: Host not allowed. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `session_not_found`: Session does not exist or has timed out.; `not_found`: Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `request_timeout`: Request timeout */
+            408: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `idempotency_conflict`: Idempotency-Key used with another request.; `host_changed`: Host changed.; `host_key_changed`: Host key changed.; `cancelled`: Cancelled.; `sftp_unavailable`: SFTP unavailable. */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `address_too_long`: Address too long */
+            414: {
                 headers: {
                     [name: string]: unknown;
                 };

@@ -2,10 +2,12 @@ import { unwrap } from './api.ts';
 import type { Connection } from './connection.ts';
 import { WindlassError } from './error.ts';
 import type { FollowOptions } from './follow.ts';
+import type { WriteOptions, WrittenFile } from './host-files.ts';
 import { ANSWER_MS } from './http.ts';
 import { type Credentials, LOGIN_MS, type LoginOptions, logIn } from './login.ts';
 import { Run } from './run.ts';
 import type { components } from './schema.ts';
+import type { Source } from './upload.ts';
 import type { Video, VideoOptions } from './video.ts';
 
 type Schemas = components['schemas'];
@@ -66,6 +68,25 @@ export class Session {
   async video(options: VideoOptions): Promise<Video> {
     const { startVideo } = await import('./video.ts');
     return startVideo(this.#connection, this.sid, options);
+  }
+
+  /** The bytes of a file on the host, as they come, over any number of connections. */
+  async *readFile(
+    path: string,
+    options?: { start?: number; signal?: AbortSignal },
+  ): AsyncGenerator<Uint8Array> {
+    const { readFile } = await import('./host-files.ts');
+    yield* readFile(this.#connection, { sid: this.sid, path }, options);
+  }
+
+  /** Writes a file on the host, which is there whole then, or as before. */
+  async writeFile(
+    path: string,
+    bytes: Source | Uint8Array | string,
+    options?: WriteOptions,
+  ): Promise<WrittenFile> {
+    const { writeFile } = await import('./host-files.ts');
+    return writeFile(this.#connection, { sid: this.sid, path, bytes }, options);
   }
 
   /** Its record: its host, and until when it lives. */
