@@ -29,6 +29,7 @@ import {
   TEST_PROGRAMS,
   type TestProgram,
 } from './programs.ts';
+import { installPythonClientTests, listTestPythons } from './python-client.ts';
 
 const POLICY = '/usr/sbin/policy-rc.d';
 const MARK = '# made by the tests of Windlass';
@@ -58,6 +59,10 @@ export function setUpPrograms(): void {
     console.error('Installing what tests use, once: generators of clients …');
     installClientGenerators();
   }
+  if (listTestPythons().some(({ installed }) => !installed)) {
+    console.error('Installing what tests use, once: what the client in Python needs …');
+    installPythonClientTests();
+  }
 }
 
 /** What tests use and this machine lacks, a line each that says where it comes from. */
@@ -70,6 +75,9 @@ export function listAbsent(): string[] {
     lines.push(`Schemathesis (Python: schemathesis==${SCHEMATHESIS})`);
   }
   if (isGeneratorMissing()) lines.push('Generators of clients (scripts/client-generators)');
+  for (const { list, version, installed } of listTestPythons())
+    if (!installed)
+      lines.push(`Packages of Python ${version} (clients/python/tests/requirements/${list}.txt)`);
   return lines.map(line => `Not on this machine: ${line}.`);
 }
 
