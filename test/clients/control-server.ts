@@ -14,6 +14,7 @@ export interface ControlServer {
 export async function startControlServer(
   stack: Pick<Stack, 'kill' | 'api' | 'pids'>,
   proxy: TcpProxy,
+  nextCode: () => string = () => '',
 ): Promise<ControlServer> {
   const commands: Record<string, (given: URLSearchParams) => unknown> = {
     /** Kills the API, and answers when another one serves. */
@@ -31,7 +32,14 @@ export async function startControlServer(
     refuse: () => proxy.refuse(),
     blackhole: () => proxy.blackhole(),
     forget: () => proxy.forget(),
-    heal: () => proxy.heal(),
+    heal: () => {
+      proxy.heal();
+      for (const direction of ['up', 'down'] as const)
+        proxy.cutAfter(direction, Number.POSITIVE_INFINITY);
+    },
+    /** For the host that asks for one. */
+    'next-code': nextCode,
+    bytes: () => proxy.bytes,
     connections: () => ({ open: proxy.connections.open, total: proxy.connections.total }),
   };
   const server = createServer(async (req, res) => {

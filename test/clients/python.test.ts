@@ -12,6 +12,7 @@ import { startTcpProxy } from '../harness/tcp-proxy.ts';
 import { makeTempDir } from '../harness/temp-dir.ts';
 import { useRemoteStack, useStarted } from '../harness/use-stack.ts';
 import { startControlServer } from './control-server.ts';
+import { startOptionalHosts } from './optional-hosts.ts';
 
 /** A run of pytest takes a minute, and more where five files share two cores. */
 const PYTEST_MS = 600_000;
@@ -62,7 +63,10 @@ describeStack(
     const proxy = useStarted(() =>
       startTcpProxy({ host: '127.0.0.1', port: Number(new URL(stack.url).port) }),
     );
-    const control = useStarted(() => startControlServer(stack, proxy));
+    const hosts = useStarted(() => startOptionalHosts(client, sshd));
+    const control = useStarted(() =>
+      startControlServer(stack, proxy, () => hosts.codes?.nextCode() ?? ''),
+    );
     const directory = useStarted(async () => {
       const { path, remove } = makeTempDir('python-client');
       return { path, stop: async () => remove() };
@@ -92,6 +96,7 @@ describeStack(
         WINDLASS_TEST_ACCOUNT: sshd.username,
         WINDLASS_TEST_KEY: key,
         WINDLASS_TEST_HOME: sshd.home,
+        ...hosts.environment,
       };
     });
 
@@ -99,6 +104,11 @@ describeStack(
       const cache = ['--cache-dir', join(directory.path, 'mypy')];
       const said = await runPython(main?.python ?? '', ['mypy', ...cache]);
       expect(said).toMatch(/^Success: no issues found/);
+    });
+
+    test.runIf(main?.list === 'full')('it is formatted, and has no lint', async () => {
+      await runPython(main?.python ?? '', ['ruff', 'check', '--no-cache']);
+      await runPython(main?.python ?? '', ['ruff', 'format', '--no-cache', '--check']);
     });
 
     test.each(pythons)(

@@ -9,7 +9,9 @@ from windlass import Client, Line, Session
 
 
 def test_lines_come_as_they_are_printed(session: Session) -> None:
-    run = session.run("read word; echo first $word; until test -e go; do sleep 0.02; done; rm go; echo second", stdin="w\n")
+    run = session.run(
+        "read word; echo first $word; until test -e go; do sleep 0.02; done; rm go; echo second", stdin="w\n"
+    )
     lines = iter(run)
     assert next(lines) == Line("stdout", "first w")
     # Only a line that came before the end lets it go on.
@@ -94,7 +96,9 @@ def test_jobs_and_their_filters(session: Session, client: Client) -> None:
     latest = found[0]
     assert (latest.kind, latest.label, latest.host, latest.session) == ("command", "true", "host", session.sid)
     assert latest.created.tzinfo is not None
-    assert [job.id for job in client.jobs(name="filtered", session=session.sid, until=found[1].created)] == [runs[0].job]
+    assert [job.id for job in client.jobs(name="filtered", session=session.sid, until=found[1].created)] == [
+        runs[0].job
+    ]
     assert client.job(runs[0]).ended
 
 

@@ -15,7 +15,12 @@ from .conftest import Service
 
 LINES = 30_000
 #: A line each, of both streams, with a character of several bytes.
-PRINTS = f"i=0; while [ $i -lt {LINES} ]; do i=$((i+1)); echo é $i; if [ $((i % 100)) = 0 ]; then echo ü $i >&2; sleep 0.01; fi; done"
+PRINTS = f"""
+for i in $(seq {LINES}); do
+  echo é $i
+  if [ $((i % 100)) = 0 ]; then echo ü $i >&2; sleep 0.01; fi
+done
+"""
 
 
 def expect_whole(lines: List[windlass.Line]) -> None:
@@ -33,7 +38,9 @@ def test_no_line_is_missing_or_doubled_when_links_are_cut(service: Service, prox
 
 @contextmanager
 def cutting(service: Service) -> Iterator[List[int]]:
-    """Cuts each link after some thousand bytes, in the middle of an event or of a character; yields the list of the cuts."""
+    """Cuts each link after some thousand bytes, in the middle of an event or of a character; yields the list of the
+    cuts.
+    """
     ended = threading.Event()
     cuts: List[int] = []
 

@@ -13,7 +13,9 @@ ENDED = ("succeeded", "failed", "cancelled")
 
 @dataclass(frozen=True)
 class Line:
-    """A line that a command printed, without its end. `stream` is `stdout` or `stderr`; bytes that are no UTF-8 are replaced."""
+    """A line that a command printed, without its end. `stream` is `stdout` or `stderr`; bytes that are no UTF-8 are
+    replaced.
+    """
 
     stream: str
     text: str
@@ -200,3 +202,95 @@ def read_time(text: str) -> datetime:
 
 def read_optional_time(text: Optional[str]) -> Optional[datetime]:
     return None if text is None else read_time(text)
+
+
+@dataclass(frozen=True)
+class UploadProgress:
+    """So many bytes of a file are stored. `total` is None where the file's length is not known before its end."""
+
+    upload: str
+    sent: int
+    total: Optional[int]
+
+
+@dataclass(frozen=True)
+class Upload:
+    """A file that was sent: its upload, the model and the artifact that it becomes, and the job that parses it."""
+
+    id: str
+    model: str
+    aid: str
+    job: str
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column of a table. `type` is `boolean`, `integer`, `number`, `date`, `time`, `timestamp` or `text`."""
+
+    name: str
+    type: str
+    #: The least and the greatest value; where `exact`, integers are texts, since some pass 2^53.
+    min: Any
+    max: Any
+    nulls: int
+    unit: Optional[str]
+    exact: bool
+
+    @classmethod
+    def from_json(cls, data: Dict[str, Any]) -> Column:
+        return cls(
+            name=data["name"],
+            type=data["type"],
+            min=data.get("min"),
+            max=data.get("max"),
+            nulls=data["nulls"],
+            unit=data.get("unit"),
+            exact=data.get("exact", False),
+        )
+
+
+@dataclass(frozen=True)
+class TableInfo:
+    """What a table holds. `dialect` says how its file was read."""
+
+    rows: int
+    columns: List[Column]
+    dialect: Optional[Mapping[str, Any]]
+
+    @classmethod
+    def from_json(cls, data: Dict[str, Any]) -> TableInfo:
+        return cls(data["rows"], [Column.from_json(one) for one in data["columns"]], data.get("dialect"))
+
+
+@dataclass(frozen=True)
+class Rows:
+    """A page of rows; `total` counts all that match."""
+
+    offset: int
+    total: int
+    columns: List[str]
+    rows: List[List[Any]]
+
+    @classmethod
+    def from_json(cls, data: Dict[str, Any]) -> Rows:
+        return cls(data["offset"], data["total"], data["columns"], data["rows"])
+
+
+@dataclass(frozen=True)
+class VideoStatus:
+    """How a video is getting on: it has failed where not `ok`, and can be fetched when `ready`."""
+
+    ok: bool
+    ready: bool
+    message: str
+    progress: Optional[float]
+
+
+@dataclass(frozen=True)
+class Entry:
+    """Of a folder on a host. `type` is `d` for a folder, `f` for anything else; `size` is bytes."""
+
+    name: str
+    type: str
+    size: int
+    modified: datetime

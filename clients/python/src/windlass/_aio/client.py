@@ -1,17 +1,19 @@
 from __future__ import annotations
 
 from types import TracebackType
-from typing import Any, AsyncGenerator, List, Optional, Type
+from typing import Any, AsyncGenerator, Callable, List, Optional, Type
 
 import httpx
 
-from .._core import jobs, login, sessions
+from .._core import jobs, login, projects, sessions
 from .._core.api import Api, read_address, read_authorization
 from .._core.ids import JobLike, job_id
 from .._core.transport import AsyncTransport
-from ..records import Job, SessionInfo
+from .._core.upload import PART_BYTES, Sending, Source, Wanted, upload_file
+from ..records import Job, SessionInfo, Upload, UploadProgress
 from .run import AsyncRun
 from .session import AsyncSession
+from .table import AsyncTable
 
 
 class AsyncClient:
@@ -96,3 +98,31 @@ class AsyncClient:
 
     async def output(self, job: JobLike, stream: str = "stdout", offset: int = 0) -> bytes:
         return await jobs.fetch_output(self._api, job_id(job), stream, offset)
+
+    async def create_project(self, name: str, description: Optional[str] = None) -> str:
+        return await projects.create_project(self._api, name, description)
+
+    async def create_model(self, project: str, name: str, model_type: str = "data") -> str:
+        return await projects.create_model(self._api, project, name, model_type)
+
+    async def upload(
+        self,
+        file: Source,
+        model: str,
+        aid: Optional[str] = None,
+        *,
+        parser: str = "blob",
+        is_input: bool = False,
+        part_size: int = PART_BYTES,
+        parallel: int = 4,
+        progress: Optional[Callable[[UploadProgress], object]] = None,
+        resume: Optional[str] = None,
+        wait: bool = True,
+        **options: Any,
+    ) -> Upload:
+        wanted = Wanted(model, aid, parser, is_input, options)
+        sending = Sending(part_size, parallel, progress, resume, wait)
+        return await upload_file(self._api, file, wanted, sending)
+
+    def table(self, model: str, aid: str) -> AsyncTable:
+        return AsyncTable(self._api, model, aid)

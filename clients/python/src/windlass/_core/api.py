@@ -54,17 +54,19 @@ class Api:
         params: Optional[Mapping[str, Any]] = None,
         headers: Optional[Mapping[str, str]] = None,
         keyed: bool = False,
+        safe: bool = False,
         renewed: bool = False,
         timeout: float = ANSWER_SECONDS,
     ) -> httpx.Response:
         """Returns the answer, read to its end; raises `WindlassError` for an error.
 
         GET, PUT and DELETE are repeated after passing failures, and so is a POST that is `keyed`: it has an
-        Idempotency-Key, under which the service does it once. What was certainly not accepted is always repeated. With
-        `renewed` the service cancels the work of a client that is gone: such a request is begun again under a new key.
+        Idempotency-Key, under which the service does it once, or `safe`: it changes nothing. What was certainly not
+        accepted is always repeated. With `renewed` the service cancels the work of a client that is gone: such a
+        request is begun again under a new key.
         """
         patience = self.patience()
-        repeatable = keyed or method in _SAFE_METHODS
+        repeatable = keyed or safe or method in _SAFE_METHODS
         sent = {**(headers or {}), **({"Idempotency-Key": str(uuid.uuid4())} if keyed else {})}
         was_lost = False
         while True:

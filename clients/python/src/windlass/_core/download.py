@@ -25,6 +25,7 @@ async def download(
     """
     patience = api.patience()
     received = 0
+    known_total: Optional[str] = None
     tag = ""
     while True:
         response: Optional[httpx.Response] = None
@@ -34,14 +35,15 @@ async def download(
             query[offset_parameter] = first_offset + received
         elif received > 0:
             headers["Range"] = f"bytes={received}-"
-            headers["If-Range"] = tag
+            if tag and not tag.startswith("W/"):
+                headers["If-Range"] = tag
         try:
             async with api.stream(path, params=query, headers=headers) as response:
-                if response.status_code in (301, 302, 303, 307, 308):
-                    raise WindlassError("The service redirects to somewhere else.", status=response.status_code)
                 if response.status_code < 400:
-                    if "Range" in headers and response.status_code != 206:
+                    total = _read_total(response)
+                    if "Range" in headers and (response.status_code != 206 or total != known_total):
                         raise WindlassError("What is being fetched has changed meanwhile.", code="changed")
+                    known_total = total
                     tag = response.headers.get("ETag", "")
                     chunks = api.transport.chunks(response)
                     try:
@@ -62,3 +64,11 @@ async def download(
         if seconds is None:
             raise failure
         await api.transport.sleep(seconds)
+
+
+def _read_total(response: httpx.Response) -> Optional[str]:
+    """The length of the whole, where the answer says it."""
+    if response.status_code == 206:
+        return str(response.headers.get("Content-Range", "")).rpartition("/")[2]
+    total: Optional[str] = response.headers.get("Content-Length")
+    return total

@@ -19,6 +19,7 @@ async def follow_events(api: Api, job: str) -> AsyncGenerator[Event, None]:
     """The events of a job from its beginning to its end, across lost connections: none is missing, none comes twice."""
     reader = _Reader()
     last_id = ""
+    ended = False
     patience = api.patience()
     while True:
         response: Optional[httpx.Response] = None
@@ -41,8 +42,8 @@ async def follow_events(api: Api, job: str) -> AsyncGenerator[Event, None]:
                         patience.renew()
                         for message in decoder.feed(chunk):
                             last_id = message.id or last_id
-                            if message.event == "end":
-                                return
+                            # What follows is the end of the body, after which the connection can be used again.
+                            ended = ended or message.event == "end"
                             event = reader.read(message)
                             if event is not None:
                                 yield event
@@ -50,6 +51,8 @@ async def follow_events(api: Api, job: str) -> AsyncGenerator[Event, None]:
                     await chunks.aclose()
         except httpx.TransportError as cause:
             failure = api.explain(cause)
+        if ended:
+            return
         # A server that stops ends its streams in order; another one goes on with them.
         seconds = patience.pause(response)
         if seconds is None:

@@ -28,9 +28,7 @@ async def wait_for_job(api: Api, job: str, *, timeout: Optional[float] = None, c
             raise TimeoutError(f"Job {job} has not ended within {timeout} s.")
         seconds = POLL_SECONDS if left is None else max(1, min(POLL_SECONDS, round(left)))
         headers = {"Prefer": f"wait={seconds}", **({"If-None-Match": tag} if tag else {})}
-        response = await api.request(
-            "GET", f"/jobs/{escape(job)}", headers=headers, timeout=ANSWER_SECONDS + seconds
-        )
+        response = await api.request("GET", f"/jobs/{escape(job)}", headers=headers, timeout=ANSWER_SECONDS + seconds)
         if response.status_code == 304:
             continue
         tag = response.headers.get("ETag", "")
@@ -59,9 +57,7 @@ async def wait_for_result(api: Api, job: str, *, timeout: Optional[float] = None
     output = await fetch_output(api, job, "stdout")
     errors = await fetch_output(api, job, "stderr")
     code = ended.result.get("returncode", 0) if isinstance(ended.result, dict) else 0
-    return Result(
-        code, output.decode("utf-8", "replace"), errors.decode("utf-8", "replace"), job, ended.label or ""
-    )
+    return Result(code, output.decode("utf-8", "replace"), errors.decode("utf-8", "replace"), job, ended.label or "")
 
 
 async def fetch_output(api: Api, job: str, stream: str = "stdout", offset: int = 0) -> bytes:

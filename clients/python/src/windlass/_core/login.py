@@ -37,9 +37,7 @@ def read_private_key(key: PrivateKey) -> str:
     return Path(key).expanduser().read_text()
 
 
-async def log_in(
-    api: Api, path: str, body: Mapping[str, Any], answer: Optional[Answer]
-) -> Tuple[str, Optional[str]]:
+async def log_in(api: Api, path: str, body: Mapping[str, Any], answer: Optional[Answer]) -> Tuple[str, Optional[str]]:
     """Logs in, and answers what the host asks; the session's id, and the banner that the host shows."""
     given = {name: value for name, value in body.items() if value is not None}
     # The service ends the login of a client that is gone, so that a repeated one begins anew.
@@ -49,17 +47,19 @@ async def log_in(
         sid = data["sid"]
         try:
             answers = await _answer_all(api, data, answer or ask_on_terminal)
+            response = await api.request(
+                "POST",
+                f"/remotes/{escape(sid)}/answers",
+                body={"challenge": data["challenge"], "answers": answers},
+                keyed=True,
+                timeout=LOGIN_SECONDS,
+            )
         except BaseException:
+            # It would stay until nobody can answer any more.
             if path == "/remotes":
-                await close_session(api, sid)
+                with api.transport.shield():
+                    await close_session(api, sid)
             raise
-        response = await api.request(
-            "POST",
-            f"/remotes/{escape(sid)}/answers",
-            body={"challenge": data["challenge"], "answers": answers},
-            keyed=True,
-            timeout=LOGIN_SECONDS,
-        )
         data = json.loads(response.content)
     return str(data["sid"]), data.get("banner")
 

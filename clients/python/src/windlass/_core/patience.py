@@ -13,7 +13,7 @@ LONGEST_SECONDS = 15.0
 
 
 class Patience:
-    """Says how long to wait before something is tried again, and when not to go on: `seconds` after the last success."""
+    """How long to wait before something is tried again, and when not to go on: `seconds` after the last success."""
 
     def __init__(self, seconds: float) -> None:
         self._seconds = seconds
@@ -21,12 +21,12 @@ class Patience:
 
     def renew(self) -> None:
         """To be called at each success."""
-        self._until = time.monotonic() + self._seconds
+        self._since = time.monotonic()
         self._next = FIRST_SECONDS
 
     def shorten(self, seconds: float) -> None:
-        """For failures that time seldom mends: `seconds` from the beginning at most."""
-        self._until = min(self._until, self._until - self._seconds + min(seconds, self._seconds))
+        """For failures that time seldom mends."""
+        self._seconds = min(seconds, self._seconds)
 
     def pause(self, response: Optional[httpx.Response] = None) -> Optional[float]:
         """The seconds to wait, at least what the answer says in `Retry-After`; None: give up."""
@@ -36,7 +36,7 @@ class Patience:
         asked = None if response is None else read_retry_after(response)
         if asked is not None:
             seconds = max(asked, seconds)
-        return None if time.monotonic() + seconds > self._until else seconds
+        return None if time.monotonic() + seconds > self._since + self._seconds else seconds
 
 
 def read_retry_after(response: httpx.Response) -> Optional[float]:

@@ -14,7 +14,8 @@ class ServerSentEvent:
 class EventDecoder:
     """Server-sent events (WHATWG HTML, 9.2.6) of bytes that come in chunks, cut anywhere.
 
-    What is decoded is a whole line, so that no character is cut. An event that the stream does not complete is dropped.
+    What is decoded is a whole line, so that no character is cut. An event that the stream does not complete is
+    dropped.
     """
 
     def __init__(self) -> None:

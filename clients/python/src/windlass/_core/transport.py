@@ -1,8 +1,9 @@
 """How the core reaches the service, with an event loop or without one.
 
-The core is coroutines that await nothing but a `Transport`. That of `AsyncClient` awaits the event loop. The methods of
-`SyncTransport` block, and return without ever suspending: a coroutine that awaits only these runs to its end at the first
-`send(None)`, which `drive()` does. So `Client` needs no event loop, and can be used where one runs, as in a notebook.
+The core is coroutines that await nothing but a `Transport`. That of `AsyncClient` awaits the event loop. The methods
+of `SyncTransport` block, and return without ever suspending: a coroutine that awaits only these runs to its end at
+the first `send(None)`, which `drive()` does. So `Client` needs no event loop, and can be used where one runs, as in
+a notebook.
 """
 
 from __future__ import annotations
@@ -10,8 +11,19 @@ from __future__ import annotations
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import asynccontextmanager
-from typing import Any, AsyncGenerator, AsyncIterator, Callable, Coroutine, Iterator, Protocol, Sequence, TypeVar
+from contextlib import asynccontextmanager, nullcontext
+from typing import (
+    Any,
+    AsyncGenerator,
+    AsyncIterator,
+    Callable,
+    ContextManager,
+    Coroutine,
+    Iterator,
+    Protocol,
+    Sequence,
+    TypeVar,
+)
 
 import anyio
 import anyio.to_thread
@@ -29,7 +41,10 @@ class Transport(Protocol):
     def build(self, method: str, url: str, **options: Any) -> httpx.Request: ...
 
     async def send(self, request: httpx.Request) -> httpx.Response:
-        """Returns when the headers have arrived. Whoever calls reads the body, or closes."""
+        """Returns when the headers have arrived. Whoever calls reads the body, or closes.
+
+        A GET is redirected where a video is delivered by the object store; httpx takes no credentials there.
+        """
 
     async def read(self, response: httpx.Response) -> bytes: ...
 
@@ -42,10 +57,13 @@ class Transport(Protocol):
     async def call(self, work: Callable[[], T]) -> T:
         """Does work that blocks, such as reading a file."""
 
-    async def together(self, work: Sequence[Callable[[], Coroutine[Any, Any, None]]]) -> None:
-        """Does all at the same time. None of it may raise but when it is interrupted."""
+    async def together(self, work: Sequence[Callable[[], Coroutine[Any, Any, None]]], stop: Callable[[], None]) -> None:
+        """Does all at the same time. None of it raises; `stop` is called when whoever waits is interrupted."""
 
     def lock(self) -> Lock: ...
+
+    def shield(self) -> ContextManager[object]:
+        """What is awaited in it is done to its end, also where the task is being cancelled."""
 
     async def shut(self) -> None: ...
 
@@ -68,7 +86,7 @@ class SyncTransport:
         return self._http.build_request(method, url, **options)
 
     async def send(self, request: httpx.Request) -> httpx.Response:
-        return self._http.send(request, stream=True)
+        return self._http.send(request, stream=True, follow_redirects=request.method == "GET")
 
     async def read(self, response: httpx.Response) -> bytes:
         return response.read()
@@ -86,13 +104,21 @@ class SyncTransport:
     async def call(self, work: Callable[[], T]) -> T:
         return work()
 
-    async def together(self, work: Sequence[Callable[[], Coroutine[Any, Any, None]]]) -> None:
+    async def together(self, work: Sequence[Callable[[], Coroutine[Any, Any, None]]], stop: Callable[[], None]) -> None:
         with ThreadPoolExecutor(len(work), thread_name_prefix="windlass") as pool:
-            for ended in [pool.submit(_begin, one) for one in work]:
-                ended.result()
+            try:
+                for ended in [pool.submit(_begin, one) for one in work]:
+                    ended.result()
+            except BaseException:
+                # The pool waits for its threads.
+                stop()
+                raise
 
     def lock(self) -> Lock:
         return SyncLock()
+
+    def shield(self) -> ContextManager[object]:
+        return nullcontext()
 
     async def shut(self) -> None:
         self._http.close()
@@ -114,7 +140,7 @@ class AsyncTransport:
         return self._http.build_request(method, url, **options)
 
     async def send(self, request: httpx.Request) -> httpx.Response:
-        return await self._http.send(request, stream=True)
+        return await self._http.send(request, stream=True, follow_redirects=request.method == "GET")
 
     async def read(self, response: httpx.Response) -> bytes:
         return await response.aread()
@@ -125,7 +151,7 @@ class AsyncTransport:
 
     async def close(self, response: httpx.Response) -> None:
         # Also where the task is being cancelled: else the connection would stay in use.
-        with anyio.CancelScope(shield=True):
+        with self.shield():
             await response.aclose()
 
     async def sleep(self, seconds: float) -> None:
@@ -134,13 +160,17 @@ class AsyncTransport:
     async def call(self, work: Callable[[], T]) -> T:
         return await anyio.to_thread.run_sync(work)
 
-    async def together(self, work: Sequence[Callable[[], Coroutine[Any, Any, None]]]) -> None:
+    async def together(self, work: Sequence[Callable[[], Coroutine[Any, Any, None]]], stop: Callable[[], None]) -> None:
+        # A group that is cancelled cancels its tasks.
         async with anyio.create_task_group() as group:
             for one in work:
                 group.start_soon(one)
 
     def lock(self) -> Lock:
         return AsyncLock()
+
+    def shield(self) -> ContextManager[object]:
+        return anyio.CancelScope(shield=True)
 
     async def shut(self) -> None:
         await self._http.aclose()

@@ -9,7 +9,7 @@ from ..records import Event, Line, Result
 
 
 class Run:
-    """A command that runs as a job. Iterating it gives its lines as they come, from the first one on, each time anew."""
+    """A command that runs as a job. Iterating it gives its lines as they come, each time from the first one on."""
 
     def __init__(self, api: Api, job: str) -> None:
         self._api = api
@@ -20,7 +20,9 @@ class Run:
         return f"<{type(self).__name__} of job {self.job}>"
 
     def __iter__(self) -> Iterator[Line]:
-        """The lines of both streams until the end of the job, across lost connections: none is missing, none comes twice."""
+        """The lines of both streams until the end of the job, across lost connections: none is missing, none comes
+        twice.
+        """
         return drive_all(events.follow_lines(self._api, self.job))
 
     def events(self) -> Iterator[Event]:

@@ -1,13 +1,14 @@
 from __future__ import annotations
 
 from types import TracebackType
-from typing import Mapping, Optional, Type
+from typing import Any, Dict, List, Mapping, Optional, Sequence, Type
 
-from .._core import login, sessions
+from .._core import login, sessions, video
 from .._core.api import Api
 from .._core.transport import drive
-from ..records import SessionInfo
+from ..records import Entry, SessionInfo
 from .run import Run
+from .video import Video
 
 
 class Session:
@@ -53,8 +54,9 @@ class Session:
     ) -> Run:
         """Starts a command by the account's own shell; returns when the service has accepted it.
 
-        `cwd` is a folder on the host (the home), `env` are variables, `stdin` is text for its standard input (empty),
-        `timeout` are seconds after which the job fails as `time_limit`, and `name` is what the job is called.
+        `cwd` is a folder on the host (the home), `env` are variables, `stdin` is text for its standard input
+        (empty), `timeout` are seconds after which the job fails as `time_limit`, and `name` is what the job is
+        called.
         """
         return Run(
             self._api,
@@ -74,6 +76,64 @@ class Session:
         certificate: Optional[str] = None,
         answer: Optional[login.Answer] = None,
     ) -> None:
-        """Logs in again, where `state` is `reconnect`: the connection was lost, and the host asks for one-time codes."""
+        """Logs in again where `state` is `reconnect`: a host that asks for one-time codes has lost the connection."""
         body = login.to_credential(password, private_key, passphrase, certificate)
         drive(login.log_in(self._api, f"/remotes/{self.sid}/login", body, answer))
+
+    def video(
+        self,
+        images: Optional[Sequence[str]] = None,
+        media_type: str = "video/mp4",
+        *,
+        fps: Optional[float] = None,
+        width: Optional[int] = None,
+        quality: Optional[float] = None,
+        encode: Optional[str] = None,
+        project: Optional[str] = None,
+        key: Optional[str] = None,
+        name: Optional[str] = None,
+        **options: Any,
+    ) -> Video:
+        """Starts making a video of frames on the host, whose absolute paths `images` are, in order.
+
+        `media_type` is `video/mp4` or `video/webm`. With `project` and `key` it is stored in that project's cache
+        when it is ready. `options` are others that the service knows.
+        """
+        options.update(fps=fps, width=width, quality=quality, encode=encode, project=project, key=key, name=name)
+        return Video(self._api, self.sid, drive(video.start_video(self._api, self.sid, images, media_type, options)))
+
+    def batch(
+        self,
+        command: Optional[str] = None,
+        *,
+        script: Optional[str] = None,
+        cwd: Optional[str] = None,
+        env: Optional[Mapping[str, str]] = None,
+        nodes: Optional[int] = None,
+        tasks: Optional[int] = None,
+        cpus: Optional[int] = None,
+        memory: Optional[int] = None,
+        time: Optional[int] = None,
+        queue: Optional[str] = None,
+        account: Optional[str] = None,
+        options: Optional[Sequence[str]] = None,
+        name: Optional[str] = None,
+    ) -> Run:
+        """Submits a job to the batch system of the host: a `command`, or a `script` with its own first line.
+
+        `cpus` are those of each task, `memory` is bytes on each node, `time` seconds, `options` are further ones of
+        the batch system, such as `--gres=gpu:1`. `Client.job()` has what the batch system says of it.
+        """
+        request: Dict[str, Any] = dict(
+            command=command, script=script, cwd=cwd, env=env, nodes=nodes, tasks=tasks, cpus=cpus
+        )
+        request.update(memory=memory, time=time, queue=queue, account=account, options=options, name=name)
+        return Run(self._api, drive(sessions.start_batch(self._api, self.sid, request)))
+
+    def browse(self, path: str) -> List[Entry]:
+        """The entries of a folder on the host, by its absolute path."""
+        return drive(sessions.list_folder(self._api, self.sid, path))
+
+    def read(self, path: str) -> bytes:
+        """A file on the host, by its absolute path."""
+        return drive(sessions.read_file(self._api, self.sid, path))
