@@ -9,8 +9,9 @@ import pytest
 import windlass
 from windlass import Client, Table
 
+SKIES = ["", "grüß", "rain", "a; b", "x"]
 CSV = "day,count,big,share,sky,wet\n" + "".join(
-    f"2026-01-{n % 28 + 1:02},{n},{2**53 + n},{n / 7},{f'grüß {n % 3}' if n % 5 else ''},{'ft'[n % 2 == 0]}\n"
+    f"2026-01-{n % 28 + 1:02},{n},{2**53 + n},{n / 7},{SKIES[n % 5]},{'true' if n % 2 == 0 else 'false'}\n"
     for n in range(5_000)
 )
 
@@ -42,7 +43,7 @@ def test_info(table: Table) -> None:
 def test_rows(table: Table) -> None:
     page = table.rows(2, 2, columns=["count", "sky"], where=["count:gt:10"], sort=["-count"])
     assert (page.offset, page.total, page.columns) == (2, 4_989, ["count", "sky"])
-    assert page.rows == [[4_997, "grüß 2"], [4_996, "grüß 1"]]
+    assert page.rows == [[4_997, "rain"], [4_996, "grüß"]]
 
 
 def test_to_pandas_is_what_the_file_says(table: Table) -> None:

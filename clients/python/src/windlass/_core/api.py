@@ -75,7 +75,6 @@ class Api:
                 response = await self._send_once(method, path, body, content, params, sent, timeout)
             except httpx.TransportError as cause:
                 failure = self.explain(cause)
-                # An exception's own traceback would keep this frame alive.
                 if not (repeatable or isinstance(cause, _NOT_SENT)) or is_certain(cause):
                     raise failure from cause
                 if not self._was_reached:
