@@ -84,14 +84,14 @@ class AsyncClient:
     def follow(self, job: JobLike) -> AsyncRun:
         return AsyncRun(self._api, job_id(job))
 
-    async def wait(self, job: JobLike, timeout: Optional[float] = None, *, check: bool = True) -> Job:
+    async def wait(self, job: JobLike, timeout: Optional[float] = None, *, check: bool = False) -> Job:
         return await jobs.wait_for_job(self._api, job_id(job), timeout=timeout, check=check)
 
     async def job(self, job: JobLike) -> Job:
         return await jobs.get_job(self._api, job_id(job))
 
-    def jobs(self, **filters: Any) -> AsyncGenerator[Job, None]:
-        return jobs.list_jobs(self._api, filters)
+    def jobs(self, *, limit: Optional[int] = None, **filters: Any) -> AsyncGenerator[Job, None]:
+        return jobs.list_jobs(self._api, limit, filters)
 
     async def cancel(self, job: JobLike) -> bool:
         return await jobs.cancel_job(self._api, job_id(job))

@@ -26,7 +26,7 @@ class AsyncVideo:
         return await video.get_status(self._api, self._sid, self.job)
 
     async def wait(self, timeout: Optional[float] = None) -> AsyncVideo:
-        await jobs.wait_for_job(self._api, self.job, timeout=timeout)
+        await jobs.wait_for_job(self._api, self.job, timeout=timeout, check=True)
         return self
 
     async def fetch(self) -> bytes:

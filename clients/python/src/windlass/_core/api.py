@@ -7,7 +7,7 @@ import re
 import ssl
 import uuid
 from contextlib import asynccontextmanager
-from typing import Any, AsyncIterator, Dict, Mapping, Optional
+from typing import Any, AsyncIterator, Dict, Mapping, NamedTuple, Optional
 from urllib.parse import quote
 
 import httpx
@@ -29,6 +29,18 @@ _NOT_SENT = (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout)
 #: Sent again where that is safe: too slow, a proxy that reaches nobody, or a dependency that is down.
 _PASSING = (408, 502, 503, 504)
 _JOB_ADDRESS = re.compile(r"/jobs/([^/?#]+)$")
+
+
+class _Call(NamedTuple):
+    """A request, which may be sent several times."""
+
+    method: str
+    path: str
+    body: Any = None
+    content: Optional[bytes] = None
+    params: Optional[Mapping[str, Any]] = None
+    headers: Mapping[str, str] = {}
+    timeout: float = ANSWER_SECONDS
 
 
 class Api:
@@ -68,11 +80,12 @@ class Api:
         patience = self.patience()
         repeatable = keyed or safe or method in _SAFE_METHODS
         sent = {**(headers or {}), **({"Idempotency-Key": str(uuid.uuid4())} if keyed else {})}
+        call = _Call(method, path, body, content, params, sent, timeout)
         was_lost = False
         while True:
             response: Optional[httpx.Response] = None
             try:
-                response = await self._send_once(method, path, body, content, params, sent, timeout)
+                response = await self._send_once(call)
             except httpx.TransportError as cause:
                 failure = self.explain(cause)
                 if not (repeatable or isinstance(cause, _NOT_SENT)) or is_certain(cause):
@@ -109,8 +122,8 @@ class Api:
         timeout: float = ANSWER_SECONDS,
     ) -> AsyncIterator[httpx.Response]:
         """GET of what may be long, once: the caller repeats it. The answer may be an error; its body is unread."""
-        request = self._build("GET", path, None, None, params, headers or {}, timeout)
-        response = await self.transport.send(request)
+        call = _Call("GET", path, params=params, headers=headers or {}, timeout=timeout)
+        response = await self.transport.send(self._build(call))
         self._was_reached = True
         try:
             yield response
@@ -120,24 +133,16 @@ class Api:
     def explain(self, cause: httpx.TransportError) -> WindlassError:
         what = "did not answer in time" if isinstance(cause, httpx.TimeoutException) else "cannot be reached"
         said = f": {cause}" if str(cause) else ""
-        return Unreachable(
+        failure = Unreachable(
             f"The service at {self.url} {what}{said}.",
             code="unreachable",
             hint=None if self._was_reached else "Is this its address, and is it running?",
         )
+        failure.__cause__ = cause
+        return failure
 
-    async def _send_once(
-        self,
-        method: str,
-        path: str,
-        body: Any,
-        content: Optional[bytes],
-        params: Optional[Mapping[str, Any]],
-        headers: Mapping[str, str],
-        timeout: float,
-    ) -> httpx.Response:
-        request = self._build(method, path, body, content, params, headers, timeout)
-        response = await self.transport.send(request)
+    async def _send_once(self, call: _Call) -> httpx.Response:
+        response = await self.transport.send(self._build(call))
         self._was_reached = True
         try:
             await self.transport.read(response)
@@ -145,27 +150,23 @@ class Api:
             await self.transport.close(response)
         return response
 
-    def _build(
-        self,
-        method: str,
-        path: str,
-        body: Any,
-        content: Optional[bytes],
-        params: Optional[Mapping[str, Any]],
-        headers: Mapping[str, str],
-        timeout: float,
-    ) -> httpx.Request:
-        all_headers: Dict[str, str] = {"Accept": "application/json", "User-Agent": f"windlass-python/{__version__}"}
+    def _build(self, call: _Call) -> httpx.Request:
+        headers = {"Accept": "application/json", "User-Agent": f"windlass-python/{__version__}"}
         if self._authorization:
-            all_headers["Authorization"] = self._authorization
-        all_headers.update(headers)
-        if body is not None:
-            content = json.dumps(body).encode()
-            all_headers["Content-Type"] = "application/json"
-        given = None if params is None else {name: value for name, value in params.items() if value is not None}
-        limits = httpx.Timeout(timeout, connect=CONNECT_SECONDS, pool=None)
+            headers["Authorization"] = self._authorization
+        headers.update(call.headers)
+        content = call.content
+        if call.body is not None:
+            content = json.dumps(call.body).encode()
+            headers["Content-Type"] = "application/json"
+        params = {name: value for name, value in (call.params or {}).items() if value is not None}
         return self.transport.build(
-            method, f"{self.url}/api{path}", content=content, params=given, headers=all_headers, timeout=limits
+            call.method,
+            f"{self.url}/api{call.path}",
+            content=content,
+            params=params or None,
+            headers=headers,
+            timeout=httpx.Timeout(call.timeout, connect=CONNECT_SECONDS, pool=None),
         )
 
 

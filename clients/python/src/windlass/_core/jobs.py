@@ -12,14 +12,16 @@ from .download import download
 
 #: Seconds that the service is asked to hold a poll: less than proxies do.
 POLL_SECONDS = 25
+#: The most jobs of a page.
+PAGE_JOBS = 1_000
 
 
 async def get_job(api: Api, job: str) -> Job:
     return Job.from_json(await api.json("GET", f"/jobs/{escape(job)}"))
 
 
-async def wait_for_job(api: Api, job: str, *, timeout: Optional[float] = None, check: bool = True) -> Job:
-    """The job when it has ended. With `check` it raises `JobFailed` unless that has succeeded."""
+async def wait_for_job(api: Api, job: str, *, timeout: Optional[float] = None, check: bool = False) -> Job:
+    """The job when it has ended, in whatever state; with `check` it raises `JobFailed` unless it has succeeded."""
     until = None if timeout is None else time.monotonic() + timeout
     tag = ""
     while True:
@@ -53,7 +55,7 @@ def to_failure(job: Job) -> JobFailed:
 
 async def wait_for_result(api: Api, job: str, *, timeout: Optional[float] = None) -> Result:
     """How the command of a job ended, and what it printed; raises `JobFailed` where it did not reach its own end."""
-    ended = await wait_for_job(api, job, timeout=timeout)
+    ended = await wait_for_job(api, job, timeout=timeout, check=True)
     output = await fetch_output(api, job, "stdout")
     errors = await fetch_output(api, job, "stderr")
     code = ended.result.get("returncode", 0) if isinstance(ended.result, dict) else 0
@@ -85,10 +87,21 @@ async def cancel_job(api: Api, job: str) -> bool:
     return True
 
 
-async def list_jobs(api: Api, filters: Mapping[str, Any]) -> AsyncGenerator[Job, None]:
+async def list_jobs(api: Api, limit: Optional[int], filters: Mapping[str, Any]) -> AsyncGenerator[Job, None]:
     given = {name: _to_text(value) for name, value in filters.items()}
-    async for item in list_all(api, "/jobs", given):
-        yield Job.from_json(item)
+    given["limit"] = None if limit is None else min(limit, PAGE_JOBS)
+    left = limit
+    items = list_all(api, "/jobs", given)
+    try:
+        while left is None or left > 0:
+            try:
+                item = await items.__anext__()
+            except StopAsyncIteration:
+                return
+            yield Job.from_json(item)
+            left = None if left is None else left - 1
+    finally:
+        await items.aclose()
 
 
 def _to_text(value: Any) -> Any:

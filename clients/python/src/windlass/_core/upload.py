@@ -66,7 +66,7 @@ async def upload_file(api: Api, source: Source, wanted: Wanted, sending: Sending
             path = f"/uploads/{escape(uid)}/finished"
             job = (await api.json("POST", path, body={"uploaded": [count]}, keyed=True))["job"]
         if sending.wait:
-            await wait_for_job(api, job)
+            await wait_for_job(api, job, check=True)
         return Upload(uid, wanted.model, aid, job)
     except WindlassError as error:
         error.upload = uid

@@ -50,7 +50,7 @@ async def save_video(api: Api, job: str, path: Union[str, os.PathLike[str]]) -> 
 
 async def render(api: Api, job: str) -> str:
     """HTML that holds the video itself, once it is ready: a notebook's page has no login at the service."""
-    result = (await wait_for_job(api, job)).result
+    result = (await wait_for_job(api, job, check=True)).result
     size = result["bytes"]
     if size > SHOWN_BYTES:
         return say(f"The video has {size >> 20} MiB, too many to be shown here: save() it.")

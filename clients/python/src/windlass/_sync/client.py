@@ -99,11 +99,10 @@ class Client:
         """A job that was started before, whose lines can be iterated from the first one on."""
         return Run(self._api, job_id(job))
 
-    def wait(self, job: JobLike, timeout: Optional[float] = None, *, check: bool = True) -> Job:
-        """Waits for a job's end; its record.
+    def wait(self, job: JobLike, timeout: Optional[float] = None, *, check: bool = False) -> Job:
+        """Waits for a job's end; its record, in whatever state.
 
-        Raises `JobFailed` unless it has succeeded, which `check=False` omits, and `TimeoutError` after `timeout`
-        seconds.
+        With `check` it raises `JobFailed` unless the job has succeeded. Raises `TimeoutError` after `timeout` seconds.
         """
         return drive(jobs.wait_for_job(self._api, job_id(job), timeout=timeout, check=check))
 
@@ -111,13 +110,13 @@ class Client:
         """A job's record as it is now."""
         return drive(jobs.get_job(self._api, job_id(job)))
 
-    def jobs(self, **filters: Any) -> Iterator[Job]:
-        """Your jobs, the latest first: all pages, as they are asked for.
+    def jobs(self, *, limit: Optional[int] = None, **filters: Any) -> Iterator[Job]:
+        """Your jobs, the latest first: `limit` of them, or all, in pages as they are asked for.
 
         Filters are those of `GET /jobs`: `state` and `kind` (one or a list), `host`, `session`, `project`, `model`,
         `name`, `label`, `since` and `until` (a `datetime` or ISO 8601), and `owner` for administrators.
         """
-        return drive_all(jobs.list_jobs(self._api, filters))
+        return drive_all(jobs.list_jobs(self._api, limit, filters))
 
     def cancel(self, job: JobLike) -> bool:
         """Asks for a job's end: True, or False where it had ended."""

@@ -29,7 +29,7 @@ class Video:
 
     def wait(self, timeout: Optional[float] = None) -> Video:
         """Waits until it is ready; itself. Raises `JobFailed`, and `TimeoutError` after `timeout` seconds."""
-        drive(jobs.wait_for_job(self._api, self.job, timeout=timeout))
+        drive(jobs.wait_for_job(self._api, self.job, timeout=timeout, check=True))
         return self
 
     def fetch(self) -> bytes:
