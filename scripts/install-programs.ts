@@ -30,6 +30,7 @@ import {
   TEST_PROGRAMS,
   type TestProgram,
 } from './programs.ts';
+import { installPythonClientTests, listTestPythons } from './python-client.ts';
 
 const POLICY = '/usr/sbin/policy-rc.d';
 const MARK = '# made by the tests of Windlass';
@@ -63,6 +64,10 @@ export function setUpPrograms(): void {
     console.error('Installing what tests use, once: Node 26, for the binary …');
     installNode(26);
   }
+  if (listTestPythons().some(({ installed }) => !installed)) {
+    console.error('Installing what tests use, once: what the client in Python needs …');
+    installPythonClientTests();
+  }
 }
 
 /** What tests use and this machine lacks, a line each that says where it comes from. */
@@ -76,6 +81,9 @@ export function listAbsent(): string[] {
   }
   if (isGeneratorMissing()) lines.push('Generators of clients (scripts/client-generators)');
   if (findNode(26) === undefined) lines.push('Node 26, for the binary (scripts/node-26)');
+  for (const { list, version, installed } of listTestPythons())
+    if (!installed)
+      lines.push(`Packages of Python ${version} (clients/python/tests/requirements/${list}.txt)`);
   return lines.map(line => `Not on this machine: ${line}.`);
 }
 
