@@ -8,6 +8,7 @@ import { refuseReadToken } from '../identity/current-user.ts';
 import { readLoginCookie, setLoginCookies } from '../identity/login-cookies.ts';
 import { extendLogin, findLogin } from '../identity/logins.ts';
 import { findTokenUser, isJwt } from '../identity/oidc/access-tokens.ts';
+import { isForeignPage } from './allow-origins.ts';
 import { isWrite, refuseCrossSite, requireSameOrigin } from './same-origin.ts';
 
 type Authenticator = Pick<
@@ -18,7 +19,7 @@ type Authenticator = Pick<
 /**
  * Requires credentials: HTTP Basic (RFC 7617), an API token as Bearer (RFC 6750), there an access
  * token of the identity provider, too, or a login's cookie. An Authorization
- * header takes precedence: a wrong one is a 401 even beside a valid cookie.
+ * header takes precedence: a wrong one is a 401 even beside a valid cookie. A page of another origin has tokens alone.
  */
 export function authenticate(api: Authenticator): RequestHandler {
   return async (req, res, next) => {
@@ -33,6 +34,7 @@ async function useAuthorization(
   api: Authenticator,
   { req, res, authorization }: { req: Request; res: Response; authorization: string },
 ): Promise<void> {
+  if (isForeignPage(res) && basicCredentials(authorization)) throw noPassword();
   let identity = api.credentialCache.find(authorization);
   if (!identity) {
     identity = await identify(api, { req, res, authorization });
@@ -51,7 +53,7 @@ async function identify(
   if (basic) {
     const { requestId } = res.locals;
     const user = await passwords.check({ ...basic, address: clientAddress(req), requestId });
-    if (!user) throw wrongPassword(req);
+    if (!user) throw wrongPassword(req, res);
     return { user, by: 'password' };
   }
   const bearer = /^Bearer +([\w.~+/=-]+) *$/i.exec(authorization)?.[1];
@@ -63,6 +65,7 @@ async function identify(
   if (token) return { ...token, by: 'token' };
   throw refusal(
     req,
+    res,
     bearer
       ? 'the token is wrong or has ended.'
       : 'the Authorization header is neither Basic nor Bearer.',
@@ -74,10 +77,11 @@ async function useCookie(
   req: Request,
   res: Response,
 ): Promise<void> {
+  if (isForeignPage(res)) throw refusal(req, res, 'a page of another origin needs a token.');
   const secret = readLoginCookie(req);
-  if (!secret) throw refusal(req);
+  if (!secret) throw refusal(req, res);
   const login = await findLogin(db, secret, config.LOGIN_TIMEOUT);
-  if (!login) throw refusal(req, 'the login has ended.');
+  if (!login) throw refusal(req, res, 'the login has ended.');
   requireSameOrigin(req, config);
   Object.assign(res.locals, { user: login.user, by: 'cookie' });
   if (!login.due) return;
@@ -97,13 +101,20 @@ function basicCredentials(
     : { username: text.slice(0, colon), password: text.slice(colon + 1) };
 }
 
-export function wrongPassword(req: Request): WindlassError {
-  return refusal(req, 'the user name or password is wrong.');
+export function wrongPassword(req: Request, res: Response): WindlassError {
+  return refusal(req, res, 'the user name or password is wrong.');
 }
 
-function refusal(req: Request, why?: string): WindlassError {
+/** Else such a page could try passwords, and read what a password opens. */
+const noPassword = () =>
+  new WindlassError('forbidden', {
+    detail: 'Forbidden: a page of another origin may not use a password.',
+    hint: 'Send a token (Authorization: Bearer), or use a link of POST /api/links.',
+  });
+
+function refusal(req: Request, res: Response, why?: string): WindlassError {
   // For a page's script: browsers show no dialog for Bearer.
-  const scripted = req.get('X-Requested-With') !== undefined;
+  const scripted = req.get('X-Requested-With') !== undefined || isForeignPage(res);
   return new WindlassError('unauthorized', {
     detail: why ? `Credentials required: ${why}` : 'Credentials required.',
     hint: 'Send a user name and password (HTTP Basic), a token (Bearer), or POST /api/login first.',

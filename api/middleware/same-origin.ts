@@ -38,6 +38,10 @@ export function refuseCrossSite(req: Request, config: Config): void {
     throw refusal(req, config, 'its Sec-Fetch-Site');
 }
 
+/** Whether a page of ours sent the request, as its Origin has it. */
+export const isOwnOrigin = (req: Request, config: Config): boolean =>
+  isOwn(req, config, req.get('Origin'));
+
 /** Whether the URL has our origin; `null` and invalid URLs do not. */
 function isOwn(req: Request, config: Config, url: string | undefined): boolean {
   const given = parse(url);
