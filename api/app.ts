@@ -6,6 +6,7 @@ import { contentPolicy } from './http/content-policy.ts';
 import { locateBelow, publicPath } from './http/public-url.ts';
 import { refuseAmbiguous } from './http/refuse-ambiguous.ts';
 import { createRouters, type RouteFile } from './http/routes.ts';
+import { takeLink } from './http/take-link.ts';
 import { allowOrigins } from './middleware/allow-origins.ts';
 import { authenticate } from './middleware/authenticate.ts';
 import { closePipelinedResponses } from './middleware/close-pipelined-responses.ts';
@@ -37,6 +38,7 @@ export function createApp(api: ApiContext, files: RouteFile[]): Express {
       .set('Referrer-Policy', 'same-origin');
     next();
   });
+  app.use(takeLink());
   app.use(closePipelinedResponses());
   app.use(logRequests(api));
   app.use(allowOrigins(api.config));

@@ -60,7 +60,7 @@ const LOOPBACK = new Set(['localhost', '127.0.0.1', '[::1]']);
  * no Domain, only to the host that set it, so a request under a foreign name (DNS rebinding) has no cookie. When a proxy
  * rewrites Host, the origins differ and writes are refused until PUBLIC_URL or TRUST_PROXY is set.
  */
-function ownUrl(req: Request, { PUBLIC_URL }: Config): URL | undefined {
+export function ownUrl(req: Request, { PUBLIC_URL }: Config): URL | undefined {
   return parse(PUBLIC_URL ?? `${req.protocol}://${req.host}`);
 }
 
