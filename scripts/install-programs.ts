@@ -17,6 +17,7 @@ import {
   findTypeScriptGenerators,
   installClientGenerators,
 } from './client-generators.ts';
+import { findNode, installNode } from './install-node.ts';
 import { canInstallPython, installPython } from './install-python.ts';
 import {
   BUILT_PROGRAMS,
@@ -29,6 +30,7 @@ import {
   TEST_PROGRAMS,
   type TestProgram,
 } from './programs.ts';
+import { installPythonClientTests, listTestPythons } from './python-client.ts';
 
 const POLICY = '/usr/sbin/policy-rc.d';
 const MARK = '# made by the tests of Windlass';
@@ -58,6 +60,14 @@ export function setUpPrograms(): void {
     console.error('Installing what tests use, once: generators of clients …');
     installClientGenerators();
   }
+  if (findNode(26) === undefined) {
+    console.error('Installing what tests use, once: Node 26, for the binary …');
+    installNode(26);
+  }
+  if (listTestPythons().some(({ installed }) => !installed)) {
+    console.error('Installing what tests use, once: what the client in Python needs …');
+    installPythonClientTests();
+  }
 }
 
 /** What tests use and this machine lacks, a line each that says where it comes from. */
@@ -70,6 +80,10 @@ export function listAbsent(): string[] {
     lines.push(`Schemathesis (Python: schemathesis==${SCHEMATHESIS})`);
   }
   if (isGeneratorMissing()) lines.push('Generators of clients (scripts/client-generators)');
+  if (findNode(26) === undefined) lines.push('Node 26, for the binary (scripts/node-26)');
+  for (const { list, version, installed } of listTestPythons())
+    if (!installed)
+      lines.push(`Packages of Python ${version} (clients/python/tests/requirements/${list}.txt)`);
   return lines.map(line => `Not on this machine: ${line}.`);
 }
 

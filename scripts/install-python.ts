@@ -10,12 +10,14 @@ export function canInstallPython(): boolean {
   return python !== undefined && run(python, ['-c', 'import venv, ensurepip']);
 }
 
-/** Installs a list of pinned packages into an environment of its own, visible there only when it is whole. */
-export function installPython(folder: string, list: string): void {
+/**
+ * Installs a list of pinned packages into an environment of its own, visible there only when it is whole. `python` is the
+ * interpreter, the machine's own unless given.
+ */
+export function installPython(folder: string, list: string, python = findProgram('python3')): void {
   mkdirSync(dirname(folder), { recursive: true });
   const made = mkdtempSync(join(dirname(folder), '.new-'));
   try {
-    const python = findProgram('python3');
     if (python === undefined) return;
     if (!run(python, ['-m', 'venv', made])) return;
     const pip = ['-m', 'pip', '--disable-pip-version-check', 'install', '--quiet', '-r', list];

@@ -1,0 +1,128 @@
+from __future__ import annotations
+
+from types import TracebackType
+from typing import Any, AsyncGenerator, Callable, List, Optional, Type
+
+import httpx
+
+from .._core import jobs, login, projects, sessions
+from .._core.api import Api, read_address, read_authorization
+from .._core.ids import JobLike, job_id
+from .._core.transport import AsyncTransport
+from .._core.upload import PART_BYTES, Sending, Source, Wanted, upload_file
+from ..records import Job, SessionInfo, Upload, UploadProgress
+from .run import AsyncRun
+from .session import AsyncSession
+from .table import AsyncTable
+
+
+class AsyncClient:
+    """See `Client`. `http` is an `httpx.AsyncClient` here."""
+
+    def __init__(
+        self,
+        url: Optional[str] = None,
+        *,
+        token: Optional[str] = None,
+        user: Optional[str] = None,
+        password: Optional[str] = None,
+        patience: float = 120.0,
+        http: Optional[httpx.AsyncClient] = None,
+    ) -> None:
+        self._api = Api(
+            AsyncTransport(http or httpx.AsyncClient()),
+            url=read_address(url),
+            authorization=read_authorization(token, user, password),
+            patience=patience,
+        )
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} of {self._api.url}>"
+
+    async def __aenter__(self) -> AsyncClient:
+        return self
+
+    async def __aexit__(
+        self,
+        kind: Optional[Type[BaseException]],
+        error: Optional[BaseException],
+        traceback: Optional[TracebackType],
+    ) -> None:
+        await self.close()
+
+    async def close(self) -> None:
+        await self._api.transport.shut()
+
+    async def request(self, method: str, path: str, body: Any = None, **params: Any) -> Any:
+        return await self._api.json(method, path, body=body, params=params or None)
+
+    async def open(
+        self,
+        host: str,
+        username: Optional[str] = None,
+        *,
+        password: Optional[str] = None,
+        private_key: Optional[login.PrivateKey] = None,
+        passphrase: Optional[str] = None,
+        certificate: Optional[str] = None,
+        agent: Optional[bool] = None,
+        name: Optional[str] = None,
+        answer: Optional[login.Answer] = None,
+    ) -> AsyncSession:
+        body = login.to_login(
+            host, username, login.to_credential(password, private_key, passphrase, certificate), agent, name
+        )
+        sid, banner = await login.log_in(self._api, "/remotes", body, answer)
+        return AsyncSession(self._api, sid, banner=banner)
+
+    def session(self, sid: str) -> AsyncSession:
+        return AsyncSession(self._api, sid)
+
+    async def sessions(self) -> List[SessionInfo]:
+        return await sessions.list_sessions(self._api)
+
+    def follow(self, job: JobLike) -> AsyncRun:
+        return AsyncRun(self._api, job_id(job))
+
+    async def wait(self, job: JobLike, timeout: Optional[float] = None, *, check: bool = False) -> Job:
+        return await jobs.wait_for_job(self._api, job_id(job), timeout=timeout, check=check)
+
+    async def job(self, job: JobLike) -> Job:
+        return await jobs.get_job(self._api, job_id(job))
+
+    def jobs(self, *, limit: Optional[int] = None, **filters: Any) -> AsyncGenerator[Job, None]:
+        return jobs.list_jobs(self._api, limit, filters)
+
+    async def cancel(self, job: JobLike) -> bool:
+        return await jobs.cancel_job(self._api, job_id(job))
+
+    async def output(self, job: JobLike, stream: str = "stdout", offset: int = 0) -> bytes:
+        return await jobs.fetch_output(self._api, job_id(job), stream, offset)
+
+    async def create_project(self, name: str, description: Optional[str] = None) -> str:
+        return await projects.create_project(self._api, name, description)
+
+    async def create_model(self, project: str, name: str, model_type: str = "data") -> str:
+        return await projects.create_model(self._api, project, name, model_type)
+
+    async def upload(
+        self,
+        file: Source,
+        model: str,
+        aid: Optional[str] = None,
+        *,
+        parser: str = "blob",
+        is_input: bool = False,
+        part_size: int = PART_BYTES,
+        parallel: int = 4,
+        progress: Optional[Callable[[UploadProgress], object]] = None,
+        resume: Optional[str] = None,
+        wait: bool = True,
+        **options: Any,
+    ) -> Upload:
+        wanted = Wanted(model, aid, parser, is_input, options)
+        sending = Sending(part_size, parallel, progress, resume, wait)
+        return await upload_file(self._api, file, wanted, sending)
+
+    def table(self, model: str, aid: str) -> AsyncTable:
+        return AsyncTable(self._api, model, aid)

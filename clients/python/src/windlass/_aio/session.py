@@ -1,0 +1,117 @@
+from __future__ import annotations
+
+from types import TracebackType
+from typing import Any, Dict, List, Mapping, Optional, Sequence, Type
+
+from .._core import login, sessions, video
+from .._core.api import Api
+from ..records import Entry, SessionInfo
+from .run import AsyncRun
+from .video import AsyncVideo
+
+
+class AsyncSession:
+    """See `Session`."""
+
+    def __init__(self, api: Api, sid: str, *, banner: Optional[str] = None) -> None:
+        self._api = api
+        self.sid = sid
+        #: What the host showed at the login, if anything.
+        self.banner = banner
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} {self.sid}>"
+
+    async def __aenter__(self) -> AsyncSession:
+        return self
+
+    async def __aexit__(
+        self,
+        kind: Optional[Type[BaseException]],
+        error: Optional[BaseException],
+        traceback: Optional[TracebackType],
+    ) -> None:
+        await self.close()
+
+    async def close(self) -> None:
+        await login.close_session(self._api, self.sid)
+
+    async def info(self) -> SessionInfo:
+        return await sessions.get_session(self._api, self.sid)
+
+    async def run(
+        self,
+        command: str,
+        *,
+        cwd: Optional[str] = None,
+        env: Optional[Mapping[str, str]] = None,
+        stdin: Optional[str] = None,
+        timeout: Optional[float] = None,
+        name: Optional[str] = None,
+    ) -> AsyncRun:
+        return AsyncRun(
+            self._api,
+            await sessions.start_command(
+                self._api, self.sid, command, cwd=cwd, env=env, stdin=stdin, timeout=timeout, name=name
+            ),
+        )
+
+    async def log_in(
+        self,
+        *,
+        password: Optional[str] = None,
+        private_key: Optional[login.PrivateKey] = None,
+        passphrase: Optional[str] = None,
+        certificate: Optional[str] = None,
+        answer: Optional[login.Answer] = None,
+    ) -> None:
+        body = login.to_credential(password, private_key, passphrase, certificate)
+        await login.log_in(self._api, f"/remotes/{self.sid}/login", body, answer)
+
+    async def video(
+        self,
+        images: Optional[Sequence[str]] = None,
+        media_type: str = "video/mp4",
+        *,
+        fps: Optional[float] = None,
+        width: Optional[int] = None,
+        quality: Optional[float] = None,
+        encode: Optional[str] = None,
+        project: Optional[str] = None,
+        key: Optional[str] = None,
+        name: Optional[str] = None,
+        **options: Any,
+    ) -> AsyncVideo:
+        options.update(fps=fps, width=width, quality=quality, encode=encode, project=project, key=key, name=name)
+        return AsyncVideo(
+            self._api, self.sid, await video.start_video(self._api, self.sid, images, media_type, options)
+        )
+
+    async def batch(
+        self,
+        command: Optional[str] = None,
+        *,
+        script: Optional[str] = None,
+        cwd: Optional[str] = None,
+        env: Optional[Mapping[str, str]] = None,
+        nodes: Optional[int] = None,
+        tasks: Optional[int] = None,
+        cpus: Optional[int] = None,
+        memory: Optional[int] = None,
+        time: Optional[int] = None,
+        queue: Optional[str] = None,
+        account: Optional[str] = None,
+        options: Optional[Sequence[str]] = None,
+        name: Optional[str] = None,
+    ) -> AsyncRun:
+        request: Dict[str, Any] = dict(
+            command=command, script=script, cwd=cwd, env=env, nodes=nodes, tasks=tasks, cpus=cpus
+        )
+        request.update(memory=memory, time=time, queue=queue, account=account, options=options, name=name)
+        return AsyncRun(self._api, await sessions.start_batch(self._api, self.sid, request))
+
+    async def browse(self, path: str) -> List[Entry]:
+        return await sessions.list_folder(self._api, self.sid, path)
+
+    async def read(self, path: str) -> bytes:
+        return await sessions.read_file(self._api, self.sid, path)

@@ -1,0 +1,58 @@
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Optional, Sequence
+
+from .._core import table
+from .._core.api import Api
+from ..records import Rows, TableInfo
+
+if TYPE_CHECKING:
+    import pandas
+    import pyarrow
+
+
+class AsyncTable:
+    """See `Table`."""
+
+    def __init__(self, api: Api, mid: str, aid: str) -> None:
+        self._api = api
+        self._path = table.table_path(mid, aid)
+        self.model = mid
+        self.aid = aid
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} {self.aid} of model {self.model}>"
+
+    async def info(self) -> TableInfo:
+        return await table.get_table(self._api, self._path)
+
+    async def rows(
+        self,
+        offset: int = 0,
+        limit: int = 100,
+        *,
+        columns: Optional[Sequence[str]] = None,
+        sort: Optional[Sequence[str]] = None,
+        where: Sequence[str] = (),
+    ) -> Rows:
+        query = {**table.to_query(columns, sort, where), "offset": offset, "limit": limit}
+        return await table.read_rows(self._api, self._path, query)
+
+    async def to_arrow(
+        self,
+        *,
+        columns: Optional[Sequence[str]] = None,
+        sort: Optional[Sequence[str]] = None,
+        where: Sequence[str] = (),
+    ) -> pyarrow.Table:
+        return await table.fetch_table(self._api, self._path, columns=columns, sort=sort, where=where)
+
+    async def to_pandas(
+        self,
+        *,
+        columns: Optional[Sequence[str]] = None,
+        sort: Optional[Sequence[str]] = None,
+        where: Sequence[str] = (),
+    ) -> pandas.DataFrame:
+        found = await self.to_arrow(columns=columns, sort=sort, where=where)
+        return await self._api.transport.call(found.to_pandas)

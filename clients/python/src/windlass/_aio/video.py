@@ -1,0 +1,46 @@
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Optional, Union
+
+from .._core import jobs, video
+from .._core.api import Api
+from ..records import VideoStatus
+
+
+class AsyncVideo:
+    """See `Video`. A notebook cannot wait for it: it is shown there after `show()`."""
+
+    def __init__(self, api: Api, sid: str, job: str) -> None:
+        self._api = api
+        self._sid = sid
+        #: The id of its job.
+        self.job = job
+        self._html = video.say(f"Video of job {job}: `await video.show()` shows it.")
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} of job {self.job}>"
+
+    async def status(self) -> VideoStatus:
+        return await video.get_status(self._api, self._sid, self.job)
+
+    async def wait(self, timeout: Optional[float] = None) -> AsyncVideo:
+        await jobs.wait_for_job(self._api, self.job, timeout=timeout, check=True)
+        return self
+
+    async def fetch(self) -> bytes:
+        await self.wait()
+        return await video.fetch_video(self._api, self.job)
+
+    async def save(self, path: Union[str, os.PathLike[str]]) -> Path:
+        await self.wait()
+        return await video.save_video(self._api, self.job, path)
+
+    async def show(self) -> AsyncVideo:
+        """Fetches it, so that a notebook shows it; itself."""
+        self._html = await video.render(self._api, self.job)
+        return self
+
+    def _repr_html_(self) -> str:
+        return self._html

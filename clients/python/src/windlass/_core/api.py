@@ -1,0 +1,241 @@
+from __future__ import annotations
+
+import base64
+import json
+import os
+import re
+import ssl
+import uuid
+from contextlib import asynccontextmanager
+from typing import Any, AsyncIterator, Dict, Mapping, NamedTuple, Optional
+from urllib.parse import quote
+
+import httpx
+
+from .._version import __version__
+from ..errors import Unreachable, WindlassError
+from .patience import Patience
+from .transport import Transport
+
+#: Seconds to connect, and without a byte of an answer that is due at once.
+CONNECT_SECONDS = 10.0
+ANSWER_SECONDS = 60.0
+#: Seconds in which a service that never answered is tried: its address may be wrong.
+FIRST_CONTACT_SECONDS = 5.0
+
+_SAFE_METHODS = ("GET", "HEAD", "PUT", "DELETE")
+#: The request was not sent.
+_NOT_SENT = (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout)
+#: Sent again where that is safe: too slow, a proxy that reaches nobody, or a dependency that is down.
+_PASSING = (408, 502, 503, 504)
+_JOB_ADDRESS = re.compile(r"/jobs/([^/?#]+)$")
+
+
+class _Call(NamedTuple):
+    """A request, which may be sent several times."""
+
+    method: str
+    path: str
+    body: Any = None
+    content: Optional[bytes] = None
+    params: Optional[Mapping[str, Any]] = None
+    headers: Mapping[str, str] = {}
+    timeout: float = ANSWER_SECONDS
+
+
+class Api:
+    """Requests to a service, repeated where that is safe: see `request()`."""
+
+    def __init__(self, transport: Transport, *, url: str, authorization: str, patience: float) -> None:
+        self.transport = transport
+        self.url = url
+        self._authorization = authorization
+        self._patience = patience
+        self._was_reached = False
+
+    def patience(self) -> Patience:
+        return Patience(self._patience)
+
+    async def request(
+        self,
+        method: str,
+        path: str,
+        *,
+        body: Any = None,
+        content: Optional[bytes] = None,
+        params: Optional[Mapping[str, Any]] = None,
+        headers: Optional[Mapping[str, str]] = None,
+        keyed: bool = False,
+        safe: bool = False,
+        renewed: bool = False,
+        timeout: float = ANSWER_SECONDS,
+    ) -> httpx.Response:
+        """Returns the answer, read to its end; raises `WindlassError` for an error.
+
+        GET, PUT and DELETE are repeated after passing failures, and so is a POST that is `keyed`: it has an
+        Idempotency-Key, under which the service does it once, or `safe`: it changes nothing. What was certainly not
+        accepted is always repeated. With `renewed` the service cancels the work of a client that is gone: such a
+        request is begun again under a new key.
+        """
+        patience = self.patience()
+        repeatable = keyed or safe or method in _SAFE_METHODS
+        sent = {**(headers or {}), **({"Idempotency-Key": str(uuid.uuid4())} if keyed else {})}
+        call = _Call(method, path, body, content, params, sent, timeout)
+        was_lost = False
+        while True:
+            response: Optional[httpx.Response] = None
+            try:
+                response = await self._send_once(call)
+            except httpx.TransportError as cause:
+                failure = self.explain(cause)
+                if not (repeatable or isinstance(cause, _NOT_SENT)) or is_certain(cause):
+                    raise failure from cause
+                if not self._was_reached:
+                    patience.shorten(FIRST_CONTACT_SECONDS)
+                was_lost = True
+            else:
+                if response.status_code < 400:
+                    return response
+                failure = to_error(response)
+                if renewed and was_lost and failure.code == "cancelled":
+                    sent["Idempotency-Key"] = str(uuid.uuid4())
+                elif not (response.status_code == 429 or (repeatable and response.status_code in _PASSING)):
+                    raise failure
+                was_lost = True
+            seconds = patience.pause(response)
+            if seconds is None:
+                raise failure
+            await self.transport.sleep(seconds)
+
+    async def json(self, method: str, path: str, **options: Any) -> Any:
+        """The answer's JSON; None where it is empty."""
+        response = await self.request(method, path, **options)
+        return json.loads(response.content) if response.content else None
+
+    @asynccontextmanager
+    async def stream(
+        self,
+        path: str,
+        *,
+        params: Optional[Mapping[str, Any]] = None,
+        headers: Optional[Mapping[str, str]] = None,
+        timeout: float = ANSWER_SECONDS,
+    ) -> AsyncIterator[httpx.Response]:
+        """GET of what may be long, once: the caller repeats it. The answer may be an error; its body is unread."""
+        call = _Call("GET", path, params=params, headers=headers or {}, timeout=timeout)
+        response = await self.transport.send(self._build(call))
+        self._was_reached = True
+        try:
+            yield response
+        finally:
+            await self.transport.close(response)
+
+    def explain(self, cause: httpx.TransportError) -> WindlassError:
+        what = "did not answer in time" if isinstance(cause, httpx.TimeoutException) else "cannot be reached"
+        said = f": {cause}" if str(cause) else ""
+        failure = Unreachable(
+            f"The service at {self.url} {what}{said}.",
+            code="unreachable",
+            hint=None if self._was_reached else "Is this its address, and is it running?",
+        )
+        failure.__cause__ = cause
+        return failure
+
+    async def _send_once(self, call: _Call) -> httpx.Response:
+        response = await self.transport.send(self._build(call))
+        self._was_reached = True
+        try:
+            await self.transport.read(response)
+        finally:
+            await self.transport.close(response)
+        return response
+
+    def _build(self, call: _Call) -> httpx.Request:
+        headers = {"Accept": "application/json", "User-Agent": f"windlass-python/{__version__}"}
+        if self._authorization:
+            headers["Authorization"] = self._authorization
+        headers.update(call.headers)
+        content = call.content
+        if call.body is not None:
+            content = json.dumps(call.body).encode()
+            headers["Content-Type"] = "application/json"
+        params = {name: value for name, value in (call.params or {}).items() if value is not None}
+        return self.transport.build(
+            call.method,
+            f"{self.url}/api{call.path}",
+            content=content,
+            params=params or None,
+            headers=headers,
+            timeout=httpx.Timeout(call.timeout, connect=CONNECT_SECONDS, pool=None),
+        )
+
+
+def to_error(response: httpx.Response) -> WindlassError:
+    """The error of an answer that was read. Where something else than the service answered, what can be said of it."""
+    problem: Dict[str, Any] = {}
+    try:
+        given = json.loads(response.content)
+        problem = given if isinstance(given, dict) else {}
+    except ValueError:
+        pass
+    said = response.headers.get("X-Service-Message") or f"{response.status_code} {response.reason_phrase}"
+    error = WindlassError(
+        problem.get("detail") or said,
+        status=response.status_code,
+        code=problem.get("code") or f"http_{response.status_code}",
+        hint=problem.get("hint") or response.headers.get("X-Service-Hint"),
+        request_id=problem.get("requestId") or response.headers.get("X-Request-Id"),
+        fields=problem.get("fields"),
+    )
+    error.job = find_job(response)
+    return error
+
+
+def find_job(response: httpx.Response) -> Optional[str]:
+    """The id of the job whose address is the answer's `Location`."""
+    found = _JOB_ADDRESS.search(response.headers.get("Location", ""))
+    return found.group(1) if found else None
+
+
+def is_certain(cause: BaseException) -> bool:
+    """True for failures that stay: a certificate that is refused, or an address of another protocol."""
+    if isinstance(cause, httpx.UnsupportedProtocol):
+        return True
+    found: Optional[BaseException] = cause
+    while found is not None:
+        if isinstance(found, ssl.SSLCertVerificationError):
+            return True
+        found = found.__cause__ or found.__context__
+    return False
+
+
+def is_passing(response: httpx.Response) -> bool:
+    """True for the status of an error after which a GET may be answered otherwise."""
+    return response.status_code == 429 or response.status_code in _PASSING
+
+
+def read_address(url: Optional[str]) -> str:
+    """The service's address, without a slash at its end; `WINDLASS_URL` where none is given."""
+    found = url or os.environ.get("WINDLASS_URL", "")
+    if not found:
+        raise WindlassError("No address is given.", code="no_url", hint="Give the url, or set WINDLASS_URL.")
+    if not found.startswith(("http://", "https://")):
+        raise WindlassError(f"{found!r} is no address.", code="no_url", hint="It begins with http:// or https://.")
+    return found.rstrip("/")
+
+
+def read_authorization(token: Optional[str], user: Optional[str], password: Optional[str]) -> str:
+    """The header's value; `WINDLASS_TOKEN` where nothing is given."""
+    if token is not None and (user is not None or password is not None):
+        raise ValueError("Give either a token, or user and password.")
+    if (user is None) != (password is None):
+        raise ValueError("User and password belong together.")
+    if user is not None:
+        return "Basic " + base64.b64encode(f"{user}:{password}".encode()).decode()
+    token = token or os.environ.get("WINDLASS_TOKEN") or None
+    return "" if token is None else f"Bearer {token}"
+
+
+def escape(text: str) -> str:
+    """A text as one segment of a path."""
+    return quote(text, safe="")

@@ -1,0 +1,139 @@
+from __future__ import annotations
+
+import json
+import time
+from datetime import datetime, timezone
+from typing import Any, AsyncGenerator, Dict, Mapping, Optional
+
+from ..errors import JobFailed, WindlassError
+from ..records import Job, Result
+from .api import ANSWER_SECONDS, Api, escape, find_job
+from .download import download
+
+#: Seconds that the service is asked to hold a poll: less than proxies do.
+POLL_SECONDS = 25
+#: The most jobs of a page.
+PAGE_JOBS = 1_000
+
+
+async def get_job(api: Api, job: str) -> Job:
+    return Job.from_json(await api.json("GET", f"/jobs/{escape(job)}"))
+
+
+async def wait_for_job(api: Api, job: str, *, timeout: Optional[float] = None, check: bool = False) -> Job:
+    """The job when it has ended, in whatever state; with `check` it raises `JobFailed` unless it has succeeded."""
+    until = None if timeout is None else time.monotonic() + timeout
+    tag = ""
+    while True:
+        left = None if until is None else until - time.monotonic()
+        if left is not None and left <= 0:
+            raise TimeoutError(f"Job {job} has not ended within {timeout} s.")
+        seconds = POLL_SECONDS if left is None else max(1, min(POLL_SECONDS, round(left)))
+        headers = {"Prefer": f"wait={seconds}", **({"If-None-Match": tag} if tag else {})}
+        response = await api.request("GET", f"/jobs/{escape(job)}", headers=headers, timeout=ANSWER_SECONDS + seconds)
+        if response.status_code == 304:
+            continue
+        tag = response.headers.get("ETag", "")
+        found = Job.from_json(json.loads(response.content))
+        if found.ended:
+            if check and found.state != "succeeded":
+                raise to_failure(found)
+            return found
+
+
+def to_failure(job: Job) -> JobFailed:
+    error = job.error
+    failure = JobFailed(
+        error.detail if error else f"Job {job.id} was {job.state}.",
+        code=error.code if error else job.state,
+        hint=error.hint if error else None,
+    )
+    failure.job = job.id
+    failure.record = job
+    return failure
+
+
+async def wait_for_result(api: Api, job: str, *, timeout: Optional[float] = None) -> Result:
+    """How the command of a job ended, and what it printed; raises `JobFailed` where it did not reach its own end."""
+    ended = await wait_for_job(api, job, timeout=timeout, check=True)
+    output = await fetch_output(api, job, "stdout")
+    errors = await fetch_output(api, job, "stderr")
+    code = ended.result.get("returncode", 0) if isinstance(ended.result, dict) else 0
+    return Result(code, output.decode("utf-8", "replace"), errors.decode("utf-8", "replace"), job, ended.label or "")
+
+
+async def fetch_output(api: Api, job: str, stream: str = "stdout", offset: int = 0) -> bytes:
+    """What is stored of a stream from an offset on."""
+    output = bytearray()
+    await download(
+        api,
+        f"/jobs/{escape(job)}/output",
+        output.extend,
+        params={"stream": stream},
+        offset_parameter="offset",
+        first_offset=offset,
+    )
+    return bytes(output)
+
+
+async def cancel_job(api: Api, job: str) -> bool:
+    """True where its end was asked for, False where it had ended."""
+    try:
+        await api.request("DELETE", f"/jobs/{escape(job)}")
+    except WindlassError as error:
+        if error.code == "conflict":
+            return False
+        raise
+    return True
+
+
+async def list_jobs(api: Api, limit: Optional[int], filters: Mapping[str, Any]) -> AsyncGenerator[Job, None]:
+    given = {name: _to_text(value) for name, value in filters.items()}
+    given["limit"] = None if limit is None else min(limit, PAGE_JOBS)
+    left = limit
+    items = list_all(api, "/jobs", given)
+    try:
+        while left is None or left > 0:
+            try:
+                item = await items.__anext__()
+            except StopAsyncIteration:
+                return
+            yield Job.from_json(item)
+            left = None if left is None else left - 1
+    finally:
+        await items.aclose()
+
+
+def _to_text(value: Any) -> Any:
+    if not isinstance(value, datetime):
+        return value
+    # A time without a zone is that of the machine here.
+    return value.astimezone(timezone.utc).isoformat()
+
+
+async def list_all(api: Api, path: str, filters: Mapping[str, Any]) -> AsyncGenerator[Dict[str, Any], None]:
+    """The items of all pages of a list."""
+    after: Optional[str] = None
+    while True:
+        page = await api.json("GET", path, params={**filters, "after": after})
+        for item in page["items"]:
+            yield item
+        after = page.get("next")
+        if after is None:
+            return
+
+
+async def start_job(api: Api, path: str, body: Mapping[str, Any]) -> str:
+    """POST of what starts a job, once, without waiting for its end; the job's id."""
+    headers = {"Prefer": "respond-async"}
+    try:
+        given = {name: value for name, value in body.items() if value is not None}
+        response = await api.request("POST", path, body=given, headers=headers, keyed=True)
+    except WindlassError as error:
+        # A repeated request is answered by the end of the job that the first one started.
+        if error.job is None:
+            raise
+        return error.job
+    answer = json.loads(response.content)
+    # The answers of a video and of a command that has ended name it beside themselves.
+    return find_job(response) or str(answer.get("job") or answer["id"])

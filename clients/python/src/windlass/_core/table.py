@@ -1,0 +1,93 @@
+from __future__ import annotations
+
+import io
+import json
+from functools import partial
+from typing import TYPE_CHECKING, Any, Dict, List, Optional, Sequence
+
+from ..errors import WindlassError
+from ..records import Rows, TableInfo
+from .api import ANSWER_SECONDS, Api, escape
+from .download import download
+from .jobs import POLL_SECONDS
+
+if TYPE_CHECKING:
+    import httpx
+    import pyarrow
+
+#: The most rows of one answer of Arrow.
+PAGE_ROWS = 1_000_000
+_ARROW = "application/vnd.apache.arrow.stream"
+
+
+def table_path(mid: str, aid: str) -> str:
+    return f"/models/{escape(mid)}/tables/{escape(aid)}"
+
+
+async def get_table(api: Api, path: str) -> TableInfo:
+    return TableInfo.from_json(await api.json("GET", f"{path}/metadata"))
+
+
+async def read_rows(api: Api, path: str, query: Dict[str, Any]) -> Rows:
+    response = await _get_rows(api, path, query, "application/json")
+    return Rows.from_json(json.loads(response.content))
+
+
+async def fetch_table(
+    api: Api, path: str, *, columns: Optional[Sequence[str]], sort: Optional[Sequence[str]], where: Sequence[str]
+) -> pyarrow.Table:
+    """The whole table from its Parquet file, or what was chosen of it as Arrow."""
+    _import_pyarrow()
+    if columns is None and not sort and not where:
+        return await _fetch_parquet(api, path)
+    import pyarrow
+
+    pages: List[pyarrow.Table] = []
+    while not pages or pages[-1].num_rows == PAGE_ROWS:
+        query = {**to_query(columns, sort, where), "offset": len(pages) * PAGE_ROWS, "limit": PAGE_ROWS}
+        response = await _get_rows(api, path, query, _ARROW)
+        pages.append(await api.transport.call(partial(_read_arrow, response.content)))
+    return pyarrow.concat_tables(pages)
+
+
+def _read_arrow(content: bytes) -> pyarrow.Table:
+    import pyarrow.ipc
+
+    return pyarrow.ipc.open_stream(content).read_all()
+
+
+def to_query(columns: Optional[Sequence[str]], sort: Optional[Sequence[str]], where: Sequence[str]) -> Dict[str, Any]:
+    return {
+        "columns": None if columns is None else ",".join(columns),
+        "sort": ",".join(sort) if sort else None,
+        "filter": list(where) or None,
+    }
+
+
+async def _get_rows(api: Api, path: str, query: Dict[str, Any], accept: str) -> httpx.Response:
+    """A view that is made first takes its time: each request waits some of it."""
+    headers = {"Accept": accept, "Prefer": f"wait={POLL_SECONDS}"}
+    while True:
+        response = await api.request(
+            "GET", f"{path}/rows", params=query, headers=headers, timeout=ANSWER_SECONDS + POLL_SECONDS
+        )
+        if response.status_code != 202:
+            return response
+        await api.transport.sleep(0.2)
+
+
+async def _fetch_parquet(api: Api, path: str) -> pyarrow.Table:
+    import pyarrow.parquet
+
+    content = io.BytesIO()
+    await download(api, f"{path}/data", content.write)
+    return await api.transport.call(lambda: pyarrow.parquet.read_table(content))
+
+
+def _import_pyarrow() -> None:
+    try:
+        import pyarrow.ipc  # noqa: F401
+    except ImportError as cause:
+        raise WindlassError(
+            "pyarrow is not installed.", code="not_installed", hint='pip install "windlass[pandas]"'
+        ) from cause

@@ -1,0 +1,201 @@
+from __future__ import annotations
+
+import base64
+import hashlib
+import os
+from typing import IO, Any, Callable, Dict, List, Mapping, NamedTuple, Optional, Tuple, Union
+
+from ..errors import WindlassError
+from ..records import Upload, UploadProgress
+from .api import Api, escape
+from .jobs import wait_for_job
+
+#: A file by its path, or one that is open for reading bytes.
+Source = Union[str, "os.PathLike[str]", IO[bytes]]
+
+PART_BYTES = 8 << 20
+MAX_PARTS = 100_000
+
+
+class Wanted(NamedTuple):
+    """What becomes of the file."""
+
+    model: str
+    aid: Optional[str]
+    parser: str
+    is_input: bool
+    options: Mapping[str, Any]
+
+
+class Sending(NamedTuple):
+    """How it is sent."""
+
+    part_size: int
+    parallel: int
+    progress: Optional[Callable[[UploadProgress], object]]
+    resume: Optional[str]
+    wait: bool
+
+
+async def upload_file(api: Api, source: Source, wanted: Wanted, sending: Sending) -> Upload:
+    """Sends a file in parts, several at the same time, and has it parsed; a part that was lost is sent again.
+
+    An error of the way there names the upload, with which `resume` goes on: only parts that the service lacks are
+    sent.
+    """
+    if sending.part_size < 1 or sending.parallel < 1:
+        raise ValueError("part_size and parallel are at least 1.")
+    file, is_own = await api.transport.call(lambda: _open(source))
+    uid = sending.resume
+    try:
+        aid = wanted.aid or _name(source)
+        size = _measure(file)
+        if uid is None:
+            body = {"mid": wanted.model, "aids": [aid], "parser": wanted.parser, "input": wanted.is_input}
+            uid = str((await api.json("POST", "/uploads", body={**body, **wanted.options}))["id"])
+            stored: Dict[int, Tuple[int, str]] = {}
+            job = None
+        else:
+            record = await api.json("GET", f"/uploads/{escape(uid)}")
+            stored = {part["pid"]: (part["size"], part["digest"]) for part in record["parts"] if part["fid"] == 0}
+            # Its end was accepted, and the answer lost.
+            job = None if record["state"] == "open" else record.get("job")
+        if job is None:
+            part_size = _choose_part_size(sending.part_size, size, stored)
+            count = await _Sender(api, file, uid, size, stored).send(part_size, sending)
+            path = f"/uploads/{escape(uid)}/finished"
+            job = (await api.json("POST", path, body={"uploaded": [count]}, keyed=True))["job"]
+        if sending.wait:
+            await wait_for_job(api, job, check=True)
+        return Upload(uid, wanted.model, aid, job)
+    except WindlassError as error:
+        error.upload = uid
+        raise
+    finally:
+        if is_own:
+            file.close()
+
+
+class _Sender:
+    """Sends the parts of a file that the service has not stored."""
+
+    def __init__(
+        self, api: Api, file: IO[bytes], uid: str, size: Optional[int], stored: Mapping[int, Tuple[int, str]]
+    ) -> None:
+        self._api = api
+        self._file = file
+        self._uid = uid
+        self._size = size
+        self._stored = stored
+        self._lock = api.transport.lock()
+        self._count = 0
+        self._sent = 0
+        self._is_at_end = False
+        self._failure: Optional[BaseException] = None
+
+    async def send(self, part_size: int, sending: Sending) -> int:
+        """The number of parts."""
+
+        async def work() -> None:
+            while self._failure is None:
+                try:
+                    part = await self._read(part_size)
+                    if part is None:
+                        return
+                    await self._send_part(*part)
+                    await self._tell(len(part[1]), sending.progress)
+                except Exception as failure:
+                    self._failure = self._failure or failure
+
+        await self._api.transport.together([work] * sending.parallel, self._stop)
+        if self._failure is not None:
+            raise self._failure
+        return self._count
+
+    def _stop(self) -> None:
+        self._failure = self._failure or InterruptedError("The upload was interrupted.")
+
+    async def _read(self, part_size: int) -> Optional[Tuple[int, bytes]]:
+        """The next part; None at the end. An empty file is one empty part."""
+        async with self._lock.hold():
+            if self._is_at_end:
+                return None
+            data = await self._api.transport.call(lambda: _read_fully(self._file, part_size))
+            self._is_at_end = len(data) < part_size
+            if not data and self._count > 0:
+                return None
+            number = self._count
+            if number == MAX_PARTS:
+                raise ValueError(
+                    f"The file is longer than {MAX_PARTS} parts of {part_size} bytes: give a larger part_size."
+                )
+            self._count += 1
+            return number, data
+
+    async def _send_part(self, number: int, data: bytes) -> None:
+        digest = await self._api.transport.call(lambda: base64.b64encode(hashlib.sha256(data).digest()).decode())
+        if self._stored.get(number) == (len(data), digest):
+            return
+        await self._api.request(
+            "PUT",
+            f"/uploads/{escape(self._uid)}/files/0/parts/{number}",
+            content=data,
+            headers={"Content-Type": "application/octet-stream", "Content-Digest": f"sha-256=:{digest}:"},
+        )
+
+    async def _tell(self, count: int, progress: Optional[Callable[[UploadProgress], object]]) -> None:
+        async with self._lock.hold():
+            self._sent += count
+            if progress is not None:
+                progress(UploadProgress(self._uid, self._sent, self._size))
+
+
+def _choose_part_size(wanted: int, size: Optional[int], stored: Mapping[int, Tuple[int, str]]) -> int:
+    """That of what was stored before: parts are compared by their numbers, and none must be left over."""
+    least = wanted if size is None else max(wanted, -(-size // MAX_PARTS))
+    lengths = [length for length, _digest in stored.values()]
+    if not lengths:
+        return least
+    # The last part is shorter than the others: alone it says nothing.
+    is_told = len(lengths) > 1 or max(lengths) > least
+    is_past = size is not None and max(stored) * least >= size
+    return max(lengths) if is_told or is_past else least
+
+
+def _open(source: Source) -> Tuple[IO[bytes], bool]:
+    if isinstance(source, (str, os.PathLike)):
+        return open(source, "rb"), True
+    return source, False
+
+
+def _name(source: Source) -> str:
+    path = source if isinstance(source, (str, os.PathLike)) else getattr(source, "name", None)
+    if not isinstance(path, (str, os.PathLike)):
+        raise ValueError("Give an aid: the file has no name.")
+    return os.path.basename(path)
+
+
+def _measure(file: IO[bytes]) -> Optional[int]:
+    """The bytes from where it stands to its end; None where that is not known before."""
+    try:
+        if not file.seekable():
+            return None
+        begin = file.tell()
+        end = file.seek(0, os.SEEK_END)
+        file.seek(begin)
+    except (AttributeError, OSError):
+        return None
+    return end - begin
+
+
+def _read_fully(file: IO[bytes], size: int) -> bytes:
+    """As many bytes, or fewer at the end: a pipe gives what it has."""
+    pieces: List[bytes] = []
+    left = size
+    while left > 0:
+        piece = file.read(left)
+        if not piece:
+            break
+        pieces.append(piece)
+        left -= len(piece)
+    return pieces[0] if len(pieces) == 1 else b"".join(pieces)

@@ -1,0 +1,63 @@
+from __future__ import annotations
+
+import base64
+import io
+import os
+from html import escape as escape_html
+from pathlib import Path
+from typing import IO, Any, Mapping, Optional, Sequence, Union
+
+from ..records import VideoStatus
+from .api import Api, escape
+from .download import download
+from .jobs import start_job, wait_for_job
+
+#: A notebook keeps what is shown in it: larger videos are saved instead.
+SHOWN_BYTES = 64 << 20
+
+
+async def start_video(
+    api: Api, sid: str, images: Optional[Sequence[str]], media_type: str, options: Mapping[str, Any]
+) -> str:
+    body = {"content-type": media_type, "images": None if images is None else list(images), **options}
+    return await start_job(api, f"/remotes/{escape(sid)}/videos", body)
+
+
+async def get_status(api: Api, sid: str, job: str) -> VideoStatus:
+    data = await api.json("GET", f"/remotes/{escape(sid)}/videos/{escape(job)}/status")
+    return VideoStatus(data["ok"], data.get("ready", False), data["message"], data.get("progress"))
+
+
+async def fetch_video(api: Api, job: str) -> bytes:
+    content = io.BytesIO()
+    await download(api, f"/jobs/{escape(job)}/result", content.write)
+    return content.getvalue()
+
+
+async def save_video(api: Api, job: str, path: Union[str, os.PathLike[str]]) -> Path:
+    """Writes it beside the file, then renames it: the file is there when it is whole."""
+    target = Path(path).expanduser()
+    partial = target.with_name(f".{target.name}.part")
+    try:
+        file: IO[bytes]
+        with open(partial, "wb") as file:
+            await download(api, f"/jobs/{escape(job)}/result", file.write)
+        partial.replace(target)
+    finally:
+        partial.unlink(missing_ok=True)
+    return target
+
+
+async def render(api: Api, job: str) -> str:
+    """HTML that holds the video itself, once it is ready: a notebook's page has no login at the service."""
+    result = (await wait_for_job(api, job, check=True)).result
+    size = result["bytes"]
+    if size > SHOWN_BYTES:
+        return say(f"The video has {size >> 20} MiB, too many to be shown here: save() it.")
+    content = base64.b64encode(await fetch_video(api, job)).decode()
+    source = f"data:{escape_html(result['type'])};base64,{content}"
+    return f'<video controls style="max-width: 100%" src="{source}"></video>'
+
+
+def say(text: str) -> str:
+    return f"<p>{escape_html(text)}</p>"

@@ -1,0 +1,139 @@
+from __future__ import annotations
+
+from types import TracebackType
+from typing import Any, Dict, List, Mapping, Optional, Sequence, Type
+
+from .._core import login, sessions, video
+from .._core.api import Api
+from .._core.transport import drive
+from ..records import Entry, SessionInfo
+from .run import Run
+from .video import Video
+
+
+class Session:
+    """A remote session: an account on a host. As a context manager it ends with its block, and its jobs with it."""
+
+    def __init__(self, api: Api, sid: str, *, banner: Optional[str] = None) -> None:
+        self._api = api
+        self.sid = sid
+        #: What the host showed at the login, if anything.
+        self.banner = banner
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} {self.sid}>"
+
+    def __enter__(self) -> Session:
+        return self
+
+    def __exit__(
+        self,
+        kind: Optional[Type[BaseException]],
+        error: Optional[BaseException],
+        traceback: Optional[TracebackType],
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Ends it and cancels its jobs."""
+        drive(login.close_session(self._api, self.sid))
+
+    def info(self) -> SessionInfo:
+        """Its record as it is now."""
+        return drive(sessions.get_session(self._api, self.sid))
+
+    def run(
+        self,
+        command: str,
+        *,
+        cwd: Optional[str] = None,
+        env: Optional[Mapping[str, str]] = None,
+        stdin: Optional[str] = None,
+        timeout: Optional[float] = None,
+        name: Optional[str] = None,
+    ) -> Run:
+        """Starts a command by the account's own shell; returns when the service has accepted it.
+
+        `cwd` is a folder on the host (the home), `env` are variables, `stdin` is text for its standard input
+        (empty), `timeout` are seconds after which the job fails as `time_limit`, and `name` is what the job is
+        called.
+        """
+        return Run(
+            self._api,
+            drive(
+                sessions.start_command(
+                    self._api, self.sid, command, cwd=cwd, env=env, stdin=stdin, timeout=timeout, name=name
+                )
+            ),
+        )
+
+    def log_in(
+        self,
+        *,
+        password: Optional[str] = None,
+        private_key: Optional[login.PrivateKey] = None,
+        passphrase: Optional[str] = None,
+        certificate: Optional[str] = None,
+        answer: Optional[login.Answer] = None,
+    ) -> None:
+        """Logs in again where `state` is `reconnect`: a host that asks for one-time codes has lost the connection."""
+        body = login.to_credential(password, private_key, passphrase, certificate)
+        drive(login.log_in(self._api, f"/remotes/{self.sid}/login", body, answer))
+
+    def video(
+        self,
+        images: Optional[Sequence[str]] = None,
+        media_type: str = "video/mp4",
+        *,
+        fps: Optional[float] = None,
+        width: Optional[int] = None,
+        quality: Optional[float] = None,
+        encode: Optional[str] = None,
+        project: Optional[str] = None,
+        key: Optional[str] = None,
+        name: Optional[str] = None,
+        **options: Any,
+    ) -> Video:
+        """Starts making a video of frames on the host, whose absolute paths `images` are, in order.
+
+        `media_type` is `video/mp4` or `video/webm`. With `project` and `key` it is stored in that project's cache
+        when it is ready. `options` are others that the service knows.
+        """
+        options.update(fps=fps, width=width, quality=quality, encode=encode, project=project, key=key, name=name)
+        return Video(self._api, self.sid, drive(video.start_video(self._api, self.sid, images, media_type, options)))
+
+    def batch(
+        self,
+        command: Optional[str] = None,
+        *,
+        script: Optional[str] = None,
+        cwd: Optional[str] = None,
+        env: Optional[Mapping[str, str]] = None,
+        nodes: Optional[int] = None,
+        tasks: Optional[int] = None,
+        cpus: Optional[int] = None,
+        memory: Optional[int] = None,
+        time: Optional[int] = None,
+        queue: Optional[str] = None,
+        account: Optional[str] = None,
+        options: Optional[Sequence[str]] = None,
+        name: Optional[str] = None,
+    ) -> Run:
+        """Submits a job to the batch system of the host: a `command`, or a `script` with its own first line.
+
+        `cpus` are those of each task, `memory` is bytes on each node, `time` seconds, `options` are further ones of
+        the batch system, such as `--gres=gpu:1`. `Client.job()` has what the batch system says of it.
+        """
+        request: Dict[str, Any] = dict(
+            command=command, script=script, cwd=cwd, env=env, nodes=nodes, tasks=tasks, cpus=cpus
+        )
+        request.update(memory=memory, time=time, queue=queue, account=account, options=options, name=name)
+        return Run(self._api, drive(sessions.start_batch(self._api, self.sid, request)))
+
+    def browse(self, path: str) -> List[Entry]:
+        """The entries of a folder on the host, by its absolute path."""
+        return drive(sessions.list_folder(self._api, self.sid, path))
+
+    def read(self, path: str) -> bytes:
+        """A file on the host, by its absolute path."""
+        return drive(sessions.read_file(self._api, self.sid, path))

@@ -1,0 +1,63 @@
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Optional, Sequence
+
+from .._core import table
+from .._core.api import Api
+from .._core.transport import drive
+from ..records import Rows, TableInfo
+
+if TYPE_CHECKING:
+    import pandas
+    import pyarrow
+
+
+class Table:
+    """A table of a model. `where` are conditions such as `temperature:lt:5`, as `filter` of the guide has them."""
+
+    def __init__(self, api: Api, mid: str, aid: str) -> None:
+        self._api = api
+        self._path = table.table_path(mid, aid)
+        self.model = mid
+        self.aid = aid
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} {self.aid} of model {self.model}>"
+
+    def info(self) -> TableInfo:
+        """Its length and its columns."""
+        return drive(table.get_table(self._api, self._path))
+
+    def rows(
+        self,
+        offset: int = 0,
+        limit: int = 100,
+        *,
+        columns: Optional[Sequence[str]] = None,
+        sort: Optional[Sequence[str]] = None,
+        where: Sequence[str] = (),
+    ) -> Rows:
+        """A page of at most 10,000 rows. `sort` are columns, with a minus for descending."""
+        query = {**table.to_query(columns, sort, where), "offset": offset, "limit": limit}
+        return drive(table.read_rows(self._api, self._path, query))
+
+    def to_arrow(
+        self,
+        *,
+        columns: Optional[Sequence[str]] = None,
+        sort: Optional[Sequence[str]] = None,
+        where: Sequence[str] = (),
+    ) -> pyarrow.Table:
+        """The whole table, or what is chosen of it, with the types of its columns. Needs pyarrow."""
+        return drive(table.fetch_table(self._api, self._path, columns=columns, sort=sort, where=where))
+
+    def to_pandas(
+        self,
+        *,
+        columns: Optional[Sequence[str]] = None,
+        sort: Optional[Sequence[str]] = None,
+        where: Sequence[str] = (),
+    ) -> pandas.DataFrame:
+        """`to_arrow()` as a DataFrame. Needs pandas and pyarrow: `pip install "windlass[pandas]"`."""
+        frame: pandas.DataFrame = self.to_arrow(columns=columns, sort=sort, where=where).to_pandas()
+        return frame

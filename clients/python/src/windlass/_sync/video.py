@@ -1,0 +1,49 @@
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Optional, Union
+
+from .._core import jobs, video
+from .._core.api import Api
+from .._core.transport import drive
+from ..errors import WindlassError
+from ..records import VideoStatus
+
+
+class Video:
+    """A video that is being made. As the last value of a notebook's cell it is shown, once it is ready."""
+
+    def __init__(self, api: Api, sid: str, job: str) -> None:
+        self._api = api
+        self._sid = sid
+        #: The id of its job.
+        self.job = job
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} of job {self.job}>"
+
+    def status(self) -> VideoStatus:
+        """How it is getting on; its session must be open."""
+        return drive(video.get_status(self._api, self._sid, self.job))
+
+    def wait(self, timeout: Optional[float] = None) -> Video:
+        """Waits until it is ready; itself. Raises `JobFailed`, and `TimeoutError` after `timeout` seconds."""
+        drive(jobs.wait_for_job(self._api, self.job, timeout=timeout, check=True))
+        return self
+
+    def fetch(self) -> bytes:
+        """The file, once it is ready."""
+        self.wait()
+        return drive(video.fetch_video(self._api, self.job))
+
+    def save(self, path: Union[str, os.PathLike[str]]) -> Path:
+        """Writes the file, once it is ready; its path."""
+        self.wait()
+        return drive(video.save_video(self._api, self.job, path))
+
+    def _repr_html_(self) -> str:
+        try:
+            return drive(video.render(self._api, self.job))
+        except WindlassError as error:
+            return video.say(str(error))

@@ -1,0 +1,119 @@
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Iterator, Tuple
+
+import pytest
+
+from windlass import Client, Session
+
+from .conftest import Service
+
+pytest.importorskip("IPython")
+
+
+@contextmanager
+def cell(folder: Path, text: str, token: str = "") -> Iterator[subprocess.Popen[str]]:
+    """Runs a cell in a real IPython."""
+    file = folder / "cell.ipy"
+    file.write_text(text)
+    command = [sys.executable, "-m", "IPython", "--colors=NoColor", "--ext=windlass", str(file)]
+    env = {**os.environ, "IPYTHONDIR": str(folder), "PYTHONUNBUFFERED": "1"}
+    if token:
+        env["WINDLASS_TOKEN"] = token
+    process = subprocess.Popen(
+        command,
+        env=env,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+    try:
+        yield process
+    finally:
+        process.kill()
+        process.communicate()
+
+
+def test_a_cell_prints_live_in_the_session_that_is_open(service: Service, session: Session, tmp_path: Path) -> None:
+    text = f"""%%windlass {service.host} --user {service.account} --cwd {service.home}
+echo "first of $(pwd)"
+until test -e go; do sleep 0.02; done; rm go
+echo last; echo wrong >&2
+"""
+    with cell(tmp_path, text) as process:
+        assert process.stdout is not None and process.stderr is not None
+        assert process.stdout.readline() == f"first of {service.home}\n"
+        session.run("touch go").wait()
+        assert process.stdout.read() == "last\n"
+        assert process.stderr.read() == "wrong\n"
+        assert process.wait(60) == 0
+
+
+def test_a_cell_that_fails_says_so(service: Service, session: Session, tmp_path: Path) -> None:
+    line = f"%%windlass {service.host} --user {service.account}"
+    with cell(tmp_path, f"{line}\necho before; exit 3\n") as process:
+        output, errors = process.communicate(timeout=60)
+        assert "before\n" in output
+        assert "CalledProcessError" in output + errors and "3" in output + errors
+    with cell(tmp_path, f"{line} --no-raise-error\nexit 3\n") as process:
+        assert process.communicate(timeout=60) == ("", "")
+
+
+def test_it_opens_a_session_where_none_is_open(service: Service, tmp_path: Path) -> None:
+    line = f"%%windlass {service.host} --user {service.account}"
+    with newcomer(service) as (client, token):
+        with cell(tmp_path, f"{line} --key {service.key}\necho in\n", token) as process:
+            assert process.communicate(timeout=60) == ("in\n", "")
+        (opened,) = client.sessions()
+        with cell(tmp_path, f"{line}\necho again\n", token) as process:
+            assert process.communicate(timeout=60) == ("again\n", "")
+        assert [one.sid for one in client.sessions()] == [opened.sid]
+
+
+@contextmanager
+def newcomer(service: Service) -> Iterator[Tuple[Client, str]]:
+    """A user of the service who has no session yet, and a token."""
+    name, password = f"newcomer-{time.time_ns()}", "a long password"
+    with Client(service.url, user=service.user, password=service.password) as administrator:
+        administrator.request("POST", "/users", {"username": name, "password": password})
+        with Client(service.url, user=name, password=password) as client:
+            yield client, client.request("POST", "/users/-/tokens", {"name": "notebook", "scope": "write"})["token"]
+        administrator.request("DELETE", f"/users/{name}")
+
+
+def test_interrupting_a_cell_cancels_its_command(service: Service, tmp_path: Path) -> None:
+    line = f"%%windlass {service.host} --user {service.account}"
+    with newcomer(service) as (client, token), service.open(client) as session:
+        with cell(tmp_path, f"{line}\necho begun; sleep 600\n", token) as process:
+            assert process.stdout is not None
+            assert process.stdout.readline() == "begun\n"
+            process.send_signal(signal.SIGINT)
+            process.communicate(timeout=60)
+        (job,) = client.jobs(session=session.sid, kind="command")
+        assert client.wait(job, check=False, timeout=30).state == "cancelled"
+
+
+def test_a_client_of_a_variable(service: Service, tmp_path: Path) -> None:
+    from IPython.core.interactiveshell import InteractiveShell
+    from IPython.utils.capture import capture_output
+
+    with newcomer(service) as (client, _token), service.open(client) as session:
+        shell = InteractiveShell(ipython_dir=str(tmp_path))
+        shell.user_ns.update(mine=client, other=1)
+        shell.run_cell("%load_ext windlass")
+        with capture_output() as captured:
+            done = shell.run_cell(f"%%windlass {service.host} --user {service.account} --client mine\necho mine\n")
+        assert (captured.stdout, done.success) == ("mine\n", True)
+        with capture_output():
+            refused = shell.run_cell(f"%%windlass {service.host} --client other\necho\n")
+        assert not refused.success and "other" in str(refused.error_in_exec)
+        assert [job.label for job in client.jobs(session=session.sid, kind="command")] == ["echo mine"]

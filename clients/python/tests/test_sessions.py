@@ -1,0 +1,68 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import windlass
+from windlass import Client
+
+from .conftest import Service
+
+
+def test_a_session_ends_with_its_block(service: Service, client: Client) -> None:
+    with client.open(service.host, service.account, private_key=service.key.read_text()) as session:
+        info = session.info()
+        assert (info.sid, info.hostname, info.username, info.state) == (session.sid, "host", service.account, "open")
+        assert session.sid in [one.sid for one in client.sessions()]
+        assert client.session(session.sid).run("echo $HOME").wait().output == f"{service.home}\n"
+    assert session.sid not in [one.sid for one in client.sessions()]
+    with pytest.raises(windlass.WindlassError) as raised:
+        session.run("true")
+    assert (raised.value.status, raised.value.code) == (404, "session_not_found")
+    session.close()
+
+
+def test_user_and_password_instead_of_a_token(service: Service) -> None:
+    with Client(service.url + "/", user=service.user, password=service.password) as client:
+        assert client.request("GET", "/users/-")["username"] == service.user
+
+
+def test_errors_say_what_is_wrong(service: Service, client: Client) -> None:
+    with pytest.raises(windlass.WindlassError) as raised:
+        client.open("nowhere", "nobody", password="x")
+    error = raised.value
+    assert (error.status, error.code) == (403, "host_not_allowed")
+    assert error.detail.startswith("Host not allowed") and error.hint and error.request_id
+    assert error.hint in str(error)
+    with pytest.raises(windlass.WindlassError) as raised:
+        client.request("POST", "/remotes/launch", {"sid": "x"})
+    assert raised.value.fields[0]["field"] == "command"
+    with Client(service.url, token="wrong") as stranger, pytest.raises(windlass.WindlassError) as raised:
+        list(stranger.jobs())
+    assert (raised.value.status, raised.value.code) == (401, "unauthorized")
+
+
+def test_an_address_where_nothing_is() -> None:
+    with Client("http://127.0.0.1:9", token="x", patience=0.5) as client:
+        with pytest.raises(windlass.Unreachable) as raised:
+            client.request("GET", "/users/-")
+    assert raised.value.status is None
+    assert raised.value.hint == "Is this its address, and is it running?"
+
+
+def test_what_a_client_needs(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("WINDLASS_URL")
+    with pytest.raises(windlass.WindlassError, match="WINDLASS_URL"):
+        Client()
+    with pytest.raises(windlass.WindlassError, match="http://"):
+        Client("127.0.0.1:8080")
+    with pytest.raises(ValueError):
+        Client("http://127.0.0.1", token="x", user="y", password="z")
+    with pytest.raises(ValueError):
+        Client("http://127.0.0.1", user="y")
+
+
+def test_a_key_file_that_is_missing(service: Service, client: Client) -> None:
+    with pytest.raises(FileNotFoundError):
+        client.open(service.host, service.account, private_key=Path("/nonexistent/key"))

@@ -1,0 +1,79 @@
+from __future__ import annotations
+
+import io
+import time
+from datetime import date
+
+import pytest
+
+import windlass
+from windlass import Client, Table
+
+SKIES = ["", "grüß", "rain", "a; b", "x"]
+CSV = "day,count,big,share,sky,wet\n" + "".join(
+    f"2026-01-{n % 28 + 1:02},{n},{2**53 + n},{n / 7},{SKIES[n % 5]},{'true' if n % 2 == 0 else 'false'}\n"
+    for n in range(5_000)
+)
+
+
+@pytest.fixture(scope="module")
+def table(client: Client) -> Table:
+    model = client.create_model(client.create_project(f"tables {time.time_ns()}"), "tables")
+    upload = client.upload(io.BytesIO(CSV.encode()), model, "days", parser="csv", types={"sky": "text"})
+    return client.table(upload.model, upload.aid)
+
+
+def test_info(table: Table) -> None:
+    info = table.info()
+    assert info.rows == 5_000
+    assert [(column.name, column.type) for column in info.columns] == [
+        ("day", "date"),
+        ("count", "integer"),
+        ("big", "integer"),
+        ("share", "number"),
+        ("sky", "text"),
+        ("wet", "boolean"),
+    ]
+    count, big = info.columns[1:3]
+    assert (count.min, count.max, count.exact) == (0, 4_999, False)
+    assert (big.min, big.exact) == (str(2**53), True)
+    assert info.columns[4].nulls == 1_000
+
+
+def test_rows(table: Table) -> None:
+    page = table.rows(2, 2, columns=["count", "sky"], where=["count:gt:10"], sort=["-count"])
+    assert (page.offset, page.total, page.columns) == (2, 4_989, ["count", "sky"])
+    assert page.rows == [[4_997, "rain"], [4_996, "grüß"]]
+
+
+def test_to_pandas_is_what_the_file_says(table: Table) -> None:
+    pandas = pytest.importorskip("pandas")
+    testing = pytest.importorskip("pandas.testing")
+    frame = table.to_pandas()
+    expected = pandas.read_csv(io.StringIO(CSV))
+    expected["day"] = [date.fromisoformat(day) for day in expected["day"]]
+    testing.assert_frame_equal(frame, expected)
+
+
+def test_to_pandas_of_a_part(table: Table, monkeypatch: pytest.MonkeyPatch) -> None:
+    pandas = pytest.importorskip("pandas")
+    testing = pytest.importorskip("pandas.testing")
+    # In pages.
+    monkeypatch.setattr("windlass._core.table.PAGE_ROWS", 700)
+    frame = table.to_pandas(columns=["count", "share"], where=["wet:eq:true", "sky:null:false"], sort=["-share"])
+    expected = pandas.read_csv(io.StringIO(CSV))
+    chosen = expected[expected["wet"] & expected["sky"].notna()].sort_values("share", ascending=False)
+    testing.assert_frame_equal(frame, chosen[["count", "share"]].reset_index(drop=True))
+
+
+def test_without_pyarrow(table: Table, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(__import__("sys").modules, "pyarrow", None)
+    with pytest.raises(windlass.WindlassError, match=r"windlass\[pandas\]"):
+        table.to_pandas()
+    assert table.rows(0, 1).rows[0][0] == "2026-01-01"
+
+
+def test_a_table_that_is_missing(client: Client) -> None:
+    with pytest.raises(windlass.WindlassError) as raised:
+        client.table("nowhere", "nothing").info()
+    assert raised.value.status == 404

@@ -1,0 +1,130 @@
+from __future__ import annotations
+
+import hashlib
+import io
+import os
+import random
+import time
+from pathlib import Path
+from typing import List
+
+import pytest
+
+import windlass
+from windlass import Client, UploadProgress
+
+from .conftest import Service
+
+PART = 100_000
+
+
+def make_model(client: Client) -> str:
+    return client.create_model(client.create_project(f"uploads {time.time_ns()}"), "files")
+
+
+def make_file(folder: Path, size: int) -> Path:
+    path = folder / "run.dat"
+    path.write_bytes(random.Random(size).randbytes(size))
+    return path
+
+
+def fetch(client: Client, model: str, aid: str) -> bytes:
+    from windlass._core.download import download
+    from windlass._core.transport import drive
+
+    found = io.BytesIO()
+    drive(download(client._api, f"/models/{model}/files/{aid}", found.write))
+    return found.getvalue()
+
+
+def test_a_file_arrives_as_it_is(client: Client, tmp_path: Path) -> None:
+    path = make_file(tmp_path, 12 * PART + 1)
+    told: List[UploadProgress] = []
+    model = make_model(client)
+    upload = client.upload(path, model, part_size=PART, progress=told.append)
+    assert (upload.model, upload.aid) == (model, "run.dat")
+    assert client.job(upload).state == "succeeded"
+    assert hashlib.sha256(fetch(client, model, "run.dat")).digest() == hashlib.sha256(path.read_bytes()).digest()
+    assert [one.sent for one in told] == sorted(one.sent for one in told)
+    assert (len(told), told[-1].sent, told[-1].total) == (13, 12 * PART + 1, 12 * PART + 1)
+
+
+@pytest.mark.parametrize("size", [0, 1, PART, PART + 1])
+def test_files_of_any_length(client: Client, size: int) -> None:
+    data = os.urandom(size)
+    model = make_model(client)
+    client.upload(io.BytesIO(data), model, "some/name", part_size=PART)
+    assert fetch(client, model, "some%2Fname") == data
+
+
+def test_a_pipe_whose_length_nobody_knows(client: Client) -> None:
+    read, write = os.pipe()
+    os.write(write, b"a" * 3_000)
+    os.close(write)
+    told: List[UploadProgress] = []
+    model = make_model(client)
+    with open(read, "rb") as file:
+        with pytest.raises(ValueError, match="aid"):
+            client.upload(file, model)
+        client.upload(file, model, "piped", part_size=1_000, progress=told.append)
+    assert fetch(client, model, "piped") == b"a" * 3_000
+    assert told[-1].total is None
+
+
+def test_a_part_whose_link_is_cut_is_sent_again(service: Service, proxied: Client, tmp_path: Path) -> None:
+    path = make_file(tmp_path, 40 * PART)
+    model = make_model(proxied)
+
+    def cut(told: UploadProgress) -> None:
+        if told.sent % (8 * PART) == 0:
+            service.control(f"cut-after?direction=up&bytes={PART // 3}")
+
+    proxied.upload(path, model, part_size=PART, progress=cut)
+    assert fetch(proxied, model, "run.dat") == path.read_bytes()
+
+
+def test_an_upload_that_broke_is_resumed(service: Service, client: Client, tmp_path: Path) -> None:
+    path = make_file(tmp_path, 30 * PART)
+    model = make_model(client)
+    service.control("heal")
+    with Client(service.proxied, patience=0.5) as proxied:
+
+        def break_off(told: UploadProgress) -> None:
+            if told.sent == 10 * PART:
+                service.control("refuse")
+
+        try:
+            with pytest.raises(windlass.Unreachable) as raised:
+                proxied.upload(path, model, part_size=PART, parallel=1, progress=break_off)
+        finally:
+            service.control("heal")
+    uid = raised.value.upload
+    assert uid is not None
+    before = client.request("GET", f"/uploads/{uid}")
+    assert (before["state"], len(before["parts"])) == ("open", 10)
+    # Sent again is only what is missing, whatever size is asked for now.
+    up = service.control("bytes")["up"]
+    with Client(service.proxied) as proxied:
+        upload = proxied.upload(path, model, resume=uid)
+    assert 20 * PART < service.control("bytes")["up"] - up < 20.5 * PART
+    assert upload.id == uid
+    assert fetch(client, model, "run.dat") == path.read_bytes()
+    # Once more finds it done.
+    assert client.upload(path, model, resume=uid).job == upload.job
+
+
+def test_a_file_that_cannot_be_parsed(client: Client) -> None:
+    with pytest.raises(windlass.JobFailed) as raised:
+        client.upload(io.BytesIO(b"a,b\n1,2\n3\n"), make_model(client), "bad", parser="csv")
+    error = raised.value
+    assert error.code == "parse_failed" and error.upload
+    assert error.record.error is not None
+    assert error.record.error.data["errors"][0]["row"] == 3
+
+
+def test_what_the_service_refuses(client: Client, tmp_path: Path) -> None:
+    with pytest.raises(windlass.WindlassError) as raised:
+        client.upload(io.BytesIO(b""), make_model(client), "x", parser="unknown")
+    assert (raised.value.status, raised.value.upload) == (400, None)
+    with pytest.raises(FileNotFoundError):
+        client.upload(tmp_path / "missing", "model")

@@ -1,0 +1,71 @@
+from __future__ import annotations
+
+import base64
+import re
+from pathlib import Path
+from typing import List
+
+import pytest
+
+import windlass
+from windlass import Client, Session
+
+from .conftest import Service
+
+
+@pytest.fixture(scope="module")
+def frames(session: Session) -> List[str]:
+    draw = "mkdir -p frames && cd frames && ffmpeg -y -v error -f lavfi -i testsrc=duration=1:size=160x120 %03d.png"
+    session.run(draw).wait().check_returncode()
+    folder = session.run("cd frames && pwd").wait().output.strip()
+    names = sorted(entry.name for entry in session.browse(folder))
+    assert len(names) == 25
+    assert session.read(f"{folder}/{names[0]}")[:4] == b"\x89PNG"
+    return [f"{folder}/{name}" for name in names]
+
+
+def test_a_notebook_shows_the_video(session: Session, frames: List[str], tmp_path: Path) -> None:
+    video = session.video(frames, fps=25, width=80)
+    # As a notebook does with the last value of a cell: it waits for it.
+    html = video._repr_html_()
+    found = re.fullmatch(r'<video controls [^>]*src="data:video/mp4;base64,([^"]+)"></video>', html)
+    assert found
+    content = base64.b64decode(found.group(1))
+    assert content[4:8] == b"ftyp"
+    status = video.status()
+    assert (status.ok, status.ready, status.progress) == (True, True, 1)
+    assert video.fetch() == content
+    path = video.save(tmp_path / "out.mp4")
+    assert path.read_bytes() == content
+    assert [one.name for one in tmp_path.iterdir()] == ["out.mp4"]
+
+
+def test_a_download_that_is_cut_goes_on(service: Service, proxied: Client, session: Session, frames: List[str]) -> None:
+    video = session.video(frames, "video/webm", quality=1).wait()
+    whole = video.fetch()
+    follower = windlass.Video(proxied._api, session.sid, video.job).wait()
+    service.control(f"cut-after?direction=down&bytes={len(whole) // 2}")
+    assert follower.fetch() == whole
+
+
+def test_a_video_that_fails(session: Session, frames: List[str]) -> None:
+    video = session.video([*frames, "/nonexistent.png"])
+    with pytest.raises(windlass.JobFailed) as raised:
+        video.wait()
+    assert raised.value.code == "bad_frames"
+    assert "bad_frames" in video._repr_html_()
+    with pytest.raises(windlass.WindlassError) as refused:
+        session.video(frames, "video/avi")
+    assert refused.value.code == "unsupported_video_type"
+
+
+def test_large_ones_are_not_shown(session: Session, frames: List[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("windlass._core.video.SHOWN_BYTES", 100)
+    assert "save()" in session.video(frames)._repr_html_()
+
+
+def test_a_batch_job_where_there_is_no_batch_system(session: Session) -> None:
+    with pytest.raises(windlass.WindlassError) as raised:
+        session.batch("hostname", nodes=1, memory=1 << 30, time=60, options=["--gres=gpu:1"]).wait()
+    # The second where the machine has its programs, which reach no cluster.
+    assert raised.value.code in ("batch_unavailable", "batch_refused")
