@@ -5,8 +5,8 @@
  */
 import { rmSync } from 'node:fs';
 import { pino } from 'pino';
-import { prepareDatabase } from '../cli/commands/migrate.ts';
 import { startPostgres } from '../cli/embedded-postgres/postgres.ts';
+import { prepareDatabase } from '../cli/service/migrate.ts';
 import { findProgram } from '../scripts/programs.ts';
 import { launchRedis } from '../servers/backing-services.ts';
 import { findFreePort } from '../servers/free-port.ts';

@@ -4,7 +4,7 @@ import { once } from 'node:events';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
-import { prepareDatabase } from '../cli/commands/migrate.ts';
+import { prepareDatabase } from '../cli/service/migrate.ts';
 import { findFreePort } from '../servers/free-port.ts';
 import { readConfig } from '../shared/config.ts';
 import { generateSealKeys } from '../shared/secrets.ts';

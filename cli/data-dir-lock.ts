@@ -14,7 +14,7 @@ import {
 import { createConnection, createServer, type Server } from 'node:net';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
-import { errnoOf, StartError } from './start-error.ts';
+import { CommandError, errnoOf } from './command-error.ts';
 
 /** Longest address of a Unix socket, in bytes: 108 with the final zero on Linux, 104 on macOS. */
 const LONGEST_ADDRESS = 103;
@@ -35,7 +35,7 @@ export interface DataDirLock {
  * file, and one of several renames succeeds. So a rename acquires the lock, and removing a dead owner's socket, whose
  * name is unique, breaks it.
  *
- * Written by hand: proper-lockfile recognizes a dead owner only by age. Throws StartError if another process owns the
+ * Written by hand: proper-lockfile recognizes a dead owner only by age. Throws CommandError if another process owns the
  * lock, after up to 60 s if that is stopping.
  */
 export async function lockDataDir({
@@ -61,7 +61,7 @@ export async function lockDataDir({
     server.close();
     rmSync(own, { recursive: true, force: true });
     if (['EINVAL', 'ENOTSUP', 'EOPNOTSUPP'].includes(errnoOf(error) ?? '')) {
-      throw new StartError(`The file system of ${dataDir} does not support Unix sockets.`, {
+      throw new CommandError(`The file system of ${dataDir} does not support Unix sockets.`, {
         hint: 'Set DATA_DIR to a directory on a local disk.',
         cause: error,
       });
@@ -110,9 +110,9 @@ async function acquire(dataDir: string, own: string, signal?: AbortSignal): Prom
   }
 }
 
-function refuse(dataDir: string, owner: string): StartError {
+function refuse(dataDir: string, owner: string): CommandError {
   const pid = owner.split('.')[0];
-  return new StartError(`Another Windlass (process ${pid}) is running on ${dataDir}.`, {
+  return new CommandError(`Another Windlass (process ${pid}) is running on ${dataDir}.`, {
     hint: 'Stop it first, or start this one with another DATA_DIR and PORT.',
   });
 }
@@ -143,8 +143,8 @@ function askOwner(folder: string, name: string): Promise<'running' | 'stopping' 
   });
 }
 
-function foreignLockError(folder: string): StartError {
-  return new StartError(`${folder} belongs to another user.`, {
+function foreignLockError(folder: string): CommandError {
+  return new CommandError(`${folder} belongs to another user.`, {
     hint: 'Start Windlass as the user who started it there before, or set another DATA_DIR.',
   });
 }

@@ -9,8 +9,8 @@ import {
   statSync,
 } from 'node:fs';
 import { basename, dirname, join, resolve } from 'node:path';
+import { CommandError, errnoOf } from './command-error.ts';
 import { canEnter, chooseServiceUser, type ServiceUser } from './embedded-postgres/service-user.ts';
-import { errnoOf, StartError } from './start-error.ts';
 
 /** Where root puts data that an unprivileged Postgres must reach. */
 export const SYSTEM_DIR = '/var/lib/windlass';
@@ -32,13 +32,13 @@ export interface DataDirOptions {
 
 /**
  * Chooses the data directory and creates it. As root it is created with mode 0711, so that the user of Postgres can enter
- * it; call this before anything else is put there. Throws StartError if a given directory cannot be used.
+ * it; call this before anything else is put there. Throws CommandError if a given directory cannot be used.
  */
 export function chooseDataDir(options: DataDirOptions): ChosenDataDir {
   const { given, checkout } = options;
   const wanted = given ? resolve(given) : join(resolve(checkout), 'data');
   // Postgres writes it into a line of its lock file.
-  if (/[\n\r\0]/.test(wanted)) throw new StartError('DATA_DIR must not contain a line break.');
+  if (/[\n\r\0]/.test(wanted)) throw new CommandError('DATA_DIR must not contain a line break.');
   try {
     const chosen = choose(wanted, options);
     closeToOthers(chosen.dataDir);
@@ -57,7 +57,7 @@ function choose(wanted: string, options: DataDirOptions): ChosenDataDir {
   const user = chooseServiceUser(join(wanted, 'postgres'));
   if (!user || makeEnterable(wanted, user)) return { dataDir: wanted };
   if (given) {
-    throw new StartError(
+    throw new CommandError(
       `DATA_DIR ${wanted} cannot be reached by ${user.name}, the user that Postgres runs as (it refuses root).`,
       {
         hint: `Name a directory below one that ${user.name} can enter, such as ${systemDir}/data.`,
@@ -67,7 +67,7 @@ function choose(wanted: string, options: DataDirOptions): ChosenDataDir {
   const dataDir = join(systemDir, nameCheckout(checkout));
   const other = chooseServiceUser(join(dataDir, 'postgres')) ?? user;
   if (!makeEnterable(dataDir, other)) {
-    throw new StartError(
+    throw new CommandError(
       `${dataDir} cannot be reached by ${other.name}, the user that Postgres runs as.`,
       { hint: `Set DATA_DIR to a directory below one that ${other.name} can enter.` },
     );
@@ -148,7 +148,7 @@ function translateError(error: unknown, wanted: string): unknown {
   const reason = REASONS[errnoOf(error) ?? ''];
   if (!reason) return error;
   const path = error instanceof Error && 'path' in error ? String(error.path) : wanted;
-  return new StartError(`The data directory ${path} cannot be used: ${reason}.`, {
+  return new CommandError(`The data directory ${path} cannot be used: ${reason}.`, {
     hint: 'Set DATA_DIR to a directory that this user can write.',
     cause: error,
   });

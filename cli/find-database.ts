@@ -5,15 +5,15 @@ import type { Config } from '../shared/config.ts';
 import { openDatabase } from '../shared/database/connect.ts';
 import { createLog } from '../shared/log.ts';
 import { packageRoot } from '../shared/package-root.ts';
+import { CommandError, ifMissing } from './command-error.ts';
 import { chooseDataDir } from './data-dir.ts';
 import { DATABASE_NAME, DATABASE_USER } from './embedded-postgres/cluster.ts';
 import { startPostgres } from './embedded-postgres/postgres.ts';
 import { prepareRoles } from './embedded-postgres/roles.ts';
-import { ifMissing, StartError } from './start-error.ts';
 
 /**
  * Does work with the database of the service: that at DATABASE_URL, or the embedded one of DATA_DIR, as the owner of its tables,
- * which is started for it where it does not run. Throws StartError where there is none.
+ * which is started for it where it does not run. Throws CommandError where there is none.
  */
 export async function withDatabase<T>(
   config: Config,
@@ -26,7 +26,7 @@ export async function withDatabase<T>(
     (await readFile(join(dataDir, name), 'utf8').catch(ifMissing(''))).trim();
   const [port, password] = [await read('postgres.port'), await read('postgres.password')];
   if (!port || !password)
-    throw new StartError(`There is no database in ${dataDir}.`, {
+    throw new CommandError(`There is no database in ${dataDir}.`, {
       hint: 'Set DATA_DIR or DATABASE_URL to that of the service.',
     });
   const running = `postgres://${DATABASE_USER}:${password}@127.0.0.1:${port}/${DATABASE_NAME}`;

@@ -4,7 +4,7 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Config } from '../shared/config.ts';
 import { generateSealKeys } from '../shared/secrets.ts';
-import { errnoOf, StartError } from './start-error.ts';
+import { CommandError, errnoOf } from './command-error.ts';
 import { writeAtomically } from './write-atomically.ts';
 
 /** What `secrets.json` in the data directory holds, which only its user can read. */
@@ -29,7 +29,7 @@ export async function loadOrGenerateSecrets(
   config: Config,
 ): Promise<StoredSecrets> {
   if ((config.SEAL_PUBLIC_KEY === undefined) !== (config.SEAL_PRIVATE_KEYS === undefined)) {
-    throw new StartError('SEAL_PUBLIC_KEY and SEAL_PRIVATE_KEYS belong together.', {
+    throw new CommandError('SEAL_PUBLIC_KEY and SEAL_PRIVATE_KEYS belong together.', {
       hint: 'Set both, as `windlass keys new` prints them, or none.',
     });
   }
@@ -61,14 +61,14 @@ export function watchSecrets(
   return () => unwatchFile(path, look);
 }
 
-/** Undefined where there are none yet. Throws StartError. */
+/** Undefined where there are none yet. Throws CommandError. */
 export async function readSecrets(dataDir: string): Promise<StoredSecrets | undefined> {
   const path = pathOf(dataDir);
   try {
     return JSON.parse(await readFile(path, 'utf8'));
   } catch (error) {
     if (errnoOf(error) === 'ENOENT') return undefined;
-    throw new StartError(`${path} cannot be read.`, {
+    throw new CommandError(`${path} cannot be read.`, {
       hint: 'Restore it: without it the credentials of open sessions are lost.',
       cause: error,
     });

@@ -11,7 +11,17 @@ import { dirname, join, relative } from 'node:path';
 import { hashFiles, readStamp } from './stamp-files.mjs';
 
 /** The compiled folders. Files of the kinds in ASSET are copied. */
-const SOURCES = ['api', 'workers', 'shared', 'cli', 'servers', 'demo', 'scripts', 'bench'];
+const SOURCES = [
+  'api',
+  'workers',
+  'shared',
+  'cli',
+  'clients',
+  'servers',
+  'demo',
+  'scripts',
+  'bench',
+];
 const ASSET = /\.(sh|html|css)$/;
 const COMPILED = /(?<!\.test|\.d)\.ts$/;
 

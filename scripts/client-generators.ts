@@ -1,17 +1,9 @@
-import { spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
-import {
-  cpSync,
-  existsSync,
-  mkdirSync,
-  mkdtempSync,
-  readFileSync,
-  renameSync,
-  rmSync,
-} from 'node:fs';
-import { dirname, join } from 'node:path';
+import { existsSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { packageRoot } from '../shared/package-root.ts';
+import { installPackages } from './install-pinned-packages.ts';
 import { canInstallPython, installPython } from './install-python.ts';
 import { CACHE } from './programs.ts';
 
@@ -44,21 +36,8 @@ export function findPythonGenerator(): string | undefined {
 
 /** Installs what is missing of them into the cache folder; needs the network. */
 export function installClientGenerators(): void {
-  if (findTypeScriptGenerators() === undefined) installPackages(folderFor('package-lock.json'));
+  if (findTypeScriptGenerators() === undefined)
+    installPackages(PACKAGES, folderFor('package-lock.json'));
   if (findPythonGenerator() === undefined && canInstallPython())
     installPython(folderFor('python.txt'), PYTHON_LIST);
-}
-
-/** No package of theirs has an install script. */
-function installPackages(folder: string): void {
-  mkdirSync(dirname(folder), { recursive: true });
-  const made = mkdtempSync(join(dirname(folder), '.new-'));
-  try {
-    cpSync(PACKAGES, made, { recursive: true });
-    const args = ['ci', '--ignore-scripts', '--no-audit', '--no-fund', '--no-update-notifier'];
-    const { status } = spawnSync('npm', args, { cwd: made, stdio: ['ignore', 2, 2] });
-    if (status === 0 && !existsSync(folder)) renameSync(made, folder);
-  } finally {
-    rmSync(made, { recursive: true, force: true });
-  }
 }

@@ -1,16 +1,8 @@
-import { spawnSync } from 'node:child_process';
-import {
-  cpSync,
-  existsSync,
-  mkdirSync,
-  mkdtempSync,
-  readFileSync,
-  renameSync,
-  rmSync,
-} from 'node:fs';
-import { dirname, join } from 'node:path';
+import { existsSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { packageRoot } from '../shared/package-root.ts';
+import { installPackages } from './install-pinned-packages.ts';
 import { CACHE } from './programs.ts';
 
 /** Its lockfile pins the version and the bytes. */
@@ -22,22 +14,9 @@ const PACKAGES = fileURLToPath(new URL('scripts/node-24/', packageRoot));
  */
 export function installNode24(): string | undefined {
   const folder = join(CACHE, 'node', readVersion());
-  const name = `node-${process.platform}-${process.arch}`;
-  const node = join(folder, 'node_modules', name, 'bin', 'node');
-  if (existsSync(node)) return node;
-  mkdirSync(dirname(folder), { recursive: true });
-  const made = mkdtempSync(join(dirname(folder), '.new-'));
-  try {
-    cpSync(PACKAGES, made, { recursive: true });
-    const args = ['ci', '--ignore-scripts', '--no-audit', '--no-fund', '--no-update-notifier'];
-    const { status } = spawnSync('npm', args, { cwd: made, stdio: ['ignore', 2, 2] });
-    if (status !== 0 || !existsSync(join(made, 'node_modules', name, 'bin', 'node')))
-      return undefined;
-    if (!existsSync(folder)) renameSync(made, folder);
-    return node;
-  } finally {
-    rmSync(made, { recursive: true, force: true });
-  }
+  const node = join('node_modules', `node-${process.platform}-${process.arch}`, 'bin', 'node');
+  if (!existsSync(join(folder, node))) installPackages(PACKAGES, folder, node);
+  return existsSync(join(folder, node)) ? join(folder, node) : undefined;
 }
 
 function readVersion(): string {

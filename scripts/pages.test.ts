@@ -16,7 +16,7 @@ const folders = readdirSync(root, { withFileTypes: true })
 const files = [...readdirSync(root), ...folders.flatMap(list)];
 const names = new Set(files.map(file => basename(file)));
 const pages = files
-  .filter(file => /^(docs\/.*|README|CONTRIBUTING|SECURITY)\.md$/.test(file))
+  .filter(file => /^(docs\/.*|(clients\/\w+\/)?README|CONTRIBUTING|SECURITY)\.md$/.test(file))
   .sort();
 /** With the one that also names what once was. */
 const allPages = [...pages, 'CHANGELOG.md'];

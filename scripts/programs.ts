@@ -20,6 +20,7 @@ export const TEST_PROGRAMS = {
   'docker-compose': 'docker-compose',
   chromium: 'chromium',
   python3: 'python3-venv',
+  script: 'bsdutils',
   spin: 'spin',
   zstd: 'zstd',
   pgbouncer: 'pgbouncer',

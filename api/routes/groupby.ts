@@ -2,11 +2,12 @@ import { z } from 'zod';
 import { MAX_GROUPS } from '../../shared/jobs/catalog.ts';
 import { resource } from '../http/resource.ts';
 import { routes } from '../http/routes.ts';
-import { answerWithLocation, operation } from '../openapi/operation.ts';
+import { operation } from '../openapi/operation.ts';
 import { groupColumns } from '../tables/group-columns.ts';
-import { materializeView, viewJob } from '../tables/materialize-view.ts';
+import { materializeView, VIEW_ERRORS, viewPending } from '../tables/materialize-view.ts';
 import { parseFilter, parseGroups } from '../tables/table-query.ts';
 import {
+  cellValue,
   findTable,
   isUnchanged,
   readFor,
@@ -24,13 +25,12 @@ const groupQuery = z.strictObject({
     .describe('count, or one of count sum mean min max, a colon and a column; repeatable.'),
   filter: texts.optional().describe('As of rows.'),
 });
-const value = z.union([z.string(), z.number(), z.boolean(), z.null()]);
 const groupsRecord = z
   .object({
     columns: z
       .array(z.string())
       .describe('Those of `by`, then the aggregates as they were asked for.'),
-    rows: z.array(z.array(value)),
+    rows: z.array(z.array(cellValue)),
   })
   .meta({ id: 'TableGroups' });
 
@@ -46,14 +46,10 @@ export default routes('json-body', (router, api) => {
       headers: ['If-None-Match', 'Prefer'],
       answers: {
         200: { means: 'The groups.', json: groupsRecord },
-        202: answerWithLocation(
-          'The groups are still being made; ask again.',
-          'The job, where it is yours.',
-          viewJob,
-        ),
+        202: viewPending,
         304: 'Unchanged.',
       },
-      errors: ['invalid_input', 'not_found', 'payload_too_large', 'too_many_requests', 'conflict'],
+      errors: VIEW_ERRORS,
       handle: async ({ req, res, query }) => {
         const table = await findTable(api, req, res);
         const { by, aggregate, filter: given } = query();

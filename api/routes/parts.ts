@@ -5,6 +5,7 @@ import type { Tx } from '../../shared/database/connect.ts';
 import { parts } from '../../shared/database/schema.ts';
 import { WindlassError } from '../../shared/errors.ts';
 import { absolutePath } from '../../shared/jobs/catalog.ts';
+import { newObjectKey } from '../../shared/jobs/object-keys.ts';
 import { assertProjectQuota } from '../../shared/project-quota.ts';
 import { assertFreeSpace } from '../../shared/storage/free-space.ts';
 import {
@@ -164,7 +165,8 @@ export default routes('raw-body', (router, api) => {
       const windowMs = api.config.LIMIT_BODY_SECONDS * 1_000;
       return await slots.run(owner, async () => {
         const reservation = await disk.reserve(length);
-        const options = { objects: api.objects, uid, limit, expected, reservation, windowMs };
+        const key = newObjectKey('uploads', uid);
+        const options = { objects: api.objects, key, limit, expected, reservation, windowMs };
         try {
           return isForm ? await readForm(req, options) : { stored: await storeBody(req, options) };
         } finally {

@@ -1,17 +1,35 @@
 import { pipeline } from 'node:stream/promises';
 import type { Request, Response } from 'express';
-import { WindlassError } from '../../shared/errors.ts';
+import { z } from 'zod';
+import { type ErrorCode, WindlassError } from '../../shared/errors.ts';
+import { newId } from '../../shared/ids.ts';
+import type { Result } from '../../shared/jobs/catalog.ts';
+import { newObjectKey } from '../../shared/jobs/object-keys.ts';
+import { UserSemaphores } from '../concurrency/user-semaphores.ts';
 import type { ApiContext } from '../context.ts';
 import { readRange } from '../http/byte-range.ts';
 import { contentPolicy } from '../http/content-policy.ts';
-import { resource } from '../http/resource.ts';
+import { pathParameter, resource } from '../http/resource.ts';
 import { routes } from '../http/routes.ts';
-import { SESSION_JOB_ERRORS } from '../jobs/requests/start-requested-job.ts';
+import { invalidInput } from '../http/validate.ts';
+import { currentUser } from '../identity/current-user.ts';
+import { awaitJob } from '../jobs/requests/await-job.ts';
+import { requireWorker } from '../jobs/requests/require-worker.ts';
+import {
+  SESSION_JOB_ERRORS,
+  startRequestedJob,
+  startSessionJob,
+} from '../jobs/requests/start-requested-job.ts';
 import { followOutput } from '../jobs/streaming/follow-output.ts';
 import type { JobSummary } from '../jobs/views/job-summary.ts';
+import { disableBodyTimeouts } from '../middleware/limit-body-time.ts';
 import { operation } from '../openapi/operation.ts';
 import { readFromHost } from '../remote/read-from-host.ts';
 import { remotePath } from '../remote/remote-path.ts';
+import { findSession, lockSession } from '../remote/sessions.ts';
+import { readContentDigest } from '../uploads/content-digest.ts';
+import { DiskReservations } from '../uploads/disk-reservations.ts';
+import { checkAnnouncedSize, storeBody } from '../uploads/store-part.ts';
 
 /** The first line of the job's output; `end` is the offset after the last byte that follows. */
 interface FileHead {
@@ -20,8 +38,42 @@ interface FileHead {
   end: number;
 }
 
-/** Streams a file of the host, or a range of it. */
-export default routes('json-body', (router, api) => {
+const writeQuery = z.strictObject({
+  mode: z
+    .string()
+    .regex(/^[0-7]{3,4}$/, 'must be permissions in octal, such as 0644')
+    .optional()
+    .describe('Permissions in octal, such as 0644; else those of the file that is replaced.'),
+  parents: z
+    .enum(['true', 'false'])
+    .optional()
+    .describe('`true` makes the folders that are missing.'),
+});
+const writtenFile = z
+  .object({
+    path: z.string(),
+    size: z.number().int(),
+    digest: z.string().describe('SHA-256 in base64.'),
+  })
+  .meta({ id: 'WrittenFile' });
+
+/** Bodies of one user that are stored concurrently. */
+const CONCURRENT_BODIES = 4;
+
+const HOST_FILE_ERRORS = [
+  ...SESSION_JOB_ERRORS,
+  'bad_request',
+  'invalid_input',
+  'not_found',
+  'forbidden',
+  'sftp_unavailable',
+] satisfies ErrorCode[];
+
+/** Files of the host: read, or a range of them; written; removed. */
+export default routes('raw-body', (router, api) => {
+  const slots = new UserSemaphores(CONCURRENT_BODIES);
+  const disk = new DiskReservations(api.objects, api.config.LIMIT_FREE_BYTES);
+
   resource(router, '/remotes/:sid/file{/*path}', {
     get: operation({
       id: 'fetchFile',
@@ -32,15 +84,7 @@ export default routes('json-body', (router, api) => {
         200: { means: 'All of it.', types: ['application/octet-stream'] },
         206: { means: 'The range.', types: ['application/octet-stream'] },
       },
-      errors: [
-        ...SESSION_JOB_ERRORS,
-        'bad_request',
-        'invalid_input',
-        'not_found',
-        'forbidden',
-        'range_not_satisfiable',
-        'sftp_unavailable',
-      ],
+      errors: [...HOST_FILE_ERRORS, 'range_not_satisfiable'],
       reachesHost: true,
       handle: async ({ req, res }) => {
         const path = remotePath(req, 'file');
@@ -51,8 +95,108 @@ export default routes('json-body', (router, api) => {
         );
       },
     }),
+    put: operation({
+      id: 'writeFile',
+      topic: 'files',
+      summary: 'Write a file on the host',
+      details:
+        'The bytes are stored here, then written beside the file and renamed: it is there whole, or as before. Of `Content-Digest` sha-256 is verified. A link is followed.',
+      bodies: [{ type: 'application/octet-stream', means: 'The bytes.', schema: z.file() }],
+      query: writeQuery,
+      headers: ['Content-Digest', 'If-None-Match', 'Idempotency-Key'],
+      answers: {
+        200: { means: 'The file was replaced.', json: writtenFile },
+        201: { means: 'The file is new.', json: writtenFile },
+      },
+      errors: [
+        ...HOST_FILE_ERRORS,
+        'digest_mismatch',
+        'idempotency_conflict',
+        'precondition_failed',
+        'payload_too_large',
+        'insufficient_storage',
+        'too_many_requests',
+      ],
+      reachesHost: true,
+      handle: async ({ req, res, query }) => {
+        const path = remotePath(req, 'file');
+        const { mode, parents } = query();
+        const exclusive = readIfNoneMatch(req);
+        const key = { ...readSessionKey(req, res), idleSeconds: api.config.SESSION_IDLE_TIMEOUT };
+        // Before the bytes are taken.
+        await findSession(api.database.db, key);
+        const queue = await requireWorker(api, 'write-file');
+        const id = newId();
+        const { object, size, digest } = await store(req, { id, owner: key.owner });
+        const job = await startRequestedJob(api, req, res, async tx => {
+          await lockSession(tx, key);
+          const bits = mode === undefined ? undefined : Number.parseInt(mode, 8);
+          return {
+            ...{ kind: 'write-file', id, queue, session: key.sid },
+            payload: {
+              ...{ path, object, size, digest, mode: bits, exclusive },
+              parents: parents === 'true',
+            },
+          };
+        });
+        const ended = await awaitJob(api, res, job);
+        if (!ended) return;
+        const { created } = ended.result as Result<'write-file'>;
+        res.status(created ? 201 : 200).json({ path, size, digest });
+      },
+    }),
+    delete: operation({
+      id: 'removeFile',
+      topic: 'files',
+      summary: 'Remove a file on the host',
+      details: 'Of a link the link.',
+      headers: ['Idempotency-Key'],
+      answers: { 204: 'Removed.' },
+      errors: [...HOST_FILE_ERRORS, 'idempotency_conflict', 'too_many_requests'],
+      reachesHost: true,
+      handle: async ({ req, res }) => {
+        const path = remotePath(req, 'file');
+        const session = pathParameter(req, 'sid');
+        const request = { kind: 'remove-file' as const, payload: { path }, session };
+        const job = await startSessionJob(api, { req, res }, request);
+        if (await awaitJob(api, res, job)) res.status(204).end();
+      },
+    }),
   });
+
+  /** Stores the request's body, for the job of this id. */
+  async function store(req: Request, { id, owner }: { id: string; owner: string }) {
+    const { LIMIT_PART_BYTES: limit, LIMIT_BODY_SECONDS } = api.config;
+    checkAnnouncedSize(req, limit, 0);
+    const expected = readContentDigest(req.get('Content-Digest'));
+    const given = req.get('Content-Length');
+    if (req.res) disableBodyTimeouts(req.res);
+    return slots.run(owner, async () => {
+      const reservation = await disk.reserve(given === undefined ? undefined : Number(given));
+      const key = newObjectKey('files', id);
+      const windowMs = LIMIT_BODY_SECONDS * 1_000;
+      const options = { objects: api.objects, key, limit, expected, reservation, windowMs };
+      try {
+        return await storeBody(req, options);
+      } finally {
+        reservation.release();
+      }
+    });
+  }
 });
+
+const readSessionKey = (req: Request, res: Response) => ({
+  sid: pathParameter(req, 'sid'),
+  owner: currentUser(res).username,
+});
+
+/** Files of hosts have no tags that could be compared. */
+function readIfNoneMatch(req: Request): boolean {
+  const given = req.get('If-None-Match');
+  if (given === undefined) return false;
+  if (given.trim() === '*') return true;
+  throw invalidInput([{ field: 'If-None-Match', problem: 'must be *' }], 'Or omit the header.');
+}
 
 interface Sending {
   req: Request;

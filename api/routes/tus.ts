@@ -1,7 +1,7 @@
 import type { Request, Response } from 'express';
 import { z } from 'zod';
 import type { UploadRow } from '../../shared/database/schema.ts';
-import { notFound, WindlassError } from '../../shared/errors.ts';
+import { type ErrorCode, notFound, WindlassError } from '../../shared/errors.ts';
 import { assertProjectQuota } from '../../shared/project-quota.ts';
 import { assertUploadOpen } from '../../shared/uploads.ts';
 import { resource } from '../http/resource.ts';
@@ -37,6 +37,20 @@ const AT_OFFSET = {
   'Upload-Expires': 'When the upload is given up, if nothing more comes.',
 };
 const bytes = { type: OFFSET_STREAM, means: 'Bytes of the file.', schema: z.file() };
+
+/** What a request with bytes may be refused for. */
+const APPEND_ERRORS = [
+  'invalid_input',
+  'bad_request',
+  'forbidden',
+  'not_found',
+  'conflict',
+  'precondition_failed',
+  'payload_too_large',
+  'locked',
+  'checksum_mismatch',
+  'insufficient_storage',
+] satisfies ErrorCode[];
 
 /** Resumable uploads by tus 1.0: one file is one upload, which is parsed once its last byte has come. */
 export default routes('raw-body', (router, api) => {
@@ -83,19 +97,7 @@ export default routes('raw-body', (router, api) => {
           headers: { ...AT_OFFSET, Location: 'The upload.' },
         },
       },
-      errors: [
-        'invalid_input',
-        'bad_request',
-        'forbidden',
-        'not_found',
-        'conflict',
-        'precondition_failed',
-        'payload_too_large',
-        'locked',
-        'checksum_mismatch',
-        'insufficient_storage',
-        'too_many_requests',
-      ],
+      errors: [...APPEND_ERRORS, 'too_many_requests'],
       handle: async ({ req, res }) => {
         requireVersion(req, res);
         refuseOtherExtensions(req);
@@ -155,19 +157,7 @@ export default routes('raw-body', (router, api) => {
         'From `Upload-Offset` on, which must be where the upload ends. What comes of a body that is cut is kept, unless `Upload-Checksum` was given. With the last byte parsing begins. Where a proxy lets no PATCH through, POST with `X-HTTP-Method-Override: PATCH` is the same.',
       bodies: [bytes],
       answers: { 204: { means: 'All bytes are stored.', headers: AT_OFFSET } },
-      errors: [
-        'invalid_input',
-        'bad_request',
-        'forbidden',
-        'not_found',
-        'conflict',
-        'precondition_failed',
-        'payload_too_large',
-        'unsupported_media_type',
-        'locked',
-        'checksum_mismatch',
-        'insufficient_storage',
-      ],
+      errors: [...APPEND_ERRORS, 'unsupported_media_type'],
       handle: async ({ req, res }) => {
         requireVersion(req, res);
         requireOffsetStream(req);

@@ -3,7 +3,7 @@ import type { Request, Response } from 'express';
 import { z } from 'zod';
 import type { Tx } from '../../shared/database/connect.ts';
 import { jobs, views } from '../../shared/database/schema.ts';
-import { conflict } from '../../shared/errors.ts';
+import { conflict, type ErrorCode } from '../../shared/errors.ts';
 import { newId } from '../../shared/ids.ts';
 import type { ApiContext } from '../context.ts';
 import { currentUser } from '../identity/current-user.ts';
@@ -12,15 +12,32 @@ import { startRequestedJob } from '../jobs/requests/start-requested-job.ts';
 import { jobError } from '../jobs/views/job-error.ts';
 import { type JobSummary, summaryColumns } from '../jobs/views/job-summary.ts';
 import { jobRecord, jobView } from '../jobs/views/job-view.ts';
+import { answerWithLocation } from '../openapi/operation.ts';
 import type { StoredArtifact } from './find-artifact.ts';
 import { type ViewDefinition, viewId } from './table-query.ts';
 import type { TableFile } from './thread-protocol.ts';
 
 /** What tells how a view is getting on: its job, of which another user than its owner sees the progress. */
-export const viewJob = z.union([
+const viewJob = z.union([
   jobRecord,
   jobRecord.pick({ state: true, progress: true }).meta({ id: 'ViewProgress' }),
 ]);
+
+/** The answer of an operation whose view takes long. */
+export const viewPending = answerWithLocation(
+  'The view is still being made; ask again.',
+  'The job, where it is yours.',
+  viewJob,
+);
+
+/** What an operation on a view may be refused for. */
+export const VIEW_ERRORS = [
+  'invalid_input',
+  'not_found',
+  'payload_too_large',
+  'too_many_requests',
+  'conflict',
+] satisfies ErrorCode[];
 
 /** A view that has been made. */
 export interface StoredView extends TableFile {

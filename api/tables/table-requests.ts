@@ -1,10 +1,14 @@
 import type { Request, Response } from 'express';
+import { z } from 'zod';
 import type { ApiContext } from '../context.ts';
 import { entityTag, matchesEntityTag } from '../http/conditional-requests.ts';
 import { currentUser } from '../identity/current-user.ts';
 import { findStoredArtifact, type StoredArtifact } from './find-artifact.ts';
 import type { ReadRequest } from './table-reader.ts';
 import type { ExportFormat } from './thread-protocol.ts';
+
+/** A value as JSON has it. */
+export const cellValue = z.union([z.string(), z.number(), z.boolean(), z.null()]);
 
 export const TABLE_PATH = '/models/:mid/tables/:aid';
 

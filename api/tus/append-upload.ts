@@ -1,6 +1,7 @@
 import type { IncomingMessage } from 'node:http';
 import { finished } from 'node:stream/promises';
 import { WindlassError } from '../../shared/errors.ts';
+import { newObjectKey } from '../../shared/jobs/object-keys.ts';
 import type { PartMeter } from '../../shared/part-meter.ts';
 import { commitPart, lockUpload, touchIntervalSeconds, touchUpload } from '../../shared/uploads.ts';
 import { UserSemaphores } from '../concurrency/user-semaphores.ts';
@@ -85,7 +86,7 @@ export class UploadAppender {
     { key: { uid }, offset }: { key: UploadKey; offset: number },
   ): Promise<number> {
     const { objects, database, config } = this.#api;
-    const stored = await storeMetered(objects, uid, { meter });
+    const stored = await storeMetered(objects, newObjectKey('uploads', uid), { meter });
     try {
       await database.db.transaction(async tx => {
         const { upload } = await lockUpload(tx, uid);

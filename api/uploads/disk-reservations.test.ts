@@ -62,7 +62,7 @@ test('a body of unknown length fails when the disk is full, and nothing is store
         }
       })(),
     ).pipe(meter);
-    return storeMetered(store, 'upload', { meter });
+    return storeMetered(store, 'uploads/one/key', { meter });
   };
   // Reservations of others stay valid.
   await expect(send(await room.reserve(undefined), 150)).rejects.toMatchObject(FULL);

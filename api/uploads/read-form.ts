@@ -22,7 +22,7 @@ const LIMITS = { fieldNameSize: 100, fieldSize: 12_288, fields: 2, parts: 10, he
  */
 export async function readForm(
   req: IncomingMessage,
-  { objects, uid, limit, expected, reservation, windowMs }: StoreOptions,
+  { objects, key, limit, expected, reservation, windowMs }: StoreOptions,
 ): Promise<Form> {
   const form = openForm(req);
   const whole = new PartMeter({ expected, limit: limit + FORM_OVERHEAD_BYTES });
@@ -44,7 +44,7 @@ export async function readForm(
       return refuse(name, problem);
     }
     file = new ReservedPartMeter({ limit, reservation });
-    storing = storeMetered(objects, uid, { meter: pipeFile(stream, file) });
+    storing = storeMetered(objects, key, { meter: pipeFile(stream, file) });
     // A failed store ends the reading; its error is thrown below.
     storing.catch((error: Error) => whole.destroy(error));
   });

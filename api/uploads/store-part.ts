@@ -1,6 +1,5 @@
 import type { IncomingMessage } from 'node:http';
 import { WindlassError } from '../../shared/errors.ts';
-import { newObjectKey } from '../../shared/jobs/object-keys.ts';
 import { type PartMeter, partTooLarge } from '../../shared/part-meter.ts';
 import type { ObjectStore } from '../../shared/storage/object-store.ts';
 import type { StoredPart } from '../../shared/uploads.ts';
@@ -11,7 +10,8 @@ export type StoredBytes = Pick<StoredPart, 'object' | 'size' | 'digest'>;
 
 export interface StoreOptions {
   objects: ObjectStore;
-  uid: string;
+  /** A new one. */
+  key: string;
   /** Largest part, in bytes. */
   limit: number;
   /** SHA-256 from Content-Digest. */
@@ -25,14 +25,14 @@ export interface StoreOptions {
 /** Streams a request's body into the store, under a new key that no row refers to yet. */
 export async function storeBody(
   req: IncomingMessage,
-  { objects, uid, limit, expected, reservation, windowMs }: StoreOptions,
+  { objects, key, limit, expected, reservation, windowMs }: StoreOptions,
 ): Promise<StoredBytes> {
   const given = req.headers['content-length'];
   const size = given === undefined ? undefined : Number(given);
   const meter = new ReservedPartMeter({ limit, expected, reservation });
   const stop = pipeBody(req, meter, windowMs);
   try {
-    return await storeMetered(objects, uid, { meter, size });
+    return await storeMetered(objects, key, { meter, size });
   } finally {
     stop();
   }
@@ -46,16 +46,15 @@ export function checkAnnouncedSize(req: IncomingMessage, limit: number, around: 
 /** Stores the meter's output. When the meter failed with a WindlassError, throws that instead of the store's error. */
 export async function storeMetered(
   objects: ObjectStore,
-  uid: string,
+  key: string,
   { meter, size }: { meter: PartMeter; size?: number },
 ): Promise<StoredBytes> {
-  const object = newObjectKey('uploads', uid);
   // It may fail before the store adds its listener.
   meter.on('error', () => {});
   try {
-    await objects.put(object, meter, { size });
+    await objects.put(key, meter, { size });
   } catch (error) {
     throw meter.errored instanceof WindlassError ? meter.errored : error;
   }
-  return { object, size: meter.size, digest: meter.digest };
+  return { object: key, size: meter.size, digest: meter.digest };
 }

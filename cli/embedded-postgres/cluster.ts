@@ -10,7 +10,7 @@ import {
   stat,
 } from 'node:fs/promises';
 import { join } from 'node:path';
-import { ifMissing, StartError } from '../start-error.ts';
+import { CommandError, ifMissing } from '../command-error.ts';
 import { syncDirectory } from '../write-atomically.ts';
 import { findBinaries, type PostgresBinaries } from './binaries.ts';
 import { commitPassword, type Password, readPassword, setPassword } from './password.ts';
@@ -44,7 +44,7 @@ type Tools = Omit<Cluster, 'directory' | 'password'> & { signal?: AbortSignal };
 
 /**
  * Opens the cluster `<dataDir>/postgres`, or creates it: under another name, which is then renamed, so that a directory of
- * this name is always complete. The caller has locked the data directory. Throws StartError.
+ * this name is always complete. The caller has locked the data directory. Throws CommandError.
  */
 export async function prepareCluster({
   dataDir,
@@ -114,30 +114,30 @@ async function initialize(options: Tools & { path: string; password: Password })
   }
 }
 
-/** Throws StartError unless the directory is a cluster of this version and user. */
+/** Throws CommandError unless the directory is a cluster of this version and user. */
 async function checkDirectory(path: string, { major }: PostgresBinaries): Promise<void> {
   const { uid, mode } = await stat(path);
   const own = process.geteuid?.();
   if (own !== 0 && uid !== own) {
-    throw new StartError(
+    throw new CommandError(
       `The database in ${path} belongs to user ${uid}, and this is user ${own}.`,
       { hint: `Start Windlass as that user, or change its owner: chown -R ${own} ${path}` },
     );
   }
   if (uid === 0) {
-    throw new StartError(
+    throw new CommandError(
       `The database in ${path} belongs to root, and Postgres does not run as root.`,
       { hint: `Change its owner to the user of Postgres: chown -R nobody ${path}` },
     );
   }
   const version = await readFile(join(path, 'PG_VERSION'), 'utf8').catch(ifMissing(undefined));
   if (version === undefined) {
-    throw new StartError(`${path} is not a database: it contains files, but no PG_VERSION.`, {
+    throw new CommandError(`${path} is not a database: it contains files, but no PG_VERSION.`, {
       hint: 'Move it away to start with an empty database, or restore it from a backup.',
     });
   }
   if (Number(version) !== major) {
-    throw new StartError(
+    throw new CommandError(
       `The database in ${path} was made by PostgreSQL ${version.trim()}, and this is ${major}.`,
       {
         hint: 'Start the Windlass that made it, dump it (pg_dumpall), move it away, start this one, load the dump.',
@@ -158,13 +158,13 @@ async function removeIncomplete(dataDir: string, user: ServiceUser | undefined):
   }
 }
 
-/** Stops the processes that still run on the directory. Throws StartError if some cannot be stopped. */
+/** Stops the processes that still run on the directory. Throws CommandError if some cannot be stopped. */
 export async function requireNoOrphans(
   directory: string,
   user: ServiceUser | undefined,
 ): Promise<void> {
   if (await stopOrphans(directory, user)) return;
-  throw new StartError(`A Postgres that runs on ${directory} could not be stopped.`, {
+  throw new CommandError(`A Postgres that runs on ${directory} could not be stopped.`, {
     hint: 'Stop its processes, then start again.',
   });
 }

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { readFile, rename } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import { ifMissing } from '../start-error.ts';
+import { ifMissing } from '../command-error.ts';
 import { syncDirectory, writeAtomically } from '../write-atomically.ts';
 import { runTool } from './run-tool.ts';
 import type { ServerLog } from './server-log.ts';

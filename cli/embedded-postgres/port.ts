@@ -2,7 +2,7 @@ import { randomInt } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
-import { errnoOf } from '../start-error.ts';
+import { errnoOf } from '../command-error.ts';
 import { writeAtomically } from '../write-atomically.ts';
 
 /**

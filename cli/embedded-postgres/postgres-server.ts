@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
-import { ifMissing, type StartError } from '../start-error.ts';
+import { type CommandError, ifMissing } from '../command-error.ts';
 import { type Cluster, requireNoOrphans } from './cluster.ts';
 import { listSettings } from './postgres-settings.ts';
 import { translatePostgresError, translateSystemError } from './translate-errors.ts';
@@ -28,7 +28,7 @@ export interface StartOptions {
 
 /**
  * Stops orphans of an earlier run, starts the server and waits until it accepts connections, however long recovery
- * takes. Waits up to 10 s for the lock of a server that is shutting down. Throws StartError, PortTakenError, or the
+ * takes. Waits up to 10 s for the lock of a server that is shutting down. Throws CommandError, PortTakenError, or the
  * signal's reason.
  */
 export async function startServer(options: StartOptions): Promise<WrappedCommand> {
@@ -45,7 +45,7 @@ async function tryToStart({
   cluster,
   port,
   signal,
-}: StartOptions): Promise<WrappedCommand | { retry: StartError }> {
+}: StartOptions): Promise<WrappedCommand | { retry: CommandError }> {
   const { directory, user, binaries, log } = cluster;
   signal?.throwIfAborted();
   await requireNoOrphans(directory, user);

@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Logger } from '../../shared/log.ts';
+import { CommandError } from '../command-error.ts';
 import { type DataDirLock, lockDataDir } from '../data-dir-lock.ts';
-import { StartError } from '../start-error.ts';
 import { chooseRestartBackoff } from '../supervisor/restart-backoff.ts';
 import { type Cluster, DATABASE_NAME, DATABASE_USER, prepareCluster } from './cluster.ts';
 import { choosePort } from './port.ts';
@@ -36,12 +36,12 @@ export interface PostgresOptions {
 /**
  * Starts the embedded Postgres and restarts it when it ends: within 2 s, at the same URL.
  * When this process dies, for any reason, the server stops within 15 s.
- * Throws StartError if it cannot start.
+ * Throws CommandError if it cannot start.
  */
 export async function startPostgres(options: PostgresOptions): Promise<EmbeddedPostgres> {
   const { dataDir, log, signal, systemDir } = options;
   if (process.platform === 'win32') {
-    throw new StartError('The embedded Postgres does not run on Windows.', {
+    throw new CommandError('The embedded Postgres does not run on Windows.', {
       hint: 'Set DATABASE_URL.',
     });
   }

@@ -3,7 +3,7 @@ import type { ServiceUser } from './service-user.ts';
 import { translatePostgresError } from './translate-errors.ts';
 import { runWrapped } from './wrapper.ts';
 
-/** Runs a tool of Postgres, such as initdb, to its end. Throws StartError if it fails, or the signal's reason. */
+/** Runs a tool of Postgres, such as initdb, to its end. Throws CommandError if it fails, or the signal's reason. */
 export async function runTool(options: {
   /** The real path of its working directory. */
   directory: string;

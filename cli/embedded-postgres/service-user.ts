@@ -1,7 +1,7 @@
 import { spawnSync } from 'node:child_process';
 import { statSync } from 'node:fs';
 import { findPostgresUser, readSystemUsers, type SystemUser } from '../../shared/system-users.ts';
-import { errnoOf, StartError } from '../start-error.ts';
+import { CommandError, errnoOf } from '../command-error.ts';
 
 /** The account that the embedded Postgres runs as. */
 export type ServiceUser = SystemUser;
@@ -9,7 +9,7 @@ export type ServiceUser = SystemUser;
 /**
  * Chooses an account for Postgres, which refuses to run as root: the owner of its existing data, else `postgres` or
  * `nobody`. The owner comes first, because an account that was added later cannot read the data.
- * Returns undefined if this process does not run as root. Throws StartError if there is no such account.
+ * Returns undefined if this process does not run as root. Throws CommandError if there is no such account.
  */
 export function chooseServiceUser(clusterDir: string): ServiceUser | undefined {
   if (process.geteuid?.() !== 0) return undefined;
@@ -21,7 +21,7 @@ export function chooseServiceUser(clusterDir: string): ServiceUser | undefined {
   }
   const user = findPostgresUser(users);
   if (user) return user;
-  throw new StartError(
+  throw new CommandError(
     'The embedded Postgres does not run as root, and there is no user to run it.',
     { hint: 'Start Windlass as an ordinary user, add a user named postgres, or set DATABASE_URL.' },
   );
@@ -44,7 +44,7 @@ export function canEnter(user: ServiceUser, directory: string): boolean {
 export function translateSwitchError(error: unknown, user: ServiceUser | undefined): unknown {
   const code = errnoOf(error);
   if (!user || (code !== 'EPERM' && code !== 'EINVAL')) return error;
-  return new StartError(
+  return new CommandError(
     `The embedded Postgres does not run as root, and this root may not become ${user.name}.`,
     { hint: 'Start Windlass as an ordinary user, or set DATABASE_URL.', cause: error },
   );

@@ -1,4 +1,4 @@
-import { errnoOf, StartError } from '../start-error.ts';
+import { CommandError, errnoOf } from '../command-error.ts';
 
 interface Failure {
   /** The output of Postgres or initdb. */
@@ -49,24 +49,24 @@ const CAUSES: [RegExp, (failure: Failure, match: RegExpExecArray) => [string, st
 ];
 
 /** An error for people, from the output of a Postgres that failed. */
-export function translatePostgresError(failure: Failure): StartError {
+export function translatePostgresError(failure: Failure): CommandError {
   for (const [pattern, explain] of CAUSES) {
     const match = pattern.exec(failure.output);
     if (!match) continue;
     const [reason, hint] = explain(failure, match);
-    return new StartError(`Postgres could not ${failure.task}: ${reason}.`, { hint });
+    return new CommandError(`Postgres could not ${failure.task}: ${reason}.`, { hint });
   }
-  return new StartError(`Postgres could not ${failure.task}: ${findLastMessage(failure)}`, {
+  return new CommandError(`Postgres could not ${failure.task}: ${findLastMessage(failure)}`, {
     hint: EXTERNAL,
   });
 }
 
 /** An error for people, where the file system refused something; returns other errors unchanged. */
 export function translateSystemError(error: unknown, dataDir: string): unknown {
-  if (error instanceof StartError) return error;
+  if (error instanceof CommandError) return error;
   const code = errnoOf(error);
   if (code === 'ENOSPC' || code === 'EDQUOT') {
-    return new StartError(`The disk of ${dataDir} is full.`, {
+    return new CommandError(`The disk of ${dataDir} is full.`, {
       hint: 'Free some space, then start again.',
       cause: error,
     });
@@ -75,7 +75,7 @@ export function translateSystemError(error: unknown, dataDir: string): unknown {
     // A failed spawn names the program instead of its working directory.
     const { path = dataDir, syscall = '' } = error as NodeJS.ErrnoException;
     const place = syscall.startsWith('spawn') ? dataDir : path;
-    return new StartError(
+    return new CommandError(
       `${place} cannot be used: ${code === 'EROFS' ? 'read-only file system' : 'permission denied'}.`,
       {
         hint: 'Start Windlass as the user the data directory belongs to, or set another DATA_DIR.',

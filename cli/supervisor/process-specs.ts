@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { type Environment, partSecrets } from '../../shared/handed-secrets.ts';
 import { packageRoot } from '../../shared/package-root.ts';
-import { StartError } from '../start-error.ts';
+import { CommandError } from '../command-error.ts';
 import { readProcfile } from './procfile.ts';
 import type { ProcessSpec } from './supervised-process.ts';
 
@@ -36,7 +36,7 @@ export function listEmbeddedProcesses(
 
 /**
  * The processes of one machine of a fleet, without their environments: two for each line of the Procfile at `path`,
- * or of the package's own. Their working directory is the package's folder. Throws StartError.
+ * or of the package's own. Their working directory is the package's folder. Throws CommandError.
  */
 export function readFleetProcesses(path: string | undefined): ProcessSpec[][] {
   const text = readFleetProcfile(path);
@@ -47,7 +47,7 @@ function readFleetProcfile(path: string | undefined): string {
   try {
     return readFileSync(path ?? new URL('Procfile', packageRoot), 'utf8');
   } catch (error) {
-    throw new StartError(`PROCFILE: ${path} cannot be read: ${(error as Error).message}.`);
+    throw new CommandError(`PROCFILE: ${path} cannot be read: ${(error as Error).message}.`);
   }
 }
 

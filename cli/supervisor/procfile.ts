@@ -1,4 +1,4 @@
-import { StartError } from '../start-error.ts';
+import { CommandError } from '../command-error.ts';
 import type { ProcessSpec } from './supervised-process.ts';
 
 export interface ProcfileOptions {
@@ -15,7 +15,7 @@ const STOPPED_FIRST = 'api';
  * Parses a Procfile, `name: command` a line, into groups for the supervisor. Several processes of one name are called
  * `name.1`, `name.2` and so on. A command that begins with `node` runs with this Node and reports readiness by a message; a
  * command with shell syntax runs in a shell. Written by hand: foreman is a command that exports no parser.
- * Throws StartError, which names the line.
+ * Throws CommandError, which names the line.
  */
 export function readProcfile({ text, each = 1, cwd }: ProcfileOptions): ProcessSpec[][] {
   const specs = [...parseLines(text)].flatMap(([name, text]) => {
@@ -38,8 +38,8 @@ function parseLines(text: string): Map<string, string> {
     if (line === '' || line.startsWith('#')) continue;
     const [, name, command] = /^([\w-]+):\s*(\S.*)$/.exec(line) ?? [];
     const place = `Line ${index + 1} of the Procfile`;
-    if (!name || !command) throw new StartError(`${place} is not "name: command".`);
-    if (commands.has(name)) throw new StartError(`${place} names ${name} again.`);
+    if (!name || !command) throw new CommandError(`${place} is not "name: command".`);
+    if (commands.has(name)) throw new CommandError(`${place} names ${name} again.`);
     commands.set(name, command);
   }
   return commands;

@@ -243,6 +243,35 @@ export const JOBS = {
     result: z.object({ bytes: z.number().int() }),
     endsWithClient: true,
   },
+  'write-file': {
+    means: 'Writes a file on the host.',
+    queue: 'remote',
+    session: 'uses',
+    objects: 'files',
+    payload: z.object({
+      path: absolutePath,
+      /** The bytes, which the request has stored. */
+      object: z.string(),
+      size: z.number().int(),
+      digest: z.string(),
+      /** POSIX permission bits. */
+      mode: z.number().int().optional(),
+      /** Makes the folders that are missing. */
+      parents: z.boolean(),
+      /** Refuses a file that is there. */
+      exclusive: z.boolean(),
+    }),
+    result: z.object({ created: z.boolean() }),
+    endsWithClient: true,
+  },
+  'remove-file': {
+    means: 'Removes a file on the host.',
+    queue: 'interactive',
+    session: 'uses',
+    payload: z.object({ path: absolutePath }),
+    result: z.object({}),
+    endsWithClient: true,
+  },
   copy: {
     means: 'Copies a file on the host into a part of an upload.',
     queue: 'remote',

@@ -12,6 +12,8 @@ const LABELS: { [K in JobKind]?: (payload: Payload<K>) => string } = {
     `${images.length} ${images.length === 1 ? 'frame' : 'frames'}, ${type}`,
   browse: ({ path }) => path,
   file: ({ path }) => path,
+  'write-file': ({ path }) => path,
+  'remove-file': ({ path }) => path,
   copy: ({ path }) => path,
 };
 

@@ -4,7 +4,7 @@ import { rolldown } from 'rolldown';
 export async function bundleForPage(module: string, name: string): Promise<string> {
   const bundle = await rolldown({ input: module, platform: 'browser', logLevel: 'silent' });
   try {
-    const { output } = await bundle.generate({ format: 'iife', name });
+    const { output } = await bundle.generate({ format: 'iife', name, codeSplitting: false });
     return output[0].code;
   } finally {
     await bundle.close();

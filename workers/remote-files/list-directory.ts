@@ -2,6 +2,14 @@ import type ssh2 from 'ssh2';
 import { abortableOpen } from '../../shared/abort.ts';
 import { WindlassError } from '../../shared/errors.ts';
 import type { RemoteSession } from '../ssh/remote-session.ts';
+import {
+  isDirectory,
+  isLink,
+  makeRequester,
+  type Request,
+  STATUS,
+  statusOf,
+} from './sftp-requests.ts';
 
 export interface DirectoryEntry {
   name: string;
@@ -11,15 +19,6 @@ export interface DirectoryEntry {
   type: 'f' | 'd';
   modified: Date;
 }
-
-/** Status codes of draft-ietf-secsh-filexfer-02, section 7. */
-const END_OF_FILE = 1;
-const NO_SUCH_FILE = 2;
-const PERMISSION_DENIED = 3;
-/** POSIX st_mode. */
-const TYPE_MASK = 0o170_000;
-const DIRECTORY = 0o040_000;
-const LINK = 0o120_000;
 
 /** Requests in flight. One answer has some hundred entries at most; this keeps the host busy. */
 const PIPELINED = 4;
@@ -64,10 +63,6 @@ export async function* listDirectory(
   }
 }
 
-type Request = <T>(
-  send: (done: (error: Error | undefined, value: T) => void) => void,
-) => Promise<T>;
-
 interface Directory {
   sftp: ssh2.SFTPWrapper;
   path: string;
@@ -81,20 +76,20 @@ async function readBatch(
 ): Promise<DirectoryEntry[] | undefined> {
   const found = await request<ssh2.FileEntryWithStats[]>(done => sftp.readdir(handle, done)).catch(
     (error: unknown) => {
-      if (codeOf(error) === END_OF_FILE) return undefined;
+      if (statusOf(error) === STATUS.endOfFile) return undefined;
       throw error;
     },
   );
   if (!found) return undefined;
   const entries = found.filter(({ filename }) => filename !== '.' && filename !== '..');
-  const links = entries.filter(({ attrs }) => (attrs.mode & TYPE_MASK) === LINK);
+  const links = entries.filter(({ attrs }) => isLink(attrs));
   await Promise.all(
     links.map(async link => {
       link.attrs = await request<ssh2.Stats>(done =>
         sftp.stat(`${path.replace(/\/$/, '')}/${link.filename}`, done),
       ).catch((error: unknown) => {
         // A broken link is listed as a link.
-        if (codeOf(error) !== undefined) return link.attrs;
+        if (statusOf(error) !== undefined) return link.attrs;
         throw error;
       });
     }),
@@ -103,57 +98,28 @@ async function readBatch(
   return entries.map(({ filename, attrs: { mode = 0, size = 0, mtime = 0 } }) => ({
     name: filename,
     size,
-    type: (mode & TYPE_MASK) === DIRECTORY ? 'd' : 'f',
+    type: isDirectory({ mode }) ? 'd' : 'f',
     modified: new Date(mtime * 1_000),
   }));
 }
 
-/** Sends requests over the channel; rejects them, and all later ones, when it closes. */
-function makeRequester(sftp: ssh2.SFTPWrapper, signal: AbortSignal): Request {
-  const pending = new Set<(error: unknown) => void>();
-  let lost: unknown;
-  sftp.once('close', () => {
-    lost = signal.aborted
-      ? signal.reason
-      : new WindlassError('remote_connection_failed', { detail: 'The connection was lost.' });
-    for (const reject of pending) reject(lost);
-  });
-  return send =>
-    new Promise((resolve, reject) => {
-      signal.throwIfAborted();
-      if (lost) throw lost;
-      pending.add(reject);
-      send((error, value) => {
-        pending.delete(reject);
-        if (error) reject(error);
-        else resolve(value);
-      });
-    });
-}
-
 async function toError(error: unknown, { sftp, path, request }: Directory): Promise<unknown> {
-  const code = codeOf(error);
+  const code = statusOf(error);
   if (code === undefined) return error;
   // OpenSSH reports a file as a missing directory.
   const found = await request<ssh2.Stats>(done => sftp.stat(path, done)).catch(() => undefined);
-  if (found && (found.mode & TYPE_MASK) !== DIRECTORY) {
+  if (found && !isDirectory(found)) {
     return new WindlassError('invalid_input', {
       detail: `Invalid parameters: path: ${path} is not a directory.`,
       hint: 'GET /api/remotes/(sid)/file/(path) reads a file.',
     });
   }
-  if (code === NO_SUCH_FILE)
+  if (code === STATUS.noSuchFile)
     return new WindlassError('not_found', { detail: `there is no ${path} on the host.` });
-  if (code === PERMISSION_DENIED)
+  if (code === STATUS.permissionDenied)
     return new WindlassError('forbidden', {
       detail: `the account may not read ${path} on the host.`,
     });
   const detail = `path: ${path} cannot be read: ${(error as Error).message}.`;
   return new WindlassError('invalid_input', { detail });
-}
-
-/** The status code of an SFTP answer; undefined for other errors, whose codes are strings. */
-function codeOf(error: unknown): number | undefined {
-  const { code } = error as { code?: unknown };
-  return typeof code === 'number' ? code : undefined;
 }

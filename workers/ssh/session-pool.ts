@@ -1,43 +1,29 @@
 import { eq, inArray } from 'drizzle-orm';
-import { LRUCache } from 'lru-cache';
 import { abortable } from '../../shared/abort.ts';
-import type { Config } from '../../shared/config.ts';
-import type { Database } from '../../shared/database/connect.ts';
 import type { Notifications } from '../../shared/database/notifications.ts';
-import {
-  type HostRow,
-  hosts,
-  type JobRow,
-  type SessionRow,
-  sessions,
-} from '../../shared/database/schema.ts';
-import { WindlassError } from '../../shared/errors.ts';
+import { hosts, type JobRow, type SessionRow, sessions } from '../../shared/database/schema.ts';
+import type { WindlassError } from '../../shared/errors.ts';
 import { hopsOf, hostChanged, placeOf } from '../../shared/host-place.ts';
-import type { Logger } from '../../shared/log.ts';
-import { type Credential, type Sealed, unseal } from '../../shared/secrets.ts';
+import { unseal } from '../../shared/secrets.ts';
 import { FinishedRunRemover } from '../runs/finished-run-remover.ts';
-import { endForChangedHost, isHostChanged } from './changed-hosts.ts';
-import { CircuitBreakers } from './circuit-breaker.ts';
-import { type Connection, connect } from './connect.ts';
-import { unreachable } from './dial.ts';
-import { isHeldElsewhere, releaseSession, requireReconnect, takeAnswers } from './held-sessions.ts';
+import { isHostChanged } from './changed-hosts.ts';
+import { isHeldElsewhere, takeAnswers } from './held-sessions.ts';
 import {
   type Challenge,
   challengeExpired,
   LoginDialogue,
   reconnectRequired,
 } from './login-dialogue.ts';
-import { RefusedLogins } from './refused-logins.ts';
-import { RemoteSession } from './remote-session.ts';
+import type { RemoteSession } from './remote-session.ts';
+import {
+  type ConnectorContext,
+  SessionConnector,
+  type SessionOfHost,
+} from './session-connector.ts';
 
 /** A connection that was not used for so long is closed. */
 const IDLE_MS = 300_000;
-/** For all of it: the permit of the circuit breaker, the name, TCP, the login. */
-const CONNECT_MS = 60_000;
-/** The same where its user may be asked: a little more than the dialogue itself allows. */
-const DIALOGUE_CONNECT_MS = 150_000;
 const SWEEP_MS = 5_000;
-const MAX_SHELLS = 1_000;
 
 interface Pooled {
   session: Promise<RemoteSession>;
@@ -60,21 +46,11 @@ interface Pooled {
   isRetired?: boolean;
 }
 
-interface Openable {
-  session: SessionRow;
-  host: HostRow;
-}
-
 /** What a login came to: a challenge, or a connection. */
 export type LoginStep = { challenge: Challenge } | { challenge?: undefined; wasAsked: boolean };
 
-interface PoolContext {
-  /** The worker's id. */
-  id: string;
-  config: Config;
-  database: Database;
+interface PoolContext extends ConnectorContext {
   notifications: Notifications;
-  log: Logger;
 }
 
 /**
@@ -83,25 +59,21 @@ interface PoolContext {
  */
 export class SessionPool {
   readonly #context: PoolContext;
+  readonly #connector: SessionConnector;
   readonly #pooled = new Map<string, Pooled>();
-  /** By account. With it, the account's next session starts its agent with one command less. */
-  readonly #shells = new LRUCache<string, string>({ max: MAX_SHELLS });
-  readonly #breakers: CircuitBreakers;
-  readonly #refused: RefusedLogins;
   readonly #remover: FinishedRunRemover;
   readonly #stop: () => void;
   #sweeping = false;
 
   constructor(context: PoolContext) {
     this.#context = context;
-    this.#breakers = new CircuitBreakers(context.config.LIMIT_HOST_CONNECTS);
-    this.#refused = new RefusedLogins(context.database);
+    this.#connector = new SessionConnector(context);
     const { database, log } = context;
     this.#remover = new FinishedRunRemover({
       ...{ database, log },
       use: (...given) => this.use(...given),
       limitSeconds: context.config.LIMIT_COMMAND_SECONDS,
-      mayUse: async sid => this.has(sid) || !(await this.#refused.wasEverRefused(sid)),
+      mayUse: async sid => this.has(sid) || !(await this.#connector.wasEverRefused(sid)),
     });
     const timer = setInterval(() => void this.#sweep(), SWEEP_MS);
     const unsubscribe = context.notifications.on('session', sid => {
@@ -206,8 +178,12 @@ export class SessionPool {
 
   #open(sid: string, dialogue?: LoginDialogue): Pooled {
     // Not aborted with the job that opens it: others may wait for the same connection.
-    const found = this.#read(sid);
-    const connected = found.then(row => this.#connect(row, dialogue));
+    const found = this.#connector.read(sid);
+    const connected = found.then(async row => {
+      const remote = await this.#connector.connect(row, dialogue);
+      if (row.session.agent) this.#remover.removeOnConnection(remote);
+      return remote;
+    });
     const pooled: Pooled = {
       hasAgent: found.then(({ session }) => session.agent),
       session: connected,
@@ -229,94 +205,11 @@ export class SessionPool {
     }, forget);
     pooled.hasAgent.catch(() => {});
     pooled.shared.catch(() => {});
-    const setEntry = ({ host }: Openable) => {
+    const setEntry = ({ host }: SessionOfHost) => {
       pooled.entry = { version: host.version, place: placeOf(hopsOf(host)) };
     };
     found.then(setEntry, () => {});
     return pooled;
-  }
-
-  async #read(sid: string): Promise<Openable> {
-    const [found] = await this.#context.database.db
-      .select({ session: sessions, host: hosts })
-      .from(sessions)
-      .leftJoin(hosts, eq(hosts.name, sessions.hostname))
-      .where(eq(sessions.sid, sid));
-    if (found && isHostChanged(found)) throw await this.#endForChangedHost(found.session);
-    if (!found?.host || !found.session.sealed) throw new WindlassError('session_not_found');
-    return { session: found.session, host: found.host };
-  }
-
-  async #connect(
-    { session, host }: Openable,
-    dialogue: LoginDialogue | undefined,
-  ): Promise<RemoteSession> {
-    const { sid, username } = session;
-    if (session.interactive && !dialogue) throw reconnectRequired(session.hostname);
-    const ask = dialogue?.ask ?? (() => this.#requireReconnect(session));
-    const signal = AbortSignal.timeout(dialogue ? DIALOGUE_CONNECT_MS : CONNECT_MS);
-    const { SSH_ALGORITHMS: algorithms } = this.#context.config;
-    const [{ secret: credential, place }] = await Promise.all([
-      this.#openCredential(session),
-      // What its user asks for is tried.
-      dialogue ? undefined : this.#refused.throwIfRefused(sid),
-    ]);
-    const target = { host, username, credential, place, ask, algorithms };
-    const connection = await this.#breakers
-      .of(host)
-      .execute(() => begin(connect(target, signal), dialogue), signal)
-      .then(({ connecting }) => connecting)
-      .catch(async (error: unknown) => {
-        this.#refused.record(sid, error);
-        if (isHostChangedError(error)) throw await this.#endForChangedHost(session);
-        if (!signal.aborted) throw error;
-        throw unreachable(host, `no connection within ${CONNECT_MS / 1_000} s.`, error);
-      });
-    const account = `${username}@${host.address}:${host.port}`;
-    const remote = new RemoteSession(connection, {
-      spoolLimitBytes: this.#context.config.LIMIT_SPOOL_BYTES,
-      shell: session.shell ?? this.#shells.get(account),
-      onShell: found => this.#shells.set(account, found),
-    });
-    if (session.agent) this.#remover.removeOnConnection(remote);
-    if (dialogue?.wasAsked) void remote.closed.then(() => this.#release(sid));
-    return remote;
-  }
-
-  /** The host asks for more than before: what was sealed is no longer enough. */
-  async #requireReconnect(session: SessionRow): Promise<never> {
-    await requireReconnect(this.#context.database.db, session);
-    throw reconnectRequired(session.hostname);
-  }
-
-  async #release(sid: string): Promise<void> {
-    const { database, id, log } = this.#context;
-    await releaseSession(database.db, sid, id).catch((error: unknown) => {
-      // Its jobs notice by themselves; what its user is told waits for this worker's end.
-      log.debug({ err: error, sid }, 'the loss of a connection could not be recorded');
-    });
-  }
-
-  /** Bytes that do not open for this session and host name were put there by somebody: they are good for nothing. */
-  async #openCredential(session: SessionRow): Promise<Sealed<Credential>> {
-    const { SEAL_PRIVATE_KEYS } = this.#context.config;
-    if (!SEAL_PRIVATE_KEYS || !session.sealed)
-      throw new Error('this worker has no SEAL_PRIVATE_KEYS');
-    try {
-      return await unseal<Credential>(SEAL_PRIVATE_KEYS, session, session.sealed);
-    } catch (error) {
-      if (error instanceof WindlassError) throw error;
-      this.#context.log.warn({ err: error, sid: session.sid }, 'a credential does not open');
-      throw await this.#endForChangedHost(session);
-    }
-  }
-
-  async #endForChangedHost({
-    sid,
-    hostname,
-  }: Pick<SessionRow, 'sid' | 'hostname'>): Promise<WindlassError> {
-    await endForChangedHost(this.#context.database.db, sid);
-    return hostChanged(hostname);
   }
 
   async #sweep(): Promise<void> {
@@ -370,12 +263,9 @@ export class SessionPool {
       this.#pooled.delete(sid);
       if (pooled.users === 0) close(pooled);
     }
-    for (const session of ended) await this.#endForChangedHost(session);
+    for (const session of ended) await this.#connector.endForChangedHost(session);
   }
 }
-
-const isHostChangedError = (error: unknown) =>
-  error instanceof WindlassError && error.code === 'host_changed';
 
 /** A connection, or the login of the same job; not the login of an earlier job, which has other credentials. */
 async function isUsable(pooled: Pooled, job: string): Promise<boolean> {
@@ -385,15 +275,6 @@ async function isUsable(pooled: Pooled, job: string): Promise<boolean> {
     () => true,
     () => false,
   );
-}
-
-/** What a circuit breaker has to wait for: a host that asks its user something is there, and others must not wait for the user. */
-async function begin(
-  connecting: Promise<Connection>,
-  dialogue: LoginDialogue | undefined,
-): Promise<{ connecting: Promise<Connection> }> {
-  await (dialogue ? Promise.race([connecting, dialogue.next]) : connecting);
-  return { connecting };
 }
 
 function close({ session, dialogue }: Pooled): void {

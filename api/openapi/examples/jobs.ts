@@ -58,6 +58,11 @@ export const JOB_EXAMPLES = {
     types: ['f', 'd'],
     mtimes: [CREATED, CREATED],
   },
+  WrittenFile: {
+    path: '/home/ada/day.csv',
+    size: 1_694_503,
+    digest: '47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU=',
+  },
   NewVideo: {
     'content-type': 'video/mp4',
     images: ['/home/ada/frames/001.png', '/home/ada/frames/002.png'],

@@ -71,6 +71,8 @@ POST /remotes/launch                          401 404 404 404 404 200 404 401 40
 POST /remotes/{sid}/batch                     401 404 404 404 404 202 404 401 403
 POST /remotes/{sid}/browse/{path}             401 404 404 404 404 200 404 401 403
 GET /remotes/{sid}/file/{path}                401 404 404 404 404 200 404 401 403
+PUT /remotes/{sid}/file/{path}                401 404 404 404 404 201 404 401 403
+DELETE /remotes/{sid}/file/{path}             401 404 404 404 404 204 404 401 403
 POST /remotes/{sid}/videos                    401 404 404 404 404 202 404 401 403
 POST /remotes/{sid}/videos #cache             401 404 404 404 404 202 404 401 403
 POST /remotes/{sid}/videos #foreign-cache     401 404 404 404 404 404 404 401 403

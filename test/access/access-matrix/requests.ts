@@ -1,3 +1,5 @@
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { launchAsync, openSession, waitForEnd } from '../../harness/remote.ts';
 import { makeTable, parse, utf8 } from '../../harness/tables.ts';
 import { TusClient, tusMetadata } from '../../harness/tus.ts';
@@ -141,6 +143,16 @@ export const REQUESTS: Record<string, Make> = {
   'GET /remotes/{sid}/file/{path}': ({ images: [first = ''] }) => ({
     ids: { path: first.slice(1) },
   }),
+  'PUT /remotes/{sid}/file/{path}': ({ sshd }) => ({
+    ids: { path: join(sshd.home, newName('file')).slice(1) },
+    bytes: someBytes(10),
+    headers: { 'Content-Type': 'application/octet-stream' },
+  }),
+  'DELETE /remotes/{sid}/file/{path}': ({ sshd }) => {
+    const path = join(sshd.home, newName('file'));
+    writeFileSync(path, '');
+    return { ids: { path: path.slice(1) } };
+  },
   'POST /remotes/{sid}/videos': world => ({ json: videoOf(world) }),
   'POST /remotes/{sid}/videos #cache': world => ({
     json: { ...videoOf(world), project: world.ids.pid, key: newName('key') },

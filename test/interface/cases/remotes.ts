@@ -1,3 +1,4 @@
+import { createHash, randomUUID } from 'node:crypto';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'vitest';
@@ -290,6 +291,35 @@ export const REMOTES: Row[] = [
       const past = await ask('GET', path, { headers: { Range: 'bytes=10-' } });
       expectError(past, 416, { code: 'range_not_satisfiable' });
       expect(past.headers['content-range']).toBe('bytes */10');
+    },
+    'host',
+  ),
+  row(
+    'decisions, Remote sessions, more: PUT /remotes/(sid)/file/(path) 201 or 200; ?mode, ?parents, If-None-Match, Content-Digest; DELETE 204',
+    'PUT /remotes/{sid}/file/{path}, DELETE /remotes/{sid}/file/{path}',
+    async ({ ask, make }) => {
+      const sid = await make.session();
+      const folder = await make.folder();
+      const path = `${folder}/${randomUUID()}/file`;
+      const put = (query = '', headers: Record<string, string> = {}, body = 'bytes') =>
+        ask('PUT', `/remotes/${sid}/file${path}${query}`, {
+          headers: { 'Content-Type': 'application/octet-stream', ...headers },
+          body,
+        });
+      expectError(await put(), 404, { code: 'not_found' });
+      const digest = createHash('sha256').update('bytes').digest('base64');
+      const json = { path, size: 5, digest };
+      expectAnswer(await put('?parents=true&mode=0640'), 201, { json });
+      const listed = await make.run(`ls -l '${path}'`);
+      expect(JSON.stringify(listed)).toContain('-rw-r-----');
+      expectAnswer(await put('', { 'Content-Digest': `sha-256=:${digest}:` }), 200, { json });
+      const wrong = { 'Content-Digest': `sha-256=:${digest}:` };
+      expectError(await put('', wrong, 'others'), 400, { code: 'digest_mismatch' });
+      const fresh = await put('', { 'If-None-Match': '*' }, 'others');
+      expectError(fresh, 412, { code: 'precondition_failed' });
+      expect((await ask('GET', `/remotes/${sid}/file${path}`)).text).toBe('bytes');
+      expectAnswer(await ask('DELETE', `/remotes/${sid}/file${path}`), 204);
+      expectError(await ask('DELETE', `/remotes/${sid}/file${path}`), 404, { code: 'not_found' });
     },
     'host',
   ),

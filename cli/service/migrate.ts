@@ -13,15 +13,15 @@ import { migrateDatabase } from '../../shared/database/migrate.ts';
 import { MigrationError } from '../../shared/database/migrations/session.ts';
 import { requireDirect } from '../../shared/database/pooler.ts';
 import { exitWith } from '../../shared/process-lifecycle.ts';
+import { CommandError } from '../command-error.ts';
 import { withDatabase } from '../find-database.ts';
-import { StartError } from '../start-error.ts';
 import type { CommandContext } from './command-context.ts';
 
 /** `windlass migrate`: migrates the schema and creates the first administrator. */
 export async function migrate({ environment, life }: CommandContext): Promise<void> {
   const config = readConfig(environment);
   if (!config.DATABASE_URL && !config.DATA_DIR)
-    throw new StartError('DATABASE_URL is not set.', {
+    throw new CommandError('DATABASE_URL is not set.', {
       hint: 'Set it to the database to migrate, or DATA_DIR to the folder of an embedded one.',
     });
   const work = (url: string) => prepareDatabase(url, config, life.stopping);
@@ -77,7 +77,7 @@ async function checkVersion({ db }: Database, url: string): Promise<void> {
   );
   const major = Math.floor(Number(row?.version) / 10_000);
   if (major >= OLDEST) return;
-  throw new StartError(`The database at ${hostsOf(url)} is PostgreSQL ${major}.`, {
+  throw new CommandError(`The database at ${hostsOf(url)} is PostgreSQL ${major}.`, {
     hint: `Windlass needs ${OLDEST} or newer.`,
   });
 }
@@ -87,7 +87,7 @@ function translateError(error: unknown, url: string, setting: string): unknown {
   const { pathname, username } = new URL(splitHosts(url)[0] ?? url);
   const name = pathname.slice(1);
   const failure = (message: string, hint: string) =>
-    new StartError(message, { hint, cause: error });
+    new CommandError(message, { hint, cause: error });
   switch (sqlState(error)) {
     case '28P01':
     case '28000':

@@ -1,10 +1,10 @@
-/** Windlass cannot start: one line for the person who started it, and a hint what to do. */
-export class StartError extends Error {
+/** A command cannot do its work: one line for the person who gave it, and a hint what to do. */
+export class CommandError extends Error {
   readonly hint: string | undefined;
 
   constructor(message: string, options: { hint?: string; cause?: unknown } = {}) {
     super(message, { cause: options.cause });
-    this.name = 'StartError';
+    this.name = 'CommandError';
     this.hint = options.hint;
   }
 }

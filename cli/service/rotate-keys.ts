@@ -7,9 +7,9 @@ import { workers } from '../../shared/database/schema.ts';
 import { opensCredentials, QUEUES_OF, WORK } from '../../shared/jobs/catalog.ts';
 import { type Resealed, resealSessions } from '../../shared/reseal-sessions.ts';
 import { generateSealKeys, keyIds, publicKeyOf } from '../../shared/secrets.ts';
+import { CommandError } from '../command-error.ts';
 import { findDataDir, withDatabase } from '../find-database.ts';
 import { readSecrets, type StoredSecrets, writeSecrets } from '../generated-secrets.ts';
-import { StartError } from '../start-error.ts';
 import type { CommandContext } from './command-context.ts';
 
 /** Any number that nothing else uses. */
@@ -48,7 +48,7 @@ async function rotateStoredKeys(
   const dataDir = findDataDir(config);
   const old = await readSecrets(dataDir);
   if (!old)
-    throw new StartError(`There are no keys in ${dataDir}.`, {
+    throw new CommandError(`There are no keys in ${dataDir}.`, {
       hint: 'Set DATA_DIR to the folder of the service, or SEAL_PRIVATE_KEYS to the keys of the fleet.',
     });
   const made = await generateSealKeys();
@@ -99,12 +99,12 @@ async function requireAlone({ direct }: Database): Promise<void> {
     ADVISORY_LOCK,
   ]);
   if (!row?.taken)
-    throw new StartError('Another `windlass keys rotate` is at work on this database.', {
+    throw new CommandError('Another `windlass keys rotate` is at work on this database.', {
       hint: 'Wait for its end.',
     });
 }
 
-/** Waits until every live worker that opens credentials has the first of these keys. Throws StartError. */
+/** Waits until every live worker that opens credentials has the first of these keys. Throws CommandError. */
 async function untilWorkersHave(
   database: Database,
   keys: string,
@@ -116,7 +116,7 @@ async function untilWorkersHave(
     const without = await listWorkersWithout(database, id);
     if (without.length === 0) return;
     if (performance.now() > until)
-      throw new StartError(
+      throw new CommandError(
         `Nothing was sealed anew: the worker ${without[0]} does not have the new key ${id}.`,
         { hint: 'Give it to every remote and video worker, then run this again.' },
       );

@@ -1,17 +1,17 @@
 import { once } from 'node:events';
 import { createServer } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
-import { errnoOf, StartError } from '../start-error.ts';
+import { CommandError, errnoOf } from '../command-error.ts';
 
 /** Processes of a killed supervisor take so long to end and release the port. */
 const PORT_WAIT_MS = 5_000;
 
-/** Throws StartError if a port is in use, before anything is started. */
+/** Throws CommandError if a port is in use, before anything is started. */
 export async function requireFreePorts(host: string, ports: number[]): Promise<void> {
   const until = performance.now() + PORT_WAIT_MS;
   for (const port of ports) {
     if (port > 65_535)
-      throw new StartError(`There is no port ${port} for the second API process.`, {
+      throw new CommandError(`There is no port ${port} for the second API process.`, {
         hint: 'Set PORT to a lower one.',
       });
     await requireFreePort(host, port, until);
@@ -24,12 +24,12 @@ async function requireFreePort(host: string, port: number, until: number): Promi
     const code = await tryPort(host, port);
     if (code === undefined) return;
     if (code !== 'EADDRINUSE') {
-      throw new StartError(`Windlass cannot listen on ${host}:${port} (${code}).`, {
+      throw new CommandError(`Windlass cannot listen on ${host}:${port} (${code}).`, {
         hint: 'Set HOST and PORT.',
       });
     }
     if (performance.now() > until) {
-      throw new StartError(`Port ${port} on ${host} is in use.`, {
+      throw new CommandError(`Port ${port} on ${host} is in use.`, {
         hint: 'Set PORT to a free one.',
       });
     }

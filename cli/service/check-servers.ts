@@ -2,13 +2,13 @@ import type * as Ioredis from 'ioredis';
 import type { Config } from '../../shared/config.ts';
 import { requirePackage } from '../../shared/require-package.ts';
 import { openObjectStore } from '../../shared/storage/open.ts';
-import { errnoOf, StartError } from '../start-error.ts';
+import { CommandError, errnoOf } from '../command-error.ts';
 
 const TIMEOUT_MS = 5_000;
 
 /**
  * Checks once that the configured Redis and object store answer, so that a wrong address or password fails the start. Later
- * outages are retried. Throws StartError, which names the server but no secret.
+ * outages are retried. Throws CommandError, which names the server but no secret.
  */
 export async function checkServers(config: Config): Promise<void> {
   if (config.REDIS_URL) await checkRedis(config.REDIS_URL);
@@ -36,12 +36,12 @@ async function checkRedis(url: string): Promise<void> {
   } catch (error) {
     const message = error instanceof Error ? error.message : '';
     if (/NOAUTH|WRONGPASS|NOPERM|invalid password/i.test(`${message} ${reason}`)) {
-      throw new StartError(`The Redis at ${host} refuses the login.`, {
+      throw new CommandError(`The Redis at ${host} refuses the login.`, {
         hint: 'Correct REDIS_URL.',
         cause: error,
       });
     }
-    throw new StartError(`The Redis at ${host} cannot be reached (${reason}).`, {
+    throw new CommandError(`The Redis at ${host} cannot be reached (${reason}).`, {
       hint: 'Start it, or correct REDIS_URL.',
       cause: error,
     });
@@ -57,12 +57,12 @@ async function checkStore(config: Config, endpoint: string): Promise<void> {
   } catch (error) {
     const refusal = findRefusal(error);
     if (refusal) {
-      throw new StartError(`The object store at ${host} refuses the access key (${refusal}).`, {
+      throw new CommandError(`The object store at ${host} refuses the access key (${refusal}).`, {
         hint: 'Correct S3_ACCESS_KEY, S3_SECRET_KEY and S3_BUCKET.',
         cause: error,
       });
     }
-    throw new StartError(`The object store at ${host} cannot be used (${describe(error)}).`, {
+    throw new CommandError(`The object store at ${host} cannot be used (${describe(error)}).`, {
       hint: 'Start it, or correct S3_ENDPOINT and the other S3_ settings.',
       cause: error,
     });

@@ -1,0 +1,53 @@
+import { readFile } from 'node:fs/promises';
+import { CommandError } from '../../command-error.ts';
+import { connect } from '../connect.ts';
+import { readEnvironment } from '../environment-options.ts';
+import { findOrOpenSession, type LoginChoice } from '../find-session.ts';
+import { followToEnd } from '../follow-to-end.ts';
+import { printRecord } from '../print-records.ts';
+
+export interface BatchOptions extends LoginChoice {
+  script?: string;
+  detach?: boolean;
+  cwd?: string;
+  env?: string[];
+  name?: string;
+  nodes?: number;
+  tasks?: number;
+  cpus?: number;
+  memory?: number;
+  time?: number;
+  queue?: string;
+  account?: string;
+  option?: string[];
+  json?: boolean;
+}
+
+/** `windlass batch`: a job of the host's scheduler, followed like a command. Ctrl-C cancels it. */
+export async function submitBatch(
+  host: string,
+  words: string[],
+  { script: file, detach, env, option: options, json, user, key, ...given }: BatchOptions,
+): Promise<void> {
+  if ((file === undefined) === (words.length === 0))
+    throw new CommandError('A batch job is a command or a script.', {
+      hint: 'Give the command after --, or --script FILE.',
+    });
+  const windlass = await connect();
+  const work =
+    file === undefined ? { command: words.join(' ') } : { script: await readScript(file) };
+  const session = await findOrOpenSession(windlass, host, { user, key });
+  const asked = session.batch({ ...given, ...work, env: readEnvironment(env), options });
+  const id = await asked.job;
+  if (detach) return printRecord({ job: id }, { sentence: id, json });
+  process.exitCode = await followToEnd(windlass, id, { json, cancels: true });
+}
+
+async function readScript(file: string): Promise<string> {
+  return readFile(file, 'utf8').catch((cause: unknown) => {
+    throw new CommandError(`The script ${file} cannot be read.`, {
+      hint: 'Check --script.',
+      cause,
+    });
+  });
+}

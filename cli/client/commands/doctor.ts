@@ -1,0 +1,80 @@
+import { unwrap } from '../../../clients/typescript/src/api.ts';
+import { WindlassError } from '../../../clients/typescript/src/error.ts';
+import type { Windlass } from '../../../clients/typescript/src/windlass.ts';
+import { connectTo, findService } from '../connect.ts';
+import { describeError } from '../describe-error.ts';
+import { listSessions } from '../find-session.ts';
+import { write } from '../print-output.ts';
+
+interface Finding {
+  what: string;
+  /** What is wrong, and the next step. Absent: nothing is. */
+  problem?: string;
+}
+
+/** A worker that was not heard of for so long is gone, or its machine is. */
+const SILENT_MS = 60_000;
+
+/** `windlass doctor`: what is wrong, and the next step. Ends with status 1 if something is. */
+export async function examine({ json }: { json?: boolean }): Promise<void> {
+  const service = await findService();
+  // Not again and again: that the service is away is what is to be found out.
+  const windlass = connectTo({ ...service, patience: 2 });
+  let isWell = true;
+  for await (const finding of examineService(windlass, service.url)) {
+    const { what, problem } = finding;
+    if (problem !== undefined) isWell = false;
+    const line = problem === undefined ? `ok   ${what}` : `BAD  ${what}: ${problem}`;
+    await write(process.stdout, json ? `${JSON.stringify(finding)}\n` : `${line}\n`);
+  }
+  if (!isWell) process.exitCode = 1;
+}
+
+async function* examineService(windlass: Windlass, url: string): AsyncGenerator<Finding> {
+  const { api } = windlass;
+  const answers = await check(`the service at ${url} answers`, () => unwrap(api.GET('/healthz')));
+  yield answers;
+  if (answers.problem !== undefined) return;
+  yield* examineReadiness(windlass);
+  const user = await check('your login is good', () => unwrap(api.GET('/api/users/-')));
+  yield user;
+  if (user.problem !== undefined || user.found === undefined) return;
+  if (user.found.administrator) yield* examineWorkers(windlass);
+  for (const { hostname, username, state } of await listSessions(windlass)) {
+    const what = `your session as ${username} on ${hostname} is open`;
+    const again = `it is lost; log in again: windlass run ${hostname} --user ${username} -- true`;
+    yield state === 'reconnect' ? { what, problem: again } : { what };
+  }
+}
+
+/** /readyz answers 503 with the same document where a check fails. */
+async function* examineReadiness({ api }: Windlass): AsyncGenerator<Finding> {
+  const { data, error } = await api.GET('/readyz');
+  const readiness = data ?? (error as unknown as typeof data);
+  if (readiness?.checks === undefined)
+    return yield { what: 'the service is ready', problem: 'it does not say; see its log.' };
+  for (const [name, problem] of Object.entries(readiness.checks))
+    yield { what: `${name} is ready`, problem: problem ?? undefined };
+  for (const problem of readiness.degraded) yield { what: 'all goes well', problem };
+}
+
+async function* examineWorkers({ api }: Windlass): AsyncGenerator<Finding> {
+  const { items } = await unwrap(api.GET('/api/workers'));
+  for (const { id, host, kinds, seen, draining } of items) {
+    const what = `worker ${id} on ${host} works (${kinds.join(', ')})`;
+    const silent = Date.now() - Date.parse(seen);
+    if (silent > SILENT_MS)
+      yield { what, problem: `not heard of for ${Math.round(silent / 1_000)} s; is it up?` };
+    else if (draining) yield { what, problem: `it drains; end that: windlass worker resume ${id}` };
+    else yield { what };
+  }
+}
+
+async function check<T>(what: string, ask: () => Promise<T>): Promise<Finding & { found?: T }> {
+  try {
+    return { what, found: await ask() };
+  } catch (error) {
+    if (!(error instanceof WindlassError)) throw error;
+    return { what, problem: describeError(error) };
+  }
+}

@@ -1,0 +1,52 @@
+import type { JobFilter, ListedJob, Windlass } from '../../../clients/typescript/src/windlass.ts';
+import { connect } from '../connect.ts';
+import { write } from '../print-output.ts';
+import { type Columns, printRecords } from '../print-records.ts';
+import { formatAge } from '../table.ts';
+
+export interface JobsOptions {
+  state?: string[];
+  kind?: string[];
+  host?: string;
+  name?: string;
+  owner?: string;
+  limit: number;
+  watch?: boolean;
+  json?: boolean;
+}
+
+const WATCH_MS = 2_000;
+const CLEAR = '\x1b[H\x1b[2J\x1b[3J';
+
+/** `windlass jobs`: the latest jobs. */
+export async function listJobs({ watch, json, ...options }: JobsOptions): Promise<void> {
+  const windlass = await connect();
+  for (;;) {
+    const jobs = await readJobs(windlass, options);
+    if (watch && !json) await write(process.stdout, CLEAR);
+    await printRecords(jobs, { columns: options.owner === undefined ? COLUMNS : WITH_OWNER, json });
+    if (!watch) return;
+    await new Promise(resolve => setTimeout(resolve, WATCH_MS));
+  }
+}
+
+async function readJobs(
+  windlass: Windlass,
+  given: Omit<JobsOptions, 'watch' | 'json'>,
+): Promise<ListedJob[]> {
+  // The service says which states and kinds there are.
+  const filter = given as JobFilter;
+  const jobs: ListedJob[] = [];
+  for await (const job of windlass.jobs(filter)) jobs.push(job);
+  return jobs;
+}
+
+const COLUMNS: Columns<ListedJob> = {
+  ID: ({ id }) => id,
+  STATE: ({ state }) => state,
+  KIND: ({ kind }) => kind,
+  HOST: ({ host }) => host ?? '',
+  AGE: ({ created }) => formatAge(created),
+  WHAT: job => ('label' in job ? [job.name, job.label].filter(Boolean).join(': ') : ''),
+};
+const WITH_OWNER: Columns<ListedJob> = { OWNER: ({ owner }) => owner ?? '', ...COLUMNS };

@@ -1,0 +1,32 @@
+import { unwrap } from '../../../clients/typescript/src/api.ts';
+import type { Windlass } from '../../../clients/typescript/src/windlass.ts';
+import { connect } from '../connect.ts';
+import { followToEnd } from '../follow-to-end.ts';
+import { write } from '../print-output.ts';
+
+/** `windlass logs`: what a job has printed; what it will print too, with `follow`. */
+export async function showLogs(
+  id: string,
+  { follow, json }: { follow?: boolean; json?: boolean },
+): Promise<void> {
+  const windlass = await connect();
+  const job = await unwrap(windlass.api.GET('/api/jobs/{id}', { params: { path: { id } } }));
+  if (follow || job.finished !== null) {
+    // Both streams in the order in which they came.
+    process.exitCode = await followToEnd(windlass, id, { json });
+    return;
+  }
+  for (const stream of ['stdout', 'stderr'] as const) await printSoFar(windlass, id, stream);
+}
+
+async function printSoFar(
+  { api }: Windlass,
+  id: string,
+  stream: 'stdout' | 'stderr',
+): Promise<void> {
+  const params = { path: { id }, query: { stream } };
+  const bytes = await unwrap(api.GET('/api/jobs/{id}/output', { params, parseAs: 'stream' }));
+  // Nothing has been printed yet where there is no body.
+  for await (const piece of (bytes ?? []) as AsyncIterable<Uint8Array>)
+    await write(process[stream], piece);
+}

@@ -1,0 +1,56 @@
+import { CommandError } from '../../command-error.ts';
+import { connect } from '../connect.ts';
+import { readEnvironment } from '../environment-options.ts';
+import { findOrOpenSession, type LoginChoice } from '../find-session.ts';
+import { followToEnd } from '../follow-to-end.ts';
+import { printRecord } from '../print-records.ts';
+
+export interface RunOptions extends LoginChoice {
+  detach?: boolean;
+  cwd?: string;
+  env?: string[];
+  timeout?: number;
+  name?: string;
+  /** False by --no-stdin. */
+  stdin: boolean;
+  json?: boolean;
+}
+
+/** Bytes of standard input that a command may be given. */
+const MAX_STDIN = 1 << 20;
+
+/** `windlass run`: lives like ssh. */
+export async function run(host: string, words: string[], options: RunOptions): Promise<void> {
+  const windlass = await connect();
+  const env = readEnvironment(options.env);
+  const stdin = options.stdin && !process.stdin.isTTY ? await readStandardInput() : undefined;
+  const session = await findOrOpenSession(windlass, host, options);
+  const { cwd, timeout, name } = options;
+  // As ssh does: the words are one line for the shell of the account.
+  const asked = session.run(words.join(' '), { cwd, env, timeout, name, stdin });
+  const id = await asked.job;
+  if (options.detach) return printRecord({ job: id }, { sentence: id, json: options.json });
+  process.exitCode = await followToEnd(windlass, id, { ...options, cancels: true });
+}
+
+async function readStandardInput(): Promise<string | undefined> {
+  const pieces: Buffer[] = [];
+  let length = 0;
+  for await (const piece of process.stdin as AsyncIterable<Buffer>) {
+    length += piece.length;
+    if (length > MAX_STDIN)
+      throw new CommandError('Standard input is larger than 1 MiB.', {
+        hint: 'Copy it to the host as a file, and read that.',
+      });
+    pieces.push(piece);
+  }
+  if (length === 0) return undefined;
+  try {
+    return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(Buffer.concat(pieces));
+  } catch (cause) {
+    throw new CommandError('Standard input is not text in UTF-8.', {
+      hint: 'Copy it to the host as a file, and read that.',
+      cause,
+    });
+  }
+}

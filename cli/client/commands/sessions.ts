@@ -1,0 +1,27 @@
+import { connect } from '../connect.ts';
+import { listSessions } from '../find-session.ts';
+import { printRecords } from '../print-records.ts';
+import { formatAge } from '../table.ts';
+
+/** `windlass sessions`: the user's logins on hosts. */
+export async function showSessions({ json }: { json?: boolean }): Promise<void> {
+  const windlass = await connect();
+  await printRecords(await listSessions(windlass), {
+    columns: {
+      ID: ({ sid }) => sid,
+      STATE: ({ state }) => state,
+      HOST: ({ hostname }) => hostname,
+      USER: ({ username }) => username,
+      AGE: ({ created }) => formatAge(created),
+      USED: ({ accessed }) => formatAge(accessed),
+      EXPIRES: ({ expires }) => expires,
+    },
+    json,
+  });
+}
+
+/** `windlass close`: ends sessions, and cancels their jobs. */
+export async function closeSessions(sids: string[]): Promise<void> {
+  const windlass = await connect();
+  for (const sid of sids) await windlass.session(sid).close();
+}

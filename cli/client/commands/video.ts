@@ -1,0 +1,65 @@
+import { createWriteStream } from 'node:fs';
+import { rename, rm } from 'node:fs/promises';
+import { pipeline } from 'node:stream/promises';
+import type { Session } from '../../../clients/typescript/src/session.ts';
+import { CommandError } from '../../command-error.ts';
+import { connect } from '../connect.ts';
+import { findOrOpenSession, type LoginChoice } from '../find-session.ts';
+import { printRecord } from '../print-records.ts';
+import { ProgressLine } from '../progress.ts';
+
+export interface VideoOptions extends LoginChoice {
+  output: string;
+  fps?: number;
+  width?: number;
+  quality?: number;
+  name?: string;
+  json?: boolean;
+}
+
+/** `windlass video`: of frames on a host, into a file here. */
+export async function makeVideo(
+  host: string,
+  words: string[],
+  { output, user, key, json, ...options }: VideoOptions,
+): Promise<void> {
+  const contentType = typeOf(output);
+  const windlass = await connect();
+  const session = await findOrOpenSession(windlass, host, { user, key });
+  const images = await expandOnHost(session, words);
+  const video = await session.video({ images, contentType, ...options });
+  const line = new ProgressLine();
+  const job = await video
+    .wait({ onChange: ({ progress, message }) => line.show(progress ?? 0, message ?? '') })
+    .finally(() => line.end());
+  const partial = `${output}.part`;
+  try {
+    await pipeline(video.chunks(), createWriteStream(partial));
+    await rename(partial, output);
+  } catch (error) {
+    await rm(partial, { force: true });
+    throw error;
+  }
+  await printRecord(job, { sentence: `${output}: ${images.length} frames`, json });
+}
+
+function typeOf(output: string): 'video/mp4' | 'video/webm' {
+  if (output.endsWith('.mp4')) return 'video/mp4';
+  if (output.endsWith('.webm')) return 'video/webm';
+  throw new CommandError(`${output} is neither .mp4 nor .webm.`, { hint: 'Name it so.' });
+}
+
+/** The files that the shell of the account makes of words such as `~/frames/*.png`, in natural order. */
+async function expandOnHost(session: Session, words: string[]): Promise<string[]> {
+  const list = `for f in ${words.join(' ')}; do [ -e "$f" ] && printf '%s\\0' "$f"; done; true`;
+  // Whatever the account's shell is.
+  const quoted = `'${list.replaceAll("'", `'\\''`)}'`;
+  const { output, truncated } = await session.run(`sh -c ${quoted}`).wait();
+  const files = output.split('\0').filter(Boolean);
+  if (truncated) throw new CommandError('These are too many frames.');
+  if (files.length === 0)
+    throw new CommandError(`The host has no file like ${words.join(' ')}.`, {
+      hint: 'Quote patterns, so that the shell here leaves them as they are.',
+    });
+  return files.sort(new Intl.Collator('en', { numeric: true }).compare);
+}

@@ -1,0 +1,60 @@
+import { unwrap } from '../../clients/typescript/src/api.ts';
+import type { ConnectionOptions } from '../../clients/typescript/src/http.ts';
+import { Windlass } from '../../clients/typescript/src/windlass.ts';
+import { CommandError } from '../command-error.ts';
+import { type Profile, readProfile } from './profile.ts';
+import { readPassword } from './secret-input.ts';
+
+type Place = Pick<Profile, 'url' | 'token'>;
+
+/** The service that this user logged in to. WINDLASS_URL and WINDLASS_TOKEN go before what `windlass login` kept. */
+export async function findService(environment = process.env): Promise<Place> {
+  const kept = await readProfile(environment);
+  const { WINDLASS_URL: url = kept?.url, WINDLASS_TOKEN } = environment;
+  // A token is not sent to another place than the one that it was made for.
+  const token = WINDLASS_TOKEN ?? (url === kept?.url ? kept?.token : undefined);
+  if (url && token) return { url: normalizeUrl(url), token };
+  throw new CommandError(url ? `There is no login for ${url}.` : 'You are not logged in.', {
+    hint: `Run: windlass login ${url ?? 'URL'}`,
+  });
+}
+
+/** A client of that service. It tells on standard error when the service is away. */
+export async function connect(): Promise<Windlass> {
+  return connectTo(await findService());
+}
+
+export interface PasswordOptions {
+  passwordStdin?: boolean;
+}
+
+/** A client with the user's password, for what a token may not do. */
+export async function connectByPassword({ passwordStdin }: PasswordOptions): Promise<Windlass> {
+  const place = await findService();
+  const { username: user } = await unwrap(connectTo(place).api.GET('/api/users/-'));
+  const password = await readPassword(user, passwordStdin);
+  return connectTo({ url: place.url, user, password });
+}
+
+export function connectTo(options: ConnectionOptions): Windlass {
+  let isTold = false;
+  return new Windlass({
+    ...options,
+    onRetry: ({ error, seconds }) => {
+      // The first one may be nothing: a stream that its server ended in good order.
+      if (isTold || seconds < 1) return;
+      isTold = true;
+      process.stderr.write(`windlass: ${error.detail} Trying again.\n`);
+    },
+  });
+}
+
+/** Throws CommandError for what is no address of a service. */
+export function normalizeUrl(given: string): string {
+  const url = URL.canParse(given) ? new URL(given) : undefined;
+  if (url === undefined || !/^https?:$/.test(url.protocol) || url.username || url.search)
+    throw new CommandError(`${given} is no address of a service.`, {
+      hint: 'Give it as https://windlass.example.org.',
+    });
+  return url.href.replace(/\/+$/, '');
+}

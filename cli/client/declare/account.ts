@@ -1,0 +1,55 @@
+import type { Command } from 'commander';
+import { json, passwordStdin, withExample } from './options.ts';
+
+export function addAccountCommands(program: Command): void {
+  withExample(
+    program
+      .command('login')
+      .description('log in to a service, and keep a token for it')
+      .argument('<url>', 'where the service is')
+      .option('--user <name>', 'your name there')
+      .addOption(passwordStdin())
+      .option('--token-stdin', 'keep the token on standard input')
+      .action(async (url, options) => (await import('../commands/login.ts')).logIn(url, options)),
+    'windlass login https://windlass.example.org',
+  );
+  withExample(
+    program
+      .command('logout')
+      .description('end that token, and forget it')
+      .addOption(passwordStdin())
+      .action(async options => (await import('../commands/login.ts')).logOut(options)),
+    'windlass logout',
+  );
+  const tokens = program.command('token').description('your tokens, for programs');
+  const load = () => import('../commands/tokens.ts');
+  withExample(
+    tokens
+      .command('list')
+      .description('list them')
+      .addOption(json())
+      .action(async options => (await load()).listTokens(options)),
+    'windlass token list',
+  );
+  withExample(
+    tokens
+      .command('create')
+      .description('make one, and print it')
+      .argument('<name>', 'what it is for')
+      .option('--scope <scope>', 'read or write', 'write')
+      .option('--expires <time>', 'such as 2030-01-01T00:00:00Z')
+      .addOption(passwordStdin())
+      .addOption(json())
+      .action(async (name, options) => (await load()).createToken(name, options)),
+    'windlass token create notebook --scope read',
+  );
+  withExample(
+    tokens
+      .command('delete')
+      .description('end one')
+      .argument('<id>')
+      .addOption(passwordStdin())
+      .action(async (id, options) => (await load()).deleteToken(id, options)),
+    'windlass token delete ID',
+  );
+}

@@ -1,0 +1,143 @@
+import type { Command } from 'commander';
+import { collect, json, passwordStdin, wholeNumber, withExample } from './options.ts';
+
+/** What server administrators do, and `doctor`. */
+export function addAdministration(program: Command): void {
+  addUsers(program.command('user').description('users of the service'));
+  addHosts(program.command('host').description('hosts that commands may run on'));
+  addWorkers(program.command('worker').description('processes that do the work'));
+  withExample(
+    program
+      .command('doctor')
+      .description('say what is wrong, and the next step')
+      .addOption(json())
+      .action(async options => (await import('../commands/doctor.ts')).examine(options)),
+    'windlass doctor',
+  );
+}
+
+function addUsers(users: Command): void {
+  const load = () => import('../commands/users.ts');
+  withExample(
+    users
+      .command('list')
+      .description('list them')
+      .addOption(json())
+      .action(async options => (await load()).listUsers(options)),
+    'windlass user list',
+  );
+  withExample(
+    users
+      .command('add')
+      .description('add one, whose password is asked for')
+      .argument('<name>')
+      .option('--administrator', 'of the server')
+      .addOption(passwordStdin())
+      .addOption(json())
+      .action(async (name, options) => (await load()).addUser(name, options)),
+    'windlass user add alice',
+  );
+  withExample(
+    users
+      .command('password')
+      .description('change your password, or reset that of another user')
+      .argument('[name]')
+      .addOption(passwordStdin())
+      .action(async (name, options) => (await load()).changePassword(name, options)),
+    'windlass user password',
+  );
+  for (const [verb, does, disabled] of [
+    ['disable', 'end all logins of a user, and refuse new ones', true],
+    ['enable', 'let a disabled user log in again', false],
+  ] as const)
+    withExample(
+      users
+        .command(verb)
+        .description(does)
+        .argument('<name>')
+        .addOption(passwordStdin())
+        .action(async (name, options) => (await load()).setDisabled(name, disabled, options)),
+      `windlass user ${verb} alice`,
+    );
+  withExample(
+    users
+      .command('remove')
+      .description('remove one')
+      .argument('<name>')
+      .addOption(passwordStdin())
+      .action(async (name, options) => (await load()).removeUser(name, options)),
+    'windlass user remove alice',
+  );
+}
+
+function addHosts(hosts: Command): void {
+  const load = () => import('../commands/hosts.ts');
+  withExample(
+    hosts
+      .command('list')
+      .description('list them')
+      .addOption(json())
+      .action(async options => (await load()).listHosts(options)),
+    'windlass host list',
+  );
+  withExample(
+    hosts
+      .command('add')
+      .description('add one, with its keys')
+      .argument('<name>')
+      .option('--address <address>', 'how it is reached; the name by default')
+      .option('--port <number>', '22 by default', wholeNumber)
+      .option('--key <key>', 'a key of the host, as in known_hosts; may be repeated', collect)
+      .option('--trust', 'trust the keys that it shows now')
+      .option('--private', 'its address may be one such as 127.0.0.1 or 10.0.0.1')
+      .option('--no-agent', 'run commands without the agent')
+      .addOption(passwordStdin())
+      .addOption(json())
+      .action(async (name, options) => (await load()).addHost(name, options)),
+    'windlass host add lab --address lab.example.org --trust',
+  );
+  withExample(
+    hosts
+      .command('scan')
+      .description('pin the keys that a host shows now, instead of those before')
+      .argument('<name>')
+      .addOption(passwordStdin())
+      .addOption(json())
+      .action(async (name, options) => (await load()).scanHost(name, options)),
+    'windlass host scan lab',
+  );
+  withExample(
+    hosts
+      .command('remove')
+      .description('remove one')
+      .argument('<name>')
+      .addOption(passwordStdin())
+      .action(async (name, options) => (await load()).removeHost(name, options)),
+    'windlass host remove lab',
+  );
+}
+
+function addWorkers(workers: Command): void {
+  const load = () => import('../commands/workers.ts');
+  withExample(
+    workers
+      .command('list')
+      .description('list them, and what they do')
+      .addOption(json())
+      .action(async options => (await load()).listWorkers(options)),
+    'windlass worker list',
+  );
+  for (const [verb, does, draining] of [
+    ['drain', 'let one finish what it has, and take no more', true],
+    ['resume', 'let it take work again', false],
+  ] as const)
+    withExample(
+      workers
+        .command(verb)
+        .description(does)
+        .argument('<id>')
+        .addOption(passwordStdin())
+        .action(async (id, options) => (await load()).setDraining(id, draining, options)),
+      `windlass worker ${verb} ID`,
+    );
+}

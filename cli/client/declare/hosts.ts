@@ -1,0 +1,135 @@
+import type { Command } from 'commander';
+import {
+  account,
+  collect,
+  decimalNumber,
+  environment,
+  json,
+  key,
+  wholeNumber,
+  withExample,
+} from './options.ts';
+
+export function addHostCommands(program: Command): void {
+  addRun(program);
+  addBatch(program);
+  addVideo(program);
+  addCopy(program);
+  addSessions(program);
+}
+
+function addRun(program: Command): void {
+  withExample(
+    program
+      .command('run')
+      .description('run a command on a host; its output and exit status are those of this one')
+      .argument('<host>', 'the name of a host')
+      .argument('<command...>', 'as the shell there is to have it')
+      .addOption(account())
+      .addOption(key())
+      .option('-d, --detach', 'print the id of the job and leave')
+      .option('--cwd <folder>', 'where it runs, on the host')
+      .addOption(environment())
+      .option('--timeout <seconds>', 'its time limit', wholeNumber)
+      .option('--name <name>', 'a name for the job')
+      .option('-n, --no-stdin', 'do not read standard input')
+      .addOption(json())
+      .action(async (host, words, options) =>
+        (await import('../commands/run.ts')).run(host, words, options),
+      ),
+    "windlass run lab -- 'cd study && ./simulate --steps 100'",
+    'windlass run lab --user alice --key ~/.ssh/id_ed25519 -- uname -a',
+    'windlass run lab -d --timeout 3600 -- ./simulate',
+  );
+}
+
+function addBatch(program: Command): void {
+  withExample(
+    program
+      .command('batch')
+      .description('submit a job to the batch system of a host, and follow it')
+      .argument('<host>', 'the name of a host')
+      .argument('[command...]', 'as the shell there is to have it')
+      .addOption(account())
+      .addOption(key())
+      .option('--script <file>', 'a script of this machine, instead of a command')
+      .option('-d, --detach', 'print the id of the job and leave')
+      .option('--cwd <folder>', 'where it runs, on the host')
+      .addOption(environment())
+      .option('--name <name>', 'a name for the job')
+      .option('--nodes <number>', '', wholeNumber)
+      .option('--tasks <number>', '', wholeNumber)
+      .option('--cpus <number>', 'of a task', wholeNumber)
+      .option('--memory <bytes>', 'of a node', wholeNumber)
+      .option('--time <seconds>', 'its time limit', wholeNumber)
+      .option('--queue <name>', 'or partition')
+      .option('--account <name>', 'that is charged')
+      .option('--option <option>', 'of the batch system, as it is; may be repeated', collect)
+      .addOption(json())
+      .action(async (host, words, options) =>
+        (await import('../commands/batch.ts')).submitBatch(host, words, options),
+      ),
+    'windlass batch cluster --nodes 4 --time 3600 -- srun ./simulate',
+    'windlass batch cluster -d --script job.sh --option=--gres=gpu:1',
+  );
+}
+
+function addVideo(program: Command): void {
+  withExample(
+    program
+      .command('video')
+      .description('make a video of frames that lie on a host')
+      .argument('<host>', 'the name of a host')
+      .argument('<frames...>', 'paths there; quote patterns')
+      .requiredOption('-o, --output <file>', 'the file to write here: .mp4 or .webm')
+      .addOption(account())
+      .addOption(key())
+      .option('--fps <number>', 'frames a second', decimalNumber)
+      .option('--width <pixels>', '', wholeNumber)
+      .option('--quality <number>', 'from 0 to 1', decimalNumber)
+      .option('--name <name>', 'a name for the job')
+      .addOption(json())
+      .action(async (host, frames, options) =>
+        (await import('../commands/video.ts')).makeVideo(host, frames, options),
+      ),
+    "windlass video lab -o study.mp4 --fps 30 '~/study/*.png'",
+  );
+}
+
+function addCopy(program: Command): void {
+  withExample(
+    program
+      .command('cp')
+      .description('copy a file from a host or to one')
+      .argument('<from>', 'a file here, or HOST:PATH')
+      .argument('<to>', 'likewise; a path that ends in / is a folder')
+      .addOption(account())
+      .addOption(key())
+      .option('--parents', 'make the folders that are missing on the host')
+      .action(async (from, to, options) =>
+        (await import('../commands/cp.ts')).copyFile(from, to, options),
+      ),
+    'windlass cp lab:study/result.csv .',
+    'windlass cp input.dat lab:study/',
+  );
+}
+
+function addSessions(program: Command): void {
+  const load = () => import('../commands/sessions.ts');
+  withExample(
+    program
+      .command('sessions')
+      .description('list your logins on hosts')
+      .addOption(json())
+      .action(async options => (await load()).showSessions(options)),
+    'windlass sessions',
+  );
+  withExample(
+    program
+      .command('close')
+      .description('end sessions, and cancel their jobs')
+      .argument('<session...>', 'their ids')
+      .action(async sids => (await load()).closeSessions(sids)),
+    'windlass close ID',
+  );
+}

@@ -1,0 +1,48 @@
+import type { Command } from 'commander';
+import { collect, json, wholeNumber, withExample } from './options.ts';
+
+export function addJobCommands(program: Command): void {
+  withExample(
+    program
+      .command('jobs')
+      .description('list your jobs, the latest first')
+      .option('--state <state>', 'only those in this state; may be repeated', collect)
+      .option('--kind <kind>', 'only those of this kind; may be repeated', collect)
+      .option('--host <name>', 'only those on this host')
+      .option('--name <name>', 'only those with this name')
+      .option('--owner <name>', "another user's, or * for all: for administrators")
+      .option('--limit <number>', 'how many', wholeNumber, 20)
+      .option('--watch', 'again every two seconds')
+      .addOption(json())
+      .action(async options => (await import('../commands/jobs.ts')).listJobs(options)),
+    'windlass jobs --state running --watch',
+  );
+  withExample(
+    program
+      .command('logs')
+      .description('print the output of a job')
+      .argument('<job>')
+      .option('-f, --follow', 'go on until it ends')
+      .addOption(json())
+      .action(async (job, options) => (await import('../commands/logs.ts')).showLogs(job, options)),
+    'windlass logs -f JOB',
+  );
+  const load = () => import('../commands/end-jobs.ts');
+  withExample(
+    program
+      .command('wait')
+      .description("wait for a job's end, and end like it")
+      .argument('<job>')
+      .addOption(json())
+      .action(async (job, options) => (await load()).waitForJob(job, options)),
+    'windlass wait JOB && echo done',
+  );
+  withExample(
+    program
+      .command('cancel')
+      .description('end jobs')
+      .argument('<job...>')
+      .action(async jobs => (await load()).cancelJobs(jobs)),
+    'windlass cancel JOB',
+  );
+}

@@ -1,0 +1,27 @@
+import { type Command, InvalidArgumentError, Option } from 'commander';
+
+export const json = () => new Option('--json', 'print JSON');
+export const passwordStdin = () =>
+  new Option('--password-stdin', 'read passwords from standard input, one a line, yours first');
+export const account = () => new Option('--user <name>', 'the account on the host');
+export const key = () =>
+  new Option('--key <file>', 'a private key for it; else its password is asked for');
+export const environment = () =>
+  new Option('--env <name=value>', 'for its environment; may be repeated').argParser(collect);
+
+/** Of an option that may be repeated. */
+export const collect = (value: string, before: string[] = []) => [...before, value];
+
+export function wholeNumber(text: string): number {
+  if (!/^\d{1,15}$/.test(text)) throw new InvalidArgumentError('It must be a whole number.');
+  return Number(text);
+}
+
+export function decimalNumber(text: string): number {
+  if (!/^\d{1,9}(\.\d{1,9})?$/.test(text)) throw new InvalidArgumentError('It must be a number.');
+  return Number(text);
+}
+
+/** Ends the command's help. */
+export const withExample = (command: Command, ...lines: string[]) =>
+  command.addHelpText('after', ['\nExample:', ...lines].join('\n  '));

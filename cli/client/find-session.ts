@@ -1,0 +1,98 @@
+import { readFile } from 'node:fs/promises';
+import { userInfo } from 'node:os';
+import { unwrap } from '../../clients/typescript/src/api.ts';
+import type { Challenge } from '../../clients/typescript/src/login.ts';
+import type { Session, SessionRecord } from '../../clients/typescript/src/session.ts';
+import type { Windlass } from '../../clients/typescript/src/windlass.ts';
+import { CommandError } from '../command-error.ts';
+import { readPages } from './read-pages.ts';
+import { ask } from './terminal.ts';
+
+export interface LoginChoice {
+  /** On the host. */
+  user?: string;
+  /** A file with a private key. */
+  key?: string;
+}
+
+/**
+ * The open session of that host and user; a new one, for which the terminal is asked, where there is none. Without a user
+ * any session of the host will do, and a new one is for the user of this process.
+ */
+export async function findOrOpenSession(
+  windlass: Windlass,
+  host: string,
+  { user, key }: LoginChoice,
+): Promise<Session> {
+  const open = await listSessions(windlass);
+  const suitable = open.filter(
+    ({ hostname, username }) => hostname === host && (user === undefined || username === user),
+  );
+  const [present] = suitable.sort(bestFirst);
+  if (present?.state === 'open') return windlass.session(present.sid);
+  const username = present?.username ?? user ?? userInfo().username;
+  const credential = await readCredential({ host, username, key });
+  const answer = (challenge: Challenge) => answerPrompts(challenge);
+  if (present?.state === 'reconnect') {
+    // Its queued jobs wait for this.
+    const session = windlass.session(present.sid);
+    await session.login({ ...credential, answer });
+    return session;
+  }
+  return windlass.open(host, { username, ...credential, answer });
+}
+
+/** The user's open sessions. */
+export function listSessions({ api }: Windlass): Promise<SessionRecord[]> {
+  return readPages(query => unwrap(api.GET('/api/remotes', { params: { query } })));
+}
+
+const STATES = ['open', 'reconnect', 'challenge'];
+const bestFirst = (a: SessionRecord, b: SessionRecord) =>
+  STATES.indexOf(a.state) - STATES.indexOf(b.state) || b.accessed.localeCompare(a.accessed);
+
+async function readCredential({
+  host,
+  username,
+  key,
+}: {
+  host: string;
+  username: string;
+  key: string | undefined;
+}): Promise<{ password?: string; privateKey?: string; passphrase?: string }> {
+  if (key === undefined) {
+    const password = await ask(`Password of ${username} on ${host} (none: just Enter): `, {
+      echo: false,
+      instead: 'Give --key FILE, or open the session in a terminal first.',
+    });
+    return password ? { password } : {};
+  }
+  const privateKey = await readFile(key, 'utf8').catch((cause: unknown) => {
+    throw new CommandError(`The key ${key} cannot be read.`, { hint: 'Check --key.', cause });
+  });
+  if (!isEncrypted(privateKey)) return { privateKey };
+  const passphrase = await ask(`Passphrase of ${key}: `, {
+    echo: false,
+    instead: 'Give a key without a passphrase.',
+  });
+  return { privateKey, passphrase };
+}
+
+/** PEM says it in a header (RFC 1421); OpenSSH's own format names the cipher at its beginning, `none` where there is none. */
+function isEncrypted(privateKey: string): boolean {
+  if (/ENCRYPTED/.test(privateKey)) return true;
+  const body = /-----BEGIN OPENSSH PRIVATE KEY-----\s*([\w+/=\s]+)/.exec(privateKey)?.[1];
+  if (body === undefined) return false;
+  const bytes = Buffer.from(body.slice(0, 64), 'base64').toString('latin1');
+  return (
+    bytes.startsWith('openssh-key-v1\0') && !bytes.startsWith('openssh-key-v1\0\0\0\0\x04none')
+  );
+}
+
+async function answerPrompts({ instruction, prompts }: Challenge): Promise<string[]> {
+  if (instruction) process.stderr.write(`${instruction.trimEnd()}\n`);
+  const answers: string[] = [];
+  for (const { text, echo } of prompts)
+    answers.push(await ask(text, { echo, instead: 'Open the session in a terminal.' }));
+  return answers;
+}

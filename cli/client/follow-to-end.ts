@@ -1,0 +1,58 @@
+import type { Job } from '../../clients/typescript/src/jobs.ts';
+import type { Windlass } from '../../clients/typescript/src/windlass.ts';
+import { OUR_FAULT } from '../exit-status.ts';
+import { printChunks, printLines } from './print-output.ts';
+
+export interface FollowChoice {
+  /** Lines of JSON: one for each line of output, and the job's record at last. */
+  json?: boolean;
+  /** Ctrl-C, SIGTERM and a reader that leaves cancel the job. */
+  cancels?: boolean;
+}
+
+/** 128 and the number of the signal, as shells tell it. */
+const STATUS = { SIGINT: 130, SIGTERM: 143, SIGPIPE: 141 };
+
+/** Prints a job's output until it has ended. The exit status that tells how it ended. */
+export async function followToEnd(
+  windlass: Windlass,
+  id: string,
+  { json = false, cancels = false }: FollowChoice,
+): Promise<number> {
+  const interruption = cancels ? cancelWhenInterrupted(windlass, id) : undefined;
+  const follow = windlass.follow(id);
+  await (json ? printLines(follow.lines()) : printChunks(follow.chunks()));
+  const job = await windlass.wait(id);
+  if (json) process.stdout.write(`${JSON.stringify(job)}\n`);
+  return tellEnd(job, interruption?.status);
+}
+
+/** Says what went wrong, if something did. */
+export function tellEnd({ state, result, error }: Job, interrupted?: number): number {
+  if (state === 'succeeded') {
+    const { returncode } = (result ?? {}) as { returncode?: number | null };
+    return returncode ?? 0;
+  }
+  if (interrupted === undefined) {
+    const said = [error?.detail ?? `The job is ${state}.`, error?.hint].filter(Boolean);
+    process.stderr.write(`windlass: ${said.join(' ')}\n`);
+  }
+  return interrupted ?? OUR_FAULT;
+}
+
+/** The first signal cancels the job, whose end is awaited; the second one leaves it to itself. */
+function cancelWhenInterrupted(windlass: Windlass, id: string): { status?: number } {
+  const interruption: { status?: number } = {};
+  const cancel = (signal: keyof typeof STATUS) => {
+    if (interruption.status !== undefined) process.exit(STATUS[signal]);
+    interruption.status = STATUS[signal];
+    windlass.cancel(id).catch((error: unknown) => {
+      process.stderr.write(`windlass: ${id} could not be cancelled: ${String(error)}\n`);
+      process.exit(OUR_FAULT);
+    });
+  };
+  process.on('SIGINT', () => cancel('SIGINT'));
+  process.on('SIGTERM', () => cancel('SIGTERM'));
+  process.stdout.on('error', () => cancel('SIGPIPE'));
+  return interruption;
+}

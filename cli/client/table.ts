@@ -1,0 +1,40 @@
+/** The widest column that is not the last one. */
+const WIDEST = 40;
+
+/** A table for people: a head, and columns as wide as their cells; the last one is cut at `width`, where that is known. */
+export function formatTable(head: string[], rows: string[][], width?: number): string {
+  const cells = [head, ...rows].map(row => row.map(printable));
+  const widths = head.map((_name, n) =>
+    Math.min(WIDEST, Math.max(...cells.map(row => [...(row[n] ?? '')].length))),
+  );
+  return cells
+    .map(row => {
+      const line = row
+        .map((cell, n) => (n === head.length - 1 ? cell : pad(cell, widths[n] ?? 0)))
+        .join('  ');
+      return `${width === undefined ? line : cut(line, width)}`.trimEnd();
+    })
+    .map(line => `${line}\n`)
+    .join('');
+}
+
+const pad = (text: string, width: number) =>
+  cut(text, width) + ' '.repeat(width - Math.min(width, [...text].length));
+
+function cut(text: string, width: number): string {
+  const characters = [...text];
+  return characters.length <= width ? text : `${characters.slice(0, width - 1).join('')}…`;
+}
+
+/** What others wrote must not move the cursor, nor turn the direction of text. */
+const printable = (text: string) =>
+  text.replaceAll(/[\p{Cc}\p{Zl}\p{Zp}\p{Bidi_Control}]/gu, '\u{fffd}');
+
+/** How long ago: `5s`, `12m`, `3h`, `4d`. */
+export function formatAge(time: string, now = Date.now()): string {
+  const seconds = Math.max(0, Math.round((now - Date.parse(time)) / 1_000));
+  if (seconds < 60) return `${seconds}s`;
+  if (seconds < 3_600) return `${Math.floor(seconds / 60)}m`;
+  if (seconds < 86_400) return `${Math.floor(seconds / 3_600)}h`;
+  return `${Math.floor(seconds / 86_400)}d`;
+}

@@ -1,0 +1,44 @@
+import { constants, openSync } from 'node:fs';
+import { createInterface } from 'node:readline/promises';
+import { Writable } from 'node:stream';
+import { ReadStream, WriteStream } from 'node:tty';
+import { CommandError } from '../command-error.ts';
+
+/**
+ * Asks on the terminal of the process, also where its standard streams are not. What is typed is shown if `echo`. Throws
+ * CommandError with `instead` as its hint where there is no terminal, and where the question is left with Ctrl-C or Ctrl-D.
+ */
+export async function ask(
+  question: string,
+  { echo, instead }: { echo: boolean; instead: string },
+): Promise<string> {
+  const { input, output } = openTerminal(instead);
+  // What readline repeats of the input is not written.
+  const hidden = new Writable({ write: (_bytes, _encoding, done) => done() });
+  const lines = createInterface({ input, output: echo ? output : hidden, terminal: true });
+  try {
+    // The terminal itself does not echo any more, not for those who type at once.
+    output.write(question);
+    return await new Promise<string>((resolve, reject) => {
+      const leave = () => reject(new CommandError('Nothing was entered.', { hint: instead }));
+      lines.once('line', resolve).once('SIGINT', leave).once('close', leave);
+    });
+  } finally {
+    lines.close();
+    if (!echo) output.write('\n');
+    input.destroy();
+    output.destroy();
+  }
+}
+
+function openTerminal(instead: string): { input: ReadStream; output: WriteStream } {
+  try {
+    const { O_RDONLY, O_WRONLY, O_NOCTTY } = constants;
+    return {
+      input: new ReadStream(openSync('/dev/tty', O_RDONLY | O_NOCTTY)),
+      output: new WriteStream(openSync('/dev/tty', O_WRONLY | O_NOCTTY)),
+    };
+  } catch (error) {
+    throw new CommandError('There is no terminal to ask on.', { hint: instead, cause: error });
+  }
+}

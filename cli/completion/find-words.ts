@@ -1,0 +1,41 @@
+import type { Command } from 'commander';
+
+/** Of an argument with this name, the words that it may be. */
+export type WordsOf = (argument: string) => Promise<string[]>;
+
+/**
+ * The words that may stand in place of the last of `words`, which follow the name of the program, and begin like it. None
+ * where anything may stand there, such as a file.
+ */
+export async function findWords(
+  program: Command,
+  words: string[],
+  wordsOf: WordsOf,
+): Promise<string[]> {
+  const before = words.slice(0, -1);
+  const begun = words.at(-1) ?? '';
+  if (before.includes('--')) return [];
+  let command = program;
+  let operands = 0;
+  for (let n = 0; n < before.length; n++) {
+    const word = before[n] ?? '';
+    const option = command.options.find(({ short, long }) => word === short || word === long);
+    if (option) {
+      if (option.required && ++n === before.length) return [];
+      continue;
+    }
+    if (word.startsWith('-')) continue;
+    const next = command.commands.find(known => known.name() === word);
+    if (next) command = next;
+    else operands++;
+  }
+  const found = begun.startsWith('-')
+    ? ['--help', ...command.options.flatMap(({ long, hidden }) => (long && !hidden ? [long] : []))]
+    : command.commands.length > 0
+      ? command
+          .createHelp()
+          .visibleCommands(command)
+          .map(known => known.name())
+      : await wordsOf(command.registeredArguments[operands]?.name() ?? '');
+  return found.filter(word => word.startsWith(begun));
+}

@@ -1,0 +1,9 @@
+/** Where the fault is not that of the command on the host, as ssh's. */
+export const OUR_FAULT = 255;
+
+/** Commands whose exit status is otherwise that of work on a host. */
+const AS_THEIR_WORK = ['run', 'batch', 'logs', 'wait'];
+
+/** Of a command that cannot do its work. */
+export const failureStatus = (name: string | undefined): number =>
+  name !== undefined && AS_THEIR_WORK.includes(name) ? OUR_FAULT : 1;

@@ -1,0 +1,22 @@
+import createClient, { type Client } from 'openapi-fetch';
+import { errorOf } from './error.ts';
+import type { Http } from './http.ts';
+import type { paths } from './schema.ts';
+
+/** Every operation of the service with its types, as openapi-fetch gives them: `api.GET('/api/hosts')`. */
+export type Api = Client<paths, Json>;
+/** Where an operation answers JSON or bytes, the types are those of its JSON; bytes are had by `parseAs`. */
+type Json = `application/${string}json`;
+
+export function createApi(http: Http): Api {
+  return createClient<paths, Json>({ baseUrl: http.base, fetch: http.fetch });
+}
+
+/** The data of an answer of `api`. Throws WindlassError where there is an error instead. */
+export async function unwrap<Data>(
+  answer: Promise<{ data?: Data; error?: unknown; response: Response }>,
+): Promise<Data> {
+  const { data, error, response } = await answer;
+  if (response.ok) return data as Data;
+  throw errorOf(response, error);
+}

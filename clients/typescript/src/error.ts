@@ -1,0 +1,58 @@
+/** What the service says of an error: the members of a problem document (RFC 9457), and of a failed job's `error`. */
+export interface Problem {
+  code: string;
+  /** One sentence for people. */
+  detail: string;
+  /** What can be done. */
+  hint?: string;
+  status?: number;
+  requestId?: string;
+  /** Others belong to the code: `fields` of `invalid_input`, for instance. */
+  [member: string]: unknown;
+}
+
+/** Why a call failed: the service refused it, the job came to no good end, or no answer came. */
+export class WindlassError extends Error {
+  override readonly name = 'WindlassError';
+  /** The HTTP status of the answer; 0 where there was none, and where a job failed. */
+  readonly status: number;
+  /** A stable word: one of the service's, or `unreachable` where no answer came. */
+  readonly code: string;
+  /** One sentence for people; also the `message`. */
+  readonly detail: string;
+  /** What can be done, where the service knows. */
+  readonly hint: string | undefined;
+  /** Finds the request in the service's log. */
+  readonly requestId: string | undefined;
+  /** The id of the job that failed. */
+  readonly job: string | undefined;
+  /** All that was said of it. */
+  readonly problem: Problem;
+
+  constructor(problem: Problem, { job, cause }: { job?: string; cause?: unknown } = {}) {
+    super(problem.detail, cause === undefined ? undefined : { cause });
+    this.problem = problem;
+    this.status = problem.status ?? 0;
+    this.code = problem.code;
+    this.detail = problem.detail;
+    this.hint = problem.hint;
+    this.requestId = problem.requestId;
+    this.job = job;
+  }
+}
+
+/** The error of an answer; `body` is what was read of it. What a proxy answers instead of the service is `http_(status)`. */
+export function errorOf({ status, statusText, headers }: Response, body: unknown): WindlassError {
+  const said: Partial<Problem> = typeof body === 'object' && body !== null ? body : {};
+  return new WindlassError({
+    ...said,
+    status,
+    code: typeof said.code === 'string' ? said.code : `http_${status}`,
+    detail:
+      (typeof said.detail === 'string' && said.detail) ||
+      headers.get('X-Service-Message') ||
+      `The answer was ${status} ${statusText}`.trimEnd(),
+    hint: said.hint ?? headers.get('X-Service-Hint') ?? undefined,
+    requestId: said.requestId ?? headers.get('X-Request-Id') ?? undefined,
+  });
+}

@@ -1,0 +1,58 @@
+/** A server-sent event. */
+export interface ServerSentEvent {
+  event: string;
+  data: string;
+}
+
+/** The connection is lost; `cause` says how. */
+export class BrokenStream extends Error {}
+
+/**
+ * The whole events of a stream (WHATWG HTML, 9.2.6) as their bytes come; one that breaks off is dropped. Ids are not told:
+ * who follows a job knows its offsets. Throws BrokenStream, also where not even a comment comes for so many ms.
+ */
+export async function* readEvents(
+  body: ReadableStream<Uint8Array>,
+  silenceMs: number,
+): AsyncGenerator<ServerSentEvent> {
+  const reader = body.getReader();
+  const decoder = new TextDecoder();
+  let rest = '';
+  let fields: Record<string, string> = {};
+  try {
+    for (;;) {
+      const { done, value } = await readWithin(silenceMs, reader);
+      if (done) return;
+      const lines = (rest + decoder.decode(value, { stream: true })).split('\n');
+      rest = lines.pop() ?? '';
+      for (const line of lines) {
+        const [, name, text] = /^([^:]*):? ?(.*?)\r?$/s.exec(line) ?? [];
+        if (name === '' && text === '') {
+          const { event = 'message', data } = fields;
+          fields = {};
+          if (data !== undefined) yield { event, data };
+        } else if (name && text !== undefined) {
+          fields[name] =
+            name === 'data' && fields.data !== undefined ? `${fields.data}\n${text}` : text;
+        }
+      }
+    }
+  } finally {
+    await reader.cancel().catch(() => {});
+  }
+}
+
+/** Throws BrokenStream where nothing comes for so many ms, or the connection is lost. */
+export async function readWithin(ms: number, reader: ReadableStreamDefaultReader<Uint8Array>) {
+  let timer: ReturnType<typeof setTimeout> | undefined;
+  const silence = new Promise<never>((_resolve, reject) => {
+    timer = setTimeout(() => reject(new Error(`nothing came for ${ms / 1_000} s`)), ms);
+  });
+  try {
+    return await Promise.race([reader.read(), silence]);
+  } catch (cause) {
+    throw new BrokenStream('The stream broke off.', { cause });
+  } finally {
+    clearTimeout(timer);
+  }
+}

@@ -1,0 +1,208 @@
+import { once } from 'node:events';
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { createApi, unwrap } from './api.ts';
+import type { WindlassError } from './error.ts';
+import { type ConnectionOptions, Http } from './http.ts';
+import { waitForEnd } from './jobs.ts';
+
+type Answer = (req: IncomingMessage, res: ServerResponse) => void;
+
+interface Asked {
+  method?: string;
+  url?: string;
+  headers: IncomingMessage['headers'];
+  body: string;
+}
+
+let server: Server;
+let asked: Asked[];
+let answers: Answer[];
+let retries: { error: WindlassError; seconds: number }[];
+
+beforeEach(async () => {
+  [asked, answers, retries] = [[], [], []];
+  server = createServer(async (req, res) => {
+    let body = '';
+    for await (const piece of req.setEncoding('utf8')) body += piece;
+    asked.push({ method: req.method, url: req.url, headers: req.headers, body });
+    const answer = answers.shift() ?? json(200, { items: [], next: null });
+    answer(req, res);
+  }).listen(0, '127.0.0.1');
+  await once(server, 'listening');
+});
+afterEach(() => {
+  server.close().closeAllConnections();
+});
+
+const json =
+  (status: number, body: object, headers: Record<string, string> = {}): Answer =>
+  (_req, res) =>
+    res
+      .writeHead(status, { 'Content-Type': 'application/json', ...headers })
+      .end(JSON.stringify(body));
+const cut: Answer = (_req, res) => res.destroy();
+/** The head says more than comes. */
+const cutInBody: Answer = (_req, res) => {
+  const head = { 'Content-Type': 'application/json', 'Content-Length': '100' };
+  res.writeHead(200, head).write('{"items":', () => res.destroy());
+};
+
+function connect(options: Partial<ConnectionOptions> = {}) {
+  const { port } = server.address() as AddressInfo;
+  const url = `http://127.0.0.1:${port}/base/`;
+  const http = new Http({
+    url,
+    token: 'secret',
+    onRetry: retry => retries.push(retry),
+    ...options,
+  });
+  return { http, api: createApi(http) };
+}
+const launch = { body: { sid: 's', command: 'true' } };
+
+test('a GET is sent again where its answer is lost, in the middle too, or the service is away', async () => {
+  answers = [cut, cutInBody];
+  const { api } = connect();
+  expect(
+    await unwrap(api.GET('/api/jobs', { params: { query: { kind: ['command', 'video'] } } })),
+  ).toEqual({
+    items: [],
+    next: null,
+  });
+  expect(asked).toHaveLength(3);
+  expect(new Set(asked.map(({ url }) => url))).toEqual(
+    new Set(['/base/api/jobs?kind=command&kind=video']),
+  );
+  expect(asked[0]?.headers.authorization).toBe('Bearer secret');
+  for (const status of [503, 502, 504, 408]) {
+    answers = [json(status, {})];
+    await unwrap(api.GET('/api/jobs'));
+  }
+  expect(retries.map(({ error }) => error.status)).toEqual([0, 0, 503, 502, 504, 408]);
+});
+
+test('what starts a job is sent again under its key, with its body', async () => {
+  answers = [cut, json(503, {}), json(202, { id: 'job' })];
+  const { api } = connect();
+  await unwrap(api.POST('/api/remotes/launch', launch));
+  expect(asked.map(({ body }) => JSON.parse(body))).toEqual([
+    launch.body,
+    launch.body,
+    launch.body,
+  ]);
+  const keys = asked.map(({ headers }) => headers['idempotency-key']);
+  expect(keys).toEqual([keys[0], keys[0], keys[0]]);
+  expect(keys[0]).toMatch(/^[0-9a-f]{32}$/);
+  await unwrap(api.POST('/api/remotes/launch', launch));
+  expect(asked[3]?.headers['idempotency-key']).not.toBe(keys[0]);
+  const header = { 'Idempotency-Key': 'mine' };
+  await unwrap(api.POST('/api/remotes/launch', { ...launch, params: { header } }));
+  expect(asked[4]?.headers['idempotency-key']).toBe('mine');
+});
+
+test('other writes are sent once, but for what the service has refused to look at', async () => {
+  const { api } = connect();
+  const body = { name: 'p' };
+  answers = [cut];
+  await expect(api.POST('/api/projects', { body })).rejects.toMatchObject({ code: 'unreachable' });
+  answers = [json(503, { code: 'unavailable', detail: 'Away.' })];
+  await expect(unwrap(api.POST('/api/projects', { body }))).rejects.toMatchObject({ status: 503 });
+  expect(asked).toHaveLength(2);
+  answers = [json(429, {}, { 'Retry-After': '0' }), json(201, { id: 'p' })];
+  expect(await unwrap(api.POST('/api/projects', { body }))).toEqual({ id: 'p' });
+  expect(asked).toHaveLength(4);
+});
+
+test('Retry-After is waited for, unless it is longer than the patience', async () => {
+  const { api } = connect({ patience: 2 });
+  answers = [json(429, {}, { 'Retry-After': '1' })];
+  const begin = performance.now();
+  await unwrap(api.GET('/api/jobs'));
+  expect(performance.now() - begin).toBeGreaterThan(990);
+  answers = [json(429, { code: 'too_many_requests', detail: 'Later.' }, { 'Retry-After': '3' })];
+  await expect(unwrap(api.GET('/api/jobs'))).rejects.toMatchObject({
+    status: 429,
+    detail: 'Later.',
+  });
+  answers = [json(503, {}, { 'Retry-After': new Date(Date.now() + 60_000).toUTCString() })];
+  await expect(unwrap(api.GET('/api/jobs'))).rejects.toMatchObject({ status: 503 });
+  expect(asked).toHaveLength(4);
+});
+
+test('an error has what the service, or a proxy before it, says', async () => {
+  const { api, http } = connect();
+  const problem = {
+    ...{ type: '/api/docs#invalid_input', title: 'Invalid parameters', status: 400 },
+    ...{ detail: 'Invalid parameters: limit.', code: 'invalid_input', hint: 'Give a number.' },
+    ...{ requestId: 'r', fields: [{ field: 'limit', problem: 'must be a number' }] },
+  };
+  answers = [json(400, problem), json(400, problem)];
+  const { detail, code, hint, requestId } = problem;
+  const expected = { name: 'WindlassError', status: 400, detail, code, hint, requestId, problem };
+  for (const failing of [unwrap(api.GET('/api/jobs')), http.request('/api/jobs', {})])
+    await expect(failing).rejects.toMatchObject(expected);
+  answers = [(_req, res) => res.writeHead(413, { 'X-Service-Hint': 'Less.' }).end('<html>')];
+  await expect(unwrap(api.GET('/api/jobs'))).rejects.toMatchObject({
+    ...{ status: 413, code: 'http_413', hint: 'Less.' },
+    detail: 'The answer was 413 Payload Too Large',
+  });
+});
+
+test('waiting for a job asks for its next change, and goes on where that does not come', async () => {
+  const job = { id: 'j', state: 'running', finished: null };
+  const ended = { ...job, state: 'failed', finished: '2026-01-01T00:00:00Z' };
+  answers = [
+    json(200, job, { ETag: '"1"' }),
+    (_req, res) => res.writeHead(304, { 'Content-Type': 'application/json' }).end(),
+    cutInBody,
+    json(200, ended, { ETag: '"2"' }),
+  ];
+  const states: string[] = [];
+  const onChange = ({ state }: { state: string }) => states.push(state);
+  expect(await waitForEnd(connect(), 'j', { onChange })).toEqual(ended);
+  expect(states).toEqual(['running', 'failed']);
+  const conditions = asked.map(({ headers }) => [headers['if-none-match'], headers.prefer]);
+  const poll = ['"1"', 'wait=25'];
+  expect(conditions).toEqual([[undefined, undefined], poll, poll, poll]);
+});
+
+test('a signal ends a request, and the time until it is sent again', async () => {
+  const { api } = connect();
+  const stop = new AbortController();
+  answers = [() => stop.abort(new Error('stop'))];
+  await expect(api.GET('/api/jobs', { signal: stop.signal })).rejects.toThrow('stop');
+  const later = new AbortController();
+  answers = [json(503, {}, { 'Retry-After': '30' })];
+  const { api: told } = connect({ onRetry: () => later.abort(new Error('later')) });
+  await expect(told.GET('/api/jobs', { signal: later.signal })).rejects.toThrow('later');
+  expect(asked).toHaveLength(2);
+  await expect(
+    api.GET('/api/jobs', { signal: AbortSignal.abort(new Error('no')) }),
+  ).rejects.toThrow('no');
+  expect(asked).toHaveLength(2);
+});
+
+test('an answer that does not begin in time is asked for again', async () => {
+  answers = [() => {}];
+  const { http } = connect();
+  expect((await http.request('/api/jobs', {}, { timeoutMs: 200 })).status).toBe(200);
+  expect(retries[0]?.error.detail).toContain('no answer within 0.2 s');
+});
+
+test('credentials are a token, what gives one, user and password, or the cookies of the page', async () => {
+  let made = 0;
+  await connect({ token: async () => `token ${++made}` }).api.GET('/api/jobs');
+  await connect({ token: undefined, user: 'ada', password: 'pässwörd:1' }).api.GET('/api/jobs');
+  await connect({ token: undefined }).api.GET('/api/jobs');
+  expect(asked.map(({ headers }) => [headers.authorization, headers['x-requested-with']])).toEqual([
+    ['Bearer token 1', undefined],
+    [`Basic ${Buffer.from('ada:pässwörd:1').toString('base64')}`, undefined],
+    [undefined, 'windlass'],
+  ]);
+});
+
+test('an address is absolute where there is no page', () => {
+  expect(() => new Http({ url: '/' })).toThrow('Invalid URL');
+});

@@ -1,0 +1,189 @@
+import { backoff, retryAfter, sleep } from './backoff.ts';
+import { errorOf, WindlassError } from './error.ts';
+
+export interface ConnectionOptions {
+  /** Where the service is, such as `https://windlass.example.org`; its path too, if it has one. In a page `/` is its own. */
+  url: string;
+  /** An API token, or what gives one: it is asked before each request. */
+  token?: string | (() => string | Promise<string>);
+  /** Basic authentication, for programs. Without it and without a token the page's cookies are used. */
+  user?: string;
+  password?: string;
+  /** For so many seconds a request is sent again where that is safe and may help. 120 unless given. */
+  patience?: number;
+  /** Told before a request is sent again, and before an event stream is opened again. */
+  onRetry?: (retry: { error: WindlassError; seconds: number }) => void;
+  /** Instead of the global `fetch`. */
+  fetch?: typeof globalThis.fetch;
+}
+
+/** What a request may say beside what `fetch` takes. */
+export interface Sending {
+  signal?: AbortSignal | null;
+  /** An answer must begin within so many ms, and one of JSON end. */
+  timeoutMs?: number;
+  /** The same request twice does no harm. Unless given: GET and HEAD, and what has an Idempotency-Key. */
+  isRepeatable?: boolean;
+  /** In seconds, instead of the connection's. */
+  patience?: number;
+}
+
+/** Those POSTs to which the service answers with the same job when they come again under their key. */
+export const STARTS_WORK =
+  /\/api\/(remotes(\/launch|\/[^/]+\/(answers|batch|login|videos))?|jobs\/[^/]+\/retry|uploads\/[^/]+\/finished)$/;
+/** The service refuses these before it has done anything. */
+const REFUSED = [429];
+/** Answers of a service, or of a proxy before it, that is not up to it just now. */
+const TRANSIENT = [408, 502, 503, 504];
+/** What the service answers at once comes within so long, or its connection is dead. */
+export const ANSWER_MS = 60_000;
+
+/** Sends requests with the user's credentials, and again where that is safe and may help. */
+export class Http {
+  /** The absolute address of the service, without a slash at its end. */
+  readonly base: string;
+  readonly #options: ConnectionOptions;
+
+  constructor(options: ConnectionOptions) {
+    this.#options = options;
+    const page = (globalThis as { location?: { href: string } }).location?.href;
+    const { origin, pathname } = new URL(options.url, page);
+    this.base = `${origin}${pathname.replace(/\/+$/, '')}`;
+  }
+
+  /** For openapi-fetch, whose calls may say `timeoutMs`: others wait as long as the service does. */
+  readonly fetch = async (request: Request): Promise<Response> => {
+    const { signal } = request;
+    const { timeoutMs } = request as Sending;
+    return this.#send(() => request.clone(), { signal, timeoutMs, key: keyFor(request) });
+  };
+
+  /** An answer below 400. Throws WindlassError for others, and where none came. */
+  async request(path: string, init: RequestInit, sending: Sending = {}): Promise<Response> {
+    const make = () => new Request(`${this.base}${path}`, init);
+    const response = await this.#send(make, sending);
+    // 304 is none: it answers a condition.
+    if (response.status < 400) return response;
+    throw await readError(response);
+  }
+
+  /** Waits before the next attempt of something that is repeated; says so. */
+  async pause(
+    attempt: number,
+    { error, signal }: { error: WindlassError; signal?: AbortSignal },
+  ): Promise<void> {
+    const ms = backoff(attempt);
+    this.#options.onRetry?.({ error, seconds: ms / 1_000 });
+    await sleep(ms, signal);
+  }
+
+  async #send(
+    make: () => Request,
+    { signal, key, ...sending }: Sending & { key?: string },
+  ): Promise<Response> {
+    const patience = 1_000 * (sending.patience ?? this.#options.patience ?? 120);
+    let waited = 0;
+    for (let attempt = 0; ; attempt++) {
+      signal?.throwIfAborted();
+      const request = make();
+      const isRepeatable =
+        sending.isRepeatable ?? (['GET', 'HEAD'].includes(request.method) || key !== undefined);
+      if (key !== undefined) request.headers.set('Idempotency-Key', key);
+      await this.#authorize(request);
+      let error: WindlassError;
+      let wait: number;
+      try {
+        const response = await this.#once(request, { signal, ...sending });
+        const mayRepeat =
+          REFUSED.includes(response.status) ||
+          (isRepeatable && TRANSIENT.includes(response.status));
+        wait = Math.max(retryAfter(response) ?? 0, backoff(attempt));
+        if (!mayRepeat || waited + wait > patience) return response;
+        error = await readError(response);
+      } catch (cause) {
+        signal?.throwIfAborted();
+        error = unreachable(request.url, cause);
+        wait = backoff(attempt);
+        if (!isRepeatable || waited + wait > patience) throw error;
+      }
+      this.#options.onRetry?.({ error, seconds: wait / 1_000 });
+      waited += wait;
+      await sleep(wait, signal);
+    }
+  }
+
+  async #once(request: Request, { signal, timeoutMs = Infinity }: Sending): Promise<Response> {
+    const timeout = new AbortController();
+    const late = () => timeout.abort(new Error(`no answer within ${timeoutMs / 1_000} s`));
+    const timer = timeoutMs < Infinity ? setTimeout(late, timeoutMs) : undefined;
+    try {
+      const either = signal ? AbortSignal.any([signal, timeout.signal]) : timeout.signal;
+      const send = this.#options.fetch ?? globalThis.fetch;
+      return await readJson(await send(request, { signal: either }));
+    } finally {
+      clearTimeout(timer);
+    }
+  }
+
+  async #authorize({ headers }: Request): Promise<void> {
+    const { token, user, password = '' } = this.#options;
+    if (token !== undefined)
+      headers.set('Authorization', `Bearer ${typeof token === 'string' ? token : await token()}`);
+    else if (user !== undefined)
+      headers.set('Authorization', `Basic ${toBase64(`${user}:${password}`)}`);
+    // A browser asks for a password by itself where a script is refused, unless the service knows that it is one.
+    else headers.set('X-Requested-With', 'windlass');
+  }
+}
+
+/** The error of an answer, whose body is read for it. */
+export async function readError(response: Response): Promise<WindlassError> {
+  const text = await response.text().catch(() => '');
+  try {
+    return errorOf(response, JSON.parse(text));
+  } catch {
+    return errorOf(response, undefined);
+  }
+}
+
+/** The error of no answer, or of one that broke off. */
+export function unreachable(url: string, cause: unknown): WindlassError {
+  const why =
+    cause instanceof Error ? (cause.cause instanceof Error ? cause.cause : cause) : undefined;
+  const detail = `No answer from ${new URL(url).host}: ${why?.message || cause}.`;
+  return new WindlassError(
+    {
+      code: 'unreachable',
+      detail,
+      hint: 'Is the address right, the service up, and a page of an origin that may call it?',
+    },
+    { cause },
+  );
+}
+
+function keyFor({ method, url, headers }: Request): string | undefined {
+  const given = headers.get('Idempotency-Key');
+  if (given !== null) return given;
+  const startsWork = method === 'POST' && STARTS_WORK.test(new URL(url).pathname);
+  return startsWork ? newKey() : undefined;
+}
+
+/** Also where a page was not loaded by https, so that there is no randomUUID. */
+function newKey(): string {
+  const bytes = crypto.getRandomValues(new Uint8Array(16));
+  return [...bytes].map(byte => byte.toString(16).padStart(2, '0')).join('');
+}
+
+/** JSON is read as a part of the request, so that one that breaks off is asked for again. */
+async function readJson(response: Response): Promise<Response> {
+  const isJson = /\bjson\b/.test(response.headers.get('Content-Type') ?? '');
+  if (!isJson || response.body === null) return response;
+  const body = await response.text();
+  const { status, statusText, headers } = response;
+  return new Response(body, { status, statusText, headers });
+}
+
+/** Of the text in UTF-8, which `btoa` alone does not take. */
+function toBase64(text: string): string {
+  return btoa(String.fromCharCode(...new TextEncoder().encode(text)));
+}

@@ -1,0 +1,64 @@
+import { unwrap } from './api.ts';
+import type { Connection } from './connection.ts';
+import { WindlassError } from './error.ts';
+import { ANSWER_MS } from './http.ts';
+import type { components } from './schema.ts';
+
+/** A job as its owner sees it. */
+export type Job = components['schemas']['Job'];
+
+export interface WaitOptions {
+  /** Ends the waiting, with the signal's reason as error. The job goes on. */
+  signal?: AbortSignal;
+  /** Told of each change of the job, and of how it is at first. */
+  onChange?: (job: Job) => void;
+}
+
+const POLL_SECONDS = 25;
+
+const pathOf = (id: string) => `/api/jobs/${encodeURIComponent(id)}`;
+
+/** The job when it has ended, in whatever state, however long that takes and however often the service is away meanwhile. */
+export async function waitForEnd(
+  { http }: Connection,
+  id: string,
+  { signal, onChange }: WaitOptions = {},
+): Promise<Job> {
+  const sending = { signal, patience: Infinity, timeoutMs: (POLL_SECONDS + 15) * 1_000 };
+  let known = '';
+  for (;;) {
+    // Without a tag the service would wait for a change of what we have not seen.
+    const headers: Record<string, string> = known
+      ? { 'If-None-Match': known, Prefer: `wait=${POLL_SECONDS}` }
+      : {};
+    const response = await http.request(pathOf(id), { headers }, sending);
+    if (response.status === 304) continue;
+    known = response.headers.get('ETag') ?? '';
+    const job = (await response.json()) as Job;
+    onChange?.(job);
+    if (job.finished !== null) return job;
+  }
+}
+
+/** Asks for a job's end; false where it had ended before. */
+export async function cancelJob(
+  { api }: Connection,
+  id: string,
+  { signal }: { signal?: AbortSignal } = {},
+): Promise<boolean> {
+  try {
+    await unwrap(
+      api.DELETE('/api/jobs/{id}', { params: { path: { id } }, signal, timeoutMs: ANSWER_MS }),
+    );
+    return true;
+  } catch (error) {
+    if (error instanceof WindlassError && error.code === 'conflict') return false;
+    throw error;
+  }
+}
+
+/** The error of a job that failed or was cancelled. */
+export function errorOfJob({ id, state, error }: Job): WindlassError {
+  const problem = error ?? { code: state, detail: `The job is ${state}.` };
+  return new WindlassError(problem, { job: id });
+}

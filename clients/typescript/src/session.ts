@@ -1,0 +1,123 @@
+import { unwrap } from './api.ts';
+import type { Connection } from './connection.ts';
+import { WindlassError } from './error.ts';
+import type { FollowOptions } from './follow.ts';
+import type { WriteOptions, WrittenFile } from './host-files.ts';
+import { ANSWER_MS } from './http.ts';
+import { type Credentials, LOGIN_MS, type LoginOptions, logIn } from './login.ts';
+import { Run } from './run.ts';
+import type { components } from './schema.ts';
+import type { Source } from './upload.ts';
+import type { Video, VideoOptions } from './video.ts';
+
+type Schemas = components['schemas'];
+export type SessionRecord = Schemas['Session'];
+interface StartOptions extends FollowOptions {
+  /**
+   * 1 to 255 visible characters of your own: for 24 hours the same request under the same key is the same run, from another
+   * page or program too.
+   */
+  idempotencyKey?: string;
+}
+export type BatchOptions = Schemas['NewBatchJob'] & StartOptions;
+export type RunOptions = Omit<Schemas['NewCommand'], 'sid' | 'command'> & StartOptions;
+
+/** A user's login on a host. */
+export class Session {
+  readonly sid: string;
+  /** What the host showed at the login, if anything. */
+  readonly banner: string | undefined;
+  readonly #connection: Connection;
+
+  constructor(connection: Connection, { sid, banner }: { sid: string; banner?: string }) {
+    this.#connection = connection;
+    this.sid = sid;
+    this.banner = banner;
+  }
+
+  /**
+   * Runs a command, once, whatever becomes of connections meanwhile. It is asked for at once; what comes of that is told by
+   * the run.
+   */
+  run(command: string, options: RunOptions = {}): Run {
+    const { signal, from, silence, idempotencyKey, ...given } = options;
+    const { api } = this.#connection;
+    const start = async () => {
+      const params = { header: { Prefer: 'respond-async', 'Idempotency-Key': idempotencyKey } };
+      const body = { sid: this.sid, command, ...given };
+      const sending = { params, body, signal, timeoutMs: ANSWER_MS };
+      const answer = await unwrap(api.POST('/api/remotes/launch', sending));
+      return 'id' in answer ? answer.id : answer.job;
+    };
+    return new Run(this.#connection, start, { signal, from, silence });
+  }
+
+  /** Submits a job to the batch system of the host: `command` or `script`. Its run is followed while it waits there, too. */
+  batch({ signal, from, silence, idempotencyKey, ...body }: BatchOptions): Run {
+    const { api } = this.#connection;
+    const start = async () => {
+      const header = { 'Idempotency-Key': idempotencyKey };
+      const params = { path: { sid: this.sid }, header };
+      const sending = { params, body, signal, timeoutMs: ANSWER_MS };
+      return (await unwrap(api.POST('/api/remotes/{sid}/batch', sending))).id;
+    };
+    return new Run(this.#connection, start, { signal, from, silence });
+  }
+
+  /** Asks for a video of frames on the host. */
+  async video(options: VideoOptions): Promise<Video> {
+    const { startVideo } = await import('./video.ts');
+    return startVideo(this.#connection, this.sid, options);
+  }
+
+  /** The bytes of a file on the host, as they come, over any number of connections. */
+  async *readFile(
+    path: string,
+    options?: { start?: number; signal?: AbortSignal },
+  ): AsyncGenerator<Uint8Array> {
+    const { readFile } = await import('./host-files.ts');
+    yield* readFile(this.#connection, { sid: this.sid, path }, options);
+  }
+
+  /** Writes a file on the host, which is there whole then, or as before. */
+  async writeFile(
+    path: string,
+    bytes: Source | Uint8Array | string,
+    options?: WriteOptions,
+  ): Promise<WrittenFile> {
+    const { writeFile } = await import('./host-files.ts');
+    return writeFile(this.#connection, { sid: this.sid, path, bytes }, options);
+  }
+
+  /** Its record: its host, and until when it lives. */
+  async info({ signal }: { signal?: AbortSignal } = {}): Promise<SessionRecord> {
+    const params = { path: { sid: this.sid } };
+    return unwrap(
+      this.#connection.api.GET('/api/remotes/{sid}', { params, signal, timeoutMs: ANSWER_MS }),
+    );
+  }
+
+  /** Logs in again, where the host asked for a one-time code and the connection was lost: its state is `reconnect`. */
+  async login({ answer, signal, ...body }: Credentials & LoginOptions = {}): Promise<void> {
+    const params = { path: { sid: this.sid } };
+    const { api } = this.#connection;
+    await logIn(
+      this.#connection,
+      () =>
+        unwrap(api.POST('/api/remotes/{sid}/login', { params, body, signal, timeoutMs: LOGIN_MS })),
+      { answer, signal },
+    );
+  }
+
+  /** Ends it, and cancels its jobs. One that is gone already is no error. */
+  async close({ signal }: { signal?: AbortSignal } = {}): Promise<void> {
+    const params = { path: { sid: this.sid } };
+    try {
+      await unwrap(
+        this.#connection.api.DELETE('/api/remotes/{sid}', { params, signal, timeoutMs: ANSWER_MS }),
+      );
+    } catch (error) {
+      if (!(error instanceof WindlassError && error.code === 'session_not_found')) throw error;
+    }
+  }
+}

@@ -1,0 +1,83 @@
+import { unwrap } from './api.ts';
+import type { Connection } from './connection.ts';
+import { ANSWER_MS } from './http.ts';
+import { cancelJob, errorOfJob, type Job, type WaitOptions, waitForEnd } from './jobs.ts';
+import { readBytes } from './read-bytes.ts';
+import type { components } from './schema.ts';
+
+type NewVideo = components['schemas']['NewVideo'];
+type VideoType = 'video/mp4' | 'video/webm';
+
+export interface VideoOptions extends Omit<NewVideo, 'content-type' | 'images'> {
+  /** Absolute paths of the frames on the host, in order. */
+  images?: string[];
+  /** `video/mp4` unless given. */
+  contentType?: VideoType;
+  signal?: AbortSignal;
+}
+
+/** Asks for a video of frames on the host of a session. */
+export async function startVideo(
+  connection: Connection,
+  sid: string,
+  { contentType = 'video/mp4', signal, ...options }: VideoOptions,
+): Promise<Video> {
+  const { job } = await unwrap(
+    connection.api.POST('/api/remotes/{sid}/videos', {
+      params: { path: { sid } },
+      body: { 'content-type': contentType, ...options },
+      signal,
+      timeoutMs: ANSWER_MS,
+    }),
+  );
+  return new Video(connection, { job, sid, contentType });
+}
+
+/** A video that is being made, or was. */
+export class Video {
+  /** The id of its job, which is also that of the video: `vsid`. */
+  readonly job: string;
+  /** Where a `<video>` of a page whose user is logged in gets it from, once it is ready. */
+  readonly url: string;
+  readonly contentType: VideoType;
+  readonly #connection: Connection;
+
+  constructor(
+    connection: Connection,
+    { job, sid, contentType }: { job: string; sid: string; contentType: VideoType },
+  ) {
+    this.#connection = connection;
+    this.job = job;
+    this.url = `${connection.http.base}/api/remotes/${sid}/videos/${job}`;
+    this.contentType = contentType;
+  }
+
+  /** Its job when it is ready; `onChange` is told of its progress. Throws WindlassError where it cannot be made. */
+  async wait(options?: WaitOptions): Promise<Job> {
+    const job = await waitForEnd(this.#connection, this.job, options);
+    if (job.state !== 'succeeded') throw errorOfJob(job);
+    return job;
+  }
+
+  /** Its bytes as they come, once it is ready. */
+  chunks(options?: { signal?: AbortSignal }): AsyncGenerator<Uint8Array> {
+    const path = `/api/jobs/${this.job}/result`;
+    const ask = (at: number) => ({ path, headers: at > 0 ? { Range: `bytes=${at}-` } : undefined });
+    return readBytes(this.#connection.http, ask, options);
+  }
+
+  /** All of it, when it is ready. */
+  async blob(options?: { signal?: AbortSignal }): Promise<Blob> {
+    await this.wait(options);
+    const pieces: Uint8Array<ArrayBuffer>[] = [];
+    for await (const bytes of this.chunks(options)) {
+      pieces.push(bytes as Uint8Array<ArrayBuffer>);
+    }
+    return new Blob(pieces, { type: this.contentType });
+  }
+
+  /** Asks for its end; false where it had ended before. */
+  cancel(options?: { signal?: AbortSignal }): Promise<boolean> {
+    return cancelJob(this.#connection, this.job, options);
+  }
+}

@@ -1,0 +1,120 @@
+import { type Api, createApi, unwrap } from './api.ts';
+import type { Connection } from './connection.ts';
+import { WindlassError } from './error.ts';
+import type { FollowOptions } from './follow.ts';
+import { ANSWER_MS, type ConnectionOptions, Http } from './http.ts';
+import { cancelJob, type Job, type WaitOptions, waitForEnd } from './jobs.ts';
+import { LOGIN_MS, type LoginOptions, logIn } from './login.ts';
+import type { Row, RowsOptions } from './rows.ts';
+import { Run } from './run.ts';
+import type { components, operations } from './schema.ts';
+import { Session } from './session.ts';
+import type { Source, UploadOptions } from './upload.ts';
+
+type Schemas = components['schemas'];
+export type OpenOptions = Omit<Schemas['NewSession'], 'hostname'> & LoginOptions;
+export type JobFilter = NonNullable<operations['listJobs']['parameters']['query']>;
+export type ListedJob = Job | Schemas['ForeignJob'];
+
+/** How often a login is begun anew that the service cancelled because the connection to it was lost. */
+const MOST_LOGINS = 3;
+const JOBS_PAGE = 100;
+
+/** A client of one service. */
+export class Windlass {
+  /** All operations of the service with their types, by openapi-fetch. unwrap() makes errors of its answers. */
+  readonly api: Api;
+  readonly #connection: Connection;
+
+  constructor(options: ConnectionOptions) {
+    const http = new Http(options);
+    this.api = createApi(http);
+    this.#connection = { http, api: this.api };
+  }
+
+  /** Logs in to a host. Throws WindlassError where it refuses, or asks for more than is answered. */
+  async open(hostname: string, { answer, signal, ...options }: OpenOptions): Promise<Session> {
+    let begun: string | undefined;
+    const begin = async () => {
+      const asked = await this.#beginLogin({ hostname, ...options }, signal);
+      begun = asked.sid;
+      return asked;
+    };
+    try {
+      const opened = await logIn(this.#connection, begin, { answer, signal });
+      return new Session(this.#connection, opened);
+    } catch (error) {
+      // The host does not wait for an answer that nobody gives.
+      if (begun !== undefined)
+        this.session(begun)
+          .close()
+          .catch(() => {});
+      throw error;
+    }
+  }
+
+  async #beginLogin(body: Schemas['NewSession'], signal?: AbortSignal) {
+    for (let login = 1; ; login++) {
+      try {
+        return await unwrap(this.api.POST('/api/remotes', { body, signal, timeoutMs: LOGIN_MS }));
+      } catch (error) {
+        // A login ends with the connection that asked for it; the host has not refused it.
+        const isCut = error instanceof WindlassError && error.code === 'cancelled';
+        if (!isCut || login === MOST_LOGINS) throw error;
+      }
+    }
+  }
+
+  /** A session that is open already. Nothing is asked of the service. */
+  session(sid: string): Session {
+    return new Session(this.#connection, { sid });
+  }
+
+  /** A job that was started before, here or elsewhere. */
+  follow(job: string, options?: FollowOptions): Run {
+    return new Run(this.#connection, async () => job, options);
+  }
+
+  /** The job when it has ended, in whatever state. */
+  wait(job: string, options?: WaitOptions): Promise<Job> {
+    return waitForEnd(this.#connection, job, options);
+  }
+
+  /** Asks for a job's end; false where it had ended before. */
+  cancel(job: string, options?: { signal?: AbortSignal }): Promise<boolean> {
+    return cancelJob(this.#connection, job, options);
+  }
+
+  /** Jobs that match, the latest first: `limit` of them, or all. */
+  async *jobs({
+    signal,
+    limit = Infinity,
+    ...filter
+  }: JobFilter & { signal?: AbortSignal } = {}): AsyncGenerator<ListedJob> {
+    let left = limit;
+    for (let after: string | undefined | null = filter.after; after !== null && left > 0; ) {
+      const query: JobFilter = { ...filter, after, limit: Math.min(left, JOBS_PAGE) };
+      const sending = { params: { query }, signal, timeoutMs: ANSWER_MS };
+      const page = await unwrap(this.api.GET('/api/jobs', sending));
+      yield* page.items;
+      left -= page.items.length;
+      after = page.next;
+    }
+  }
+
+  /**
+   * Sends one or more files into a model, in parts, and waits until they are parsed; the job that did it. Lost connections
+   * are gone over, and `resume` goes on with what another page or program began.
+   */
+  async upload(files: Source | Source[], options: UploadOptions): Promise<Job> {
+    // What not every page needs is loaded where it is.
+    const { upload } = await import('./upload.ts');
+    return upload(this.#connection, [files].flat(), options);
+  }
+
+  /** Rows of a table of a model, sorted and filtered as asked for, however many there are. */
+  async *rows(mid: string, aid: string, options: RowsOptions = {}): AsyncGenerator<Row> {
+    const { readRows } = await import('./rows.ts');
+    yield* readRows(this.#connection, { mid, aid }, options);
+  }
+}

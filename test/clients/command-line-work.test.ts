@@ -1,0 +1,247 @@
+import { spawnSync } from 'node:child_process';
+import { chmodSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { beforeAll, describe, expect, test } from 'vitest';
+import { type CommandLine, startCommandLine } from '../harness/command-line.ts';
+import { drawFrames } from '../harness/draw-frames.ts';
+import { describeStack } from '../harness/forms.ts';
+import { describeUnless, missingPrograms } from '../harness/skip.ts';
+import { useRemoteStack, useStarted } from '../harness/use-stack.ts';
+import { waitFor } from '../harness/wait-for.ts';
+
+describeStack(missingPrograms('sshd'), 'the command line', form => {
+  const { stack, sshd, client } = useRemoteStack(form);
+  const line = useStarted(startCommandLine);
+  const windlass: CommandLine['run'] = (...given) => line.run(...given);
+  let key: string;
+
+  /** The standard output of a command that must succeed. */
+  async function print(args: string[], input?: string): Promise<string> {
+    const { code, stdout, stderr } = await windlass(args, { input });
+    expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
+    return stdout;
+  }
+  const printJson = async (args: string[]) =>
+    (await print([...args, '--json']))
+      .split('\n')
+      .filter(Boolean)
+      .map(text => JSON.parse(text));
+
+  beforeAll(async () => {
+    key = join(line.home, 'key');
+    writeFileSync(key, sshd.privateKey, { mode: 0o600 });
+    const { url, username, password } = stack;
+    await print(['login', url, '--user', username, '--password-stdin'], password);
+  });
+  const login = () => ['--user', sshd.username, '--key', key];
+
+  test('a table is uploaded into a new model, and read as a table, as JSON and as CSV', async () => {
+    const project = (await print(['project', 'create', 'Weather'])).trim();
+    const model = (await print(['model', 'create', project, 'A day'])).trim();
+    expect(await print(['project', 'list'])).toContain(project);
+    expect(await print(['model', 'list', project])).toMatch(new RegExp(`${model} .* A day\n`));
+    const file = join(line.home, 'day.csv');
+    const rows = Array.from({ length: 3_000 }, (_, n) => `${n};${n % 7 ? 'clear' : 'rain'}`);
+    writeFileSync(file, ['second;sky', ...rows, ''].join('\n'));
+    const upload = ['upload', file, '--model', model, '--aid', 'day', '--set', 'delimiter=;'];
+    expect(await print(upload)).toBe('Parsed: csv: day.\n');
+    const view = ['--sort=-second', '--filter', 'sky:eq:rain', '--limit', '2'];
+    expect(await print(['rows', model, 'day', ...view])).toBe(
+      'second  sky\n2996    rain\n2989    rain\n',
+    );
+    expect(await printJson(['rows', model, 'day', ...view])).toEqual([
+      { second: 2996, sky: 'rain' },
+      { second: 2989, sky: 'rain' },
+    ]);
+    expect(await print(['rows', model, 'day', '--csv', '--limit', '5000'])).toBe(
+      ['second,sky', ...rows.map(row => row.replace(';', ',')), ''].join('\r\n'),
+    );
+  });
+
+  test('a bad row is told, and with what an upload goes on', async () => {
+    const project = (await print(['project', 'create', 'Errors'])).trim();
+    const model = (await print(['model', 'create', project, 'Errors'])).trim();
+    const file = join(line.home, 'bad.csv');
+    writeFileSync(file, 'a,b\n1,2\n3\n');
+    const { code, stderr } = await windlass(['upload', file, '--model', model]);
+    expect(code).toBe(1);
+    expect(stderr).toMatch(/row 3|row 2|line 3/);
+    expect((await windlass(['upload', file])).stderr).toBe(
+      'windlass: It is not said where the files go. Give --model ID.\n',
+    );
+    expect((await windlass(['upload', join(line.home, 'none'), '--model', model])).stderr).toBe(
+      `windlass: ${line.home}/none cannot be read.\n`,
+    );
+  });
+
+  test('a video is made of a pattern, in natural order', async () => {
+    const folder = join(sshd.home, 'frames');
+    await drawFrames({ folder, count: 12 });
+    const file = join(line.home, 'study.mp4');
+    const made = await print(['video', 'host', '-o', file, ...login(), `${folder}/*.dat`]);
+    expect(made).toBe(`${file}: 12 frames\n`);
+    expect(readFileSync(file).subarray(4, 8).toString()).toBe('ftyp');
+    const [job] = await printJson(['jobs', '--kind', 'video', '--limit', '1']);
+    expect(job).toMatchObject({ state: 'succeeded', label: '12 frames, video/mp4' });
+    const none = await windlass(['video', 'host', '-o', file, ...login(), '/nowhere/*.png']);
+    expect(none.stderr).toContain('The host has no file like /nowhere/*.png.');
+  });
+
+  test('files are copied to a host and from it, whole, with their mode', async () => {
+    const bytes = Buffer.alloc(3_000_001, Buffer.from('0123456789abc'));
+    const file = join(line.home, 'input.dat');
+    writeFileSync(file, bytes, { mode: 0o640 });
+    await print(['cp', ...login(), '--parents', file, 'host:study/deep/']);
+    const there = join(sshd.home, 'study/deep/input.dat');
+    expect(readFileSync(there).equals(bytes)).toBe(true);
+    expect(statSync(there).mode & 0o777).toBe(0o640);
+    await print(['cp', ...login(), 'host:~/study/deep/input.dat', `${line.home}/back.dat`]);
+    expect(readFileSync(join(line.home, 'back.dat')).equals(bytes)).toBe(true);
+    const none = await windlass(['cp', ...login(), 'host:none', line.home]);
+    expect(none).toMatchObject({ code: 1, stderr: expect.stringMatching(/there is no .*\/none/) });
+    expect((await windlass(['cp', file, 'there'])).stderr).toContain('Name it as HOST:PATH.');
+  });
+
+  test('sessions are listed and closed', async () => {
+    await print(['run', 'host', ...login(), '--', 'true']);
+    const [session] = await printJson(['sessions']);
+    expect(session).toMatchObject({ hostname: 'host', username: sshd.username, state: 'open' });
+    expect(await print(['sessions'])).toContain(session.sid);
+    await print(['close', session.sid]);
+    expect(await printJson(['sessions'])).toEqual([]);
+  });
+
+  test('an administrator adds, resets, disables and removes a user', async () => {
+    const mine = stack.password;
+    const first = 'the first password';
+    const add = ['user', 'add', 'alice', '--password-stdin'];
+    expect(await print(add, `${mine}\n${first}\n`)).toBe('alice can log in.\n');
+    const as = (password: string) =>
+      fetch(`${stack.url}/api/users/-`, {
+        headers: { Authorization: `Basic ${btoa(`alice:${password}`)}` },
+      }).then(({ status }) => status);
+    expect(await as(first)).toBe(200);
+    const second = 'the second password';
+    await print(['user', 'password', 'alice', '--password-stdin'], `${mine}\n${second}\n`);
+    expect([await as(first), await as(second)]).toEqual([401, 200]);
+    await print(['user', 'disable', 'alice', '--password-stdin'], mine);
+    expect(await print(['user', 'list'])).toMatch(/^alice +user +disabled/m);
+    expect(await as(second)).toBe(401);
+    await print(['user', 'enable', 'alice', '--password-stdin'], mine);
+    expect(await as(second)).toBe(200);
+    await print(['user', 'remove', 'alice', '--password-stdin'], mine);
+    expect(await print(['user', 'list'])).not.toContain('alice');
+    const short = await windlass(['user', 'add', 'bob', '--password-stdin'], { input: mine });
+    expect(short).toMatchObject({
+      code: 1,
+      stderr: 'windlass: Standard input has no line with the new password.\n',
+    });
+  });
+
+  test('hosts are added with their keys, scanned and removed', async () => {
+    const mine = stack.password;
+    const place = ['--address', '127.0.0.1', '--port', String(sshd.port), '--private'];
+    const added = await print(
+      ['host', 'add', 'other', ...place, '--trust', '--password-stdin'],
+      mine,
+    );
+    expect(added).toMatch(/^other is 127\.0\.0\.1:\d+, with these keys; .*\n {2}SHA256:/);
+    expect(await print(['host', 'list'])).toMatch(/^other +127\.0\.0\.1:\d+ +SHA256:/m);
+    expect(await print(['host', 'scan', 'other', '--password-stdin'], mine)).toContain('SHA256:');
+    await print(['host', 'remove', 'other', '--password-stdin'], mine);
+    expect(await print(['host', 'list'])).not.toContain('other');
+    expect((await windlass(['host', 'add', 'other', ...place])).stderr).toContain('--trust');
+  });
+
+  test('a token is made, works and is deleted', async () => {
+    const mine = stack.password;
+    const create = ['token', 'create', 'notebook', '--scope', 'read', '--password-stdin'];
+    const token = (await print(create, mine)).trim();
+    const use = () =>
+      fetch(`${stack.url}/api/jobs`, { headers: { Authorization: `Bearer ${token}` } });
+    expect((await use()).status).toBe(200);
+    const all = await printJson(['token', 'list']);
+    const { id } = all.find(({ name }) => name === 'notebook');
+    await print(['token', 'delete', id, '--password-stdin'], mine);
+    expect((await use()).status).toBe(401);
+  });
+
+  test('a worker is drained, of which the doctor speaks, and works again', async () => {
+    expect((await windlass(['doctor'])).stdout).not.toContain('BAD');
+    const [{ id }] = await printJson(['worker', 'list']);
+    await print(['worker', 'drain', id, '--password-stdin'], stack.password);
+    expect(await print(['worker', 'list'])).toMatch(new RegExp(`^${id} .*draining`, 'm'));
+    const { code, stdout } = await windlass(['doctor']);
+    expect(code).toBe(1);
+    expect(stdout).toContain(`it drains; end that: windlass worker resume ${id}`);
+    await print(['worker', 'resume', id, '--password-stdin'], stack.password);
+    await waitFor(async () => (await windlass(['doctor'])).code === 0, { what: 'a good state' });
+  });
+
+  test('the doctor says that the service is away, and that a login is not good', async () => {
+    const away = { WINDLASS_URL: 'http://127.0.0.1:1', WINDLASS_TOKEN: 'any' };
+    const none = await windlass(['doctor'], { env: away });
+    expect(none.code).toBe(1);
+    expect(none.stdout).toMatch(
+      /^BAD {2}the service at http:\/\/127\.0\.0\.1:1 answers: No answer/,
+    );
+    const wrong = await windlass(['doctor'], { env: { WINDLASS_TOKEN: 'wrong' } });
+    expect(wrong.stdout).toMatch(/^BAD {2}your login is good: .*windlass login URL\.$/m);
+  });
+
+  test('words are completed, names of hosts too', async () => {
+    const complete = async (...words: string[]) =>
+      (await print(['complete', '--', ...words])).split('\n').filter(Boolean);
+    expect(await complete('r')).toEqual(['run', 'rows']);
+    expect(await complete('user', 'dis')).toEqual(['disable']);
+    expect(await complete('run', '--det')).toEqual(['--detach']);
+    const { items } = await client.get<{ items: { name: string }[] }>('/api/hosts');
+    expect(await complete('run', '')).toEqual(items.map(({ name }) => name));
+    expect(await complete('run', '--user', 'x', 'ho')).toContain('host');
+    expect(await complete('run', 'host', '--', 'l')).toEqual([]);
+  });
+});
+
+describe('completion in shells', () => {
+  const windlass = fileURLToPath(new URL('../../dist/cli/main.js', import.meta.url));
+  /** A folder with the program `windlass`. */
+  async function makeBin(): Promise<{ bin: string; line: CommandLine }> {
+    const line = await startCommandLine();
+    const bin = join(line.home, 'bin');
+    mkdirSync(bin);
+    const program = `#!/bin/sh\nexec '${process.execPath}' '${windlass}' "$@"\n`;
+    writeFileSync(join(bin, 'windlass'), program);
+    chmodSync(join(bin, 'windlass'), 0o755);
+    return { bin, line };
+  }
+  const cases = {
+    bash: `source <(windlass completion bash)
+COMP_WORDS=(windlass user dis) COMP_CWORD=2
+_windlass
+printf '%s\\n' "\${COMPREPLY[@]}"`,
+    zsh: `compadd() { shift; print -l -- "$@" }
+source <(windlass completion zsh)
+words=(windlass user dis) CURRENT=3
+_windlass`,
+    fish: `windlass completion fish | source
+complete -C 'windlass user dis'`,
+  };
+  for (const [shell, text] of Object.entries(cases)) {
+    const missing = shell === 'bash' ? undefined : missingPrograms(shell as 'zsh' | 'fish');
+    describeUnless(missing, shell, () => {
+      test(`${shell} completes a word`, async () => {
+        const { bin, line } = await makeBin();
+        try {
+          const { stdout, stderr } = spawnSync(shell, ['-c', text], {
+            ...{ cwd: line.home, encoding: 'utf8' },
+            env: { ...process.env, HOME: line.home, PATH: `${bin}:${process.env.PATH}` },
+          });
+          expect({ stdout, stderr }).toEqual({ stdout: 'disable\n', stderr: '' });
+        } finally {
+          await line.stop();
+        }
+      });
+    });
+  }
+});

@@ -1,0 +1,222 @@
+import { spawnSync } from 'node:child_process';
+import { readFileSync, statSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { beforeAll, expect, test } from 'vitest';
+import { type CommandLine, startCommandLine } from '../harness/command-line.ts';
+import { describeStack } from '../harness/forms.ts';
+import { missingPrograms } from '../harness/skip.ts';
+import { startTcpProxy, type TcpProxy } from '../harness/tcp-proxy.ts';
+import { useRemoteStack, useStarted } from '../harness/use-stack.ts';
+import { waitFor } from '../harness/wait-for.ts';
+
+describeStack(missingPrograms('sshd', 'script'), 'the command line', form => {
+  const { stack, sshd, client } = useRemoteStack(form, { alone: 'its API is killed' });
+  let link: TcpProxy;
+  const proxy = useStarted(async () => {
+    const { hostname, port } = new URL(stack.url);
+    link = await startTcpProxy({ host: hostname, port: Number(port) });
+    return link;
+  });
+  const line = useStarted(startCommandLine);
+  const start: CommandLine['start'] = (...given) => line.start(...given);
+  const windlass: CommandLine['run'] = (...given) => line.run(...given);
+  const run = (command: string, ...options: string[]) =>
+    windlass(['run', 'host', ...options, '--', command]);
+
+  let url: string;
+
+  beforeAll(async () => {
+    url = `http://127.0.0.1:${proxy.port}`;
+    const { username, password } = stack;
+    const args = ['login', `${url}/`, '--user', username, '--password-stdin'];
+    const { code, stdout, stderr } = await windlass(args, { input: `${password}\n` });
+    expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
+    expect(stdout).toContain(`Logged in to ${url} as ${username}`);
+  });
+
+  test('a login keeps a token, which nobody else can read, and not the password', async () => {
+    const path = join(line.home, '.config/windlass/login.json');
+    const kept = readFileSync(path, 'utf8');
+    expect(JSON.parse(kept)).toMatchObject({ url, username: stack.username });
+    expect(kept).not.toContain(stack.password);
+    expect([statSync(path).mode & 0o777, statSync(join(path, '..')).mode & 0o777]).toEqual([
+      0o600, 0o700,
+    ]);
+  });
+
+  test('a first command opens the session on the terminal, with a key that has a passphrase', async () => {
+    const key = join(line.home, 'key');
+    writeFileSync(key, `${sshd.privateKey.trimEnd()}\n`, { mode: 0o600 });
+    const { status } = spawnSync('ssh-keygen', ['-pq', '-P', '', '-N', 'of the key', '-f', key]);
+    expect(status).toBe(0);
+    const { child, said, ended } = line.startOnTerminal(
+      `run host --user ${sshd.username} --key ${key} -- 'echo it runs; exit 3'`,
+    );
+    await waitFor(() => said.stdout.includes('Passphrase of'), { what: 'the question' });
+    child.stdin?.write('of the key\n');
+    const { code, stdout } = await ended;
+    expect(code).toBe(3);
+    expect(stdout).toContain('it runs');
+    expect(stdout).not.toContain('of the key');
+  });
+
+  test('where there is no terminal to ask on, what to give instead is said', async () => {
+    const { code, stderr } = await windlass(['run', 'host', '--user', 'other', '--', 'true']);
+    expect(code).toBe(255);
+    expect(stderr).toBe(
+      'windlass: There is no terminal to ask on. Give --key FILE, or open the session in a terminal first.\n',
+    );
+  });
+
+  test('both streams come out as they are, byte by byte, with the exit status', async () => {
+    const { code, stdout, stderr } = await run(
+      `printf 'a\\000b'; echo to stderr >&2; printf end; exit 42`,
+    );
+    expect({ code, stdout, stderr }).toEqual({
+      ...{ code: 42, stdout: 'a\0bend', stderr: 'to stderr\n' },
+    });
+  });
+
+  test('folder, environment, limit and standard input reach the command', async () => {
+    const options = ['--cwd', '/tmp', '--env', 'WORD=a b', '--env', 'FROM_HERE', '--timeout', '60'];
+    const { code, stdout } = await windlass(
+      ['run', 'host', ...options, '--', 'pwd; echo "$WORD, $FROM_HERE"; cat'],
+      { input: 'eins\nzwei ä\n', env: { FROM_HERE: 'given' } },
+    );
+    expect({ code, stdout }).toEqual({ code: 0, stdout: '/tmp\na b, given\neins\nzwei ä\n' });
+    const late = await run('echo begun; sleep 600', '--timeout', '1');
+    expect([late.code, late.stdout]).toEqual([255, 'begun\n']);
+    expect(late.stderr).toMatch(/^windlass: .*time.*\n$/);
+  });
+
+  test('no output is lost nor doubled where the network is cut and the API is killed', async () => {
+    const { said, ended } = start(
+      ['run', 'host', '--', 'for n in $(seq 300); do echo "line $n"; sleep 0.02; done; exit 5'],
+      {},
+    );
+    for (const n of [20, 60, 100]) {
+      await waitFor(() => said.stdout.includes(`line ${n}\n`), { what: `line ${n}` });
+      link.cut();
+    }
+    stack.kill('windlass-api');
+    const { code, stdout } = await ended;
+    expect(code).toBe(5);
+    expect(stdout).toBe(Array.from({ length: 300 }, (_, n) => `line ${n + 1}\n`).join(''));
+  });
+
+  test('a detached command is followed, listed, awaited and cancelled by its id', async () => {
+    const { stdout } = await run('echo one; until test -e go; do sleep 0.1; done; exit 6', '-d');
+    const id = stdout.trim();
+    expect(id).toMatch(/^[0-9a-z]{26}$/);
+    const follower = start(['logs', '-f', id], {});
+    const waiter = start(['wait', id], {});
+    await waitFor(() => follower.said.stdout === 'one\n', { what: 'the first line' });
+    expect(await windlass(['logs', id])).toEqual({ code: 0, stdout: 'one\n', stderr: '' });
+    const table = await windlass(['jobs', '--state', 'running']);
+    expect(table.stdout).toMatch(/^ID +STATE +KIND +HOST +AGE +WHAT\n/);
+    expect(table.stdout).toMatch(
+      new RegExp(`^${id} +running +command +host +\\d+s +echo one`, 'm'),
+    );
+    const listed = await windlass(['jobs', '--state', 'running', '--json']);
+    expect(JSON.parse(listed.stdout.split('\n')[0] ?? '')).toMatchObject({ id, kind: 'command' });
+    await run('touch go');
+    expect((await follower.ended).code).toBe(6);
+    expect((await waiter.ended).code).toBe(6);
+    expect(await windlass(['cancel', id])).toEqual({
+      ...{ code: 0, stdout: `${id} had ended before.\n`, stderr: '' },
+    });
+    await run('rm go');
+  });
+
+  test.each([
+    ['Ctrl-C', 'SIGINT', 130],
+    ['a request to end', 'SIGTERM', 143],
+  ] as const)('%s cancels the command', async (_what, signal, status) => {
+    const name = `cancelled by ${signal}`;
+    const { child, said, ended } = start(
+      ['run', 'host', '--name', name, '--', 'echo begun; sleep 600'],
+      {},
+    );
+    await waitFor(() => said.stdout === 'begun\n', { what: 'the output' });
+    child.kill(signal);
+    expect(await ended).toEqual({ code: status, stdout: 'begun\n', stderr: '' });
+    const { items } = await client.get<{ items: { state: string }[] }>(
+      `/api/jobs?name=${encodeURIComponent(name)}`,
+    );
+    expect(items.map(({ state }) => state)).toEqual(['cancelled']);
+  });
+
+  test('a reader that leaves ends the command', async () => {
+    const { child, said, ended } = start(['run', 'host', '--', 'yes'], {});
+    await waitFor(() => said.stdout.length > 0, { what: 'output' });
+    child.stdout?.destroy();
+    expect((await ended).code).toBe(141);
+  });
+
+  test('JSON has the lines and the record', async () => {
+    const { stdout } = await run('echo one; exit 2', '--json');
+    const lines = stdout
+      .trimEnd()
+      .split('\n')
+      .map(line => JSON.parse(line));
+    expect(lines).toMatchObject([
+      { stream: 'stdout', text: 'one' },
+      { state: 'succeeded', result: { returncode: 2 } },
+    ]);
+  });
+
+  test('what is wrong is one line with the next step', async () => {
+    expect(
+      await windlass(['run', 'nowhere', '--user', 'x', '--key', join(line.home, 'none'), 'true']),
+    ).toMatchObject({
+      code: 255,
+      stderr: `windlass: The key ${line.home}/none cannot be read. Check --key.\n`,
+    });
+    expect(await windlass(['jbs'])).toMatchObject({
+      code: 1,
+      stderr: `windlass: unknown command 'jbs'\n(Did you mean jobs?)\nAdd --help to see how.\n`,
+    });
+    expect(await windlass(['jobs', '--state', 'done'])).toMatchObject({
+      code: 1,
+      stderr: expect.stringMatching(/^windlass: Invalid parameters: state.*"queued".*\n$/),
+    });
+    expect(await windlass(['jobs'], { env: { WINDLASS_TOKEN: 'wrong' } })).toMatchObject({
+      code: 1,
+      stderr: expect.stringContaining('Log in again: windlass login URL.'),
+    });
+    const elsewhere = { WINDLASS_URL: 'http://127.0.0.1:1' };
+    expect(await windlass(['jobs'], { env: elsewhere })).toMatchObject({
+      code: 1,
+      stderr:
+        'windlass: There is no login for http://127.0.0.1:1. Run: windlass login http://127.0.0.1:1\n',
+    });
+    expect((await windlass(['login', 'windlass.example.org'])).stderr).toBe(
+      'windlass: windlass.example.org is no address of a service. Give it as https://windlass.example.org.\n',
+    );
+  });
+
+  test('every command has its help, with an example', async () => {
+    const { stdout } = await windlass(['--help']);
+    const names = [...stdout.matchAll(/^ {2}(\w+) .*(?:<|\[options\])/gm)].map(([, name]) => name);
+    expect(names).toContain('run');
+    for (const name of ['login', 'logout', 'run', 'jobs', 'logs', 'wait', 'cancel'])
+      expect((await windlass([name, '--help'])).stdout).toContain(`Example:\n  windlass ${name}`);
+  });
+
+  test('a logout ends the token', async () => {
+    const env = { XDG_CONFIG_HOME: join(line.home, 'other') };
+    const login = ['login', url, '--user', stack.username, '--password-stdin'];
+    await windlass(login, { env, input: stack.password });
+    const { token } = JSON.parse(
+      readFileSync(join(env.XDG_CONFIG_HOME, 'windlass/login.json'), 'utf8'),
+    );
+    const mine = () =>
+      fetch(`${stack.url}/api/users/-`, { headers: { Authorization: `Bearer ${token}` } });
+    expect((await mine()).status).toBe(200);
+    expect(await windlass(['logout', '--password-stdin'], { env, input: stack.password })).toEqual({
+      ...{ code: 0, stdout: '', stderr: '' },
+    });
+    expect((await mine()).status).toBe(401);
+    expect((await windlass(['jobs'], { env })).stderr).toContain('You are not logged in.');
+  });
+});

@@ -1,0 +1,169 @@
+import { execFile } from 'node:child_process';
+import { cpSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { gzipSync } from 'node:zlib';
+import { rolldown } from 'rolldown';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { STARTS_WORK } from '../../clients/typescript/src/http.ts';
+import { describeStack } from '../harness/forms.ts';
+import { addHost } from '../harness/remote.ts';
+import { missingPrograms } from '../harness/skip.ts';
+import { makeTempDir } from '../harness/temp-dir.ts';
+import { useRemoteStack } from '../harness/use-stack.ts';
+import { readDocument } from '../http/read-document.ts';
+
+const run = promisify(execFile);
+const ROOT = join(import.meta.dirname, '../..');
+const SOURCE = join(ROOT, 'clients/typescript');
+const TSC = join(ROOT, 'node_modules/typescript/bin/tsc');
+const MOST_BYTES = 8_000;
+
+interface Package {
+  version: string;
+  dependencies: Record<string, string>;
+}
+
+/** A program's folder, which has the package as it is published in its node_modules. */
+const folder = makeTempDir('client-package');
+const installed = join(folder.path, 'node_modules/@windlass/client');
+afterAll(() => folder.remove());
+
+const readPackage = (path: string) => JSON.parse(readFileSync(path, 'utf8')) as Package;
+/** What the compiler says of a file in the folder, with these options. */
+async function checkTypes(file: string, options: string[]): Promise<string> {
+  const strict = ['--noEmit', '--strict', '--target', 'es2022', '--skipLibCheck', 'false'];
+  const args = [TSC, '--ignoreConfig', file, ...strict, ...options];
+  return run(process.execPath, args, { cwd: folder.path }).then(
+    ({ stdout }) => stdout,
+    ({ stdout }: { stdout: string }) => stdout,
+  );
+}
+
+beforeAll(async () => {
+  mkdirSync(installed, { recursive: true });
+  for (const name of ['package.json', 'README.md'])
+    cpSync(join(SOURCE, name), join(installed, name));
+  for (const project of ['tsconfig.json', 'tsconfig.node.json'])
+    await run(process.execPath, [
+      ...[TSC, '-p', join(SOURCE, project)],
+      ...['--outDir', join(installed, 'dist')],
+    ]);
+  for (const name of ['openapi-fetch', 'openapi-typescript-helpers', '@types', 'undici-types'])
+    symlinkSync(join(ROOT, 'node_modules', name), join(folder.path, 'node_modules', name));
+  writeFileSync(join(folder.path, 'package.json'), '{"type": "module"}');
+});
+
+test('the package has the version of the product, and the same packages', () => {
+  const product = readPackage(join(ROOT, 'package.json'));
+  const { version, dependencies } = readPackage(join(SOURCE, 'package.json'));
+  expect(version).toBe(product.version);
+  for (const [name, wanted] of Object.entries(dependencies))
+    expect(product.dependencies[name]).toBe(wanted);
+});
+
+test(`a bundle that runs and follows commands has less than ${MOST_BYTES} bytes by gzip`, async () => {
+  const entry = join(folder.path, 'page.js');
+  writeFileSync(
+    entry,
+    `import { Windlass } from '@windlass/client';
+const windlass = new Windlass({ url: '/' });
+const show = async lines => { for await (const { text } of lines) console.log(text); };
+await show(windlass.session('one').run('make'));
+await show(windlass.follow('another'));
+`,
+  );
+  const bundle = await rolldown({ input: entry, platform: 'browser', logLevel: 'silent' });
+  const { output } = await bundle.generate({ format: 'esm', minify: true });
+  await bundle.close();
+  const chunks = output.filter(one => one.type === 'chunk');
+  const isUpload = ({ code }: { code: string }) => code.includes('Content-Digest');
+  // What a page seldom needs comes when it does.
+  const loaded = new Set(chunks.filter(({ isEntry }) => isEntry));
+  for (const { imports } of loaded)
+    for (const one of chunks) if (imports.includes(one.fileName)) loaded.add(one);
+  const code = [...loaded].map(one => one.code).join('');
+  expect([...loaded].some(isUpload)).toBe(false);
+  expect(chunks.some(isUpload)).toBe(true);
+  expect(code).toContain('Idempotency-Key');
+  expect(gzipSync(code).length).toBeLessThan(MOST_BYTES);
+});
+
+test('its types hold in a page, in Node, and for what the service answers', async () => {
+  const source = `import { unwrap, Windlass, WindlassError } from '@windlass/client';
+const windlass = new Windlass({ url: '/', token: async () => 'text' });
+export async function use(file: Blob): Promise<number> {
+  const session = await windlass.open('lab', { username: 'ada', answer: ({ prompts }) => prompts.map(p => p.text) });
+  const run = session.run('make', { cwd: '/tmp', env: { A: 'b' }, signal: AbortSignal.timeout(1) });
+  for await (const { stream, text } of run) if (stream === 'stderr') console.log(text.length);
+  for await (const { bytes } of windlass.follow(await run.job).chunks()) console.log(bytes.byteLength);
+  const { items } = await unwrap(windlass.api.GET('/api/hosts'));
+  for await (const row of windlass.rows('mid', 'aid', { sort: 'a' })) console.log(row.a);
+  await windlass.upload(file, { mid: 'mid', parser: 'csv', delimiter: ';' });
+  return (await run.wait()).returncode + items.filter(host => host.agent).length;
+}
+export const statusOf = (error: unknown) => (error instanceof WindlassError ? error.status : undefined);
+`;
+  const wrong = `${source}
+windlass.session('one').run('make', { cwdd: '/tmp' });
+`;
+  writeFileSync(join(folder.path, 'use.ts'), source);
+  writeFileSync(join(folder.path, 'wrong.ts'), wrong);
+  writeFileSync(
+    join(folder.path, 'program.ts'),
+    `import { Windlass } from '@windlass/client';
+import { openFile } from '@windlass/client/node';
+export const send = async (path: string) =>
+  (await new Windlass({ url: 'http://127.0.0.1', user: 'ada', password: 'x' }).upload(await openFile(path), { resume: 'u' })).id;
+`,
+  );
+  const page = ['--lib', 'es2022,dom,dom.iterable', '--types', ''];
+  const bundler = ['--module', 'esnext', '--moduleResolution', 'bundler'];
+  const node = ['--lib', 'es2022', '--types', 'node', '--module', 'nodenext'];
+  expect(await checkTypes('use.ts', [...page, ...bundler])).toBe('');
+  expect(await checkTypes('wrong.ts', [...page, ...bundler])).toContain("'cwdd' does not exist");
+  expect(await checkTypes('program.ts', [...node, '--skipLibCheck'])).toBe('');
+});
+
+test('what the service takes an Idempotency-Key for is repeated under one, and nothing else', async () => {
+  const { paths } = await readDocument();
+  const posts = Object.entries(paths).flatMap(([path, { post }]) => (post ? [{ path, post }] : []));
+  const taking = posts.filter(({ post }) => {
+    const parameters = post.parameters as { name: string }[];
+    return parameters.some(({ name }) => name === 'Idempotency-Key');
+  });
+  const pathsOf = (these: typeof posts) => these.map(({ path }) => path);
+  expect(taking.length).toBeGreaterThan(5);
+  // Of a host it covers the look at its keys, but a host is not added twice: that would look like a failure.
+  const wanted = pathsOf(taking).filter(path => path !== '/api/hosts');
+  expect(pathsOf(posts.filter(({ path }) => STARTS_WORK.test(path)))).toEqual(wanted);
+});
+
+describeStack(missingPrograms('sshd'), "the README's first example", form => {
+  const { stack, client, sshd } = useRemoteStack(form);
+
+  test('runs as it is printed', async () => {
+    await addHost(client, sshd, { name: 'lab' });
+    const token = { name: 'example', scope: 'write' };
+    const made = await client.post<{ token: string }>('/api/users/-/tokens', token);
+    const readme = readFileSync(join(SOURCE, 'README.md'), 'utf8');
+    const [, example = ''] = /```js\n([\s\S]*?)```/.exec(readme) ?? [];
+    writeFileSync(join(folder.path, 'example.js'), example);
+    const key = join(folder.path, 'key');
+    writeFileSync(key, sshd.privateKey);
+    const env = {
+      ...process.env,
+      WINDLASS_URL: stack.url,
+      WINDLASS_TOKEN: made.token,
+      SSH_USER: sshd.username,
+      SSH_KEY: key,
+    };
+    const { stdout, stderr } = await run(process.execPath, ['example.js'], {
+      ...{ cwd: folder.path, env, timeout: 60_000 },
+    });
+    expect(stderr).toBe('');
+    expect(stdout).toBe(
+      'stdout: step 1\nstdout: step 2\nstdout: step 3\n21 characters, and exit status 0\n',
+    );
+  });
+});

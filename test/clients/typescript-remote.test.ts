@@ -1,0 +1,103 @@
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import { type Challenge, WindlassError } from '../../clients/typescript/src/index.ts';
+import { drawFrames } from '../harness/draw-frames.ts';
+import { describeStack } from '../harness/forms.ts';
+import { startCodeHost } from '../harness/pam-sshd.ts';
+import { addHost } from '../harness/remote.ts';
+import { missingPrograms, missingRoot } from '../harness/skip.ts';
+import { startSlurm } from '../harness/slurm.ts';
+import { useRemoteStack, useStack, useStarted } from '../harness/use-stack.ts';
+import { waitFor } from '../harness/wait-for.ts';
+import { connectWindlass, gather, useLink } from '../harness/windlass-client.ts';
+
+const codes = missingRoot() ?? missingPrograms('sshd', 'google-authenticator');
+describeStack(codes, '@windlass/client and one-time codes', form => {
+  const { stack, client } = useStack(form);
+
+  test('what a host asks is answered by a callback, and an unanswered login is ended', async () => {
+    const host = await startCodeHost({ asksPassword: true });
+    try {
+      const hostname = await addHost(client, host.sshd, { name: 'codes' });
+      const { username, password } = host.account;
+      const windlass = connectWindlass(stack);
+      const asked: Challenge[] = [];
+      const session = await windlass.open(hostname, {
+        ...{ username, password },
+        answer: challenge => {
+          asked.push(challenge);
+          return [host.nextCode()];
+        },
+      });
+      expect(asked.map(({ prompts }) => prompts)).toEqual([
+        [{ text: 'Verification code: ', echo: false }],
+      ]);
+      expect((await session.run('echo in').wait()).output).toBe('in\n');
+      await session.close();
+      await session.close();
+      const unanswered = windlass.open(hostname, { username, password });
+      await expect(unanswered).rejects.toMatchObject({
+        ...{ name: 'WindlassError', code: 'answer_required' },
+        detail: expect.stringContaining('Verification code:'),
+      });
+      await waitFor(
+        async () => (await client.get<{ items: [] }>('/api/remotes')).items.length === 0,
+        { what: 'the unanswered session to end' },
+      );
+    } finally {
+      await host.stop();
+    }
+  });
+});
+
+describeStack(missingPrograms('sshd', 'ffmpeg'), '@windlass/client and videos', form => {
+  const { stack, sshd } = useRemoteStack(form);
+  const link = useLink(stack);
+
+  test('a video is made, and comes whole over connections that are cut', async () => {
+    const windlass = connectWindlass(stack, link.port);
+    const { username, privateKey } = sshd;
+    const session = await windlass.open('host', { username, privateKey });
+    const size = { width: 640, height: 480 };
+    const images = await drawFrames({ folder: join(sshd.home, 'frames'), count: 40, ...size });
+    const video = await session.video({ images, fps: 10 });
+    const states: string[] = [];
+    const job = await video.wait({ onChange: ({ state }) => states.push(state) });
+    expect(states.at(-1)).toBe('succeeded');
+    const answer = await stack.api(`/api/jobs/${video.job}/result`);
+    const whole = Buffer.from(await answer.arrayBuffer());
+    expect(job.result).toMatchObject({ bytes: whole.length, frames: 40 });
+    const { total } = link.connections;
+    link.cutAfter('down', Math.floor(whole.length / 2));
+    const blob = await video.blob();
+    expect(link.connections.total).toBeGreaterThan(total);
+    expect(blob.type).toBe('video/mp4');
+    expect(Buffer.from(await blob.arrayBuffer()).equals(whole)).toBe(true);
+    expect((await stack.api(new URL(video.url).pathname)).status).toBe(200);
+    const broken = await session.video({ images: [join(sshd.home, 'nothing.png')] });
+    const error = await broken.wait().catch((thrown: unknown) => thrown);
+    expect(error).toBeInstanceOf(WindlassError);
+    expect(error).toMatchObject({ code: 'bad_frames', job: broken.job });
+  });
+});
+
+const slurm = missingPrograms('sshd', 'slurmctld', 'slurmd', 'sbatch', 'munged');
+describeStack(slurm, '@windlass/client and batch jobs', form => {
+  const { stack, sshd } = useRemoteStack(form);
+  const cluster = useStarted(startSlurm);
+
+  test('a batch job is run as a command is', async () => {
+    cluster.offerTo(sshd);
+    const { username, privateKey } = sshd;
+    const windlass = connectWindlass(stack);
+    const session = await windlass.open('host', { username, privateKey });
+    expect((await session.info()).engines).toEqual(['slurm']);
+    const run = session.batch({ command: 'echo out; echo err >&2; exit 3', time: 90 });
+    const lines = await gather(run);
+    expect(lines).toHaveLength(2);
+    expect(lines).toContainEqual({ stream: 'stderr', text: 'err' });
+    const { job, ...result } = await run.wait();
+    expect(result).toEqual({ returncode: 3, output: 'out\n', errors: 'err\n', truncated: false });
+    expect(await windlass.wait(job)).toMatchObject({ kind: 'batch', batch: { engine: 'slurm' } });
+  });
+});

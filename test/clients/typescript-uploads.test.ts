@@ -1,0 +1,126 @@
+import { randomBytes } from 'node:crypto';
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
+import type { Windlass } from '../../clients/typescript/src/index.ts';
+import { openFile } from '../../clients/typescript/src/node.ts';
+import { describeStack } from '../harness/forms.ts';
+import { makeTempDir } from '../harness/temp-dir.ts';
+import { makeModel, readUpload } from '../harness/uploads.ts';
+import { UNLIMITED, useStack } from '../harness/use-stack.ts';
+import { connectWindlass, gather, useLink } from '../harness/windlass-client.ts';
+
+const MB = 1 << 20;
+
+describeStack(undefined, '@windlass/client uploads', form => {
+  const { stack, client } = useStack(form, UNLIMITED);
+  const link = useLink(stack);
+  const directory = makeTempDir('client-uploads');
+  afterAll(() => directory.remove());
+  let windlass: Windlass;
+  let mid: string;
+
+  beforeAll(async () => {
+    windlass = connectWindlass(stack, link.port);
+    ({ mid } = await makeModel(client));
+  });
+  beforeEach(() => link.heal());
+
+  const fileOf = async (aid: string) => {
+    const answer = await client.fetch(`/api/models/${mid}/files/${encodeURIComponent(aid)}`);
+    return Buffer.from(await answer.arrayBuffer());
+  };
+
+  test('files of which connections are cut arrive whole, and progress never goes back', async () => {
+    const bytes = [randomBytes(20 * MB), randomBytes(5 * MB + 1), Buffer.alloc(0)];
+    const files = bytes.map((of, n) => new File([of], `cut ${n}.bin`));
+    const told: number[] = [];
+    link.throttle('up', 30 * MB);
+    link.cutAfter('up', 3 * MB);
+    const job = await windlass.upload(files, {
+      ...{ mid, parser: 'blob', partSize: MB },
+      onProgress: ({ sent, total }) => {
+        expect(total).toBe(25 * MB + 1);
+        told.push(sent);
+        if (sent % (5 * MB) === 0) link.cutAfter('up', 2 * MB);
+      },
+    });
+    expect(job).toMatchObject({ kind: 'parse', state: 'succeeded' });
+    for (const [n, of] of bytes.entries())
+      expect((await fileOf(`cut ${n}.bin`)).equals(of)).toBe(true);
+    expect(told).toEqual(told.toSorted((a, b) => a - b));
+    expect([told.at(0), told.at(-1)]).toEqual([0, 25 * MB + 1]);
+    expect(link.connections.total).toBeGreaterThan(8);
+  });
+
+  test('an upload that was left is resumed with what is missing', async () => {
+    const path = join(directory.path, 'left.bin');
+    const bytes = randomBytes(30 * MB);
+    writeFileSync(path, bytes);
+    const leave = new AbortController();
+    let id = '';
+    link.throttle('up', 20 * MB);
+    const file = await openFile(path);
+    const left = windlass.upload(file, {
+      ...{ mid, parser: 'blob', partSize: MB, signal: leave.signal },
+      onBegin: upload => {
+        id = upload;
+      },
+      onProgress: ({ sent }) => sent === 20 * MB && leave.abort(new Error('left')),
+    });
+    await expect(left).rejects.toThrow('left');
+    const { parts, state } = await readUpload(client, id);
+    expect(state).toBe('open');
+    expect(parts.length).toBeGreaterThanOrEqual(20);
+    // What was on its way is not counted below.
+    link.cut();
+    const before = link.bytes.up;
+    const other = connectWindlass(stack, link.port);
+    const job = await other.upload(file, { resume: id, partSize: MB });
+    await file.close();
+    expect(job).toMatchObject({ upload: id, state: 'succeeded' });
+    expect((await fileOf('left.bin')).equals(bytes)).toBe(true);
+    expect(link.bytes.up - before).toBeLessThan(11 * MB);
+    // Once more: it is done.
+    expect((await other.upload(new File([bytes], 'left.bin'), { resume: id })).id).toBe(job.id);
+  });
+
+  test('a part whose bytes are others by now is sent again', async () => {
+    const { id } = await client.post<{ id: string }>('/api/uploads', {
+      ...{ mid, input: false, parser: 'blob', aids: ['changed'] },
+    });
+    const path = `/api/uploads/${id}/files/0/parts/0`;
+    const headers = { 'Content-Type': 'application/octet-stream' };
+    await client.fetch(path, { method: 'PUT', headers, body: 'old words' });
+    await windlass.upload(new Blob(['new words']), { resume: id });
+    expect(String(await fileOf('changed'))).toBe('new words');
+  });
+
+  test('rows of a table come by the names of their columns, sorted and filtered, over pages', async () => {
+    const lines = Array.from({ length: 25_000 }, (_, n) => `${n},${n % 7 ? 'clear' : 'rain'}\n`);
+    const table = new File(['second,sky\n', ...lines], 'day');
+    await windlass.upload(table, { mid, parser: 'csv', aids: ['day/1'], delimiter: ',' });
+    const all = await gather(windlass.rows(mid, 'day/1'));
+    expect(all).toHaveLength(25_000);
+    expect(all.at(-1)).toEqual({ second: 24_999, sky: 'clear' });
+    const latest = windlass.rows(mid, 'day/1', {
+      ...{ sort: '-second', filter: ['sky:eq:rain', 'second:lt:1000'], limit: 2, offset: 1 },
+    });
+    expect(await gather(latest)).toEqual([
+      { second: 987, sky: 'rain' },
+      { second: 980, sky: 'rain' },
+    ]);
+  });
+
+  test('what cannot be parsed fails with what the parser says', async () => {
+    const table = new File(['a,b\n1,2\n1,2,3\n'], 'broken');
+    await expect(windlass.upload(table, { mid, parser: 'csv' })).rejects.toMatchObject({
+      ...{ name: 'WindlassError', code: 'parse_failed', status: 0 },
+      job: expect.stringMatching(/^[0-9a-z]{26}$/),
+    });
+    await expect(windlass.upload(table, { mid, parser: 'none' })).rejects.toMatchObject({
+      ...{ status: 400, code: 'invalid_input' },
+      problem: { fields: [{ field: 'parser', problem: expect.any(String) }] },
+    });
+  });
+});

@@ -1,0 +1,140 @@
+import { createHash } from 'node:crypto';
+import {
+  chmodSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
+import { join } from 'node:path';
+import { beforeAll, expect, test } from 'vitest';
+import { describeStack } from '../harness/forms.ts';
+import { expectProblem } from '../harness/problem.ts';
+import { openSession } from '../harness/remote.ts';
+import { missingPrograms } from '../harness/skip.ts';
+import { useProxiedStack, useStackDatabase } from '../harness/use-stack.ts';
+import { waitFor } from '../harness/wait-for.ts';
+
+describeStack(missingPrograms('sshd'), 'files written to a host', form => {
+  const { stack, sshd, client, proxy } = useProxiedStack(form, { alone: 'its workers are killed' });
+  const database = useStackDatabase(stack);
+  let sid: string;
+  let folder: string;
+  beforeAll(async () => {
+    sid = await openSession(client, sshd);
+    folder = join(sshd.home, 'written');
+    mkdirSync(folder);
+  });
+  const put = (
+    path: string,
+    body: string | Buffer,
+    headers: Record<string, string> = {},
+    query = '',
+  ) =>
+    client.fetch(`/api/remotes/${sid}/file${path}${query}`, {
+      method: 'PUT',
+      headers: { 'Content-Type': 'application/octet-stream', ...headers },
+      body,
+    });
+  const digestOf = (bytes: string | Buffer) => createHash('sha256').update(bytes).digest('base64');
+  const leftovers = () => readdirSync(folder).filter(name => name.startsWith('.windlass'));
+
+  test('a new file is 201, one that is replaced 200, with its mode', async () => {
+    const path = join(folder, 'a file ä');
+    const made = await put(path, 'first');
+    expect(made.status).toBe(201);
+    expect(await made.json()).toEqual({ path, size: 5, digest: digestOf('first') });
+    expect(readFileSync(path, 'utf8')).toBe('first');
+    chmodSync(path, 0o640);
+    expect((await put(path, 'second')).status).toBe(200);
+    expect(readFileSync(path, 'utf8')).toBe('second');
+    expect(statSync(path).mode & 0o7777).toBe(0o640);
+    expect((await put(path, '', {}, '?mode=0755')).status).toBe(200);
+    expect([statSync(path).size, statSync(path).mode & 0o7777]).toEqual([0, 0o755]);
+  });
+
+  test('large bytes arrive as they are, and nothing stays beside them or in the store', async () => {
+    const bytes = Buffer.alloc(20_000_001, Buffer.from('0123456789abcde'));
+    const path = join(folder, 'large');
+    const answer = await put(path, bytes, { 'Content-Digest': `sha-256=:${digestOf(bytes)}:` });
+    expect(await answer.json()).toMatchObject({ size: bytes.length });
+    expect(readFileSync(path).equals(bytes)).toBe(true);
+    expect(leftovers()).toEqual([]);
+    await waitFor(
+      async () => {
+        const [row] = await database<{ n: number }[]>`
+          select count(*)::int as n from pending_deletions where object like 'files/%'`;
+        return row?.n === 0;
+      },
+      { what: 'the removal of the stored bytes' },
+    );
+  });
+
+  test('If-None-Match: * keeps what is there', async () => {
+    const path = join(folder, 'kept');
+    writeFileSync(path, 'before');
+    const headers = { 'If-None-Match': '*' };
+    await expectProblem(await put(path, 'after', headers), 412, 'precondition_failed');
+    expect(readFileSync(path, 'utf8')).toBe('before');
+    expect((await put(join(folder, 'fresh'), 'new', headers)).status).toBe(201);
+    await expectProblem(await put(path, 'x', { 'If-None-Match': '"a"' }), 400, 'invalid_input');
+    expect(leftovers()).toEqual([]);
+  });
+
+  test('a missing folder is 404, and made where that is asked for', async () => {
+    const path = join(folder, 'new/deep/file');
+    await expectProblem(await put(path, 'x'), 404, 'not_found');
+    expect((await put(path, 'x', {}, '?parents=true')).status).toBe(201);
+    expect(readFileSync(path, 'utf8')).toBe('x');
+  });
+
+  test('bytes that are not those of the digest change nothing', async () => {
+    const path = join(folder, 'a file ä');
+    const headers = { 'Content-Digest': `sha-256=:${digestOf('others')}:` };
+    await expectProblem(await put(path, 'these', headers), 400, 'digest_mismatch');
+    expect(statSync(path).size).toBe(0);
+  });
+
+  test('a link is followed, a folder and a bad mode are refused', async () => {
+    const real = join(folder, 'real');
+    writeFileSync(real, 'old');
+    symlinkSync('real', join(folder, 'link'));
+    expect((await put(join(folder, 'link'), 'by the link')).status).toBe(200);
+    expect(readFileSync(real, 'utf8')).toBe('by the link');
+    expect(existsSync(join(folder, 'link'))).toBe(true);
+    await expectProblem(await put(folder, 'x'), 400, 'invalid_input');
+    await expectProblem(await put(real, 'x', {}, '?mode=rw'), 400, 'invalid_input');
+  });
+
+  test('a file is removed; what is not there is 404, a folder 400', async () => {
+    const remove = (path: string) =>
+      client.fetch(`/api/remotes/${sid}/file${path}`, { method: 'DELETE' });
+    const path = join(folder, 'real');
+    expect((await remove(join(folder, 'link'))).status).toBe(204);
+    expect(existsSync(path)).toBe(true);
+    expect((await remove(path)).status).toBe(204);
+    expect(existsSync(path)).toBe(false);
+    await expectProblem(await remove(path), 404, 'not_found');
+    await expectProblem(await remove(folder), 400, 'invalid_input');
+  });
+
+  test('the file comes whole though the link is cut and the worker is killed', async () => {
+    const bytes = Buffer.alloc(60_000_000, Buffer.from('fedcba98765'));
+    const path = join(folder, 'through faults');
+    writeFileSync(path, 'before');
+    proxy.throttle('up', 20_000_000);
+    const answer = put(path, bytes);
+    const writing = () => leftovers().some(name => statSync(join(folder, name)).size > 1_000_000);
+    await waitFor(writing, { what: 'the first bytes' });
+    expect(readFileSync(path, 'utf8')).toBe('before');
+    proxy.cut();
+    await waitFor(writing, { what: 'the second try' });
+    stack.kill('windlass-worker');
+    expect(await (await answer).json()).toMatchObject({ path, size: bytes.length });
+    expect(readFileSync(path).equals(bytes)).toBe(true);
+    expect(leftovers()).toEqual([]);
+  });
+});

@@ -1,0 +1,37 @@
+import { pipeline } from 'node:stream';
+import { PartMeter } from '../../shared/part-meter.ts';
+import { scheduleDeletion } from '../../shared/storage/pending-deletions.ts';
+import type { Handler, JobContext } from '../context.ts';
+import { writeRemoteFile } from '../remote-files/write-file.ts';
+import { withSession } from '../ssh/reconnect.ts';
+import type { RemoteSession } from '../ssh/remote-session.ts';
+
+/** Attempts whose temporary file may have stayed behind. */
+const MOST_STALE = 20;
+
+/** Writes what the request has stored to a file of the session's host; again from its beginning after a lost link or worker. */
+const writeFile: Handler<'write-file'> = async context => {
+  const { payload } = context;
+  const result = await withSession(context, session => writeOnce(context, session));
+  return { result, promote: tx => scheduleDeletion(tx, [payload.object]) };
+};
+
+export default writeFile;
+
+async function writeOnce(context: JobContext<'write-file'>, session: RemoteSession) {
+  const { worker, job, payload, signal } = context;
+  const { path, object, size, digest, mode, parents, exclusive } = payload;
+  await session.requireSftp(signal);
+  const stored = await worker.objects.get(object, { signal });
+  const meter = new PartMeter({ limit: size, expected: Buffer.from(digest, 'base64') });
+  // Its error reaches whoever reads the meter.
+  pipeline(stored, meter, () => {});
+  const earlier = Array.from({ length: Math.min(MOST_STALE, job.epoch - 1) }, (_, n) => n + 1);
+  return writeRemoteFile(session, {
+    ...{ path, bytes: meter, size, mode, parents, exclusive, signal },
+    temporary: `${job.id}-${job.epoch}`,
+    stale: earlier.map(back => `${job.id}-${job.epoch - back}`),
+    // Another worker may have taken the job over, and have been told of its end.
+    confirm: () => context.assertLeased(),
+  });
+}

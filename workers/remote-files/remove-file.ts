@@ -1,0 +1,50 @@
+import type ssh2 from 'ssh2';
+import { abortableOpen } from '../../shared/abort.ts';
+import { WindlassError } from '../../shared/errors.ts';
+import type { RemoteSession } from '../ssh/remote-session.ts';
+import { isDirectory, makeRequester, STATUS, statusOf } from './sftp-requests.ts';
+
+/**
+ * Removes a file, or a link, on the session's host. Throws `not_found`, `forbidden`, `invalid_input` (a directory),
+ * `remote_connection_failed`, or the signal's reason.
+ */
+export async function removeRemoteFile(
+  session: RemoteSession,
+  path: string,
+  signal: AbortSignal,
+): Promise<void> {
+  const sftp = await abortableOpen(session.sftp(signal), signal, late => late.end());
+  const close = () => sftp.end();
+  signal.addEventListener('abort', close, { once: true });
+  const request = makeRequester(sftp, signal);
+  try {
+    const found = await request<ssh2.Stats>(done => sftp.lstat(path, done));
+    if (isDirectory(found)) throw isFolder(path);
+    await request<void>(done => sftp.unlink(path, error => done(error ?? undefined)));
+  } catch (error) {
+    throw toError(error, path);
+  } finally {
+    signal.removeEventListener('abort', close);
+    sftp.end();
+  }
+}
+
+function toError(error: unknown, path: string): unknown {
+  const status = statusOf(error);
+  if (status === undefined) return error;
+  if (status === STATUS.noSuchFile)
+    return new WindlassError('not_found', {
+      detail: `Not found: there is no ${path} on the host.`,
+      hint: 'Check the path; it is read as the account of the session sees it.',
+    });
+  return new WindlassError('forbidden', {
+    detail: `Forbidden: the account on the host may not remove ${path}: ${(error as Error).message}.`,
+    hint: "Change the folder's permissions, or open a session as another account.",
+  });
+}
+
+const isFolder = (path: string) =>
+  new WindlassError('invalid_input', {
+    detail: `Invalid parameters: path: ${path} is a directory.`,
+    hint: 'Give the path of a file; a command removes a folder.',
+  });

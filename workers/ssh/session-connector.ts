@@ -1,0 +1,157 @@
+import { eq } from 'drizzle-orm';
+import { LRUCache } from 'lru-cache';
+import type { Config } from '../../shared/config.ts';
+import type { Database } from '../../shared/database/connect.ts';
+import { type HostRow, hosts, type SessionRow, sessions } from '../../shared/database/schema.ts';
+import { WindlassError } from '../../shared/errors.ts';
+import { hostChanged } from '../../shared/host-place.ts';
+import type { Logger } from '../../shared/log.ts';
+import { type Credential, type Sealed, unseal } from '../../shared/secrets.ts';
+import { endForChangedHost, isHostChanged } from './changed-hosts.ts';
+import { CircuitBreakers } from './circuit-breaker.ts';
+import { type Connection, connect } from './connect.ts';
+import { unreachable } from './dial.ts';
+import { releaseSession, requireReconnect } from './held-sessions.ts';
+import { type LoginDialogue, reconnectRequired } from './login-dialogue.ts';
+import { RefusedLogins } from './refused-logins.ts';
+import { RemoteSession } from './remote-session.ts';
+
+/** For all of it: the permit of the circuit breaker, the name, TCP, the login. */
+const CONNECT_MS = 60_000;
+/** The same where its user may be asked: a little more than the dialogue itself allows. */
+const DIALOGUE_CONNECT_MS = 150_000;
+const MAX_SHELLS = 1_000;
+
+export interface ConnectorContext {
+  /** The worker's id. */
+  id: string;
+  config: Config;
+  database: Database;
+  log: Logger;
+}
+
+/** A session and its host's entry. */
+export interface SessionOfHost {
+  session: SessionRow;
+  host: HostRow;
+}
+
+/** Logs in for sessions, with the credentials that were sealed for them. */
+export class SessionConnector {
+  readonly #context: ConnectorContext;
+  /** By account. With it, the account's next session starts its agent with one command less. */
+  readonly #shells = new LRUCache<string, string>({ max: MAX_SHELLS });
+  readonly #breakers: CircuitBreakers;
+  readonly #refused: RefusedLogins;
+
+  constructor(context: ConnectorContext) {
+    this.#context = context;
+    this.#breakers = new CircuitBreakers(context.config.LIMIT_HOST_CONNECTS);
+    this.#refused = new RefusedLogins(context.database);
+  }
+
+  /** Whether the host has ever refused the session's credentials. */
+  wasEverRefused(sid: string): Promise<boolean> {
+    return this.#refused.wasEverRefused(sid);
+  }
+
+  /** Throws `session_not_found`, and `host_changed` where the session was opened for another place. */
+  async read(sid: string): Promise<SessionOfHost> {
+    const [found] = await this.#context.database.db
+      .select({ session: sessions, host: hosts })
+      .from(sessions)
+      .leftJoin(hosts, eq(hosts.name, sessions.hostname))
+      .where(eq(sessions.sid, sid));
+    if (found && isHostChanged(found)) throw await this.endForChangedHost(found.session);
+    if (!found?.host || !found.session.sealed) throw new WindlassError('session_not_found');
+    return { session: found.session, host: found.host };
+  }
+
+  /**
+   * Logs in; through `dialogue` where the host asks its user. Throws `reconnect_required` where only the user can log in,
+   * and what connect() throws.
+   */
+  async connect(
+    { session, host }: SessionOfHost,
+    dialogue: LoginDialogue | undefined,
+  ): Promise<RemoteSession> {
+    const { sid, username } = session;
+    if (session.interactive && !dialogue) throw reconnectRequired(session.hostname);
+    const ask = dialogue?.ask ?? (() => this.#requireReconnect(session));
+    const signal = AbortSignal.timeout(dialogue ? DIALOGUE_CONNECT_MS : CONNECT_MS);
+    const { SSH_ALGORITHMS: algorithms } = this.#context.config;
+    const [{ secret: credential, place }] = await Promise.all([
+      this.#openCredential(session),
+      // What its user asks for is tried.
+      dialogue ? undefined : this.#refused.throwIfRefused(sid),
+    ]);
+    const target = { host, username, credential, place, ask, algorithms };
+    const connection = await this.#breakers
+      .of(host)
+      .execute(() => begin(connect(target, signal), dialogue), signal)
+      .then(({ connecting }) => connecting)
+      .catch(async (error: unknown) => {
+        this.#refused.record(sid, error);
+        if (isHostChangedError(error)) throw await this.endForChangedHost(session);
+        if (!signal.aborted) throw error;
+        throw unreachable(host, `no connection within ${CONNECT_MS / 1_000} s.`, error);
+      });
+    const account = `${username}@${host.address}:${host.port}`;
+    const remote = new RemoteSession(connection, {
+      spoolLimitBytes: this.#context.config.LIMIT_SPOOL_BYTES,
+      shell: session.shell ?? this.#shells.get(account),
+      onShell: found => this.#shells.set(account, found),
+    });
+    if (dialogue?.wasAsked) void remote.closed.then(() => this.#release(sid));
+    return remote;
+  }
+
+  /** The host asks for more than before: what was sealed is no longer enough. */
+  async #requireReconnect(session: SessionRow): Promise<never> {
+    await requireReconnect(this.#context.database.db, session);
+    throw reconnectRequired(session.hostname);
+  }
+
+  async #release(sid: string): Promise<void> {
+    const { database, id, log } = this.#context;
+    await releaseSession(database.db, sid, id).catch((error: unknown) => {
+      // Its jobs notice by themselves; what its user is told waits for this worker's end.
+      log.debug({ err: error, sid }, 'the loss of a connection could not be recorded');
+    });
+  }
+
+  /** Bytes that do not open for this session and host name were put there by somebody: they are good for nothing. */
+  async #openCredential(session: SessionRow): Promise<Sealed<Credential>> {
+    const { SEAL_PRIVATE_KEYS } = this.#context.config;
+    if (!SEAL_PRIVATE_KEYS || !session.sealed)
+      throw new Error('this worker has no SEAL_PRIVATE_KEYS');
+    try {
+      return await unseal<Credential>(SEAL_PRIVATE_KEYS, session, session.sealed);
+    } catch (error) {
+      if (error instanceof WindlassError) throw error;
+      this.#context.log.warn({ err: error, sid: session.sid }, 'a credential does not open');
+      throw await this.endForChangedHost(session);
+    }
+  }
+
+  /** Ends the session; the error that tells its user. */
+  async endForChangedHost({
+    sid,
+    hostname,
+  }: Pick<SessionRow, 'sid' | 'hostname'>): Promise<WindlassError> {
+    await endForChangedHost(this.#context.database.db, sid);
+    return hostChanged(hostname);
+  }
+}
+
+const isHostChangedError = (error: unknown) =>
+  error instanceof WindlassError && error.code === 'host_changed';
+
+/** What a circuit breaker has to wait for: a host that asks its user something is there, and others must not wait for the user. */
+async function begin(
+  connecting: Promise<Connection>,
+  dialogue: LoginDialogue | undefined,
+): Promise<{ connecting: Promise<Connection> }> {
+  await (dialogue ? Promise.race([connecting, dialogue.next]) : connecting);
+  return { connecting };
+}
