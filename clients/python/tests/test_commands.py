@@ -104,7 +104,9 @@ def test_jobs_and_their_filters(session: Session, client: Client) -> None:
         run.wait()
     found = list(client.jobs(name="filtered", session=session.sid, state=["succeeded", "failed"]))
     assert [job.id for job in found] == [run.job for run in reversed(runs)]
-    assert [job.id for job in client.jobs(name="filtered", session=session.sid, limit=2)] == [job.id for job in found[:2]]
+    assert [job.id for job in client.jobs(name="filtered", session=session.sid, limit=2)] == [
+        job.id for job in found[:2]
+    ]
     latest = found[0]
     assert (latest.kind, latest.label, latest.host, latest.session) == ("command", "true", "host", session.sid)
     assert latest.created.tzinfo is not None

@@ -20,7 +20,7 @@ def frames(session: Session) -> List[str]:
     folder = session.run("cd frames && pwd").wait().output.strip()
     names = sorted(entry.name for entry in session.browse(folder))
     assert len(names) == 25
-    assert session.read(f"{folder}/{names[0]}")[:4] == b"\x89PNG"
+    assert session.read_file(f"{folder}/{names[0]}")[:4] == b"\x89PNG"
     return [f"{folder}/{name}" for name in names]
 
 

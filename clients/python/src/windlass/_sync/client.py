@@ -6,8 +6,9 @@ from typing import Any, Callable, Iterator, List, Optional, Type
 import httpx
 
 from .._core import jobs, login, projects, sessions
-from .._core.api import Api, read_address, read_authorization
+from .._core.api import Api
 from .._core.ids import JobLike, job_id
+from .._core.profile import read_access
 from .._core.transport import SyncTransport, drive, drive_all
 from .._core.upload import PART_BYTES, Sending, Source, Wanted, upload_file
 from ..records import Job, SessionInfo, Upload, UploadProgress
@@ -34,12 +35,9 @@ class Client:
         patience: float = 120.0,
         http: Optional[httpx.Client] = None,
     ) -> None:
-        self._api = Api(
-            SyncTransport(http or httpx.Client()),
-            url=read_address(url),
-            authorization=read_authorization(token, user, password),
-            patience=patience,
-        )
+        address, authorization = read_access(url, token, user, password)
+        transport = SyncTransport(http or httpx.Client())
+        self._api = Api(transport, url=address, authorization=authorization, patience=patience)
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} of {self._api.url}>"
