@@ -6,6 +6,8 @@ import { contentPolicy } from './http/content-policy.ts';
 import { locateBelow, publicPath } from './http/public-url.ts';
 import { refuseAmbiguous } from './http/refuse-ambiguous.ts';
 import { createRouters, type RouteFile } from './http/routes.ts';
+import { takeLink } from './http/take-link.ts';
+import { allowOrigins } from './middleware/allow-origins.ts';
 import { authenticate } from './middleware/authenticate.ts';
 import { closePipelinedResponses } from './middleware/close-pipelined-responses.ts';
 import { disconnectStalledReaders } from './middleware/disconnect-stalled-readers.ts';
@@ -36,8 +38,10 @@ export function createApp(api: ApiContext, files: RouteFile[]): Express {
       .set('Referrer-Policy', 'same-origin');
     next();
   });
+  app.use(takeLink());
   app.use(closePipelinedResponses());
   app.use(logRequests(api));
+  app.use(allowOrigins(api.config));
   app.use(disconnectStalledReaders());
   app.use(limitBodyTime({ windowMs: api.config.LIMIT_BODY_SECONDS * 1_000 }));
   app.use((req, _res, next) => {

@@ -1,25 +1,7 @@
-import { CommanderError } from 'commander';
-import { WindlassError } from '../clients/typescript/src/error.ts';
-import { describeError } from './client/describe-error.ts';
-import { CommandError } from './command-error.ts';
-import { failureStatus } from './exit-status.ts';
 import { createProgram } from './program.ts';
+import { runProgram } from './run-program.ts';
+import { addServiceCommands } from './service/add-service-commands.ts';
 
+/** The command `windlass` of an installation: without words it starts the service. */
 const words = process.argv.slice(2);
-try {
-  await createProgram().parseAsync(words.length === 0 ? ['up'] : words, { from: 'user' });
-} catch (error) {
-  // It has been printed: help, or what is wrong with the arguments.
-  if (error instanceof CommanderError)
-    process.exit(error.exitCode === 0 ? 0 : failureStatus(words[0]));
-  const said = describe(error);
-  if (said === undefined) throw error;
-  process.stderr.write(`windlass: ${said}\n`);
-  process.exit(failureStatus(words[0]));
-}
-
-function describe(error: unknown): string | undefined {
-  if (error instanceof WindlassError) return describeError(error);
-  if (error instanceof CommandError) return [error.message, error.hint].filter(Boolean).join(' ');
-  return undefined;
-}
+await runProgram(createProgram(addServiceCommands), words.length === 0 ? ['up'] : words);

@@ -1,10 +1,9 @@
 import { Command } from 'commander';
 import { addClientCommands } from './client/add-client-commands.ts';
 import { addCompletion } from './completion/add-completion.ts';
-import { addServiceCommands } from './service/add-service-commands.ts';
 
-/** The command `windlass`. What a command needs is loaded when it runs. */
-export function createProgram(): Command {
+/** The command `windlass`, with the commands that `addMore` adds. What a command needs is loaded when it runs. */
+export function createProgram(addMore: (program: Command) => void = () => {}): Command {
   const program = new Command('windlass')
     .description('Long work for scientific web applications: commands on hosts, videos, uploads.')
     .exitOverride()
@@ -13,7 +12,8 @@ export function createProgram(): Command {
     })
     .showHelpAfterError('Add --help to see how.');
   addClientCommands(program);
-  addServiceCommands(program);
+  addMore(program);
+  program.commandsGroup('Shells:');
   addCompletion(program);
   return program;
 }

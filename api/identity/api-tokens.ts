@@ -60,7 +60,7 @@ async function recordUse(db: Db, token: string): Promise<void> {
 export async function findToken(
   db: Db,
   token: string,
-): Promise<{ user: User; scope: Scope } | undefined> {
+): Promise<{ user: User; scope: Scope; token: string; tokenEnds?: Date } | undefined> {
   if (!token.startsWith(TOKEN_PREFIX) || !isSecret(token.slice(TOKEN_PREFIX.length)))
     return undefined;
   const [found] = await db
@@ -69,13 +69,15 @@ export async function findToken(
       administrator: users.administrator,
       version: users.version,
       scope: tokens.scope,
+      id: tokens.id,
+      expires: tokens.expires,
       isDue: sql<boolean>`${tokens.used} is distinct from ${thisHour}`,
     })
     .from(tokens)
     .innerJoin(users, and(eq(users.username, tokens.username), eq(users.disabled, false)))
     .where(and(eq(tokens.hash, hashSecret(token)), isUnexpired));
   if (!found) return undefined;
-  const { scope, isDue, ...user } = found;
+  const { scope, id, expires, isDue, ...user } = found;
   if (isDue) await recordUse(db, token);
-  return { user, scope };
+  return { user, scope, token: id, tokenEnds: expires ?? undefined };
 }

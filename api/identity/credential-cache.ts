@@ -12,6 +12,10 @@ export interface Identity {
   /** The credential: a password, or a token of this scope. */
   by: 'password' | 'token';
   scope?: Scope;
+  /** The id of an API token. */
+  token?: string;
+  /** When the token ends, if it does by itself. */
+  tokenEnds?: Date;
 }
 
 /** Caches whose an Authorization header is, so that a burst of requests costs one query. */

@@ -1,13 +1,16 @@
 import type { Request, RequestHandler, Response } from 'express';
 import { WindlassError } from '../../shared/errors.ts';
 import type { ApiContext } from '../context.ts';
+import { addressOf, linkOf } from '../http/take-link.ts';
 import { findToken } from '../identity/api-tokens.ts';
 import { clientAddress } from '../identity/client-address.ts';
 import type { Identity } from '../identity/credential-cache.ts';
 import { refuseReadToken } from '../identity/current-user.ts';
+import { findLink } from '../identity/links.ts';
 import { readLoginCookie, setLoginCookies } from '../identity/login-cookies.ts';
 import { extendLogin, findLogin } from '../identity/logins.ts';
 import { findTokenUser, isJwt } from '../identity/oidc/access-tokens.ts';
+import { isForeignPage } from './allow-origins.ts';
 import { isWrite, refuseCrossSite, requireSameOrigin } from './same-origin.ts';
 
 type Authenticator = Pick<
@@ -17,22 +20,36 @@ type Authenticator = Pick<
 
 /**
  * Requires credentials: HTTP Basic (RFC 7617), an API token as Bearer (RFC 6750), there an access
- * token of the identity provider, too, or a login's cookie. An Authorization
- * header takes precedence: a wrong one is a 401 even beside a valid cookie.
+ * token of the identity provider, too, a login's cookie, or a link. A link says itself who asks, whatever a browser sends
+ * beside it. An Authorization
+ * header takes precedence: a wrong one is a 401 even beside a valid cookie. A page of another origin has tokens alone.
  */
 export function authenticate(api: Authenticator): RequestHandler {
   return async (req, res, next) => {
+    const link = linkOf(res);
     const authorization = req.get('Authorization');
-    if (authorization !== undefined) await useAuthorization(api, { req, res, authorization });
+    if (link !== undefined) await useLink(api, { req, res, link });
+    else if (authorization !== undefined) await useAuthorization(api, { req, res, authorization });
     else await useCookie(api, req, res);
     next();
   };
+}
+
+async function useLink(
+  { config, database: { db } }: Authenticator,
+  { req, res, link }: { req: Request; res: Response; link: string },
+): Promise<void> {
+  const found = await findLink(db, config, link, addressOf(req));
+  if (!found) throw badLink();
+  Object.assign(res.locals, { ...found, by: 'link' });
+  if (req.query.cache !== undefined) throw new WindlassError('forbidden', LINK_READS);
 }
 
 async function useAuthorization(
   api: Authenticator,
   { req, res, authorization }: { req: Request; res: Response; authorization: string },
 ): Promise<void> {
+  if (isForeignPage(res) && basicCredentials(authorization)) throw noPassword();
   let identity = api.credentialCache.find(authorization);
   if (!identity) {
     identity = await identify(api, { req, res, authorization });
@@ -40,7 +57,7 @@ async function useAuthorization(
   }
   if (identity.by === 'password') refuseCrossSite(req, api.config);
   Object.assign(res.locals, identity);
-  if (isWrite(req)) refuseReadToken(res);
+  if (isWrite(req) && !makesLink(req)) refuseReadToken(res);
 }
 
 async function identify(
@@ -51,18 +68,19 @@ async function identify(
   if (basic) {
     const { requestId } = res.locals;
     const user = await passwords.check({ ...basic, address: clientAddress(req), requestId });
-    if (!user) throw wrongPassword(req);
+    if (!user) throw wrongPassword(req, res);
     return { user, by: 'password' };
   }
   const bearer = /^Bearer +([\w.~+/=-]+) *$/i.exec(authorization)?.[1];
   if (bearer && oidc && isJwt(bearer)) {
-    const user = await findTokenUser(database.db, bearer, oidc);
-    return { user, by: 'token', scope: 'write' };
+    const found = await findTokenUser(database.db, bearer, oidc);
+    return { ...found, by: 'token', scope: 'write' };
   }
   const token = bearer && (await findToken(database.db, bearer));
   if (token) return { ...token, by: 'token' };
   throw refusal(
     req,
+    res,
     bearer
       ? 'the token is wrong or has ended.'
       : 'the Authorization header is neither Basic nor Bearer.',
@@ -74,10 +92,11 @@ async function useCookie(
   req: Request,
   res: Response,
 ): Promise<void> {
+  if (isForeignPage(res)) throw refusal(req, res, 'a page of another origin needs a token.');
   const secret = readLoginCookie(req);
-  if (!secret) throw refusal(req);
+  if (!secret) throw refusal(req, res);
   const login = await findLogin(db, secret, config.LOGIN_TIMEOUT);
-  if (!login) throw refusal(req, 'the login has ended.');
+  if (!login) throw refusal(req, res, 'the login has ended.');
   requireSameOrigin(req, config);
   Object.assign(res.locals, { user: login.user, by: 'cookie' });
   if (!login.due) return;
@@ -97,13 +116,35 @@ function basicCredentials(
     : { username: text.slice(0, colon), password: text.slice(colon + 1) };
 }
 
-export function wrongPassword(req: Request): WindlassError {
-  return refusal(req, 'the user name or password is wrong.');
+/** A link only reads, so that a token which may only read makes them, too. */
+const makesLink = ({ method, path }: Request) => method === 'POST' && path === '/links';
+
+export const LINK_READS = {
+  detail: 'Forbidden: a link only reads, and `cache` writes.',
+  hint: 'Leave `cache` out, or send the request with a token or a login.',
+};
+
+const badLink = () =>
+  new WindlassError('unauthorized', {
+    detail: 'Credentials required: the link is of another address, or has ended.',
+    hint: 'Make another one: POST /api/links. Parameters may be added to its address, and none of them changed.',
+    headers: { 'WWW-Authenticate': 'Bearer' },
+  });
+
+export function wrongPassword(req: Request, res: Response): WindlassError {
+  return refusal(req, res, 'the user name or password is wrong.');
 }
 
-function refusal(req: Request, why?: string): WindlassError {
+/** Else such a page could try passwords, and read what a password opens. */
+const noPassword = () =>
+  new WindlassError('forbidden', {
+    detail: 'Forbidden: a page of another origin may not use a password.',
+    hint: 'Send a token (Authorization: Bearer), or use a link of POST /api/links.',
+  });
+
+function refusal(req: Request, res: Response, why?: string): WindlassError {
   // For a page's script: browsers show no dialog for Bearer.
-  const scripted = req.get('X-Requested-With') !== undefined;
+  const scripted = req.get('X-Requested-With') !== undefined || isForeignPage(res);
   return new WindlassError('unauthorized', {
     detail: why ? `Credentials required: ${why}` : 'Credentials required.',
     hint: 'Send a user name and password (HTTP Basic), a token (Bearer), or POST /api/login first.',

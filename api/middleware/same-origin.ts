@@ -38,6 +38,10 @@ export function refuseCrossSite(req: Request, config: Config): void {
     throw refusal(req, config, 'its Sec-Fetch-Site');
 }
 
+/** Whether a page of ours sent the request, as its Origin has it. */
+export const isOwnOrigin = (req: Request, config: Config): boolean =>
+  isOwn(req, config, req.get('Origin'));
+
 /** Whether the URL has our origin; `null` and invalid URLs do not. */
 function isOwn(req: Request, config: Config, url: string | undefined): boolean {
   const given = parse(url);
@@ -56,7 +60,7 @@ const LOOPBACK = new Set(['localhost', '127.0.0.1', '[::1]']);
  * no Domain, only to the host that set it, so a request under a foreign name (DNS rebinding) has no cookie. When a proxy
  * rewrites Host, the origins differ and writes are refused until PUBLIC_URL or TRUST_PROXY is set.
  */
-function ownUrl(req: Request, { PUBLIC_URL }: Config): URL | undefined {
+export function ownUrl(req: Request, { PUBLIC_URL }: Config): URL | undefined {
   return parse(PUBLIC_URL ?? `${req.protocol}://${req.host}`);
 }
 

@@ -5,6 +5,7 @@ import type { ApiContext } from '../context.ts';
 import type { RoutedOperation } from '../http/resource.ts';
 import { routes } from '../http/routes.ts';
 import { currentUser } from '../identity/current-user.ts';
+import { withoutLinks } from '../identity/link-text.ts';
 import { operation } from '../openapi/operation.ts';
 
 /** The raw request target, perhaps in absolute form (RFC 9112, 3.2.2); clients choose what follows `/events`. */
@@ -51,7 +52,11 @@ function recordEvents(api: ApiContext): RequestHandler {
       res.locals.logged = true;
       const { username } = currentUser(res);
       log.info({
-        event: { user: username, path: asAscii(path), query: asAscii(query) },
+        event: {
+          user: username,
+          path: withoutLinks(asAscii(path)),
+          query: withoutLinks(asAscii(query)),
+        },
         requestId: res.locals.requestId,
       });
       res.status(204).end();

@@ -63,14 +63,14 @@ export default routes('login', (router, api) => {
           address,
           requestId: res.locals.requestId,
         });
-        if (!user) throw wrongPassword(req);
+        if (!user) throw wrongPassword(req, res);
         res.locals.user = user;
         const login = await beginLogin(database.db, user, {
           timeout: config.LOGIN_TIMEOUT,
           instead: readLoginCookie(req),
           audit: auditOf(req, res),
         });
-        if (!login) throw wrongPassword(req);
+        if (!login) throw wrongPassword(req, res);
         setLoginCookies(req, res, { config, ...login });
         res
           .set('Cache-Control', 'no-store')

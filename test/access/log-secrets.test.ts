@@ -117,6 +117,28 @@ describeForms(missingPrograms('sshd'), 'what the logs hold at LOG_LEVEL=trace', 
     expect((await fetch(`${stack.url}/api/users/-`, { headers: cookie })).status).toBe(401);
   });
 
+  test('links, of which one is asked for something else', async () => {
+    const path = '/api/users/-';
+    const { url } = await client.post<{ url: string }>('/api/links', { path });
+    const { search } = new URL(url);
+    secrets.set('link', search.slice('?link='.length));
+    secrets.set('the MAC of a link', search.split('.').at(-1) ?? '');
+    expect((await fetch(url)).status).toBe(200);
+    for (const wrong of [
+      '/api/jobs',
+      '/nowhere',
+      '/api/login',
+      '/api/events/opened',
+      '/admin/queues',
+    ])
+      expect((await fetch(stack.url + wrong + search)).ok).toBe(false);
+    // A page that tells of its own address.
+    const method = 'POST';
+    const told = await client.fetch(`/api/events/opened/${search.slice(1)}${search}`, { method });
+    expect(told.status).toBe(204);
+    expect((await client.fetch(`/api/projects${search}`, { method, body: '{}' })).status).toBe(400);
+  });
+
   test('sessions on a host, with credentials that it takes and that it does not', async () => {
     await addHost(client, sshd);
     secrets.set('private-key', sshd.privateKey.split('\n').slice(1, 3).join('\n'));

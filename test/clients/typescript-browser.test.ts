@@ -97,12 +97,10 @@ describeStack(missingPrograms('sshd', 'chromium'), '@windlass/client in a page',
   });
 
   test('starts a command once, though the answer to its request is lost', async () => {
-    const job = page.evaluate<string>(`session.run('echo started; sleep 600').job`);
+    const job = page.evaluate<string>(`session.run('sleep 600', { name: 'once' }).job`);
     link.cutAfter('down', 10);
     const id = await job;
-    const mine = await client.get<{ items: { id: string }[] }>(
-      '/api/jobs?state=running&kind=command',
-    );
+    const mine = await client.get<{ items: { id: string }[] }>('/api/jobs?name=once');
     expect(mine.items.map(item => item.id)).toEqual([id]);
     expect(await page.evaluate(`windlass.cancel('${id}')`)).toBe(true);
     expect(await page.evaluate(`windlass.wait('${id}')`)).toMatchObject({ state: 'cancelled' });

@@ -4,10 +4,10 @@ import { type Challenge, WindlassError } from '../../clients/typescript/src/inde
 import { drawFrames } from '../harness/draw-frames.ts';
 import { describeStack } from '../harness/forms.ts';
 import { startCodeHost } from '../harness/pam-sshd.ts';
-import { addHost } from '../harness/remote.ts';
+import { addHost, type Job } from '../harness/remote.ts';
 import { missingPrograms, missingRoot } from '../harness/skip.ts';
 import { startSlurm } from '../harness/slurm.ts';
-import { useRemoteStack, useStack, useStarted } from '../harness/use-stack.ts';
+import { useProxiedStack, useRemoteStack, useStack, useStarted } from '../harness/use-stack.ts';
 import { waitFor } from '../harness/wait-for.ts';
 import { connectWindlass, gather, useLink } from '../harness/windlass-client.ts';
 
@@ -47,6 +47,47 @@ describeStack(codes, '@windlass/client and one-time codes', form => {
     } finally {
       await host.stop();
     }
+  });
+});
+
+describeStack(missingPrograms('sshd'), '@windlass/client and logins', form => {
+  const { stack, client, sshd, proxy } = useProxiedStack(form);
+  const link = useLink(stack);
+
+  test('a login whose connection is lost is begun anew, as it was cancelled with that', async () => {
+    const windlass = connectWindlass(stack, link.port);
+    const { username, privateKey } = sshd;
+    const logins = async (state: string) => {
+      const { items } = await client.get<{ items: Job[] }>(
+        `/api/jobs?name=cut-login&state=${state}`,
+      );
+      return items.length;
+    };
+    proxy.blackhole();
+    const opening = windlass.open('host', { username, privateKey, name: 'cut-login' });
+    await waitFor(async () => (await logins('running')) === 1, { what: 'the login to begin' });
+    link.cut();
+    await waitFor(async () => (await logins('cancelled')) === 1, { what: 'its end' });
+    proxy.heal();
+    const session = await opening;
+    expect((await session.run('echo in').wait()).output).toBe('in\n');
+    expect(await logins('succeeded')).toBe(1);
+  });
+
+  test('a login whose answer is lost has made one session', async () => {
+    const windlass = connectWindlass(stack, link.port);
+    const { username, privateKey } = sshd;
+    const before = await client.get<{ items: [] }>('/api/remotes');
+    link.cutAfter('down', 1);
+    const session = await windlass.open('host', { username, privateKey });
+    const { items } = await client.get<{ items: { sid: string }[] }>('/api/remotes');
+    expect(items).toHaveLength(before.items.length + 1);
+    expect(items.map(({ sid }) => sid)).toContain(session.sid);
+    const wrong = windlass.open('host', { username, password: 'wrong' });
+    await expect(wrong).rejects.toMatchObject({
+      status: 403,
+      code: 'remote_authentication_failed',
+    });
   });
 });
 

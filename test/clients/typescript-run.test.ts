@@ -45,6 +45,8 @@ describeStack(missingPrograms('sshd'), '@windlass/client runs commands', form =>
       seen[stream].push(text);
       if (stream === 'stdout' && seen.stdout.length % 50 === 0) link.cut();
       if (stream === 'stdout' && seen.stdout.length === 225) stack.kill('windlass-api');
+      // This one ends its streams in good order.
+      if (stream === 'stdout' && seen.stdout.length === 425) stack.kill('windlass-api', 'SIGTERM');
     }
     const expected = (word: string, end = '') =>
       Array.from({ length: count }, (_, n) => `${word} ${n + 1}${end}`);

@@ -7,6 +7,7 @@ export interface Described {
   path: string;
   takesJson: boolean;
   query: string[];
+  headers: string[];
 }
 
 export async function readOperations(stack: Stack): Promise<Described[]> {
@@ -29,6 +30,7 @@ export async function readOperations(stack: Stack): Promise<Described[]> {
       path,
       takesJson: requestBody?.content['application/json'] !== undefined,
       query: parameters.filter(one => one.in === 'query').map(({ name }) => name),
+      headers: parameters.filter(one => one.in === 'header').map(({ name }) => name),
     })),
   );
 }

@@ -18,7 +18,7 @@ export async function findTokenUser(
     provider,
     administrators,
   }: { provider: IdentityProvider; administrators: ClaimRule | undefined },
-): Promise<User> {
+): Promise<{ user: User; tokenEnds: Date }> {
   const { issuer, subject, claims } = await provider.verifyAccessToken(token);
   const [row] = await db
     .select(USER_COLUMNS)
@@ -28,5 +28,6 @@ export async function findTokenUser(
   const { username, version } = row;
   // A login may be long ago: rights that the provider gives must be in the token, too.
   const administrator = row.administrator && (!administrators || meetsRule(claims, administrators));
-  return { username, administrator, version };
+  const tokenEnds = new Date(Number(claims.exp) * 1_000);
+  return { user: { username, administrator, version }, tokenEnds };
 }

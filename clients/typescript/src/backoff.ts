@@ -1,5 +1,5 @@
 const FIRST_MS = 250;
-const LONGEST_MS = 10_000;
+const LONGEST_MS = 5_000;
 
 /** How long to wait before a request is sent again, in ms: doubled each time, and spread so that clients do not come together. */
 export function backoff(attempt: number): number {

@@ -90,6 +90,24 @@ test('wherever the stream is cut, each byte and each state comes once', async ()
   expect(connections).toEqual([...new Array<number>(whole.length).fill(2), 1]);
 });
 
+test('a stream that ends in good order before its last event goes on', async () => {
+  const whole = await streamFrom(START);
+  const half = whole.indexOf('\n\n', whole.length / 2) + 2;
+  let connections = 0;
+  const following = await follow(async (req, res) => {
+    const bytes = await streamFrom(readId(req));
+    res.writeHead(200, TYPE).end(++connections === 1 ? bytes.subarray(0, half) : bytes);
+  });
+  const output = { stdout: '', stderr: '' };
+  for await (const { stream, bytes } of following.chunks())
+    output[stream] += Buffer.from(bytes).toString('latin1');
+  expect(output).toEqual({
+    stdout: OUTPUT.stdout.toString('latin1'),
+    stderr: OUTPUT.stderr.toString('latin1'),
+  });
+  expect(connections).toBe(2);
+});
+
 test('it goes on from what is known, inside of an event too', async () => {
   const from = { stdout: 3, stderr: 10 };
   const given: OutputOffsets[] = [];

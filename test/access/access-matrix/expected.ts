@@ -52,6 +52,8 @@ DELETE /users/-/tokens/{id}                   401 404 404 404 404 204 404 401 40
 GET /users/{username}/tokens                  401 403 403 403 403 403 200 401 403
 DELETE /users/{username}/tokens/{id}          401 403 403 403 403 403 204 401 403
 
+POST /links                                   401 201 201 201 201 201 201 401 201
+
 GET /audit                                    401 403 403 403 403 403 200 401 403
 GET /workers                                  401 403 403 403 403 403 200 401 403
 PUT /workers/{id}                             401 403 403 403 403 403 200 401 403

@@ -122,6 +122,8 @@ export const REQUESTS: Record<string, Make> = {
     ids: { username: 'owner', id: (await makeToken(people.owner, 'write')).id },
   }),
 
+  'POST /links': () => ({ json: { path: '/api/jobs' } }),
+
   'POST /hosts': () => ({ json: { name: newName('host'), keys: [KEY] } }),
   'PUT /hosts/{name}': async world => ({
     ids: { name: await makeHost(world) },

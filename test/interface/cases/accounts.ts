@@ -192,4 +192,28 @@ export const ACCOUNTS: Row[] = [
     },
     'administrator',
   ),
+  row(
+    at('POST /links 201 {url, expires}: GET of that path without other credentials'),
+    'POST /links, GET /jobs, GET /remotes/{sid}/videos/{vsid}',
+    async ({ ask, look, prefix }) => {
+      const linkTo = async (path: string) => {
+        const made = await look('POST', '/links', { json: { path: prefix + path } });
+        expectAnswer(made, 201);
+        const { url, expires } = made.json<{ url: string; expires: string }>();
+        expect(Date.parse(expires)).toBeGreaterThan(Date.now());
+        return `link=${new URL(url).searchParams.get('link')}`;
+      };
+      const link = await linkTo('/jobs?limit=1');
+      expectAnswer(await look('GET', `/jobs?limit=1&${link}`, { as: null }), 200);
+      for (const path of ['/projects?', '/jobs?limit=2&', '/jobs?'])
+        expectError(await ask('GET', path + link, { as: null }), 401, { code: 'unauthorized' });
+      const video = '/remotes/none/videos/none';
+      const writing = await look('GET', `${video}?cache=project&${await linkTo(video)}`, {
+        as: null,
+      });
+      expectError(writing, 403, { code: 'forbidden' });
+      for (const json of [{}, { path: '/healthz' }, { path: '/api/jobs', seconds: 90_000 }])
+        expectError(await ask('POST', '/links', { json }), 400, { code: 'invalid_input' });
+    },
+  ),
 ];

@@ -1,0 +1,41 @@
+import { parse } from 'node:querystring';
+import type { Request, RequestHandler, Response } from 'express';
+import type { LinkedAddress } from '../identity/link-text.ts';
+
+const NAME = 'link';
+
+/**
+ * Takes `link=…` out of the address of a GET or HEAD before anything else sees it: nothing can log it then, and no operation
+ * has to know of it. authenticate() uses it.
+ */
+export function takeLink(): RequestHandler {
+  return (req, res, next) => {
+    const at = req.url.indexOf('?');
+    if (at >= 0 && (req.method === 'GET' || req.method === 'HEAD')) take(req, res, at);
+    next();
+  };
+}
+
+function take(req: Request, res: Response, at: number): void {
+  const pairs = req.url.slice(at + 1).split('&');
+  const links = pairs.map(pair => parse(pair)[NAME]);
+  const found = links.filter(value => value !== undefined);
+  if (found.length === 0) return;
+  // Two are none: an empty one opens nothing.
+  res.locals.link = found.length === 1 ? found[0] : '';
+  const kept = pairs.filter((_, index) => links[index] === undefined).join('&');
+  req.url = req.url.slice(0, at) + (kept === '' ? '' : `?${kept}`);
+  req.originalUrl = req.url;
+  // What a page that is shown by a link asks of us names its address, but this one.
+  res.set('Referrer-Policy', 'no-referrer');
+}
+
+/** The link of a request, without its name. */
+export const linkOf = (res: Response): string | undefined => res.locals.link;
+
+/** The address as a link is bound to it. A request line may name the whole URL (RFC 9112, 3.2.2). */
+export function addressOf({ originalUrl }: Request): LinkedAddress {
+  const [, path = '', query = ''] =
+    /^(?:https?:\/\/[^/?]*)?([^?]*)\??(.*)$/is.exec(originalUrl) ?? [];
+  return { path, query };
+}

@@ -1,0 +1,86 @@
+import { parse } from 'node:querystring';
+import { and, eq } from 'drizzle-orm';
+import type { Config } from '../../shared/config.ts';
+import type { Db } from '../../shared/database/connect.ts';
+import { tokens, users } from '../../shared/database/schema.ts';
+import { WindlassError } from '../../shared/errors.ts';
+import { isUnexpired, type Scope } from './api-tokens.ts';
+import type { WriteAudit } from './audit.ts';
+import { decodeLink, encodeLink, type LinkedAddress } from './link-text.ts';
+import type { User } from './password-verifier.ts';
+
+type Keys = Pick<Config, 'SECRET_KEY_BEFORE'> & { SECRET_KEY: string };
+
+/** Who makes a link, and by which token, if by one. */
+export interface LinkMaker {
+  user: User;
+  /** The id of the API token. */
+  token?: string;
+  /** When the token ends. */
+  tokenEnds?: Date;
+}
+
+/** Makes a link that lasts so long, or as long as its maker's token if that is shorter. */
+export async function makeLink(
+  db: Db,
+  { SECRET_KEY }: Keys,
+  { user, token, tokenEnds }: LinkMaker,
+  { address, seconds, audit }: { address: LinkedAddress; seconds: number; audit: WriteAudit },
+): Promise<{ link: string; expires: Date }> {
+  const { username, version, administrator } = user;
+  const latest = Math.floor((tokenEnds?.getTime() ?? Number.POSITIVE_INFINITY) / 1_000);
+  const expires = Math.min(Math.floor(Date.now() / 1_000) + seconds, latest);
+  const created = await db.transaction(async tx => {
+    const [row] = await tx
+      .select({ created: users.created })
+      .from(users)
+      .where(and(eq(users.username, username), eq(users.version, version)));
+    if (!row) throw new WindlassError('unauthorized');
+    await audit(tx, 'link', address.path);
+    return row.created.getTime();
+  });
+  const parameters = Object.keys(parse(address.query));
+  const claims = { username, version, created, administrator, expires, parameters };
+  const link = encodeLink(SECRET_KEY, { ...claims, token: token ?? null }, address);
+  return { link, expires: new Date(expires * 1_000) };
+}
+
+/**
+ * Who asks by a link, with that user's present rights, and no more than its maker had. One query and no cache, so that every
+ * process sees its end at once. Undefined when it is of another address, or has ended.
+ */
+export async function findLink(
+  db: Db,
+  { SECRET_KEY, SECRET_KEY_BEFORE }: Keys,
+  text: string,
+  address: LinkedAddress,
+): Promise<{ user: User; scope?: Scope } | undefined> {
+  const keys = [SECRET_KEY, ...(SECRET_KEY_BEFORE ? [SECRET_KEY_BEFORE] : [])];
+  const claims = decodeLink(keys, text, address);
+  if (!claims || claims.expires * 1_000 <= Date.now()) return undefined;
+  const [row] = await db
+    .select({
+      username: users.username,
+      administrator: users.administrator,
+      version: users.version,
+      created: users.created,
+      scope: tokens.scope,
+    })
+    .from(users)
+    .leftJoin(
+      tokens,
+      and(eq(tokens.id, claims.token ?? ''), eq(tokens.username, users.username), isUnexpired),
+    )
+    .where(
+      and(
+        eq(users.username, claims.username),
+        eq(users.version, claims.version),
+        eq(users.disabled, false),
+      ),
+    );
+  if (!row || row.created.getTime() !== claims.created) return undefined;
+  if (claims.token !== null && row.scope === null) return undefined;
+  const { username, version } = row;
+  const administrator = row.administrator && claims.administrator;
+  return { user: { username, version, administrator }, scope: row.scope ?? undefined };
+}

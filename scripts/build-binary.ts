@@ -1,0 +1,39 @@
+/**
+ * npm run build:binary: the command `windlass` for users as one file that needs no Node, dist/windlass: a single executable
+ * application (Node's own term), for the platform that this runs on.
+ */
+import { spawnSync } from 'node:child_process';
+import { mkdtempSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { rolldown } from 'rolldown';
+import { packageRoot } from '../shared/package-root.ts';
+import { installNode } from './install-node.ts';
+
+const at = (path: string) => fileURLToPath(new URL(path, packageRoot));
+
+const node = installNode(26);
+if (node === undefined) {
+  console.error(`There is no Node for ${process.platform} on ${process.arch} to build it with.`);
+  process.exit(1);
+}
+const folder = mkdtempSync(at('dist/.binary-'));
+try {
+  const main = join(folder, 'main.mjs');
+  const bundle = await rolldown({ input: at('dist/cli/client-main.js'), platform: 'node' });
+  await bundle.write({ file: main, format: 'esm', codeSplitting: false, minify: true });
+  await bundle.close();
+  const config = join(folder, 'sea-config.json');
+  const output = join(folder, 'windlass');
+  writeFileSync(
+    config,
+    JSON.stringify({ main, mainFormat: 'module', output, disableExperimentalSEAWarning: true }),
+  );
+  const { status } = spawnSync(node, ['--build-sea', config], { stdio: ['ignore', 2, 2] });
+  if (status !== 0) process.exit(1);
+  const binary = at('dist/windlass');
+  renameSync(output, binary);
+  console.log(`${binary}: ${Math.round(statSync(binary).size / 2 ** 20)} MiB`);
+} finally {
+  rmSync(folder, { recursive: true, force: true });
+}
