@@ -5,7 +5,7 @@ from typing import Any, AsyncGenerator, Callable, List, Optional, Type
 
 import httpx
 
-from .._core import jobs, login, projects, sessions
+from .._core import jobs, links, login, projects, sessions
 from .._core.api import Api
 from .._core.ids import JobLike, job_id
 from .._core.profile import read_access
@@ -121,6 +121,9 @@ class AsyncClient:
         wanted = Wanted(model, aid, parser, is_input, options)
         sending = Sending(part_size, parallel, progress, resume, wait)
         return await upload_file(self._api, file, wanted, sending)
+
+    async def link(self, path: str, seconds: int = 3_600) -> str:
+        return await links.make_link(self._api, path, seconds)
 
     def table(self, model: str, aid: str) -> AsyncTable:
         return AsyncTable(self._api, model, aid)

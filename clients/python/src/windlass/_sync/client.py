@@ -5,7 +5,7 @@ from typing import Any, Callable, Iterator, List, Optional, Type
 
 import httpx
 
-from .._core import jobs, login, projects, sessions
+from .._core import jobs, links, login, projects, sessions
 from .._core.api import Api
 from .._core.ids import JobLike, job_id
 from .._core.profile import read_access
@@ -158,6 +158,10 @@ class Client:
         wanted = Wanted(model, aid, parser, is_input, options)
         sending = Sending(part_size, parallel, progress, resume, wait)
         return drive(upload_file(self._api, file, wanted, sending))
+
+    def link(self, path: str, seconds: int = 3_600) -> str:
+        """An address by which whoever has it may GET one path, such as `/api/jobs/(id)/result`, for a day at most."""
+        return drive(links.make_link(self._api, path, seconds))
 
     def table(self, model: str, aid: str) -> Table:
         """A table of a model; nothing is sent."""
