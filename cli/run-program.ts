@@ -1,6 +1,7 @@
 import { type Command, CommanderError } from 'commander';
 import { WindlassError } from '../clients/typescript/src/error.ts';
 import { describeError } from './client/describe-error.ts';
+import { printable } from './client/printable.ts';
 import { CommandError } from './command-error.ts';
 import { failureStatus } from './exit-status.ts';
 
@@ -14,7 +15,7 @@ export async function runProgram(program: Command, words: string[]): Promise<voi
       process.exit(error.exitCode === 0 ? 0 : failureStatus(words[0]));
     const said = describe(error);
     if (said === undefined) throw error;
-    process.stderr.write(`windlass: ${said}\n`);
+    process.stderr.write(`windlass: ${printable(said)}\n`);
     process.exit(failureStatus(words[0]));
   }
 }

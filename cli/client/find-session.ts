@@ -5,6 +5,7 @@ import type { Challenge } from '../../clients/typescript/src/login.ts';
 import type { Session, SessionRecord } from '../../clients/typescript/src/session.ts';
 import type { Windlass } from '../../clients/typescript/src/windlass.ts';
 import { CommandError } from '../command-error.ts';
+import { printable } from './printable.ts';
 import { readPages } from './read-pages.ts';
 import { ask } from './terminal.ts';
 
@@ -90,9 +91,10 @@ function isEncrypted(privateKey: string): boolean {
 }
 
 async function answerPrompts({ instruction, prompts }: Challenge): Promise<string[]> {
-  if (instruction) process.stderr.write(`${instruction.trimEnd()}\n`);
+  for (const line of instruction.split(/\r?\n/).filter(Boolean))
+    process.stderr.write(`${printable(line)}\n`);
   const answers: string[] = [];
   for (const { text, echo } of prompts)
-    answers.push(await ask(text, { echo, instead: 'Open the session in a terminal.' }));
+    answers.push(await ask(printable(text), { echo, instead: 'Open the session in a terminal.' }));
   return answers;
 }

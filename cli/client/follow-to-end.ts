@@ -2,6 +2,7 @@ import type { Job } from '../../clients/typescript/src/jobs.ts';
 import type { Windlass } from '../../clients/typescript/src/windlass.ts';
 import { OUR_FAULT } from '../exit-status.ts';
 import { printChunks, printLines } from './print-output.ts';
+import { printable } from './printable.ts';
 
 export interface FollowChoice {
   /** Lines of JSON: one for each line of output, and the job's record at last. */
@@ -16,15 +17,16 @@ const STATUS = { SIGINT: 130, SIGTERM: 143, SIGPIPE: 141 };
 /** Prints a job's output until it has ended. The exit status that tells how it ended. */
 export async function followToEnd(
   windlass: Windlass,
-  id: string,
+  job: Promise<string>,
   { json = false, cancels = false }: FollowChoice,
 ): Promise<number> {
-  const interruption = cancels ? cancelWhenInterrupted(windlass, id) : undefined;
+  const interruption = cancels ? cancelWhenInterrupted(windlass, job) : undefined;
+  const id = await job;
   const follow = windlass.follow(id);
   await (json ? printLines(follow.lines()) : printChunks(follow.chunks()));
-  const job = await windlass.wait(id);
-  if (json) process.stdout.write(`${JSON.stringify(job)}\n`);
-  return tellEnd(job, interruption?.status);
+  const ended = await windlass.wait(id);
+  if (json) process.stdout.write(`${JSON.stringify(ended)}\n`);
+  return tellEnd(ended, interruption?.status);
 }
 
 /** Says what went wrong, if something did. */
@@ -35,24 +37,29 @@ export function tellEnd({ state, result, error }: Job, interrupted?: number): nu
   }
   if (interrupted === undefined) {
     const said = [error?.detail ?? `The job is ${state}.`, error?.hint].filter(Boolean);
-    process.stderr.write(`windlass: ${said.join(' ')}\n`);
+    process.stderr.write(`windlass: ${printable(said.join(' '))}\n`);
   }
   return interrupted ?? OUR_FAULT;
 }
 
-/** The first signal cancels the job, whose end is awaited; the second one leaves it to itself. */
-function cancelWhenInterrupted(windlass: Windlass, id: string): { status?: number } {
+/**
+ * The first signal cancels the job, also one that the service is just accepting, and its end is awaited; the second one
+ * leaves it to itself.
+ */
+function cancelWhenInterrupted(windlass: Windlass, job: Promise<string>): { status?: number } {
   const interruption: { status?: number } = {};
-  const cancel = (signal: keyof typeof STATUS) => {
+  const cancel = async (signal: keyof typeof STATUS) => {
     if (interruption.status !== undefined) process.exit(STATUS[signal]);
     interruption.status = STATUS[signal];
-    windlass.cancel(id).catch((error: unknown) => {
-      process.stderr.write(`windlass: ${id} could not be cancelled: ${String(error)}\n`);
+    try {
+      await windlass.cancel(await job);
+    } catch (error) {
+      process.stderr.write(`windlass: the job could not be cancelled: ${String(error)}\n`);
       process.exit(OUR_FAULT);
-    });
+    }
   };
-  process.on('SIGINT', () => cancel('SIGINT'));
-  process.on('SIGTERM', () => cancel('SIGTERM'));
-  process.stdout.on('error', () => cancel('SIGPIPE'));
+  process.on('SIGINT', () => void cancel('SIGINT'));
+  process.on('SIGTERM', () => void cancel('SIGTERM'));
+  process.stdout.on('error', () => void cancel('SIGPIPE'));
   return interruption;
 }

@@ -1,3 +1,5 @@
+import { printable } from './printable.ts';
+
 /** The widest column that is not the last one. */
 const WIDEST = 40;
 
@@ -25,10 +27,6 @@ function cut(text: string, width: number): string {
   const characters = [...text];
   return characters.length <= width ? text : `${characters.slice(0, width - 1).join('')}…`;
 }
-
-/** What others wrote must not move the cursor, nor turn the direction of text. */
-const printable = (text: string) =>
-  text.replaceAll(/[\p{Cc}\p{Zl}\p{Zp}\p{Bidi_Control}]/gu, '\u{fffd}');
 
 /** How long ago: `5s`, `12m`, `3h`, `4d`. */
 export function formatAge(time: string, now = Date.now()): string {

@@ -29,13 +29,19 @@ export async function findWords(
     if (next) command = next;
     else operands++;
   }
-  const found = begun.startsWith('-')
-    ? ['--help', ...command.options.flatMap(({ long, hidden }) => (long && !hidden ? [long] : []))]
-    : command.commands.length > 0
-      ? command
-          .createHelp()
-          .visibleCommands(command)
-          .map(known => known.name())
-      : await wordsOf(command.registeredArguments[operands]?.name() ?? '');
+  const options = () => [
+    '--help',
+    ...command.options.flatMap(({ long, hidden }) => (long && !hidden ? [long] : [])),
+  ];
+  const commands = () =>
+    command
+      .createHelp()
+      .visibleCommands(command)
+      .map(known => known.name());
+  const isGroup = command.commands.length > 0;
+  let found: string[] = [];
+  if (begun.startsWith('-')) found = options();
+  else if (!isGroup) found = await wordsOf(command.registeredArguments[operands]?.name() ?? '');
+  else if (operands === 0) found = commands();
   return found.filter(word => word.startsWith(begun));
 }

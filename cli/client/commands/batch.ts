@@ -38,9 +38,11 @@ export async function submitBatch(
     file === undefined ? { command: words.join(' ') } : { script: await readScript(file) };
   const session = await findOrOpenSession(windlass, host, { user, key });
   const asked = session.batch({ ...given, ...work, env: readEnvironment(env), options });
-  const id = await asked.job;
-  if (detach) return printRecord({ job: id }, { sentence: id, json });
-  process.exitCode = await followToEnd(windlass, id, { json, cancels: true });
+  if (detach) {
+    const job = await asked.job;
+    return printRecord({ job }, { sentence: job, json });
+  }
+  process.exitCode = await followToEnd(windlass, asked.job, { json, cancels: true });
 }
 
 async function readScript(file: string): Promise<string> {

@@ -13,7 +13,7 @@ export async function showLogs(
   const job = await unwrap(windlass.api.GET('/api/jobs/{id}', { params: { path: { id } } }));
   if (follow || job.finished !== null) {
     // Both streams in the order in which they came.
-    process.exitCode = await followToEnd(windlass, id, { json });
+    process.exitCode = await followToEnd(windlass, Promise.resolve(id), { json });
     return;
   }
   for (const stream of ['stdout', 'stderr'] as const) await printSoFar(windlass, id, stream);

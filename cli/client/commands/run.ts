@@ -28,9 +28,11 @@ export async function run(host: string, words: string[], options: RunOptions): P
   const { cwd, timeout, name } = options;
   // As ssh does: the words are one line for the shell of the account.
   const asked = session.run(words.join(' '), { cwd, env, timeout, name, stdin });
-  const id = await asked.job;
-  if (options.detach) return printRecord({ job: id }, { sentence: id, json: options.json });
-  process.exitCode = await followToEnd(windlass, id, { ...options, cancels: true });
+  if (options.detach) {
+    const job = await asked.job;
+    return printRecord({ job }, { sentence: job, json: options.json });
+  }
+  process.exitCode = await followToEnd(windlass, asked.job, { ...options, cancels: true });
 }
 
 async function readStandardInput(): Promise<string | undefined> {

@@ -1,0 +1,32 @@
+import { expect, test } from 'vitest';
+import { formatAge, formatTable } from './table.ts';
+
+test('columns are as wide as their cells, and a line as wide as the terminal', () => {
+  const rows = [
+    ['1', 'short'],
+    ['22222', 'a longer text'],
+  ];
+  expect(formatTable(['ID', 'WHAT'], rows)).toBe(
+    'ID     WHAT\n1      short\n22222  a longer text\n',
+  );
+  expect(formatTable(['ID', 'WHAT'], rows, 12)).toBe('ID     WHAT\n1      short\n22222  a lo…\n');
+});
+
+test('what others wrote moves no cursor, and is counted by characters', () => {
+  expect(formatTable(['A', 'B'], [['\x1b[2J\u202e', '😀\n']])).toBe(
+    'A      B\n\ufffd[2J\ufffd  😀\ufffd\n',
+  );
+});
+
+test.each([
+  [0, '0s'],
+  [59, '59s'],
+  [60, '1m'],
+  [3_599, '59m'],
+  [7_200, '2h'],
+  [86_400 * 3, '3d'],
+  [-5, '0s'],
+])('%d seconds ago is %s', (seconds, text) => {
+  const now = Date.parse('2030-01-01T00:00:00Z');
+  expect(formatAge(new Date(now - seconds * 1_000).toISOString(), now)).toBe(text);
+});
