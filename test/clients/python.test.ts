@@ -59,7 +59,7 @@ describeStack(
   missingPython() ?? missingPrograms('sshd', 'ffmpeg'),
   'the client in Python',
   form => {
-    const { stack, client, sshd } = useRemoteStack(form);
+    const { stack, client, sshd } = useRemoteStack(form, { alone: 'kills its API' });
     const proxy = useStarted(() =>
       startTcpProxy({ host: '127.0.0.1', port: Number(new URL(stack.url).port) }),
     );

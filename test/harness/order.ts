@@ -7,6 +7,7 @@ const LONGEST = [
   'test/http/schemathesis.test.ts',
   'test/faults/faults.test.ts',
   'test/faults/redis.test.ts',
+  'test/clients/python.test.ts',
   'test/remote/host-outages.test.ts',
   'test/operations/demo.test.ts',
   'test/operations/outages.test.ts',

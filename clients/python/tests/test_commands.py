@@ -1,6 +1,8 @@
 from __future__ import annotations
 
+import asyncio
 from subprocess import CalledProcessError
+from typing import List
 
 import pytest
 
@@ -69,7 +71,7 @@ def test_cancel(session: Session, client: Client) -> None:
     assert raised.value.code == "cancelled"
     assert (raised.value.record.state, raised.value.job) == ("cancelled", run.job)
     assert client.cancel(run) is False
-    assert client.wait(run, check=False).state == "cancelled"
+    assert client.wait(run).state == "cancelled"
 
 
 def test_a_command_that_does_not_reach_its_end(session: Session) -> None:
@@ -77,6 +79,15 @@ def test_a_command_that_does_not_reach_its_end(session: Session) -> None:
         session.run("sleep 600", timeout=0.5).wait()
     assert raised.value.code == "time_limit"
     assert raised.value.record.state == "failed"
+
+
+def test_where_an_event_loop_runs(session: Session) -> None:
+    """As in a notebook."""
+
+    async def cell() -> List[str]:
+        return [next(iter(session.run("seq 3"))).text, *(line.text for line in session.run("seq 2"))]
+
+    assert asyncio.run(cell()) == ["1", "1", "2"]
 
 
 def test_events(session: Session) -> None:
@@ -91,8 +102,11 @@ def test_jobs_and_their_filters(session: Session, client: Client) -> None:
     runs = [session.run("true", name="filtered") for _ in range(3)]
     for run in runs:
         run.wait()
-    found = list(client.jobs(name="filtered", session=session.sid, state=["succeeded", "failed"], limit=2))
+    found = list(client.jobs(name="filtered", session=session.sid, state=["succeeded", "failed"]))
     assert [job.id for job in found] == [run.job for run in reversed(runs)]
+    assert [job.id for job in client.jobs(name="filtered", session=session.sid, limit=2)] == [
+        job.id for job in found[:2]
+    ]
     latest = found[0]
     assert (latest.kind, latest.label, latest.host, latest.session) == ("command", "true", "host", session.sid)
     assert latest.created.tzinfo is not None

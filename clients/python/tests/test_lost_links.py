@@ -35,7 +35,7 @@ def test_no_line_is_missing_or_doubled_when_links_are_cut(service: Service, prox
         run = session.run(PRINTS)
         with cutting(service) as cuts:
             expect_whole(list(run))
-    assert len(cuts) >= 8
+    assert len(cuts) >= 5
 
 
 @contextmanager
@@ -47,7 +47,7 @@ def cutting(service: Service) -> Iterator[List[int]]:
     cuts: List[int] = []
 
     def cut_again_and_again() -> None:
-        for count in itertools.count(3_001, 857):
+        for count in itertools.count(2_001, 457):
             known = service.control("connections")["total"]
             service.control(f"cut-after?direction=down&bytes={count}")
             while service.control("connections")["total"] == known:
@@ -132,7 +132,7 @@ def test_a_login_that_the_service_cancels_with_its_link_is_begun_again(service: 
         cutter.join()
         assert session.run("echo in").wait().output == "in\n"
         assert len(proxied.sessions()) - before == 1
-    ends = [job.state for job in proxied.jobs(kind="connect", limit=2)][:2]
+    ends = [job.state for job in proxied.jobs(kind="connect", limit=2)]
     assert ends == ["succeeded", "cancelled"]
 
 

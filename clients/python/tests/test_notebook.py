@@ -99,7 +99,7 @@ def test_interrupting_a_cell_cancels_its_command(service: Service, tmp_path: Pat
             process.send_signal(signal.SIGINT)
             process.communicate(timeout=60)
         (job,) = client.jobs(session=session.sid, kind="command")
-        assert client.wait(job, check=False, timeout=30).state == "cancelled"
+        assert client.wait(job, timeout=30).state == "cancelled"
 
 
 def test_a_client_of_a_variable(service: Service, tmp_path: Path) -> None:

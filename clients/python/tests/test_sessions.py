@@ -1,11 +1,14 @@
 from __future__ import annotations
 
+import json
+import os
+from datetime import datetime, timezone
 from pathlib import Path
 
 import pytest
 
 import windlass
-from windlass import Client
+from windlass import Client, Session
 
 from .conftest import Service
 
@@ -51,8 +54,9 @@ def test_an_address_where_nothing_is() -> None:
     assert raised.value.hint == "Is this its address, and is it running?"
 
 
-def test_what_a_client_needs(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_a_client_needs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("WINDLASS_URL")
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
     with pytest.raises(windlass.WindlassError, match="WINDLASS_URL"):
         Client()
     with pytest.raises(windlass.WindlassError, match="http://"):
@@ -61,6 +65,42 @@ def test_what_a_client_needs(monkeypatch: pytest.MonkeyPatch) -> None:
         Client("http://127.0.0.1", token="x", user="y", password="z")
     with pytest.raises(ValueError):
         Client("http://127.0.0.1", user="y")
+
+
+def test_files_of_the_host(session: Session, service: Service) -> None:
+    folder = f"{service.home}/written files"
+    written = session.write_file(f"{folder}/ä b.txt", "grüß\n", parents=True, mode=0o640)
+    assert (written.path, written.size) == (f"{folder}/ä b.txt", 7)
+    assert session.read_file(written.path) == "grüß\n".encode()
+    (entry,) = session.browse(folder)
+    assert (entry.name, entry.type, entry.size) == ("ä b.txt", "f", 7)
+    assert abs((entry.modified - datetime.now(timezone.utc)).total_seconds()) < 600
+    assert session.run('stat -c %a "ä b.txt"', cwd=folder).wait().output == "640\n"
+    with pytest.raises(windlass.WindlassError) as raised:
+        session.write_file(written.path, b"", exclusive=True)
+    assert raised.value.code == "precondition_failed"
+    with pytest.raises(windlass.WindlassError) as raised:
+        session.read_file(f"{folder}/missing")
+    assert raised.value.status == 404
+
+
+def test_what_windlass_login_keeps(service: Service, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    token = os.environ["WINDLASS_TOKEN"]
+    for name in ("WINDLASS_URL", "WINDLASS_TOKEN"):
+        monkeypatch.delenv(name)
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
+    kept = tmp_path / "windlass" / "login.json"
+    kept.parent.mkdir()
+    kept.write_text(json.dumps({"url": service.url, "token": token, "username": service.user}))
+    with Client() as client:
+        assert client.request("GET", "/users/-")["username"] == service.user
+    # A token is sent to its own service alone.
+    with Client(service.proxied) as other, pytest.raises(windlass.WindlassError) as raised:
+        other.request("GET", "/users/-")
+    assert raised.value.code == "unauthorized"
+    monkeypatch.setenv("WINDLASS_URL", service.proxied)
+    with Client() as other, pytest.raises(windlass.WindlassError):
+        other.request("GET", "/users/-")
 
 
 def test_a_key_file_that_is_missing(service: Service, client: Client) -> None:

@@ -2,9 +2,11 @@ from __future__ import annotations
 
 import base64
 import re
+from html import unescape
 from pathlib import Path
 from typing import List
 
+import httpx
 import pytest
 
 import windlass
@@ -20,7 +22,7 @@ def frames(session: Session) -> List[str]:
     folder = session.run("cd frames && pwd").wait().output.strip()
     names = sorted(entry.name for entry in session.browse(folder))
     assert len(names) == 25
-    assert session.read(f"{folder}/{names[0]}")[:4] == b"\x89PNG"
+    assert session.read_file(f"{folder}/{names[0]}")[:4] == b"\x89PNG"
     return [f"{folder}/{name}" for name in names]
 
 
@@ -59,9 +61,13 @@ def test_a_video_that_fails(session: Session, frames: List[str]) -> None:
     assert refused.value.code == "unsupported_video_type"
 
 
-def test_large_ones_are_not_shown(session: Session, frames: List[str], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_large_ones_are_linked(session: Session, frames: List[str], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("windlass._core.video.SHOWN_BYTES", 100)
-    assert "save()" in session.video(frames)._repr_html_()
+    video = session.video(frames)
+    found = re.search(r'src="([^"]+)"', video._repr_html_())
+    assert found
+    # With no other credential.
+    assert httpx.get(unescape(found.group(1))).content == video.fetch()
 
 
 def test_a_batch_job_where_there_is_no_batch_system(session: Session) -> None:

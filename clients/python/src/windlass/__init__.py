@@ -35,6 +35,7 @@ from .records import (
     Upload,
     UploadProgress,
     VideoStatus,
+    WrittenFile,
 )
 
 __all__ = [
@@ -69,6 +70,7 @@ __all__ = [
     "Video",
     "VideoStatus",
     "WindlassError",
+    "WrittenFile",
     "__version__",
 ]
 

@@ -195,15 +195,6 @@ class OutputEvent:
 Event = Union[StateEvent, ProgressEvent, OutputEvent]
 
 
-def read_time(text: str) -> datetime:
-    # Before 3.11 fromisoformat() does not know the Z.
-    return datetime.fromisoformat(text[:-1] + "+00:00" if text.endswith("Z") else text)
-
-
-def read_optional_time(text: Optional[str]) -> Optional[datetime]:
-    return None if text is None else read_time(text)
-
-
 @dataclass(frozen=True)
 class UploadProgress:
     """So many bytes of a file are stored. `total` is None where the file's length is not known before its end."""
@@ -294,3 +285,21 @@ class Entry:
     type: str
     size: int
     modified: datetime
+
+
+@dataclass(frozen=True)
+class WrittenFile:
+    """A file that was written on a host: its bytes, and their SHA-256 in base64."""
+
+    path: str
+    size: int
+    digest: str
+
+
+def read_time(text: str) -> datetime:
+    # Before 3.11 fromisoformat() does not know the Z.
+    return datetime.fromisoformat(text[:-1] + "+00:00" if text.endswith("Z") else text)
+
+
+def read_optional_time(text: Optional[str]) -> Optional[datetime]:
+    return None if text is None else read_time(text)

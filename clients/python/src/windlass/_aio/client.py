@@ -5,9 +5,10 @@ from typing import Any, AsyncGenerator, Callable, List, Optional, Type
 
 import httpx
 
-from .._core import jobs, login, projects, sessions
-from .._core.api import Api, read_address, read_authorization
+from .._core import jobs, links, login, projects, sessions
+from .._core.api import Api
 from .._core.ids import JobLike, job_id
+from .._core.profile import read_access
 from .._core.transport import AsyncTransport
 from .._core.upload import PART_BYTES, Sending, Source, Wanted, upload_file
 from ..records import Job, SessionInfo, Upload, UploadProgress
@@ -29,12 +30,9 @@ class AsyncClient:
         patience: float = 120.0,
         http: Optional[httpx.AsyncClient] = None,
     ) -> None:
-        self._api = Api(
-            AsyncTransport(http or httpx.AsyncClient()),
-            url=read_address(url),
-            authorization=read_authorization(token, user, password),
-            patience=patience,
-        )
+        address, authorization = read_access(url, token, user, password)
+        transport = AsyncTransport(http or httpx.AsyncClient())
+        self._api = Api(transport, url=address, authorization=authorization, patience=patience)
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} of {self._api.url}>"
@@ -123,6 +121,9 @@ class AsyncClient:
         wanted = Wanted(model, aid, parser, is_input, options)
         sending = Sending(part_size, parallel, progress, resume, wait)
         return await upload_file(self._api, file, wanted, sending)
+
+    async def link(self, path: str, seconds: int = 3_600) -> str:
+        return await links.make_link(self._api, path, seconds)
 
     def table(self, model: str, aid: str) -> AsyncTable:
         return AsyncTable(self._api, model, aid)

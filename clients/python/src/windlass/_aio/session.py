@@ -1,11 +1,12 @@
 from __future__ import annotations
 
 from types import TracebackType
-from typing import Any, Dict, List, Mapping, Optional, Sequence, Type
+from typing import Any, Dict, List, Mapping, Optional, Sequence, Type, Union
 
-from .._core import login, sessions, video
+from .._core import sessions, video
 from .._core.api import Api
-from ..records import Entry, SessionInfo
+from .._core.login import Answer, PrivateKey, close_session, log_in, to_credential
+from ..records import Entry, SessionInfo, WrittenFile
 from .run import AsyncRun
 from .video import AsyncVideo
 
@@ -34,7 +35,7 @@ class AsyncSession:
         await self.close()
 
     async def close(self) -> None:
-        await login.close_session(self._api, self.sid)
+        await close_session(self._api, self.sid)
 
     async def info(self) -> SessionInfo:
         return await sessions.get_session(self._api, self.sid)
@@ -56,17 +57,17 @@ class AsyncSession:
             ),
         )
 
-    async def log_in(
+    async def login(
         self,
         *,
         password: Optional[str] = None,
-        private_key: Optional[login.PrivateKey] = None,
+        private_key: Optional[PrivateKey] = None,
         passphrase: Optional[str] = None,
         certificate: Optional[str] = None,
-        answer: Optional[login.Answer] = None,
+        answer: Optional[Answer] = None,
     ) -> None:
-        body = login.to_credential(password, private_key, passphrase, certificate)
-        await login.log_in(self._api, f"/remotes/{self.sid}/login", body, answer)
+        body = to_credential(password, private_key, passphrase, certificate)
+        await log_in(self._api, f"/remotes/{self.sid}/login", body, answer)
 
     async def video(
         self,
@@ -113,5 +114,18 @@ class AsyncSession:
     async def browse(self, path: str) -> List[Entry]:
         return await sessions.list_folder(self._api, self.sid, path)
 
-    async def read(self, path: str) -> bytes:
+    async def read_file(self, path: str) -> bytes:
         return await sessions.read_file(self._api, self.sid, path)
+
+    async def write_file(
+        self,
+        path: str,
+        data: Union[bytes, str],
+        *,
+        mode: Optional[int] = None,
+        parents: bool = False,
+        exclusive: bool = False,
+    ) -> WrittenFile:
+        return await sessions.write_file(
+            self._api, self.sid, path, data, mode=mode, parents=parents, exclusive=exclusive
+        )

@@ -1,8 +1,6 @@
 from __future__ import annotations
 
-import base64
 import json
-import os
 import re
 import ssl
 import uuid
@@ -212,28 +210,6 @@ def is_certain(cause: BaseException) -> bool:
 def is_passing(response: httpx.Response) -> bool:
     """True for the status of an error after which a GET may be answered otherwise."""
     return response.status_code == 429 or response.status_code in _PASSING
-
-
-def read_address(url: Optional[str]) -> str:
-    """The service's address, without a slash at its end; `WINDLASS_URL` where none is given."""
-    found = url or os.environ.get("WINDLASS_URL", "")
-    if not found:
-        raise WindlassError("No address is given.", code="no_url", hint="Give the url, or set WINDLASS_URL.")
-    if not found.startswith(("http://", "https://")):
-        raise WindlassError(f"{found!r} is no address.", code="no_url", hint="It begins with http:// or https://.")
-    return found.rstrip("/")
-
-
-def read_authorization(token: Optional[str], user: Optional[str], password: Optional[str]) -> str:
-    """The header's value; `WINDLASS_TOKEN` where nothing is given."""
-    if token is not None and (user is not None or password is not None):
-        raise ValueError("Give either a token, or user and password.")
-    if (user is None) != (password is None):
-        raise ValueError("User and password belong together.")
-    if user is not None:
-        return "Basic " + base64.b64encode(f"{user}:{password}".encode()).decode()
-    token = token or os.environ.get("WINDLASS_TOKEN") or None
-    return "" if token is None else f"Bearer {token}"
 
 
 def escape(text: str) -> str:

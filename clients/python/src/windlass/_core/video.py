@@ -11,9 +11,11 @@ from ..records import VideoStatus
 from .api import Api, escape
 from .download import download
 from .jobs import start_job, wait_for_job
+from .links import make_link
 
-#: A notebook keeps what is shown in it: larger videos are saved instead.
+#: A notebook keeps what is shown in it: larger videos are linked.
 SHOWN_BYTES = 64 << 20
+LINK_SECONDS = 86_400
 
 
 async def start_video(
@@ -49,14 +51,20 @@ async def save_video(api: Api, job: str, path: Union[str, os.PathLike[str]]) -> 
 
 
 async def render(api: Api, job: str) -> str:
-    """HTML that holds the video itself, once it is ready: a notebook's page has no login at the service."""
+    """HTML that holds the video itself, once it is ready: a notebook's page has no login at the service.
+
+    A large one is behind a link, which ends after a day, as the video does.
+    """
     result = (await wait_for_job(api, job, check=True)).result
     size = result["bytes"]
     if size > SHOWN_BYTES:
-        return say(f"The video has {size >> 20} MiB, too many to be shown here: save() it.")
+        return _play(await make_link(api, f"/api/jobs/{escape(job)}/result", LINK_SECONDS))
     content = base64.b64encode(await fetch_video(api, job)).decode()
-    source = f"data:{escape_html(result['type'])};base64,{content}"
-    return f'<video controls style="max-width: 100%" src="{source}"></video>'
+    return _play(f"data:{result['type']};base64,{content}")
+
+
+def _play(source: str) -> str:
+    return f'<video controls style="max-width: 100%" src="{escape_html(source)}"></video>'
 
 
 def say(text: str) -> str:

@@ -5,9 +5,10 @@ from typing import Any, Callable, Iterator, List, Optional, Type
 
 import httpx
 
-from .._core import jobs, login, projects, sessions
-from .._core.api import Api, read_address, read_authorization
+from .._core import jobs, links, login, projects, sessions
+from .._core.api import Api
 from .._core.ids import JobLike, job_id
+from .._core.profile import read_access
 from .._core.transport import SyncTransport, drive, drive_all
 from .._core.upload import PART_BYTES, Sending, Source, Wanted, upload_file
 from ..records import Job, SessionInfo, Upload, UploadProgress
@@ -34,12 +35,9 @@ class Client:
         patience: float = 120.0,
         http: Optional[httpx.Client] = None,
     ) -> None:
-        self._api = Api(
-            SyncTransport(http or httpx.Client()),
-            url=read_address(url),
-            authorization=read_authorization(token, user, password),
-            patience=patience,
-        )
+        address, authorization = read_access(url, token, user, password)
+        transport = SyncTransport(http or httpx.Client())
+        self._api = Api(transport, url=address, authorization=authorization, patience=patience)
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} of {self._api.url}>"
@@ -160,6 +158,10 @@ class Client:
         wanted = Wanted(model, aid, parser, is_input, options)
         sending = Sending(part_size, parallel, progress, resume, wait)
         return drive(upload_file(self._api, file, wanted, sending))
+
+    def link(self, path: str, seconds: int = 3_600) -> str:
+        """An address by which whoever has it may GET one path, such as `/api/jobs/(id)/result`, for a day at most."""
+        return drive(links.make_link(self._api, path, seconds))
 
     def table(self, model: str, aid: str) -> Table:
         """A table of a model; nothing is sent."""

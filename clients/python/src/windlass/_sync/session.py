@@ -1,12 +1,13 @@
 from __future__ import annotations
 
 from types import TracebackType
-from typing import Any, Dict, List, Mapping, Optional, Sequence, Type
+from typing import Any, Dict, List, Mapping, Optional, Sequence, Type, Union
 
-from .._core import login, sessions, video
+from .._core import sessions, video
 from .._core.api import Api
+from .._core.login import Answer, PrivateKey, close_session, log_in, to_credential
 from .._core.transport import drive
-from ..records import Entry, SessionInfo
+from ..records import Entry, SessionInfo, WrittenFile
 from .run import Run
 from .video import Video
 
@@ -36,7 +37,7 @@ class Session:
 
     def close(self) -> None:
         """Ends it and cancels its jobs."""
-        drive(login.close_session(self._api, self.sid))
+        drive(close_session(self._api, self.sid))
 
     def info(self) -> SessionInfo:
         """Its record as it is now."""
@@ -67,18 +68,18 @@ class Session:
             ),
         )
 
-    def log_in(
+    def login(
         self,
         *,
         password: Optional[str] = None,
-        private_key: Optional[login.PrivateKey] = None,
+        private_key: Optional[PrivateKey] = None,
         passphrase: Optional[str] = None,
         certificate: Optional[str] = None,
-        answer: Optional[login.Answer] = None,
+        answer: Optional[Answer] = None,
     ) -> None:
         """Logs in again where `state` is `reconnect`: a host that asks for one-time codes has lost the connection."""
-        body = login.to_credential(password, private_key, passphrase, certificate)
-        drive(login.log_in(self._api, f"/remotes/{self.sid}/login", body, answer))
+        body = to_credential(password, private_key, passphrase, certificate)
+        drive(log_in(self._api, f"/remotes/{self.sid}/login", body, answer))
 
     def video(
         self,
@@ -134,6 +135,24 @@ class Session:
         """The entries of a folder on the host, by its absolute path."""
         return drive(sessions.list_folder(self._api, self.sid, path))
 
-    def read(self, path: str) -> bytes:
+    def read_file(self, path: str) -> bytes:
         """A file on the host, by its absolute path."""
         return drive(sessions.read_file(self._api, self.sid, path))
+
+    def write_file(
+        self,
+        path: str,
+        data: Union[bytes, str],
+        *,
+        mode: Optional[int] = None,
+        parents: bool = False,
+        exclusive: bool = False,
+    ) -> WrittenFile:
+        """Writes a file on the host, which is there whole then, or as before.
+
+        `mode` are its permissions, such as `0o644` (those of the file that is replaced). `parents` makes the folders
+        that are missing. With `exclusive` a file that is there is `precondition_failed`.
+        """
+        return drive(
+            sessions.write_file(self._api, self.sid, path, data, mode=mode, parents=parents, exclusive=exclusive)
+        )

@@ -1,0 +1,55 @@
+from __future__ import annotations
+
+import base64
+import json
+import os
+from pathlib import Path
+from typing import NamedTuple, Optional, Tuple
+
+from ..errors import WindlassError
+
+
+class Profile(NamedTuple):
+    """What `windlass login` keeps."""
+
+    url: str
+    token: str
+
+
+def read_access(
+    url: Optional[str], token: Optional[str], user: Optional[str], password: Optional[str]
+) -> Tuple[str, str]:
+    """The service's address, without a slash at its end, and the Authorization.
+
+    What is not given is that of `WINDLASS_URL` and `WINDLASS_TOKEN`, else that of `windlass login`.
+    """
+    if token is not None and (user is not None or password is not None):
+        raise ValueError("Give either a token, or user and password.")
+    if (user is None) != (password is None):
+        raise ValueError("User and password belong together.")
+    profile = None if url else _read_profile()
+    address = url or os.environ.get("WINDLASS_URL") or (profile.url if profile else None)
+    if not address:
+        raise WindlassError(
+            "No address is given.", code="no_url", hint="Give the url, set WINDLASS_URL, or log in by `windlass login`."
+        )
+    if not address.startswith(("http://", "https://")):
+        raise WindlassError(f"{address!r} is no address.", code="no_url", hint="It begins with http:// or https://.")
+    if user is not None:
+        return address.rstrip("/"), "Basic " + base64.b64encode(f"{user}:{password}".encode()).decode()
+    found = token or os.environ.get("WINDLASS_TOKEN")
+    # The token that is kept is for the service that it is kept with.
+    if not found and profile is not None and profile.url.rstrip("/") == address.rstrip("/"):
+        found = profile.token
+    return address.rstrip("/"), f"Bearer {found}" if found else ""
+
+
+def _read_profile() -> Optional[Profile]:
+    """By the XDG Base Directory Specification, which passes over a relative path."""
+    given = os.environ.get("XDG_CONFIG_HOME", "")
+    folder = Path(given) if given.startswith("/") else Path.home() / ".config"
+    try:
+        data = json.loads((folder / "windlass" / "login.json").read_text("utf-8"))
+        return Profile(data["url"], data["token"])
+    except (OSError, ValueError, KeyError):
+        return None
