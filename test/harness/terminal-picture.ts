@@ -3,7 +3,7 @@ const LINE = 19;
 const CHARACTER = 8.1;
 const MARGIN = 18;
 
-const escape = (text: string) =>
+const escapeXml = (text: string) =>
   text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;');
 
 /** An SVG of a terminal that shows these lines; those of `commands` were typed. */
@@ -16,10 +16,10 @@ export function drawTerminal(
   const drawn = lines.map((line, n) => {
     const at = `x="${MARGIN}" y="${MARGIN + 14 + n * LINE}"`;
     const typed = commands.has(line);
-    return `  <text ${at}${typed ? ' class="typed"' : ''} xml:space="preserve">${escape(typed ? `$ ${line}` : line)}</text>`;
+    return `  <text ${at}${typed ? ' class="typed"' : ''} xml:space="preserve">${escapeXml(typed ? `$ ${line}` : line)}</text>`;
   });
   return `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${width} ${height}" width="${width}" height="${height}" role="img" aria-labelledby="title">
-  <title id="title">${escape(title)}</title>
+  <title id="title">${escapeXml(title)}</title>
   <style>
     text { font: 13px ui-monospace, SFMono-Regular, Menlo, Consolas, "DejaVu Sans Mono", monospace; fill: #c6d0da }
     .typed { fill: #f0f4f8; font-weight: 600 }
