@@ -1,3 +1,5 @@
+import { randomBytes } from 'node:crypto';
+import { readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { type Challenge, WindlassError } from '../../clients/typescript/src/index.ts';
@@ -88,6 +90,30 @@ describeStack(missingPrograms('sshd'), '@windlass/client and logins', form => {
       status: 403,
       code: 'remote_authentication_failed',
     });
+  });
+});
+
+describeStack(missingPrograms('sshd'), '@windlass/client and files of a host', form => {
+  const { stack, sshd } = useRemoteStack(form);
+  const link = useLink(stack);
+
+  test('a file is written and read whole, over connections that are cut', async () => {
+    const windlass = connectWindlass(stack, link.port);
+    const { username, privateKey } = sshd;
+    const session = await windlass.open('host', { username, privateKey });
+    const bytes = randomBytes(6 << 20);
+    const path = join(sshd.home, 'a folder', 'ä.bin');
+    link.cutAfter('up', 2 << 20);
+    const written = await session.writeFile(path, bytes, { parents: true, mode: 0o640 });
+    expect(written).toMatchObject({ path, size: bytes.length });
+    expect(readFileSync(path).equals(bytes)).toBe(true);
+    expect(statSync(path).mode & 0o777).toBe(0o640);
+    const { total } = link.connections;
+    link.cutAfter('down', 2 << 20);
+    expect(Buffer.concat(await gather(session.readFile(path))).equals(bytes)).toBe(true);
+    expect(link.connections.total).toBeGreaterThan(total);
+    const again = session.writeFile(path, 'text', { exclusive: true });
+    await expect(again).rejects.toMatchObject({ status: 412, code: 'precondition_failed' });
   });
 });
 

@@ -8,6 +8,7 @@ import { describeUnless, missingPrograms, missingRoot } from '../harness/skip.ts
 import { startTestSshd } from '../harness/sshd.ts';
 import { readOwnEnvironment, startStack } from '../harness/stack.ts';
 import { makeTempDir } from '../harness/temp-dir.ts';
+import { drawTerminal } from '../harness/terminal-picture.ts';
 import { useStarted } from '../harness/use-stack.ts';
 
 const root = join(import.meta.dirname, '../..');
@@ -50,7 +51,7 @@ describeUnless(
       const home = join(folder.path, 'home');
       mkdirSync(home);
       // The file is not the terminal, so that what is not asked for reads nothing.
-      const child = spawn('script', ['-qefc', `bash -euxo pipefail ${file}`, '/dev/null'], {
+      const child = spawn('script', ['-qefc', `bash -euvo pipefail ${file}`, '/dev/null'], {
         ...{ cwd: folder.path, env: { ...readOwnEnvironment(), HOME: home }, stdio: 'pipe' },
       });
       endWithThisProcess(child);
@@ -92,6 +93,36 @@ describeUnless(
       expect(ran.shown).toContain('\n1\n2\n3\n4\n5\n');
       expect(ran.shown).toContain('it ended with 3\n');
       expect(ran.shown).toMatch(/succeeded +command +lab +\d+s +seq 5; exit 3/);
+    });
+
+    test('the picture of the README shows what they show', async () => {
+      const usual = (text: string) =>
+        text
+          .replaceAll(stack.url, 'http://127.0.0.1:8080')
+          .replaceAll(` --port ${sshd.port}`, '')
+          .replaceAll(`127.0.0.1:${sshd.port}`, '127.0.0.1:22')
+          .replaceAll(` --user ${account.username}`, '')
+          .replaceAll(account.username, 'ada')
+          .replaceAll(join(folder.path, 'home'), '/home/ada')
+          .replaceAll(/SHA256:\S+/g, 'SHA256:j/oB1OGtQDz3NEnV8I88F6LM7PKfHBYQ0RWUE7I0tW4')
+          .replaceAll(/\b01[0-9a-z]{24}\b/g, id => `01m83t5x5mj81w298a47w5hxw${known(id)}`)
+          .replaceAll(/\b\d+[sm] {2,3}(?=\S)/g, '2s   ');
+      const ids: string[] = [];
+      const known = (id: string) => {
+        if (!ids.includes(id)) ids.push(id);
+        return ids.indexOf(id);
+      };
+      const all = usual(ran.shown)
+        .split('\n')
+        .filter(line => line !== '');
+      const end = all.findIndex(line => line.startsWith("windlass run lab -- 'mkdir"));
+      expect(end).toBeGreaterThan(10);
+      const lines = all.slice(1, end);
+      const commands = new Set(lines.filter(line => /^(windlass|JOB=)/.test(line)));
+      const title = 'The first commands of windlass: a login, a host, a command and a list of jobs';
+      await expect(drawTerminal(lines, { commands, title })).toMatchFileSnapshot(
+        join(root, 'docs/first-commands.svg'),
+      );
     });
 
     test('the video and the rows are there', () => {

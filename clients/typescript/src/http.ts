@@ -22,7 +22,10 @@ export interface Sending {
   signal?: AbortSignal | null;
   /** An answer must begin within so many ms, and one of JSON end. */
   timeoutMs?: number;
-  /** The same request twice does no harm. Unless given: GET and HEAD, and what has an Idempotency-Key. */
+  /**
+   * The same request twice does no harm; false: it cannot be sent twice, because its body is a stream. Unless given: GET and
+   * HEAD, and what has an Idempotency-Key.
+   */
   isRepeatable?: boolean;
   /** In seconds, instead of the connection's. */
   patience?: number;
@@ -95,7 +98,7 @@ export class Http {
       try {
         const response = await this.#once(request, { signal, ...sending });
         const mayRepeat =
-          REFUSED.includes(response.status) ||
+          (sending.isRepeatable !== false && REFUSED.includes(response.status)) ||
           (isRepeatable && TRANSIENT.includes(response.status));
         wait = Math.max(retryAfter(response) ?? 0, backoff(attempt));
         if (!mayRepeat || waited + wait > patience) return response;
