@@ -1,0 +1,140 @@
+"""What is sent again, and when: against a server that answers as it is told, as a proxy before the service does."""
+
+from __future__ import annotations
+
+import json
+import threading
+import time
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any, Dict, Iterator, List, NamedTuple, Tuple
+
+import pytest
+
+import windlass
+from windlass import Client, Session
+
+Answer = Tuple[int, Dict[str, str], bytes]
+JOB = json.dumps({"id": "j1"}).encode()
+
+
+class Seen(NamedTuple):
+    method: str
+    path: str
+    headers: Dict[str, str]
+    at: float
+
+
+@contextmanager
+def server(*answers: Answer) -> Iterator[Tuple[str, List[Seen]]]:
+    """Answers each request by the next of these; its address, and what it has seen."""
+    seen: List[Seen] = []
+    left = list(answers)
+
+    class Handler(BaseHTTPRequestHandler):
+        def answer(self) -> None:
+            self.rfile.read(int(self.headers.get("Content-Length", 0)))
+            seen.append(Seen(self.command, self.path, dict(self.headers.items()), time.monotonic()))
+            status, headers, body = left.pop(0)
+            self.send_response(status)
+            for name, value in {**headers, "Content-Length": str(len(body))}.items():
+                self.send_header(name, value)
+            self.end_headers()
+            self.wfile.write(body)
+
+        do_GET = do_POST = do_PUT = do_DELETE = answer
+
+        def log_message(self, *args: Any) -> None:
+            pass
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as listening:
+        thread = threading.Thread(target=listening.serve_forever, kwargs={"poll_interval": 0.01})
+        thread.start()
+        try:
+            yield f"http://127.0.0.1:{listening.server_port}", seen
+        finally:
+            listening.shutdown()
+            thread.join()
+    assert left == []
+
+
+def problem(status: int, code: str, **headers: str) -> Answer:
+    names = {name.replace("_", "-"): value for name, value in headers.items()}
+    return status, {"X-Request-Id": "r1", **names}, json.dumps({"code": code, "detail": "It waits."}).encode()
+
+
+def test_a_limit_is_waited_for_as_long_as_it_says() -> None:
+    with server(problem(429, "too_many_requests", Retry_After="1"), (200, {}, b"{}")) as (url, seen):
+        with Client(url, token="t") as client:
+            # Not accepted, whatever it is.
+            assert client.request("POST", "/projects", {"name": "x"}) == {}
+    assert 1 <= seen[1].at - seen[0].at < 2
+
+
+def test_nobody_waits_longer_than_the_patience() -> None:
+    with server(problem(429, "too_many_requests", Retry_After="60")) as (url, _seen):
+        with Client(url, token="t", patience=5) as client, pytest.raises(windlass.WindlassError) as raised:
+            client.request("GET", "/jobs")
+    assert (raised.value.status, raised.value.code, raised.value.request_id) == (429, "too_many_requests", "r1")
+
+
+def test_what_starts_work_is_repeated_under_its_key() -> None:
+    away = problem(503, "unavailable", Retry_After="0")
+    with server(away, (502, {}, b"<html>Bad gateway</html>"), (202, {}, JOB)) as (url, seen):
+        with Client(url, token="t") as client:
+            assert client.session("s1").run("true").job == "j1"
+    assert {(one.method, one.path) for one in seen} == {("POST", "/api/remotes/launch")}
+    keys = {one.headers["Idempotency-Key"] for one in seen}
+    assert len(keys) == 1 and "" not in keys
+
+
+def test_a_repeated_request_finds_the_end_of_its_first_job() -> None:
+    ended = problem(409, "cancelled", Location="/api/jobs/j2")
+    with server(problem(503, "unavailable"), ended) as (url, _seen), Client(url, token="t") as client:
+        assert client.session("s1").run("true").job == "j2"
+
+
+def test_a_write_without_a_key_is_sent_once() -> None:
+    with server(problem(503, "unavailable")) as (url, _seen), Client(url, token="t") as client:
+        with pytest.raises(windlass.WindlassError) as raised:
+            client.request("POST", "/projects", {"name": "x"})
+    assert raised.value.code == "unavailable"
+
+
+def test_an_answer_that_is_not_the_services() -> None:
+    with server((404, {}, b"<html>Nothing here</html>")) as (url, _seen), Client(url, token="t") as client:
+        with pytest.raises(windlass.WindlassError) as raised:
+            client.request("GET", "/jobs")
+    assert (raised.value.status, raised.value.code) == (404, "http_404")
+
+
+def test_a_redirect_to_the_object_store_takes_no_credentials() -> None:
+    ready = {"id": "v1", "kind": "video", "state": "succeeded", "created": "2026-01-01T00:00:00Z"}
+    with server((200, {"ETag": '"e"'}, b"the video")) as (store, stored):
+        record: Answer = (200, {}, json.dumps(ready).encode())
+        with server(record, (302, {"Location": f"{store}/bucket/v1?signed"}, b"")) as (url, seen):
+            with Client(url, token="t") as client:
+                video = windlass.Video(client._api, Session(client._api, "s1").sid, "v1")
+                assert video.fetch() == b"the video"
+    assert seen[1].headers["Authorization"] == "Bearer t"
+    assert "Authorization" not in stored[0].headers
+
+
+def test_an_orderly_end_of_a_stream_is_none_of_the_job() -> None:
+    """As a service that is replaced by another one ends it: what follows comes from there."""
+
+    def events(*frames: str) -> Answer:
+        return 200, {"Content-Type": "text/event-stream"}, "".join(f"{one}\n\n" for one in frames).encode()
+
+    def output(at: str, offset: int, text: str) -> str:
+        data = json.dumps({"stream": "stdout", "offset": offset, "text": text})
+        return f"event: output\nid: {at}\ndata: {data}"
+
+    first = events('event: state\nid: 0-0\ndata: {"state": "running"}', output("3-0", 0, "a\nb"))
+    # It overlaps what was sent, and has an event of a later version.
+    second = events("event: later\nid: 3-0\ndata: {}", output("6-0", 2, "b c\n"), "event: end\nid: 6-0-end\ndata: {}")
+    with server(first, problem(503, "unavailable"), second) as (url, seen), Client(url, token="t") as client:
+        assert [line.text for line in client.follow("j1")] == ["a", "b c"]
+    assert [one.headers.get("Last-Event-ID") for one in seen] == [None, "3-0", "3-0"]
+    with server(first, (204, {}, b"")) as (url, _seen), Client(url, token="t") as client:
+        assert [line.text for line in client.follow("j1")] == ["a", "b"]
