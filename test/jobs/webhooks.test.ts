@@ -252,12 +252,18 @@ describeStack(missingPrograms('sshd'), 'webhooks', form => {
     );
   });
 
-  test('the key of the signatures is in no row and no answer', async () => {
+  test('the key of the signatures is in no row and no answer, and the audit tells of both ends', async () => {
     const receiver = await receive();
     const key = Buffer.from(receiver.secret.slice('whsec_'.length), 'base64');
     expect(key.length).toBe(32);
     const [row] = await database`select sealed from webhooks where id = ${receiver.id}`;
     expect(row?.sealed.includes(key)).toBe(false);
+    await client.delete(`/api/webhooks/${receiver.id}`);
+    const { items } = await client.get<{ items: { action: string; target: string }[] }>(
+      '/api/audit?limit=1000',
+    );
+    const told = items.filter(({ target }) => target === receiver.id).map(({ action }) => action);
+    expect(told).toEqual(['webhook.create', 'webhook.delete']);
     expect(JSON.stringify(await client.get('/api/webhooks'))).not.toMatch(/whsec|sealed/);
   });
 });
