@@ -38,6 +38,7 @@ const newWebhook = z
     url: z
       .string()
       .max(2_048)
+      .regex(/^https?:\/\//, 'must begin with https:// or http://')
       .refine(isReceiver, 'must begin with https:// or http://, without a user and a fragment'),
     kinds: distinct(kind, JOB_KINDS.length).optional(),
     states: distinct(state, END_STATES.length).optional(),
