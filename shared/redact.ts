@@ -80,6 +80,7 @@ const SHAPES: [RegExp, string][] = [
   [/-----BEGIN [A-Z ]{0,30}PRIVATE KEY-----[^-]{0,40000}/g, `${CENSOR} `],
   [/\b(Basic|Bearer) +[\w+/.~-]{20,4096}={0,2}/g, `$1 ${CENSOR}`],
   [/\bwlk_[\w-]{20,8192}(\.[\w-]{0,64})?/g, CENSOR],
+  [/\bwhsec_[\w+/]{20,200}={0,2}/g, CENSOR],
   [/\bserviceauth=[\w%.~+/=-]{1,4096}/g, `serviceauth=${CENSOR}`],
 ];
 

@@ -70,6 +70,12 @@ export interface SealContext {
   hostname: string;
 }
 
+/** What the key of a webhook's signatures belongs to. */
+export interface WebhookContext {
+  webhook: string;
+  owner: string;
+}
+
 /** What was sealed: the place, as placeOf() has it, is unknown in version 1. */
 export interface Sealed<T> {
   place?: string;
@@ -77,15 +83,22 @@ export interface Sealed<T> {
 }
 
 // Differs by version: bytes of one version cannot be passed off as another's.
-const info = (version: Version, { sid, owner, hostname }: SealContext) => {
-  const name = version === 1 ? 'windlass session' : `windlass session ${version}`;
-  return new TextEncoder().encode(JSON.stringify([name, sid, owner, hostname]));
+const info = (version: Version, context: SealContext | WebhookContext) => {
+  const words = 'webhook' in context ? wordsOfWebhook(context) : wordsOfSession(version, context);
+  return new TextEncoder().encode(JSON.stringify(words));
 };
+const wordsOfWebhook = ({ webhook, owner }: WebhookContext) => ['windlass webhook', webhook, owner];
+const wordsOfSession = (version: Version, { sid, owner, hostname }: SealContext) => [
+  version === 1 ? 'windlass session' : `windlass session ${version}`,
+  sid,
+  owner,
+  hostname,
+];
 
 /** Encrypts a credential, and where it may be sent, so that only a holder of the private key can read it. */
 export async function seal(
   publicKey: string,
-  context: SealContext,
+  context: SealContext | WebhookContext,
   given: Required<Sealed<unknown>>,
 ): Promise<Buffer> {
   const key = parseKey(publicKey, 'SEAL_PUBLIC_KEY');
@@ -108,7 +121,7 @@ export async function seal(
  */
 export async function unseal<T>(
   privateKeys: string,
-  context: SealContext,
+  context: SealContext | WebhookContext,
   sealed: Buffer,
 ): Promise<Sealed<T>> {
   const [version] = sealed;

@@ -409,6 +409,12 @@ export const SETTINGS = {
     meaning:
       'key exchanges, ciphers and MACs that hosts are connected to with, the preferred ones first; for old hosts also `hmac-sha1`, `aes128-cbc` and others, which a wrong name lists',
   },
+  WEBHOOK_PRIVATE: {
+    schema: z.enum(['true', 'false']).transform(value => value === 'true'),
+    default: 'false',
+    meaning:
+      '`true`: webhooks may lead to loopback, link-local and private addresses, so to whatever workers reach there',
+  },
   LIMIT_SHARE: {
     schema: share,
     default: '0.5',

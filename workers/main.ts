@@ -36,6 +36,7 @@ import { WorkerMetrics } from './engine/worker-metrics.ts';
 import { SessionPool } from './ssh/session-pool.ts';
 import { runUpkeep } from './upkeep/run-upkeep.ts';
 import { reportFfmpeg } from './video/find-ffmpeg.ts';
+import { sendWebhooks } from './webhooks/send-webhooks.ts';
 
 /** After a stop, jobs that are pinned to this worker may go on for so long. */
 const DRAIN_MS = 28_000;
@@ -120,7 +121,8 @@ async function main(): Promise<void> {
   const onDraining = (draining: boolean) => consumption.setDraining(draining);
   const stopHeartbeat = await startHeartbeat(context, { slots, onDraining });
   const upkeep = work.includes('upkeep') ? [runDispatcher(context), runUpkeep(context)] : [];
-  const polling = work.includes('remote') ? [pollBatchHosts(context)] : [];
+  // These reach the network, and open what is sealed.
+  const remote = work.includes('remote') ? [pollBatchHosts(context), sendWebhooks(context)] : [];
   log.info({ work, id: context.id }, 'worker is ready');
   if (work.includes('video')) void reportFfmpeg(log).catch(() => {});
   life.ready();
@@ -128,7 +130,7 @@ async function main(): Promise<void> {
   await life.stopped;
   log.info({ jobs: leases.size }, 'stopping');
   await Promise.race([
-    Promise.allSettled([consumption.stop(), ...upkeep, ...polling]),
+    Promise.allSettled([consumption.stop(), ...upkeep, ...remote]),
     delay(DRAIN_MS),
   ]);
   leases.stop();

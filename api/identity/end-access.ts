@@ -1,6 +1,6 @@
 import { and, eq, isNull } from 'drizzle-orm';
 import type { Tx } from '../../shared/database/connect.ts';
-import { logins, sessions, tokens } from '../../shared/database/schema.ts';
+import { logins, sessions, tokens, webhooks } from '../../shared/database/schema.ts';
 import { publishCancelled } from '../../shared/jobs/cancel.ts';
 import type { ApiContext } from '../context.ts';
 import { endSessions } from '../remote/sessions.ts';
@@ -12,12 +12,13 @@ export interface EndedAccess {
 }
 
 /**
- * Ends all that lets a user in but the password, and the remote sessions. The user's row must be locked: what is created
+ * Ends all that lets a user in but the password, the remote sessions, and the webhooks: nothing is sent for them any more. The user's row must be locked: what is created
  * for a user locks it too.
  */
 export async function endAccess(tx: Tx, username: string): Promise<EndedAccess> {
   await tx.delete(logins).where(eq(logins.username, username));
   await tx.delete(tokens).where(eq(tokens.username, username));
+  await tx.delete(webhooks).where(eq(webhooks.owner, username));
   return endSessions(tx, and(eq(sessions.owner, username), isNull(sessions.ended)));
 }
 

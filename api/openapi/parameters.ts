@@ -12,7 +12,7 @@ const PARAMETERS: Record<string, string> = {
   fid: 'File of an upload, from 0.',
   part: 'Part of a file, from 0.',
   key: 'Key in a project cache; may contain slashes.',
-  id: 'Job or token.',
+  id: 'Job, token or webhook.',
   name: 'Host.',
   username: 'User.',
   path: 'Absolute path on the host; its first slash may be omitted.',

@@ -16,7 +16,11 @@ import { operation } from '../openapi/operation.ts';
 
 const newLink = z
   .strictObject({
-    path: z.string().min(1).max(MAX_ADDRESS_LENGTH).describe('Such as /api/jobs/(id)/events.'),
+    path: z
+      .string()
+      .regex(/^\//, 'must begin with one slash, such as /api/jobs/(id)/events')
+      .max(MAX_ADDRESS_LENGTH)
+      .describe('Such as /api/jobs/(id)/events.'),
     seconds: z.number().int().min(1).max(86_400).default(3_600),
   })
   .meta({ id: 'NewLink' });

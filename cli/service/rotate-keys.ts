@@ -6,6 +6,7 @@ import { type Database, openDatabase } from '../../shared/database/connect.ts';
 import { workers } from '../../shared/database/schema.ts';
 import { opensCredentials, QUEUES_OF, WORK } from '../../shared/jobs/catalog.ts';
 import { type Resealed, resealSessions } from '../../shared/reseal-sessions.ts';
+import { resealWebhooks } from '../../shared/reseal-webhooks.ts';
 import { generateSealKeys, keyIds, publicKeyOf } from '../../shared/secrets.ts';
 import { CommandError } from '../command-error.ts';
 import { findDataDir, withDatabase } from '../find-database.ts';
@@ -65,11 +66,13 @@ async function rotateStoredKeys(
   };
   await writeSecrets(dataDir, used);
   const resealed = await resealSessions(database, all);
+  const webhooks = await resealWebhooks(database, all);
   // The key before stays: an API may be sealing with it at this moment.
   const [current, before] = all.split(',');
   await writeSecrets(dataDir, { ...used, SEAL_PRIVATE_KEYS: `${current},${before}` });
   return [
     describe(resealed, all),
+    `So were the keys of ${webhooks} webhooks.`,
     'The key before stays second until the next rotation, for sessions that were being opened. SECRET_KEY is new, too.',
   ];
 }
@@ -82,8 +85,10 @@ async function useGivenKeys(
 ): Promise<string[]> {
   await untilWorkersHave(database, keys, signal);
   const resealed = await resealSessions(database, keys);
+  const webhooks = await resealWebhooks(database, keys);
   return [
     describe(resealed, keys),
+    `So were the keys of ${webhooks} webhooks.`,
     'Once every API has this key, run this again; then remove the other keys from SEAL_PRIVATE_KEYS.',
     `SEAL_PUBLIC_KEY=${publicKeyOf(keys.split(',')[0] ?? '')}`,
   ];

@@ -1,5 +1,12 @@
 import { getTableColumns } from 'drizzle-orm';
-import { type SessionRow, sessions, type UserRow, users } from './schema.ts';
+import {
+  type SessionRow,
+  sessions,
+  type UserRow,
+  users,
+  type WebhookRow,
+  webhooks,
+} from './schema.ts';
 
 /** What the API's role may read of a session, and so selects: nothing that it sealed for workers. */
 const { sealed: _sealed, answers: _answers, ...sessionColumns } = getTableColumns(sessions);
@@ -10,3 +17,8 @@ export type SessionRecord = Omit<SessionRow, 'sealed' | 'answers'>;
 const { passwordHash: _passwordHash, ...userColumns } = getTableColumns(users);
 export const USER_COLUMNS = userColumns;
 export type UserRecord = Omit<UserRow, 'passwordHash'>;
+
+/** What it may read of a webhook: all but the key of the signatures. */
+const { sealed: _key, ...webhookColumns } = getTableColumns(webhooks);
+export const WEBHOOK_COLUMNS = webhookColumns;
+export type WebhookRecord = Omit<WebhookRow, 'sealed'>;

@@ -2,7 +2,7 @@ import { getTableName } from 'drizzle-orm';
 import { toSnakeCase } from 'drizzle-orm/casing';
 import type { PgTable } from 'drizzle-orm/pg-core';
 import type pg from 'pg';
-import { SESSION_COLUMNS, USER_COLUMNS } from './api-columns.ts';
+import { SESSION_COLUMNS, USER_COLUMNS, WEBHOOK_COLUMNS } from './api-columns.ts';
 import * as schema from './schema.ts';
 
 /** The roles of running programs, where the database has them. The tables' owner migrates, and nothing else. */
@@ -53,6 +53,9 @@ const API_RIGHTS: Record<TableKey, string> = {
   parts: ALL,
   views: ALL,
   pendingDeletions: ALL,
+  webhooks: `select (${columnsOf(WEBHOOK_COLUMNS)}), insert, delete`,
+  // Who removes the record of a job keeps it here for what waits to be sent.
+  webhookDeliveries: 'select, update (record)',
 };
 
 /** Where the worker's role has other rights than ALL. Nobody may change an entry of the audit. */

@@ -6,3 +6,4 @@ export * from './tables/jobs.ts';
 export * from './tables/projects.ts';
 export * from './tables/remote.ts';
 export * from './tables/uploads.ts';
+export * from './tables/webhooks.ts';

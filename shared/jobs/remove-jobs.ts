@@ -1,6 +1,14 @@
 import { sql } from 'drizzle-orm';
 import type { Tx } from '../database/connect.ts';
-import { chunks, jobs, leftoverRuns, segments, sessions, uploads } from '../database/schema.ts';
+import {
+  chunks,
+  jobs,
+  leftoverRuns,
+  segments,
+  sessions,
+  uploads,
+  webhookDeliveries,
+} from '../database/schema.ts';
 import { scheduleDeletion } from '../storage/pending-deletions.ts';
 import { anyOf } from './job-conditions.ts';
 
@@ -41,7 +49,8 @@ export async function removeJobs(tx: Tx, ids: string[]): Promise<string[]> {
 
 /**
  * Writes what other rows need to know of these ended jobs into those rows, before the jobs are removed: their sessions when
- * they were last used, and their uploads how the parse ended. Locks them before the jobs, as everywhere.
+ * they were last used, their uploads how the parse ended, and what waits for a webhook the whole record. Locks them before the
+ * jobs, as everywhere.
  */
 export async function detachJobs(tx: Tx, ids: string[]): Promise<void> {
   await touchSessions(tx, ids);
@@ -52,6 +61,13 @@ export async function detachJobs(tx: Tx, ids: string[]): Promise<void> {
       parseEnd: sql`(select jsonb_build_object('state', state, 'version', version, 'error', error, 'finished', finished) from ${jobs} where ${jobs.id} = ${uploads.job})`,
     })
     .where(sql`${uploads.job} = any(array(${parses}))`);
+  const record = sql`(select to_jsonb(${jobs}) - 'payload' from ${jobs} where ${jobs.id} = ${webhookDeliveries.job})`;
+  await tx
+    .update(webhookDeliveries)
+    .set({ record })
+    .where(
+      sql`${webhookDeliveries.job} = ${anyOf(ids)} and ${webhookDeliveries.state} = 'pending' and ${webhookDeliveries.record} is null`,
+    );
 }
 
 /**

@@ -11,19 +11,30 @@ import { describeUnless, missingPrograms } from '../harness/skip.ts';
 import { startStack } from '../harness/stack.ts';
 import { useRemoteStack } from '../harness/use-stack.ts';
 import { waitFor } from '../harness/wait-for.ts';
+import { startReceiver, type WebhookReceiver } from '../harness/webhook-receiver.ts';
 
 const WINDLASS = 'dist/cli/main.js';
 
 describeUnless(missingPrograms('sshd'), 'keys rotate', () => {
-  const { stack, client, sshd } = useRemoteStack({ start: startStack });
+  const { stack, client, sshd } = useRemoteStack(
+    { start: startStack },
+    { env: { WEBHOOK_PRIVATE: 'true' } },
+  );
   let sql: postgres.Sql;
   let sid: string;
+  let receiver: WebhookReceiver;
+  let link: string;
 
   beforeAll(async () => {
     sql = openStackDatabase(stack);
     sid = await openSession(client, sshd);
+    receiver = await startReceiver();
+    const given = { url: receiver.url, kinds: ['command'] };
+    const made = await client.post<{ secret: string }>('/api/webhooks', given);
+    receiver.secret = made.secret;
+    ({ url: link } = await client.post<{ url: string }>('/api/links', { path: '/api/jobs' }));
   });
-  afterAll(() => sql?.end());
+  afterAll(() => Promise.all([sql?.end(), receiver?.stop()]));
 
   const rotate = (settings: Record<string, string> = { DATA_DIR: stack.dataDir }) =>
     startProgram({ args: [WINDLASS, 'keys', 'rotate'], settings, cwd: stack.dataDir }).ended;
@@ -83,6 +94,7 @@ describeUnless(missingPrograms('sshd'), 'keys rotate', () => {
     await launch('touch "$HOME/go-on"');
     expect(await waitForEnd(client, running.id)).toMatchObject({ state: 'succeeded' });
     expect((await readOutput(client, running.id)).toString()).toBe('begun\ndone\n');
+    expect((await fetch(link)).status).toBe(200);
   });
 
   test('a second time it forgets the oldest key, and what is open goes on after a restart', async () => {
@@ -92,6 +104,20 @@ describeUnless(missingPrograms('sshd'), 'keys rotate', () => {
     expect(after).toEqual([expect.any(String), before?.[0]]);
     await restartWorkers();
     expect((await launch('echo still')).output).toBe('still\n');
+    // A link lives as long as the key that made it is one of the two.
+    await waitFor(async () => (await fetch(link)).status === 401, { what: 'the link to end' });
+  });
+
+  test('webhooks are signed with the keys that their users have', async () => {
+    const { job } = await client.post<{ job: string }>('/api/remotes/launch', {
+      sid,
+      command: 'true',
+    });
+    await waitFor(() => receiver.received.some(({ data }) => data.id === job), {
+      what: 'its end to arrive',
+      timeoutMs: 60_000,
+    });
+    expect(receiver.refused).toEqual([]);
   });
 
   test('a credential of the release before gets the place that its host has now', async () => {

@@ -139,6 +139,14 @@ describeForms(missingPrograms('sshd'), 'what the logs hold at LOG_LEVEL=trace', 
     expect((await client.fetch(`/api/projects${search}`, { method, body: '{}' })).status).toBe(400);
   });
 
+  test('a webhook, whose name leads nowhere', async () => {
+    const url = 'https://receiver.invalid/hook';
+    const made = await client.post<{ secret: string }>('/api/webhooks', { url });
+    secrets.set('webhook', made.secret.replace('whsec_', ''));
+    const told = await client.fetch(`/api/events/${made.secret}`, { method: 'GET' });
+    expect(told.status).toBe(405);
+  });
+
   test('sessions on a host, with credentials that it takes and that it does not', async () => {
     await addHost(client, sshd);
     secrets.set('private-key', sshd.privateKey.split('\n').slice(1, 3).join('\n'));

@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
-import { isPrivateAddress, resolveHost } from './resolve-host.ts';
+import { isPrivateAddress } from '../../shared/private-addresses.ts';
+import { resolveHost } from './resolve-host.ts';
 
 test('loopback, private, link-local, shared and multicast addresses are inner ones', () => {
   for (const address of [

@@ -21,6 +21,7 @@ import {
   eraseCredentials,
 } from './sessions.ts';
 import { evictUnusedViews } from './view-eviction.ts';
+import { removeOldDeliveries } from './webhook-retention.ts';
 
 /** Safe to repeat, and to run beside any other step and beside itself in another worker. */
 export interface UpkeepStep {
@@ -63,6 +64,7 @@ function listSteps(context: WorkerContext): UpkeepStep[] {
     { name: 'old jobs', every: SOON, run: () => removeOldJobs(context) },
     { name: 'old sessions', every: SOON, run: () => removeOldSessions(context) },
     { name: 'old audit entries', every: SOON, run: () => removeOldAudit(context) },
+    { name: 'webhook deliveries', every: SELDOM, run: () => removeOldDeliveries(context) },
     { name: 'leftover runs', every: SELDOM, run: () => forgetLeftoverRuns(context) },
     { name: 'idempotency keys', every: SELDOM, run: () => removeExpiredIdempotencyKeys(context) },
     { name: 'logins', every: SELDOM, run: () => removeExpiredLogins(context) },

@@ -1,7 +1,9 @@
 import { z } from 'zod';
 import type { ErrorRecord } from '../../../shared/errors.ts';
 import { batchView } from '../../../shared/jobs/batch.ts';
-import type { JobSummary } from './job-summary.ts';
+import type { JobSummary } from '../../../shared/jobs/job-record.ts';
+
+export { jobView } from '../../../shared/jobs/job-record.ts';
 
 export const JOB_STATES = ['queued', 'running', 'succeeded', 'failed', 'cancelled'] as const;
 const state = z.enum(JOB_STATES);
@@ -54,38 +56,6 @@ export const foreignRecord = jobRecord
     id: 'ForeignJob',
     description: 'What a server administrator sees of the jobs of others.',
   });
-
-/** A job as its owner sees it. */
-export const jobView = (row: JobSummary) => ({
-  id: row.id,
-  kind: row.kind,
-  state: row.state,
-  label: row.label,
-  name: row.name,
-  progress: row.progress,
-  message: row.message,
-  host: row.host,
-  session: row.session,
-  project: row.project,
-  model: row.model,
-  upload: row.upload,
-  owner: row.owner,
-  worker: row.worker,
-  created: row.created,
-  started: row.started,
-  finished: row.finished,
-  result: publicResult(row),
-  error: row.error,
-  retryOf: row.retryOf,
-  batch: row.batch && batchView.parse(row.batch),
-});
-
-/** Object keys are internal. */
-function publicResult({ result }: JobSummary): unknown {
-  if (result === null || typeof result !== 'object') return result;
-  const { object: _, ...rest } = result as Record<string, unknown>;
-  return rest;
-}
 
 /** What a server administrator sees of other people's jobs: never command, payload or output. */
 export function foreignView(row: JobSummary) {

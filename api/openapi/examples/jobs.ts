@@ -25,7 +25,34 @@ const job = {
 };
 const { kind, state, progress, host, owner, worker, created, started, finished } = job;
 
+const webhook = {
+  id: '01KB4TC9E1F3G5H7J9K1M3N5P8',
+  url: 'https://receiver.example/ends-of-jobs',
+  kinds: ['command'],
+  states: null,
+  created: CREATED,
+  failing: null,
+  problem: null,
+  disabled: null,
+};
+const delivery = {
+  job: JOB,
+  state: 'delivered',
+  created: LATER,
+  attempts: 1,
+  tried: LATER,
+  next: null,
+  status: 204,
+  problem: null,
+};
+
 export const JOB_EXAMPLES = {
+  NewWebhook: { url: webhook.url, kinds: ['command'] },
+  MadeWebhook: { id: webhook.id, secret: 'whsec_the-key-of-the-signatures' },
+  Webhook: webhook,
+  WebhookPage: pageOf(webhook),
+  WebhookDelivery: delivery,
+  WebhookDeliveryPage: pageOf(delivery),
   NewCommand: { sid: SESSION, command: 'uname -a', timeout: 60 },
   Command: {
     command: 'uname -a',

@@ -54,6 +54,12 @@ DELETE /users/{username}/tokens/{id}          401 403 403 403 403 403 204 401 40
 
 POST /links                                   401 201 201 201 201 201 201 401 201
 
+GET /webhooks                                 401 200 200 200 200 200 200 401 200
+POST /webhooks                                401 201 201 201 201 201 201 401 403
+GET /webhooks/{id}                            401 404 404 404 404 200 404 401 200
+DELETE /webhooks/{id}                         401 404 404 404 404 204 404 401 403
+GET /webhooks/{id}/deliveries                 401 404 404 404 404 200 404 401 200
+
 GET /audit                                    401 403 403 403 403 403 200 401 403
 GET /workers                                  401 403 403 403 403 403 200 401 403
 PUT /workers/{id}                             401 403 403 403 403 403 200 401 403

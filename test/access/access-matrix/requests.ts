@@ -69,6 +69,17 @@ async function makeUpload({ people: { owner }, ids }: World): Promise<string> {
   return uid;
 }
 
+/** Nothing is sent there: no job of that kind ends. */
+const RECEIVER = 'https://receiver.example/';
+
+/** The owner's, and the only one. */
+async function makeWebhook({ people: { owner } }: World): Promise<string> {
+  const { items } = await owner.get<{ items: { id: string }[] }>('/api/webhooks');
+  for (const { id } of items) await owner.delete(`/api/webhooks/${id}`);
+  const given = { url: RECEIVER, kinds: ['file'] };
+  return (await owner.post<{ id: string }>('/api/webhooks', given)).id;
+}
+
 /** An upload by tus of which nothing has come. */
 async function makeTusUpload({ people: { owner }, ids }: World): Promise<string> {
   const metadata = { mid: ids.mid, parser: 'blob', aid: newName('file') };
@@ -123,6 +134,11 @@ export const REQUESTS: Record<string, Make> = {
   }),
 
   'POST /links': () => ({ json: { path: '/api/jobs' } }),
+
+  'POST /webhooks': () => ({ json: { url: RECEIVER, kinds: ['file'] } }),
+  'GET /webhooks/{id}': async world => ({ ids: { id: await makeWebhook(world) } }),
+  'DELETE /webhooks/{id}': async world => ({ ids: { id: await makeWebhook(world) } }),
+  'GET /webhooks/{id}/deliveries': async world => ({ ids: { id: await makeWebhook(world) } }),
 
   'POST /hosts': () => ({ json: { name: newName('host'), keys: [KEY] } }),
   'PUT /hosts/{name}': async world => ({

@@ -36,6 +36,9 @@ BEYOND_SCHEMA = re.compile(
             r"^must not hold a NUL character$",
             r"^must be one line of Unicode$",
             r"well-formed Unicode",
+            r"^must begin with (one slash|https:)",
+            r"^must have no (fragment|`link`)",
+            r"^is no path that a GET",
             r"^there is no (user|column) ",
             r"^is (named|given) ",
             r" is among the \w+ already$",
@@ -116,6 +119,11 @@ def fill_body(case):
                 body[member] = harmless
     if path == "/api/remotes" and isinstance(body.get("hostname"), str) and digest(body) % 2:
         body["hostname"] = "host"
+    if path == "/api/links" and isinstance(body.get("path"), str) and digest(body) % 2:
+        body["path"] = "/api/jobs"
+    if path == "/api/webhooks" and isinstance(body.get("url"), str) and digest(body) % 2:
+        # Nobody is there.
+        body["url"] = "https://receiver.invalid/"
     if path == "/api/uploads" and isinstance(body.get("mid"), str):
         body["mid"] = SEEDS["mid"]
         if isinstance(body.get("parser"), str) and digest(body) % 2:

@@ -258,6 +258,31 @@ export const JOB_ROWS: Row[] = [
     },
     'host',
   ),
+  row(
+    at('POST /webhooks 201 {id, secret}; GET, DELETE, deliveries'),
+    'POST /webhooks, GET /webhooks, GET /webhooks/{id}, DELETE /webhooks/{id}, GET /webhooks/{id}/deliveries',
+    async ({ ask, look }) => {
+      const url = 'https://receiver.example/';
+      const json = { url, kinds: ['file'], states: ['failed', 'cancelled'] };
+      const made = await ask('POST', '/webhooks', { json });
+      expectAnswer(made, 201);
+      const { id, secret } = made.json<{ id: string; secret: string }>();
+      expect(secret).toMatch(/^whsec_[A-Za-z0-9+/]{43}=$/);
+      expect(made.headers.location).toBe(`/api/webhooks/${id}`);
+      const record = await ask('GET', `/webhooks/${id}`);
+      expect(record.json()).toMatchObject({ id, ...json, failing: null, disabled: null });
+      const { items } = (await look('GET', '/webhooks?limit=1000')).json();
+      expect(items).toContainEqual(record.json());
+      const sent = await ask('GET', `/webhooks/${id}/deliveries`);
+      expect(sent.json()).toEqual({ items: [], next: null });
+      for (const wrong of [{}, { url: 'x' }, { url, kinds: ['x'] }, { url, states: ['queued'] }])
+        expectError(await ask('POST', '/webhooks', { json: wrong }), 400, {
+          code: 'invalid_input',
+        });
+      expectAnswer(await ask('DELETE', `/webhooks/${id}`), 204);
+      expectError(await ask('GET', `/webhooks/${id}`), 404, { code: 'not_found' });
+    },
+  ),
 ];
 
 /** Makes the time since the end of a job so long, such as `2 hours`. */

@@ -1,0 +1,159 @@
+import { and, asc, eq, sql } from 'drizzle-orm';
+import type { AnyPgColumn } from 'drizzle-orm/pg-core';
+import type { Db, Tx } from '../../shared/database/connect.ts';
+import {
+  jobs,
+  type WebhookRow,
+  webhookDeliveries,
+  webhooks,
+} from '../../shared/database/schema.ts';
+import { type JobSummary, summaryColumns } from '../../shared/jobs/job-record.ts';
+import { fromKeptRecord } from './message.ts';
+import { PATIENCE_SECONDS, pauseAfter } from './retry-schedule.ts';
+
+/** A worker has a webhook for so long: starts of attempts and the longest attempt, and some more. */
+export const TAKEN_SECONDS = 25;
+/** Between rounds of a receiver that takes nothing. */
+const FAILING_PAUSE_SECONDS = 5;
+
+/** A delivery that is due, with the record of its job; undefined where that is lost. */
+export interface DueDelivery {
+  job: string;
+  attempts: number;
+  row: JobSummary | undefined;
+}
+
+/** What came of an attempt. */
+export interface Attempted {
+  job: string;
+  attempts: number;
+  status: number | null;
+  /** Undefined: it was taken. */
+  problem: string | undefined;
+  /** The record of the job is gone: there is nothing to send, and nothing to blame the receiver for. */
+  isLost?: true;
+}
+
+const isDue = sql`state = 'pending' and due <= now()`;
+
+/** Takes webhooks that have something to send and that no other worker has; who waits longest comes first. */
+export async function takeWebhooks(db: Db, worker: string, most: number): Promise<WebhookRow[]> {
+  const free = sql`select id from ${webhooks} where disabled is null
+    and (taken_until is null or taken_until < now()) and (not_before is null or not_before <= now())
+    and exists (select from ${webhookDeliveries} d where d.webhook = ${webhooks.id} and ${isDue})
+    order by served nulls first, id limit ${most} for update skip locked`;
+  return db
+    .update(webhooks)
+    .set({
+      takenBy: worker,
+      takenUntil: sql`now() + make_interval(secs => ${TAKEN_SECONDS})`,
+    })
+    .where(sql`${webhooks.id} = any(array(${free}))`)
+    .returning();
+}
+
+/** Gives a webhook back, unless another worker has it already. */
+export async function returnWebhook(db: Db, worker: string, id: string): Promise<void> {
+  await db
+    .update(webhooks)
+    .set({ takenBy: null, takenUntil: null, served: sql`now()` })
+    .where(and(eq(webhooks.id, id), eq(webhooks.takenBy, worker)));
+}
+
+/** The deliveries that have been due for longest. */
+export async function findDue(db: Db, webhook: string, most: number): Promise<DueDelivery[]> {
+  const rows = await db
+    .select({
+      job: webhookDeliveries.job,
+      attempts: webhookDeliveries.attempts,
+      record: webhookDeliveries.record,
+      row: summaryColumns,
+    })
+    .from(webhookDeliveries)
+    .leftJoin(jobs, eq(jobs.id, webhookDeliveries.job))
+    .where(
+      and(
+        eq(webhookDeliveries.webhook, webhook),
+        eq(webhookDeliveries.state, 'pending'),
+        sql`${webhookDeliveries.due} <= now()`,
+      ),
+    )
+    .orderBy(asc(webhookDeliveries.due), asc(webhookDeliveries.job))
+    .limit(most);
+  return rows.map(({ job, attempts, record, row }) => ({
+    job,
+    attempts,
+    row: row ?? (record ? fromKeptRecord(record) : undefined),
+  }));
+}
+
+/** Records what came of attempts that were made at the same time. Returns whether the webhook is disabled now. */
+export async function recordAttempts(
+  db: Db,
+  webhook: string,
+  attempted: Attempted[],
+): Promise<boolean> {
+  return db.transaction(async tx => {
+    for (const one of attempted) await recordDelivery(tx, webhook, one);
+    return recordReceiver(
+      tx,
+      webhook,
+      attempted.filter(one => !one.isLost),
+    );
+  });
+}
+
+/** Seconds of the database's clock, so that no worker's clock decides when patience ends. */
+const isOlder = (column: AnyPgColumn) =>
+  sql`${column} < now() - make_interval(secs => ${PATIENCE_SECONDS})`;
+
+async function recordDelivery(
+  tx: Tx,
+  webhook: string,
+  { job, attempts, status, problem, isLost }: Attempted,
+): Promise<void> {
+  const isTaken = problem === undefined;
+  const failed = sql`case when ${isLost ?? false} or ${isOlder(webhookDeliveries.firstTried)} then 'failed' else 'pending' end`;
+  await tx
+    .update(webhookDeliveries)
+    .set({
+      state: isTaken ? 'delivered' : failed,
+      attempts: sql`${webhookDeliveries.attempts} + 1`,
+      firstTried: sql`coalesce(${webhookDeliveries.firstTried}, now())`,
+      lastTried: sql`now()`,
+      due: sql`now() + make_interval(secs => ${pauseAfter(attempts + 1)})`,
+      status,
+      problem: problem ?? null,
+      ...(isTaken ? { record: null } : {}),
+    })
+    .where(
+      and(
+        eq(webhookDeliveries.webhook, webhook),
+        eq(webhookDeliveries.job, job),
+        eq(webhookDeliveries.state, 'pending'),
+      ),
+    );
+}
+
+/** A receiver that took one of them is well. One that takes nothing is left alone for a while, and after days for good. */
+async function recordReceiver(tx: Tx, webhook: string, attempted: Attempted[]): Promise<boolean> {
+  if (attempted.length === 0) return false;
+  const isWell = attempted.some(one => one.problem === undefined);
+  // "If a webhook consumer responds with 410 Gone, the sender should disable the endpoint" (Standard Webhooks).
+  const isGone = attempted.some(one => one.status === 410);
+  const [row] = await tx
+    .update(webhooks)
+    .set({
+      problem: attempted.find(one => one.problem !== undefined)?.problem ?? null,
+      ...(isWell
+        ? { failingSince: null, notBefore: null }
+        : {
+            failingSince: sql`coalesce(${webhooks.failingSince}, now())`,
+            notBefore: sql`now() + make_interval(secs => ${FAILING_PAUSE_SECONDS})`,
+            disabled: sql`case when ${isGone} or ${isOlder(webhooks.failingSince)} then now() end`,
+          }),
+    })
+    .where(eq(webhooks.id, webhook))
+    .returning({ disabled: webhooks.disabled });
+  return row !== undefined && row.disabled !== null;
+}

@@ -1,0 +1,51 @@
+import { createHmac } from 'node:crypto';
+import { type JobSummary, jobView } from '../../shared/jobs/job-record.ts';
+
+/** A message of Standard Webhooks (https://www.standardwebhooks.com), version 1. */
+export interface Message {
+  /** The same at every attempt, by which a receiver knows what came twice. */
+  id: string;
+  body: string;
+}
+
+/** The end of a job. A dot would end the id in what is signed. */
+export const messageIdOf = (webhook: string, job: string): string => `msg_${job}_${webhook}`;
+
+export function toMessage(webhook: string, row: JobSummary): Message {
+  const body = JSON.stringify({
+    type: `job.${row.state}`,
+    timestamp: row.finished,
+    data: jobView(row),
+  });
+  return { id: messageIdOf(webhook, row.id), body };
+}
+
+/** Header fields of an attempt. `secret` is as its user has it, `seconds` the time of the attempt since 1970. */
+export function signedHeaders(
+  secret: string,
+  { id, body }: Message,
+  seconds: number,
+): Record<string, string> {
+  const key = Buffer.from(secret.replace(/^whsec_/, ''), 'base64');
+  const mac = createHmac('sha256', key).update(`${id}.${seconds}.${body}`).digest('base64');
+  return {
+    'webhook-id': id,
+    'webhook-timestamp': String(seconds),
+    'webhook-signature': `v1,${mac}`,
+  };
+}
+
+const TIMES = ['created', 'started', 'finished'] as const;
+
+/** The row of a job from what was kept of it: PostgreSQL's names and texts of times. */
+export function fromKeptRecord(record: Record<string, unknown>): JobSummary {
+  const row = Object.fromEntries(
+    Object.entries(record).map(([name, value]) => [
+      name.replace(/_(\w)/g, (_, letter: string) => letter.toUpperCase()),
+      value,
+    ]),
+  );
+  for (const name of TIMES)
+    if (typeof row[name] === 'string') row[name] = new Date(String(row[name]));
+  return row as JobSummary;
+}

@@ -1,0 +1,85 @@
+import { once } from 'node:events';
+import { type IncomingMessage, request as requestHttp } from 'node:http';
+import { request as requestHttps } from 'node:https';
+import { isIP } from 'node:net';
+import { abortable } from '../../shared/abort.ts';
+import { RELEASE } from '../../shared/release.ts';
+import { ReceiverProblem, resolveReceiver } from './resolve-receiver.ts';
+
+/** An attempt, from the name to the end of the answer. */
+export const ATTEMPT_MS = 15_000;
+/** What is read of an answer, which nobody looks at, before the connection is closed. */
+const ANSWER_BYTES = 16_384;
+
+export interface PostOptions {
+  headers: Record<string, string>;
+  body: string;
+  isPrivateAllowed: boolean;
+  signal: AbortSignal;
+  timeoutMs?: number;
+  lookup?: (name: string) => Promise<string[]>;
+}
+
+/** Sends a body to the checked address of a URL; the status of the answer. Follows no redirect. Throws ReceiverProblem. */
+export async function postMessage(url: string, options: PostOptions): Promise<number> {
+  const { timeoutMs = ATTEMPT_MS } = options;
+  const timeout = AbortSignal.timeout(timeoutMs);
+  const signal = AbortSignal.any([timeout, options.signal]);
+  try {
+    const to = new URL(url);
+    const address = await abortable(resolveReceiver(to.hostname, options), signal);
+    return await send(to, address, { ...options, signal });
+  } catch (error) {
+    if (timeout.aborted) throw new ReceiverProblem(`No answer came within ${timeoutMs / 1_000} s.`);
+    if (error instanceof ReceiverProblem || options.signal.aborted) throw error;
+    throw new ReceiverProblem(describe(error));
+  }
+}
+
+async function send(
+  to: URL,
+  address: string,
+  { headers, body, signal }: PostOptions,
+): Promise<number> {
+  const isTls = to.protocol === 'https:';
+  const name = to.hostname.replace(/^\[|\]$/g, '');
+  const request = (isTls ? requestHttps : requestHttp)({
+    host: address,
+    port: to.port || (isTls ? 443 : 80),
+    path: to.pathname + to.search,
+    method: 'POST',
+    // The certificate is of the name, which an address cannot be sent as (RFC 6066, 3).
+    ...(isIP(name) ? {} : { servername: name }),
+    agent: false,
+    signal,
+    headers: {
+      Host: to.host,
+      'Content-Type': 'application/json',
+      'Content-Length': Buffer.byteLength(body),
+      'User-Agent': `Windlass/${RELEASE}`,
+      Connection: 'close',
+      ...headers,
+    },
+  });
+  // It is told by once(), or comes after the answer.
+  request.on('error', () => {});
+  request.end(body);
+  const [response] = (await once(request, 'response')) as [IncomingMessage];
+  try {
+    let bytes = 0;
+    for await (const chunk of response) {
+      bytes += (chunk as Buffer).length;
+      if (bytes > ANSWER_BYTES) break;
+    }
+  } catch {
+    // The status has come: what follows it is of no interest.
+  } finally {
+    response.destroy();
+  }
+  return response.statusCode ?? 0;
+}
+
+function describe(error: unknown): string {
+  const { code, message } = error as NodeJS.ErrnoException;
+  return `The receiver could not be reached: ${code ?? message}.`;
+}

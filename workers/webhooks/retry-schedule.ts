@@ -1,0 +1,11 @@
+/** Seconds after the first, second, … failed attempt; the last one from then on. */
+const PAUSES = [5, 30, 120, 600, 1_800, 3_600, 7_200, 14_400, 21_600];
+/** A message that was not taken for so long is given up, and so is a receiver that took none. */
+export const PATIENCE_SECONDS = 3 * 86_400;
+
+/** Seconds from the attempt of this number, from 1, to the next one. Some chance keeps many from coming at once. */
+export function pauseAfter(attempt: number, random = Math.random()): number {
+  const pause = PAUSES[Math.min(attempt, PAUSES.length) - 1] ?? 0;
+  const next = PAUSES[Math.min(attempt + 1, PAUSES.length) - 1] ?? pause;
+  return Math.round(pause + random * 0.2 * (next - pause));
+}
