@@ -3,6 +3,7 @@ import { type Row, row } from '../row.ts';
 import { expectAnswer } from '../tools.ts';
 
 const at = (words: string) => `decisions-more, the public relative's client: ${words}`;
+const PART = 'PUT /uploads/{uid}/files/{fid}/parts/{part}';
 
 /** decisions-more.md, "For the public relative's client": see docs/slycat.md. */
 export const SLYCAT: Row[] = [
@@ -15,5 +16,36 @@ export const SLYCAT: Row[] = [
       await make.call('DELETE', `/remotes/${opened.json().sid}`);
     },
     'host',
+  ),
+  row(
+    at('every answer to a write carries a Content-Type, 204 too; JSON keeps its own'),
+    `PUT /projects/{pid}, PUT /models/{mid}/parameters/{aid}, DELETE /models/{mid}, POST /events/{event}, ${PART}`,
+    async ({ ask, make }) => {
+      const pid = await make.newProject();
+      const mid = await make.newModel(pid);
+      const kept = await ask('PUT', `/models/${mid}/parameters/a`, { json: { value: 1 } });
+      const part = await ask('PUT', `/uploads/${await make.newUpload()}/files/0/parts/0`, {
+        body: 'bytes',
+        headers: { 'Content-Type': 'application/octet-stream' },
+      });
+      for (const empty of [kept, part]) expectAnswer(empty, 200, { type: 'text/plain' });
+      const renamed = await ask('PUT', `/projects/${pid}`, { json: { description: 'new' } });
+      expectAnswer(renamed, 200, { type: 'application/json' });
+      const logged = await ask('POST', '/events/a');
+      const removed = await ask('DELETE', `/models/${mid}`);
+      for (const { status, type } of [logged, removed])
+        expect([status, type]).toEqual([204, 'text/plain']);
+    },
+  ),
+  row(
+    at('304 carries no Content-Type'),
+    'GET /projects/{pid}',
+    async ({ ask, make }) => {
+      const { pid } = await make.place();
+      const tag = (await ask('GET', `/projects/${pid}`)).headers.etag ?? '';
+      const headers = { 'If-None-Match': tag };
+      const same = await ask('GET', `/projects/${pid}`, { headers });
+      expect([same.status, same.type]).toEqual([304, '']);
+    },
   ),
 ];
