@@ -1,8 +1,9 @@
 import { expect } from 'vitest';
 import { type Row, row } from '../row.ts';
-import { expectAnswer } from '../tools.ts';
+import { expectAnswer, expectError } from '../tools.ts';
 
 const at = (words: string) => `decisions-more, the public relative's client: ${words}`;
+const base64 = (text: string) => Buffer.from(text).toString('base64');
 const PART = 'PUT /uploads/{uid}/files/{fid}/parts/{part}';
 
 /** decisions-more.md, "For the public relative's client": see docs/slycat.md. */
@@ -37,15 +38,35 @@ export const SLYCAT: Row[] = [
         expect([status, type]).toEqual([204, 'text/plain']);
     },
   ),
+  row(at('304 carries no Content-Type'), 'GET /projects/{pid}', async ({ ask, make }) => {
+    const { pid } = await make.place();
+    const tag = (await ask('GET', `/projects/${pid}`)).headers.etag ?? '';
+    const headers = { 'If-None-Match': tag };
+    const same = await ask('GET', `/projects/${pid}`, { headers });
+    expect([same.status, same.type]).toEqual([304, '']);
+  }),
   row(
-    at('304 carries no Content-Type'),
-    'GET /projects/{pid}',
-    async ({ ask, make }) => {
-      const { pid } = await make.place();
-      const tag = (await ask('GET', `/projects/${pid}`)).headers.etag ?? '';
-      const headers = { 'If-None-Match': tag };
-      const same = await ask('GET', `/projects/${pid}`, { headers });
-      expect([same.status, same.type]).toEqual([304, '']);
+    at('POST /login takes user_name and password in base64; the field name decides'),
+    'POST /login',
+    async ({ ask, world }) => {
+      const { username, password } = world.user;
+      const json = { user_name: base64(username), password: base64(password) };
+      const entered = await ask('POST', '/login', { json, as: null });
+      expectAnswer(entered, 200, { json: { success: true, target: expect.any(String) } });
+      expect(entered.headers['set-cookie']).toHaveLength(2);
+      const plain = { username, password: base64(password) };
+      expectError(await ask('POST', '/login', { json: plain, as: null }), 401, {});
+      for (const [field, wrong] of [
+        ['user_name', { ...json, user_name: 'a b' }],
+        ['user_name', { ...json, user_name: '/w==' }],
+        ['password', { ...json, password: 'not base64' }],
+        ['password', { user_name: json.user_name }],
+        ['username', { ...json, username }],
+      ] as const) {
+        const refused = await ask('POST', '/login', { json: wrong, as: null });
+        const { fields } = expectError(refused, 400, { code: 'invalid_input' });
+        expect(fields?.map(one => one.field)).toEqual([field]);
+      }
     },
   ),
 ];
