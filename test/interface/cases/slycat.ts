@@ -69,4 +69,18 @@ export const SLYCAT: Row[] = [
       }
     },
   ),
+  row(
+    at('cache, project and key mean nothing for a file of a host: 400 names them'),
+    'GET /remotes/{sid}/file/{path}',
+    async ({ ask, make }) => {
+      const sid = await make.session();
+      const [frame] = await make.frames();
+      const path = `/remotes/${sid}/file${encodeURI(frame ?? '')}`;
+      const refused = await ask('GET', `${path}?cache=project&project=p&key=k`);
+      const { fields } = expectError(refused, 400, { code: 'invalid_input' });
+      expect(fields?.map(one => one.field)).toEqual(['cache', 'project', 'key']);
+      expectAnswer(await ask('GET', `${path}?other=1`), 200);
+    },
+    'host',
+  ),
 ];
