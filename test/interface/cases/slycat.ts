@@ -83,4 +83,25 @@ export const SLYCAT: Row[] = [
     },
     'host',
   ),
+  row(
+    at('GET /configuration/version, remote-hosts, markings, support-email in its shapes'),
+    'GET /configuration/version, GET /configuration/remote-hosts, GET /configuration/markings, GET /configuration/support-email',
+    async ({ ask, world }) => {
+      const version = await ask('GET', '/configuration/version');
+      expectAnswer(version, 200, {
+        json: { version: expect.stringMatching(/^\d+\.\d+\.\d+/), commit: null },
+      });
+      const hosts = await ask('GET', '/configuration/remote-hosts');
+      expectAnswer(hosts, 200);
+      const { hostname } = world.host ?? {};
+      if (hostname) expect(hosts.json()).toContainEqual({ hostname, agent: true });
+      const markings = await ask('GET', '/configuration/markings');
+      expectAnswer(markings, 200, { json: expect.any(Array) });
+      for (const marking of markings.json<object[]>())
+        expect(marking).toEqual({ type: expect.any(String), label: expect.any(String) });
+      const support = await ask('GET', '/configuration/support-email');
+      expectAnswer(support, 200);
+      expect(Object.keys(support.json())).toEqual(['address', 'subject']);
+    },
+  ),
 ];
