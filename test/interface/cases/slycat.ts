@@ -104,4 +104,25 @@ export const SLYCAT: Row[] = [
       expect(Object.keys(support.json())).toEqual(['address', 'subject']);
     },
   ),
+  row(
+    at('GET /projects_list {projects: [{_id, name, …}]}, the newest first; `_` is passed over'),
+    'GET /projects_list',
+    async ({ ask, make }) => {
+      const made = [await make.newProject(), await make.newProject()];
+      const listed = await ask('GET', '/projects_list?_=1');
+      expectAnswer(listed, 200);
+      const { projects } = listed.json<{ projects: { _id: string }[] }>();
+      const mine = projects.filter(({ _id }) => made.includes(_id));
+      expect(mine).toEqual(
+        made.toReversed().map(id => ({
+          _id: id,
+          name: expect.stringMatching(/^project-/),
+          description: '',
+          role: 'administrator',
+          created: expect.any(String),
+          updated: expect.any(String),
+        })),
+      );
+    },
+  ),
 ];
