@@ -1,4 +1,5 @@
 import { expect } from 'vitest';
+import { tusMetadata } from '../../harness/tus.ts';
 import { type Row, row } from '../row.ts';
 import { expectAnswer, expectError } from '../tools.ts';
 
@@ -123,6 +124,33 @@ export const SLYCAT: Row[] = [
           updated: expect.any(String),
         })),
       );
+    },
+  ),
+  row(
+    at('its names of parsers are the same parsers; what is stored and listed is our name'),
+    'POST /uploads, POST /tus, GET /uploads/{uid}',
+    async ({ ask, make, world }) => {
+      const { mid } = await make.place();
+      const json = { mid, input: true, parser: 'slycat-csv-parser', aids: [world.name('a')] };
+      const begun = await ask('POST', '/uploads', { json: { ...json, delimiter: ';' } });
+      expectAnswer(begun, 201);
+      const upload = await ask('GET', `/uploads/${begun.json().id}`);
+      expect(upload.json()).toMatchObject({ parser: 'csv' });
+      for (const parser of ['slycat-none-parser', 'slycat-csv', 'csv-parser', 'slycat--parser']) {
+        const refused = await ask('POST', '/uploads', { json: { ...json, parser } });
+        const { fields } = expectError(refused, 400, { code: 'invalid_input' });
+        expect(fields?.map(one => one.field)).toEqual(['parser']);
+      }
+      const metadata = { mid, parser: 'slycat-csv-parser', aid: world.name('a'), header: 'true' };
+      const headers = {
+        'Tus-Resumable': '1.0.0',
+        'Upload-Length': '1',
+        'Upload-Metadata': tusMetadata(metadata),
+      };
+      const created = await ask('POST', '/tus', { headers });
+      expectAnswer(created, 201);
+      const uid = created.headers.location?.split('/').at(-1);
+      expect((await ask('GET', `/uploads/${uid}`)).json()).toMatchObject({ parser: 'csv' });
     },
   ),
 ];
