@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import { expect } from 'vitest';
 import { tusMetadata } from '../../harness/tus.ts';
 import { type Row, row } from '../row.ts';
@@ -151,6 +152,38 @@ export const SLYCAT: Row[] = [
       expectAnswer(created, 201);
       const uid = created.headers.location?.split('/').at(-1);
       expect((await ask('GET', `/uploads/${uid}`)).json()).toMatchObject({ parser: 'csv' });
+    },
+  ),
+  row(
+    at('a part comes as the field `file` of a form too: multipart, or urlencoded in base64'),
+    `${PART}, GET /uploads/{uid}`,
+    async ({ ask, make }) => {
+      const uid = await make.newUpload();
+      const content = Buffer.from(
+        Array.from({ length: 100_000 }, (_, n) => (n * 7 + (n >> 8)) % 256),
+      );
+      const form = (fields: Record<string, string>) => ({
+        body: new URLSearchParams(fields).toString(),
+        headers: { 'Content-Type': 'application/x-www-form-urlencoded' },
+      });
+      const path = `/uploads/${uid}/files/0/parts/0`;
+      const file = content.toString('base64');
+      expectAnswer(await ask('PUT', path, form({ file })), 200);
+      const digest = createHash('sha256').update(content).digest('base64');
+      const { parts } = (await ask('GET', `/uploads/${uid}`)).json<{ parts: object[] }>();
+      expect(parts).toEqual([expect.objectContaining({ size: content.length, digest })]);
+      for (const [field, wrong] of [
+        ['file', { file: 'A' }],
+        ['file', { file: '=' }],
+        ['sid', { file, sid: 's' }],
+        ['other', { other: '1' }],
+        ['hostname', { hostname: 'h', path: '/p' }],
+      ] as const) {
+        const refused = expectError(await ask('PUT', path, form(wrong)), 400, {
+          code: 'invalid_input',
+        });
+        expect(refused.fields?.map(one => one.field)).toEqual([field]);
+      }
     },
   ),
 ];
