@@ -2958,6 +2958,11 @@ export interface components {
             uploaded: number[];
             /** @description The job's name, for lists. */
             name?: string;
+            /**
+             * @description What a page of Slycat says beside it: projects keep no files here.
+             * @constant
+             */
+            useProjectData?: false;
         };
         UploadError: {
             message: string;

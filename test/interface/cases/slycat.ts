@@ -186,4 +186,16 @@ export const SLYCAT: Row[] = [
       }
     },
   ),
+  row(
+    at('POST /uploads/(uid)/finished takes useProjectData: false, which means nothing'),
+    'POST /uploads/{uid}/finished',
+    async ({ ask, make }) => {
+      const uid = await make.newUpload();
+      await make.putPart(uid, [0, 0], 'bytes');
+      const finish = (useProjectData: boolean) =>
+        ask('POST', `/uploads/${uid}/finished`, { json: { uploaded: [1], useProjectData } });
+      expectError(await finish(true), 400, { code: 'invalid_input' });
+      expectAnswer(await finish(false), 202);
+    },
+  ),
 ];
