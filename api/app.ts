@@ -15,6 +15,7 @@ import { answerErrors, refuseUnknownPath } from './middleware/errors.ts';
 import { limitBodyTime } from './middleware/limit-body-time.ts';
 import { limitRequests } from './middleware/limit-requests.ts';
 import { logRequests } from './middleware/log-requests.ts';
+import { nameContentType } from './middleware/name-content-type.ts';
 import { readJson } from './middleware/read-json.ts';
 import { overrideMethod } from './tus/override-method.ts';
 
@@ -39,6 +40,7 @@ export function createApp(api: ApiContext, files: RouteFile[]): Express {
     next();
   });
   app.use(takeLink());
+  app.use(nameContentType());
   app.use(closePipelinedResponses());
   app.use(logRequests(api));
   app.use(allowOrigins(api.config));

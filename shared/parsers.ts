@@ -99,6 +99,10 @@ export type ParserParameters<P extends ParserName> = z.output<(typeof PARSERS)[P
 /** Parsers that read a file's content, in a process of its own. */
 export type FileParserName = Exclude<ParserName, 'blob'>;
 
+/** Our name of a parser, of which Slycat's clients say it with a prefix and a suffix: `slycat-csv-parser`. */
+export const ourParserName = (name: string): string =>
+  /^slycat-(.+)-parser$/.exec(name)?.[1] ?? name;
+
 export function isParserName(name: string): name is ParserName {
   return Object.hasOwn(PARSERS, name);
 }

@@ -78,6 +78,8 @@ const isBareOrigin = ({ pathname, search, username }: URL) =>
 /** The id of a key pair, and one of its keys. */
 const SEAL_KEY = /^[0-9a-f]{8}\.[\w-]{40,}$/;
 
+const MARKING = /^[\w.-]{1,100}=[^,]{1,500}$/;
+
 export interface Setting {
   schema: z.ZodType<unknown, string | undefined>;
   /** Applies when the variable is absent or empty. */
@@ -234,6 +236,31 @@ export const SETTINGS = {
     schema: z.string().optional(),
     meaning:
       'audience of access tokens (JWT) of that issuer that are accepted as Bearer (default: none are)',
+  },
+  SUPPORT_EMAIL: {
+    schema: z
+      .string()
+      .regex(/^[^\s@<>?&#"]+@[^\s@<>?&#"]+$/, 'must be one address')
+      .optional(),
+    meaning: 'where users may ask for help, as clients show it (default: nowhere)',
+  },
+  MARKINGS: {
+    schema: z
+      .string()
+      .transform(list => list.split(',').map(entry => entry.trim()))
+      .refine(
+        list => list.every(entry => MARKING.test(entry)),
+        'must be type=label, separated by commas',
+      )
+      .transform(list =>
+        list.map(entry => {
+          const [, type = '', label = ''] = /^([^=]*)=(.*)$/.exec(entry) ?? [];
+          return { type, label };
+        }),
+      ),
+    default: 'none=No marking',
+    meaning:
+      'markings of models that clients offer, as type=label, separated by commas; a model takes any other too',
   },
   UPLOAD_IDLE_TIMEOUT: {
     schema: whole(1),

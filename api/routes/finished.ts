@@ -21,6 +21,10 @@ const finished = z
       .max(MAX_FILES)
       .meta({ description: 'The number of parts of each file.' }),
     name: jobName,
+    useProjectData: z
+      .literal(false)
+      .optional()
+      .meta({ description: 'What a page of Slycat says beside it: projects keep no files here.' }),
   })
   .meta({ id: 'UploadEnd' });
 const tuples = z.array(z.array(z.number().int()).length(2)).describe('[fid, pid] of each part.');

@@ -5,6 +5,7 @@ import { resource } from '../http/resource.ts';
 import { routes } from '../http/routes.ts';
 import { auditOf } from '../identity/audit.ts';
 import { clientAddress } from '../identity/client-address.ts';
+import { decodeCredentials } from '../identity/encoded-credentials.ts';
 import { readLoginCookie, setLoginCookies } from '../identity/login-cookies.ts';
 import { beginLogin } from '../identity/logins.ts';
 import { safeRedirectTarget } from '../identity/redirect-target.ts';
@@ -33,7 +34,7 @@ export default routes('login', (router, api) => {
     refuseCrossSite(req, config);
     next();
   };
-  router.post('/login', refuseCrossSiteLogin, readJson(config), readForm());
+  router.post('/login', refuseCrossSiteLogin, readJson(config), readForm(), decodeBody);
 
   resource(router, '/login', {
     post: operation({
@@ -41,7 +42,7 @@ export default routes('login', (router, api) => {
       topic: 'accounts',
       summary: 'Log in, for browsers',
       details:
-        'Sets two cookies: `serviceauth` (HttpOnly) and `servicetimeout`, the moment the login ends (ISO 8601, UTC, as it is). Use makes it last longer, for 7 days at most. A changed password ends it.',
+        'Sets two cookies: `serviceauth` (HttpOnly) and `servicetimeout`, the moment the login ends (ISO 8601, UTC, as it is). Use makes it last longer, for 7 days at most. A changed password ends it. Instead of `username`, `user_name` may be given: then it and `password` are in base64, as clients of Slycat send them.',
       body: credentials,
       bodies: [{ type: FORM, means: 'The same, as a form.', inWords: true }],
       for: 'everyone',
@@ -79,6 +80,11 @@ export default routes('login', (router, api) => {
     }),
   });
 });
+
+const decodeBody: RequestHandler = (req, _res, next) => {
+  req.body = decodeCredentials(req.body);
+  next();
+};
 
 /** Parses a form's fields into an object. */
 function readForm(): RequestHandler[] {

@@ -1,5 +1,5 @@
 import { and, eq } from 'drizzle-orm';
-import express, { type Request, type RequestHandler, type Response } from 'express';
+import type { Request, RequestHandler, Response } from 'express';
 import { z } from 'zod';
 import type { Tx } from '../../shared/database/connect.ts';
 import { parts } from '../../shared/database/schema.ts';
@@ -27,7 +27,6 @@ import { routes } from '../http/routes.ts';
 import { parseInput } from '../http/validate.ts';
 import { startRequestedJob } from '../jobs/requests/start-requested-job.ts';
 import { jobRecord, jobView } from '../jobs/views/job-view.ts';
-import { enforceBodyLimit } from '../middleware/enforce-body-limit.ts';
 import { disableBodyTimeouts } from '../middleware/limit-body-time.ts';
 import { readJson } from '../middleware/read-json.ts';
 import { answerWithLocation, operation } from '../openapi/operation.ts';
@@ -41,7 +40,7 @@ import {
   readUploadKey,
   type UploadKey,
 } from '../uploads/find-upload.ts';
-import { FORM_OVERHEAD_BYTES, readForm } from '../uploads/read-form.ts';
+import { mostFileBytes, mostFormBytes, readForm } from '../uploads/read-form.ts';
 import { checkAnnouncedSize, type StoredBytes, storeBody } from '../uploads/store-part.ts';
 
 const position = (limit: number) =>
@@ -85,7 +84,7 @@ export default routes('raw-body', (router, api) => {
       id: 'sendPart',
       topic: 'uploads',
       summary: 'Send a part of a file',
-      details: `The bytes as they are, or a form with \`file\`; in any order and many at once, the same part again replaces it. Or \`sid\` and \`path\`: the server copies that remote file itself, as a job. \`fid\` is below ${MAX_FILES}, \`part\` below ${MAX_PARTS}, and an upload has at most ${MAX_PARTS} parts of at most 5 GiB. Of \`Content-Digest\` sha-256 is verified, other algorithms are passed over.`,
+      details: `The bytes as they are, or a form with \`file\` (urlencoded: in base64); in any order and many at once, the same part again replaces it. Or \`sid\` and \`path\`: the server copies that remote file itself, as a job. \`fid\` is below ${MAX_FILES}, \`part\` below ${MAX_PARTS}, and an upload has at most ${MAX_PARTS} parts of at most 5 GiB. Of \`Content-Digest\` sha-256 is verified, other algorithms are passed over.`,
       bodies: [
         { type: 'application/octet-stream', means: 'The bytes of the part.', schema: z.file() },
         {
@@ -93,7 +92,12 @@ export default routes('raw-body', (router, api) => {
           means: 'The file; or, instead of it, the fields `sid` and `path` of a remote file.',
           schema: partForm,
         },
-        { type: FORM, means: 'A remote file to copy.', inWords: true },
+        {
+          type: FORM,
+          means:
+            'The file, `file`, in base64; or, instead of it, `sid` and `path` of a remote file.',
+          inWords: true,
+        },
         { type: 'application/json', means: 'A remote file to copy.', schema: remoteFile },
       ],
       headers: ['Content-Digest', 'If-Match', 'Idempotency-Key'],
@@ -118,11 +122,12 @@ export default routes('raw-body', (router, api) => {
       handle: async ({ req, res }) => {
         const at = await readPlace(req, res);
         const type = req.is([MULTIPART, FORM, 'application/json']);
-        if (type === FORM || type === 'application/json') {
-          await runMiddleware(type === FORM ? readFields : readJsonBody, { req, res });
+        if (type === 'application/json') {
+          await runMiddleware(readJsonBody, { req, res });
           return startCopy(at, { req, res, fields: req.body });
         }
-        const stored = await store(at, { req, res, isForm: type === MULTIPART });
+        const isForm = type === MULTIPART || type === FORM;
+        const stored = await store(at, { req, res, isForm });
         if ('fields' in stored) return startCopy(at, { req, res, fields: stored.fields });
         await commit(req, at, stored.stored);
         res.set('ETag', tagOf(stored.stored)).end();
@@ -147,14 +152,13 @@ export default routes('raw-body', (router, api) => {
   ) {
     refuseOtherContent(req);
     const limit = api.config.LIMIT_PART_BYTES;
-    // A form's headers and boundaries are not stored.
-    const around = isForm ? FORM_OVERHEAD_BYTES : 0;
-    checkAnnouncedSize(req, limit, around);
+    checkAnnouncedSize(req, limit, isForm ? mostFormBytes(req, limit) : limit);
     const expected = readContentDigest(req.get('Content-Digest'));
     await assertPartLimit(db, found, { file, part });
     await checkPart(db, req, { uid, file, part });
     const given = req.get('Content-Length');
-    const length = given === undefined ? undefined : Math.max(0, Number(given) - around);
+    const whole = given === undefined ? undefined : Number(given);
+    const length = isForm && whole !== undefined ? mostFileBytes(req, whole) : whole;
     await refuseFull({ project, uid, file, part }, length ?? 0);
     disableBodyTimeouts(res);
     const seconds = touchIntervalSeconds(api.config.UPLOAD_IDLE_TIMEOUT);
@@ -267,12 +271,6 @@ async function checkPart(
     hint: 'Leave If-Match out to send it.',
   });
 }
-
-const FIELDS_BYTES = 16 << 10;
-const readFields = enforceBodyLimit(
-  express.urlencoded({ extended: false, limit: FIELDS_BYTES, parameterLimit: 10 }),
-  FIELDS_BYTES,
-);
 
 function runMiddleware(
   middleware: RequestHandler,

@@ -88,6 +88,7 @@ export default routes('raw-body', (router, api) => {
       reachesHost: true,
       handle: async ({ req, res }) => {
         const path = remotePath(req, 'file');
+        refuseCaching(req);
         const payload = { path, headOnly: req.method === 'HEAD', range: readRange(req) };
         const request = { kind: 'file' as const, payload };
         await readFromHost(api, { req, res }, request, (job, signal) =>
@@ -167,7 +168,7 @@ export default routes('raw-body', (router, api) => {
   /** Stores the request's body, for the job of this id. */
   async function store(req: Request, { id, owner }: { id: string; owner: string }) {
     const { LIMIT_PART_BYTES: limit, LIMIT_BODY_SECONDS } = api.config;
-    checkAnnouncedSize(req, limit, 0);
+    checkAnnouncedSize(req, limit);
     const expected = readContentDigest(req.get('Content-Digest'));
     const given = req.get('Content-Length');
     if (req.res) disableBodyTimeouts(req.res);
@@ -189,6 +190,16 @@ const readSessionKey = (req: Request, res: Response) => ({
   sid: pathParameter(req, 'sid'),
   owner: currentUser(res).username,
 });
+
+/** Slycat keeps a file in a project's cache where these are given; dropped, they would seem to have done so. */
+function refuseCaching({ query }: Request): void {
+  const given = ['cache', 'project', 'key'].filter(name => Object.hasOwn(query, name));
+  if (given.length === 0) return;
+  throw invalidInput(
+    given.map(field => ({ field, problem: 'is not a known parameter' })),
+    'Omit them: only videos are kept in a cache, by GET /api/remotes/(sid)/videos/(vsid).',
+  );
+}
 
 /** Files of hosts have no tags that could be compared. */
 function readIfNoneMatch(req: Request): boolean {

@@ -48,7 +48,8 @@ const newSession = z
       .refine(name => !/[\0\r\n\p{Surrogate}]/u.test(name), 'must be one line of Unicode'),
     ...credentialFields,
     port: z.number().int().min(1).max(65_535).optional(),
-    agent: z.boolean().optional(),
+    /** Null: not given, as clients of Slycat say it. */
+    agent: z.boolean().nullish(),
     name: jobName,
   })
   .superRefine(checkCredential)

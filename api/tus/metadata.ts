@@ -1,4 +1,4 @@
-import { isParserName, PARSERS } from '../../shared/parsers.ts';
+import { isParserName, ourParserName, PARSERS } from '../../shared/parsers.ts';
 import { parseMetadata } from './protocol.ts';
 
 /** What tus clients say of a file by themselves; nothing here depends on it. */
@@ -12,7 +12,8 @@ export function uploadFromMetadata(header: string): Record<string, unknown> {
   const { mid, parser, aid, input, ...given } = Object.fromEntries(
     [...parseMetadata(header)].filter(([key]) => !DESCRIPTIVE.has(key)),
   );
-  const shape = parser && isParserName(parser) ? PARSERS[parser].parameters.shape : {};
+  const known = parser && ourParserName(parser);
+  const shape = known && isParserName(known) ? PARSERS[known].parameters.shape : {};
   const parameters = Object.entries(given).map(([key, text]) => {
     const schema = Object.hasOwn(shape, key)
       ? (shape as Record<string, { safeParse(value: unknown): { success: boolean } }>)[key]

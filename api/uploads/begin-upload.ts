@@ -11,7 +11,7 @@ import {
 } from '../../shared/database/schema.ts';
 import { conflict, WindlassError } from '../../shared/errors.ts';
 import { newId } from '../../shared/ids.ts';
-import { isParserName, PARSERS, type ParserName } from '../../shared/parsers.ts';
+import { isParserName, ourParserName, PARSERS, type ParserName } from '../../shared/parsers.ts';
 import { MAX_FILES } from '../../shared/uploads.ts';
 import type { ApiContext } from '../context.ts';
 import { parseInput } from '../http/validate.ts';
@@ -30,8 +30,12 @@ export const newUpload = (longest: number) =>
       input: z.boolean(),
       parser: z
         .string()
+        .transform(ourParserName)
         .refine(isParserName, `must be one of ${Object.keys(PARSERS).join(', ')}`)
-        .meta({ description: 'See GET /configuration/parsers; its parameters stand beside it.' }),
+        .meta({
+          description:
+            'See GET /configuration/parsers; its parameters stand beside it. `slycat-csv-parser` means csv, and so on.',
+        }),
       aids: z
         .array(nameText(longest))
         .min(1)

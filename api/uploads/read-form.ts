@@ -1,22 +1,38 @@
 import type { IncomingMessage } from 'node:http';
-import { Busboy, type BusboyFileStream, type BusboyHeaders } from '@fastify/busboy';
+import type { Readable, Writable } from 'node:stream';
+import { Busboy, type BusboyHeaders } from '@fastify/busboy';
 import { WindlassError } from '../../shared/errors.ts';
 import { PartMeter } from '../../shared/part-meter.ts';
 import { invalidInput } from '../http/validate.ts';
 import { ReservedPartMeter } from './disk-reservations.ts';
 import { bodyEndedEarly, pipeBody } from './pipe-body.ts';
 import { type StoredBytes, type StoreOptions, storeMetered } from './store-part.ts';
+import { UrlencodedForm } from './urlencoded-form.ts';
 
 /** A form with a file, which is now stored, or with other fields. */
 export type Form = { stored: StoredBytes } | { fields: Record<string, string> };
 
 /** Bytes of a form beside its file, at most. */
-export const FORM_OVERHEAD_BYTES = 1 << 20;
+const OVERHEAD_BYTES = 1 << 20;
+/** Of the bytes of a file in base64, each of whose characters may be escaped. */
+const MOST_URLENCODED = 4;
 /** A path has at most 4,096 characters, of up to 3 bytes. */
 const LIMITS = { fieldNameSize: 100, fieldSize: 12_288, fields: 2, parts: 10, headerPairs: 50 };
 
+/** The most bytes of a form that holds a file of at most `limit`. */
+export const mostFormBytes = (req: IncomingMessage, limit: number): number =>
+  (isUrlencoded(req) ? MOST_URLENCODED * limit : limit) + OVERHEAD_BYTES;
+
+/** The most bytes of the file in a form of this length. */
+export const mostFileBytes = (req: IncomingMessage, length: number): number =>
+  isUrlencoded(req) ? Math.ceil((length * 3) / 4) : Math.max(0, length - OVERHEAD_BYTES);
+
+const isUrlencoded = ({ headers }: IncomingMessage) =>
+  !headers['content-type']?.trimStart().toLowerCase().startsWith('multipart/');
+
 /**
- * Reads multipart/form-data (RFC 7578): one file `file`, streamed into the store, or the fields `sid` and `path`. With
+ * Reads multipart/form-data (RFC 7578), or an urlencoded form: one file `file`, in the latter in base64, streamed into the
+ * store, or the fields `sid` and `path`. With
  * `expected`, verifies the digest of the whole form, which Content-Digest is about (RFC 9530, 2). Throws `invalid_input`
  * for any other form, and removes what was stored by then.
  */
@@ -25,7 +41,7 @@ export async function readForm(
   { objects, key, limit, expected, reservation, windowMs }: StoreOptions,
 ): Promise<Form> {
   const form = openForm(req);
-  const whole = new PartMeter({ expected, limit: limit + FORM_OVERHEAD_BYTES });
+  const whole = new PartMeter({ expected, limit: mostFormBytes(req, limit) });
   whole.on('error', () => {});
   const fields: Record<string, string> = {};
   let storing: Promise<StoredBytes> | undefined;
@@ -36,7 +52,7 @@ export async function readForm(
     refusal ??= invalidInput([{ field: name, problem }], 'Correct the named fields.');
     whole.destroy(refusal);
   };
-  form.on('file', (name, stream) => {
+  form.on('file', (name: string, stream: Readable) => {
     stream.on('error', () => file?.destroy(bodyEndedEarly()));
     const problem = storing ? 'is more than one file' : 'is not a known field';
     if (name !== 'file' || storing) {
@@ -48,12 +64,15 @@ export async function readForm(
     // A failed store ends the reading; its error is thrown below.
     storing.catch((error: Error) => whole.destroy(error));
   });
-  form.on('field', (name, value, nameTruncated, valueTruncated) => {
-    if (nameTruncated || (name !== 'sid' && name !== 'path') || name in fields)
-      return refuse(name, name in fields ? 'is given twice' : 'is not a known field');
-    if (valueTruncated) return refuse(name, `is longer than ${LIMITS.fieldSize} bytes`);
-    fields[name] = value;
-  });
+  form.on(
+    'field',
+    (name: string, value: string, nameTruncated: boolean, valueTruncated: boolean) => {
+      if (nameTruncated || (name !== 'sid' && name !== 'path') || name in fields)
+        return refuse(name, name in fields ? 'is given twice' : 'is not a known field');
+      if (valueTruncated) return refuse(name, `is longer than ${LIMITS.fieldSize} bytes`);
+      fields[name] = value;
+    },
+  );
   form.on('fieldsLimit', () => refuse('body', 'has too many fields'));
   form.on('partsLimit', () => refuse('body', 'has too many parts'));
 
@@ -90,22 +109,27 @@ export async function readForm(
   }
 }
 
-function openForm(req: IncomingMessage) {
+/** What reads a form; it emits the events of Busboy. */
+function openForm(req: IncomingMessage): Writable {
+  const form = isUrlencoded(req) ? new UrlencodedForm(LIMITS) : openMultipart(req);
+  // It may fail again after its listeners were removed.
+  form.on('error', () => {});
+  return form;
+}
+
+function openMultipart(req: IncomingMessage): Writable {
   try {
-    const form = new Busboy({
+    return new Busboy({
       headers: req.headers as BusboyHeaders,
       limits: LIMITS,
       isPartAFile: (name, _type, filename) => name === 'file' || filename !== undefined,
     });
-    // It may fail again after its listeners were removed.
-    form.on('error', () => {});
-    return form;
   } catch (error) {
     throw asBadForm(error);
   }
 }
 
-function pipeFile(stream: BusboyFileStream, meter: PartMeter): PartMeter {
+function pipeFile(stream: Readable, meter: PartMeter): PartMeter {
   // After a failure the rest of the file is dropped.
   meter.once('close', () => {
     stream.unpipe(meter);

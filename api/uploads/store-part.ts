@@ -38,9 +38,9 @@ export async function storeBody(
   }
 }
 
-/** Refuses a too large Content-Length before the body is read; `around`: bytes beside the part, in a form. */
-export function checkAnnouncedSize(req: IncomingMessage, limit: number, around: number): void {
-  if (Number(req.headers['content-length'] ?? 0) > limit + around) throw partTooLarge(limit);
+/** Refuses a too large Content-Length before the body is read; `most`: bytes of a body whose part has `limit`. */
+export function checkAnnouncedSize(req: IncomingMessage, limit: number, most = limit): void {
+  if (Number(req.headers['content-length'] ?? 0) > most) throw partTooLarge(limit);
 }
 
 /** Stores the meter's output. When the meter failed with a WindlassError, throws that instead of the store's error. */

@@ -22,6 +22,8 @@ export const OPERATION_EXAMPLES = {
     degraded: [],
     workers: 2,
   },
+  Version: { version: '0.1.0', commit: null },
+  SupportEmail: { address: 'help@example.org', subject: 'Windlass' },
   WorkerList: { items: [worker] },
   Worker: worker,
   WorkerChanges: { draining: true },

@@ -8,6 +8,8 @@ const project = {
   created: CREATED,
   updated: LATER,
 };
+const { id: _id, ...ofProject } = project;
+const listedProject = { _id, ...ofProject };
 const acl = { administrators: [{ user: 'ada' }], writers: [{ user: 'grace' }], readers: [] };
 const model = {
   id: MODEL,
@@ -25,6 +27,8 @@ export const PROJECT_EXAMPLES = {
   NewProject: { name: 'Weather', acl: { writers: [{ user: 'grace' }] } },
   ProjectChanges: { description: 'What the station measured.' },
   Project: { ...project, acl },
+  AllProjects: { projects: [listedProject] },
+  ListedProject: listedProject,
   ProjectPage: pageOf(project),
   CachePage: pageOf(entry),
   BookmarkState: { view: 'plot', zoom: [0, 3_600] },
@@ -32,6 +36,8 @@ export const PROJECT_EXAMPLES = {
   ModelChanges: { marking: 'public' },
   ModelSummary: model,
   ModelPage: pageOf(model),
+  Marking: { type: 'none', label: 'No marking' },
+  Markings: [{ type: 'none', label: 'No marking' }],
   Model: {
     ...model,
     artifacts: [{ aid: 'day', type: 'table', input: true, size: 812_345, updated: LATER }],

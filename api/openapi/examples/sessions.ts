@@ -25,6 +25,8 @@ const session = {
 };
 
 export const SESSION_EXAMPLES = {
+  RemoteHost: { hostname: 'hpc', agent: true },
+  RemoteHosts: [{ hostname: 'hpc', agent: true }],
   NewHost: { name: 'lab', address: 'lab.example.org', keys: [KEY] },
   HostChanges: { users: ['ada', 'grace'] },
   Host: host,

@@ -76,6 +76,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/configuration/markings": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List the markings that clients offer for models
+         * @description MARKINGS sets them. A model takes any other text too.
+         */
+        get: operations["listMarkings"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/configuration/parsers": {
         parameters: {
             query?: never;
@@ -85,6 +105,63 @@ export interface paths {
         };
         /** List the parsers of uploads, with their parameters */
         get: operations["listParsers"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/configuration/remote-hosts": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List the hosts that you may open sessions on, as clients of Slycat read it
+         * @description By name, the first 10000; GET /hosts has them in pages.
+         */
+        get: operations["listRemoteHosts"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/configuration/support-email": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Where to ask for help
+         * @description SUPPORT_EMAIL sets the address, which is null where there is none.
+         */
+        get: operations["getSupportEmail"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/configuration/version": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Which release this is */
+        get: operations["getVersion"];
         put?: never;
         post?: never;
         delete?: never;
@@ -333,7 +410,7 @@ export interface paths {
         put?: never;
         /**
          * Log in, for browsers
-         * @description Sets two cookies: `serviceauth` (HttpOnly) and `servicetimeout`, the moment the login ends (ISO 8601, UTC, as it is). Use makes it last longer, for 7 days at most. A changed password ends it.
+         * @description Sets two cookies: `serviceauth` (HttpOnly) and `servicetimeout`, the moment the login ends (ISO 8601, UTC, as it is). Use makes it last longer, for 7 days at most. A changed password ends it. Instead of `username`, `user_name` may be given: then it and `password` are in base64, as clients of Slycat send them.
          */
         post: operations["beginLogin"];
         delete?: never;
@@ -737,6 +814,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/projects_list": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List all projects that you have a part in, as clients of Slycat read it
+         * @description The newest first. GET /projects has them in pages.
+         */
+        get: operations["listAllProjects"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/remotes": {
         parameters: {
             query?: never;
@@ -1054,7 +1151,7 @@ export interface paths {
         get?: never;
         /**
          * Send a part of a file
-         * @description The bytes as they are, or a form with `file`; in any order and many at once, the same part again replaces it. Or `sid` and `path`: the server copies that remote file itself, as a job. `fid` is below 1000, `part` below 100000, and an upload has at most 100000 parts of at most 5 GiB. Of `Content-Digest` sha-256 is verified, other algorithms are passed over.
+         * @description The bytes as they are, or a form with `file` (urlencoded: in base64); in any order and many at once, the same part again replaces it. Or `sid` and `path`: the server copies that remote file itself, as a job. `fid` is below 1000, `part` below 100000, and an upload has at most 100000 parts of at most 5 GiB. Of `Content-Digest` sha-256 is verified, other algorithms are passed over.
          */
         put: operations["sendPart"];
         post?: never;
@@ -1331,6 +1428,23 @@ export interface components {
             administrators?: components["schemas"]["Member"][];
             writers?: components["schemas"]["Member"][];
             readers?: components["schemas"]["Member"][];
+        };
+        /**
+         * @example {
+         *       "projects": [
+         *         {
+         *           "_id": "01KB4T9X4E6F8G0H2J4K6M8P0R",
+         *           "name": "Weather",
+         *           "description": "",
+         *           "role": "administrator",
+         *           "created": "2026-11-20T09:30:00.000Z",
+         *           "updated": "2026-11-20T09:30:04.250Z"
+         *         }
+         *       ]
+         *     }
+         */
+        AllProjects: {
+            projects: components["schemas"]["ListedProject"][];
         };
         Artifact: {
             aid: string;
@@ -1883,6 +1997,27 @@ export interface components {
         };
         /**
          * @example {
+         *       "_id": "01KB4T9X4E6F8G0H2J4K6M8P0R",
+         *       "name": "Weather",
+         *       "description": "",
+         *       "role": "administrator",
+         *       "created": "2026-11-20T09:30:00.000Z",
+         *       "updated": "2026-11-20T09:30:04.250Z"
+         *     }
+         */
+        ListedProject: {
+            _id: string;
+            name: string;
+            description: string;
+            /** @enum {string} */
+            role: "administrator" | "writer" | "reader";
+            /** Format: date-time */
+            created: string;
+            /** Format: date-time */
+            updated: string;
+        };
+        /**
+         * @example {
          *       "success": true,
          *       "target": "/"
          *     }
@@ -1951,6 +2086,25 @@ export interface components {
             id: string;
             token: string;
         };
+        /**
+         * @example {
+         *       "type": "none",
+         *       "label": "No marking"
+         *     }
+         */
+        Marking: {
+            type: string;
+            label: string;
+        };
+        /**
+         * @example [
+         *       {
+         *         "type": "none",
+         *         "label": "No marking"
+         *       }
+         *     ]
+         */
+        Markings: components["schemas"]["Marking"][];
         Member: {
             user: string;
         };
@@ -2201,7 +2355,7 @@ export interface components {
             certificate?: string;
             passphrase?: string;
             port?: number;
-            agent?: boolean;
+            agent?: boolean | null;
             /** @description The job's name, for lists. */
             name?: string;
         };
@@ -2231,7 +2385,7 @@ export interface components {
         NewUpload: {
             mid: string;
             input: boolean;
-            /** @description See GET /configuration/parsers; its parameters stand beside it. */
+            /** @description See GET /configuration/parsers; its parameters stand beside it. `slycat-csv-parser` means csv, and so on. */
             parser: string;
             aids: string[];
         } & {
@@ -2516,6 +2670,25 @@ export interface components {
             sid: string;
             path: string;
         };
+        /**
+         * @example {
+         *       "hostname": "hpc",
+         *       "agent": true
+         *     }
+         */
+        RemoteHost: {
+            hostname: string;
+            agent: boolean;
+        };
+        /**
+         * @example [
+         *       {
+         *         "hostname": "hpc",
+         *         "agent": true
+         *       }
+         *     ]
+         */
+        RemoteHosts: components["schemas"]["RemoteHost"][];
         RowError: {
             file?: number;
             row?: number;
@@ -2613,6 +2786,16 @@ export interface components {
             sid: string;
             vsid: string;
             job: string;
+        };
+        /**
+         * @example {
+         *       "address": "help@example.org",
+         *       "subject": "Windlass"
+         *     }
+         */
+        SupportEmail: {
+            address: string | null;
+            subject: string;
         };
         /**
          * @example {
@@ -2818,6 +3001,11 @@ export interface components {
             uploaded: number[];
             /** @description The job's name, for lists. */
             name?: string;
+            /**
+             * @description What a page of Slycat says beside it: projects keep no files here.
+             * @constant
+             */
+            useProjectData?: false;
         };
         UploadError: {
             message: string;
@@ -2909,6 +3097,16 @@ export interface components {
         ValueCount: {
             value: string | number | boolean | null;
             count: number;
+        };
+        /**
+         * @example {
+         *       "version": "0.1.0",
+         *       "commit": null
+         *     }
+         */
+        Version: {
+            version: string;
+            commit: string | null;
         };
         /**
          * @example {
@@ -3572,6 +3770,98 @@ export interface operations {
             };
         };
     };
+    listMarkings: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The markings. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Markings"];
+                };
+            };
+            /** @description `unauthorized`: Credentials required. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `request_timeout`: Request timeout */
+            408: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `address_too_long`: Address too long */
+            414: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `too_many_requests`: Too many requests */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `headers_too_large`: Header fields too large */
+            431: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `internal`: Internal error */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `unavailable`: Service unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `insufficient_storage`: Insufficient storage */
+            507: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
     listParsers: {
         parameters: {
             query?: never;
@@ -3599,6 +3889,282 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content?: never;
+            };
+            /** @description `unauthorized`: Credentials required. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `request_timeout`: Request timeout */
+            408: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `address_too_long`: Address too long */
+            414: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `too_many_requests`: Too many requests */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `headers_too_large`: Header fields too large */
+            431: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `internal`: Internal error */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `unavailable`: Service unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `insufficient_storage`: Insufficient storage */
+            507: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    listRemoteHosts: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The hosts. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RemoteHosts"];
+                };
+            };
+            /** @description `unauthorized`: Credentials required. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `request_timeout`: Request timeout */
+            408: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `address_too_long`: Address too long */
+            414: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `too_many_requests`: Too many requests */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `headers_too_large`: Header fields too large */
+            431: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `internal`: Internal error */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `unavailable`: Service unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `insufficient_storage`: Insufficient storage */
+            507: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    getSupportEmail: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The address, and a subject. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SupportEmail"];
+                };
+            };
+            /** @description `unauthorized`: Credentials required. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `request_timeout`: Request timeout */
+            408: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `address_too_long`: Address too long */
+            414: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `too_many_requests`: Too many requests */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `headers_too_large`: Header fields too large */
+            431: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `internal`: Internal error */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `unavailable`: Service unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `insufficient_storage`: Insufficient storage */
+            507: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    getVersion: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The release; its commit is not known. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Version"];
+                };
             };
             /** @description `unauthorized`: Credentials required. */
             401: {
@@ -9958,6 +10524,98 @@ export interface operations {
             };
         };
     };
+    listAllProjects: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The projects. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["AllProjects"];
+                };
+            };
+            /** @description `unauthorized`: Credentials required. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `request_timeout`: Request timeout */
+            408: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `address_too_long`: Address too long */
+            414: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `too_many_requests`: Too many requests */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `headers_too_large`: Header fields too large */
+            431: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `internal`: Internal error */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `unavailable`: Service unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `insufficient_storage`: Insufficient storage */
+            507: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
     listSessions: {
         parameters: {
             query?: {
@@ -13525,7 +14183,7 @@ export interface operations {
             };
             cookie?: never;
         };
-        /** @description Or as application/x-www-form-urlencoded: A remote file to copy. */
+        /** @description Or as application/x-www-form-urlencoded: The file, `file`, in base64; or, instead of it, `sid` and `path` of a remote file. */
         requestBody: {
             content: {
                 "application/octet-stream": string;

@@ -143,6 +143,11 @@ PATCH /tus/{uid}                              401 404 404 404 404 204 404 401 40
 DELETE /tus/{uid}                             401 404 404 404 404 204 404 401 403
 POST /uploads/{uid}/finished                  401 404 404 404 404 202 404 401 403
 GET /configuration/parsers                    401 200 200 200 200 200 200 401 200
+GET /configuration/version                    401 200 200 200 200 200 200 401 200
+GET /configuration/remote-hosts               401 200 200 200 200 200 200 401 200
+GET /configuration/markings                   401 200 200 200 200 200 200 401 200
+GET /configuration/support-email              401 200 200 200 200 200 200 401 200
+GET /projects_list                            401 200 200 200 200 200 200 401 200
 `;
 
 export interface Line {

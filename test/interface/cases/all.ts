@@ -16,6 +16,7 @@ import { POLLS } from './polls.ts';
 import { PROJECTS } from './projects.ts';
 import { REMOTES } from './remotes.ts';
 import { RESOURCES } from './resources.ts';
+import { SLYCAT } from './slycat.ts';
 import { STATES, TIMED_OUT } from './states.ts';
 import { TABLES } from './tables.ts';
 import { TUS } from './tus.ts';
@@ -40,5 +41,6 @@ export const SECTIONS: Record<string, Row[]> = {
   'decisions, Uploads': [...UPLOADS, ...TUS],
   'decisions, Projects, models, parameters, bookmarks, events': PROJECTS,
   'decisions, tables and files': TABLES,
+  'decisions-more, the public relative': SLYCAT,
   'interface 3, a session that timed out': TIMED_OUT,
 };
