@@ -15,7 +15,7 @@ export const ENDPOINTS: Row[] = [
       const json = { value: { any: ['thing'] }, input: true };
       const answer = await ask('PUT', `/models/${mid}/parameters/${world.name('p')}`, { json });
       expectAnswer(answer, 200, { reason: 'OK' });
-      expect([answer.bytes.length, answer.type]).toEqual([0, '']);
+      expect([answer.bytes.length, answer.type]).toEqual([0, 'text/plain']);
     },
   ),
   row(
