@@ -2,6 +2,7 @@ import { sql } from 'drizzle-orm';
 import { z } from 'zod';
 import { AUDIT_ACTIONS, toAuditEntry } from '../../shared/audit.ts';
 import type { Database } from '../../shared/database/connect.ts';
+import { timestampOf } from '../../shared/database/timestamp.ts';
 import { pageOf, toPage } from '../http/pagination.ts';
 import { queryInteger } from '../http/query-integer.ts';
 import { resource } from '../http/resource.ts';
@@ -76,13 +77,16 @@ async function readAudit(
   const told = sql`time, username, address, action, target, outcome, request_id as "requestId"`;
   const matches = sql`(${user ?? null}::text is null or username = ${user ?? null})
     and (${action ?? null}::text is null or action = ${action ?? null})
-    and (${since ?? null}::timestamptz is null or time >= ${since ?? null}::timestamptz)`;
+    and ${since === undefined ? sql`true` : sql`time >= ${timestampOf(since)}`}`;
   // Where to begin: times are not in the order of the chain, but nearly.
-  const begin = sql`coalesce((select seq from audit_entries where time < ${since ?? null}::timestamptz - ${LONGEST_TRANSACTION} order by time desc limit 1), 0)`;
+  const begin =
+    since === undefined
+      ? sql`0`
+      : sql`coalesce((select seq from audit_entries where time < ${timestampOf(since)} - ${LONGEST_TRANSACTION} order by time desc limit 1), 0)`;
   const rows = await db.execute<Omit<AuditRecord, 'user'> & { username: string | null }>(sql`
     select * from (
       (select seq, ${told}, hash from audit_entries
-        where seq > ${after}::bigint and seq > ${since === undefined ? sql`0` : begin} and ${matches}
+        where seq > ${after}::bigint and seq > ${begin} and ${matches}
         order by seq limit ${limit + 1})
       union all
       (select * from (

@@ -154,6 +154,7 @@ describeStack(missingPrograms('sshd'), 'the audit', form => {
     expect((await read(`user=${username}`)).items).toEqual([]);
     const first = await read('limit=2');
     expect([first.items, first.next]).toEqual([all.slice(0, 2), '2']);
+    expect((await admin.fetch('/api/audit?since=2026-01-01T00:00:00%2B23:36')).status).toBe(200);
     for (const query of ['action=all', 'since=today', 'after=x', 'after=-1', 'more=1'])
       await expectProblem(await admin.fetch(`/api/audit?${query}`), 400, 'invalid_input');
   });

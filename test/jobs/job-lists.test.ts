@@ -78,6 +78,11 @@ describeStack(missingPrograms('sshd'), 'lists of jobs', form => {
       `name=${name}&until=${created}`,
     ])
       expect([query, await list(query)]).toEqual([query, { items: [], next: null }]);
+    // Times that ISO 8601 knows and PostgreSQL's own reading refuses.
+    for (const since of ['2026-01-01T00:00:00%2B23:36', '0000-01-01T00:00:00Z'])
+      expect((await user.fetch(`/api/jobs?since=${since}`)).status).toBe(200);
+    const last = '9999-12-31T23:59:59-23:59';
+    expect((await user.fetch(`/api/jobs?until=${last}`)).status).toBe(200);
     for (const wrong of ['state=done', 'kind=any', 'since=yesterday', 'name=%00'])
       await expectProblem(await user.fetch(`/api/jobs?${wrong}`), 400, 'invalid_input');
   });

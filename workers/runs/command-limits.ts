@@ -14,27 +14,35 @@ export function watchLimits({ job, worker, payload }: JobContext<'command'>, out
     if (seconds < Infinity) limit.abort(timeLimit(seconds));
   };
   // setTimeout's limit is 24.8 days; longer limits end there.
+  /** Why output was left out. */
+  let cut: WindlassError | undefined;
+  const cutFor = (reason: WindlassError) => {
+    cut = reason;
+    limit.abort(reason);
+  };
   const timer = setTimeout(onTimeout, Math.min(Math.max(0, left), 2 ** 31 - 1));
   return {
     /** Aborted, with the error as its reason, when the command has used up its time or the room for its output. */
     signal: limit.signal,
-    /** What of this output is to be stored: nothing beyond a limit. */
+    /**
+     * What of this output is to be stored: nothing beyond a limit of bytes. What comes after the time limit is, because the
+     * command may have ended by itself before it could be stopped.
+     */
     take: (piece: Buffer): Buffer => {
-      if (limit.signal.aborted) return piece.subarray(0, 0);
+      if (cut) return piece.subarray(0, 0);
       const left = bytes === 0 ? piece.length : Math.max(0, bytes - taken);
       taken += piece.length;
-      if (piece.length > left) limit.abort(outputLimit(bytes));
+      if (piece.length > left) cutFor(outputLimit(bytes));
       return piece.subarray(0, left);
     },
     /** Ends the command where its output has no room; other errors are thrown. */
     endIfFull: (error: unknown): void => {
       if (!(error instanceof WindlassError && error.code === 'insufficient_storage')) throw error;
-      limit.abort(error);
+      cutFor(error);
     },
     /** Throws where output was left out, for a command that ended before it could be stopped. */
     assertKept: () => {
-      const { aborted, reason } = limit.signal;
-      if (aborted && reason.code !== 'time_limit') throw reason;
+      if (cut) throw cut;
     },
     close: () => clearTimeout(timer),
   };

@@ -2,6 +2,7 @@ import { and, desc, eq, gte, inArray, lt, type SQL, sql } from 'drizzle-orm';
 import { z } from 'zod';
 import type { Db } from '../../../shared/database/connect.ts';
 import { jobs } from '../../../shared/database/schema.ts';
+import { timestampOf } from '../../../shared/database/timestamp.ts';
 import { newId } from '../../../shared/ids.ts';
 import { JOB_KINDS } from '../../../shared/jobs/catalog.ts';
 import { pageQuery, toPage } from '../../http/pagination.ts';
@@ -110,8 +111,8 @@ function matching(query: JobsQuery): SQL | undefined {
     kind && inArray(jobs.kind, kind),
     ...equals.map(([column, value]) => (value === undefined ? undefined : eq(jobs[column], value))),
     label === undefined ? undefined : sql`strpos(lower(${jobs.label}), lower(${label})) > 0`,
-    since === undefined ? undefined : sql`${jobs.created} >= ${since}::timestamptz`,
-    until === undefined ? undefined : sql`${jobs.created} < ${until}::timestamptz`,
+    since === undefined ? undefined : sql`${jobs.created} >= ${timestampOf(since)}`,
+    until === undefined ? undefined : sql`${jobs.created} < ${timestampOf(until)}`,
   );
 }
 

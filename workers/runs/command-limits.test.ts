@@ -1,0 +1,48 @@
+import { once } from 'node:events';
+import { afterEach, expect, test } from 'vitest';
+import type { JobContext } from '../context.ts';
+import type { OutputWriter } from '../output/output-writer.ts';
+import { watchLimits } from './command-limits.ts';
+
+let limits: ReturnType<typeof watchLimits>;
+afterEach(() => limits.close());
+
+function watch(timeout: number, outputBytes: number) {
+  const context = {
+    job: { runAt: null },
+    payload: { command: 'true', timeout },
+    worker: { config: { LIMIT_COMMAND_SECONDS: 0, LIMIT_OUTPUT_BYTES: outputBytes } },
+  };
+  const output = { stored: { stdout: 0, stderr: 0 } };
+  limits = watchLimits(
+    context as unknown as JobContext<'command'>,
+    output as unknown as OutputWriter,
+  );
+  return limits;
+}
+
+test('output that comes after the time limit is kept: the command may have ended by itself', async () => {
+  const { signal, take, assertKept } = watch(0.001, 10);
+  await once(signal, 'abort');
+  expect(signal.reason).toMatchObject({ code: 'time_limit' });
+  expect(take(Buffer.from('kept')).toString()).toBe('kept');
+  assertKept();
+});
+
+test('output beyond its limit is left out, which is told, also after the time limit', async () => {
+  const { signal, take, assertKept } = watch(0.001, 10);
+  await once(signal, 'abort');
+  expect(take(Buffer.from('0123456789abc')).toString()).toBe('0123456789');
+  expect(take(Buffer.from('more')).length).toBe(0);
+  expect(assertKept).toThrow(expect.objectContaining({ code: 'output_limit' }));
+});
+
+test('before the time limit, output beyond its limit ends the command', () => {
+  const { signal, take, assertKept } = watch(3_600, 3);
+  expect(take(Buffer.from('abc')).toString()).toBe('abc');
+  assertKept();
+  expect(signal.aborted).toBe(false);
+  expect(take(Buffer.from('d')).length).toBe(0);
+  expect(signal.reason).toMatchObject({ code: 'output_limit' });
+  expect(assertKept).toThrow(expect.objectContaining({ code: 'output_limit' }));
+});
