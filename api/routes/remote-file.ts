@@ -122,7 +122,7 @@ export default routes('raw-body', (router, api) => {
       handle: async ({ req, res, query }) => {
         const path = remotePath(req, 'file');
         const { mode, parents } = query();
-        const exclusive = readIfNoneMatch(req);
+        const exclusive = isNewOnly(req);
         const key = { ...readSessionKey(req, res), idleSeconds: api.config.SESSION_IDLE_TIMEOUT };
         // Before the bytes are taken.
         await findSession(api.database.db, key);
@@ -201,13 +201,8 @@ function refuseCaching({ query }: Request): void {
   );
 }
 
-/** Files of hosts have no tags that could be compared. */
-function readIfNoneMatch(req: Request): boolean {
-  const given = req.get('If-None-Match');
-  if (given === undefined) return false;
-  if (given.trim() === '*') return true;
-  throw invalidInput([{ field: 'If-None-Match', problem: 'must be *' }], 'Or omit the header.');
-}
+/** RFC 9110, 13.1.2. A file of a host has no tag, so that no other value than `*` holds anything back. */
+const isNewOnly = (req: Request): boolean => req.get('If-None-Match')?.trim() === '*';
 
 interface Sending {
   req: Request;

@@ -44,6 +44,7 @@ export async function makeSeeds(
     ...{ sid, id: job, pid, mid, bid, uid, fid: '0', part: '0', key: 'key' },
     ...{ parameter: 'parameter', table: 'table', file: 'file' },
     ...{ name: 'other', username: 'person', folder: 'etc/ssh', remoteFile: 'etc/hostname' },
+    written: sshd.home.slice(1),
     hostKey: sshd.hostKey,
     spare: await makeSpare(client, { mid, pid, password, hostKey: sshd.hostKey }),
   };
