@@ -2,15 +2,16 @@ import { createReadStream } from 'node:fs';
 import { join } from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import { createGunzip } from 'node:zlib';
-import postgres from 'postgres';
+import type pg from 'pg';
+import { from } from 'pg-copy-streams';
 import { migrateDatabase } from '../../shared/database/migrate.ts';
 import { MIGRATIONS, readJournal } from '../../shared/database/migrations/migration-files.ts';
-import { finderOf } from '../../shared/database/primary.ts';
 import type { ObjectStore } from '../../shared/storage/object-store.ts';
 import { CommandError } from '../command-error.ts';
 import { listSummed, notWhole, verifySums } from './checksums.ts';
 import { endOpenWork } from './end-open-work.ts';
 import { type Manifest, objectFile, readManifest, tableFile } from './manifest.ts';
+import { identifiers, inTransaction, openConnection } from './open-connection.ts';
 
 const OBJECT = objectFile('');
 
@@ -43,22 +44,18 @@ export async function restoreBackup(options: RestoreOptions): Promise<Restored> 
     });
   await verify(manifest, options);
   await migrateDatabase(url, { upTo: migration.when, signal });
-  const sql = postgres(finderOf(url).url, {
-    ...{ max: 1, idle_timeout: 0, max_lifetime: null, onnotice: () => {} },
-    connection: { application_name: 'windlass restore', statement_timeout: 0 },
-  });
+  const client = await openConnection(url, 'windlass restore');
   try {
-    await requireEmpty(sql, migration);
+    await requireEmpty(client, migration);
     await putObjects(manifest, options);
-    const ended = await sql.begin(async tx => {
-      await tx`set local idle_in_transaction_session_timeout = 0`;
-      await copyTables(tx, manifest, options);
-      return endOpenWork(tx, manifest.taken);
+    const ended = await inTransaction(client, '', async () => {
+      await copyTables(client, manifest, options);
+      return endOpenWork(client, manifest.taken);
     });
     await migrateDatabase(url, { signal });
-    return { manifest, ended: ended as number };
+    return { manifest, ended };
   } finally {
-    await sql.end({ timeout: 5 });
+    await client.end().catch(() => {});
   }
 }
 
@@ -79,10 +76,12 @@ async function verify(
   if (found !== objects) throw notWhole(`of ${objects} objects ${found} are in its list`);
 }
 
-async function requireEmpty(sql: postgres.Sql, { when, tag }: Manifest['migration']) {
-  const [row] = await sql<{ last: string; full: boolean }[]>`
-    select (select max(created_at)::text from drizzle.__drizzle_migrations) as last,
-      exists(select from users) or exists(select from projects) or exists(select from jobs) as full`;
+async function requireEmpty(client: pg.Client, { when, tag }: Manifest['migration']) {
+  const { rows } = await client.query<{ last: string; full: boolean }>(
+    `select (select max(created_at)::text from drizzle.__drizzle_migrations) as last,
+      exists(select from users) or exists(select from projects) or exists(select from jobs) as full`,
+  );
+  const [row] = rows;
   if (row?.last !== String(when))
     throw new CommandError(`The database has later tables than the backup, which is of ${tag}.`, {
       hint: 'Restore into an empty database, which is migrated after it.',
@@ -110,25 +109,32 @@ async function putObjects(
 }
 
 async function copyTables(
-  tx: postgres.TransactionSql,
+  client: pg.Client,
   { tables }: Manifest,
   { folder, signal, onProgress }: RestoreOptions,
 ): Promise<void> {
-  await tx`truncate ${tx(tables.map(({ name }) => name))}`;
+  await client.query(`truncate ${identifiers(tables.map(({ name }) => name))}`);
   for (const [n, { name, columns }] of tables.entries()) {
     signal.throwIfAborted();
     onProgress(`Tables: ${n} of ${tables.length}`);
-    const rows = await tx`copy ${tx(name)} (${tx(columns)}) from stdin`.writable();
-    await pipeline(createReadStream(join(folder, tableFile(name))), createGunzip(), rows);
-    await continueNumbers(tx, name);
+    const copy = `copy ${identifiers([name])} (${identifiers(columns)}) from stdin`;
+    const file = createReadStream(join(folder, tableFile(name)));
+    await pipeline(file, createGunzip(), client.query(from(copy)));
+    await continueNumbers(client, name);
   }
 }
 
 /** Of its identity columns: COPY leaves their sequences as they are. */
-async function continueNumbers(tx: postgres.TransactionSql, table: string): Promise<void> {
-  const columns = await tx<{ name: string }[]>`
-    select attname as name from pg_attribute where attrelid = ${table}::regclass and attidentity <> ''`;
-  for (const { name } of columns)
-    await tx`select setval(pg_get_serial_sequence(${table}, ${name}), max(${tx(name)}))
-      from ${tx(table)} having max(${tx(name)}) is not null`;
+async function continueNumbers(client: pg.Client, table: string): Promise<void> {
+  const { rows } = await client.query<{ name: string }>(
+    `select attname as name from pg_attribute where attrelid = $1::regclass and attidentity <> ''`,
+    [table],
+  );
+  for (const { name } of rows) {
+    const last = `max(${identifiers([name])})`;
+    await client.query(
+      `select setval(pg_get_serial_sequence($1, $2), ${last}) from ${identifiers([table])} having ${last} is not null`,
+      [table, name],
+    );
+  }
 }

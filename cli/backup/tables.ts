@@ -1,22 +1,24 @@
-import type postgres from 'postgres';
-
-type Sql = postgres.Sql | postgres.TransactionSql;
+import type pg from 'pg';
 
 /** What processes that run now say of themselves: of a state of the past it says nothing. */
 const OF_PROCESSES = ['workers', 'leases'];
 
 /** The tables of a backup with their columns, each table after those that it refers to. */
-export async function listTables(sql: Sql): Promise<{ name: string; columns: string[] }[]> {
-  const tables = await sql<{ name: string; columns: string[]; needs: string[] }[]>`
-    select relname as name,
+export async function listTables(
+  client: pg.Client,
+): Promise<{ name: string; columns: string[] }[]> {
+  const { rows: tables } = await client.query<{ name: string; columns: string[]; needs: string[] }>(
+    `select relname as name,
       array(select attname::text from pg_attribute
         where attrelid = c.oid and attnum > 0 and not attisdropped and attgenerated = ''
         order by attnum) as columns,
       array(select confrelid::regclass::text from pg_constraint
         where conrelid = c.oid and contype = 'f' and confrelid <> c.oid) as needs
     from pg_class c
-    where relnamespace = 'public'::regnamespace and relkind = 'r' and relname <> all(${OF_PROCESSES})
-    order by relname`;
+    where relnamespace = 'public'::regnamespace and relkind = 'r' and relname <> all($1)
+    order by relname`,
+    [OF_PROCESSES],
+  );
   const left = new Map(tables.map(table => [table.name, table]));
   const sorted: { name: string; columns: string[] }[] = [];
   while (left.size > 0) {
@@ -31,15 +33,19 @@ export async function listTables(sql: Sql): Promise<{ name: string; columns: str
 }
 
 /** The keys of all objects that a row refers to, in batches. The result of a job is kept for a day. */
-export function listReferences(sql: Sql): AsyncIterable<{ object: string }[]> {
-  return sql<{ object: string }[]>`
+export async function* listReferences(client: pg.Client): AsyncGenerator<string[]> {
+  await client.query(`
+    declare referenced no scroll cursor for
     select object from upload_parts where object is not null
     union select object from artifacts where object is not null
     union select object from cache_entries where object is not null
     union select object from table_views where object is not null
     union select object from job_segments
     union select result ->> 'object' from jobs
-      where result ->> 'object' is not null and finished > now() - interval '24 hours'`.cursor(
-    1_000,
-  );
+      where result ->> 'object' is not null and finished > now() - interval '24 hours'`);
+  for (;;) {
+    const { rows } = await client.query<{ object: string }>('fetch 1000 from referenced');
+    if (rows.length === 0) return;
+    yield rows.map(row => row.object);
+  }
 }

@@ -3,16 +3,17 @@ import { open, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { createGzip } from 'node:zlib';
-import postgres from 'postgres';
+import type pg from 'pg';
+import { to } from 'pg-copy-streams';
 import { ADVISORY_LOCKS } from '../../shared/database/advisory-locks.ts';
 import { sqlState } from '../../shared/database/connect.ts';
 import { MIGRATIONS, readJournal } from '../../shared/database/migrations/migration-files.ts';
-import { finderOf } from '../../shared/database/primary.ts';
 import { RELEASE } from '../../shared/release.ts';
 import type { ObjectStore } from '../../shared/storage/object-store.ts';
 import { CommandError } from '../command-error.ts';
 import { SummedFolder } from './checksums.ts';
 import { MANIFEST, type Manifest, objectFile, tableFile } from './manifest.ts';
+import { identifiers, inTransaction, openConnection } from './open-connection.ts';
 import { listReferences, listTables } from './tables.ts';
 
 const LOCK_NOT_AVAILABLE = '55P03';
@@ -36,16 +37,13 @@ interface BackupOptions {
  */
 export async function writeBackup(options: BackupOptions): Promise<Manifest> {
   const { url, folder } = options;
-  const sql = postgres(finderOf(url).url, {
-    ...{ max: 2, idle_timeout: 0, max_lifetime: null, onnotice: () => {} },
-    // Not `windlass-…`, whose long transactions the dispatcher ends.
-    connection: { application_name: 'windlass backup', statement_timeout: 0 },
-  });
-  const hold = await sql.reserve();
+  const client = await openConnection(url, 'windlass backup');
   try {
-    await holdDeletions(hold);
+    await holdDeletions(client);
     const files = new SummedFolder(folder);
-    const manifest = await copyTables(sql, files, options);
+    const manifest = await inTransaction(client, 'isolation level repeatable read, read only', () =>
+      copyTables(client, files, options),
+    );
     await copyObjects(files, options, manifest.objects);
     await files.close();
     await rm(join(folder, KEYS));
@@ -54,16 +52,16 @@ export async function writeBackup(options: BackupOptions): Promise<Manifest> {
     await file.sync().finally(() => file.close());
     return manifest;
   } finally {
-    hold.release();
-    await sql.end({ timeout: 5 });
+    // With it the lock goes.
+    await client.end().catch(() => {});
   }
 }
 
 /** Waits for the statements that ask for the lock now and then. */
-async function holdDeletions(sql: postgres.ReservedSql): Promise<void> {
-  await sql`set lock_timeout = '5s'`;
+async function holdDeletions(client: pg.Client): Promise<void> {
+  await client.query(`set lock_timeout = '5s'`);
   try {
-    await sql`select pg_advisory_lock(${ADVISORY_LOCKS.deletions})`;
+    await client.query('select pg_advisory_lock($1)', [ADVISORY_LOCKS.deletions]);
   } catch (cause) {
     if (sqlState(cause) !== LOCK_NOT_AVAILABLE) throw cause;
     throw new CommandError('Another backup of this database is under way.', {
@@ -74,39 +72,46 @@ async function holdDeletions(sql: postgres.ReservedSql): Promise<void> {
 }
 
 async function copyTables(
-  sql: postgres.Sql,
+  client: pg.Client,
   files: SummedFolder,
   { folder, onProgress, signal }: BackupOptions,
 ): Promise<Manifest> {
-  return sql.begin('isolation level repeatable read read only', async tx => {
-    await tx`set local idle_in_transaction_session_timeout = 0`;
-    const [at] = await tx<{ taken: Date; migration: string }[]>`
-      select now() as taken, max(created_at)::text as migration from drizzle.__drizzle_migrations`;
-    const migration = readJournal(MIGRATIONS).find(({ when }) => String(when) === at?.migration);
-    if (!at || !migration)
-      throw new CommandError("The database is not of this program's release.", {
-        hint: 'Make the backup with the release that runs, or migrate first.',
-      });
-    const tables = await listTables(tx);
-    for (const [n, { name, columns }] of tables.entries()) {
-      signal.throwIfAborted();
-      onProgress(`Tables: ${n} of ${tables.length}`);
-      const rows = await tx`copy ${tx(name)} (${tx(columns)}) to stdout`.readable();
-      await files.write(tableFile(name), rows, createGzip({ level: 1 }));
+  const { rows } = await client.query<{ taken: Date; migration: string }>(
+    'select now() as taken, max(created_at)::text as migration from drizzle.__drizzle_migrations',
+  );
+  const [at] = rows;
+  const migration = readJournal(MIGRATIONS).find(({ when }) => String(when) === at?.migration);
+  if (!at || !migration)
+    throw new CommandError("The database is not of this program's release.", {
+      hint: 'Make the backup with the release that runs, or migrate first.',
+    });
+  const tables = await listTables(client);
+  for (const [n, { name, columns }] of tables.entries()) {
+    signal.throwIfAborted();
+    onProgress(`Tables: ${n} of ${tables.length}`);
+    const copy = `copy ${identifiers([name])} (${identifiers(columns)}) to stdout`;
+    await files.write(tableFile(name), client.query(to(copy)), createGzip({ level: 1 }));
+  }
+  return {
+    ...{ format: 1, release: RELEASE, taken: at.taken.toISOString() },
+    migration: { tag: migration.tag, when: migration.when },
+    ...{ tables, objects: await listObjects(client, folder) },
+  };
+}
+
+/** Writes down the keys of the objects; how many there are. */
+async function listObjects(client: pg.Client, folder: string): Promise<number> {
+  const file = await open(join(folder, KEYS), 'wx', 0o600);
+  let count = 0;
+  try {
+    for await (const keys of listReferences(client)) {
+      count += keys.length;
+      await file.write(keys.map(key => `${key}\n`).join(''));
     }
-    const keys = await open(join(folder, KEYS), 'wx', 0o600);
-    let objects = 0;
-    for await (const found of listReferences(tx)) {
-      objects += found.length;
-      await keys.write(found.map(({ object }) => `${object}\n`).join(''));
-    }
-    await keys.close();
-    return {
-      ...{ format: 1 as const, release: RELEASE, taken: at.taken.toISOString() },
-      migration: { tag: migration.tag, when: migration.when },
-      ...{ tables, objects },
-    };
-  }) as Promise<Manifest>;
+  } finally {
+    await file.close();
+  }
+  return count;
 }
 
 async function copyObjects(

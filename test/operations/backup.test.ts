@@ -70,7 +70,11 @@ describeStack(missingPrograms('sshd'), 'a backup', form => {
     await makeTable(client, { mid, aid: 'day', csv });
     const other = await makeModel(client);
     uid = await beginUpload(client, other.mid, ['a', 'b']);
-    expect((await putPart(client, partPath(uid, 0, 0), part)).status).toBe(200);
+    // A table of some size: its rows do not fit into one buffer.
+    const sent = Array.from({ length: 300 }, (_, n) =>
+      putPart(client, partPath(uid, 0, n), n === 0 ? part : someBytes(9)),
+    );
+    for (const { status } of await Promise.all(sent)) expect(status).toBe(200);
     const { id } = await launchAsync(client, sid, 'head -c 20000000 /dev/urandom; echo end >&2');
     printed = (await waitForEnd(client, id)).id;
     open = await launchAsync(
@@ -172,9 +176,6 @@ describeStack(missingPrograms('sshd'), 'a backup', form => {
     });
     expect(output).toBe('on\n');
     expect(runs()).toBe(ran);
-    const audit = () => windlass('audit', 'verify');
-    await waitFor(async () => /; 0 are not chained/.test((await audit()).stdout), {
-      what: 'the audit to be whole',
-    });
+    expect((await windlass('audit', 'verify')).stdout).toContain('The audit is whole');
   });
 });

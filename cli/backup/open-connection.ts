@@ -1,0 +1,42 @@
+import pg from 'pg';
+import { clientOf, finderOf } from '../../shared/database/primary.ts';
+
+/**
+ * A connection of its own, for statements of any length. Not one of the pool's driver: after a COPY that its reader held up,
+ * that one waits for ever (postgres.js 3.4.9).
+ */
+export async function openConnection(url: string, name: string): Promise<pg.Client> {
+  const client = new (clientOf(url))({
+    connectionString: finderOf(url).url,
+    // Not `windlass-…`, whose long transactions the dispatcher ends.
+    application_name: name,
+    connectionTimeoutMillis: 5_000,
+    keepAlive: true,
+  });
+  // Without a listener a broken connection would end the process; the query rejects as well.
+  client.on('error', () => {});
+  await client.connect();
+  await client.query('set statement_timeout = 0; set idle_in_transaction_session_timeout = 0');
+  return client;
+}
+
+/** Does work in a transaction of the connection. `how`: its characteristics, such as `read only`. */
+export async function inTransaction<T>(
+  client: pg.Client,
+  how: string,
+  work: () => Promise<T>,
+): Promise<T> {
+  await client.query(`begin ${how}`);
+  try {
+    const result = await work();
+    await client.query('commit');
+    return result;
+  } catch (error) {
+    await client.query('rollback').catch(() => {});
+    throw error;
+  }
+}
+
+/** The names of columns, or of tables, for a statement. */
+export const identifiers = (names: string[]): string =>
+  names.map(name => pg.escapeIdentifier(name)).join(', ');
