@@ -2,6 +2,7 @@ import type { Config } from '../shared/config.ts';
 import type { Database } from '../shared/database/connect.ts';
 import type { Notifications } from '../shared/database/notifications.ts';
 import type { JobQueues } from '../shared/jobs/queue.ts';
+import type { SettingInForce } from '../shared/list-settings.ts';
 import type { Logger } from '../shared/log.ts';
 import type { FreeSpace } from '../shared/storage/free-space.ts';
 import type { ObjectStore } from '../shared/storage/object-store.ts';
@@ -21,6 +22,8 @@ import type { BodyStore } from './uploads/body-store.ts';
 /** What an API process is made of; built once by main.ts. */
 export interface ApiContext {
   config: Config & { SECRET_KEY: string; SEAL_PUBLIC_KEY: string };
+  /** For GET /settings. */
+  settings: SettingInForce[];
   log: Logger;
   database: Database;
   notifications: Notifications;

@@ -6,6 +6,7 @@ import { Notifications } from '../shared/database/notifications.ts';
 import { waitForSchema } from '../shared/database/wait-for-schema.ts';
 import { receiveSecrets } from '../shared/handed-secrets.ts';
 import { JobQueues } from '../shared/jobs/queue.ts';
+import { listSettings } from '../shared/list-settings.ts';
 import { createLog } from '../shared/log.ts';
 import {
   beginProcess,
@@ -72,6 +73,7 @@ async function main(): Promise<void> {
   const objects = await openObjectStore(config);
   const context: ApiContext = {
     config: { ...config, SECRET_KEY, SEAL_PUBLIC_KEY },
+    settings: listSettings(handed.environment),
     log,
     database,
     notifications,

@@ -17,6 +17,7 @@ import { readConfig } from '../../shared/config.ts';
 import { openDatabase } from '../../shared/database/connect.ts';
 import { Notifications } from '../../shared/database/notifications.ts';
 import { JobQueues } from '../../shared/jobs/queue.ts';
+import { listSettings } from '../../shared/list-settings.ts';
 import { createLog } from '../../shared/log.ts';
 import { generateSealKeys } from '../../shared/secrets.ts';
 import { FreeSpace } from '../../shared/storage/free-space.ts';
@@ -48,6 +49,7 @@ export async function openIdleApp(): Promise<IdleApp> {
   const objects = await openObjectStore(config);
   const context: ApiContext = {
     config,
+    settings: listSettings(secrets),
     log,
     database,
     notifications,

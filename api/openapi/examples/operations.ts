@@ -12,6 +12,14 @@ const worker = {
   draining: false,
 };
 
+const setting = {
+  name: 'PORT',
+  value: '8080',
+  from: 'default',
+  secret: false,
+  meaning: 'port the API listens on',
+};
+
 export const OPERATION_EXAMPLES = {
   ServiceIndex: { name: 'Windlass', is: 'Hauls long work off the request path.' },
   OpenApiDocument: { openapi: '3.1.0' },
@@ -27,6 +35,8 @@ export const OPERATION_EXAMPLES = {
   WorkerList: { items: [worker] },
   Worker: worker,
   WorkerChanges: { draining: true },
+  SettingList: { items: [setting] },
+  Setting: setting,
   AuditPage: pageOf({
     seq: 17,
     time: CREATED,

@@ -1073,6 +1073,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/settings": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List the settings that are in force
+         * @description As the API that answers was started. Of a secret only whether it is set.
+         */
+        get: operations["listSettings"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/tus": {
         parameters: {
             query?: never;
@@ -2904,6 +2924,40 @@ export interface components {
         SessionPage: {
             items: components["schemas"]["Session"][];
             next: string | null;
+        };
+        /**
+         * @example {
+         *       "name": "PORT",
+         *       "value": "8080",
+         *       "from": "default",
+         *       "secret": false,
+         *       "meaning": "port the API listens on"
+         *     }
+         */
+        Setting: {
+            name: string;
+            /** @description Null where it is a secret, or not set. */
+            value: string | null;
+            /** @enum {string} */
+            from: "environment" | "default" | "unset";
+            secret: boolean;
+            meaning: string;
+        };
+        /**
+         * @example {
+         *       "items": [
+         *         {
+         *           "name": "PORT",
+         *           "value": "8080",
+         *           "from": "default",
+         *           "secret": false,
+         *           "meaning": "port the API listens on"
+         *         }
+         *       ]
+         *     }
+         */
+        SettingList: {
+            items: components["schemas"]["Setting"][];
         };
         /** @description Malformed rows that were left out, up to the "tolerance"; the first hundred are listed. */
         SkippedRows: {
@@ -13186,6 +13240,107 @@ export interface operations {
             };
             /** @description `host_changed`: Host changed. */
             409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `address_too_long`: Address too long */
+            414: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `too_many_requests`: Too many requests */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `headers_too_large`: Header fields too large */
+            431: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `internal`: Internal error */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `unavailable`: Service unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `insufficient_storage`: Insufficient storage */
+            507: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    listSettings: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description All of them. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SettingList"];
+                };
+            };
+            /** @description `unauthorized`: Credentials required. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `forbidden`: Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `request_timeout`: Request timeout */
+            408: {
                 headers: {
                     [name: string]: unknown;
                 };

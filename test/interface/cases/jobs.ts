@@ -252,6 +252,20 @@ export const JOB_ROWS: Row[] = [
     'host',
   ),
   row(
+    at('GET /settings, for server administrators: no secret'),
+    'GET /settings',
+    async ({ ask }) => {
+      const { items } = (await ask('GET', '/settings')).json<{ items: { name: string }[] }>();
+      const of = (wanted: string) => items.find(({ name }) => name === wanted);
+      expect(of('SECRET_KEY')).toMatchObject({ value: null, from: 'environment', secret: true });
+      expect(of('LIMIT_PROJECT_BYTES')).toMatchObject({
+        secret: false,
+        meaning: expect.any(String),
+      });
+    },
+    'host',
+  ),
+  row(
     at('error is {code, detail, hint?}, the same words as in problem answers'),
     'GET /jobs/{id}, POST /remotes/launch',
     async ({ ask, make, ended, world }) => {
