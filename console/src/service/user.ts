@@ -38,6 +38,6 @@ export async function logIn(credentials: { username: string; password: string })
 export async function logOut(): Promise<void> {
   await unwrap(windlass.api.DELETE('/api/logout'));
   forgetCommands();
-  queries.clear();
   queries.setQueryData(['user'], null);
+  queries.removeQueries({ predicate: ({ queryKey }) => queryKey[0] !== 'user' });
 }
