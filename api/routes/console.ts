@@ -2,6 +2,7 @@ import type { Request, Response } from 'express';
 import { notFound, WindlassError } from '../../shared/errors.ts';
 import { packageRoot } from '../../shared/package-root.ts';
 import { type ConsoleFile, type ConsoleFiles, readConsoleFiles } from '../console/console-files.ts';
+import { matchesEntityTag } from '../http/conditional-requests.ts';
 import { contentPolicy } from '../http/content-policy.ts';
 import { publicPath } from '../http/public-url.ts';
 import { routes } from '../http/routes.ts';
@@ -57,12 +58,13 @@ export default routes('public', (router, { config }) => {
 /** One without an age is asked for each time, and answered 304 while it is the same. */
 function sendFile(req: Request, res: Response, file: ConsoleFile, seconds?: number): void {
   const useGzip = file.gzip !== undefined && req.acceptsEncodings(['gzip', 'identity']) === 'gzip';
+  const tag = `"${file.tag}${useGzip ? '-gzip' : ''}"`;
   res
     .type(file.type)
     .vary('Accept-Encoding')
-    .set('ETag', `"${file.tag}${useGzip ? '-gzip' : ''}"`)
+    .set('ETag', tag)
     .set('Cache-Control', seconds ? `public, max-age=${seconds}, immutable` : 'no-cache');
-  if (req.fresh) return void res.status(304).end();
+  if (matchesEntityTag(req.get('If-None-Match'), tag)) return void res.status(304).end();
   if (useGzip) res.set('Content-Encoding', 'gzip');
   res.send(useGzip ? file.gzip : file.bytes);
 }
