@@ -18,7 +18,7 @@ export function JobEnd({ job }: { job: ListedJob }) {
   return (
     <div class="notice" data-look="error">
       <strong>The command ended with exit status {code}.</strong>
-      <p>{code > 128 ? `Signal ${code - 128} ended it.` : 'Its output says more.'}</p>
+      {code > 128 && <p>As after signal {code - 128}.</p>}
     </div>
   );
 }
