@@ -7,6 +7,7 @@ import { RunOutput } from '../run/run-output.tsx';
 import { SessionBar } from '../run/session-bar.tsx';
 import { useHosts, useSessions } from '../service/hosts.ts';
 import type { CurrentUser } from '../service/user.ts';
+import { Button } from '../ui/button.tsx';
 import { Problem } from '../ui/problem.tsx';
 import { readLine, useAddress } from '../ui/use-address.ts';
 import { useTitle } from '../ui/use-title.ts';
@@ -18,7 +19,7 @@ export function RunPage({ user }: { user: CurrentUser }) {
   const [search, change] = useAddress();
   const hosts = useHosts();
   const sessions = useSessions();
-  const [dialog, setDialog] = useState<'host' | 'login'>();
+  const [dialog, setDialog] = useState<'host' | 'login' | 'again'>();
   const [banner, setBanner] = useState<string>();
   const error = hosts.error ?? sessions.error;
   if (!hosts.data || !sessions.data)
@@ -43,6 +44,19 @@ export function RunPage({ user }: { user: CurrentUser }) {
           onLogIn={hosts.data.length > 0 ? () => setDialog('login') : undefined}
         />
       </div>
+      {session?.state === 'reconnect' && (
+        <div class="notice" data-look="error">
+          <strong>
+            The connection to {session.hostname} was lost, and it asks for a new login.
+          </strong>
+          <p>Commands that run there go on. What waits fails after 10 minutes without one.</p>
+          <p>
+            <Button look="primary" onClick={() => setDialog('again')}>
+              Log in again
+            </Button>
+          </p>
+        </div>
+      )}
       {session ? (
         <CommandForm
           session={session}
@@ -66,9 +80,10 @@ export function RunPage({ user }: { user: CurrentUser }) {
         />
       )}
       {dialog === 'host' && <AddHostDialog onClose={() => setDialog(undefined)} />}
-      {dialog === 'login' && (
+      {(dialog === 'login' || dialog === 'again') && (
         <LogInDialog
           hosts={hosts.data}
+          again={dialog === 'again' ? session : undefined}
           user={user}
           onClose={() => setDialog(undefined)}
           onOpened={opened => {

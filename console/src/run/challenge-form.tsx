@@ -1,4 +1,5 @@
 import type { TargetedSubmitEvent } from 'preact';
+import { useEffect, useRef } from 'preact/hooks';
 import type { Challenge } from '../service/hosts.ts';
 import { Button } from '../ui/button.tsx';
 import { useNow } from '../ui/time.tsx';
@@ -12,6 +13,8 @@ interface ChallengeFormProps {
 /** What a host asks at a login, in its own words, and how long it waits. */
 export function ChallengeForm({ challenge, onAnswer, onCancel }: ChallengeFormProps) {
   const { instruction, prompts, expires } = challenge;
+  const form = useRef<HTMLFormElement>(null);
+  useEffect(() => form.current?.querySelector('input')?.focus(), []);
   const seconds = Math.max(0, Math.ceil((Date.parse(expires) - useNow(1_000)) / 1_000));
   const send = (event: TargetedSubmitEvent<HTMLFormElement>) => {
     event.preventDefault();
@@ -19,7 +22,7 @@ export function ChallengeForm({ challenge, onAnswer, onCancel }: ChallengeFormPr
     onAnswer(prompts.map((_prompt, i) => String(fields.get(`answer-${i}`) ?? '')));
   };
   return (
-    <form class="form" onSubmit={send}>
+    <form class="form" ref={form} onSubmit={send}>
       {instruction && <p class="instruction">{instruction}</p>}
       {prompts.map(({ text, echo }, i) => (
         <label class="field" key={i}>
@@ -29,7 +32,6 @@ export function ChallengeForm({ challenge, onAnswer, onCancel }: ChallengeFormPr
             name={`answer-${i}`}
             type={echo ? 'text' : 'password'}
             autocomplete="one-time-code"
-            autofocus={i === 0}
           />
         </label>
       ))}

@@ -1,6 +1,6 @@
 import type { TargetedSubmitEvent } from 'preact';
 import { useEffect, useRef, useState } from 'preact/hooks';
-import { type Challenge, type Host, useOpenSession } from '../service/hosts.ts';
+import { type Challenge, type Host, type SessionRecord, useOpenSession } from '../service/hosts.ts';
 import type { CurrentUser } from '../service/user.ts';
 import { Button } from '../ui/button.tsx';
 import { Dialog } from '../ui/dialog.tsx';
@@ -10,6 +10,8 @@ import { CredentialFields, type Method } from './credential-fields.tsx';
 
 interface LogInDialogProps {
   hosts: Host[];
+  /** A session whose connection was lost, and that asks for another login. */
+  again: SessionRecord | undefined;
   user: CurrentUser;
   onClose: () => void;
   onOpened: (session: { sid: string; banner: string | undefined }) => void;
@@ -22,7 +24,7 @@ interface Asked {
 }
 
 /** A login on a host. What is typed or chosen here goes into one request, and is kept nowhere. */
-export function LogInDialog({ hosts, user, onClose, onOpened }: LogInDialogProps) {
+export function LogInDialog({ hosts, again, user, onClose, onOpened }: LogInDialogProps) {
   const open = useOpenSession();
   const [method, setMethod] = useState<Method>('password');
   const [asked, setAsked] = useState<Asked>();
@@ -48,8 +50,9 @@ export function LogInDialog({ hosts, user, onClose, onOpened }: LogInDialogProps
     const given = await readCredentials(fields, method);
     open.mutate(
       {
-        hostname: String(fields.get('hostname')),
-        username: String(fields.get('username')),
+        again: again?.sid,
+        hostname: again?.hostname ?? String(fields.get('hostname')),
+        username: again?.username ?? String(fields.get('username')),
         ...given,
         answer,
         signal: watching.current.signal,
@@ -58,50 +61,62 @@ export function LogInDialog({ hosts, user, onClose, onOpened }: LogInDialogProps
     );
   };
 
-  if (asked)
-    return (
-      <Dialog key="asked" title="The host asks" onClose={onClose}>
-        <ChallengeForm challenge={asked.challenge} onAnswer={asked.answer} onCancel={onClose} />
-      </Dialog>
-    );
+  const title = again
+    ? `Log in again as ${again.username} on ${again.hostname}`
+    : 'Log in to a host';
   return (
-    <Dialog key="login" title="Log in to a host" onClose={onClose}>
-      <form class="form" onSubmit={send}>
-        <div class="two">
-          <label class="field">
-            <span>Host</span>
-            <select class="input" name="hostname" required>
-              {hosts.map(({ name }) => (
-                <option key={name}>{name}</option>
-              ))}
-            </select>
-          </label>
-          <label class="field">
-            <span>User name there</span>
-            <input
-              class="input"
-              name="username"
-              required
-              autocomplete="off"
-              autocapitalize="none"
-              spellcheck={false}
-              defaultValue={user.username}
-              autofocus
-            />
-          </label>
-        </div>
-        <CredentialFields method={method} onMethod={setMethod} />
-        {open.error && <Problem error={open.error} />}
-        <div class="dialog-end">
-          <Button onClick={onClose}>Cancel</Button>
-          <Button type="submit" look="primary" disabled={open.isPending}>
-            {open.isPending ? 'Logging in …' : 'Log in'}
-          </Button>
-        </div>
-      </form>
+    <Dialog title={asked ? 'The host asks' : title} onClose={onClose}>
+      {asked && (
+        <ChallengeForm
+          key={asked.challenge.challenge}
+          challenge={asked.challenge}
+          onAnswer={asked.answer}
+          onCancel={onClose}
+        />
+      )}
+      {/* What was typed is still there where an answer is refused. */}
+      <div hidden={asked !== undefined}>
+        <form class="form" onSubmit={send}>
+          {!again && <AccountFields hosts={hosts} username={user.username} />}
+          <CredentialFields method={method} onMethod={setMethod} />
+          {open.error && <Problem error={open.error} />}
+          <div class="dialog-end">
+            <Button onClick={onClose}>Cancel</Button>
+            <Button type="submit" look="primary" disabled={open.isPending}>
+              {open.isPending ? 'Logging in …' : 'Log in'}
+            </Button>
+          </div>
+        </form>
+      </div>
     </Dialog>
   );
 }
+
+const AccountFields = ({ hosts, username }: { hosts: Host[]; username: string }) => (
+  <div class="two">
+    <label class="field">
+      <span>Host</span>
+      <select class="input" name="hostname" required>
+        {hosts.map(({ name }) => (
+          <option key={name}>{name}</option>
+        ))}
+      </select>
+    </label>
+    <label class="field">
+      <span>User name there</span>
+      <input
+        class="input"
+        name="username"
+        required
+        autocomplete="off"
+        autocapitalize="none"
+        spellcheck={false}
+        defaultValue={username}
+        autofocus
+      />
+    </label>
+  </div>
+);
 
 async function readCredentials(fields: FormData, method: Method) {
   if (method === 'codes') return {};

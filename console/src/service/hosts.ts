@@ -12,7 +12,7 @@ export type { Challenge, SessionRecord };
 export type Host = components['schemas']['HostPage']['items'][number];
 export type NewHost = components['schemas']['NewHost'];
 
-const SESSIONS_MS = 10_000;
+const SESSIONS_MS = 5_000;
 
 export const useHosts = () =>
   useQuery({
@@ -39,11 +39,21 @@ export const useAddHost = () =>
     onSuccess: () => queries.invalidateQueries({ queryKey: ['hosts'] }),
   });
 
+export interface HostLogin extends OpenOptions {
+  hostname: string;
+  /** The session that needs another login, because its connection was lost. */
+  again: string | undefined;
+}
+
 /** Logs in to a host. `answer` is asked where the host wants more, such as a one-time code. */
 export const useOpenSession = () =>
   useMutation({
-    mutationFn: ({ hostname, ...options }: OpenOptions & { hostname: string }) =>
-      windlass.open(hostname, options),
+    mutationFn: async ({ again, hostname, username, ...options }: HostLogin) => {
+      if (again === undefined) return windlass.open(hostname, { username, ...options });
+      const session = windlass.session(again);
+      await session.login(options);
+      return session;
+    },
     // What was typed is kept nowhere once it was sent.
     gcTime: 0,
     onSuccess: () => queries.invalidateQueries({ queryKey: ['sessions'] }),
