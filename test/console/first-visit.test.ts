@@ -1,6 +1,6 @@
-import { writeFileSync } from 'node:fs';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import type { Page } from 'playwright-core';
+import type { Locator, Page } from 'playwright-core';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import {
   type ConsolePage,
@@ -15,6 +15,8 @@ import { missingPrograms } from '../harness/skip.ts';
 import { startTestSshd } from '../harness/sshd.ts';
 import { makeTempDir } from '../harness/temp-dir.ts';
 import { useStack, useStarted } from '../harness/use-stack.ts';
+
+const LONG_NAME = 'name'.repeat(50);
 
 /** Looks at each page as a person comes by, in both themes and in three widths. */
 async function expectGood(page: Page): Promise<void> {
@@ -102,11 +104,16 @@ describeStack(missingPrograms('sshd', 'chromium'), 'a first visit to the console
   test('what the service refuses is said in its words, with the id of the request', async () => {
     await page.getByText('Options').click();
     await page.getByLabel('Folder').fill('/no/such/folder');
+    await page.getByLabel('Name').fill(LONG_NAME);
     await run('true');
-    await page.locator('.run-label', { hasText: 'true' }).waitFor();
+    await page.locator('.run-label', { hasText: LONG_NAME }).waitFor();
     const said = page.locator('.notice[data-look=error]');
     await said.waitFor();
     expect(await said.textContent()).toMatch(/\/no\/such\/folder[\s\S]*cwd_not_found/);
+    await expectToFit(page);
+    await page.locator('.run-label').click();
+    await page.getByRole('heading', { name: LONG_NAME }).waitFor();
+    await expectToFit(page);
     await page.goto(`${stack.url}/console/jobs/nothing`);
     expect(await page.getByRole('alert').textContent()).toMatch(/Request [\w-]{20,}/);
     await expectGood(page);
@@ -141,6 +148,44 @@ describeStack(missingPrograms('sshd', 'chromium'), 'a first visit to the console
     await page.locator('.log-row', { hasText: 'started' }).waitFor();
     await page.getByRole('button', { name: 'Cancel' }).click();
     await page.locator('.run-head .badge', { hasText: 'Cancelled' }).waitFor();
+  });
+
+  test('the keyboard alone is enough', async () => {
+    const tabTo = async (element: Locator) => {
+      for (let tabs = 0; tabs < 40; tabs++) {
+        await page.keyboard.press('Tab');
+        if (await element.evaluate(it => it === it.ownerDocument.activeElement)) return;
+      }
+      throw new Error(`Tab does not lead to ${element}.`);
+    };
+    await page.goto(`${stack.url}/console/jobs`);
+    await page.locator('.jobs tbody tr').first().waitFor();
+    await tabTo(page.getByRole('button', { name: 'To the content' }));
+    await page.keyboard.press('Enter');
+    await tabTo(page.getByRole('link', { name: 'Run a command' }));
+    await page.keyboard.press('Enter');
+    await page.locator('.command > textarea').waitFor();
+    await tabTo(page.locator('.command > textarea'));
+    await page.keyboard.type('seq 300');
+    await page.keyboard.press('Control+Enter');
+    await page.getByText('300 lines').waitFor();
+    const lines = page.getByRole('region', { name: 'Lines of output' });
+    await lines.waitFor();
+    await tabTo(lines);
+    await page.keyboard.press('Home');
+    await expect.poll(() => page.locator('.log-number').first().textContent()).toBe('1');
+  });
+
+  test('the output is copied as text and downloaded as bytes', async () => {
+    await page.context().grantPermissions(['clipboard-read', 'clipboard-write']);
+    await page.getByRole('button', { name: 'Copy' }).click();
+    await page.getByRole('button', { name: 'Copied' }).waitFor();
+    const text = `${Array.from({ length: 300 }, (_, n) => n + 1).join('\n')}\n`;
+    expect(await page.evaluate('navigator.clipboard.readText()')).toBe(text);
+    const downloading = page.waitForEvent('download');
+    await page.getByRole('link', { name: 'Download stdout' }).click();
+    const path = await (await downloading).path();
+    expect(readFileSync(path, 'utf8')).toBe(text);
   });
 
   test('after the logout nothing is shown, and no command is kept in the browser', async () => {

@@ -24,7 +24,7 @@ export function CopyButton({ log }: { log: OutputLog }) {
   return (
     <Button size="small" disabled={log.lineCount === 0} onClick={copy}>
       <CopyIcon />
-      <span role="status">{told ?? 'Copy'}</span>
+      <span aria-live="polite">{told ?? 'Copy'}</span>
     </Button>
   );
 }

@@ -98,7 +98,7 @@ export function LogPanel({ job, line, onPick }: LogPanelProps) {
                 key={stream}
                 class="button"
                 data-size="small"
-                href={apiPath(`jobs/${job}/output?stream=${stream}`)}
+                href={apiPath(`jobs/${encodeURIComponent(job)}/output?stream=${stream}`)}
                 download={`${job}-${stream}.txt`}
                 aria-label={`Download ${stream}`}
                 title={`Download ${stream}, ${formatBytes(log.bytesOf(stream))}`}
