@@ -11,10 +11,12 @@ import {
   useChromium,
 } from '../harness/console-page.ts';
 import { describeStack } from '../harness/forms.ts';
+import { launchAsync, openSession, waitForEnd } from '../harness/remote.ts';
 import { missingPrograms } from '../harness/skip.ts';
 import { startTestSshd } from '../harness/sshd.ts';
 import { makeTempDir } from '../harness/temp-dir.ts';
 import { useStack, useStarted } from '../harness/use-stack.ts';
+import { addUser } from '../harness/users.ts';
 
 const LONG_NAME = 'name'.repeat(50);
 
@@ -26,7 +28,7 @@ async function expectGood(page: Page): Promise<void> {
 
 describeStack(missingPrograms('sshd', 'chromium'), 'a first visit to the console', form => {
   const sshd = useStarted(() => startTestSshd());
-  const { stack } = useStack(form);
+  const { stack, client } = useStack(form);
   const browser = useChromium();
   const directory = makeTempDir('console-key');
   const key = join(directory.path, 'id_ed25519');
@@ -142,12 +144,43 @@ describeStack(missingPrograms('sshd', 'chromium'), 'a first visit to the console
     await page.getByText('The command ended with exit status 3.').waitFor();
   });
 
+  test("an administrator finds others' jobs, and sees no more of them than the service tells", async () => {
+    const { username, client: other } = await addUser(client);
+    const sid = await openSession(other, sshd, { hostname: 'lab' });
+    const { id } = await launchAsync(other, sid, 'echo secret; exit 4');
+    await waitForEnd(other, id);
+    await page.goto(`${stack.url}/console/jobs`);
+    await page.getByLabel('Owner').selectOption("Everyone's jobs");
+    await page.getByLabel('Kind').selectOption('Commands');
+    await page.getByLabel('Host').selectOption('lab');
+    const row = page.locator('.jobs tbody tr', { hasText: `command of ${username}` });
+    await row.waitFor();
+    await expectGood(page);
+    await row.getByRole('link').click();
+    await page.getByRole('region', { name: 'Facts' }).getByText(username).waitFor();
+    expect(await page.locator('main').textContent()).not.toContain('secret');
+    await expectGood(page);
+  });
+
   test('a running command is cancelled', async () => {
     await page.goto(`${stack.url}/console/run`);
     await run('echo started; sleep 600');
     await page.locator('.log-row', { hasText: 'started' }).waitFor();
     await page.getByRole('button', { name: 'Cancel' }).click();
     await page.locator('.run-head .badge', { hasText: 'Cancelled' }).waitFor();
+  });
+
+  test('a login on a host is ended, once that is meant', async () => {
+    await page.getByRole('button', { name: 'Log out there' }).click();
+    await expectAccessible(page);
+    await dialog().getByRole('button', { name: 'Stay' }).click();
+    await dialog().waitFor({ state: 'detached' });
+    await page.getByRole('button', { name: 'Log out there' }).click();
+    await dialog().getByRole('button', { name: 'Log out there' }).click();
+    await page.locator('.steps').waitFor();
+    expect((await client.get<{ items: unknown[] }>('/api/remotes')).items).toEqual([]);
+    // For what comes after it.
+    await openSession(client, sshd, { hostname: 'lab' });
   });
 
   test('the keyboard alone is enough', async () => {

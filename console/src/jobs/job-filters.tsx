@@ -1,5 +1,6 @@
 import type { JobFilter } from '@windlass/client';
 import { useEffect, useState } from 'preact/hooks';
+import { useHosts } from '../service/hosts.ts';
 import type { JobState } from '../service/jobs.ts';
 import type { CurrentUser } from '../service/user.ts';
 
@@ -73,6 +74,7 @@ export function JobFilters({ filter, user, onChange }: JobFiltersProps) {
           </option>
         ))}
       </select>
+      <HostSelect host={filter.host} onChange={host => onChange({ host })} />
       {user.administrator && (
         <select
           class="input"
@@ -86,6 +88,31 @@ export function JobFilters({ filter, user, onChange }: JobFiltersProps) {
         </select>
       )}
     </div>
+  );
+}
+
+function HostSelect({
+  host = '',
+  onChange,
+}: {
+  host: string | undefined;
+  onChange: (host: string) => void;
+}) {
+  const { data = [] } = useHosts();
+  const names = new Set([...data.map(({ name }) => name), host].filter(Boolean));
+  if (names.size === 0) return null;
+  return (
+    <select
+      class="input"
+      aria-label="Host"
+      value={host}
+      onChange={event => onChange(event.currentTarget.value)}
+    >
+      <option value="">All hosts</option>
+      {[...names].map(name => (
+        <option key={name}>{name}</option>
+      ))}
+    </select>
   );
 }
 

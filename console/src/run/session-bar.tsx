@@ -1,7 +1,10 @@
+import { useState } from 'preact/hooks';
 import type { SessionRecord } from '../service/hosts.ts';
 import { useCloseSession } from '../service/hosts.ts';
 import { Button } from '../ui/button.tsx';
+import { Dialog } from '../ui/dialog.tsx';
 import { PlusIcon } from '../ui/icons.tsx';
+import { Problem } from '../ui/problem.tsx';
 
 interface SessionBarProps {
   sessions: SessionRecord[];
@@ -19,7 +22,7 @@ const STATES: Record<SessionRecord['state'], string> = {
 
 /** The logins on hosts that are open, of which one is used. */
 export function SessionBar({ sessions, session, onChoose, onLogIn, onAddHost }: SessionBarProps) {
-  const close = useCloseSession();
+  const [isLeaving, setLeaving] = useState(false);
   return (
     <div class="row">
       {session && (
@@ -40,8 +43,7 @@ export function SessionBar({ sessions, session, onChoose, onLogIn, onAddHost }: 
           <Button
             look="quiet"
             title="Ends this login, and cancels its jobs"
-            disabled={close.isPending}
-            onClick={() => close.mutate(session.sid)}
+            onClick={() => setLeaving(true)}
           >
             Log out there
           </Button>
@@ -58,6 +60,31 @@ export function SessionBar({ sessions, session, onChoose, onLogIn, onAddHost }: 
           Add a host
         </Button>
       )}
+      {session && isLeaving && <LeaveDialog session={session} onClose={() => setLeaving(false)} />}
     </div>
+  );
+}
+
+/** Asks first: what runs there is lost. */
+function LeaveDialog({ session, onClose }: { session: SessionRecord; onClose: () => void }) {
+  const close = useCloseSession();
+  return (
+    <Dialog title={`Log out of ${session.hostname}?`} onClose={onClose}>
+      <p>
+        Commands that run there as {session.username} by this login are cancelled. What they have
+        printed stays with their jobs.
+      </p>
+      {close.error && <Problem error={close.error} />}
+      <div class="dialog-end">
+        <Button onClick={onClose}>Stay</Button>
+        <Button
+          look="danger"
+          disabled={close.isPending}
+          onClick={() => close.mutate(session.sid, { onSuccess: onClose })}
+        >
+          {close.isPending ? 'Logging out …' : 'Log out there'}
+        </Button>
+      </div>
+    </Dialog>
   );
 }

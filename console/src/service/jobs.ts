@@ -37,7 +37,8 @@ export const useJobs = (filter: JobFilter) =>
     },
     initialPageParam: undefined as string | undefined,
     getNextPageParam: (page: JobPage) => page.next ?? undefined,
-    refetchInterval: LIST_MS,
+    // Every page that is shown is asked for.
+    refetchInterval: ({ state: { data } }) => LIST_MS * Math.max(1, data?.pages.length ?? 1),
     placeholderData: before => before,
   });
 
