@@ -16,6 +16,7 @@ import type { ApiMetrics } from './monitoring/api-metrics.ts';
 import type { RawJsonBodies } from './raw-json/raw-json-bodies.ts';
 import type { ColumnCache } from './tables/column-cache.ts';
 import type { TableReader } from './tables/table-reader.ts';
+import type { BodyStore } from './uploads/body-store.ts';
 
 /** What an API process is made of; built once by main.ts. */
 export interface ApiContext {
@@ -25,6 +26,7 @@ export interface ApiContext {
   notifications: Notifications;
   objects: ObjectStore;
   freeSpace: FreeSpace;
+  bodies: BodyStore;
   queues: JobQueues;
   jobs: JobWatch;
   openJobs: OpenJobCounts;

@@ -33,6 +33,7 @@ import { ApiMetrics } from './monitoring/api-metrics.ts';
 import { RawJsonBodies } from './raw-json/raw-json-bodies.ts';
 import { ColumnCache } from './tables/column-cache.ts';
 import { TableReader } from './tables/table-reader.ts';
+import { BodyStore } from './uploads/body-store.ts';
 
 /** Responses that are being sent when the process is asked to stop may take so long. */
 const DRAIN_MS = 10_000;
@@ -76,6 +77,7 @@ async function main(): Promise<void> {
     notifications,
     objects,
     freeSpace: new FreeSpace(objects, config.LIMIT_FREE_BYTES),
+    bodies: new BodyStore(objects, config.LIMIT_FREE_BYTES),
     queues,
     jobs: new JobWatch({ database, notifications, log }),
     openJobs: new OpenJobCounts(config.LIMIT_OPEN_JOBS),

@@ -31,6 +31,8 @@ const EXPOSED_HEADERS = [
   'Content-Range',
   'Content-Disposition',
   'Output-Complete',
+  'Output-Offset',
+  'Output-Size',
   'Deprecation',
   'Link',
   'X-Service-Message',

@@ -3,15 +3,12 @@ import type { Request, Response } from 'express';
 import { z } from 'zod';
 import type { Tx } from '../../shared/database/connect.ts';
 import { jobs } from '../../shared/database/schema.ts';
-import { conflict, notFound, WindlassError } from '../../shared/errors.ts';
+import { conflict, WindlassError } from '../../shared/errors.ts';
 import { cancelJob, publishCancelled } from '../../shared/jobs/cancel.ts';
 import { isJobKind, JOB_KINDS, jobDefinition } from '../../shared/jobs/catalog.ts';
-import { OUTPUT_STREAMS } from '../../shared/jobs/output.ts';
 import { detachJobs, removeJobs } from '../../shared/jobs/remove-jobs.ts';
-import { ResponseQuota } from '../concurrency/response-quota.ts';
 import { checkIfMatch, entityTag, sendRecord } from '../http/conditional-requests.ts';
 import { pageOf } from '../http/pagination.ts';
-import { queryInteger } from '../http/query-integer.ts';
 import { pathParameter, resource } from '../http/resource.ts';
 import { routes } from '../http/routes.ts';
 import { sendObject } from '../http/send-object.ts';
@@ -21,11 +18,7 @@ import { currentUser } from '../identity/current-user.ts';
 import type { User } from '../identity/password-verifier.ts';
 import { awaitChange } from '../jobs/requests/prefer.ts';
 import { type RequestedJob, startRequestedJob } from '../jobs/requests/start-requested-job.ts';
-import { JobFeeds } from '../jobs/streaming/job-feeds.ts';
-import { OutputReader } from '../jobs/streaming/output-reader.ts';
-import { sendOutput } from '../jobs/streaming/send-output.ts';
-import { streamJobEvents } from '../jobs/streaming/stream-job-events.ts';
-import { findJob } from '../jobs/views/find-job.ts';
+import { findJobForOperation, findOwnJob, unknownJob } from '../jobs/views/find-job.ts';
 import type { JobSummary } from '../jobs/views/job-summary.ts';
 import { foreignRecord, foreignView, jobRecord, jobView } from '../jobs/views/job-view.ts';
 import { type JobsQuery, jobsQuery, listJobs } from '../jobs/views/list-jobs.ts';
@@ -33,28 +26,13 @@ import { answerWithLocation, operation, rangeAnswers } from '../openapi/operatio
 import { lockProjectForShare } from '../projects/access.ts';
 import { lockSession } from '../remote/sessions.ts';
 
-const outputQuery = z.strictObject({
-  stream: z.enum(OUTPUT_STREAMS).default('stdout'),
-  offset: queryInteger({ min: 0, max: Number.MAX_SAFE_INTEGER, default: 0 }),
-});
-
-/** Jobs: their states, events, outputs and results. Only its owner sees a job. */
+/** Jobs: their states and results. Only its owner sees a job. */
 export default routes('json-body', (router, api) => {
   const { db } = api.database;
-  const reads = new OutputReader({ db, objects: api.objects });
-  const feeds = new JobFeeds(api, reads);
-  const open = new ResponseQuota('stream', api.config.LIMIT_STREAMS);
-  const findAny = (req: Request) => findJob(db, pathParameter(req, 'id'));
-  const find = async (req: Request, res: Response): Promise<JobSummary> => {
-    const row = await findAny(req);
-    if (row?.owner !== currentUser(res).username) throw unknownJob();
-    return row;
-  };
-  /** Server administrators may see that a job exists, and cancel it. */
-  const findForOperation = async (req: Request, res: Response): Promise<JobSummary> => {
-    const row = currentUser(res).administrator ? await findAny(req) : undefined;
-    return row ?? find(req, res);
-  };
+  const find = (req: Request, res: Response) =>
+    findOwnJob(db, pathParameter(req, 'id'), currentUser(res));
+  const findForOperation = (req: Request, res: Response) =>
+    findJobForOperation(db, pathParameter(req, 'id'), currentUser(res));
 
   resource(router, '/jobs', {
     get: operation({
@@ -147,57 +125,6 @@ export default routes('json-body', (router, api) => {
         });
         api.notifications.publish('job', row.id);
         res.status(204).end();
-      },
-    }),
-  });
-
-  resource(router, '/jobs/:id/events', {
-    get: operation({
-      id: 'followJob',
-      topic: 'jobs',
-      summary: 'Follow a job: its state, progress and output as they come',
-      details:
-        'Server-sent events, each a `JobEvent`: `state` {state, error?}, the present one first unless the job has ended; `progress` {progress, message?}; `output` {stream, offset, text | base64}. After all output come the end state and `end`; the id of `end`, sent as Last-Event-ID, is answered 204, which stops an EventSource.',
-      headers: ['Last-Event-ID'],
-      answers: {
-        200: { means: 'The stream of events.', types: ['text/event-stream'] },
-        204: 'Last-Event-ID is that of `end`: there is no more.',
-      },
-      errors: ['not_found'],
-      handle: async ({ req, res }) => {
-        const row = await find(req, res);
-        open.add(row.owner, res);
-        streamJobEvents(feeds, { req, res, row });
-      },
-    }),
-  });
-
-  resource(router, '/jobs/:id/output', {
-    get: operation({
-      id: 'fetchJobOutput',
-      topic: 'jobs',
-      summary: 'Fetch the output of a command from an offset on',
-      query: outputQuery,
-      answers: {
-        200: {
-          means: 'The bytes stored so far, from there on.',
-          types: ['application/octet-stream'],
-          headers: { 'Output-Complete': '`true` once no more will come.' },
-        },
-      },
-      errors: ['not_found'],
-      handle: async ({ req, res, query }) => {
-        const row = await find(req, res);
-        const { stream, offset } = query();
-        open.add(row.owner, res);
-        const total = stream === 'stdout' ? row.stdoutBytes : row.stderrBytes;
-        res.type('application/octet-stream').set('Cache-Control', 'no-store');
-        res
-          .set('Output-Complete', String(row.finished !== null))
-          .set('X-Content-Type-Options', 'nosniff');
-        res.set('Content-Length', String(Math.max(0, total - offset)));
-        if (req.method === 'HEAD' || offset >= total) return void res.end();
-        await sendOutput(reads, res, { job: row, stream, from: offset, until: total });
       },
     }),
   });
@@ -318,5 +245,3 @@ async function lockUnchanged(tx: Tx, req: Request, id: string): Promise<void> {
   if (!locked) throw unknownJob();
   checkIfMatch(req, entityTag(locked.version));
 }
-
-const unknownJob = () => notFound('there is no such job.', 'GET /api/jobs lists yours.');

@@ -20,7 +20,6 @@ import {
   touchUpload,
   type UploadFound,
 } from '../../shared/uploads.ts';
-import { UserSemaphores } from '../concurrency/user-semaphores.ts';
 import { checkIfMatch } from '../http/conditional-requests.ts';
 import { resource } from '../http/resource.ts';
 import { routes } from '../http/routes.ts';
@@ -33,7 +32,6 @@ import { answerWithLocation, operation } from '../openapi/operation.ts';
 import { lockSession, touchSession } from '../remote/sessions.ts';
 import { assertPartsAreSent } from '../uploads/begin-upload.ts';
 import { readContentDigest } from '../uploads/content-digest.ts';
-import { DiskReservations } from '../uploads/disk-reservations.ts';
 import {
   findUpload,
   lockOwnUpload,
@@ -58,12 +56,6 @@ const partForm = z.strictObject({ file: z.file() }).meta({ id: 'PartForm' });
 const FORM = 'application/x-www-form-urlencoded';
 const MULTIPART = 'multipart/form-data';
 
-/**
- * Parts of one user that are stored concurrently: each takes a connection to the object store and, where its length is unknown,
- * 16 MiB. The bodies of the others wait, unread.
- */
-const CONCURRENT_PARTS = 16;
-
 /** The part that a request names. */
 interface Place extends UploadKey {
   file: number;
@@ -76,8 +68,6 @@ interface Place extends UploadKey {
 /** Parts of an upload, streamed into the object store. */
 export default routes('raw-body', (router, api) => {
   const { db } = api.database;
-  const slots = new UserSemaphores(CONCURRENT_PARTS);
-  const disk = new DiskReservations(api.objects, api.config.LIMIT_FREE_BYTES);
   const readJsonBody = readJson(api.config);
   resource(router, '/uploads/:uid/files/:fid/parts/:part', {
     put: operation({
@@ -167,15 +157,10 @@ export default routes('raw-body', (router, api) => {
     const timer = setInterval(touch, seconds * 1_000);
     try {
       const windowMs = api.config.LIMIT_BODY_SECONDS * 1_000;
-      return await slots.run(owner, async () => {
-        const reservation = await disk.reserve(length);
+      return await api.bodies.store(owner, length, async reservation => {
         const key = newObjectKey('uploads', uid);
         const options = { objects: api.objects, key, limit, expected, reservation, windowMs };
-        try {
-          return isForm ? await readForm(req, options) : { stored: await storeBody(req, options) };
-        } finally {
-          reservation.release();
-        }
+        return isForm ? readForm(req, options) : { stored: await storeBody(req, options) };
       });
     } finally {
       clearInterval(timer);
@@ -188,7 +173,7 @@ export default routes('raw-body', (router, api) => {
     length: number,
   ): Promise<void> {
     const { LIMIT_PROJECT_BYTES } = api.config;
-    await disk.check(length);
+    await api.bodies.check(length);
     if (LIMIT_PROJECT_BYTES === 0) return;
     const before = await findPartSize(db, { upload: uid, file, part });
     const added = length - (before ?? 0);

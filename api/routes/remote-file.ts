@@ -1,14 +1,10 @@
-import { pipeline } from 'node:stream/promises';
 import type { Request, Response } from 'express';
 import { z } from 'zod';
 import { type ErrorCode, WindlassError } from '../../shared/errors.ts';
 import { newId } from '../../shared/ids.ts';
 import type { Result } from '../../shared/jobs/catalog.ts';
 import { newObjectKey } from '../../shared/jobs/object-keys.ts';
-import { UserSemaphores } from '../concurrency/user-semaphores.ts';
-import type { ApiContext } from '../context.ts';
 import { readRange } from '../http/byte-range.ts';
-import { contentPolicy } from '../http/content-policy.ts';
 import { pathParameter, resource } from '../http/resource.ts';
 import { routes } from '../http/routes.ts';
 import { invalidInput } from '../http/validate.ts';
@@ -20,23 +16,14 @@ import {
   startRequestedJob,
   startSessionJob,
 } from '../jobs/requests/start-requested-job.ts';
-import { followOutput } from '../jobs/streaming/follow-output.ts';
-import type { JobSummary } from '../jobs/views/job-summary.ts';
 import { disableBodyTimeouts } from '../middleware/limit-body-time.ts';
 import { operation } from '../openapi/operation.ts';
 import { readFromHost } from '../remote/read-from-host.ts';
 import { remotePath } from '../remote/remote-path.ts';
+import { sendFile } from '../remote/send-file.ts';
 import { findSession, lockSession } from '../remote/sessions.ts';
 import { readContentDigest } from '../uploads/content-digest.ts';
-import { DiskReservations } from '../uploads/disk-reservations.ts';
 import { checkAnnouncedSize, storeBody } from '../uploads/store-part.ts';
-
-/** The first line of the job's output; `end` is the offset after the last byte that follows. */
-interface FileHead {
-  size: number;
-  start: number;
-  end: number;
-}
 
 const writeQuery = z.strictObject({
   mode: z
@@ -57,9 +44,6 @@ const writtenFile = z
   })
   .meta({ id: 'WrittenFile' });
 
-/** Bodies of one user that are stored concurrently. */
-const CONCURRENT_BODIES = 4;
-
 const HOST_FILE_ERRORS = [
   ...SESSION_JOB_ERRORS,
   'bad_request',
@@ -71,9 +55,6 @@ const HOST_FILE_ERRORS = [
 
 /** Files of the host: read, or a range of them; written; removed. */
 export default routes('raw-body', (router, api) => {
-  const slots = new UserSemaphores(CONCURRENT_BODIES);
-  const disk = new DiskReservations(api.objects, api.config.LIMIT_FREE_BYTES);
-
   resource(router, '/remotes/:sid/file{/*path}', {
     get: operation({
       id: 'fetchFile',
@@ -122,25 +103,27 @@ export default routes('raw-body', (router, api) => {
       handle: async ({ req, res, query }) => {
         const path = remotePath(req, 'file');
         const { mode, parents } = query();
-        const exclusive = isNewOnly(req);
+        const options = {
+          mode: mode === undefined ? undefined : Number.parseInt(mode, 8),
+          parents: parents === 'true',
+          exclusive: isNewOnly(req),
+        };
         const key = { ...readSessionKey(req, res), idleSeconds: api.config.SESSION_IDLE_TIMEOUT };
         // Before the bytes are taken.
         await findSession(api.database.db, key);
         const queue = await requireWorker(api, 'write-file');
         const id = newId();
         const { object, size, digest } = await store(req, { id, owner: key.owner });
-        const job = await startRequestedJob(api, req, res, async tx => {
-          await lockSession(tx, key);
-          const bits = mode === undefined ? undefined : Number.parseInt(mode, 8);
-          return {
-            ...{ kind: 'write-file', id, queue, session: key.sid },
-            payload: {
-              ...{ path, object, size, digest, mode: bits, exclusive },
-              parents: parents === 'true',
-            },
-          };
+        // An Idempotency-Key is bound to these.
+        req.body = { size, digest, ...options };
+        const ended = await withObject(object, async () => {
+          const job = await startRequestedJob(api, req, res, async tx => {
+            await lockSession(tx, key);
+            const payload = { path, object, size, digest, ...options };
+            return { kind: 'write-file', id, queue, session: key.sid, payload };
+          });
+          return awaitJob(api, res, job);
         });
-        const ended = await awaitJob(api, res, job);
         if (!ended) return;
         const { created } = ended.result as Result<'write-file'>;
         res.status(created ? 201 : 200).json({ path, size, digest });
@@ -172,17 +155,27 @@ export default routes('raw-body', (router, api) => {
     const expected = readContentDigest(req.get('Content-Digest'));
     const given = req.get('Content-Length');
     if (req.res) disableBodyTimeouts(req.res);
-    return slots.run(owner, async () => {
-      const reservation = await disk.reserve(given === undefined ? undefined : Number(given));
+    const length = given === undefined ? undefined : Number(given);
+    return api.bodies.store(owner, length, reservation => {
       const key = newObjectKey('files', id);
       const windowMs = LIMIT_BODY_SECONDS * 1_000;
       const options = { objects: api.objects, key, limit, expected, reservation, windowMs };
-      try {
-        return await storeBody(req, options);
-      } finally {
-        reservation.release();
-      }
+      return storeBody(req, options);
     });
+  }
+
+  /** Removes the object when the work with it has ended. */
+  async function withObject<T>(object: string, work: () => Promise<T>): Promise<T> {
+    let isUnknown = false;
+    try {
+      return await work();
+    } catch (error) {
+      // A job may still read it: garbage collection decides later.
+      isUnknown = !(error instanceof WindlassError);
+      throw error;
+    } finally {
+      if (!isUnknown) await api.objects.remove(object).catch(() => {});
+    }
   }
 });
 
@@ -203,63 +196,3 @@ function refuseCaching({ query }: Request): void {
 
 /** RFC 9110, 13.1.2. A file of a host has no tag, so that no other value than `*` holds anything back. */
 const isNewOnly = (req: Request): boolean => req.get('If-None-Match')?.trim() === '*';
-
-interface Sending {
-  req: Request;
-  res: Response;
-  job: JobSummary;
-  signal: AbortSignal;
-}
-
-async function sendFile(api: ApiContext, { req, res, job, signal }: Sending): Promise<void> {
-  const output = followOutput(api, job, signal);
-  const { head, rest } = await readHead(output, res);
-  res
-    .set('Accept-Ranges', 'bytes')
-    .set('Cache-Control', 'no-store')
-    .set('Content-Security-Policy', contentPolicy('sandbox'))
-    .type('application/octet-stream');
-  if (req.method === 'HEAD') {
-    await output.return(undefined);
-    return void res.set('Content-Length', String(head.size)).end();
-  }
-  if (readRange(req))
-    res.status(206).set('Content-Range', `bytes ${head.start}-${head.end - 1}/${head.size}`);
-  const length = head.end - head.start;
-  res.set('Content-Length', String(length));
-  await pipeline(async function* () {
-    let sent = rest.length;
-    yield rest;
-    for await (const bytes of output) {
-      sent += bytes.length;
-      yield bytes;
-    }
-    // The file was truncated while it was read: the response must not look complete.
-    if (sent !== length) throw new Error(`of ${length} bytes ${sent} came`);
-  }, res);
-}
-
-/** An error before the first line is an error response. */
-async function readHead(
-  output: AsyncGenerator<Buffer>,
-  res: Response,
-): Promise<{ head: FileHead; rest: Buffer }> {
-  let seen: Buffer = Buffer.alloc(0);
-  try {
-    for (;;) {
-      const { value, done } = await output.next();
-      if (done) throw new Error('the output ended before it began');
-      seen = seen.length === 0 ? value : Buffer.concat([seen, value]);
-      const end = seen.indexOf(0x0a);
-      if (end < 0) continue;
-      return {
-        head: JSON.parse(seen.toString('utf8', 0, end)) as FileHead,
-        rest: seen.subarray(end + 1),
-      };
-    }
-  } catch (error) {
-    if (error instanceof WindlassError && error.code === 'range_not_satisfiable')
-      res.set('Content-Range', `bytes */${error.extra.size}`);
-    throw error;
-  }
-}

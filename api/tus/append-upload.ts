@@ -4,17 +4,13 @@ import { WindlassError } from '../../shared/errors.ts';
 import { newObjectKey } from '../../shared/jobs/object-keys.ts';
 import type { PartMeter } from '../../shared/part-meter.ts';
 import { commitPart, lockUpload, touchIntervalSeconds, touchUpload } from '../../shared/uploads.ts';
-import { UserSemaphores } from '../concurrency/user-semaphores.ts';
 import type { ApiContext } from '../context.ts';
-import { DiskReservations, ReservedPartMeter } from '../uploads/disk-reservations.ts';
+import { ReservedPartMeter } from '../uploads/disk-reservations.ts';
 import type { UploadKey } from '../uploads/find-upload.ts';
 import { pipeBody } from '../uploads/pipe-body.ts';
 import { type StoredBytes, storeMetered } from '../uploads/store-part.ts';
 import { AppendSink } from './append-sink.ts';
 import type { Checksum } from './protocol.ts';
-
-/** Bodies of one user that are stored at once; the others wait, unread. */
-const CONCURRENT_BODIES = 16;
 
 export interface Append {
   key: UploadKey;
@@ -28,14 +24,11 @@ export interface Append {
 /** Appends the bodies of requests to uploads through tus: each part follows the one before it. */
 export class UploadAppender {
   readonly #api: ApiContext;
-  readonly #disk: DiskReservations;
-  readonly #slots = new UserSemaphores(CONCURRENT_BODIES);
   /** The body that this process appends, by upload. */
   readonly #running = new Map<string, { sink: AppendSink; ended: Promise<unknown> }>();
 
   constructor(api: ApiContext) {
     this.#api = api;
-    this.#disk = new DiskReservations(api.objects, api.config.LIMIT_FREE_BYTES);
   }
 
   /**
@@ -50,11 +43,10 @@ export class UploadAppender {
 
   /** The offset after the request's body. What came of a body that ended early is kept before this throws. */
   async append(req: IncomingMessage, { key, offset, length, checksum }: Append): Promise<number> {
-    const { config, database } = this.#api;
+    const { config, database, bodies } = this.#api;
+    const announced = req.headers['content-length'];
     let end = offset;
-    return this.#slots.run(key.owner, async () => {
-      const announced = req.headers['content-length'];
-      const reservation = await this.#disk.reserve(announced ? Number(announced) : undefined);
+    return bodies.store(key.owner, announced ? Number(announced) : undefined, async reservation => {
       const sink = new AppendSink({
         room: length - offset,
         checksum,
@@ -74,7 +66,6 @@ export class UploadAppender {
       } finally {
         stop();
         clearInterval(timer);
-        reservation.release();
         if (this.#running.get(key.uid)?.sink === sink) this.#running.delete(key.uid);
       }
     });

@@ -22,7 +22,7 @@ export async function printRecords<T>(
 /** One record: as JSON, or as a sentence. */
 export async function printRecord<T>(
   record: T,
-  { sentence, json }: { sentence: string; json?: boolean },
+  { sentence = '', json }: { sentence?: string; json?: boolean },
 ): Promise<void> {
   await write(process.stdout, json ? `${JSON.stringify(record)}\n` : `${sentence}\n`);
 }

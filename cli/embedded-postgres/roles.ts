@@ -1,5 +1,6 @@
 import { createHmac } from 'node:crypto';
 import type pg from 'pg';
+import { ADVISORY_LOCKS } from '../../shared/database/advisory-locks.ts';
 import { API_ROLE, WORKER_ROLE } from '../../shared/database/rights.ts';
 import { requirePackage } from '../../shared/require-package.ts';
 
@@ -15,8 +16,6 @@ export interface RoleUrls {
   worker: string;
 }
 
-/** Any number that nothing else uses. */
-const ADVISORY_LOCK = 7_493_228;
 const LOCK_TIMEOUT = '10s';
 
 /**
@@ -35,7 +34,7 @@ export async function prepareRoles(url: string): Promise<RoleUrls> {
   await client.connect();
   try {
     await client.query(
-      `begin; set local lock_timeout = '${LOCK_TIMEOUT}'; select pg_advisory_xact_lock(${ADVISORY_LOCK})`,
+      `begin; set local lock_timeout = '${LOCK_TIMEOUT}'; select pg_advisory_xact_lock(${ADVISORY_LOCKS.roles})`,
     );
     for (const role of ROLES) await prepareRole(client, role, passwordOf(url, role));
     await client.query(`grant ${API_ROLE} to ${WORKER_ROLE}`);

@@ -14,6 +14,16 @@ export function addServiceCommands(program: Command): void {
     .command('migrate')
     .description('migrate the database at DATABASE_URL and create the first administrator')
     .action(withService(async () => (await import('./migrate.ts')).migrate));
+  program
+    .command('backup')
+    .description('copy the database and all objects into a new folder, while the service runs')
+    .argument('<folder>')
+    .action(withService(async () => (await import('./backup.ts')).backUp));
+  program
+    .command('restore')
+    .description('restore such a folder into an empty installation, whose service does not run')
+    .argument('<folder>')
+    .action(withService(async () => (await import('./restore.ts')).restore));
   const audit = program.command('audit').description('the audit');
   audit
     .command('verify')
@@ -31,13 +41,15 @@ export function addServiceCommands(program: Command): void {
 }
 
 /** Runs the command with the settings of the environment and of `.env`, until it ends or is asked to stop. */
-function withService(load: () => Promise<(context: CommandContext) => Promise<void>>) {
-  return async () => {
+function withService<Given extends string[]>(
+  load: () => Promise<(context: CommandContext, ...given: Given) => Promise<void>>,
+) {
+  return async (...given: Given) => {
     readDotEnv({ quiet: true });
     const life = beginProcess('windlass');
     try {
       const run = await load();
-      await run({ life, environment: process.env });
+      await run({ life, environment: process.env }, ...given);
     } catch (error) {
       // A stop during the start is no error.
       if (life.stopping.aborted) process.exit(0);

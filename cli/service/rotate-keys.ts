@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
 import { sql } from 'drizzle-orm';
 import { type Config, readConfig } from '../../shared/config.ts';
+import { ADVISORY_LOCKS } from '../../shared/database/advisory-locks.ts';
 import { type Database, openDatabase } from '../../shared/database/connect.ts';
 import { workers } from '../../shared/database/schema.ts';
 import { opensCredentials, QUEUES_OF, WORK } from '../../shared/jobs/catalog.ts';
@@ -13,8 +14,6 @@ import { findDataDir, withDatabase } from '../find-database.ts';
 import { readSecrets, type StoredSecrets, writeSecrets } from '../generated-secrets.ts';
 import type { CommandContext } from './command-context.ts';
 
-/** Any number that nothing else uses. */
-const ADVISORY_LOCK = 7_493_229;
 /** A supervisor looks at its keys once a second, and a worker tells of its own every 3 s. */
 const WORKERS_HAVE_IT_MS = 60_000;
 const LOOK_MS = 500;
@@ -101,7 +100,7 @@ function describe({ resealed, unreadable }: Resealed, keys: string): string {
 
 async function requireAlone({ direct }: Database): Promise<void> {
   const [row] = await direct.query<{ taken: boolean }>('select pg_try_advisory_lock($1) as taken', [
-    ADVISORY_LOCK,
+    ADVISORY_LOCKS.keyRotation,
   ]);
   if (!row?.taken)
     throw new CommandError('Another `windlass keys rotate` is at work on this database.', {

@@ -2,6 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import type * as Bullmq from 'bullmq';
 import { QUEUES } from '../jobs/catalog.ts';
 import { requirePackage } from '../require-package.ts';
+import { ADVISORY_LOCKS } from './advisory-locks.ts';
 import { applyMigration } from './migrations/apply-migration.ts';
 import { BackendWatch } from './migrations/backend-watch.ts';
 import { MIGRATIONS, type Migration, readMigrations } from './migrations/migration-files.ts';
@@ -10,8 +11,6 @@ import { setForRole } from './pooler.ts';
 import { clientOf, finderOf } from './primary.ts';
 import { grantRights } from './rights.ts';
 
-/** Key of the advisory lock; any number that no version of Windlass changes. */
-const LOCK = 7_493_221;
 const POLL_MS = 250;
 const TELL_AFTER_POLLS = 20;
 
@@ -30,6 +29,8 @@ export interface MigrateOptions {
   /** Ends it between two commits; the next run goes on there. */
   signal?: AbortSignal;
   folder?: string;
+  /** The `when` of the last migration that is applied, for tables as an earlier release has them. */
+  upTo?: number;
   /** The role gets the settings of the pool, for connections through a pooler. */
   setsRole?: boolean;
 }
@@ -39,7 +40,7 @@ export interface MigrateOptions {
  * beside running programs, and again after any death; see decision 29.
  */
 export async function migrateDatabase(url: string, options: MigrateOptions = {}): Promise<void> {
-  const { say = () => {}, signal, folder = MIGRATIONS, setsRole } = options;
+  const { say = () => {}, signal, folder = MIGRATIONS, upTo = Infinity, setsRole } = options;
   const client = new (clientOf(url))({
     connectionString: finderOf(url).url,
     // Not `windlass-…`, whose long transactions the dispatcher ends.
@@ -60,7 +61,7 @@ export async function migrateDatabase(url: string, options: MigrateOptions = {})
     const session = new MigrationSession({ client, pid, watch, say, signal });
     await takeLock(session);
     for (const migration of await listPending(session, folder))
-      await applyMigration(session, migration);
+      if (migration.when <= upTo) await applyMigration(session, migration);
     if (setsRole) await setForRole(client);
     const label = 'The migration of the queue';
     const migrateQueue = async () => {
@@ -70,7 +71,8 @@ export async function migrateDatabase(url: string, options: MigrateOptions = {})
     };
     await session.tell(label, () => session.retry(label, migrateQueue));
     // rights.ts names the tables of the migrations that come with it.
-    if (folder === MIGRATIONS) await session.retry('Granting rights', () => grantRights(client));
+    if (folder === MIGRATIONS && upTo === Infinity)
+      await session.retry('Granting rights', () => grantRights(client));
   } catch (error) {
     signal?.throwIfAborted();
     throw error instanceof MigrationError ? error : new MigrationError('The migration', error);
@@ -115,7 +117,7 @@ async function takeLock({ client, say, signal }: MigrationSession): Promise<void
     signal?.throwIfAborted();
     const { rows } = await client.query<{ taken: boolean }>(
       'select pg_try_advisory_lock($1) as taken',
-      [LOCK],
+      [ADVISORY_LOCKS.migration],
     );
     if (rows[0]?.taken) return;
     if (polls === TELL_AFTER_POLLS)

@@ -32,6 +32,8 @@ const API_RIGHTS: Record<TableKey, string> = {
   auditEntries: 'select',
   auditChain: 'select',
   jobs: ALL,
+  // A trigger writes it.
+  jobHistory: 'select',
   leftoverRuns: ALL,
   // Output is written by workers; a record is removed with it.
   chunks: 'select, delete',
@@ -61,6 +63,7 @@ const API_RIGHTS: Record<TableKey, string> = {
 /** Where the worker's role has other rights than ALL. Nobody may change an entry of the audit. */
 const WORKER_RIGHTS: Partial<Record<TableKey, string>> = {
   users: 'select (username)',
+  jobHistory: 'select',
   auditPending: 'select, insert, delete',
   auditEntries: 'select, insert, delete',
   auditChain: 'select, update',

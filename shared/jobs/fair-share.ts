@@ -1,3 +1,4 @@
+import { ADVISORY_LOCKS } from '../database/advisory-locks.ts';
 import { QUEUES, type QueueName } from './catalog.ts';
 import { IS_HELD, IS_WAITING } from './job-conditions.ts';
 import { ALIVE_SECONDS } from './lease.ts';
@@ -30,7 +31,7 @@ export const slotsOf = (queue: QueueName) =>
   `select coalesce(sum((slots->>${quote(queue)})::int), 0)::int from workers where not draining and seen > now() - interval '${ALIVE_SECONDS} seconds'`;
 
 /** SQL for the two numbers of the advisory lock under which slots of a queue are given. */
-export const lockOf = (queue: QueueName) => `7493223, ${QUEUES.indexOf(queue)}`;
+export const lockOf = (queue: QueueName) => `${ADVISORY_LOCKS.slots}, ${QUEUES.indexOf(queue)}`;
 
 /**
  * SQL for the time at which a new job of `asked.owner` is dispatched: now, where a slot is free and the share

@@ -203,6 +203,21 @@ describeStack(missingPrograms('sshd', 'script'), 'the command line', form => {
       expect((await windlass([name, '--help'])).stdout).toContain(`Example:\n  windlass ${name}`);
   });
 
+  test('a login ends the token of the one before, and its own where it cannot be kept', async () => {
+    const tokens = async () =>
+      (await client.get<{ items: unknown[] }>('/api/users/-/tokens')).items.length;
+    const login = (XDG_CONFIG_HOME: string) =>
+      windlass(['login', url, '--user', stack.username, '--password-stdin'], {
+        ...{ env: { XDG_CONFIG_HOME }, input: stack.password },
+      });
+    const before = await tokens();
+    for (const _ of [1, 2]) expect((await login(join(line.home, 'again'))).code).toBe(0);
+    expect(await tokens()).toBe(before + 1);
+    writeFileSync(join(line.home, 'file'), '');
+    expect(await login(join(line.home, 'file'))).toMatchObject({ code: 1 });
+    expect(await tokens()).toBe(before + 1);
+  });
+
   test('a logout ends the token', async () => {
     const env = { XDG_CONFIG_HOME: join(line.home, 'other') };
     const login = ['login', url, '--user', stack.username, '--password-stdin'];

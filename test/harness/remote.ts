@@ -61,6 +61,14 @@ export async function launchAsync(
 
 export const isEnded = (job: Job) => !['queued', 'running'].includes(job.state);
 
+/** What `GET /jobs/(id)/history` tells. */
+export async function historyOf(
+  client: Client,
+  id: string,
+): Promise<{ event: string; time: string; worker?: string }[]> {
+  return (await client.get<{ items: [] }>(`/api/jobs/${id}/history`)).items;
+}
+
 export async function waitForEnd(client: Client, id: string, timeoutMs = 60_000): Promise<Job> {
   return waitFor(
     async () => {

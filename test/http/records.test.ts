@@ -182,7 +182,20 @@ describeStack(missingPrograms('sshd'), 'records, lists and jobs over HTTP', form
     expect(await read('offset=6')).toEqual(['', 'true', ...kind]);
     expect(await read('offset=9007199254740991')).toEqual(['', 'true', ...kind]);
     expect(await read('stream=stderr&offset=2')).toEqual(['ror', 'true', ...kind]);
-    for (const query of ['stream=stdin', 'offset=-1', 'offset=1.5', 'offset=9007199254740992'])
+    expect(await read('offset=1&limit=2')).toEqual(['bc', 'false', ...kind]);
+    expect(await read('offset=-2')).toEqual(['ef', 'true', ...kind]);
+    expect(await read('offset=-2&limit=1')).toEqual(['e', 'false', ...kind]);
+    expect(await read('offset=-9007199254740991&limit=6')).toEqual(['abcdef', 'true', ...kind]);
+    const head = await client.fetch(`/api/jobs/${id}/output?offset=-2`, { method: 'HEAD' });
+    const place = ['Output-Offset', 'Output-Size', 'Content-Length'];
+    expect(place.map(name => head.headers.get(name))).toEqual(['4', '6', '2']);
+    for (const query of [
+      'stream=stdin',
+      'offset=--1',
+      'limit=0',
+      'offset=1.5',
+      'offset=9007199254740992',
+    ])
       await expectProblem(
         await client.fetch(`/api/jobs/${id}/output?${query}`),
         400,

@@ -12,6 +12,7 @@ import { ApiMetrics } from '../../api/monitoring/api-metrics.ts';
 import { RawJsonBodies } from '../../api/raw-json/raw-json-bodies.ts';
 import { ColumnCache } from '../../api/tables/column-cache.ts';
 import { TableReader } from '../../api/tables/table-reader.ts';
+import { BodyStore } from '../../api/uploads/body-store.ts';
 import { readConfig } from '../../shared/config.ts';
 import { openDatabase } from '../../shared/database/connect.ts';
 import { Notifications } from '../../shared/database/notifications.ts';
@@ -52,6 +53,7 @@ export async function openIdleApp(): Promise<IdleApp> {
     notifications,
     objects,
     freeSpace: new FreeSpace(objects, config.LIMIT_FREE_BYTES),
+    bodies: new BodyStore(objects, config.LIMIT_FREE_BYTES),
     queues,
     jobs: new JobWatch({ database, notifications, log }),
     openJobs: new OpenJobCounts(config.LIMIT_OPEN_JOBS),

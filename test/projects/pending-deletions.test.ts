@@ -1,6 +1,7 @@
 import { join } from 'node:path';
 import { eq, sql } from 'drizzle-orm';
 import { beforeAll, beforeEach, expect, test } from 'vitest';
+import { ADVISORY_LOCKS } from '../../shared/database/advisory-locks.ts';
 import type { Database } from '../../shared/database/connect.ts';
 import {
   artifacts,
@@ -168,6 +169,18 @@ function aged(hours: number): ObjectStore {
     },
   });
 }
+
+test('nothing is deleted while a backup copies objects', async () => {
+  await put('videos/a/1');
+  await scheduleDeletion(database.db, ['videos/a/1']);
+  await database.db.transaction(async tx => {
+    await tx.execute(sql`select pg_advisory_xact_lock(${ADVISORY_LOCKS.deletions})`);
+    await deletePendingObjects(context());
+    expect([await listKeys(), await pending()]).toEqual([['videos/a/1'], ['videos/a/1']]);
+  });
+  await deletePendingObjects(context());
+  expect([await listKeys(), await pending()]).toEqual([[], []]);
+});
 
 test('marks objects without a reference or an open job, and deletes them an hour later', async () => {
   const { db } = database;

@@ -4,6 +4,7 @@ import { beforeAll, expect, test } from 'vitest';
 import { describeStack } from '../harness/forms.ts';
 import {
   addHost,
+  historyOf,
   isEnded,
   type Job,
   launchAsync,
@@ -37,5 +38,12 @@ describeStack(missingPrograms('sshd'), 'a host that is away', form => {
       expect(await waitForEnd(client, job.id)).toMatchObject({ state: 'succeeded', error: null });
     const ran = readFileSync(join(sshd.home, 'ran'), 'utf8').trim().split('\n').map(Number);
     expect(ran.toSorted((a, b) => a - b)).toEqual(waiting.map((_, n) => n));
+    const histories = await Promise.all(waiting.map(job => historyOf(client, job.id)));
+    const events = histories.map(history => history.map(({ event }) => event).join(' '));
+    // Some were not claimed before the host was back.
+    const away = events.filter(told => told !== 'queued claimed sent ended');
+    expect(new Set(away)).toEqual(
+      new Set(['queued claimed host_unreachable reconnected sent ended']),
+    );
   });
 });

@@ -7,7 +7,7 @@ import { isFull } from '../faults/settings.ts';
 import { openStackDatabase } from '../harness/database.ts';
 import { describeStack } from '../harness/forms.ts';
 import { expectProblem } from '../harness/problem.ts';
-import { type Job, openSession } from '../harness/remote.ts';
+import { historyOf, type Job, openSession } from '../harness/remote.ts';
 import { missingPrograms } from '../harness/skip.ts';
 import { useProxiedStack } from '../harness/use-stack.ts';
 import { waitFor } from '../harness/wait-for.ts';
@@ -99,5 +99,12 @@ describeStack(missingPrograms('sshd'), 'a job whose workers die one after the ot
     });
     expect(await (await answer).json()).toMatchObject({ output: 'done\n', returncode: 0 });
     expect(readFileSync(join(sshd.home, 'ran'), 'utf8')).toBe('x\n');
+    const history = await historyOf(client, id);
+    const told = history.filter(({ event }) => !/host_unreachable|reconnected/.test(event));
+    expect(told.slice(-4).map(({ event }) => event)).toEqual([
+      ...['lease_lost', 'claimed', 'sent', 'ended'],
+    ]);
+    const [lost, claimed, , ended] = told.slice(-4).map(({ worker }) => worker);
+    expect([lost === claimed, claimed === ended]).toEqual([false, true]);
   });
 });

@@ -40,6 +40,11 @@ describeStack(missingPrograms('sshd'), 'files written to a host', form => {
       body,
     });
   const digestOf = (bytes: string | Buffer) => createHash('sha256').update(bytes).digest('base64');
+  const stored = () => {
+    const objects = join(stack.dataDir, 'objects/objects/files');
+    return existsSync(objects) ? readdirSync(objects, { recursive: true }).filter(isObject) : [];
+  };
+  const isObject = (name: string | Buffer) => String(name).includes('/');
   const leftovers = () => readdirSync(folder).filter(name => name.startsWith('.windlass'));
 
   test('a new file is 201, one that is replaced 200, with its mode', async () => {
@@ -91,6 +96,28 @@ describeStack(missingPrograms('sshd'), 'files written to a host', form => {
     await expectProblem(await put(path, 'x'), 404, 'not_found');
     expect((await put(path, 'x', {}, '?parents=true')).status).toBe(201);
     expect(readFileSync(path, 'utf8')).toBe('x');
+  });
+
+  test('bytes that are not written do not stay in the store', async () => {
+    const until = () => waitFor(() => stored().length === 0, { what: 'their removal' });
+    await until();
+    await expectProblem(await put(join(folder, 'nowhere/file'), 'x'), 404, 'not_found');
+    expect(stored()).toEqual([]);
+    const key = { 'Idempotency-Key': 'once' };
+    const path = join(folder, 'once');
+    expect((await put(path, 'first', key)).status).toBe(201);
+    await until();
+    writeFileSync(path, 'changed since');
+    const again = await put(path, 'first', key);
+    expect(await again.json()).toEqual({ path, size: 5, digest: digestOf('first') });
+    const others = [
+      await put(path, 'other', key),
+      await put(path, 'first', key, '?mode=0600'),
+      await put(path, 'first', { ...key, 'If-None-Match': '*' }),
+    ];
+    for (const other of others) await expectProblem(other, 409, 'idempotency_conflict');
+    expect(readFileSync(path, 'utf8')).toBe('changed since');
+    expect(stored()).toEqual([]);
   });
 
   test('bytes that are not those of the digest change nothing', async () => {

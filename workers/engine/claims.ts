@@ -162,6 +162,8 @@ export async function releaseJob(
   afterSeconds: number,
   set: Partial<JobRow> = {},
 ): Promise<void> {
+  // Without the type PostgreSQL takes it for an integer, like the 5 beside it, and refuses fractions.
+  const delay = sql`${afterSeconds}::float8`;
   await db
     .update(jobs)
     .set({
@@ -171,7 +173,7 @@ export async function releaseJob(
       dispatched: null,
       // Set without a delay, too: the job has waited since then.
       // What was cancelled meanwhile is due at once.
-      notBefore: sql`now() + make_interval(secs => case when ${jobs.cancelRequested} is null then ${afterSeconds} else least(${afterSeconds}, 5) end)`,
+      notBefore: sql`now() + make_interval(secs => case when ${jobs.cancelRequested} is null then ${delay} else least(${delay}, 5) end)`,
       version: sql`${jobs.version} + 1`,
     })
     .where(leasedBy(claim));

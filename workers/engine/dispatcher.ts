@@ -1,4 +1,5 @@
 import { sleep } from '../../shared/abort.ts';
+import { ADVISORY_LOCKS } from '../../shared/database/advisory-locks.ts';
 import { QUEUES } from '../../shared/jobs/catalog.ts';
 import { RENEW_MS } from '../../shared/jobs/lease.ts';
 import type { WorkerContext } from '../context.ts';
@@ -7,8 +8,6 @@ import { DispatcherStep as Step } from './dispatcher-step.ts';
 import { endStuckTransactions, reclaimExpiredLeases } from './expired-leases.ts';
 import { warnOfNotUnderstood } from './newer-payloads.ts';
 
-/** Any number, the same in every upkeep worker. */
-const ADVISORY_LOCK = 7_493_222;
 const TICK_MS = 1_000;
 /**
  * No lease is reclaimed for so long after a dispatcher began or the database's clock was set: every worker can renew first,
@@ -52,7 +51,7 @@ export async function runDispatcher(context: WorkerContext): Promise<void> {
     try {
       const [row] = await direct.query<{ mine: boolean; now: string; ms: string }>(
         'select pg_try_advisory_lock($1) as mine, clock()::text as now, 1000 * extract(epoch from clock()) as ms',
-        [ADVISORY_LOCK],
+        [ADVISORY_LOCKS.dispatcher],
       );
       if (!row?.mine) since = undefined;
       else {

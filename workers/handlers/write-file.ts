@@ -11,14 +11,23 @@ const MOST_STALE = 20;
 
 /** Writes what the request has stored to a file of the session's host; again from its beginning after a lost link or worker. */
 const writeFile: Handler<'write-file'> = async context => {
-  const { payload } = context;
-  const result = await withSession(context, session => writeOnce(context, session));
+  const { job, payload } = context;
+  let isRepeated = job.epoch > 1;
+  const result = await withSession(context, session => {
+    const tried = writeOnce(context, session, isRepeated);
+    isRepeated = true;
+    return tried;
+  });
   return { result, promote: tx => scheduleDeletion(tx, [payload.object]) };
 };
 
 export default writeFile;
 
-async function writeOnce(context: JobContext<'write-file'>, session: RemoteSession) {
+async function writeOnce(
+  context: JobContext<'write-file'>,
+  session: RemoteSession,
+  isRepeated: boolean,
+) {
   const { worker, job, payload, signal } = context;
   const { path, object, size, digest, mode, parents, exclusive } = payload;
   await session.requireSftp(signal);
@@ -28,7 +37,7 @@ async function writeOnce(context: JobContext<'write-file'>, session: RemoteSessi
   pipeline(stored, meter, () => {});
   const earlier = Array.from({ length: Math.min(MOST_STALE, job.epoch - 1) }, (_, n) => n + 1);
   return writeRemoteFile(session, {
-    ...{ path, bytes: meter, size, mode, parents, exclusive, signal },
+    ...{ path, bytes: meter, size, digest, mode, parents, exclusive, isRepeated, signal },
     temporary: `${job.id}-${job.epoch}`,
     stale: earlier.map(back => `${job.id}-${job.epoch - back}`),
     // Another worker may have taken the job over, and have been told of its end.

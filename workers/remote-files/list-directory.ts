@@ -1,15 +1,7 @@
 import type ssh2 from 'ssh2';
-import { abortableOpen } from '../../shared/abort.ts';
 import { WindlassError } from '../../shared/errors.ts';
 import type { RemoteSession } from '../ssh/remote-session.ts';
-import {
-  isDirectory,
-  isLink,
-  makeRequester,
-  type Request,
-  STATUS,
-  statusOf,
-} from './sftp-requests.ts';
+import { isDirectory, isLink, openSftp, type Sftp, STATUS, statusOf } from './sftp-requests.ts';
 
 export interface DirectoryEntry {
   name: string;
@@ -33,11 +25,10 @@ export async function* listDirectory(
   path: string,
   signal: AbortSignal,
 ): AsyncGenerator<DirectoryEntry[]> {
-  const sftp = await abortableOpen(session.sftp(signal), signal, late => late.end());
-  const close = () => sftp.end();
-  signal.addEventListener('abort', close, { once: true });
+  const channel = await openSftp(session, signal);
+  const { sftp } = channel;
   try {
-    const directory = { sftp, path, request: makeRequester(sftp, signal) };
+    const directory = { ...channel, path };
     const handle = await directory
       .request<Buffer>(done => sftp.opendir(path, done))
       .catch(async (error: unknown) => {
@@ -58,15 +49,12 @@ export async function* listDirectory(
       yield batch;
     }
   } finally {
-    signal.removeEventListener('abort', close);
     sftp.end();
   }
 }
 
-interface Directory {
-  sftp: ssh2.SFTPWrapper;
+interface Directory extends Sftp {
   path: string;
-  request: Request;
 }
 
 /** The entries of the next answer; undefined at the end of the directory. */

@@ -1,8 +1,7 @@
 import type ssh2 from 'ssh2';
-import { abortableOpen } from '../../shared/abort.ts';
 import { WindlassError } from '../../shared/errors.ts';
 import type { RemoteSession } from '../ssh/remote-session.ts';
-import { isDirectory, makeRequester, STATUS, statusOf } from './sftp-requests.ts';
+import { isDirectory, STATUS, statusOf, withSftp } from './sftp-requests.ts';
 
 /**
  * Removes a file, or a link, on the session's host. Throws `not_found`, `forbidden`, `invalid_input` (a directory),
@@ -13,19 +12,14 @@ export async function removeRemoteFile(
   path: string,
   signal: AbortSignal,
 ): Promise<void> {
-  const sftp = await abortableOpen(session.sftp(signal), signal, late => late.end());
-  const close = () => sftp.end();
-  signal.addEventListener('abort', close, { once: true });
-  const request = makeRequester(sftp, signal);
   try {
-    const found = await request<ssh2.Stats>(done => sftp.lstat(path, done));
-    if (isDirectory(found)) throw isFolder(path);
-    await request<void>(done => sftp.unlink(path, error => done(error ?? undefined)));
+    await withSftp(session, signal, async ({ sftp, request, act }) => {
+      const found = await request<ssh2.Stats>(done => sftp.lstat(path, done));
+      if (isDirectory(found)) throw isFolder(path);
+      await act(done => sftp.unlink(path, done));
+    });
   } catch (error) {
     throw toError(error, path);
-  } finally {
-    signal.removeEventListener('abort', close);
-    sftp.end();
   }
 }
 

@@ -1,5 +1,7 @@
 import type ssh2 from 'ssh2';
+import { abortableOpen } from '../../shared/abort.ts';
 import { WindlassError } from '../../shared/errors.ts';
+import type { RemoteSession } from '../ssh/remote-session.ts';
 
 /** Status codes of draft-ietf-secsh-filexfer-02, section 7. */
 export const STATUS = { endOfFile: 1, noSuchFile: 2, permissionDenied: 3 };
@@ -12,12 +14,48 @@ export const isDirectory = ({ mode }: Typed) => (mode & TYPE_MASK) === TYPES.dir
 export const isLink = ({ mode }: Typed) => (mode & TYPE_MASK) === TYPES.link;
 export const isRegularFile = ({ mode }: Typed) => (mode & TYPE_MASK) === TYPES.file;
 
-export type Request = <T>(
+type Request = <T>(
   send: (done: (error: Error | undefined, value: T) => void) => void,
 ) => Promise<T>;
 
+/** An SFTP channel, whose requests reject when it closes. */
+export interface Sftp {
+  sftp: ssh2.SFTPWrapper;
+  /** Sends a request that is answered with a value. */
+  request: Request;
+  /** Sends a request that is answered with a status alone. */
+  act(send: (done: (error?: Error | null) => void) => void): Promise<void>;
+}
+
+/** Opens an SFTP channel on the session. Close it with `sftp.end()`. */
+export async function openSftp(session: RemoteSession, signal: AbortSignal): Promise<Sftp> {
+  const sftp = await abortableOpen(session.sftp(signal), signal, late => late.end());
+  const close = () => sftp.end();
+  signal.addEventListener('abort', close, { once: true });
+  sftp.once('close', () => signal.removeEventListener('abort', close));
+  const request = makeRequester(sftp, signal);
+  return {
+    ...{ sftp, request },
+    act: send => request<void>(done => send(error => done(error ?? undefined))),
+  };
+}
+
+/** Calls `work` with an SFTP channel on the session, and closes it. */
+export async function withSftp<T>(
+  session: RemoteSession,
+  signal: AbortSignal,
+  work: (channel: Sftp) => Promise<T>,
+): Promise<T> {
+  const channel = await openSftp(session, signal);
+  try {
+    return await work(channel);
+  } finally {
+    channel.sftp.end();
+  }
+}
+
 /** Sends requests over the channel; rejects them, and all later ones, when it closes. */
-export function makeRequester(sftp: ssh2.SFTPWrapper, signal: AbortSignal): Request {
+function makeRequester(sftp: ssh2.SFTPWrapper, signal: AbortSignal): Request {
   const pending = new Set<(error: unknown) => void>();
   let lost: unknown;
   sftp.once('close', () => {

@@ -1,16 +1,16 @@
+import { createHash } from 'node:crypto';
 import { posix } from 'node:path';
 import type { Readable } from 'node:stream';
 import type ssh2 from 'ssh2';
-import { abortableOpen } from '../../shared/abort.ts';
 import { WindlassError } from '../../shared/errors.ts';
 import type { RemoteSession } from '../ssh/remote-session.ts';
 import {
   isDirectory,
   isRegularFile,
-  makeRequester,
-  type Request,
+  type Sftp,
   STATUS,
   statusOf,
+  withSftp,
 } from './sftp-requests.ts';
 
 export interface WriteFileOptions {
@@ -23,8 +23,12 @@ export interface WriteFileOptions {
   mode?: number;
   /** Makes the folders that are missing. */
   parents: boolean;
+  /** In base64, the SHA-256 of all bytes. */
+  digest: string;
   /** Throws `precondition_failed` where there is such a file. */
   exclusive: boolean;
+  /** Whether an earlier try may have given the file its name. */
+  isRepeated: boolean;
   /** Ends the names of temporary files beside it; those of `stale` are removed. */
   temporary: string;
   stale: string[];
@@ -38,12 +42,6 @@ const CHUNK_BYTES = 32_768;
 /** Requests in flight: 2 MiB, for links with much delay. */
 const PIPELINED = 64;
 
-interface Target {
-  request: Request;
-  sftp: ssh2.SFTPWrapper;
-  path: string;
-}
-
 /**
  * Writes a file beside its place on the session's host and renames it, so that it is there whole or as before. Whether it
  * is new. Throws `not_found` (a folder), `forbidden`, `invalid_input` (no regular file), `precondition_failed`,
@@ -53,79 +51,97 @@ export async function writeRemoteFile(
   session: RemoteSession,
   options: WriteFileOptions,
 ): Promise<{ created: boolean }> {
-  const { signal } = options;
-  const sftp = await abortableOpen(session.sftp(signal), signal, late => late.end());
-  const close = () => sftp.end();
-  signal.addEventListener('abort', close, { once: true });
-  const target: Target = { sftp, request: makeRequester(sftp, signal), path: options.path };
   try {
-    return await write(target, options);
+    return await withSftp(session, options.signal, channel => write(channel, options));
   } catch (error) {
     throw toError(error, options.path);
   } finally {
-    signal.removeEventListener('abort', close);
-    sftp.end();
     options.bytes.destroy();
   }
 }
 
-async function write(target: Target, options: WriteFileOptions): Promise<{ created: boolean }> {
-  const { sftp, request } = target;
-  const present = await find(target, options.path);
-  if (present && options.exclusive) throw isThere(options.path);
+async function write(channel: Sftp, options: WriteFileOptions): Promise<{ created: boolean }> {
+  const { sftp, request } = channel;
+  const { exclusive, isRepeated } = options;
+  const present = await find(channel, options.path);
+  if (present && exclusive && !isRepeated) throw isThere(options.path);
   if (present && !isRegularFile(present)) throw noRegularFile(options.path, present);
   // The folder of a link is not that of its file.
   const path = present
     ? await request<string>(done => sftp.realpath(options.path, done))
     : options.path;
   const folder = posix.dirname(path);
-  if (options.parents) await makeFolders(target, folder);
-  else if (!(await find(target, folder))) throw noFolder(folder);
+  if (options.parents) await makeFolders(channel, folder);
+  else if (!(await find(channel, folder))) throw noFolder(folder);
   const inFolder = (end: string) => posix.join(folder, `.windlass-${end}`);
-  for (const end of options.stale) await remove(target, inFolder(end));
   const temporary = inFolder(options.temporary);
+  if (isRepeated)
+    for (const stale of [...options.stale.map(inFolder), temporary]) await remove(channel, stale);
+  if (present && exclusive) {
+    if (!(await holds(channel, path, options))) throw isThere(options.path);
+    return { created: true };
+  }
   try {
-    await writeTemporary(target, temporary, { ...options, mode: options.mode ?? present?.mode });
+    await writeTemporary(channel, temporary, { ...options, mode: options.mode ?? present?.mode });
     await options.confirm();
-    await giveName(target, temporary, { path, exclusive: options.exclusive });
+    await giveName(channel, temporary, { path, exclusive });
   } catch (error) {
-    await remove(target, temporary).catch(() => {});
+    await remove(channel, temporary).catch(() => {});
     throw error;
   }
   return { created: present === undefined };
 }
 
-async function find({ sftp, request }: Target, path: string): Promise<ssh2.Stats | undefined> {
+/** Whether the file has the bytes that are to be written. */
+async function holds(
+  { sftp, request }: Sftp,
+  path: string,
+  { size, digest }: Pick<WriteFileOptions, 'size' | 'digest'>,
+): Promise<boolean> {
+  const handle = await request<Buffer>(done => sftp.open(path, 'r', done));
+  const hash = createHash('sha256');
+  let seen = 0;
+  for (let count = 1; count > 0 && seen <= size; seen += count) {
+    const chunk = Buffer.alloc(CHUNK_BYTES);
+    const position = seen;
+    count = await request<number>(done =>
+      sftp.read(handle, chunk, 0, chunk.length, position, done),
+    ).catch((error: unknown) => {
+      if (statusOf(error) === STATUS.endOfFile) return 0;
+      throw error;
+    });
+    hash.update(chunk.subarray(0, count));
+  }
+  return seen === size && hash.digest('base64') === digest;
+}
+
+async function find({ sftp, request }: Sftp, path: string): Promise<ssh2.Stats | undefined> {
   return request<ssh2.Stats>(done => sftp.stat(path, done)).catch((error: unknown) => {
     if (statusOf(error) === STATUS.noSuchFile) return undefined;
     throw error;
   });
 }
 
-async function remove({ sftp, request }: Target, path: string): Promise<void> {
-  await request<void>(done => sftp.unlink(path, error => done(error ?? undefined))).catch(
-    (error: unknown) => {
-      if (statusOf(error) !== STATUS.noSuchFile) throw error;
-    },
-  );
+async function remove({ sftp, act }: Sftp, path: string): Promise<void> {
+  await act(done => sftp.unlink(path, done)).catch((error: unknown) => {
+    if (statusOf(error) !== STATUS.noSuchFile) throw error;
+  });
 }
 
-async function makeFolders(target: Target, folder: string): Promise<void> {
-  const { sftp, request } = target;
-  const present = await find(target, folder);
+async function makeFolders(channel: Sftp, folder: string): Promise<void> {
+  const { sftp, act } = channel;
+  const present = await find(channel, folder);
   if (present && !isDirectory(present)) throw noFolder(folder);
   if (present) return;
-  await makeFolders(target, posix.dirname(folder));
-  await request<void>(done => sftp.mkdir(folder, error => done(error ?? undefined))).catch(
-    async (error: unknown) => {
-      // Another one made it meanwhile.
-      if (!(await find(target, folder))) throw error;
-    },
-  );
+  await makeFolders(channel, posix.dirname(folder));
+  await act(done => sftp.mkdir(folder, done)).catch(async (error: unknown) => {
+    // Another one made it meanwhile.
+    if (!(await find(channel, folder))) throw error;
+  });
 }
 
 async function writeTemporary(
-  { sftp, request }: Target,
+  { sftp, request, act }: Sftp,
   path: string,
   { bytes, size, mode }: { bytes: Readable; size: number; mode?: number },
 ): Promise<void> {
@@ -134,9 +150,7 @@ async function writeTemporary(
   let failed: unknown;
   let written = 0;
   const send = (chunk: Buffer, at: number) => {
-    const one = request<void>(done =>
-      sftp.write(handle, chunk, 0, chunk.length, at, error => done(error ?? undefined)),
-    )
+    const one = act(done => sftp.write(handle, chunk, 0, chunk.length, at, done))
       .catch((error: unknown) => {
         failed ??= error;
       })
@@ -155,42 +169,33 @@ async function writeTemporary(
   await Promise.all(under);
   if (failed) throw failed;
   if (written !== size) throw new Error(`of ${size} bytes ${written} came`);
-  if (mode !== undefined)
-    await request<void>(done =>
-      sftp.fchmod(handle, mode & 0o7777, error => done(error ?? undefined)),
-    );
-  await request<void>(done =>
-    sftp.ext_openssh_fsync(handle, error => done(error ?? undefined)),
-  ).catch(ignoreUnsupported);
-  await request<void>(done => sftp.close(handle, error => done(error ?? undefined)));
+  if (mode !== undefined) await act(done => sftp.fchmod(handle, mode & 0o7777, done));
+  await act(done => sftp.ext_openssh_fsync(handle, done)).catch(ignoreUnsupported);
+  await act(done => sftp.close(handle, done));
   // A full disk may show only now, where the file is on a network.
   const { size: stored } = await request<ssh2.Stats>(done => sftp.stat(path, done));
   if (stored !== size) throw new Error(`of ${size} bytes ${stored} are on the host`);
 }
 
 async function giveName(
-  target: Target,
+  channel: Sftp,
   temporary: string,
   { path, exclusive }: { path: string; exclusive: boolean },
 ): Promise<void> {
-  const { sftp, request } = target;
+  const { sftp, act } = channel;
   if (!exclusive) {
     // The rename of the draft does not replace a file.
-    await request<void>(done =>
-      sftp.ext_openssh_rename(temporary, path, error => done(error ?? undefined)),
-    );
+    await act(done => sftp.ext_openssh_rename(temporary, path, done));
     return;
   }
   // A link is made only where there is no such name.
   try {
-    await request<void>(done =>
-      sftp.ext_openssh_hardlink(temporary, path, error => done(error ?? undefined)),
-    );
+    await act(done => sftp.ext_openssh_hardlink(temporary, path, done));
   } catch (error) {
-    if (await find(target, path)) throw isThere(path);
+    if (await find(channel, path)) throw isThere(path);
     throw error;
   }
-  await remove(target, temporary);
+  await remove(channel, temporary);
 }
 
 /** ssh2 throws an error without a status where the server has no such extension. */

@@ -1,6 +1,7 @@
 import { asc, eq, gte, lte, sql } from 'drizzle-orm';
 import { sleep } from '../../shared/abort.ts';
 import { auditHash, toAuditEntry } from '../../shared/audit.ts';
+import { ADVISORY_LOCKS } from '../../shared/database/advisory-locks.ts';
 import type { Tx } from '../../shared/database/connect.ts';
 import { auditChain, auditEntries, auditPending } from '../../shared/database/schema.ts';
 import type { WorkerContext } from '../context.ts';
@@ -8,8 +9,6 @@ import { REST } from './job-retention.ts';
 
 /** Entries of one transaction. */
 const BATCH = 1_000;
-/** Of the one appender, and of whoever removes from the front: any number that nothing else uses. */
-const ADVISORY_LOCK = 7_493_227;
 
 type Context = Pick<WorkerContext, 'database' | 'stopping'>;
 
@@ -95,7 +94,7 @@ async function removeBatch(tx: Tx, days: number): Promise<number> {
 /** The chain's row, unless another process has it. */
 async function lockChain(tx: Tx): Promise<typeof auditChain.$inferSelect | undefined> {
   const [lock] = await tx.execute<{ mine: boolean }>(
-    sql`select pg_try_advisory_xact_lock(${ADVISORY_LOCK}) as mine`,
+    sql`select pg_try_advisory_xact_lock(${ADVISORY_LOCKS.auditChain}) as mine`,
   );
   if (!lock?.mine) return undefined;
   const [chain] = await tx.select().from(auditChain).where(eq(auditChain.id, 1)).for('update');

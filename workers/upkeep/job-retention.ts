@@ -1,5 +1,6 @@
 import { sql } from 'drizzle-orm';
 import { sleep } from '../../shared/abort.ts';
+import { ADVISORY_LOCKS } from '../../shared/database/advisory-locks.ts';
 import type { Tx } from '../../shared/database/connect.ts';
 import { jobs, pendingDeletions } from '../../shared/database/schema.ts';
 import { hasEnded } from '../../shared/jobs/job-conditions.ts';
@@ -14,8 +15,6 @@ const BATCH_BYTES = 64 << 20;
 export const REST = 3;
 /** While so many objects wait for their deletion no job is removed: a user's own deletion would wait behind all of them. */
 const MAX_PENDING_DELETIONS = 5_000;
-/** Of one batch at a time, by the worker that has it: any number that nothing else uses. */
-const ADVISORY_LOCK = 7_493_224;
 
 type Context = Pick<WorkerContext, 'database' | 'stopping'> & {
   config: Pick<WorkerContext['config'], 'JOB_RETENTION_DAYS'>;
@@ -54,7 +53,7 @@ export async function removeOldJobs(context: Context): Promise<void> {
 
 async function removeBatch(tx: Tx, due: ReturnType<typeof sql>): Promise<Batch> {
   const [lock] = await tx.execute<{ mine: boolean }>(
-    sql`select pg_try_advisory_xact_lock(${ADVISORY_LOCK}) as mine`,
+    sql`select pg_try_advisory_xact_lock(${ADVISORY_LOCKS.retention}) as mine`,
   );
   if (!lock?.mine || (await hasManyPendingDeletions(tx))) return { removed: 0, next: undefined };
   const found = await tx

@@ -1,4 +1,5 @@
 import { sql } from 'drizzle-orm';
+import { areDeletionsHeld } from '../../shared/database/deletion-hold.ts';
 import { pendingDeletions } from '../../shared/database/schema.ts';
 import type { WorkerContext } from '../context.ts';
 import { isUnavailable } from '../engine/retry.ts';
@@ -28,6 +29,7 @@ export async function deletePendingObjects(context: Context): Promise<void> {
 }
 
 async function deleteBatch({ database: { db }, objects }: Context): Promise<number> {
+  if (await areDeletionsHeld(db)) return 0;
   const pending = await db
     .select({ object: pendingDeletions.object, due: sql<string>`${pendingDeletions.due}::text` })
     .from(pendingDeletions)

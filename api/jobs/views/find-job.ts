@@ -2,7 +2,9 @@ import { eq, sql } from 'drizzle-orm';
 import type { Tx } from '../../../shared/database/connect.ts';
 import { prepareOnce } from '../../../shared/database/prepare-once.ts';
 import { jobs } from '../../../shared/database/schema.ts';
+import { notFound } from '../../../shared/errors.ts';
 import { isId } from '../../../shared/ids.ts';
+import type { User } from '../../identity/password-verifier.ts';
 import { type JobSummary, summaryColumns } from './job-summary.ts';
 
 /** The job with this id, of any owner. */
@@ -18,3 +20,18 @@ const selectJob = prepareOnce(db =>
     .where(eq(jobs.id, sql.placeholder('id')))
     .prepare('find_job'),
 );
+
+/** The user's job with this id. Throws `not_found`. */
+export async function findOwnJob(db: Tx, id: string, user: User): Promise<JobSummary> {
+  const row = await findJob(db, id);
+  if (row?.owner !== user.username) throw unknownJob();
+  return row;
+}
+
+/** As findOwnJob(); server administrators may see that others' jobs exist, and end them. */
+export async function findJobForOperation(db: Tx, id: string, user: User): Promise<JobSummary> {
+  const row = user.administrator ? await findJob(db, id) : undefined;
+  return row ?? findOwnJob(db, id, user);
+}
+
+export const unknownJob = () => notFound('there is no such job.', 'GET /api/jobs lists yours.');

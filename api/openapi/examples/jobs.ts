@@ -25,6 +25,8 @@ const job = {
 };
 const { kind, state, progress, host, owner, worker, created, started, finished } = job;
 
+const claimed = { time: LATER, event: 'claimed', worker };
+
 const webhook = {
   id: '01KB4TC9E1F3G5H7J9K1M3N5P8',
   url: 'https://receiver.example/ends-of-jobs',
@@ -68,6 +70,8 @@ export const JOB_EXAMPLES = {
     ...{ id: JOB, kind, state, progress, host, owner, worker, created, started, finished },
     error: null,
   },
+  JobHistory: { items: [{ time: CREATED, event: 'queued' }, claimed] },
+  JobHistoryEvent: claimed,
   Identifier: { id: JOB },
   JobEvent: { event: 'output', id: '7-0', data: { stream: 'stdout', offset: 0, text: 'step 1\n' } },
   JobStateEvent: { event: 'state', id: '0-0', data: { state: 'running' } },

@@ -1,13 +1,12 @@
-import { createWriteStream, statSync } from 'node:fs';
-import { rename, rm } from 'node:fs/promises';
+import { statSync } from 'node:fs';
 import { basename, join, posix } from 'node:path';
-import { pipeline } from 'node:stream/promises';
 import { openFile } from '../../../clients/typescript/src/node.ts';
 import type { Session } from '../../../clients/typescript/src/session.ts';
 import { CommandError } from '../../command-error.ts';
 import { connect } from '../connect.ts';
 import { findOrOpenSession, type LoginChoice } from '../find-session.ts';
 import { ProgressLine } from '../progress.ts';
+import { saveFile } from '../save-file.ts';
 
 export interface CopyOptions extends LoginChoice {
   parents?: boolean;
@@ -43,7 +42,6 @@ async function fetchFile(
   line: ProgressLine,
 ): Promise<void> {
   const target = isFolder(given) ? join(given, posix.basename(path)) : given;
-  const partial = `${target}.part`;
   const bytes = session.readFile(await toAbsolute(session, path));
   const counted = async function* () {
     let received = 0;
@@ -53,13 +51,7 @@ async function fetchFile(
       yield piece;
     }
   };
-  try {
-    await pipeline(counted, createWriteStream(partial));
-    await rename(partial, target);
-  } catch (error) {
-    await rm(partial, { force: true });
-    throw error;
-  }
+  await saveFile(target, counted());
 }
 
 async function sendFile(

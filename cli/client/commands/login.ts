@@ -20,13 +20,22 @@ export async function logIn(given: string, options: LoginOptions): Promise<void>
   const { protocol, hostname: host } = new URL(url);
   if (protocol === 'http:' && !LOOPBACK.test(host))
     process.stderr.write('windlass: http: whoever is on the way can read the password.\n');
-  const profile = options.tokenStdin
-    ? { token: await readSecretLine('the token') }
-    : await makeToken(url, options);
-  const windlass = connectTo({ url, token: profile.token });
-  const { username } = await unwrap(windlass.api.GET('/api/users/-'));
-  const path = await writeProfile(process.env, { url, username, ...profile });
+  const { username, path } = await (options.tokenStdin
+    ? keepToken(url)
+    : keepNewToken(url, options));
   process.stdout.write(`Logged in to ${url} as ${username}; the token is in ${path}.\n`);
+}
+
+interface Kept {
+  username: string;
+  /** Of the file. */
+  path: string;
+}
+
+async function keepToken(url: string): Promise<Kept> {
+  const token = await readSecretLine('the token');
+  const { username } = await unwrap(connectTo({ url, token }).api.GET('/api/users/-'));
+  return { username, path: await writeProfile(process.env, { url, username, token }) };
 }
 
 /** `windlass logout`: ends the token, which only the password can, and forgets it. */
@@ -43,14 +52,26 @@ export async function logOut(options: { passwordStdin?: boolean }): Promise<void
   await removeProfile(process.env);
 }
 
-async function makeToken(
-  url: string,
-  { user, passwordStdin }: LoginOptions,
-): Promise<{ token: string; tokenId: string }> {
-  const username = user ?? (await ask('User: ', { echo: true, instead: 'Give --user NAME.' }));
-  const password = await readPassword(username, passwordStdin);
-  const windlass = connectTo({ url, user: username, password });
+/** Makes a token, and ends the one that it takes the place of. */
+async function keepNewToken(url: string, { user, passwordStdin }: LoginOptions): Promise<Kept> {
+  const given = user ?? (await ask('User: ', { echo: true, instead: 'Give --user NAME.' }));
+  const password = await readPassword(given, passwordStdin);
+  const { api } = connectTo({ url, user: given, password });
+  const endToken = (id: string) =>
+    unwrap(api.DELETE('/api/users/-/tokens/{id}', { params: { path: { id } } }));
+  // A profile that cannot be read is written anew.
+  const earlier = await readProfile(process.env).catch(() => undefined);
+  const { username } = await unwrap(api.GET('/api/users/-'));
   const body = { name: `windlass on ${hostname()}`.slice(0, 100), scope: 'write' as const };
-  const { id, token } = await unwrap(windlass.api.POST('/api/users/-/tokens', { body }));
-  return { token, tokenId: id };
+  const { id: tokenId, token } = await unwrap(api.POST('/api/users/-/tokens', { body }));
+  try {
+    const path = await writeProfile(process.env, { url, username, token, tokenId });
+    const isReplaced = earlier?.url === url && earlier.username === username;
+    // It may have been ended by hand.
+    if (isReplaced && earlier.tokenId) await endToken(earlier.tokenId).catch(() => {});
+    return { username, path };
+  } catch (error) {
+    await endToken(tokenId).catch(() => {});
+    throw error;
+  }
 }

@@ -2,7 +2,7 @@ import { unwrap } from '../../../clients/typescript/src/api.ts';
 import type { Row } from '../../../clients/typescript/src/rows.ts';
 import { connect } from '../connect.ts';
 import { write } from '../print-output.ts';
-import { type Columns, printRecords } from '../print-records.ts';
+import { type Columns, printRecord, printRecords } from '../print-records.ts';
 
 export interface RowsOptions {
   offset?: number;
@@ -21,10 +21,14 @@ export async function printRows(
   { csv, json, ...query }: RowsOptions,
 ): Promise<void> {
   const windlass = await connect();
+  if (json) {
+    for await (const row of windlass.rows(mid, aid, query)) await printRecord(row, { json });
+    return;
+  }
   if (!csv) {
     const rows: Row[] = [];
     for await (const row of windlass.rows(mid, aid, query)) rows.push(row);
-    return printRecords(rows, { columns: columnsOf(rows), json });
+    return printRecords(rows, { columns: columnsOf(rows) });
   }
   // Its view has been made when its first row comes.
   for await (const _ of windlass.rows(mid, aid, { ...query, limit: 1 }));

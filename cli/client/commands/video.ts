@@ -1,12 +1,10 @@
-import { createWriteStream } from 'node:fs';
-import { rename, rm } from 'node:fs/promises';
-import { pipeline } from 'node:stream/promises';
 import type { Session } from '../../../clients/typescript/src/session.ts';
 import { CommandError } from '../../command-error.ts';
 import { connect } from '../connect.ts';
 import { findOrOpenSession, type LoginChoice } from '../find-session.ts';
 import { printRecord } from '../print-records.ts';
 import { ProgressLine } from '../progress.ts';
+import { saveFile } from '../save-file.ts';
 
 export interface VideoOptions extends LoginChoice {
   output: string;
@@ -32,14 +30,7 @@ export async function makeVideo(
   const job = await video
     .wait({ onChange: ({ progress, message }) => line.show(progress ?? 0, message ?? '') })
     .finally(() => line.end());
-  const partial = `${output}.part`;
-  try {
-    await pipeline(video.chunks(), createWriteStream(partial));
-    await rename(partial, output);
-  } catch (error) {
-    await rm(partial, { force: true });
-    throw error;
-  }
+  await saveFile(output, video.chunks());
   await printRecord(job, { sentence: `${output}: ${images.length} frames`, json });
 }
 

@@ -308,6 +308,23 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/jobs/{id}/history": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** See what happened to a job, and on which workers */
+        get: operations["fetchJobHistory"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/jobs/{id}/output": {
         parameters: {
             query?: never;
@@ -315,7 +332,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Fetch the output of a command from an offset on */
+        /** Fetch the output of a command, or a range of it */
         get: operations["fetchJobOutput"];
         put?: never;
         post?: never;
@@ -1941,6 +1958,42 @@ export interface components {
          *     }
          */
         JobEvent: components["schemas"]["JobStateEvent"] | components["schemas"]["JobProgressEvent"] | components["schemas"]["JobOutputEvent"] | components["schemas"]["JobEndEvent"];
+        /**
+         * @example {
+         *       "items": [
+         *         {
+         *           "time": "2026-11-20T09:30:00.000Z",
+         *           "event": "queued"
+         *         },
+         *         {
+         *           "time": "2026-11-20T09:30:04.250Z",
+         *           "event": "claimed",
+         *           "worker": "worker-1"
+         *         }
+         *       ]
+         *     }
+         */
+        JobHistory: {
+            items: components["schemas"]["JobHistoryEvent"][];
+        };
+        /**
+         * @example {
+         *       "time": "2026-11-20T09:30:04.250Z",
+         *       "event": "claimed",
+         *       "worker": "worker-1"
+         *     }
+         */
+        JobHistoryEvent: {
+            /** Format: date-time */
+            time: string;
+            /**
+             * @description `queued`: it was accepted; `claimed`: a worker took it; `running`: the scheduler of its host runs it; `sent`: its host was asked to run it; `lease_lost`: its worker was lost; `host_unreachable`: its host could not be reached any more; `reconnected`: its host was reached again; `cancel_requested`: somebody asked for its end; `ended`: it ended
+             * @enum {string}
+             */
+            event: "queued" | "claimed" | "running" | "sent" | "lease_lost" | "host_unreachable" | "reconnected" | "cancel_requested" | "ended";
+            /** @description That had the job then. */
+            worker?: string;
+        };
         JobOutput: {
             /** @enum {string} */
             stream: "stdout" | "stderr";
@@ -5839,11 +5892,125 @@ export interface operations {
             };
         };
     };
+    fetchJobHistory: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Job, token or webhook. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Its events, the oldest first. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["JobHistory"];
+                };
+            };
+            /** @description `bad_request`: Bad request */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `unauthorized`: Credentials required. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `not_found`: Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `request_timeout`: Request timeout */
+            408: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `address_too_long`: Address too long */
+            414: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `too_many_requests`: Too many requests */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `headers_too_large`: Header fields too large */
+            431: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `internal`: Internal error */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `unavailable`: Service unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `insufficient_storage`: Insufficient storage */
+            507: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
     fetchJobOutput: {
         parameters: {
             query?: {
                 stream?: "stdout" | "stderr";
                 offset?: number;
+                limit?: number;
             };
             header?: never;
             path: {
@@ -5854,11 +6021,15 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description The bytes stored so far, from there on. */
+            /** @description The bytes stored so far, from the offset on. */
             200: {
                 headers: {
-                    /** @description `true` once no more will come. */
+                    /** @description `true` where no more will come after these bytes. */
                     "Output-Complete"?: string;
+                    /** @description Of the first of these bytes. */
+                    "Output-Offset"?: string;
+                    /** @description Bytes of the stream that are stored so far. */
+                    "Output-Size"?: string;
                     [name: string]: unknown;
                 };
                 content: {

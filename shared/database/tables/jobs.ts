@@ -123,6 +123,21 @@ export const jobs = pgTable(
 export type JobState = 'queued' | 'running' | 'succeeded' | 'failed' | 'cancelled';
 export type JobRow = typeof jobs.$inferSelect;
 
+/** What a job's row does not keep: a trigger writes it down in the transaction of the change. See job-history.ts of the API. */
+export const jobHistory = pgTable(
+  'job_history',
+  {
+    job: text()
+      .notNull()
+      .references(() => jobs.id, { onDelete: 'cascade' }),
+    seq: smallint().notNull(),
+    event: text().$type<'lease_lost' | 'claimed' | 'host_unreachable' | 'reconnected'>().notNull(),
+    at: time().notNull().defaultNow(),
+    worker: text(),
+  },
+  table => [primaryKey({ columns: [table.job, table.seq] })],
+);
+
 /**
  * Runs whose files may still be on their hosts although the record of their job was removed: what is left of the job, until
  * the run is removed too.

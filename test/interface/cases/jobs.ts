@@ -102,7 +102,21 @@ export const JOB_ROWS: Row[] = [
     'host',
   ),
   row(
-    at('GET /jobs/(id)/output?stream=&offset=: the bytes from there on; Output-Complete'),
+    at('GET /jobs/(id)/history: its events, the oldest first'),
+    'GET /jobs/{id}/history',
+    async ({ ask, make }) => {
+      const answer = await ask('GET', `/jobs/${await make.command()}/history`);
+      const { items } = answer.json() as { items: { time: string; event: string }[] };
+      expect(items.map(({ event }) => event)).toEqual(['queued', 'claimed', 'sent', 'ended']);
+      expect(items[1]).toMatchObject({ worker: expect.any(String) });
+      const times = items.map(({ time }) => time);
+      expect(times).toEqual(times.toSorted());
+      expectError(await ask('GET', '/jobs/none/history'), 404, { code: 'not_found' });
+    },
+    'host',
+  ),
+  row(
+    at('GET /jobs/(id)/output?stream=&offset=&limit=: the bytes from there on; Output-Complete'),
     'GET /jobs/{id}/output',
     async ({ ask, make }) => {
       const path = `/jobs/${await make.command()}/output`;

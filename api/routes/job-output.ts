@@ -1,0 +1,91 @@
+import { z } from 'zod';
+import { OUTPUT_STREAMS } from '../../shared/jobs/output.ts';
+import { ResponseQuota } from '../concurrency/response-quota.ts';
+import { queryInteger } from '../http/query-integer.ts';
+import { pathParameter, resource } from '../http/resource.ts';
+import { routes } from '../http/routes.ts';
+import { currentUser } from '../identity/current-user.ts';
+import { JobFeeds } from '../jobs/streaming/job-feeds.ts';
+import { OutputReader } from '../jobs/streaming/output-reader.ts';
+import { sendOutput } from '../jobs/streaming/send-output.ts';
+import { streamJobEvents } from '../jobs/streaming/stream-job-events.ts';
+import { findOwnJob } from '../jobs/views/find-job.ts';
+import { operation } from '../openapi/operation.ts';
+
+const MOST = Number.MAX_SAFE_INTEGER;
+const outputQuery = z.strictObject({
+  stream: z.enum(OUTPUT_STREAMS).default('stdout'),
+  offset: queryInteger({ min: -MOST, max: MOST, default: 0 }).describe(
+    'Of the first byte; a negative one counts from the end of what is stored.',
+  ),
+  limit: queryInteger({ min: 1, max: MOST, default: MOST }).describe('Bytes at most.'),
+});
+
+/** The output of jobs, as events and as bytes. Only its owner sees a job. */
+export default routes('json-body', (router, api) => {
+  const { db } = api.database;
+  const reads = new OutputReader({ db, objects: api.objects });
+  const feeds = new JobFeeds(api, reads);
+  const open = new ResponseQuota('stream', api.config.LIMIT_STREAMS);
+
+  resource(router, '/jobs/:id/events', {
+    get: operation({
+      id: 'followJob',
+      topic: 'jobs',
+      summary: 'Follow a job: its state, progress and output as they come',
+      details:
+        'Server-sent events, each a `JobEvent`: `state` {state, error?}, the present one first unless the job has ended; `progress` {progress, message?}; `output` {stream, offset, text | base64}. After all output come the end state and `end`; the id of `end`, sent as Last-Event-ID, is answered 204, which stops an EventSource.',
+      headers: ['Last-Event-ID'],
+      answers: {
+        200: { means: 'The stream of events.', types: ['text/event-stream'] },
+        204: 'Last-Event-ID is that of `end`: there is no more.',
+      },
+      errors: ['not_found'],
+      handle: async ({ req, res }) => {
+        const row = await findOwnJob(db, pathParameter(req, 'id'), currentUser(res));
+        open.add(row.owner, res);
+        streamJobEvents(feeds, { req, res, row });
+      },
+    }),
+  });
+
+  resource(router, '/jobs/:id/output', {
+    get: operation({
+      id: 'fetchJobOutput',
+      topic: 'jobs',
+      summary: 'Fetch the output of a command, or a range of it',
+      query: outputQuery,
+      answers: {
+        200: {
+          means: 'The bytes stored so far, from the offset on.',
+          types: ['application/octet-stream'],
+          headers: {
+            'Output-Complete': '`true` where no more will come after these bytes.',
+            'Output-Offset': 'Of the first of these bytes.',
+            'Output-Size': 'Bytes of the stream that are stored so far.',
+          },
+        },
+      },
+      errors: ['not_found'],
+      handle: async ({ req, res, query }) => {
+        const row = await findOwnJob(db, pathParameter(req, 'id'), currentUser(res));
+        const { stream, offset, limit } = query();
+        open.add(row.owner, res);
+        const size = stream === 'stdout' ? row.stdoutBytes : row.stderrBytes;
+        const from = offset < 0 ? Math.max(0, size + offset) : offset;
+        // Not `from + limit`, which may be no exact number.
+        const until = limit < size - from ? from + limit : size;
+        res
+          .type('application/octet-stream')
+          .set('Cache-Control', 'no-store')
+          .set('X-Content-Type-Options', 'nosniff')
+          .set('Output-Complete', String(row.finished !== null && until === size))
+          .set('Output-Offset', String(from))
+          .set('Output-Size', String(size))
+          .set('Content-Length', String(Math.max(0, until - from)));
+        if (req.method === 'HEAD' || from >= until) return void res.end();
+        await sendOutput(reads, res, { job: row, stream, from, until });
+      },
+    }),
+  });
+});

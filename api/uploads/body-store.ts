@@ -1,0 +1,39 @@
+import { UserSemaphores } from '../concurrency/user-semaphores.ts';
+import { type DiskReservation, DiskReservations } from './disk-reservations.ts';
+
+/**
+ * Bodies of one user that are stored concurrently: each takes a connection to the object store and, where its length is
+ * unknown, 16 MiB. The bodies of the others wait, unread.
+ */
+const CONCURRENT_BODIES = 16;
+
+/** What the routes that store bodies share: the places of each user, and the space on the store's disk. */
+export class BodyStore {
+  readonly #disk: DiskReservations;
+  readonly #places = new UserSemaphores(CONCURRENT_BODIES);
+
+  constructor(...reservations: ConstructorParameters<typeof DiskReservations>) {
+    this.#disk = new DiskReservations(...reservations);
+  }
+
+  /** Throws `insufficient_storage` when so many bytes do not fit now. */
+  check(bytes: number): Promise<void> {
+    return this.#disk.check(bytes);
+  }
+
+  /** Stores a body of so many bytes (undefined: unknown) in the user's turn, on space that is reserved. Throws like check(). */
+  store<T>(
+    user: string,
+    bytes: number | undefined,
+    write: (reservation: DiskReservation) => Promise<T>,
+  ): Promise<T> {
+    return this.#places.run(user, async () => {
+      const reservation = await this.#disk.reserve(bytes);
+      try {
+        return await write(reservation);
+      } finally {
+        reservation.release();
+      }
+    });
+  }
+}

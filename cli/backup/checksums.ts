@@ -1,0 +1,88 @@
+import { createHash } from 'node:crypto';
+import { createReadStream, createWriteStream, type WriteStream } from 'node:fs';
+import { mkdir } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import { createInterface } from 'node:readline';
+import { type Readable, Transform } from 'node:stream';
+import { finished, pipeline } from 'node:stream/promises';
+import { CommandError, errnoOf } from '../command-error.ts';
+
+const SUMS = 'SHA256SUMS';
+
+/** Writes files into a new folder, and the SHA-256 of each into its SHA256SUMS. All are on the disk after close(). */
+export class SummedFolder {
+  readonly #folder: string;
+  readonly #sums: WriteStream;
+
+  constructor(folder: string) {
+    this.#folder = folder;
+    this.#sums = createWriteStream(join(folder, SUMS), { flags: 'wx', mode: 0o600, flush: true });
+    // write() and close() throw it.
+    this.#sums.on('error', () => {});
+  }
+
+  /** Writes what `source` becomes through these; `name` is a path in the folder. Returns the number of bytes. */
+  async write(name: string, source: Readable, ...through: Transform[]): Promise<number> {
+    const path = join(this.#folder, name);
+    await mkdir(dirname(path), { recursive: true, mode: 0o700 });
+    const hash = createHash('sha256');
+    let size = 0;
+    const meter = new Transform({
+      transform(bytes: Buffer, _encoding, done) {
+        hash.update(bytes);
+        size += bytes.length;
+        done(null, bytes);
+      },
+    });
+    const file = createWriteStream(path, { flags: 'wx', mode: 0o600, flush: true });
+    await pipeline([source, ...through, meter, file]);
+    if (this.#sums.errored) throw this.#sums.errored;
+    this.#sums.write(`${hash.digest('hex')}  ${name}\n`);
+    return size;
+  }
+
+  async close(): Promise<void> {
+    this.#sums.end();
+    await finished(this.#sums);
+  }
+}
+
+/** The names of the files of a folder's SHA256SUMS. */
+export async function* listSummed(folder: string): AsyncGenerator<string> {
+  for await (const { name } of readSums(folder)) yield name;
+}
+
+/** Reads every file of SHA256SUMS, and tells its name. Throws CommandError at the first that is missing or has other bytes. */
+export async function* verifySums(folder: string): AsyncGenerator<string> {
+  for await (const { digest, name } of readSums(folder)) {
+    const hash = createHash('sha256');
+    try {
+      await pipeline(createReadStream(join(folder, name)), hash);
+    } catch (cause) {
+      const what = errnoOf(cause) === 'ENOENT' ? 'is missing' : 'cannot be read';
+      throw notWhole(`${name} ${what}`, cause);
+    }
+    if (hash.digest('hex') !== digest) throw notWhole(`${name} was changed`);
+    yield name;
+  }
+}
+
+export const notWhole = (what: string, cause?: unknown) =>
+  new CommandError(`The backup is not whole: ${what}.`, {
+    hint: 'Nothing was restored. Use another copy of it.',
+    cause,
+  });
+
+async function* readSums(folder: string): AsyncGenerator<{ digest: string; name: string }> {
+  const input = createReadStream(join(folder, SUMS));
+  try {
+    for await (const line of createInterface({ input, crlfDelay: Number.POSITIVE_INFINITY })) {
+      const [, digest, name] =
+        /^([0-9a-f]{64}) {2}((?:tables|objects)\/[\w./-]+)$/.exec(line) ?? [];
+      if (!digest || !name || name.split('/').includes('..')) throw notWhole(`${SUMS} is damaged`);
+      yield { digest, name };
+    }
+  } catch (error) {
+    throw error instanceof CommandError ? error : notWhole(`${SUMS} cannot be read`, error);
+  }
+}

@@ -1,0 +1,34 @@
+import { randomBytes } from 'node:crypto';
+import { open, realpath, rename, rm, stat } from 'node:fs/promises';
+import { basename, dirname, join } from 'node:path';
+import { pipeline } from 'node:stream/promises';
+import { errnoOf } from '../command-error.ts';
+
+/**
+ * Writes the bytes to a file here, which is there whole or as before, with the mode that it had. A link is followed;
+ * into what is no regular file, such as /dev/stdout, the bytes go as they come.
+ */
+export async function saveFile(path: string, bytes: AsyncIterable<Uint8Array>): Promise<void> {
+  const present = await stat(path).catch(ignoreMissing);
+  if (present && !present.isFile()) {
+    const file = await open(path, 'w');
+    return pipeline(bytes, file.createWriteStream());
+  }
+  const target = present ? await realpath(path) : path;
+  const temporary = join(
+    dirname(target),
+    `.${basename(target).slice(0, 200)}.${randomBytes(6).toString('hex')}`,
+  );
+  const file = await open(temporary, 'wx', present?.mode);
+  try {
+    await pipeline(bytes, file.createWriteStream({ flush: true }));
+    await rename(temporary, target);
+  } catch (error) {
+    await rm(temporary, { force: true });
+    throw error;
+  }
+}
+
+function ignoreMissing(error: unknown): undefined {
+  if (errnoOf(error) !== 'ENOENT') throw error;
+}

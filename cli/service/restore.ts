@@ -1,0 +1,55 @@
+import { resolve } from 'node:path';
+import { type Config, readConfig } from '../../shared/config.ts';
+import { createLog } from '../../shared/log.ts';
+import { openObjectStore } from '../../shared/storage/open.ts';
+import { restoreBackup } from '../backup/restore-backup.ts';
+import { ProgressLine } from '../client/progress.ts';
+import { startPostgres } from '../embedded-postgres/postgres.ts';
+import { prepareRoles } from '../embedded-postgres/roles.ts';
+import { findDataDir } from '../find-database.ts';
+import { storeOf } from './backup.ts';
+import type { CommandContext } from './command-context.ts';
+
+/** `windlass restore FOLDER`: into an empty database and the store of this installation, whose service does not run. */
+export async function restore(
+  { environment, life }: CommandContext,
+  folder: string,
+): Promise<void> {
+  const config = readConfig(environment);
+  const line = new ProgressLine();
+  try {
+    const { manifest, ended } = await withNewDatabase(config, life.stopping, async url =>
+      restoreBackup({
+        ...{ url, folder: resolve(folder), signal: life.stopping },
+        objects: await openObjectStore(storeOf(config)),
+        onProgress: text => line.showText(text),
+      }),
+    );
+    line.end();
+    const jobs =
+      ended === 1 ? '1 job that was open then has' : `${ended} jobs that were open then have`;
+    process.stdout.write(
+      `Restored ${manifest.tables.length} tables and ${manifest.objects} objects, as they were at ${manifest.taken}.\n` +
+        `${jobs} ended as outcome_unknown, and remote sessions are closed. Start with the keys of that service.\n`,
+    );
+  } finally {
+    line.end();
+  }
+}
+
+/** The database at DATABASE_URL, or the embedded one of DATA_DIR, which is made where there is none. */
+async function withNewDatabase<T>(
+  config: Config,
+  signal: AbortSignal,
+  work: (url: string) => Promise<T>,
+): Promise<T> {
+  const given = config.DATABASE_DIRECT_URL ?? config.DATABASE_URL;
+  if (given) return work(given);
+  const log = createLog({ level: config.LOG_LEVEL, name: 'windlass', secrets: [] });
+  const postgres = await startPostgres({ dataDir: findDataDir(config), log, signal });
+  try {
+    return await work((await prepareRoles(postgres.url)).owner);
+  } finally {
+    await postgres.stop();
+  }
+}

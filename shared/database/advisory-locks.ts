@@ -1,0 +1,16 @@
+/**
+ * Keys of PostgreSQL's advisory locks. No version of Windlass changes one: programs of two releases, and of several machines,
+ * meet at them.
+ */
+export const ADVISORY_LOCKS = {
+  migration: 7_493_221,
+  dispatcher: 7_493_222,
+  /** With the number of a queue: whoever gives slots of it. */
+  slots: 7_493_223,
+  retention: 7_493_224,
+  auditChain: 7_493_227,
+  roles: 7_493_228,
+  keyRotation: 7_493_229,
+  /** Held by a backup, shared for a moment by who deletes objects. */
+  deletions: 7_493_230,
+} as const;

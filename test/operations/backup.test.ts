@@ -1,0 +1,180 @@
+import { spawnSync } from 'node:child_process';
+import {
+  appendFileSync,
+  copyFileSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statSync,
+  truncateSync,
+  writeFileSync,
+} from 'node:fs';
+import { join } from 'node:path';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { describeStack } from '../harness/forms.ts';
+import { expectProblem } from '../harness/problem.ts';
+import { type Job, launchAsync, openSession, readOutput, waitForEnd } from '../harness/remote.ts';
+import { startProgram } from '../harness/run-program.ts';
+import { missingPrograms } from '../harness/skip.ts';
+import { makeTable } from '../harness/tables.ts';
+import { makeTempDir } from '../harness/temp-dir.ts';
+import { beginUpload, makeModel, partPath, putPart, someBytes } from '../harness/uploads.ts';
+import { useRemoteStack } from '../harness/use-stack.ts';
+import { waitFor } from '../harness/wait-for.ts';
+
+const WINDLASS = 'dist/cli/main.js';
+
+describeStack(missingPrograms('sshd'), 'a backup', form => {
+  const { stack, client, sshd } = useRemoteStack(form, { alone: 'it is restored' });
+  const place = makeTempDir('backup');
+  const folder = join(place.path, 'monday');
+  afterAll(() => place.remove());
+
+  const windlass = (...args: string[]) =>
+    startProgram({
+      ...{ args: [WINDLASS, ...args], cwd: place.path },
+      settings: { DATA_DIR: stack.dataDir },
+    }).ended;
+  /** A new, empty data directory, with the keys of the service. */
+  function empty(): void {
+    const old = `${stack.dataDir}-${readdirSync(join(stack.dataDir, '..')).length}`;
+    renameSync(stack.dataDir, old);
+    mkdirSync(stack.dataDir, { mode: 0o711 });
+    copyFileSync(join(old, 'secrets.json'), join(stack.dataDir, 'secrets.json'));
+  }
+  const rowsOf = (mid: string) => client.get(`/api/models/${mid}/tables/day/rows?limit=1000`);
+  /** A second one of a name would be a second run. */
+  const runs = () => readFileSync(join(sshd.home, 'runs'), 'utf8');
+  const report = async () => ({
+    projects: await client.get('/api/projects'),
+    hosts: await client.get('/api/hosts'),
+    users: await client.get('/api/users'),
+  });
+
+  let sid: string;
+  let mid: string;
+  let uid: string;
+  let printed: string;
+  let before: { report: unknown; rows: unknown };
+  let open: Job;
+  const part = someBytes(300_000);
+
+  beforeAll(async () => {
+    sid = await openSession(client, sshd);
+    const lines = Array.from({ length: 1_000 }, (_, n) => `${n},${n * 0.1}`);
+    const csv = ['n,x', ...lines, ''].join('\n');
+    ({ mid } = await makeModel(client));
+    await makeTable(client, { mid, aid: 'day', csv });
+    const other = await makeModel(client);
+    uid = await beginUpload(client, other.mid, ['a', 'b']);
+    expect((await putPart(client, partPath(uid, 0, 0), part)).status).toBe(200);
+    const { id } = await launchAsync(client, sid, 'head -c 20000000 /dev/urandom; echo end >&2');
+    printed = (await waitForEnd(client, id)).id;
+    open = await launchAsync(
+      client,
+      sid,
+      'echo open >>"$HOME/runs"; while [ ! -e "$HOME/go" ]; do sleep 0.1; done',
+    );
+    await waitFor(() => existsSync(join(sshd.home, 'runs')), { what: 'the open command to run' });
+    before = { report: await report(), rows: await rowsOf(mid) };
+  });
+
+  test('is made while the service works, and checked by a common tool', async () => {
+    let works = true;
+    const work = (async () => {
+      for (let n = 0; works; n++) {
+        await makeTable(client, { mid, aid: `later-${n}`, csv: 'a\n1\n' });
+        await client.delete(`/api/models/${mid}/artifacts/later-${n}`).catch(() => {});
+      }
+    })();
+    const made = await windlass('backup', folder);
+    works = false;
+    await work;
+    expect(made).toMatchObject({ code: 0, stderr: '' });
+    expect(made.stdout).toMatch(/monday: \d+ tables and \d+ objects, as they were at 2\S+Z\.$/m);
+    expect(statSync(folder).mode & 0o777).toBe(0o700);
+    const { status } = spawnSync('sha256sum', ['--check', '--quiet', 'SHA256SUMS'], {
+      cwd: folder,
+    });
+    expect(status).toBe(0);
+    expect(readdirSync(place.path)).toEqual(['monday']);
+    expect((await windlass('backup', folder)).stderr).toContain('is not empty. Give a new folder.');
+  });
+
+  test('goes into an empty installation alone', async () => {
+    writeFileSync(join(sshd.home, 'go'), '');
+    await waitForEnd(client, open.id);
+    const bytes = readFileSync(join(folder, 'SHA256SUMS'));
+    expect(bytes.length).toBeGreaterThan(0);
+    await stack.down();
+    const full = await windlass('restore', folder);
+    expect(full).toMatchObject({ code: 1, stdout: '' });
+    expect(full.stderr).toContain('The database is not empty.');
+  });
+
+  test('that is not whole restores nothing', async () => {
+    empty();
+    const list = readFileSync(join(folder, 'SHA256SUMS'), 'utf8').trimEnd().split('\n');
+    const object = list.find(line => line.includes('  objects/'))?.slice(66) ?? '';
+    const faults: [string, () => void][] = [
+      [`${object} was changed`, () => appendFileSync(join(folder, object), 'x')],
+      [`${object} was changed`, () => truncateSync(join(folder, object), 1)],
+      [`${object} is missing`, () => rmSync(join(folder, object))],
+      [
+        'are in its list',
+        () =>
+          writeFileSync(
+            join(folder, 'SHA256SUMS'),
+            `${list.filter(line => !line.endsWith(object)).join('\n')}\n`,
+          ),
+      ],
+      ['SHA256SUMS is damaged', () => writeFileSync(join(folder, 'SHA256SUMS'), 'nothing\n')],
+    ];
+    const kept = readFileSync(join(folder, object));
+    for (const [problem, damage] of faults) {
+      damage();
+      const { code, stderr } = await windlass('restore', folder);
+      expect(code).toBe(1);
+      expect(stderr).toContain(problem);
+      writeFileSync(join(folder, object), kept);
+      writeFileSync(join(folder, 'SHA256SUMS'), `${list.join('\n')}\n`);
+    }
+    expect((await windlass('restore', place.path)).stderr).toContain('is no backup.');
+    expect(existsSync(join(stack.dataDir, 'objects'))).toBe(false);
+  });
+
+  test('brings back what there was, and runs nothing again', async () => {
+    const ran = runs();
+    const restored = await windlass('restore', folder);
+    expect(restored).toMatchObject({ code: 0, stderr: '' });
+    expect(restored.stdout).toContain('1 job that was open then has ended as outcome_unknown');
+    await stack.up();
+    expect(await report()).toEqual(before.report);
+    expect(await rowsOf(mid)).toEqual(before.rows);
+    expect((await readOutput(client, printed)).length).toBe(20_000_000);
+    const job = await client.get<Job>(`/api/jobs/${open.id}`);
+    expect(job).toMatchObject({ state: 'failed', error: { code: 'outcome_unknown' } });
+    await expectProblem(
+      await client.fetch('/api/remotes/launch', {
+        method: 'POST',
+        body: JSON.stringify({ sid, command: 'true' }),
+      }),
+      ...([404, 'session_not_found'] as const),
+    );
+    // What had begun goes on: the upload, the numbers of the audit.
+    expect((await putPart(client, partPath(uid, 1, 0), part)).status).toBe(200);
+    const again = await openSession(client, sshd);
+    const { output } = await client.post<{ output: string }>('/api/remotes/launch', {
+      ...{ sid: again, command: 'echo on' },
+    });
+    expect(output).toBe('on\n');
+    expect(runs()).toBe(ran);
+    const audit = () => windlass('audit', 'verify');
+    await waitFor(async () => /; 0 are not chained/.test((await audit()).stdout), {
+      what: 'the audit to be whole',
+    });
+  });
+});

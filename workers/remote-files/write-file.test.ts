@@ -1,0 +1,59 @@
+import { createHash } from 'node:crypto';
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { Readable } from 'node:stream';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import type { HostRow } from '../../shared/database/schema.ts';
+import { describeUnless, missingPrograms } from '../../test/harness/skip.ts';
+import { startTestSshd, type TestSshd } from '../../test/harness/sshd.ts';
+import { connect } from '../ssh/connect.ts';
+import { RemoteSession } from '../ssh/remote-session.ts';
+import { type WriteFileOptions, writeRemoteFile } from './write-file.ts';
+
+const patient = new AbortController().signal;
+
+describeUnless(missingPrograms('sshd'), 'a write that is tried again', () => {
+  let sshd: TestSshd;
+  let session: RemoteSession;
+  beforeAll(async () => {
+    sshd = await startTestSshd();
+    const { port, hostKey, username, privateKey } = sshd;
+    const host = { name: 'one', address: '127.0.0.1', port, keys: [hostKey], private: true };
+    const login = { host: host as HostRow, username, credential: { privateKey } };
+    const settings = { spoolLimitBytes: 2 ** 30, shell: undefined };
+    session = new RemoteSession(await connect(login, patient), settings);
+  });
+  afterAll(async () => {
+    session?.close();
+    await sshd?.stop();
+  });
+
+  const write = (path: string, text: string, options: Partial<WriteFileOptions> = {}) =>
+    writeRemoteFile(session, {
+      ...{ path, bytes: Readable.from([Buffer.from(text)]), size: text.length },
+      digest: createHash('sha256').update(text).digest('base64'),
+      ...{ parents: false, exclusive: true, isRepeated: true, temporary: 'job-2' },
+      ...{ stale: ['job-1'], confirm: async () => {}, signal: patient, ...options },
+    });
+
+  test('takes the file that an earlier try has made for its own, by its bytes', async () => {
+    const path = join(sshd.home, 'made');
+    const text = 'x'.repeat(100_000);
+    writeFileSync(path, text);
+    await expect(write(path, text, { isRepeated: false })).rejects.toMatchObject({
+      code: 'precondition_failed',
+    });
+    expect(await write(path, text)).toEqual({ created: true });
+    for (const other of [`${text}y`, text.replace(/x$/, 'y'), ''])
+      await expect(write(path, other)).rejects.toMatchObject({ code: 'precondition_failed' });
+    expect(readFileSync(path, 'utf8')).toBe(text);
+  });
+
+  test('removes the temporary files of earlier tries', async () => {
+    const path = join(sshd.home, 'second');
+    for (const left of ['job-1', 'job-2']) writeFileSync(join(sshd.home, `.windlass-${left}`), 'a');
+    expect(await write(path, 'b', { exclusive: false })).toEqual({ created: true });
+    expect(readFileSync(path, 'utf8')).toBe('b');
+    expect(readdirSync(sshd.home).filter(name => name.startsWith('.windlass-job'))).toEqual([]);
+  });
+});
