@@ -2,6 +2,7 @@ import type { Page } from 'playwright-core';
 import { beforeAll, expect, test } from 'vitest';
 import {
   type ConsolePage,
+  expectAccessible,
   logInToConsole,
   openConsole,
   useChromium,
@@ -139,7 +140,7 @@ describeStack(missingPrograms('sshd', 'chromium'), 'a long log in the console', 
     await expect.poll(async () => (await seen()).at(-1)).toBe(30_000);
   });
 
-  test('a job is followed on while the API is killed, which is told', async () => {
+  test('a job is followed on while the API and its worker are killed, which is told', async () => {
     const job = await launchAsync(client, sid, 'for i in $(seq 250); do echo $i; sleep 0.02; done');
     await open(job.id);
     await page
@@ -147,6 +148,7 @@ describeStack(missingPrograms('sshd', 'chromium'), 'a long log in the console', 
       .first()
       .waitFor();
     stack.kill('windlass-api');
+    stack.kill('windlass-worker');
     await page.getByText('The service does not answer.').waitFor();
     await page.getByText('Connected again.').waitFor();
     await count(250);
@@ -155,6 +157,11 @@ describeStack(missingPrograms('sshd', 'chromium'), 'a long log in the console', 
     await expect
       .poll(async () => (await page.locator('.log-row').first().textContent()) ?? '')
       .toBe('11');
+    const happened = page.getByRole('region', { name: 'Timeline' });
+    await happened.getByText('Its worker was lost').waitFor();
+    expect(await happened.getByText('A worker took it').count()).toBe(2);
+    expect(await happened.locator('rect').count()).toBe(4);
+    await expectAccessible(page);
   });
 
   test('no script threw, and nothing broke the policy', () => {

@@ -1,54 +1,97 @@
-import { exitStatus, type ListedJob } from '../service/jobs.ts';
+import { exitStatus, isEnded, type ListedJob, useHistory } from '../service/jobs.ts';
 import { formatDuration, Time, useNow } from '../ui/time.tsx';
+import {
+  eventsOfRecord,
+  type HistoryEvent,
+  hadTrouble,
+  type Segment,
+  timeIn,
+  toSegments,
+} from './history.ts';
 
-/** How long a job waited, and how long it ran, in proportion; then its moments. */
+const WORDS: Record<HistoryEvent['event'], string> = {
+  queued: 'Accepted',
+  claimed: 'A worker took it',
+  running: 'The host’s scheduler runs it',
+  sent: 'Sent to its host',
+  lease_lost: 'Its worker was lost',
+  host_unreachable: 'Its host could not be reached',
+  reconnected: 'Its host was reached again',
+  cancel_requested: 'Somebody asked for its end',
+  ended: 'Ended',
+};
+
+/** How long a job waited and ran, in proportion, attempt by attempt; and what happened to it. */
 export function JobTimeline({ job }: { job: ListedJob }) {
   const now = useNow(1_000);
-  const { created, started, finished, state, worker } = job;
-  const end = finished === null ? Math.max(now, Date.parse(created)) : Date.parse(finished);
-  const start = started === null ? end : Date.parse(started);
-  const waited = Math.max(0, start - Date.parse(created));
-  const ran = Math.max(0, end - start);
-  const isOpen = finished === null;
+  const { data } = useHistory(job);
+  const events = data ?? eventsOfRecord(job);
+  const segments = toSegments(events, now);
+  const isOpen = !isEnded(job);
+  const away = timeIn(segments, 'away');
+  const state = exitStatus(job) ? 'failed' : job.state;
   return (
     <section class="card timeline" aria-label="Timeline">
-      <svg class="timeline-bar" viewBox="0 0 1000 8" preserveAspectRatio="none" aria-hidden="true">
-        <rect class="bar-waited" width={share(waited, waited + ran)} height="8" />
-        <rect
-          class="bar-ran"
-          data-state={exitStatus(job) ? 'failed' : state}
-          x={share(waited, waited + ran)}
-          width={1_000 - share(waited, waited + ran)}
-          height="8"
-        />
-      </svg>
-      <ol>
+      <Bar segments={segments} state={state} />
+      <ol class="timeline-sums">
         <li class="timeline-step">
           <span class="timeline-what">Created</span>
-          <Time at={created} />
+          <Time at={job.created} />
         </li>
         <li class="timeline-step">
-          <span class="timeline-what">{started ? 'Waited' : 'Waits'}</span>
-          {formatDuration(waited, isOpen && !started)}
+          <span class="timeline-what">{job.started ? 'Waited' : 'Waits'}</span>
+          {formatDuration(timeIn(segments, 'waiting'), isOpen && !job.started)}
         </li>
-        {started && (
+        {job.started && (
           <li class="timeline-step">
             <span class="timeline-what">{isOpen ? 'Runs' : 'Ran'}</span>
-            <span>
-              {formatDuration(ran, isOpen)}
-              {worker && <span class="muted"> on {worker}</span>}
-            </span>
+            {formatDuration(timeIn(segments, 'running'), isOpen)}
           </li>
         )}
-        {finished && (
+        {away > 0 && (
+          <li class="timeline-step">
+            <span class="timeline-what">Host away</span>
+            {formatDuration(away)}
+          </li>
+        )}
+        {job.finished && (
           <li class="timeline-step">
             <span class="timeline-what">Ended</span>
-            <Time at={finished} />
+            <Time at={job.finished} />
           </li>
         )}
       </ol>
+      <details open={hadTrouble(events)}>
+        <summary>What happened, {events.length} steps</summary>
+        <ol class="events">
+          {events.map(({ time, event, worker }) => (
+            <li key={`${time} ${event}`} data-event={event}>
+              <Time at={time} isShort />
+              <span>{WORDS[event] ?? event}</span>
+              {worker && <span class="muted ellipsis">{worker}</span>}
+            </li>
+          ))}
+        </ol>
+      </details>
     </section>
   );
 }
 
-const share = (part: number, all: number) => (all === 0 ? 0 : Math.round((1_000 * part) / all));
+function Bar({ segments, state }: { segments: Segment[]; state: ListedJob['state'] }) {
+  const begin = segments[0]?.from ?? 0;
+  const all = Math.max(1, (segments.at(-1)?.to ?? 0) - begin);
+  return (
+    <svg class="timeline-bar" viewBox="0 0 1000 8" preserveAspectRatio="none" aria-hidden="true">
+      {segments.map(({ phase, from, to }, i) => (
+        <rect
+          key={from}
+          class={`bar-${phase}`}
+          data-state={i === segments.length - 1 ? state : 'lost'}
+          x={(1_000 * (from - begin)) / all}
+          width={(1_000 * (to - from)) / all}
+          height="8"
+        />
+      ))}
+    </svg>
+  );
+}

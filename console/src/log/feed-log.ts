@@ -53,19 +53,18 @@ async function readAgain(
   { stream, block }: Missing,
   signal: AbortSignal,
 ): Promise<Uint8Array> {
-  const params = { path: { id: job }, query: { stream, offset: block * BLOCK_BYTES } };
-  const asking = windlass.api.GET('/api/jobs/{id}/output', { params, signal, parseAs: 'stream' });
-  const body = (await unwrap(asking)) as ReadableStream<Uint8Array> | null;
-  const bytes = new Uint8Array(BLOCK_BYTES);
-  const reader = body?.getReader();
-  for (let at = 0; reader && at < BLOCK_BYTES; ) {
-    const { done, value } = await reader.read();
-    if (done) throw new Error(`The output ends at ${block * BLOCK_BYTES + at}.`);
-    bytes.set(value.subarray(0, BLOCK_BYTES - at), at);
-    at += value.length;
-  }
-  await reader?.cancel();
-  return bytes;
+  const params = {
+    path: { id: job },
+    query: { stream, offset: block * BLOCK_BYTES, limit: BLOCK_BYTES },
+  };
+  const asking = windlass.api.GET('/api/jobs/{id}/output', {
+    params,
+    signal,
+    parseAs: 'arrayBuffer',
+  });
+  const bytes = new Uint8Array((await unwrap(asking)) as ArrayBuffer);
+  if (bytes.length === BLOCK_BYTES) return bytes;
+  throw new Error(`The output ends at ${block * BLOCK_BYTES + bytes.length}.`);
 }
 
 /** A turn of the page's other work; a timer would wait for 4 ms. */

@@ -50,6 +50,18 @@ export const useJob = (id: string) =>
     refetchInterval: ({ state: { data } }) => (data && isEnded(data) ? false : JOB_MS),
   });
 
+/** What happened to a job so far. */
+export const useHistory = (job: ListedJob) =>
+  useQuery({
+    queryKey: ['job', job.id, 'history'],
+    queryFn: async ({ signal }) => {
+      const params = { path: { id: job.id } };
+      return (await unwrap(windlass.api.GET('/api/jobs/{id}/history', { params, signal }))).items;
+    },
+    refetchInterval: isEnded(job) ? false : JOB_MS,
+  });
+
+/** Its record and its history. */
 export const refreshJob = (id: string) => queries.invalidateQueries({ queryKey: ['job', id] });
 
 export const useCancel = (id: string) =>

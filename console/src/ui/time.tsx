@@ -18,17 +18,20 @@ export function useNow(everyMs: number): number {
   return now;
 }
 
-/** A time in the user's zone; its title has UTC. */
-export const Time = ({ at }: { at: string }) => (
-  <time dateTime={at} title={`${at.replace('T', ' ').replace(/(\.\d+)?Z$/, '')} UTC`}>
-    {exact.format(new Date(at))}
+const ofDay = new Intl.DateTimeFormat(undefined, { timeStyle: 'medium' });
+const inUtc = (at: string) => `${at.replace('T', ' ').replace(/(\.\d+)?Z$/, '')} UTC`;
+
+/** A time in the user's zone, a short one without its day; its title has UTC. */
+export const Time = ({ at, isShort }: { at: string; isShort?: boolean }) => (
+  <time dateTime={at} title={inUtc(at)}>
+    {(isShort ? ofDay : exact).format(new Date(at))}
   </time>
 );
 
 /** How long ago a time was; its title has the time. */
 export function Ago({ at }: { at: string }) {
   const now = useNow(10 * SECOND);
-  const title = `${exact.format(new Date(at))} (${at.replace('T', ' ').replace(/(\.\d+)?Z$/, '')} UTC)`;
+  const title = `${exact.format(new Date(at))} (${inUtc(at)})`;
   return (
     <time dateTime={at} title={title}>
       {formatAgo(now - Date.parse(at))}
