@@ -14,7 +14,7 @@ interface FeedOptions {
   onEvent?: (event: JobEvent) => void;
 }
 
-/** Fills the log with what a job prints, from its beginning to its end, over any number of connections. */
+/** Fills the log with what a job prints, from where it is to the job's end, over any number of connections. */
 export async function feedLog(
   job: string,
   log: OutputLog,
@@ -34,7 +34,8 @@ export async function feedLog(
       .finally(() => asked.delete(key));
   };
   let turn = performance.now();
-  for await (const event of windlass.follow(job, { signal }).events()) {
+  const from = { stdout: log.bytesOf('stdout'), stderr: log.bytesOf('stderr') };
+  for await (const event of windlass.follow(job, { signal, from }).events()) {
     if (event.event === 'output') {
       log.append(event.stream, event.bytes);
       onChange();

@@ -3,9 +3,12 @@ import { queries } from '../service/client.ts';
 import { refreshJob } from '../service/jobs.ts';
 import { feedLog } from './feed-log.ts';
 import { OutputLog } from './output-log.ts';
+import { whileVisible } from './while-visible.ts';
 
 /** How often counts beside the log are told anew. */
 const COUNT_MS = 200;
+/** So long a page follows a job that nobody sees. */
+const HIDDEN_MS = 5_000;
 
 export interface FollowedLog {
   log: OutputLog;
@@ -33,7 +36,8 @@ export function useLog(job: string): FollowedLog {
       counting ??= setTimeout(count, COUNT_MS);
     };
     const onEvent = () => void refreshJob(job);
-    feedLog(job, log, { signal, onChange, onEvent })
+    const feed = (turn: AbortSignal) => feedLog(job, log, { signal: turn, onChange, onEvent });
+    whileVisible(feed, { page: document, hiddenMs: HIDDEN_MS, signal })
       .then(() => {
         // Its end is in the record and in lists.
         void refreshJob(job);

@@ -1,4 +1,4 @@
-import { useState } from 'preact/hooks';
+import { useEffect, useState } from 'preact/hooks';
 import { Button } from './button.tsx';
 import { MoonIcon, SunIcon } from './icons.tsx';
 
@@ -19,11 +19,16 @@ export function applyTheme(theme = readTheme()): void {
   if (theme) document.documentElement.dataset.theme = theme;
 }
 
-const systemTheme = (): Theme =>
-  matchMedia('(prefers-color-scheme: dark)').matches ? 'dark' : 'light';
+const isDark = matchMedia('(prefers-color-scheme: dark)');
+const systemTheme = (): Theme => (isDark.matches ? 'dark' : 'light');
 
 export function ThemeButton() {
   const [theme, setTheme] = useState<Theme>(() => readTheme() ?? systemTheme());
+  useEffect(() => {
+    const follow = () => setTheme(readTheme() ?? systemTheme());
+    isDark.addEventListener('change', follow);
+    return () => isDark.removeEventListener('change', follow);
+  }, []);
   const other = theme === 'dark' ? 'light' : 'dark';
   const change = () => {
     applyTheme(other);
