@@ -46,7 +46,7 @@ describeStack(skip, 'one-time codes in the console', form => {
     await page.locator('.log-row', { hasText: host.account.username }).waitFor();
 
     link.cut();
-    await page.getByRole('button', { name: 'Log in again' }).click();
+    await page.getByRole('button', { name: 'Log in again' }).click({ timeout: 60_000 });
     await dialog.getByText('One-time codes').click();
     await dialog.getByRole('button', { name: 'Log in' }).click();
     await answer(host.nextCode());
