@@ -162,6 +162,14 @@ describeStack(missingPrograms('sshd', 'chromium'), 'a first visit to the console
     await expectGood(page);
   });
 
+  test('a job that prints nothing shows what it came to', async () => {
+    await page.goto(`${stack.url}/console/jobs?search=${sshd.host}`);
+    await page.locator('.jobs tbody tr', { hasText: 'scan-host' }).getByRole('link').click();
+    const result = page.getByRole('region', { name: 'Result' });
+    await result.getByText('ssh-ed25519').waitFor();
+    await expectGood(page);
+  });
+
   test('a running command is cancelled', async () => {
     await page.goto(`${stack.url}/console/run`);
     await run('echo started; sleep 600');

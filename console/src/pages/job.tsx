@@ -2,6 +2,7 @@ import { Link } from 'wouter-preact';
 import { JobActions } from '../jobs/job-actions.tsx';
 import { JobEnd } from '../jobs/job-end.tsx';
 import { JobFacts } from '../jobs/job-facts.tsx';
+import { JobResult } from '../jobs/job-result.tsx';
 import { JobTimeline } from '../jobs/job-timeline.tsx';
 import { LogPanel } from '../log/log-panel.tsx';
 import { isOwn, useJob } from '../service/jobs.ts';
@@ -11,8 +12,8 @@ import { readLine, useAddress } from '../ui/use-address.ts';
 import { useTitle } from '../ui/use-title.ts';
 import { Wait } from '../ui/wait.tsx';
 
-/** Kinds that print what users read. */
-const PRINTS = ['command', 'batch', 'video', 'parse'];
+/** Kinds that print what users read; of others the result is shown. */
+const PRINTS = ['command', 'batch'];
 
 /** All there is to know of one job. */
 export function JobPage({ id }: { id: string }) {
@@ -62,6 +63,7 @@ export function JobPage({ id }: { id: string }) {
           <JobFacts job={job} />
         </section>
       </div>
+      {own && !PRINTS.includes(own.kind) && <JobResult job={own} />}
       {own && PRINTS.includes(own.kind) && (
         <LogPanel
           job={id}
