@@ -91,7 +91,7 @@ describeStack(missingPrograms('sshd', 'chromium'), 'a long log in the console', 
     await expect.poll(seen).toContain(777_777);
     expect(await page.locator('.log mark').textContent()).toBe('777777 the');
     await page.locator('.log-number', { hasText: '777778' }).click();
-    expect(new URL(page.url()).searchParams.get('line')).toBe('777778');
+    expect(new URL(page.url()).search).toBe('?find=777777+THE&line=777778');
     await page.reload();
     await expect.poll(seen, { timeout: 20_000 }).toContain(777_778);
     const picked = page.locator('.log-row[data-picked=true] .log-text');

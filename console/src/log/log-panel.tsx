@@ -4,37 +4,39 @@ import { Button } from '../ui/button.tsx';
 import { formatBytes } from '../ui/format-bytes.ts';
 import { DownloadIcon, EndIcon, WrapIcon } from '../ui/icons.tsx';
 import { Problem } from '../ui/problem.tsx';
+import { readLine, useAddress } from '../ui/use-address.ts';
 import { CopyButton } from './copy-button.tsx';
 import { FindBox } from './find-box.tsx';
 import { LogView } from './log-view.ts';
 import { useFind } from './use-find.ts';
 import { useLog } from './use-log.ts';
 
-interface LogPanelProps {
-  job: string;
-  /** The line that the address names, from 0. */
-  line?: number;
-  onPick?: (line: number) => void;
-}
-
-/** A job's output as it comes, with what can be done with it. */
-export function LogPanel({ job, line, onPick }: LogPanelProps) {
+/**
+ * A job's output as it comes, with what can be done with it. The line that is marked, what is searched for and whether lines
+ * wrap are in the address.
+ */
+export function LogPanel({ job }: { job: string }) {
   const followed = useLog(job);
   const { log, error, subscribe } = followed;
-  const find = useFind(followed);
+  const [search, change] = useAddress();
+  const line = readLine(search);
+  const wraps = search.get('wrap') === 'on';
+  const find = useFind(followed, {
+    query: search.get('find') ?? '',
+    setQuery: query => change({ find: query }),
+  });
   const scroller = useRef<HTMLElement>(null);
   const view = useRef<LogView>();
   const [following, setFollowing] = useState(line === undefined);
-  const [wraps, setWraps] = useState(false);
-  const pick = useRef(onPick);
-  pick.current = onPick;
+  const pick = useRef((_line: number) => {});
+  pick.current = picked => change({ line: String(picked + 1) });
 
   useEffect(() => {
     if (!scroller.current) return;
     const opened = new LogView(scroller.current, log, {
       following: line === undefined,
       onFollow: setFollowing,
-      onPick: picked => pick.current?.(picked),
+      onPick: picked => pick.current(picked),
     });
     view.current = opened;
     const stop = subscribe(() => opened.refresh());
@@ -85,7 +87,7 @@ export function LogPanel({ job, line, onPick }: LogPanelProps) {
             size="small"
             aria-pressed={wraps}
             title="Break lines that are longer than the window"
-            onClick={() => setWraps(!wraps)}
+            onClick={() => change({ wrap: wraps ? undefined : 'on' })}
           >
             <WrapIcon />
             Wrap

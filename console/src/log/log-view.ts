@@ -180,12 +180,19 @@ export class LogView {
     row.shows = line ? shows : '';
     row.number.textContent = String(n + 1);
     row.number.dataset.line = String(n);
-    row.number.href = `${location.pathname}?line=${n + 1}`;
+    row.number.href = addressOf(n);
     row.element.dataset.stream = line?.stream ?? '';
     row.element.dataset.picked = String(n === this.#picked);
     if (line) drawLine(row.text, line, this.#query);
     else row.text.textContent = 'Reading …';
   }
+}
+
+/** Of this page, with the line. */
+function addressOf(line: number): string {
+  const search = new URLSearchParams(location.search);
+  search.set('line', String(line + 1));
+  return `${location.pathname}?${search}`;
 }
 
 function makeRow(): Row {

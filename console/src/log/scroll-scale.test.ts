@@ -35,6 +35,8 @@ test('a line is shown in the middle, the first and the last at the ends', () => 
   const scale = open(1_000);
   scale.showLine(500);
   expect(scale.top).toBe(500 * 20 - 290);
+  scale.showLine(510);
+  expect(scale.top).toBe(500 * 20 - 290);
   scale.showLine(0);
   expect(scale.top).toBe(0);
   scale.showLine(999);

@@ -55,9 +55,11 @@ export class ScrollScale {
     this.#scrolled = Math.round(this.#top * this.#ratio);
   }
 
-  /** A line into the middle of what is seen. */
+  /** A line that is not seen into the middle of what is. */
   showLine(line: number): void {
     const { rowHeight, view } = this.#extent;
+    const above = line * rowHeight - this.#top;
+    if (above >= 0 && above + rowHeight <= view) return;
     this.moveTo(line * rowHeight - (view - rowHeight) / 2);
   }
 

@@ -16,8 +16,10 @@ export interface Find {
 }
 
 /** Looks through a log for a text while the page goes on, and through what comes later. */
-export function useFind({ log, subscribe }: FollowedLog): Find {
-  const [query, setQuery] = useState('');
+export function useFind(
+  { log, subscribe }: FollowedLog,
+  { query, setQuery }: Pick<Find, 'query' | 'setQuery'>,
+): Find {
   const [count, setCount] = useState(0);
   const [at, setAt] = useState<number>();
   const found = useRef<FindLines>();

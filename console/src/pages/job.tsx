@@ -8,7 +8,6 @@ import { LogPanel } from '../log/log-panel.tsx';
 import { isOwn, useJob } from '../service/jobs.ts';
 import { Problem } from '../ui/problem.tsx';
 import { StateBadge } from '../ui/state-badge.tsx';
-import { readLine, useAddress } from '../ui/use-address.ts';
 import { useTitle } from '../ui/use-title.ts';
 import { Wait } from '../ui/wait.tsx';
 
@@ -18,7 +17,6 @@ const PRINTS = ['command', 'batch'];
 /** All there is to know of one job. */
 export function JobPage({ id }: { id: string }) {
   const { data: job, error } = useJob(id);
-  const [search, change] = useAddress();
   const own = job && isOwn(job) ? job : undefined;
   const title = own?.name ?? own?.label ?? job?.kind ?? 'Job';
   useTitle(title);
@@ -64,13 +62,7 @@ export function JobPage({ id }: { id: string }) {
         </section>
       </div>
       {own && !PRINTS.includes(own.kind) && <JobResult job={own} />}
-      {own && PRINTS.includes(own.kind) && (
-        <LogPanel
-          job={id}
-          line={readLine(search)}
-          onPick={line => change({ line: String(line + 1) })}
-        />
-      )}
+      {own && PRINTS.includes(own.kind) && <LogPanel job={id} />}
     </>
   );
 }

@@ -9,7 +9,7 @@ import { useHosts, useSessions } from '../service/hosts.ts';
 import type { CurrentUser } from '../service/user.ts';
 import { Button } from '../ui/button.tsx';
 import { Problem } from '../ui/problem.tsx';
-import { readLine, useAddress } from '../ui/use-address.ts';
+import { useAddress } from '../ui/use-address.ts';
 import { useTitle } from '../ui/use-title.ts';
 import { Wait } from '../ui/wait.tsx';
 
@@ -60,7 +60,9 @@ export function RunPage({ user }: { user: CurrentUser }) {
       {session ? (
         <CommandForm
           session={session}
-          onStarted={id => change({ session: session.sid, job: id, line: undefined })}
+          onStarted={id =>
+            change({ session: session.sid, job: id, line: undefined, find: undefined })
+          }
         />
       ) : (
         <FirstSteps
@@ -71,14 +73,7 @@ export function RunPage({ user }: { user: CurrentUser }) {
         />
       )}
       {banner && <pre class="notice banner">{banner}</pre>}
-      {job && (
-        <RunOutput
-          key={job}
-          job={job}
-          line={readLine(search)}
-          onPick={line => change({ line: String(line + 1) })}
-        />
-      )}
+      {job && <RunOutput key={job} job={job} />}
       {dialog === 'host' && <AddHostDialog onClose={() => setDialog(undefined)} />}
       {(dialog === 'login' || dialog === 'again') && (
         <LogInDialog

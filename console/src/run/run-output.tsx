@@ -7,14 +7,8 @@ import { Problem } from '../ui/problem.tsx';
 import { StateBadge } from '../ui/state-badge.tsx';
 import { Duration } from '../ui/time.tsx';
 
-interface RunOutputProps {
-  job: string;
-  line: number | undefined;
-  onPick: (line: number) => void;
-}
-
 /** The command that was started here last: how it is, and what it prints. */
-export function RunOutput({ job: id, line, onPick }: RunOutputProps) {
+export function RunOutput({ job: id }: { job: string }) {
   const { data: job, error } = useJob(id);
   return (
     <>
@@ -34,7 +28,7 @@ export function RunOutput({ job: id, line, onPick }: RunOutputProps) {
         </div>
       )}
       {job && <JobEnd job={job} />}
-      <LogPanel job={id} line={line} onPick={onPick} />
+      <LogPanel job={id} />
     </>
   );
 }
