@@ -1,7 +1,7 @@
 import { configDefaults, defineConfig } from 'vitest/config';
 import { TestOrder } from './test/harness/order.ts';
 
-const SOURCES = '{api,workers,shared,cli,clients,servers,demo,scripts,bench}';
+const SOURCES = '{api,workers,shared,cli,clients,console,servers,demo,scripts,bench}';
 /** Tests beside the sources that run servers, shells, ffmpeg or compiled programs and threads. */
 const WITH_PROGRAMS = [
   'workers/{host-agent,video,ssh,remote-files}/**/*.test.ts',

@@ -1,13 +1,7 @@
-import {
-  copyFileSync,
-  existsSync,
-  mkdirSync,
-  readdirSync,
-  renameSync,
-  rmSync,
-  writeFileSync,
-} from 'node:fs';
+import { copyFileSync, existsSync, mkdirSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join, relative } from 'node:path';
+import { buildConsole, isConsoleBuilt } from './build-console.mjs';
+import { listFiles } from './list-files.mjs';
 import { hashFiles, readStamp } from './stamp-files.mjs';
 
 /** The compiled folders. Files of the kinds in ASSET are copied. */
@@ -26,8 +20,19 @@ const ASSET = /\.(sh|html|css)$/;
 const COMPILED = /(?<!\.test|\.d)\.ts$/;
 
 /** True if dist/ was built from the current sources and packages. */
-export function isBuilt({ root, packages }) {
+export function isBuilt(checkout) {
+  return areProgramsBuilt(checkout) && isConsoleBuilt(checkout);
+}
+
+function areProgramsBuilt({ root, packages }) {
   return readStamp(join(root, 'dist', '.stamp')) === fingerprintSources(root, packages);
+}
+
+/** Compiles the programs and bundles the console, each if it changed. Returns a description of the problem, or undefined. */
+export async function buildSources(checkout) {
+  if (isBuilt(checkout)) return undefined;
+  checkout.say('Building …');
+  return (await buildPrograms(checkout)) ?? (await buildConsole(checkout));
 }
 
 /**
@@ -35,10 +40,9 @@ export function isBuilt({ root, packages }) {
  * the sources from before the compilation and is written last, so that an interrupted build, or a file that is saved
  * meanwhile, makes the next build necessary. Returns a description of the problem, or undefined.
  */
-export async function buildSources(checkout) {
+async function buildPrograms(checkout) {
   const { root, packages } = checkout;
-  if (isBuilt(checkout)) return undefined;
-  checkout.say('Building …');
+  if (areProgramsBuilt(checkout)) return undefined;
   const fingerprint = fingerprintSources(root, packages);
   const dist = join(root, 'dist');
   const stamp = join(dist, '.stamp');
@@ -78,21 +82,6 @@ function listSources(root) {
   return SOURCES.flatMap(name => listFiles(join(root, name))).filter(
     path => COMPILED.test(path) || ASSET.test(path),
   );
-}
-
-function listFiles(folder) {
-  let entries;
-  try {
-    entries = readdirSync(folder, { withFileTypes: true });
-  } catch (error) {
-    if (error.code === 'ENOENT') return [];
-    throw error;
-  }
-  return entries.flatMap(entry => {
-    const path = join(folder, entry.name);
-    if (entry.isDirectory()) return listFiles(path);
-    return entry.isFile() ? [path] : [];
-  });
 }
 
 /** Hashes contents, 10 ms for 300 files: modification times are wrong after a checkout or a copy. */

@@ -21,7 +21,11 @@ const checks: Check[] = [
     command: process.execPath,
     args: ['node_modules/@biomejs/biome/bin/biome', 'check', '.'],
   },
-  { name: 'tsc', command: process.execPath, args: ['node_modules/typescript/bin/tsc', '-p', '.'] },
+  ...['.', 'console'].map(project => ({
+    name: project === '.' ? 'tsc' : `tsc, ${project}`,
+    command: process.execPath,
+    args: ['node_modules/typescript/bin/tsc', '-p', project],
+  })),
 ];
 const shellcheck = findProgram('shellcheck');
 if (shellcheck === undefined) {

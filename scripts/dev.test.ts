@@ -56,7 +56,7 @@ async function save(path: string, text: string): Promise<string[]> {
 beforeAll(async () => {
   for (const path of ['package.json', 'package-lock.json', 'tsconfig.json', 'tsconfig.build.json'])
     cpSync(join(checkout, path), join(directory.path, path));
-  for (const folder of ['scripts', 'shared', 'cli'])
+  for (const folder of ['scripts', 'shared', 'cli', 'clients/typescript', 'console'])
     cpSync(join(checkout, folder), join(directory.path, folder), { recursive: true });
   symlinkSync(join(checkout, 'node_modules'), join(directory.path, 'node_modules'));
   put('cli/main.ts', SUPERVISOR);
@@ -85,6 +85,10 @@ test('restarts the processes that can reach what was saved', async () => {
     'worker.2',
   ]);
   expect(await save('api/new/file.ts', 'export const one = 1;\n')).toEqual(['api']);
+  const style = readFileSync(join(checkout, 'console/src/styles/tokens.css'), 'utf8');
+  expect(await save('console/src/styles/tokens.css', `${style}html { color: red; }\n`)).toEqual([
+    'api',
+  ]);
   const log = readFileSync(join(checkout, 'shared/log.ts'), 'utf8');
   const all = ['api', 'worker.1', 'worker.2'];
   expect(await save('shared/log.ts', `${log}console.log('anew');\n`)).toEqual(all);

@@ -22,8 +22,8 @@ type PrepareCheckout = (options: {
 const root = fileURLToPath(packageRoot);
 const dist = join(root, 'dist');
 const migrations = join(root, 'migrations');
-/** The folders of the programs, and what all of them share. */
-const FOLDERS = ['api', 'workers', 'cli', 'shared'];
+/** The folders of the programs, what all of them share, and the pages that the API serves. */
+const FOLDERS = ['api', 'workers', 'cli', 'shared', 'console'];
 const CACHE = join(root, '.cache', 'dev');
 /** As `scripts/run.mjs` does, in this process: the start of another one takes a tenth of the time of a restart. */
 const { prepareCheckout }: { prepareCheckout: PrepareCheckout } = await import(
@@ -101,7 +101,9 @@ async function restart(changed: string[], savedAgain: AbortSignal): Promise<Map<
   };
   if (isReached('cli') || changed.some(path => path.startsWith(migrations)))
     return stack.restartAll(savedAgain);
-  const [api, workers] = [isReached('api'), isReached('workers')];
+  // It has read the pages at its first request for them.
+  const servesOther = changed.some(path => path.startsWith(join(dist, 'console') + sep));
+  const [api, workers] = [isReached('api') || servesOther, isReached('workers')];
   if (!api && !workers) return new Map();
   return stack.restart(name => (/^api\b/.test(name) ? api : workers), savedAgain);
 }

@@ -18,7 +18,9 @@ const SCRIPTS = [
   'run',
   'prepare-checkout',
   'build',
+  'build-console',
   'install-packages',
+  'list-files',
   'stamp-files',
   'run-command',
   'process-lock',
@@ -26,6 +28,12 @@ const SCRIPTS = [
 const HELLO = `process.on('SIGTERM', () => process.exit(7));
 console.log(JSON.stringify(process.argv.slice(2)));
 if (process.argv[2] === 'stay') setInterval(() => {}, 1000);
+`;
+
+/** Says how often it was run. */
+const VITE = `const { appendFileSync, mkdirSync } = require('node:fs');
+mkdirSync('dist/console', { recursive: true });
+appendFileSync('dist/console/built', 'x');
 `;
 
 const directory = makeTempDir('run');
@@ -77,9 +85,10 @@ describe('scripts/run.mjs', () => {
     }
     const compiler = new URL('../node_modules/typescript/bin/tsc', import.meta.url);
     pack('typescript', { 'bin/tsc': `import('${compiler}');` });
+    pack('vite', { 'bin/vite.js': VITE });
     pack('tool', {}, { optionalDependencies: { 'tool-other-platform': 'file:absent.tgz' } });
     const dependencies = { tool: 'file:tool.tgz' };
-    const devDependencies = { typescript: 'file:typescript.tgz' };
+    const devDependencies = { typescript: 'file:typescript.tgz', vite: 'file:vite.tgz' };
     const manifest = { name: 'x', version: '1.0.0', type: 'module', dependencies, devDependencies };
     put('package.json', JSON.stringify(manifest));
     const packages = {
@@ -90,6 +99,7 @@ describe('scripts/run.mjs', () => {
         optionalDependencies: { 'tool-other-platform': 'file:absent.tgz' },
       },
       'node_modules/typescript': { version: '1.0.0', resolved: 'file:typescript.tgz', dev: true },
+      'node_modules/vite': { version: '1.0.0', resolved: 'file:vite.tgz', dev: true },
     };
     put(
       'package-lock.json',
@@ -134,6 +144,21 @@ describe('scripts/run.mjs', () => {
     rmSync(join(root, 'demo/second.ts'));
     expect((await hello('x')).stderr).toBe('Building …\n');
     expect(existsSync(join(root, 'dist/demo/second.js'))).toBe(false);
+  });
+
+  test('bundles the console where it, its client or a package changed, and nothing else does so', async () => {
+    const countBuilds = () => readFileSync(join(root, 'dist/console/built'), 'utf8').length;
+    const before = countBuilds();
+    put('demo/third.ts', '');
+    await hello('x');
+    expect(countBuilds()).toBe(before);
+    for (const path of ['console/src/main.tsx', 'clients/typescript/src/index.ts']) {
+      const built = countBuilds();
+      put(path, '');
+      expect((await hello('x')).stderr).toBe('Building …\n');
+      expect([path, countBuilds()]).toEqual([path, built + 1]);
+      expect((await hello('x')).stderr).toBe('');
+    }
   });
 
   test('does not run what does not compile, and recovers', async () => {

@@ -1,9 +1,8 @@
 import { z } from 'zod';
-import { contentPolicy } from '../http/content-policy.ts';
 import { resource } from '../http/resource.ts';
 import { routes } from '../http/routes.ts';
 import { ReadinessCheck } from '../monitoring/readiness.ts';
-import { renderServiceIndex, SERVICE_INDEX } from '../monitoring/service-index.ts';
+import { SERVICE_INDEX } from '../monitoring/service-index.ts';
 import { operation } from '../openapi/operation.ts';
 
 const problem = z.string().nullable();
@@ -19,7 +18,7 @@ const readinessRecord = z
   .meta({ id: 'Readiness' });
 
 /** The service's index, liveness and readiness. */
-export default routes('public', (router, api, describeAll) => {
+export default routes('public', (router, api) => {
   const readiness = new ReadinessCheck(api);
 
   resource(router, '/', {
@@ -30,21 +29,23 @@ export default routes('public', (router, api, describeAll) => {
       for: 'everyone',
       answers: {
         200: {
-          means: 'As JSON, or as a page for browsers.',
-          json: z.looseObject({ name: z.string(), is: z.string() }).meta({ id: 'ServiceIndex' }),
-          types: ['text/html'],
+          means: 'The index.',
+          json: z
+            .looseObject({
+              name: z.string(),
+              is: z.string(),
+              logins: z
+                .array(z.enum(['password', 'oidc']))
+                .describe('How users log in: `oidc` is GET /api/login/oidc.'),
+            })
+            .meta({ id: 'ServiceIndex' }),
         },
+        302: { means: 'For browsers.', headers: { Location: 'The console.' } },
       },
       handle: ({ req, res }) => {
         res.vary('Accept');
-        if (req.accepts(['json', 'html']) !== 'html') return void res.json(SERVICE_INDEX);
-        res
-          .type('html')
-          .set(
-            'Content-Security-Policy',
-            contentPolicy("default-src 'none'", "style-src 'unsafe-inline'"),
-          )
-          .send(renderServiceIndex(describeAll()));
+        if (req.accepts(['json', 'html']) === 'html') return void res.redirect('/console/');
+        res.json({ ...SERVICE_INDEX, logins: api.oidc ? ['password', 'oidc'] : ['password'] });
       },
     }),
   });

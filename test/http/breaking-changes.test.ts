@@ -15,8 +15,14 @@ beforeAll(async () => {
   current = (await readDocument()) as unknown as Description;
 });
 
+/** What was decided nevertheless, and why; until the release before has it, too. */
+const DECIDED = [
+  // Browsers are sent to the console.
+  'GET /: answer 200 is not text/html any more',
+];
+
 test('a client of the release before can go on', () => {
-  expect(findBreakingChanges(previous, current)).toEqual([]);
+  expect(findBreakingChanges(previous, current)).toEqual(DECIDED);
 });
 
 type Change = (description: Description) => unknown;

@@ -76,8 +76,11 @@ describeStack(missingPrograms('sshd'), 'the HTTP surface', form => {
       expect([path, response.status]).toEqual([path, 200]);
       expect((await client.fetch(`/api${path}`)).status).toBe(404);
     }
-    const page = await fetch(`${stack.url}/`, { headers: { Accept: 'text/html' } });
-    expect(page.headers.get('Content-Type')).toContain('text/html');
+    const page = await fetch(`${stack.url}/`, {
+      headers: { Accept: 'text/html' },
+      redirect: 'manual',
+    });
+    expect([page.status, page.headers.get('Location')]).toEqual([302, '/console/']);
     const about = await fetch(`${stack.url}/`, { headers: { Accept: 'application/json' } });
     expect(await about.json()).toMatchObject({ name: 'Windlass' });
     expect(await (await fetch(`${stack.url}/readyz`)).json()).toEqual({

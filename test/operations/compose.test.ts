@@ -226,6 +226,7 @@ describeUnless(skip, 'the image, made without an engine', () => {
         headers: { authorization: `Basic ${btoa(`admin:${VARIABLES.ADMIN_PASSWORD}`)}` },
       });
       expect(me.status).toBe(200);
+      expect((await fetch(`${base}/console/`)).status).toBe(200);
       expect(existsSync(join(image.directory, 'data'))).toBe(false);
     });
 

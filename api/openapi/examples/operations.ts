@@ -21,7 +21,11 @@ const setting = {
 };
 
 export const OPERATION_EXAMPLES = {
-  ServiceIndex: { name: 'Windlass', is: 'Hauls long work off the request path.' },
+  ServiceIndex: {
+    name: 'Windlass',
+    is: 'Hauls long work off the request path.',
+    logins: ['password'],
+  },
   OpenApiDocument: { openapi: '3.1.0' },
   Health: { ok: true },
   Readiness: {

@@ -26,12 +26,12 @@ export async function* readEvents(
       const lines = (rest + decoder.decode(value, { stream: true })).split('\n');
       rest = lines.pop() ?? '';
       for (const line of lines) {
-        const [, name, text] = /^([^:]*):? ?(.*?)\r?$/s.exec(line) ?? [];
+        const { name, text } = readField(line);
         if (name === '' && text === '') {
           const { event = 'message', data } = fields;
           fields = {};
           if (data !== undefined) yield { event, data };
-        } else if (name && text !== undefined) {
+        } else if (name) {
           fields[name] =
             name === 'data' && fields.data !== undefined ? `${fields.data}\n${text}` : text;
         }
@@ -40,6 +40,17 @@ export async function* readEvents(
   } finally {
     await reader.cancel().catch(() => {});
   }
+}
+
+/** Without a regular expression: a line may be of many kB, and there may be thousands. */
+function readField(given: string): { name: string; text: string } {
+  const line = given.endsWith('\r') ? given.slice(0, -1) : given;
+  const colon = line.indexOf(':');
+  if (colon < 0) return { name: line, text: '' };
+  return {
+    name: line.slice(0, colon),
+    text: line.slice(line[colon + 1] === ' ' ? colon + 2 : colon + 1),
+  };
 }
 
 /** Throws BrokenStream where nothing comes for so many ms, or the connection is lost. */

@@ -2862,12 +2862,17 @@ export interface components {
         /**
          * @example {
          *       "name": "Windlass",
-         *       "is": "Hauls long work off the request path."
+         *       "is": "Hauls long work off the request path.",
+         *       "logins": [
+         *         "password"
+         *       ]
          *     }
          */
         ServiceIndex: {
             name: string;
             is: string;
+            /** @description How users log in: `oidc` is GET /api/login/oidc. */
+            logins: ("password" | "oidc")[];
         } & {
             [key: string]: unknown;
         };
@@ -3534,15 +3539,23 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description As JSON, or as a page for browsers. */
+            /** @description The index. */
             200: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
                     "application/json": components["schemas"]["ServiceIndex"];
-                    "text/html": unknown;
                 };
+            };
+            /** @description For browsers. */
+            302: {
+                headers: {
+                    /** @description The console. */
+                    Location?: string;
+                    [name: string]: unknown;
+                };
+                content?: never;
             };
             /** @description `request_timeout`: Request timeout */
             408: {

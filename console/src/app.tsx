@@ -1,0 +1,61 @@
+import { QueryClientProvider } from '@tanstack/preact-query';
+import { Redirect, Route, Router, Switch } from 'wouter-preact';
+import { JobPage } from './pages/job.tsx';
+import { JobsPage } from './pages/jobs.tsx';
+import { Missing } from './pages/missing.tsx';
+import { RunPage } from './pages/run.tsx';
+import { SignIn } from './pages/sign-in.tsx';
+import { queries } from './service/client.ts';
+import { CONSOLE_PATH } from './service/place.ts';
+import { useUser } from './service/user.ts';
+import { Connection } from './ui/connection.tsx';
+import { Problem } from './ui/problem.tsx';
+import { Shell } from './ui/shell.tsx';
+import { Wait } from './ui/wait.tsx';
+
+export const App = () => (
+  <QueryClientProvider client={queries}>
+    <Router base={CONSOLE_PATH}>
+      <Content />
+      <Connection />
+    </Router>
+  </QueryClientProvider>
+);
+
+/** Without a login every address is the login page, and goes on to what it names. */
+function Content() {
+  const { data: user, error } = useUser();
+  if (error && user === undefined)
+    return (
+      <main class="main">
+        <Problem error={error} />
+      </main>
+    );
+  if (user === undefined)
+    return (
+      <main class="main">
+        <h1 class="visually-hidden">Windlass</h1>
+        <Wait>Asking the service who you are …</Wait>
+      </main>
+    );
+  if (user === null) return <SignIn />;
+  return (
+    <Shell user={user}>
+      <Switch>
+        <Route path="/">
+          <Redirect to="/run" replace />
+        </Route>
+        <Route path="/run">
+          <RunPage user={user} />
+        </Route>
+        <Route path="/jobs">
+          <JobsPage user={user} />
+        </Route>
+        <Route path="/jobs/:id">{({ id }) => <JobPage key={id} id={id} />}</Route>
+        <Route>
+          <Missing />
+        </Route>
+      </Switch>
+    </Shell>
+  );
+}

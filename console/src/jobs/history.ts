@@ -1,0 +1,80 @@
+/** As GET /jobs/(id)/history tells it. */
+export interface HistoryEvent {
+  time: string;
+  event:
+    | 'queued'
+    | 'claimed'
+    | 'running'
+    | 'sent'
+    | 'lease_lost'
+    | 'host_unreachable'
+    | 'reconnected'
+    | 'cancel_requested'
+    | 'ended';
+  worker?: string;
+}
+
+interface JobTimes {
+  created: string;
+  started: string | null;
+  finished: string | null;
+  worker: string | null;
+}
+
+/** What a job did for a time: it waits for a worker, a worker has it, or its host is away. */
+export type Phase = 'waiting' | 'running' | 'away';
+
+export interface Segment {
+  phase: Phase;
+  /** In ms. */
+  from: number;
+  to: number;
+  worker: string | undefined;
+}
+
+const BEGINS: Partial<Record<HistoryEvent['event'], Phase>> = {
+  queued: 'waiting',
+  claimed: 'running',
+  running: 'running',
+  lease_lost: 'waiting',
+  host_unreachable: 'away',
+  reconnected: 'running',
+};
+
+/** What a record alone tells, until the history is there. */
+export function eventsOfRecord({ created, started, finished, worker }: JobTimes): HistoryEvent[] {
+  return [
+    { time: created, event: 'queued' as const },
+    ...(started ? [{ time: started, event: 'claimed' as const, worker: worker ?? undefined }] : []),
+    ...(finished ? [{ time: finished, event: 'ended' as const }] : []),
+  ];
+}
+
+/** The phases of a job one after the other, the last one up to its end, or to now. */
+export function toSegments(events: HistoryEvent[], now: number): Segment[] {
+  const segments: Segment[] = [];
+  for (const { time, event, worker } of events) {
+    const at = Date.parse(time);
+    const last = segments.at(-1);
+    if (event === 'ended') {
+      if (last) last.to = at;
+      return segments;
+    }
+    const phase = BEGINS[event];
+    if (!phase || (last?.phase === phase && (worker === undefined || last.worker === worker)))
+      continue;
+    if (last) last.to = at;
+    segments.push({ phase, from: at, to: at, worker: phase === 'running' ? worker : undefined });
+  }
+  const open = segments.at(-1);
+  if (open) open.to = Math.max(open.from, now);
+  return segments;
+}
+
+/** How long a job was in a phase, in ms. */
+export const timeIn = (segments: Segment[], phase: Phase): number =>
+  segments.filter(one => one.phase === phase).reduce((sum, { from, to }) => sum + to - from, 0);
+
+/** Something went wrong on the way, whatever came of it. */
+export const hadTrouble = (events: HistoryEvent[]): boolean =>
+  events.some(({ event }) => event === 'lease_lost' || event === 'host_unreachable');

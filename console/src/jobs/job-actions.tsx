@@ -1,0 +1,41 @@
+import { useLocation } from 'wouter-preact';
+import { isEnded, isOwn, type ListedJob, useCancel, useRunAgain } from '../service/jobs.ts';
+import { Button } from '../ui/button.tsx';
+import { AgainIcon, StopIcon } from '../ui/icons.tsx';
+import { Problem } from '../ui/problem.tsx';
+
+/** Kinds that can be asked for again. */
+const AGAIN = ['command', 'batch', 'video'];
+
+/** What can be done with a job as it is. */
+export function JobActions({ job }: { job: ListedJob }) {
+  const [, navigate] = useLocation();
+  const cancel = useCancel(job.id);
+  const again = useRunAgain(job.id);
+  const error = cancel.error ?? again.error;
+  return (
+    <div class="row">
+      {!isEnded(job) && (
+        <Button
+          look="danger"
+          disabled={cancel.isPending || cancel.isSuccess}
+          onClick={() => cancel.mutate()}
+        >
+          <StopIcon />
+          {cancel.isPending || cancel.isSuccess ? 'Cancelling …' : 'Cancel'}
+        </Button>
+      )}
+      {isEnded(job) && isOwn(job) && AGAIN.includes(job.kind) && (
+        <Button
+          disabled={again.isPending}
+          title="Starts the same as a new job"
+          onClick={() => again.mutate(undefined, { onSuccess: id => navigate(`/jobs/${id}`) })}
+        >
+          <AgainIcon />
+          Run again
+        </Button>
+      )}
+      {error && <Problem error={error} />}
+    </div>
+  );
+}

@@ -1,0 +1,97 @@
+import { exitStatus, isEnded, type ListedJob, useHistory } from '../service/jobs.ts';
+import { formatDuration, Time, useNow } from '../ui/time.tsx';
+import {
+  eventsOfRecord,
+  type HistoryEvent,
+  hadTrouble,
+  type Segment,
+  timeIn,
+  toSegments,
+} from './history.ts';
+
+const WORDS: Record<HistoryEvent['event'], string> = {
+  queued: 'Accepted',
+  claimed: 'A worker took it',
+  running: 'The host’s scheduler runs it',
+  sent: 'Sent to its host',
+  lease_lost: 'Its worker was lost',
+  host_unreachable: 'Its host could not be reached',
+  reconnected: 'Its host was reached again',
+  cancel_requested: 'Somebody asked for its end',
+  ended: 'Ended',
+};
+
+/** How long a job waited and ran, in proportion, attempt by attempt; and what happened to it. */
+export function JobTimeline({ job }: { job: ListedJob }) {
+  const now = useNow(1_000);
+  const { data } = useHistory(job);
+  const events = data ?? eventsOfRecord(job);
+  const segments = toSegments(events, now);
+  const isOpen = !isEnded(job);
+  const away = timeIn(segments, 'away');
+  const state = exitStatus(job) ? 'failed' : job.state;
+  return (
+    <section class="card timeline" aria-label="Timeline">
+      <Bar segments={segments} state={state} />
+      <ol class="timeline-sums">
+        <li class="timeline-step">
+          <span class="timeline-what">Created</span>
+          <Time at={job.created} />
+        </li>
+        <li class="timeline-step">
+          <span class="timeline-what">{job.started ? 'Waited' : 'Waits'}</span>
+          {formatDuration(timeIn(segments, 'waiting'), isOpen && !job.started)}
+        </li>
+        {job.started && (
+          <li class="timeline-step">
+            <span class="timeline-what">{isOpen ? 'Runs' : 'Ran'}</span>
+            {formatDuration(timeIn(segments, 'running'), isOpen)}
+          </li>
+        )}
+        {away > 0 && (
+          <li class="timeline-step">
+            <span class="timeline-what">Host away</span>
+            {formatDuration(away)}
+          </li>
+        )}
+        {job.finished && (
+          <li class="timeline-step">
+            <span class="timeline-what">Ended</span>
+            <Time at={job.finished} />
+          </li>
+        )}
+      </ol>
+      <details open={hadTrouble(events)}>
+        <summary>What happened, {events.length} steps</summary>
+        <ol class="events">
+          {events.map(({ time, event, worker }) => (
+            <li key={`${time} ${event}`} data-event={event}>
+              <Time at={time} isShort />
+              <span>{WORDS[event] ?? event}</span>
+              {worker && <span class="muted ellipsis">{worker}</span>}
+            </li>
+          ))}
+        </ol>
+      </details>
+    </section>
+  );
+}
+
+function Bar({ segments, state }: { segments: Segment[]; state: ListedJob['state'] }) {
+  const begin = segments[0]?.from ?? 0;
+  const all = Math.max(1, (segments.at(-1)?.to ?? 0) - begin);
+  return (
+    <svg class="timeline-bar" viewBox="0 0 1000 8" preserveAspectRatio="none" aria-hidden="true">
+      {segments.map(({ phase, from, to }, i) => (
+        <rect
+          key={from}
+          class={`bar-${phase}`}
+          data-state={i === segments.length - 1 ? state : 'lost'}
+          x={(1_000 * (from - begin)) / all}
+          width={(1_000 * (to - from)) / all}
+          height="8"
+        />
+      ))}
+    </svg>
+  );
+}

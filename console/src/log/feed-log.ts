@@ -1,0 +1,77 @@
+import { type JobEvent, unwrap } from '@windlass/client';
+import { windlass } from '../service/client.ts';
+import { BLOCK_BYTES } from './byte-blocks.ts';
+import type { Missing, OutputLog } from './output-log.ts';
+
+/** The page gets a turn after so many ms of work. */
+const TURN_MS = 8;
+
+interface FeedOptions {
+  signal: AbortSignal;
+  /** Lines came, or bytes that were read again. */
+  onChange: () => void;
+  /** What is told of the job beside its output. */
+  onEvent?: (event: JobEvent) => void;
+}
+
+/** Fills the log with what a job prints, from where it is to the job's end, over any number of connections. */
+export async function feedLog(
+  job: string,
+  log: OutputLog,
+  { signal, onChange, onEvent }: FeedOptions,
+): Promise<void> {
+  const asked = new Set<string>();
+  log.onMissing = missing => {
+    const key = `${missing.stream} ${missing.block}`;
+    if (asked.has(key)) return;
+    asked.add(key);
+    readAgain(job, missing, signal)
+      .then(bytes => {
+        log.restore(missing, bytes);
+        onChange();
+      })
+      .catch(() => {})
+      .finally(() => asked.delete(key));
+  };
+  let turn = performance.now();
+  const from = { stdout: log.bytesOf('stdout'), stderr: log.bytesOf('stderr') };
+  for await (const event of windlass.follow(job, { signal, from }).events()) {
+    if (event.event === 'output') {
+      log.append(event.stream, event.bytes);
+      onChange();
+    } else onEvent?.(event);
+    if (performance.now() - turn < TURN_MS) continue;
+    await nextTurn();
+    turn = performance.now();
+  }
+  log.isWhole = true;
+  onChange();
+}
+
+/** A block that was dropped because there was too much. */
+async function readAgain(
+  job: string,
+  { stream, block }: Missing,
+  signal: AbortSignal,
+): Promise<Uint8Array> {
+  const params = {
+    path: { id: job },
+    query: { stream, offset: block * BLOCK_BYTES, limit: BLOCK_BYTES },
+  };
+  const asking = windlass.api.GET('/api/jobs/{id}/output', {
+    params,
+    signal,
+    parseAs: 'arrayBuffer',
+  });
+  const bytes = new Uint8Array((await unwrap(asking)) as ArrayBuffer);
+  if (bytes.length === BLOCK_BYTES) return bytes;
+  throw new Error(`The output ends at ${block * BLOCK_BYTES + bytes.length}.`);
+}
+
+/** A turn of the page's other work; a timer would wait for 4 ms. */
+const nextTurn = (): Promise<void> =>
+  new Promise(resolve => {
+    const { port1, port2 } = new MessageChannel();
+    port1.onmessage = () => resolve();
+    port2.postMessage(undefined);
+  });

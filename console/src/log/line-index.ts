@@ -1,0 +1,110 @@
+import { readStyle, type Style } from './ansi.ts';
+import type { ByteBlocks } from './byte-blocks.ts';
+import { GrowingNumbers } from './growing-numbers.ts';
+
+/** The offset of every such line is kept; between two of them line breaks are looked for. */
+export const LINES_PER_MARK = 64;
+const LINE_FEED = 10;
+const ESCAPE = 27;
+
+/** Where the lines of one stream begin, and which colours are set there: 8 bytes for 64 lines. */
+export class LineIndex {
+  readonly #blocks: ByteBlocks;
+  readonly #marks = new GrowingNumbers();
+  /** What escape sequences have set at a mark, where that is anything. */
+  readonly #styles = new Map<number, Style>();
+  #style: Style = {};
+  /** The tail of a chunk in which an escape sequence may have begun. */
+  #cut: Uint8Array | undefined;
+  #lines = 0;
+  #isAtStart = true;
+  #hasEscapes = false;
+
+  constructor(blocks: ByteBlocks) {
+    this.#blocks = blocks;
+  }
+
+  /** Lines that have begun. */
+  get lineCount(): number {
+    return this.#lines;
+  }
+
+  get hasEscapes(): boolean {
+    return this.#hasEscapes;
+  }
+
+  /** Takes up bytes that were just appended at `offset`; how many lines begin in them. */
+  add(bytes: Uint8Array, offset: number): number {
+    if (bytes.length === 0) return 0;
+    const before = this.#lines;
+    let styled = 0;
+    const begin = (at: number) => {
+      if (this.#lines % LINES_PER_MARK === 0) {
+        this.#followStyle(bytes.subarray(styled, at));
+        styled = at;
+        if (Object.keys(this.#style).length > 0) this.#styles.set(this.#marks.length, this.#style);
+        this.#marks.push(offset + at);
+      }
+      this.#lines++;
+    };
+    if (this.#isAtStart) begin(0);
+    let at = bytes.indexOf(LINE_FEED);
+    while (at !== -1 && at + 1 < bytes.length) {
+      begin(at + 1);
+      at = bytes.indexOf(LINE_FEED, at + 1);
+    }
+    this.#isAtStart = at !== -1;
+    this.#followStyle(bytes.subarray(styled));
+    return this.#lines - before;
+  }
+
+  /** Where the line begins, and where its line break is, or where the stream ends so far. Undefined: dropped bytes. */
+  locate(line: number): { start: number; end: number } | undefined {
+    let start = this.#marks.at(Math.floor(line / LINES_PER_MARK));
+    for (let n = line - (line % LINES_PER_MARK); ; n++) {
+      const end = this.#findBreak(start);
+      if (end === undefined) return undefined;
+      if (n === line) return { start, end };
+      start = end + 1;
+    }
+  }
+
+  /** What is set where the mark of the line stands, and the first line after it. */
+  styleAtMark(line: number): { style: Style; line: number } {
+    const mark = Math.floor(line / LINES_PER_MARK);
+    return { style: this.#styles.get(mark) ?? {}, line: mark * LINES_PER_MARK };
+  }
+
+  /** The offset at which so many lines from a mark on begin; the end where there are fewer. */
+  offsetOfMark(line: number): number {
+    const mark = Math.ceil(line / LINES_PER_MARK);
+    return mark < this.#marks.length ? this.#marks.at(mark) : this.#blocks.length;
+  }
+
+  #findBreak(from: number): number | undefined {
+    for (let at = from, size = 512; at < this.#blocks.length; size = Math.min(size * 4, 1 << 18)) {
+      const piece = this.#blocks.read(at, at + size);
+      if (!piece) return undefined;
+      const found = piece.indexOf(LINE_FEED);
+      if (found !== -1) return at + found;
+      at += piece.length;
+    }
+    return this.#blocks.length;
+  }
+
+  #followStyle(bytes: Uint8Array): void {
+    let piece = bytes;
+    if (this.#cut) {
+      piece = new Uint8Array(this.#cut.length + bytes.length);
+      piece.set(this.#cut);
+      piece.set(bytes, this.#cut.length);
+      this.#cut = undefined;
+    }
+    const first = piece.indexOf(ESCAPE);
+    if (first === -1) return;
+    this.#hasEscapes = true;
+    const { style, rest } = readStyle(piece.subarray(first), this.#style);
+    this.#style = style;
+    this.#cut = rest?.slice();
+  }
+}

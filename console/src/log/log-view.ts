@@ -1,0 +1,207 @@
+import { drawLine } from './draw-line.ts';
+import type { OutputLog } from './output-log.ts';
+import { ScrollScale } from './scroll-scale.ts';
+
+interface Row {
+  element: HTMLElement;
+  number: HTMLAnchorElement;
+  text: HTMLElement;
+  /** What it shows: it is drawn again where that changes. */
+  shows: string;
+}
+
+export interface LogViewOptions {
+  following: boolean;
+  /** The user scrolled away from the end, or back to it. */
+  onFollow: (following: boolean) => void;
+  /** A line number was clicked. */
+  onPick: (line: number) => void;
+}
+
+/**
+ * The lines of a log that are seen, as elements: some fifty, however long it is. They stand still in an element that is
+ * scrolled, and are drawn once a frame, where anything has changed.
+ */
+export class LogView {
+  readonly #scroller: HTMLElement;
+  readonly #rowsBox: HTMLElement;
+  readonly #sizer: HTMLElement;
+  readonly #log: OutputLog;
+  readonly #options: LogViewOptions;
+  readonly #scale = new ScrollScale();
+  readonly #rows: Row[] = [];
+  readonly #observer: ResizeObserver;
+  #frame = 0;
+  #rowHeight = 20;
+  #following: boolean;
+  #wraps = false;
+  #query = '';
+  #picked: number | undefined;
+  /** Of what all rows depend on. */
+  #version = 0;
+  /** Lines that had come when rows were drawn last: the last of them may have grown. */
+  #drawn = 0;
+
+  constructor(scroller: HTMLElement, log: OutputLog, options: LogViewOptions) {
+    this.#scroller = scroller;
+    this.#log = log;
+    this.#options = options;
+    this.#following = options.following;
+    this.#rowsBox = document.createElement('div');
+    const still = document.createElement('div');
+    still.className = 'log-rows';
+    still.append(this.#rowsBox);
+    this.#sizer = document.createElement('div');
+    scroller.replaceChildren(still, this.#sizer);
+    scroller.addEventListener('scroll', this.#onScroll, { passive: true });
+    scroller.addEventListener('click', this.#onClick);
+    this.#observer = new ResizeObserver(() => this.refresh());
+    this.#observer.observe(scroller);
+  }
+
+  destroy(): void {
+    cancelAnimationFrame(this.#frame);
+    this.#observer.disconnect();
+    this.#scroller.removeEventListener('scroll', this.#onScroll);
+    this.#scroller.removeEventListener('click', this.#onClick);
+  }
+
+  /** Draws in the next frame. */
+  refresh(): void {
+    if (this.#frame === 0) this.#frame = requestAnimationFrame(this.#draw);
+  }
+
+  setFollowing(following: boolean): void {
+    this.#following = following;
+    this.refresh();
+  }
+
+  setWraps(wraps: boolean): void {
+    this.#wraps = wraps;
+    this.#scroller.dataset.wraps = String(wraps);
+    this.refresh();
+  }
+
+  /** Marks a text wherever it is seen. */
+  setQuery(query: string): void {
+    this.#query = query;
+    this.#version++;
+    this.refresh();
+  }
+
+  /** Marks a line. */
+  pick(line: number | undefined): void {
+    this.#picked = line;
+    this.#version++;
+    this.refresh();
+  }
+
+  /** Scrolls a line into view. */
+  showLine(line: number): void {
+    this.#measure();
+    this.#scale.showLine(line);
+    this.#leaveEnd();
+    this.refresh();
+  }
+
+  #leaveEnd(): void {
+    if (!this.#following) return;
+    this.#following = false;
+    this.#options.onFollow(false);
+  }
+
+  readonly #onScroll = () => {
+    const { scrollTop } = this.#scroller;
+    if (Math.abs(scrollTop - this.#scale.scrollTop) < 1) return;
+    this.#scale.scrolledTo(scrollTop);
+    if (this.#scale.isAtEnd !== this.#following) {
+      this.#following = this.#scale.isAtEnd;
+      this.#options.onFollow(this.#following);
+    }
+    this.refresh();
+  };
+
+  readonly #onClick = (event: MouseEvent) => {
+    const number = (event.target as Element).closest<HTMLElement>('.log-number');
+    if (!number || event.ctrlKey || event.metaKey || event.shiftKey) return;
+    event.preventDefault();
+    this.#options.onPick(Number(number.dataset.line));
+  };
+
+  #measure(): void {
+    this.#rowHeight = Number.parseFloat(getComputedStyle(this.#scroller).lineHeight) || 20;
+    const view = this.#scroller.clientHeight;
+    this.#scale.resize({ lines: this.#log.lineCount, rowHeight: this.#rowHeight, view });
+  }
+
+  readonly #draw = () => {
+    this.#frame = 0;
+    this.#measure();
+    if (this.#following) this.#scale.moveToEnd();
+    const view = this.#scroller.clientHeight;
+    const { lineCount } = this.#log;
+    const first = Math.floor(this.#scale.top / this.#rowHeight);
+    const count = Math.min(Math.ceil(view / this.#rowHeight) + 1, lineCount - first);
+    this.#sizer.style.height = `${Math.max(0, this.#scale.height - view)}px`;
+    this.#scroller.style.setProperty('--digits', String(Math.max(3, `${lineCount}`.length)));
+    this.#fitRows(Math.max(0, count));
+    for (const [i, row] of this.#rows.entries()) this.#drawRow(row, first + i);
+    this.#drawn = lineCount;
+    this.#rowsBox.style.transform = `translateY(${this.#offset(first, view)}px)`;
+    if (Math.abs(this.#scroller.scrollTop - this.#scale.scrollTop) >= 1)
+      this.#scroller.scrollTop = this.#scale.scrollTop;
+  };
+
+  /** How far the rows begin above what is seen. Where lines wrap, the last one stands at the bottom at the end. */
+  #offset(first: number, view: number): number {
+    const into = this.#scale.top / this.#rowHeight - first;
+    const [top] = this.#rows;
+    if (!this.#wraps || !top) return -into * this.#rowHeight;
+    const last = this.#rows.at(-1)?.element;
+    const height = last ? last.offsetTop + last.offsetHeight : 0;
+    if (this.#scale.isAtEnd) return Math.min(0, view - height);
+    return -into * top.element.offsetHeight;
+  }
+
+  #fitRows(count: number): void {
+    while (this.#rows.length < count) {
+      const row = makeRow();
+      this.#rows.push(row);
+      this.#rowsBox.append(row.element);
+    }
+    for (const row of this.#rows.splice(count)) row.element.remove();
+  }
+
+  #drawRow(row: Row, n: number): void {
+    const mayHaveGrown = n >= this.#drawn - 1;
+    const shows = `${n} ${this.#version}`;
+    if (row.shows === shows && !mayHaveGrown) return;
+    const line = this.#log.line(n);
+    row.shows = line ? shows : '';
+    row.number.textContent = String(n + 1);
+    row.number.dataset.line = String(n);
+    row.number.href = addressOf(n);
+    row.element.dataset.stream = line?.stream ?? '';
+    row.element.dataset.picked = String(n === this.#picked);
+    if (line) drawLine(row.text, line, this.#query);
+    else row.text.textContent = 'Reading …';
+  }
+}
+
+/** Of this page, with the line. */
+function addressOf(line: number): string {
+  const search = new URLSearchParams(location.search);
+  search.set('line', String(line + 1));
+  return `${location.pathname}?${search}`;
+}
+
+function makeRow(): Row {
+  const make = <Name extends 'div' | 'a'>(name: Name, className: string) =>
+    Object.assign(document.createElement(name), { className });
+  const element = make('div', 'log-row');
+  const number = make('a', 'log-number');
+  number.tabIndex = -1;
+  const text = make('div', 'log-text');
+  element.append(number, text);
+  return { element, number, text, shows: '' };
+}

@@ -1,0 +1,121 @@
+import fc from 'fast-check';
+import { expect, test } from 'vitest';
+import { BLOCK_BYTES } from './byte-blocks.ts';
+import { FindLines, findInText } from './find-lines.ts';
+import type { StreamName } from './merged-lines.ts';
+import { type Missing, OutputLog } from './output-log.ts';
+
+const encode = (text: string) => new TextEncoder().encode(text);
+const textOf = (log: OutputLog, n: number) =>
+  log
+    .line(n)
+    ?.spans.map(({ text }) => text)
+    .join('');
+const linesOf = (log: OutputLog) =>
+  Array.from({ length: log.lineCount }, (_, n) => [log.line(n)?.stream, textOf(log, n)]);
+
+/** The same with strings: lines in the order in which they began. */
+function expectedLines(chunks: [StreamName, string][]): [StreamName, string][] {
+  const lines: [StreamName, string][] = [];
+  const open: Partial<Record<StreamName, [StreamName, string]>> = {};
+  for (const [stream, text] of chunks)
+    for (const character of text) {
+      let line = open[stream];
+      if (!line) {
+        line = [stream, ''];
+        open[stream] = line;
+        lines.push(line);
+      }
+      if (character === '\n') delete open[stream];
+      else line[1] += character;
+    }
+  return lines;
+}
+
+test('lines of both streams stand in the order in which they began, however they were cut', () => {
+  const chunk = fc.tuple(
+    fc.constantFrom<StreamName>('stdout', 'stderr'),
+    fc.string({ unit: fc.constantFrom('a', 'b', '\n', '\n'), maxLength: 300 }),
+  );
+  fc.assert(
+    fc.property(fc.array(chunk, { maxLength: 12 }), chunks => {
+      const log = new OutputLog();
+      for (const [stream, text] of chunks) log.append(stream, encode(text));
+      expect(linesOf(log)).toEqual(expectedLines(chunks));
+    }),
+  );
+});
+
+test('a character whose bytes come apart is one character', () => {
+  const log = new OutputLog();
+  for (const byte of encode('ä€😀\n')) log.append('stdout', Uint8Array.of(byte));
+  expect(linesOf(log)).toEqual([['stdout', 'ä€😀']]);
+});
+
+test('colours go on over lines, over marks of the index, and over what came apart', () => {
+  const log = new OutputLog();
+  const bytes = encode(`\x1b[31m${'red\n'.repeat(200)}\x1b[0mplain\n`);
+  for (let at = 0; at < bytes.length; at += 3) log.append('stdout', bytes.subarray(at, at + 3));
+  expect(log.line(0)?.spans).toEqual([{ text: 'red', style: { color: 1 } }]);
+  expect(log.line(130)?.spans).toEqual([{ text: 'red', style: { color: 1 } }]);
+  expect(log.line(200)?.spans).toEqual([{ text: 'plain', style: {} }]);
+});
+
+test('of a line that overwrites itself the last state is shown, of a long one the beginning', () => {
+  const log = new OutputLog();
+  log.append('stdout', encode(' 10 %\r 20 %\rdone\r\n'));
+  log.append('stdout', encode(`${' 50 %\r'.repeat(20_000)}100 %\n`));
+  log.append('stdout', encode(`${'x'.repeat(100_000)}\n`));
+  expect([textOf(log, 0), textOf(log, 1)]).toEqual(['done', '100 %']);
+  expect(log.line(2)?.hidden).toBe(100_000 - (16 << 10));
+});
+
+test('what is too much is dropped, asked for where it is looked at, and put back', () => {
+  const blocks = 12;
+  const log = new OutputLog({ keep: 4 * BLOCK_BYTES });
+  const line = `${'y'.repeat(63)}\n`;
+  const all = encode(line.repeat((blocks * BLOCK_BYTES) / line.length));
+  for (let at = 0; at < all.length; at += 100_000)
+    log.append('stdout', all.subarray(at, at + 100_000));
+  const asked: Missing[] = [];
+  log.onMissing = missing => asked.push(missing);
+  const last = log.lineCount - 1;
+  expect(textOf(log, last)).toBe(line.trim());
+  expect(log.line(0)).toBeUndefined();
+  expect(asked).toEqual([{ stream: 'stdout', block: 0 }]);
+  log.restore({ stream: 'stdout', block: 0 }, all.slice(0, BLOCK_BYTES));
+  expect(textOf(log, 0)).toBe(line.trim());
+  expect(textOf(log, last)).toBe(line.trim());
+});
+
+test('a text is found in any case, in lines that come later too, and not in escape sequences', () => {
+  const log = new OutputLog();
+  const find = new FindLines(log, 'eRR');
+  log.append('stdout', encode('fine\n'.repeat(100)));
+  log.append('stderr', encode('an \x1b[31merr\x1b[0mor\n'));
+  log.append('stdout', encode('terr'));
+  find.step(1_000);
+  expect(find.matches).toEqual([100]);
+  log.append('stdout', encode('a\n'));
+  log.isWhole = true;
+  find.step(1_000);
+  expect(find.matches).toEqual([100, 101]);
+  expect(find.isDone).toBe(true);
+  expect(findInText('Error, error', 'ERR')).toEqual([
+    [0, 3],
+    [7, 10],
+  ]);
+});
+
+test('a million lines take up little beside their bytes, and each is found at once', () => {
+  const log = new OutputLog();
+  const chunk = encode('0123456789 the quick brown fox\n'.repeat(10_000));
+  const before = process.memoryUsage().arrayBuffers;
+  for (let n = 0; n < 100; n++) log.append('stdout', chunk);
+  expect(log.lineCount).toBe(1_000_000);
+  const more = process.memoryUsage().arrayBuffers - before - 100 * chunk.length;
+  expect(more).toBeLessThan(4 << 20);
+  const began = performance.now();
+  for (let n = 0; n < 100; n++) expect(textOf(log, n * 10_000)).toContain('fox');
+  expect(performance.now() - began).toBeLessThan(1_000);
+});

@@ -1,0 +1,64 @@
+import { useEffect, useMemo, useReducer, useState } from 'preact/hooks';
+import { queries } from '../service/client.ts';
+import { refreshJob } from '../service/jobs.ts';
+import { feedLog } from './feed-log.ts';
+import { OutputLog } from './output-log.ts';
+import { whileVisible } from './while-visible.ts';
+
+/** How often counts beside the log are told anew. */
+const COUNT_MS = 200;
+/** So long a page follows a job that nobody sees. */
+const HIDDEN_MS = 5_000;
+
+export interface FollowedLog {
+  log: OutputLog;
+  /** Why it cannot be followed. */
+  error: unknown;
+  /** Calls the listener whenever lines came. */
+  subscribe: (listener: () => void) => () => void;
+}
+
+/** The log of a job, which is followed as long as it is shown. */
+export function useLog(job: string): FollowedLog {
+  const [error, setError] = useState<unknown>();
+  const [, recount] = useReducer((n: number) => n + 1, 0);
+  const { log, listeners, subscribe } = useMemo(() => openLog(job), [job]);
+  useEffect(() => {
+    const watching = new AbortController();
+    const { signal } = watching;
+    let counting: ReturnType<typeof setTimeout> | undefined;
+    const count = () => {
+      counting = undefined;
+      recount(undefined);
+    };
+    const onChange = () => {
+      for (const listener of listeners) listener();
+      counting ??= setTimeout(count, COUNT_MS);
+    };
+    const onEvent = () => void refreshJob(job);
+    const feed = (turn: AbortSignal) => feedLog(job, log, { signal: turn, onChange, onEvent });
+    whileVisible(feed, { page: document, hiddenMs: HIDDEN_MS, signal })
+      .then(() => {
+        // Its end is in the record and in lists.
+        void refreshJob(job);
+        void queries.invalidateQueries({ queryKey: ['jobs'] });
+      })
+      .catch(reason => {
+        if (!signal.aborted) setError(reason);
+      });
+    return () => {
+      watching.abort(new Error('The log is not shown any more.'));
+      clearTimeout(counting);
+    };
+  }, [job, log, listeners]);
+  return { log, error, subscribe };
+}
+
+function openLog(_job: string) {
+  const listeners = new Set<() => void>();
+  const subscribe = (listener: () => void) => {
+    listeners.add(listener);
+    return () => listeners.delete(listener);
+  };
+  return { log: new OutputLog(), listeners, subscribe: subscribe as FollowedLog['subscribe'] };
+}

@@ -1,0 +1,68 @@
+import { Link } from 'wouter-preact';
+import { JobActions } from '../jobs/job-actions.tsx';
+import { JobEnd } from '../jobs/job-end.tsx';
+import { JobFacts } from '../jobs/job-facts.tsx';
+import { JobResult } from '../jobs/job-result.tsx';
+import { JobTimeline } from '../jobs/job-timeline.tsx';
+import { LogPanel } from '../log/log-panel.tsx';
+import { isOwn, useJob } from '../service/jobs.ts';
+import { Problem } from '../ui/problem.tsx';
+import { StateBadge } from '../ui/state-badge.tsx';
+import { useTitle } from '../ui/use-title.ts';
+import { Wait } from '../ui/wait.tsx';
+
+/** Kinds that print what users read; of others the result is shown. */
+const PRINTS = ['command', 'batch'];
+
+/** All there is to know of one job. */
+export function JobPage({ id }: { id: string }) {
+  const { data: job, error } = useJob(id);
+  const own = job && isOwn(job) ? job : undefined;
+  const title = own?.name ?? own?.label ?? job?.kind ?? 'Job';
+  useTitle(title);
+  if (!job)
+    return (
+      <>
+        <h1>Job</h1>
+        {error ? (
+          <Problem error={error}>
+            <Link href="/jobs">All jobs</Link>
+          </Problem>
+        ) : (
+          <Wait>Asking for the job …</Wait>
+        )}
+      </>
+    );
+  return (
+    <>
+      <nav class="crumbs" aria-label="Where you are">
+        <Link href="/jobs">Jobs</Link>
+        <span aria-hidden="true">/</span>
+        <span class="ellipsis">{id}</span>
+      </nav>
+      <div class="page-head">
+        <div class="job-title">
+          <StateBadge job={job} />
+          <h1 class={own?.name ? 'ellipsis' : 'ellipsis mono'} title={title}>
+            {title}
+          </h1>
+        </div>
+        <JobActions job={job} />
+      </div>
+      {own?.name && own.label && <p class="mono muted ellipsis">{own.label}</p>}
+      <JobEnd job={job} />
+      {own?.message && job.finished === null && <p class="notice">{own.message}</p>}
+      {own?.state === 'running' && own.progress !== null && (
+        <progress class="job-progress" aria-label="Progress" max={1} value={own.progress} />
+      )}
+      <div class="job-top">
+        <JobTimeline job={job} />
+        <section class="card" aria-label="Facts">
+          <JobFacts job={job} />
+        </section>
+      </div>
+      {own && !PRINTS.includes(own.kind) && <JobResult job={own} />}
+      {own && PRINTS.includes(own.kind) && <LogPanel job={id} />}
+    </>
+  );
+}

@@ -1,0 +1,88 @@
+import { useCallback, useMemo } from 'preact/hooks';
+import { Link } from 'wouter-preact';
+import { JobFilters, readFilter, toQuery } from '../jobs/job-filters.tsx';
+import { JobRow } from '../jobs/job-row.tsx';
+import { useJobs } from '../service/jobs.ts';
+import type { CurrentUser } from '../service/user.ts';
+import { Button } from '../ui/button.tsx';
+import { Empty } from '../ui/empty.tsx';
+import { Problem } from '../ui/problem.tsx';
+import { useAddress } from '../ui/use-address.ts';
+import { useTitle } from '../ui/use-title.ts';
+import { Wait } from '../ui/wait.tsx';
+
+/** Jobs as they go, the latest first. */
+export function JobsPage({ user }: { user: CurrentUser }) {
+  useTitle('Jobs');
+  const [search, change] = useAddress();
+  const filter = useMemo(() => readFilter(search), [search]);
+  const onChange = useCallback((changes: Partial<typeof filter>) => change(changes), [change]);
+  const { data, error, hasNextPage, fetchNextPage, isFetchingNextPage } = useJobs(toQuery(filter));
+  const jobs = data?.pages.flatMap(page => page.items) ?? [];
+  return (
+    <>
+      <div class="page-head">
+        <h1>Jobs</h1>
+        <Link class="button" data-look="primary" href="/run">
+          Run a command
+        </Link>
+      </div>
+      <JobFilters filter={filter} user={user} onChange={onChange} />
+      {error && <Problem error={error} />}
+      {!data && !error && <Wait>Asking for jobs …</Wait>}
+      {data && (
+        <div class="card">
+          {jobs.length > 0 && (
+            // biome-ignore lint/a11y/noNoninteractiveTabindex: on a narrow screen it is scrolled by keys, too.
+            <section class="table-box" aria-label="Jobs" tabIndex={0}>
+              <table class="jobs">
+                <thead>
+                  <tr>
+                    <th scope="col">State</th>
+                    <th scope="col">Job</th>
+                    <th scope="col">Kind</th>
+                    <th scope="col">Host</th>
+                    {filter.owner && <th scope="col">Owner</th>}
+                    <th scope="col">Created</th>
+                    <th scope="col" class="numbers">
+                      Took
+                    </th>
+                  </tr>
+                </thead>
+                <tbody>
+                  {jobs.map(job => (
+                    <JobRow key={job.id} job={job} showOwner={filter.owner !== undefined} />
+                  ))}
+                </tbody>
+              </table>
+            </section>
+          )}
+          {jobs.length === 0 && !hasNextPage && <NoJobs isFiltered={search.size > 0} />}
+          {hasNextPage && (
+            <div class="more">
+              <Button disabled={isFetchingNextPage} onClick={() => fetchNextPage()}>
+                {isFetchingNextPage ? 'Asking for older jobs …' : 'Older jobs'}
+              </Button>
+            </div>
+          )}
+        </div>
+      )}
+    </>
+  );
+}
+
+const NoJobs = ({ isFiltered }: { isFiltered: boolean }) =>
+  isFiltered ? (
+    <Empty title="No job matches">
+      <p>
+        Change the filters, or look at <Link href="/jobs">all jobs</Link>.
+      </p>
+    </Empty>
+  ) : (
+    <Empty title="No jobs yet">
+      <p>
+        Whatever takes longer than a request is a job: a command, a video, an upload that is parsed.{' '}
+        <Link href="/run">Run a first command</Link>, and it stands here.
+      </p>
+    </Empty>
+  );

@@ -1,0 +1,93 @@
+import { useState } from 'preact/hooks';
+import { AddHostDialog } from '../run/add-host-dialog.tsx';
+import { CommandForm } from '../run/command-form.tsx';
+import { FirstSteps } from '../run/first-steps.tsx';
+import { LogInDialog } from '../run/log-in-dialog.tsx';
+import { RunOutput } from '../run/run-output.tsx';
+import { SessionBar } from '../run/session-bar.tsx';
+import { useHosts, useSessions } from '../service/hosts.ts';
+import type { CurrentUser } from '../service/user.ts';
+import { Button } from '../ui/button.tsx';
+import { Problem } from '../ui/problem.tsx';
+import { useAddress } from '../ui/use-address.ts';
+import { useTitle } from '../ui/use-title.ts';
+import { Wait } from '../ui/wait.tsx';
+
+/** Choose a host, log in, type a command, see what it prints. */
+export function RunPage({ user }: { user: CurrentUser }) {
+  useTitle('Run');
+  const [search, change] = useAddress();
+  const hosts = useHosts();
+  const sessions = useSessions();
+  const [dialog, setDialog] = useState<'host' | 'login' | 'again'>();
+  const [banner, setBanner] = useState<string>();
+  const error = hosts.error ?? sessions.error;
+  if (!hosts.data || !sessions.data)
+    return (
+      <>
+        <h1>Run a command</h1>
+        {error ? <Problem error={error} /> : <Wait>Asking for hosts and sessions …</Wait>}
+      </>
+    );
+  const wanted = search.get('session');
+  const session = sessions.data.find(({ sid }) => sid === wanted) ?? sessions.data[0];
+  const job = search.get('job') ?? undefined;
+  return (
+    <>
+      <div class="page-head">
+        <h1>Run a command</h1>
+        <SessionBar
+          sessions={sessions.data}
+          session={session}
+          onChoose={sid => change({ session: sid })}
+          onAddHost={user.administrator ? () => setDialog('host') : undefined}
+          onLogIn={hosts.data.length > 0 ? () => setDialog('login') : undefined}
+        />
+      </div>
+      {session?.state === 'reconnect' && (
+        <div class="notice" data-look="error">
+          <strong>
+            The connection to {session.hostname} was lost, and it asks for a new login.
+          </strong>
+          <p>Commands that run there go on. What waits fails after 10 minutes without one.</p>
+          <p>
+            <Button look="primary" onClick={() => setDialog('again')}>
+              Log in again
+            </Button>
+          </p>
+        </div>
+      )}
+      {session ? (
+        <CommandForm
+          session={session}
+          onStarted={id =>
+            change({ session: session.sid, job: id, line: undefined, find: undefined })
+          }
+        />
+      ) : (
+        <FirstSteps
+          hosts={hosts.data}
+          user={user}
+          onAddHost={() => setDialog('host')}
+          onLogIn={() => setDialog('login')}
+        />
+      )}
+      {banner && <pre class="notice banner">{banner}</pre>}
+      {job && <RunOutput key={job} job={job} />}
+      {dialog === 'host' && <AddHostDialog onClose={() => setDialog(undefined)} />}
+      {(dialog === 'login' || dialog === 'again') && (
+        <LogInDialog
+          hosts={hosts.data}
+          again={dialog === 'again' ? session : undefined}
+          user={user}
+          onClose={() => setDialog(undefined)}
+          onOpened={opened => {
+            setDialog(undefined);
+            setBanner(opened.banner);
+            change({ session: opened.sid });
+          }}
+        />
+      )}
+    </>
+  );
+}

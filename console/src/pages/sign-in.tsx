@@ -1,0 +1,69 @@
+import { useMutation } from '@tanstack/preact-query';
+import type { TargetedSubmitEvent } from 'preact';
+import { isSignedOut } from '../service/client.ts';
+import { apiPath } from '../service/place.ts';
+import { logIn, useLogins } from '../service/user.ts';
+import { Button } from '../ui/button.tsx';
+import { Problem } from '../ui/problem.tsx';
+import { useTitle } from '../ui/use-title.ts';
+
+/** The login page. The address stays, so that the login leads to what it names. */
+export function SignIn() {
+  useTitle('Log in');
+  const { data: logins } = useLogins();
+  const login = useMutation({ mutationFn: logIn });
+  const send = (event: TargetedSubmitEvent<HTMLFormElement>) => {
+    event.preventDefault();
+    const fields = new FormData(event.currentTarget);
+    login.mutate({
+      username: String(fields.get('username')),
+      password: String(fields.get('password')),
+    });
+  };
+  const target = location.pathname + location.search;
+  return (
+    <main class="sign-in">
+      <form onSubmit={send}>
+        <div>
+          <div class="brand">
+            <img src="./icon.svg" alt="" />
+            <span>Windlass</span>
+          </div>
+          <h1 class="visually-hidden">Log in to Windlass</h1>
+          <p class="sign-in-lead">Commands, videos and data on your hosts.</p>
+        </div>
+        {isSignedOut(login.error) && (
+          <p class="notice" data-look="error" role="alert">
+            <strong>The user name or the password is wrong.</strong>
+          </p>
+        )}
+        {login.error && !isSignedOut(login.error) && <Problem error={login.error} />}
+        <label class="field">
+          <span>User name</span>
+          <input class="input" name="username" autocomplete="username" required autofocus />
+        </label>
+        <label class="field">
+          <span>Password</span>
+          <input
+            class="input"
+            name="password"
+            type="password"
+            autocomplete="current-password"
+            required
+          />
+        </label>
+        <Button type="submit" look="primary" disabled={login.isPending}>
+          {login.isPending ? 'Logging in …' : 'Log in'}
+        </Button>
+        {logins?.includes('oidc') && (
+          <>
+            <p class="or">or</p>
+            <a class="button" href={apiPath(`login/oidc?target=${encodeURIComponent(target)}`)}>
+              Log in with your organization
+            </a>
+          </>
+        )}
+      </form>
+    </main>
+  );
+}

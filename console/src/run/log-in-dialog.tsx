@@ -1,0 +1,130 @@
+import type { TargetedSubmitEvent } from 'preact';
+import { useEffect, useRef, useState } from 'preact/hooks';
+import { type Challenge, type Host, type SessionRecord, useOpenSession } from '../service/hosts.ts';
+import type { CurrentUser } from '../service/user.ts';
+import { Button } from '../ui/button.tsx';
+import { Dialog } from '../ui/dialog.tsx';
+import { Problem } from '../ui/problem.tsx';
+import { ChallengeForm } from './challenge-form.tsx';
+import { CredentialFields, type Method } from './credential-fields.tsx';
+
+interface LogInDialogProps {
+  hosts: Host[];
+  /** A session whose connection was lost, and that asks for another login. */
+  again: SessionRecord | undefined;
+  user: CurrentUser;
+  onClose: () => void;
+  onOpened: (session: { sid: string; banner: string | undefined }) => void;
+}
+
+/** What the host asks, and where the answers go. */
+interface Asked {
+  challenge: Challenge;
+  answer: (answers: string[]) => void;
+}
+
+/** A login on a host. What is typed or chosen here goes into one request, and is kept nowhere. */
+export function LogInDialog({ hosts, again, user, onClose, onOpened }: LogInDialogProps) {
+  const open = useOpenSession();
+  const [method, setMethod] = useState<Method>('password');
+  const [asked, setAsked] = useState<Asked>();
+  const watching = useRef(new AbortController());
+  // Closing the dialog ends a login that waits for answers.
+  useEffect(() => () => watching.current.abort(new Error('The login was given up.')), []);
+
+  const answer = (challenge: Challenge) =>
+    new Promise<string[]>((resolve, reject) => {
+      watching.current.signal.addEventListener('abort', () =>
+        reject(watching.current.signal.reason),
+      );
+      const take = (answers: string[]) => {
+        setAsked(undefined);
+        resolve(answers);
+      };
+      setAsked({ challenge, answer: take });
+    });
+
+  const send = async (event: TargetedSubmitEvent<HTMLFormElement>) => {
+    event.preventDefault();
+    const fields = new FormData(event.currentTarget);
+    const given = await readCredentials(fields, method);
+    open.mutate(
+      {
+        again: again?.sid,
+        hostname: again?.hostname ?? String(fields.get('hostname')),
+        username: again?.username ?? String(fields.get('username')),
+        ...given,
+        answer,
+        signal: watching.current.signal,
+      },
+      { onSuccess: onOpened, onError: () => setAsked(undefined) },
+    );
+  };
+
+  const title = again
+    ? `Log in again as ${again.username} on ${again.hostname}`
+    : 'Log in to a host';
+  return (
+    <Dialog title={asked ? 'The host asks' : title} onClose={onClose}>
+      {asked && (
+        <ChallengeForm
+          key={asked.challenge.challenge}
+          challenge={asked.challenge}
+          onAnswer={asked.answer}
+          onCancel={onClose}
+        />
+      )}
+      {/* What was typed is still there where an answer is refused. */}
+      <div hidden={asked !== undefined}>
+        <form class="form" onSubmit={send}>
+          {!again && <AccountFields hosts={hosts} username={user.username} />}
+          <CredentialFields method={method} onMethod={setMethod} />
+          {open.error && <Problem error={open.error} />}
+          <div class="dialog-end">
+            <Button onClick={onClose}>Cancel</Button>
+            <Button type="submit" look="primary" disabled={open.isPending}>
+              {open.isPending ? 'Logging in …' : 'Log in'}
+            </Button>
+          </div>
+        </form>
+      </div>
+    </Dialog>
+  );
+}
+
+const AccountFields = ({ hosts, username }: { hosts: Host[]; username: string }) => (
+  <div class="two">
+    <label class="field">
+      <span>Host</span>
+      <select class="input" name="hostname" required>
+        {hosts.map(({ name }) => (
+          <option key={name}>{name}</option>
+        ))}
+      </select>
+    </label>
+    <label class="field">
+      <span>User name there</span>
+      <input
+        class="input"
+        name="username"
+        required
+        autocomplete="off"
+        autocapitalize="none"
+        spellcheck={false}
+        defaultValue={username}
+        autofocus
+      />
+    </label>
+  </div>
+);
+
+async function readCredentials(fields: FormData, method: Method) {
+  if (method === 'codes') return {};
+  if (method === 'password') return { password: String(fields.get('password')) };
+  const file = fields.get('key');
+  const passphrase = String(fields.get('passphrase'));
+  return {
+    privateKey: file instanceof File ? await file.text() : '',
+    ...(passphrase === '' ? {} : { passphrase }),
+  };
+}

@@ -1,0 +1,34 @@
+import { Link } from 'wouter-preact';
+import { JobActions } from '../jobs/job-actions.tsx';
+import { JobEnd } from '../jobs/job-end.tsx';
+import { LogPanel } from '../log/log-panel.tsx';
+import { isOwn, useJob } from '../service/jobs.ts';
+import { Problem } from '../ui/problem.tsx';
+import { StateBadge } from '../ui/state-badge.tsx';
+import { Duration } from '../ui/time.tsx';
+
+/** The command that was started here last: how it is, and what it prints. */
+export function RunOutput({ job: id }: { job: string }) {
+  const { data: job, error } = useJob(id);
+  return (
+    <>
+      {error && !job && <Problem error={error} />}
+      {job && (
+        <div class="run-head">
+          <StateBadge job={job} />
+          <Link class="run-label mono ellipsis" href={`/jobs/${id}`}>
+            {isOwn(job) ? (job.name ?? job.label) : job.kind}
+          </Link>
+          {job.started && (
+            <span class="muted">
+              <Duration from={job.started} to={job.finished} />
+            </span>
+          )}
+          <JobActions job={job} />
+        </div>
+      )}
+      {job && <JobEnd job={job} />}
+      <LogPanel job={id} />
+    </>
+  );
+}

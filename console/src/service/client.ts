@@ -1,0 +1,32 @@
+import { QueryClient } from '@tanstack/preact-query';
+import { Windlass, WindlassError } from '@windlass/client';
+import { connectionLost, connectionWorks } from './connection.ts';
+import { SERVICE_PATH } from './place.ts';
+
+/** The console's only way to the service: the client that users' programs have, with the cookies of the page's login. */
+export const windlass = new Windlass({
+  url: SERVICE_PATH,
+  onRetry: connectionLost,
+  fetch: async (...request) => {
+    const answer = await fetch(...request);
+    if (answer.status < 502) connectionWorks();
+    return answer;
+  },
+});
+
+/** The client itself sends requests again that may be. */
+export const queries = new QueryClient({
+  defaultOptions: {
+    queries: { retry: false, networkMode: 'always', staleTime: 1_000 },
+    mutations: { retry: false, networkMode: 'always' },
+  },
+});
+
+/** Whether the user is logged in is asked again where an answer says that nobody is. */
+queries.getQueryCache().subscribe(({ type, query }) => {
+  if (type === 'updated' && isSignedOut(query.state.error) && query.queryKey[0] !== 'user')
+    queries.setQueryData(['user'], null);
+});
+
+export const isSignedOut = (error: unknown): boolean =>
+  error instanceof WindlassError && error.status === 401;

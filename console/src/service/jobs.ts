@@ -1,0 +1,75 @@
+import { useInfiniteQuery, useMutation, useQuery } from '@tanstack/preact-query';
+import {
+  type components,
+  type Job,
+  type JobFilter,
+  type ListedJob,
+  unwrap,
+} from '@windlass/client';
+import { queries, windlass } from './client.ts';
+
+export type { Job, ListedJob };
+export type JobState = Job['state'];
+export type JobPage = components['schemas']['JobPage'];
+
+const PAGE = 50;
+const LIST_MS = 2_000;
+const JOB_MS = 3_000;
+
+export const isEnded = ({ finished }: Pick<Job, 'finished'>): boolean => finished !== null;
+/** Of others' jobs administrators see less. */
+export const isOwn = (job: ListedJob): job is Job => 'label' in job;
+
+/** Of a command that came to its own end: 0 is success. */
+export function exitStatus(job: ListedJob): number | undefined {
+  if (!isOwn(job) || typeof job.result !== 'object' || job.result === null) return undefined;
+  const { returncode } = job.result as { returncode?: unknown };
+  return typeof returncode === 'number' ? returncode : undefined;
+}
+
+/** Pages of jobs that match, the latest first. They are asked for again while the page is looked at. */
+export const useJobs = (filter: JobFilter) =>
+  useInfiniteQuery({
+    queryKey: ['jobs', filter],
+    queryFn: ({ signal, pageParam }) => {
+      const query = { ...filter, limit: PAGE, after: pageParam };
+      return unwrap(windlass.api.GET('/api/jobs', { params: { query }, signal }));
+    },
+    initialPageParam: undefined as string | undefined,
+    getNextPageParam: (page: JobPage) => page.next ?? undefined,
+    // Every page that is shown is asked for.
+    refetchInterval: ({ state: { data } }) => LIST_MS * Math.max(1, data?.pages.length ?? 1),
+    placeholderData: before => before,
+  });
+
+export const useJob = (id: string) =>
+  useQuery<ListedJob>({
+    queryKey: ['job', id],
+    queryFn: ({ signal }) =>
+      unwrap(windlass.api.GET('/api/jobs/{id}', { params: { path: { id } }, signal })),
+    refetchInterval: ({ state: { data } }) => (data && isEnded(data) ? false : JOB_MS),
+  });
+
+/** What happened to a job so far. */
+export const useHistory = (job: ListedJob) =>
+  useQuery({
+    queryKey: ['job', job.id, 'history'],
+    queryFn: async ({ signal }) => {
+      const params = { path: { id: job.id } };
+      return (await unwrap(windlass.api.GET('/api/jobs/{id}/history', { params, signal }))).items;
+    },
+    refetchInterval: isEnded(job) ? false : JOB_MS,
+  });
+
+/** Its record and its history. */
+export const refreshJob = (id: string) => queries.invalidateQueries({ queryKey: ['job', id] });
+
+export const useCancel = (id: string) =>
+  useMutation({ mutationFn: () => windlass.cancel(id), onSettled: () => refreshJob(id) });
+
+/** The same work again: a new job. */
+export const useRunAgain = (id: string) =>
+  useMutation({
+    mutationFn: async () =>
+      (await unwrap(windlass.api.POST('/api/jobs/{id}/retry', { params: { path: { id } } }))).id,
+  });

@@ -1,0 +1,66 @@
+import type { ComponentChildren } from 'preact';
+import { Link, useLocation } from 'wouter-preact';
+import { apiPath } from '../service/place.ts';
+import { type CurrentUser, logOut } from '../service/user.ts';
+import { Button } from './button.tsx';
+import { BookIcon, LeaveIcon, ListIcon, TerminalIcon } from './icons.tsx';
+import { ThemeButton } from './theme.tsx';
+
+const PAGES = [
+  { path: '/run', name: 'Run', Icon: TerminalIcon },
+  { path: '/jobs', name: 'Jobs', Icon: ListIcon },
+];
+
+/** What stands around every page of a user who is logged in. */
+export function Shell({ user, children }: { user: CurrentUser; children: ComponentChildren }) {
+  const [path] = useLocation();
+  return (
+    <div class="shell">
+      <button type="button" class="skip" onClick={skip}>
+        To the content
+      </button>
+      <header class="sidebar">
+        <Link class="brand" href="/run" aria-label="Windlass">
+          <img src="./icon.svg" alt="" />
+          <span>Windlass</span>
+        </Link>
+        <nav class="nav" aria-label="Pages">
+          {PAGES.map(({ path: to, name, Icon }) => (
+            <Link
+              key={to}
+              href={to}
+              aria-current={path === to || path.startsWith(`${to}/`) ? 'page' : undefined}
+            >
+              <Icon />
+              {name}
+            </Link>
+          ))}
+          <a href={apiPath('docs')}>
+            <BookIcon />
+            API
+          </a>
+        </nav>
+        <div class="sidebar-end">
+          <div class="who">
+            <strong class="ellipsis" title={user.username}>
+              {user.username}
+            </strong>
+            <small>{user.administrator ? 'Administrator' : 'User'}</small>
+          </div>
+          <ThemeButton />
+          <Button look="quiet" size="icon" aria-label="Log out" title="Log out" onClick={logOut}>
+            <LeaveIcon />
+          </Button>
+        </div>
+      </header>
+      <main class="main" id="main" tabIndex={-1}>
+        {children}
+      </main>
+    </div>
+  );
+}
+
+/** No link: a fragment would be one of the address in `<base>`. */
+function skip(): void {
+  document.querySelector<HTMLElement>('#main')?.focus();
+}

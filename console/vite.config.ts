@@ -1,0 +1,25 @@
+import { fileURLToPath } from 'node:url';
+import { defineConfig } from 'vite';
+
+const at = (path: string) => fileURLToPath(new URL(path, import.meta.url));
+
+/** Of what the page loads at once, the files are few: each costs a request on a slow link. */
+export default defineConfig({
+  root: at('.'),
+  // Relative: the API says in the page below which path it is (api/console/console-files.ts).
+  base: './',
+  resolve: {
+    alias: { '@windlass/client': at('../clients/typescript/src/index.ts') },
+  },
+  oxc: { jsx: { runtime: 'automatic', importSource: 'preact' } },
+  build: {
+    outDir: at('../dist/console'),
+    emptyOutDir: true,
+    target: 'es2022',
+    // Data URLs would need an exception from the Content-Security-Policy.
+    assetsInlineLimit: 0,
+    // Notices that the licences of what is bundled ask for.
+    license: { fileName: 'licences.md' },
+    modulePreload: { polyfill: false },
+  },
+});

@@ -1,0 +1,192 @@
+import type { Page } from 'playwright-core';
+import { beforeAll, expect, test } from 'vitest';
+import {
+  type ConsolePage,
+  expectAccessible,
+  logInToConsole,
+  openConsole,
+  useChromium,
+} from '../harness/console-page.ts';
+import { describeStack } from '../harness/forms.ts';
+import { launchAsync, openSession, waitForEnd } from '../harness/remote.ts';
+import { missingPrograms } from '../harness/skip.ts';
+import { useRemoteStack } from '../harness/use-stack.ts';
+
+const MILLION = 1_000_000;
+const WORDS = 'the quick brown fox jumps over the lazy dog';
+/** What a user with a machine of their own waits for; this one is shared with other tests. */
+const OPEN_MS = 2_000;
+const SLOWER = 3;
+const HEAP_BYTES = 100 << 20;
+const FRAME_MS = 50;
+
+describeStack(missingPrograms('sshd', 'chromium'), 'a long log in the console', form => {
+  const { stack, client, sshd } = useRemoteStack(form);
+  const browser = useChromium();
+  let sid: string;
+  let million: string;
+  let opened: ConsolePage;
+  let page: Page;
+
+  beforeAll(async () => {
+    sid = await openSession(client, sshd);
+    million = (await launchAsync(client, sid, `seq ${MILLION} | sed 's/$/ ${WORDS}/'`)).id;
+    opened = await openConsole(browser, stack.url);
+    page = opened.page;
+    await logInToConsole(page, stack);
+    await waitForEnd(client, million);
+  });
+
+  const open = (job: string, query = '') =>
+    page.goto(`${stack.url}/console/jobs/${job}${query}`, { waitUntil: 'commit' });
+  const count = (lines: number) =>
+    page.getByText(`${lines.toLocaleString('en')} lines`).waitFor({ timeout: 60_000 });
+  /** Numbers of the lines that are seen. */
+  const seen = async () =>
+    (await page.locator('.log-number').allTextContents()).map(text => Number(text));
+  const scroller = () => page.getByRole('region', { name: 'Lines of output' });
+
+  test('a million lines are there soon, and the page stays small', async () => {
+    const began = performance.now();
+    await open(million);
+    await count(MILLION);
+    expect(performance.now() - began).toBeLessThan(SLOWER * OPEN_MS);
+    const devtools = await page.context().newCDPSession(page);
+    await devtools.send('HeapProfiler.enable');
+    await devtools.send('HeapProfiler.collectGarbage');
+    const { usedSize, backingStorageSize } = (await devtools.send('Runtime.getHeapUsage')) as {
+      usedSize: number;
+      backingStorageSize: number;
+    };
+    expect(usedSize + backingStorageSize).toBeLessThan(HEAP_BYTES);
+    expect(await page.locator('.log-row').count()).toBeLessThan(100);
+    expect((await seen()).at(-1)).toBe(MILLION);
+  });
+
+  test('it is scrolled to its beginning and to any place', async () => {
+    await scroller().evaluate(element => element.scrollTo(0, 0));
+    await expect.poll(async () => (await seen())[0]).toBe(1);
+    await scroller().hover();
+    const row = await page
+      .locator('.log-row')
+      .first()
+      .evaluate(element => element.clientHeight);
+    await page.mouse.wheel(0, 20 * row);
+    await expect.poll(async () => (await seen())[0]).toBe(21);
+    await scroller().evaluate(element => element.scrollTo(0, element.scrollHeight / 2));
+    await expect.poll(async () => Math.round(((await seen())[0] ?? 0) / 1_000)).toBe(500);
+    const [first = 0] = await seen();
+    await page.mouse.wheel(0, 10 * row);
+    await expect.poll(async () => (await seen())[0]).toBe(first + 10);
+    await scroller().press('End');
+    await expect.poll(async () => (await seen()).at(-1)).toBe(MILLION);
+  });
+
+  test('a text is found, and lines have addresses', async () => {
+    await page.getByLabel('Find in the output').fill('777777 THE');
+    await expect
+      .poll(() => page.locator('.find-count').textContent(), { timeout: 20_000 })
+      .toBe('1');
+    await page.keyboard.press('Enter');
+    await expect.poll(seen).toContain(777_777);
+    expect(await page.locator('.log mark').textContent()).toBe('777777 the');
+    await page.locator('.log-number', { hasText: '777778' }).click();
+    expect(new URL(page.url()).search).toBe('?find=777777+THE&line=777778');
+    await page.reload();
+    await expect.poll(seen, { timeout: 20_000 }).toContain(777_778);
+    const picked = page.locator('.log-row[data-picked=true] .log-text');
+    expect(await picked.textContent()).toBe(`777778 ${WORDS}`);
+  });
+
+  test('what is more than a page keeps is read again where it is looked at', async () => {
+    const lines = 1_600_000;
+    const job = await launchAsync(client, sid, `seq ${lines} | sed 's/$/ ${WORDS}/'`);
+    await waitForEnd(client, job.id);
+    await open(job.id);
+    await count(lines);
+    const rows = page.locator('.log-row');
+    await scroller().press('Home');
+    await expect.poll(() => rows.first().textContent(), { timeout: 10_000 }).toBe(`11 ${WORDS}`);
+    await scroller().press('End');
+    await expect.poll(() => rows.last().textContent()).toBe(`${lines}${lines} ${WORDS}`);
+  });
+
+  test('lines that are wrapped are all reached', async () => {
+    const text = 'a long line '.repeat(60).trim();
+    const job = await launchAsync(client, sid, `for i in $(seq 200); do echo $i ${text}; done`);
+    await open(job.id);
+    await count(200);
+    await page.getByRole('button', { name: 'Wrap' }).click();
+    await scroller().press('End');
+    const last = page.locator('.log-row').last();
+    await expect.poll(() => last.textContent()).toBe(`200200 ${text}`);
+    const bottom = async () => {
+      const [row, box] = [await last.boundingBox(), await scroller().boundingBox()];
+      return Math.abs((row?.y ?? 0) + (row?.height ?? 0) - (box?.y ?? 0) - (box?.height ?? 0));
+    };
+    await expect.poll(bottom).toBeLessThan(1);
+  });
+
+  test('10,000 lines a second are followed without a long frame', async () => {
+    const command = `for i in $(seq 30); do seq 1000 | sed 's/$/ ${WORDS}/'; sleep 0.1; done`;
+    const job = await launchAsync(client, sid, command);
+    await open(job.id);
+    await page.locator('.log-row').first().waitFor();
+    await browser.startTracing(page, { categories: ['toplevel', 'devtools.timeline'] });
+    await count(30_000);
+    const tasks = readTasks(await browser.stopTracing());
+    expect(tasks.length).toBeGreaterThan(100);
+    expect(Math.max(...tasks)).toBeLessThan(FRAME_MS);
+    await expect.poll(async () => (await seen()).at(-1)).toBe(30_000);
+  });
+
+  test('a job is followed on while the API and its worker are killed, which is told', async () => {
+    const job = await launchAsync(client, sid, 'for i in $(seq 250); do echo $i; sleep 0.02; done');
+    await open(job.id);
+    await page
+      .locator('.log-row', { hasText: /^\d+20$/ })
+      .first()
+      .waitFor();
+    stack.kill('windlass-api');
+    stack.kill('windlass-worker');
+    await page.getByText('The service does not answer.').waitFor();
+    await page.getByText('Connected again.').waitFor();
+    await count(250);
+    await page.locator('.badge', { hasText: 'Succeeded' }).waitFor();
+    await scroller().press('Home');
+    await expect
+      .poll(async () => (await page.locator('.log-row').first().textContent()) ?? '')
+      .toBe('11');
+    const happened = page.getByRole('region', { name: 'Timeline' });
+    await happened.getByText('Its worker was lost').waitFor();
+    expect(await happened.getByText('A worker took it').count()).toBe(2);
+    expect(await happened.locator('rect').count()).toBe(4);
+    await expectAccessible(page);
+  });
+
+  test('no script threw, and nothing broke the policy', () => {
+    expect(opened.faults).toEqual([]);
+  });
+});
+
+interface TraceEvent {
+  name: string;
+  pid: number;
+  tid: number;
+  /** Of processor time, in µs: other programs of this machine do not count. */
+  tdur?: number;
+  args: { name?: string };
+}
+
+/** How long the tasks of the page's main thread took, in ms. */
+function readTasks(trace: Buffer): number[] {
+  const { traceEvents } = JSON.parse(trace.toString()) as { traceEvents: TraceEvent[] };
+  const main = new Set(
+    traceEvents
+      .filter(({ name, args }) => name === 'thread_name' && args.name === 'CrRendererMain')
+      .map(({ pid, tid }) => `${pid} ${tid}`),
+  );
+  return traceEvents
+    .filter(({ name, pid, tid }) => /RunTask$/.test(name) && main.has(`${pid} ${tid}`))
+    .map(({ tdur = 0 }) => tdur / 1_000);
+}

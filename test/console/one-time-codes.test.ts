@@ -1,0 +1,57 @@
+import { expect, test } from 'vitest';
+import {
+  expectAccessible,
+  logInToConsole,
+  openConsole,
+  useChromium,
+} from '../harness/console-page.ts';
+import { describeStack } from '../harness/forms.ts';
+import { startCodeHost } from '../harness/pam-sshd.ts';
+import { addHost } from '../harness/remote.ts';
+import { missingPrograms, missingRoot } from '../harness/skip.ts';
+import { startTcpProxy } from '../harness/tcp-proxy.ts';
+import { useStack, useStarted } from '../harness/use-stack.ts';
+
+const skip = missingRoot() ?? missingPrograms('sshd', 'google-authenticator', 'chromium');
+
+describeStack(skip, 'one-time codes in the console', form => {
+  const host = useStarted(() => startCodeHost());
+  const link = useStarted(() => startTcpProxy({ host: host.sshd.host, port: host.sshd.port }));
+  const { stack, client } = useStack(form);
+  const browser = useChromium();
+
+  test('are asked for as the host asks, and again when its connection was lost', async () => {
+    await addHost(client, host.sshd, { name: 'codes', port: link.port });
+    const { page, faults } = await openConsole(browser, stack.url);
+    await logInToConsole(page, stack);
+    const dialog = page.locator('dialog');
+    const answer = async (code: string) => {
+      await dialog.getByLabel('Verification code').waitFor();
+      await expectAccessible(page);
+      await dialog.getByLabel('Verification code').fill(code);
+      await page.keyboard.press('Enter');
+    };
+
+    await page.getByRole('button', { name: 'Log in to a host' }).click();
+    await dialog.getByLabel('User name there').fill(host.account.username);
+    await dialog.getByText('One-time codes').click();
+    await dialog.getByRole('button', { name: 'Log in' }).click();
+    await answer('99999999');
+    expect(await dialog.getByRole('alert').textContent()).toContain('Remote authentication failed');
+    await dialog.getByRole('button', { name: 'Log in' }).click();
+    await answer(host.nextCode());
+    await dialog.waitFor({ state: 'detached' });
+    await page.locator('.command > textarea').fill('echo $USER');
+    await page.keyboard.press('Control+Enter');
+    await page.locator('.log-row', { hasText: host.account.username }).waitFor();
+
+    link.cut();
+    await page.getByRole('button', { name: 'Log in again' }).click({ timeout: 60_000 });
+    await dialog.getByText('One-time codes').click();
+    await dialog.getByRole('button', { name: 'Log in' }).click();
+    await answer(host.nextCode());
+    await dialog.waitFor({ state: 'detached' });
+    await page.getByRole('button', { name: 'Log in again' }).waitFor({ state: 'detached' });
+    expect(faults).toEqual([]);
+  });
+});
