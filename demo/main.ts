@@ -120,13 +120,14 @@ function reportStopError(error: unknown): void {
 function showHow({ url, username, password }: Stack, { session, table }: Shown): void {
   const login = `-u ${username}:${password}`;
   process.stdout.write(`
-${bold('The service is still up. Try:')}
+${bold('The service is still up. Open in a browser,')} logged in as ${username} with the password ${password}:
+  ${url}/console/       the console, with all that was made here
+  ${url}/admin/queues   the queues, in Bull Board
+  ${url}/api/docs       every operation
+${bold('Or try:')}
   curl ${login} ${url}/api/remotes/launch --json '{"sid": "${session}", "command": "uname -a; uptime"}'
   curl ${login} '${url}${table}/rows?limit=3&sort=temperature'
   curl ${login} '${url}/api/jobs?limit=3'
-${bold('Or open in a browser,')} logged in as ${username} with the password ${password}:
-  ${url}/admin/queues   the queues, in Bull Board
-  ${url}/api/docs       every operation
 ${dim('Ctrl-C ends it and removes its data.')}
 `);
 }
