@@ -19,6 +19,8 @@ interface ParserDefinition {
   meaning: string;
   /** The kind of its artifacts. */
   makes: 'file' | 'table';
+  /** What a file of another kind is not. */
+  reads: string;
   /** Further members of POST /uploads. */
   parameters: z.ZodObject;
 }
@@ -41,11 +43,13 @@ export const PARSERS = {
   blob: {
     meaning: 'keeps each file as it is',
     makes: 'file',
+    reads: 'any file',
     parameters: z.strictObject({}),
   },
   csv: {
     meaning: 'reads each file as a table of comma-separated values (RFC 4180)',
     makes: 'table',
+    reads: 'text',
     parameters: z
       .strictObject({
         /** One character between values, a space for runs of spaces; found by default. */
@@ -84,11 +88,19 @@ export const PARSERS = {
   json: {
     meaning: 'reads each file as a table of records: a JSON array of objects',
     makes: 'table',
+    reads: 'text',
     parameters: z.strictObject({}),
   },
   ndjson: {
     meaning: 'reads each file as a table of records: JSON objects, one a line',
     makes: 'table',
+    reads: 'text',
+    parameters: z.strictObject({}),
+  },
+  parquet: {
+    meaning: 'reads each Parquet file as a table',
+    makes: 'table',
+    reads: 'a Parquet file',
     parameters: z.strictObject({}),
   },
 } as const satisfies Record<string, ParserDefinition>;

@@ -6,6 +6,7 @@ const MARKS: [mark: string, name: string, parser?: string][] = [
   ['CDF\x05', 'a netCDF-3 file'],
   ['\x93NUMPY', 'a NumPy file', 'npy'],
   ['PAR1', 'a Parquet file', 'parquet'],
+  ['PARE', 'an encrypted Parquet file'],
   ['PK\x03\x04', 'a ZIP archive', 'zip'],
   ['PK\x05\x06', 'an empty ZIP archive'],
   ['\x1f\x8b', 'a gzip file'],
