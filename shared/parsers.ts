@@ -15,10 +15,14 @@ export type ColumnType = (typeof COLUMN_TYPES)[number];
 export const ENCODINGS = ['utf-8', 'utf-16', 'latin-1', 'windows-1252'] as const;
 export type Encoding = (typeof ENCODINGS)[number];
 
+/** Artifacts with bytes: those of a file, a table as Parquet, an array as a NumPy file. */
+export const ARTIFACT_KINDS = ['file', 'table', 'array'] as const;
+export type ArtifactKind = (typeof ARTIFACT_KINDS)[number];
+
 interface ParserDefinition {
   meaning: string;
-  /** The kind of its artifacts. */
-  makes: 'file' | 'table';
+  /** The kind of its artifacts; any: it depends on the file. */
+  makes: ArtifactKind | 'any';
   /** What a file of another kind is not. */
   reads: string;
   /** Further members of POST /uploads. */
@@ -101,6 +105,12 @@ export const PARSERS = {
     meaning: 'reads each Parquet file as a table',
     makes: 'table',
     reads: 'a Parquet file',
+    parameters: z.strictObject({}),
+  },
+  npy: {
+    meaning: 'reads each NumPy file as a table if it has one dimension, and otherwise as an array',
+    makes: 'any',
+    reads: 'a NumPy file',
     parameters: z.strictObject({}),
   },
 } as const satisfies Record<string, ParserDefinition>;

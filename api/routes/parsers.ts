@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { PARSERS } from '../../shared/parsers.ts';
+import { ARTIFACT_KINDS, PARSERS } from '../../shared/parsers.ts';
 import { entityTag, sendRecord } from '../http/conditional-requests.ts';
 import { resource } from '../http/resource.ts';
 import { routes } from '../http/routes.ts';
@@ -9,7 +9,7 @@ const parserRecord = z
   .object({
     name: z.string(),
     meaning: z.string(),
-    makes: z.enum(['file', 'table']),
+    makes: z.enum([...ARTIFACT_KINDS, 'any']),
     parameters: z.record(z.string(), z.unknown()).meta({ description: 'A JSON Schema.' }),
   })
   .meta({ id: 'Parser' });

@@ -1,9 +1,11 @@
 import { mkdtemp, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { expect } from 'vitest';
 import { type FileParserName, PARSERS } from '../../shared/parsers.ts';
 import type { MadeFile } from '../../workers/parsers/table/protocol.ts';
 import { runTableChild } from '../../workers/parsers/table/run-child.ts';
 import { giveToDecoder } from '../../workers/sandbox/scratch-dir.ts';
+import { parseFile } from './parsed-file.ts';
 
 /** A file cut at these shares of its length, and so many with bytes changed at random places, by a seed. */
 export function damage(
@@ -53,4 +55,26 @@ export async function parseConfined(
     },
     { memory, seconds, keepFree: 0, onProgress: () => {}, signal: new AbortController().signal },
   );
+}
+
+/** The same in this process, for readers that are JavaScript alone. */
+export async function expectReadOrRefused(
+  folder: string,
+  given: Parameters<typeof parseFile>[1],
+): Promise<void> {
+  await parseFile(folder, given).catch((error: Error) => {
+    expect(error.name, String(error.stack)).toBe('TableError');
+  });
+}
+
+/** Parses a damaged file, which is an error of the file or what is still in it; undefined for an error. */
+export async function expectBounded(
+  folder: string,
+  given: Hostile,
+): Promise<MadeFile[] | undefined> {
+  return parseConfined(folder, given).catch((error: Error & { code?: string }) => {
+    const isOfFile = error.name === 'TableError' || error.code === 'parse_failed';
+    expect(isOfFile, String(error.stack)).toBe(true);
+    return undefined;
+  });
 }
