@@ -25,6 +25,8 @@ interface ParserDefinition {
   makes: ArtifactKind | 'any';
   /** What a file of another kind is not. */
   reads: string;
+  /** How the names of such files end, in an archive. */
+  extensions: string[];
   /** Further members of POST /uploads. */
   parameters: z.ZodObject;
 }
@@ -48,12 +50,14 @@ export const PARSERS = {
     meaning: 'keeps each file as it is',
     makes: 'file',
     reads: 'any file',
+    extensions: [],
     parameters: z.strictObject({}),
   },
   csv: {
     meaning: 'reads each file as a table of comma-separated values (RFC 4180)',
     makes: 'table',
     reads: 'text',
+    extensions: ['csv', 'tsv'],
     parameters: z
       .strictObject({
         /** One character between values, a space for runs of spaces; found by default. */
@@ -93,24 +97,36 @@ export const PARSERS = {
     meaning: 'reads each file as a table of records: a JSON array of objects',
     makes: 'table',
     reads: 'text',
+    extensions: ['json'],
     parameters: z.strictObject({}),
   },
   ndjson: {
     meaning: 'reads each file as a table of records: JSON objects, one a line',
     makes: 'table',
     reads: 'text',
+    extensions: ['ndjson', 'jsonl'],
     parameters: z.strictObject({}),
   },
   parquet: {
     meaning: 'reads each Parquet file as a table',
     makes: 'table',
     reads: 'a Parquet file',
+    extensions: ['parquet', 'pq'],
     parameters: z.strictObject({}),
   },
   npy: {
     meaning: 'reads each NumPy file as a table if it has one dimension, and otherwise as an array',
     makes: 'any',
     reads: 'a NumPy file',
+    extensions: ['npy'],
+    parameters: z.strictObject({}),
+  },
+  zip: {
+    meaning:
+      'reads each file of a ZIP archive by the parser of its name, and keeps others as they are',
+    makes: 'any',
+    reads: 'a ZIP archive',
+    extensions: ['zip', 'npz'],
     parameters: z.strictObject({}),
   },
 } as const satisfies Record<string, ParserDefinition>;
@@ -127,4 +143,13 @@ export const ourParserName = (name: string): string =>
 
 export function isParserName(name: string): name is ParserName {
   return Object.hasOwn(PARSERS, name);
+}
+
+/** The parser of files with this name, such as day.csv or day.csv.gz. */
+export function findParserOf(name: string): FileParserName | undefined {
+  const ending = /\.([^./]+)(?:\.(?:gz|zst))?$/i.exec(name)?.[1]?.toLowerCase() ?? '';
+  const found = Object.entries<ParserDefinition>(PARSERS).find(([, { extensions }]) =>
+    extensions.includes(ending),
+  );
+  return found?.[0] as FileParserName | undefined;
 }

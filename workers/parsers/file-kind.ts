@@ -8,7 +8,7 @@ const MARKS: [mark: string, name: string, parser?: string][] = [
   ['PAR1', 'a Parquet file', 'parquet'],
   ['PARE', 'an encrypted Parquet file'],
   ['PK\x03\x04', 'a ZIP archive', 'zip'],
-  ['PK\x05\x06', 'an empty ZIP archive'],
+  ['PK\x05\x06', 'an empty ZIP archive', 'zip'],
   ['\x1f\x8b', 'a gzip file'],
   ['\x28\xb5\x2f\xfd', 'a zstd file'],
   ['\xfd7zXZ\0', 'an xz file'],
