@@ -121,6 +121,16 @@ export const PARSERS = {
     extensions: ['npy'],
     parameters: z.strictObject({}),
   },
+  xlsx: {
+    meaning: 'reads each sheet of an Excel workbook as a table',
+    makes: 'any',
+    reads: 'an XLSX workbook',
+    extensions: ['xlsx', 'xlsm'],
+    parameters: z.strictObject({
+      /** Whether the first row of each sheet names the columns; by default where its values are texts. */
+      header: z.boolean().optional(),
+    }),
+  },
   zip: {
     meaning:
       'reads each file of a ZIP archive by the parser of its name, and keeps others as they are',

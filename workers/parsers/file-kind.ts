@@ -14,7 +14,7 @@ const MARKS: [mark: string, name: string, parser?: string][] = [
   ['\xfd7zXZ\0', 'an xz file'],
   ['7z\xbc\xaf\x27\x1c', 'a 7-Zip archive'],
   ['BZh', 'a bzip2 file'],
-  ['\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1', 'an XLS workbook of Excel 97'],
+  ['\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1', 'an XLS workbook of Excel 97, or an encrypted one'],
   ['\x89PNG\r\n\x1a\n', 'a PNG image'],
   ['\xff\xd8\xff', 'a JPEG image'],
   ['GIF8', 'a GIF image'],

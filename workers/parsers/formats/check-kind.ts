@@ -11,7 +11,9 @@ export async function checkKind(path: string, parser: FileParserName): Promise<v
   if (head.length === 0) throw new TableError({ reason: 'the file is empty' });
   const kind = recognizeFile(head);
   const { reads } = PARSERS[parser];
-  if (kind ? kind.parser === parser : reads === 'text') return;
+  // A workbook that begins with another part than Excel's do.
+  const isRead = kind?.parser === parser || (parser === 'xlsx' && kind?.parser === 'zip');
+  if (kind ? isRead : reads === 'text') return;
   const other = kind?.parser && isParserName(kind.parser) ? kind.parser : undefined;
   throw new TableError({
     reason: `the file is ${kind?.name ?? 'of no kind that is known'}, not ${reads}`,
