@@ -131,6 +131,20 @@ export const PARSERS = {
       header: z.boolean().optional(),
     }),
   },
+  hdf5: {
+    meaning: 'reads the datasets of each HDF5 file as tables and arrays',
+    makes: 'any',
+    reads: 'an HDF5 file',
+    extensions: ['h5', 'hdf5', 'he5'],
+    parameters: z.strictObject({}),
+  },
+  netcdf: {
+    meaning: 'reads the variables of each netCDF-4 file as tables and arrays, as they are stored',
+    makes: 'any',
+    reads: 'a netCDF-4 file',
+    extensions: ['nc', 'nc4'],
+    parameters: z.strictObject({}),
+  },
   zip: {
     meaning:
       'reads each file of a ZIP archive by the parser of its name, and keeps others as they are',

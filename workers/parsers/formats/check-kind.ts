@@ -4,6 +4,11 @@ import { recognizeFile } from '../file-kind.ts';
 import { TableError } from '../table/protocol.ts';
 
 const HEAD_BYTES = 512;
+/** A workbook may begin with another part than Excel's do, and netCDF-4 is HDF5. */
+const ALSO_READ: Partial<Record<FileParserName, FileParserName>> = {
+  xlsx: 'zip',
+  netcdf: 'hdf5',
+};
 
 /** Throws TableError for a file whose first bytes are those of another kind, and names that kind and its parser. */
 export async function checkKind(path: string, parser: FileParserName): Promise<void> {
@@ -11,8 +16,8 @@ export async function checkKind(path: string, parser: FileParserName): Promise<v
   if (head.length === 0) throw new TableError({ reason: 'the file is empty' });
   const kind = recognizeFile(head);
   const { reads } = PARSERS[parser];
-  // A workbook that begins with another part than Excel's do.
-  const isRead = kind?.parser === parser || (parser === 'xlsx' && kind?.parser === 'zip');
+  const isRead =
+    kind?.parser === parser || (kind?.parser !== undefined && kind.parser === ALSO_READ[parser]);
   if (kind ? isRead : reads === 'text') return;
   const other = kind?.parser && isParserName(kind.parser) ? kind.parser : undefined;
   throw new TableError({

@@ -2,7 +2,13 @@ import { mkdir, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { findParserOf, PARSERS } from '../../../shared/parsers.ts';
 import { ALWAYS_ALLOWED, boundExpansion, MAX_RATIO } from '../expand/bound-expansion.ts';
-import { type FileRequest, type MadeFile, type Reader, TableError } from '../table/protocol.ts';
+import {
+  type FileRequest,
+  type MadeFile,
+  type Reader,
+  TableError,
+  type TableProblem,
+} from '../table/protocol.ts';
 import { inMember, type Member, openZip } from '../zip/open-zip.ts';
 import { readFile } from './read-file.ts';
 
@@ -54,15 +60,18 @@ async function readMember(
   try {
     const parameters = PARSERS[parser].parameters.parse({});
     const files = await readFile({ ...request, parser, parameters }, onProgress);
-    return files.map(file => ({ ...file, name: file.name ? `${name}/${file.name}` : name }));
+    return files.map(({ skipped, ...file }) => ({
+      ...file,
+      name: file.name ? `${name}/${file.name}` : name,
+      ...(skipped ? { skipped: { ...skipped, problems: placed(name, skipped.problems) } } : {}),
+    }));
   } catch (error) {
     if (!(error instanceof TableError)) throw error;
     const { problems, count, hint } = error;
-    const placed = problems.map(problem => ({
-      ...problem,
-      reason: inMember(name, problem.reason).message,
-    }));
-    const [first = { reason: inMember(name, error.message).message }] = placed;
-    throw new TableError({ ...first, hint }, { problems: placed, count });
+    const [first = { reason: inMember(name, error.message).message }] = placed(name, problems);
+    throw new TableError({ ...first, hint }, { problems: placed(name, problems), count });
   }
 }
+
+const placed = (name: string, problems: TableProblem[]) =>
+  problems.map(problem => ({ ...problem, reason: inMember(name, problem.reason).message }));

@@ -58,7 +58,8 @@ export function readFields(descr: PythonValue): { fields: Field[]; size: number 
   return { fields, size };
 }
 
-function fieldOf(code: string, column: string): Omit<Field, 'name' | 'at'> {
+/** A field by its code. Throws TableError for one that no column is of. */
+export function fieldOf(code: string, column: string): Omit<Field, 'name' | 'at'> {
   const [, order = '', kind = '', digits = '', unit] =
     /^([<>|=])([a-zA-Z])(\d*)(?:\[(\w+)\])?$/.exec(code) ?? [];
   const isBig = order === '>';

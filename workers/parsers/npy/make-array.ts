@@ -12,7 +12,7 @@ interface Values {
   shape: number[];
   unit?: string;
   /** Little-endian, in C order, in pieces that hold whole values. */
-  pieces: AsyncIterable<Buffer>;
+  pieces: AsyncIterable<Buffer> | Iterable<Buffer>;
   onBytes?(bytes: number): void;
 }
 
