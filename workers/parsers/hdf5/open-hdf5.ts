@@ -36,6 +36,8 @@ export async function openHdf5(path: string): Promise<Hdf5File> {
   const module = await ready;
   const fd = openSync(path, 'r');
   mount(module, fd);
+  // Otherwise HDF5 says what it could not list only on standard error.
+  module.activate_throwing_error_handler();
   const file = attempt(() => module.open(PATH, module.H5F_ACC_RDONLY, false, -1, -1));
   if (file < 0n) throw damaged('it cannot be opened');
   const read: Hdf5File['read'] = (dataset, { metadata, from, count }) =>
@@ -62,9 +64,12 @@ export async function openHdf5(path: string): Promise<Hdf5File> {
     kindOf: one =>
       attempt(() => {
         if (module.get_symbolic_link(file, one) !== null) return undefined;
+        if (module.get_external_link(file, one).filename !== undefined) return undefined;
         const type = module.get_type(file, one);
         if (type === module.H5G_GROUP) return 'group';
-        return type === module.H5G_DATASET ? 'dataset' : undefined;
+        if (type === module.H5G_DATASET) return 'dataset';
+        if (type !== module.H5G_TYPE) throw damaged(`${one} cannot be read`);
+        return undefined;
       }),
     describe: one => attempt(() => module.get_dataset_metadata(file, one)),
     read,
@@ -171,8 +176,10 @@ function attempt<T>(work: () => T): T {
   } catch (error) {
     if (error instanceof TableError) throw error;
     const message = error instanceof Error ? error.message : String(error);
-    if (/memory/i.test(message)) throw error;
-    throw damaged(message.slice(0, 200));
+    if (/allocat|enlarge memory|OOM/i.test(message)) throw new Error(`Out of Memory: ${message}`);
+    // The stack of HDF5's errors, of which the last one is the cause.
+    const [, why = message] = [...message.matchAll(/\(\): (.*)/g)].at(-1) ?? [];
+    throw damaged(why.slice(0, 200));
   }
 }
 
