@@ -25,7 +25,7 @@ interface ParserDefinition {
   makes: ArtifactKind | 'any';
   /** What a file of another kind is not. */
   reads: string;
-  /** How the names of such files end, in an archive. */
+  /** How the names of such files end: by it files in an archive are read. */
   extensions: string[];
   /** Further members of POST /uploads. */
   parameters: z.ZodObject;

@@ -9,6 +9,7 @@ const parserRecord = z
   .object({
     name: z.string(),
     meaning: z.string(),
+    extensions: z.array(z.string()).describe('How the names of such files end.'),
     makes: z.enum([...ARTIFACT_KINDS, 'any']),
     parameters: z.record(z.string(), z.unknown()).meta({ description: 'A JSON Schema.' }),
   })
@@ -16,9 +17,10 @@ const parserRecord = z
 
 /** Parameters are described by JSON Schema (2020-12). */
 const record = {
-  items: Object.entries(PARSERS).map(([name, { meaning, makes, parameters }]) => ({
+  items: Object.entries(PARSERS).map(([name, { meaning, extensions, makes, parameters }]) => ({
     name,
     meaning,
+    extensions: [...extensions],
     makes,
     parameters: z.toJSONSchema(parameters, { io: 'input' }),
   })),

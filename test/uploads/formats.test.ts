@@ -75,6 +75,16 @@ describeStack(undefined, 'files of other formats over HTTP', form => {
     expect(after).toEqual(before);
   });
 
+  test('a table whose column is called like a number of rows of DuckDB is sorted', async () => {
+    const csv = 'file_row_number,x\n3,1\n2,0\n1,1\n';
+    const path = await makeTable(client, { mid, aid: 'numbered', csv });
+    expect((await client.get<RowsPage>(`${path}/rows?sort=x`)).rows).toEqual([
+      [2, 0],
+      [3, 1],
+      [1, 1],
+    ]);
+  });
+
   test('a slice is what lies there in the array, for any slice', async () => {
     const shape = [40, 50, 60];
     const values = Array.from({ length: 120_000 }, (_, i) => BigInt(i) * 60_071_992_547_409n);

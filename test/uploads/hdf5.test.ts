@@ -123,6 +123,11 @@ f['empty'] = h5py.Empty('f8')`),
     });
     const skipped = Object.values(made).flatMap(({ skipped }) => skipped?.problems ?? []);
     expect(skipped.map(({ column }) => column).sort()).toEqual(['half', 'texts']);
+    const behind = write(`
+with h5py.File(path, 'w', userblock_size=512) as f: f['t'] = [7]
+with open(path, 'r+b') as f: f.write(b'MATLAB 7.3 MAT-file')
+print('null')`).content;
+    expect((await read(behind))['']?.json).toEqual({ 't integer': ['7'] });
     await expect(read(build("f['half'] = np.zeros(3, 'f2')"))).rejects.toThrow('left out');
     await expect(read(build(''.concat('pass')))).rejects.toThrow('no dataset');
     await expect(read(build("f['x'] = np.array([b'\\xff'], dtype='S1')"))).rejects.toMatchObject({

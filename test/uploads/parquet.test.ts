@@ -172,6 +172,12 @@ print('null')`).content,
       await expectWholeOrError(Buffer.concat([whole.subarray(0, -8 - footer), changed]));
   });
 
+  test('columns may be called like what we add', async () => {
+    const names = ['file_row_number', 'row', 'filename', '\u0001 row'];
+    const columns = `{n: pa.array(['x', 'a\\0b']) for n in json.loads(${JSON.stringify(JSON.stringify(names))})}`;
+    await expect(read(writeColumns(columns))).rejects.toThrow('NUL');
+  });
+
   test('bombs are refused', async () => {
     const bomb = write(`
 one = pa.array(['x' * 1000000]).dictionary_encode()

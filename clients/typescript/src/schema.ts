@@ -2651,6 +2651,8 @@ export interface components {
         Parser: {
             name: string;
             meaning: string;
+            /** @description How the names of such files end. */
+            extensions: string[];
             /** @enum {string} */
             makes: "file" | "table" | "array" | "any";
             /** @description A JSON Schema. */

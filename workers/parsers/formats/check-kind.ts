@@ -3,7 +3,7 @@ import { type FileParserName, isParserName, PARSERS } from '../../../shared/pars
 import { recognizeFile } from '../file-kind.ts';
 import { TableError } from '../table/protocol.ts';
 
-const HEAD_BYTES = 512;
+const HEAD_BYTES = 1_024;
 /** A workbook may begin with another part than Excel's do, and netCDF-4 is HDF5. */
 const ALSO_READ: Partial<Record<FileParserName, FileParserName>> = {
   xlsx: 'zip',

@@ -1,5 +1,5 @@
 import type { DuckDBConnection } from '@duckdb/node-api';
-import { query, readParquet } from '../table/duckdb.ts';
+import { query, quoteName, readParquet } from '../table/duckdb.ts';
 import { type FileRequest, TableError } from '../table/protocol.ts';
 import type { ColumnPlan } from './plan-columns.ts';
 import { refuseDamaged } from './refuse-damaged.ts';
@@ -58,10 +58,12 @@ async function place(
   connection: DuckDBConnection,
   { input, plan, fault }: Place,
 ): Promise<TableError> {
-  const rows = `SELECT *, row_number() OVER () AS "row number" FROM ${readParquet(input)}`;
+  // A name that the file's columns do not have.
+  const number = quoteName('\u0001 row');
+  const rows = `SELECT *, row_number() OVER () AS ${number} FROM ${readParquet(input)}`;
   const [found] = await query(
     connection,
-    `SELECT min("row number") AS row FROM (${rows}) WHERE ${fault.when}`,
+    `SELECT min(${number}) AS row FROM (${rows}) WHERE ${fault.when}`,
   );
   return new TableError({
     ...{ row: Number(found?.row), column: plan.name, reason: fault.reason },
