@@ -1,4 +1,5 @@
-import { WindlassError } from '../../shared/errors.ts';
+import type { WindlassError } from '../../shared/errors.ts';
+import { invalidInput } from '../http/validate.ts';
 
 /** Of one dimension: the indexes from `from` to before `to`. */
 export interface Extent {
@@ -36,11 +37,10 @@ export function parseSlice(text: string | undefined, shape: number[]): Extent[] 
 
 export function invalidSlice(reason: string, shape: number[]): WindlassError {
   const problem = `must fit the shape [${shape.join(', ')}]: ${reason}`;
-  return new WindlassError('invalid_input', {
-    detail: `Invalid input: slice: ${problem}.`,
-    hint: 'Give an index or from:to for each dimension, separated by commas.',
-    extra: { errors: [{ field: 'slice', problem }] },
-  });
+  return invalidInput(
+    [{ field: 'slice', problem }],
+    'Give an index or from:to for each dimension, separated by commas.',
+  );
 }
 
 /** Values that lie side by side in C order: where they begin in the array, and how many they are. */
