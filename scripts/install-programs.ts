@@ -17,6 +17,7 @@ import {
   findTypeScriptGenerators,
   installClientGenerators,
 } from './client-generators.ts';
+import { FORMAT_READERS, findFormatReaders, installFormatReaders } from './format-readers.ts';
 import { findNode, installNode } from './install-node.ts';
 import { canInstallPython, installPython } from './install-python.ts';
 import {
@@ -60,6 +61,10 @@ export function setUpPrograms(): void {
     console.error('Installing what tests use, once: generators of clients …');
     installClientGenerators();
   }
+  if (findFormatReaders() === undefined && canInstallPython()) {
+    console.error("Installing what tests use, once: Python's readers of formats …");
+    installFormatReaders();
+  }
   if (findNode(26) === undefined) {
     console.error('Installing what tests use, once: Node 26, for the binary …');
     installNode(26);
@@ -80,6 +85,8 @@ export function listAbsent(): string[] {
     lines.push(`Schemathesis (Python: schemathesis==${SCHEMATHESIS})`);
   }
   if (isGeneratorMissing()) lines.push('Generators of clients (scripts/client-generators)');
+  if (findFormatReaders() === undefined)
+    lines.push(`Python's readers of formats (${FORMAT_READERS})`);
   if (findNode(26) === undefined) lines.push('Node 26, for the binary (scripts/node-26)');
   for (const { list, version, installed } of listTestPythons())
     if (!installed)

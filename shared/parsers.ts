@@ -15,10 +15,18 @@ export type ColumnType = (typeof COLUMN_TYPES)[number];
 export const ENCODINGS = ['utf-8', 'utf-16', 'latin-1', 'windows-1252'] as const;
 export type Encoding = (typeof ENCODINGS)[number];
 
+/** Artifacts with bytes: those of a file, a table as Parquet, an array as a NumPy file. */
+export const ARTIFACT_KINDS = ['file', 'table', 'array'] as const;
+export type ArtifactKind = (typeof ARTIFACT_KINDS)[number];
+
 interface ParserDefinition {
   meaning: string;
-  /** The kind of its artifacts. */
-  makes: 'file' | 'table';
+  /** The kind of its artifacts; any: it depends on the file. */
+  makes: ArtifactKind | 'any';
+  /** What a file of another kind is not. */
+  reads: string;
+  /** How the names of such files end: by it files in an archive are read. */
+  extensions: string[];
   /** Further members of POST /uploads. */
   parameters: z.ZodObject;
 }
@@ -41,11 +49,15 @@ export const PARSERS = {
   blob: {
     meaning: 'keeps each file as it is',
     makes: 'file',
+    reads: 'any file',
+    extensions: [],
     parameters: z.strictObject({}),
   },
   csv: {
     meaning: 'reads each file as a table of comma-separated values (RFC 4180)',
     makes: 'table',
+    reads: 'text',
+    extensions: ['csv', 'tsv'],
     parameters: z
       .strictObject({
         /** One character between values, a space for runs of spaces; found by default. */
@@ -84,11 +96,61 @@ export const PARSERS = {
   json: {
     meaning: 'reads each file as a table of records: a JSON array of objects',
     makes: 'table',
+    reads: 'text',
+    extensions: ['json'],
     parameters: z.strictObject({}),
   },
   ndjson: {
     meaning: 'reads each file as a table of records: JSON objects, one a line',
     makes: 'table',
+    reads: 'text',
+    extensions: ['ndjson', 'jsonl'],
+    parameters: z.strictObject({}),
+  },
+  parquet: {
+    meaning: 'reads each Parquet file as a table',
+    makes: 'table',
+    reads: 'a Parquet file',
+    extensions: ['parquet', 'pq'],
+    parameters: z.strictObject({}),
+  },
+  npy: {
+    meaning: 'reads each NumPy file as a table if it has one dimension, and otherwise as an array',
+    makes: 'any',
+    reads: 'a NumPy file',
+    extensions: ['npy'],
+    parameters: z.strictObject({}),
+  },
+  xlsx: {
+    meaning: 'reads each sheet of an Excel workbook as a table',
+    makes: 'any',
+    reads: 'an XLSX workbook',
+    extensions: ['xlsx', 'xlsm'],
+    parameters: z.strictObject({
+      /** Whether the first row of each sheet names the columns; by default where its values are texts. */
+      header: z.boolean().optional(),
+    }),
+  },
+  hdf5: {
+    meaning: 'reads the datasets of each HDF5 file as tables and arrays',
+    makes: 'any',
+    reads: 'an HDF5 file',
+    extensions: ['h5', 'hdf5', 'he5'],
+    parameters: z.strictObject({}),
+  },
+  netcdf: {
+    meaning: 'reads the variables of each netCDF-4 file as tables and arrays, as they are stored',
+    makes: 'any',
+    reads: 'a netCDF-4 file',
+    extensions: ['nc', 'nc4'],
+    parameters: z.strictObject({}),
+  },
+  zip: {
+    meaning:
+      'reads each file of a ZIP archive by the parser of its name, and keeps others as they are',
+    makes: 'any',
+    reads: 'a ZIP archive',
+    extensions: ['zip', 'npz'],
     parameters: z.strictObject({}),
   },
 } as const satisfies Record<string, ParserDefinition>;
@@ -105,4 +167,13 @@ export const ourParserName = (name: string): string =>
 
 export function isParserName(name: string): name is ParserName {
   return Object.hasOwn(PARSERS, name);
+}
+
+/** The parser of files with this name, such as day.csv or day.csv.gz. */
+export function findParserOf(name: string): FileParserName | undefined {
+  const ending = /\.([^./]+)(?:\.(?:gz|zst))?$/i.exec(name)?.[1]?.toLowerCase() ?? '';
+  const found = Object.entries<ParserDefinition>(PARSERS).find(([, { extensions }]) =>
+    extensions.includes(ending),
+  );
+  return found?.[0] as FileParserName | undefined;
 }

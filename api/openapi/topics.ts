@@ -19,8 +19,9 @@ export const TOPICS = {
     means: 'Send files in parts, or by tus, and have them parsed into a model.',
   },
   tables: {
-    title: 'Tables',
-    means: 'Read, sort, filter, group and plot the rows of a table that was uploaded.',
+    title: 'Tables and arrays',
+    means:
+      'Read, sort, filter, group and plot the rows of a table that was uploaded; read slices of arrays.',
   },
   projects: {
     title: 'Projects',
@@ -28,7 +29,7 @@ export const TOPICS = {
   },
   models: {
     title: 'Models',
-    means: 'Keep the parameters, files and tables of one thing together.',
+    means: 'Keep the parameters, files, tables and arrays of one thing together.',
   },
   accounts: {
     title: 'Accounts',

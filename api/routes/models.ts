@@ -4,6 +4,7 @@ import { z } from 'zod';
 import { artifacts, jobs, type ModelRow, models, projects } from '../../shared/database/schema.ts';
 import { newId } from '../../shared/ids.ts';
 import { cancelJobs, publishCancelled } from '../../shared/jobs/cancel.ts';
+import { ARTIFACT_KINDS } from '../../shared/parsers.ts';
 import { checkIfMatch, matchesEntityTag, sendRecord } from '../http/conditional-requests.ts';
 import { limitPageBytes, pageOf, pageQuery, pageQueryBy, readPage } from '../http/pagination.ts';
 import { pathParameter, resource } from '../http/resource.ts';
@@ -50,7 +51,7 @@ const modelQuery = pageQueryBy(255, { max: 10_000, default: 1_000 });
 const artifactItem = z
   .object({
     aid: z.string(),
-    type: z.enum(['parameter', 'file', 'table']),
+    type: z.enum(['parameter', ...ARTIFACT_KINDS]),
     input: z.boolean(),
     size: z.number().int(),
     updated: z.date(),

@@ -4,6 +4,7 @@ import { z } from 'zod';
 import type { Tx } from '../../shared/database/connect.ts';
 import { artifacts } from '../../shared/database/schema.ts';
 import { notFound, WindlassError } from '../../shared/errors.ts';
+import type { ArtifactKind } from '../../shared/parsers.ts';
 import { chargeProjectQuota } from '../../shared/project-quota.ts';
 import { checkIfMatch, entityTag, matchesEntityTag } from '../http/conditional-requests.ts';
 import { pathParameter, resource } from '../http/resource.ts';
@@ -147,7 +148,7 @@ async function findArtifact(db: Tx, mid: string, aid: string) {
   return row;
 }
 
-function requireParameter<T extends { kind: 'parameter' | 'file' | 'table' }>(
+function requireParameter<T extends { kind: 'parameter' | ArtifactKind }>(
   row: T | undefined,
   aid: string,
 ): T {
@@ -159,10 +160,7 @@ function requireParameter<T extends { kind: 'parameter' | 'file' | 'table' }>(
   if (row.kind === 'parameter') return row;
   throw new WindlassError('conflict', {
     detail: `Conflict: ${aid} is a ${row.kind}, not a parameter.`,
-    hint:
-      row.kind === 'table'
-        ? 'See /api/models/(mid)/tables/(aid)/metadata, or choose another name.'
-        : 'See /api/models/(mid)/files/(aid), or choose another name.',
+    hint: `See /api/models/(mid)/${row.kind}s/(aid)${row.kind === 'file' ? '' : '/metadata'}, or choose another name.`,
   });
 }
 

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { PARSERS } from '../../shared/parsers.ts';
+import { ARTIFACT_KINDS, PARSERS } from '../../shared/parsers.ts';
 import { entityTag, sendRecord } from '../http/conditional-requests.ts';
 import { resource } from '../http/resource.ts';
 import { routes } from '../http/routes.ts';
@@ -9,16 +9,18 @@ const parserRecord = z
   .object({
     name: z.string(),
     meaning: z.string(),
-    makes: z.enum(['file', 'table']),
+    extensions: z.array(z.string()).describe('How the names of such files end.'),
+    makes: z.enum([...ARTIFACT_KINDS, 'any']),
     parameters: z.record(z.string(), z.unknown()).meta({ description: 'A JSON Schema.' }),
   })
   .meta({ id: 'Parser' });
 
 /** Parameters are described by JSON Schema (2020-12). */
 const record = {
-  items: Object.entries(PARSERS).map(([name, { meaning, makes, parameters }]) => ({
+  items: Object.entries(PARSERS).map(([name, { meaning, extensions, makes, parameters }]) => ({
     name,
     meaning,
+    extensions: [...extensions],
     makes,
     parameters: z.toJSONSchema(parameters, { io: 'input' }),
   })),

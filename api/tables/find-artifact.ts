@@ -3,6 +3,7 @@ import type { Request, Response } from 'express';
 import type { Tx } from '../../shared/database/connect.ts';
 import { artifacts, type CsvDialect } from '../../shared/database/schema.ts';
 import { WindlassError } from '../../shared/errors.ts';
+import type { ArtifactKind } from '../../shared/parsers.ts';
 import type { ApiContext } from '../context.ts';
 import { entityTag } from '../http/conditional-requests.ts';
 import { pathParameter } from '../http/resource.ts';
@@ -26,7 +27,7 @@ export interface StoredArtifact {
 export interface ArtifactRequest {
   req: Request;
   res: Response;
-  kind: 'file' | 'table';
+  kind: ArtifactKind;
 }
 
 /** The artifact of this kind that the path names. Throws `not_found`, also when the user is no member of the project. */

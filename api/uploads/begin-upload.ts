@@ -83,8 +83,13 @@ export function assertPartsAreSent({ upload }: { upload: UploadRow }): void {
 
 async function refuseOtherKind(
   tx: Tx,
-  { mid, aids, makes }: { mid: string; aids: string[]; makes: 'file' | 'table' },
+  {
+    mid,
+    aids,
+    makes,
+  }: { mid: string; aids: string[]; makes: (typeof PARSERS)[ParserName]['makes'] },
 ): Promise<void> {
+  if (makes === 'any') return;
   const [other] = await tx
     .select({ aid: artifacts.aid, kind: artifacts.kind })
     .from(artifacts)

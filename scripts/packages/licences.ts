@@ -21,6 +21,10 @@ const PERMISSIVE = new Set([
 
 /** Others, and why they may be shipped. */
 const EXCEPTIONS: [RegExp, string][] = [
+  [
+    /^h5wasm$/,
+    'NIST: a public service, to be passed on with its notice; HDF5 in it is BSD-3-Clause',
+  ],
   [/^@img\/sharp-/, 'libvips (LGPL) is a shared library of its own, which users can replace'],
   [/^@ffmpeg-installer\//, 'ffmpeg (LGPL, GPL) is a program of its own; the image has none of it'],
 ];

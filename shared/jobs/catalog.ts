@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { ARTIFACT_KINDS } from '../parsers.ts';
 import { batchRequest } from './batch.ts';
 
 /** Queues, each with slots of its own: `interactive` is for kinds that answer a client who waits. */
@@ -296,7 +297,7 @@ export const JOBS = {
     payload: z.object({ upload: z.string() }),
     result: z.object({
       artifacts: z.array(
-        z.object({ aid: z.string(), kind: z.enum(['file', 'table']), size: z.number().int() }),
+        z.object({ aid: z.string(), kind: z.enum(ARTIFACT_KINDS), size: z.number().int() }),
       ),
     }),
   },

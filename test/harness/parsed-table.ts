@@ -34,7 +34,8 @@ export async function parseTable(
   return { ...made, columns, json: await readColumns(output, { columns, rows: made.rows }) };
 }
 
-async function readColumns(
+/** By column, the JSON text of each value, as the API answers it. */
+export async function readColumns(
   path: string,
   { columns, rows }: { columns: ColumnStatistics[]; rows: number },
 ): Promise<string[][]> {

@@ -1,4 +1,6 @@
 import type { Client } from '../../servers/api-client.ts';
+import { formatNpyHeader } from '../../shared/arrays/npy-header.ts';
+import type { ParserName } from '../../shared/parsers.ts';
 import { type Job, waitForEnd } from './remote.ts';
 import { finishUpload, partPath, putPart } from './uploads.ts';
 
@@ -16,7 +18,7 @@ export interface RowsPage {
 
 interface Upload {
   mid: string;
-  parser: 'blob' | 'csv';
+  parser: ParserName;
   /** The artifacts, each with the parts of its file. */
   files: Record<string, Uint8Array[]>;
   /** Of the parser, and of the upload. */
@@ -56,6 +58,19 @@ export async function parse(client: Client, upload: Upload): Promise<Job & { uid
   const { uid, job } = await startParse(client, upload);
   return { ...(await waitForEnd(client, job, 80_000)), uid };
 }
+
+/** Makes an array, of 2 times 3 integers unless a NumPy file is given; its path. */
+export async function makeArray(
+  client: Client,
+  { mid, aid, file = SIX }: { mid: string; aid: string; file?: Uint8Array },
+): Promise<string> {
+  const job = await parse(client, { mid, parser: 'npy', files: { [aid]: [file] } });
+  if (job.state !== 'succeeded') throw new Error(JSON.stringify(job.error));
+  return `/api/models/${mid}/arrays/${encodeURIComponent(aid)}`;
+}
+
+/** The integers 0 to 5. */
+const SIX = Buffer.concat([formatNpyHeader('|u1', [2, 3]), Buffer.from([0, 1, 2, 3, 4, 5])]);
 
 /** Makes a table of this text; its path. */
 export async function makeTable(

@@ -1,3 +1,4 @@
+import { formatNpyHeader } from '../../shared/arrays/npy-header.ts';
 import { type DrawnKind, drawFrame } from '../harness/draw-frames.ts';
 import { waitFor } from '../harness/wait-for.ts';
 import { type Answer, type Credentials, type Options, send } from './send.ts';
@@ -208,7 +209,11 @@ export class Fixtures {
     return (await this.call('POST', '/uploads', { json })).json<{ id: string }>().id;
   }
 
-  async putPart(uid: string, [fid, pid]: [number, number], body: string): Promise<void> {
+  async putPart(
+    uid: string,
+    [fid, pid]: [number, number],
+    body: string | Uint8Array,
+  ): Promise<void> {
     const headers = { 'Content-Type': 'application/octet-stream' };
     await this.call('PUT', `/uploads/${uid}/files/${fid}/parts/${pid}`, { body, headers });
   }
@@ -216,7 +221,7 @@ export class Fixtures {
   /** Uploads one file and waits for its parse, with these options of the parser; the job's record. */
   async parse(
     aid: string,
-    text: string,
+    text: string | Uint8Array,
     parser: string,
     options = {},
   ): Promise<Record<string, unknown>> {
@@ -235,6 +240,14 @@ export class Fixtures {
       await this.parse('table', `n,word,nothing\n${rows.join('\n')}\n`, 'csv');
       return `/models/${mid}/tables/table`;
     });
+  }
+
+  /** The path of an array of 2 times 3 integers: 0 to 5. */
+  async array(aid: string): Promise<string> {
+    const { mid } = await this.place();
+    const values = [formatNpyHeader('|u1', [2, 3]), Buffer.from([0, 1, 2, 3, 4, 5])];
+    await this.parse(aid, Buffer.concat(values), 'npy');
+    return `/models/${mid}/arrays/${aid}`;
   }
 
   /** The path of a file artifact that holds "0123456789". */

@@ -2,6 +2,7 @@ import { spawnSync } from 'node:child_process';
 import { gzipSync } from 'node:zlib';
 import { afterAll, expect, test } from 'vitest';
 import { readFile } from '../../workers/parsers/formats/read-file.ts';
+import { parseConfined } from '../harness/hostile-files.ts';
 import { parseTable } from '../harness/parsed-table.ts';
 import { makeTempDir } from '../harness/temp-dir.ts';
 
@@ -79,6 +80,11 @@ test.skipIf(!canZstd)(
     );
   },
 );
+
+test.skipIf(!canZstd)('zstd is read in the confined process of a worker (needs zstd)', async () => {
+  const made = await parseConfined(directory.path, { parser: 'csv', content: zstd(CSV) });
+  expect(made).toMatchObject([{ rows: ROWS }]);
+});
 
 test.skipIf(!canZstd)(
   'zstd that is cut, changed or too demanding is an error (needs zstd)',

@@ -47,7 +47,7 @@ test('records are a table, each value as it is written', async () => {
 
 test('what is no array of records is an error with its place', async () => {
   for (const [content, row, reason] of [
-    ['', 1, 'never closed'],
+    [' ', 1, 'never closed'],
     ['{"a": 1}', 1, 'not one array'],
     ['[{"a": 1}', 1, 'never closed'],
     ['[{"a": 1}] x', 1, 'not one array'],
@@ -63,6 +63,7 @@ test('what is no array of records is an error with its place', async () => {
     await expect(read('json', content), content).rejects.toMatchObject({
       problems: [{ row, reason: expect.stringContaining(reason) }],
     });
+  await expect(read('json', '')).rejects.toThrow('the file is empty');
   await expect(read('json', '[]')).rejects.toThrow('no record');
   await expect(read('ndjson', '{"a": 1}\n\n{"a": 2')).rejects.toMatchObject({
     problems: [{ row: 3 }],

@@ -81,11 +81,21 @@ async function parseFiles(
     }).catch((error: unknown) => {
       throw error instanceof TableError ? explain(error, { aid, file: file.file }) : error;
     });
+    for (const { aid: one } of artifacts)
+      if (made.some(other => other.aid === one)) throw twice(one);
     made.push(...artifacts);
     for (const artifact of artifacts) addSkipped(skipped, file.file, artifact);
     done += file.size;
   }
   return { made, skipped };
+}
+
+/** One would silently replace the other. */
+function twice(aid: string): WindlassError {
+  return new WindlassError('parse_failed', {
+    detail: `The upload cannot be parsed: two of its artifacts would be named ${aid}.`,
+    hint: 'Choose other names in "aids".',
+  });
 }
 
 /** Its parameters have been parsed by the schema of the same name. */

@@ -2,12 +2,15 @@ import { join } from 'node:path';
 import type { FileParserName } from '../../shared/parsers.ts';
 import { storeScratch, withScratch, writeScratch } from '../sandbox/scratch-dir.ts';
 import type { MadeArtifact, Parser } from './parser.ts';
+import { TableError } from './table/protocol.ts';
 import { runTableChild } from './table/run-child.ts';
 import { readUploadedFile } from './upload-files.ts';
 
 /** Progress after the file has been copied to the worker, and after it has been converted. */
 const COPIED = 0.15;
 const CONVERTED = 0.9;
+/** Characters of an artifact's name. */
+const MAX_NAME = 255;
 
 /**
  * The parser that has a file read by the child, and stores what that makes of it. Copies the file to the worker's disk
@@ -41,6 +44,7 @@ export const convertFile =
         },
       );
       const artifacts: MadeArtifact[] = [];
+      for (const { name } of made) checkName(name ? `${aid}/${name}` : aid);
       for (const { name, path, ...artifact } of made) {
         const object = newKey();
         const stored = await storeScratch(objects, object, { path, signal: job.signal });
@@ -49,3 +53,12 @@ export const convertFile =
       return artifacts;
     });
   };
+
+/** Throws TableError for a name that no path of the API has. */
+function checkName(aid: string): void {
+  if (aid.length <= MAX_NAME && !/[\p{Cc}\p{Surrogate}]/u.test(aid)) return;
+  throw new TableError({
+    reason: `the artifact ${JSON.stringify(aid.slice(0, 100))} would have a name that is longer than ${MAX_NAME} characters or not one line of Unicode`,
+    hint: 'Choose a shorter name in "aids", or rename what is in the file.',
+  });
+}

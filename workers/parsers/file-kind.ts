@@ -1,19 +1,23 @@
+const HDF5 = '\x89HDF\r\n\x1a\n';
+/** HDF5 may begin after a block of another's, as files of MATLAB 7.3 do. */
+const USER_BLOCK = 512;
 /** The first bytes of files that are no text; longer marks stand before shorter ones that they begin with. */
 const MARKS: [mark: string, name: string, parser?: string][] = [
-  ['\x89HDF\r\n\x1a\n', 'an HDF5 file', 'hdf5'],
+  [HDF5, 'an HDF5 file', 'hdf5'],
   ['CDF\x01', 'a netCDF-3 file'],
   ['CDF\x02', 'a netCDF-3 file'],
   ['CDF\x05', 'a netCDF-3 file'],
   ['\x93NUMPY', 'a NumPy file', 'npy'],
   ['PAR1', 'a Parquet file', 'parquet'],
+  ['PARE', 'an encrypted Parquet file'],
   ['PK\x03\x04', 'a ZIP archive', 'zip'],
-  ['PK\x05\x06', 'an empty ZIP archive'],
+  ['PK\x05\x06', 'an empty ZIP archive', 'zip'],
   ['\x1f\x8b', 'a gzip file'],
   ['\x28\xb5\x2f\xfd', 'a zstd file'],
   ['\xfd7zXZ\0', 'an xz file'],
   ['7z\xbc\xaf\x27\x1c', 'a 7-Zip archive'],
   ['BZh', 'a bzip2 file'],
-  ['\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1', 'an XLS workbook of Excel 97'],
+  ['\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1', 'an XLS workbook of Excel 97, or an encrypted one'],
   ['\x89PNG\r\n\x1a\n', 'a PNG image'],
   ['\xff\xd8\xff', 'a JPEG image'],
   ['GIF8', 'a GIF image'],
@@ -40,6 +44,8 @@ export interface FileKind {
 /** The kind of a file by its first bytes; undefined if they may be text. */
 export function recognizeFile(head: Buffer): FileKind | undefined {
   const text = head.subarray(0, 64).toString('latin1');
+  if (head.toString('latin1', USER_BLOCK, USER_BLOCK + HDF5.length) === HDF5)
+    return { name: 'an HDF5 file', parser: 'hdf5' };
   const isWorkbook = WORKBOOK_MEMBERS.some(member => text.startsWith(member, MEMBER_NAME));
   if (text.startsWith('PK') && isWorkbook) return { name: 'an XLSX workbook', parser: 'xlsx' };
   const found = MARKS.find(([mark]) => text.startsWith(mark));

@@ -1,5 +1,5 @@
 import type { ColumnStatistics, CsvDialect } from '../../shared/database/schema.ts';
-import type { ParserName, ParserParameters } from '../../shared/parsers.ts';
+import type { ArtifactKind, ParserName, ParserParameters } from '../../shared/parsers.ts';
 import type { JobContext } from '../context.ts';
 import type { TableProblem } from './table/protocol.ts';
 import type { UploadedFile } from './upload-files.ts';
@@ -7,11 +7,11 @@ import type { UploadedFile } from './upload-files.ts';
 /** An artifact that a parser has made from a file: its object is stored, but not referred to yet. */
 export interface MadeArtifact {
   aid: string;
-  kind: 'file' | 'table';
+  kind: ArtifactKind;
   object: string;
   /** Bytes. */
   size: number;
-  /** Of tables only, as columns. */
+  /** Of tables, as columns; of an array the number of its values, which are one column. */
   rows?: number;
   columns?: ColumnStatistics[];
   dialect?: CsvDialect;

@@ -44,5 +44,7 @@ export const TABLE_EXAMPLES: Record<string, Json> = {
       count: [43_200, 43_197],
     },
   },
+  ArrayMetadata: { shape: [365, 180, 360], type: 'number', min: -61.2, max: 48.9, unit: '°C' },
+  ArraySlice: { shape: [3], values: [11.8, 12, 'NaN'] },
   ViewProgress: { state: 'running', progress: 0.3 },
 };

@@ -11,7 +11,7 @@ import {
   text,
   uniqueIndex,
 } from 'drizzle-orm/pg-core';
-import type { Encoding } from '../../parsers.ts';
+import type { ArtifactKind, Encoding } from '../../parsers.ts';
 import { count, time } from './columns.ts';
 
 /** Projects. `deleted` hides a project and all below it at once; upkeep removes the rows and objects. */
@@ -105,20 +105,20 @@ export interface CsvDialect {
   nulls: string[];
 }
 
-/** Artifacts of a model: a parameter is in `value`, a file or table (Parquet) in the object store. */
+/** Artifacts of a model: a parameter is in `value`, what has bytes in the object store. */
 export const artifacts = pgTable(
   'artifacts',
   {
     model: ofModel(),
     aid: text().notNull(),
-    kind: text().$type<'parameter' | 'file' | 'table'>().notNull(),
+    kind: text().$type<'parameter' | ArtifactKind>().notNull(),
     input: boolean().notNull().default(false),
     /** Bytes. */
     size: count(),
     /** Parameters: JSON, byte for byte as sent. */
     value: text(),
     object: text(),
-    /** Tables. */
+    /** Tables; an array is one column. */
     rows: bigint({ mode: 'number' }),
     columns: jsonb().$type<ColumnStatistics[]>(),
     dialect: jsonb().$type<CsvDialect>(),

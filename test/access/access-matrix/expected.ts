@@ -123,6 +123,10 @@ PUT /models/{mid}/parameters/{aid}            401 404 403 200 200 200 404 401 40
 DELETE /models/{mid}/parameters/{aid}         401 404 403 204 204 204 404 401 403
 GET /models/{mid}/files/{aid}                 401 404 200 200 200 200 404 401 200
 DELETE /models/{mid}/files/{aid}              401 404 403 204 204 204 404 401 403
+DELETE /models/{mid}/arrays/{aid}             401 404 403 204 204 204 404 401 403
+GET /models/{mid}/arrays/{aid}                401 404 200 200 200 200 404 401 200
+GET /models/{mid}/arrays/{aid}/metadata       401 404 200 200 200 200 404 401 200
+GET /models/{mid}/arrays/{aid}/data           401 404 200 200 200 200 404 401 200
 DELETE /models/{mid}/tables/{aid}             401 404 403 204 204 204 404 401 403
 GET /models/{mid}/tables/{aid}/metadata       401 404 200 200 200 200 404 401 200
 GET /models/{mid}/tables/{aid}/rows           401 404 200 200 200 200 404 401 200

@@ -1,7 +1,7 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { launchAsync, openSession, waitForEnd } from '../../harness/remote.ts';
-import { makeTable, parse, utf8 } from '../../harness/tables.ts';
+import { makeArray, makeTable, parse, utf8 } from '../../harness/tables.ts';
 import { TusClient, tusMetadata } from '../../harness/tus.ts';
 import { beginUpload, partPath, putPart, someBytes } from '../../harness/uploads.ts';
 import type { Actor } from './expected.ts';
@@ -60,6 +60,7 @@ export const credentialsOf = (world: World, actor: Actor) => ({
 const videoOf = ({ images }: World) => ({ 'content-type': 'video/mp4', images });
 const cacheIn = (project: string) => ({ cache: 'project', project, key: newName('key') });
 const ofTable: Make = ({ ids }) => ({ ids: { aid: ids.table } });
+const ofArray: Make = ({ ids }) => ({ ids: { aid: ids.array } });
 
 /** An open upload of one part, which has arrived. */
 async function makeUpload({ people: { owner }, ids }: World): Promise<string> {
@@ -234,6 +235,14 @@ export const REQUESTS: Record<string, Make> = {
     await parse(people.owner, { mid: ids.mid, parser: 'blob', files: { [aid]: [utf8('bytes')] } });
     return { ids: { aid } };
   },
+  'DELETE /models/{mid}/arrays/{aid}': async ({ people, ids }) => {
+    const aid = newName('array');
+    await makeArray(people.owner, { mid: ids.mid, aid });
+    return { ids: { aid } };
+  },
+  'GET /models/{mid}/arrays/{aid}': ofArray,
+  'GET /models/{mid}/arrays/{aid}/metadata': ofArray,
+  'GET /models/{mid}/arrays/{aid}/data': ofArray,
   'DELETE /models/{mid}/tables/{aid}': async ({ people, ids }) => {
     const aid = newName('table');
     await makeTable(people.owner, { mid: ids.mid, aid, csv: 'x\n1\n' });

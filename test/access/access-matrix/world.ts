@@ -13,7 +13,7 @@ import {
 } from '../../harness/remote.ts';
 import { startTestSshd, type TestSshd } from '../../harness/sshd.ts';
 import type { Stack } from '../../harness/stack.ts';
-import { makeTable, parse, utf8 } from '../../harness/tables.ts';
+import { makeArray, makeTable, parse, utf8 } from '../../harness/tables.ts';
 import { beginUpload } from '../../harness/uploads.ts';
 import { UNLIMITED } from '../../harness/use-stack.ts';
 import type { Actor } from './expected.ts';
@@ -42,6 +42,7 @@ const FIXED = {
   parameter: 'a parameter',
   file: 'a file',
   table: 'a table',
+  array: 'an array',
   key: 'some/key',
   name: 'host',
   fid: '0',
@@ -135,6 +136,7 @@ async function makeStored(people: People, { sid, vsid }: { sid: string; vsid: st
   const bid = await makeBookmark(people, pid);
   await putParameter(people, mid, FIXED.parameter);
   await makeTable(owner, { mid, aid: FIXED.table, csv: 'x,y\n1,2\n3,4\n' });
+  await makeArray(owner, { mid, aid: FIXED.array });
   await parse(owner, { mid, parser: 'blob', files: { [FIXED.file]: [utf8('bytes')] } });
   await cacheVideo(owner, { sid, vsid, pid, key: FIXED.key });
   return { pid, mid, bid, uid: await beginUpload(owner, mid, ['another file']) };

@@ -13,7 +13,7 @@ SEEDS = json.loads(os.environ["WINDLASS_SEEDS"])
 SEEDS["all"] = [value for value in SEEDS.values() if isinstance(value, str)]
 # What may be removed, by its collection.
 SPARE = SEEDS["spare"]
-ARTIFACTS = {"parameters": "parameter", "tables": "table", "files": "file"}
+ARTIFACTS = {"parameters": "parameter", "tables": "table", "arrays": "array", "files": "file"}
 
 # Schema-valid input that is refused for what no JSON Schema can say, or what its generator makes in spite of a pattern.
 BEYOND_SCHEMA = re.compile(
@@ -25,7 +25,7 @@ BEYOND_SCHEMA = re.compile(
             r"^must be a public key",
             r"^must be a private key",
             r"^cannot be opened with this passphrase",
-            r"^must be one of blob, csv$",
+            r"^must be one of blob, ",
             r"^must all be different$",
             r"^must be in the future$",
             r"^must be a time in ISO 8601",
@@ -39,6 +39,7 @@ BEYOND_SCHEMA = re.compile(
             r"^must begin with (one slash|https:)",
             r"^must have no (fragment|`link`)",
             r"^is no path that a GET",
+            r"^must fit the shape ",
             r"^there is no (user|column) ",
             r"^is (named|given) ",
             r" is among the \w+ already$",

@@ -1,6 +1,7 @@
 import type { Client } from '../../../servers/api-client.ts';
 import { addHost, openSession } from '../../harness/remote.ts';
 import type { TestSshd } from '../../harness/sshd.ts';
+import { makeArray } from '../../harness/tables.ts';
 import { beginUpload, finishUpload, partPath, putPart } from '../../harness/uploads.ts';
 
 /** Makes one thing of each kind; the names that stand for them in paths, for hooks.py. */
@@ -28,6 +29,7 @@ export async function makeSeeds(
   });
   const { id: bid } = await client.post<{ id: string }>(`/api/projects/${pid}/bookmarks`, { a: 1 });
   const table = new TextEncoder().encode('number,word\n1,one\n2,two\n');
+  await makeArray(client, { mid, aid: 'array' });
   for (const [parser, aid] of [
     ['csv', 'table'],
     ['blob', 'file'],
@@ -42,7 +44,7 @@ export async function makeSeeds(
   await putPart(client, partPath(uid, 0, 0), table);
   return {
     ...{ sid, id: job, pid, mid, bid, uid, fid: '0', part: '0', key: 'key' },
-    ...{ parameter: 'parameter', table: 'table', file: 'file' },
+    ...{ parameter: 'parameter', table: 'table', array: 'array', file: 'file' },
     ...{ name: 'other', username: 'person', folder: 'etc/ssh', remoteFile: 'etc/hostname' },
     written: sshd.home.slice(1),
     hostKey: sshd.hostKey,

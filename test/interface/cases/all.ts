@@ -1,6 +1,7 @@
 import type { Row } from '../row.ts';
 import { ACCESS } from './access.ts';
 import { ACCOUNTS } from './accounts.ts';
+import { ARRAYS } from './arrays.ts';
 import { AUTHENTICATION } from './authentication.ts';
 import { BATCH } from './batch.ts';
 import { CONDITIONS } from './conditions.ts';
@@ -41,6 +42,7 @@ export const SECTIONS: Record<string, Row[]> = {
   'decisions, Uploads': [...UPLOADS, ...TUS],
   'decisions, Projects, models, parameters, bookmarks, events': PROJECTS,
   'decisions, tables and files': TABLES,
+  'decisions, arrays': ARRAYS,
   'decisions-more, the public relative': SLYCAT,
   'interface 3, a session that timed out': TIMED_OUT,
 };

@@ -4,8 +4,6 @@ import { join } from 'node:path';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import type { Encoding, ParserParameters } from '../../../shared/parsers.ts';
-import { recognizeFile } from '../file-kind.ts';
-import { TableError } from '../table/protocol.ts';
 import { collapseSpaces } from './collapse-spaces.ts';
 import { decodeText, encodingOfMark } from './decode-text.ts';
 import { MAX_RECORD_BYTES, splitRecord, walkRecord } from './dialect.ts';
@@ -20,13 +18,12 @@ export interface PreparedText {
   lines: number;
 }
 
-/** Returns the file itself if there is nothing to change. Throws TableError if it is of another kind. */
+/** Returns the file itself if there is nothing to change. */
 export async function prepareText(
   { input, scratch }: { input: string; scratch: string },
   parameters: ParserParameters<'csv'>,
 ): Promise<PreparedText> {
   const start = await readStart(input, 512);
-  refuseOtherKinds(start);
   const mark = encodingOfMark(start);
   const encoding = parameters.encoding ?? mark ?? 'utf-8';
   const { quote = '"', comment, skip = 0 } = parameters;
@@ -60,17 +57,6 @@ async function readStart(path: string, length: number): Promise<Buffer> {
   } finally {
     await file.close();
   }
-}
-
-function refuseOtherKinds(start: Buffer): void {
-  if (start.length === 0)
-    throw new TableError({ reason: 'the file is empty', hint: 'Send a file with a first line.' });
-  const kind = recognizeFile(start);
-  if (!kind) return;
-  throw new TableError({
-    reason: `the file is ${kind.name}, not text`,
-    hint: 'Export it as CSV.',
-  });
 }
 
 interface Preamble {

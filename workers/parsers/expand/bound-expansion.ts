@@ -1,9 +1,9 @@
 import { TableError } from '../table/protocol.ts';
 
 /** No honest table shrinks more. */
-const MAX_RATIO = 1_000;
+export const MAX_RATIO = 1_000;
 /** A small file of nothing but zeros is no bomb. */
-const ALWAYS_ALLOWED = 1 << 20;
+export const ALWAYS_ALLOWED = 1 << 20;
 
 interface Bounds {
   /** The compressed file's size in bytes. */
@@ -11,13 +11,13 @@ interface Bounds {
   limit: number;
 }
 
-/** Passes bytes on until they are more than the limit, or than a thousand times the compressed ones. */
+/** Passes bytes on until those of all calls are more than the limit, or than a thousand times the compressed ones. */
 export function boundExpansion({
   compressed,
   limit,
 }: Bounds): (pieces: AsyncIterable<Buffer>) => AsyncGenerator<Buffer> {
+  let bytes = 0;
   return async function* (pieces) {
-    let bytes = 0;
     for await (const piece of pieces) {
       bytes += piece.length;
       if (bytes > limit)

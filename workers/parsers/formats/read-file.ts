@@ -1,5 +1,6 @@
 import { expandFile } from '../expand/expand-file.ts';
 import type { FileRequest, MadeFile, Reader } from '../table/protocol.ts';
+import { checkKind } from './check-kind.ts';
 
 /** Sources end in .ts, the compiled program in .js. */
 const extension = import.meta.url.slice(import.meta.url.lastIndexOf('.'));
@@ -10,6 +11,7 @@ export async function readFile(
   onProgress: (share: number) => void,
 ): Promise<MadeFile[]> {
   const { path } = await expandFile(request);
+  await checkKind(path, request.parser);
   const module = await import(new URL(`${request.parser}${extension}`, import.meta.url).href);
   const reader: Reader<FileRequest['parser']> = module.default;
   return reader({ ...request, input: path }, onProgress);

@@ -22,10 +22,10 @@ export async function makeView(
 ): Promise<MadeTable> {
   const { input, output, sort, filter, groups } = request;
   const connection = await openDuckdb(request, request.columns);
-  const source = `read_parquet(${quoteText(input)}, file_row_number = true)`;
   const described = await query(connection, `DESCRIBE SELECT * FROM ${readParquet(input)}`);
   const types = new Map(described.map(row => [String(row.column_name), String(row.column_type)]));
   const columns = [...types.keys()];
+  const { source, row } = numberRows(input, columns);
   const rows = await countRows(connection, readParquet(input));
   const where = filter.map(one => condition(one, types.get(one.column) ?? 'VARCHAR'));
   const from = `${source} ${where.length > 0 ? `WHERE ${where.join(' AND ')}` : ''}`;
@@ -35,11 +35,21 @@ export async function makeView(
     ({ column, descending }) => `${quoteName(column)} ${descending ? 'DESC' : 'ASC'} NULLS LAST`,
   );
   const select = `SELECT ${columns.map(quoteName).join(', ')} FROM ${from}
-    ORDER BY ${[...order, 'file_row_number'].join(', ')}`;
+    ORDER BY ${[...order, row].join(', ')}`;
   const bytesPerRow = (await stat(input)).size / Math.max(1, rows);
   const write = parquetStatement({ select, output }, { columns: columns.length, bytesPerRow });
   await runLong(connection, write, onProgress);
   return { rows: await countRows(connection, readParquet(output)) };
+}
+
+/** DuckDB's own number of a row is faster, and none where a column is called like it. */
+function numberRows(input: string, columns: string[]): { source: string; row: string } {
+  const row = 'file_row_number';
+  if (!columns.some(name => name.toLowerCase() === row))
+    return { source: `read_parquet(${quoteText(input)}, ${row} = true)`, row };
+  const own = quoteName('\u0001 row');
+  const numbered = `SELECT *, row_number() OVER () AS ${own} FROM ${readParquet(input)}`;
+  return { source: `(${numbered})`, row: own };
 }
 
 /** A missing value passes only `null`; NaN is neither less nor greater than any number. */

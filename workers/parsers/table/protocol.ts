@@ -1,6 +1,6 @@
 import type { ColumnStatistics, CsvDialect } from '../../../shared/database/schema.ts';
 import type { TableFilter, TableGroups } from '../../../shared/jobs/catalog.ts';
-import type { FileParserName, ParserParameters } from '../../../shared/parsers.ts';
+import type { ArtifactKind, FileParserName, ParserParameters } from '../../../shared/parsers.ts';
 
 /** A problem of a table file and its place: `row` is the line in the file, from 1. */
 export interface TableProblem {
@@ -88,7 +88,7 @@ export interface MadeFile extends Partial<MadeTable> {
   /** Its place in the file, such as a sheet's or a data set's name; empty if the file is one artifact. */
   name: string;
   path: string;
-  kind: 'file' | 'table';
+  kind: ArtifactKind;
 }
 
 /** By kind of request, what is made. */

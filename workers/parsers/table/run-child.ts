@@ -13,6 +13,8 @@ import { type Made, type TableAnswer, TableError, type TableRequest } from './pr
 const PROGRAM = fileURLToPath(new URL('dist/workers/parsers/table/child.js', packageRoot));
 /** Attempts with a child that is killed from outside. */
 const MAX_ATTEMPTS = 3;
+/** V8 reserves 10 GB of addresses for a WebAssembly memory, unless it checks its bounds itself. */
+const NO_WASM_CAGE = '--disable-wasm-trap-handler';
 /** V8's share of the limit. */
 const HEAP_MB = 96;
 
@@ -57,7 +59,7 @@ async function runOnce(
 ): Promise<Made[keyof Made]> {
   const { memory, seconds, keepFree, signal } = options;
   const [program, ...args] = confine(
-    [process.execPath, `--max-old-space-size=${HEAP_MB}`, PROGRAM],
+    [process.execPath, `--max-old-space-size=${HEAP_MB}`, NO_WASM_CAGE, PROGRAM],
     {
       memory,
       processorSeconds: seconds * availableParallelism(),

@@ -1,0 +1,187 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterAll, expect, test } from 'vitest';
+import { missingReaders, runReader } from '../harness/format-readers.ts';
+import { damage, expectBounded, parseConfined } from '../harness/hostile-files.ts';
+import { type ParsedFile, parseFile } from '../harness/parsed-file.ts';
+import { describeUnless } from '../harness/skip.ts';
+import { makeTempDir } from '../harness/temp-dir.ts';
+
+const directory = makeTempDir('hdf5');
+afterAll(() => directory.remove());
+
+/** Writes a file by Python, a script with \`path\`, and what it prints. */
+function write<T>(script: string): { content: Buffer; said: T } {
+  const path = join(directory.path, 'written.h5');
+  const said = runReader<T>(
+    `
+import json, os, sys, warnings
+warnings.simplefilter('ignore')
+import h5py, netCDF4, numpy as np
+r = np.random.default_rng(7)
+path = sys.argv[1]
+${script}`,
+    path,
+  );
+  return { content: readFileSync(path), said };
+}
+
+const build = (lines: string) =>
+  write<null>(
+    `with h5py.File(path, 'w') as f:\n  ${lines.trim().split('\n').join('\n  ')}\nprint('null')`,
+  ).content;
+
+const read = (content: Uint8Array, parser: 'hdf5' | 'netcdf' = 'hdf5') =>
+  parseFile(directory.path, { parser, content });
+
+/** The values of an array by NumPy: shape, type and bytes in hexadecimal. */
+const loadArrays = (files: ParsedFile[]) =>
+  runReader<Record<string, [number[], string, string]>>(
+    `
+import json, sys
+import numpy as np
+print(json.dumps({p: [list(a.shape), a.dtype.str, a.tobytes().hex()] for p in sys.argv[1:] for a in [np.load(p)]}))`,
+    ...files.map(({ path }) => path),
+  );
+
+describeUnless(missingReaders, 'HDF5 files of h5py', () => {
+  test('every value is what h5py reads', async () => {
+    const { content, said } = write<{
+      columns: Record<string, unknown[]>;
+      arrays: Record<string, [number[], string, string]>;
+    }>(`
+n = 3000
+text = lambda: ''.join(r.choice(list('aä€😀",\\n '), r.integers(0, 6)))
+columns = {}
+with h5py.File(path, 'w') as f:
+  g = f.create_group('many/rows')
+  for code in ['i1', 'u1', '<i2', '>i2', '<u4', '>i4', '<i8', '>i8', '<u8', '<f4', '>f4', '<f8', '>f8']:
+    t = np.dtype(code)
+    v = r.choice([0.1, -1.5, np.nan, np.inf, -np.inf, -0.0, 3e-5], n).astype(t) if t.kind == 'f' else r.integers(np.iinfo(t.newbyteorder('=')).min, np.iinfo(t.newbyteorder('=')).max, n, dtype=t.newbyteorder('='), endpoint=True).astype(t)
+    name = code.replace('<', 'l').replace('>', 'b')
+    g.create_dataset(name, data=v, chunks=(700,) if code[-1] in '48' else None, compression='gzip' if code[-1] == '8' else None, shuffle=code[-1] == '8', fletcher32=code[-1] == '4')
+  g['bool'] = r.random(n) < .5
+  g['text'] = np.array([text() for _ in range(n)], dtype=h5py.string_dtype())
+  g['fixed'] = np.array([text()[:3].encode() for _ in range(n)], dtype='S12')
+  g['lu4'].attrs['units'] = 'm/s'
+  for name, v in {'cube': r.random((7, 300, 40)), 'small': r.integers(0, 9, (2, 3), dtype='u1'), 'big': r.integers(0, 2**64 - 1, (300, 5), dtype='u8'), 'flags': r.random((9, 9)) < .5, 'be': r.random((5, 4)).astype('>f4'), 'scalar': np.float64(2.5), 'none': np.zeros((0, 3))}.items():
+    f.create_dataset('arrays/' + name, data=v, chunks=(3, 100, 40) if name == 'cube' else None, compression='gzip' if name == 'cube' else None)
+with h5py.File(path) as f:
+  def say(v):
+    if isinstance(v, bytes): return v.decode()
+    if isinstance(v, float): return 'NaN' if v != v else ('-Infinity' if v < 0 else 'Infinity') if v - v != 0 else v
+    return str(v) if isinstance(v, int) and not isinstance(v, bool) else v
+  columns = {name: [say(v) for v in d[()].tolist()] for name, d in f['many/rows'].items()}
+  arrays = {name: [list(d.shape), d.dtype.newbyteorder('<').str, d[()].astype(d.dtype.newbyteorder('<')).tobytes().hex()] for name, d in f['arrays'].items()}
+print(json.dumps({'columns': columns, 'arrays': arrays}))`);
+    const made = await read(content);
+    expect(Object.keys(made).sort()).toEqual(
+      ['many/rows', ...Object.keys(said.arrays).map(name => `arrays/${name}`)].sort(),
+    );
+    const table = made['many/rows'];
+    expect(table?.columns?.find(({ name }) => name === 'lu4')?.unit).toBe('m/s');
+    expect(Object.keys(table?.json ?? {})).toEqual(
+      Object.keys(said.columns).map(name => {
+        const types = { bool: 'boolean', text: 'text', fixed: 'text', lu8: 'text' };
+        const type = (types as Record<string, string>)[name];
+        return `${name} ${type ?? (name.includes('f') ? 'number' : 'integer')}`;
+      }),
+    );
+    for (const [column, cells] of Object.entries(table?.json ?? {})) {
+      const name = column.split(' ')[0] as string;
+      const values = cells.map(cell => {
+        const value = JSON.parse(cell) as unknown;
+        return column.endsWith('integer') ? String(value) : value;
+      });
+      expect({ [name]: values }).toEqual({ [name]: said.columns[name] });
+    }
+    const files = Object.values(made).filter(({ kind }) => kind === 'array');
+    const loaded = loadArrays(files);
+    for (const { name, path } of files)
+      expect({ [name]: loaded[path] }).toEqual({ [name]: said.arrays[name.slice(7)] });
+  });
+
+  test('tables by group and length, records, what is left out and said', async () => {
+    const made = await read(
+      build(`
+f['t'] = np.arange(3); f['v'] = np.arange(3) / 2
+f['other/a'] = [1, 2]; f['other/b'] = [1, 2, 3]
+f['rec'] = np.array([(1, b'x'), (2, b'yz')], dtype=[('n', 'i4'), ('s', 'S3')])
+f['note'] = 'a text'
+f['complex'] = np.zeros(3, 'c16'); f['half'] = np.zeros(3, 'f2'); f['texts'] = np.array([['a', 'b']], dtype=h5py.string_dtype())
+f['soft'] = h5py.SoftLink('/t'); f['gone'] = h5py.SoftLink('/nothing'); f['away'] = h5py.ExternalLink('/etc/passwd', '/')
+f['empty'] = h5py.Empty('f8')`),
+    );
+    const found = Object.entries(made).map(([name, { json }]) => [name, json]);
+    expect(Object.fromEntries(found)).toEqual({
+      '': { 't integer': ['0', '1', '2'], 'v number': ['0', '0.5', '1'] },
+      'other/2': { 'a integer': ['1', '2'] },
+      'other/3': { 'b integer': ['1', '2', '3'] },
+      rec: { 'n integer': ['1', '2'], 's text': ['"x"', '"yz"'] },
+      note: { 'note text': ['"a text"'] },
+      complex: { 'r number': ['0', '0', '0'], 'i number': ['0', '0', '0'] },
+    });
+    const skipped = Object.values(made).flatMap(({ skipped }) => skipped?.problems ?? []);
+    expect(skipped.map(({ column }) => column).sort()).toEqual(['half', 'texts']);
+    const behind = write(`
+with h5py.File(path, 'w', userblock_size=512) as f: f['t'] = [7]
+with open(path, 'r+b') as f: f.write(b'MATLAB 7.3 MAT-file')
+print('null')`).content;
+    expect((await read(behind))['']?.json).toEqual({ 't integer': ['7'] });
+    await expect(read(build("f['half'] = np.zeros(3, 'f2')"))).rejects.toThrow('left out');
+    await expect(read(build(''.concat('pass')))).rejects.toThrow('no dataset');
+    await expect(read(build("f['x'] = np.array([b'\\xff'], dtype='S1')"))).rejects.toMatchObject({
+      problems: [{ row: 1, column: 'x' }],
+    });
+  });
+
+  test('nothing of the machine is read: external storage, virtual datasets', async () => {
+    const secret = join(directory.path, 'secret');
+    const external = build(
+      `open(${JSON.stringify(secret)}, 'w').write('0123456789'); f.create_dataset('x', shape=(10,), dtype='u1', external=[(${JSON.stringify(secret)}, 0, 10)])`,
+    );
+    await expect(read(external)).rejects.toThrow('unable to open external raw data file');
+    const other = join(directory.path, 'other.h5');
+    const virtual = build(`
+with h5py.File(${JSON.stringify(other)}, 'w') as o: o['d'] = np.arange(5) + 100
+layout = h5py.VirtualLayout(shape=(5,), dtype='i8'); layout[:] = h5py.VirtualSource(${JSON.stringify(other)}, 'd', shape=(5,))
+f.create_virtual_dataset('v', layout)`);
+    await expect(read(virtual)).rejects.toThrow('left out: its values are in other files');
+  });
+
+  test('bombs are refused, and damage is an error or what is left, in bounded time and memory', async () => {
+    const sparse = build("f.create_dataset('x', shape=(10**12,), dtype='f8', chunks=(1000,))");
+    await expect(read(sparse)).rejects.toThrow('1,000 times');
+    const loop = build("g = f.create_group('g'); g['again'] = g; g['x'] = [1]");
+    await expect(read(loop)).rejects.toThrow('groups in each other');
+    const deflated = build(
+      "f.create_dataset('x', shape=(900000,), dtype='f8', chunks=(900000,), compression='gzip'); f['x'][:] = 0",
+    );
+    await parseConfined(directory.path, { parser: 'hdf5', content: deflated });
+    const whole = build(`
+f['t'] = np.arange(300); f.create_dataset('c', data=np.arange(300) / 7, chunks=(100,), compression='gzip', fletcher32=True)
+f['g/m'] = np.arange(60).reshape(6, 10); f['s'] = np.array(['a', 'bc'] * 150, dtype=h5py.string_dtype())`);
+    for (const content of damage(whole, { seed: 4, times: 4 }))
+      await expectBounded(directory.path, { parser: 'hdf5', content });
+  });
+
+  test('netCDF-4', async () => {
+    const { content } = write<null>(`
+with netCDF4.Dataset(path, 'w') as d:
+  d.createDimension('time', None); d.createDimension('x', 2); d.createDimension('bare', 4)
+  t = d.createVariable('time', 'f8', ('time',)); t.units = 'days since 2000-01-01'; t[:] = [0, 1, 2]
+  v = d.createVariable('temperature', 'i2', ('time', 'x'), zlib=True, fill_value=-99); v.units = 'K'; v.scale_factor = .1
+  v.set_auto_maskandscale(False); v[:] = [[1, 2], [3, -99], [5, 6]]
+  d.createVariable('bare_one', 'i4', ('bare',))[:] = [1, 2, 3, 4]
+print('null')`);
+    const made = await read(content, 'netcdf');
+    expect(Object.keys(made).sort()).toEqual(['3', '4', 'temperature']);
+    expect(made['3']?.json).toEqual({ 'time number': ['0', '1', '2'] });
+    expect(made['3']?.columns?.[0]?.unit).toBe('days since 2000-01-01');
+    expect(made['4']?.json).toEqual({ 'bare_one integer': ['1', '2', '3', '4'] });
+    expect(made.temperature?.columns).toEqual([
+      { name: '', type: 'integer', min: '-99', max: '6', nulls: 0, unit: 'K' },
+    ]);
+    await expect(read(Buffer.from('CDF\x01'), 'netcdf')).rejects.toThrow('a netCDF-3 file');
+  });
+});

@@ -1,0 +1,203 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterAll, expect, test } from 'vitest';
+import { missingReaders, runReader } from '../harness/format-readers.ts';
+import { damage, expectBounded, parseConfined } from '../harness/hostile-files.ts';
+import { parseFile } from '../harness/parsed-file.ts';
+import { describeUnless } from '../harness/skip.ts';
+import { makeTempDir } from '../harness/temp-dir.ts';
+
+const directory = makeTempDir('parquet');
+afterAll(() => directory.remove());
+
+const read = async (content: Uint8Array) =>
+  (await parseFile(directory.path, { parser: 'parquet', content }))[''];
+
+const IMPORTS = `
+import datetime as d, decimal, json, random, sys
+import pyarrow as pa, pyarrow.parquet as pq
+path = sys.argv[1]
+`;
+
+/** Writes a file by pyarrow: a script with \`path\`, which prints JSON. */
+function write<T>(script: string): { content: Buffer; said: T } {
+  const path = join(directory.path, 'written.parquet');
+  const said = runReader<T>(`${IMPORTS}${script}`, path);
+  return { content: readFileSync(path), said };
+}
+
+/** A table by its columns, an expression of Python. */
+const writeColumns = (columns: string, options = '') =>
+  write(`pq.write_table(pa.table(${columns}), path${options})\nprint('null')`).content;
+
+describeUnless(missingReaders, 'Parquet files of pyarrow', () => {
+  test('every value of every type is what pyarrow reads', async () => {
+    // pyarrow reads the file again and prints each value as the API answers it.
+    const { content, said } = write<Record<string, unknown[]>>(`
+r = random.Random(int('${process.env.FORMAT_SEED ?? 7}'))
+many = lambda one: [None if r.random() < .1 else one() for _ in range(2000)]
+ints = lambda bits: many(lambda: r.choice([r.randint(-2**(bits - 1), 2**(bits - 1) - 1), r.randint(-3, 3), -2**(bits - 1), 2**(bits - 1) - 1]))
+floats = lambda: many(lambda: r.choice([r.uniform(-1, 1) * 10 ** r.randint(-300, 300), float('nan'), float('inf'), -float('inf'), -0.0, 0.1]))
+text = lambda: ''.join(chr(r.choice([34, 44, 10, 92, 228, 0x20ac, 0x1f600, 65])) for _ in range(r.randint(0, 9)))
+micros = lambda: r.randint(-62135596800000000, 253402214400000000)
+table = pa.table({
+  'i8 integer': pa.array(ints(8), pa.int8()), 'i16 integer': pa.array(ints(16), pa.int16()), 'i32 integer': pa.array(ints(32), pa.int32()),
+  'i64 integer exact': pa.array(ints(64), pa.int64()),
+  'u8 integer': pa.array(many(lambda: r.randint(0, 255)), pa.uint8()), 'u32 integer': pa.array(many(lambda: r.randint(0, 2**32 - 1)), pa.uint32()),
+  'u64 integer exact': pa.array(many(lambda: r.randint(0, 2**63 - 1)), pa.uint64()), 'u64t text': pa.array(many(lambda: r.randint(0, 2**64 - 1)), pa.uint64()),
+  'f16 number': pa.array(many(lambda: r.uniform(-9, 9)), pa.float16()),
+  'f32 number': pa.array(many(lambda: r.choice([r.uniform(-9, 9), float('nan'), 1e30])), pa.float32()), 'f64 number': pa.array(floats(), pa.float64()),
+  'd9 number': pa.array(many(lambda: decimal.Decimal(r.randint(-10**9, 10**9)).scaleb(-2)), pa.decimal128(12, 2)),
+  'd30 text': pa.array(many(lambda: decimal.Decimal(r.randint(10**29, 10**30 - 1)).scaleb(-9)), pa.decimal128(38, 9)),
+  'd0 integer': pa.array(many(lambda: decimal.Decimal(r.randint(-99, 99))), pa.decimal128(30, 0)),
+  'b boolean': pa.array(many(lambda: r.random() < .5)), 's text': pa.array(many(text)), 'ls text': pa.array(many(text), pa.large_string()),
+  'dict text': pa.array(many(lambda: r.choice('abc'))).dictionary_encode(), 'bytes text': pa.array(many(lambda: text().encode())),
+  'date date': pa.array(many(lambda: d.date.fromordinal(r.randint(1, 3652059)))),
+  't32 time': pa.array(many(lambda: r.randint(0, 86399999)), pa.time32('ms')), 't64 time': pa.array(many(lambda: r.randint(0, 86399999999)), pa.time64('us')),
+  'ts_s timestamp': pa.array(many(lambda: micros() // 1000000), pa.timestamp('s')), 'ts_us timestamp': pa.array(many(micros), pa.timestamp('us')),
+  'ts_ns timestamp': pa.array(many(lambda: r.randint(-9 * 10**15, 9 * 10**15) * 1000), pa.timestamp('ns')),
+  'tz timestamp': pa.array(many(lambda: micros() // 2), pa.timestamp('us', 'Europe/Berlin')), 'tz_ns timestamp': pa.array(many(lambda: r.randint(-9 * 10**15, 9 * 10**15) * 1000), pa.timestamp('ns', 'UTC')),
+  'list text': pa.array(many(lambda: [r.randint(0, 9) for _ in range(r.randint(0, 3))]), pa.list_(pa.int32())), 'nothing integer': pa.array([None] * 2000, pa.int32()),
+})
+pq.write_table(table, path, compression=r.choice(['zstd', 'gzip', 'snappy', 'brotli', 'none']), row_group_size=r.choice([300, 5000]), version='2.6')
+def time(t): return str(t)[:8] + (str(t)[8:].rstrip('0') if '.' in str(t) else '')
+def stamp(v):
+  s = v.replace(tzinfo=None).isoformat()
+  return (s.rstrip('0') if '.' in s else s) + ('Z' if v.tzinfo else '')
+def say(name, v):
+  if v is None: return None
+  kind = name.split(' ')[1]
+  if name.endswith('exact'): return str(v)
+  if name.startswith('list'): return json.dumps(v, separators=(',', ':'))
+  if kind == 'timestamp': return stamp(v)
+  if kind == 'time': return time(v)
+  if kind == 'date': return v.isoformat()
+  if kind == 'integer': return int(v)
+  if isinstance(v, bytes): return v.decode()
+  if kind == 'text': return str(v)
+  if kind == 'number':
+    f = float(v)
+    return 'NaN' if f != f else ('-Infinity' if f < 0 else 'Infinity') if f - f != 0 else f
+  return v
+back = pq.read_table(path, coerce_int96_timestamp_unit='us')
+for name in back.column_names:
+  if pa.types.is_timestamp(back.schema.field(name).type): back = back.set_column(back.column_names.index(name), name, back[name].cast(pa.timestamp('us', 'UTC' if back.schema.field(name).type.tz else None)))
+print(json.dumps({name: [say(name, v) for v in back[name].to_pylist()] for name in back.column_names}))
+`);
+    const { json = {}, rows } = (await read(content)) ?? {};
+    expect(rows).toBe(2_000);
+    const columns = Object.keys(said);
+    const found = Object.entries(json).map(([name, cells]) => [name, cells] as const);
+    expect(found.map(([name]) => name)).toEqual(
+      columns.map(name => `${name} ${name.split(' ')[1]}`),
+    );
+    for (const [i, [name, cells]] of found.entries())
+      expect({ [name]: cells.map(cell => JSON.parse(cell) as unknown) }).toEqual({
+        [name]: said[columns[i] as string],
+      });
+  });
+
+  test('names are kept, and made unique', async () => {
+    const table = await read(
+      write(`
+table = pa.Table.from_arrays([pa.array([1]), pa.array([2]), pa.array([3])], names=['a', 'A', ''])
+pq.write_table(table, path)
+print('null')`).content,
+    );
+    expect(table?.json).toEqual({
+      'a integer': ['1'],
+      'A_1 integer': ['2'],
+      'column2 integer': ['3'],
+    });
+  });
+
+  test('what a table does not hold is an error with its place', async () => {
+    for (const [column, problem] of [
+      ["pa.array(['x', 'a\\0b'])", { row: 2, reason: expect.stringContaining('NUL') }],
+      ["pa.array([b'x', b'\\xff'])", { row: 2, reason: expect.stringContaining('no UTF-8') }],
+      ["pa.array(['x', 'y' * 2000001])", { row: 2, reason: expect.stringContaining('longer') }],
+      ['pa.array([[1.5], [float("nan")]])', { row: 2, reason: expect.stringContaining('NaN') }],
+      [
+        "pa.array([1000, 1], pa.timestamp('ns'))",
+        { row: 2, reason: expect.stringContaining('nanos') },
+      ],
+      [
+        "pa.array([1000, 1], pa.timestamp('ns', 'UTC'))",
+        { row: 2, reason: expect.stringContaining('nanos') },
+      ],
+      [
+        "pa.array([1000, 1], pa.time64('ns'))",
+        { row: 2, reason: expect.stringContaining('nanos') },
+      ],
+      [
+        "pa.array([1, 253402300800], pa.timestamp('s'))",
+        { row: 2, reason: expect.stringContaining('9999') },
+      ],
+      [
+        'pa.array([-719163, 1], pa.int32()).cast(pa.date32())',
+        { row: 1, reason: expect.stringContaining('9999') },
+      ],
+      [
+        "pa.array([[('k', 1)]], pa.map_(pa.string(), pa.int32()))",
+        { reason: expect.stringContaining('MAP') },
+      ],
+    ] as const)
+      await expect(read(writeColumns(`{'c': ${column}}`)), column).rejects.toMatchObject({
+        problems: [{ column: 'c', ...problem }],
+      });
+    const old = `{'c': pa.array([1000, 1], pa.timestamp('ns'))}`;
+    for (const compression of ['snappy', 'gzip', 'zstd', 'brotli'])
+      await expect(
+        read(
+          writeColumns(old, `, use_deprecated_int96_timestamps=True, compression='${compression}'`),
+        ),
+      ).rejects.toThrow('nanoseconds');
+    const whole = writeColumns(
+      old.replace(' 1]', ' 2000]'),
+      ', use_deprecated_int96_timestamps=True',
+    );
+    expect((await read(whole))?.json).toEqual({
+      'c timestamp': ['"1970-01-01T00:00:00.000001"', '"1970-01-01T00:00:00.000002"'],
+    });
+  });
+
+  test('a file that is cut or changed is an error or a table, in bounded time and memory', async () => {
+    const columns = `{'n': pa.array(range(3000)), 't': pa.array([str(i % 50) for i in range(3000)]), 'x': pa.array([i / 7 for i in range(3000)])}`;
+    const whole = writeColumns(columns, ", row_group_size=1000, compression='gzip'");
+    for (const content of damage(whole, { seed: 11, times: 5 })) await expectWholeOrError(content);
+    // The footer says how long it is, how many rows there are, and where they lie.
+    const footer = whole.readUInt32LE(whole.length - 8);
+    const tail = whole.subarray(-8 - footer);
+    for (const changed of damage(tail, { seed: 12, times: 5 }).slice(4))
+      await expectWholeOrError(Buffer.concat([whole.subarray(0, -8 - footer), changed]));
+  });
+
+  test('columns may be called like what we add', async () => {
+    const names = ['file_row_number', 'row', 'filename', '\u0001 row'];
+    const columns = `{n: pa.array(['x', 'a\\0b']) for n in json.loads(${JSON.stringify(JSON.stringify(names))})}`;
+    await expect(read(writeColumns(columns))).rejects.toThrow('NUL');
+  });
+
+  test('bombs are refused', async () => {
+    const bomb = write(`
+one = pa.array(['x' * 1000000]).dictionary_encode()
+table = pa.table({'t': pa.DictionaryArray.from_arrays(pa.array([0] * 20000, pa.int32()), one.dictionary)})
+pq.write_table(table, path)
+print('null')`).content;
+    expect(bomb.length).toBeLessThan(1 << 20);
+    await expect(
+      parseConfined(directory.path, { parser: 'parquet', content: bomb }),
+    ).rejects.toThrow('expands to more than');
+    const wide = writeColumns("{f'c{i}': pa.array([1]) for i in range(2501)}");
+    await expect(read(wide)).rejects.toThrow('2,501 columns');
+  });
+});
+
+async function expectWholeOrError(content: Buffer): Promise<void> {
+  const made = await expectBounded(directory.path, { parser: 'parquet', content });
+  if (made) expect(made[0]?.rows).toBe(3_000);
+}
+
+test('a file that only begins and ends like one is an error', async () => {
+  await expect(read(Buffer.from('PAR1 and no more PAR1'))).rejects.toThrow('is damaged');
+});

@@ -1,0 +1,39 @@
+import { open } from 'node:fs/promises';
+import { type FileParserName, isParserName, PARSERS } from '../../../shared/parsers.ts';
+import { recognizeFile } from '../file-kind.ts';
+import { TableError } from '../table/protocol.ts';
+
+const HEAD_BYTES = 1_024;
+/** A workbook may begin with another part than Excel's do, and netCDF-4 is HDF5. */
+const ALSO_READ: Partial<Record<FileParserName, FileParserName>> = {
+  xlsx: 'zip',
+  netcdf: 'hdf5',
+};
+
+/** Throws TableError for a file whose first bytes are those of another kind, and names that kind and its parser. */
+export async function checkKind(path: string, parser: FileParserName): Promise<void> {
+  const head = await readHead(path);
+  if (head.length === 0) throw new TableError({ reason: 'the file is empty' });
+  const kind = recognizeFile(head);
+  const { reads } = PARSERS[parser];
+  const isRead =
+    kind?.parser === parser || (kind?.parser !== undefined && kind.parser === ALSO_READ[parser]);
+  if (kind ? isRead : reads === 'text') return;
+  const other = kind?.parser && isParserName(kind.parser) ? kind.parser : undefined;
+  throw new TableError({
+    reason: `the file is ${kind?.name ?? 'of no kind that is known'}, not ${reads}`,
+    hint: other
+      ? `Use the parser "${other}".`
+      : `Export it as ${reads === 'text' ? 'CSV' : reads.replace(/^an? /, '')}.`,
+  });
+}
+
+async function readHead(path: string): Promise<Buffer> {
+  const file = await open(path);
+  try {
+    const { buffer, bytesRead } = await file.read(Buffer.alloc(HEAD_BYTES), 0, HEAD_BYTES, 0);
+    return buffer.subarray(0, bytesRead);
+  } finally {
+    await file.close();
+  }
+}

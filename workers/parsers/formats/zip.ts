@@ -1,0 +1,77 @@
+import { mkdir, rm, stat } from 'node:fs/promises';
+import { join } from 'node:path';
+import { findParserOf, PARSERS } from '../../../shared/parsers.ts';
+import { ALWAYS_ALLOWED, boundExpansion, MAX_RATIO } from '../expand/bound-expansion.ts';
+import {
+  type FileRequest,
+  type MadeFile,
+  type Reader,
+  TableError,
+  type TableProblem,
+} from '../table/protocol.ts';
+import { inMember, type Member, openZip } from '../zip/open-zip.ts';
+import { readFile } from './read-file.ts';
+
+/**
+ * Makes of each file in an archive what the parser of its name makes, or keeps it as it is. Archives in it are kept too: what
+ * they expand to would have no bound.
+ */
+const zip: Reader<'zip'> = async (request, onProgress) => {
+  const { size } = await stat(request.input);
+  const limit = Math.min(request.expanded, Math.max(ALWAYS_ALLOWED, size * MAX_RATIO));
+  const bound = boundExpansion({ compressed: size, limit: request.expanded });
+  const { members, extract, close } = await openZip(request.input, bound);
+  if (members.length === 0) throw new TableError({ reason: 'there is no file in it' });
+  const made: MadeFile[] = [];
+  /** Bytes of all files so far, also those that were compressed in the archive once more. */
+  let expanded = 0;
+  for (const [i, member] of members.entries()) {
+    const scratch = join(request.scratch, `member-${i}`);
+    await mkdir(scratch, { mode: 0o700 });
+    const input = join(scratch, 'file');
+    await extract(member, input);
+    expanded += (await stat(input)).size;
+    const files = await readMember(
+      { ...request, scratch, input, output: join(scratch, 'table'), expanded: limit - expanded },
+      { member, onProgress: share => onProgress((i + share) / members.length) },
+    );
+    expanded += (await stat(join(scratch, 'expanded')).catch(() => ({ size: 0 }))).size;
+    made.push(...files);
+    if (!files.some(({ path }) => path === input)) await rm(input);
+    await rm(join(scratch, 'expanded'), { force: true });
+  }
+  close();
+  return made;
+};
+
+export default zip;
+
+interface Reading {
+  member: Member;
+  onProgress(share: number): void;
+}
+
+async function readMember(
+  request: FileRequest,
+  { member: { name }, onProgress }: Reading,
+): Promise<MadeFile[]> {
+  const parser = findParserOf(name);
+  if (!parser || parser === 'zip') return [{ name, kind: 'file', path: request.input }];
+  try {
+    const parameters = PARSERS[parser].parameters.parse({});
+    const files = await readFile({ ...request, parser, parameters }, onProgress);
+    return files.map(({ skipped, ...file }) => ({
+      ...file,
+      name: file.name ? `${name}/${file.name}` : name,
+      ...(skipped ? { skipped: { ...skipped, problems: placed(name, skipped.problems) } } : {}),
+    }));
+  } catch (error) {
+    if (!(error instanceof TableError)) throw error;
+    const { problems, count, hint } = error;
+    const [first = { reason: inMember(name, error.message).message }] = placed(name, problems);
+    throw new TableError({ ...first, hint }, { problems: placed(name, problems), count });
+  }
+}
+
+const placed = (name: string, problems: TableProblem[]) =>
+  problems.map(problem => ({ ...problem, reason: inMember(name, problem.reason).message }));

@@ -1,0 +1,79 @@
+import type { Metadata } from 'h5wasm';
+import { quoteCell, type TypedColumn } from '../cells/make-typed-table.ts';
+import { fieldOf } from '../npy/fields.ts';
+import { TableError } from '../table/protocol.ts';
+
+/** HDF5's classes of types. */
+const [INTEGER, FLOAT, STRING, COMPOUND, ENUM] = [0, 1, 3, 6, 8];
+const SPACE_PADDED = 2;
+
+/** A value of a record, as HDF5 lays it out in memory. */
+export interface HdfField extends TypedColumn {
+  at: number;
+  size: number;
+  /** NumPy's code, of numbers and booleans. */
+  code?: string;
+  isVariable: boolean;
+  write(bytes: Buffer, at: number, row: number): string;
+}
+
+/** NumPy's code of numbers and booleans, little-endian; undefined for other types. */
+export function codeOf(metadata: Metadata): string | undefined {
+  const { type, size, signed, vlen, enum_type } = metadata;
+  if (vlen) return undefined;
+  const members = enum_type?.members;
+  // As h5py writes booleans.
+  if (type === ENUM && size === 1 && members?.FALSE === 0 && members.TRUE === 1) return '|b1';
+  if (type === INTEGER || (type === ENUM && enum_type?.type === INTEGER))
+    return [1, 2, 4, 8].includes(size)
+      ? `${size === 1 ? '|' : '<'}${signed ? 'i' : 'u'}${size}`
+      : undefined;
+  // Floats of 2 bytes have two formats, which h5wasm does not tell apart.
+  return type === FLOAT && (size === 4 || size === 8) ? `<f${size}` : undefined;
+}
+
+/** The fields of a type: those of a record, or the value itself; undefined where one is of no column's type. */
+export function fieldsOf(metadata: Metadata, name: string): HdfField[] | undefined {
+  if (metadata.type !== COMPOUND) {
+    const field = one(metadata, name, 0);
+    return field && [field];
+  }
+  const members = metadata.compound_type?.members ?? [];
+  const fields = members.map(member => {
+    const isPlain = !member.vlen && member.type !== COMPOUND;
+    return isPlain ? one(member, member.name, member.offset) : undefined;
+  });
+  return fields.length > 0 && fields.every(field => field !== undefined) ? fields : undefined;
+}
+
+export const isText = ({ type }: Metadata) => type === STRING;
+export const isRecord = ({ type }: Metadata) => type === COMPOUND;
+
+function one(metadata: Metadata, name: string, at: number): HdfField | undefined {
+  const { type, size, vlen, strpad } = metadata;
+  const code = codeOf(metadata);
+  if (code) return { ...fieldOf(code, name), code, name, at, isVariable: false };
+  if (type !== STRING) return undefined;
+  const base = { name, at, size, type: 'VARCHAR', isVariable: vlen } as const;
+  if (vlen)
+    return { ...base, write: (bytes, _at, row) => quoteCell(decode(bytes, { name, row }), row) };
+  return {
+    ...base,
+    write: (bytes, from, row) => {
+      const value = bytes.subarray(from, from + size);
+      const end = value.indexOf(0);
+      const text = decode(end < 0 ? value : value.subarray(0, end), { name, row });
+      return quoteCell(strpad === SPACE_PADDED ? text.replace(/ +$/, '') : text, row);
+    },
+  };
+}
+
+const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
+
+function decode(bytes: Uint8Array, { name, row }: { name: string; row: number }): string {
+  try {
+    return utf8.decode(bytes);
+  } catch {
+    throw new TableError({ row, column: name, reason: 'its bytes are no UTF-8' });
+  }
+}

@@ -1,0 +1,57 @@
+import type { Metadata } from 'h5wasm';
+import { TableError, type TableProblem } from '../table/protocol.ts';
+import type { Hdf5File } from './open-hdf5.ts';
+
+export interface Dataset {
+  path: string;
+  /** The path of its group, without slashes at its ends. */
+  group: string;
+  name: string;
+  metadata: Metadata;
+  shape: number[];
+  unit?: string;
+}
+
+const MAX_DEPTH = 32;
+const MAX_OBJECTS = 10_000;
+/** Of dimensions that have no values of their own netCDF makes datasets that are no variables. */
+const NO_VARIABLE = /^This is a netCDF dimension but not a netCDF variable/;
+const MAX_UNIT = 200;
+
+/** All datasets of a file that have values; soft and external links are passed over: what they mean is elsewhere. */
+export function listDatasets(file: Hdf5File): Dataset[] {
+  const found: Dataset[] = [];
+  let objects = 0;
+  const visit = (group: string, depth: number) => {
+    if (depth > MAX_DEPTH)
+      throw new TableError({ reason: `there are more than ${MAX_DEPTH} groups in each other` });
+    for (const name of file.names(`/${group}`)) {
+      const path = group === '' ? name : `${group}/${name}`;
+      if (++objects > MAX_OBJECTS)
+        throw new TableError({
+          reason: `there are more than ${MAX_OBJECTS.toLocaleString('en')} groups and datasets in it`,
+          hint: 'Split the file.',
+        });
+      const kind = file.kindOf(`/${path}`);
+      if (kind === 'group') visit(path, depth + 1);
+      if (kind !== 'dataset') continue;
+      const metadata = file.describe(`/${path}`);
+      const { shape } = metadata;
+      if (!shape || NO_VARIABLE.test(file.attribute(`/${path}`, 'NAME') ?? '')) continue;
+      const unit = file.attribute(`/${path}`, 'units') ?? file.attribute(`/${path}`, 'unit') ?? '';
+      const isUnit = unit !== '' && unit.length <= MAX_UNIT && !/[\0\p{Surrogate}]/u.test(unit);
+      found.push({
+        ...{ path: `/${path}`, group, name, metadata, shape: shape.map(Number) },
+        ...(isUnit ? { unit } : {}),
+      });
+    }
+  };
+  visit('', 0);
+  return found;
+}
+
+/** What a dataset is not kept for. */
+export const leftOut = (dataset: Dataset, why: string): TableProblem => ({
+  column: dataset.path.slice(1, 1_000),
+  reason: `the dataset is left out: ${why}`,
+});

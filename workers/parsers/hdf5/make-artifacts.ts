@@ -1,0 +1,127 @@
+import { rm, stat } from 'node:fs/promises';
+import { join } from 'node:path';
+import { ARRAY_TYPES, type ArrayType } from '../../../shared/arrays/npy-header.ts';
+import { ALWAYS_ALLOWED, MAX_RATIO } from '../expand/bound-expansion.ts';
+import { makeArray } from '../npy/make-array.ts';
+import {
+  type FileRequest,
+  MAX_PROBLEMS,
+  type MadeFile,
+  TableError,
+  type TableProblem,
+} from '../table/protocol.ts';
+import { codeOf, fieldsOf, isRecord, isText } from './columns.ts';
+import { type Dataset, leftOut, listDatasets } from './list-datasets.ts';
+import { makeHdf5Table, type TableDataset } from './make-table.ts';
+import { openHdf5 } from './open-hdf5.ts';
+import { readBlocks } from './read-blocks.ts';
+
+interface TablePlan {
+  name: string;
+  datasets: TableDataset[];
+  count: number;
+}
+
+interface Plan {
+  tables: TablePlan[];
+  arrays: { dataset: Dataset; descr: ArrayType }[];
+  problems: TableProblem[];
+}
+
+/** Makes the datasets of a file into tables, of those with one dimension, and arrays; lists those that are neither. */
+export async function makeHdf5Artifacts(
+  request: FileRequest,
+  onProgress: (share: number) => void,
+): Promise<MadeFile[]> {
+  const file = await openHdf5(request.input);
+  try {
+    const datasets = listDatasets(file);
+    const { tables, arrays, problems } = planArtifacts(datasets);
+    await checkSize(request, [
+      ...arrays.map(({ dataset }) => dataset),
+      ...tables.flatMap(table => table.datasets.map(({ dataset }) => dataset)),
+    ]);
+    const made: MadeFile[] = [];
+    const all = tables.length + arrays.length;
+    const onOne = (share: number) => onProgress((made.length + share) / all);
+    for (const { name, ...table } of tables) {
+      const output = join(request.scratch, `table-${made.length}.parquet`);
+      const one = await makeHdf5Table(
+        { ...request, output },
+        { file, ...table, onProgress: onOne },
+      );
+      made.push({ ...one, name });
+      await rm(`${output}.csv`, { force: true });
+    }
+    for (const { dataset, descr } of arrays) {
+      const { shape, unit, path } = dataset;
+      const pieces = readBlocks(file, dataset);
+      const output = join(request.scratch, `array-${made.length}.npy`);
+      const one = await makeArray({ path: output, descr, shape, unit, pieces });
+      made.push({ ...one, name: path.slice(1) });
+      onOne(0);
+    }
+    const skipped = { count: problems.length, problems: problems.slice(0, MAX_PROBLEMS) };
+    const [first, ...others] = made;
+    if (!first)
+      throw new TableError(
+        problems[0] ?? { reason: 'there is no dataset with values in it' },
+        problems.length > 0 ? skipped : undefined,
+      );
+    return problems.length === 0 ? made : [{ ...first, skipped }, ...others];
+  } finally {
+    file.close();
+  }
+}
+
+function planArtifacts(datasets: Dataset[]): Plan {
+  const plan: Plan = { tables: [], arrays: [], problems: [] };
+  const byGroup = new Map<string, Map<number, TableDataset[]>>();
+  for (const dataset of datasets) {
+    const { shape, metadata, name, group, path } = dataset;
+    const fields = fieldsOf(metadata, name);
+    const code = codeOf(metadata);
+    if (metadata.virtual_sources)
+      plan.problems.push(leftOut(dataset, 'its values are in other files'));
+    else if (shape.length !== 1 && code && code in ARRAY_TYPES)
+      plan.arrays.push({ dataset, descr: code as ArrayType });
+    else if (shape.length > 1)
+      plan.problems.push(leftOut(dataset, 'arrays hold numbers and booleans only'));
+    else if (!fields)
+      plan.problems.push(leftOut(dataset, 'its values are of a type that no column of a table is'));
+    else if (isRecord(metadata) || (shape.length === 0 && isText(metadata)))
+      plan.tables.push({
+        name: path.slice(1),
+        datasets: [{ dataset, fields }],
+        count: shape[0] ?? 1,
+      });
+    else {
+      const lengths = byGroup.get(group) ?? new Map<number, TableDataset[]>();
+      byGroup.set(group, lengths);
+      const length = shape[0] ?? 0;
+      lengths.set(length, [...(lengths.get(length) ?? []), { dataset, fields }]);
+    }
+  }
+  for (const [group, lengths] of byGroup)
+    for (const [count, side] of lengths) {
+      // Where the lengths differ, a table is named by its own.
+      const parts = [group, lengths.size > 1 ? String(count) : ''].filter(part => part !== '');
+      plan.tables.push({ name: parts.join('/'), datasets: side, count });
+    }
+  return plan;
+}
+
+/** A dataset may say that it is of any size, and have no values but its fill value. */
+async function checkSize({ input, expanded }: FileRequest, datasets: Dataset[]): Promise<void> {
+  const limit = Math.min(expanded, Math.max(ALWAYS_ALLOWED, (await stat(input)).size * MAX_RATIO));
+  const bytes = datasets.reduce(
+    (sum, { shape, metadata }) =>
+      sum + shape.reduce((product, length) => product * length, 1) * metadata.size,
+    0,
+  );
+  if (bytes > limit)
+    throw new TableError({
+      reason: `the datasets have ${bytes} bytes, and at most ${limit} are read: LIMIT_EXPANDED_BYTES, and ${MAX_RATIO.toLocaleString('en')} times the file`,
+      hint: 'Leave out datasets that are nearly empty, or split the file.',
+    });
+}

@@ -1,0 +1,190 @@
+import { closeSync, fstatSync, openSync, readSync } from 'node:fs';
+import type { Metadata, Module } from 'h5wasm';
+import { TableError } from '../table/protocol.ts';
+
+/** An open HDF5 file, whose datasets are named by their paths. */
+export interface Hdf5File {
+  names(group: string): string[];
+  /** Undefined for links that lead elsewhere, and for what is neither. */
+  kindOf(path: string): 'group' | 'dataset' | undefined;
+  describe(path: string): Metadata;
+  /** A block of values, little-endian; `texts` of variable length instead of their bytes. */
+  read(path: string, block: Block): { bytes: Buffer; texts?: Buffer[] };
+  /** A text attribute of a dataset. */
+  attribute(path: string, name: string): string | undefined;
+  close(): void;
+}
+
+export interface Block {
+  metadata: Metadata;
+  /** By dimension; of a single value both are empty. */
+  from: number[];
+  count: number[];
+}
+
+type H5Module = typeof Module;
+
+const PATH = '/file.h5';
+const POINTER = 4;
+
+/**
+ * Opens a file in a file system that holds nothing else, so that no link or external storage in it leads to files of this
+ * machine. It is read as it is needed. h5wasm's own readers return what was in memory where HDF5 fails: these look.
+ */
+export async function openHdf5(path: string): Promise<Hdf5File> {
+  const { ready } = await import('h5wasm');
+  const module = await ready;
+  const fd = openSync(path, 'r');
+  mount(module, fd);
+  // Otherwise HDF5 says what it could not list only on standard error.
+  module.activate_throwing_error_handler();
+  const file = attempt(() => module.open(PATH, module.H5F_ACC_RDONLY, false, -1, -1));
+  if (file < 0n) throw damaged('it cannot be opened');
+  const read: Hdf5File['read'] = (dataset, { metadata, from, count }) =>
+    attempt(() => {
+      const length = count.reduce((product, one) => product * one, 1);
+      const whole = count.length === 0;
+      const big = (numbers: number[]) => numbers.map(BigInt);
+      const ones = count.map(() => 1n);
+      return withMemory(module, length * metadata.size, pointer => {
+        const status = whole
+          ? module.get_dataset_data(file, dataset, null, null, null, BigInt(pointer))
+          : module.get_dataset_data(file, dataset, big(count), big(from), ones, BigInt(pointer));
+        if (status < 0) throw damaged(`the values of ${dataset} cannot be read`);
+        const bytes = copy(module, pointer, length * metadata.size);
+        if (!metadata.vlen) return { bytes };
+        const texts = readTexts(module, bytes);
+        if (whole) module.reclaim_vlen_memory(file, dataset, '', BigInt(pointer));
+        else module.reclaim_vlen_memory_count(file, dataset, '', BigInt(pointer), big(count));
+        return { bytes, texts };
+      });
+    });
+  return {
+    names: group => attempt(() => module.get_names(file, group, false)),
+    kindOf: one =>
+      attempt(() => {
+        if (module.get_symbolic_link(file, one) !== null) return undefined;
+        if (module.get_external_link(file, one).filename !== undefined) return undefined;
+        const type = module.get_type(file, one);
+        if (type === module.H5G_GROUP) return 'group';
+        if (type === module.H5G_DATASET) return 'dataset';
+        if (type !== module.H5G_TYPE) throw damaged(`${one} cannot be read`);
+        return undefined;
+      }),
+    describe: one => attempt(() => module.get_dataset_metadata(file, one)),
+    read,
+    attribute: (one, name) => attempt(() => readAttribute(module, file, [one, name])),
+    close: () => {
+      module.close_file(file);
+      module.FS.unlink(PATH);
+      closeSync(fd);
+    },
+  };
+}
+
+/** The file as one of Emscripten's, read from the descriptor. */
+function mount(module: H5Module, fd: number): void {
+  const { size } = fstatSync(fd);
+  const { FS } = module as unknown as { FS: EmscriptenFs };
+  // The standard input of this process is none of the file's.
+  if (FS.analyzePath('/dev/stdin').exists) FS.unlink('/dev/stdin');
+  FS.writeFile(PATH, new Uint8Array(0));
+  const { node } = FS.lookupPath(PATH);
+  const { getattr } = node.node_ops;
+  node.node_ops = { ...node.node_ops, getattr: of => ({ ...getattr(of), size }) };
+  node.stream_ops = {
+    ...node.stream_ops,
+    llseek: (stream, offset, whence) =>
+      offset + (whence === 1 ? stream.position : whence === 2 ? size : 0),
+    read: (_stream, buffer, offset, length, position) =>
+      position >= size
+        ? 0
+        : readSync(fd, buffer, offset, Math.min(length, size - position), position),
+  };
+}
+
+interface EmscriptenNode {
+  node_ops: { getattr(node: EmscriptenNode): { size: number } };
+  stream_ops: {
+    llseek(stream: { position: number }, offset: number, whence: number): number;
+    read(
+      stream: unknown,
+      buffer: Uint8Array,
+      offset: number,
+      length: number,
+      position: number,
+    ): number;
+  };
+}
+
+interface EmscriptenFs {
+  writeFile(path: string, bytes: Uint8Array): void;
+  lookupPath(path: string): { node: EmscriptenNode };
+  analyzePath(path: string): { exists: boolean };
+  unlink(path: string): void;
+}
+
+function withMemory<T>(module: H5Module, bytes: number, use: (pointer: number) => T): T {
+  // A failed read must not show what was there before.
+  const pointer = module._malloc(Math.max(1, bytes));
+  if (pointer === 0) throw new Error('could not allocate memory for HDF5');
+  try {
+    module.HEAPU8.fill(0, pointer, pointer + bytes);
+    return use(pointer);
+  } finally {
+    module._free(pointer);
+  }
+}
+
+const copy = (module: H5Module, pointer: number, length: number) =>
+  Buffer.from(module.HEAPU8.slice(pointer, pointer + length));
+
+/** Texts of variable length, by their addresses; without an address it is empty. */
+function readTexts(module: H5Module, addresses: Buffer): Buffer[] {
+  const texts: Buffer[] = [];
+  for (let at = 0; at < addresses.length; at += POINTER) {
+    const from = addresses.readUInt32LE(at);
+    const end = from === 0 ? 0 : module.HEAPU8.indexOf(0, from);
+    texts.push(copy(module, from, Math.max(0, end - from)));
+  }
+  return texts;
+}
+
+function readAttribute(
+  module: H5Module,
+  file: bigint,
+  [path, name]: [path: string, name: string],
+): string | undefined {
+  if (!module.get_attribute_names(file, path).includes(name)) return undefined;
+  const { type, shape, vlen, size, total_size } = module.get_attribute_metadata(file, path, name);
+  const isText = type === module.H5T_class_t.H5T_STRING.value;
+  if (!isText || !shape || total_size !== 1 || size > 1_000) return undefined;
+  return withMemory(module, size, pointer => {
+    const status = module.get_attribute_data(file, path, name, BigInt(pointer));
+    if (status < 0) throw damaged(`the attribute ${name} of ${path} cannot be read`);
+    const bytes = copy(module, pointer, size);
+    const [text = bytes] = vlen ? readTexts(module, bytes) : [];
+    if (vlen) module.reclaim_vlen_memory(file, path, name, BigInt(pointer));
+    return text.toString('utf8').replace(/\0.*$/s, '').trim();
+  });
+}
+
+/** What the library throws is about the file. */
+function attempt<T>(work: () => T): T {
+  try {
+    return work();
+  } catch (error) {
+    if (error instanceof TableError) throw error;
+    const message = error instanceof Error ? error.message : String(error);
+    if (/allocat|enlarge memory|OOM/i.test(message)) throw new Error(`Out of Memory: ${message}`);
+    // The stack of HDF5's errors, of which the last one is the cause.
+    const [, why = message] = [...message.matchAll(/\(\): (.*)/g)].at(-1) ?? [];
+    throw damaged(why.slice(0, 200));
+  }
+}
+
+export const damaged = (why: string) =>
+  new TableError({
+    reason: `the HDF5 file is damaged: ${why}`,
+    hint: 'Write the file again, and send it again.',
+  });

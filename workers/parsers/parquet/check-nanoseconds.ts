@@ -1,0 +1,70 @@
+import { open } from 'node:fs/promises';
+import { brotliDecompressSync, gunzipSync } from 'node:zlib';
+import { decompress } from 'fzstd';
+import { parquetMetadataAsync, parquetRead } from 'hyparquet';
+import { TableError } from '../table/protocol.ts';
+import { NANOSECONDS } from './plan-columns.ts';
+
+/** Of INT96, a day and the nanoseconds in it, and of times in nanoseconds DuckDB keeps microseconds. */
+interface Columns {
+  input: string;
+  /** Their names in the file. */
+  names: string[];
+}
+
+const compressors = {
+  GZIP: (bytes: Uint8Array, length: number) => gunzipSync(bytes, { maxOutputLength: length + 1 }),
+  BROTLI: (bytes: Uint8Array, length: number) =>
+    brotliDecompressSync(bytes, { maxOutputLength: length + 1 }),
+  ZSTD: (bytes: Uint8Array, length: number) => decompress(bytes, new Uint8Array(length)),
+};
+const identity = (nanos: bigint) => nanos;
+
+/** Throws TableError where a value has more than microseconds. */
+export async function checkNanoseconds({ input, names }: Columns): Promise<void> {
+  const file = await open(input);
+  try {
+    const source = {
+      byteLength: (await file.stat()).size,
+      slice: async (start: number, end?: number) => {
+        const bytes = new Uint8Array((end ?? source.byteLength) - start);
+        await file.read(bytes, 0, bytes.length, start);
+        return bytes.buffer;
+      },
+    };
+    const metadata = await parquetMetadataAsync(source);
+    let first = 0;
+    for (const group of metadata.row_groups) {
+      const before = first;
+      await parquetRead({
+        file: source,
+        metadata: { ...metadata, num_rows: group.num_rows, row_groups: [group] },
+        columns: names,
+        compressors,
+        parsers: { timestampFromNanoseconds: identity as unknown as (nanos: bigint) => Date },
+        onPage: ({ pathInSchema, columnData, rowStart }) =>
+          checkPage(columnData, { column: pathInSchema[0] ?? '', row: before + rowStart }),
+      });
+      first += Number(group.num_rows);
+    }
+  } catch (error) {
+    if (error instanceof TableError) throw error;
+    throw new TableError({
+      reason: `times in nanoseconds cannot be read: ${error instanceof Error ? error.message.slice(0, 200) : error}`,
+      hint: 'Write them in microseconds.',
+    });
+  } finally {
+    await file.close();
+  }
+}
+
+function checkPage(values: ArrayLike<unknown>, { column, row }: { column: string; row: number }) {
+  for (let i = 0; i < values.length; i++) {
+    const value = values[i];
+    if (typeof value === 'bigint' && value % 1_000n !== 0n)
+      throw new TableError({
+        ...{ row: row + i + 1, column, reason: NANOSECONDS },
+        hint: 'Round the column to microseconds, or write it as integers.',
+      });
+  }
+}

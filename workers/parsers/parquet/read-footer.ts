@@ -1,0 +1,65 @@
+import type { DuckDBConnection } from '@duckdb/node-api';
+import { query, quoteText, readParquet } from '../table/duckdb.ts';
+import { TableError } from '../table/protocol.ts';
+import { refuseDamaged } from './refuse-damaged.ts';
+
+/** An honest footer has some 100 bytes for each column of a row group. */
+const MAX_FOOTER_BYTES = 64 << 20;
+
+export interface Footer {
+  rows: number;
+  columns: { name: string; type: string }[];
+  /** As the file has them, of which DuckDB makes unique ones. */
+  names: string[];
+  /** The columns whose values DuckDB cuts to microseconds. */
+  nanoseconds: string[];
+}
+
+/** What the file says of itself. Throws TableError if it is no Parquet file. */
+export async function readFooter(connection: DuckDBConnection, input: string): Promise<Footer> {
+  const from = quoteText(input);
+  const [meta] = await refuseDamaged(
+    query(connection, `SELECT num_rows, footer_size FROM parquet_file_metadata(${from})`),
+    input,
+  );
+  if (Number(meta?.footer_size) > MAX_FOOTER_BYTES)
+    throw new TableError({
+      reason: `its footer has more than ${MAX_FOOTER_BYTES.toLocaleString('en')} bytes`,
+      hint: 'Write the file with fewer row groups.',
+    });
+  const described = await refuseDamaged(
+    query(connection, `DESCRIBE SELECT * FROM ${readParquet(input)}`),
+    input,
+  );
+  const columns = described.map(row => ({
+    name: String(row.column_name),
+    type: String(row.column_type),
+  }));
+  const schema = await refuseDamaged(
+    query(
+      connection,
+      `SELECT name, type, num_children AS children, logical_type AS logical FROM parquet_schema(${from})`,
+    ),
+    input,
+  );
+  const top = topLevel(schema);
+  const isCut = ({ type, logical }: Record<string, unknown>) =>
+    type === 'INT96' ||
+    /^(TimeType|TimestampType\(isAdjustedToUTC=1).*NANOS=NanoSeconds/.test(String(logical));
+  return {
+    ...{ rows: Number(meta?.num_rows), columns },
+    names: top.length === columns.length ? top.map(({ name }) => String(name)) : [],
+    nanoseconds: top.filter(isCut).map(({ name }) => String(name)),
+  };
+}
+
+/** The children of the root in a schema that is a list of nodes, each before its children. */
+function topLevel(schema: Record<string, unknown>[]): Record<string, unknown>[] {
+  const found: Record<string, unknown>[] = [];
+  for (let i = 1; i < schema.length; ) {
+    found.push(schema[i] as Record<string, unknown>);
+    for (let left = 1; left > 0 && i < schema.length; i++)
+      left += Number(schema[i]?.children ?? 0) - 1;
+  }
+  return found;
+}
