@@ -5,20 +5,24 @@ import { prepareOnce } from '../../shared/database/prepare-once.ts';
 import { jobs, sessions } from '../../shared/database/schema.ts';
 import { conflict, type ErrorRecord, notFound, WindlassError } from '../../shared/errors.ts';
 import { isId } from '../../shared/ids.ts';
-import { JOBS, type Result } from '../../shared/jobs/catalog.ts';
+import type { Result } from '../../shared/jobs/catalog.ts';
 import type { ApiContext } from '../context.ts';
 import { entityTag, sendRecord } from '../http/conditional-requests.ts';
 import { pathParameter, resource } from '../http/resource.ts';
 import { routes } from '../http/routes.ts';
 import { sendObject } from '../http/send-object.ts';
-import { invalidInput } from '../http/validate.ts';
 import { currentUser } from '../identity/current-user.ts';
-import { jobName } from '../jobs/requests/job-name.ts';
+import { newVideo, readVideo } from '../jobs/requests/new-video.ts';
 import { awaitChange } from '../jobs/requests/prefer.ts';
 import { startRequestedJob } from '../jobs/requests/start-requested-job.ts';
 import { type JobSummary, summaryColumns } from '../jobs/views/job-summary.ts';
 import { pollVideos } from '../jobs/views/poll-videos.ts';
-import { type PolledVideo, statusRecord, videoStatus } from '../jobs/views/video-status.ts';
+import {
+  failureOf,
+  type PolledVideo,
+  statusRecord,
+  videoStatus,
+} from '../jobs/views/video-status.ts';
 import { answerWithLocation, operation, rangeAnswers } from '../openapi/operation.ts';
 import { findProject, lockProjectForShare, needRole } from '../projects/access.ts';
 import { cacheVideo, parseCacheLocation, parseCacheQuery } from '../projects/cache-video.ts';
@@ -31,26 +35,6 @@ import {
   touchSession,
 } from '../remote/sessions.ts';
 
-const { shape } = JOBS.video.payload;
-const newVideo = z
-  .strictObject({
-    'content-type': z.unknown().optional().describe('video/mp4 or video/webm; required.'),
-    images: z
-      .unknown()
-      .optional()
-      .describe('Absolute paths of the frames on the host, in order; required.'),
-    fps: shape.fps.default(25),
-    width: shape.width,
-    quality: shape.quality,
-    encode: shape.encode,
-    project: z
-      .string()
-      .optional()
-      .describe('Project whose cache gets the video once it is ready, with `key`.'),
-    key: z.string().optional(),
-    name: jobName,
-  })
-  .meta({ id: 'NewVideo' });
 /** Not strict: video players add parameters of their own. */
 const videoQuery = z.object({
   cache: z.string().optional().describe('`project` stores the video in a project cache.'),
@@ -118,12 +102,12 @@ export default routes('json-body', (router, api) => {
         const key = { sid, owner, idleSeconds: api.config.SESSION_IDLE_TIMEOUT };
         const session = await findSession(api.database.db, key);
         requireAgent(session);
-        const { 'content-type': type, images, project, key: cacheKey, name, ...options } = body();
+        const { project, key: cacheKey, name, ...video } = body();
         const cache =
           project === undefined && cacheKey === undefined
             ? undefined
             : parseCacheLocation({ project, key: cacheKey }, api.config.LIMIT_KEY_LENGTH);
-        const payload = { ...options, type: readType(type), images: readImages(images), cache };
+        const payload = { ...readVideo(video), cache };
         const need = needRole(res, 'writer');
         if (cache) await findProject(api.database.db, cache.project, need);
         const job = await startRequestedJob(api, req, res, async tx => {
@@ -243,36 +227,10 @@ function requireAgent({ agent }: { agent: boolean }): void {
   });
 }
 
-function readType(type: unknown): 'video/mp4' | 'video/webm' {
-  if (type === undefined)
-    throw new WindlassError('missing_content_type', {
-      hint: 'Give "content-type": "video/mp4" or "video/webm".',
-    });
-  const parsed = shape.type.safeParse(type);
-  if (parsed.success) return parsed.data;
-  throw new WindlassError('unsupported_video_type', {
-    detail: `Unsupported content-type: ${JSON.stringify(type).slice(0, 80)}.`,
-    hint: 'Use "video/mp4" or "video/webm".',
-  });
-}
-
-function readImages(images: unknown): string[] {
-  if (images === undefined || (Array.isArray(images) && images.length === 0)) {
-    throw new WindlassError('missing_images', {
-      hint: 'Give "images": the absolute paths of the frames on the host, in order.',
-    });
-  }
-  const parsed = shape.images.safeParse(images);
-  if (parsed.success) return parsed.data;
-  const { path, message: problem } = parsed.error.issues[0] ?? { path: [], message: '' };
-  const field = ['images', ...path].join('.');
-  throw invalidInput([{ field, problem }], 'Give absolute paths on the host.');
-}
-
 function notReady(row: JobSummary): WindlassError {
   if (row.finished) {
-    const { detail, hint } = row.error as ErrorRecord;
-    return conflict(`there is no video. ${detail}`, hint ?? 'Start another one.');
+    const { hint } = row.error as ErrorRecord;
+    return conflict(`there is no video: ${failureOf(row)}`, hint ?? 'Start another one.');
   }
   return new WindlassError('video_not_ready', {
     detail: `Video is not ready: it is ${row.state}.`,

@@ -7,10 +7,11 @@ import { quoteWord } from '../host-agent/shell-quote.ts';
 import { runOnHost } from '../runs/run-on-host.ts';
 import type { RunEnd } from '../runs/run-state.ts';
 import { withSession } from '../ssh/reconnect.ts';
-import type { Pictures } from './ffmpeg-arguments.ts';
+import { describeEncoding } from './encode-in-worker.ts';
+import { chooseEncoder, type Pictures } from './ffmpeg-arguments.ts';
 import { FfmpegProgress } from './ffmpeg-progress.ts';
-import type { FrameKind } from './frame-header.ts';
-import { canHostEncode, HOST_VIDEO, hostEncodeScript } from './host-encode-script.ts';
+import type { FrameValidator, Place } from './frame-validator.ts';
+import { HOST_VIDEO, type HostKind, hostEncodeScript } from './host-encode-script.ts';
 import { inspectFrames } from './inspect-frames.ts';
 import { toHostVideoError } from './video-error.ts';
 import { tooSlow, videoLimits } from './video-limits.ts';
@@ -20,43 +21,46 @@ type VideoContext = JobContext<'video'>;
 /** Of the end of ffmpeg's standard error, for the error's record. */
 const MAX_STDERR_BYTES = 8 << 10;
 
-/** The path of the host's ffmpeg, if that can encode this type of video. */
-export async function findHostEncoder(context: VideoContext): Promise<string | undefined> {
+/** The host's ffmpeg, if that has an encoder for this video. */
+export async function findHostEncoder(context: VideoContext): Promise<HostEncoder | undefined> {
   const found = await withSession(context, async session => (await session.agent()).ffmpeg());
-  return found && canHostEncode(found.encoders, context.payload.type) ? found.path : undefined;
+  const encoder = found && chooseEncoder(found.encoders, context.payload);
+  return encoder ? { ffmpeg: found.path, encoder } : undefined;
 }
 
-interface HostVideo {
-  object: string;
-  pictures: Pictures & { kind: FrameKind };
+interface HostEncoder {
   ffmpeg: string;
+  encoder: string;
+}
+
+interface HostVideo extends HostEncoder {
+  object: string;
+  frames: readonly Place[];
+  pictures: Pictures & { kind: HostKind };
 }
 
 /**
  * Encodes the video on the host, exactly once, and validates all frames meanwhile; then fetches it, stores it under the key
- * `object` and returns its size in bytes. Undefined if the worker must encode it: the frames are of several kinds, or the
- * host's ffmpeg failed.
+ * `object` and returns its size in bytes. Undefined if a worker must encode it, because the frames are of several kinds.
  */
 export async function encodeOnHost(
   context: VideoContext,
-  { object, pictures, ffmpeg }: HostVideo,
+  { object, frames, ...encoder }: HostVideo,
 ): Promise<number | undefined> {
   const { payload } = context;
   const unusable = new AbortController();
-  const validating = inspectFrames(context, payload.images).then(validator => {
-    if (!validator.ok) unusable.abort(validator.toError());
-    else if (validator.needsDecode)
-      unusable.abort(
-        new WindlassError('bad_frames', { detail: 'The frames are of several kinds.' }),
-      );
+  const validating = inspectFrames(context, frames).then(validator => {
+    const problem = findProblem(validator);
+    if (problem) unusable.abort(problem);
     return validator;
   });
-  const output = new HostOutput(context);
+  const images = frames.map(({ path }) => path);
+  const output = new HostOutput(context, images);
   const limits = videoLimits(context.worker.config);
   const overdue = setTimeout(() => unusable.abort(tooSlow(limits.seconds)), limits.seconds * 1_000);
   const running = runOnHost(
     context,
-    { script: reportFile(hostEncodeScript({ ...payload, pictures, ffmpeg, limits })) },
+    { script: reportFile(hostEncodeScript({ ...payload, ...encoder, images, limits })) },
     {
       stored: () => ({ stdout: 0, stderr: 0 }),
       take: async (stream, bytes) => output.take(stream, bytes),
@@ -68,19 +72,17 @@ export async function encodeOnHost(
   clearTimeout(overdue);
   if (validated.status === 'rejected') throw validated.reason;
   validated.value.assertUsable();
-  if (validated.value.needsDecode && payload.encode !== 'host') return undefined;
+  if (validated.value.needsDecode) return undefined;
   if (ran.status === 'rejected') throw ran.reason;
   const failure = output.failureOf(ran.value);
-  // The frames are valid, so the host's ffmpeg may be too old for these options.
-  if (failure?.code === 'video_failed' && payload.encode !== 'host') {
-    context.log.info(
-      { err: failure },
-      'encoding on the host failed; this worker encodes the video',
-    );
-    return undefined;
-  }
   if (failure) throw failure;
   return fetchVideo(context, { object, directory: output.directory, size: output.size });
+}
+
+function findProblem(validator: FrameValidator): WindlassError | undefined {
+  if (!validator.ok) return validator.toError();
+  if (!validator.needsDecode) return undefined;
+  return new WindlassError('bad_frames', { detail: 'The frames are of several kinds.' });
 }
 
 /**
@@ -103,12 +105,14 @@ echo "size=$(($(wc -c <"$WINDLASS_RUN/${HOST_VIDEO}")))"
 /** Parses the output of the run, again from its first byte after each reconnection. */
 class HostOutput {
   readonly #context: VideoContext;
+  readonly #frames: readonly unknown[];
   #progress = new FfmpegProgress();
   #stdout = '';
   #stderr = '';
 
-  constructor(context: VideoContext) {
+  constructor(context: VideoContext, frames: readonly unknown[]) {
     this.#context = context;
+    this.#frames = frames;
   }
 
   begin(): void {
@@ -125,8 +129,8 @@ class HostOutput {
     }
     this.#stdout += text;
     if (!this.#progress.add(text)) return;
-    const share = this.#progress.frames / this.#context.payload.images.length;
-    this.#context.progress(share * 0.95, 'Encoding on the host.');
+    const share = this.#progress.frames / this.#frames.length;
+    this.#context.progress(share * 0.95, describeEncoding(share, this.#frames));
   }
 
   get directory(): string {
@@ -150,7 +154,7 @@ async function fetchVideo(
   video: { object: string; directory: string; size: number },
 ): Promise<number> {
   const { worker, signal } = context;
-  context.progress(0.96, 'Fetching the video from the host.');
+  context.progress(0.96, 'storing the video: fetching it from the host');
   const fetchOnce = async () => {
     const fetched = await withSession(context, async session => {
       const command = `cat ${quoteWord(`${video.directory}/${HOST_VIDEO}`)}`;
@@ -178,6 +182,6 @@ async function fetchVideo(
   return retry(fetchOnce, {
     ...OBJECT_STORE,
     signal,
-    onWait: () => context.progress(0.99, 'Waiting for the object store.'),
+    onWait: () => context.progress(0.99, 'storing the video: waiting for the object store'),
   });
 }

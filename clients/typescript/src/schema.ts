@@ -2485,10 +2485,30 @@ export interface components {
         NewVideo: {
             /** @description video/mp4 or video/webm; required. */
             "content-type"?: unknown;
-            /** @description Absolute paths of the frames on the host, in order; required. */
+            /** @description Absolute paths of the frames on the host, in order; required without `pattern`. */
             images?: unknown;
+            /** @description Instead of `images`: an absolute path with one number, such as `%05d`, or with `*`; expanded on the host. */
+            pattern?: string;
+            /** @description First number of the pattern; with `*` the first position, from 0. */
+            first?: number;
+            /** @description Last number or position. Absent: up to the first number that is missing. */
+            last?: number;
+            /** @description Each so-manieth number or position; 1 unless given. */
+            step?: number;
             /** @default 25 */
             fps?: number;
+            /**
+             * @description h264 or av1 for video/mp4, vp9 or av1 for video/webm; absent: the first of these.
+             * @enum {string}
+             */
+            codec?: "h264" | "vp9" | "av1";
+            /** @description Behind transparent pixels; black unless given. */
+            background?: string;
+            /**
+             * @description `skip` leaves out frames that cannot be used; `fail` unless given.
+             * @enum {string}
+             */
+            "on-bad-frame"?: "fail" | "skip";
             width?: number;
             quality?: number;
             /** @enum {string} */
@@ -3194,19 +3214,34 @@ export interface components {
          * @example {
          *       "ok": true,
          *       "ready": false,
-         *       "message": "Creating the video.",
+         *       "phase": "encoding",
+         *       "message": "encoding: 120 of 300 frames",
          *       "progress": 0.4
          *     }
          */
         VideoStatus: {
             ok: boolean;
             ready: boolean;
+            /**
+             * @description The message begins with this word.
+             * @enum {string}
+             */
+            phase: "queued" | "checking" | "encoding" | "storing" | "ready" | "failed";
             message: string;
             progress?: number;
             /** @description For debugging. */
             returncode?: number;
             /** @description For debugging. */
             stderr?: string;
+            /** @description Frames that were left out, the first hundred. */
+            skipped?: {
+                /** @description From 0, in the list or in what the pattern matched. */
+                index: number;
+                path: string;
+                reason: string;
+            }[];
+            /** @description How many were left out. */
+            skippedCount?: number;
         };
         /**
          * @example {

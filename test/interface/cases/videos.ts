@@ -111,7 +111,8 @@ export const VIDEOS: Row[] = [
       const { path, sid, vsid } = await make.longVideo();
       const { progress, ...status } = (await ask('GET', `${path}/status`)).json();
       await make.call('DELETE', `/jobs/${vsid}`);
-      expect(status).toEqual({ ok: true, ready: false, message: expect.stringMatching(/./) });
+      expect(status).toMatchObject({ ok: true, ready: false });
+      expect(status.message).toMatch(new RegExp(`^${status.phase}`));
       expect(progress).toBeGreaterThanOrEqual(0);
       expect(progress).toBeLessThanOrEqual(1);
       for (const where of [`${UNKNOWN}/status`, UNKNOWN])
