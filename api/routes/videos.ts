@@ -3,7 +3,13 @@ import type { Request, Response } from 'express';
 import { z } from 'zod';
 import { prepareOnce } from '../../shared/database/prepare-once.ts';
 import { jobs, sessions } from '../../shared/database/schema.ts';
-import { conflict, type ErrorRecord, notFound, WindlassError } from '../../shared/errors.ts';
+import {
+  conflict,
+  type ErrorCode,
+  type ErrorRecord,
+  notFound,
+  WindlassError,
+} from '../../shared/errors.ts';
 import { isId } from '../../shared/ids.ts';
 import type { Result } from '../../shared/jobs/catalog.ts';
 import type { ApiContext } from '../context.ts';
@@ -17,6 +23,7 @@ import { awaitChange } from '../jobs/requests/prefer.ts';
 import { startRequestedJob } from '../jobs/requests/start-requested-job.ts';
 import { type JobSummary, summaryColumns } from '../jobs/views/job-summary.ts';
 import { pollVideos } from '../jobs/views/poll-videos.ts';
+import { writeCues } from '../jobs/views/sprite-cues.ts';
 import {
   failureOf,
   type PolledVideo,
@@ -45,6 +52,12 @@ const started = z
   .object({ sid: z.string(), vsid: z.string(), job: z.string() })
   .meta({ id: 'StartedVideo' });
 const TYPES = ['video/mp4', 'video/webm'];
+const STILL_ERRORS: ErrorCode[] = [
+  'session_not_found',
+  'host_changed',
+  'not_found',
+  'agent_required',
+];
 
 /** Videos of frames on a session's host. A video session is its job. */
 export default routes('json-body', (router, api) => {
@@ -176,6 +189,55 @@ export default routes('json-body', (router, api) => {
       },
     }),
   });
+
+  for (const still of ['poster', 'sprite'] as const) {
+    resource(router, `/remotes/:sid/videos/:vsid/${still}`, {
+      get: operation({
+        id: still === 'poster' ? 'fetchVideoPoster' : 'fetchVideoSprite',
+        topic: 'videos',
+        summary:
+          still === 'poster'
+            ? 'Retrieve the first picture of a video'
+            : 'Retrieve small pictures of a video, side by side',
+        headers: ['Range', 'If-Range', 'If-None-Match', 'If-Match'],
+        answers: rangeAnswers(['image/jpeg'], 'The picture.'),
+        errors: [...STILL_ERRORS, 'range_not_satisfiable'],
+        handle: async ({ req, res }) => {
+          const { [still]: key } = await findStills(req, res);
+          await sendObject(api, req, res, { key, type: 'image/jpeg' });
+        },
+      }),
+    });
+  }
+
+  resource(router, '/remotes/:sid/videos/:vsid/sprite.vtt', {
+    get: operation({
+      id: 'fetchVideoSpriteCues',
+      topic: 'videos',
+      summary: 'Retrieve when each of the small pictures is shown, as WebVTT',
+      details: 'Its cues are `sprite#xywh=…`: where a picture lies in the sprite beside it.',
+      answers: { 200: { means: 'The cues.', types: ['text/vtt'] } },
+      errors: STILL_ERRORS,
+      handle: async ({ req, res }) => {
+        const { tiles } = await findStills(req, res);
+        res.type('text/vtt').send(writeCues(tiles));
+      },
+    }),
+  });
+
+  /** Objects of a video that is ready. */
+  async function findStills(req: Request, res: Response) {
+    const row = await findVideo(api, req, res);
+    const { poster, sprite, tiles } = (row.result ?? {}) as Partial<Result<'video'>>;
+    if (row.state === 'succeeded' && poster && sprite && tiles) return { poster, sprite, tiles };
+    const isReady = row.state === 'succeeded';
+    throw notFound(
+      isReady ? 'this video has no stills.' : 'the video is not ready.',
+      isReady
+        ? 'Install a newer ffmpeg where the video workers run.'
+        : 'Poll its status until ready is true.',
+    );
+  }
 });
 
 /** The video of this session, which counts as used. */

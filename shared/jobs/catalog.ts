@@ -62,6 +62,18 @@ const framePattern = absolutePath.refine(
 );
 const position = z.number().int().min(0).max(1e15);
 
+/** How the small pictures of a video lie in its sprite, row by row. */
+const spriteTiles = z.object({
+  count: z.number().int(),
+  columns: z.number().int(),
+  width: z.number().int(),
+  height: z.number().int(),
+  /** Seconds from one to the next, and of the whole video. */
+  every: z.number(),
+  duration: z.number(),
+});
+export type SpriteTiles = z.infer<typeof spriteTiles>;
+
 /** A frame that was left out. */
 export const skippedFrame = z.object({
   index: z.number().int().describe('From 0, in the list or in what the pattern matched.'),
@@ -241,6 +253,10 @@ export const JOBS = {
       /** The first hundred that were left out, and how many all were. */
       skipped: z.array(skippedFrame).optional(),
       skippedCount: z.number().int().optional(),
+      /** Objects: the first picture, and small pictures side by side, for what shows a video before it is played. */
+      poster: z.string().optional(),
+      sprite: z.string().optional(),
+      tiles: spriteTiles.optional(),
     }),
     retry: true,
   },

@@ -1,25 +1,25 @@
 import { join } from 'node:path';
 import type { JobContext } from '../context.ts';
-import { OBJECT_STORE, retry } from '../engine/retry.ts';
-import { storeScratch, withScratch } from '../sandbox/scratch-dir.ts';
+import { withScratch } from '../sandbox/scratch-dir.ts';
 import { withSession } from '../ssh/reconnect.ts';
 import { encodeVideo } from './encode-video.ts';
 import { frameStreamScript, openFrameStream } from './frame-stream.ts';
 import type { Place } from './frame-validator.ts';
 import { readFrames } from './read-frames.ts';
+import { type StoredVideo, storeVideo } from './store-video.ts';
 import { videoLimits } from './video-limits.ts';
 
-/** Encodes the video in this worker, stores it under the key `object`, and returns its size in bytes. */
+/** Encodes the video in this worker, and stores it under the key `object`. */
 export function encodeInWorker(
   context: JobContext<'video'>,
   { object, frames, decodeAll }: { object: string; frames: readonly Place[]; decodeAll?: boolean },
-): Promise<number> {
+): Promise<StoredVideo> {
   const { payload, worker, signal } = context;
   return withScratch('video', async directory => {
     const outputPath = join(directory, 'video');
-    await withSession(context, async session => {
+    const size = await withSession(context, async session => {
       const stdout = await openFrameStream(session, frameStreamScript({ frames }), signal);
-      await encodeVideo({
+      return encodeVideo({
         ...payload,
         frames: readFrames(stdout, { frames, signal }),
         total: frames.length,
@@ -30,13 +30,7 @@ export function encodeInWorker(
         decodeAll,
       });
     });
-    context.progress(0.99, 'storing the video');
-    const store = () => storeScratch(worker.objects, object, { path: outputPath, signal });
-    return retry(store, {
-      ...OBJECT_STORE,
-      signal,
-      onWait: () => context.progress(0.99, 'storing the video: waiting for the object store'),
-    });
+    return storeVideo(context, { path: outputPath, object, frames: frames.length, size });
   });
 }
 

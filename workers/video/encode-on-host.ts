@@ -1,18 +1,19 @@
-import { PassThrough } from 'node:stream';
-import { pipeline } from 'node:stream/promises';
+import { rm, stat } from 'node:fs/promises';
+import { join } from 'node:path';
 import { WindlassError } from '../../shared/errors.ts';
 import type { JobContext } from '../context.ts';
-import { isUnavailable, OBJECT_STORE, retry } from '../engine/retry.ts';
 import { quoteWord } from '../host-agent/shell-quote.ts';
 import { runOnHost } from '../runs/run-on-host.ts';
 import type { RunEnd } from '../runs/run-state.ts';
+import { withScratch, writeScratch } from '../sandbox/scratch-dir.ts';
 import { withSession } from '../ssh/reconnect.ts';
 import { describeEncoding } from './encode-in-worker.ts';
-import { chooseEncoder, type Pictures } from './ffmpeg-arguments.ts';
+import { chooseEncoder, type Pictures, planVideoSize, type Size } from './ffmpeg-arguments.ts';
 import { FfmpegProgress } from './ffmpeg-progress.ts';
 import type { FrameValidator, Place } from './frame-validator.ts';
 import { HOST_VIDEO, type HostKind, hostEncodeScript } from './host-encode-script.ts';
 import { inspectFrames } from './inspect-frames.ts';
+import { type StoredVideo, storeVideo } from './store-video.ts';
 import { toHostVideoError } from './video-error.ts';
 import { tooSlow, videoLimits } from './video-limits.ts';
 
@@ -40,13 +41,13 @@ interface HostVideo extends HostEncoder {
 }
 
 /**
- * Encodes the video on the host, exactly once, and validates all frames meanwhile; then fetches it, stores it under the key
- * `object` and returns its size in bytes. Undefined if a worker must encode it, because the frames are of several kinds.
+ * Encodes the video on the host, exactly once, and validates all frames meanwhile; then fetches it and stores it under the
+ * key `object`. Undefined if a worker must encode it, because the frames are of several kinds.
  */
 export async function encodeOnHost(
   context: VideoContext,
   { object, frames, ...encoder }: HostVideo,
-): Promise<number | undefined> {
+): Promise<StoredVideo | undefined> {
   const { payload } = context;
   const unusable = new AbortController();
   const validating = inspectFrames(context, frames).then(validator => {
@@ -76,7 +77,13 @@ export async function encodeOnHost(
   if (ran.status === 'rejected') throw ran.reason;
   const failure = output.failureOf(ran.value);
   if (failure) throw failure;
-  return fetchVideo(context, { object, directory: output.directory, size: output.size });
+  return fetchVideo(context, {
+    object,
+    directory: output.directory,
+    bytes: output.size,
+    frames: frames.length,
+    size: planVideoSize(encoder.pictures, payload.width),
+  });
 }
 
 function findProblem(validator: FrameValidator): WindlassError | undefined {
@@ -148,40 +155,31 @@ class HostOutput {
   }
 }
 
-/** Copies the finished file from the run's directory to the store; after a lost connection again, under the same key. */
-async function fetchVideo(
+/** Copies the finished file from the run's directory, again after a lost connection, and stores it. */
+function fetchVideo(
   context: VideoContext,
-  video: { object: string; directory: string; size: number },
-): Promise<number> {
-  const { worker, signal } = context;
+  video: { object: string; directory: string; bytes: number; frames: number; size: Size },
+): Promise<StoredVideo> {
+  const { signal } = context;
   context.progress(0.96, 'storing the video: fetching it from the host');
-  const fetchOnce = async () => {
-    const fetched = await withSession(context, async session => {
+  return withScratch('video', async directory => {
+    const path = join(directory, 'video');
+    await withSession(context, async session => {
+      await rm(path, { force: true });
       const command = `cat ${quoteWord(`${video.directory}/${HOST_VIDEO}`)}`;
       const channel = await session.exec(command, signal);
       channel.stdin.end();
-      const bytes = new PassThrough();
-      const [stored] = await Promise.all([
-        worker.objects.put(video.object, bytes, { signal }),
-        pipeline(channel.stdout, bytes, { signal }),
-      ]).catch((error: unknown) => {
+      try {
+        await writeScratch(path, channel.stdout, signal);
+      } finally {
         channel.destroy();
-        // Reconnecting does not help: the store is unavailable.
-        if (isUnavailable(error)) return [error] as const;
-        throw error;
-      });
-      if (stored instanceof WindlassError || stored === video.size) return stored;
-      await worker.objects.remove(video.object);
+      }
+      const { size: arrived } = await stat(path);
+      if (arrived === video.bytes) return;
       throw new WindlassError('remote_connection_failed', {
-        detail: `Only ${stored} of the video's ${video.size} bytes arrived.`,
+        detail: `Only ${arrived} of the video's ${video.bytes} bytes arrived.`,
       });
     });
-    if (fetched instanceof WindlassError) throw fetched;
-    return fetched;
-  };
-  return retry(fetchOnce, {
-    ...OBJECT_STORE,
-    signal,
-    onWait: () => context.progress(0.99, 'storing the video: waiting for the object store'),
+    return storeVideo(context, { ...video, path });
   });
 }

@@ -102,11 +102,15 @@ export function ffmpegArguments(pictures: Pictures, settings: VideoSettings): Ff
     ],
     ...words('-color_range tv -colorspace bt709 -color_primaries bt709 -color_trc bt709'),
     ...encoderArguments(settings),
-    // A key frame at least every second, for seeking.
-    ...words(`-g ${Math.max(1, Math.floor(fps))} -f ${FORMATS[settings.type]}`),
+    // A key frame every second and nowhere else, for seeking and for stills.
+    ...words(`-g ${keyFrameEvery(fps)} -keyint_min ${keyFrameEvery(fps)} -sc_threshold 0`),
+    ...words(`-f ${FORMATS[settings.type]}`),
   ];
   return { input, output, size: makeEven(size) };
 }
+
+/** Frames from one key frame to the next: a second, or one frame where that is longer. */
+export const keyFrameEvery = (fps: number) => Math.max(1, Math.floor(fps));
 
 const words = (text: string) => text.split(' ');
 
@@ -162,6 +166,10 @@ function planSize(pictures: Size, width: number | undefined): Size {
   }
   return { width, height };
 }
+
+/** The size of the video, which is always even. */
+export const planVideoSize = (pictures: Size, width?: number) =>
+  makeEven(planSize(pictures, width));
 
 function makeEven({ width, height }: Size): Size {
   return { width: width + (width % 2), height: height + (height % 2) };

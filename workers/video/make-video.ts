@@ -6,12 +6,12 @@ import { nameEncoders } from './ffmpeg-arguments.ts';
 import type { FrameProblem, Place } from './frame-validator.ts';
 import { examineFrames, inspectFirstFrame } from './inspect-frames.ts';
 import { listFrames } from './list-frames.ts';
+import type { StoredVideo } from './store-video.ts';
 import { isForFrames } from './video-error.ts';
 
 type VideoContext = JobContext<'video'>;
 
-interface MadeVideo {
-  bytes: number;
+interface MadeVideo extends StoredVideo {
   frames: number;
   encoded: 'host' | 'worker';
   /** The first hundred that were left out, and how many all were. */
@@ -41,14 +41,14 @@ interface Frames {
   frames: readonly Place[];
 }
 
-/** The size of the video in bytes, or undefined where this way does not take the frames. */
-type Way = () => Promise<Pick<MadeVideo, 'bytes' | 'encoded'> | undefined>;
+/** What is stored, or undefined where this way does not take the frames. */
+type Way = () => Promise<(StoredVideo & Pick<MadeVideo, 'encoded'>) | undefined>;
 
 /** Tries one way after the other: an ffmpeg may be too old for frames that another program decodes. */
 async function encode(context: VideoContext, video: Frames): Promise<MadeVideo> {
   const { encode: place } = context.payload;
   const inWorker = async (decodeAll: boolean) =>
-    ({ bytes: await encodeInWorker(context, { ...video, decodeAll }), encoded: 'worker' }) as const;
+    ({ ...(await encodeInWorker(context, { ...video, decodeAll })), encoded: 'worker' }) as const;
   const ways: Way[] = [
     ...(place === 'worker' ? [] : [() => onHost(context, video)]),
     ...(place === 'host' ? [] : [() => inWorker(false), () => inWorker(true)]),
@@ -73,8 +73,8 @@ async function encode(context: VideoContext, video: Frames): Promise<MadeVideo> 
 async function onHost(context: VideoContext, video: Frames): ReturnType<Way> {
   const pictures = await inspectFirstFrame(context, video.frames);
   const encoder = pictures && (await findHostEncoder(context));
-  const bytes = encoder && (await encodeOnHost(context, { ...video, pictures, ...encoder }));
-  if (bytes) return { bytes, encoded: 'host' };
+  const stored = encoder && (await encodeOnHost(context, { ...video, pictures, ...encoder }));
+  if (stored) return { ...stored, encoded: 'host' };
   if (context.payload.encode !== 'host') return undefined;
   const isLacking = pictures && !encoder;
   throw new WindlassError('video_failed', {
