@@ -27,6 +27,17 @@ function characterLength(bytes: Buffer, at: number): number {
   return bytes.toString('latin1', at, at + 3) === 'ï¿½' ? 3 : 0;
 }
 
+/** The path's bytes on the host. */
+export function encodePath(path: string): Buffer {
+  if (!ESCAPED.test(path)) return Buffer.from(path);
+  const parts = [...path].map(character =>
+    ESCAPED.test(character)
+      ? Buffer.from([character.charCodeAt(0) - 0xdc00])
+      : Buffer.from(character),
+  );
+  return Buffer.concat(parts);
+}
+
 const ESCAPED = /[\udc80-\udcff]/;
 const isEscaped = (path: string) => [...path].some(character => ESCAPED.test(character));
 

@@ -1,11 +1,12 @@
 import { spawn } from 'node:child_process';
-import { mkdirSync, symlinkSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Readable } from 'node:stream';
 import { afterAll, describe, expect, it } from 'vitest';
 import { drawFrame, drawFrames, placesOf } from '../../test/harness/draw-frames.ts';
 import { makeTempDir } from '../../test/harness/temp-dir.ts';
 import { waitFor } from '../../test/harness/wait-for.ts';
+import { frameHeadsScript, readHeads } from './frame-heads.ts';
 import { FRAME_STREAM_COMMAND, frameStreamScript } from './frame-stream.ts';
 import { FrameValidator } from './frame-validator.ts';
 import { type Frame, type FrameFailure, readFrames } from './read-frames.ts';
@@ -210,6 +211,49 @@ describe('validateFrames', () => {
     expect(scripts).toBe(4);
     expect(validator.checked).toBe(4);
     expect(validator.problems).toEqual([{ index: 3, path: cut, reason: 'is cut short' }]);
+  });
+
+  it.each(['sh', 'bash', 'dash', 'ksh', 'zsh', 'busybox sh'])(
+    'reads heads of many files in few forks with %s, whatever they and their names hold',
+    async shell => {
+      const folder = join(temp.path, `heads-${shell}`);
+      mkdirSync(folder);
+      const names = [
+        'plain',
+        'with\nnewline',
+        `it's "$HOME" <==`,
+        '==> plain <==',
+        'gone',
+        'empty',
+      ];
+      const paths = names.map(name => join(folder, name));
+      for (const [i, path] of paths.entries())
+        if (i < 4) writeFileSync(path, `${i}\n==> ${paths[i + 1]} <==\n`.repeat(i + 1));
+      writeFileSync(paths.at(-1) ?? '', '');
+      const frames = placesOf([...paths, folder]);
+      const headBytes = 20;
+      const { stdout } = runLike(shell.split(' '), frameHeadsScript(frames, headBytes));
+      const heads = await readHeads(stdout, frames, { headBytes });
+      expect(heads).toEqual([
+        ...paths.slice(0, 4).map(path => {
+          const bytes = readFileSync(path);
+          return { bytes: bytes.subarray(0, 20), isCut: bytes.length > 20 };
+        }),
+        { problem: 'is missing' },
+        { bytes: Buffer.alloc(0), isCut: false },
+        { problem: 'is a directory' },
+      ]);
+    },
+  );
+
+  it('reads each file alone where the host has other tools', async () => {
+    const [first = ''] = await drawFrames({ folder: join(temp.path, 'alone'), count: 1 });
+    const frames = placesOf([first, join(temp.path, 'gone')]);
+    const validator = new FrameValidator();
+    const open = async (script: string) =>
+      runLike(['/bin/sh'], script.replaceAll('stat -L', 'no-such-program')).stdout;
+    await validateFrames({ frames, validator, open });
+    expect(validator).toMatchObject({ checked: 2, bad: 1, first: { width: 64 } });
   });
 
   it('checks 2,000 frames', async () => {

@@ -23,7 +23,8 @@ export interface ReadFramesOptions {
   signal?: AbortSignal;
 }
 
-const PROBLEMS: Record<string, string> = {
+/** What the words of the scripts say of a file. */
+export const PROBLEMS: Record<string, string> = {
   missing: 'is missing',
   directory: 'is a directory',
   special: 'is not a regular file',

@@ -1,5 +1,6 @@
 import type { Readable } from 'node:stream';
 import { parseFrameHeader } from './frame-header.ts';
+import { frameHeadsScript, type Head, readHeads } from './frame-heads.ts';
 import { frameStreamScript } from './frame-stream.ts';
 import type { FrameValidator, Place } from './frame-validator.ts';
 import { readFrames } from './read-frames.ts';
@@ -42,13 +43,28 @@ async function readHeaders(
   { validator, open, signal }: ValidateFramesOptions,
 ): Promise<Place[]> {
   if (frames.length === 0) return [];
+  const stdout = await open(frameHeadsScript(frames, headBytes));
+  const heads =
+    (await readHeads(stdout, frames, { headBytes, signal })) ??
+    (await readEach(frames, headBytes, { open, signal }));
+  return frames.filter((frame, i) => {
+    const head = heads[i] ?? { problem: 'cannot be read' };
+    const info = 'problem' in head ? head : parseFrameHeader(head.bytes);
+    if ('more' in info && 'isCut' in head && head.isCut && headBytes < LONG_HEAD_BYTES) return true;
+    validator.add(frame, info);
+    return false;
+  });
+}
+
+/** The same with one fork a frame, which takes longer and expects less of the host. */
+async function readEach(
+  frames: readonly Place[],
+  headBytes: number,
+  { open, signal }: Pick<ValidateFramesOptions, 'open' | 'signal'>,
+): Promise<Head[]> {
   const stdout = await open(frameStreamScript({ frames, headBytes }));
-  const late: Place[] = [];
-  for await (const frame of readFrames(stdout, { frames, signal })) {
-    const info = 'problem' in frame ? frame : parseFrameHeader(frame.bytes);
-    const isCut = 'size' in frame && frame.size === headBytes && headBytes < LONG_HEAD_BYTES;
-    if ('more' in info && isCut) late.push({ index: frame.index, path: frame.path });
-    else validator.add(frame, info);
-  }
-  return late;
+  const heads: Head[] = [];
+  for await (const frame of readFrames(stdout, { frames, signal }))
+    heads.push('problem' in frame ? frame : { ...frame, isCut: frame.size === headBytes });
+  return heads;
 }
