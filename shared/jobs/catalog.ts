@@ -75,11 +75,13 @@ const spriteTiles = z.object({
 export type SpriteTiles = z.infer<typeof spriteTiles>;
 
 /** A frame that was left out. */
-export const skippedFrame = z.object({
-  index: z.number().int().describe('From 0, in the list or in what the pattern matched.'),
-  path: z.string(),
-  reason: z.string(),
-});
+export const skippedFrame = z
+  .object({
+    index: z.number().int().describe('From 0, in the list or in what the pattern matched.'),
+    path: z.string(),
+    reason: z.string(),
+  })
+  .meta({ id: 'SkippedFrame' });
 
 /** The program's own words for one command line: execve's limit for one argument is 128 KiB. */
 export const commandText = z

@@ -4,6 +4,7 @@ import { mkdir, readdir } from 'node:fs/promises';
 import { type AddressInfo, createServer, type Server } from 'node:net';
 import { join } from 'node:path';
 import { deflateSync } from 'node:zlib';
+import sharp from 'sharp';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { FileStore } from '../../shared/storage/file-store.ts';
 import { drawFrames, readLocalFrames } from '../../test/harness/draw-frames.ts';
@@ -148,5 +149,32 @@ test('a picture that unpacks to gigabytes is a problem of that picture alone', a
     expect(await decoder.decode(readFileSync(first), 'raw')).toMatchObject({ width: 64 });
   } finally {
     decoder.close();
+  }
+});
+
+test('frames of 8192×8192 stay under 2 GiB, in ffmpeg and decoder together', async () => {
+  const size = { width: 8192, height: 8192 };
+  const create = {
+    ...size,
+    channels: 4,
+    background: { r: 200, g: 10, b: 10, alpha: 0.5 },
+  } as const;
+  const transparent = join(temp.path, 'huge.png');
+  writeFileSync(transparent, await sharp({ create }).png({ compressionLevel: 1 }).toBuffer());
+  const plain = join(temp.path, 'huge-plain.png');
+  writeFileSync(
+    plain,
+    await sharp(transparent).removeAlpha().png({ compressionLevel: 1 }).toBuffer(),
+  );
+  for (const [path, memory] of [
+    [plain, 2 * 2 ** 30],
+    // The decoder has the rest.
+    [transparent, 2 * 2 ** 30 - 15 * 2 ** 26],
+  ] as const) {
+    const { outputPath } = await makeScratch('');
+    const frames = readLocalFrames([path, path]);
+    const limits = { ...AMPLE, memory };
+    const made = await encodeVideo({ frames, total: 2, type: 'video/mp4', limits, outputPath });
+    expect(made).toMatchObject({ frames: 2, ...size });
   }
 });

@@ -11,8 +11,8 @@ const PROGRAM = fileURLToPath(new URL('dist/workers/video/decode-child.js', pack
 
 /** For one picture; sharp's own limit counts only while it makes pixels. */
 const MAX_SECONDS = 90;
-/** The largest picture three times, and what libvips needs beside it. */
-const MAX_MEMORY = 3 * 2 ** 29;
+/** What the largest picture needs in every kind but AVIF; with ffmpeg's share less than 2 GiB. */
+const MAX_MEMORY = 15 * 2 ** 26;
 /** For all pictures of a video. */
 const MAX_PROCESSOR_SECONDS = 86_400;
 

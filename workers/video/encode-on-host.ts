@@ -2,6 +2,7 @@ import { rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { WindlassError } from '../../shared/errors.ts';
 import type { JobContext } from '../context.ts';
+import type { AgentClient } from '../host-agent/client.ts';
 import { quoteWord } from '../host-agent/shell-quote.ts';
 import { runOnHost } from '../runs/run-on-host.ts';
 import type { RunEnd } from '../runs/run-state.ts';
@@ -24,9 +25,19 @@ const MAX_STDERR_BYTES = 8 << 10;
 
 /** The host's ffmpeg, if that has an encoder for this video. */
 export async function findHostEncoder(context: VideoContext): Promise<HostEncoder | undefined> {
-  const found = await withSession(context, async session => (await session.agent()).ffmpeg());
+  const found = await withSession(context, async session => askOnce(await session.agent()));
   const encoder = found && chooseEncoder(found.encoders, context.payload);
   return encoder ? { ffmpeg: found.path, encoder } : undefined;
+}
+
+/** An agent looks it up anew each time, which takes it as long as a small video; it lives as long as a connection. */
+const answers = new WeakMap<AgentClient, ReturnType<AgentClient['ffmpeg']>>();
+
+function askOnce(agent: AgentClient): ReturnType<AgentClient['ffmpeg']> {
+  const asked = answers.get(agent) ?? agent.ffmpeg();
+  answers.set(agent, asked);
+  asked.catch(() => answers.delete(agent));
+  return asked;
 }
 
 interface HostEncoder {

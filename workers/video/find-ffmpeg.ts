@@ -12,7 +12,18 @@ const runFile = promisify(execFile);
  * The ffmpeg for this worker: that on PATH if it has both encoders, else the bundled one.
  * Throws WindlassError `video_failed` if there is neither.
  */
-export async function findFfmpeg(): Promise<string> {
+export function findFfmpeg(): Promise<string> {
+  found ??= lookForFfmpeg().catch(error => {
+    // It may be installed while this worker runs.
+    found = undefined;
+    throw error;
+  });
+  return found;
+}
+
+let found: Promise<string> | undefined;
+
+async function lookForFfmpeg(): Promise<string> {
   if (await canEncodeBoth('ffmpeg')) return 'ffmpeg';
   const bundled = await findBundledFfmpeg();
   if (bundled && (await canEncodeBoth(bundled))) return bundled;

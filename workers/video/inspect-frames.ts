@@ -1,7 +1,7 @@
 import type { JobContext } from '../context.ts';
 import { withSession } from '../ssh/reconnect.ts';
 import { Decoder } from './decoder.ts';
-import type { Pictures } from './ffmpeg-arguments.ts';
+import { isLarge, type Pictures } from './ffmpeg-arguments.ts';
 import { frameStreamScript, openFrameStream } from './frame-stream.ts';
 import { FrameValidator, type Place } from './frame-validator.ts';
 import type { HostKind } from './host-encode-script.ts';
@@ -18,6 +18,7 @@ export async function inspectFirstFrame(
 ): Promise<(Pictures & { kind: HostKind }) | undefined> {
   const { first } = await inspectFrames(context, frames.slice(0, 1));
   if (first?.kind !== 'png' && first?.kind !== 'jpeg') return undefined;
+  if (first.alpha && isLarge(first)) return undefined;
   return { ...first, kind: first.kind };
 }
 

@@ -71,9 +71,12 @@ async function encode(context: VideoContext, video: Frames): Promise<MadeVideo> 
 }
 
 async function onHost(context: VideoContext, video: Frames): ReturnType<Way> {
-  const pictures = await inspectFirstFrame(context, video.frames);
-  const encoder = pictures && (await findHostEncoder(context));
-  const stored = encoder && (await encodeOnHost(context, { ...video, pictures, ...encoder }));
+  const [pictures, encoder] = await Promise.all([
+    inspectFirstFrame(context, video.frames),
+    findHostEncoder(context),
+  ]);
+  const stored =
+    pictures && encoder && (await encodeOnHost(context, { ...video, pictures, ...encoder }));
   if (stored) return { ...stored, encoded: 'host' };
   if (context.payload.encode !== 'host') return undefined;
   const isLacking = pictures && !encoder;

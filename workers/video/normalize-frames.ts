@@ -1,5 +1,5 @@
 import { Decoder } from './decoder.ts';
-import type { Pictures } from './ffmpeg-arguments.ts';
+import { isLarge, type Pictures } from './ffmpeg-arguments.ts';
 import { findDamage } from './find-damage.ts';
 import { type FrameInfo, parseFrameHeader } from './frame-header.ts';
 import type { FrameValidator } from './frame-validator.ts';
@@ -81,7 +81,9 @@ export class FrameNormalizer {
   /** What all pictures become, by the first frame. */
   #targetOf(info: FrameInfo): Pictures['kind'] {
     if (info.kind === 'other') return 'raw';
-    return this.#decodeAll && isDecodable(info) ? 'raw' : info.kind;
+    // Blending large ones takes ffmpeg twice the memory of the decoder.
+    const isHeavy = info.alpha === true && isLarge(info);
+    return (this.#decodeAll || isHeavy) && isDecodable(info) ? 'raw' : info.kind;
   }
 
   /** Whether what is done with the colours of the first picture is right for this one too. */

@@ -2926,6 +2926,12 @@ export interface components {
             items: components["schemas"]["Session"][];
             next: string | null;
         };
+        SkippedFrame: {
+            /** @description From 0, in the list or in what the pattern matched. */
+            index: number;
+            path: string;
+            reason: string;
+        };
         /** @description Malformed rows that were left out, up to the "tolerance"; the first hundred are listed. */
         SkippedRows: {
             count: number;
@@ -3288,12 +3294,7 @@ export interface components {
             /** @description For debugging. */
             stderr?: string;
             /** @description Frames that were left out, the first hundred. */
-            skipped?: {
-                /** @description From 0, in the list or in what the pattern matched. */
-                index: number;
-                path: string;
-                reason: string;
-            }[];
+            skipped?: components["schemas"]["SkippedFrame"][];
             /** @description How many were left out. */
             skippedCount?: number;
         };

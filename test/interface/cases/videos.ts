@@ -123,6 +123,27 @@ export const VIDEOS: Row[] = [
     'host',
   ),
   row(
+    'decisions-more, Videos: poster (JPEG), sprite (JPEG) and sprite.vtt, 404 before the video is ready',
+    `${VIDEO}/poster, ${VIDEO}/sprite, ${VIDEO}/sprite.vtt`,
+    async ({ ask, make }) => {
+      const early = await make.longVideo();
+      const stills = ['poster', 'sprite', 'sprite.vtt'];
+      const before = await Promise.all(stills.map(each => ask('GET', `${early.path}/${each}`)));
+      await make.call('DELETE', `/jobs/${early.vsid}`);
+      for (const answer of before) expectError(answer, 404, { code: 'not_found' });
+      const { path } = await make.video();
+      for (const [i, type] of ['image/jpeg', 'image/jpeg', 'text/vtt'].entries()) {
+        const answer = await ask('GET', `${path}/${stills[i]}`);
+        expectAnswer(answer, 200);
+        expect(answer.headers['content-type']).toContain(type);
+      }
+      expect((await ask('GET', `${path}/sprite.vtt`)).text).toMatch(
+        /^WEBVTT\n\n00:00:00.000 --> \S+\nsprite#xywh=0,0,/,
+      );
+    },
+    'host',
+  ),
+  row(
     at('retrieval before it is ready 409 with Retry-After; after failure 409 with the message'),
     VIDEO,
     async ({ ask, make, ended }) => {
