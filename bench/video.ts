@@ -20,8 +20,8 @@ const ENCODER =
 /** Ten small frames may take so much longer than ffmpeg alone. */
 const MOST_OVER_MS = 300;
 const FEW_RUNS = 10;
-/** Often enough to add nothing to what is measured, seldom enough to take no processor from it. */
-const POLL_MS = 10;
+/** Seldom enough to take no processor from what is measured. */
+const POLL_MS = 40;
 
 const { directory } = makeDirectories();
 const host = await startSshHost({ directory: join(directory, 'host'), log: () => {} });
