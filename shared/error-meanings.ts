@@ -38,7 +38,7 @@ export const ERROR_MEANINGS: Record<ErrorCode, { meaning: string; remedy: string
   },
   missing_images: {
     meaning: 'The request for a video names no frames.',
-    remedy: 'Give `images`: absolute paths on the host.',
+    remedy: 'Give `images`: absolute paths on the host, or a `pattern`.',
   },
   unsupported_video_type: {
     meaning: 'Videos of this `content-type` are not supported.',
@@ -63,8 +63,8 @@ export const ERROR_MEANINGS: Record<ErrorCode, { meaning: string; remedy: string
   },
   bad_frames: {
     meaning:
-      'Frames are missing, unreadable or of different sizes; `frames` lists the first twenty.',
-    remedy: 'Correct the listed frames.',
+      'Frames are missing, broken or of different sizes; `frames` lists the first hundred, `count` is of all.',
+    remedy: 'Correct the listed frames, or give `"on-bad-frame": "skip"`.',
   },
   parse_failed: {
     meaning: 'A file of the upload cannot be parsed; `errors` names file, row, column and reason.',

@@ -3,22 +3,33 @@ import type { Request, Response } from 'express';
 import { z } from 'zod';
 import { prepareOnce } from '../../shared/database/prepare-once.ts';
 import { jobs, sessions } from '../../shared/database/schema.ts';
-import { conflict, type ErrorRecord, notFound, WindlassError } from '../../shared/errors.ts';
+import {
+  conflict,
+  type ErrorCode,
+  type ErrorRecord,
+  notFound,
+  WindlassError,
+} from '../../shared/errors.ts';
 import { isId } from '../../shared/ids.ts';
-import { JOBS, type Result } from '../../shared/jobs/catalog.ts';
+import type { Result } from '../../shared/jobs/catalog.ts';
 import type { ApiContext } from '../context.ts';
 import { entityTag, sendRecord } from '../http/conditional-requests.ts';
 import { pathParameter, resource } from '../http/resource.ts';
 import { routes } from '../http/routes.ts';
 import { sendObject } from '../http/send-object.ts';
-import { invalidInput } from '../http/validate.ts';
 import { currentUser } from '../identity/current-user.ts';
-import { jobName } from '../jobs/requests/job-name.ts';
+import { newVideo, readVideo } from '../jobs/requests/new-video.ts';
 import { awaitChange } from '../jobs/requests/prefer.ts';
 import { startRequestedJob } from '../jobs/requests/start-requested-job.ts';
 import { type JobSummary, summaryColumns } from '../jobs/views/job-summary.ts';
 import { pollVideos } from '../jobs/views/poll-videos.ts';
-import { type PolledVideo, statusRecord, videoStatus } from '../jobs/views/video-status.ts';
+import { writeCues } from '../jobs/views/sprite-cues.ts';
+import {
+  failureOf,
+  type PolledVideo,
+  statusRecord,
+  videoStatus,
+} from '../jobs/views/video-status.ts';
 import { answerWithLocation, operation, rangeAnswers } from '../openapi/operation.ts';
 import { findProject, lockProjectForShare, needRole } from '../projects/access.ts';
 import { cacheVideo, parseCacheLocation, parseCacheQuery } from '../projects/cache-video.ts';
@@ -31,26 +42,6 @@ import {
   touchSession,
 } from '../remote/sessions.ts';
 
-const { shape } = JOBS.video.payload;
-const newVideo = z
-  .strictObject({
-    'content-type': z.unknown().optional().describe('video/mp4 or video/webm; required.'),
-    images: z
-      .unknown()
-      .optional()
-      .describe('Absolute paths of the frames on the host, in order; required.'),
-    fps: shape.fps.default(25),
-    width: shape.width,
-    quality: shape.quality,
-    encode: shape.encode,
-    project: z
-      .string()
-      .optional()
-      .describe('Project whose cache gets the video once it is ready, with `key`.'),
-    key: z.string().optional(),
-    name: jobName,
-  })
-  .meta({ id: 'NewVideo' });
 /** Not strict: video players add parameters of their own. */
 const videoQuery = z.object({
   cache: z.string().optional().describe('`project` stores the video in a project cache.'),
@@ -61,6 +52,12 @@ const started = z
   .object({ sid: z.string(), vsid: z.string(), job: z.string() })
   .meta({ id: 'StartedVideo' });
 const TYPES = ['video/mp4', 'video/webm'];
+const STILL_ERRORS: ErrorCode[] = [
+  'session_not_found',
+  'host_changed',
+  'not_found',
+  'agent_required',
+];
 
 /** Videos of frames on a session's host. A video session is its job. */
 export default routes('json-body', (router, api) => {
@@ -118,12 +115,12 @@ export default routes('json-body', (router, api) => {
         const key = { sid, owner, idleSeconds: api.config.SESSION_IDLE_TIMEOUT };
         const session = await findSession(api.database.db, key);
         requireAgent(session);
-        const { 'content-type': type, images, project, key: cacheKey, name, ...options } = body();
+        const { project, key: cacheKey, name, ...video } = body();
         const cache =
           project === undefined && cacheKey === undefined
             ? undefined
             : parseCacheLocation({ project, key: cacheKey }, api.config.LIMIT_KEY_LENGTH);
-        const payload = { ...options, type: readType(type), images: readImages(images), cache };
+        const payload = { ...readVideo(video), cache };
         const need = needRole(res, 'writer');
         if (cache) await findProject(api.database.db, cache.project, need);
         const job = await startRequestedJob(api, req, res, async tx => {
@@ -192,6 +189,55 @@ export default routes('json-body', (router, api) => {
       },
     }),
   });
+
+  for (const still of ['poster', 'sprite'] as const) {
+    resource(router, `/remotes/:sid/videos/:vsid/${still}`, {
+      get: operation({
+        id: still === 'poster' ? 'fetchVideoPoster' : 'fetchVideoSprite',
+        topic: 'videos',
+        summary:
+          still === 'poster'
+            ? 'Retrieve the first picture of a video'
+            : 'Retrieve small pictures of a video, side by side',
+        headers: ['Range', 'If-Range', 'If-None-Match', 'If-Match'],
+        answers: rangeAnswers(['image/jpeg'], 'The picture.'),
+        errors: [...STILL_ERRORS, 'range_not_satisfiable'],
+        handle: async ({ req, res }) => {
+          const { [still]: key } = await findStills(req, res);
+          await sendObject(api, req, res, { key, type: 'image/jpeg' });
+        },
+      }),
+    });
+  }
+
+  resource(router, '/remotes/:sid/videos/:vsid/sprite.vtt', {
+    get: operation({
+      id: 'fetchVideoSpriteCues',
+      topic: 'videos',
+      summary: 'Retrieve when each of the small pictures is shown, as WebVTT',
+      details: 'Its cues are `sprite#xywh=…`: where a picture lies in the sprite beside it.',
+      answers: { 200: { means: 'The cues.', types: ['text/vtt'] } },
+      errors: STILL_ERRORS,
+      handle: async ({ req, res }) => {
+        const { tiles } = await findStills(req, res);
+        res.type('text/vtt').send(writeCues(tiles));
+      },
+    }),
+  });
+
+  /** Objects of a video that is ready. */
+  async function findStills(req: Request, res: Response) {
+    const row = await findVideo(api, req, res);
+    const { poster, sprite, tiles } = (row.result ?? {}) as Partial<Result<'video'>>;
+    if (row.state === 'succeeded' && poster && sprite && tiles) return { poster, sprite, tiles };
+    const isReady = row.state === 'succeeded';
+    throw notFound(
+      isReady ? 'this video has no stills.' : 'the video is not ready.',
+      isReady
+        ? 'Install a newer ffmpeg where the video workers run.'
+        : 'Poll its status until ready is true.',
+    );
+  }
 });
 
 /** The video of this session, which counts as used. */
@@ -243,36 +289,10 @@ function requireAgent({ agent }: { agent: boolean }): void {
   });
 }
 
-function readType(type: unknown): 'video/mp4' | 'video/webm' {
-  if (type === undefined)
-    throw new WindlassError('missing_content_type', {
-      hint: 'Give "content-type": "video/mp4" or "video/webm".',
-    });
-  const parsed = shape.type.safeParse(type);
-  if (parsed.success) return parsed.data;
-  throw new WindlassError('unsupported_video_type', {
-    detail: `Unsupported content-type: ${JSON.stringify(type).slice(0, 80)}.`,
-    hint: 'Use "video/mp4" or "video/webm".',
-  });
-}
-
-function readImages(images: unknown): string[] {
-  if (images === undefined || (Array.isArray(images) && images.length === 0)) {
-    throw new WindlassError('missing_images', {
-      hint: 'Give "images": the absolute paths of the frames on the host, in order.',
-    });
-  }
-  const parsed = shape.images.safeParse(images);
-  if (parsed.success) return parsed.data;
-  const { path, message: problem } = parsed.error.issues[0] ?? { path: [], message: '' };
-  const field = ['images', ...path].join('.');
-  throw invalidInput([{ field, problem }], 'Give absolute paths on the host.');
-}
-
 function notReady(row: JobSummary): WindlassError {
   if (row.finished) {
-    const { detail, hint } = row.error as ErrorRecord;
-    return conflict(`there is no video. ${detail}`, hint ?? 'Start another one.');
+    const { hint } = row.error as ErrorRecord;
+    return conflict(`there is no video: ${failureOf(row)}`, hint ?? 'Start another one.');
   }
   return new WindlassError('video_not_ready', {
     detail: `Video is not ready: it is ${row.state}.`,

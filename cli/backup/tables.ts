@@ -41,8 +41,9 @@ export async function* listReferences(client: pg.Client): AsyncGenerator<string[
     union select object from cache_entries where object is not null
     union select object from table_views where object is not null
     union select object from job_segments
-    union select result ->> 'object' from jobs
-      where result ->> 'object' is not null and finished > now() - interval '24 hours'`);
+    union select found.object from jobs, unnest(array[
+        result ->> 'object', result ->> 'poster', result ->> 'sprite']) as found (object)
+      where found.object is not null and finished > now() - interval '24 hours'`);
   for (;;) {
     const { rows } = await client.query<{ object: string }>('fetch 1000 from referenced');
     if (rows.length === 0) return;

@@ -36,6 +36,6 @@ export const jobView = (row: JobSummary) => ({
 /** Object keys are internal. */
 function publicResult({ result }: JobSummary): unknown {
   if (result === null || typeof result !== 'object') return result;
-  const { object: _, ...rest } = result as Record<string, unknown>;
+  const { object: _, poster: __, sprite: ___, ...rest } = result as Record<string, unknown>;
   return rest;
 }

@@ -19,4 +19,5 @@ test('a video is told by its frames', () => {
   const video = { type: 'video/mp4', fps: 25 } as const;
   expect(labelOf('video', { ...video, images: ['/a.png'] })).toBe('1 frame, video/mp4');
   expect(labelOf('video', { ...video, images: ['/a.png', '/b.png'] })).toBe('2 frames, video/mp4');
+  expect(labelOf('video', { ...video, pattern: '/a/%05d.png' })).toBe('/a/%05d.png, video/mp4');
 });

@@ -8,8 +8,10 @@ const LABELS: { [K in JobKind]?: (payload: Payload<K>) => string } = {
   command: ({ command }) => command,
   // Of a script what comes after its directives.
   batch: ({ command, script = '' }) => command ?? script.replace(/^#.*$/gm, ''),
-  video: ({ images, type }) =>
-    `${images.length} ${images.length === 1 ? 'frame' : 'frames'}, ${type}`,
+  video: ({ images, pattern, type }) =>
+    images
+      ? `${images.length} ${images.length === 1 ? 'frame' : 'frames'}, ${type}`
+      : `${pattern}, ${type}`,
   browse: ({ path }) => path,
   file: ({ path }) => path,
   'write-file': ({ path }) => path,

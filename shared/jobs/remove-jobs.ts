@@ -11,6 +11,7 @@ import {
 } from '../database/schema.ts';
 import { scheduleDeletion } from '../storage/pending-deletions.ts';
 import { anyOf } from './job-conditions.ts';
+import { resultObjects } from './result-objects.ts';
 
 /**
  * Removes the rows of those of these jobs that have ended and that nobody else has locked, with their output, and schedules
@@ -21,17 +22,17 @@ import { anyOf } from './job-conditions.ts';
  */
 export async function removeJobs(tx: Tx, ids: string[]): Promise<string[]> {
   const free = sql`select ${jobs.id} from ${jobs} where ${among(ids)} and finished is not null order by ${jobs.id} for update skip locked`;
-  const removed = await tx.execute<{ id: string; object: string | null }>(sql`
+  const removed = await tx.execute<{ id: string; objects: (string | null)[] }>(sql`
     with removed as (
       delete from ${jobs} where id = any(array(${free}))
-      returning id, session, run_at, run_removed, result ->> 'object' as object,
+      returning id, session, run_at, run_removed, array[${resultObjects(sql`result`)}] as objects,
         kind = 'command' and cancel_requested is null and coalesce(error ->> 'code' = 'outcome_unknown', false) as may_keep_running
     ), leftover as (
       insert into ${leftoverRuns} (id, session, run_at, may_keep_running)
       select id, session, run_at, may_keep_running from removed where run_at is not null and not run_removed
       on conflict do nothing
     )
-    select id, object from removed`);
+    select id, objects from removed`);
   const gone = removed.map(row => row.id);
   if (gone.length === 0) return [];
   // Nothing is added any more: a writer of output locks the row of its job first.
@@ -40,10 +41,10 @@ export async function removeJobs(tx: Tx, ids: string[]): Promise<string[]> {
     .delete(segments)
     .where(sql`${segments.job} = ${anyOf(gone)}`)
     .returning({ object: segments.object });
-  await scheduleDeletion(
-    tx,
-    [...removed, ...rolledUp].map(row => row.object),
-  );
+  await scheduleDeletion(tx, [
+    ...removed.flatMap(row => row.objects),
+    ...rolledUp.map(row => row.object),
+  ]);
   return gone;
 }
 

@@ -38,6 +38,9 @@ export function drawFrame(options: {
   return sharp(Buffer.from(svg)).toFormat(kind).toBuffer();
 }
 
+/** Paths as frames of a list. */
+export const placesOf = (paths: readonly string[]) => paths.map((path, index) => ({ index, path }));
+
 /** Local files as frames, as readFrames() yields those of a host. */
 export async function* readLocalFrames(paths: readonly string[]): AsyncGenerator<Frame> {
   for (const [index, path] of paths.entries()) {

@@ -6,40 +6,20 @@ import { projects } from '../../shared/database/schema.ts';
 import { WindlassError } from '../../shared/errors.ts';
 import { newObjectKey } from '../../shared/jobs/object-keys.ts';
 import type { Handler } from '../context.ts';
-import { encodeInWorker } from '../video/encode-in-worker.ts';
-import { encodeOnHost, findHostEncoder } from '../video/encode-on-host.ts';
-import { inspectFirstFrame } from '../video/inspect-frames.ts';
+import { makeVideo } from '../video/make-video.ts';
 
-/**
- * Makes a video on the host if its ffmpeg can and the frames are of one kind, otherwise in this worker, from frames that are
- * read over one channel. The video becomes visible with the job's end, whole or not at all.
- */
+/** Makes a video, which becomes visible with the job's end, whole or not at all. */
 const video: Handler<'video'> = async context => {
   const { payload, job, worker } = context;
   const object = newObjectKey('videos', job.id);
-  const pictures = await inspectFirstFrame(context);
-  const ffmpeg =
-    pictures && payload.encode !== 'worker' ? await findHostEncoder(context) : undefined;
-  if (payload.encode === 'host' && !ffmpeg)
-    throw new WindlassError('video_failed', {
-      detail: `Video creation failed: the host cannot make ${payload.type} of these frames.`,
-      hint: 'Leave "encode" out, or install an ffmpeg with the encoder on the host.',
-    });
-  const onHost = pictures && ffmpeg && (await encodeOnHost(context, { object, pictures, ffmpeg }));
-  const bytes = onHost || (await encodeInWorker(context, object));
+  const made = await makeVideo(context, object);
   return {
-    result: {
-      object,
-      type: payload.type,
-      bytes,
-      frames: payload.images.length,
-      encoded: onHost ? 'host' : 'worker',
-    },
+    result: { object, type: payload.type, ...made },
     promote: async tx => {
       const { cache, type } = payload;
       if (!cache) return;
       await lockProject(tx, cache.project);
-      const entry = { ...cache, object, type, size: bytes };
+      const entry = { ...cache, object, type, size: made.bytes };
       await putCacheEntry(tx, entry, worker.config.LIMIT_PROJECT_BYTES);
     },
     after: async () => context.worker.sessions.removeFinishedRun(context.job),

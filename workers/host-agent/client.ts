@@ -148,7 +148,7 @@ export class AgentClient {
     return ids.filter((_, n) => positions.includes(n + 1));
   }
 
-  /** The host's ffmpeg and which of libx264, libvpx-vp9, libvpx and libopenh264 it has; null if there is no ffmpeg. */
+  /** The host's ffmpeg and which of the encoders that videos may use it has; null if there is no ffmpeg. */
   async ffmpeg(): Promise<{ path: string; encoders: string[] } | null> {
     const answer = await this.#request('ffmpeg', 'ffmpeg');
     const [encoders = '-', ...path] = answer.split(' ');

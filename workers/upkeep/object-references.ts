@@ -9,6 +9,7 @@ import {
   segments,
   views,
 } from '../../shared/database/schema.ts';
+import { resultObjects } from '../../shared/jobs/result-objects.ts';
 
 /** A result can be fetched, or stored in a project's cache, for 24 h after the job's end; plus an hour of margin. */
 const RESULT_KEPT = sql`interval '25 hours'`;
@@ -34,7 +35,7 @@ export async function findReferenced(db: Db, keys: string[]): Promise<Set<string
     // By the job id in the key, which is indexed.
     await find(segments.object, inArray(segments.job, ids)),
     await db
-      .select({ object: sql<string | null>`${jobs.result}->>'object'` })
+      .select({ object: sql<string | null>`unnest(array[${resultObjects(sql`${jobs.result}`)}])` })
       .from(jobs)
       .where(and(inArray(jobs.id, ids), sql`${jobs.finished} > now() - ${RESULT_KEPT}`)),
   ];

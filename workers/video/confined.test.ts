@@ -3,10 +3,12 @@ import { chmodSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import { mkdir, readdir } from 'node:fs/promises';
 import { type AddressInfo, createServer, type Server } from 'node:net';
 import { join } from 'node:path';
-import { crc32, deflateSync } from 'node:zlib';
+import { deflateSync } from 'node:zlib';
+import sharp from 'sharp';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { FileStore } from '../../shared/storage/file-store.ts';
 import { drawFrames, readLocalFrames } from '../../test/harness/draw-frames.ts';
+import { makePng } from '../../test/harness/make-png.ts';
 import { makeTempDir } from '../../test/harness/temp-dir.ts';
 import { AMPLE } from '../../test/harness/video-limits.ts';
 import { findIsolation } from '../sandbox/confine.ts';
@@ -138,7 +140,10 @@ test('a real video is made within the limits, and too large a one is refused', a
 test('a picture that unpacks to gigabytes is a problem of that picture alone', async () => {
   const decoder = new Decoder();
   try {
-    const bomb = await decoder.decode(pngOf(60_000, 60_000), 'raw');
+    const bomb = await decoder.decode(
+      makePng(60_000, 60_000, deflateSync(Buffer.alloc(10_000_000))),
+      'raw',
+    );
     expect(bomb).toEqual({ problem: expect.any(String) });
     const [first = ''] = images;
     expect(await decoder.decode(readFileSync(first), 'raw')).toMatchObject({ width: 64 });
@@ -147,25 +152,29 @@ test('a picture that unpacks to gigabytes is a problem of that picture alone', a
   }
 });
 
-/** A PNG of a few kilobytes whose header says this size (ISO/IEC 15948). */
-function pngOf(width: number, height: number): Buffer {
-  const chunk = (type: string, data: Buffer) => {
-    const body = Buffer.concat([Buffer.from(type, 'latin1'), data]);
-    const framed = Buffer.alloc(body.length + 8);
-    framed.writeUInt32BE(data.length, 0);
-    body.copy(framed, 4);
-    framed.writeUInt32BE(crc32(body), body.length + 4);
-    return framed;
-  };
-  const header = Buffer.alloc(13);
-  header.writeUInt32BE(width, 0);
-  header.writeUInt32BE(height, 4);
-  // 8 bits, RGB.
-  header.set([8, 2], 8);
-  return Buffer.concat([
-    Buffer.from([0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a]),
-    chunk('IHDR', header),
-    chunk('IDAT', deflateSync(Buffer.alloc(10_000_000))),
-    chunk('IEND', Buffer.alloc(0)),
-  ]);
-}
+test('frames of 8192×8192 stay under 2 GiB, in ffmpeg and decoder together', async () => {
+  const size = { width: 8192, height: 8192 };
+  const create = {
+    ...size,
+    channels: 4,
+    background: { r: 200, g: 10, b: 10, alpha: 0.5 },
+  } as const;
+  const transparent = join(temp.path, 'huge.png');
+  writeFileSync(transparent, await sharp({ create }).png({ compressionLevel: 1 }).toBuffer());
+  const plain = join(temp.path, 'huge-plain.png');
+  writeFileSync(
+    plain,
+    await sharp(transparent).removeAlpha().png({ compressionLevel: 1 }).toBuffer(),
+  );
+  for (const [path, memory] of [
+    [plain, 2 * 2 ** 30],
+    // The decoder has the rest.
+    [transparent, 2 * 2 ** 30 - 15 * 2 ** 26],
+  ] as const) {
+    const { outputPath } = await makeScratch('');
+    const frames = readLocalFrames([path, path]);
+    const limits = { ...AMPLE, memory };
+    const made = await encodeVideo({ frames, total: 2, type: 'video/mp4', limits, outputPath });
+    expect(made).toMatchObject({ frames: 2, ...size });
+  }
+});

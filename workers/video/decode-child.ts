@@ -11,6 +11,8 @@ import { findSizeProblem, MAX_PIXELS } from './frame-header.ts';
 
 /** The loaders of the formats that parseFrameHeader() names. All others are blocked, because some can open files. */
 const LOADERS = ['Jpeg', 'Png', 'Tiff', 'Webp', 'Nsgif', 'Heif'];
+/** Behind transparent pixels. */
+const [, , background = '#000000'] = process.argv;
 /** For one frame. */
 const TIMEOUT_SECONDS = 60;
 
@@ -41,10 +43,10 @@ async function decode(frame: Buffer, format: PictureFormat): Promise<Decoded> {
   const { width, height } = await image.metadata();
   const problem = findSizeProblem(width ?? 0, height ?? 0);
   if (problem) return { problem };
-  // Transparency is dropped, not blended, as ffmpeg does with the frames that it reads itself.
-  const picture = image.toColourspace('srgb').removeAlpha();
+  const picture = image.toColourspace('srgb').flatten({ background }).removeAlpha();
   const encoded = encode(picture, format);
   const { data, info } = await encoded.toBuffer({ resolveWithObject: true });
+  if (format === 'none') return { width: info.width, height: info.height, bytes: Buffer.alloc(0) };
   // A grey picture has one channel in raw form; ffmpeg expects three.
   const bytes = format === 'raw' && info.channels === 1 ? tripleChannel(data) : data;
   return { width: info.width, height: info.height, bytes };
@@ -64,5 +66,16 @@ function tripleChannel(grey: Buffer): Buffer {
 
 function describeFailure(error: unknown): Decoded {
   const message = error instanceof Error ? error.message : String(error);
-  return { problem: `cannot be decoded: ${message.split('\n', 1)[0]}` };
+  return { problem: `cannot be decoded: ${inPlainWords(message)}` };
+}
+
+/** libvips says which of its functions failed, and then what the library of the format said. */
+function inPlainWords(message: string): string {
+  const line = message.split('\n', 1)[0] ?? '';
+  if (/premature end|truncated|unexpected end|end of file|short read|not enough data/i.test(line))
+    return 'its data end too early';
+  if (/unsupported image format|no known loader/i.test(line)) return 'its kind is not taken';
+  if (/timeout/i.test(line)) return `it took more than ${TIMEOUT_SECONDS} s`;
+  if (/pixel limit/i.test(line)) return 'it has too many pixels';
+  return `its data are damaged (${line.replace(/^Vips\w*: |^Error: /, '')})`;
 }

@@ -7,8 +7,8 @@ import type { ByteReader } from '../remote-files/byte-reader.ts';
  * problem as text.
  * Hand-made, because Node's channels for child processes would copy frames of 256 MB through a serializer.
  */
-const FORMATS = ['raw', 'png', 'jpeg'] as const;
-/** `raw` is RGB of 8 bits without padding. */
+const FORMATS = ['raw', 'png', 'jpeg', 'none'] as const;
+/** `raw` is RGB of 8 bits without padding; for `none` the picture is decoded, and no bytes are answered. */
 export type PictureFormat = (typeof FORMATS)[number];
 
 export type Decoded = { width: number; height: number; bytes: Buffer } | { problem: string };

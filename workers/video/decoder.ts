@@ -11,8 +11,8 @@ const PROGRAM = fileURLToPath(new URL('dist/workers/video/decode-child.js', pack
 
 /** For one picture; sharp's own limit counts only while it makes pixels. */
 const MAX_SECONDS = 90;
-/** The largest picture three times, and what libvips needs beside it. */
-const MAX_MEMORY = 3 * 2 ** 29;
+/** What the largest picture needs in every kind but AVIF; with ffmpeg's share less than 2 GiB. */
+const MAX_MEMORY = 15 * 2 ** 26;
 /** For all pictures of a video. */
 const MAX_PROCESSOR_SECONDS = 86_400;
 
@@ -21,6 +21,12 @@ export class Decoder {
   #child: ChildProcess | undefined;
   #reader: ByteReader | undefined;
   #isClosed = false;
+  readonly #background: string;
+
+  /** `background`: `#rrggbb`, behind transparent pixels. */
+  constructor(background = '#000000') {
+    this.#background = background;
+  }
 
   /** Decodes one picture at a time. Never throws: a problem is returned. */
   async decode(frame: Buffer, format: PictureFormat): Promise<Decoded> {
@@ -65,7 +71,9 @@ export class Decoder {
       processorSeconds: MAX_PROCESSOR_SECONDS,
       fileBytes: 0,
     };
-    const [program, ...args] = confine([process.execPath, PROGRAM], limits, { isolation });
+    const [program, ...args] = confine([process.execPath, PROGRAM, this.#background], limits, {
+      isolation,
+    });
     const child = spawn(program, args, { stdio: ['pipe', 'pipe', 'ignore'], cwd: '/' });
     // readAnswer() fails when this pipe ends.
     child.on('error', () => child.stdout?.destroy());

@@ -1,36 +1,39 @@
 import { join } from 'node:path';
 import type { JobContext } from '../context.ts';
-import { OBJECT_STORE, retry } from '../engine/retry.ts';
-import { storeScratch, withScratch } from '../sandbox/scratch-dir.ts';
+import { withScratch } from '../sandbox/scratch-dir.ts';
 import { withSession } from '../ssh/reconnect.ts';
 import { encodeVideo } from './encode-video.ts';
 import { frameStreamScript, openFrameStream } from './frame-stream.ts';
+import type { Place } from './frame-validator.ts';
 import { readFrames } from './read-frames.ts';
+import { type StoredVideo, storeVideo } from './store-video.ts';
 import { videoLimits } from './video-limits.ts';
 
-/** Encodes the video in this worker, stores it under the key `object`, and returns its size in bytes. */
-export function encodeInWorker(context: JobContext<'video'>, object: string): Promise<number> {
+/** Encodes the video in this worker, and stores it under the key `object`. */
+export function encodeInWorker(
+  context: JobContext<'video'>,
+  { object, frames, decodeAll }: { object: string; frames: readonly Place[]; decodeAll?: boolean },
+): Promise<StoredVideo> {
   const { payload, worker, signal } = context;
-  const { images } = payload;
   return withScratch('video', async directory => {
     const outputPath = join(directory, 'video');
-    await withSession(context, async session => {
-      const stdout = await openFrameStream(session, frameStreamScript({ images }), signal);
-      await encodeVideo({
+    const size = await withSession(context, async session => {
+      const stdout = await openFrameStream(session, frameStreamScript({ frames }), signal);
+      return encodeVideo({
         ...payload,
-        frames: readFrames(stdout, { images, signal }),
-        total: images.length,
+        frames: readFrames(stdout, { frames, signal }),
+        total: frames.length,
         outputPath,
         limits: videoLimits(worker.config),
-        onProgress: share => context.progress(share * 0.98, 'Encoding.'),
+        onProgress: share => context.progress(share * 0.98, describeEncoding(share, frames)),
         signal,
+        decodeAll,
       });
     });
-    const store = () => storeScratch(worker.objects, object, { path: outputPath, signal });
-    return retry(store, {
-      ...OBJECT_STORE,
-      signal,
-      onWait: () => context.progress(0.99, 'Waiting for the object store.'),
-    });
+    return storeVideo(context, { path: outputPath, object, frames: frames.length, size });
   });
 }
+
+/** What is said of a video that is being encoded. */
+export const describeEncoding = (share: number, { length }: { length: number }) =>
+  `encoding: ${Math.round(share * length)} of ${length} frames`;

@@ -1,17 +1,20 @@
-import { PassThrough } from 'node:stream';
-import { pipeline } from 'node:stream/promises';
+import { rm, stat } from 'node:fs/promises';
+import { join } from 'node:path';
 import { WindlassError } from '../../shared/errors.ts';
 import type { JobContext } from '../context.ts';
-import { isUnavailable, OBJECT_STORE, retry } from '../engine/retry.ts';
+import type { AgentClient } from '../host-agent/client.ts';
 import { quoteWord } from '../host-agent/shell-quote.ts';
 import { runOnHost } from '../runs/run-on-host.ts';
 import type { RunEnd } from '../runs/run-state.ts';
+import { withScratch, writeScratch } from '../sandbox/scratch-dir.ts';
 import { withSession } from '../ssh/reconnect.ts';
-import type { Pictures } from './ffmpeg-arguments.ts';
+import { describeEncoding } from './encode-in-worker.ts';
+import { chooseEncoder, type Pictures, planVideoSize, type Size } from './ffmpeg-arguments.ts';
 import { FfmpegProgress } from './ffmpeg-progress.ts';
-import type { FrameKind } from './frame-header.ts';
-import { canHostEncode, HOST_VIDEO, hostEncodeScript } from './host-encode-script.ts';
+import type { FrameValidator, Place } from './frame-validator.ts';
+import { HOST_VIDEO, type HostKind, hostEncodeScript } from './host-encode-script.ts';
 import { inspectFrames } from './inspect-frames.ts';
+import { type StoredVideo, storeVideo } from './store-video.ts';
 import { toHostVideoError } from './video-error.ts';
 import { tooSlow, videoLimits } from './video-limits.ts';
 
@@ -20,43 +23,56 @@ type VideoContext = JobContext<'video'>;
 /** Of the end of ffmpeg's standard error, for the error's record. */
 const MAX_STDERR_BYTES = 8 << 10;
 
-/** The path of the host's ffmpeg, if that can encode this type of video. */
-export async function findHostEncoder(context: VideoContext): Promise<string | undefined> {
-  const found = await withSession(context, async session => (await session.agent()).ffmpeg());
-  return found && canHostEncode(found.encoders, context.payload.type) ? found.path : undefined;
+/** The host's ffmpeg, if that has an encoder for this video. */
+export async function findHostEncoder(context: VideoContext): Promise<HostEncoder | undefined> {
+  const found = await withSession(context, async session => askOnce(await session.agent()));
+  const encoder = found && chooseEncoder(found.encoders, context.payload);
+  return encoder ? { ffmpeg: found.path, encoder } : undefined;
 }
 
-interface HostVideo {
-  object: string;
-  pictures: Pictures & { kind: FrameKind };
+/** An agent looks it up anew each time, which takes it as long as a small video; it lives as long as a connection. */
+const answers = new WeakMap<AgentClient, ReturnType<AgentClient['ffmpeg']>>();
+
+function askOnce(agent: AgentClient): ReturnType<AgentClient['ffmpeg']> {
+  const asked = answers.get(agent) ?? agent.ffmpeg();
+  answers.set(agent, asked);
+  asked.catch(() => answers.delete(agent));
+  return asked;
+}
+
+interface HostEncoder {
   ffmpeg: string;
+  encoder: string;
+}
+
+interface HostVideo extends HostEncoder {
+  object: string;
+  frames: readonly Place[];
+  pictures: Pictures & { kind: HostKind };
 }
 
 /**
- * Encodes the video on the host, exactly once, and validates all frames meanwhile; then fetches it, stores it under the key
- * `object` and returns its size in bytes. Undefined if the worker must encode it: the frames are of several kinds, or the
- * host's ffmpeg failed.
+ * Encodes the video on the host, exactly once, and validates all frames meanwhile; then fetches it and stores it under the
+ * key `object`. Undefined if a worker must encode it, because the frames are of several kinds.
  */
 export async function encodeOnHost(
   context: VideoContext,
-  { object, pictures, ffmpeg }: HostVideo,
-): Promise<number | undefined> {
+  { object, frames, ...encoder }: HostVideo,
+): Promise<StoredVideo | undefined> {
   const { payload } = context;
   const unusable = new AbortController();
-  const validating = inspectFrames(context, payload.images).then(validator => {
-    if (!validator.ok) unusable.abort(validator.toError());
-    else if (validator.needsDecode)
-      unusable.abort(
-        new WindlassError('bad_frames', { detail: 'The frames are of several kinds.' }),
-      );
+  const validating = inspectFrames(context, frames).then(validator => {
+    const problem = findProblem(validator);
+    if (problem) unusable.abort(problem);
     return validator;
   });
-  const output = new HostOutput(context);
+  const images = frames.map(({ path }) => path);
+  const output = new HostOutput(context, images);
   const limits = videoLimits(context.worker.config);
   const overdue = setTimeout(() => unusable.abort(tooSlow(limits.seconds)), limits.seconds * 1_000);
   const running = runOnHost(
     context,
-    { script: reportFile(hostEncodeScript({ ...payload, pictures, ffmpeg, limits })) },
+    { script: reportFile(hostEncodeScript({ ...payload, ...encoder, images, limits })) },
     {
       stored: () => ({ stdout: 0, stderr: 0 }),
       take: async (stream, bytes) => output.take(stream, bytes),
@@ -68,19 +84,23 @@ export async function encodeOnHost(
   clearTimeout(overdue);
   if (validated.status === 'rejected') throw validated.reason;
   validated.value.assertUsable();
-  if (validated.value.needsDecode && payload.encode !== 'host') return undefined;
+  if (validated.value.needsDecode) return undefined;
   if (ran.status === 'rejected') throw ran.reason;
   const failure = output.failureOf(ran.value);
-  // The frames are valid, so the host's ffmpeg may be too old for these options.
-  if (failure?.code === 'video_failed' && payload.encode !== 'host') {
-    context.log.info(
-      { err: failure },
-      'encoding on the host failed; this worker encodes the video',
-    );
-    return undefined;
-  }
   if (failure) throw failure;
-  return fetchVideo(context, { object, directory: output.directory, size: output.size });
+  return fetchVideo(context, {
+    object,
+    directory: output.directory,
+    bytes: output.size,
+    frames: frames.length,
+    size: planVideoSize(encoder.pictures, payload.width),
+  });
+}
+
+function findProblem(validator: FrameValidator): WindlassError | undefined {
+  if (!validator.ok) return validator.toError();
+  if (!validator.needsDecode) return undefined;
+  return new WindlassError('bad_frames', { detail: 'The frames are of several kinds.' });
 }
 
 /**
@@ -103,12 +123,14 @@ echo "size=$(($(wc -c <"$WINDLASS_RUN/${HOST_VIDEO}")))"
 /** Parses the output of the run, again from its first byte after each reconnection. */
 class HostOutput {
   readonly #context: VideoContext;
+  readonly #frames: readonly unknown[];
   #progress = new FfmpegProgress();
   #stdout = '';
   #stderr = '';
 
-  constructor(context: VideoContext) {
+  constructor(context: VideoContext, frames: readonly unknown[]) {
     this.#context = context;
+    this.#frames = frames;
   }
 
   begin(): void {
@@ -125,8 +147,8 @@ class HostOutput {
     }
     this.#stdout += text;
     if (!this.#progress.add(text)) return;
-    const share = this.#progress.frames / this.#context.payload.images.length;
-    this.#context.progress(share * 0.95, 'Encoding on the host.');
+    const share = this.#progress.frames / this.#frames.length;
+    this.#context.progress(share * 0.95, describeEncoding(share, this.#frames));
   }
 
   get directory(): string {
@@ -144,40 +166,31 @@ class HostOutput {
   }
 }
 
-/** Copies the finished file from the run's directory to the store; after a lost connection again, under the same key. */
-async function fetchVideo(
+/** Copies the finished file from the run's directory, again after a lost connection, and stores it. */
+function fetchVideo(
   context: VideoContext,
-  video: { object: string; directory: string; size: number },
-): Promise<number> {
-  const { worker, signal } = context;
-  context.progress(0.96, 'Fetching the video from the host.');
-  const fetchOnce = async () => {
-    const fetched = await withSession(context, async session => {
+  video: { object: string; directory: string; bytes: number; frames: number; size: Size },
+): Promise<StoredVideo> {
+  const { signal } = context;
+  context.progress(0.96, 'storing the video: fetching it from the host');
+  return withScratch('video', async directory => {
+    const path = join(directory, 'video');
+    await withSession(context, async session => {
+      await rm(path, { force: true });
       const command = `cat ${quoteWord(`${video.directory}/${HOST_VIDEO}`)}`;
       const channel = await session.exec(command, signal);
       channel.stdin.end();
-      const bytes = new PassThrough();
-      const [stored] = await Promise.all([
-        worker.objects.put(video.object, bytes, { signal }),
-        pipeline(channel.stdout, bytes, { signal }),
-      ]).catch((error: unknown) => {
+      try {
+        await writeScratch(path, channel.stdout, signal);
+      } finally {
         channel.destroy();
-        // Reconnecting does not help: the store is unavailable.
-        if (isUnavailable(error)) return [error] as const;
-        throw error;
-      });
-      if (stored instanceof WindlassError || stored === video.size) return stored;
-      await worker.objects.remove(video.object);
+      }
+      const { size: arrived } = await stat(path);
+      if (arrived === video.bytes) return;
       throw new WindlassError('remote_connection_failed', {
-        detail: `Only ${stored} of the video's ${video.size} bytes arrived.`,
+        detail: `Only ${arrived} of the video's ${video.bytes} bytes arrived.`,
       });
     });
-    if (fetched instanceof WindlassError) throw fetched;
-    return fetched;
-  };
-  return retry(fetchOnce, {
-    ...OBJECT_STORE,
-    signal,
-    onWait: () => context.progress(0.99, 'Waiting for the object store.'),
+    return storeVideo(context, { ...video, path });
   });
 }

@@ -4,7 +4,12 @@ import { join } from 'node:path';
 import sharp from 'sharp';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { countFrames, probeVideo } from '../../demo/probe-video.ts';
-import { drawFrame, drawFrames, readLocalFrames } from '../../test/harness/draw-frames.ts';
+import {
+  drawFrame,
+  drawFrames,
+  placesOf,
+  readLocalFrames,
+} from '../../test/harness/draw-frames.ts';
 import { makeTempDir } from '../../test/harness/temp-dir.ts';
 import { AMPLE } from '../../test/harness/video-limits.ts';
 import { giveToDecoder } from '../sandbox/scratch-dir.ts';
@@ -135,9 +140,9 @@ describe('encodeVideo', () => {
     const host = spawn('/bin/sh', ['-c', FRAME_STREAM_COMMAND], {
       stdio: ['pipe', 'pipe', 'inherit'],
     });
-    host.stdin.end(frameStreamScript({ images }));
+    host.stdin.end(frameStreamScript({ frames: placesOf(images) }));
     const made = await encode(images, {
-      frames: readFrames(host.stdout, { images }),
+      frames: readFrames(host.stdout, { frames: placesOf(images) }),
       type: 'video/webm',
     });
     expect(await probeVideo(made.outputPath)).toEqual({ frames: 30, width: 64, height: 48 });

@@ -1,18 +1,24 @@
 import { rm, stat } from 'node:fs/promises';
 import { availableParallelism } from 'node:os';
 import { Readable } from 'node:stream';
-import { ffmpegArguments, type VideoSettings } from './ffmpeg-arguments.ts';
+import {
+  DEFAULT_FPS,
+  ffmpegArguments,
+  type Pictures,
+  type VideoSettings,
+} from './ffmpeg-arguments.ts';
 import { FfmpegProgress } from './ffmpeg-progress.ts';
-import { findFfmpeg } from './find-ffmpeg.ts';
+import { findEncoder, findFfmpeg } from './find-ffmpeg.ts';
 import { FrameValidator } from './frame-validator.ts';
 import { FrameNormalizer } from './normalize-frames.ts';
+import { packetHeader, packetOf } from './packets.ts';
 import type { Frame, FrameFailure } from './read-frames.ts';
 import { type FfmpegEnd, runFfmpeg } from './run-ffmpeg.ts';
 import { toVideoError } from './video-error.ts';
 import type { VideoLimits } from './video-limits.ts';
 
 export interface EncodeVideoOptions extends VideoSettings {
-  /** In order, of any kinds, all of one size; `bad_frames` lists those that cannot be used. */
+  /** In order, of any kinds, all of one size; the first that cannot be used ends it with `bad_frames`. */
   frames: AsyncIterable<Frame | FrameFailure>;
   /** The number of frames. */
   total: number;
@@ -24,6 +30,8 @@ export interface EncodeVideoOptions extends VideoSettings {
   signal?: AbortSignal;
   /** Default: findFfmpeg(). */
   ffmpeg?: string;
+  /** Decodes every frame before ffmpeg gets it. */
+  decodeAll?: boolean;
 }
 
 export interface EncodedVideo {
@@ -40,7 +48,7 @@ export interface EncodedVideo {
  */
 export async function encodeVideo(options: EncodeVideoOptions): Promise<EncodedVideo> {
   const { frames, total, outputPath, limits, onProgress, signal, ...settings } = options;
-  const source = new FrameNormalizer(frames, new FrameValidator({ mixed: true }));
+  const source = new FrameNormalizer(frames, new FrameValidator(), options);
   const progress = new FfmpegProgress();
   const close = () => source.close();
   signal?.addEventListener('abort', close, { once: true });
@@ -49,11 +57,12 @@ export async function encodeVideo(options: EncodeVideoOptions): Promise<EncodedV
     const pictures = await source.open();
     const ffmpeg = options.ffmpeg ?? (await findFfmpeg());
     const threads = settings.threads ?? Math.min(8, availableParallelism());
-    const { size, ...args } = ffmpegArguments(pictures, { ...settings, threads });
+    const encoder = settings.codec && (await findEncoder(ffmpeg, settings));
+    const { size, ...args } = ffmpegArguments(pictures, { ...settings, threads, encoder });
     const end = await runFfmpeg({
       ffmpeg,
       arguments: args,
-      input: Readable.from(source.read(), { objectMode: false }),
+      input: Readable.from(frame(source.read(), pictures, settings.fps), { objectMode: false }),
       outputPath,
       limits,
       onStdout: piece => {
@@ -71,6 +80,17 @@ export async function encodeVideo(options: EncodeVideoOptions): Promise<EncodedV
     signal?.removeEventListener('abort', close);
     close();
   }
+}
+
+/** The pictures as ffmpeg reads them: raw ones follow each other, files are packets. */
+async function* frame(
+  pictures: AsyncIterable<Buffer>,
+  first: Pictures,
+  fps = DEFAULT_FPS,
+): AsyncGenerator<Buffer> {
+  if (first.kind === 'raw') return yield* pictures;
+  yield packetHeader(first, fps);
+  for await (const picture of pictures) yield* packetOf(picture);
 }
 
 function assertComplete(end: FfmpegEnd, encoded: number, total: number): void {

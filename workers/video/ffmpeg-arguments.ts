@@ -1,5 +1,6 @@
 import { WindlassError } from '../../shared/errors.ts';
 import { type FrameKind, findSizeProblem } from './frame-header.ts';
+import { DECODERS } from './packets.ts';
 
 export type VideoType = 'video/mp4' | 'video/webm';
 
@@ -11,6 +12,10 @@ export interface Size {
 /** ffmpeg's input: image files of one kind, or raw RGB of 8 bits. */
 export interface Pictures extends Size {
   kind: FrameKind | 'raw';
+  /** Some may be transparent: they are laid on the background. */
+  alpha?: true;
+  /** Colours are listed: they are looked up before anything else. */
+  palette?: true;
 }
 
 export interface VideoSettings {
@@ -23,21 +28,41 @@ export interface VideoSettings {
   quality?: number;
   /** The most threads of the encoder; default 4. */
   threads?: number;
+  /** `#rrggbb`, behind transparent pixels; default black. */
+  background?: string;
+  codec?: Codec;
+  /** Files one after the other, as `cat` writes them, or packets; default packets. */
+  framing?: 'files' | 'packets';
+  /** For AV1, which has several; default the first that is known. */
+  encoder?: string;
 }
 
-const ENCODERS: Record<VideoType, string> = {
-  'video/mp4': 'libx264',
-  'video/webm': 'libvpx-vp9',
+export const CODECS = ['h264', 'vp9', 'av1'] as const;
+export type Codec = (typeof CODECS)[number];
+/** The best one first. */
+const ENCODERS: Record<Codec, readonly string[]> = {
+  h264: ['libx264'],
+  vp9: ['libvpx-vp9'],
+  av1: ['libsvtav1', 'libaom-av1'],
 };
+const DEFAULT_CODECS: Record<VideoType, Codec> = { 'video/mp4': 'h264', 'video/webm': 'vp9' };
 const FORMATS: Record<VideoType, string> = { 'video/mp4': 'mp4', 'video/webm': 'webm' };
 
-const DEFAULT_FPS = 25;
+export const DEFAULT_FPS = 25;
 const DEFAULT_QUALITY = 0.65;
 const DEFAULT_THREADS = 4;
 
-/** Whether an ffmpeg with these encoders can encode this type of video with these arguments. */
-export function hasEncoder(encoders: readonly string[], type: VideoType): boolean {
-  return encoders.includes(ENCODERS[type]);
+/** The encoder of these for a video, if there is one. */
+export function chooseEncoder(
+  encoders: readonly string[],
+  { type, codec = DEFAULT_CODECS[type] }: Pick<VideoSettings, 'type' | 'codec'>,
+): string | undefined {
+  return ENCODERS[codec].find(encoder => encoders.includes(encoder));
+}
+
+/** What an ffmpeg must have for a video, in words. */
+export function nameEncoders({ type, codec }: Pick<VideoSettings, 'type' | 'codec'>): string {
+  return ENCODERS[codec ?? DEFAULT_CODECS[type]].join(' or ');
 }
 
 export interface FfmpegArguments {
@@ -58,48 +83,86 @@ export interface FfmpegArguments {
  */
 export function ffmpegArguments(pictures: Pictures, settings: VideoSettings): FfmpegArguments {
   const size = planSize(pictures, settings.width);
+  const threads = isLarge(pictures) || isLarge(size) ? 1 : (settings.threads ?? DEFAULT_THREADS);
   const fps = settings.fps ?? DEFAULT_FPS;
   const input = [
     ...words('-hide_banner -loglevel error -nostats -nostdin -progress pipe:1'),
     ...words('-xerror -err_detect explode -noautorotate -protocol_whitelist pipe'),
-    ...words(`-threads ${settings.threads ?? DEFAULT_THREADS} -framerate ${fps}`),
-    ...demuxerArguments(pictures),
+    ...words(`-threads ${threads} -filter_threads ${threads}`),
+    ...demuxerArguments(pictures, { ...settings, fps }),
   ];
   const output = [
-    ...['-map', '0:v:0', '-an', '-vf', filterChain(pictures, size), '-pix_fmt', 'yuv420p'],
+    ...[
+      '-map',
+      '0:v:0',
+      '-an',
+      '-vf',
+      filterChain(pictures, size, settings.background),
+      '-pix_fmt',
+      'yuv420p',
+    ],
     ...words('-color_range tv -colorspace bt709 -color_primaries bt709 -color_trc bt709'),
-    ...encoderArguments(settings),
-    // A keyframe at least every two seconds, for seeking.
-    ...words(`-g ${Math.max(25, Math.round(2 * fps))} -f ${FORMATS[settings.type]}`),
+    ...encoderArguments({ ...settings, threads }, isLarge(size)),
+    // A key frame every second and nowhere else, for seeking and for stills.
+    ...words(`-g ${keyFrameEvery(fps)} -keyint_min ${keyFrameEvery(fps)} -sc_threshold 0`),
+    ...words(`-f ${FORMATS[settings.type]}`),
   ];
   return { input, output, size: makeEven(size) };
 }
 
+/** Frames from one key frame to the next: a second, or one frame where that is longer. */
+export const keyFrameEvery = (fps: number) => Math.max(1, Math.floor(fps));
+
 const words = (text: string) => text.split(' ');
 
-function demuxerArguments({ kind, width, height }: Pictures): string[] {
-  if (kind !== 'raw') return ['-f', `${kind}_pipe`];
-  return words(`-f rawvideo -pixel_format rgb24 -video_size ${width}x${height}`);
+function demuxerArguments(
+  { kind, width, height }: Pictures,
+  { framing, fps }: { framing?: 'files' | 'packets'; fps: number },
+): string[] {
+  if (kind === 'raw')
+    return words(
+      `-framerate ${fps} -f rawvideo -pixel_format rgb24 -video_size ${width}x${height}`,
+    );
+  if (framing === 'files') return words(`-framerate ${fps} -f ${kind}_pipe`);
+  // OpenEXR's colours are linear; what a screen shows is sRGB.
+  const curve = kind === 'exr' ? ' -apply_trc iec61966_2_1' : '';
+  return words(`-fflags noparse -f avi -c:v ${DECODERS[kind]}${curve}`);
 }
+
+/** Pictures above 4096×4096 pixels: each copy that a program keeps of one is counted in hundreds of megabytes. */
+export const isLarge = ({ width, height }: Size) => width * height > 2 ** 24;
 
 /**
  * Constant quality. H.264: crf 40 (0) … 14 (1), 23 by default. VP9: crf 56 … 16, 30 by default.
  * 60 pictures of 1280×720 on two cores: 0.8 s with x264's veryfast, 1.2 s with VP9 at good/5, whose
  * file has 0.16 MB; realtime/5 takes 0.7 s for 0.88 MB.
  */
-function encoderArguments({
-  type,
-  quality = DEFAULT_QUALITY,
-  threads = DEFAULT_THREADS,
-}: VideoSettings): string[] {
-  const codec = `-c:v ${ENCODERS[type]} -threads ${threads}`;
-  if (type === 'video/mp4') {
-    const crf = Math.round(40 - 26 * quality);
-    return words(`${codec} -preset veryfast -crf ${crf} -movflags +faststart`);
-  }
-  const crf = Math.round(56 - 40 * quality);
-  return words(`${codec} -deadline good -cpu-used 5 -row-mt 1 -crf ${crf} -b:v 0`);
+function encoderArguments(
+  {
+    type,
+    codec = DEFAULT_CODECS[type],
+    encoder = ENCODERS[codec][0] ?? '',
+    quality = DEFAULT_QUALITY,
+    threads,
+  }: VideoSettings,
+  isLean: boolean,
+): string[] {
+  const crf = codec === 'h264' ? Math.round(40 - 26 * quality) : Math.round(56 - 40 * quality);
+  const speed: Record<string, string> = {
+    libx264: isLean ? LEAN_X264 : '-preset veryfast',
+    'libvpx-vp9': `-deadline good -cpu-used 5 -row-mt 1 -b:v 0${isLean ? LEAN_VP9 : ''}`,
+    libsvtav1: '-preset 9',
+    'libaom-av1': '-cpu-used 8 -row-mt 1 -b:v 0',
+  };
+  return [
+    ...words(`-c:v ${encoder} -threads ${threads} -crf ${crf} ${speed[encoder] ?? ''}`.trimEnd()),
+    ...(type === 'video/mp4' ? ['-movflags', '+faststart'] : []),
+  ];
 }
+
+/** Without pictures that wait for later ones: of 8192×8192, ffmpeg takes 1.5 GB instead of 3.6 (VP9: 5.3 instead of 7.4). */
+const LEAN_X264 = '-preset ultrafast -bf 0 -refs 1 -rc-lookahead 0 -x264-params sync-lookahead=0';
+const LEAN_VP9 = ' -lag-in-frames 0 -auto-alt-ref 0';
 
 /** The size of the scaled pictures, before they are padded to even sides. */
 function planSize(pictures: Size, width: number | undefined): Size {
@@ -115,6 +178,10 @@ function planSize(pictures: Size, width: number | undefined): Size {
   return { width, height };
 }
 
+/** The size of the video, which is always even. */
+export const planVideoSize = (pictures: Size, width?: number) =>
+  makeEven(planSize(pictures, width));
+
 function makeEven({ width, height }: Size): Size {
   return { width: width + (width % 2), height: height + (height % 2) };
 }
@@ -123,14 +190,30 @@ function makeEven({ width, height }: Size): Size {
  * Pads odd sides by repeating the last row or column, before chroma is subsampled: in 4:2:0 the pad filter would drop the
  * odd column, and a black one would darken its neighbour.
  */
-function filterChain(pictures: Size, size: Size): string {
+function filterChain(pictures: Pictures, size: Size, background = '#000000'): string {
   const even = makeEven(size);
   const isOdd = even.width !== size.width || even.height !== size.height;
   const repeatEdges = `fillborders=right=${even.width - size.width}:bottom=${even.height - size.height}:mode=smear`;
   const isSame = pictures.width === size.width && pictures.height === size.height;
   return [
+    ...toPlainColours(pictures, background),
     `scale=${isSame ? '' : `w=${size.width}:h=${size.height}:flags=bicubic:`}out_color_matrix=bt709:out_range=tv`,
     ...(isOdd ? ['format=yuv444p', `pad=${even.width}:${even.height}`, repeatEdges] : []),
     'format=yuv420p',
   ].join(',');
+}
+
+/**
+ * Lays transparent pictures on the background, which is made of a copy of each: a source of its own would have a clock of
+ * its own. `drawbox` would do as well, but crashes ffmpeg 5.1 here. Listed colours are looked up before `scale`, which
+ * would round them to what subsampling leaves.
+ */
+function toPlainColours({ alpha, palette }: Pictures, background: string): string[] {
+  if (!alpha) return palette ? ['format=rgb24'] : [];
+  const [r, g, b] = [1, 3, 5].map(at => Number.parseInt(background.slice(at, at + 2), 16));
+  return [
+    'format=rgba',
+    `split[over][copy];[copy]lutrgb=r=${r}:g=${g}:b=${b}:a=255[under];[under][over]overlay=format=rgb`,
+    'format=rgb24',
+  ];
 }

@@ -4,7 +4,7 @@ import { promisify } from 'node:util';
 import { WindlassError } from '../../shared/errors.ts';
 import type { Logger } from '../../shared/log.ts';
 import { findIsolation } from '../sandbox/confine.ts';
-import { hasEncoder } from './ffmpeg-arguments.ts';
+import { chooseEncoder, nameEncoders, type VideoSettings } from './ffmpeg-arguments.ts';
 
 const runFile = promisify(execFile);
 
@@ -12,13 +12,37 @@ const runFile = promisify(execFile);
  * The ffmpeg for this worker: that on PATH if it has both encoders, else the bundled one.
  * Throws WindlassError `video_failed` if there is neither.
  */
-export async function findFfmpeg(): Promise<string> {
+export function findFfmpeg(): Promise<string> {
+  found ??= lookForFfmpeg().catch(error => {
+    // It may be installed while this worker runs.
+    found = undefined;
+    throw error;
+  });
+  return found;
+}
+
+let found: Promise<string> | undefined;
+
+async function lookForFfmpeg(): Promise<string> {
   if (await canEncodeBoth('ffmpeg')) return 'ffmpeg';
   const bundled = await findBundledFfmpeg();
   if (bundled && (await canEncodeBoth(bundled))) return bundled;
   throw new WindlassError('video_failed', {
     detail: 'no worker has an ffmpeg with libx264 and libvpx-vp9.',
     hint: 'Install ffmpeg where the video workers run.',
+  });
+}
+
+/** The encoder for a video. Throws `video_failed` if this ffmpeg has none. */
+export async function findEncoder(
+  ffmpeg: string,
+  video: Pick<VideoSettings, 'type' | 'codec'>,
+): Promise<string> {
+  const found = chooseEncoder(await listEncoders(ffmpeg).catch(() => []), video);
+  if (found) return found;
+  throw new WindlassError('video_failed', {
+    detail: `the worker's ffmpeg has no ${nameEncoders(video)}.`,
+    hint: 'Ask for another codec, or install an ffmpeg that has it where the video workers run.',
   });
 }
 
@@ -59,13 +83,14 @@ export async function findBundledFfmpeg(): Promise<string | undefined> {
 }
 
 async function canEncodeBoth(ffmpeg: string): Promise<boolean> {
-  try {
-    const { stdout } = await runFile(ffmpeg, ['-hide_banner', '-loglevel', 'error', '-encoders'], {
-      env: { PATH: process.env.PATH },
-    });
-    const encoders = [...stdout.matchAll(/^ V\S+ (\S+)/gm)].map(match => match[1] ?? '');
-    return hasEncoder(encoders, 'video/mp4') && hasEncoder(encoders, 'video/webm');
-  } catch {
-    return false;
-  }
+  const encoders = await listEncoders(ffmpeg).catch(() => []);
+  const types = ['video/mp4', 'video/webm'] as const;
+  return types.every(type => chooseEncoder(encoders, { type }));
+}
+
+async function listEncoders(ffmpeg: string): Promise<string[]> {
+  const { stdout } = await runFile(ffmpeg, ['-hide_banner', '-loglevel', 'error', '-encoders'], {
+    env: { PATH: process.env.PATH },
+  });
+  return [...stdout.matchAll(/^ V\S+ (\S+)/gm)].map(match => match[1] ?? '');
 }

@@ -1,7 +1,7 @@
 import sharp from 'sharp';
 import { describe, expect, it } from 'vitest';
 import { drawFrame } from '../../test/harness/draw-frames.ts';
-import { MAX_SIDE, parseFrameHeader } from './frame-header.ts';
+import { MAX_SIDE, parseFrameHeader, TAKEN_KINDS } from './frame-header.ts';
 
 describe('parseFrameHeader', () => {
   it('finds kind and size by the bytes', async () => {
@@ -9,6 +9,7 @@ describe('parseFrameHeader', () => {
     expect(parseFrameHeader(await drawFrame({ ...size, kind: 'png' }))).toEqual({
       kind: 'png',
       ...size,
+      alpha: true,
     });
     expect(parseFrameHeader(await drawFrame({ ...size, kind: 'jpeg' }))).toEqual({
       kind: 'jpeg',
@@ -55,9 +56,20 @@ describe('parseFrameHeader', () => {
   });
 
   it('refuses files that are not pictures', () => {
-    const notImages = ['#EXTM3U\nfile:///etc/passwd\n', 'ffconcat version 1.0\n', '<svg/>', 'BM'];
+    const notImages = ['#EXTM3U\nfile:///etc/passwd\n', 'ffconcat version 1.0\n', 'BM', 'P6x'];
     for (const text of notImages) {
-      expect(parseFrameHeader(Buffer.from(text))).toEqual({ problem: 'is not an image' });
+      expect(parseFrameHeader(Buffer.from(text))).toEqual({
+        problem: `is not an image of a kind that is taken: ${TAKEN_KINDS}`,
+      });
+    }
+    for (const [text, name] of [
+      ['<svg/>', 'SVG'],
+      ['P4 1 1 ', 'PBM or PAM'],
+      ['\0\0\0\x18ftypheic', 'HEIC'],
+    ] as const) {
+      expect(parseFrameHeader(Buffer.from(text))).toEqual({
+        problem: `is of a kind that is not taken (${name}): taken are ${TAKEN_KINDS}`,
+      });
     }
     expect(parseFrameHeader(Buffer.alloc(0))).toEqual({ problem: 'is empty' });
   });
@@ -66,7 +78,9 @@ describe('parseFrameHeader', () => {
     const png = Buffer.from(await drawFrame({ width: 8, height: 8, kind: 'png' }));
     png.writeUInt32BE(MAX_SIDE, 16);
     png.writeUInt32BE(MAX_SIDE, 20);
-    expect(parseFrameHeader(png)).toEqual({ problem: 'is too large: 16384×16384 pixels' });
+    expect(parseFrameHeader(png)).toEqual({
+      problem: expect.stringContaining('is too large: 16384×16384 pixels'),
+    });
     png.writeUInt32BE(0, 16);
     expect(parseFrameHeader(png)).toEqual({ problem: 'states no size' });
   });

@@ -2,6 +2,7 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import ssh2 from 'ssh2';
 import { afterAll, beforeAll, expect, it } from 'vitest';
+import { placesOf } from '../../test/harness/draw-frames.ts';
 import { describeUnless, missingPrograms } from '../../test/harness/skip.ts';
 import { startTestSshd, type TestSshd } from '../../test/harness/sshd.ts';
 import { makeTempDir } from '../../test/harness/temp-dir.ts';
@@ -14,7 +15,7 @@ const FRAME_BYTES = 5_000_000;
 describeUnless(missingPrograms('sshd'), 'frames over an SSH connection', () => {
   const temp = makeTempDir('transfer-ssh');
   const path = join(temp.path, 'frame');
-  const images = Array.from({ length: 20 }, () => path);
+  const frames = placesOf(Array.from({ length: 20 }, () => path));
   const client = new ssh2.Client();
   let sshd: TestSshd;
   let session: RemoteSession;
@@ -38,8 +39,8 @@ describeUnless(missingPrograms('sshd'), 'frames over an SSH connection', () => {
 
   async function open(signal?: AbortSignal) {
     const channel = await session.exec(FRAME_STREAM_COMMAND);
-    channel.stdin.end(frameStreamScript({ images }));
-    return { channel, frames: readFrames(channel.stdout, { images, signal }) };
+    channel.stdin.end(frameStreamScript({ frames }));
+    return { channel, frames: readFrames(channel.stdout, { frames, signal }) };
   }
 
   it('are exact, and their channel closes after the last one', async () => {
@@ -48,7 +49,7 @@ describeUnless(missingPrograms('sshd'), 'frames over an SSH connection', () => {
     for await (const frame of frames) {
       expect(frame).toMatchObject({ index: count++, size: FRAME_BYTES });
     }
-    expect(count).toBe(images.length);
+    expect(count).toBe(20);
     await channel.closed;
   });
 
@@ -73,7 +74,7 @@ describeUnless(missingPrograms('sshd'), 'frames over an SSH connection', () => {
   it('stop at once when aborted, although the host is silent', async () => {
     const abort = new AbortController();
     const channel = await session.exec('cat');
-    const next = readFrames(channel.stdout, { images, signal: abort.signal }).next();
+    const next = readFrames(channel.stdout, { frames, signal: abort.signal }).next();
     abort.abort(new Error('enough'));
     await expect(next).rejects.toThrow('enough');
     await channel.closed;

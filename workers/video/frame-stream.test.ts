@@ -1,11 +1,12 @@
 import { spawn } from 'node:child_process';
-import { mkdirSync, symlinkSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Readable } from 'node:stream';
 import { afterAll, describe, expect, it } from 'vitest';
-import { drawFrame, drawFrames } from '../../test/harness/draw-frames.ts';
+import { drawFrame, drawFrames, placesOf } from '../../test/harness/draw-frames.ts';
 import { makeTempDir } from '../../test/harness/temp-dir.ts';
 import { waitFor } from '../../test/harness/wait-for.ts';
+import { frameHeadsScript, readHeads } from './frame-heads.ts';
 import { FRAME_STREAM_COMMAND, frameStreamScript } from './frame-stream.ts';
 import { FrameValidator } from './frame-validator.ts';
 import { type Frame, type FrameFailure, readFrames } from './read-frames.ts';
@@ -30,9 +31,10 @@ async function transfer(
   options: { headBytes?: number; limit?: number; shell?: string[] } = {},
 ) {
   const { shell = ['/bin/sh'], limit, headBytes } = options;
-  const { stdout } = runLike(shell, frameStreamScript({ images, headBytes }));
+  const { stdout } = runLike(shell, frameStreamScript({ frames: placesOf(images), headBytes }));
   const frames: (Frame | FrameFailure)[] = [];
-  for await (const frame of readFrames(stdout, { images, limit })) frames.push(frame);
+  for await (const frame of readFrames(stdout, { frames: placesOf(images), limit }))
+    frames.push(frame);
   return frames;
 }
 
@@ -100,7 +102,7 @@ describe('frames over one channel', () => {
     const text = `Welcome!\n\nwindlass-frames ${mark}\n${mark} frame 0\nx\n${mark} en\n${mark} end 0 0\n${mark} problem 1 missing\n${mark} done 2\n`;
     const stream = Readable.from([...text].map(char => Buffer.from(char)));
     const frames = [];
-    for await (const frame of readFrames(stream, { images })) frames.push(frame);
+    for await (const frame of readFrames(stream, { frames: placesOf(images) })) frames.push(frame);
     expect(frames).toMatchObject([
       { bytes: Buffer.from(`x\n${mark} en`) },
       { problem: 'is missing' },
@@ -112,12 +114,15 @@ describe('frames over one channel', () => {
     writeFileSync(path, 'some bytes');
     const images = [path, path];
     const chunks: Buffer[] = [];
-    for await (const chunk of runLike(['/bin/sh'], frameStreamScript({ images })).stdout)
+    for await (const chunk of runLike(['/bin/sh'], frameStreamScript({ frames: placesOf(images) }))
+      .stdout)
       chunks.push(chunk);
     const whole = Buffer.concat(chunks);
     for (let length = 0; length < whole.length; length++) {
       const read = async () => {
-        for await (const _ of readFrames(Readable.from([whole.subarray(0, length)]), { images }));
+        for await (const _ of readFrames(Readable.from([whole.subarray(0, length)]), {
+          frames: placesOf(images),
+        }));
       };
       await expect(read(), `${length} bytes`).rejects.toMatchObject({
         code: 'remote_connection_failed',
@@ -129,13 +134,14 @@ describe('frames over one channel', () => {
     const path = join(temp.path, 'big');
     writeFileSync(path, Buffer.alloc(4_000_000));
     const images = Array.from({ length: 200 }, () => path);
-    const child = runLike(['/bin/sh'], frameStreamScript({ images }));
+    const child = runLike(['/bin/sh'], frameStreamScript({ frames: placesOf(images) }));
     let received = 0;
     child.stdout.on('data', (chunk: Buffer) => {
       received += chunk.length;
     });
     child.stdout.pause();
-    for await (const frame of readFrames(child.stdout, { images })) if (frame.index === 2) break;
+    for await (const frame of readFrames(child.stdout, { frames: placesOf(images) }))
+      if (frame.index === 2) break;
     expect(received).toBeLessThan(3 * 4_000_000 + 1_000_000);
     await waitFor(() => child.exitCode ?? child.signalCode, { what: 'the end of the script' });
   });
@@ -143,7 +149,7 @@ describe('frames over one channel', () => {
   it('stop when the signal is aborted', async () => {
     const abort = new AbortController();
     const stream = new Readable({ read() {} });
-    const frames = readFrames(stream, { images: ['/a'], signal: abort.signal });
+    const frames = readFrames(stream, { frames: placesOf(['/a']), signal: abort.signal });
     const next = frames.next();
     abort.abort(new Error('enough'));
     await expect(next).rejects.toThrow('enough');
@@ -156,7 +162,7 @@ describe('validateFrames', () => {
     const validator = new FrameValidator();
     let scripts = 0;
     await validateFrames({
-      images,
+      frames: placesOf(images),
       validator,
       open: async script => {
         scripts++;
@@ -179,13 +185,13 @@ describe('validateFrames', () => {
     writeFileSync(playlist, `#EXTM3U\n#EXTINF:1,\nfile://${first}\n`);
     const gone = join(temp.path, 'no\nsuch');
     const { validator } = await validate([first, other, second, temp.path, jpeg, playlist, gone]);
-    expect(validator.first).toEqual({ kind: 'png', width: 64, height: 48 });
+    expect(validator.first).toEqual({ kind: 'png', width: 64, height: 48, alpha: true });
+    expect(validator.needsDecode).toBe(true);
     expect(validator.problems).toEqual([
-      { path: other, reason: 'is of another size: 66×48 pixels, the first is 64×48' },
-      { path: temp.path, reason: 'is a directory' },
-      { path: jpeg, reason: 'is of another kind: JPEG, the first is PNG' },
-      { path: playlist, reason: 'is not an image' },
-      { path: gone, reason: 'is missing' },
+      { index: 1, path: other, reason: 'is of another size: 66×48 pixels, the first is 64×48' },
+      { index: 3, path: temp.path, reason: 'is a directory' },
+      { index: 5, path: playlist, reason: expect.stringContaining('is not an image') },
+      { index: 6, path: join(temp.path, 'no\\nsuch'), reason: 'is missing' },
     ]);
   });
 
@@ -204,7 +210,50 @@ describe('validateFrames', () => {
     const { validator, scripts } = await validate([...paths, cut]);
     expect(scripts).toBe(4);
     expect(validator.checked).toBe(4);
-    expect(validator.problems).toEqual([{ path: cut, reason: 'is cut short' }]);
+    expect(validator.problems).toEqual([{ index: 3, path: cut, reason: 'is cut short' }]);
+  });
+
+  it.each(['sh', 'bash', 'dash', 'ksh', 'zsh', 'busybox sh'])(
+    'reads heads of many files in few forks with %s, whatever they and their names hold',
+    async shell => {
+      const folder = join(temp.path, `heads-${shell}`);
+      mkdirSync(folder);
+      const names = [
+        'plain',
+        'with\nnewline',
+        `it's "$HOME" <==`,
+        '==> plain <==',
+        'gone',
+        'empty',
+      ];
+      const paths = names.map(name => join(folder, name));
+      for (const [i, path] of paths.entries())
+        if (i < 4) writeFileSync(path, `${i}\n==> ${paths[i + 1]} <==\n`.repeat(i + 1));
+      writeFileSync(paths.at(-1) ?? '', '');
+      const frames = placesOf([...paths, folder]);
+      const headBytes = 20;
+      const { stdout } = runLike(shell.split(' '), frameHeadsScript(frames, headBytes));
+      const heads = await readHeads(stdout, frames, { headBytes });
+      expect(heads).toEqual([
+        ...paths.slice(0, 4).map(path => {
+          const bytes = readFileSync(path);
+          return { bytes: bytes.subarray(0, 20), isCut: bytes.length > 20 };
+        }),
+        { problem: 'is missing' },
+        { bytes: Buffer.alloc(0), isCut: false },
+        { problem: 'is a directory' },
+      ]);
+    },
+  );
+
+  it('reads each file alone where the host has other tools', async () => {
+    const [first = ''] = await drawFrames({ folder: join(temp.path, 'alone'), count: 1 });
+    const frames = placesOf([first, join(temp.path, 'gone')]);
+    const validator = new FrameValidator();
+    const open = async (script: string) =>
+      runLike(['/bin/sh'], script.replaceAll('stat -L', 'no-such-program')).stdout;
+    await validateFrames({ frames, validator, open });
+    expect(validator).toMatchObject({ checked: 2, bad: 1, first: { width: 64 } });
   });
 
   it('checks 2,000 frames', async () => {

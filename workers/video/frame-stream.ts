@@ -1,7 +1,8 @@
 import { randomBytes } from 'node:crypto';
 import type { Readable } from 'node:stream';
 import type { RemoteExec } from '../host-agent/exec-channel.ts';
-import { quoteWord } from '../host-agent/shell-quote.ts';
+import { quotePath } from './frame-path.ts';
+import type { Place } from './frame-validator.ts';
 
 /** Frames larger than this, in bytes, are refused. */
 export const MAX_FRAME_BYTES = 2 ** 28;
@@ -35,10 +36,10 @@ export async function openFrameStream(
  * they could block.
  */
 export function frameStreamScript({
-  images,
+  frames,
   headBytes,
 }: {
-  images: readonly string[];
+  frames: readonly Pick<Place, 'path'>[];
   headBytes?: number;
 }): string {
   const mark = randomBytes(16).toString('hex');
@@ -65,7 +66,7 @@ f() {
   i=$((i + 1))
 }
 printf '\\n%s\\n' "${STREAM_MAGIC} $m"
-${images.map(path => `f ${quoteWord(path)}`).join('\n')}
+${frames.map(({ path }) => `f ${quotePath(path)}`).join('\n')}
 echo "$m done $i"
 `;
 }

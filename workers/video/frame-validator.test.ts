@@ -1,47 +1,65 @@
 import { describe, expect, it } from 'vitest';
 import type { WindlassError } from '../../shared/errors.ts';
+import type { FrameInfo } from './frame-header.ts';
 import { FrameValidator } from './frame-validator.ts';
 
-describe('FrameValidator', () => {
-  const png = { kind: 'png', width: 4, height: 2 } as const;
+const png = { kind: 'png', width: 4, height: 2 } as const;
 
-  it('reports other sizes and other kinds, and keeps the first good frame', () => {
-    const validator = new FrameValidator();
-    validator.add('/gone', { problem: 'is missing' });
-    validator.add('/0', png);
-    validator.add('/1', { ...png, width: 5 });
-    validator.add('/2', { ...png, kind: 'jpeg' });
-    validator.add('/3', { kind: 'other', format: 'tiff' });
+/** Checks these as the frames /0, /1 and so on. */
+function check(...infos: (FrameInfo | { problem: string })[]): FrameValidator {
+  const validator = new FrameValidator();
+  for (const [index, info] of infos.entries()) validator.add({ index, path: `/${index}` }, info);
+  return validator;
+}
+
+describe('FrameValidator', () => {
+  it('names what does not go with the first good frame', () => {
+    const validator = check(
+      { problem: 'is missing' },
+      png,
+      { ...png, width: 5 },
+      { ...png, kind: 'exr' },
+      { kind: 'other', format: 'tiff' },
+    );
     expect(validator.first).toEqual(png);
-    expect(validator).toMatchObject({ checked: 5, bad: 4, ok: false, needsDecode: true });
+    expect(validator).toMatchObject({ checked: 5, bad: 3, ok: false, needsDecode: true });
     expect(validator.problems).toEqual([
-      { path: '/gone', reason: 'is missing' },
-      { path: '/1', reason: 'is of another size: 5×2 pixels, the first is 4×2' },
-      { path: '/2', reason: 'is of another kind: JPEG, the first is PNG' },
-      { path: '/3', reason: 'is of another kind: TIFF, the first is PNG' },
+      { index: 0, path: '/0', reason: 'is missing' },
+      { index: 2, path: '/2', reason: 'is of another size: 5×2 pixels, the first is 4×2' },
+      { index: 3, path: '/3', reason: 'is of another kind: EXR, the first is PNG' },
     ]);
   });
 
-  it('allows mixed kinds where they are decoded, but not sizes', () => {
-    const validator = new FrameValidator({ mixed: true });
-    expect(validator.add('/0', png)).toBe(true);
-    expect(validator.add('/1', { ...png, kind: 'jpeg' })).toBe(true);
-    expect(validator.add('/2', { kind: 'other', format: 'tiff' })).toBe(true);
-    expect(validator.addSize('/2', { width: 9, height: 9 })).toBe(false);
-    expect(validator).toMatchObject({ checked: 3, bad: 1, needsDecode: true });
+  it('finds what must be decoded because its colours need more than the first', () => {
+    expect(check(png, { ...png, alpha: true }).needsDecode).toBe(true);
+    expect(check(png, { ...png, palette: true }).needsDecode).toBe(true);
+    expect(check({ ...png, alpha: true }, png, { ...png, palette: true }).needsDecode).toBe(false);
+    expect(check(png, { ...png, kind: 'jpeg' })).toMatchObject({ ok: true, needsDecode: true });
   });
 
-  it('lists twenty and counts all', () => {
+  it('checks the size of what was decoded later, and says one reason a frame', () => {
+    const validator = check(png, { kind: 'other', format: 'tiff' });
+    const frame = { index: 1, path: '/1' };
+    expect(validator.addSize(frame, { width: 9, height: 9 })).toBe(false);
+    validator.addProblem(frame, 'is something else');
+    expect(validator).toMatchObject({ checked: 2, bad: 1 });
+    expect([validator.isBad(0), validator.isBad(1)]).toEqual([false, true]);
+  });
+
+  it('lists a hundred in the order of the list, and counts all', () => {
     const validator = new FrameValidator();
-    for (let i = 0; i < 100; i++) validator.add(`/bad\n${i}`, { problem: 'is missing' });
+    for (let i = 149; i >= 0; i--)
+      validator.add({ index: i, path: `/bad\n${i}\udcff` }, { problem: 'is missing' });
     const error = validator.toError();
     expect(error).toMatchObject({
       code: 'bad_frames',
-      extra: { count: 100 },
+      extra: { count: 150 },
     } satisfies Partial<WindlassError>);
-    expect(error.extra.frames).toHaveLength(20);
+    const { frames } = error.extra as { frames: unknown[] };
+    expect(frames).toHaveLength(100);
+    expect(frames.at(-1)).toEqual({ index: 99, path: '/bad\\n99\\xff', reason: 'is missing' });
     expect(error.message).toBe(
-      'Frames cannot be used: /bad\\n0 is missing; /bad\\n1 is missing; /bad\\n2 is missing; and 97 more.',
+      'Frames cannot be used: /bad\\n0\\xff is missing; /bad\\n1\\xff is missing; /bad\\n2\\xff is missing; and 147 more.',
     );
     expect(() => validator.assertUsable()).toThrow(error.message);
   });

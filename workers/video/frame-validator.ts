@@ -1,95 +1,122 @@
 import { WindlassError } from '../../shared/errors.ts';
 import type { FrameInfo, FrameKind } from './frame-header.ts';
+import { showPath } from './frame-path.ts';
 
 /** How many frames with problems the error lists. */
-const MAX_LISTED = 20;
+const MAX_LISTED = 100;
 /** How many of them its detail names. */
 const MAX_NAMED = 3;
 
-export interface FrameProblem {
+/** A frame of the list. */
+export interface Place {
+  /** From 0, in the list or in what the pattern matched. */
+  index: number;
   path: string;
+}
+
+export interface FrameProblem extends Place {
   reason: string;
 }
 
-/** Checks that the frames of one video fit together, and collects the problems by path. */
+/** Checks that the frames of one video fit together, and collects the problems. */
 export class FrameValidator {
   /** The first frame that is a picture; the others must match it. */
   first: FrameInfo | undefined;
   /** How many frames were checked. */
   checked = 0;
-  /** How many of them cannot be used. */
-  bad = 0;
-  /** Whether a worker must decode frames: they are of several kinds, or of one that ffmpeg does not read from a pipe. */
+  /** Whether a worker must decode frames: they are of several kinds, or of one that ffmpeg does not read as it is. */
   needsDecode = false;
-  /** The first twenty that cannot be used, in the order of the checks. */
-  readonly problems: FrameProblem[] = [];
-  readonly #mixed: boolean;
+  readonly #reasons = new Map<number, FrameProblem>();
   #size: { width: number; height: number } | undefined;
 
-  /** `mixed`: frames of another kind than the first are allowed, because they are decoded. */
-  constructor(options: { mixed?: boolean } = {}) {
-    this.#mixed = options.mixed ?? false;
+  get ok(): boolean {
+    return this.#reasons.size === 0;
   }
 
-  get ok(): boolean {
-    return this.bad === 0;
+  /** How many frames cannot be used. */
+  get bad(): number {
+    return this.#reasons.size;
+  }
+
+  /** The first hundred that cannot be used, in the order of the list; their paths can be shown. */
+  get problems(): FrameProblem[] {
+    const found = [...this.#reasons.values()].sort((a, b) => a.index - b.index);
+    return found.slice(0, MAX_LISTED).map(each => ({ ...each, path: showPath(each.path) }));
+  }
+
+  isBad(index: number): boolean {
+    return this.#reasons.has(index);
   }
 
   /** Checks one frame; true if it fits those before it. */
-  add(path: string, info: FrameInfo | { problem: string }): boolean {
+  add(frame: Place, info: FrameInfo | { problem: string }): boolean {
     this.checked++;
-    if ('problem' in info) return this.addProblem(path, info.problem);
+    if ('problem' in info) return this.addProblem(frame, info.problem);
     this.first ??= info;
-    const isOther = info.kind === 'other' || info.kind !== this.first.kind;
-    if (isOther) this.needsDecode = true;
-    if (isOther && !this.#mixed) return this.addProblem(path, describeKind(info, this.first));
-    if (info.kind === 'other') return true;
-    return this.addSize(path, info);
+    const fits = fitsTogether(info, this.first);
+    if (!fits && !(isDecoded(info) && isDecoded(this.first)))
+      return this.addProblem(frame, describeKind(info, this.first));
+    if (info.kind === 'other' || !fits) this.needsDecode = true;
+    return info.kind === 'other' || this.addSize(frame, info);
   }
 
   /** Checks the size of a frame; for one that was added before and has been decoded since. */
-  addSize(path: string, { width, height }: { width: number; height: number }): boolean {
+  addSize(frame: Place, { width, height }: { width: number; height: number }): boolean {
     this.#size ??= { width, height };
     const wanted = this.#size;
     if (width === wanted.width && height === wanted.height) return true;
     const sizes = `${width}×${height} pixels, the first is ${wanted.width}×${wanted.height}`;
-    return this.addProblem(path, `is of another size: ${sizes}`);
+    return this.addProblem(frame, `is of another size: ${sizes}`);
   }
 
   /** Records a problem of a frame, which may have been added before. */
-  addProblem(path: string, reason: string): false {
-    this.bad++;
-    if (this.problems.length < MAX_LISTED) this.problems.push({ path, reason });
+  addProblem({ index, path }: Place, reason: string): false {
+    if (!this.#reasons.has(index)) this.#reasons.set(index, { index, path, reason });
     return false;
   }
 
-  /** Throws WindlassError `bad_frames` if a frame cannot be used; `extra` has the first twenty as `frames`, and their `count`. */
-  assertUsable(): void {
-    if (!this.ok) throw this.toError();
+  /**
+   * Throws WindlassError `bad_frames` if a frame cannot be used; `extra` has the first hundred as `frames`, their `count`, and
+   * what is known of an ffmpeg that failed.
+   */
+  assertUsable(ffmpeg: Record<string, unknown> = {}): void {
+    if (!this.ok) throw this.toError(ffmpeg);
   }
 
-  toError(): WindlassError {
-    const named = this.problems
-      .slice(0, MAX_NAMED)
-      .map(({ path, reason }) => `${showPath(path)} ${reason}`);
+  toError(ffmpeg: Record<string, unknown> = {}): WindlassError {
+    const { problems } = this;
+    const named = problems.slice(0, MAX_NAMED).map(({ path, reason }) => `${path} ${reason}`);
     const rest = this.bad - named.length;
     return new WindlassError('bad_frames', {
       detail: `${named.join('; ')}${rest > 0 ? `; and ${rest} more` : ''}.`,
-      hint: 'Every frame must be a readable image file of the same size.',
-      extra: { frames: this.problems, count: this.bad },
+      hint: 'Every frame must be a readable image file of the same size. "on-bad-frame": "skip" leaves out those that are not.',
+      extra: { ...ffmpeg, frames: problems, count: this.bad },
     });
   }
 }
 
-const KIND_NAMES: Record<FrameKind, string> = { png: 'PNG', jpeg: 'JPEG' };
-
-function describeKind(info: FrameInfo, first: FrameInfo): string {
-  const kind = info.kind === 'other' ? info.format : info.kind;
-  if (first.kind === 'other') return `is of a kind that must be decoded: ${kind}`;
-  return `is of another kind: ${kind.toUpperCase()}, the first is ${KIND_NAMES[first.kind]}`;
+/** Whether ffmpeg reads the frame in one go with the first one. */
+function fitsTogether(info: FrameInfo, first: FrameInfo): boolean {
+  if (info.kind === 'other' || first.kind === 'other') return info.kind === first.kind;
+  if (info.kind !== first.kind) return false;
+  // What makes transparent or listed colours plain is decided by the first.
+  if (info.alpha && !first.alpha) return false;
+  return !info.palette || first.palette === true || first.alpha === true;
 }
 
-/** The path with control characters escaped, so that it fits on one line. */
-function showPath(path: string): string {
-  return path.replace(/\p{Cc}/gu, char => JSON.stringify(char).slice(1, -1));
+/** Whether the worker's decoder reads the kind. */
+const isDecoded = ({ kind }: FrameInfo) => kind === 'other' || kind === 'png' || kind === 'jpeg';
+
+const KIND_NAMES: Record<FrameKind, string> = {
+  png: 'PNG',
+  jpeg: 'JPEG',
+  bmp: 'BMP',
+  pnm: 'PPM or PGM',
+  exr: 'EXR',
+};
+
+function describeKind(info: FrameInfo, first: FrameInfo): string {
+  const name = (each: FrameInfo) =>
+    each.kind === 'other' ? each.format.toUpperCase() : KIND_NAMES[each.kind];
+  return `is of another kind: ${name(info)}, the first is ${name(first)}`;
 }

@@ -6,9 +6,10 @@ import { countFrames, probeVideo } from '../../demo/probe-video.ts';
 import { drawFrame, drawFrames } from '../../test/harness/draw-frames.ts';
 import { makeTempDir } from '../../test/harness/temp-dir.ts';
 import { AMPLE } from '../../test/harness/video-limits.ts';
+import { chooseEncoder } from './ffmpeg-arguments.ts';
 import { FfmpegProgress } from './ffmpeg-progress.ts';
 import { findBundledFfmpeg } from './find-ffmpeg.ts';
-import { canHostEncode, type HostEncodeOptions, hostEncodeScript } from './host-encode-script.ts';
+import { type HostEncodeOptions, hostEncodeScript } from './host-encode-script.ts';
 import { toHostVideoError } from './video-error.ts';
 
 const temp = makeTempDir('encode-host');
@@ -261,8 +262,10 @@ describe('progress', () => {
   });
 });
 
-it('canHostEncode needs the encoder of the type', () => {
-  expect(canHostEncode(['libx264'], 'video/mp4')).toBe(true);
-  expect(canHostEncode(['libx264', 'libvpx'], 'video/webm')).toBe(false);
-  expect(canHostEncode(['libvpx-vp9'], 'video/webm')).toBe(true);
+it('chooses the encoder of type and codec', () => {
+  expect(chooseEncoder(['libx264'], { type: 'video/mp4' })).toBe('libx264');
+  expect(chooseEncoder(['libx264', 'libvpx'], { type: 'video/webm' })).toBeUndefined();
+  expect(chooseEncoder(['libaom-av1', 'libsvtav1'], { type: 'video/webm', codec: 'av1' })).toBe(
+    'libsvtav1',
+  );
 });

@@ -2,7 +2,11 @@ import { quoteWord } from '../host-agent/shell-quote.ts';
 import { limitScript } from '../sandbox/confine.ts';
 import { ffmpegArguments, type Pictures, type VideoSettings } from './ffmpeg-arguments.ts';
 import type { FrameKind } from './frame-header.ts';
+import { quotePath } from './frame-path.ts';
 import type { VideoLimits } from './video-limits.ts';
+
+/** What ffmpeg tells apart where files follow each other without their lengths. */
+export type HostKind = Extract<FrameKind, 'png' | 'jpeg'>;
 
 /** The finished video in the run's directory: complete, or absent. */
 export const HOST_VIDEO = 'video';
@@ -19,13 +23,11 @@ const BATCH_BYTES = 64_000;
 export interface HostEncodeOptions extends VideoSettings {
   images: readonly string[];
   /** Kind and size of all frames: see FrameValidator.first. */
-  pictures: Pictures & { kind: FrameKind };
-  /** The host's ffmpeg; canHostEncode() has checked its encoders. */
+  pictures: Pictures & { kind: HostKind };
+  /** The host's ffmpeg, which has the encoder. */
   ffmpeg: string;
   limits: VideoLimits;
 }
-
-export { hasEncoder as canHostEncode } from './ffmpeg-arguments.ts';
 
 /**
  * A script for /bin/sh that encodes the video to `$WINDLASS_RUN/video`, which exists only after exit status 0. Its standard
@@ -38,7 +40,7 @@ export { hasEncoder as canHostEncode } from './ffmpeg-arguments.ts';
  */
 export function hostEncodeScript(options: HostEncodeOptions): string {
   const { images, pictures, ffmpeg, limits, ...settings } = options;
-  const { input, output } = ffmpegArguments(pictures, settings);
+  const { input, output } = ffmpegArguments(pictures, { ...settings, framing: 'files' });
   const processorSeconds = limits.seconds * MAX_PROCESSORS;
   const words = [ffmpeg, ...input, '-i', 'pipe:0', ...output, '-y'].map(quoteWord).join(' ');
   // sh has no pipefail, so both exit statuses are sent on the pipe that carries progress.
@@ -95,7 +97,7 @@ function batchPaths(images: readonly string[]): string[] {
       words = [];
       bytes = 0;
     }
-    words.push(quoteWord(path));
+    words.push(quotePath(path));
     bytes += length;
   }
   return [...batches, words.join(' ')];

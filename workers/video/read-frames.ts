@@ -2,31 +2,29 @@ import type { Readable } from 'node:stream';
 import { WindlassError } from '../../shared/errors.ts';
 import { ByteReader } from '../remote-files/byte-reader.ts';
 import { MAX_FRAME_BYTES, STREAM_MAGIC } from './frame-stream.ts';
+import type { Place } from './frame-validator.ts';
 
-export interface Frame {
-  index: number;
-  path: string;
+export interface Frame extends Place {
   size: number;
   bytes: Buffer;
 }
 
-export interface FrameFailure {
-  index: number;
-  path: string;
+export interface FrameFailure extends Place {
   /** The predicate of a sentence that begins with the path. */
   problem: string;
 }
 
 export interface ReadFramesOptions {
-  /** The script's paths, in its order. */
-  images: readonly string[];
+  /** Those of the script, in its order. */
+  frames: readonly Place[];
   /** The most bytes of one frame; a larger one is a problem and is not kept in memory. */
   limit?: number;
   /** Ends the iteration and destroys the stream. */
   signal?: AbortSignal;
 }
 
-const PROBLEMS: Record<string, string> = {
+/** What the words of the scripts say of a file. */
+export const PROBLEMS: Record<string, string> = {
   missing: 'is missing',
   directory: 'is a directory',
   special: 'is not a regular file',
@@ -44,20 +42,20 @@ const MAX_LINE_BYTES = 4096;
  */
 export async function* readFrames(
   stdout: Readable,
-  { images, limit = MAX_FRAME_BYTES, signal }: ReadFramesOptions,
+  { frames, limit = MAX_FRAME_BYTES, signal }: ReadFramesOptions,
 ): AsyncGenerator<Frame | FrameFailure> {
   const reader = new ByteReader(stdout, signal);
   try {
     const mark = await readMark(reader);
-    for (const [index, path] of images.entries()) {
+    for (const [at, { index, path }] of frames.entries()) {
       const [word, position, reason = ''] = await readMarkedLine(reader, mark);
-      if (Number(position) !== index) throw malformedStream();
+      if (Number(position) !== at) throw malformedStream();
       if (word === 'problem') {
         yield { index, path, problem: PROBLEMS[reason] ?? 'cannot be read' };
         continue;
       }
       if (word !== 'frame') throw malformedStream();
-      const end = Buffer.from(`\n${mark} end ${index} `);
+      const end = Buffer.from(`\n${mark} end ${at} `);
       const { bytes, isWhole } = await reader.readUntil(end, limit);
       const status = await readLine(reader);
       if (!isWhole) yield { index, path, problem: `is larger than ${limit} bytes` };
@@ -65,7 +63,7 @@ export async function* readFrames(
       else yield { index, path, size: bytes.length, bytes };
     }
     const [word, count] = await readMarkedLine(reader, mark);
-    if (word !== 'done' || Number(count) !== images.length) throw malformedStream();
+    if (word !== 'done' || Number(count) !== frames.length) throw malformedStream();
   } catch (error) {
     signal?.throwIfAborted();
     if (error instanceof WindlassError) throw error;

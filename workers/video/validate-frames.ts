@@ -1,7 +1,8 @@
 import type { Readable } from 'node:stream';
 import { parseFrameHeader } from './frame-header.ts';
+import { frameHeadsScript, type Head, readHeads } from './frame-heads.ts';
 import { frameStreamScript } from './frame-stream.ts';
-import type { FrameValidator } from './frame-validator.ts';
+import type { FrameValidator, Place } from './frame-validator.ts';
 import { readFrames } from './read-frames.ts';
 
 /** Enough for every PNG and for JPEGs without long metadata: 20 MB for 10,000 frames. */
@@ -10,7 +11,7 @@ const SHORT_HEAD_BYTES = 2048;
 const LONG_HEAD_BYTES = 2 ** 22;
 
 export interface ValidateFramesOptions {
-  images: readonly string[];
+  frames: readonly Place[];
   validator: FrameValidator;
   /** Runs the script on the host (by FRAME_STREAM_COMMAND) and returns its standard output. */
   open(script: string): Promise<Readable>;
@@ -23,32 +24,47 @@ export interface ValidateFramesOptions {
  * `remote_connection_failed`, or what `open` throws, but not for bad frames.
  */
 export async function validateFrames(options: ValidateFramesOptions): Promise<void> {
-  const { images, validator } = options;
+  const { frames, validator } = options;
   // The others are compared with the first frame, so its header is read first.
   const alone = validator.first ? 0 : 1;
-  await readTwice(images.slice(0, alone), options);
-  await readTwice(images.slice(alone), options);
+  await readTwice(frames.slice(0, alone), options);
+  await readTwice(frames.slice(alone), options);
 }
 
-async function readTwice(images: readonly string[], options: ValidateFramesOptions): Promise<void> {
-  const late = await readHeaders(images, SHORT_HEAD_BYTES, options);
+async function readTwice(frames: readonly Place[], options: ValidateFramesOptions): Promise<void> {
+  const late = await readHeaders(frames, SHORT_HEAD_BYTES, options);
   await readHeaders(late, LONG_HEAD_BYTES, options);
 }
 
-/** Validates the frames by their heads; returns the paths of those whose head is too short. */
+/** Validates the frames by their heads; returns those whose head is too short. */
 async function readHeaders(
-  images: readonly string[],
+  frames: readonly Place[],
   headBytes: number,
   { validator, open, signal }: ValidateFramesOptions,
-): Promise<string[]> {
-  if (images.length === 0) return [];
-  const stdout = await open(frameStreamScript({ images, headBytes }));
-  const late: string[] = [];
-  for await (const frame of readFrames(stdout, { images, signal })) {
-    const info = 'problem' in frame ? frame : parseFrameHeader(frame.bytes);
-    const isCut = 'size' in frame && frame.size === headBytes && headBytes < LONG_HEAD_BYTES;
-    if ('more' in info && isCut) late.push(frame.path);
-    else validator.add(frame.path, info);
-  }
-  return late;
+): Promise<Place[]> {
+  if (frames.length === 0) return [];
+  const stdout = await open(frameHeadsScript(frames, headBytes));
+  const heads =
+    (await readHeads(stdout, frames, { headBytes, signal })) ??
+    (await readEach(frames, headBytes, { open, signal }));
+  return frames.filter((frame, i) => {
+    const head = heads[i] ?? { problem: 'cannot be read' };
+    const info = 'problem' in head ? head : parseFrameHeader(head.bytes);
+    if ('more' in info && 'isCut' in head && head.isCut && headBytes < LONG_HEAD_BYTES) return true;
+    validator.add(frame, info);
+    return false;
+  });
+}
+
+/** The same with one fork a frame, which takes longer and expects less of the host. */
+async function readEach(
+  frames: readonly Place[],
+  headBytes: number,
+  { open, signal }: Pick<ValidateFramesOptions, 'open' | 'signal'>,
+): Promise<Head[]> {
+  const stdout = await open(frameStreamScript({ frames, headBytes }));
+  const heads: Head[] = [];
+  for await (const frame of readFrames(stdout, { frames, signal }))
+    heads.push('problem' in frame ? frame : { ...frame, isCut: frame.size === headBytes });
+  return heads;
 }

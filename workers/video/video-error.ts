@@ -26,3 +26,13 @@ export function toHostVideoError(end: FfmpegEnd): WindlassError {
     extra: { returncode: end.returncode, stderr: end.stderr },
   });
 }
+
+/** Whether a video failed for its frames, as far as can be told: not for a limit, a full disk or a connection. */
+export function isForFrames(error: unknown): error is WindlassError {
+  if (!(error instanceof WindlassError)) return false;
+  if (error.code === 'bad_frames') return true;
+  const { returncode } = error.extra;
+  return (
+    error.code === 'video_failed' && returncode !== undefined && !(Number(returncode) in LIMITS)
+  );
+}

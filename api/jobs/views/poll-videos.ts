@@ -18,6 +18,7 @@ interface VideoState {
     message: string | null;
     progress: number | null;
     error: ErrorRecord | null;
+    result: unknown;
     version: string;
   } | null;
 }
@@ -29,7 +30,7 @@ interface VideoState {
 export function pollVideos({ sql }: Database, idleSeconds: number) {
   return batchLookups(async (keys: VideoKey[]): Promise<VideoState[]> => {
     const rows = await sql`
-        select agent, due, state, message, progress, error, version
+        select agent, due, state, message, progress, error, result, version
         from rows from (json_to_recordset(${JSON.stringify(keys)}::json) as (sid text, vsid text, owner text))
         with ordinality as wanted(sid, vsid, owner, place)
         left join lateral (
@@ -40,7 +41,7 @@ export function pollVideos({ sql }: Database, idleSeconds: number) {
           limit 1
         ) session on true
         left join lateral (
-          select state, message, progress, error, version::text
+          select state, message, progress, error, result, version::text
           from jobs
           where jobs.id = wanted.vsid and jobs.session = wanted.sid and jobs.kind = 'video'
           limit 1

@@ -1,20 +1,33 @@
 import { z } from 'zod';
 import type { ErrorRecord } from '../../../shared/errors.ts';
+import { type Result, skippedFrame } from '../../../shared/jobs/catalog.ts';
 import type { JobSummary } from './job-summary.ts';
+
+const PHASES = ['queued', 'checking', 'encoding', 'storing', 'ready', 'failed'] as const;
+type Phase = (typeof PHASES)[number];
 
 export const statusRecord = z
   .object({
     ok: z.boolean(),
     ready: z.boolean(),
+    phase: z.enum(PHASES).describe('The message begins with this word.'),
     message: z.string(),
     progress: z.number().optional(),
     returncode: z.number().int().optional().describe('For debugging.'),
     stderr: z.string().optional().describe('For debugging.'),
+    skipped: z
+      .array(skippedFrame)
+      .optional()
+      .describe('Frames that were left out, the first hundred.'),
+    skippedCount: z.number().int().optional().describe('How many were left out.'),
   })
   .meta({ id: 'VideoStatus' });
 
 /** The columns that a status is made of. */
-export type PolledVideo = Pick<JobSummary, 'state' | 'message' | 'progress' | 'error'> & {
+export type PolledVideo = Pick<
+  JobSummary,
+  'state' | 'message' | 'progress' | 'error' | 'result'
+> & {
   version: string | number;
 };
 
@@ -22,25 +35,42 @@ export type PolledVideo = Pick<JobSummary, 'state' | 'message' | 'progress' | 'e
 export function videoStatus(row: PolledVideo) {
   const error = row.error as (ErrorRecord & { returncode?: number; stderr?: string }) | null;
   const { returncode, stderr } = error ?? {};
+  const working = { ok: true, ready: false } as const;
   switch (row.state) {
     case 'queued':
-      return { ok: true, ready: false, message: 'Waiting for a worker.', progress: 0 };
-    case 'running':
+      return { ...working, phase: 'queued', message: 'queued: waiting for a worker', progress: 0 };
+    case 'running': {
+      const message = row.message ?? 'checking frames';
+      return { ...working, phase: phaseOf(message), message, progress: row.progress ?? 0 };
+    }
+    case 'succeeded': {
+      const { skipped, skippedCount } = (row.result ?? {}) as Partial<Result<'video'>>;
       return {
         ok: true,
-        ready: false,
-        message: row.message ?? 'Creating the video.',
-        progress: row.progress ?? 0,
+        ready: true,
+        phase: 'ready',
+        message: 'ready',
+        progress: 1,
+        ...(skipped ? { skipped, skippedCount } : {}),
       };
-    case 'succeeded':
-      return { ok: true, ready: true, message: 'Video is ready.', progress: 1 };
+    }
     default:
       return {
         ok: false,
         ready: false,
-        message: error?.detail ?? 'Video creation failed.',
+        phase: 'failed',
+        message: failureOf(row),
         ...(returncode === undefined ? {} : { returncode }),
         ...(stderr === undefined ? {} : { stderr }),
       };
   }
 }
+
+/** What a status says of a video that there will not be. */
+export function failureOf({ error }: Pick<JobSummary, 'error'>): string {
+  return `failed: ${(error as ErrorRecord | null)?.detail ?? 'Video creation failed.'}`;
+}
+
+/** The handler's messages begin with the phase; of others, such as that it connects again, it is the first. */
+const phaseOf = (message: string): Phase =>
+  PHASES.find(phase => message.startsWith(phase)) ?? 'checking';

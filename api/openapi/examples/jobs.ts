@@ -100,5 +100,11 @@ export const JOB_EXAMPLES = {
     fps: 25,
   },
   StartedVideo: { sid: VIDEO, vsid: VIDEO, job: VIDEO },
-  VideoStatus: { ok: true, ready: false, message: 'Creating the video.', progress: 0.4 },
+  VideoStatus: {
+    ok: true,
+    ready: false,
+    phase: 'encoding',
+    message: 'encoding: 120 of 300 frames',
+    progress: 0.4,
+  },
 };

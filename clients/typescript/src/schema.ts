@@ -1111,6 +1111,60 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/remotes/{sid}/videos/{vsid}/poster": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Retrieve the first picture of a video */
+        get: operations["fetchVideoPoster"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/remotes/{sid}/videos/{vsid}/sprite": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Retrieve small pictures of a video, side by side */
+        get: operations["fetchVideoSprite"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/remotes/{sid}/videos/{vsid}/sprite.vtt": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Retrieve when each of the small pictures is shown, as WebVTT
+         * @description Its cues are `sprite#xywh=…`: where a picture lies in the sprite beside it.
+         */
+        get: operations["fetchVideoSpriteCues"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/remotes/{sid}/videos/{vsid}/status": {
         parameters: {
             query?: never;
@@ -2659,10 +2713,30 @@ export interface components {
         NewVideo: {
             /** @description video/mp4 or video/webm; required. */
             "content-type"?: unknown;
-            /** @description Absolute paths of the frames on the host, in order; required. */
+            /** @description Absolute paths of the frames on the host, in order; required without `pattern`. */
             images?: unknown;
+            /** @description Instead of `images`: an absolute path with one number, such as `%05d`, or with `*`; expanded on the host. */
+            pattern?: string;
+            /** @description First number of the pattern; with `*` the first position, from 0. */
+            first?: number;
+            /** @description Last number or position. Absent: up to the first number that is missing. */
+            last?: number;
+            /** @description Each so-manieth number or position; 1 unless given. */
+            step?: number;
             /** @default 25 */
             fps?: number;
+            /**
+             * @description h264 or av1 for video/mp4, vp9 or av1 for video/webm; absent: the first of these.
+             * @enum {string}
+             */
+            codec?: "h264" | "vp9" | "av1";
+            /** @description Behind transparent pixels; black unless given. */
+            background?: string;
+            /**
+             * @description `skip` leaves out frames that cannot be used; `fail` unless given.
+             * @enum {string}
+             */
+            "on-bad-frame"?: "fail" | "skip";
             width?: number;
             quality?: number;
             /** @enum {string} */
@@ -3067,6 +3141,12 @@ export interface components {
         SettingList: {
             items: components["schemas"]["Setting"][];
         };
+        SkippedFrame: {
+            /** @description From 0, in the list or in what the pattern matched. */
+            index: number;
+            path: string;
+            reason: string;
+        };
         /** @description Malformed rows that were left out, up to the "tolerance"; the first hundred are listed. */
         SkippedRows: {
             count: number;
@@ -3409,19 +3489,29 @@ export interface components {
          * @example {
          *       "ok": true,
          *       "ready": false,
-         *       "message": "Creating the video.",
+         *       "phase": "encoding",
+         *       "message": "encoding: 120 of 300 frames",
          *       "progress": 0.4
          *     }
          */
         VideoStatus: {
             ok: boolean;
             ready: boolean;
+            /**
+             * @description The message begins with this word.
+             * @enum {string}
+             */
+            phase: "queued" | "checking" | "encoding" | "storing" | "ready" | "failed";
             message: string;
             progress?: number;
             /** @description For debugging. */
             returncode?: number;
             /** @description For debugging. */
             stderr?: string;
+            /** @description Frames that were left out, the first hundred. */
+            skipped?: components["schemas"]["SkippedFrame"][];
+            /** @description How many were left out. */
+            skippedCount?: number;
         };
         /**
          * @example {
@@ -13791,6 +13881,464 @@ export interface operations {
             };
             /** @description `range_not_satisfiable`: Range not satisfiable */
             416: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `too_many_requests`: Too many requests */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `headers_too_large`: Header fields too large */
+            431: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `internal`: Internal error */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `unavailable`: Service unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `insufficient_storage`: Insufficient storage */
+            507: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    fetchVideoPoster: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description One range of bytes (RFC 9110, 14.2). */
+                Range?: string;
+                /** @description Entity tag that the range is meant for (RFC 9110, 13.1.5). */
+                "If-Range"?: string;
+                /** @description Entity tags that the client has (RFC 9110, 13.1.2). */
+                "If-None-Match"?: string;
+                /** @description Entity tag of the record that the change is meant for (RFC 9110, 13.1.1). */
+                "If-Match"?: string;
+            };
+            path: {
+                /** @description Remote session. */
+                sid: string;
+                /** @description Video creation session. */
+                vsid: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The picture. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "image/jpeg": unknown;
+                };
+            };
+            /** @description The range asked for. */
+            206: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "image/jpeg": unknown;
+                };
+            };
+            /** @description Unchanged. */
+            304: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description `bad_request`: Bad request; `agent_required`: Agent required. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `unauthorized`: Credentials required. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `session_not_found`: Session does not exist or has timed out.; `not_found`: Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `request_timeout`: Request timeout */
+            408: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `host_changed`: Host changed. */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `precondition_failed`: Precondition failed */
+            412: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `address_too_long`: Address too long */
+            414: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `range_not_satisfiable`: Range not satisfiable */
+            416: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `too_many_requests`: Too many requests */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `headers_too_large`: Header fields too large */
+            431: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `internal`: Internal error */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `unavailable`: Service unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `insufficient_storage`: Insufficient storage */
+            507: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    fetchVideoSprite: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description One range of bytes (RFC 9110, 14.2). */
+                Range?: string;
+                /** @description Entity tag that the range is meant for (RFC 9110, 13.1.5). */
+                "If-Range"?: string;
+                /** @description Entity tags that the client has (RFC 9110, 13.1.2). */
+                "If-None-Match"?: string;
+                /** @description Entity tag of the record that the change is meant for (RFC 9110, 13.1.1). */
+                "If-Match"?: string;
+            };
+            path: {
+                /** @description Remote session. */
+                sid: string;
+                /** @description Video creation session. */
+                vsid: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The picture. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "image/jpeg": unknown;
+                };
+            };
+            /** @description The range asked for. */
+            206: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "image/jpeg": unknown;
+                };
+            };
+            /** @description Unchanged. */
+            304: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description `bad_request`: Bad request; `agent_required`: Agent required. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `unauthorized`: Credentials required. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `session_not_found`: Session does not exist or has timed out.; `not_found`: Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `request_timeout`: Request timeout */
+            408: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `host_changed`: Host changed. */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `precondition_failed`: Precondition failed */
+            412: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `address_too_long`: Address too long */
+            414: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `range_not_satisfiable`: Range not satisfiable */
+            416: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `too_many_requests`: Too many requests */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `headers_too_large`: Header fields too large */
+            431: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `internal`: Internal error */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `unavailable`: Service unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `insufficient_storage`: Insufficient storage */
+            507: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    fetchVideoSpriteCues: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Remote session. */
+                sid: string;
+                /** @description Video creation session. */
+                vsid: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The cues. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "text/vtt": unknown;
+                };
+            };
+            /** @description `bad_request`: Bad request; `agent_required`: Agent required. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `unauthorized`: Credentials required. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `session_not_found`: Session does not exist or has timed out.; `not_found`: Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `request_timeout`: Request timeout */
+            408: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `host_changed`: Host changed. */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `address_too_long`: Address too long */
+            414: {
                 headers: {
                     [name: string]: unknown;
                 };

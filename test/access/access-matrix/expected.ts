@@ -87,6 +87,9 @@ POST /remotes/{sid}/videos #cache             401 404 404 404 404 202 404 401 40
 POST /remotes/{sid}/videos #foreign-cache     401 404 404 404 404 404 404 401 403
 GET /remotes/{sid}/videos/{vsid}/status       401 404 404 404 404 200 404 401 200
 GET /remotes/{sid}/videos/{vsid}              401 404 404 404 404 200 404 401 200
+GET /remotes/{sid}/videos/{vsid}/poster       401 404 404 404 404 200 404 401 200
+GET /remotes/{sid}/videos/{vsid}/sprite       401 404 404 404 404 200 404 401 200
+GET /remotes/{sid}/videos/{vsid}/sprite.vtt   401 404 404 404 404 200 404 401 200
 GET /remotes/{sid}/videos/{vsid} #cache       401 404 404 404 404 200 404 401 403
 GET /remotes/{sid}/videos/{vsid} #foreign     401 404 404 404 404 404 404 401 403
 

@@ -156,6 +156,7 @@ export const RESOURCES: Row[] = [
       expect(status).toEqual({
         ok: true,
         ready: true,
+        phase: 'ready',
         message: expect.stringMatching(/./),
         progress: 1,
       });
@@ -176,6 +177,7 @@ export const RESOURCES: Row[] = [
       expect((await ask('GET', `${path}/status`)).json()).toEqual({
         ok: false,
         ready: false,
+        phase: 'failed',
         message: expect.stringMatching(/./),
         returncode: expect.any(Number),
         stderr: expect.stringMatching(/./),

@@ -111,13 +111,35 @@ export const VIDEOS: Row[] = [
       const { path, sid, vsid } = await make.longVideo();
       const { progress, ...status } = (await ask('GET', `${path}/status`)).json();
       await make.call('DELETE', `/jobs/${vsid}`);
-      expect(status).toEqual({ ok: true, ready: false, message: expect.stringMatching(/./) });
+      expect(status).toMatchObject({ ok: true, ready: false });
+      expect(status.message).toMatch(new RegExp(`^${status.phase}`));
       expect(progress).toBeGreaterThanOrEqual(0);
       expect(progress).toBeLessThanOrEqual(1);
       for (const where of [`${UNKNOWN}/status`, UNKNOWN])
         expectError(await ask('GET', `/remotes/${sid}/videos/${where}`), 404, {
           code: 'not_found',
         });
+    },
+    'host',
+  ),
+  row(
+    'decisions-more, Videos: poster (JPEG), sprite (JPEG) and sprite.vtt, 404 before the video is ready',
+    `${VIDEO}/poster, ${VIDEO}/sprite, ${VIDEO}/sprite.vtt`,
+    async ({ ask, make }) => {
+      const early = await make.longVideo();
+      const stills = ['poster', 'sprite', 'sprite.vtt'];
+      const before = await Promise.all(stills.map(each => ask('GET', `${early.path}/${each}`)));
+      await make.call('DELETE', `/jobs/${early.vsid}`);
+      for (const answer of before) expectError(answer, 404, { code: 'not_found' });
+      const { path } = await make.video();
+      for (const [i, type] of ['image/jpeg', 'image/jpeg', 'text/vtt'].entries()) {
+        const answer = await ask('GET', `${path}/${stills[i]}`);
+        expectAnswer(answer, 200);
+        expect(answer.headers['content-type']).toContain(type);
+      }
+      expect((await ask('GET', `${path}/sprite.vtt`)).text).toMatch(
+        /^WEBVTT\n\n00:00:00.000 --> \S+\nsprite#xywh=0,0,/,
+      );
     },
     'host',
   ),

@@ -73,7 +73,7 @@ probe_ffmpeg() {
   case $program in
   /*)
     for word in $(ffmpeg -hide_banner -encoders 2>/dev/null </dev/null); do
-      case $word in libx264 | libvpx-vp9 | libvpx | libopenh264) ;; *) continue ;; esac
+      case $word in libx264 | libvpx-vp9 | libvpx | libopenh264 | libsvtav1 | libaom-av1) ;; *) continue ;; esac
       case $found, in *",$word,"*) ;; *) found="$found,$word" ;; esac
     done
     ;;

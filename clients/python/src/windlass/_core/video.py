@@ -21,7 +21,9 @@ LINK_SECONDS = 86_400
 async def start_video(
     api: Api, sid: str, images: Optional[Sequence[str]], media_type: str, options: Mapping[str, Any]
 ) -> str:
-    body = {"content-type": media_type, "images": None if images is None else list(images), **options}
+    body = {"content-type": media_type, **options}
+    if images is not None:
+        body["images"] = list(images)
     return await start_job(api, f"/remotes/{escape(sid)}/videos", body)
 
 

@@ -1,0 +1,90 @@
+import { crc32 } from 'node:zlib';
+
+/**
+ * Why a whole file cannot be right, found without decoding it, in plain words; undefined where nothing is wrong with its
+ * layout. PNG holds a checksum of each chunk; of a JPEG only the end is known.
+ */
+export function findDamage(bytes: Buffer): string | undefined {
+  if (bytes[0] === 0x89) return findPngDamage(bytes);
+  if (bytes[0] === 0xff) return findJpegDamage(bytes);
+  const type = bytes.toString('latin1', 0, 2);
+  if (type === 'BM') return findBmpDamage(bytes);
+  if (type === 'P5' || type === 'P6') return findPnmDamage(bytes);
+  if (bytes.readUInt32LE(0) === 0x01312f76) return findExrDamage(bytes);
+  return undefined;
+}
+
+const cutShort = (bytes: Buffer) => `is cut short: it ends after ${bytes.length} bytes`;
+
+function findPngDamage(bytes: Buffer): string | undefined {
+  for (let at = 8; ; ) {
+    if (at + 12 > bytes.length) return cutShort(bytes);
+    const length = bytes.readUInt32BE(at);
+    const type = bytes.toString('latin1', at + 4, at + 8);
+    if (!/^[A-Za-z]{4}$/.test(type)) return `is damaged at byte ${at}`;
+    const end = at + 8 + length;
+    if (end + 4 > bytes.length) return cutShort(bytes);
+    if (crc32(bytes.subarray(at + 4, end)) !== bytes.readUInt32BE(end))
+      return `is damaged at byte ${at}: a checksum differs (${type})`;
+    if (type === 'IEND') return undefined;
+    at = end + 4;
+  }
+}
+
+/** After EOI there may be anything, such as a thumbnail; a file that was cut has none. */
+function findJpegDamage(bytes: Buffer): string | undefined {
+  return bytes.lastIndexOf(Buffer.from([0xff, 0xd9])) < 0 ? cutShort(bytes) : undefined;
+}
+
+/** Compressed bitmaps may be of any length. */
+function findBmpDamage(bytes: Buffer): string | undefined {
+  if (bytes.length < 34 || bytes.readUInt32LE(14) < 40) return undefined;
+  const compression = bytes.readUInt32LE(30);
+  if (compression !== 0 && compression !== 3) return undefined;
+  const row = Math.ceil((bytes.readInt32LE(18) * bytes.readUInt16LE(28)) / 32) * 4;
+  const needed = bytes.readUInt32LE(10) + row * Math.abs(bytes.readInt32LE(22));
+  return bytes.length < needed ? cutShort(bytes) : undefined;
+}
+
+function findPnmDamage(bytes: Buffer): string | undefined {
+  const text = bytes.toString('latin1', 0, 4096);
+  const found = /^P([56])(?:\s|#[^\n]*\n)+(\d+)(?:\s|#[^\n]*\n)+(\d+)(?:\s|#[^\n]*\n)+(\d+)\s/.exec(
+    text,
+  );
+  if (!found) return undefined;
+  const [width, height, most] = [found[2], found[3], found[4]].map(Number);
+  const pixel = (found[1] === '6' ? 3 : 1) * ((most ?? 0) > 255 ? 2 : 1);
+  const needed = found[0].length + (width ?? 0) * (height ?? 0) * pixel;
+  return bytes.length < needed ? cutShort(bytes) : undefined;
+}
+
+/** The table of offsets follows the header: where a block of a scan-line picture begins before the end, it also ends there. */
+function findExrDamage(bytes: Buffer): string | undefined {
+  const isTiled = (bytes.readUInt32LE(4) & 0x200) !== 0;
+  const window = bytes.indexOf('dataWindow\0box2i\0');
+  const compression = bytes.indexOf('compression\0compression\0');
+  const lineOrder = bytes.indexOf('lineOrder\0lineOrder\0');
+  if (isTiled || window < 0 || compression < 0 || lineOrder < 0) return undefined;
+  const lines = [1, 1, 1, 16, 32, 16, 32, 32, 32, 256][bytes[compression + 28] ?? 0] ?? 1;
+  const [top, bottom] = [bytes.readInt32LE(window + 25), bytes.readInt32LE(window + 33)];
+  const blocks = Math.ceil((bottom - top + 1) / lines);
+  const table = findHeaderEnd(bytes);
+  if (table === undefined || table + 8 * blocks > bytes.length) return cutShort(bytes);
+  for (let block = 0; block < blocks; block++) {
+    const at = Number(bytes.readBigUInt64LE(table + 8 * block));
+    if (at + 8 > bytes.length || at + 8 + bytes.readUInt32LE(at + 4) > bytes.length)
+      return cutShort(bytes);
+  }
+  return undefined;
+}
+
+function findHeaderEnd(bytes: Buffer): number | undefined {
+  for (let at = 8; at < bytes.length; ) {
+    if (bytes[at] === 0) return at + 1;
+    const type = bytes.indexOf(0, at) + 1;
+    const size = bytes.indexOf(0, type) + 1;
+    if (type === 0 || size === 0 || size + 4 > bytes.length) return undefined;
+    at = size + 4 + bytes.readUInt32LE(size);
+  }
+  return undefined;
+}

@@ -1,0 +1,121 @@
+import { randomBytes } from 'node:crypto';
+import type { Readable } from 'node:stream';
+import { ByteReader } from '../remote-files/byte-reader.ts';
+import { encodePath, quotePath } from './frame-path.ts';
+import { STREAM_MAGIC } from './frame-stream.ts';
+import type { Place } from './frame-validator.ts';
+import { PROBLEMS } from './read-frames.ts';
+
+/** Files that one `head` reads: forks are what takes the time. */
+const BATCH = 100;
+const CODES: Record<string, string> = {
+  m: 'missing',
+  d: 'directory',
+  s: 'special',
+  u: 'unreadable',
+};
+
+export type Head = { bytes: Buffer; isCut: boolean } | { problem: string };
+
+/**
+ * A script for /bin/sh that writes the first bytes of these files for readHeads(), with two forks for a hundred of them.
+ * `head` puts a line with the name before each file, and `stat` says how long each is: so what is a file's and what is not
+ * is known, whatever it holds.
+ */
+export function frameHeadsScript(frames: readonly Place[], headBytes: number): string {
+  const mark = randomBytes(16).toString('hex');
+  const batches = inBatches(frames).map(batch =>
+    ['b', ...batch.map(({ path }) => quotePath(path))].join(' '),
+  );
+  return `LC_ALL=C; export LC_ALL
+m=${mark}
+b() {
+  c=''
+  for p; do
+    shift
+    if [ -f "$p" ]; then
+      if [ -r "$p" ]; then c="\${c}f"; set -- "$@" "$p"; else c="\${c}u"; fi
+    elif [ -d "$p" ]; then c="\${c}d"
+    elif [ -e "$p" ]; then c="\${c}s"
+    else c="\${c}m"
+    fi
+  done
+  echo "$m $c" || exit 1
+  [ "$#" -eq 0 ] || { stat -L -c %s "$@" && head -c ${headBytes} "$@" /dev/null; } 2>/dev/null || exit 1
+}
+printf '\\n%s\\n' "${STREAM_MAGIC} $m"
+${batches.join('\n')}
+`;
+}
+
+/**
+ * The heads of these files, from the output of a frameHeadsScript(). Undefined where that is not as expected: a file changed
+ * meanwhile, the host's tools are others, or the connection was lost.
+ */
+export async function readHeads(
+  stdout: Readable,
+  frames: readonly Place[],
+  { headBytes, signal }: { headBytes: number; signal?: AbortSignal },
+): Promise<Head[] | undefined> {
+  const reader = new ByteReader(stdout, signal);
+  const heads: Head[] = [];
+  try {
+    await reader.readUntil(Buffer.from(`\n${STREAM_MAGIC} `), 2 ** 20);
+    const mark = await readLine(reader);
+    for (const batch of inBatches(frames)) {
+      const [found, codes = ''] = (await readLine(reader)).split(' ');
+      if (found !== mark || codes.length !== batch.length) return undefined;
+      const files = batch.filter((_, i) => codes[i] === 'f');
+      const read = await readBatch(reader, files, headBytes);
+      for (const code of codes) {
+        const head = code === 'f' ? read?.shift() : { problem: PROBLEMS[CODES[code] ?? ''] ?? '' };
+        if (!head) return undefined;
+        heads.push(head);
+      }
+    }
+    return heads;
+  } catch {
+    signal?.throwIfAborted();
+    return undefined;
+  } finally {
+    reader.close();
+  }
+}
+
+async function readBatch(
+  reader: ByteReader,
+  files: readonly Place[],
+  headBytes: number,
+): Promise<Head[] | undefined> {
+  if (files.length === 0) return [];
+  const sizes: number[] = [];
+  for (const _ of files) sizes.push(Number(await readLine(reader)));
+  const heads: Head[] = [];
+  for (const [i, { path }] of files.entries()) {
+    const size = sizes[i] ?? Number.NaN;
+    if (!Number.isSafeInteger(size) || !(await hasName(reader, encodePath(path), i === 0)))
+      return undefined;
+    const bytes = await reader.readExactly(Math.min(size, headBytes));
+    heads.push({ bytes, isCut: size > headBytes });
+  }
+  return (await hasName(reader, Buffer.from('/dev/null'), false)) ? heads : undefined;
+}
+
+/** Whether the line that `head` writes before a file is next. */
+async function hasName(reader: ByteReader, path: Buffer, isFirst: boolean): Promise<boolean> {
+  const line = Buffer.concat([
+    Buffer.from(isFirst ? '==> ' : '\n==> '),
+    path,
+    Buffer.from(' <==\n'),
+  ]);
+  return (await reader.readExactly(line.length)).equals(line);
+}
+
+async function readLine(reader: ByteReader): Promise<string> {
+  return (await reader.readUntil(Buffer.from('\n'), 4096)).bytes.toString('latin1');
+}
+
+function inBatches(frames: readonly Place[]): Place[][] {
+  const count = Math.ceil(frames.length / BATCH);
+  return Array.from({ length: count }, (_, i) => frames.slice(i * BATCH, (i + 1) * BATCH));
+}

@@ -1,0 +1,109 @@
+import { WindlassError } from '../../shared/errors.ts';
+import { MAX_FRAMES } from '../../shared/jobs/catalog.ts';
+import { quoteWord } from '../host-agent/shell-quote.ts';
+import { STREAM_MAGIC } from './frame-stream.ts';
+
+export interface Pattern {
+  /** An absolute path with one `%d` or `%05d`, or with `*`. */
+  pattern: string;
+  /** The first number, or the first position from 0 of what `*` matches. */
+  first?: number;
+  last?: number;
+  step?: number;
+}
+
+const NUMBER = /%(0?)(\d*)d/;
+
+/**
+ * A script for /bin/sh that prints the paths which may match, each with a NUL after it, and an empty one at the end. Only
+ * `*` is special to it: everything else is quoted.
+ */
+export function patternScript({ pattern }: Pattern): string {
+  const parts = NUMBER.test(pattern)
+    ? pattern.split(NUMBER.exec(pattern)?.[0] ?? '')
+    : pattern.split('*');
+  const glob = parts.map(part => (part === '' ? '' : quoteWord(part))).join('*');
+  return `LC_ALL=C; export LC_ALL
+printf '\\n%s\\n' ${STREAM_MAGIC}
+for f in ${glob}; do
+  [ -e "$f" ] && printf '%s\\0' "$f"
+done
+printf '\\0'
+`;
+}
+
+/** The frames, in order, of what a patternScript() has printed. Throws `bad_frames` where there is none. */
+export function expandPattern(pattern: Pattern, names: readonly string[]): string[] {
+  const frames = NUMBER.test(pattern.pattern)
+    ? expandNumbers(pattern, names)
+    : expandStar(pattern, names);
+  if (frames.length === 0)
+    throw new WindlassError('bad_frames', {
+      detail: `nothing matches the pattern ${pattern.pattern}${describeRange(pattern)}.`,
+      hint: 'Look at the folder with POST /api/remotes/(sid)/browse/(path).',
+      extra: { frames: [], count: 0 },
+    });
+  if (frames.length > MAX_FRAMES)
+    throw new WindlassError('bad_frames', {
+      detail: `the pattern ${pattern.pattern} matches ${frames.length} frames, more than ${MAX_FRAMES}.`,
+      hint: 'Give "first" and "last", or a "step".',
+      extra: { frames: [], count: 0 },
+    });
+  return frames;
+}
+
+/** Numbers from the first to the last one; where none is given that is the last before a gap. */
+function expandNumbers(
+  { pattern, first, last, step = 1 }: Pattern,
+  names: readonly string[],
+): string[] {
+  const [whole = '', zero = '', width = ''] = NUMBER.exec(pattern) ?? [];
+  const [before = '', after = ''] = pattern.split(whole);
+  const digits = (n: number) =>
+    zero ? String(n).padStart(Number(width), '0') : String(n).padStart(Number(width), ' ');
+  const pathOf = (n: number) => `${before}${digits(n)}${after}`;
+  const there = new Set<number>();
+  for (const name of names) {
+    if (!name.startsWith(before) || !name.endsWith(after)) continue;
+    const number = Number(name.slice(before.length, name.length - after.length).trim());
+    if (Number.isSafeInteger(number) && number >= 0 && pathOf(number) === name) there.add(number);
+  }
+  let from = first ?? Number.POSITIVE_INFINITY;
+  if (first === undefined) for (const number of there) from = Math.min(from, number);
+  const frames: string[] = [];
+  // One more than is allowed shows that there are too many.
+  for (let n = from; frames.length <= MAX_FRAMES; n += step) {
+    if (last === undefined ? !there.has(n) : n > last) break;
+    frames.push(pathOf(n));
+  }
+  // Where none of them is there, naming each as missing would hide that.
+  return last !== undefined && ![...there].some(n => n >= from && n <= last) ? [] : frames;
+}
+
+function expandStar({ first = 0, last, step = 1 }: Pattern, names: readonly string[]): string[] {
+  const sorted = [...names].sort(compareNaturally);
+  return sorted
+    .slice(first, last === undefined ? undefined : last + 1)
+    .filter((_, position) => position % step === 0);
+}
+
+/** Runs of digits by their value, all else by its characters. */
+export function compareNaturally(a: string, b: string): number {
+  const split = (text: string): string[] => text.match(/\d+|\D+/g) ?? [];
+  const [left, right] = [split(a), split(b)];
+  for (const [i, part] of left.entries()) {
+    const other = right[i];
+    if (other === undefined) return 1;
+    if (part === other) continue;
+    const isNumber = /^\d/.test(part) && /^\d/.test(other);
+    const difference = isNumber ? Number(part) - Number(other) : 0;
+    if (difference !== 0) return difference;
+    return part < other ? -1 : 1;
+  }
+  return left.length - right.length;
+}
+
+function describeRange({ first, last }: Pattern): string {
+  const from = first === undefined ? '' : ` from ${first}`;
+  return last === undefined ? from : `${from} to ${last}`;
+}

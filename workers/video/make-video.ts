@@ -1,0 +1,91 @@
+import { WindlassError } from '../../shared/errors.ts';
+import type { JobContext } from '../context.ts';
+import { encodeInWorker } from './encode-in-worker.ts';
+import { encodeOnHost, findHostEncoder } from './encode-on-host.ts';
+import { nameEncoders } from './ffmpeg-arguments.ts';
+import type { FrameProblem, Place } from './frame-validator.ts';
+import { examineFrames, inspectFirstFrame } from './inspect-frames.ts';
+import { listFrames } from './list-frames.ts';
+import type { StoredVideo } from './store-video.ts';
+import { isForFrames } from './video-error.ts';
+
+type VideoContext = JobContext<'video'>;
+
+interface MadeVideo extends StoredVideo {
+  frames: number;
+  encoded: 'host' | 'worker';
+  /** The first hundred that were left out, and how many all were. */
+  skipped?: FrameProblem[];
+  skippedCount?: number;
+}
+
+/**
+ * Makes a video and stores it under the key `object`: on the host if its ffmpeg can and the frames are of one kind,
+ * otherwise in this worker. Where it fails for its frames, all of them are read and decoded, so that `bad_frames` names each
+ * one that is broken, whichever place encodes. Where frames may be left out they are looked for first, so that it is made
+ * once.
+ */
+export async function makeVideo(context: VideoContext, object: string): Promise<MadeVideo> {
+  context.progress(0, 'checking frames');
+  const listed = await listFrames(context);
+  if (context.payload.onBadFrame !== 'skip') return encode(context, { object, frames: listed });
+  const examined = await examineFrames(context, listed);
+  const frames = listed.filter(({ index }) => !examined.isBad(index));
+  if (frames.length === 0) throw examined.toError();
+  const made = await encode(context, { object, frames });
+  return { ...made, skipped: examined.problems, skippedCount: examined.bad };
+}
+
+interface Frames {
+  object: string;
+  frames: readonly Place[];
+}
+
+/** What is stored, or undefined where this way does not take the frames. */
+type Way = () => Promise<(StoredVideo & Pick<MadeVideo, 'encoded'>) | undefined>;
+
+/** Tries one way after the other: an ffmpeg may be too old for frames that another program decodes. */
+async function encode(context: VideoContext, video: Frames): Promise<MadeVideo> {
+  const { encode: place } = context.payload;
+  const inWorker = async (decodeAll: boolean) =>
+    ({ ...(await encodeInWorker(context, { ...video, decodeAll })), encoded: 'worker' }) as const;
+  const ways: Way[] = [
+    ...(place === 'worker' ? [] : [() => onHost(context, video)]),
+    ...(place === 'host' ? [] : [() => inWorker(false), () => inWorker(true)]),
+  ];
+  let isExamined = false;
+  let failure: unknown;
+  for (const way of ways) {
+    try {
+      const made = await way();
+      if (made) return { ...made, frames: video.frames.length };
+    } catch (error) {
+      if (context.signal.aborted || !isForFrames(error)) throw error;
+      failure ??= error;
+      if (!isExamined) (await examineFrames(context, video.frames)).assertUsable(error.extra);
+      isExamined = true;
+      context.log.info({ err: error }, 'the frames are whole, and this way of encoding failed');
+    }
+  }
+  throw failure;
+}
+
+async function onHost(context: VideoContext, video: Frames): ReturnType<Way> {
+  const [pictures, encoder] = await Promise.all([
+    inspectFirstFrame(context, video.frames),
+    findHostEncoder(context),
+  ]);
+  const stored =
+    pictures && encoder && (await encodeOnHost(context, { ...video, pictures, ...encoder }));
+  if (stored) return { ...stored, encoded: 'host' };
+  if (context.payload.encode !== 'host') return undefined;
+  const isLacking = pictures && !encoder;
+  throw new WindlassError('video_failed', {
+    detail: isLacking
+      ? `Video creation failed: the host has no ffmpeg with ${nameEncoders(context.payload)}.`
+      : 'Video creation failed: the host takes frames that are all JPEG or all PNG, and these are not.',
+    hint: isLacking
+      ? 'Leave "encode" out, or install an ffmpeg with the encoder on the host.'
+      : 'Leave "encode" out.',
+  });
+}

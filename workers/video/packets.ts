@@ -1,0 +1,63 @@
+import type { Pictures } from './ffmpeg-arguments.ts';
+import type { FrameKind } from './frame-header.ts';
+
+/**
+ * Frames as packets of an AVI file (Microsoft's RIFF, without an index), so that ffmpeg decodes each one alone: where one
+ * ends does not depend on what it holds, and kinds without a parser in ffmpeg can be read one after the other.
+ */
+export function packetHeader({ width, height }: Pictures, fps: number): Buffer {
+  const main = Buffer.alloc(56);
+  // Microseconds a frame, one stream, its size.
+  main.writeUInt32LE(Math.min(2 ** 32 - 1, Math.round(1e6 / fps)), 0);
+  main.writeUInt32LE(1, 24);
+  main.writeUInt32LE(width, 32);
+  main.writeUInt32LE(height, 36);
+  const stream = Buffer.alloc(56);
+  stream.write('vids', 0);
+  stream.writeUInt32LE(1000, 20);
+  stream.writeUInt32LE(Math.round(fps * 1000), 24);
+  const format = Buffer.alloc(40);
+  format.writeUInt32LE(40, 0);
+  format.writeInt32LE(width, 4);
+  format.writeInt32LE(height, 8);
+  format.writeUInt16LE(1, 12);
+  format.writeUInt16LE(24, 14);
+  format.write('WLSS', 16);
+  const list = (type: string, ...parts: Buffer[]) =>
+    chunk('LIST', Buffer.concat([Buffer.from(type), ...parts]));
+  const headers = list(
+    'hdrl',
+    chunk('avih', main),
+    list('strl', chunk('strh', stream), chunk('strf', format)),
+  );
+  // Lengths of 0: as long as the stream.
+  return Buffer.concat([
+    Buffer.from('RIFF\0\0\0\0AVI ', 'latin1'),
+    headers,
+    Buffer.from('LIST\0\0\0\0movi', 'latin1'),
+  ]);
+}
+
+/** The pieces of one packet, which is padded to an even length. */
+export function packetOf(frame: Buffer): Buffer[] {
+  const header = Buffer.alloc(8);
+  header.write('00dc');
+  header.writeUInt32LE(frame.length, 4);
+  return frame.length % 2 === 0 ? [header, frame] : [header, frame, Buffer.alloc(1)];
+}
+
+/** ffmpeg's decoders. That of PPM reads PGM too. */
+export const DECODERS: Record<FrameKind, string> = {
+  png: 'png',
+  jpeg: 'mjpeg',
+  bmp: 'bmp',
+  pnm: 'ppm',
+  exr: 'exr',
+};
+
+function chunk(name: string, data: Buffer): Buffer {
+  const header = Buffer.alloc(8);
+  header.write(name, 0, 'latin1');
+  header.writeUInt32LE(data.length, 4);
+  return Buffer.concat([header, data]);
+}
