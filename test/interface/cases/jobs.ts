@@ -126,12 +126,13 @@ export const JOB_ROWS: Row[] = [
         ['?stream=stderr', 'd'],
         ['?offset=6', ''],
         ['?offset=999', ''],
+        ['?offset=-2', 'c\n'],
       ]) {
         const answer = await ask('GET', path + query);
         expectAnswer(answer, 200);
         expect([answer.text, answer.headers['output-complete']]).toEqual([text, 'true']);
       }
-      for (const query of ['stream=x', 'offset=-1', 'other=1'])
+      for (const query of ['stream=x', 'offset=--1', 'limit=0', 'other=1'])
         expectError(await ask('GET', `${path}?${query}`), 400, { code: 'invalid_input' });
     },
     'host',
