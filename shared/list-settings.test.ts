@@ -19,5 +19,14 @@ test('tells each setting, where it is from, and no secret', () => {
   expect(of('ADMIN_PASSWORD')).toMatchObject({ value: null, from: 'unset', secret: true });
   expect(of('DATABASE_URL')).toMatchObject({ value: null, from: 'environment', secret: true });
   expect(of('REDIS_URL')).toMatchObject({ value: 'redis://cache:6379', secret: false });
+  for (const [name, value] of [
+    ['REDIS_URL', 'redis://cache:6379?password=in+a+parameter'],
+    ['OIDC_ISSUER', 'https://client:of-a-person@idp.example/realm'],
+    ['DATABASE_DIRECT_URL', 'postgres://windlass@db/windlass?sslpassword=of-the-certificate'],
+    ['DATABASE_URL', 'postgres://windlass:with/a/slash@db/windlass'],
+  ] as const)
+    expect(listSettings({ [name]: value }).find(setting => setting.name === name)).toMatchObject({
+      ...{ value: null, from: 'environment', secret: true },
+    });
   expect(JSON.stringify(listed)).not.toMatch(/of the cookies|of-the-database/);
 });

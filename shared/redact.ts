@@ -112,22 +112,25 @@ export function removeSecrets(env: Record<string, string | undefined>): void {
 export const isSecretSetting = (name: string, value: string | undefined): boolean =>
   listSecrets({ [name]: value }).some(secret => secret !== '');
 
-/** The secrets among a process's settings, including the password of a URL. */
+/** The secrets among a process's settings, including those in URLs. */
 export function listSecrets(settings: Record<string, unknown>): string[] {
   const secrets: string[] = [];
   for (const [name, value] of Object.entries(settings)) {
     if (typeof value !== 'string') continue;
     if (/PASSWORD|SECRET|PRIVATE/.test(name)) secrets.push(value, ...value.split(','));
-    if (!/_URL$|_ENDPOINT$/.test(name)) continue;
-    const password = passwordOf(value);
-    secrets.push(password, decode(password));
+    for (const secret of secretsOfUrl(value)) secrets.push(secret, decode(secret));
   }
   return secrets;
 }
 
-function passwordOf(url: string): string {
-  const [first = ''] = splitHosts(url);
-  return URL.canParse(first) ? new URL(first).password : '';
+/** Its password, and parameters with such a name. What is no URL, though it looks like one with a password, is a secret. */
+function secretsOfUrl(text: string): string[] {
+  if (!/^[a-z][a-z\d+.-]*:\/\//i.test(text)) return [];
+  const [first = ''] = splitHosts(text);
+  if (!URL.canParse(first)) return text.includes('@') ? [text] : [];
+  const { password, searchParams } = new URL(first);
+  const named = [...searchParams].filter(([name]) => /pass|secret|token|key/i.test(name));
+  return [password, ...named.map(([, value]) => value)].filter(secret => secret !== '');
 }
 
 function decode(text: string): string {

@@ -28,7 +28,7 @@ async function writeOnce(
   session: RemoteSession,
   isRepeated: boolean,
 ) {
-  const { worker, job, payload, signal } = context;
+  const { worker, job, payload, signal, cleanupSignal } = context;
   const { path, object, size, digest, mode, parents, exclusive } = payload;
   await session.requireSftp(signal);
   const stored = await worker.objects.get(object, { signal });
@@ -37,7 +37,18 @@ async function writeOnce(
   pipeline(stored, meter, () => {});
   const earlier = Array.from({ length: Math.min(MOST_STALE, job.epoch - 1) }, (_, n) => n + 1);
   return writeRemoteFile(session, {
-    ...{ path, bytes: meter, size, digest, mode, parents, exclusive, isRepeated, signal },
+    ...{
+      path,
+      bytes: meter,
+      size,
+      digest,
+      mode,
+      parents,
+      exclusive,
+      isRepeated,
+      signal,
+      cleanupSignal,
+    },
     temporary: `${job.id}-${job.epoch}`,
     stale: earlier.map(back => `${job.id}-${job.epoch - back}`),
     // Another worker may have taken the job over, and have been told of its end.

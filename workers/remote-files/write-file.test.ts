@@ -6,6 +6,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { HostRow } from '../../shared/database/schema.ts';
 import { describeUnless, missingPrograms } from '../../test/harness/skip.ts';
 import { startTestSshd, type TestSshd } from '../../test/harness/sshd.ts';
+import { waitFor } from '../../test/harness/wait-for.ts';
 import { connect } from '../ssh/connect.ts';
 import { RemoteSession } from '../ssh/remote-session.ts';
 import { type WriteFileOptions, writeRemoteFile } from './write-file.ts';
@@ -33,7 +34,13 @@ describeUnless(missingPrograms('sshd'), 'a write that is tried again', () => {
       ...{ path, bytes: Readable.from([Buffer.from(text)]), size: text.length },
       digest: createHash('sha256').update(text).digest('base64'),
       ...{ parents: false, exclusive: true, isRepeated: true, temporary: 'job-2' },
-      ...{ stale: ['job-1'], confirm: async () => {}, signal: patient, ...options },
+      ...{
+        stale: ['job-1'],
+        confirm: async () => {},
+        signal: patient,
+        cleanupSignal: patient,
+        ...options,
+      },
     });
 
   test('takes the file that an earlier try has made for its own, by its bytes', async () => {
@@ -47,6 +54,22 @@ describeUnless(missingPrograms('sshd'), 'a write that is tried again', () => {
     for (const other of [`${text}y`, text.replace(/x$/, 'y'), ''])
       await expect(write(path, other)).rejects.toMatchObject({ code: 'precondition_failed' });
     expect(readFileSync(path, 'utf8')).toBe(text);
+  });
+
+  test('removes its temporary file where it is cancelled', async () => {
+    const cancel = new AbortController();
+    const left = () => readdirSync(sshd.home).filter(name => name.startsWith('.windlass-'));
+    const bytes = new Readable({ read() {} });
+    bytes.push(Buffer.alloc(100_000));
+    const written = write(join(sshd.home, 'third'), 'x', {
+      ...{ bytes, size: 200_000, isRepeated: false, signal: cancel.signal },
+    });
+    written.catch(() => {});
+    await waitFor(() => left().length > 0, { what: 'the temporary file' });
+    cancel.abort(new Error('cancelled'));
+    bytes.destroy();
+    await expect(written).rejects.toThrow();
+    expect(left()).toEqual([]);
   });
 
   test('removes the temporary files of earlier tries', async () => {

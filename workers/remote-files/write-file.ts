@@ -35,6 +35,8 @@ export interface WriteFileOptions {
   /** Called before the file gets its name. */
   confirm(): Promise<void>;
   signal: AbortSignal;
+  /** Aborted later than `signal`: until then what was begun is removed. */
+  cleanupSignal: AbortSignal;
 }
 
 /** Bytes of one request: what every server takes. */
@@ -54,6 +56,7 @@ export async function writeRemoteFile(
   try {
     return await withSftp(session, options.signal, channel => write(channel, options));
   } catch (error) {
+    if (options.signal.aborted) await removeTemporary(session, options).catch(() => {});
     throw toError(error, options.path);
   } finally {
     options.bytes.destroy();
@@ -61,19 +64,13 @@ export async function writeRemoteFile(
 }
 
 async function write(channel: Sftp, options: WriteFileOptions): Promise<{ created: boolean }> {
-  const { sftp, request } = channel;
   const { exclusive, isRepeated } = options;
-  const present = await find(channel, options.path);
+  const { present, path, folder } = await findPlace(channel, options.path);
   if (present && exclusive && !isRepeated) throw isThere(options.path);
   if (present && !isRegularFile(present)) throw noRegularFile(options.path, present);
-  // The folder of a link is not that of its file.
-  const path = present
-    ? await request<string>(done => sftp.realpath(options.path, done))
-    : options.path;
-  const folder = posix.dirname(path);
   if (options.parents) await makeFolders(channel, folder);
   else if (!(await find(channel, folder))) throw noFolder(folder);
-  const inFolder = (end: string) => posix.join(folder, `.windlass-${end}`);
+  const inFolder = (end: string) => posix.join(folder, temporaryName(end));
   const temporary = inFolder(options.temporary);
   if (isRepeated)
     for (const stale of [...options.stale.map(inFolder), temporary]) await remove(channel, stale);
@@ -90,6 +87,24 @@ async function write(channel: Sftp, options: WriteFileOptions): Promise<{ create
     throw error;
   }
   return { created: present === undefined };
+}
+
+/** The folder of a link is not that of its file. */
+async function findPlace(channel: Sftp, given: string) {
+  const { sftp, request } = channel;
+  const present = await find(channel, given);
+  const path = present ? await request<string>(done => sftp.realpath(given, done)) : given;
+  return { present, path, folder: posix.dirname(path) };
+}
+
+const temporaryName = (end: string) => `.windlass-${end}`;
+
+/** Of a write whose channel was closed because its job was cancelled. */
+async function removeTemporary(session: RemoteSession, options: WriteFileOptions): Promise<void> {
+  await withSftp(session, options.cleanupSignal, async channel => {
+    const { folder } = await findPlace(channel, options.path);
+    await remove(channel, posix.join(folder, temporaryName(options.temporary)));
+  });
 }
 
 /** Whether the file has the bytes that are to be written. */

@@ -32,6 +32,7 @@ export async function readJobHistory(db: Tx, id: string): Promise<HistoryEvent[]
   const [row] = await db
     .select({
       kind: jobs.kind,
+      epoch: jobs.epoch,
       worker: jobs.worker,
       created: jobs.created,
       started: jobs.started,
@@ -47,8 +48,8 @@ export async function readJobHistory(db: Tx, id: string): Promise<HistoryEvent[]
     .from(jobHistory)
     .where(eq(jobHistory.job, id))
     .orderBy(asc(jobHistory.seq));
-  // The row names the last worker; the first one is who lost the job first.
-  const first = kept.find(({ event }) => event === 'lease_lost')?.worker ?? row.worker;
+  // The row names the last worker. Of a job that was dispatched again another one may have been the first.
+  const first = row.epoch === 1 ? row.worker : undefined;
   const hasOwnState = KINDS_WITH_OWN_STATE.some(kind => kind === row.kind);
   const events = [
     at('queued', row.created),
