@@ -49,6 +49,9 @@ export async function restoreBackup(options: RestoreOptions): Promise<Restored> 
     await requireEmpty(client, migration);
     await putObjects(manifest, options);
     const ended = await inTransaction(client, '', async () => {
+      // A service that began meanwhile waits, or has accepted something.
+      await client.query('lock table users, projects, jobs in access exclusive mode');
+      await requireEmpty(client, migration);
       await copyTables(client, manifest, options);
       return endOpenWork(client, manifest.taken);
     });
@@ -87,8 +90,8 @@ async function requireEmpty(client: pg.Client, { when, tag }: Manifest['migratio
       hint: 'Restore into an empty database, which is migrated after it.',
     });
   if (row.full)
-    throw new CommandError('The database is not empty.', {
-      hint: 'Restore into a new DATA_DIR, or an empty database.',
+    throw new CommandError('The database is not empty: it has users, projects or jobs.', {
+      hint: 'Restore into a new DATA_DIR, or a database that was not even migrated.',
     });
 }
 

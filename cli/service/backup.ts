@@ -1,8 +1,9 @@
-import { mkdtemp, readdir, rename, rm } from 'node:fs/promises';
+import { lstat, mkdtemp, rename, rm } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import { type Config, readConfig } from '../../shared/config.ts';
-import { WindlassError } from '../../shared/errors.ts';
+import { exitWith } from '../../shared/process-lifecycle.ts';
 import { openObjectStore } from '../../shared/storage/open.ts';
+import { explain } from '../backup/explain.ts';
 import { writeBackup } from '../backup/write-backup.ts';
 import { ProgressLine } from '../client/progress.ts';
 import { CommandError, ifMissing } from '../command-error.ts';
@@ -10,19 +11,26 @@ import { findDataDir, withDatabase } from '../find-database.ts';
 import type { CommandContext } from './command-context.ts';
 
 /** `windlass backup FOLDER`: the folder is there whole, or not at all. */
-export async function backUp({ environment, life }: CommandContext, given: string): Promise<void> {
+export async function backUp(context: CommandContext, folder: string): Promise<void> {
+  try {
+    await makeFolder(context, resolve(folder));
+  } catch (error) {
+    // A script that goes on after a success must not take this for one.
+    if (context.life.stopping.aborted)
+      exitWith('windlass: The backup was not made: it was stopped.');
+    throw explain(error, 'The backup was not made');
+  }
+}
+
+async function makeFolder({ environment, life }: CommandContext, folder: string): Promise<void> {
   const config = readConfig(environment);
-  const folder = resolve(given);
-  const present = await readdir(folder).catch(ifMissing<string[]>([]));
-  if (present.length > 0)
-    throw new CommandError(`${folder} is not empty.`, { hint: 'Give a new folder.' });
-  const line = new ProgressLine();
-  const partial = await mkdtemp(`${folder}.partial-`).catch((cause: unknown) => {
-    throw new CommandError(`${folder} cannot be made.`, {
-      hint: 'Make the folder that it is in.',
-      cause,
+  // A mount, or a link, could not get the folder's place.
+  if (await lstat(folder).catch(ifMissing(undefined)))
+    throw new CommandError(`${folder} is there already.`, {
+      hint: 'Give a folder that is not, such as one in it.',
     });
-  });
+  const line = new ProgressLine();
+  const partial = await mkdtemp(`${folder}.partial-`);
   try {
     const manifest = await withDatabase(config, life.stopping, async url =>
       writeBackup({
@@ -38,20 +46,10 @@ export async function backUp({ environment, life }: CommandContext, given: strin
       `${folder}: ${tables.length} tables and ${objects} objects, as they were at ${taken}.\n` +
         'The keys are not in it: keep SECRET_KEY and SEAL_PRIVATE_KEYS, or secrets.json of DATA_DIR, apart from it.\n',
     );
-  } catch (error) {
-    throw explain(error, folder);
   } finally {
     line.end();
     await rm(partial, { recursive: true, force: true });
   }
-}
-
-function explain(error: unknown, folder: string): unknown {
-  if (error instanceof WindlassError)
-    return new CommandError(`The backup was not made. ${error.message}`, { cause: error });
-  // Of a system call, such as one that finds the disk full.
-  if (!(error instanceof Error && 'syscall' in error)) return error;
-  return new CommandError(`${folder} cannot be written: ${error.message}.`, { cause: error });
 }
 
 /** The settings of the store, as the service has them. */

@@ -1,7 +1,9 @@
 import { resolve } from 'node:path';
 import { type Config, readConfig } from '../../shared/config.ts';
 import { createLog } from '../../shared/log.ts';
+import { exitWith } from '../../shared/process-lifecycle.ts';
 import { openObjectStore } from '../../shared/storage/open.ts';
+import { explain } from '../backup/explain.ts';
 import { restoreBackup } from '../backup/restore-backup.ts';
 import { ProgressLine } from '../client/progress.ts';
 import { startPostgres } from '../embedded-postgres/postgres.ts';
@@ -32,6 +34,11 @@ export async function restore(
       `Restored ${manifest.tables.length} tables and ${manifest.objects} objects, as they were at ${manifest.taken}.\n` +
         `${jobs} ended as outcome_unknown, and remote sessions are closed. Start with the keys of that service.\n`,
     );
+  } catch (error) {
+    line.end();
+    if (life.stopping.aborted)
+      exitWith('windlass: Nothing was restored: it was stopped. Restore again.');
+    throw explain(error, 'Nothing was restored');
   } finally {
     line.end();
   }

@@ -33,11 +33,12 @@ describeStack(missingPrograms('sshd'), 'a backup', form => {
   const folder = join(place.path, 'monday');
   afterAll(() => place.remove());
 
-  const windlass = (...args: string[]) =>
+  const start = (...args: string[]) =>
     startProgram({
       ...{ args: [WINDLASS, ...args], cwd: place.path },
       settings: { DATA_DIR: stack.dataDir },
-    }).ended;
+    });
+  const windlass = (...args: string[]) => start(...args).ended;
   /** A new, empty data directory, with the keys of the service. */
   function empty(): void {
     const old = `${stack.dataDir}-${readdirSync(join(stack.dataDir, '..')).length}`;
@@ -100,12 +101,20 @@ describeStack(missingPrograms('sshd'), 'a backup', form => {
     expect(made).toMatchObject({ code: 0, stderr: '' });
     expect(made.stdout).toMatch(/monday: \d+ tables and \d+ objects, as they were at 2\S+Z\.$/m);
     expect(statSync(folder).mode & 0o777).toBe(0o700);
+    const stopped = start('backup', join(place.path, 'tuesday'));
+    const began = () => readdirSync(place.path).length > 1;
+    await waitFor(began, { what: 'another backup to begin', intervalMs: 10 });
+    stopped.child.kill('SIGTERM');
+    expect(await stopped.ended).toEqual({
+      ...{ code: 1, stdout: '' },
+      stderr: 'windlass: The backup was not made: it was stopped.\n',
+    });
     const { status } = spawnSync('sha256sum', ['--check', '--quiet', 'SHA256SUMS'], {
       cwd: folder,
     });
     expect(status).toBe(0);
     expect(readdirSync(place.path)).toEqual(['monday']);
-    expect((await windlass('backup', folder)).stderr).toContain('is not empty. Give a new folder.');
+    expect((await windlass('backup', folder)).stderr).toContain('is there already.');
   });
 
   test('goes into an empty installation alone', async () => {
@@ -114,9 +123,17 @@ describeStack(missingPrograms('sshd'), 'a backup', form => {
     const bytes = readFileSync(join(folder, 'SHA256SUMS'));
     expect(bytes.length).toBeGreaterThan(0);
     await stack.down();
+    const nowhere = startProgram({
+      ...{ args: [WINDLASS, 'backup', join(place.path, 'tuesday')], cwd: place.path },
+      settings: { DATABASE_URL: 'postgres://nobody@127.0.0.1:9/nowhere' },
+    });
+    expect(await nowhere.ended).toMatchObject({
+      ...{ code: 1, stdout: '' },
+      stderr: expect.stringMatching(/^windlass: The backup was not made: .+\n$/),
+    });
     const full = await windlass('restore', folder);
     expect(full).toMatchObject({ code: 1, stdout: '' });
-    expect(full.stderr).toContain('The database is not empty.');
+    expect(full.stderr).toContain('The database is not empty: it has users, projects or jobs.');
   });
 
   test('that is not whole restores nothing', async () => {

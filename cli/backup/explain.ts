@@ -1,0 +1,17 @@
+import { describeOutage, isDatabaseDown, sqlState } from '../../shared/database/connect.ts';
+import { WindlassError } from '../../shared/errors.ts';
+import { CommandError } from '../command-error.ts';
+
+/**
+ * What a backup or restore failed with, in one line for whoever gave the command; an error that nobody foresaw stays as it is.
+ * `what` begins the line, such as "The backup was not made".
+ */
+export function explain(error: unknown, what: string): unknown {
+  if (error instanceof CommandError || !(error instanceof Error)) return error;
+  const because = (why: string) => new CommandError(`${what}: ${why}.`, { cause: error });
+  if (isDatabaseDown(error)) return because(describeOutage(error));
+  if (error instanceof WindlassError || sqlState(error) !== undefined)
+    return because(error.message.replace(/\.$/, ''));
+  // Of a system call, such as one that finds the disk full.
+  return 'syscall' in error ? because(error.message) : error;
+}
