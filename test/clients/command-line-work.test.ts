@@ -206,7 +206,7 @@ describeStack(missingPrograms('sshd'), 'the command line', form => {
   test('words are completed, names of hosts too', async () => {
     const complete = async (...words: string[]) =>
       (await print(['complete', '--', ...words])).split('\n').filter(Boolean);
-    expect(await complete('r')).toEqual(['run', 'rows']);
+    expect(await complete('r')).toEqual(['run', 'rows', 'restore']);
     expect(await complete('user', 'dis')).toEqual(['disable']);
     expect(await complete('run', '--det')).toEqual(['--detach']);
     const { items } = await client.get<{ items: { name: string }[] }>('/api/hosts');

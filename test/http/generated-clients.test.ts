@@ -12,6 +12,7 @@ import { readDocument } from './read-document.ts';
 const UNKNOWN_TO_PYTHON = [
   'application/offset+octet-stream',
   'application/vnd.apache.parquet',
+  'image/jpeg',
   'video/mp4',
   'video/webm',
 ];
