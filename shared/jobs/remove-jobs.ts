@@ -22,7 +22,7 @@ import { resultObjects } from './result-objects.ts';
  */
 export async function removeJobs(tx: Tx, ids: string[]): Promise<string[]> {
   const free = sql`select ${jobs.id} from ${jobs} where ${among(ids)} and finished is not null order by ${jobs.id} for update skip locked`;
-  const removed = await tx.execute<{ id: string; objects: (string | null)[] }>(sql`
+  const removed = await tx.execute<{ id: string; object: string | null }>(sql`
     with removed as (
       delete from ${jobs} where id = any(array(${free}))
       returning id, session, run_at, run_removed, array[${resultObjects(sql`result`)}] as objects,
@@ -32,8 +32,8 @@ export async function removeJobs(tx: Tx, ids: string[]): Promise<string[]> {
       select id, session, run_at, may_keep_running from removed where run_at is not null and not run_removed
       on conflict do nothing
     )
-    select id, objects from removed`);
-  const gone = removed.map(row => row.id);
+    select id, object from removed, unnest(objects) as object`);
+  const gone = [...new Set(removed.map(row => row.id))];
   if (gone.length === 0) return [];
   // Nothing is added any more: a writer of output locks the row of its job first.
   await tx.delete(chunks).where(sql`${chunks.job} = ${anyOf(gone)}`);
@@ -41,10 +41,10 @@ export async function removeJobs(tx: Tx, ids: string[]): Promise<string[]> {
     .delete(segments)
     .where(sql`${segments.job} = ${anyOf(gone)}`)
     .returning({ object: segments.object });
-  await scheduleDeletion(tx, [
-    ...removed.flatMap(row => row.objects),
-    ...rolledUp.map(row => row.object),
-  ]);
+  await scheduleDeletion(
+    tx,
+    [...removed, ...rolledUp].map(row => row.object),
+  );
   return gone;
 }
 

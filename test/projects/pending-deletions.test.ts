@@ -16,6 +16,7 @@ import {
   views,
 } from '../../shared/database/schema.ts';
 import { newId } from '../../shared/ids.ts';
+import { removeJobs } from '../../shared/jobs/remove-jobs.ts';
 import { createLog } from '../../shared/log.ts';
 import { FileStore } from '../../shared/storage/file-store.ts';
 import type { ObjectStore } from '../../shared/storage/object-store.ts';
@@ -169,6 +170,15 @@ function aged(hours: number): ObjectStore {
     },
   });
 }
+
+test('the objects of a job are deleted with its record', async () => {
+  const objects = { object: 'videos/b/1', poster: 'videos/b/2', sprite: 'videos/b/3' };
+  const end = { state: 'succeeded', finished: new Date() } as const;
+  const video = await makeJob({ ...end, result: { ...objects, type: 'video/mp4' } });
+  const other = await makeJob({ ...end, result: {} });
+  expect((await removeJobs(database.db, [video, other])).sort()).toEqual([video, other].sort());
+  expect((await pending()).sort()).toEqual(Object.values(objects));
+});
 
 test('nothing is deleted while a backup copies objects', async () => {
   await put('videos/a/1');
