@@ -31,6 +31,8 @@ BEYOND_SCHEMA = re.compile(
             r"^must be a time in ISO 8601",
             r"^must be a list such as sha-256=",
             r"^must hold a path of",
+            r"^must hold one number, such as ",
+            r"^needs pattern$",
             r"^must have at most \d+ bytes in UTF-8$",
             r"^must be at most 131,000 bytes long$",
             r"^must not hold a NUL character$",
