@@ -100,14 +100,16 @@ describeUnless(missingPrograms('chromium'), 'the console on a slow laptop', () =
 
   test(`can be used within ${USABLE_MS} ms`, async () => {
     const times: number[] = [];
-    // The best of some: other programs of this machine have their share of it.
+    // What the processor works for the page, by the clock of its thread: other programs of this machine have their share of it.
     for (let attempt = 0; attempt < 5 && !times.some(ms => ms < USABLE_MS); attempt++) {
       const { page } = await openConsole(browser, url, { path: 'licences.md' });
       const devtools = await page.context().newCDPSession(page);
-      await devtools.send('Emulation.setCPUThrottlingRate', { rate: SLOWDOWN });
+      await devtools.send('Performance.enable', { timeDomain: 'threadTicks' });
       await page.goto(`${url}/console/`, { waitUntil: 'commit' });
       await page.getByLabel('User name').waitFor();
-      times.push(await page.evaluate<number>('performance.now()'));
+      const { metrics } = await devtools.send('Performance.getMetrics');
+      const worked = metrics.find(({ name }) => name === 'TaskDuration')?.value ?? Number.NaN;
+      times.push(SLOWDOWN * worked * 1_000);
       await page.context().close();
     }
     expect(Math.min(...times), times.join(', ')).toBeLessThan(USABLE_MS);

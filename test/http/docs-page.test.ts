@@ -64,7 +64,7 @@ describeUnless(missingPrograms('chromium'), 'the page /api/docs', () => {
       'Files of a host',
       'Videos',
       'Uploads',
-      'Tables',
+      'Tables and arrays',
       'Projects',
       'Models',
       'Accounts',

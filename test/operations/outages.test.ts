@@ -151,7 +151,8 @@ describeUnless(missing, 'dependencies that go away and come back', () => {
       await expectTheRest();
       for (const at of waiting) {
         await waitFor(
-          async () => (await statusOf(at)).message === 'storing the video: waiting for the object store',
+          async () =>
+            (await statusOf(at)).message === 'storing the video: waiting for the object store',
           {
             what: 'the video to wait for the store',
             timeoutMs: 60_000,

@@ -12,7 +12,15 @@ const upload = {
 
 export const UPLOAD_EXAMPLES = {
   ParserList: {
-    items: [{ name: 'blob', meaning: 'Keeps the file as it is.', makes: 'file', parameters: {} }],
+    items: [
+      {
+        name: 'blob',
+        meaning: 'Keeps the file as it is.',
+        makes: 'file',
+        extensions: [],
+        parameters: {},
+      },
+    ],
   },
   NewUpload: { mid: MODEL, input: true, parser: 'csv', aids: ['day'] },
   Upload: {

@@ -2814,6 +2814,7 @@ export interface components {
          *           "name": "blob",
          *           "meaning": "Keeps the file as it is.",
          *           "makes": "file",
+         *           "extensions": [],
          *           "parameters": {}
          *         }
          *       ]
