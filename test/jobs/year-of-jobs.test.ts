@@ -121,7 +121,7 @@ async function fill(many: number): Promise<void> {
   const time = (day: SQL) =>
     sql`now() - make_interval(days => case when ${day} then 31 else 1 end)`;
   for (const table of ['jobs', 'job_chunks', 'sessions']) {
-    await run(sql`truncate ${sql.raw(table)}`);
+    await run(sql`truncate ${sql.raw(table)} cascade`);
     await run(sql`alter table ${sql.raw(table)} set (autovacuum_enabled = off)`);
   }
   await run(sql`insert into jobs (id, kind, queue, owner, session, payload, state, finished)
@@ -182,7 +182,7 @@ test('after a year the tables are as large, and a claim, a poll and a list cost 
   timeout: isFull ? 1_800_000 : 120_000,
 }, async () => {
   for (const table of ['jobs', 'job_chunks', 'sessions'])
-    await run(sql`truncate ${sql.raw(table)}`);
+    await run(sql`truncate ${sql.raw(table)} cascade`);
   const live = async (from: number, to: number) => {
     for (let day = from; day < to; day++) {
       // It is day `day`, and the jobs of today ended so long before now.
@@ -208,7 +208,7 @@ test('after a year the tables are as large, and a claim, a poll and a list cost 
 test('a little is removed from many with the statistics of another time', expectFewPages);
 
 test('the end of a session is looked for among its own jobs, although most jobs were once its', async () => {
-  await run(sql`truncate jobs`);
+  await run(sql`truncate jobs cascade`);
   const add = (from: number, to: number, session: SQL) =>
     run(sql`insert into jobs (id, kind, queue, owner, session, payload, state, finished)
       select ${idOf(sql`n`)}, 'command', 'remote', 'u', ${session}, '{}', 'succeeded', now() - interval '1 day' + make_interval(secs => n)
