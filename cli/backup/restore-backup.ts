@@ -32,7 +32,8 @@ export interface Restored {
 
 /**
  * Restores a backup into a database that is empty, and the store. Every byte of the backup is checked before; the rows come in
- * one transaction, after the objects, so that a restore that was cut off is made again.
+ * one transaction, after the objects, so that a restore that was cut off is made again. It is the last thing that is done: the
+ * start of the service migrates the tables to its own release.
  */
 export async function restoreBackup(options: RestoreOptions): Promise<Restored> {
   const { url, folder, signal } = options;
@@ -55,7 +56,6 @@ export async function restoreBackup(options: RestoreOptions): Promise<Restored> 
       await copyTables(client, manifest, options);
       return endOpenWork(client, manifest.taken);
     });
-    await migrateDatabase(url, { signal });
     return { manifest, ended };
   } finally {
     await client.end().catch(() => {});
