@@ -1,5 +1,7 @@
+import { pipeline } from 'node:stream/promises';
 import { z } from 'zod';
 import { OUTPUT_STREAMS } from '../../shared/jobs/output.ts';
+import { readOutputTimes } from '../../shared/jobs/output-times.ts';
 import { ResponseQuota } from '../concurrency/response-quota.ts';
 import { queryInteger } from '../http/query-integer.ts';
 import { pathParameter, resource } from '../http/resource.ts';
@@ -13,8 +15,12 @@ import { findOwnJob } from '../jobs/views/find-job.ts';
 import { operation } from '../openapi/operation.ts';
 
 const MOST = Number.MAX_SAFE_INTEGER;
+const outputStream = z.enum(OUTPUT_STREAMS).default('stdout');
+const outputTime = z
+  .object({ offset: z.number().int().min(0), time: z.iso.datetime() })
+  .meta({ id: 'JobOutputTime' });
 const outputQuery = z.strictObject({
-  stream: z.enum(OUTPUT_STREAMS).default('stdout'),
+  stream: outputStream,
   offset: queryInteger({ min: -MOST, max: MOST, default: 0 }).describe(
     'Of the first byte; a negative one counts from the end of what is stored.',
   ),
@@ -34,7 +40,7 @@ export default routes('json-body', (router, api) => {
       topic: 'jobs',
       summary: 'Follow a job: its state, progress and output as they come',
       details:
-        'Server-sent events, each a `JobEvent`: `state` {state, error?}, the present one first unless the job has ended; `progress` {progress, message?}; `output` {stream, offset, text | base64}. After all output come the end state and `end`; the id of `end`, sent as Last-Event-ID, is answered 204, which stops an EventSource.',
+        'Server-sent events, each a `JobEvent`: `state` {state, error?}, the present one first unless the job has ended; `progress` {progress, message?}; `output` {stream, offset, time, text | base64}. After all output come the end state and `end`; the id of `end`, sent as Last-Event-ID, is answered 204, which stops an EventSource.',
       headers: ['Last-Event-ID'],
       answers: {
         200: { means: 'The stream of events.', types: ['text/event-stream'] },
@@ -45,6 +51,27 @@ export default routes('json-body', (router, api) => {
         const row = await findOwnJob(db, pathParameter(req, 'id'), currentUser(res));
         open.add(row.owner, res);
         streamJobEvents(feeds, { req, res, row });
+      },
+    }),
+  });
+
+  resource(router, '/jobs/:id/output/times', {
+    get: operation({
+      id: 'fetchJobOutputTimes',
+      topic: 'jobs',
+      summary: 'See when the output of a command came',
+      details:
+        'Of each second in which output was stored: the time, and the offset of the first byte. What an older release stored is left out.',
+      query: z.strictObject({ stream: outputStream }),
+      answers: { 200: { means: 'Streamed, the oldest first.', json: z.array(outputTime) } },
+      errors: ['not_found'],
+      handle: async ({ req, res, query }) => {
+        const row = await findOwnJob(db, pathParameter(req, 'id'), currentUser(res));
+        const { stream } = query();
+        open.add(row.owner, res);
+        res.type('application/json').set('Cache-Control', 'no-store');
+        if (req.method === 'HEAD') return void res.end();
+        await pipeline(writeJsonArray(readOutputTimes(db, row.id, stream)), res);
       },
     }),
   });
@@ -89,3 +116,12 @@ export default routes('json-body', (router, api) => {
     }),
   });
 });
+
+async function* writeJsonArray(batches: AsyncIterable<unknown[]>): AsyncGenerator<string> {
+  let separator = '[';
+  for await (const items of batches) {
+    yield separator + items.map(item => JSON.stringify(item)).join(',');
+    separator = ',';
+  }
+  yield separator === '[' ? '[]' : ']';
+}

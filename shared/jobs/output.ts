@@ -2,6 +2,7 @@ import { and, asc, desc, eq, gt, lte, or, sql } from 'drizzle-orm';
 import type { Db } from '../database/connect.ts';
 import { chunks, segments } from '../database/schema.ts';
 import type { ObjectStore } from '../storage/object-store.ts';
+import { timesFrom } from './output-times.ts';
 
 export const OUTPUT_STREAMS = ['stdout', 'stderr'] as const;
 export type OutputStream = (typeof OUTPUT_STREAMS)[number];
@@ -13,6 +14,8 @@ export interface OutputPiece {
   /** Offset of the first byte in its stream. */
   offset: number;
   bytes: Buffer;
+  /** When the first of them was stored, to the second; undefined where an older release stored them. */
+  time?: Date;
 }
 
 /** Chunk rows of one query. */
@@ -75,7 +78,8 @@ async function* readOnce(
     for (const chunk of found) {
       const stream = streamName(chunk.stream);
       if (chunk.start > at[stream]) return;
-      yield { stream, offset: at[stream], bytes: chunk.bytes.subarray(at[stream] - chunk.start) };
+      const bytes = chunk.bytes.subarray(at[stream] - chunk.start);
+      yield { stream, offset: at[stream], bytes, time: chunk.at ?? undefined };
     }
     if (found.length < BATCH) return;
   }
@@ -123,8 +127,9 @@ async function* readSegments(
       .limit(1);
     if (!segment) return;
     const range = { start: at - segment.start, end: segment.length - 1 };
+    const timeAt = timesFrom(segment.times);
     for await (const bytes of await objects.get(segment.object, { range, signal })) {
-      yield { stream, offset: at, bytes };
+      yield { stream, offset: at, bytes, time: timeAt(at) };
       at += bytes.length;
     }
   }

@@ -98,6 +98,27 @@ describeStack(missingPrograms('sshd', 'chromium'), 'a long log in the console', 
     expect(await picked.textContent()).toBe(`777778 ${WORDS}`);
   });
 
+  test('lines tell when they came, and a time leads to its lines', async () => {
+    const command = "seq 100; sleep 2.5; seq 101 300 | sed 's/$/ later/'";
+    const job = await launchAsync(client, sid, command);
+    await open(job.id);
+    await count(300);
+    await scroller().press('Home');
+    await expect.poll(async () => (await seen())[0]).toBe(1);
+    const titleOf = (line: number) =>
+      page.locator(`.log-number[data-line="${line - 1}"]`).getAttribute('title');
+    const began = Date.parse((await titleOf(1)) ?? '');
+    await page.locator('.log-time summary').click();
+    const field = page.getByLabel('Lines from this time on');
+    const text = new Date(began + 1_000).toISOString().slice(0, 19);
+    await field.fill(text);
+    await expectAccessible(page);
+    await field.press('Enter');
+    await expect.poll(seen).toContain(101);
+    expect(new URL(page.url()).search).toBe('?line=101');
+    expect(Date.parse((await titleOf(101)) ?? '') - began).toBeGreaterThanOrEqual(2_000);
+  });
+
   test('what is more than a page keeps is read again where it is looked at', async () => {
     const lines = 1_600_000;
     const job = await launchAsync(client, sid, `seq ${lines} | sed 's/$/ ${WORDS}/'`);

@@ -115,10 +115,11 @@ describeForms(missingPrograms('sshd'), 'commands', form => {
         });
         expect(events.at(-1)).toEqual({ event: 'state', data: { state: 'succeeded' } });
         const output = events.filter(({ event }) => event === 'output').map(({ data }) => data);
+        const time = expect.any(String);
         expect(output).toEqual([
-          { stream: 'stdout', offset: 0, text: 'ä\n' },
-          { stream: 'stderr', offset: 0, text: 'b\n' },
-          { stream: 'stdout', offset: 3, text: 'c\n' },
+          { stream: 'stdout', offset: 0, time, text: 'ä\n' },
+          { stream: 'stderr', offset: 0, time, text: 'b\n' },
+          { stream: 'stdout', offset: 3, time, text: 'c\n' },
         ]);
       });
 
@@ -129,8 +130,8 @@ describeForms(missingPrograms('sshd'), 'commands', form => {
           headers: { 'Last-Event-ID': '2-1' },
         });
         const text = await response.text();
-        expect(text).toContain('data: {"stream":"stdout","offset":2,"text":"c"}');
-        expect(text).toContain('data: {"stream":"stderr","offset":1,"text":"ef"}');
+        expect(text).toMatch(/data: {"stream":"stdout","offset":2,"time":"[^"]+","text":"c"}/);
+        expect(text).toMatch(/data: {"stream":"stderr","offset":1,"time":"[^"]+","text":"ef"}/);
       });
 
       test('cancel ends it on the host', async () => {

@@ -4,6 +4,7 @@ import type { Database, Tx } from '../../shared/database/connect.ts';
 import { chunks, segments } from '../../shared/database/schema.ts';
 import { newObjectKey } from '../../shared/jobs/object-keys.ts';
 import { type OutputStream, readOutputStream, streamNumber } from '../../shared/jobs/output.ts';
+import { storedTimes } from '../../shared/jobs/output-times.ts';
 import type { ObjectStore } from '../../shared/storage/object-store.ts';
 
 /** Chunk rows in one object at most: they may be small. */
@@ -17,6 +18,8 @@ export interface Segment {
   start: number;
   length: number;
   object: string;
+  /** From where on its bytes were in no chunk row: they are stored with it. */
+  direct: number;
 }
 
 /** The objects of one job's output. Each has a new key, and readers see it with the commit of its row. */
@@ -36,7 +39,8 @@ export class OutputSegments {
     let length = 0;
     for (const chunk of found) if (length < most) length += chunk.length;
     if (length === 0) return undefined;
-    return this.#put({ stream, start, length }, this.#readChunks(stream, start, length));
+    const segment = { stream, start, length, direct: start + length };
+    return this.#put(segment, this.#readChunks(stream, start, length));
   }
 
   /** Puts the bytes at offset `at` into an object, together with those before them that are in chunk rows. */
@@ -50,19 +54,24 @@ export class OutputSegments {
     const [first] = hasChunks ? await this.#listChunks(stream) : [];
     const start = first?.start ?? at;
     const length = at - start + bytes.reduce((sum, part) => sum + part.length, 0);
-    if (start === at) return this.#put({ stream, start, length }, bytes);
+    const segment = { stream, start, length, direct: at };
+    if (start === at) return this.#put(segment, bytes);
     const before = this.#readChunks(stream, start, at - start);
-    return this.#put({ stream, start, length }, concat(before, bytes));
+    return this.#put(segment, concat(before, bytes));
   }
 
   /** Replaces the chunk rows of an object's range with the row of the object. */
-  async insert(tx: Tx, { stream, ...segment }: Segment): Promise<void> {
-    const job = this.#job;
-    const number = streamNumber(stream);
+  async insert(tx: Tx, { stream, direct, ...segment }: Segment): Promise<void> {
     const end = segment.start + segment.length;
-    await tx.insert(segments).values({ job, stream: number, ...segment });
-    const inRange = and(gte(chunks.start, segment.start), lt(chunks.start, end));
-    await tx.delete(chunks).where(and(eq(chunks.job, job), eq(chunks.stream, number), inRange));
+    const place = { job: this.#job, stream: streamNumber(stream) };
+    const rows = and(
+      eq(chunks.job, place.job),
+      eq(chunks.stream, place.stream),
+      and(gte(chunks.start, segment.start), lt(chunks.start, end)),
+    );
+    const times = storedTimes(rows, direct < end ? direct : undefined);
+    await tx.insert(segments).values({ ...place, ...segment, times });
+    await tx.delete(chunks).where(rows);
   }
 
   async #put(

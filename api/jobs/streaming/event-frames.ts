@@ -32,12 +32,14 @@ export async function* encodeOutput(
 ): AsyncGenerator<OutputFrame> {
   let at = { ...from };
   const rest: Record<OutputStream, Buffer> = { stdout: EMPTY, stderr: EMPTY };
+  const times: Partial<Record<OutputStream, Date>> = {};
   const encode = (stream: OutputStream, bytes: Buffer): OutputFrame => {
-    const data = describeOutput(stream, at[stream], bytes);
+    const data = describeOutput({ stream, offset: at[stream], time: times[stream] }, bytes);
     at = { ...at, [stream]: at[stream] + bytes.length };
     return { bytes: Buffer.from(encodeEvent('output', at, data)), at };
   };
-  for await (const { stream, offset, bytes } of pieces) {
+  for await (const { stream, offset, bytes, time } of pieces) {
+    times[stream] = time;
     // Pieces may overlap what was sent.
     const known = at[stream] + rest[stream].length;
     let left = Buffer.concat([rest[stream], bytes.subarray(Math.max(0, known - offset))]);
@@ -54,13 +56,13 @@ export async function* encodeOutput(
     if (rest[stream].length > 0) yield encode(stream, rest[stream]);
 }
 
-function describeOutput(stream: OutputStream, offset: number, bytes: Buffer): string {
+function describeOutput(
+  place: { stream: OutputStream; offset: number; time: Date | undefined },
+  bytes: Buffer,
+): string {
   const text = decodeUtf8(bytes);
-  return JSON.stringify(
-    text === undefined
-      ? { stream, offset, base64: bytes.toString('base64') }
-      : { stream, offset, text },
-  );
+  const content = text === undefined ? { base64: bytes.toString('base64') } : { text };
+  return JSON.stringify({ ...place, ...content });
 }
 
 /** The bytes up to the last whole UTF-8 character; where they are not UTF-8 at the end, all of them. */

@@ -12,6 +12,12 @@ const output = z
   .object({
     stream: z.enum(OUTPUT_STREAMS),
     offset: z.number().int().min(0).describe('Of its first byte in the stream.'),
+    time: z.iso
+      .datetime()
+      .optional()
+      .describe(
+        'When its first byte was stored, to the second; not told of what an older release stored.',
+      ),
     text: z.string().optional(),
     base64: z.string().optional().describe('Instead of `text`, where the bytes are not UTF-8.'),
   })

@@ -107,8 +107,8 @@ async function* cutAtEnd(
   pieces: AsyncIterable<OutputPiece>,
   until: OutputRange['until'],
 ): AsyncGenerator<OutputPiece> {
-  for await (const { stream, offset, bytes } of pieces) {
+  for await (const { stream, offset, bytes, time } of pieces) {
     const length = Math.min(bytes.length, until[stream] - offset);
-    if (length > 0) yield { stream, offset, bytes: bytes.subarray(0, length) };
+    if (length > 0) yield { stream, offset, bytes: bytes.subarray(0, length), time };
   }
 }

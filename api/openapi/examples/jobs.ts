@@ -25,6 +25,7 @@ const job = {
 };
 const { kind, state, progress, host, owner, worker, created, started, finished } = job;
 
+const output = { stream: 'stdout', offset: 0, time: LATER, text: 'step 1\n' };
 const claimed = { time: LATER, event: 'claimed', worker };
 
 const webhook = {
@@ -73,13 +74,14 @@ export const JOB_EXAMPLES = {
   JobHistory: { items: [{ time: CREATED, event: 'queued' }, claimed] },
   JobHistoryEvent: claimed,
   Identifier: { id: JOB },
-  JobEvent: { event: 'output', id: '7-0', data: { stream: 'stdout', offset: 0, text: 'step 1\n' } },
+  JobEvent: { event: 'output', id: '7-0', data: output },
+  JobOutputTime: { offset: 0, time: LATER },
   JobStateEvent: { event: 'state', id: '0-0', data: { state: 'running' } },
   JobProgressEvent: { event: 'progress', id: '0-0', data: { progress: 0.5 } },
   JobOutputEvent: {
     event: 'output',
     id: '7-0',
-    data: { stream: 'stdout', offset: 0, text: 'step 1\n' },
+    data: output,
   },
   JobEndEvent: { event: 'end', id: '7-0-end', data: {} },
   DirectoryListing: {

@@ -51,8 +51,8 @@ export class Follow implements AsyncIterable<Line> {
   async *chunks(): AsyncGenerator<Chunk> {
     for await (const event of this.events()) {
       if (event.event !== 'output') continue;
-      const { stream, offset, bytes } = event;
-      yield { stream, offset, bytes };
+      const { event: _, ...chunk } = event;
+      yield chunk;
     }
   }
 
@@ -101,19 +101,20 @@ export class Follow implements AsyncIterable<Line> {
 interface OutputData {
   stream: OutputStream;
   offset: number;
+  time?: string;
   text?: string;
   base64?: string;
 }
 
 /** What is new of an output event, which `at` then counts as known. */
 function takeOutput(data: string, at: Offsets): Chunk | undefined {
-  const { stream, offset, text, base64 } = JSON.parse(data) as OutputData;
+  const { stream, offset, time, text, base64 } = JSON.parse(data) as OutputData;
   const all = text === undefined ? fromBase64(base64 ?? '') : new TextEncoder().encode(text);
   const known = at[stream] - offset;
   if (known < 0)
     throw new Error(`Of ${stream} ${-known} bytes from ${at[stream]} on were left out.`);
   if (known >= all.length) return undefined;
-  const chunk = { stream, offset: offset + known, bytes: all.subarray(known) };
+  const chunk = { stream, offset: offset + known, bytes: all.subarray(known), time };
   at[stream] = offset + all.length;
   return chunk;
 }

@@ -6,6 +6,8 @@ export interface Chunk {
   /** Of its first byte, in its stream. */
   offset: number;
   bytes: Uint8Array;
+  /** When it was stored, to the second; an older release did not keep it. */
+  time?: string;
 }
 
 /** A line of output, without its line break. */

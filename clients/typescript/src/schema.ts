@@ -297,7 +297,7 @@ export interface paths {
         };
         /**
          * Follow a job: its state, progress and output as they come
-         * @description Server-sent events, each a `JobEvent`: `state` {state, error?}, the present one first unless the job has ended; `progress` {progress, message?}; `output` {stream, offset, text | base64}. After all output come the end state and `end`; the id of `end`, sent as Last-Event-ID, is answered 204, which stops an EventSource.
+         * @description Server-sent events, each a `JobEvent`: `state` {state, error?}, the present one first unless the job has ended; `progress` {progress, message?}; `output` {stream, offset, time, text | base64}. After all output come the end state and `end`; the id of `end`, sent as Last-Event-ID, is answered 204, which stops an EventSource.
          */
         get: operations["followJob"];
         put?: never;
@@ -334,6 +334,26 @@ export interface paths {
         };
         /** Fetch the output of a command, or a range of it */
         get: operations["fetchJobOutput"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/jobs/{id}/output/times": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * See when the output of a command came
+         * @description Of each second in which output was stored: the time, and the offset of the first byte. What an older release stored is left out.
+         */
+        get: operations["fetchJobOutputTimes"];
         put?: never;
         post?: never;
         delete?: never;
@@ -2128,6 +2148,7 @@ export interface components {
          *       "data": {
          *         "stream": "stdout",
          *         "offset": 0,
+         *         "time": "2026-11-20T09:30:04.250Z",
          *         "text": "step 1\n"
          *       }
          *     }
@@ -2174,6 +2195,11 @@ export interface components {
             stream: "stdout" | "stderr";
             /** @description Of its first byte in the stream. */
             offset: number;
+            /**
+             * Format: date-time
+             * @description When its first byte was stored, to the second; not told of what an older release stored.
+             */
+            time?: string;
             text?: string;
             /** @description Instead of `text`, where the bytes are not UTF-8. */
             base64?: string;
@@ -2185,6 +2211,7 @@ export interface components {
          *       "data": {
          *         "stream": "stdout",
          *         "offset": 0,
+         *         "time": "2026-11-20T09:30:04.250Z",
          *         "text": "step 1\n"
          *       }
          *     }
@@ -2198,6 +2225,17 @@ export interface components {
             /** @description Sent as Last-Event-ID, the stream goes on after it. */
             id: string;
             data: components["schemas"]["JobOutput"];
+        };
+        /**
+         * @example {
+         *       "offset": 0,
+         *       "time": "2026-11-20T09:30:04.250Z"
+         *     }
+         */
+        JobOutputTime: {
+            offset: number;
+            /** Format: date-time */
+            time: string;
         };
         /**
          * @example {
@@ -6282,6 +6320,121 @@ export interface operations {
                 };
                 content: {
                     "application/octet-stream": unknown;
+                };
+            };
+            /** @description `bad_request`: Bad request; `invalid_input`: Invalid parameters */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `unauthorized`: Credentials required. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `not_found`: Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `request_timeout`: Request timeout */
+            408: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `address_too_long`: Address too long */
+            414: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `too_many_requests`: Too many requests */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `headers_too_large`: Header fields too large */
+            431: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `internal`: Internal error */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `unavailable`: Service unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `insufficient_storage`: Insufficient storage */
+            507: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    fetchJobOutputTimes: {
+        parameters: {
+            query?: {
+                stream?: "stdout" | "stderr";
+            };
+            header?: never;
+            path: {
+                /** @description Job, token or webhook. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Streamed, the oldest first. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["JobOutputTime"][];
                 };
             };
             /** @description `bad_request`: Bad request; `invalid_input`: Invalid parameters */

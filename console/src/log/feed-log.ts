@@ -37,7 +37,7 @@ export async function feedLog(
   const from = { stdout: log.bytesOf('stdout'), stderr: log.bytesOf('stderr') };
   for await (const event of windlass.follow(job, { signal, from }).events()) {
     if (event.event === 'output') {
-      log.append(event.stream, event.bytes);
+      log.append(event.stream, event.bytes, event.time);
       onChange();
     } else onEvent?.(event);
     if (performance.now() - turn < TURN_MS) continue;

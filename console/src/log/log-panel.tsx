@@ -8,6 +8,7 @@ import { readLine, useAddress } from '../ui/use-address.ts';
 import { CopyButton } from './copy-button.tsx';
 import { FindBox } from './find-box.tsx';
 import { LogView } from './log-view.ts';
+import { TimeBox } from './time-box.tsx';
 import { useFind } from './use-find.ts';
 import { useLog } from './use-log.ts';
 
@@ -60,6 +61,10 @@ export function LogPanel({ job }: { job: string }) {
     view.current?.pick(found);
     view.current?.showLine(found);
   };
+  const goTo = (found: number) => {
+    change({ line: String(found + 1) });
+    show(found);
+  };
   const bytes = log.bytesOf('stdout') + log.bytesOf('stderr');
   return (
     <section class="card log-card" aria-label="Output">
@@ -72,6 +77,7 @@ export function LogPanel({ job }: { job: string }) {
         </p>
         <div class="row">
           <FindBox find={find} onShow={show} />
+          <TimeBox log={log} onShow={goTo} />
           {!log.isWhole && (
             <Button
               size="small"

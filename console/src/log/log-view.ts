@@ -55,6 +55,7 @@ export class LogView {
     scroller.replaceChildren(still, this.#sizer);
     scroller.addEventListener('scroll', this.#onScroll, { passive: true });
     scroller.addEventListener('click', this.#onClick);
+    scroller.addEventListener('keydown', this.#onKey);
     this.#observer = new ResizeObserver(() => this.refresh());
     this.#observer.observe(scroller);
   }
@@ -64,6 +65,7 @@ export class LogView {
     this.#observer.disconnect();
     this.#scroller.removeEventListener('scroll', this.#onScroll);
     this.#scroller.removeEventListener('click', this.#onClick);
+    this.#scroller.removeEventListener('keydown', this.#onKey);
   }
 
   /** Draws in the next frame. */
@@ -118,6 +120,18 @@ export class LogView {
       this.#following = this.#scale.isAtEnd;
       this.#options.onFollow(this.#following);
     }
+    this.refresh();
+  };
+
+  /** Browsers go to an end in many steps, the last of which are small: these would end a few lines before it. */
+  readonly #onKey = (event: KeyboardEvent) => {
+    if (event.target !== this.#scroller || (event.key !== 'Home' && event.key !== 'End')) return;
+    event.preventDefault();
+    this.#measure();
+    if (event.key === 'Home') this.#scale.moveTo(0);
+    else this.#scale.moveToEnd();
+    this.#following = this.#scale.isAtEnd;
+    this.#options.onFollow(this.#following);
     this.refresh();
   };
 
@@ -181,12 +195,16 @@ export class LogView {
     row.number.textContent = String(n + 1);
     row.number.dataset.line = String(n);
     row.number.href = addressOf(n);
+    row.number.title = describeTime(this.#log.timeOf(n));
     row.element.dataset.stream = line?.stream ?? '';
     row.element.dataset.picked = String(n === this.#picked);
     if (line) drawLine(row.text, line, this.#query);
     else row.text.textContent = 'Reading …';
   }
 }
+
+const exact = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium', timeStyle: 'medium' });
+const describeTime = (time: number | undefined) => (time === undefined ? '' : exact.format(time));
 
 /** Of this page, with the line. */
 function addressOf(line: number): string {

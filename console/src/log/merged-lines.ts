@@ -40,4 +40,17 @@ export class MergedLines {
       left: end - line - 1,
     };
   }
+
+  /** Which of all lines a stream's line is. Looks through the runs. */
+  find(stream: StreamName, line: number): number {
+    const code = STREAMS.indexOf(stream);
+    let found = 0;
+    for (let run = 0; run < this.#streams.length; run++) {
+      if (this.#streams.at(run) !== code) continue;
+      const into = line - this.#firstsOfStream.at(run);
+      if (into < 0) break;
+      found = this.#firsts.at(run) + into;
+    }
+    return found;
+  }
 }

@@ -107,6 +107,25 @@ test('a text is found in any case, in lines that come later too, and not in esca
   ]);
 });
 
+test('a line has the time of its stream, and a time its first line of any stream', () => {
+  const log = new OutputLog();
+  const time = (second: number) => Date.parse('2026-11-23T10:00:00Z') + second * 1_000;
+  const append = (stream: 'stdout' | 'stderr', text: string, second: number) =>
+    log.append(stream, encode(text), new Date(time(second)).toISOString());
+  append('stdout', 'a\nb', 0);
+  append('stdout', 'b\nc\n', 5);
+  // Where much is caught up with, one stream is told after the other.
+  append('stderr', 'x\ny\n', 3);
+  append('stdout', 'd\n', 9);
+  const lines = Array.from({ length: log.lineCount }, (_, n) => log.timeOf(n));
+  expect(lines).toEqual([0, 0, 5, 3, 3, 9].map(time));
+  expect([0, 1, 3, 5, 6, 9].map(second => log.lineAt(time(second)))).toEqual([0, 2, 2, 2, 5, 5]);
+  expect(log.lineAt(time(10))).toBe(undefined);
+  const older = new OutputLog();
+  older.append('stdout', encode('a\n'));
+  expect([older.timeOf(0), older.lineAt(time(0))]).toEqual([undefined, undefined]);
+});
+
 test('a million lines take up little beside their bytes, and each is found at once', () => {
   const log = new OutputLog();
   const chunk = encode('0123456789 the quick brown fox\n'.repeat(10_000));

@@ -1,7 +1,8 @@
 import { plainText, readSpans, type Span, type Style } from './ansi.ts';
 import { BLOCK_BYTES, ByteBlocks } from './byte-blocks.ts';
 import { LINES_PER_MARK, LineIndex } from './line-index.ts';
-import { MergedLines, type StreamName } from './merged-lines.ts';
+import { LineTimes } from './line-times.ts';
+import { MergedLines, STREAMS, type StreamName } from './merged-lines.ts';
 
 /** Of a longer line the beginning is shown, and of one that overwrites itself, as progress bars do, the end. */
 const SHOWN_BYTES = 16 << 10;
@@ -26,6 +27,7 @@ export interface Missing {
 interface Stream {
   blocks: ByteBlocks;
   index: LineIndex;
+  times: LineTimes;
 }
 
 /** What a job has printed: the bytes of both streams, their lines, and the order in which these came. */
@@ -43,7 +45,7 @@ export class OutputLog {
   constructor({ keep = KEPT_BYTES } = {}) {
     const open = (): Stream => {
       const blocks = new ByteBlocks();
-      return { blocks, index: new LineIndex(blocks) };
+      return { blocks, index: new LineIndex(blocks), times: new LineTimes() };
     };
     this.#streams = { stdout: open(), stderr: open() };
     this.#keptBlocks = Math.max(2, Math.floor(keep / BLOCK_BYTES));
@@ -58,8 +60,9 @@ export class OutputLog {
     return this.#streams[stream].blocks.length;
   }
 
-  append(stream: StreamName, bytes: Uint8Array): void {
-    const { blocks, index } = this.#streams[stream];
+  append(stream: StreamName, bytes: Uint8Array, time?: string): void {
+    const { blocks, index, times } = this.#streams[stream];
+    if (time !== undefined) times.add(index.lineCount, Date.parse(time));
     const offset = blocks.length;
     const before = blocks.blockCount;
     blocks.append(bytes);
@@ -90,6 +93,22 @@ export class OutputLog {
     if (!found) return undefined;
     const style = this.#streams[stream].index.hasEscapes ? this.#styleBefore(stream, line) : {};
     return { stream, spans: readSpans(found.text, style).spans, hidden: found.hidden };
+  }
+
+  /** When a line began, in ms since 1970; undefined where that is not known. */
+  timeOf(n: number): number | undefined {
+    const { stream, line } = this.#merged.at(n);
+    return this.#streams[stream].times.of(line);
+  }
+
+  /** The first line that began at a time or later; undefined where none has. */
+  lineAt(time: number): number | undefined {
+    const found = STREAMS.flatMap(stream => {
+      const { times, index } = this.#streams[stream];
+      const line = times.firstFrom(time);
+      return line === undefined || line >= index.lineCount ? [] : this.#merged.find(stream, line);
+    });
+    return found.length === 0 ? undefined : Math.min(...found);
   }
 
   /** The colours that an earlier line has set. */

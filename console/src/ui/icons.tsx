@@ -32,6 +32,12 @@ export const WrapIcon = draw(
 );
 export const CopyIcon = draw(<path d="M6 5.5h7v8H6zM10 5.5v-3H3v8h3" />);
 export const DownloadIcon = draw(<path d="M8 2.5v7M5 7l3 3 3-3M3 13h10" />);
+export const ClockIcon = draw(
+  <>
+    <circle cx="8" cy="8" r="5.5" />
+    <path d="M8 5v3l2 1.5" />
+  </>,
+);
 export const SunIcon = draw(
   <>
     <circle cx="8" cy="8" r="2.75" />

@@ -13,6 +13,7 @@ import {
 } from 'drizzle-orm/pg-core';
 import type { BatchState } from '../../jobs/batch.ts';
 import { hasEnded, IS_AWAY, isHeld, isWaiting } from '../../jobs/job-conditions.ts';
+import type { StoredTimes } from '../../jobs/output-times.ts';
 import { bytea, count, time } from './columns.ts';
 
 /** Jobs: the source of truth for all work, and the outbox of the queue. See docs/design.md. */
@@ -168,6 +169,8 @@ export const chunks = pgTable(
     stream: smallint().notNull(),
     start: bigint({ mode: 'number' }).notNull(),
     bytes: bytea().notNull(),
+    /** Null in rows of the release before. */
+    at: time().defaultNow(),
   },
   table => [
     primaryKey({ columns: [table.job, table.seq] }),
@@ -184,6 +187,8 @@ export const segments = pgTable(
     start: bigint({ mode: 'number' }).notNull(),
     length: bigint({ mode: 'number' }).notNull(),
     object: text().notNull(),
+    /** When its bytes were stored, see output-times.ts; null from a worker of the release before. */
+    times: jsonb().$type<StoredTimes>(),
   },
   table => [primaryKey({ columns: [table.job, table.stream, table.start] })],
 );

@@ -99,6 +99,7 @@ DELETE /jobs/{id}                             401 404 404 404 404 202 202 401 40
 DELETE /jobs/{id}/record                      401 404 404 404 404 204 204 401 403
 GET /jobs/{id}/history                        401 404 404 404 404 200 200 401 200
 GET /jobs/{id}/events                         401 404 404 404 404 200 404 401 200
+GET /jobs/{id}/output/times                   401 404 404 404 404 200 404 401 200
 GET /jobs/{id}/output                         401 404 404 404 404 200 404 401 200
 GET /jobs/{id}/result                         401 404 404 404 404 200 404 401 200
 POST /jobs/{id}/retry                         401 404 404 404 404 202 404 401 403

@@ -192,6 +192,7 @@ export const REQUESTS: Record<string, Make> = {
     return { ids: { id } };
   },
   'GET /jobs/{id}/history': ({ ids }) => ({ ids: { id: ids.job } }),
+  'GET /jobs/{id}/output/times': ({ ids }) => ({ ids: { id: ids.job } }),
   'GET /jobs/{id}/events': ({ ids }) => ({ ids: { id: ids.job } }),
   'GET /jobs/{id}/output': ({ ids }) => ({ ids: { id: ids.job } }),
   'GET /jobs/{id}/result': ({ ids }) => ({ ids: { id: ids.vsid } }),

@@ -96,8 +96,18 @@ export const JOB_ROWS: Row[] = [
       expect(readEvents((await ask('GET', `/jobs/${job}/events`)).text)).toContainEqual({
         event: 'output',
         id: '1-0',
-        data: { stream: 'stdout', offset: 0, base64: '/w==' },
+        data: { stream: 'stdout', offset: 0, time: expect.any(String), base64: '/w==' },
       });
+    },
+    'host',
+  ),
+  row(
+    at('GET /jobs/(id)/output/times: offsets and times, one a second at most'),
+    'GET /jobs/{id}/output/times',
+    async ({ ask, make }) => {
+      const answer = await ask('GET', `/jobs/${await make.command()}/output/times`);
+      expect(answer.json()).toEqual([{ offset: 0, time: expect.any(String) }]);
+      expectError(await ask('GET', '/jobs/none/output/times'), 404, { code: 'not_found' });
     },
     'host',
   ),

@@ -185,11 +185,12 @@ class ProgressEvent:
 
 @dataclass(frozen=True)
 class OutputEvent:
-    """Bytes that a command printed, and where in its stream they begin."""
+    """Bytes that a command printed, where in its stream they begin, and when they were stored (to the second)."""
 
     stream: str
     offset: int
     data: bytes
+    time: Optional[datetime] = None
 
 
 Event = Union[StateEvent, ProgressEvent, OutputEvent]

@@ -6,7 +6,7 @@ from typing import Any, AsyncGenerator, Dict, Optional
 
 import httpx
 
-from ..records import Event, JobError, Line, OutputEvent, ProgressEvent, StateEvent
+from ..records import Event, JobError, Line, OutputEvent, ProgressEvent, StateEvent, read_optional_time
 from .api import Api, escape, is_passing, to_error
 from .lines import LineAssembler
 from .sse import EventDecoder, ServerSentEvent
@@ -108,4 +108,4 @@ class _Reader:
             return None
         self._ends[stream] = end
         skipped = max(0, known - offset)
-        return OutputEvent(stream, offset + skipped, output[skipped:])
+        return OutputEvent(stream, offset + skipped, output[skipped:], read_optional_time(data.get("time")))

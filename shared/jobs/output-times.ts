@@ -1,0 +1,80 @@
+import { type SQL, sql } from 'drizzle-orm';
+import type { Db } from '../database/connect.ts';
+import { chunks, segments } from '../database/schema.ts';
+import { type OutputStream, streamNumber } from './output.ts';
+
+/** When bytes were stored: of each second the first, as [ms since 1970, offset in the stream], in their order. */
+export type StoredTimes = [ms: number, offset: number][];
+
+export interface OutputTime {
+  /** Of the first byte that was stored in this second. */
+  offset: number;
+  time: Date;
+}
+
+/** Rows of one query. */
+const BATCH = 200;
+const msOf = (time: SQL) => sql`floor(extract(epoch from ${time}) * 1000)::bigint`;
+
+/** The times of chunk rows, and of the bytes from `direct` on that are stored now: the StoredTimes of a segment, or null. */
+export const storedTimes = (rows: SQL | undefined, direct: number | undefined): SQL => sql`(
+  select jsonb_agg(jsonb_build_array(ms, start) order by start) from (
+    select distinct on (ms / 1000) ms, start from (
+      select ${msOf(sql`${chunks.at}`)} as ms, ${chunks.start} from ${chunks} where ${rows} and ${chunks.at} is not null
+      union all
+      select ${msOf(sql`now()`)}, direct from (select ${direct ?? null}::bigint as direct) given where direct is not null
+    ) stored order by ms / 1000, start
+  ) firsts)`;
+
+/** When the byte at an offset was stored; asked with offsets that grow. */
+export function timesFrom(times: StoredTimes | null): (offset: number) => Date | undefined {
+  let next = 0;
+  return offset => {
+    while ((times?.[next]?.[1] ?? Number.POSITIVE_INFINITY) <= offset) next++;
+    const found = times?.[next - 1];
+    return found && new Date(found[0]);
+  };
+}
+
+/** When the stored bytes of one stream were stored, in batches; what an older release stored is left out. */
+export async function* readOutputTimes(
+  db: Db,
+  job: string,
+  stream: OutputStream,
+): AsyncGenerator<OutputTime[]> {
+  let from = 0;
+  let last = Number.NEGATIVE_INFINITY;
+  for (;;) {
+    const rows = await listTimes(db, { job, stream, from });
+    const found: OutputTime[] = [];
+    for (const { times } of rows) {
+      for (const [ms, offset] of times ?? []) {
+        const second = Math.floor(ms / 1_000);
+        // A segment may begin before what was read already: its chunk rows were rolled up meanwhile.
+        if (offset < from || second <= last) continue;
+        found.push({ offset, time: new Date(ms) });
+        last = second;
+      }
+    }
+    if (found.length > 0) yield found;
+    if (rows.length < BATCH) return;
+    from = rows.at(-1)?.until ?? from;
+  }
+}
+
+/** One statement sees each byte in a segment or in a chunk row. */
+async function listTimes(
+  db: Db,
+  { job, stream, from }: { job: string; stream: OutputStream; from: number },
+): Promise<{ until: number; times: StoredTimes | null }[]> {
+  const number = streamNumber(stream);
+  const ofChunk = sql`jsonb_build_array(jsonb_build_array(${msOf(sql`at`)}, start))`;
+  const rows = await db.execute(sql`
+    (select start, (start + length)::float8 as until, times from ${segments}
+      where job = ${job} and stream = ${number} and start + length > ${from} order by start limit ${BATCH})
+    union all
+    (select start, (start + octet_length(bytes))::float8, case when at is not null then ${ofChunk} end from ${chunks}
+      where job = ${job} and stream = ${number} and start >= ${from} order by start limit ${BATCH})
+    order by start limit ${BATCH}`);
+  return rows as unknown as { until: number; times: StoredTimes | null }[];
+}
