@@ -11,3 +11,6 @@ export const queryInteger = ({
   default: otherwise,
 }: Record<'min' | 'max' | 'default', number>) =>
   z.preprocess(read, z.number().int().min(min).max(max).default(otherwise));
+
+export const optionalQueryInteger = ({ min, max }: Record<'min' | 'max', number>) =>
+  z.preprocess(read, z.number().int().min(min).max(max).optional());

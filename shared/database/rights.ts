@@ -55,6 +55,9 @@ const API_RIGHTS: Record<TableKey, string> = {
   parts: ALL,
   views: ALL,
   pendingDeletions: ALL,
+  // Workers count.
+  jobStatistics: 'select',
+  jobStatisticsProgress: 'select',
   webhooks: `select (${columnsOf(WEBHOOK_COLUMNS)}), insert, delete`,
   // Who removes the record of a job keeps it here for what waits to be sent.
   webhookDeliveries: 'select, update (record)',

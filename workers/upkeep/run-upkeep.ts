@@ -11,6 +11,7 @@ import { removeExpiredStreamedOutput } from './expired-streamed-output.ts';
 import { warnOfFullDisk } from './free-space.ts';
 import { endIdleUploads } from './idle-uploads.ts';
 import { removeOldJobs } from './job-retention.ts';
+import { countJobs } from './job-statistics.ts';
 import { OrphanCollector } from './orphaned-objects.ts';
 import { deletePendingObjects } from './pending-deletions.ts';
 import { forgetLeftoverRuns, removeOldSessions } from './session-retention.ts';
@@ -62,6 +63,7 @@ function listSteps(context: WorkerContext): UpkeepStep[] {
     { name: 'orphaned objects', every: OFTEN, run: () => orphans.markSome() },
     { name: 'free space', every: OFTEN, run: warnOfFullDisk(context) },
     { name: 'old jobs', every: SOON, run: () => removeOldJobs(context) },
+    { name: 'job statistics', every: SOON, run: () => countJobs(context) },
     { name: 'old sessions', every: SOON, run: () => removeOldSessions(context) },
     { name: 'old audit entries', every: SOON, run: () => removeOldAudit(context) },
     { name: 'webhook deliveries', every: SELDOM, run: () => removeOldDeliveries(context) },

@@ -20,6 +20,13 @@ const setting = {
   meaning: 'port the API listens on',
 };
 
+const statistic = {
+  ...{ time: CREATED, kind: 'command', succeeded: 41, failed: 1, cancelled: 0 },
+  wait: { median: 0.05, p95: 0.2, longest: 0.31 },
+  duration: { median: 2, p95: 20, longest: 17.25 },
+  ...{ waiting: 0, running: 3 },
+};
+
 export const OPERATION_EXAMPLES = {
   ServiceIndex: {
     name: 'Windlass',
@@ -41,6 +48,9 @@ export const OPERATION_EXAMPLES = {
   WorkerChanges: { draining: true },
   SettingList: { items: [setting] },
   Setting: setting,
+  JobStatistics: { since: CREATED, step: 300, items: [statistic] },
+  JobStatistic: statistic,
+  DurationSpread: statistic.wait,
   AuditPage: pageOf({
     seq: 17,
     time: CREATED,

@@ -1222,6 +1222,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/stats": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * How jobs fared over time, by kind
+         * @description Counted once a minute by the workers, up to a minute or two ago. A step without jobs of a kind is left out. Medians and 95th percentiles are bounds of a histogram (1, 2, 5, 10, …): no longer than so.
+         */
+        get: operations["fetchStatistics"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/tus": {
         parameters: {
             query?: never;
@@ -1897,6 +1917,18 @@ export interface components {
             mtimes: string[];
         };
         /**
+         * @example {
+         *       "median": 0.05,
+         *       "p95": 0.2,
+         *       "longest": 0.31
+         *     }
+         */
+        DurationSpread: {
+            median: number;
+            p95: number;
+            longest: number;
+        };
+        /**
          * @description What a server administrator sees of the jobs of others.
          * @example {
          *       "id": "01KB4T7F9A6D2E4G8H0J3K5M7P",
@@ -2319,6 +2351,80 @@ export interface components {
             /** @description Sent as Last-Event-ID, the stream goes on after it. */
             id: string;
             data: components["schemas"]["JobStateChange"];
+        };
+        /**
+         * @example {
+         *       "time": "2026-11-20T09:30:00.000Z",
+         *       "kind": "command",
+         *       "succeeded": 41,
+         *       "failed": 1,
+         *       "cancelled": 0,
+         *       "wait": {
+         *         "median": 0.05,
+         *         "p95": 0.2,
+         *         "longest": 0.31
+         *       },
+         *       "duration": {
+         *         "median": 2,
+         *         "p95": 20,
+         *         "longest": 17.25
+         *       },
+         *       "waiting": 0,
+         *       "running": 3
+         *     }
+         */
+        JobStatistic: {
+            /**
+             * Format: date-time
+             * @description Where the step begins.
+             */
+            time: string;
+            kind: string;
+            /** @description Jobs that ended so in this step. */
+            succeeded: number;
+            failed: number;
+            cancelled: number;
+            /** @description Seconds from creation to start, of the jobs that ended in this step. */
+            wait: components["schemas"]["DurationSpread"] | null;
+            /** @description Seconds from start to end. */
+            duration: components["schemas"]["DurationSpread"] | null;
+            /** @description The most that waited; null where nobody looked. */
+            waiting: number | null;
+            /** @description The most that ran; null where nobody looked. */
+            running: number | null;
+        };
+        /**
+         * @example {
+         *       "since": "2026-11-20T09:30:00.000Z",
+         *       "step": 300,
+         *       "items": [
+         *         {
+         *           "time": "2026-11-20T09:30:00.000Z",
+         *           "kind": "command",
+         *           "succeeded": 41,
+         *           "failed": 1,
+         *           "cancelled": 0,
+         *           "wait": {
+         *             "median": 0.05,
+         *             "p95": 0.2,
+         *             "longest": 0.31
+         *           },
+         *           "duration": {
+         *             "median": 2,
+         *             "p95": 20,
+         *             "longest": 17.25
+         *           },
+         *           "waiting": 0,
+         *           "running": 3
+         *         }
+         *       ]
+         *     }
+         */
+        JobStatistics: {
+            /** Format: date-time */
+            since: string;
+            step: number;
+            items: components["schemas"]["JobStatistic"][];
         };
         /**
          * @example {
@@ -14699,6 +14805,119 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["SettingList"];
+                };
+            };
+            /** @description `unauthorized`: Credentials required. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `forbidden`: Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `request_timeout`: Request timeout */
+            408: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `address_too_long`: Address too long */
+            414: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `too_many_requests`: Too many requests */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `headers_too_large`: Header fields too large */
+            431: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `internal`: Internal error */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `unavailable`: Service unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `insufficient_storage`: Insufficient storage */
+            507: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    fetchStatistics: {
+        parameters: {
+            query?: {
+                since?: string;
+                step?: number;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description By time and kind. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["JobStatistics"];
+                };
+            };
+            /** @description `invalid_input`: Invalid parameters */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
             /** @description `unauthorized`: Credentials required. */

@@ -277,6 +277,24 @@ export const JOB_ROWS: Row[] = [
     'host',
   ),
   row(
+    at(
+      'GET /stats?since=&step=, for server administrators: waits, durations, failures and depth by kind over time',
+    ),
+    'GET /stats',
+    async ({ ask }) => {
+      const since = new Date(Date.now() - 3_600_000).toISOString();
+      const answer = await ask('GET', `/stats?since=${since}&step=60`);
+      expect(answer.json()).toEqual({ since, step: 60, items: expect.any(Array) });
+      for (const wrong of ['step=59', 'step=1e3', 'since=yesterday', 'unknown=1'])
+        expectError(await ask('GET', `/stats?${wrong}`), 400, { code: 'invalid_input' });
+      const month = new Date(Date.now() - 40 * 86_400_000).toISOString();
+      expectError(await ask('GET', `/stats?since=${month}&step=60`), 400, {
+        code: 'invalid_input',
+      });
+    },
+    'host',
+  ),
+  row(
     at('error is {code, detail, hint?}, the same words as in problem answers'),
     'GET /jobs/{id}, POST /remotes/launch',
     async ({ ask, make, ended, world }) => {

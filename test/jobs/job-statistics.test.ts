@@ -1,0 +1,146 @@
+import { sql } from 'drizzle-orm';
+import { beforeEach, expect, test } from 'vitest';
+import { readStatistics } from '../../api/monitoring/job-statistics.ts';
+import type { Database } from '../../shared/database/connect.ts';
+import { jobs } from '../../shared/database/schema.ts';
+import { newId } from '../../shared/ids.ts';
+import { countJobs } from '../../workers/upkeep/job-statistics.ts';
+import { withDatabase } from '../harness/migrated-database.ts';
+
+const given = withDatabase('job-statistics');
+const MINUTE = 60_000;
+let database: Database;
+/** The beginning of the present minute. */
+let minute: number;
+
+beforeEach(async () => {
+  database = given.database();
+  await database.db.execute(sql`truncate jobs, job_statistics, job_statistics_progress cascade`);
+  minute = Math.floor(Date.now() / MINUTE) * MINUTE;
+});
+
+const count = () => countJobs({ database, stopping: new AbortController().signal });
+const read = (minutes: number, step: number) =>
+  readStatistics(database.db, { since: new Date(minute - minutes * MINUTE), step });
+const timeOf = (ms: number) => `${new Date(ms).toISOString().slice(0, 19)}Z`;
+
+interface Times {
+  /** When it ended, in ms since 1970; absent: it has not. */
+  finished?: number;
+  /** Seconds; absent: it was never started. */
+  wait?: number;
+  duration?: number;
+}
+
+async function store(
+  kind: string,
+  state: (typeof jobs.$inferInsert)['state'],
+  { finished, wait, duration = 0 }: Times,
+): Promise<void> {
+  const end = finished ?? Date.now();
+  const started = new Date(end - duration * 1_000);
+  await database.db.insert(jobs).values({
+    ...{ id: newId(), kind, queue: 'remote', owner: 'ada', payload: {}, state },
+    finished: finished === undefined ? null : new Date(finished),
+    started: wait === undefined ? null : started,
+    created: new Date(started.getTime() - (wait ?? 0) * 1_000),
+    ...(state === 'running' && { leaseToken: newId() }),
+  });
+}
+
+test('ends are counted by minute and kind, and each once, whoever counts and however often', async () => {
+  const ended = minute - 10 * MINUTE;
+  for (let n = 0; n < 20; n++)
+    await store('command', 'succeeded', { finished: ended + n, wait: 0.04, duration: 1.5 });
+  await store('command', 'failed', { finished: ended + 59_999, wait: 30, duration: 400 });
+  await store('command', 'cancelled', { finished: ended + 5 });
+  await store('video', 'failed', { finished: ended + MINUTE, wait: 2, duration: 100_000 });
+  await Promise.all([count(), count(), count()]);
+  await count();
+  const seconds = (median: number, p95: number, longest: number) => ({ median, p95, longest });
+  const expected = [
+    {
+      ...{ time: timeOf(ended), kind: 'command', succeeded: 20, failed: 1, cancelled: 1 },
+      ...{ wait: seconds(0.05, 0.05, 30), duration: seconds(2, 2, 400) },
+      ...{ waiting: null, running: null },
+    },
+    {
+      ...{ time: timeOf(ended + MINUTE), kind: 'video', succeeded: 0, failed: 1, cancelled: 0 },
+      ...{ wait: seconds(2, 2, 2), duration: seconds(100_000, 100_000, 100_000) },
+      ...{ waiting: null, running: null },
+    },
+  ];
+  expect(await read(20, 60)).toEqual(expected);
+  // The record of a job may be removed: what was counted stays.
+  await database.db.delete(jobs);
+  await count();
+  expect(await read(20, 60)).toEqual(expected);
+  const [day] = await read(20, 86_400);
+  expect(day).toMatchObject({ kind: 'command', succeeded: 20, failed: 1 });
+});
+
+test('what ended a moment ago is counted when its minute is over and settled', async () => {
+  await store('command', 'succeeded', { finished: Date.now(), wait: 0, duration: 0 });
+  await count();
+  expect(await read(20, 60)).toEqual([]);
+  await database.db.execute(sql`update jobs set finished = finished - interval '3 minutes'`);
+  await database.db.execute(
+    sql`update job_statistics_progress set ended_until = ended_until - interval '3 minutes'`,
+  );
+  await count();
+  expect(await read(20, 60)).toMatchObject([{ kind: 'command', succeeded: 1 }]);
+});
+
+test('the jobs that wait and run are looked at once a minute', async () => {
+  await store('command', 'queued', {});
+  await store('command', 'running', { wait: 0 });
+  await store('parse', 'queued', {});
+  await count();
+  await store('parse', 'queued', {});
+  await count();
+  expect(await read(20, 60)).toMatchObject([
+    { kind: 'command', succeeded: 0, wait: null, duration: null, waiting: 1, running: 1 },
+    { kind: 'parse', waiting: 1, running: 0 },
+  ]);
+  await database.db.execute(
+    sql`update job_statistics_progress set sampled = sampled - interval '1 minute'`,
+  );
+  await count();
+  expect(await read(20, 3_600)).toMatchObject([{}, { kind: 'parse', waiting: 2 }]);
+});
+
+test('a statement that fails in the middle leaves nothing counted, and the next one counts it', async () => {
+  await store('command', 'succeeded', { finished: minute - 5 * MINUTE, wait: 1, duration: 1 });
+  await database.db.execute(sql`create function refuse() returns trigger language plpgsql as
+    $$ begin raise exception 'the disk is full'; end $$`);
+  await database.db.execute(sql`create trigger refuse before update of ended_until
+    on job_statistics_progress for each row execute function refuse()`);
+  await expect(count()).rejects.toThrow();
+  expect(await read(20, 60)).toEqual([]);
+  await database.db.execute(sql`drop trigger refuse on job_statistics_progress`);
+  await count();
+  expect(await read(20, 60)).toMatchObject([{ succeeded: 1 }]);
+});
+
+test('a month of many jobs is counted, 30 days are kept', async () => {
+  const db = database.db;
+  await db.execute(sql`insert into jobs (id, kind, queue, owner, payload, state, created, started, finished)
+    select 'many' || n, (array['command', 'video', 'parse'])[1 + n % 3], 'remote', 'ada', '{}', 'succeeded', at, at, at
+    from (select n, now() - interval '31 days' + n * interval '26784 milliseconds' as at
+      from generate_series(1, 99000) n) many`);
+  await count();
+  const items = await readStatistics(db, { since: new Date(0), step: 86_400 });
+  const [{ kept }] = (await db.execute<{ kept: number }>(
+    sql`select count(*)::int as kept from jobs where finished >= (select min(minute) from job_statistics)`,
+  )) as unknown as [{ kept: number }];
+  expect(items.reduce((sum, { succeeded }) => sum + succeeded, 0)).toBe(kept);
+  await db.execute(sql`update job_statistics set minute = minute - interval '2 days'`);
+  await db.execute(
+    sql`update job_statistics_progress set ended_until = ended_until - interval '3 minutes'`,
+  );
+  await count();
+  const [{ days }] = (await db.execute<{ days: number }>(
+    sql`select extract(day from now() - min(minute))::int as days from job_statistics`,
+  )) as unknown as [{ days: number }];
+  expect(days).toBe(29);
+});

@@ -1,0 +1,77 @@
+import { lt, sql } from 'drizzle-orm';
+import type { Tx } from '../../shared/database/connect.ts';
+import { jobStatistics } from '../../shared/database/schema.ts';
+import { histogramOf } from '../../shared/jobs/duration-histogram.ts';
+import { hasEnded } from '../../shared/jobs/job-conditions.ts';
+import type { WorkerContext } from '../context.ts';
+
+/** No transaction that ends a job lasts so long: a minute is counted once all its ends are committed. */
+const SETTLED = sql`interval '1 minute'`;
+/** Minutes that are counted in one statement: of a database that was filled before there were statistics. */
+const SPAN = sql`interval '6 hours'`;
+const KEPT = sql`interval '30 days'`;
+/** Waiting jobs that are looked at: a count of more takes long, and tells nothing else. */
+const MOST_WAITING = 100_000;
+const minuteOf = (time: ReturnType<typeof sql>) => sql`date_trunc('minute', ${time})`;
+
+type Context = Pick<WorkerContext, 'database' | 'stopping'>;
+
+/**
+ * Counts the jobs that ended in each minute, once, and looks each minute how many there are. One worker at a time does, by a
+ * lock of the row that says how far; it is committed with what was counted.
+ */
+export async function countJobs({ database: { db }, stopping }: Context): Promise<void> {
+  await db.execute(sql`insert into job_statistics_progress (ended_until)
+    values (${minuteOf(sql`now() - ${KEPT}`)}) on conflict do nothing`);
+  while (!stopping.aborted && (await db.transaction(countSome)));
+}
+
+/** Whether there is more to be counted. */
+async function countSome(tx: Tx): Promise<boolean> {
+  const [progress] = await tx.execute<{ from: string; until: string; mustLook: boolean }>(sql`
+    select ended_until::text as "from",
+      greatest(ended_until, least(ended_until + ${SPAN}, ${minuteOf(sql`now() - ${SETTLED}`)}))::text as until,
+      (sampled is null or sampled < ${minuteOf(sql`now()`)}) as "mustLook"
+    from job_statistics_progress for update skip locked`);
+  if (!progress) return false;
+  const { from, until, mustLook } = progress;
+  if (mustLook) await lookAtDepth(tx);
+  if (from === until) return false;
+  await countEnds(tx, from, until);
+  await tx.execute(sql`update job_statistics_progress set ended_until = ${until}::timestamptz`);
+  await tx.delete(jobStatistics).where(lt(jobStatistics.minute, sql`now() - ${KEPT}`));
+  return true;
+}
+
+async function countEnds(tx: Tx, from: string, until: string): Promise<void> {
+  const seconds = (begin: string, end: string) =>
+    sql.raw(`extract(epoch from greatest(${end} - ${begin}, interval '0'))::float8`);
+  const wait = seconds('created', 'started');
+  const duration = seconds('started', 'finished');
+  const count = (state: string) => sql`count(*) filter (where state = ${state})`;
+  await tx.execute(sql`
+    insert into job_statistics as known (minute, kind, succeeded, failed, cancelled,
+      waits, longest_wait, durations, longest_duration)
+    select ${minuteOf(sql`finished`)}, kind, ${count('succeeded')}, ${count('failed')}, ${count('cancelled')},
+      ${histogramOf(wait)}, max(${wait}), ${histogramOf(duration)}, max(${duration})
+    from jobs
+    where ${hasEnded} and finished >= ${from}::timestamptz and finished < ${until}::timestamptz
+    group by 1, 2
+    on conflict (minute, kind) do update set succeeded = excluded.succeeded, failed = excluded.failed,
+      cancelled = excluded.cancelled, waits = excluded.waits, longest_wait = excluded.longest_wait,
+      durations = excluded.durations, longest_duration = excluded.longest_duration`);
+}
+
+async function lookAtDepth(tx: Tx): Promise<void> {
+  await tx.execute(sql`
+    insert into job_statistics as known (minute, kind, waiting, running)
+    select ${minuteOf(sql`now()`)}, kind, sum(waiting), sum(running) from (
+      select kind, count(*) as waiting, 0 as running from (
+        select kind from jobs where finished is null and lease_token is null limit ${MOST_WAITING}
+      ) due group by kind
+      union all
+      select kind, 0, count(*) from jobs where finished is null and lease_token is not null group by kind
+    ) open group by kind
+    on conflict (minute, kind) do update set waiting = excluded.waiting, running = excluded.running`);
+  await tx.execute(sql`update job_statistics_progress set sampled = now()`);
+}
