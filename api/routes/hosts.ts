@@ -6,7 +6,6 @@ import { z } from 'zod';
 import type { Tx } from '../../shared/database/connect.ts';
 import { type HostRow, hosts } from '../../shared/database/schema.ts';
 import { conflict, notFound } from '../../shared/errors.ts';
-import type { Result } from '../../shared/jobs/catalog.ts';
 import { fingerprint, keyBytes } from '../../shared/ssh-keys.ts';
 import { checkIfMatch, sendRecord, versionTag } from '../http/conditional-requests.ts';
 import { pageOf, pageQueryBy, readPage } from '../http/pagination.ts';
@@ -15,11 +14,9 @@ import { routes } from '../http/routes.ts';
 import { auditOf } from '../identity/audit.ts';
 import { currentUser, requireAdministrator } from '../identity/current-user.ts';
 import { username } from '../identity/username.ts';
-import { awaitJob } from '../jobs/requests/await-job.ts';
-import { requireWorker } from '../jobs/requests/require-worker.ts';
-import { startRequestedJob } from '../jobs/requests/start-requested-job.ts';
 import { answerWithLocation, operation } from '../openapi/operation.ts';
 import { assertHostFor, isHostFor } from '../remote/host-access.ts';
+import { type HostPlace, hostPlace, scanHost } from '../remote/scan-host.ts';
 import { listOpenSessions, refuseOpenSessions } from '../remote/sessions-of-host.ts';
 
 const keyLine = z
@@ -35,12 +32,10 @@ function toList(users: '*' | string[]): string[] | null {
   return users === '*' ? null : [...new Set(users)];
 }
 const fields = {
-  address: z.string().regex(/^[\w.:-]{1,253}$/, 'must be a host name or an IP address'),
-  port: z.number().int().min(1).max(65_535),
+  ...hostPlace,
   keys: z.array(keyLine).min(1).max(20),
   trust: z.literal('now'),
   agent: z.boolean(),
-  private: z.boolean(),
   users: z.union([z.literal('*'), z.array(username).max(1_000)]).transform(toList),
 };
 const name = z.string().regex(/^[\w][\w.-]{0,252}$/, 'must be 1 to 253 letters, digits, . _ -');
@@ -84,12 +79,23 @@ const fullHost = hostName
 /** Server administrators see the full record, others the short one. */
 const hostRecord = z.union([fullHost, hostName]);
 
+const place = z
+  .strictObject({
+    ...hostPlace,
+    port: hostPlace.port.default(22),
+    private: hostPlace.private.default(false),
+  })
+  .meta({ id: 'HostPlace' });
+const shownKeys = fullHost.pick({ keys: true, fingerprints: true }).meta({ id: 'HostKeys' });
+const keysView = (keys: string[]) => ({
+  keys,
+  fingerprints: keys.map(line => fingerprint(keyBytes(line))),
+});
 const fullView = (row: HostRow): z.output<typeof fullHost> => ({
   name: row.name,
   address: row.address,
   port: row.port,
-  keys: row.keys,
-  fingerprints: row.keys.map(line => fingerprint(keyBytes(line))),
+  ...keysView(row.keys),
   agent: row.agent,
   private: row.private,
   users: row.users ?? '*',
@@ -102,24 +108,7 @@ export default routes('json-body', (router, api) => {
   const { db } = api.database;
   const idleSeconds = api.config.SESSION_IDLE_TIMEOUT;
   const find = async (name: string) => requireHost(name, await selectHost(db, name));
-  /**
-   * Has a worker connect once and returns the host's keys; `isRepeat` where the job is that of an earlier request with the
-   * same Idempotency-Key. Undefined where the client has disconnected.
-   */
-  const scan = async (
-    at: { address: string; port: number; private: boolean },
-    req: Request,
-    res: Response,
-  ): Promise<{ keys: string[]; isRepeat: boolean } | undefined> => {
-    const queue = await requireWorker(api, 'scan-host');
-    let isRepeat = true;
-    const job = await startRequestedJob(api, req, res, async () => {
-      isRepeat = false;
-      return { kind: 'scan-host', queue, payload: at };
-    });
-    const ended = await awaitJob(api, res, job);
-    return ended && { keys: (ended.result as Result<'scan-host'>).keys, isRepeat };
-  };
+  const scan = (at: HostPlace, req: Request, res: Response) => scanHost(api, at, req, res);
 
   resource(router, '/hosts', {
     get: operation({
@@ -169,6 +158,26 @@ export default routes('json-body', (router, api) => {
           added ?? (present && isDeepStrictEqual({ ...present, ...host }, present) && present);
         if (!row) throw conflict(`there is a host ${host.name} already.`, 'Change it with PUT.');
         res.status(201).location(`/api/hosts/${row.name}`).json(fullView(row));
+      },
+    }),
+  });
+
+  resource(router, '/hosts/-/scan', {
+    post: operation({
+      id: 'scanHost',
+      topic: 'sessions',
+      summary: 'See which keys a machine shows, before a host is added with them',
+      details: 'A worker connects to it once. Nothing is kept.',
+      body: place,
+      for: 'administrators',
+      refusesTokens: true,
+      answers: { 200: { means: 'What it shows.', json: shownKeys } },
+      errors: ['host_not_allowed', 'remote_connection_failed', 'idempotency_conflict'],
+      headers: ['Idempotency-Key'],
+      handle: async ({ req, res, body }) => {
+        requireAdministrator(res);
+        const shown = await scan(body(), req, res);
+        if (shown) res.set('Cache-Control', 'no-store').json(keysView(shown.keys));
       },
     }),
   });

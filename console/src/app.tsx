@@ -9,9 +9,12 @@ import { queries } from './service/client.ts';
 import { CONSOLE_PATH } from './service/place.ts';
 import { useUser } from './service/user.ts';
 import { Connection } from './ui/connection.tsx';
+import { lazy } from './ui/lazy.tsx';
 import { Problem } from './ui/problem.tsx';
 import { Shell } from './ui/shell.tsx';
 import { Wait } from './ui/wait.tsx';
+
+const OperatePage = lazy(async () => (await import('./pages/operate.tsx')).OperatePage);
 
 export const App = () => (
   <QueryClientProvider client={queries}>
@@ -50,6 +53,9 @@ function Content() {
         </Route>
         <Route path="/jobs">
           <JobsPage user={user} />
+        </Route>
+        <Route path="/operate/:part?">
+          {({ part = '' }) => <OperatePage user={user} part={part} />}
         </Route>
         <Route path="/jobs/:id">{({ id }) => <JobPage key={id} id={id} />}</Route>
         <Route>

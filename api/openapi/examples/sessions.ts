@@ -29,6 +29,8 @@ export const SESSION_EXAMPLES = {
   RemoteHosts: [{ hostname: 'hpc', agent: true }],
   NewHost: { name: 'lab', address: 'lab.example.org', keys: [KEY] },
   HostChanges: { users: ['ada', 'grace'] },
+  HostPlace: { address: 'lab.example.org' },
+  HostKeys: { keys: host.keys, fingerprints: host.fingerprints },
   Host: host,
   HostName: { name: 'lab', agent: true },
   HostPage: pageOf({ name: 'lab', agent: true }),

@@ -228,6 +228,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/hosts/-/scan": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * See which keys a machine shows, before a host is added with them
+         * @description A worker connects to it once. Nothing is kept.
+         */
+        post: operations["scanHost"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/hosts/{name}": {
         parameters: {
             query?: never;
@@ -2041,11 +2061,11 @@ export interface components {
         HostChanges: {
             address?: string;
             port?: number;
+            private?: boolean;
             keys?: string[];
             /** @constant */
             trust?: "now";
             agent?: boolean;
-            private?: boolean;
             users?: "*" | string[];
         };
         /**
@@ -2058,6 +2078,20 @@ export interface components {
             privateKey?: string;
             certificate?: string;
             passphrase?: string;
+        };
+        /**
+         * @example {
+         *       "keys": [
+         *         "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIIFIqPGFQ1XV3CiF7lZEcyeUiqi2rBg4FW0f0qSsYk2r"
+         *       ],
+         *       "fingerprints": [
+         *         "SHA256:Rj2P7rHkq0b1vS6bqVt2l3nVfX5v0wQn0oYb8m4c1dE"
+         *       ]
+         *     }
+         */
+        HostKeys: {
+            keys: string[];
+            fingerprints: string[];
         };
         /**
          * @example {
@@ -2083,6 +2117,18 @@ export interface components {
         HostPage: {
             items: (components["schemas"]["Host"] | components["schemas"]["HostName"])[];
             next: string | null;
+        };
+        /**
+         * @example {
+         *       "address": "lab.example.org"
+         *     }
+         */
+        HostPlace: {
+            address: string;
+            /** @default 22 */
+            port?: number;
+            /** @default false */
+            private?: boolean;
         };
         /**
          * @example {
@@ -2711,13 +2757,13 @@ export interface components {
             address?: string;
             /** @default 22 */
             port?: number;
+            /** @default false */
+            private?: boolean;
             keys?: string[];
             /** @constant */
             trust?: "now";
             /** @default true */
             agent?: boolean;
-            /** @default false */
-            private?: boolean;
             users?: "*" | string[];
         };
         /**
@@ -5247,6 +5293,150 @@ export interface operations {
                 };
             };
             /** @description `idempotency_conflict`: Idempotency-Key used with another request.; `conflict`: Conflict */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `payload_too_large`: Payload too large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `address_too_long`: Address too long */
+            414: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `unsupported_media_type`: Unsupported media type */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `too_many_requests`: Too many requests */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `headers_too_large`: Header fields too large */
+            431: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `internal`: Internal error; `remote_connection_failed`: Remote connection failed. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `unavailable`: Service unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `insufficient_storage`: Insufficient storage */
+            507: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    scanHost: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description The same key again gives the same job, for 24 hours. */
+                "Idempotency-Key"?: string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["HostPlace"];
+            };
+        };
+        responses: {
+            /** @description What it shows. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["HostKeys"];
+                };
+            };
+            /** @description `invalid_input`: Invalid parameters; `bad_request`: Bad request */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `unauthorized`: Credentials required. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `forbidden`: Forbidden; `host_not_allowed`: Host not allowed. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `request_timeout`: Request timeout */
+            408: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `idempotency_conflict`: Idempotency-Key used with another request. */
             409: {
                 headers: {
                     [name: string]: unknown;

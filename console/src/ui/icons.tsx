@@ -38,6 +38,9 @@ export const ClockIcon = draw(
     <path d="M8 5v3l2 1.5" />
   </>,
 );
+export const GaugeIcon = draw(
+  <path d="M2.5 11.5a5.500 5.500 0 1 1 11 0M8 11l2.500-3.500M2.500 13.500h11" />,
+);
 export const SunIcon = draw(
   <>
     <circle cx="8" cy="8" r="2.75" />

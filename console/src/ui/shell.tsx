@@ -3,12 +3,13 @@ import { Link, useLocation } from 'wouter-preact';
 import { apiPath } from '../service/place.ts';
 import { type CurrentUser, logOut } from '../service/user.ts';
 import { Button } from './button.tsx';
-import { BookIcon, LeaveIcon, ListIcon, TerminalIcon } from './icons.tsx';
+import { BookIcon, GaugeIcon, LeaveIcon, ListIcon, TerminalIcon } from './icons.tsx';
 import { ThemeButton } from './theme.tsx';
 
 const PAGES = [
   { path: '/run', name: 'Run', Icon: TerminalIcon },
   { path: '/jobs', name: 'Jobs', Icon: ListIcon },
+  { path: '/operate', name: 'Operate', Icon: GaugeIcon, forAdministrators: true },
 ];
 
 /** What stands around every page of a user who is logged in. */
@@ -25,19 +26,21 @@ export function Shell({ user, children }: { user: CurrentUser; children: Compone
           <span>Windlass</span>
         </Link>
         <nav class="nav" aria-label="Pages">
-          {PAGES.map(({ path: to, name, Icon }) => (
-            <Link
-              key={to}
-              href={to}
-              aria-current={path === to || path.startsWith(`${to}/`) ? 'page' : undefined}
-            >
-              <Icon />
-              {name}
-            </Link>
-          ))}
+          {PAGES.filter(page => user.administrator || !page.forAdministrators).map(
+            ({ path: to, name, Icon }) => (
+              <Link
+                key={to}
+                href={to}
+                aria-current={path === to || path.startsWith(`${to}/`) ? 'page' : undefined}
+              >
+                <Icon />
+                <span>{name}</span>
+              </Link>
+            ),
+          )}
           <a href={apiPath('docs')}>
             <BookIcon />
-            API
+            <span>API</span>
           </a>
         </nav>
         <div class="sidebar-end">

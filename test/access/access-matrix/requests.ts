@@ -142,6 +142,9 @@ export const REQUESTS: Record<string, Make> = {
   'GET /webhooks/{id}/deliveries': async world => ({ ids: { id: await makeWebhook(world) } }),
 
   'POST /hosts': () => ({ json: { name: newName('host'), keys: [KEY] } }),
+  'POST /hosts/-/scan': ({ sshd: { host, port } }) => ({
+    json: { address: host, port, private: true },
+  }),
   'PUT /hosts/{name}': async world => ({
     ids: { name: await makeHost(world) },
     json: { agent: true },

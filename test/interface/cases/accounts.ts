@@ -55,6 +55,24 @@ export const ACCOUNTS: Row[] = [
     'administrator',
   ),
   row(
+    at('POST /hosts/-/scan: the keys that a machine shows, before it is added'),
+    'POST /hosts/-/scan',
+    async ({ ask, world }) => {
+      const sshd = world.own?.sshd;
+      const json = { address: sshd?.host, port: sshd?.port, private: true };
+      const shown = await ask('POST', '/hosts/-/scan', { json });
+      const { keys, fingerprints } = shown.json<Record<'keys' | 'fingerprints', string[]>>();
+      expect(keys).toContain(sshd?.hostKey);
+      expect(fingerprints).toHaveLength(keys.length);
+      const refused = { ...json, private: false };
+      expectError(await ask('POST', '/hosts/-/scan', { json: refused }), 403, {
+        code: 'host_not_allowed',
+      });
+    },
+    'host',
+    'own',
+  ),
+  row(
     at('trust: "now": a worker connects once and keeps what it is shown'),
     'POST /hosts, DELETE /hosts/{name}',
     async ({ ask, world }) => {

@@ -1,0 +1,36 @@
+import type { Request, Response } from 'express';
+import { z } from 'zod';
+import type { Result } from '../../shared/jobs/catalog.ts';
+import type { ApiContext } from '../context.ts';
+import { awaitJob } from '../jobs/requests/await-job.ts';
+import { requireWorker } from '../jobs/requests/require-worker.ts';
+import { startRequestedJob } from '../jobs/requests/start-requested-job.ts';
+
+/** Where a host is, as it is given. */
+export const hostPlace = {
+  address: z.string().regex(/^[\w.:-]{1,253}$/, 'must be a host name or an IP address'),
+  port: z.number().int().min(1).max(65_535),
+  private: z.boolean(),
+};
+export type HostPlace = { [Field in keyof typeof hostPlace]: z.output<(typeof hostPlace)[Field]> };
+
+/**
+ * Has a worker connect once and returns the host's keys; `isRepeat` where the job is that of an earlier request with the
+ * same Idempotency-Key. Undefined where the client has disconnected.
+ */
+export async function scanHost(
+  api: ApiContext,
+  { address, port, private: isPrivate }: HostPlace,
+  req: Request,
+  res: Response,
+): Promise<{ keys: string[]; isRepeat: boolean } | undefined> {
+  const queue = await requireWorker(api, 'scan-host');
+  const payload = { address, port, private: isPrivate };
+  let isRepeat = true;
+  const job = await startRequestedJob(api, req, res, async () => {
+    isRepeat = false;
+    return { kind: 'scan-host', queue, payload };
+  });
+  const ended = await awaitJob(api, res, job);
+  return ended && { keys: (ended.result as Result<'scan-host'>).keys, isRepeat };
+}

@@ -1,0 +1,147 @@
+import { useMemo } from 'preact/hooks';
+import {
+  type AuditAction,
+  type AuditEntry,
+  type AuditFilter,
+  useAudit,
+} from '../service/operations.ts';
+import { Button } from '../ui/button.tsx';
+import { Empty } from '../ui/empty.tsx';
+import { Problem } from '../ui/problem.tsx';
+import { Time } from '../ui/time.tsx';
+import { useAddress } from '../ui/use-address.ts';
+import { Wait } from '../ui/wait.tsx';
+
+const ACTIONS: AuditAction[] = [
+  ...(['login', 'logout', 'password', 'token.create', 'token.delete'] as const),
+  ...(['user.create', 'user.update', 'user.delete'] as const),
+  ...(['host.create', 'host.update', 'host.delete', 'session.open', 'session.close'] as const),
+  ...(['command', 'job.cancel', 'link', 'webhook.create', 'webhook.delete'] as const),
+  ...(['project.acl', 'worker'] as const),
+];
+const DAYS = [1, 7, 30, 365];
+const DAY_MS = 86_400_000;
+
+/** Who did what. */
+export function Audit() {
+  const [search, change] = useAddress();
+  const user = search.get('user') ?? '';
+  const action = ACTIONS.find(each => each === search.get('action'));
+  const days = DAYS.find(each => String(each) === search.get('days')) ?? 1;
+  const filter = useMemo<AuditFilter>(
+    () => ({
+      since: new Date(Date.now() - days * DAY_MS).toISOString(),
+      ...(user !== '' && { user }),
+      ...(action && { action }),
+    }),
+    [user, action, days],
+  );
+  const { data, error, hasNextPage, fetchNextPage, isFetchingNextPage } = useAudit(filter);
+  const entries = data?.pages.flatMap(page => page.items) ?? [];
+  return (
+    <>
+      <div class="page-head">
+        <h2>Audit</h2>
+        <div class="row">
+          <input
+            class="input short"
+            type="search"
+            aria-label="User"
+            placeholder="User"
+            value={user}
+            onInput={event => change({ user: event.currentTarget.value })}
+          />
+          <select
+            class="input short"
+            aria-label="Action"
+            value={action ?? ''}
+            onChange={event => change({ action: event.currentTarget.value })}
+          >
+            <option value="">All actions</option>
+            {ACTIONS.map(each => (
+              <option key={each} value={each}>
+                {each}
+              </option>
+            ))}
+          </select>
+          <select
+            class="input short"
+            aria-label="Since"
+            value={days}
+            onChange={event => change({ days: event.currentTarget.value })}
+          >
+            {DAYS.map(each => (
+              <option key={each} value={each}>
+                {each === 1 ? 'The last day' : `The last ${each} days`}
+              </option>
+            ))}
+          </select>
+        </div>
+      </div>
+      {error && <Problem error={error} />}
+      {!data && !error && <Wait>Asking for entries …</Wait>}
+      {data && (
+        <div class="card">
+          {entries.length === 0 && !hasNextPage ? (
+            <Empty title="No entry matches">
+              <p>Nobody did that in this time. Choose another user, action or time.</p>
+            </Empty>
+          ) : (
+            <Entries entries={entries} />
+          )}
+          {hasNextPage && (
+            <div class="more">
+              <Button disabled={isFetchingNextPage} onClick={() => fetchNextPage()}>
+                {isFetchingNextPage ? 'Asking for later entries …' : 'Later entries'}
+              </Button>
+            </div>
+          )}
+        </div>
+      )}
+    </>
+  );
+}
+
+const Entries = ({ entries }: { entries: AuditEntry[] }) => (
+  // biome-ignore lint/a11y/noNoninteractiveTabindex: on a narrow screen it is scrolled by keys, too.
+  <section class="table-box" aria-label="Audit" tabIndex={0}>
+    <table class="plain">
+      <thead>
+        <tr>
+          <th scope="col">Time</th>
+          <th scope="col">User</th>
+          <th scope="col">Action</th>
+          <th scope="col">Target</th>
+          <th scope="col">Address</th>
+        </tr>
+      </thead>
+      <tbody>
+        {entries.map(({ seq, time, user, action, target, address, outcome }) => (
+          <tr key={seq}>
+            <td>
+              <Time at={time} />
+            </td>
+            <td>{user ?? <span class="muted">unknown</span>}</td>
+            <td>
+              {action}
+              {outcome === 'refused' && (
+                <>
+                  {' '}
+                  <span class="badge" data-state="failed">
+                    Refused
+                  </span>
+                </>
+              )}
+            </td>
+            <td>
+              <span class="mono ellipsis" title={target ?? undefined}>
+                {target}
+              </span>
+            </td>
+            <td class="mono">{address}</td>
+          </tr>
+        ))}
+      </tbody>
+    </table>
+  </section>
+);

@@ -1,0 +1,14 @@
+import type { HostKeys } from '../service/operations.ts';
+
+/** Keys of a host, as ssh-keygen -l prints them. */
+export const Fingerprints = ({ keys, fingerprints }: HostKeys) => (
+  <ul class="fingerprints">
+    {fingerprints.map((fingerprint, n) => (
+      <li key={fingerprint} class="mono">
+        <span class="muted">{kindOf(keys[n])}</span> {fingerprint}
+      </li>
+    ))}
+  </ul>
+);
+
+const kindOf = (key = '') => key.split(' ')[0]?.replace(/^ssh-|-nistp.*/g, '');

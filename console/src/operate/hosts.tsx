@@ -1,0 +1,88 @@
+import { useState } from 'preact/hooks';
+import { type FullHost, useFullHosts } from '../service/operations.ts';
+import { Button } from '../ui/button.tsx';
+import { Empty } from '../ui/empty.tsx';
+import { PlusIcon } from '../ui/icons.tsx';
+import { Problem } from '../ui/problem.tsx';
+import { Wait } from '../ui/wait.tsx';
+import { Fingerprints } from './fingerprints.tsx';
+import { HostDialog } from './host-dialog.tsx';
+import { PinDialog } from './pin-dialog.tsx';
+
+/** The machines that users may log in to, and the keys that are pinned for them. */
+export function Hosts() {
+  const { data, error } = useFullHosts();
+  const [isAdding, setAdding] = useState(false);
+  const [opened, open] = useState<string>();
+  const changed = data?.find(({ name }) => name === opened);
+  return (
+    <>
+      <div class="page-head">
+        <h2>Hosts</h2>
+        <Button look="primary" onClick={() => setAdding(true)}>
+          <PlusIcon />
+          Add a host
+        </Button>
+      </div>
+      {error && <Problem error={error} />}
+      {!data && !error && <Wait>Asking for hosts …</Wait>}
+      {data && (
+        <div class="card">
+          {data.length === 0 ? (
+            <Empty title="No hosts yet">
+              <p>
+                Users log in to the hosts that stand here, and to no others. Add the first one: you
+                see its keys, compare them, and pin them.
+              </p>
+            </Empty>
+          ) : (
+            <HostTable hosts={data} onOpen={open} />
+          )}
+        </div>
+      )}
+      {isAdding && <PinDialog onClose={() => setAdding(false)} />}
+      {changed && <HostDialog host={changed} onClose={() => open(undefined)} />}
+    </>
+  );
+}
+
+const HostTable = ({ hosts, onOpen }: { hosts: FullHost[]; onOpen: (name: string) => void }) => (
+  // biome-ignore lint/a11y/noNoninteractiveTabindex: on a narrow screen it is scrolled by keys, too.
+  <section class="table-box" aria-label="Hosts" tabIndex={0}>
+    <table class="plain">
+      <thead>
+        <tr>
+          <th scope="col">Host</th>
+          <th scope="col">Address</th>
+          <th scope="col">Pinned keys</th>
+          <th scope="col">For</th>
+          <th scope="col">
+            <span class="visually-hidden">Actions</span>
+          </th>
+        </tr>
+      </thead>
+      <tbody>
+        {hosts.map(host => (
+          <tr key={host.name}>
+            <th scope="row" class="ellipsis" title={host.name}>
+              {host.name}
+            </th>
+            <td class="mono">
+              {host.address}:{host.port}
+              {host.private && <span class="muted"> private</span>}
+            </td>
+            <td>
+              <Fingerprints {...host} />
+            </td>
+            <td>{host.users === '*' ? 'Everyone' : host.users.join(', ') || 'Nobody'}</td>
+            <td class="actions">
+              <Button size="small" onClick={() => onOpen(host.name)}>
+                Change
+              </Button>
+            </td>
+          </tr>
+        ))}
+      </tbody>
+    </table>
+  </section>
+);

@@ -1,0 +1,83 @@
+import { type Setting, useSettings } from '../service/operations.ts';
+import { Problem } from '../ui/problem.tsx';
+import { useAddress } from '../ui/use-address.ts';
+import { Wait } from '../ui/wait.tsx';
+
+const FROM: Record<Setting['from'], string> = {
+  environment: 'set',
+  default: 'default',
+  unset: 'not set',
+};
+
+/** What is in force in the API's process, and where from; first how long things are kept. */
+export function Settings() {
+  const [search, change] = useAddress();
+  const wanted = search.get('find') ?? '';
+  const { data, error } = useSettings();
+  const found = data?.filter(({ name, meaning }) =>
+    `${name} ${meaning}`.toLowerCase().includes(wanted.toLowerCase()),
+  );
+  const kept = found?.filter(isKept) ?? [];
+  const others = found?.filter(setting => !isKept(setting)) ?? [];
+  return (
+    <>
+      <div class="page-head">
+        <h2>Settings</h2>
+        <input
+          class="input short"
+          type="search"
+          placeholder="Find a setting"
+          aria-label="Find a setting"
+          value={wanted}
+          onInput={event => change({ find: event.currentTarget.value })}
+        />
+      </div>
+      {error && <Problem error={error} />}
+      {!data && !error && <Wait>Asking for settings …</Wait>}
+      {found?.length === 0 && <p class="muted">No setting has that in its name or meaning.</p>}
+      {kept.length > 0 && <SettingTable title="How long things are kept" settings={kept} />}
+      {others.length > 0 && <SettingTable title="All others" settings={others} />}
+    </>
+  );
+}
+
+const isKept = ({ name }: Setting) => /_DAYS$|RETENTION/.test(name);
+
+const SettingTable = ({ title, settings }: { title: string; settings: Setting[] }) => (
+  <div class="card">
+    <div class="card-head">
+      <h3>{title}</h3>
+    </div>
+    {/* biome-ignore lint/a11y/noNoninteractiveTabindex: on a narrow screen it is scrolled by keys, too. */}
+    <section class="table-box" aria-label={title} tabIndex={0}>
+      <table class="plain settings">
+        <thead>
+          <tr>
+            <th scope="col">Setting</th>
+            <th scope="col">Value</th>
+            <th scope="col">From</th>
+            <th scope="col">Meaning</th>
+          </tr>
+        </thead>
+        <tbody>
+          {settings.map(({ name, value, from, secret, meaning }) => (
+            <tr key={name}>
+              <th scope="row" class="mono">
+                {name}
+              </th>
+              <td class="mono">
+                {secret ? (
+                  <span class="muted">secret</span>
+                ) : (
+                  (value ?? <span class="muted">–</span>)
+                )}
+              </td>
+              <td>{from === 'environment' ? <strong>{FROM[from]}</strong> : FROM[from]}</td>
+              <td>{meaning}</td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </section>
+  </div>
+);

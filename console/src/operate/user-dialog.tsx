@@ -1,0 +1,114 @@
+import type { TargetedSubmitEvent } from 'preact';
+import { useState } from 'preact/hooks';
+import { type UserRecord, useChangeUser, useRemoveUser } from '../service/operations.ts';
+import { Button } from '../ui/button.tsx';
+import { Dialog } from '../ui/dialog.tsx';
+import { Problem } from '../ui/problem.tsx';
+import { TokensOf } from './tokens-of.tsx';
+
+interface UserDialogProps {
+  user: UserRecord;
+  /** Nobody takes away what he needs to be here. */
+  isSelf: boolean;
+  onClose: () => void;
+}
+
+/** What an administrator does with a login: another password, another role, an end. */
+export function UserDialog({ user, isSelf, onClose }: UserDialogProps) {
+  const { username, administrator, disabled } = user;
+  const change = useChangeUser(username);
+  const reset = useChangeUser(username);
+  const setPassword = (event: TargetedSubmitEvent<HTMLFormElement>) => {
+    event.preventDefault();
+    const form = event.currentTarget;
+    const password = String(new FormData(form).get('password'));
+    reset.mutate({ password }, { onSuccess: () => form.reset() });
+  };
+  return (
+    <Dialog title={username} onClose={onClose}>
+      {!isSelf && (
+        <section class="form" aria-label="Role">
+          <div class="row">
+            <Button
+              size="small"
+              disabled={change.isPending}
+              onClick={() => change.mutate({ administrator: !administrator })}
+            >
+              {administrator ? 'Make a user' : 'Make an administrator'}
+            </Button>
+            <Button
+              size="small"
+              disabled={change.isPending}
+              title={disabled ? undefined : 'Logins and tokens end at once; nothing is removed'}
+              onClick={() => change.mutate({ disabled: !disabled })}
+            >
+              {disabled ? 'Enable' : 'Disable'}
+            </Button>
+            <span class="muted" role="status">
+              {disabled ? 'Cannot log in.' : administrator ? 'Is an administrator.' : 'Is a user.'}
+            </span>
+          </div>
+          {change.error && <Problem error={change.error} />}
+        </section>
+      )}
+      {!isSelf && (
+        <form class="form" onSubmit={setPassword} aria-label="Password">
+          <label class="field">
+            <span>New password</span>
+            <input
+              class="input"
+              name="password"
+              type="password"
+              required
+              minLength={8}
+              autocomplete="new-password"
+            />
+            <small>It ends the sessions, tokens and logins that the user has.</small>
+          </label>
+          <div class="row">
+            <Button type="submit" size="small" disabled={reset.isPending}>
+              Set the password
+            </Button>
+            <span role="status">{reset.isSuccess && 'It is set.'}</span>
+          </div>
+          {reset.error && <Problem error={reset.error} />}
+        </form>
+      )}
+      <TokensOf username={username} />
+      {!isSelf && <Remove username={username} onRemoved={onClose} />}
+      <div class="dialog-end">
+        <Button onClick={onClose}>Close</Button>
+      </div>
+    </Dialog>
+  );
+}
+
+function Remove({ username, onRemoved }: { username: string; onRemoved: () => void }) {
+  const remove = useRemoveUser(username);
+  const [isRemoving, setRemoving] = useState(false);
+  return (
+    <section class="form danger-zone" aria-label="Remove">
+      {isRemoving ? (
+        <div class="row">
+          <span>What {username} alone owns is removed too. Really?</span>
+          <Button
+            look="danger"
+            size="small"
+            disabled={remove.isPending}
+            onClick={() => remove.mutate(undefined, { onSuccess: onRemoved })}
+          >
+            Remove {username}
+          </Button>
+          <Button size="small" onClick={() => setRemoving(false)}>
+            Keep
+          </Button>
+        </div>
+      ) : (
+        <Button look="danger" size="small" onClick={() => setRemoving(true)}>
+          Remove this user …
+        </Button>
+      )}
+      {remove.error && <Problem error={remove.error} />}
+    </section>
+  );
+}

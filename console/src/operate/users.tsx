@@ -1,0 +1,96 @@
+import { useState } from 'preact/hooks';
+import { type UserRecord, useUsers } from '../service/operations.ts';
+import type { CurrentUser } from '../service/user.ts';
+import { Button } from '../ui/button.tsx';
+import { PlusIcon } from '../ui/icons.tsx';
+import { Problem } from '../ui/problem.tsx';
+import { Time } from '../ui/time.tsx';
+import { Wait } from '../ui/wait.tsx';
+import { AddUserDialog } from './add-user-dialog.tsx';
+import { UserDialog } from './user-dialog.tsx';
+
+/** Who may log in here, and as what. */
+export function Users({ user }: { user: CurrentUser }) {
+  const { data, error, hasNextPage, fetchNextPage, isFetchingNextPage } = useUsers();
+  const [isAdding, setAdding] = useState(false);
+  const [opened, open] = useState<string>();
+  const users = data?.pages.flatMap(page => page.items);
+  const changed = users?.find(({ username }) => username === opened);
+  return (
+    <>
+      <div class="page-head">
+        <h2>Users</h2>
+        <Button look="primary" onClick={() => setAdding(true)}>
+          <PlusIcon />
+          Add a user
+        </Button>
+      </div>
+      {error && <Problem error={error} />}
+      {!users && !error && <Wait>Asking for users …</Wait>}
+      {users && (
+        <div class="card">
+          <UserTable users={users} onOpen={open} />
+          {hasNextPage && (
+            <div class="more">
+              <Button disabled={isFetchingNextPage} onClick={() => fetchNextPage()}>
+                {isFetchingNextPage ? 'Asking for more …' : 'More users'}
+              </Button>
+            </div>
+          )}
+        </div>
+      )}
+      {isAdding && <AddUserDialog onClose={() => setAdding(false)} />}
+      {changed && (
+        <UserDialog
+          user={changed}
+          isSelf={changed.username === user.username}
+          onClose={() => open(undefined)}
+        />
+      )}
+    </>
+  );
+}
+
+const UserTable = ({ users, onOpen }: { users: UserRecord[]; onOpen: (name: string) => void }) => (
+  // biome-ignore lint/a11y/noNoninteractiveTabindex: on a narrow screen it is scrolled by keys, too.
+  <section class="table-box" aria-label="Users" tabIndex={0}>
+    <table class="plain">
+      <thead>
+        <tr>
+          <th scope="col">User</th>
+          <th scope="col">Is</th>
+          <th scope="col">Added</th>
+          <th scope="col">
+            <span class="visually-hidden">Actions</span>
+          </th>
+        </tr>
+      </thead>
+      <tbody>
+        {users.map(({ username, administrator, disabled, created }) => (
+          <tr key={username}>
+            <th scope="row" class="ellipsis" title={username}>
+              {username}
+            </th>
+            <td>
+              {disabled ? (
+                <span class="badge" data-state="failed">
+                  Disabled
+                </span>
+              ) : (
+                <span>{administrator ? 'Administrator' : 'User'}</span>
+              )}
+            </td>
+            <td>
+              <Time at={created} />
+            </td>
+            <td class="actions">
+              <Button size="small" onClick={() => onOpen(username)}>
+                Change
+              </Button>
+            </td>
+          </tr>
+        ))}
+      </tbody>
+    </table>
+  </section>
+);

@@ -1,0 +1,57 @@
+import { Link, Redirect, useLocation } from 'wouter-preact';
+import { Audit } from '../operate/audit.tsx';
+import { Hosts } from '../operate/hosts.tsx';
+import { Overview } from '../operate/overview.tsx';
+import { Settings } from '../operate/settings.tsx';
+import { Users } from '../operate/users.tsx';
+import type { CurrentUser } from '../service/user.ts';
+import { Empty } from '../ui/empty.tsx';
+import { useTitle } from '../ui/use-title.ts';
+import '../styles/operate.css';
+
+const PARTS = [
+  { part: 'overview', name: 'Overview', Part: Overview },
+  { part: 'hosts', name: 'Hosts', Part: Hosts },
+  { part: 'users', name: 'Users', Part: Users },
+  { part: 'audit', name: 'Audit', Part: Audit },
+  { part: 'settings', name: 'Settings', Part: Settings },
+];
+
+/** What server administrators look after. */
+export function OperatePage({ user, part }: { user: CurrentUser; part: string }) {
+  const found = PARTS.find(each => each.part === part);
+  useTitle(found?.name ?? 'Operate');
+  const [path] = useLocation();
+  if (!user.administrator)
+    return (
+      <div class="card">
+        <Empty title="For administrators">
+          <p>
+            This page is for the administrators of this service. Your own work is under{' '}
+            <Link href="/jobs">Jobs</Link>.
+          </p>
+        </Empty>
+      </div>
+    );
+  if (!found) return <Redirect to="/operate/overview" replace />;
+  const { Part } = found;
+  return (
+    <>
+      <div class="page-head">
+        <h1>Operate</h1>
+        <nav class="parts" aria-label="Parts">
+          {PARTS.map(each => (
+            <Link
+              key={each.part}
+              href={`/operate/${each.part}`}
+              aria-current={path === `/operate/${each.part}` ? 'page' : undefined}
+            >
+              {each.name}
+            </Link>
+          ))}
+        </nav>
+      </div>
+      <Part user={user} />
+    </>
+  );
+}

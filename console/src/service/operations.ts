@@ -1,0 +1,170 @@
+import { useInfiniteQuery, useMutation, useQuery } from '@tanstack/preact-query';
+import { type components, unwrap } from '@windlass/client';
+import { queries, windlass } from './client.ts';
+
+/** What server administrators see and do. */
+
+type Schemas = components['schemas'];
+export type Worker = Schemas['Worker'];
+export type Setting = Schemas['Setting'];
+export type Statistic = Schemas['JobStatistic'];
+export type FullHost = Schemas['Host'];
+export type HostKeys = Schemas['HostKeys'];
+export type HostPlace = Schemas['HostPlace'];
+export type UserRecord = Schemas['User'];
+export type Token = Schemas['Token'];
+export type AuditEntry = Schemas['AuditEntry'];
+export type AuditAction = AuditEntry['action'];
+
+const WORKERS_MS = 3_000;
+const STATISTICS_MS = 30_000;
+const AUDIT_PAGE = 100;
+
+export const useWorkers = () =>
+  useQuery({
+    queryKey: ['workers'],
+    queryFn: async ({ signal }) =>
+      (await unwrap(windlass.api.GET('/api/workers', { signal }))).items,
+    refetchInterval: WORKERS_MS,
+  });
+
+export const useDrain = () =>
+  useMutation({
+    mutationFn: ({ id, draining }: Pick<Worker, 'id' | 'draining'>) =>
+      unwrap(
+        windlass.api.PUT('/api/workers/{id}', { params: { path: { id } }, body: { draining } }),
+      ),
+    onSettled: () => queries.invalidateQueries({ queryKey: ['workers'] }),
+  });
+
+/** Of the last so many seconds. */
+export const useStatistics = (seconds: number) =>
+  useQuery({
+    queryKey: ['statistics', seconds],
+    queryFn: ({ signal }) => {
+      const since = new Date(Date.now() - seconds * 1_000).toISOString();
+      return unwrap(windlass.api.GET('/api/stats', { params: { query: { since } }, signal }));
+    },
+    refetchInterval: STATISTICS_MS,
+    placeholderData: before => before,
+  });
+
+export const useSettings = () =>
+  useQuery({
+    queryKey: ['settings'],
+    queryFn: async ({ signal }) =>
+      (await unwrap(windlass.api.GET('/api/settings', { signal }))).items,
+  });
+
+export const useFullHosts = () =>
+  useQuery({
+    queryKey: ['hosts', 'full'],
+    queryFn: async ({ signal }) => {
+      const query = { limit: 1_000 };
+      const page = await unwrap(windlass.api.GET('/api/hosts', { params: { query }, signal }));
+      return page.items.filter((host): host is FullHost => 'keys' in host);
+    },
+  });
+
+const hostsChanged = () => queries.invalidateQueries({ queryKey: ['hosts'] });
+
+/** The keys that a machine shows now. */
+export const useScan = () =>
+  useMutation({
+    mutationFn: (body: HostPlace) => unwrap(windlass.api.POST('/api/hosts/-/scan', { body })),
+  });
+
+export const usePinHost = () =>
+  useMutation({
+    mutationFn: (body: Schemas['NewHost']) => unwrap(windlass.api.POST('/api/hosts', { body })),
+    onSuccess: hostsChanged,
+  });
+
+export const useChangeHost = (name: string) =>
+  useMutation({
+    mutationFn: (body: Schemas['HostChanges']) =>
+      unwrap(windlass.api.PUT('/api/hosts/{name}', { params: { path: { name } }, body })),
+    onSuccess: hostsChanged,
+  });
+
+export const useRemoveHost = (name: string) =>
+  useMutation({
+    mutationFn: () =>
+      unwrap(windlass.api.DELETE('/api/hosts/{name}', { params: { path: { name } } })),
+    onSuccess: hostsChanged,
+  });
+
+export const useUsers = () =>
+  useInfiniteQuery({
+    queryKey: ['users'],
+    queryFn: ({ signal, pageParam }) => {
+      const query = { limit: 100, after: pageParam };
+      return unwrap(windlass.api.GET('/api/users', { params: { query }, signal }));
+    },
+    initialPageParam: undefined as string | undefined,
+    getNextPageParam: page => page.next ?? undefined,
+  });
+
+const usersChanged = () => queries.invalidateQueries({ queryKey: ['users'] });
+
+export const useAddUser = () =>
+  useMutation({
+    mutationFn: (body: Schemas['NewUser']) => unwrap(windlass.api.POST('/api/users', { body })),
+    gcTime: 0,
+    onSuccess: usersChanged,
+  });
+
+export const useChangeUser = (username: string) =>
+  useMutation({
+    mutationFn: (body: Schemas['UserChanges']) =>
+      unwrap(windlass.api.PUT('/api/users/{username}', { params: { path: { username } }, body })),
+    gcTime: 0,
+    onSuccess: usersChanged,
+  });
+
+export const useRemoveUser = (username: string) =>
+  useMutation({
+    mutationFn: () =>
+      unwrap(windlass.api.DELETE('/api/users/{username}', { params: { path: { username } } })),
+    onSuccess: usersChanged,
+  });
+
+export const useTokensOf = (username: string) =>
+  useQuery({
+    queryKey: ['tokens', username],
+    queryFn: async ({ signal }) => {
+      const params = { path: { username }, query: { limit: 1_000 } };
+      const page = windlass.api.GET('/api/users/{username}/tokens', { params, signal });
+      return (await unwrap(page)).items;
+    },
+  });
+
+export const useEndToken = (username: string) =>
+  useMutation({
+    mutationFn: (id: string) =>
+      unwrap(
+        windlass.api.DELETE('/api/users/{username}/tokens/{id}', {
+          params: { path: { username, id } },
+        }),
+      ),
+    onSettled: () => queries.invalidateQueries({ queryKey: ['tokens', username] }),
+  });
+
+export interface AuditFilter {
+  user?: string;
+  action?: AuditAction;
+  since: string;
+}
+
+/** Entries since a time, in their order. */
+export const useAudit = (filter: AuditFilter) =>
+  useInfiniteQuery({
+    queryKey: ['audit', filter],
+    queryFn: ({ signal, pageParam }) => {
+      const query = { ...filter, limit: AUDIT_PAGE, after: pageParam };
+      return unwrap(windlass.api.GET('/api/audit', { params: { query }, signal }));
+    },
+    initialPageParam: 0,
+    getNextPageParam: page => (page.next === null ? undefined : Number(page.next)),
+    placeholderData: before => before,
+  });

@@ -1,0 +1,181 @@
+import type { Page } from 'playwright-core';
+import { beforeAll, expect, test } from 'vitest';
+import {
+  type ConsolePage,
+  expectAccessible,
+  expectToFit,
+  logInToConsole,
+  openConsole,
+  useChromium,
+} from '../harness/console-page.ts';
+import { describeStack } from '../harness/forms.ts';
+import { launchAsync, openSession, waitForEnd } from '../harness/remote.ts';
+import { missingPrograms } from '../harness/skip.ts';
+import { useRemoteStack, useStackDatabase } from '../harness/use-stack.ts';
+
+const PASSWORD = 'a long enough password';
+
+describeStack(missingPrograms('sshd', 'chromium'), 'what administrators see', form => {
+  const { stack, client, sshd } = useRemoteStack(form);
+  const database = useStackDatabase(stack);
+  const browser = useChromium();
+  let opened: ConsolePage;
+  let page: Page;
+
+  beforeAll(async () => {
+    opened = await openConsole(browser, stack.url, { path: 'operate' });
+    page = opened.page;
+    await logInToConsole(page, stack);
+  });
+
+  const show = (part: string) =>
+    page.getByRole('navigation', { name: 'Parts' }).getByRole('link', { name: part }).click();
+  const rowOf = (name: string) => page.getByRole('row').filter({ hasText: name });
+  const expectUsable = async () => {
+    await expectAccessible(page);
+    await expectToFit(page);
+  };
+
+  test('workers are drained and take jobs again', async () => {
+    await expect.poll(() => new URL(page.url()).pathname).toBe('/console/operate/overview');
+    await page.getByRole('button', { name: 'Drain' }).first().click();
+    await page.getByText('Takes no more').waitFor();
+    await page.getByRole('button', { name: 'Take jobs again' }).click();
+    await page.getByText('Takes no more').waitFor({ state: 'detached' });
+  });
+
+  test('how jobs fared is drawn, and told step by step', async () => {
+    const sid = await openSession(client, sshd);
+    for (const command of ['true', 'true', 'exec sleep 600']) {
+      const { id } = await launchAsync(client, sid, command);
+      if (command !== 'true') await client.delete(`/api/jobs/${id}`);
+      await waitForEnd(client, id);
+    }
+    // As if it had been a while ago: a minute is counted when it is over.
+    await database`update jobs set created = created - interval '30 minutes',
+      started = started - interval '30 minutes', finished = finished - interval '30 minutes'`;
+    await database`update job_statistics_progress set ended_until = ended_until - interval '1 hour'`;
+    await page.getByText('Hour', { exact: true }).click();
+    expect(new URL(page.url()).search).toBe('?range=hour');
+    const ended = page.getByRole('slider', { name: 'Jobs that ended' });
+    const told = () => ended.getAttribute('aria-valuetext');
+    await expect
+      .poll(
+        async () => {
+          await page.reload();
+          await ended.waitFor();
+          return told();
+        },
+        { timeout: 60_000, interval: 2_000 },
+      )
+      .toMatch(/^in all: Failed 0, Cancelled [1-9]\d*, Succeeded [1-9]/);
+    expect(await page.locator('.plot-column').count()).toBeGreaterThan(0);
+    await page.getByLabel('Kind of jobs').selectOption('command');
+    await expect.poll(told).toBe('in all: Failed 0, Cancelled 1, Succeeded 2');
+    await ended.focus();
+    await page.keyboard.press('ArrowLeft');
+    await expect.poll(told).toMatch(/^\d+:\d\d.*: Failed 0, Cancelled 0, Succeeded 0$/);
+    await expectUsable();
+  });
+
+  test('a host is added once its keys were compared, and given to some users', async () => {
+    await show('Hosts');
+    await page.getByRole('button', { name: 'Add a host' }).click();
+    const dialog = page.locator('dialog');
+    await dialog.getByLabel('Name').fill('lab');
+    await dialog.getByLabel('Address', { exact: true }).fill(sshd.host);
+    await dialog.getByLabel('Port').fill(String(sshd.port));
+    await dialog.getByRole('button', { name: 'See its keys' }).click();
+    const refused = dialog.getByRole('alert');
+    await refused.waitFor();
+    expect(await refused.textContent()).toContain('private');
+    await dialog.getByText('Its address is in a private network').click();
+    await dialog.getByRole('button', { name: 'See its keys' }).click();
+    const fingerprint = await dialog.locator('.fingerprints li').first().textContent();
+    expect(fingerprint).toMatch(/^ed25519 SHA256:/);
+    await expectAccessible(page);
+    expect((await client.get<{ items: unknown[] }>('/api/hosts')).items).toHaveLength(1);
+    await dialog.getByRole('button', { name: 'pin them' }).click();
+    await dialog.waitFor({ state: 'detached' });
+    expect(await rowOf('lab').textContent()).toContain('SHA256:');
+    await rowOf('lab').getByRole('button', { name: 'Change' }).click();
+    await dialog.getByRole('button', { name: 'See what it shows now' }).click();
+    await dialog.getByText('still has a pinned key').waitFor();
+    await dialog.getByText('These users').click();
+    await dialog.getByLabel('User names').fill('grace ada');
+    await dialog.getByRole('button', { name: 'Save' }).click();
+    await dialog.waitFor({ state: 'detached' });
+    await expect.poll(() => rowOf('lab').textContent()).toContain('grace, ada');
+    await expectUsable();
+    await rowOf('lab').getByRole('button', { name: 'Change' }).click();
+    await dialog.getByRole('button', { name: 'Remove this host' }).click();
+    await dialog.getByRole('button', { name: 'Remove lab' }).click();
+    await rowOf('lab').waitFor({ state: 'detached' });
+  });
+
+  test('a user is added, disabled and enabled, and their tokens end', async () => {
+    await show('Users');
+    await page.getByRole('button', { name: 'Add a user' }).click();
+    const dialog = page.locator('dialog');
+    await dialog.getByLabel('User name').fill('grace');
+    await dialog.getByLabel('First password').fill(PASSWORD);
+    await expectAccessible(page);
+    await dialog.getByRole('button', { name: 'Add the user' }).click();
+    await dialog.waitFor({ state: 'detached' });
+    const login = (method: string, path: string, json?: object) =>
+      fetch(`${stack.url}${path}`, {
+        method,
+        headers: {
+          Authorization: `Basic ${Buffer.from(`grace:${PASSWORD}`).toString('base64')}`,
+          ...(json && { 'Content-Type': 'application/json' }),
+        },
+        body: json && JSON.stringify(json),
+      });
+    const made = await login('POST', '/api/users/-/tokens', { name: 'notebook', scope: 'read' });
+    expect(made.status).toBe(201);
+    await rowOf('grace').getByRole('button', { name: 'Change' }).click();
+    await dialog.getByText('reads only, never used').waitFor();
+    await expectUsable();
+    await dialog.getByRole('button', { name: 'End the token notebook' }).click();
+    await dialog.getByText('None: no program').waitFor();
+    await dialog.getByRole('button', { name: 'Disable' }).click();
+    await dialog.getByText('Cannot log in.').waitFor();
+    expect((await login('GET', '/api/users/-')).status).toBe(401);
+    await dialog.getByRole('button', { name: 'Enable' }).click();
+    await dialog.getByText('Is a user.').waitFor();
+    await dialog.getByRole('button', { name: 'Remove this user' }).click();
+    await dialog.getByRole('button', { name: 'Remove grace' }).click();
+    await rowOf('grace').waitFor({ state: 'detached' });
+  });
+
+  test('the audit tells who did it, and settings where they are from', async () => {
+    await show('Audit');
+    await page.getByLabel('Action').selectOption('user.delete');
+    await expect.poll(() => rowOf('grace').count()).toBe(1);
+    expect(await rowOf('grace').textContent()).toContain(stack.username);
+    await expectUsable();
+    await page.getByLabel('User', { exact: true }).fill('nobody');
+    await page.getByText('No entry matches').waitFor();
+    await show('Settings');
+    await page.getByRole('region', { name: 'How long things are kept' }).waitFor();
+    await rowOf('JOB_RETENTION_DAYS').waitFor();
+    expect(await rowOf('SECRET_KEY').first().textContent()).toContain('secret');
+    await page.getByLabel('Find a setting').fill('LIMIT_PROJECT');
+    await expect.poll(() => rowOf('LIMIT_PROJECT_BYTES').count()).toBe(1);
+    await expectUsable();
+  });
+
+  test('who is no administrator is told so', async () => {
+    const user = { username: 'ada', password: PASSWORD };
+    await client.post('/api/users', user);
+    const other = await openConsole(browser, stack.url, { path: 'operate/users' });
+    await logInToConsole(other.page, user);
+    await other.page.getByText('For administrators').waitFor();
+    expect(await other.page.getByRole('link', { name: 'Operate' }).count()).toBe(0);
+    expect(other.faults).toEqual([]);
+  });
+
+  test('no script threw, and nothing broke the policy', () => {
+    expect(opened.faults).toEqual([]);
+  });
+});
