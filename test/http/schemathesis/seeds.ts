@@ -48,6 +48,7 @@ export async function makeSeeds(
     ...{ name: 'other', username: 'person', folder: 'etc/ssh', remoteFile: 'etc/hostname' },
     written: sshd.home.slice(1),
     hostKey: sshd.hostKey,
+    place: { address: sshd.host, port: sshd.port, private: true },
     spare: await makeSpare(client, { mid, pid, password, hostKey: sshd.hostKey }),
   };
 }
