@@ -48,6 +48,11 @@ export async function useUpInodes(
   const events = client.run({ id: 'greedy', token: 'one', script });
   const outcome = collect({ client, id: 'greedy', events });
   await awaitPrepared(host);
+  // Its streams need a file each: without one it would end as on a full disk.
+  const runs = join(host.account.home, '.windlass/runs');
+  const spools = () =>
+    readdirSync(runs, { recursive: true, encoding: 'utf8' }).filter(file => /\/[oe]\.1/.test(file));
+  await waitFor(() => spools().length === 2, { what: 'the files of both streams' });
   writeFileSync(join(host.account.home, 'go'), '');
   return outcome;
 }
