@@ -28,8 +28,9 @@ export default defineConfig({
     // Worker processes go on from file to file: starting one and loading the sources costs a second of processor time, and
     // files share stacks.
     isolate: false,
-    // Three quarters of the time are spent waiting: five at once left a third of two cores idle.
-    maxWorkers: 5,
+    // Three quarters of the time are spent waiting: five at once left a third of two cores idle. The projects take what stands
+    // here, whatever vitest's own option says.
+    maxWorkers: Number(process.env.TEST_WORKERS ?? 5),
     sequence: { sequencer: TestOrder },
     projects: [
       {

@@ -32,7 +32,8 @@ await run(filter, settings);
 const again = process.env.CI ? summary.failedFiles : [];
 if (again.length > 0) {
   process.exitCode = 0;
-  await run(again, { ...settings, maxWorkers: 1 });
+  process.env.TEST_WORKERS = '1';
+  await run(again, settings);
 }
 
 const avoidable = summary.skipped.filter(test => test.obtainable);
