@@ -122,6 +122,9 @@ describeStack(undefined, 'enemies of an upload by tus', form => {
     connection.write(
       `POST /api/tus HTTP/1.1\r\nHost: x\r\nAuthorization: ${client.authorization}\r\nUpload-Length: 1000\r\nUpload-Metadata: ${tusMetadata(blob('cut'))}\r\nTus-Resumable: 1.0.0\r\nContent-Type: application/offset+octet-stream\r\nContent-Length: 1000\r\n\r\nsome`,
     );
+    await waitFor(async () => (await openUploads()).length > before.length, {
+      what: 'the upload to be created',
+    });
     connection.finish();
     await connection.closed();
     await waitFor(async () => (await openUploads()).length === before.length, {
