@@ -54,15 +54,16 @@ async function awaitLook(host: LocalExec): Promise<void> {
 }
 
 /**
- * A host whose agent's children pause before this line while their attempt's directory has a file `hold`. They ignore
- * SIGPIPE, as start-up files may have it; otherwise they would die when they report to a dead supervisor.
+ * A host whose agent's processes pause before this line while there is a file `hold`, by default in their attempt's
+ * directory. They ignore SIGPIPE, as start-up files may have it; otherwise they would die when they report to a dead
+ * supervisor.
  */
-function makeHeldHost(shell: string, line: string): LocalExec {
+function makeHeldHost(shell: string, line: string, file = '$dir/hold'): LocalExec {
   const host = harness.makeHost(shell);
   const { home } = host.account;
   const content = loadAgentFile().content.toString();
   expect(content.split(line).length).toBe(2);
-  const hold = `  trap '' PIPE\n  while [ -e "$dir/hold" ]; do sleep 0.02; done\n`;
+  const hold = `  trap '' PIPE\n  while [ -e "${file}" ]; do sleep 0.02; done\n`;
   mkdirSync(join(home, '.windlass'), { mode: 0o700 });
   writeFileSync(
     join(home, '.windlass', loadAgentFile().name),
@@ -94,6 +95,31 @@ async function endServe(host: LocalExec, client: AgentClient): Promise<void> {
   await waitFor(() => !isAlive(host, pid), { what: 'the end of the serve' });
 }
 
+const SHELLS = FAMILY.map(name => findProgram(name)).filter(path => path !== undefined);
+
+test.each(SHELLS)(
+  'an attempt that is removed while it is prepared leaves nothing, by %s',
+  async shell => {
+    const host = makeHeldHost(shell, '  open_streams\n  # clean_up_serve', '$base/hold');
+    const base = join(host.account.home, '.windlass');
+    writeFileSync(join(base, 'hold'), '');
+    const client = await harness.connect(host, { shell });
+    const runs = join(base, 'runs');
+    const name = await waitFor(
+      () => readdirSync(runs).find(each => existsSync(join(runs, each, 'waiter'))),
+      {
+        what: 'the attempt',
+      },
+    );
+    await endServe(host, client);
+    // What rm leaves where a file was made in the directory meanwhile.
+    mkdirSync(join(runs, name), { recursive: true });
+    rmSync(join(base, 'hold'));
+    await waitFor(() => processesOf(host).length === 0, { what: 'the end of every process' });
+    expect(readdirSync(runs)).toEqual([]);
+  },
+);
+
 // zsh continues a stopped child.
 for (const name of ['dash', 'bash', 'busybox', 'ksh']) {
   const shell = findProgram(name) ?? '';
@@ -120,7 +146,6 @@ for (const name of ['dash', 'bash', 'busybox', 'ksh']) {
   });
 }
 
-const SHELLS = FAMILY.map(name => findProgram(name)).filter(path => path !== undefined);
 const CLAIM = '  create_exclusive "$dir/claim" "$id" || exit 1\n';
 const FENCE = '  if ! create_exclusive "$base/started/$id" "$token $attempt"; then\n';
 

@@ -17,6 +17,12 @@ supervise() {
     exit 1
   fi
   open_streams
+  # clean_up_serve renames the serve's directory before it removes this one. What it had removed by now was opened as plain
+  # files, which wake nobody.
+  if [ ! -d "${fifo%/*}" ]; then
+    rm -rf "$dir"
+    exit 1
+  fi
   exec 4>"$dir/out" 5>"$dir/err"
   hold_streams
   (exec </dev/null 4>&- 5>&- && spool_attempt) &
