@@ -2927,6 +2927,11 @@ export interface components {
              * @enum {string}
              */
             "on-bad-frame"?: "fail" | "skip";
+            /**
+             * @description Drawn into the upper left corner of each frame: its index in the list or the expansion, from 0, or the name of its file.
+             * @enum {string}
+             */
+            label?: "frame" | "name";
             width?: number;
             quality?: number;
             /** @enum {string} */
