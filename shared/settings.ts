@@ -403,6 +403,17 @@ export const SETTINGS = {
     meaning:
       'bytes that a project may store: artifacts, parts of uploads, cached videos, bookmarks; 0: no limit',
   },
+  LIMIT_CACHE_BYTES: {
+    schema: whole(0),
+    default: '0',
+    meaning:
+      "bytes that a project's cache keeps: beyond it what was not used for longest is removed; 0: no limit",
+  },
+  LIMIT_CACHE_DAYS: {
+    schema: whole(0, 36_500),
+    default: '0',
+    meaning: "days after which what nobody used is removed from a project's cache; 0: never",
+  },
   LIMIT_FREE_BYTES: {
     schema: whole(0),
     default: String(1 << 30),

@@ -1,6 +1,7 @@
 import { and, eq } from 'drizzle-orm';
 import type { Request } from 'express';
 import { z } from 'zod';
+import { isCacheUseDue, recordCacheUse } from '../../shared/cache-entry.ts';
 import { cacheEntries } from '../../shared/database/schema.ts';
 import { notFound } from '../../shared/errors.ts';
 import { scheduleDeletion } from '../../shared/storage/pending-deletions.ts';
@@ -19,11 +20,12 @@ const cacheItem = z
     type: z.string(),
     size: z.number().int(),
     created: z.date(),
+    used: z.date().describe('When it was last read, to the hour.'),
   })
   .meta({ id: 'CacheEntry' });
 
-const { key, type, size, created } = cacheEntries;
-const ITEM = { key, type, size, created };
+const { key, type, size, created, used } = cacheEntries;
+const ITEM = { key, type, size, created, used };
 
 /** A project's cache: named references to videos, which are kept as long as they are referred to. */
 export default routes('json-body', (router, api) => {
@@ -62,10 +64,13 @@ export default routes('json-body', (router, api) => {
         const { project } = await findProject(db, pid, needRole(res, 'reader'));
         const key = keyOf(req);
         const [entry] = await db
-          .select()
+          .select({ object: cacheEntries.object, type, isUseDue: isCacheUseDue })
           .from(cacheEntries)
           .where(and(eq(cacheEntries.project, project.pid), eq(cacheEntries.key, key)));
         if (!entry) throw unknownEntry();
+        // The request succeeds without it.
+        if (entry.isUseDue)
+          await recordCacheUse(db, { project: project.pid, key }).catch(() => undefined);
         await sendObject(api, req, res, { key: entry.object, type: entry.type });
       },
     }),

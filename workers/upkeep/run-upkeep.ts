@@ -1,6 +1,7 @@
 import { sleep } from '../../shared/abort.ts';
 import type { WorkerContext } from '../context.ts';
 import { appendAudit, removeOldAudit } from './audit-chain.ts';
+import { CacheLimiter } from './cache-limits.ts';
 import { purgeDeletedProjects } from './deleted-projects.ts';
 import {
   removeDeadWorkers,
@@ -50,6 +51,7 @@ export async function runUpkeep(context: WorkerContext): Promise<void> {
 
 function listSteps(context: WorkerContext): UpkeepStep[] {
   const orphans = new OrphanCollector(context);
+  const caches = new CacheLimiter(context);
   return [
     { name: 'audit chain', every: AT_ONCE, everyFailed: OFTEN, run: () => appendAudit(context) },
     { name: 'idle sessions', every: OFTEN, run: () => endIdleSessions(context) },
@@ -61,6 +63,7 @@ function listSteps(context: WorkerContext): UpkeepStep[] {
     { name: 'idle uploads', every: OFTEN, run: () => endIdleUploads(context) },
     { name: 'pending deletions', every: OFTEN, run: () => deletePendingObjects(context) },
     { name: 'orphaned objects', every: OFTEN, run: () => orphans.markSome() },
+    { name: 'caches', every: OFTEN, run: () => caches.limitSome() },
     { name: 'free space', every: OFTEN, run: warnOfFullDisk(context) },
     { name: 'old jobs', every: SOON, run: () => removeOldJobs(context) },
     { name: 'job statistics', every: SOON, run: () => countJobs(context) },
