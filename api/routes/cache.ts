@@ -9,8 +9,8 @@ import { checkIfMatch, entityTag } from '../http/conditional-requests.ts';
 import { pageOf, pageQueryBy, readPage } from '../http/pagination.ts';
 import { pathParameter, resource } from '../http/resource.ts';
 import { routes } from '../http/routes.ts';
-import { sendObject } from '../http/send-object.ts';
-import { operation, rangeAnswers } from '../openapi/operation.ts';
+import { sendVideo } from '../http/send-object.ts';
+import { operation, videoAnswers } from '../openapi/operation.ts';
 import { findProject, lockProjectForShare, needRole } from '../projects/access.ts';
 import { readCacheKey } from '../projects/cache-key.ts';
 
@@ -57,7 +57,7 @@ export default routes('json-body', (router, api) => {
       topic: 'projects',
       summary: 'Retrieve a cached object',
       headers: ['Range', 'If-Range', 'If-None-Match', 'If-Match'],
-      answers: rangeAnswers(['video/mp4', 'video/webm'], 'The whole.'),
+      answers: videoAnswers('The whole.'),
       errors: ['not_found', 'range_not_satisfiable'],
       handle: async ({ req, res }) => {
         const pid = pathParameter(req, 'pid');
@@ -71,7 +71,7 @@ export default routes('json-body', (router, api) => {
         // The request succeeds without it.
         if (entry.isUseDue)
           await recordCacheUse(db, { project: project.pid, key }).catch(() => undefined);
-        await sendObject(api, req, res, { key: entry.object, type: entry.type });
+        await sendVideo(api, req, res, { key: entry.object, type: entry.type });
       },
     }),
     delete: operation({
