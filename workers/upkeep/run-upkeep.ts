@@ -7,6 +7,7 @@ import {
   removeDeadWorkers,
   removeExpiredIdempotencyKeys,
   removeExpiredLogins,
+  removeFramesOfEndedVideos,
 } from './expired-rows.ts';
 import { removeExpiredStreamedOutput } from './expired-streamed-output.ts';
 import { warnOfFullDisk } from './free-space.ts';
@@ -73,6 +74,7 @@ function listSteps(context: WorkerContext): UpkeepStep[] {
     { name: 'leftover runs', every: SELDOM, run: () => forgetLeftoverRuns(context) },
     { name: 'idempotency keys', every: SELDOM, run: () => removeExpiredIdempotencyKeys(context) },
     { name: 'logins', every: SELDOM, run: () => removeExpiredLogins(context) },
+    { name: 'frames of videos', every: SELDOM, run: () => removeFramesOfEndedVideos(context) },
     { name: 'streamed output', every: SELDOM, run: () => removeExpiredStreamedOutput(context) },
     { name: 'views', every: SELDOM, run: () => evictUnusedViews(context) },
   ];
