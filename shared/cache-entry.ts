@@ -1,6 +1,8 @@
 import { and, eq, sql } from 'drizzle-orm';
+import type { Config } from './config.ts';
 import type { Tx } from './database/connect.ts';
 import { cacheEntries } from './database/schema.ts';
+import { WindlassError } from './errors.ts';
 import { chargeProjectQuota } from './project-quota.ts';
 import { scheduleDeletion } from './storage/pending-deletions.ts';
 
@@ -29,12 +31,23 @@ export interface CacheReference {
 /**
  * Stores a reference to an object in a project's cache, in place of one under the same key. The caller's transaction has
  * locked the project, and locks nothing else afterwards. Throws `insufficient_storage` when the project would store more
- * than `limit` bytes.
+ * than its quota, and for what the cache could not keep even if it held nothing else. What else is beyond the cache's limit is
+ * removed by upkeep.
  */
-export async function putCacheEntry(tx: Tx, given: CacheReference, limit: number): Promise<void> {
+export async function putCacheEntry(
+  tx: Tx,
+  given: CacheReference,
+  limits: Pick<Config, 'LIMIT_PROJECT_BYTES' | 'LIMIT_CACHE_BYTES'>,
+): Promise<void> {
+  if (limits.LIMIT_CACHE_BYTES > 0 && given.size > limits.LIMIT_CACHE_BYTES)
+    throw new WindlassError('insufficient_storage', {
+      detail: `Insufficient storage: the video has ${given.size} bytes, more than the whole cache of a project, ${limits.LIMIT_CACHE_BYTES}.`,
+      hint: 'Make a smaller one, or fetch it without the cache. LIMIT_CACHE_BYTES sets the limit.',
+    });
   const before = await replaceCacheEntry(tx, given);
   const added = given.size - before;
-  await chargeProjectQuota(tx, { project: given.project, added, limit });
+  const { project } = given;
+  await chargeProjectQuota(tx, { project, added, limit: limits.LIMIT_PROJECT_BYTES });
 }
 
 /** Returns the size of the object that the key referred to before. */
@@ -50,10 +63,27 @@ async function replaceCacheEntry(tx: Tx, given: CacheReference): Promise<number>
     const [present] = await tx.select().from(cacheEntries).where(place).for('update');
     // It was removed in between: insert again.
     if (!present) continue;
-    if (present.object === given.object) return given.size;
+    if (present.object === given.object) {
+      await recordCacheUse(tx, present);
+      return given.size;
+    }
     const { object, type, size } = given;
-    await tx.update(cacheEntries).set({ object, type, size, created: sql`now()` }).where(place);
+    const now = sql`now()`;
+    await tx.update(cacheEntries).set({ object, type, size, created: now, used: now }).where(place);
     await scheduleDeletion(tx, [present.object]);
     return present.size;
   }
+}
+
+/** Whether the use of an entry is to be recorded: one write an hour for many requests. */
+export const isCacheUseDue = sql<boolean>`${cacheEntries.used} < now() - interval '1 hour'`;
+
+export async function recordCacheUse(
+  db: Tx,
+  { project, key }: Pick<CacheReference, 'project' | 'key'>,
+): Promise<void> {
+  await db
+    .update(cacheEntries)
+    .set({ used: sql`now()` })
+    .where(and(eq(cacheEntries.project, project), eq(cacheEntries.key, key), isCacheUseDue));
 }

@@ -100,6 +100,15 @@ test('an S3 server needs both keys and no path', () => {
     expect(problemsOf({ S3_ENDPOINT: wrong, ...keys }), wrong).toHaveLength(wrong ? 1 : 0);
 });
 
+test('only a store that is a server sends videos itself', () => {
+  const store = { S3_ENDPOINT: 'http://minio:9000', S3_ACCESS_KEY: 'a', S3_SECRET_KEY: 'b' };
+  expect(problemsOf({ VIDEO_DELIVERY: 'redirect', ...store })).toEqual([]);
+  expect(problemsOf({ VIDEO_DELIVERY: 'redirect' })).toEqual([
+    'VIDEO_DELIVERY: redirect needs S3_ENDPOINT: files have no address of their own',
+  ]);
+  expect(problemsOf({ VIDEO_DELIVERY: 'elsewhere', ...store })).toHaveLength(1);
+});
+
 test('the table names every setting once', () => {
   const rows = describeSettings().split('\n').slice(2);
   expect(rows.map(row => /^\| `(\w+)` \|/.exec(row)?.[1])).toEqual(Object.keys(SETTINGS));

@@ -61,6 +61,8 @@ function findContradictions(config: Partial<Config>): string[] {
   const missing = (['S3_ACCESS_KEY', 'S3_SECRET_KEY'] as const).filter(name => !config[name]);
   if (config.S3_ENDPOINT && missing.length > 0)
     problems.push(`S3_ENDPOINT: needs ${missing.join(' and ')} too`);
+  if (config.VIDEO_DELIVERY === 'redirect' && !config.S3_ENDPOINT)
+    problems.push('VIDEO_DELIVERY: redirect needs S3_ENDPOINT: files have no address of their own');
   return problems;
 }
 

@@ -187,6 +187,21 @@ export const SETTINGS = {
       .optional(),
     meaning: 'MinIO or another S3 server that stores the objects (default: files in DATA_DIR)',
   },
+  S3_PUBLIC_ENDPOINT: {
+    schema: url('http', 'https')
+      .refine(
+        value => !URL.canParse(value) || isBareOrigin(new URL(value)),
+        'must be a scheme, a host and perhaps a port',
+      )
+      .optional(),
+    meaning: 'S3_ENDPOINT as browsers reach it, for VIDEO_DELIVERY (default: S3_ENDPOINT)',
+  },
+  VIDEO_DELIVERY: {
+    schema: z.enum(['proxy', 'redirect']),
+    default: 'proxy',
+    meaning:
+      'redirect: whoever fetches a video is sent to the S3 server, by an address that is good for an hour; proxy: the API passes its bytes on',
+  },
   S3_REGION: { schema: z.string(), default: 'us-east-1', meaning: 'region of the S3 server' },
   S3_BUCKET: {
     schema: z.string().regex(/^[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]$/, 'must be a bucket name of S3'),
@@ -402,6 +417,17 @@ export const SETTINGS = {
     default: String(2 ** 40),
     meaning:
       'bytes that a project may store: artifacts, parts of uploads, cached videos, bookmarks; 0: no limit',
+  },
+  LIMIT_CACHE_BYTES: {
+    schema: whole(0),
+    default: '0',
+    meaning:
+      "bytes that a project's cache keeps: beyond it what was not used for longest is removed; 0: no limit",
+  },
+  LIMIT_CACHE_DAYS: {
+    schema: whole(0, 36_500),
+    default: '0',
+    meaning: "days after which what nobody used is removed from a project's cache; 0: never",
   },
   LIMIT_FREE_BYTES: {
     schema: whole(0),

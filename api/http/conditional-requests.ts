@@ -27,9 +27,13 @@ export function sendRecord(
   res.json(record());
 }
 
-/** If-Match of a write (RFC 9110, 13.1.1). Throws `precondition_failed` when the record has changed. */
-export function checkIfMatch(req: Request, tag: string): void {
-  const given = req.get('If-Match');
+/**
+ * If-Match of a write (RFC 9110, 13.1.1). Throws `precondition_failed` when the record has changed. `select` takes from the
+ * given tags what the write depends on.
+ */
+export function checkIfMatch(req: Request, tag: string, select = (tags: string) => tags): void {
+  const header = req.get('If-Match');
+  const given = header && select(header);
   // A strong comparison: a weak tag never matches.
   if (given === undefined || matchesEntityTag(given.replace(/W\/"[^"]*"/g, ''), tag)) return;
   throw new WindlassError('precondition_failed', {

@@ -14,7 +14,7 @@ export async function sendObject(
   api: Pick<ApiContext, 'objects'>,
   req: Request,
   res: Response,
-  { key, type }: { key: string; type: string },
+  { key, type, mayRedirect = false }: { key: string; type: string; mayRedirect?: boolean },
 ): Promise<void> {
   const object = await api.objects.stat(key);
   if (!object)
@@ -35,13 +35,17 @@ export async function sendObject(
   if (isNotModified(req, { tag, modified: object.modified }))
     return void res.set(headers).status(304).end();
 
-  const range = placeRange(req, { size: object.size, tag });
+  const range = placeRange(req, { size: object.size, tags: [tag, object.tag] });
   if (range === 'unsatisfiable') {
     throw new WindlassError('range_not_satisfiable', {
       detail: `Range not satisfiable: there are ${object.size} bytes.`,
       hint: `Ask for bytes 0 to ${object.size - 1}.`,
       headers: { 'Content-Range': `bytes */${object.size}` },
     });
+  }
+  if (mayRedirect && mayFollow(req, [tag, object.tag])) {
+    const address = await api.objects.addressOf?.(key, { type, seconds: ADDRESS_SECONDS });
+    if (address) return res.set('Cache-Control', 'no-store').redirect(302, address);
   }
   const gone = new AbortController();
   res.once('close', () => gone.abort());
@@ -55,6 +59,30 @@ export async function sendObject(
   await pipeline(bytes, res).catch((error: unknown) => {
     if (!gone.signal.aborted) throw error;
   });
+}
+
+/** An address is good for an hour, as a link is: players ask for ranges of it while a video plays. */
+const ADDRESS_SECONDS = 3_600;
+
+/**
+ * Whether what a client sends again to the store means the same there. An address is for GET alone, and the store knows none
+ * of our tags: it would refuse If-Match, and send a range of what may be another object than If-Range names.
+ */
+function mayFollow(req: Request, tags: (string | undefined)[]): boolean {
+  const condition = req.get('If-Range');
+  const isKnown = condition === undefined || tags.includes(condition);
+  return req.method === 'GET' && req.get('If-Match') === undefined && isKnown;
+}
+
+/** Videos, which are sent by the store itself where VIDEO_DELIVERY says so. */
+export function sendVideo(
+  api: Pick<ApiContext, 'objects' | 'config'>,
+  req: Request,
+  res: Response,
+  object: { key: string; type: string },
+): Promise<void> {
+  const mayRedirect = api.config.VIDEO_DELIVERY === 'redirect';
+  return sendObject(api, req, res, { ...object, mayRedirect });
 }
 
 /**
@@ -71,13 +99,13 @@ function isNotModified(req: Request, { tag, modified }: { tag: string; modified:
 /** The requested range in bytes; undefined also when If-Range names another object. */
 function placeRange(
   req: Request,
-  { size, tag }: { size: number; tag: string },
+  { size, tags }: { size: number; tags: (string | undefined)[] },
 ): ByteRange | 'unsatisfiable' | undefined {
   const range = readRange(req);
   if (!range) return undefined;
   // 13.1.5: a strong comparison; a date is never an exact validator here.
   const condition = req.get('If-Range');
-  if (condition !== undefined && condition !== tag) return undefined;
+  if (condition !== undefined && !tags.includes(condition)) return undefined;
   if ('suffix' in range) {
     const length = Math.min(range.suffix, size);
     return length === 0 ? 'unsatisfiable' : { start: size - length, end: size - 1 };

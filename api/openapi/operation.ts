@@ -31,6 +31,15 @@ export const rangeAnswers = (types: string[], all: string, range = 'The range as
   304: 'Unchanged.',
 });
 
+/** The answers of sendVideo(). */
+export const videoAnswers = (all: string, range?: string) => ({
+  ...rangeAnswers(['video/mp4', 'video/webm'], all, range),
+  302: {
+    means: 'Where the service lets its object store send videos: ask there, ranges too.',
+    headers: { Location: 'The address of the video, good for an hour.' },
+  },
+});
+
 /** A request body of another media type than JSON. */
 export interface NonJsonBody {
   type: string;

@@ -68,6 +68,6 @@ export async function cacheVideo(
         'Start another one, with project and key.',
       );
     const entry = { ...place, object, type, size: bytes };
-    await putCacheEntry(tx, entry, config.LIMIT_PROJECT_BYTES);
+    await putCacheEntry(tx, entry, config);
   });
 }

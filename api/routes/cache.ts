@@ -1,6 +1,7 @@
 import { and, eq } from 'drizzle-orm';
 import type { Request } from 'express';
 import { z } from 'zod';
+import { isCacheUseDue, recordCacheUse } from '../../shared/cache-entry.ts';
 import { cacheEntries } from '../../shared/database/schema.ts';
 import { notFound } from '../../shared/errors.ts';
 import { scheduleDeletion } from '../../shared/storage/pending-deletions.ts';
@@ -8,8 +9,8 @@ import { checkIfMatch, entityTag } from '../http/conditional-requests.ts';
 import { pageOf, pageQueryBy, readPage } from '../http/pagination.ts';
 import { pathParameter, resource } from '../http/resource.ts';
 import { routes } from '../http/routes.ts';
-import { sendObject } from '../http/send-object.ts';
-import { operation, rangeAnswers } from '../openapi/operation.ts';
+import { sendVideo } from '../http/send-object.ts';
+import { operation, videoAnswers } from '../openapi/operation.ts';
 import { findProject, lockProjectForShare, needRole } from '../projects/access.ts';
 import { readCacheKey } from '../projects/cache-key.ts';
 
@@ -19,11 +20,12 @@ const cacheItem = z
     type: z.string(),
     size: z.number().int(),
     created: z.date(),
+    used: z.date().describe('When it was last read, to the hour.'),
   })
   .meta({ id: 'CacheEntry' });
 
-const { key, type, size, created } = cacheEntries;
-const ITEM = { key, type, size, created };
+const { key, type, size, created, used } = cacheEntries;
+const ITEM = { key, type, size, created, used };
 
 /** A project's cache: named references to videos, which are kept as long as they are referred to. */
 export default routes('json-body', (router, api) => {
@@ -55,18 +57,21 @@ export default routes('json-body', (router, api) => {
       topic: 'projects',
       summary: 'Retrieve a cached object',
       headers: ['Range', 'If-Range', 'If-None-Match', 'If-Match'],
-      answers: rangeAnswers(['video/mp4', 'video/webm'], 'The whole.'),
+      answers: videoAnswers('The whole.'),
       errors: ['not_found', 'range_not_satisfiable'],
       handle: async ({ req, res }) => {
         const pid = pathParameter(req, 'pid');
         const { project } = await findProject(db, pid, needRole(res, 'reader'));
         const key = keyOf(req);
         const [entry] = await db
-          .select()
+          .select({ object: cacheEntries.object, type, isUseDue: isCacheUseDue })
           .from(cacheEntries)
           .where(and(eq(cacheEntries.project, project.pid), eq(cacheEntries.key, key)));
         if (!entry) throw unknownEntry();
-        await sendObject(api, req, res, { key: entry.object, type: entry.type });
+        // The request succeeds without it.
+        if (entry.isUseDue)
+          await recordCacheUse(db, { project: project.pid, key }).catch(() => undefined);
+        await sendVideo(api, req, res, { key: entry.object, type: entry.type });
       },
     }),
     delete: operation({

@@ -1,4 +1,5 @@
 import type { Request, Response } from 'express';
+import type { Config } from '../../shared/config.ts';
 import { notFound, WindlassError } from '../../shared/errors.ts';
 import { packageRoot } from '../../shared/package-root.ts';
 import { type ConsoleFile, type ConsoleFiles, readConsoleFiles } from '../console/console-files.ts';
@@ -9,22 +10,32 @@ import { routes } from '../http/routes.ts';
 
 const FOLDER = new URL('dist/console/', packageRoot);
 const YEAR_SECONDS = 31_536_000;
-/** Nothing from elsewhere, nothing inline, and no text that becomes a script or markup (Trusted Types). */
-const POLICY = contentPolicy(
-  "default-src 'none'",
-  "script-src 'self'",
-  "style-src 'self'",
-  "img-src 'self'",
-  "media-src 'self'",
-  "connect-src 'self'",
-  "base-uri 'self'",
-  "form-action 'none'",
-  "require-trusted-types-for 'script'",
-  "trusted-types 'none'",
-);
+/**
+ * Nothing from elsewhere but videos of the object store where that sends them, nothing inline, and no text that becomes a
+ * script or markup (Trusted Types).
+ */
+const policyOf = (config: Config) =>
+  contentPolicy(
+    "default-src 'none'",
+    "script-src 'self'",
+    "style-src 'self'",
+    "img-src 'self'",
+    ["media-src 'self'", ...storeOrigin(config)].join(' '),
+    "connect-src 'self'",
+    "base-uri 'self'",
+    "form-action 'none'",
+    "require-trusted-types-for 'script'",
+    "trusted-types 'none'",
+  );
+
+function storeOrigin(config: Config): string[] {
+  const endpoint = config.S3_PUBLIC_ENDPOINT ?? config.S3_ENDPOINT;
+  return config.VIDEO_DELIVERY === 'redirect' && endpoint ? [new URL(endpoint).origin] : [];
+}
 
 /** The web console: a page for people, which calls the API as any program does. It shows nothing without a login. */
 export default routes('public', (router, { config }) => {
+  const policy = policyOf(config);
   // Read at the first request.
   let reading: Promise<ConsoleFiles> | undefined;
   const read = () => {
@@ -50,7 +61,7 @@ export default routes('public', (router, { config }) => {
     const page = files.get('index.html');
     if (!page) throw notFound('the console is not built.', 'Run "npm run build" on the server.');
     // Every other path is a state of the page, which reads it itself.
-    res.set('Content-Security-Policy', POLICY);
+    res.set('Content-Security-Policy', policy);
     sendFile(req, res, page);
   });
 });

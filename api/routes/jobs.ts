@@ -11,7 +11,7 @@ import { checkIfMatch, entityTag, sendRecord } from '../http/conditional-request
 import { pageOf } from '../http/pagination.ts';
 import { pathParameter, resource } from '../http/resource.ts';
 import { routes } from '../http/routes.ts';
-import { sendObject } from '../http/send-object.ts';
+import { sendVideo } from '../http/send-object.ts';
 import { invalidInput } from '../http/validate.ts';
 import { auditOf } from '../identity/audit.ts';
 import { currentUser } from '../identity/current-user.ts';
@@ -22,7 +22,7 @@ import { findJobForOperation, findOwnJob, unknownJob } from '../jobs/views/find-
 import type { JobSummary } from '../jobs/views/job-summary.ts';
 import { foreignRecord, foreignView, jobRecord, jobView } from '../jobs/views/job-view.ts';
 import { type JobsQuery, jobsQuery, listJobs } from '../jobs/views/list-jobs.ts';
-import { answerWithLocation, operation, rangeAnswers } from '../openapi/operation.ts';
+import { answerWithLocation, operation, videoAnswers } from '../openapi/operation.ts';
 import { lockProjectForShare } from '../projects/access.ts';
 import { lockSession } from '../remote/sessions.ts';
 
@@ -135,7 +135,7 @@ export default routes('json-body', (router, api) => {
       topic: 'jobs',
       summary: 'Fetch the result of a job in bytes, such as a video',
       headers: ['If-None-Match', 'If-Range', 'Range'],
-      answers: rangeAnswers(['video/mp4', 'video/webm'], 'All of it.', 'The range.'),
+      answers: videoAnswers('All of it.', 'The range.'),
       errors: ['not_found', 'conflict', 'precondition_failed', 'range_not_satisfiable'],
       handle: async ({ req, res }) => {
         const row = await find(req, res);
@@ -150,7 +150,7 @@ export default routes('json-body', (router, api) => {
           throw new WindlassError('not_found', {
             detail: 'Not found: this job has no result in bytes.',
           });
-        await sendObject(api, req, res, { key: object, type });
+        await sendVideo(api, req, res, { key: object, type });
       },
     }),
   });

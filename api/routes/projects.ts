@@ -27,7 +27,7 @@ import {
   lockNamedUsers,
   readAcl,
 } from '../projects/acl.ts';
-import { makeProjectReader } from '../projects/project-reader.ts';
+import { type CacheUse, makeProjectReader, readCacheUse } from '../projects/project-reader.ts';
 import { longText, nameText } from '../projects/text-fields.ts';
 
 const description = longText(20_000);
@@ -58,7 +58,23 @@ const projectItem = z
     updated: z.date(),
   })
   .meta({ id: 'ProjectSummary' });
-const projectRecord = projectItem.extend({ acl: aclRecord }).meta({ id: 'Project' });
+const cacheUse = z
+  .object({
+    bytes: z.number(),
+    limit: z
+      .number()
+      .describe(
+        'LIMIT_CACHE_BYTES: beyond it what was not used for longest is removed. 0: no limit.',
+      ),
+    oldest: z
+      .date()
+      .nullable()
+      .describe('When the entry that is removed first was last used; null where there is none.'),
+  })
+  .meta({ id: 'CacheUse' });
+const projectRecord = projectItem
+  .extend({ acl: aclRecord, cache: cacheUse })
+  .meta({ id: 'Project' });
 
 const itemView = (row: ProjectRow, role: Role): z.output<typeof projectItem> => ({
   id: row.pid,
@@ -74,6 +90,7 @@ export default routes('json-body', (router, api) => {
   const { db } = api.database;
   const longest = api.config.LIMIT_NAME_LENGTH;
   const readProject = makeProjectReader(api.database);
+  const toCacheUse = (use: CacheUse) => ({ ...use, limit: api.config.LIMIT_CACHE_BYTES });
   const view = async (
     tx: Tx,
     row: ProjectRow,
@@ -81,6 +98,7 @@ export default routes('json-body', (router, api) => {
   ): Promise<z.output<typeof projectRecord>> => ({
     ...itemView(row, role),
     acl: await readAcl(tx, row.pid),
+    cache: toCacheUse(await readCacheUse(tx, row.pid)),
   });
 
   resource(router, '/projects', {
@@ -146,9 +164,9 @@ export default routes('json-body', (router, api) => {
       handle: async ({ req, res }) => {
         const pid = pathParameter(req, 'pid');
         const { username } = currentUser(res);
-        const { project, role, acl } = await readProject({ pid, username });
-        const record = () => ({ ...itemView(project, role), acl });
-        sendRecord(req, res, { tag: entityTag(project.version), record });
+        const { project, role, acl, cache } = await readProject({ pid, username });
+        const record = () => ({ ...itemView(project, role), acl, cache: toCacheUse(cache) });
+        sendRecord(req, res, { tag: projectTag(project, cache), record });
       },
     }),
     put: operation({
@@ -172,7 +190,7 @@ export default routes('json-body', (router, api) => {
         const record = await db.transaction(async tx => {
           if (acl) await lockNamedUsers(tx, acl);
           const found = await lockProjectForUpdate(tx, pid, { username, role });
-          checkIfMatch(req, entityTag(found.project.version));
+          checkIfMatch(req, entityTag(found.project.version), withoutCache);
           if (acl) {
             await changeAcl(tx, pid, acl);
             await auditOf(req, res)(tx, 'project.acl', pid);
@@ -198,7 +216,7 @@ export default routes('json-body', (router, api) => {
         const pid = pathParameter(req, 'pid');
         const cancelled = await db.transaction(async tx => {
           const { project } = await lockProjectForUpdate(tx, pid, needRole(res, 'administrator'));
-          checkIfMatch(req, entityTag(project.version));
+          checkIfMatch(req, entityTag(project.version), withoutCache);
           await tx
             .update(projects)
             .set({ deleted: sql`now()`, version: sql`${projects.version} + 1` })
@@ -212,3 +230,10 @@ export default routes('json-body', (router, api) => {
     }),
   });
 });
+
+/** With what the cache holds, which changes without the project. */
+const projectTag = ({ version }: ProjectRow, { bytes, oldest }: CacheUse) =>
+  entityTag(oldest ? `${version}+${bytes}-${oldest.getTime().toString(36)}` : version);
+
+/** A write depends on the project alone. */
+const withoutCache = (tags: string) => tags.replace(/(?<="\d+)\+[^"]*(?=")/g, '');

@@ -16,7 +16,7 @@ import type { ApiContext } from '../context.ts';
 import { entityTag, sendRecord } from '../http/conditional-requests.ts';
 import { pathParameter, resource } from '../http/resource.ts';
 import { routes } from '../http/routes.ts';
-import { sendObject } from '../http/send-object.ts';
+import { sendObject, sendVideo } from '../http/send-object.ts';
 import { currentUser } from '../identity/current-user.ts';
 import { newVideo, readVideo } from '../jobs/requests/new-video.ts';
 import { awaitChange } from '../jobs/requests/prefer.ts';
@@ -30,7 +30,7 @@ import {
   statusRecord,
   videoStatus,
 } from '../jobs/views/video-status.ts';
-import { answerWithLocation, operation, rangeAnswers } from '../openapi/operation.ts';
+import { answerWithLocation, operation, rangeAnswers, videoAnswers } from '../openapi/operation.ts';
 import { findProject, lockProjectForShare, needRole } from '../projects/access.ts';
 import { cacheVideo, parseCacheLocation, parseCacheQuery } from '../projects/cache-video.ts';
 import {
@@ -51,7 +51,6 @@ const videoQuery = z.object({
 const started = z
   .object({ sid: z.string(), vsid: z.string(), job: z.string() })
   .meta({ id: 'StartedVideo' });
-const TYPES = ['video/mp4', 'video/webm'];
 const STILL_ERRORS: ErrorCode[] = [
   'session_not_found',
   'host_changed',
@@ -161,7 +160,7 @@ export default routes('json-body', (router, api) => {
         "With `cache=project`, `project` and `key` it is stored in that project's cache too, before the first byte is sent.",
       query: videoQuery,
       headers: ['Range', 'If-Range', 'If-None-Match', 'If-Match'],
-      answers: rangeAnswers(TYPES, 'The whole video.'),
+      answers: videoAnswers('The whole video.'),
       errors: [
         'session_not_found',
         'host_changed',
@@ -185,7 +184,7 @@ export default routes('json-body', (router, api) => {
         const { object, type } = row.result as Result<'video'>;
         // HEAD is safe (RFC 9110, 9.2.1): it caches nothing.
         if (wanted && req.method === 'GET') await cacheVideo(api, res, row, wanted);
-        await sendObject(api, req, res, { key: object, type });
+        await sendVideo(api, req, res, { key: object, type });
       },
     }),
   });

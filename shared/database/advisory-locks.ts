@@ -8,6 +8,8 @@ export const ADVISORY_LOCKS = {
   /** With the number of a queue: whoever gives slots of it. */
   slots: 7_493_223,
   retention: 7_493_224,
+  /** Whoever removes entries of projects' caches. */
+  caches: 7_493_235,
   auditChain: 7_493_227,
   roles: 7_493_228,
   keyRotation: 7_493_229,

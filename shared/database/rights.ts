@@ -34,6 +34,7 @@ const API_RIGHTS: Record<TableKey, string> = {
   jobs: ALL,
   // A trigger writes it.
   jobHistory: 'select',
+  videoFrames: 'select',
   leftoverRuns: ALL,
   // Output is written by workers; a record is removed with it.
   chunks: 'select, delete',

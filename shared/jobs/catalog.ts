@@ -221,8 +221,8 @@ export const JOBS = {
   video: {
     means: 'Makes a video of frames on the host.',
     queue: 'video',
-    // 2: patterns, frames that may be left out, codecs and backgrounds.
-    version: 2,
+    // 2: patterns, frames that may be left out, codecs and backgrounds. 3: labels.
+    version: 3,
     session: 'uses',
     parent: 'project',
     objects: 'videos',
@@ -241,6 +241,7 @@ export const JOBS = {
         .regex(/^#[0-9a-fA-F]{6}$/, 'must be a colour such as #ffffff')
         .optional(),
       onBadFrame: z.enum(['fail', 'skip']).optional(),
+      label: z.enum(['frame', 'name']).optional(),
       width: z.number().int().min(2).max(7680).optional(),
       quality: z.number().min(0).max(1).optional(),
       encode: z.enum(['host', 'worker']).optional(),

@@ -14,6 +14,8 @@ export interface StoredObject {
   key: string;
   size: number;
   modified: Date;
+  /** The entity tag with which the store itself sends the bytes, where it does. */
+  tag?: string;
 }
 
 /**
@@ -31,6 +33,11 @@ export interface ObjectStore {
   get(key: string, options?: GetOptions): Promise<Readable>;
   /** Undefined where there is no such object. */
   stat(key: string): Promise<StoredObject | undefined>;
+  /**
+   * An address at which anybody gets the bytes, or a range of them, for so many seconds. Only where the store is a server
+   * that clients reach.
+   */
+  addressOf?(key: string, options: { type: string; seconds: number }): Promise<string>;
   /** Does nothing where there is no such object. */
   remove(key: string): Promise<void>;
   list(prefix: string): AsyncIterable<StoredObject>;

@@ -13,6 +13,7 @@ export async function openObjectStore(config: Config): Promise<ObjectStore> {
   const { S3Store } = await import('./s3-store.ts');
   return new S3Store({
     endpoint: S3_ENDPOINT,
+    publicEndpoint: config.S3_PUBLIC_ENDPOINT,
     region: S3_REGION,
     bucket: S3_BUCKET,
     accessKey: S3_ACCESS_KEY ?? '',

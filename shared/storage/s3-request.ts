@@ -9,6 +9,8 @@ const { Client } = requirePackage<typeof Minio>('minio');
 export interface S3Options {
   /** `http://host:port` or `https://…`. */
   endpoint: string;
+  /** The same server, as clients reach it. */
+  publicEndpoint?: string;
   region: string;
   bucket: string;
   accessKey: string;
@@ -45,6 +47,27 @@ export class S3Connections {
   }
 }
 
+/** For a client of the minio package. */
+function serverOf({ endpoint, region, accessKey, secretKey }: S3Options) {
+  const { protocol, hostname, port } = new URL(endpoint);
+  return {
+    endPoint: hostname.replace(/^\[|\]$/g, ''),
+    port: port ? Number(port) : undefined,
+    useSSL: protocol === 'https:',
+    ...{ region, accessKey, secretKey, pathStyle: true },
+  };
+}
+
+/** Signs an address of an object for clients of the server. Sends nothing. */
+export function presignGet(
+  options: S3Options,
+  { key, seconds, headers }: { key: string; seconds: number; headers: Record<string, string> },
+): Promise<string> {
+  const endpoint = options.publicEndpoint ?? options.endpoint;
+  const client = new Client(serverOf({ ...options, endpoint }));
+  return client.presignedGetObject(options.bucket, key, seconds, headers);
+}
+
 export interface S3RequestOptions {
   agent: http.Agent;
   /** How long no byte may go either way while the server is expected to act. */
@@ -71,19 +94,10 @@ export class S3Request {
   constructor(connections: S3Connections, options: S3RequestOptions) {
     this.#connections = connections;
     this.#options = options;
-    const { endpoint, region, accessKey, secretKey } = connections.options;
-    const { hostname, port } = new URL(endpoint);
-    const endPoint = hostname.replace(/^\[|\]$/g, '');
     const request = (given: RequestOptions, answered: (response: IncomingMessage) => void) =>
       this.#request(given, answered);
     this.client = new Client({
-      endPoint,
-      port: port ? Number(port) : undefined,
-      useSSL: connections.isSecure,
-      region,
-      accessKey,
-      secretKey,
-      pathStyle: true,
+      ...serverOf(connections.options),
       transport: { request } as unknown as typeof http,
       retryOptions: { disableRetry: true },
     });

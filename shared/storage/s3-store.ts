@@ -19,7 +19,13 @@ import {
   translateS3Error,
 } from './s3-errors.ts';
 import { putMultipart } from './s3-multipart.ts';
-import { S3Connections, type S3Options, S3Request, type S3RequestOptions } from './s3-request.ts';
+import {
+  presignGet,
+  S3Connections,
+  type S3Options,
+  S3Request,
+  type S3RequestOptions,
+} from './s3-request.ts';
 
 /** Stall time-outs of requests: a client that finds the store away gets its answer within seconds. */
 const STALL_MS = 5_000;
@@ -102,11 +108,22 @@ export class S3Store implements ObjectStore {
     assertKey(key);
     try {
       const found = await this.#control(({ client }) => client.statObject(this.#bucket, key));
-      return { key, size: found.size, modified: found.lastModified };
+      const { size, lastModified: modified, etag } = found;
+      return { key, size, modified, tag: `"${etag}"` };
     } catch (error) {
       if (isMissing((error as Error).cause ?? error)) return undefined;
       throw error;
     }
+  }
+
+  addressOf(key: string, { type, seconds }: { type: string; seconds: number }): Promise<string> {
+    assertKey(key);
+    const headers = {
+      'response-content-type': type,
+      'response-content-disposition': 'inline',
+      'response-cache-control': 'private, no-cache',
+    };
+    return presignGet(this.#connections.options, { key, seconds, headers });
   }
 
   async remove(key: string): Promise<void> {

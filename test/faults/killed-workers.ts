@@ -1,23 +1,13 @@
-import { writeFile } from 'node:fs/promises';
-import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { expect, test } from 'vitest';
-import { countFrames } from '../../demo/probe-video.ts';
 import { signalProcess } from '../../servers/processes.ts';
 import { pidOfWorker } from '../../shared/jobs/worker-id.ts';
-import { drawFrames } from '../harness/draw-frames.ts';
 import type { Job } from '../harness/remote.ts';
-import { makeTempDir } from '../harness/temp-dir.ts';
 import { waitFor } from '../harness/wait-for.ts';
 import { type Count, expectWhole, launchCounts, waitForOutput } from './counting-commands.ts';
-import {
-  type FaultHost,
-  findWorkers,
-  killSomeWorker,
-  type RunningStack,
-  withHost,
-} from './fault-host.ts';
+import { findWorkers, killSomeWorker, type RunningStack, withHost } from './fault-host.ts';
 import { expectCleanHost, expectForgotten } from './host-state.ts';
+import { drawLongFilm, expectWholeVideo, startVideo } from './long-videos.ts';
 import { faultRuns, isFull, type Random, withSeed } from './settings.ts';
 
 /** Workers that die, or stand still, at any moment: a job goes on in another one, and nothing is done twice. */
@@ -116,47 +106,4 @@ async function leasedBy(
   return counts.filter(
     (_, i) => rows[i]?.state === 'running' && pidOfWorker(rows[i]?.worker ?? '') === worker,
   );
-}
-
-/** The paths of few frames, shown again and again: long to encode and quick to draw. */
-async function drawLongFilm({ sshd }: FaultHost): Promise<string[]> {
-  const folder = join(sshd.home, 'frames');
-  const drawn = await drawFrames({ folder, count: 10, width: 640, height: 360 });
-  return Array.from({ length: 40 }, () => drawn).flat();
-}
-
-async function startVideo(
-  { client }: RunningStack,
-  { sid }: FaultHost,
-  options: { images: string[]; encode?: string },
-): Promise<string> {
-  const body = { 'content-type': 'video/mp4', ...options };
-  return (await client.post<{ vsid: string }>(`/api/remotes/${sid}/videos`, body)).vsid;
-}
-
-async function expectWholeVideo(
-  { client }: RunningStack,
-  { sid }: FaultHost,
-  { id, frames }: { id: string; frames: number },
-): Promise<void> {
-  const at = `/api/remotes/${sid}/videos/${id}`;
-  const status = await waitFor(
-    async () => {
-      const now = await client.get<{ ok: boolean; ready: boolean; message: string }>(
-        `${at}/status`,
-      );
-      return (now.ready || !now.ok) && now;
-    },
-    { what: `video ${id}`, timeoutMs: 120_000, intervalMs: 200 },
-  );
-  expect(status).toMatchObject({ ok: true, ready: true });
-  const response = await client.fetch(at);
-  const directory = makeTempDir('video');
-  try {
-    const file = join(directory.path, 'video.mp4');
-    await writeFile(file, Buffer.from(await response.arrayBuffer()));
-    expect(await countFrames(file)).toBe(frames);
-  } finally {
-    directory.remove();
-  }
 }

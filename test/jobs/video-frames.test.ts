@@ -7,6 +7,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { findProgram } from '../../scripts/programs.ts';
 import { describeStack } from '../harness/forms.ts';
 import { expectProblem } from '../harness/problem.ts';
+import { readLabels } from '../harness/read-labels.ts';
 import { type Job, openSession, waitForEnd } from '../harness/remote.ts';
 import { missingPrograms } from '../harness/skip.ts';
 import { makeTempDir } from '../harness/temp-dir.ts';
@@ -169,6 +170,20 @@ describeStack(missingPrograms('sshd', 'ffmpeg', 'chromium'), 'the frames of a vi
       for (const [from = 0, , left = 0, top = 0, width = 0, height = 0] of listed) {
         const tile = sprite.clone().extract({ left, top, width, height }).greyscale();
         expect(readNumber(await tile.raw().toBuffer(), { width, height })).toBe(from * FPS);
+      }
+    }
+  });
+
+  test('a label tells the frame, or its file', async () => {
+    for (const encode of ['host', 'worker']) {
+      for (const [label, shown] of [
+        ['name', ['n9.png ', 'n10.png', 'n11.png']],
+        ['frame', ['0', '1', '2']],
+      ] as const) {
+        const { bytes } = await make({ encode, label, first: 9, last: 11, quality: 1 });
+        const path = join(temp.path, 'labelled');
+        writeFileSync(path, bytes);
+        expect(await readLabels(path, { length: shown[0].length })).toEqual(shown);
       }
     }
   });

@@ -125,6 +125,7 @@ describeStack(undefined, 'projects and models', form => {
       description: '',
       role: 'administrator',
       acl: { administrators: named('owner'), writers: [], readers: [] },
+      cache: { bytes: 0, limit: 0, oldest: null },
       created: expect.stringMatching(/Z$/),
       updated: expect.stringMatching(/Z$/),
     });

@@ -20,7 +20,7 @@ const video: Handler<'video'> = async context => {
       if (!cache) return;
       await lockProject(tx, cache.project);
       const entry = { ...cache, object, type, size: made.bytes };
-      await putCacheEntry(tx, entry, worker.config.LIMIT_PROJECT_BYTES);
+      await putCacheEntry(tx, entry, worker.config);
     },
     after: async () => context.worker.sessions.removeFinishedRun(context.job),
   };

@@ -7,6 +7,7 @@ import {
   logins,
   spentOidcStates,
   tokens,
+  videoFrames,
   workers,
 } from '../../shared/database/schema.ts';
 import { FAILED_LOGIN_WINDOW_SECONDS } from '../../shared/failed-login-window.ts';
@@ -23,6 +24,12 @@ export async function removeDeadWorkers({ database: { db } }: Context): Promise<
   await db
     .delete(leases)
     .where(and(sql`${leases.expires} < clock() - interval '1 hour'`, isUnused));
+}
+
+/** The frames of videos that are made, or never will be. */
+export async function removeFramesOfEndedVideos({ database: { db } }: Context): Promise<void> {
+  const ended = sql`exists (select from ${jobs} where ${jobs.id} = ${videoFrames.job} and ${jobs.finished} is not null)`;
+  await db.delete(videoFrames).where(ended);
 }
 
 export async function removeExpiredIdempotencyKeys({ database: { db } }: Context): Promise<void> {

@@ -1,11 +1,13 @@
 import { sleep } from '../../shared/abort.ts';
 import type { WorkerContext } from '../context.ts';
 import { appendAudit, removeOldAudit } from './audit-chain.ts';
+import { CacheLimiter } from './cache-limits.ts';
 import { purgeDeletedProjects } from './deleted-projects.ts';
 import {
   removeDeadWorkers,
   removeExpiredIdempotencyKeys,
   removeExpiredLogins,
+  removeFramesOfEndedVideos,
 } from './expired-rows.ts';
 import { removeExpiredStreamedOutput } from './expired-streamed-output.ts';
 import { warnOfFullDisk } from './free-space.ts';
@@ -50,6 +52,7 @@ export async function runUpkeep(context: WorkerContext): Promise<void> {
 
 function listSteps(context: WorkerContext): UpkeepStep[] {
   const orphans = new OrphanCollector(context);
+  const caches = new CacheLimiter(context);
   return [
     { name: 'audit chain', every: AT_ONCE, everyFailed: OFTEN, run: () => appendAudit(context) },
     { name: 'idle sessions', every: OFTEN, run: () => endIdleSessions(context) },
@@ -61,6 +64,7 @@ function listSteps(context: WorkerContext): UpkeepStep[] {
     { name: 'idle uploads', every: OFTEN, run: () => endIdleUploads(context) },
     { name: 'pending deletions', every: OFTEN, run: () => deletePendingObjects(context) },
     { name: 'orphaned objects', every: OFTEN, run: () => orphans.markSome() },
+    { name: 'caches', every: OFTEN, run: () => caches.limitSome() },
     { name: 'free space', every: OFTEN, run: warnOfFullDisk(context) },
     { name: 'old jobs', every: SOON, run: () => removeOldJobs(context) },
     { name: 'job statistics', every: SOON, run: () => countJobs(context) },
@@ -70,6 +74,7 @@ function listSteps(context: WorkerContext): UpkeepStep[] {
     { name: 'leftover runs', every: SELDOM, run: () => forgetLeftoverRuns(context) },
     { name: 'idempotency keys', every: SELDOM, run: () => removeExpiredIdempotencyKeys(context) },
     { name: 'logins', every: SELDOM, run: () => removeExpiredLogins(context) },
+    { name: 'frames of videos', every: SELDOM, run: () => removeFramesOfEndedVideos(context) },
     { name: 'streamed output', every: SELDOM, run: () => removeExpiredStreamedOutput(context) },
     { name: 'views', every: SELDOM, run: () => evictUnusedViews(context) },
   ];

@@ -3,6 +3,7 @@ import type { JobContext } from '../context.ts';
 import { withScratch } from '../sandbox/scratch-dir.ts';
 import { withSession } from '../ssh/reconnect.ts';
 import { encodeVideo } from './encode-video.ts';
+import { planLabels } from './frame-labels.ts';
 import { frameStreamScript, openFrameStream } from './frame-stream.ts';
 import type { Place } from './frame-validator.ts';
 import { readFrames } from './read-frames.ts';
@@ -28,6 +29,7 @@ export function encodeInWorker(
         onProgress: share => context.progress(share * 0.98, describeEncoding(share, frames)),
         signal,
         decodeAll,
+        labelsFor: size => payload.label && planLabels(payload.label, frames, size),
       });
     });
     return storeVideo(context, { path: outputPath, object, frames: frames.length, size });

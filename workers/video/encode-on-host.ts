@@ -11,6 +11,7 @@ import { withSession } from '../ssh/reconnect.ts';
 import { describeEncoding } from './encode-in-worker.ts';
 import { chooseEncoder, type Pictures, planVideoSize, type Size } from './ffmpeg-arguments.ts';
 import { FfmpegProgress } from './ffmpeg-progress.ts';
+import { planLabels } from './frame-labels.ts';
 import type { FrameValidator, Place } from './frame-validator.ts';
 import { HOST_VIDEO, type HostKind, hostEncodeScript } from './host-encode-script.ts';
 import { inspectFrames } from './inspect-frames.ts';
@@ -68,11 +69,13 @@ export async function encodeOnHost(
   });
   const images = frames.map(({ path }) => path);
   const output = new HostOutput(context, images);
+  const size = planVideoSize(encoder.pictures, payload.width);
+  const labels = payload.label && planLabels(payload.label, frames, size);
   const limits = videoLimits(context.worker.config);
   const overdue = setTimeout(() => unusable.abort(tooSlow(limits.seconds)), limits.seconds * 1_000);
   const running = runOnHost(
     context,
-    { script: reportFile(hostEncodeScript({ ...payload, ...encoder, images, limits })) },
+    { script: reportFile(hostEncodeScript({ ...payload, ...encoder, images, limits, labels })) },
     {
       stored: () => ({ stdout: 0, stderr: 0 }),
       take: async (stream, bytes) => output.take(stream, bytes),
@@ -93,7 +96,7 @@ export async function encodeOnHost(
     directory: output.directory,
     bytes: output.size,
     frames: frames.length,
-    size: planVideoSize(encoder.pictures, payload.width),
+    size,
   });
 }
 

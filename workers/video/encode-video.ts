@@ -5,10 +5,13 @@ import {
   DEFAULT_FPS,
   ffmpegArguments,
   type Pictures,
+  planVideoSize,
+  type Size,
   type VideoSettings,
 } from './ffmpeg-arguments.ts';
 import { FfmpegProgress } from './ffmpeg-progress.ts';
 import { findEncoder, findFfmpeg } from './find-ffmpeg.ts';
+import { drawLabel, type Labels } from './frame-labels.ts';
 import { FrameValidator } from './frame-validator.ts';
 import { FrameNormalizer } from './normalize-frames.ts';
 import { packetHeader, packetOf } from './packets.ts';
@@ -17,7 +20,7 @@ import { type FfmpegEnd, runFfmpeg } from './run-ffmpeg.ts';
 import { toVideoError } from './video-error.ts';
 import type { VideoLimits } from './video-limits.ts';
 
-export interface EncodeVideoOptions extends VideoSettings {
+export interface EncodeVideoOptions extends Omit<VideoSettings, 'labels'> {
   /** In order, of any kinds, all of one size; the first that cannot be used ends it with `bad_frames`. */
   frames: AsyncIterable<Frame | FrameFailure>;
   /** The number of frames. */
@@ -32,6 +35,8 @@ export interface EncodeVideoOptions extends VideoSettings {
   ffmpeg?: string;
   /** Decodes every frame before ffmpeg gets it. */
   decodeAll?: boolean;
+  /** What is drawn into the frames, for the size of the video. */
+  labelsFor?(size: Size): Labels | undefined;
 }
 
 export interface EncodedVideo {
@@ -58,11 +63,15 @@ export async function encodeVideo(options: EncodeVideoOptions): Promise<EncodedV
     const ffmpeg = options.ffmpeg ?? (await findFfmpeg());
     const threads = settings.threads ?? Math.min(8, availableParallelism());
     const encoder = settings.codec && (await findEncoder(ffmpeg, settings));
-    const { size, ...args } = ffmpegArguments(pictures, { ...settings, threads, encoder });
+    const labels = options.labelsFor?.(planVideoSize(pictures, settings.width));
+    const given = labels ? asPackets(pictures) : pictures;
+    const { size, ...args } = ffmpegArguments(given, { ...settings, threads, encoder, labels });
     const end = await runFfmpeg({
       ffmpeg,
       arguments: args,
-      input: Readable.from(frame(source.read(), pictures, settings.fps), { objectMode: false }),
+      input: Readable.from(frame(source.read(), { pictures, fps: settings.fps, labels }), {
+        objectMode: false,
+      }),
       outputPath,
       limits,
       onStdout: piece => {
@@ -82,16 +91,26 @@ export async function encodeVideo(options: EncodeVideoOptions): Promise<EncodedV
   }
 }
 
-/** The pictures as ffmpeg reads them: raw ones follow each other, files are packets. */
+/** The pictures as ffmpeg reads them: raw ones without labels follow each other, all others are packets. */
 async function* frame(
-  pictures: AsyncIterable<Buffer>,
-  first: Pictures,
-  fps = DEFAULT_FPS,
+  source: AsyncIterable<Buffer>,
+  { pictures, fps = DEFAULT_FPS, labels }: { pictures: Pictures; fps?: number; labels?: Labels },
 ): AsyncGenerator<Buffer> {
-  if (first.kind === 'raw') return yield* pictures;
-  yield packetHeader(first, fps);
-  for await (const picture of pictures) yield* packetOf(picture);
+  if (pictures.kind === 'raw' && !labels) return yield* source;
+  yield packetHeader(pictures, fps, labels?.size);
+  let n = 0;
+  for await (const picture of source) {
+    if (labels) yield* packetOf(drawLabel(labels.lines[n++] ?? ''), 1);
+    yield* packetOf(pictures.kind === 'raw' ? toPnm(picture, pictures) : picture);
+  }
 }
+
+/** Packets have no raw pictures that lie as ours do. */
+const asPackets = (pictures: Pictures): Pictures =>
+  pictures.kind === 'raw' ? { ...pictures, kind: 'pnm' } : pictures;
+
+const toPnm = (rgb: Buffer, { width, height }: Size) =>
+  Buffer.concat([Buffer.from(`P6 ${width} ${height} 255\n`), rgb]);
 
 function assertComplete(end: FfmpegEnd, encoded: number, total: number): void {
   if (end.returncode !== 0) throw toVideoError(end);

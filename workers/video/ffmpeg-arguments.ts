@@ -1,5 +1,6 @@
 import { WindlassError } from '../../shared/errors.ts';
 import { type FrameKind, findSizeProblem } from './frame-header.ts';
+import type { Labels } from './frame-labels.ts';
 import { DECODERS } from './packets.ts';
 
 export type VideoType = 'video/mp4' | 'video/webm';
@@ -35,7 +36,12 @@ export interface VideoSettings {
   framing?: 'files' | 'packets';
   /** For AV1, which has several; default the first that is known. */
   encoder?: string;
+  /** Pictures for a corner of each frame: among the packets, or on a pipe of their own beside files. */
+  labels?: Pick<Labels, 'size' | 'scale'>;
 }
+
+/** The descriptor from which ffmpeg reads labels beside files. */
+export const LABELS_PIPE = 3;
 
 export const CODECS = ['h264', 'vp9', 'av1'] as const;
 export type Codec = (typeof CODECS)[number];
@@ -91,16 +97,12 @@ export function ffmpegArguments(pictures: Pictures, settings: VideoSettings): Ff
     ...words(`-threads ${threads} -filter_threads ${threads}`),
     ...demuxerArguments(pictures, { ...settings, fps }),
   ];
+  const filters = filterChain(pictures, size, settings.background);
   const output = [
-    ...[
-      '-map',
-      '0:v:0',
-      '-an',
-      '-vf',
-      filterChain(pictures, size, settings.background),
-      '-pix_fmt',
-      'yuv420p',
-    ],
+    ...(settings.labels
+      ? layLabels(filters, { ...settings, labels: settings.labels, fps, threads })
+      : ['-map', '0:v:0', '-vf', filters]),
+    ...words('-an -pix_fmt yuv420p'),
     ...words('-color_range tv -colorspace bt709 -color_primaries bt709 -color_trc bt709'),
     ...encoderArguments({ ...settings, threads }, isLarge(size)),
     // A key frame every second and nowhere else, for seeking and for stills.
@@ -117,7 +119,7 @@ const words = (text: string) => text.split(' ');
 
 function demuxerArguments(
   { kind, width, height }: Pictures,
-  { framing, fps }: { framing?: 'files' | 'packets'; fps: number },
+  { framing, fps, labels }: Pick<VideoSettings, 'framing' | 'labels'> & { fps: number },
 ): string[] {
   if (kind === 'raw')
     return words(
@@ -126,7 +128,35 @@ function demuxerArguments(
   if (framing === 'files') return words(`-framerate ${fps} -f ${kind}_pipe`);
   // OpenEXR's colours are linear; what a screen shows is sRGB.
   const curve = kind === 'exr' ? ' -apply_trc iec61966_2_1' : '';
-  return words(`-fflags noparse -f avi -c:v ${DECODERS[kind]}${curve}`);
+  const decoders = labels ? `-c:v:0 ${DECODERS[kind]} -c:v:1 rawvideo` : `-c:v ${DECODERS[kind]}`;
+  return words(`-fflags noparse -f avi ${decoders}${curve}`);
+}
+
+/** Lays a label over each frame. Its rows and columns come exchanged; see drawCharacter(). */
+function layLabels(
+  filters: string,
+  {
+    framing,
+    fps,
+    threads,
+    labels: { size, scale },
+  }: Pick<VideoSettings, 'framing'> & {
+    fps: number;
+    threads: number;
+    labels: NonNullable<VideoSettings['labels']>;
+  },
+): string[] {
+  const { width, height } = size;
+  const turned = `w=${height * scale}:h=${width * scale}`;
+  const label = `transpose=0,scale=${turned}:flags=neighbor:out_range=tv,format=yuv420p`;
+  const isApart = framing === 'files';
+  const source = `-protocol_whitelist pipe -framerate ${fps} -f rawvideo -pixel_format gray -video_size ${width}x${height}`;
+  return [
+    ...(isApart ? words(`${source} -i pipe:${LABELS_PIPE}`) : []),
+    ...words(`-filter_complex_threads ${threads} -filter_complex`),
+    `[0:v:0]${filters}[video];[${isApart ? '1:v:0' : '0:v:1'}]${label}[label];[video][label]overlay[labelled]`,
+    ...words('-map [labelled]'),
+  ];
 }
 
 /** Pictures above 4096×4096 pixels: each copy that a program keeps of one is counted in hundreds of megabytes. */

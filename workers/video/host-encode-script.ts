@@ -1,9 +1,16 @@
 import { quoteWord } from '../host-agent/shell-quote.ts';
 import { limitScript } from '../sandbox/confine.ts';
-import { ffmpegArguments, type Pictures, type VideoSettings } from './ffmpeg-arguments.ts';
+import {
+  ffmpegArguments,
+  LABELS_PIPE,
+  type Pictures,
+  type VideoSettings,
+} from './ffmpeg-arguments.ts';
 import type { FrameKind } from './frame-header.ts';
+import { type Labels, labelScript } from './frame-labels.ts';
 import { quotePath } from './frame-path.ts';
 import type { VideoLimits } from './video-limits.ts';
+import { batchWords } from './word-batches.ts';
 
 /** What ffmpeg tells apart where files follow each other without their lengths. */
 export type HostKind = Extract<FrameKind, 'png' | 'jpeg'>;
@@ -17,9 +24,6 @@ const MAX_PROGRESS_LINES = 200;
 /** What one video can use at once on any host. */
 const MAX_PROCESSORS = 64;
 
-/** Of all arguments of one `cat`; every system takes 128 KiB. */
-const BATCH_BYTES = 64_000;
-
 export interface HostEncodeOptions extends VideoSettings {
   images: readonly string[];
   /** Kind and size of all frames: see FrameValidator.first. */
@@ -27,6 +31,7 @@ export interface HostEncodeOptions extends VideoSettings {
   /** The host's ffmpeg, which has the encoder. */
   ffmpeg: string;
   limits: VideoLimits;
+  labels?: Labels;
 }
 
 /**
@@ -40,6 +45,7 @@ export interface HostEncodeOptions extends VideoSettings {
  */
 export function hostEncodeScript(options: HostEncodeOptions): string {
   const { images, pictures, ffmpeg, limits, ...settings } = options;
+  const { labels } = settings;
   const { input, output } = ffmpegArguments(pictures, { ...settings, framing: 'files' });
   const processorSeconds = limits.seconds * MAX_PROCESSORS;
   const words = [ffmpeg, ...input, '-i', 'pipe:0', ...output, '-y'].map(quoteWord).join(' ');
@@ -55,19 +61,23 @@ confined() (
   exec "$@"
 )
 feed() {
-${batchPaths(images)
+${batchWords(images.map(quotePath))
   .map(batch => `cat ${batch} || return`)
   .join('\n')}
 }
-{
+encode() {
   { feed; echo "fed=$?" >&4; } | confined ${words} "$part" 4>&-
+}
+{
+  ${labels ? `{ ${labelScript(labels)}; echo "labelled=$?" >&4; } | encode ${LABELS_PIPE}<&0` : 'encode'}
   echo "encoded=$?"
 } 4>&1 | {
-  fed='' encoded='' frames=0 next=0
+  fed='' encoded='' labelled=${labels ? "''" : 0} frames=0 next=0
   while IFS= read -r line; do
     case $line in
       fed=*) fed=\${line#fed=} ;;
       encoded=*) encoded=\${line#encoded=} ;;
+      labelled=*) labelled=\${line#labelled=} ;;
       frame=*)
         frames=\${line#frame=}
         [ "$((frames))" -lt "$next" ] || { echo "$line"; next=$((frames + ${Math.ceil(images.length / MAX_PROGRESS_LINES)})); } ;;
@@ -76,6 +86,7 @@ ${batchPaths(images)
   fail() { rm -f "$part"; exit "$1"; }
   [ "$encoded" = 0 ] || fail "\${encoded:-1}"
   [ "$fed" = 0 ] || fail "\${fed:-1}"
+  [ "$labelled" = 0 ] || fail "\${labelled:-1}"
   if [ "$((frames))" -ne ${images.length} ]; then
     echo "the video has $((frames)) pictures for ${images.length} frames" >&2
     fail 1
@@ -83,22 +94,4 @@ ${batchPaths(images)
   mv -f "$part" "$WINDLASS_RUN/${HOST_VIDEO}" || fail 1
 }
 `;
-}
-
-/** The quoted paths, in their order, in batches that are short enough for one command each. */
-function batchPaths(images: readonly string[]): string[] {
-  const batches: string[] = [];
-  let words: string[] = [];
-  let bytes = 0;
-  for (const path of images) {
-    const length = Buffer.byteLength(path) + 1;
-    if (words.length > 0 && bytes + length > BATCH_BYTES) {
-      batches.push(words.join(' '));
-      words = [];
-      bytes = 0;
-    }
-    words.push(quotePath(path));
-    bytes += length;
-  }
-  return [...batches, words.join(' ')];
 }

@@ -1,22 +1,19 @@
 import { WindlassError } from '../../shared/errors.ts';
 import type { JobContext } from '../context.ts';
+import { type ChosenFrames, chooseFrames } from './choose-frames.ts';
 import { encodeInWorker } from './encode-in-worker.ts';
 import { encodeOnHost, findHostEncoder } from './encode-on-host.ts';
 import { nameEncoders } from './ffmpeg-arguments.ts';
-import type { FrameProblem, Place } from './frame-validator.ts';
+import type { Place } from './frame-validator.ts';
 import { examineFrames, inspectFirstFrame } from './inspect-frames.ts';
-import { listFrames } from './list-frames.ts';
 import type { StoredVideo } from './store-video.ts';
 import { isForFrames } from './video-error.ts';
 
 type VideoContext = JobContext<'video'>;
 
-interface MadeVideo extends StoredVideo {
+interface MadeVideo extends StoredVideo, Omit<ChosenFrames, 'frames'> {
   frames: number;
   encoded: 'host' | 'worker';
-  /** The first hundred that were left out, and how many all were. */
-  skipped?: FrameProblem[];
-  skippedCount?: number;
 }
 
 /**
@@ -27,13 +24,8 @@ interface MadeVideo extends StoredVideo {
  */
 export async function makeVideo(context: VideoContext, object: string): Promise<MadeVideo> {
   context.progress(0, 'checking frames');
-  const listed = await listFrames(context);
-  if (context.payload.onBadFrame !== 'skip') return encode(context, { object, frames: listed });
-  const examined = await examineFrames(context, listed);
-  const frames = listed.filter(({ index }) => !examined.isBad(index));
-  if (frames.length === 0) throw examined.toError();
-  const made = await encode(context, { object, frames });
-  return { ...made, skipped: examined.problems, skippedCount: examined.bad };
+  const { frames, ...skipped } = await chooseFrames(context);
+  return { ...(await encode(context, { object, frames })), ...skipped };
 }
 
 interface Frames {

@@ -1,34 +1,22 @@
-import type { Pictures } from './ffmpeg-arguments.ts';
+import type { Size } from './ffmpeg-arguments.ts';
 import type { FrameKind } from './frame-header.ts';
 
 /**
  * Frames as packets of an AVI file (Microsoft's RIFF, without an index), so that ffmpeg decodes each one alone: where one
  * ends does not depend on what it holds, and kinds without a parser in ffmpeg can be read one after the other.
  */
-export function packetHeader({ width, height }: Pictures, fps: number): Buffer {
+export function packetHeader({ width, height }: Size, fps: number, labels?: Size): Buffer {
   const main = Buffer.alloc(56);
-  // Microseconds a frame, one stream, its size.
+  // Microseconds a frame, the number of streams, the size of the first.
   main.writeUInt32LE(Math.min(2 ** 32 - 1, Math.round(1e6 / fps)), 0);
-  main.writeUInt32LE(1, 24);
+  main.writeUInt32LE(labels ? 2 : 1, 24);
   main.writeUInt32LE(width, 32);
   main.writeUInt32LE(height, 36);
-  const stream = Buffer.alloc(56);
-  stream.write('vids', 0);
-  stream.writeUInt32LE(1000, 20);
-  stream.writeUInt32LE(Math.round(fps * 1000), 24);
-  const format = Buffer.alloc(40);
-  format.writeUInt32LE(40, 0);
-  format.writeInt32LE(width, 4);
-  format.writeInt32LE(height, 8);
-  format.writeUInt16LE(1, 12);
-  format.writeUInt16LE(24, 14);
-  format.write('WLSS', 16);
-  const list = (type: string, ...parts: Buffer[]) =>
-    chunk('LIST', Buffer.concat([Buffer.from(type), ...parts]));
   const headers = list(
     'hdrl',
     chunk('avih', main),
-    list('strl', chunk('strh', stream), chunk('strf', format)),
+    streamHeader({ width, height }, { fps, name: 'WLSS', bits: 24 }),
+    ...(labels ? [streamHeader(labels, { fps, name: 'Y800', bits: 8 })] : []),
   );
   // Lengths of 0: as long as the stream.
   return Buffer.concat([
@@ -38,10 +26,28 @@ export function packetHeader({ width, height }: Pictures, fps: number): Buffer {
   ]);
 }
 
-/** The pieces of one packet, which is padded to an even length. */
-export function packetOf(frame: Buffer): Buffer[] {
+function streamHeader(
+  { width, height }: Size,
+  { fps, name, bits }: { fps: number; name: string; bits: number },
+): Buffer {
+  const stream = Buffer.alloc(56);
+  stream.write('vids', 0);
+  stream.writeUInt32LE(1000, 20);
+  stream.writeUInt32LE(Math.round(fps * 1000), 24);
+  const format = Buffer.alloc(40);
+  format.writeUInt32LE(40, 0);
+  format.writeInt32LE(width, 4);
+  format.writeInt32LE(height, 8);
+  format.writeUInt16LE(1, 12);
+  format.writeUInt16LE(bits, 14);
+  format.write(name, 16);
+  return list('strl', chunk('strh', stream), chunk('strf', format));
+}
+
+/** The pieces of one packet of a frame, or of its label in the second stream, which is padded to an even length. */
+export function packetOf(frame: Buffer, stream: 0 | 1 = 0): Buffer[] {
   const header = Buffer.alloc(8);
-  header.write('00dc');
+  header.write(`0${stream}dc`);
   header.writeUInt32LE(frame.length, 4);
   return frame.length % 2 === 0 ? [header, frame] : [header, frame, Buffer.alloc(1)];
 }
@@ -61,3 +67,6 @@ function chunk(name: string, data: Buffer): Buffer {
   header.writeUInt32LE(data.length, 4);
   return Buffer.concat([header, data]);
 }
+
+const list = (type: string, ...parts: Buffer[]) =>
+  chunk('LIST', Buffer.concat([Buffer.from(type), ...parts]));

@@ -30,6 +30,9 @@ export const newVideo = z
     'on-bad-frame': shape.onBadFrame.describe(
       '`skip` leaves out frames that cannot be used; `fail` unless given.',
     ),
+    label: shape.label.describe(
+      'Drawn into the upper left corner of each frame: its index in the list or the expansion, from 0, or the name of its file.',
+    ),
     width: shape.width,
     quality: shape.quality,
     encode: shape.encode,

@@ -11,6 +11,7 @@ export interface VideoOptions extends LoginChoice {
   fps?: number;
   width?: number;
   quality?: number;
+  label?: 'frame' | 'name';
   name?: string;
   json?: boolean;
 }

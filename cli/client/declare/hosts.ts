@@ -1,4 +1,4 @@
-import type { Command } from 'commander';
+import { type Command, Option } from 'commander';
 import {
   account,
   collect,
@@ -87,6 +87,12 @@ function addVideo(program: Command): void {
       .option('--fps <number>', 'frames a second', decimalNumber)
       .option('--width <pixels>', '', wholeNumber)
       .option('--quality <number>', 'from 0 to 1', decimalNumber)
+      .addOption(
+        new Option('--label <what>', 'to draw into each frame: its number or its name').choices([
+          'frame',
+          'name',
+        ] as const),
+      )
       .option('--name <name>', 'a name for the job')
       .addOption(json())
       .action(async (host, frames, options) =>

@@ -27,7 +27,7 @@ def frames(session: Session) -> List[str]:
 
 
 def test_a_notebook_shows_the_video(session: Session, frames: List[str], tmp_path: Path) -> None:
-    video = session.video(frames, fps=25, width=80)
+    video = session.video(frames, fps=25, width=80, label="frame")
     # As a notebook does with the last value of a cell: it waits for it.
     html = video._repr_html_()
     found = re.fullmatch(r'<video controls [^>]*src="data:video/mp4;base64,([^"]+)"></video>', html)

@@ -1828,6 +1828,11 @@ export interface components {
             size: number;
             /** Format: date-time */
             created: string;
+            /**
+             * Format: date-time
+             * @description When it was last read, to the hour.
+             */
+            used: string;
         };
         /**
          * @example {
@@ -1845,6 +1850,13 @@ export interface components {
         CachePage: {
             items: components["schemas"]["CacheEntry"][];
             next: string | null;
+        };
+        CacheUse: {
+            bytes: number;
+            /** @description LIMIT_CACHE_BYTES: beyond it what was not used for longest is removed. 0: no limit. */
+            limit: number;
+            /** @description When the entry that is removed first was last used; null where there is none. */
+            oldest: string | null;
         };
         Column: {
             name: string;
@@ -2927,6 +2939,11 @@ export interface components {
              * @enum {string}
              */
             "on-bad-frame"?: "fail" | "skip";
+            /**
+             * @description Drawn into the upper left corner of each frame: its index in the list or the expansion, from 0, or the name of its file.
+             * @enum {string}
+             */
+            label?: "frame" | "name";
             width?: number;
             quality?: number;
             /** @enum {string} */
@@ -3115,6 +3132,7 @@ export interface components {
             /** Format: date-time */
             updated: string;
             acl: components["schemas"]["AccessList"];
+            cache: components["schemas"]["CacheUse"];
         };
         /**
          * @example {
@@ -7004,6 +7022,15 @@ export interface operations {
                     "video/mp4": unknown;
                     "video/webm": unknown;
                 };
+            };
+            /** @description Where the service lets its object store send videos: ask there, ranges too. */
+            302: {
+                headers: {
+                    /** @description The address of the video, good for an hour. */
+                    Location?: string;
+                    [name: string]: unknown;
+                };
+                content?: never;
             };
             /** @description Unchanged. */
             304: {
@@ -11641,6 +11668,15 @@ export interface operations {
                     "video/webm": unknown;
                 };
             };
+            /** @description Where the service lets its object store send videos: ask there, ranges too. */
+            302: {
+                headers: {
+                    /** @description The address of the video, good for an hour. */
+                    Location?: string;
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
             /** @description Unchanged. */
             304: {
                 headers: {
@@ -14249,6 +14285,15 @@ export interface operations {
                     "video/mp4": unknown;
                     "video/webm": unknown;
                 };
+            };
+            /** @description Where the service lets its object store send videos: ask there, ranges too. */
+            302: {
+                headers: {
+                    /** @description The address of the video, good for an hour. */
+                    Location?: string;
+                    [name: string]: unknown;
+                };
+                content?: never;
             };
             /** @description Unchanged. */
             304: {

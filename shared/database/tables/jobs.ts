@@ -140,6 +140,18 @@ export const jobHistory = pgTable(
 );
 
 /**
+ * Of which frames a video is made, where its work finds that out: what a pattern matched, and what was left out. Written once,
+ * so that every attempt makes the same video, and the one that a host encodes meanwhile is the one that is told of.
+ */
+export const videoFrames = pgTable('video_frames', {
+  job: text()
+    .primaryKey()
+    .references(() => jobs.id, { onDelete: 'cascade' }),
+  /** JSON, deflated. */
+  frames: bytea().notNull(),
+});
+
+/**
  * Runs whose files may still be on their hosts although the record of their job was removed: what is left of the job, until
  * the run is removed too.
  */

@@ -142,10 +142,14 @@ export const cacheEntries = pgTable(
     type: text().notNull(),
     size: count(),
     created: time().notNull().defaultNow(),
+    /** When it was last read, to the hour. */
+    used: time().notNull().defaultNow(),
   },
   table => [
     primaryKey({ columns: [table.project, table.key] }),
     index('cache_entries_object').on(table.object),
+    // With the size, so that a project's cache is summed up in the index alone.
+    index('cache_entries_used').on(table.project, table.used, table.size).concurrently(),
   ],
 );
 

@@ -78,12 +78,14 @@ class AsyncSession:
         width: Optional[int] = None,
         quality: Optional[float] = None,
         encode: Optional[str] = None,
+        label: Optional[str] = None,
         project: Optional[str] = None,
         key: Optional[str] = None,
         name: Optional[str] = None,
         **options: Any,
     ) -> AsyncVideo:
-        options.update(fps=fps, width=width, quality=quality, encode=encode, project=project, key=key, name=name)
+        options.update(fps=fps, width=width, quality=quality, encode=encode, label=label)
+        options.update(project=project, key=key, name=name)
         return AsyncVideo(
             self._api, self.sid, await video.start_video(self._api, self.sid, images, media_type, options)
         )

@@ -90,6 +90,7 @@ class Session:
         width: Optional[int] = None,
         quality: Optional[float] = None,
         encode: Optional[str] = None,
+        label: Optional[str] = None,
         project: Optional[str] = None,
         key: Optional[str] = None,
         name: Optional[str] = None,
@@ -100,7 +101,8 @@ class Session:
         `media_type` is `video/mp4` or `video/webm`. With `project` and `key` it is stored in that project's cache
         when it is ready. `options` are others that the service knows.
         """
-        options.update(fps=fps, width=width, quality=quality, encode=encode, project=project, key=key, name=name)
+        options.update(fps=fps, width=width, quality=quality, encode=encode, label=label)
+        options.update(project=project, key=key, name=name)
         return Video(self._api, self.sid, drive(video.start_video(self._api, self.sid, images, media_type, options)))
 
     def batch(

@@ -1,0 +1,151 @@
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { chromium } from 'playwright-core';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { probeVideo } from '../../demo/probe-video.ts';
+import { findProgram } from '../../scripts/programs.ts';
+import { drawFrames } from '../harness/draw-frames.ts';
+import { missingMinio, startMinio } from '../harness/minio.ts';
+import { expectProblem } from '../harness/problem.ts';
+import { openSession, waitForEnd } from '../harness/remote.ts';
+import { describeUnless, missingPrograms } from '../harness/skip.ts';
+import { startStack } from '../harness/stack.ts';
+import { makeTempDir } from '../harness/temp-dir.ts';
+import { useRemoteStack, useStarted } from '../harness/use-stack.ts';
+
+const missing = missingPrograms('sshd', 'ffmpeg', 'chromium') ?? missingMinio();
+
+describeUnless(missing, 'videos that the object store sends', () => {
+  const temp = makeTempDir('redirected');
+  afterAll(() => temp.remove());
+  const minio = useStarted(startMinio);
+  const { client, sshd, stack } = useRemoteStack({
+    start: () =>
+      startStack({
+        env: {
+          S3_ENDPOINT: minio.endpoint,
+          S3_ACCESS_KEY: minio.accessKey,
+          S3_SECRET_KEY: minio.secretKey,
+          VIDEO_DELIVERY: 'redirect',
+        },
+      }),
+  });
+  let at: string;
+  let vsid: string;
+
+  beforeAll(async () => {
+    const sid = await openSession(client, sshd);
+    const images = await drawFrames({ folder: join(sshd.home, 'frames'), count: 10 });
+    const body = { 'content-type': 'video/mp4', images };
+    ({ vsid } = await client.post<{ vsid: string }>(`/api/remotes/${sid}/videos`, body));
+    expect(await waitForEnd(client, vsid)).toMatchObject({ state: 'succeeded' });
+    at = `/api/remotes/${sid}/videos/${vsid}`;
+  });
+
+  const ask = (path: string, headers: Record<string, string> = {}, method = 'GET') =>
+    client.fetch(path, { method, headers, redirect: 'manual' });
+  /** The address that GET leads to. */
+  const addressOf = async (path: string, headers: Record<string, string> = {}) => {
+    const answer = await ask(path, headers);
+    expect([path, answer.status, answer.headers.get('Cache-Control')]).toEqual([
+      path,
+      302,
+      'no-store',
+    ]);
+    return answer.headers.get('Location') ?? '';
+  };
+
+  test('GET leads to an address that is good for an hour, without a credential of ours', async () => {
+    const address = await addressOf(at);
+    expect(new URL(address).origin).toBe(minio.endpoint);
+    expect(new URL(address).searchParams.get('X-Amz-Expires')).toBe('3600');
+    const answer = await fetch(address);
+    expect([answer.status, answer.headers.get('Content-Type')]).toEqual([200, 'video/mp4']);
+    expect(answer.headers.get('Content-Disposition')).toBe('inline');
+    const path = join(temp.path, 'video.mp4');
+    writeFileSync(path, Buffer.from(await answer.arrayBuffer()));
+    expect(await probeVideo(path)).toMatchObject({ frames: 10 });
+    // The signature is for this object and this type alone.
+    for (const [part, other] of [
+      ['video%2Fmp4', 'text%2Fhtml'],
+      [vsid, vsid.replace(/.$/, '0')],
+    ] as const) {
+      expect(address).toContain(part);
+      expect((await fetch(address.replace(part, other))).status).toBe(403);
+    }
+  });
+
+  test('ranges are followed there, and a download that was cut goes on', async () => {
+    const whole = Buffer.from(await (await client.fetch(at)).arrayBuffer());
+    const part = await client.fetch(at, { headers: { Range: 'bytes=100-199' } });
+    expect([part.status, part.headers.get('Content-Range')]).toEqual([
+      206,
+      `bytes 100-199/${whole.length}`,
+    ]);
+    expect(Buffer.from(await part.arrayBuffer()).equals(whole.subarray(100, 200))).toBe(true);
+    const headers = { Range: 'bytes=200-', 'If-Range': part.headers.get('ETag') ?? '' };
+    const rest = await client.fetch(at, { headers });
+    expect(rest.status).toBe(206);
+    expect(Buffer.from(await rest.arrayBuffer()).equals(whole.subarray(200))).toBe(true);
+    // Of another object there is no rest.
+    const other = await ask(at, { Range: 'bytes=200-', 'If-Range': '"another"' });
+    expect(other.status).toBe(200);
+    expect(Buffer.from(await other.arrayBuffer()).equals(whole)).toBe(true);
+    const beyond = await ask(at, { Range: `bytes=${whole.length}-` });
+    await expectProblem(beyond, 416, 'range_not_satisfiable');
+  });
+
+  test('HEAD and conditions are answered here', async () => {
+    const head = await ask(at, {}, 'HEAD');
+    expect([head.status, head.headers.get('Content-Type')]).toEqual([200, 'video/mp4']);
+    expect(Number(head.headers.get('Content-Length'))).toBeGreaterThan(200);
+    const tag = head.headers.get('ETag') ?? '';
+    expect((await ask(at, { 'If-None-Match': tag })).status).toBe(304);
+    const matched = await ask(at, { 'If-Match': tag });
+    expect([matched.status, (await matched.arrayBuffer()).byteLength]).toEqual([
+      200,
+      Number(head.headers.get('Content-Length')),
+    ]);
+    await expectProblem(await ask(at, { 'If-Match': '"x"' }), 412, 'precondition_failed');
+    expect((await ask(`${at}/poster`)).status).toBe(200);
+  });
+
+  test('a video is cached before its address is told, and what is cached has one too', async () => {
+    const { id } = await client.post<{ id: string }>('/api/projects', { name: 'cached' });
+    const entry = `/api/projects/${id}/cache/k`;
+    const query = new URLSearchParams({ cache: 'project', project: id, key: 'k' });
+    expect((await ask(`${at}?${query}`, {}, 'HEAD')).status).toBe(200);
+    await expectProblem(await ask(entry), 404, 'not_found');
+    await addressOf(`${at}?${query}`);
+    expect((await ask(entry, {}, 'HEAD')).status).toBe(200);
+    const cached = await fetch(await addressOf(entry), { headers: { Range: 'bytes=0-9' } });
+    expect(cached.status).toBe(206);
+    expect(await addressOf(`/api/jobs/${vsid}/result`)).toContain(vsid);
+  });
+
+  test('it plays in a page of ours, whose policy lets in media of that store alone', async () => {
+    const { url } = await client.post<{ url: string }>('/api/links', { path: at });
+    const browser = await chromium.launch({
+      executablePath: findProgram('chromium'),
+      args: ['--no-sandbox', '--disable-background-networking', '--disable-component-update'],
+    });
+    try {
+      const page = await browser.newPage();
+      const answer = await page.goto(`${stack.url}/console/`);
+      const policy = answer?.headers()['content-security-policy'] ?? '';
+      expect(policy).toContain(`media-src 'self' ${minio.endpoint};`);
+      expect(policy.split(minio.endpoint)).toHaveLength(2);
+      const duration = await page.evaluate(
+        `new Promise((resolve, reject) => {
+          const video = document.createElement('video');
+          video.onloadeddata = () => resolve(video.duration);
+          video.onerror = () => reject(new Error(video.error.message));
+          video.src = ${JSON.stringify(url)};
+        })`,
+      );
+      expect(duration).toBeCloseTo(10 / 25, 2);
+    } finally {
+      await browser.close();
+    }
+  });
+});

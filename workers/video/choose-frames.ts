@@ -1,0 +1,63 @@
+import { promisify } from 'node:util';
+import { deflate, inflate } from 'node:zlib';
+import { eq } from 'drizzle-orm';
+import { videoFrames } from '../../shared/database/schema.ts';
+import type { JobContext } from '../context.ts';
+import type { FrameProblem, Place } from './frame-validator.ts';
+import { examineFrames } from './inspect-frames.ts';
+import { listFrames } from './list-frames.ts';
+
+type VideoContext = JobContext<'video'>;
+
+const MAX_BYTES = 2 ** 30;
+
+/** The frames of a video, and those that were left out. */
+export interface ChosenFrames {
+  frames: readonly Place[];
+  /** The first hundred, and how many all were; only where frames may be left out. */
+  skipped?: FrameProblem[];
+  skippedCount?: number;
+}
+
+/**
+ * Which frames the video is made of. A folder may grow and files may change while it is made, so what is found out is kept for
+ * the attempts that follow, before anything is made of it.
+ */
+export async function chooseFrames(context: VideoContext): Promise<ChosenFrames> {
+  const { images, onBadFrame } = context.payload;
+  if (images && onBadFrame !== 'skip') return { frames: await listFrames(context) };
+  return (await recall(context)) ?? (await remember(context, await choose(context)));
+}
+
+async function choose(context: VideoContext): Promise<ChosenFrames> {
+  const listed = await listFrames(context);
+  if (context.payload.onBadFrame !== 'skip') return { frames: listed };
+  const examined = await examineFrames(context, listed);
+  const frames = listed.filter(({ index }) => !examined.isBad(index));
+  if (frames.length === 0) throw examined.toError();
+  return { frames, skipped: examined.problems, skippedCount: examined.bad };
+}
+
+async function recall({ job, worker }: VideoContext): Promise<ChosenFrames | undefined> {
+  const [row] = await worker.database.db
+    .select({ frames: videoFrames.frames })
+    .from(videoFrames)
+    .where(eq(videoFrames.job, job.id));
+  if (!row) return undefined;
+  const text = await promisify<Buffer, object, Buffer>(inflate)(row.frames, {
+    maxOutputLength: MAX_BYTES,
+  });
+  return JSON.parse(text.toString('utf8')) as ChosenFrames;
+}
+
+/** What is in force: of two attempts at once the first one that writes. */
+async function remember(context: VideoContext, chosen: ChosenFrames): Promise<ChosenFrames> {
+  const { job, worker } = context;
+  // JSON.stringify() escapes the lone surrogates that stand for bytes: see decodePath().
+  const frames = await promisify<string, Buffer>(deflate)(JSON.stringify(chosen));
+  await worker.database.db
+    .insert(videoFrames)
+    .values({ job: job.id, frames })
+    .onConflictDoNothing();
+  return (await recall(context)) ?? chosen;
+}
