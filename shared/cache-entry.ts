@@ -1,8 +1,8 @@
 import { and, eq, sql } from 'drizzle-orm';
 import type { Tx } from './database/connect.ts';
 import { cacheEntries } from './database/schema.ts';
-import { chargeProjectQuota } from './project-quota.ts';
 import { scheduleDeletion } from './storage/pending-deletions.ts';
+import { chargeStorage, type StorageLimits } from './storage-limits.ts';
 
 /** PostgreSQL's B-tree takes keys of 2,704 bytes, including the project's id and the overhead of both. */
 const MAX_BYTES = 2_400;
@@ -24,17 +24,22 @@ export interface CacheReference {
   object: string;
   type: string;
   size: number;
+  storedBy: string;
 }
 
 /**
  * Stores a reference to an object in a project's cache, in place of one under the same key. The caller's transaction has
- * locked the project, and locks nothing else afterwards. Throws `insufficient_storage` when the project would store more
- * than `limit` bytes.
+ * locked the project, and locks nothing else afterwards. Throws `insufficient_storage` when the project or the user would
+ * store more than the limit.
  */
-export async function putCacheEntry(tx: Tx, given: CacheReference, limit: number): Promise<void> {
+export async function putCacheEntry(
+  tx: Tx,
+  given: CacheReference,
+  limits: StorageLimits,
+): Promise<void> {
   const before = await replaceCacheEntry(tx, given);
   const added = given.size - before;
-  await chargeProjectQuota(tx, { project: given.project, added, limit });
+  await chargeStorage(tx, { project: given.project, user: given.storedBy, added, limits });
 }
 
 /** Returns the size of the object that the key referred to before. */
@@ -51,8 +56,11 @@ async function replaceCacheEntry(tx: Tx, given: CacheReference): Promise<number>
     // It was removed in between: insert again.
     if (!present) continue;
     if (present.object === given.object) return given.size;
-    const { object, type, size } = given;
-    await tx.update(cacheEntries).set({ object, type, size, created: sql`now()` }).where(place);
+    const { object, type, size, storedBy } = given;
+    await tx
+      .update(cacheEntries)
+      .set({ object, type, size, storedBy, created: sql`now()` })
+      .where(place);
     await scheduleDeletion(tx, [present.object]);
     return present.size;
   }

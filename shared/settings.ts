@@ -403,6 +403,12 @@ export const SETTINGS = {
     meaning:
       'bytes that a project may store: artifacts, parts of uploads, cached videos, bookmarks; 0: no limit',
   },
+  LIMIT_USER_BYTES: {
+    schema: whole(0),
+    default: '0',
+    meaning:
+      'bytes that a user may store: output and videos of jobs, parts of uploads, and what this user put into projects; 0: no limit',
+  },
   LIMIT_FREE_BYTES: {
     schema: whole(0),
     default: String(1 << 30),

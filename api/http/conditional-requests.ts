@@ -28,8 +28,7 @@ export function sendRecord(
 }
 
 /** If-Match of a write (RFC 9110, 13.1.1). Throws `precondition_failed` when the record has changed. */
-export function checkIfMatch(req: Request, tag: string): void {
-  const given = req.get('If-Match');
+export function checkIfMatch(req: Request, tag: string, given = req.get('If-Match')): void {
   // A strong comparison: a weak tag never matches.
   if (given === undefined || matchesEntityTag(given.replace(/W\/"[^"]*"/g, ''), tag)) return;
   throw new WindlassError('precondition_failed', {

@@ -3355,6 +3355,12 @@ export interface components {
             vsid: string;
             job: string;
         };
+        Storage: {
+            /** @description All that counts for this user. */
+            bytes: number;
+            /** @description LIMIT_USER_BYTES; 0: none. */
+            limit: number;
+        };
         /**
          * @example {
          *       "address": "help@example.org",
@@ -3623,7 +3629,11 @@ export interface components {
          *       "username": "ada",
          *       "administrator": false,
          *       "disabled": false,
-         *       "created": "2026-11-20T09:30:00.000Z"
+         *       "created": "2026-11-20T09:30:00.000Z",
+         *       "storage": {
+         *         "bytes": 73400320,
+         *         "limit": 0
+         *       }
          *     }
          */
         User: {
@@ -3632,6 +3642,7 @@ export interface components {
             disabled: boolean;
             /** Format: date-time */
             created: string;
+            storage: components["schemas"]["Storage"];
         };
         /**
          * @example {
@@ -3652,7 +3663,11 @@ export interface components {
          *           "username": "ada",
          *           "administrator": false,
          *           "disabled": false,
-         *           "created": "2026-11-20T09:30:00.000Z"
+         *           "created": "2026-11-20T09:30:00.000Z",
+         *           "storage": {
+         *             "bytes": 73400320,
+         *             "limit": 0
+         *           }
          *         }
          *       ],
          *       "next": null
