@@ -3,6 +3,7 @@ import {
   accessSync,
   chmodSync,
   constants,
+  existsSync,
   lstatSync,
   mkdirSync,
   readdirSync,
@@ -46,6 +47,12 @@ export function chooseDataDir(options: DataDirOptions): ChosenDataDir {
   } catch (error) {
     throw translateError(error, wanted);
   }
+}
+
+/** Whether there is one of these that chooseDataDir() chooses, without making it. */
+export function hasDataDir({ given, checkout, systemDir = SYSTEM_DIR }: DataDirOptions): boolean {
+  if (given) return existsSync(given);
+  return existsSync(join(checkout, 'data')) || existsSync(join(systemDir, nameCheckout(checkout)));
 }
 
 function choose(wanted: string, options: DataDirOptions): ChosenDataDir {

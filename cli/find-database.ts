@@ -6,7 +6,7 @@ import { openDatabase } from '../shared/database/connect.ts';
 import { createLog } from '../shared/log.ts';
 import { packageRoot } from '../shared/package-root.ts';
 import { CommandError, ifMissing } from './command-error.ts';
-import { chooseDataDir } from './data-dir.ts';
+import { chooseDataDir, hasDataDir } from './data-dir.ts';
 import { DATABASE_NAME, DATABASE_USER } from './embedded-postgres/cluster.ts';
 import { startPostgres } from './embedded-postgres/postgres.ts';
 import { prepareRoles } from './embedded-postgres/roles.ts';
@@ -40,9 +40,21 @@ export async function withDatabase<T>(
   }
 }
 
-/** The data directory of the service. */
-export const findDataDir = (config: Config): string =>
-  chooseDataDir({ given: config.DATA_DIR, checkout: fileURLToPath(packageRoot) }).dataDir;
+const optionsOf = (config: Config) => ({
+  given: config.DATA_DIR,
+  checkout: fileURLToPath(packageRoot),
+});
+
+/** The data directory of the service. Throws CommandError where there is none: it makes none of a mistyped name. */
+export function findDataDir(config: Config): string {
+  if (hasDataDir(optionsOf(config))) return chooseDataDir(optionsOf(config)).dataDir;
+  throw new CommandError(`There is no data directory ${config.DATA_DIR ?? 'of this checkout'}.`, {
+    hint: 'Set DATA_DIR or DATABASE_URL to that of the service.',
+  });
+}
+
+/** The same, made where there is none. */
+export const makeDataDir = (config: Config): string => chooseDataDir(optionsOf(config)).dataDir;
 
 async function answers(url: string): Promise<boolean> {
   const database = openDatabase(url, { max: 1 });

@@ -23,6 +23,7 @@ export const AUDIT_ACTIONS = [
   'webhook.delete',
   'project.acl',
   'worker',
+  'restore',
 ] as const;
 export type AuditAction = (typeof AUDIT_ACTIONS)[number];
 export type AuditOutcome = 'ok' | 'refused';

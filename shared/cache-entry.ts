@@ -3,8 +3,8 @@ import type { Config } from './config.ts';
 import type { Tx } from './database/connect.ts';
 import { cacheEntries } from './database/schema.ts';
 import { WindlassError } from './errors.ts';
-import { chargeProjectQuota } from './project-quota.ts';
 import { scheduleDeletion } from './storage/pending-deletions.ts';
+import { chargeStorage, type StorageLimits } from './storage-limits.ts';
 
 /** PostgreSQL's B-tree takes keys of 2,704 bytes, including the project's id and the overhead of both. */
 const MAX_BYTES = 2_400;
@@ -26,18 +26,19 @@ export interface CacheReference {
   object: string;
   type: string;
   size: number;
+  storedBy: string;
 }
 
 /**
  * Stores a reference to an object in a project's cache, in place of one under the same key. The caller's transaction has
- * locked the project, and locks nothing else afterwards. Throws `insufficient_storage` when the project would store more
- * than its quota, and for what the cache could not keep even if it held nothing else. What else is beyond the cache's limit is
- * removed by upkeep.
+ * locked the project, and locks nothing else afterwards. Throws `insufficient_storage` when the project or the user would
+ * store more than the limit, and for what the cache could not keep even if it held nothing else. What else is beyond the
+ * cache's limit is removed by upkeep.
  */
 export async function putCacheEntry(
   tx: Tx,
   given: CacheReference,
-  limits: Pick<Config, 'LIMIT_PROJECT_BYTES' | 'LIMIT_CACHE_BYTES'>,
+  limits: StorageLimits & Pick<Config, 'LIMIT_CACHE_BYTES'>,
 ): Promise<void> {
   if (limits.LIMIT_CACHE_BYTES > 0 && given.size > limits.LIMIT_CACHE_BYTES)
     throw new WindlassError('insufficient_storage', {
@@ -46,8 +47,7 @@ export async function putCacheEntry(
     });
   const before = await replaceCacheEntry(tx, given);
   const added = given.size - before;
-  const { project } = given;
-  await chargeProjectQuota(tx, { project, added, limit: limits.LIMIT_PROJECT_BYTES });
+  await chargeStorage(tx, { project: given.project, user: given.storedBy, added, limits });
 }
 
 /** Returns the size of the object that the key referred to before. */
@@ -67,9 +67,12 @@ async function replaceCacheEntry(tx: Tx, given: CacheReference): Promise<number>
       await recordCacheUse(tx, present);
       return given.size;
     }
-    const { object, type, size } = given;
+    const { object, type, size, storedBy } = given;
     const now = sql`now()`;
-    await tx.update(cacheEntries).set({ object, type, size, created: now, used: now }).where(place);
+    await tx
+      .update(cacheEntries)
+      .set({ object, type, size, storedBy, created: now, used: now })
+      .where(place);
     await scheduleDeletion(tx, [present.object]);
     return present.size;
   }

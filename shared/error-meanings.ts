@@ -268,7 +268,7 @@ export const ERROR_MEANINGS: Record<ErrorCode, { meaning: string; remedy: string
   },
   insufficient_storage: {
     meaning:
-      'The disk of the database is full, that of the object store has only `LIMIT_FREE_BYTES` left, the project has reached `LIMIT_PROJECT_BYTES`, or a video is larger than `LIMIT_CACHE_BYTES`.',
-    remedy: 'Free disk space, or delete data of the project.',
+      'The disk of the database is full, that of the object store has only `LIMIT_FREE_BYTES` left, the project has reached `LIMIT_PROJECT_BYTES` or the user `LIMIT_USER_BYTES`, or a video is larger than `LIMIT_CACHE_BYTES`.',
+    remedy: 'Free disk space, or delete data of the project or the user.',
   },
 };

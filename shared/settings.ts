@@ -429,6 +429,12 @@ export const SETTINGS = {
     default: '0',
     meaning: "days after which what nobody used is removed from a project's cache; 0: never",
   },
+  LIMIT_USER_BYTES: {
+    schema: whole(0),
+    default: '0',
+    meaning:
+      'bytes that a user may store: output and videos of jobs, parts of uploads, and what this user put into projects; 0: no limit',
+  },
   LIMIT_FREE_BYTES: {
     schema: whole(0),
     default: String(1 << 30),

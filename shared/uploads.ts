@@ -3,8 +3,8 @@ import type { Tx } from './database/connect.ts';
 import { jobs, members, models, parts, projects, uploads } from './database/schema.ts';
 import { conflict, notFound, WindlassError } from './errors.ts';
 import { cancelJobs } from './jobs/cancel.ts';
-import { chargeProjectQuota } from './project-quota.ts';
 import { scheduleDeletion } from './storage/pending-deletions.ts';
+import { chargeStorage, type StorageLimits } from './storage-limits.ts';
 
 /** Files of an upload, at most; each becomes an artifact. */
 export const MAX_FILES = 1_000;
@@ -65,11 +65,11 @@ export function assertUploadOpen({ upload, role }: Pick<UploadFound, 'upload' | 
 
 /**
  * Inserts the row of a stored part, in place of an older one. Throws `not_found` when the upload is gone, `conflict` when
- * it was finished meanwhile, `insufficient_storage` when its project would store more than `limit` bytes, `invalid_input`
+ * it was finished meanwhile, `insufficient_storage` when its project or owner would store more than the limit, `invalid_input`
  * when it has MAX_PARTS others; then no row refers to the object. Commit an object once: after a replacement it may be
- * deleted. Lock nothing afterwards: see chargeProjectQuota().
+ * deleted. Lock nothing afterwards: see chargeStorage().
  */
-export async function commitPart(tx: Tx, stored: StoredPart, limit: number): Promise<void> {
+export async function commitPart(tx: Tx, stored: StoredPart, limits: StorageLimits): Promise<void> {
   const found = await lockUpload(tx, stored.upload);
   assertUploadOpen(found);
   const replaced = await tx
@@ -92,7 +92,7 @@ export async function commitPart(tx: Tx, stored: StoredPart, limit: number): Pro
       accessed: sql`now()`,
     })
     .where(eq(uploads.uid, stored.upload));
-  await chargeProjectQuota(tx, { project: found.project, added, limit });
+  await chargeStorage(tx, { project: found.project, user: found.upload.owner, added, limits });
 }
 
 /** The size of a stored part in bytes, else undefined. */

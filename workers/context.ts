@@ -64,6 +64,8 @@ export interface JobContext<K extends JobKind = JobKind> {
 export interface Outcome<K extends JobKind> {
   result: Result<K>;
   promote?: (tx: Tx) => Promise<void>;
+  /** What it has stored, and nothing refers to yet: removed at once where the end is refused. */
+  stored?: (string | undefined)[];
   after?: () => Promise<void>;
 }
 

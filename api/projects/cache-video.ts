@@ -5,6 +5,7 @@ import { jobs } from '../../shared/database/schema.ts';
 import { notFound, WindlassError } from '../../shared/errors.ts';
 import type { Result } from '../../shared/jobs/catalog.ts';
 import type { ApiContext } from '../context.ts';
+import { currentUser } from '../identity/current-user.ts';
 import type { JobSummary } from '../jobs/views/job-summary.ts';
 import { lockProjectForShare, needRole } from './access.ts';
 import { readCacheKey } from './cache-key.ts';
@@ -67,7 +68,7 @@ export async function cacheVideo(
         'the video was made more than 24 hours ago and is no longer kept.',
         'Start another one, with project and key.',
       );
-    const entry = { ...place, object, type, size: bytes };
-    await putCacheEntry(tx, entry, config);
+    const storedBy = currentUser(res).username;
+    await putCacheEntry(tx, { ...place, object, type, size: bytes, storedBy }, config);
   });
 }

@@ -5,11 +5,12 @@ import type { Tx } from '../../shared/database/connect.ts';
 import { bookmarks } from '../../shared/database/schema.ts';
 import { notFound, WindlassError } from '../../shared/errors.ts';
 import { isId, newId } from '../../shared/ids.ts';
-import { chargeProjectQuota } from '../../shared/project-quota.ts';
+import { chargeStorage } from '../../shared/storage-limits.ts';
 import { refuseIfMatchTag } from '../http/conditional-requests.ts';
 import { pathParameter, resource } from '../http/resource.ts';
 import { routes } from '../http/routes.ts';
 import { refuseNonJson } from '../http/validate.ts';
+import { currentUser } from '../identity/current-user.ts';
 import { answerWithLocation, operation } from '../openapi/operation.ts';
 import {
   findProject,
@@ -52,9 +53,10 @@ export default routes('raw-body', (router, api) => {
         const bid = await db
           .transaction(async tx => {
             await lockProjectForShare(tx, pid, need);
-            const { bid, added } = await insertBookmark(tx, { project: pid, hash, content });
-            const limit = api.config.LIMIT_PROJECT_BYTES;
-            await chargeProjectQuota(tx, { project: pid, added, limit });
+            const user = currentUser(res).username;
+            const given = { project: pid, hash, content, storedBy: user };
+            const { bid, added } = await insertBookmark(tx, given);
+            await chargeStorage(tx, { project: pid, user, added, limits: api.config });
             return bid;
           })
           .catch(refuseNonJson('body'));
@@ -119,18 +121,19 @@ export default routes('raw-body', (router, api) => {
 /** Inserts the bookmark unless there is one with this content; returns its id, and the bytes that it adds to the project. */
 async function insertBookmark(
   tx: Tx,
-  given: { project: string; hash: string; content: string },
+  given: { project: string; hash: string; content: string; storedBy: string },
 ): Promise<{ bid: string; added: number }> {
+  const size = Buffer.byteLength(given.content);
   const same = and(eq(bookmarks.project, given.project), eq(bookmarks.hash, given.hash));
   for (;;) {
     const [before] = await tx.select({ bid: bookmarks.bid }).from(bookmarks).where(same);
     if (before) return { ...before, added: 0 };
     const [made] = await tx
       .insert(bookmarks)
-      .values({ bid: newId(), ...given })
+      .values({ bid: newId(), size, ...given })
       .onConflictDoNothing({ target: [bookmarks.project, bookmarks.hash] })
       .returning({ bid: bookmarks.bid });
-    if (made) return { ...made, added: Buffer.byteLength(given.content) };
+    if (made) return { ...made, added: size };
     // A concurrent request inserted it; it may have been deleted again.
   }
 }

@@ -5,11 +5,12 @@ import type { Tx } from '../../shared/database/connect.ts';
 import { artifacts } from '../../shared/database/schema.ts';
 import { notFound, WindlassError } from '../../shared/errors.ts';
 import type { ArtifactKind } from '../../shared/parsers.ts';
-import { chargeProjectQuota } from '../../shared/project-quota.ts';
+import { chargeStorage } from '../../shared/storage-limits.ts';
 import { checkIfMatch, entityTag, matchesEntityTag } from '../http/conditional-requests.ts';
 import { pathParameter, resource } from '../http/resource.ts';
 import { routes } from '../http/routes.ts';
 import { refuseNonJson } from '../http/validate.ts';
+import { currentUser } from '../identity/current-user.ts';
 import { operation } from '../openapi/operation.ts';
 import {
   bumpModel,
@@ -103,7 +104,8 @@ export default routes('raw-body', (router, api) => {
             const size = Buffer.byteLength(text);
             const added = size - (present?.size ?? 0);
             const version = await bumpModel(tx, mid, added);
-            const set = { value: text, input, size, version };
+            const user = currentUser(res).username;
+            const set = { value: text, input, size, version, storedBy: user };
             await tx
               .insert(artifacts)
               .values({ model: mid, aid, kind: 'parameter', ...set })
@@ -111,8 +113,8 @@ export default routes('raw-body', (router, api) => {
                 target: [artifacts.model, artifacts.aid],
                 set: { ...set, updated: sql`now()` },
               });
-            const limit = api.config.LIMIT_PROJECT_BYTES;
-            await chargeProjectQuota(tx, { project: project.pid, added, limit });
+            const charge = { project: project.pid, user, added };
+            await chargeStorage(tx, { ...charge, limits: api.config });
           })
           .catch(refuseNonJson('value'));
         res.status(200).end();

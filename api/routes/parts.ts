@@ -6,8 +6,8 @@ import { parts } from '../../shared/database/schema.ts';
 import { WindlassError } from '../../shared/errors.ts';
 import { absolutePath } from '../../shared/jobs/catalog.ts';
 import { newObjectKey } from '../../shared/jobs/object-keys.ts';
-import { assertProjectQuota } from '../../shared/project-quota.ts';
 import { assertFreeSpace } from '../../shared/storage/free-space.ts';
+import { assertStorage } from '../../shared/storage-limits.ts';
 import {
   assertPartLimit,
   assertUploadOpen,
@@ -149,7 +149,7 @@ export default routes('raw-body', (router, api) => {
     const given = req.get('Content-Length');
     const whole = given === undefined ? undefined : Number(given);
     const length = isForm && whole !== undefined ? mostFileBytes(req, whole) : whole;
-    await refuseFull({ project, uid, file, part }, length ?? 0);
+    await refuseFull({ owner, project, uid, file, part }, length ?? 0);
     disableBodyTimeouts(res);
     const seconds = touchIntervalSeconds(api.config.UPLOAD_IDLE_TIMEOUT);
     const touch = () => touchUpload(db, uid, seconds);
@@ -169,15 +169,15 @@ export default routes('raw-body', (router, api) => {
 
   /** By Content-Length; commitPart() checks the bytes received. */
   async function refuseFull(
-    { project, uid, file, part }: Pick<Place, 'project' | 'uid' | 'file' | 'part'>,
+    { owner, project, uid, file, part }: Omit<Place, 'found'>,
     length: number,
   ): Promise<void> {
-    const { LIMIT_PROJECT_BYTES } = api.config;
+    const limits = api.config;
     await api.bodies.check(length);
-    if (LIMIT_PROJECT_BYTES === 0) return;
+    if (limits.LIMIT_PROJECT_BYTES === 0 && limits.LIMIT_USER_BYTES === 0) return;
     const before = await findPartSize(db, { upload: uid, file, part });
     const added = length - (before ?? 0);
-    await assertProjectQuota(db, { project, added, limit: LIMIT_PROJECT_BYTES });
+    await assertStorage(db, { project, user: owner, added, limits });
   }
 
   async function commit(
@@ -186,16 +186,16 @@ export default routes('raw-body', (router, api) => {
     stored: StoredBytes,
   ): Promise<void> {
     try {
-      const { LIMIT_FREE_BYTES, LIMIT_PROJECT_BYTES: limit } = api.config;
+      const limits = api.config;
       // The length may have been unknown, or other parts were stored concurrently.
-      await assertFreeSpace(api.objects, { added: 0, limit: LIMIT_FREE_BYTES });
+      await assertFreeSpace(api.objects, { added: 0, limit: limits.LIMIT_FREE_BYTES });
       await db.transaction(async tx => {
         if (req.get('If-Match') !== undefined) {
           // Locked until this commits, so that of two requests with one tag the second fails.
           await lockUpload(tx, uid);
           await checkPart(tx, req, { uid, file, part });
         }
-        await commitPart(tx, { upload: uid, file, part, ...stored }, limit);
+        await commitPart(tx, { upload: uid, file, part, ...stored }, limits);
       });
     } catch (error) {
       // A refusal was certainly rolled back. After other errors the outcome is unknown: garbage collection decides later.

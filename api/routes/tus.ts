@@ -2,7 +2,7 @@ import type { Request, Response } from 'express';
 import { z } from 'zod';
 import type { UploadRow } from '../../shared/database/schema.ts';
 import { type ErrorCode, notFound, WindlassError } from '../../shared/errors.ts';
-import { assertProjectQuota } from '../../shared/project-quota.ts';
+import { assertStorage } from '../../shared/storage-limits.ts';
 import { assertUploadOpen } from '../../shared/uploads.ts';
 import { resource } from '../http/resource.ts';
 import { routes } from '../http/routes.ts';
@@ -196,8 +196,8 @@ export default routes('raw-body', (router, api) => {
   ): Promise<number> {
     try {
       const { project, upload } = await findTus(key);
-      const limit = api.config.LIMIT_PROJECT_BYTES;
-      await assertProjectQuota(db, { project, added: length, limit });
+      const charge = { project, user: upload.owner, added: length };
+      await assertStorage(db, { ...charge, limits: api.config });
       if (isOffsetStream(req) || length === 0) return await append(key, req, res, 0);
       setExpires(res, upload);
       return 0;
@@ -224,8 +224,8 @@ export default routes('raw-body', (router, api) => {
     if (offset !== now) throw otherOffset(now);
     const announced = Number(req.get('Content-Length') ?? 0);
     if (announced > length - offset) throw tooLong(length - offset);
-    const limit = api.config.LIMIT_PROJECT_BYTES;
-    await assertProjectQuota(db, { project, added: announced, limit });
+    const charge = { project, user: upload.owner, added: announced };
+    await assertStorage(db, { ...charge, limits: api.config });
     disableBodyTimeouts(res);
     const end = await appender.append(req, { key, offset, length, checksum });
     if (end === length) await finish(key, req, res);

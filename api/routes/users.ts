@@ -5,6 +5,7 @@ import { USER_COLUMNS, type UserRecord } from '../../shared/database/api-columns
 import type { Tx } from '../../shared/database/connect.ts';
 import { users } from '../../shared/database/schema.ts';
 import { conflict, notFound, WindlassError } from '../../shared/errors.ts';
+import { storedBytes } from '../../shared/user-storage.ts';
 import { checkIfMatch, sendRecord, versionTag } from '../http/conditional-requests.ts';
 import { pageOf, pageQuery, readPage } from '../http/pagination.ts';
 import { pathParameter, resource } from '../http/resource.ts';
@@ -47,20 +48,27 @@ const userRecord = z
     administrator: z.boolean(),
     disabled: z.boolean(),
     created: z.date(),
+    storage: z
+      .object({
+        bytes: z.number().int().describe('All that counts for this user.'),
+        limit: z.number().int().describe('LIMIT_USER_BYTES; 0: none.'),
+      })
+      .meta({ id: 'Storage' }),
   })
   .meta({ id: 'User' });
-const view = ({
-  username,
-  administrator,
-  disabled,
-  created,
-}: UserRecord): z.output<typeof userRecord> => ({ username, administrator, disabled, created });
+
+const COLUMNS = { ...USER_COLUMNS, stored: storedBytes(users.username) };
+type Found = UserRecord & { stored: number };
 
 /** Users, for server administrators; `/users/-` is the user who asks. Users may change their own password. */
 export default routes('json-body', (router, api) => {
   const { db } = api.database;
-  const find = async (name: string): Promise<UserRecord> => {
-    const [row] = await db.select(USER_COLUMNS).from(users).where(eq(users.username, name));
+  const view = ({ username, administrator, disabled, created, stored }: Found) => ({
+    ...{ username, administrator, disabled, created },
+    storage: { bytes: stored, limit: api.config.LIMIT_USER_BYTES },
+  });
+  const find = async (name: string): Promise<Found> => {
+    const [row] = await db.select(COLUMNS).from(users).where(eq(users.username, name));
     if (!row) throw unknownUser(name);
     return row;
   };
@@ -75,7 +83,7 @@ export default routes('json-body', (router, api) => {
       answers: { 200: { means: 'A page of users.', json: pageOf('UserPage', userRecord) } },
       handle: async ({ res, query }) => {
         requireAdministrator(res);
-        const rows = db.select(USER_COLUMNS).from(users);
+        const rows = db.select(COLUMNS).from(users);
         res.json(await readPage(rows, query(), { by: users.username, key: 'username' }, view));
       },
     }),
@@ -97,7 +105,7 @@ export default routes('json-body', (router, api) => {
             .insert(users)
             .values({ ...given, passwordHash })
             .onConflictDoNothing()
-            .returning(USER_COLUMNS);
+            .returning(COLUMNS);
           if (added) await auditOf(req, res)(tx, 'user.create', added.username);
           return added;
         });
@@ -123,7 +131,7 @@ export default routes('json-body', (router, api) => {
       },
       handle: async ({ req, res }) => {
         const row = await find(currentUser(res).username);
-        sendRecord(req, res, { tag: versionTag(row), record: () => view(row) });
+        sendRecord(req, res, { tag: tagOf(row), record: () => view(row) });
       },
     }),
   });
@@ -140,7 +148,7 @@ export default routes('json-body', (router, api) => {
       handle: async ({ req, res }) => {
         requireAdministrator(res);
         const row = await find(pathParameter(req, 'username'));
-        sendRecord(req, res, { tag: versionTag(row), record: () => view(row) });
+        sendRecord(req, res, { tag: tagOf(row), record: () => view(row) });
       },
     }),
     put: operation({
@@ -162,7 +170,7 @@ export default routes('json-body', (router, api) => {
         if (me === name && rights.administrator === false) throw notOnYourself('stop being one');
         if (me === name && rights.disabled) throw notOnYourself('disable yourself');
         const row = await find(name);
-        checkIfMatch(req, versionTag(row));
+        checkVersion(req, row);
         if (password !== undefined && row.issuer !== null) throw hasNoPassword(name);
         if (password !== undefined) await checkCurrent(api.passwords, { req, res, name, current });
         const passwordHash = password && (await api.passwords.hash(password, partyOf(req, res)));
@@ -176,7 +184,7 @@ export default routes('json-body', (router, api) => {
               ...rights,
             })
             .where(and(eq(users.username, name), eq(users.version, row.version)))
-            .returning(USER_COLUMNS);
+            .returning(COLUMNS);
           if (!written)
             throw conflict(
               'somebody else changed this user at the same time.',
@@ -205,7 +213,7 @@ export default routes('json-body', (router, api) => {
         const me = requireAdministrator(res);
         const name = pathParameter(req, 'username');
         const gone = await db.transaction(async tx => {
-          checkIfMatch(req, versionTag(await lockWithAdministrator(tx, res, name)));
+          checkVersion(req, await lockWithAdministrator(tx, res, name));
           if (name === me.username) throw notOnYourself('delete yourself');
           await auditOf(req, res)(tx, 'user.delete', name);
           return removeUser(tx, name);
@@ -216,6 +224,11 @@ export default routes('json-body', (router, api) => {
     }),
   });
 });
+
+/** What is stored is seen in a record, and is nothing that a write of the record could undo. */
+const tagOf = (row: Found) => versionTag(row, `.${row.stored}`);
+const checkVersion = (req: Request, row: UserRecord) =>
+  checkIfMatch(req, versionTag(row), tags => tags.replace(/\.\d+"/g, '"'));
 
 /**
  * Locks the rows of a user and of the administrator who asks, who must still be one: so an administrator is left even where two

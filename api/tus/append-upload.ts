@@ -83,7 +83,7 @@ export class UploadAppender {
         const { upload } = await lockUpload(tx, uid);
         if (upload.bytes !== offset) throw otherOffset(upload.bytes);
         const place = { upload: uid, file: 0, part: upload.parts };
-        await commitPart(tx, { ...place, ...stored }, config.LIMIT_PROJECT_BYTES);
+        await commitPart(tx, { ...place, ...stored }, config);
       });
     } catch (error) {
       await this.#discard(stored, error);

@@ -1,7 +1,7 @@
 import type pg from 'pg';
 
-/** What processes that run now say of themselves: of a state of the past it says nothing. */
-const OF_PROCESSES = ['workers', 'leases'];
+/** What processes that run now say of themselves, and what upkeep counts anew: of a state of the past it says nothing. */
+const LEFT_OUT = ['workers', 'leases', 'user_storage', 'storage_changes'];
 
 /** The tables of a backup with their columns, each table after those that it refers to. */
 export async function listTables(
@@ -17,7 +17,7 @@ export async function listTables(
     from pg_class c
     where relnamespace = 'public'::regnamespace and relkind = 'r' and relname <> all($1)
     order by relname`,
-    [OF_PROCESSES],
+    [LEFT_OUT],
   );
   const left = new Map(tables.map(table => [table.name, table]));
   const sorted: { name: string; columns: string[] }[] = [];

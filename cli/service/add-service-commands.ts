@@ -1,47 +1,94 @@
 import type { Command } from 'commander';
 import { config as readDotEnv } from 'dotenv';
 import { beginProcess, exitOnBadSettings } from '../../shared/process-lifecycle.ts';
+import { json, wholeNumber, withExample } from '../client/declare/options.ts';
 import type { CommandContext } from './command-context.ts';
 
 /** Commands that act on this machine's installation, found by its settings. */
 export function addServiceCommands(program: Command): void {
   program.commandsGroup('The service:');
-  program
-    .command('up')
-    .description('start everything, in the foreground (the default)')
-    .action(withService(async () => (await import('./up.ts')).up));
-  program
-    .command('migrate')
-    .description('migrate the database at DATABASE_URL and create the first administrator')
-    .action(withService(async () => (await import('./migrate.ts')).migrate));
-  program
-    .command('backup')
-    .description('copy the database and all objects into a new folder, while the service runs')
-    .argument('<folder>')
-    .action(withService(async () => (await import('./backup.ts')).backUp));
-  program
-    .command('restore')
-    .description('restore such a folder into an empty installation, whose service does not run')
-    .argument('<folder>')
-    .action(withService(async () => (await import('./restore.ts')).restore));
+  withExample(
+    program
+      .command('up')
+      .description('start everything, in the foreground (the default)')
+      .action(withService(async () => (await import('./up.ts')).up)),
+    'DATA_DIR=/srv/windlass/data windlass up',
+  );
+  withExample(
+    program
+      .command('migrate')
+      .description('migrate the database at DATABASE_URL and create the first administrator')
+      .action(withService(async () => (await import('./migrate.ts')).migrate)),
+    'DATABASE_URL=postgres://windlass:…@db/windlass windlass migrate',
+  );
+  withExample(
+    program
+      .command('backup')
+      .description('copy the database and all objects into a new folder, while the service runs')
+      .argument('<folder>')
+      .addOption(json())
+      .action(withService(async () => (await import('./backup.ts')).backUp)),
+    'windlass backup /backups/monday',
+  );
+  withExample(
+    program
+      .command('restore')
+      .description('restore such a folder into an empty installation, whose service does not run')
+      .argument('<folder>')
+      .addOption(json())
+      .action(withService(async () => (await import('./restore.ts')).restore)),
+    'DATA_DIR=/srv/windlass/new windlass restore /backups/monday',
+  );
+  addRetention(program.command('retention').description('what is removed after a time'));
   const audit = program.command('audit').description('the audit');
-  audit
-    .command('verify')
-    .description('check that no entry of the audit was edited, removed or reordered')
-    .action(withService(async () => (await import('./verify-audit.ts')).verifyAuditChain));
+  withExample(
+    audit
+      .command('verify')
+      .description('check that no entry of the audit was edited, removed or reordered')
+      .addOption(json())
+      .action(withService(async () => (await import('./verify-audit.ts')).verifyAuditChain)),
+    'windlass audit verify',
+  );
   const keys = program.command('keys').description('the keys that seal what is secret');
-  keys
-    .command('new')
-    .description('print new values for SECRET_KEY, SEAL_PUBLIC_KEY and SEAL_PRIVATE_KEYS')
-    .action(withService(async () => (await import('./keys.ts')).printNewKeys));
-  keys
-    .command('rotate')
-    .description('seal the credentials of open sessions with a new key, while the service runs')
-    .action(withService(async () => (await import('./rotate-keys.ts')).rotateKeys));
+  withExample(
+    keys
+      .command('new')
+      .description('print new values for SECRET_KEY, SEAL_PUBLIC_KEY and SEAL_PRIVATE_KEYS')
+      .action(withService(async () => (await import('./keys.ts')).printNewKeys)),
+    'windlass keys new',
+  );
+  withExample(
+    keys
+      .command('rotate')
+      .description('seal the credentials of open sessions with a new key, while the service runs')
+      .action(withService(async () => (await import('./rotate-keys.ts')).rotateKeys)),
+    'windlass keys rotate',
+  );
+}
+
+function addRetention(retention: Command): void {
+  const load = () => import('./retention.ts');
+  withExample(
+    retention
+      .command('show')
+      .description('say how long what is kept, and how much of it is due')
+      .addOption(json())
+      .action(withService(async () => (await load()).showRetention)),
+    'windlass retention show',
+  );
+  withExample(
+    retention
+      .command('remove')
+      .description('remove at once what is due, while the service runs')
+      .option('--days <number>', 'jobs and sessions that ended so many days ago', wholeNumber)
+      .addOption(json())
+      .action(withService(async () => (await load()).removeDue)),
+    'windlass retention remove --days 7',
+  );
 }
 
 /** Runs the command with the settings of the environment and of `.env`, until it ends or is asked to stop. */
-function withService<Given extends string[]>(
+function withService<Given extends unknown[]>(
   load: () => Promise<(context: CommandContext, ...given: Given) => Promise<void>>,
 ) {
   return async (...given: Given) => {

@@ -5,15 +5,20 @@ import { exitWith } from '../../shared/process-lifecycle.ts';
 import { openObjectStore } from '../../shared/storage/open.ts';
 import { explain } from '../backup/explain.ts';
 import { writeBackup } from '../backup/write-backup.ts';
+import { printRecord } from '../client/print-records.ts';
 import { ProgressLine } from '../client/progress.ts';
 import { CommandError, ifMissing } from '../command-error.ts';
 import { findDataDir, withDatabase } from '../find-database.ts';
 import type { CommandContext } from './command-context.ts';
 
 /** `windlass backup FOLDER`: the folder is there whole, or not at all. */
-export async function backUp(context: CommandContext, folder: string): Promise<void> {
+export async function backUp(
+  context: CommandContext,
+  folder: string,
+  options: { json?: boolean },
+): Promise<void> {
   try {
-    await makeFolder(context, resolve(folder));
+    await makeFolder(context, resolve(folder), options);
   } catch (error) {
     // A script that goes on after a success must not take this for one.
     if (context.life.stopping.aborted)
@@ -22,7 +27,11 @@ export async function backUp(context: CommandContext, folder: string): Promise<v
   }
 }
 
-async function makeFolder({ environment, life }: CommandContext, folder: string): Promise<void> {
+async function makeFolder(
+  { environment, life }: CommandContext,
+  folder: string,
+  { json }: { json?: boolean },
+): Promise<void> {
   const config = readConfig(environment);
   // A mount, or a link, could not get the folder's place.
   if (await lstat(folder).catch(ifMissing(undefined)))
@@ -42,10 +51,10 @@ async function makeFolder({ environment, life }: CommandContext, folder: string)
     await rename(partial, folder);
     line.end();
     const { tables, objects, taken } = manifest;
-    process.stdout.write(
+    const sentence =
       `${folder}: ${tables.length} tables and ${objects} objects, as they were at ${taken}.\n` +
-        'The keys are not in it: keep SECRET_KEY and SEAL_PRIVATE_KEYS, or secrets.json of DATA_DIR, apart from it.\n',
-    );
+      'The keys are not in it: keep SECRET_KEY and SEAL_PRIVATE_KEYS, or secrets.json of DATA_DIR, apart from it.';
+    await printRecord({ folder, tables: tables.length, objects, taken }, { sentence, json });
   } finally {
     line.end();
     await rm(partial, { recursive: true, force: true });
@@ -53,5 +62,5 @@ async function makeFolder({ environment, life }: CommandContext, folder: string)
 }
 
 /** The settings of the store, as the service has them. */
-export const storeOf = (config: Config): Config =>
-  config.S3_ENDPOINT ? config : { ...config, DATA_DIR: findDataDir(config) };
+export const storeOf = (config: Config, dataDirOf = findDataDir): Config =>
+  config.S3_ENDPOINT ? config : { ...config, DATA_DIR: dataDirOf(config) };

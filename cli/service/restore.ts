@@ -5,10 +5,11 @@ import { exitWith } from '../../shared/process-lifecycle.ts';
 import { openObjectStore } from '../../shared/storage/open.ts';
 import { explain } from '../backup/explain.ts';
 import { restoreBackup } from '../backup/restore-backup.ts';
+import { printRecord } from '../client/print-records.ts';
 import { ProgressLine } from '../client/progress.ts';
 import { startPostgres } from '../embedded-postgres/postgres.ts';
 import { prepareRoles } from '../embedded-postgres/roles.ts';
-import { findDataDir } from '../find-database.ts';
+import { makeDataDir } from '../find-database.ts';
 import { storeOf } from './backup.ts';
 import type { CommandContext } from './command-context.ts';
 
@@ -16,6 +17,7 @@ import type { CommandContext } from './command-context.ts';
 export async function restore(
   { environment, life }: CommandContext,
   folder: string,
+  { json }: { json?: boolean },
 ): Promise<void> {
   const config = readConfig(environment);
   const line = new ProgressLine();
@@ -23,17 +25,19 @@ export async function restore(
     const { manifest, ended } = await withNewDatabase(config, life.stopping, async url =>
       restoreBackup({
         ...{ url, folder: resolve(folder), signal: life.stopping },
-        objects: await openObjectStore(storeOf(config)),
+        objects: await openObjectStore(storeOf(config, makeDataDir)),
         onProgress: text => line.showText(text),
       }),
     );
     line.end();
     const jobs =
       ended === 1 ? '1 job that was open then has' : `${ended} jobs that were open then have`;
-    process.stdout.write(
-      `Restored ${manifest.tables.length} tables and ${manifest.objects} objects, as they were at ${manifest.taken}.\n` +
-        `${jobs} ended as outcome_unknown, and remote sessions are closed. Start with the keys of that service.\n`,
-    );
+    const { objects, taken } = manifest;
+    const tables = manifest.tables.length;
+    const sentence =
+      `Restored ${tables} tables and ${objects} objects, as they were at ${taken}.\n` +
+      `${jobs} ended as outcome_unknown, and remote sessions are closed. Start with the keys of that service.`;
+    await printRecord({ tables, objects, taken, ended }, { sentence, json });
   } catch (error) {
     line.end();
     if (life.stopping.aborted)
@@ -53,7 +57,7 @@ async function withNewDatabase<T>(
   const given = config.DATABASE_DIRECT_URL ?? config.DATABASE_URL;
   if (given) return work(given);
   const log = createLog({ level: config.LOG_LEVEL, name: 'windlass', secrets: [] });
-  const postgres = await startPostgres({ dataDir: findDataDir(config), log, signal });
+  const postgres = await startPostgres({ dataDir: makeDataDir(config), log, signal });
   try {
     return await work((await prepareRoles(postgres.url)).owner);
   } finally {

@@ -2,11 +2,15 @@ import { readConfig } from '../../shared/config.ts';
 import { openDatabase } from '../../shared/database/connect.ts';
 import { verifyAudit } from '../../shared/database/verify-audit.ts';
 import { exitWith } from '../../shared/process-lifecycle.ts';
+import { printRecord } from '../client/print-records.ts';
 import { withDatabase } from '../find-database.ts';
 import type { CommandContext } from './command-context.ts';
 
 /** `windlass audit verify`: checks the chain of the audit. Ends with status 1 where an entry does not fit. */
-export async function verifyAuditChain({ environment, life }: CommandContext): Promise<void> {
+export async function verifyAuditChain(
+  { environment, life }: CommandContext,
+  { json }: { json?: boolean },
+): Promise<void> {
   const verdict = await withDatabase(readConfig(environment), life.stopping, async url => {
     const database = openDatabase(url, { max: 1 });
     try {
@@ -16,9 +20,9 @@ export async function verifyAuditChain({ environment, life }: CommandContext): P
     }
   });
   const { problem, entries, first, last, pending } = verdict;
+  if (json) await printRecord(verdict, { json });
   if (problem) exitWith(`windlass: The audit was changed. ${problem}`);
   const range = entries > 0 ? `, ${first} to ${last}` : '';
-  process.stdout.write(
-    `The audit is whole: ${entries} entries${range}; ${pending} are not chained yet.\n`,
-  );
+  const sentence = `The audit is whole: ${entries} entries${range}; ${pending} are not chained yet.`;
+  if (!json) await printRecord(verdict, { sentence });
 }

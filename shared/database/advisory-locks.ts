@@ -15,4 +15,6 @@ export const ADVISORY_LOCKS = {
   keyRotation: 7_493_229,
   /** Held by a backup, shared for a moment by who deletes objects. */
   deletions: 7_493_230,
+  /** Whoever counts what users store; with the hash of a name, whoever adds to it for that user. */
+  userStorage: 7_493_231,
 } as const;

@@ -56,6 +56,9 @@ const API_RIGHTS: Record<TableKey, string> = {
   parts: ALL,
   views: ALL,
   pendingDeletions: ALL,
+  // Triggers and workers count.
+  userStorage: 'select',
+  storageChanges: 'select',
   // Workers count.
   jobStatistics: 'select',
   jobStatisticsProgress: 'select',

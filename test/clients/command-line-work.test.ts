@@ -106,7 +106,10 @@ describeStack(missingPrograms('sshd'), 'the command line', form => {
     const back = join(line.home, 'back.dat');
     writeFileSync(back, 'before', { mode: 0o604 });
     writeFileSync(`${back}.part`, "the user's own");
-    await print(['cp', ...login(), 'host:~/study/deep/input.dat', back]);
+    const from = 'host:~/study/deep/input.dat';
+    expect(await printJson(['cp', ...login(), from, back])).toEqual([
+      { from, to: back, bytes: bytes.length },
+    ]);
     expect(readFileSync(back).equals(bytes)).toBe(true);
     expect(statSync(back).mode & 0o777).toBe(0o604);
     expect(readFileSync(`${back}.part`, 'utf8')).toBe("the user's own");
@@ -127,8 +130,43 @@ describeStack(missingPrograms('sshd'), 'the command line', form => {
     const [session] = await printJson(['sessions']);
     expect(session).toMatchObject({ hostname: 'host', username: sshd.username, state: 'open' });
     expect(await print(['sessions'])).toContain(session.sid);
-    await print(['close', session.sid]);
+    const detached = await print(['run', 'host', ...login(), '-d', '--', 'sleep 600']);
+    const id = detached.trim();
+    expect(await printJson(['cancel', id])).toEqual([{ id, cancelled: true }]);
+    await windlass(['wait', id]);
+    expect(await printJson(['cancel', id])).toEqual([{ id, cancelled: false }]);
+    const { sid } = session;
+    expect(await printJson(['close', sid])).toEqual([{ sid, closed: true }]);
     expect(await printJson(['sessions'])).toEqual([]);
+  });
+
+  test('the page of a job or a project is opened in a browser, or named where there is none', async () => {
+    const browser = join(line.home, 'browser');
+    const seen = join(line.home, 'seen');
+    writeFileSync(browser, `#!/bin/sh\nprintf '%s\\n' "$@" >>'${seen}'\n`, { mode: 0o755 });
+    const open = async (args: string[], env: Record<string, string> = {}) =>
+      JSON.parse((await windlass(['open', ...args, '--json'], { env })).stdout);
+    const job = await print(['run', 'host', ...login(), '-d', '--', 'true']);
+    const project = await print(['project', 'create', 'Opened']);
+    const pages = { [job.trim()]: 'jobs', [project.trim()]: 'projects' };
+    for (const [id, page] of Object.entries(pages)) {
+      const url = `${stack.url}/console/${page}/${id}`;
+      expect(await open([id], { BROWSER: browser })).toEqual({ url, opened: true });
+      await waitFor(
+        () => readFileSync(seen, { encoding: 'utf8', flag: 'a+' }).endsWith(`${url}\n`),
+        {
+          what: 'the browser to open',
+        },
+      );
+    }
+    const run = `${stack.url}/console/run`;
+    expect(await open([])).toEqual({ url: run, opened: false });
+    expect(await open([], { BROWSER: '/nowhere' })).toEqual({ url: run, opened: false });
+    expect(await print(['open'])).toBe(`${run}\n`);
+    expect(await windlass(['open', 'nothing'])).toMatchObject({
+      code: 1,
+      stderr: expect.stringContaining('There is no job and no project nothing of yours.'),
+    });
   });
 
   test('an administrator adds, resets, disables and removes a user', async () => {
@@ -212,8 +250,9 @@ describeStack(missingPrograms('sshd'), 'the command line', form => {
   test('words are completed, names of hosts too', async () => {
     const complete = async (...words: string[]) =>
       (await print(['complete', '--', ...words])).split('\n').filter(Boolean);
-    expect(await complete('r')).toEqual(['run', 'rows', 'restore']);
+    expect(await complete('r')).toEqual(['run', 'rows', 'restore', 'retention']);
     expect(await complete('user', 'dis')).toEqual(['disable']);
+    expect(await complete('retention', '')).toEqual(['show', 'remove', 'help']);
     expect(await complete('run', '--det')).toEqual(['--detach']);
     const { items } = await client.get<{ items: { name: string }[] }>('/api/hosts');
     expect(await complete('run', '')).toEqual(items.map(({ name }) => name));

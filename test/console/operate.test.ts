@@ -133,6 +133,7 @@ describeStack(missingPrograms('sshd', 'chromium'), 'what administrators see', fo
       });
     const made = await login('POST', '/api/users/-/tokens', { name: 'notebook', scope: 'read' });
     expect(made.status).toBe(201);
+    expect(await rowOf('grace').textContent()).toContain('0 bytes');
     await rowOf('grace').getByRole('button', { name: 'Change' }).click();
     await dialog.getByText('reads only, never used').waitFor();
     await expectUsable();

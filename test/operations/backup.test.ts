@@ -52,7 +52,9 @@ describeStack(missingPrograms('sshd'), 'a backup', form => {
   const report = async () => ({
     projects: await client.get('/api/projects'),
     hosts: await client.get('/api/hosts'),
-    users: await client.get('/api/users'),
+    users: (await client.get<{ items: { storage: object }[] }>('/api/users')).items.map(
+      ({ storage: _, ...user }) => user,
+    ),
   });
 
   let sid: string;
@@ -115,6 +117,16 @@ describeStack(missingPrograms('sshd'), 'a backup', form => {
     expect(status).toBe(0);
     expect(readdirSync(place.path)).toEqual(['monday']);
     expect((await windlass('backup', folder)).stderr).toContain('is there already.');
+    const mistyped = join(place.path, 'no', 'data');
+    const none = startProgram({
+      ...{ args: [WINDLASS, 'backup', join(place.path, 'tuesday')], cwd: place.path },
+      settings: { DATA_DIR: mistyped },
+    });
+    expect(await none.ended).toMatchObject({
+      ...{ code: 1, stdout: '' },
+      stderr: expect.stringContaining(`There is no data directory ${mistyped}.`),
+    });
+    expect(readdirSync(place.path)).toEqual(['monday']);
   });
 
   test('goes into an empty installation alone', async () => {
@@ -194,5 +206,17 @@ describeStack(missingPrograms('sshd'), 'a backup', form => {
     expect(output).toBe('on\n');
     expect(runs()).toBe(ran);
     expect((await windlass('audit', 'verify')).stdout).toContain('The audit is whole');
+    const [told, ...others] = (
+      await client.get<{ items: { target: string; user: null }[] }>('/api/audit?action=restore')
+    ).items;
+    expect(others).toEqual([]);
+    expect(told).toMatchObject({ user: null, target: expect.stringMatching(/^2\S+Z$/) });
+    // What users store is counted anew.
+    const stored = () =>
+      client.get<{ storage: { bytes: number } }>('/api/users/-').then(user => user.storage.bytes);
+    await waitFor(async () => (await stored()) > 20_000_000, {
+      what: 'what is stored to be counted',
+      timeoutMs: 60_000,
+    });
   });
 });

@@ -37,7 +37,7 @@ test('a parse promotes into its model, and into none that was deleted meanwhile'
         upload,
         project,
         made: [{ aid, kind: 'file', object: `artifacts/${mid}/${newId()}`, size: 1 }],
-        limit: 0,
+        limits: { LIMIT_PROJECT_BYTES: 0, LIMIT_USER_BYTES: 0 },
       }),
     );
   await promote('a');

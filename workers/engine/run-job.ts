@@ -5,6 +5,7 @@ import { type ErrorRecord, toErrorRecord, WindlassError } from '../../shared/err
 import { newId } from '../../shared/ids.ts';
 import { isJobKind, JOBS, type JobKind, type Payload } from '../../shared/jobs/catalog.ts';
 import type { QueueEntry } from '../../shared/jobs/queue.ts';
+import { assertUserStorage } from '../../shared/user-storage.ts';
 import type { Handler, JobContext, Outcome, WorkerContext } from '../context.ts';
 import { OutputRoom } from '../output/output-room.ts';
 import { OutputWriter } from '../output/output-writer.ts';
@@ -133,13 +134,24 @@ class Attempt {
   async succeed(outcome: Outcome<JobKind>): Promise<void> {
     const { job } = this.context;
     const result = JOBS[job.kind as JobKind].result.parse(outcome.result);
-    await this.#end({ state: 'succeeded', result }, outcome.promote);
+    await this.#end({ state: 'succeeded', result }, outcome.promote).catch(
+      async (error: unknown) => {
+        // A refusal was certainly rolled back. After other errors garbage collection decides.
+        if (error instanceof WindlassError) await this.#remove(outcome.stored);
+        throw error;
+      },
+    );
     this.#worker.leases.untrack(this.#lease);
     await outcome
       .after?.()
       .catch((error: unknown) =>
         this.context.log.warn({ err: error }, 'cleaning up after a job failed'),
       );
+  }
+
+  async #remove(stored: Outcome<JobKind>['stored'] = []): Promise<void> {
+    for (const object of stored)
+      if (object !== undefined) await this.#worker.objects.remove(object).catch(() => {});
   }
 
   async fail(error: unknown): Promise<void> {
@@ -223,11 +235,15 @@ function explain(error: unknown): ErrorRecord & { extra?: unknown } {
 }
 
 async function openOutput(
-  { database, objects, notifications, freeSpace }: WorkerContext,
+  { config, database, objects, notifications, freeSpace }: WorkerContext,
   row: ClaimedRow,
   lease: TrackedLease,
 ): Promise<OutputWriter> {
-  const room = await OutputRoom.open(freeSpace);
+  const charge = { user: row.owner, added: 0, limit: config.LIMIT_USER_BYTES };
+  const room = await OutputRoom.open(async () => {
+    await freeSpace.assertFree();
+    await assertUserStorage(database.db, charge);
+  });
   return OutputWriter.open(
     {
       database,

@@ -3,6 +3,7 @@ import { newObjectKey } from '../../shared/jobs/object-keys.ts';
 import { PartMeter, partTooLarge } from '../../shared/part-meter.ts';
 import { assertFreeSpace } from '../../shared/storage/free-space.ts';
 import { commitPart, touchIntervalSeconds, touchUpload } from '../../shared/uploads.ts';
+import { assertUserStorage } from '../../shared/user-storage.ts';
 import type { Handler, JobContext } from '../context.ts';
 import { openRemoteFile } from '../remote-files/read-file.ts';
 import { withSession } from '../ssh/reconnect.ts';
@@ -26,8 +27,8 @@ const copy: Handler<'copy'> = async context => {
     const { size, digest } = stored;
     return {
       result: { size, digest },
-      promote: tx =>
-        commitPart(tx, { upload, file, part, ...stored }, worker.config.LIMIT_PROJECT_BYTES),
+      stored: [stored.object],
+      promote: tx => commitPart(tx, { upload, file, part, ...stored }, worker.config),
     };
   } finally {
     clearInterval(timer);
@@ -37,7 +38,7 @@ const copy: Handler<'copy'> = async context => {
 export default copy;
 
 async function copyOnce(context: JobContext<'copy'>, session: RemoteSession) {
-  const { worker, payload, signal } = context;
+  const { worker, job, payload, signal } = context;
   const object = newObjectKey('uploads', payload.upload);
   const { size, bytes } = await openRemoteFile(session, { path: payload.path, signal });
   const limit = worker.config.LIMIT_PART_BYTES;
@@ -50,8 +51,10 @@ async function copyOnce(context: JobContext<'copy'>, session: RemoteSession) {
   }, REPORT_MS);
   try {
     if (size > limit) throw partTooLarge(limit);
-    const free = worker.config.LIMIT_FREE_BYTES;
-    await assertFreeSpace(worker.objects, { added: size, limit: free });
+    const { config, database, objects } = worker;
+    await assertFreeSpace(objects, { added: size, limit: config.LIMIT_FREE_BYTES });
+    const charge = { user: job.owner, added: size, limit: config.LIMIT_USER_BYTES };
+    await assertUserStorage(database.db, charge);
     await worker.objects.put(object, meter, { signal });
   } catch (error) {
     signal.throwIfAborted();

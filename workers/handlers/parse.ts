@@ -45,8 +45,10 @@ const parse: Handler<'parse'> = async context => {
         project: row.project,
         made,
         skipped: skipped.count > 0 ? skipped : undefined,
-        limit: worker.config.LIMIT_PROJECT_BYTES,
+        limits: worker.config,
       }),
+    // What is a part as well stays, as the upload does.
+    stored: made.map(({ object }) => object).filter(object => object.startsWith('artifacts/')),
   };
 };
 

@@ -5,6 +5,7 @@ import { rowExists } from '../../shared/database/row-exists.ts';
 import { projects } from '../../shared/database/schema.ts';
 import { WindlassError } from '../../shared/errors.ts';
 import { newObjectKey } from '../../shared/jobs/object-keys.ts';
+import { chargeUserStorage } from '../../shared/user-storage.ts';
 import type { Handler } from '../context.ts';
 import { makeVideo } from '../video/make-video.ts';
 
@@ -17,11 +18,16 @@ const video: Handler<'video'> = async context => {
     result: { object, type: payload.type, ...made },
     promote: async tx => {
       const { cache, type } = payload;
-      if (!cache) return;
-      await lockProject(tx, cache.project);
-      const entry = { ...cache, object, type, size: made.bytes };
-      await putCacheEntry(tx, entry, worker.config);
+      const { owner: user } = job;
+      if (cache) {
+        await lockProject(tx, cache.project);
+        const entry = { ...cache, object, type, size: made.bytes, storedBy: user };
+        await putCacheEntry(tx, entry, worker.config);
+      }
+      const limit = worker.config.LIMIT_USER_BYTES;
+      await chargeUserStorage(tx, { user, added: made.bytes, limit });
     },
+    stored: [object, made.poster, made.sprite],
     after: async () => context.worker.sessions.removeFinishedRun(context.job),
   };
 };

@@ -1,9 +1,11 @@
+import { stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { and, eq } from 'drizzle-orm';
 import { artifacts, views } from '../../shared/database/schema.ts';
 import { WindlassError } from '../../shared/errors.ts';
 import { newObjectKey } from '../../shared/jobs/object-keys.ts';
 import { scheduleDeletion } from '../../shared/storage/pending-deletions.ts';
+import { assertUserStorage, chargeUserStorage } from '../../shared/user-storage.ts';
 import type { Handler, JobContext } from '../context.ts';
 import { TableError } from '../parsers/table/protocol.ts';
 import { runTableChild } from '../parsers/table/run-child.ts';
@@ -16,7 +18,7 @@ const MADE = 0.9;
 
 /** Makes a sorted, filtered or grouped copy of a table. It becomes visible with the job's end, whole or not at all. */
 const view: Handler<'view'> = async context => {
-  const { payload, job } = context;
+  const { payload, job, worker } = context;
   const { made, tableSize } = await makeView(context);
   return {
     result: made,
@@ -29,10 +31,16 @@ const view: Handler<'view'> = async context => {
         .where(which)
         .for('update');
       if (!before) throw isGone();
-      await tx.update(views).set(made).where(which);
+      await tx
+        .update(views)
+        .set({ ...made, storedBy: job.owner })
+        .where(which);
       const room = { source: payload.source, kept: payload.view, tableSize };
       await scheduleDeletion(tx, [before.object, ...(await evictViews(tx, room))]);
+      const limit = worker.config.LIMIT_USER_BYTES;
+      await chargeUserStorage(tx, { user: job.owner, added: 0, limit });
     },
+    stored: [made.object],
   };
 };
 
@@ -42,7 +50,7 @@ export default view;
 async function makeView(
   context: JobContext<'view'>,
 ): Promise<{ made: { object: string; size: number; rows: number }; tableSize: number }> {
-  const { payload, worker, signal } = context;
+  const { payload, job, worker, signal } = context;
   const { objects, config, database } = worker;
   const [source] = await database.db
     .select({ columns: artifacts.columns, size: artifacts.size })
@@ -75,6 +83,9 @@ async function makeView(
     ).catch((error: unknown) => {
       throw error instanceof TableError ? refuse(error) : error;
     });
+    const { size: added } = await stat(output);
+    const limit = config.LIMIT_USER_BYTES;
+    await assertUserStorage(database.db, { user: job.owner, added, limit });
     const object = newObjectKey('views', payload.view);
     const size = await storeScratch(objects, object, { path: output, signal });
     return { made: { object, size, rows }, tableSize: source.size };

@@ -23,7 +23,7 @@ function makeDisk() {
 
 test('says at once whether there is room, so that no piece waits while another overtakes it', async () => {
   const disk = makeDisk();
-  const room = await OutputRoom.open(disk);
+  const room = await OutputRoom.open(disk.assertFree);
   for (let n = 0; n < 64; n++) expect(room.admit(MIB)).toBeUndefined();
   expect(disk.looks()).toBe(1 + 64 / 4);
 });
@@ -31,13 +31,13 @@ test('says at once whether there is room, so that no piece waits while another o
 test('takes nothing on a disk that is full from the start', async () => {
   const disk = makeDisk();
   disk.fill(true);
-  const room = await OutputRoom.open(disk);
+  const room = await OutputRoom.open(disk.assertFree);
   expect(() => room.admit(1)).toThrow('The disk is full.');
 });
 
 test('takes nothing more after a shortage, though there is room again', async () => {
   const disk = makeDisk();
-  const room = await OutputRoom.open(disk);
+  const room = await OutputRoom.open(disk.assertFree);
   disk.fill(true);
   room.admit(4 * MIB);
   await waitFor(() => disk.looks() === 2, { what: 'the look' });
@@ -46,8 +46,6 @@ test('takes nothing more after a shortage, though there is room again', async ()
 });
 
 test('leaves a disk that cannot be asked to what stores', async () => {
-  const room = await OutputRoom.open({
-    assertFree: () => Promise.reject(new Error('no such disk')),
-  });
+  const room = await OutputRoom.open(() => Promise.reject(new Error('no such disk')));
   expect(room.admit(1)).toBeUndefined();
 });

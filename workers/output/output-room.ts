@@ -1,26 +1,26 @@
 import { WindlassError } from '../../shared/errors.ts';
-import type { FreeSpace } from '../../shared/storage/free-space.ts';
 
 /** Looked at again after so many bytes, and after so many milliseconds. */
 const CHECK_BYTES = 4 << 20;
 const CHECK_MS = 1_000;
 
 /**
- * Whether there is room for more of a job's output: LIMIT_FREE_BYTES. It answers at once, by its last look at the disk: pieces
- * that waited for one would be overtaken by later ones.
+ * Whether there is room for more of a job's output: LIMIT_FREE_BYTES and LIMIT_USER_BYTES. It answers at once, by its last look:
+ * pieces that waited for one would be overtaken by later ones.
  */
 export class OutputRoom {
-  readonly #freeSpace: Pick<FreeSpace, 'assertFree'>;
+  readonly #assertRoom: () => Promise<void>;
   #unchecked = 0;
   #checkedAt = 0;
   #shortage: WindlassError | undefined;
 
-  private constructor(freeSpace: Pick<FreeSpace, 'assertFree'>) {
-    this.#freeSpace = freeSpace;
+  private constructor(assertRoom: () => Promise<void>) {
+    this.#assertRoom = assertRoom;
   }
 
-  static async open(freeSpace: Pick<FreeSpace, 'assertFree'>): Promise<OutputRoom> {
-    const room = new OutputRoom(freeSpace);
+  /** `assertRoom` looks, and throws `insufficient_storage` where there is none. */
+  static async open(assertRoom: () => Promise<void>): Promise<OutputRoom> {
+    const room = new OutputRoom(assertRoom);
     await room.#look();
     return room;
   }
@@ -37,9 +37,9 @@ export class OutputRoom {
     this.#unchecked = 0;
     this.#checkedAt = performance.now();
     try {
-      await this.#freeSpace.assertFree();
+      await this.#assertRoom();
     } catch (error) {
-      // Where the disk cannot be asked, storing tells what is wrong.
+      // Where that cannot be told, storing tells what is wrong.
       if (error instanceof WindlassError && error.code === 'insufficient_storage')
         this.#shortage ??= error;
     }

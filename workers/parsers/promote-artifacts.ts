@@ -10,8 +10,8 @@ import {
   uploads,
 } from '../../shared/database/schema.ts';
 import { WindlassError } from '../../shared/errors.ts';
-import { chargeProjectQuota } from '../../shared/project-quota.ts';
 import { scheduleDeletion } from '../../shared/storage/pending-deletions.ts';
+import { chargeStorage, type StorageLimits } from '../../shared/storage-limits.ts';
 import { removeParts } from '../../shared/uploads.ts';
 import type { MadeArtifact } from './parser.ts';
 
@@ -20,8 +20,7 @@ interface Promotion {
   project: string;
   made: MadeArtifact[];
   skipped?: SkippedRows;
-  /** LIMIT_PROJECT_BYTES. */
-  limit: number;
+  limits: StorageLimits;
 }
 
 /**
@@ -30,7 +29,7 @@ interface Promotion {
  */
 export async function promoteArtifacts(
   tx: Tx,
-  { upload, project, made, skipped, limit }: Promotion,
+  { upload, project, made, skipped, limits }: Promotion,
 ): Promise<void> {
   await lockTarget(tx, upload, project);
   const [model] = await tx
@@ -54,7 +53,8 @@ export async function promoteArtifacts(
     .update(uploads)
     .set({ version: sql`${uploads.version} + 1`, ...(skipped && { skipped }) })
     .where(eq(uploads.uid, upload.uid));
-  await chargeProjectQuota(tx, { project, added: added - (sent?.bytes ?? 0), limit });
+  added -= sent?.bytes ?? 0;
+  await chargeStorage(tx, { project, user: upload.owner, added, limits });
 }
 
 /** Locks project, model and upload, in the order that all transactions use. A deleted model is in another project. */
@@ -92,7 +92,8 @@ async function putArtifact(
       detail: `Conflict: the model has a ${before.kind} named ${aid} already.`,
       hint: `Choose another name in "aids", or DELETE /api/models/(mid)/${before.kind}s/(aid) first.`,
     });
-  const values = { kind, object, size, rows, columns, dialect, version, input: upload.input };
+  const { input, owner: storedBy } = upload;
+  const values = { kind, object, size, rows, columns, dialect, version, input, storedBy };
   if (before) {
     await tx
       .update(artifacts)

@@ -23,6 +23,7 @@ import {
   endUnopenedSessions,
   eraseCredentials,
 } from './sessions.ts';
+import { addStorageChanges, countStorage, forgetStorageOfRemoved } from './user-storage.ts';
 import { evictUnusedViews } from './view-eviction.ts';
 import { removeOldDeliveries } from './webhook-retention.ts';
 
@@ -66,6 +67,8 @@ function listSteps(context: WorkerContext): UpkeepStep[] {
     { name: 'orphaned objects', every: OFTEN, run: () => orphans.markSome() },
     { name: 'caches', every: OFTEN, run: () => caches.limitSome() },
     { name: 'free space', every: OFTEN, run: warnOfFullDisk(context) },
+    { name: 'storage changes', every: OFTEN, run: () => addStorageChanges(context) },
+    { name: 'storage of users', every: SOON, run: () => countStorage(context) },
     { name: 'old jobs', every: SOON, run: () => removeOldJobs(context) },
     { name: 'job statistics', every: SOON, run: () => countJobs(context) },
     { name: 'old sessions', every: SOON, run: () => removeOldSessions(context) },
@@ -76,6 +79,7 @@ function listSteps(context: WorkerContext): UpkeepStep[] {
     { name: 'logins', every: SELDOM, run: () => removeExpiredLogins(context) },
     { name: 'frames of videos', every: SELDOM, run: () => removeFramesOfEndedVideos(context) },
     { name: 'streamed output', every: SELDOM, run: () => removeExpiredStreamedOutput(context) },
+    { name: 'removed users', every: SOON, run: () => forgetStorageOfRemoved(context) },
     { name: 'views', every: SELDOM, run: () => evictUnusedViews(context) },
   ];
 }

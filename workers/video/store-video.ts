@@ -2,6 +2,7 @@ import { stat } from 'node:fs/promises';
 import { basename, dirname } from 'node:path';
 import type { SpriteTiles } from '../../shared/jobs/catalog.ts';
 import { newObjectKey } from '../../shared/jobs/object-keys.ts';
+import { assertUserStorage } from '../../shared/user-storage.ts';
 import type { JobContext } from '../context.ts';
 import { OBJECT_STORE, retry } from '../engine/retry.ts';
 import { storeScratch } from '../sandbox/scratch-dir.ts';
@@ -25,6 +26,9 @@ export async function storeVideo(
 ): Promise<StoredVideo> {
   const { worker, payload, job, signal } = context;
   context.progress(0.99, 'storing the video');
+  const { size: bytes } = await stat(path);
+  const limit = worker.config.LIMIT_USER_BYTES;
+  await assertUserStorage(worker.database.db, { user: job.owner, added: bytes, limit });
   const store = (key: string, file: string) =>
     retry(() => storeScratch(worker.objects, key, { path: file, signal }), {
       ...OBJECT_STORE,
@@ -55,5 +59,5 @@ export async function storeVideo(
   const [stored, stills] = await Promise.allSettled([store(object, path), storeStills()]);
   if (stored.status === 'rejected') throw stored.reason;
   if (stills.status === 'rejected') throw stills.reason;
-  return { bytes: (await stat(path)).size, ...stills.value };
+  return { bytes, ...stills.value };
 }

@@ -1,6 +1,12 @@
 import { CREATED, EXPIRES, pageOf } from './ids.ts';
 
-const user = { username: 'ada', administrator: false, disabled: false, created: CREATED };
+const user = {
+  username: 'ada',
+  administrator: false,
+  disabled: false,
+  created: CREATED,
+  storage: { bytes: 73_400_320, limit: 0 },
+};
 const token = {
   id: '01KB4TC9E1F3G5H7J9K1M3N5P7',
   name: 'notebook',

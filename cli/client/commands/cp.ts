@@ -5,11 +5,13 @@ import type { Session } from '../../../clients/typescript/src/session.ts';
 import { CommandError } from '../../command-error.ts';
 import { connect } from '../connect.ts';
 import { findOrOpenSession, type LoginChoice } from '../find-session.ts';
+import { printRecord } from '../print-records.ts';
 import { ProgressLine } from '../progress.ts';
 import { saveFile } from '../save-file.ts';
 
 export interface CopyOptions extends LoginChoice {
   parents?: boolean;
+  json?: boolean;
 }
 
 /** `windlass cp`: a file from a host or to one, as `HOST:PATH`; there whole, or as before. */
@@ -22,8 +24,11 @@ export async function copyFile(from: string, to: string, options: CopyOptions): 
   const session = await findOrOpenSession(windlass, source.host ?? target.host ?? '', options);
   const line = new ProgressLine();
   try {
-    if (source.host !== undefined) await fetchFile(session, source.path, target.path, line);
-    else await sendFile(session, source.path, { path: target.path, line, ...options });
+    const bytes =
+      source.host !== undefined
+        ? await fetchFile(session, source.path, target.path, line)
+        : await sendFile(session, source.path, { path: target.path, line, ...options });
+    if (options.json) await printRecord({ from, to, bytes }, options);
   } finally {
     line.end();
   }
@@ -40,11 +45,11 @@ async function fetchFile(
   path: string,
   given: string,
   line: ProgressLine,
-): Promise<void> {
+): Promise<number> {
   const target = isFolder(given) ? join(given, posix.basename(path)) : given;
   const bytes = session.readFile(await toAbsolute(session, path));
+  let received = 0;
   const counted = async function* () {
-    let received = 0;
     for await (const piece of bytes) {
       received += piece.length;
       line.showText(`${received} bytes received`);
@@ -52,25 +57,27 @@ async function fetchFile(
     }
   };
   await saveFile(target, counted());
+  return received;
 }
 
 async function sendFile(
   session: Session,
   file: string,
   { path, parents, line }: { path: string; parents?: boolean; line: ProgressLine },
-): Promise<void> {
+): Promise<number> {
   const source = await openFile(file).catch((cause: unknown) => {
     throw new CommandError(`${file} cannot be read.`, { cause });
   });
   try {
     const absolute = await toAbsolute(session, path);
     const target = /(^|\/)$/.test(path) ? posix.join(absolute, basename(file)) : absolute;
-    const { mode } = statSync(file);
+    const { mode, size } = statSync(file);
     await session.writeFile(target, source, {
       ...{ parents, mode: mode & 0o777 },
       onProgress: ({ sent, total }) =>
         line.show(total === 0 ? 1 : sent / total, `of ${total} bytes sent`),
     });
+    return size;
   } finally {
     await source.close();
   }

@@ -1,12 +1,14 @@
 import { connect } from '../connect.ts';
 import { tellEnd } from '../follow-to-end.ts';
+import { printRecord } from '../print-records.ts';
 
 /** `windlass cancel`: asks for the end of jobs. */
-export async function cancelJobs(ids: string[]): Promise<void> {
+export async function cancelJobs(ids: string[], { json }: { json?: boolean }): Promise<void> {
   const windlass = await connect();
   for (const id of ids) {
-    const isCancelled = await windlass.cancel(id);
-    process.stdout.write(isCancelled ? `${id} is being cancelled.\n` : `${id} had ended before.\n`);
+    const cancelled = await windlass.cancel(id);
+    const sentence = cancelled ? `${id} is being cancelled.` : `${id} had ended before.`;
+    await printRecord({ id, cancelled }, { sentence, json });
   }
 }
 

@@ -1,6 +1,6 @@
 import { connect } from '../connect.ts';
 import { listSessions } from '../find-session.ts';
-import { printRecords } from '../print-records.ts';
+import { printRecord, printRecords } from '../print-records.ts';
 import { formatAge } from '../table.ts';
 
 /** `windlass sessions`: the user's logins on hosts. */
@@ -21,7 +21,10 @@ export async function showSessions({ json }: { json?: boolean }): Promise<void> 
 }
 
 /** `windlass close`: ends sessions, and cancels their jobs. */
-export async function closeSessions(sids: string[]): Promise<void> {
+export async function closeSessions(sids: string[], { json }: { json?: boolean }): Promise<void> {
   const windlass = await connect();
-  for (const sid of sids) await windlass.session(sid).close();
+  for (const sid of sids) {
+    await windlass.session(sid).close();
+    if (json) await printRecord({ sid, closed: true }, { json });
+  }
 }

@@ -112,6 +112,7 @@ function addCopy(program: Command): void {
       .addOption(account())
       .addOption(key())
       .option('--parents', 'make the folders that are missing on the host')
+      .addOption(json())
       .action(async (from, to, options) =>
         (await import('../commands/cp.ts')).copyFile(from, to, options),
       ),
@@ -135,7 +136,8 @@ function addSessions(program: Command): void {
       .command('close')
       .description('end sessions, and cancel their jobs')
       .argument('<session...>', 'their ids')
-      .action(async sids => (await load()).closeSessions(sids)),
+      .addOption(json())
+      .action(async (sids, options) => (await load()).closeSessions(sids, options)),
     'windlass close ID',
   );
 }

@@ -42,7 +42,19 @@ export function addJobCommands(program: Command): void {
       .command('cancel')
       .description('end jobs')
       .argument('<job...>')
-      .action(async jobs => (await load()).cancelJobs(jobs)),
+      .addOption(json())
+      .action(async (jobs, options) => (await load()).cancelJobs(jobs, options)),
     'windlass cancel JOB',
+  );
+  withExample(
+    program
+      .command('open')
+      .description('open the web console: a job, a project, or the page to run commands on')
+      .argument('[id]', 'of a job or a project')
+      .addOption(json())
+      .action(async (id, options) =>
+        (await import('../commands/open.ts')).openConsole(id, options),
+      ),
+    'windlass open JOB',
   );
 }

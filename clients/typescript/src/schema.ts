@@ -1773,7 +1773,7 @@ export interface components {
             user: string | null;
             address: string | null;
             /** @enum {string} */
-            action: "login" | "logout" | "password" | "token.create" | "token.delete" | "user.create" | "user.update" | "user.delete" | "host.create" | "host.update" | "host.delete" | "session.open" | "session.close" | "command" | "job.cancel" | "link" | "webhook.create" | "webhook.delete" | "project.acl" | "worker";
+            action: "login" | "logout" | "password" | "token.create" | "token.delete" | "user.create" | "user.update" | "user.delete" | "host.create" | "host.update" | "host.delete" | "session.open" | "session.close" | "command" | "job.cancel" | "link" | "webhook.create" | "webhook.delete" | "project.acl" | "worker" | "restore";
             target: string | null;
             /** @enum {string} */
             outcome: "ok" | "refused";
@@ -3373,6 +3373,12 @@ export interface components {
             vsid: string;
             job: string;
         };
+        Storage: {
+            /** @description All that counts for this user. */
+            bytes: number;
+            /** @description LIMIT_USER_BYTES; 0: none. */
+            limit: number;
+        };
         /**
          * @example {
          *       "address": "help@example.org",
@@ -3641,7 +3647,11 @@ export interface components {
          *       "username": "ada",
          *       "administrator": false,
          *       "disabled": false,
-         *       "created": "2026-11-20T09:30:00.000Z"
+         *       "created": "2026-11-20T09:30:00.000Z",
+         *       "storage": {
+         *         "bytes": 73400320,
+         *         "limit": 0
+         *       }
          *     }
          */
         User: {
@@ -3650,6 +3660,7 @@ export interface components {
             disabled: boolean;
             /** Format: date-time */
             created: string;
+            storage: components["schemas"]["Storage"];
         };
         /**
          * @example {
@@ -3670,7 +3681,11 @@ export interface components {
          *           "username": "ada",
          *           "administrator": false,
          *           "disabled": false,
-         *           "created": "2026-11-20T09:30:00.000Z"
+         *           "created": "2026-11-20T09:30:00.000Z",
+         *           "storage": {
+         *             "bytes": 73400320,
+         *             "limit": 0
+         *           }
          *         }
          *       ],
          *       "next": null
@@ -4122,7 +4137,7 @@ export interface operations {
                 limit?: number;
                 after?: number;
                 user?: string;
-                action?: "login" | "logout" | "password" | "token.create" | "token.delete" | "user.create" | "user.update" | "user.delete" | "host.create" | "host.update" | "host.delete" | "session.open" | "session.close" | "command" | "job.cancel" | "link" | "webhook.create" | "webhook.delete" | "project.acl" | "worker";
+                action?: "login" | "logout" | "password" | "token.create" | "token.delete" | "user.create" | "user.update" | "user.delete" | "host.create" | "host.update" | "host.delete" | "session.open" | "session.close" | "command" | "job.cancel" | "link" | "webhook.create" | "webhook.delete" | "project.acl" | "worker" | "restore";
                 since?: string;
             };
             header?: never;

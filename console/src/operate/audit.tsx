@@ -17,7 +17,7 @@ const ACTIONS: AuditAction[] = [
   ...(['user.create', 'user.update', 'user.delete'] as const),
   ...(['host.create', 'host.update', 'host.delete', 'session.open', 'session.close'] as const),
   ...(['command', 'job.cancel', 'link', 'webhook.create', 'webhook.delete'] as const),
-  ...(['project.acl', 'worker'] as const),
+  ...(['project.acl', 'worker', 'restore'] as const),
 ];
 const DAYS = [1, 7, 30, 365];
 const DAY_MS = 86_400_000;

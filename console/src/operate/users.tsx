@@ -2,6 +2,7 @@ import { useState } from 'preact/hooks';
 import { type UserRecord, useUsers } from '../service/operations.ts';
 import type { CurrentUser } from '../service/user.ts';
 import { Button } from '../ui/button.tsx';
+import { formatBytes } from '../ui/format-bytes.ts';
 import { PlusIcon } from '../ui/icons.tsx';
 import { Problem } from '../ui/problem.tsx';
 import { Time } from '../ui/time.tsx';
@@ -60,13 +61,14 @@ const UserTable = ({ users, onOpen }: { users: UserRecord[]; onOpen: (name: stri
           <th scope="col">User</th>
           <th scope="col">Is</th>
           <th scope="col">Added</th>
+          <th scope="col">Stores</th>
           <th scope="col">
             <span class="visually-hidden">Actions</span>
           </th>
         </tr>
       </thead>
       <tbody>
-        {users.map(({ username, administrator, disabled, created }) => (
+        {users.map(({ username, administrator, disabled, created, storage }) => (
           <tr key={username}>
             <th scope="row" class="ellipsis" title={username}>
               {username}
@@ -82,6 +84,10 @@ const UserTable = ({ users, onOpen }: { users: UserRecord[]; onOpen: (name: stri
             </td>
             <td>
               <Time at={created} />
+            </td>
+            <td>
+              {formatBytes(storage.bytes)}
+              {storage.limit > 0 && ` of ${formatBytes(storage.limit)}`}
             </td>
             <td class="actions">
               <Button size="small" onClick={() => onOpen(username)}>

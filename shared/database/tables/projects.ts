@@ -12,7 +12,7 @@ import {
   uniqueIndex,
 } from 'drizzle-orm/pg-core';
 import type { ArtifactKind, Encoding } from '../../parsers.ts';
-import { count, time } from './columns.ts';
+import { count, storedBy, time } from './columns.ts';
 
 /** Projects. `deleted` hides a project and all below it at once; upkeep removes the rows and objects. */
 export const projects = pgTable('projects', {
@@ -122,12 +122,17 @@ export const artifacts = pgTable(
     rows: bigint({ mode: 'number' }),
     columns: jsonb().$type<ColumnStatistics[]>(),
     dialect: jsonb().$type<CsvDialect>(),
+    storedBy: storedBy(),
     version: integer().notNull().default(1),
     updated: time().notNull().defaultNow(),
   },
   table => [
     primaryKey({ columns: [table.model, table.aid] }),
     index('artifacts_object').on(table.object).where(sql`object is not null`),
+    index('artifacts_stored_by')
+      .on(table.storedBy)
+      .where(sql`stored_by is not null`)
+      .concurrently(),
     check('artifacts_value', sql`value is null or value is json`),
   ],
 );
@@ -141,6 +146,7 @@ export const cacheEntries = pgTable(
     object: text().notNull(),
     type: text().notNull(),
     size: count(),
+    storedBy: storedBy(),
     created: time().notNull().defaultNow(),
     /** When it was last read, to the hour. */
     used: time().notNull().defaultNow(),
@@ -150,6 +156,10 @@ export const cacheEntries = pgTable(
     index('cache_entries_object').on(table.object),
     // With the size, so that a project's cache is summed up in the index alone.
     index('cache_entries_used').on(table.project, table.used, table.size).concurrently(),
+    index('cache_entries_stored_by')
+      .on(table.storedBy)
+      .where(sql`stored_by is not null`)
+      .concurrently(),
   ],
 );
 
@@ -162,10 +172,17 @@ export const bookmarks = pgTable(
     /** SHA-256 of the content. */
     hash: text().notNull(),
     content: text().notNull(),
+    /** Of the content, in bytes; 0 in rows of the release before. */
+    size: count(),
+    storedBy: storedBy(),
     created: time().notNull().defaultNow(),
   },
   table => [
     uniqueIndex('bookmarks_content').on(table.project, table.hash),
+    index('bookmarks_stored_by')
+      .on(table.storedBy)
+      .where(sql`stored_by is not null`)
+      .concurrently(),
     check('bookmarks_content_json', sql`content is json object`),
   ],
 );

@@ -9,7 +9,7 @@ import {
   primaryKey,
   text,
 } from 'drizzle-orm/pg-core';
-import { count, time } from './columns.ts';
+import { count, storedBy, time } from './columns.ts';
 import type { JobState } from './jobs.ts';
 import { ofModel } from './projects.ts';
 
@@ -99,11 +99,16 @@ export const views = pgTable(
     object: text(),
     size: count(),
     rows: bigint({ mode: 'number' }),
+    storedBy: storedBy(),
     used: time().notNull().defaultNow(),
   },
   table => [
     index('table_views_source').on(table.source),
     index('table_views_used').on(table.used),
+    index('table_views_stored_by')
+      .on(table.storedBy)
+      .where(sql`stored_by is not null`)
+      .concurrently(),
     index('table_views_object').on(table.object).where(sql`object is not null`),
   ],
 );

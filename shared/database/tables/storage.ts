@@ -1,0 +1,28 @@
+import { bigint, index, pgTable, primaryKey, text } from 'drizzle-orm/pg-core';
+import { count, time } from './columns.ts';
+
+/** Bytes that each user stores, without what is in `storage_changes` yet. See user-storage.ts. */
+export const userStorage = pgTable('user_storage', {
+  owner: text().primaryKey(),
+  bytes: count(),
+  /** When they were last counted anew; null: never. */
+  counted: time(),
+});
+
+/**
+ * By how much what a user stores grows or shrinks: triggers write it in the transactions that change something. A change that is
+ * due later is that of a video, which is removed some time after its job.
+ */
+export const storageChanges = pgTable(
+  'storage_changes',
+  {
+    due: time().notNull().defaultNow(),
+    id: bigint({ mode: 'number' }).notNull().generatedAlwaysAsIdentity(),
+    owner: text().notNull(),
+    bytes: bigint({ mode: 'number' }).notNull(),
+  },
+  table => [
+    primaryKey({ columns: [table.due, table.id] }),
+    index('storage_changes_owner').on(table.owner, table.due),
+  ],
+);

@@ -1,0 +1,170 @@
+import { existsSync, readdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { beforeAll, expect, test } from 'vitest';
+import type { Client } from '../../servers/api-client.ts';
+import { drawFrames } from '../harness/draw-frames.ts';
+import { describeStack } from '../harness/forms.ts';
+import { expectProblem } from '../harness/problem.ts';
+import { launchAsync, openSession, readOutput, waitForEnd } from '../harness/remote.ts';
+import { missingPrograms } from '../harness/skip.ts';
+import { makeTable, startParse, utf8 } from '../harness/tables.ts';
+import { beginUpload, makeModel, partPath, putPart, readUpload } from '../harness/uploads.ts';
+import { useRemoteStack } from '../harness/use-stack.ts';
+import { addUser } from '../harness/users.ts';
+import { waitFor } from '../harness/wait-for.ts';
+
+const MIB = 1 << 20;
+/** LIMIT_USER_BYTES. */
+const LIMIT = 4 * MIB;
+const FULL = [507, 'insufficient_storage'] as const;
+
+describeStack(missingPrograms('sshd', 'ffmpeg'), 'bytes of a user: LIMIT_USER_BYTES', form => {
+  const { stack, client, sshd } = useRemoteStack(form, {
+    env: { LIMIT_USER_BYTES: String(LIMIT) },
+  });
+  let images: string[];
+  beforeAll(async () => {
+    images = await drawFrames({ folder: join(sshd.home, 'frames'), count: 3 });
+  });
+
+  const storageOf = async (who: Client) =>
+    (await who.get<{ storage: { bytes: number; limit: number } }>('/api/users/-')).storage;
+  /** A user with so much room left; what takes the rest. */
+  const makeAlmostFull = async (room: number) => {
+    const { client: user, username } = await addUser(client);
+    const { pid, mid } = await makeModel(user);
+    const filler = await beginUpload(user, mid, ['filler']);
+    const { bytes } = await storageOf(user);
+    const rest = Buffer.alloc(LIMIT - room - bytes);
+    expect((await putPart(user, partPath(filler, 0, 0), rest)).status).toBe(200);
+    return { user, username, pid, mid, filler };
+  };
+  const objectsOf = (kind: string, id: string) => {
+    const folder = join(stack.dataDir, 'objects/objects', kind, id);
+    return existsSync(folder) ? readdirSync(folder) : [];
+  };
+  const failure = { state: 'failed', error: { code: FULL[1] } };
+  const hint = expect.stringContaining('LIMIT_USER_BYTES');
+
+  test('uploads are refused above it, those of others are not, and what goes makes room', async () => {
+    const { user, username, pid, mid, filler } = await makeAlmostFull(1_000);
+    expect(await storageOf(user)).toEqual({ bytes: LIMIT - 1_000, limit: LIMIT });
+    const { items } = await client.get<{ items: object[] }>('/api/users?limit=1000');
+    const storage = { bytes: LIMIT - 1_000, limit: LIMIT };
+    expect(items).toContainEqual(expect.objectContaining({ username, storage }));
+    const uid = await beginUpload(user, mid, ['a']);
+    const path = partPath(uid, 0, 0);
+    const refused = await expectProblem(await putPart(user, path, Buffer.alloc(1_001)), ...FULL);
+    expect(refused.hint).toContain('LIMIT_USER_BYTES');
+    const set = (value: string) =>
+      user.fetch(`/api/models/${mid}/parameters/a`, {
+        method: 'PUT',
+        body: JSON.stringify({ value }),
+      });
+    await expectProblem(await set('x'.repeat(1_000)), ...FULL);
+    const state = JSON.stringify({ text: 'x'.repeat(1_000) });
+    const bookmark = () =>
+      user.fetch(`/api/projects/${pid}/bookmarks`, { method: 'POST', body: state });
+    await expectProblem(await bookmark(), ...FULL);
+    expect((await readUpload(user, uid)).parts).toEqual([]);
+    // Of a project of this user's: it counts for who stores it.
+    await user.fetch(`/api/projects/${pid}`, {
+      method: 'PUT',
+      body: JSON.stringify({
+        acl: {
+          administrators: [{ user: username }],
+          writers: [{ user: stack.username }],
+          readers: [],
+        },
+      }),
+    });
+    const theirs = await beginUpload(client, mid, ['b']);
+    const before = await storageOf(client);
+    expect((await putPart(client, partPath(theirs, 0, 0), Buffer.alloc(2_000))).status).toBe(200);
+    expect((await storageOf(client)).bytes).toBe(before.bytes + 2_000);
+    expect((await putPart(user, path, Buffer.alloc(1_000))).status).toBe(200);
+    expect((await putPart(user, path, Buffer.alloc(1_000))).status).toBe(200);
+    await user.delete(`/api/uploads/${filler}`);
+    expect(await storageOf(user)).toEqual({ bytes: 1_000, limit: LIMIT });
+    expect((await set('x'.repeat(1_000))).status).toBe(200);
+    expect((await bookmark()).status).toBe(201);
+    // What another user removes counts no more, either.
+    await client.fetch(`/api/models/${mid}`, { method: 'DELETE' });
+    await waitFor(async () => (await storageOf(user)).bytes === state.length, {
+      what: 'the bytes of the model to go',
+    });
+  });
+
+  test('the tag of a record changes with it, and holds for writes nevertheless', async () => {
+    const { user, login } = await addUserWithLogin();
+    const tag = async () => (await user.fetch('/api/users/-')).headers.get('ETag') ?? '';
+    const before = await tag();
+    const { mid } = await makeModel(user);
+    const uid = await beginUpload(user, mid, ['a']);
+    await putPart(user, partPath(uid, 0, 0), Buffer.alloc(10));
+    expect(await tag()).not.toBe(before);
+    const change = (ifMatch: string) =>
+      user.fetch(`/api/users/${login.username}`, {
+        method: 'PUT',
+        headers: { 'If-Match': ifMatch, 'Content-Type': 'application/json' },
+        body: JSON.stringify({ password: 'another password', current: login.password }),
+      });
+    expect((await change(before.replace(/^"\d+/, '"77'))).status).toBe(412);
+    expect((await change(before)).status).toBe(200);
+  });
+  const addUserWithLogin = async () => {
+    const { client: user, login } = await addUser(client);
+    return { user, login };
+  };
+
+  test('a command that writes without end is stopped, and its output counts until it is removed', async () => {
+    const { client: user } = await addUser(client);
+    const sid = await openSession(user, sshd);
+    const { id } = await launchAsync(user, sid, 'exec tr "\\0" x </dev/zero');
+    const ended = await waitForEnd(user, id, 120_000);
+    expect(ended).toMatchObject({ ...failure, error: { code: FULL[1], hint } });
+    const { bytes } = await storageOf(user);
+    expect(bytes).toBe((await readOutput(user, id)).length);
+    expect(bytes).toBeLessThan(LIMIT + 64 * MIB);
+    const refused = await launchAsync(user, sid, 'echo more');
+    expect(await waitForEnd(user, refused.id)).toMatchObject(failure);
+    await user.delete(`/api/jobs/${id}/record`);
+    expect((await storageOf(user)).bytes).toBe(0);
+    const after = await launchAsync(user, sid, 'echo more');
+    expect(await waitForEnd(user, after.id)).toMatchObject({ state: 'succeeded' });
+    expect((await storageOf(user)).bytes).toBe(5);
+    await user.delete(`/api/remotes/${sid}`);
+  });
+
+  test('videos, views and tables fail, and leave no object', async () => {
+    const { user, mid, filler } = await makeAlmostFull(MIB);
+    const sid = await openSession(user, sshd);
+    const table = await makeTable(user, { mid, aid: 'table', csv: 'a,b\n2,x\n1,y\n' });
+    const tables = objectsOf('artifacts', mid).length;
+    const body = { 'content-type': 'video/mp4', images, encode: 'worker' };
+    const film = () => user.post<{ vsid: string }>(`/api/remotes/${sid}/videos`, body);
+    const parse = { mid, parser: 'csv' as const, files: { other: [utf8('x\n1\n')] } };
+    const { bytes } = await storageOf(user);
+    const rest = Buffer.alloc(LIMIT - bytes - 100);
+    expect((await putPart(user, partPath(filler, 0, 1), rest)).status).toBe(200);
+
+    const { vsid } = await film();
+    expect(await waitForEnd(user, vsid)).toMatchObject(failure);
+    expect(objectsOf('videos', vsid)).toEqual([]);
+    await expectProblem(await user.fetch(`${table}/rows?sort=a`), ...FULL);
+    const { job } = await startParse(user, parse);
+    expect(await waitForEnd(user, job)).toMatchObject(failure);
+    expect(objectsOf('artifacts', mid)).toHaveLength(tables);
+
+    await user.delete(`/api/uploads/${filler}`);
+    const before = await storageOf(user);
+    const again = await film();
+    const made = await waitForEnd(user, again.vsid);
+    expect(made).toMatchObject({ state: 'succeeded' });
+    const { bytes: size } = made.result as { bytes: number };
+    expect((await storageOf(user)).bytes).toBe(before.bytes + size);
+    expect((await user.fetch(`${table}/rows?sort=a`)).status).toBe(200);
+    expect((await storageOf(user)).bytes).toBeGreaterThan(before.bytes + size);
+    await user.delete(`/api/remotes/${sid}`);
+  });
+});

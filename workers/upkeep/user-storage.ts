@@ -1,0 +1,149 @@
+import { eq, lt, notExists, type SQL, sql } from 'drizzle-orm';
+import type { PgTable } from 'drizzle-orm/pg-core';
+import { ADVISORY_LOCKS } from '../../shared/database/advisory-locks.ts';
+import type { Tx } from '../../shared/database/connect.ts';
+import {
+  artifacts,
+  bookmarks,
+  cacheEntries,
+  jobs,
+  storageChanges,
+  uploads,
+  userStorage,
+  users,
+  views,
+} from '../../shared/database/schema.ts';
+import type { WorkerContext } from '../context.ts';
+
+type Context = Pick<WorkerContext, 'database' | 'stopping'>;
+
+/** Rows in one statement, which may take 10 s. */
+const BATCH = 5_000;
+const PAGE = 50_000;
+/** What is known is counted anew so often: nobody knows of a way in which it becomes wrong. */
+const RECOUNTED = sql`interval '7 days'`;
+/** As the triggers have it: so long after its job a video counts. */
+const VIDEO_KEPT = sql`interval '25 hours'`;
+
+const STORED = [artifacts, bookmarks, cacheEntries, views];
+
+/** Adds the changes that are due to what was counted, so that there are never many of them. */
+export async function addStorageChanges({ database: { db }, stopping }: Context): Promise<void> {
+  const due = sql`select ctid from ${storageChanges} where due <= now() order by due, id limit ${BATCH}`;
+  const addSome = async (tx: Tx) => {
+    if (!(await mayCount(tx))) return 0;
+    const [row] = await tx.execute<{ found: number }>(sql`
+      with gone as (
+        delete from ${storageChanges} where ctid = any(array(${due})) returning owner, bytes
+      ), added as (
+        insert into ${userStorage} as known (owner, bytes)
+        select owner, sum(bytes) from gone group by owner
+        on conflict (owner) do update set bytes = known.bytes + excluded.bytes
+      )
+      select count(*)::int as found from gone`);
+    return row?.found ?? 0;
+  };
+  while (!stopping.aborted && (await db.transaction(addSome)) === BATCH);
+}
+
+/**
+ * Counts from the rows themselves what users store who were not counted yet: after the migration, after a restore. One after the
+ * other, and each once a week.
+ */
+export async function countStorage({ database: { db }, stopping }: Context): Promise<void> {
+  const next = db
+    .select({ owner: users.username })
+    .from(users)
+    .leftJoin(userStorage, eq(userStorage.owner, users.username))
+    .where(
+      sql`${userStorage.counted} is null or ${lt(userStorage.counted, sql`now() - ${RECOUNTED}`)}`,
+    )
+    .limit(1);
+  for (;;) {
+    const [user] = await next;
+    if (!user || stopping.aborted) return;
+    // All that it reads is of one moment, and so are the rows and the changes of any transaction.
+    const count = (tx: Tx) => countUser(tx, user.owner, stopping);
+    if (!(await db.transaction(count, { isolationLevel: 'repeatable read' }))) return;
+  }
+}
+
+async function countUser(tx: Tx, owner: string, stopping: AbortSignal): Promise<boolean> {
+  if (!(await mayCount(tx))) return false;
+  await tx.delete(storageChanges).where(eq(storageChanges.owner, owner));
+  let bytes = await countRows(tx, owner);
+  for (let after = ''; ; ) {
+    stopping.throwIfAborted();
+    const page = sql`select id, kind, result, finished, stdout_bytes + stderr_bytes as output
+      from ${jobs} where owner = ${owner} and id > ${after} order by id limit ${PAGE}`;
+    const [found] = await tx.execute<{ last: string | null; bytes: number }>(sql`
+      with page as materialized (${page}), videos as (
+        select (result ->> 'bytes')::bigint as bytes, finished + ${VIDEO_KEPT} as due from page
+        where kind = 'video' and result ->> 'object' is not null and finished > now() - ${VIDEO_KEPT}
+      ), removals as (
+        insert into ${storageChanges} (owner, bytes, due) select ${owner}, -bytes, due from videos
+      )
+      select (select max(id) from page) as last, (
+        coalesce((select sum(output) from page), 0) + coalesce((select sum(bytes) from videos), 0)
+      )::float8 as bytes`);
+    if (!found?.last) break;
+    bytes += found.bytes;
+    after = found.last;
+  }
+  await tx
+    .insert(userStorage)
+    .values({ owner, bytes, counted: sql`now()` })
+    .onConflictDoUpdate({ target: userStorage.owner, set: { bytes, counted: sql`now()` } });
+  return true;
+}
+
+/** What does not belong to jobs. */
+async function countRows(tx: Tx, owner: string): Promise<number> {
+  const sums: SQL[] = [
+    sql`select sum(bytes) as bytes from ${uploads} where owner = ${owner}`,
+    ...STORED.map(table => sql`select sum(size) from ${table} where stored_by = ${owner}`),
+  ];
+  const [row] = await tx.execute<{ bytes: number }>(
+    sql`select coalesce(sum(bytes), 0)::float8 as bytes from (${sql.join(sums, sql` union all `)}) as stored`,
+  );
+  return row?.bytes ?? 0;
+}
+
+/** What removed users left in projects counts for nobody, so that a later user of the same name begins with nothing. */
+export async function forgetStorageOfRemoved({
+  database: { db },
+  stopping,
+}: Context): Promise<void> {
+  const itsUser = db.select().from(users).where(eq(users.username, userStorage.owner));
+  const removed = await db
+    .select({ owner: userStorage.owner })
+    .from(userStorage)
+    .where(notExists(itsUser))
+    .limit(100);
+  for (const { owner } of removed) {
+    for (const table of STORED) while (!stopping.aborted && (await disown(db, table, owner)));
+    if (stopping.aborted) return;
+    await db.transaction(async tx => {
+      if (!(await mayCount(tx))) return;
+      await tx.delete(storageChanges).where(eq(storageChanges.owner, owner));
+      await tx.delete(userStorage).where(eq(userStorage.owner, owner));
+    });
+  }
+}
+
+/** Whether there were rows. */
+async function disown(db: Tx, table: PgTable, owner: string): Promise<boolean> {
+  const some = sql`select ctid from ${table} where stored_by = ${owner} limit ${BATCH} for update skip locked`;
+  const rows = await db.execute(
+    sql`update ${table} set stored_by = null where ctid = any(array(${some})) returning 1`,
+  );
+  return rows.length > 0;
+}
+
+/** One at a time counts, until the end of its transaction. */
+async function mayCount(tx: Tx): Promise<boolean> {
+  const [lock] = await tx.execute<{ mine: boolean }>(
+    sql`select pg_try_advisory_xact_lock(${ADVISORY_LOCKS.userStorage}) as mine`,
+  );
+  return lock?.mine === true;
+}
