@@ -33,7 +33,7 @@ export interface Sending {
 
 /** Those POSTs to which the service answers with the same job when they come again under their key. */
 export const STARTS_WORK =
-  /\/api\/(remotes(\/launch|\/[^/]+\/(answers|batch|login|videos))?|jobs\/[^/]+\/retry|uploads\/[^/]+\/finished)$/;
+  /\/api\/(hosts\/-\/scan|remotes(\/launch|\/[^/]+\/(answers|batch|login|videos))?|jobs\/[^/]+\/retry|uploads\/[^/]+\/finished)$/;
 /** The service refuses these before it has done anything. */
 const REFUSED = [429];
 /** Answers of a service, or of a proxy before it, that is not up to it just now. */
