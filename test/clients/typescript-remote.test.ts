@@ -128,7 +128,9 @@ describeStack(missingPrograms('sshd'), '@windlass/client and files of a host', f
     symlinkSync(join(sshd.home, 'real', 'inner'), join(sshd.home, 'linked'));
     writeFileSync(join(sshd.home, 'real', 'beside'), 'of the real folder');
     const above = `${sshd.home}/linked/..`;
-    expect(await session.browse(above)).toMatchObject({ path: above, names: ['inner', 'beside'] });
+    link.cutAfter('down', 1);
+    const { names, path } = await session.browse(above);
+    expect([path, names.sort()]).toEqual([above, ['beside', 'inner']]);
     const read = await gather(session.readFile(`${above}/beside`));
     expect(Buffer.concat(read).toString()).toBe('of the real folder');
   });

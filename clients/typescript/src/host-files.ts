@@ -43,6 +43,8 @@ export function listDirectory(
       pathSerializer: address =>
         address.replace('{sid}', encodeURIComponent(sid)).replace('/{path}', escapePath(path)),
       signal,
+      // It is cancelled where its client is lost, and changes nothing.
+      isRepeatable: true,
     }),
   );
 }
