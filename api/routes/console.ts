@@ -14,7 +14,8 @@ const POLICY = contentPolicy(
   "default-src 'none'",
   "script-src 'self'",
   "style-src 'self'",
-  "img-src 'self'",
+  // Pictures of a host are shown as the bytes that were read.
+  "img-src 'self' blob:",
   "media-src 'self'",
   "connect-src 'self'",
   "base-uri 'self'",
