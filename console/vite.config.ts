@@ -21,5 +21,9 @@ export default defineConfig({
     // Notices that the licences of what is bundled ask for.
     license: { fileName: 'licences.md' },
     modulePreload: { polyfill: false },
+    // Else what pages that come later have in common is torn out of what is loaded at once, into many small files.
+    rolldownOptions: {
+      output: { codeSplitting: { groups: [{ name: 'first', tags: ['$initial'] }] } },
+    },
   },
 });

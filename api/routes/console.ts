@@ -19,7 +19,8 @@ const policyOf = (config: Config) =>
     "default-src 'none'",
     "script-src 'self'",
     "style-src 'self'",
-    "img-src 'self'",
+    // Pictures of a host are shown as the bytes that were read.
+    "img-src 'self' blob:",
     ["media-src 'self'", ...storeOrigin(config)].join(' '),
     "connect-src 'self'",
     "base-uri 'self'",

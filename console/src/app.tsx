@@ -14,6 +14,7 @@ import { Problem } from './ui/problem.tsx';
 import { Shell } from './ui/shell.tsx';
 import { Wait } from './ui/wait.tsx';
 
+const FilesPage = lazy(async () => (await import('./pages/files.tsx')).FilesPage);
 const OperatePage = lazy(async () => (await import('./pages/operate.tsx')).OperatePage);
 
 export const App = () => (
@@ -53,6 +54,9 @@ function Content() {
         </Route>
         <Route path="/jobs">
           <JobsPage user={user} />
+        </Route>
+        <Route path="/files">
+          <FilesPage user={user} />
         </Route>
         <Route path="/operate/:part?">
           {({ part = '' }) => <OperatePage user={user} part={part} />}

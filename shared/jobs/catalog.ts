@@ -168,6 +168,8 @@ const loginResult = z.object({
   challenge: loginChallenge.optional(),
   /** What the host said at the login, if anything. */
   banner: z.string().optional(),
+  /** The account's home there, where that is known: a file manager begins there. */
+  home: z.string().optional(),
 });
 
 /** Every kind of job. The handler of a kind is workers/handlers/(kind).ts, typed from its entry here. */

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { readFileSync, statSync } from 'node:fs';
+import { mkdirSync, readFileSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { type Challenge, WindlassError } from '../../clients/typescript/src/index.ts';
@@ -112,8 +112,27 @@ describeStack(missingPrograms('sshd'), '@windlass/client and files of a host', f
     link.cutAfter('down', 2 << 20);
     expect(Buffer.concat(await gather(session.readFile(path))).equals(bytes)).toBe(true);
     expect(link.connections.total).toBeGreaterThan(total);
+    const part = { start: 5, length: 1_000 };
+    expect(Buffer.concat(await gather(session.readFile(path, part)))).toEqual(
+      bytes.subarray(5, 1_005),
+    );
     const again = session.writeFile(path, 'text', { exclusive: true });
     await expect(again).rejects.toMatchObject({ status: 412, code: 'precondition_failed' });
+  });
+
+  test('a path stays what it is on the host: a URL would be rid of its dots', async () => {
+    const windlass = connectWindlass(stack, link.port);
+    const { username, privateKey } = sshd;
+    const session = await windlass.open('host', { username, privateKey });
+    mkdirSync(join(sshd.home, 'real', 'inner'), { recursive: true });
+    symlinkSync(join(sshd.home, 'real', 'inner'), join(sshd.home, 'linked'));
+    writeFileSync(join(sshd.home, 'real', 'beside'), 'of the real folder');
+    const above = `${sshd.home}/linked/..`;
+    link.cutAfter('down', 1);
+    const { names, path } = await session.browse(above);
+    expect([path, names.sort()]).toEqual([above, ['beside', 'inner']]);
+    const read = await gather(session.readFile(`${above}/beside`));
+    expect(Buffer.concat(read).toString()).toBe('of the real folder');
   });
 });
 

@@ -8,6 +8,7 @@ import {
   useChromium,
 } from '../harness/console-page.ts';
 import { describeStack } from '../harness/forms.ts';
+import { measureTasks } from '../harness/page-tasks.ts';
 import { launchAsync, openSession, waitForEnd } from '../harness/remote.ts';
 import { missingPrograms } from '../harness/skip.ts';
 import { useRemoteStack } from '../harness/use-stack.ts';
@@ -153,9 +154,7 @@ describeStack(missingPrograms('sshd', 'chromium'), 'a long log in the console', 
     const job = await launchAsync(client, sid, command);
     await open(job.id);
     await page.locator('.log-row').first().waitFor();
-    await browser.startTracing(page, { categories: ['toplevel', 'devtools.timeline'] });
-    await count(30_000);
-    const tasks = readTasks(await browser.stopTracing());
+    const tasks = await measureTasks(browser, page, () => count(30_000));
     expect(tasks.length).toBeGreaterThan(100);
     expect(Math.max(...tasks)).toBeLessThan(FRAME_MS);
     await expect.poll(async () => (await seen()).at(-1)).toBe(30_000);
@@ -189,25 +188,3 @@ describeStack(missingPrograms('sshd', 'chromium'), 'a long log in the console', 
     expect(opened.faults).toEqual([]);
   });
 });
-
-interface TraceEvent {
-  name: string;
-  pid: number;
-  tid: number;
-  /** Of processor time, in µs: other programs of this machine do not count. */
-  tdur?: number;
-  args: { name?: string };
-}
-
-/** How long the tasks of the page's main thread took, in ms. */
-function readTasks(trace: Buffer): number[] {
-  const { traceEvents } = JSON.parse(trace.toString()) as { traceEvents: TraceEvent[] };
-  const main = new Set(
-    traceEvents
-      .filter(({ name, args }) => name === 'thread_name' && args.name === 'CrRendererMain')
-      .map(({ pid, tid }) => `${pid} ${tid}`),
-  );
-  return traceEvents
-    .filter(({ name, pid, tid }) => /RunTask$/.test(name) && main.has(`${pid} ${tid}`))
-    .map(({ tdur = 0 }) => tdur / 1_000);
-}

@@ -47,7 +47,14 @@ export async function openConsole(
     if (/Content.Security.Policy|Trusted/i.test(line.text())) faults.push(line.text());
   });
   page.on('request', request => {
-    if (!request.url().startsWith(url)) faults.push(`loaded: ${request.url()}`);
+    // What the page itself has made is its own.
+    if (
+      !request
+        .url()
+        .replace(/^blob:/, '')
+        .startsWith(url)
+    )
+      faults.push(`loaded: ${request.url()}`);
   });
   await page.goto(`${url}/console/${path}`);
   return { page, faults };

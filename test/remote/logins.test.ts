@@ -5,7 +5,7 @@ import { afterAll, expect, test } from 'vitest';
 import { type Account, makeAccount } from '../harness/accounts.ts';
 import { describeStack } from '../harness/forms.ts';
 import { expectProblem } from '../harness/problem.ts';
-import { addHost } from '../harness/remote.ts';
+import { addHost, type Job } from '../harness/remote.ts';
 import { missingPrograms, missingRoot } from '../harness/skip.ts';
 import { startTestSshd, type TestSshd } from '../harness/sshd.ts';
 import { makeTempDir } from '../harness/temp-dir.ts';
@@ -110,6 +110,9 @@ describeStack(missingRoot() ?? missingPrograms('sshd', 'ssh'), 'logins', form =>
         const login = { hostname: name, username, ...credential };
         const opened = await client.post<Opened>('/api/remotes', login);
         expect(opened.banner).toBe('Maintenance on Monday.\n[31mBe quick.');
+        // The job of the login tells where a file manager begins.
+        const { items } = await client.get<{ items: Job[] }>(`/api/jobs?session=${opened.sid}`);
+        expect(items.map(({ result }) => result?.home)).toEqual([account.home]);
       }
       const refused = await open({ hostname: name, username, password: 'wrong' });
       const problem = await expectProblem(refused, 403, 'remote_authentication_failed');

@@ -126,7 +126,7 @@ export class BatchRun {
   }
 
   async #chooseEngine(): Promise<EngineName> {
-    const found = await this.#node.findEngines();
+    const { engines: found } = await this.#node.introduce();
     const engine = ENGINES.find(name => found.includes(name));
     if (!engine) throw noEngine();
     return engine;

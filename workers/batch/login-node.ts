@@ -27,14 +27,16 @@ export class LoginNode {
     this.#signal = signal;
   }
 
-  /** The engines that the host has. */
-  async findEngines(): Promise<EngineName[]> {
+  /** The engines that the host has, and the account's home; null where that is no absolute path. */
+  async introduce(): Promise<{ engines: EngineName[]; home: string | null }> {
     const names = Object.keys(ENGINE) as EngineName[];
     const lines = names.map(
       name => `if command -v ${ENGINE[name].program} >/dev/null; then echo has ${name}; fi`,
     );
-    const answer = await this.#ask(lines.join('\n'));
-    return names.filter(name => answer.includes(`has ${name}`));
+    const answer = await this.#ask([...lines, `printf 'home %s\\n' "$HOME"`].join('\n'));
+    const [, home = null] = /^home (\/.*)$/m.exec(answer) ?? [];
+    const engines = names.filter(name => new RegExp(`^has ${name}$`, 'm').test(answer));
+    return { engines, home };
   }
 
   /** Makes the directory of a submission that nobody has used before. */

@@ -40,19 +40,19 @@ export async function openSession(
   const startsAgent = await hasAgent(context);
   const firstUse = async (session: RemoteSession) => {
     const { banner } = session;
-    const finding = findEngines(session, context);
+    const asking = introduceHost(session, context);
     const shell = startsAgent ? (await session.agent().catch(throwUnusable)).hello.shell : null;
     if (!startsAgent) await assertQuiet(session, context);
-    return { shell, banner, engines: await finding };
+    return { shell, banner, host: await asking };
   };
-  const { shell, banner, engines } = await withSession(context, firstUse, {
+  const { shell, banner, host } = await withSession(context, firstUse, {
     reconnect: false,
   }).catch((error: unknown) => {
     throw explainAccount(error);
   });
   const { wasAsked: interactive } = step;
   return {
-    result: banner ? { banner } : {},
+    result: { ...(banner && { banner }), ...(host?.home && { home: host.home }) },
     promote: async tx => {
       await tx
         .update(sessions)
@@ -60,7 +60,7 @@ export async function openSession(
           opened: sql`coalesce(${sessions.opened}, now())`,
           accessed: sql`now()`,
           shell,
-          engines,
+          engines: host?.engines ?? null,
           interactive,
           holder: interactive ? worker.id : null,
           challengeExpires: null,
@@ -70,10 +70,10 @@ export async function openSession(
   };
 }
 
-/** The batch systems of the host; null where that cannot be learnt now, which a batch job then does. */
-const findEngines = (session: RemoteSession, { signal }: Pick<JobContext, 'signal'>) =>
+/** The host's batch systems and the account's home; null where that cannot be learnt now: a batch job asks again. */
+const introduceHost = (session: RemoteSession, { signal }: Pick<JobContext, 'signal'>) =>
   new LoginNode(session, AbortSignal.any([signal, AbortSignal.timeout(PROBE_MS)]))
-    .findEngines()
+    .introduce()
     .catch(() => null);
 
 /** At the first login nobody knows that the shell ever ran a command; later a host that is slow is one to come back to. */

@@ -1,9 +1,12 @@
+import { unwrap } from './api.ts';
 import type { Connection } from './connection.ts';
 import { WindlassError } from './error.ts';
+import { escapePath } from './escape-path.ts';
 import { readBytes } from './read-bytes.ts';
 import type { components } from './schema.ts';
 import type { Source } from './upload.ts';
 
+export type DirectoryListing = components['schemas']['DirectoryListing'];
 export type WrittenFile = components['schemas']['WrittenFile'];
 
 export interface WriteOptions {
@@ -26,17 +29,44 @@ const ANSWER_MS = 3_600_000;
 const ATTEMPTS = 10;
 
 const pathOf = (sid: string, path: string) =>
-  `/api/remotes/${encodeURIComponent(sid)}/file${path.split('/').map(encodeURIComponent).join('/')}`;
+  `/api/remotes/${encodeURIComponent(sid)}/file${escapePath(path)}`;
 
-/** The bytes of a file on the host, from `start` on, as they come; where the connection is lost, the rest is asked for. */
+/** The entries of a directory on the host. */
+export function listDirectory(
+  { api }: Connection,
+  { sid, path }: { sid: string; path: string },
+  { signal }: { signal?: AbortSignal } = {},
+): Promise<DirectoryListing> {
+  return unwrap(
+    api.POST('/api/remotes/{sid}/browse/{path}', {
+      params: { path: { sid, path } },
+      pathSerializer: address =>
+        address.replace('{sid}', encodeURIComponent(sid)).replace('/{path}', escapePath(path)),
+      signal,
+      // It is cancelled where its client is lost, and changes nothing.
+      isRepeatable: true,
+    }),
+  );
+}
+
+export interface ReadOptions {
+  /** The first byte, from 0. */
+  start?: number;
+  /** So many bytes at most; else all of them. */
+  length?: number;
+  signal?: AbortSignal;
+}
+
+/** Bytes of a file on the host, as they come; where the connection is lost, the rest is asked for. */
 export function readFile(
   { http }: Connection,
   { sid, path }: { sid: string; path: string },
-  { start = 0, signal }: { start?: number; signal?: AbortSignal } = {},
+  { start = 0, length, signal }: ReadOptions = {},
 ): AsyncGenerator<Uint8Array> {
+  const last = length === undefined ? '' : start + length - 1;
   const ask = (at: number) => ({
     path: pathOf(sid, path),
-    headers: start + at > 0 ? { Range: `bytes=${start + at}-` } : undefined,
+    headers: start + at > 0 || last !== '' ? { Range: `bytes=${start + at}-${last}` } : undefined,
   });
   return readBytes(http, ask, { signal });
 }

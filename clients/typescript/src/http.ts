@@ -33,7 +33,7 @@ export interface Sending {
 
 /** Those POSTs to which the service answers with the same job when they come again under their key. */
 export const STARTS_WORK =
-  /\/api\/(remotes(\/launch|\/[^/]+\/(answers|batch|login|videos))?|jobs\/[^/]+\/retry|uploads\/[^/]+\/finished)$/;
+  /\/api\/(hosts\/-\/scan|remotes(\/launch|\/[^/]+\/(answers|batch|login|videos))?|jobs\/[^/]+\/retry|uploads\/[^/]+\/finished)$/;
 /** The service refuses these before it has done anything. */
 const REFUSED = [429];
 /** Answers of a service, or of a proxy before it, that is not up to it just now. */
@@ -54,11 +54,15 @@ export class Http {
     this.base = `${origin}${pathname.replace(/\/+$/, '')}`;
   }
 
-  /** For openapi-fetch, whose calls may say `timeoutMs`: others wait as long as the service does. */
+  /**
+   * For openapi-fetch, whose calls may say `timeoutMs`, without which they wait as long as the service does, and
+   * `isRepeatable`.
+   */
   readonly fetch = async (request: Request): Promise<Response> => {
     const { signal } = request;
-    const { timeoutMs } = request as Sending;
-    return this.#send(() => request.clone(), { signal, timeoutMs, key: keyFor(request) });
+    const { timeoutMs, isRepeatable } = request as Sending;
+    const sending = { signal, timeoutMs, isRepeatable, key: keyFor(request) };
+    return this.#send(() => request.clone(), sending);
   };
 
   /** An answer below 400. Throws WindlassError for others, and where none came. */

@@ -1,7 +1,13 @@
 export { type Api, unwrap } from './api.ts';
 export { type Problem, WindlassError } from './error.ts';
+export { escapePath } from './escape-path.ts';
 export type { FollowOptions, JobEvent, JobState, Offsets } from './follow.ts';
-export type { WriteOptions, WrittenFile } from './host-files.ts';
+export type {
+  DirectoryListing,
+  ReadOptions,
+  WriteOptions,
+  WrittenFile,
+} from './host-files.ts';
 export type { ConnectionOptions } from './http.ts';
 export type { Job, WaitOptions } from './jobs.ts';
 export type { Chunk, Line, OutputStream } from './lines.ts';

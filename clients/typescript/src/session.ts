@@ -2,7 +2,7 @@ import { unwrap } from './api.ts';
 import type { Connection } from './connection.ts';
 import { WindlassError } from './error.ts';
 import type { FollowOptions } from './follow.ts';
-import type { WriteOptions, WrittenFile } from './host-files.ts';
+import type { DirectoryListing, ReadOptions, WriteOptions, WrittenFile } from './host-files.ts';
 import { ANSWER_MS } from './http.ts';
 import { type Credentials, LOGIN_MS, type LoginOptions, logIn } from './login.ts';
 import { Run } from './run.ts';
@@ -70,11 +70,14 @@ export class Session {
     return startVideo(this.#connection, this.sid, options);
   }
 
+  /** The entries of a directory on the host, as arrays side by side. */
+  async browse(path: string, options?: { signal?: AbortSignal }): Promise<DirectoryListing> {
+    const { listDirectory } = await import('./host-files.ts');
+    return listDirectory(this.#connection, { sid: this.sid, path }, options);
+  }
+
   /** The bytes of a file on the host, as they come, over any number of connections. */
-  async *readFile(
-    path: string,
-    options?: { start?: number; signal?: AbortSignal },
-  ): AsyncGenerator<Uint8Array> {
+  async *readFile(path: string, options?: ReadOptions): AsyncGenerator<Uint8Array> {
     const { readFile } = await import('./host-files.ts');
     yield* readFile(this.#connection, { sid: this.sid, path }, options);
   }

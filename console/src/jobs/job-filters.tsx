@@ -18,7 +18,15 @@ const KINDS = {
   view: 'Views of tables',
   copy: 'Copies',
   connect: 'Logins',
+  look: 'Looks at files',
 };
+/** What the page of files asks again and again: shown to who asks for it. */
+const LOOKS: JobKind[] = ['browse', 'file'];
+const WORK: JobKind[] = [
+  ...(['answer', 'batch', 'command', 'connect', 'copy', 'parse'] as const),
+  ...(['remove-file', 'scan-host', 'video', 'view', 'write-file'] as const),
+];
+type JobKind = NonNullable<JobFilter['kind']>[number];
 const TYPING_MS = 250;
 
 type Filter = Partial<Record<'state' | 'kind' | 'search' | 'by' | 'host' | 'owner', string>>;
@@ -30,7 +38,7 @@ export const readFilter = (search: URLSearchParams): Filter => Object.fromEntrie
 export function toQuery({ state, kind, search, by, host, owner }: Filter): JobFilter {
   return {
     state: state === undefined ? undefined : STATES[state],
-    kind: kind !== undefined && kind in KINDS ? [kind as keyof typeof KINDS] : undefined,
+    kind: kind === 'look' ? LOOKS : WORK.filter(each => kind === undefined || each === kind),
     label: by === 'name' ? undefined : search,
     name: by === 'name' ? search : undefined,
     host,

@@ -1,27 +1,14 @@
 import { isEnded, type Job } from '../service/jobs.ts';
-import { apiPath } from '../service/place.ts';
-import { DownloadIcon } from '../ui/icons.tsx';
 
-/** What a job came to whose kind prints nothing: the members of its result, and its bytes where it has any. */
+/** What a job came to whose kind prints nothing: the members of its result. */
 export function JobResult({ job }: { job: Job }) {
-  const { id, kind, result, state } = job;
+  const { result, state } = job;
   if (!isEnded(job) || state !== 'succeeded') return null;
   const members = Object.entries((result ?? {}) as Record<string, unknown>);
   return (
     <section class="card" aria-label="Result">
       <div class="card-head">
         <h2>Result</h2>
-        {kind === 'video' && (
-          <a
-            class="button"
-            data-size="small"
-            href={apiPath(`jobs/${encodeURIComponent(id)}/result`)}
-            download
-          >
-            <DownloadIcon />
-            Download the video
-          </a>
-        )}
       </div>
       {members.length === 0 ? (
         <p class="card-body muted">It is done, and there is nothing more to tell.</p>

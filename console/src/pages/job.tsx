@@ -6,18 +6,23 @@ import { JobResult } from '../jobs/job-result.tsx';
 import { JobTimeline } from '../jobs/job-timeline.tsx';
 import { LogPanel } from '../log/log-panel.tsx';
 import { isOwn, useJob } from '../service/jobs.ts';
+import { lazy } from '../ui/lazy.tsx';
 import { Problem } from '../ui/problem.tsx';
 import { StateBadge } from '../ui/state-badge.tsx';
 import { useTitle } from '../ui/use-title.ts';
 import { Wait } from '../ui/wait.tsx';
+import { readVideo } from '../video/result.ts';
 
 /** Kinds that print what users read; of others the result is shown. */
 const PRINTS = ['command', 'batch'];
+
+const VideoPanel = lazy(async () => (await import('../video/video-panel.tsx')).VideoPanel);
 
 /** All there is to know of one job. */
 export function JobPage({ id }: { id: string }) {
   const { data: job, error } = useJob(id);
   const own = job && isOwn(job) ? job : undefined;
+  const video = own && readVideo(own);
   const title = own?.name ?? own?.label ?? job?.kind ?? 'Job';
   useTitle(title);
   if (!job)
@@ -61,7 +66,8 @@ export function JobPage({ id }: { id: string }) {
           <JobFacts job={job} />
         </section>
       </div>
-      {own && !PRINTS.includes(own.kind) && <JobResult job={own} />}
+      {own && video && <VideoPanel job={own} result={video} />}
+      {own && !video && !PRINTS.includes(own.kind) && <JobResult job={own} />}
       {own && PRINTS.includes(own.kind) && <LogPanel job={id} />}
     </>
   );

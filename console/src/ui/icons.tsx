@@ -41,6 +41,15 @@ export const ClockIcon = draw(
 export const GaugeIcon = draw(
   <path d="M2.5 11.5a5.500 5.500 0 1 1 11 0M8 11l2.500-3.500M2.500 13.500h11" />,
 );
+export const FolderIcon = draw(<path d="M2 4.500h4l1.500 2H14v6.500H2z" />);
+export const FileIcon = draw(<path d="M4 2h5l3 3v9H4zM9 2v3h3" />);
+export const VideoIcon = draw(<path d="M2 4h8.500v8H2zM10.500 7l3.500-2v6l-3.500-2" />);
+export const PauseIcon = draw(<path d="M5.500 3.500v9M10.500 3.500v9" />);
+export const StepBackIcon = draw(<path d="M11.500 3.500L5.500 8l6 4.500zM4 3.500v9" />);
+export const StepIcon = draw(<path d="M4.500 3.500l6 4.500-6 4.500zM12 3.500v9" />);
+export const FullIcon = draw(
+  <path d="M2.500 6V2.500H6M10 2.500h3.500V6M13.500 10v3.500H10M6 13.500H2.500V10" />,
+);
 export const SunIcon = draw(
   <>
     <circle cx="8" cy="8" r="2.75" />

@@ -1,21 +1,29 @@
-import { useCallback } from 'preact/hooks';
-import { useLocation, useSearchParams } from 'wouter-preact';
+import { useCallback, useMemo } from 'preact/hooks';
+import { useLocation } from 'wouter-preact';
+// The router's own decodes it once more: of a%2503 the rest is lost.
+import { useSearch } from 'wouter-preact/use-browser-location';
 
 type Changes = Record<string, string | string[] | undefined>;
 
-/** The address's query, which holds the state of a page, and a way to change parts of it. */
-export function useAddress(): [URLSearchParams, (changes: Changes) => void] {
-  const [search] = useSearchParams();
+/**
+ * The address's query, which holds the state of a page, and a way to change parts of it. A change that is a `step` is one to
+ * which the browser's way back leads.
+ */
+export function useAddress(): [
+  URLSearchParams,
+  (changes: Changes, options?: { step?: boolean }) => void,
+] {
+  const query = useSearch();
+  const search = useMemo(() => new URLSearchParams(query), [query]);
   const [path, navigate] = useLocation();
   const change = useCallback(
-    (changes: Changes) => {
+    (changes: Changes, { step = false } = {}) => {
       const next = new URLSearchParams(search);
       for (const [name, value] of Object.entries(changes)) {
         next.delete(name);
         for (const one of [value ?? []].flat()) if (one !== '') next.append(name, one);
       }
-      const query = next.toString();
-      navigate(query === '' ? path : `${path}?${query}`, { replace: true });
+      navigate(next.size === 0 ? path : `${path}?${next}`, { replace: !step });
     },
     [search, path, navigate],
   );

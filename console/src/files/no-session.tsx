@@ -1,0 +1,63 @@
+import { useState } from 'preact/hooks';
+import { Link } from 'wouter-preact';
+import { LogInDialog } from '../run/log-in-dialog.tsx';
+import { type SessionRecord, useHosts } from '../service/hosts.ts';
+import type { CurrentUser } from '../service/user.ts';
+import { Button } from '../ui/button.tsx';
+import { Empty } from '../ui/empty.tsx';
+import { Problem } from '../ui/problem.tsx';
+
+interface NoSessionProps {
+  user: CurrentUser;
+  /** The host that the address names. */
+  host: string | undefined;
+  /** Its login is lost, and is to be made again. */
+  again?: SessionRecord;
+  onOpened: (sid: string) => void;
+}
+
+/** Where there is no login to look through: how to get one, which leads back here. */
+export function NoSession({ user, host, again, onOpened }: NoSessionProps) {
+  const hosts = useHosts();
+  const [isOpen, setOpen] = useState(false);
+  const offered = hosts.data?.filter(({ name }) => host === undefined || name === host) ?? [];
+  if (hosts.error) return <Problem error={hosts.error} />;
+  if (!hosts.data) return null;
+  return (
+    <div class="card">
+      <Empty title={host === undefined ? 'Not logged in to a host' : `Not logged in to ${host}`}>
+        <p>{wordsOf({ host, again, isKnown: offered.length > 0 })}</p>
+        {offered.length > 0 ? (
+          <Button look="primary" onClick={() => setOpen(true)}>
+            {host === undefined ? 'Log in to a host' : `Log in to ${host}`}
+          </Button>
+        ) : (
+          <Link href="/run">To the hosts</Link>
+        )}
+      </Empty>
+      {isOpen && (
+        <LogInDialog
+          hosts={offered}
+          again={again}
+          user={user}
+          onClose={() => setOpen(false)}
+          onOpened={({ sid }) => {
+            setOpen(false);
+            onOpened(sid);
+          }}
+        />
+      )}
+    </div>
+  );
+}
+
+function wordsOf(found: Pick<NoSessionProps, 'host' | 'again'> & { isKnown: boolean }): string {
+  if (found.again) return 'The connection was lost, and the host asks for a new login.';
+  if (!found.isKnown)
+    return found.host === undefined
+      ? 'The files are on the machines on which you run commands. An administrator adds the first one.'
+      : 'There is no such host, or it is not for you.';
+  if (found.host === undefined)
+    return 'The files are on the machines on which you run commands. Log in to one, and look around here.';
+  return 'The login has ended, or is somebody else’s. With one of your own you see what is there.';
+}

@@ -1,0 +1,104 @@
+import { Button } from '../ui/button.tsx';
+import { formatBytes } from '../ui/format-bytes.ts';
+import { Problem } from '../ui/problem.tsx';
+import { Time } from '../ui/time.tsx';
+import { findEntry, type Listing } from './entries.ts';
+import { join } from './paths.ts';
+import { clearSendings, dropSending, type Sending, sendAgain, useSendings } from './sending.ts';
+
+const WORDS: Record<Sending['state'], string> = {
+  ...{ waits: 'waits', runs: 'is sent …', done: 'is there' },
+  ...{ exists: 'is there already', failed: 'was not sent' },
+};
+
+/** What became of the files that are sent to a host. */
+export function SendingList({ sid, listing }: { sid: string; listing: Listing | undefined }) {
+  const sendings = useSendings(sid);
+  if (sendings.length === 0) return null;
+  const count = (...states: Sending['state'][]) =>
+    sendings.filter(({ state }) => states.includes(state)).length;
+  const existing = sendings.filter(({ state }) => state === 'exists');
+  return (
+    <section class="card" aria-label="Files that are sent">
+      <div class="card-head">
+        <h2>
+          <span role="status">
+            {count('waits', 'runs') > 0
+              ? `${count('done')} of ${sendings.length} files are sent`
+              : `${count('done')} ${count('done') === 1 ? 'file' : 'files'} sent`}
+            {existing.length > 0 && `, ${existing.length} there already`}
+          </span>
+        </h2>
+        <div class="row">
+          {existing.length > 1 && (
+            <>
+              <Button
+                size="small"
+                onClick={() => existing.map(one => sendAgain(one, { replaces: true }))}
+              >
+                Replace all {existing.length}
+              </Button>
+              <Button size="small" look="quiet" onClick={() => existing.map(dropSending)}>
+                Keep all that are there
+              </Button>
+            </>
+          )}
+          {count('done', 'failed') > 0 && (
+            <Button size="small" look="quiet" onClick={() => clearSendings(sid)}>
+              Clear what is over
+            </Button>
+          )}
+        </div>
+      </div>
+      <ul class="sendings">
+        {sendings.map(sending => (
+          <SendingRow key={sending.id} sending={sending} listing={listing} />
+        ))}
+      </ul>
+    </section>
+  );
+}
+
+function SendingRow({ sending, listing }: { sending: Sending; listing: Listing | undefined }) {
+  const { name, file, state, path, error } = sending;
+  const isHere = listing !== undefined && join(listing.path, name) === path;
+  const there = isHere && state === 'exists' ? findEntry(listing, name) : undefined;
+  return (
+    <li data-state={state}>
+      <span class="row">
+        <strong class="ellipsis" title={path}>
+          {name}
+        </strong>
+        <span class="grow muted">
+          {formatBytes(file.size)}, {WORDS[state]}
+          {there && (
+            <>
+              : {formatBytes(there.size)}, changed <Time at={there.time} />
+            </>
+          )}
+        </span>
+        {state === 'exists' && (
+          <>
+            <Button size="small" onClick={() => sendAgain(sending, { replaces: true })}>
+              Replace it
+            </Button>
+            <Button size="small" look="quiet" onClick={() => dropSending(sending)}>
+              Keep that one
+            </Button>
+          </>
+        )}
+        {state === 'failed' && (
+          <Button size="small" onClick={() => sendAgain(sending)}>
+            Send again
+          </Button>
+        )}
+        {(state === 'waits' || state === 'runs') && (
+          <Button size="small" look="quiet" onClick={() => dropSending(sending)}>
+            Stop
+          </Button>
+        )}
+      </span>
+      {state === 'failed' && <Problem error={error} />}
+    </li>
+  );
+}

@@ -1,0 +1,117 @@
+import { WindlassError } from '@windlass/client';
+import { useEffect, useReducer } from 'preact/hooks';
+import { windlass } from '../service/client.ts';
+import { refreshListings } from '../service/files.ts';
+import type { Dropped } from './dropped.ts';
+import { join } from './paths.ts';
+
+export interface Sending {
+  id: number;
+  sid: string;
+  file: File;
+  /** On the host. */
+  path: string;
+  /** Below the folder into which it was dropped. */
+  name: string;
+  /** `exists`: the user is asked whether it replaces the file that is there. */
+  state: 'waits' | 'runs' | 'done' | 'exists' | 'failed';
+  replaces: boolean;
+  stop: AbortController;
+  error?: unknown;
+}
+
+const REFRESH_MS = 2_000;
+
+/** Of this page, whichever part of the console is looked at meanwhile. */
+let all: Sending[] = [];
+const watchers = new Set<() => void>();
+let isBusy = false;
+let made = 0;
+
+const changed = () => {
+  for (const tell of watchers) tell();
+};
+
+/** The files that are sent to the host of a session, or were. */
+export function useSendings(sid: string): Sending[] {
+  const [, redraw] = useReducer((n: number) => n + 1, 0);
+  useEffect(() => {
+    const tell = () => redraw(undefined);
+    watchers.add(tell);
+    return () => {
+      watchers.delete(tell);
+    };
+  }, []);
+  return all.filter(sending => sending.sid === sid);
+}
+
+/** Files are written one after the other. Those that are `present` wait until the user says that they are replaced. */
+export function sendFiles(
+  { sid, folder, present }: { sid: string; folder: string; present: Set<string> },
+  dropped: Dropped[],
+): void {
+  for (const { path: name, file } of dropped)
+    all.push({
+      ...{ id: made++, sid, file, name, path: join(folder, name) },
+      state: present.has(name) ? 'exists' : 'waits',
+      replaces: false,
+      stop: new AbortController(),
+    });
+  changed();
+  void work();
+}
+
+export function sendAgain(sending: Sending, { replaces = sending.replaces } = {}): void {
+  Object.assign(sending, { state: 'waits', replaces, error: undefined });
+  sending.stop = new AbortController();
+  changed();
+  void work();
+}
+
+/** Ends it, if it is under way, and forgets it. */
+export function dropSending(sending: Sending): void {
+  sending.stop.abort(new Error('It was stopped.'));
+  all = all.filter(one => one !== sending);
+  changed();
+}
+
+/** Forgets what is over. */
+export function clearSendings(sid: string): void {
+  all = all.filter(one => one.sid !== sid || !['done', 'failed'].includes(one.state));
+  changed();
+}
+
+async function work(): Promise<void> {
+  if (isBusy) return;
+  isBusy = true;
+  addEventListener('beforeunload', askToStay);
+  let refreshed = performance.now();
+  for (let next = findWaiting(); next; next = findWaiting()) {
+    await send(next);
+    // Of many small files not each has the folder listed again.
+    if (findWaiting() && performance.now() - refreshed < REFRESH_MS) continue;
+    void refreshListings(next.sid);
+    refreshed = performance.now();
+  }
+  removeEventListener('beforeunload', askToStay);
+  isBusy = false;
+}
+
+const findWaiting = () => all.find(({ state }) => state === 'waits');
+/** What is not sent yet would be lost with the page. */
+const askToStay = (event: Event) => event.preventDefault();
+
+async function send(sending: Sending): Promise<void> {
+  const { sid, path, name, file, replaces, stop } = sending;
+  sending.state = 'runs';
+  changed();
+  try {
+    const options = { exclusive: !replaces, parents: name.includes('/'), signal: stop.signal };
+    await windlass.session(sid).writeFile(path, file, options);
+    sending.state = 'done';
+  } catch (error) {
+    const exists = error instanceof WindlassError && error.code === 'precondition_failed';
+    Object.assign(sending, { state: exists ? 'exists' : 'failed', error });
+  }
+  changed();
+}

@@ -1,0 +1,92 @@
+import { WindlassError } from '@windlass/client';
+import { useMemo } from 'preact/hooks';
+import { useHead } from '../service/files.ts';
+import { Problem } from '../ui/problem.tsx';
+import { Wait } from '../ui/wait.tsx';
+import type { Entry } from './entries.ts';
+import { extensionOf } from './paths.ts';
+import { readRows } from './read-rows.ts';
+import { findSeparator, readText } from './read-text.ts';
+
+const TEXT_BYTES = 64 << 10;
+const ROWS = 50;
+/** More columns are not looked at, and make the page slow. */
+const COLUMNS = 100;
+
+/** The beginning of a file: the first rows of a table, or text. */
+export function TextPreview({ sid, path, entry }: { sid: string; path: string; entry: Entry }) {
+  const { size, time, name } = entry;
+  const { data, error } = useHead(sid, path, {
+    ...{ most: TEXT_BYTES, isWanted: size > 0, version: `${size} ${time}` },
+  });
+  const text = useMemo(() => data && readText(data), [data]);
+  if (size === 0) return <p class="card-body muted">It is empty.</p>;
+  if (error)
+    return (
+      <Problem error={error}>
+        <Why error={error} name={name} />
+      </Problem>
+    );
+  if (!data) return <Wait>Reading the beginning …</Wait>;
+  if (text === undefined)
+    return <p class="card-body muted">It is no text. Download it to look into it.</p>;
+  const isCut = size > data.length;
+  const isTable = ['csv', 'tsv'].includes(extensionOf(name));
+  const options = { separator: findSeparator(text), most: ROWS + 1, isCut };
+  const rows = isTable ? readRows(text, options) : undefined;
+  const isPart = isCut || (rows && rows.length > ROWS);
+  return (
+    <>
+      {rows ? (
+        <Rows rows={rows} />
+      ) : (
+        // biome-ignore lint/a11y/noNoninteractiveTabindex: it is scrolled by keys, too.
+        <section class="preview-text" aria-label="Text" tabIndex={0}>
+          <pre>{text}</pre>
+        </section>
+      )}
+      {isPart && (
+        <p class="preview-end muted">
+          {rows ? `The first ${rows.length - 1} rows.` : 'The first 64 KiB.'} Download it to see all
+          of it.
+        </p>
+      )}
+    </>
+  );
+}
+
+/** What the service's words leave open about an entry that was listed. */
+function Why({ error, name }: { error: unknown; name: string }) {
+  if (!(error instanceof WindlassError) || error.code !== 'not_found') return null;
+  if (name.includes('\ufffd'))
+    return <p>Its name is not UTF-8: give it another one on the host, and it can be read here.</p>;
+  return <p>It may be a link that leads nowhere, or be gone since it was listed.</p>;
+}
+
+const Rows = ({ rows: [head = [], ...rows] }: { rows: string[][] }) => (
+  // biome-ignore lint/a11y/noNoninteractiveTabindex: it is scrolled by keys, too.
+  <section class="table-box preview-rows" aria-label="First rows" tabIndex={0}>
+    <table>
+      <thead>
+        <tr>
+          {head.slice(0, COLUMNS).map((name, n) => (
+            <th key={n} scope="col">
+              {name}
+            </th>
+          ))}
+        </tr>
+      </thead>
+      <tbody>
+        {rows.map((row, n) => (
+          <tr key={n}>
+            {row.slice(0, COLUMNS).map((value, column) => (
+              <td key={column} class="mono">
+                {value}
+              </td>
+            ))}
+          </tr>
+        ))}
+      </tbody>
+    </table>
+  </section>
+);

@@ -1,0 +1,65 @@
+import { useQuery } from '@tanstack/preact-query';
+import { escapePath, unwrap, WindlassError } from '@windlass/client';
+import { queries, windlass } from './client.ts';
+import { apiPath } from './place.ts';
+
+/** A directory on the host of a session; nothing is asked for without a path. */
+export const useListing = (sid: string, path: string | undefined) =>
+  useQuery({
+    queryKey: ['listing', sid, path],
+    queryFn: async ({ signal }) => {
+      try {
+        return await windlass.session(sid).browse(path ?? '/', { signal });
+      } catch (error) {
+        if (hasEnded(error)) void queries.invalidateQueries({ queryKey: ['sessions'] });
+        throw error;
+      }
+    },
+    staleTime: 10_000,
+    enabled: path !== undefined,
+  });
+
+/** Those that are looked at are asked for again, the others when they are. */
+export const refreshListings = (sid: string) =>
+  queries.invalidateQueries({ queryKey: ['listing', sid] });
+
+const hasEnded = (error: unknown) =>
+  error instanceof WindlassError && ['session_not_found', 'host_changed'].includes(error.code);
+
+/** The account's home, as the login on the host told it; null where its job is no longer kept. */
+export const useHome = (sid: string) =>
+  useQuery({
+    queryKey: ['home', sid],
+    queryFn: async ({ signal }) => {
+      const query = { session: sid, kind: ['connect' as const, 'answer' as const], limit: 10 };
+      const asking = windlass.api.GET('/api/jobs', { params: { query }, signal });
+      const homes = (await unwrap(asking)).items.map(job =>
+        'result' in job ? (job.result as { home?: string } | null)?.home : undefined,
+      );
+      return homes.find(home => home !== undefined) ?? null;
+    },
+    staleTime: Number.POSITIVE_INFINITY,
+  });
+
+/** Where a link downloads a file of a host from. */
+export const fileAddress = (sid: string, path: string) =>
+  apiPath(`remotes/${encodeURIComponent(sid)}/file${escapePath(path)}`);
+
+/** The first bytes of a file on a host. */
+export const useHead = (
+  sid: string,
+  path: string,
+  { most, isWanted, version }: { most: number; isWanted: boolean; version: string },
+) =>
+  useQuery({
+    queryKey: ['file', sid, path, most, version],
+    queryFn: async ({ signal }) => {
+      const pieces: Uint8Array<ArrayBuffer>[] = [];
+      const reading = windlass.session(sid).readFile(path, { length: most, signal });
+      for await (const bytes of reading) pieces.push(bytes as Uint8Array<ArrayBuffer>);
+      return new Uint8Array(await new Blob(pieces).arrayBuffer());
+    },
+    staleTime: 60_000,
+    gcTime: 60_000,
+    enabled: isWanted,
+  });

@@ -1,0 +1,42 @@
+import { useMutation, useQuery } from '@tanstack/preact-query';
+import { unwrap, type VideoOptions } from '@windlass/client';
+import { queries, windlass } from './client.ts';
+
+/** Asks for a video; the id of its job. */
+export const useMakeVideo = (sid: string) =>
+  useMutation({
+    mutationFn: async (options: VideoOptions) => (await windlass.session(sid).video(options)).job,
+    onSuccess: () => queries.invalidateQueries({ queryKey: ['jobs'] }),
+  });
+
+export const useProjectNames = () =>
+  useQuery({
+    queryKey: ['projects', 'names'],
+    queryFn: async ({ signal }) => {
+      const query = { limit: 1_000 };
+      return (await unwrap(windlass.api.GET('/api/projects', { params: { query }, signal }))).items;
+    },
+  });
+
+export interface CachePlace {
+  project: string;
+  key: string;
+}
+
+/** Keeps a video in the cache of a project. */
+export const useCacheVideo = (sid: string, vsid: string) =>
+  useMutation({
+    mutationFn: async (place: CachePlace) => {
+      const asking = windlass.api.GET('/api/remotes/{sid}/videos/{vsid}', {
+        params: {
+          path: { sid, vsid },
+          query: { cache: 'project', ...place },
+          // It is kept before the first byte is sent: no more of them is needed.
+          header: { Range: 'bytes=0-0' },
+        },
+        parseAs: 'blob',
+      });
+      await unwrap(asking);
+      return place;
+    },
+  });

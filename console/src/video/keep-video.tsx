@@ -1,0 +1,52 @@
+import type { TargetedSubmitEvent } from 'preact';
+import { useSessions } from '../service/hosts.ts';
+import type { Job } from '../service/jobs.ts';
+import { useCacheVideo, useProjectNames } from '../service/videos.ts';
+import { Button } from '../ui/button.tsx';
+import { Problem } from '../ui/problem.tsx';
+import { CacheFields, readCacheFields } from './cache-fields.tsx';
+
+/** Keeps a video for the people of a project: without it the bytes go with the job. */
+export function KeepVideo({ job }: { job: Job }) {
+  const keep = useCacheVideo(job.session ?? '', job.id);
+  const { data: projects } = useProjectNames();
+  const { data: sessions } = useSessions();
+  const nameOf = (id: string) => projects?.find(project => project.id === id)?.name ?? id;
+  const send = (event: TargetedSubmitEvent<HTMLFormElement>) => {
+    event.preventDefault();
+    const place = readCacheFields(new FormData(event.currentTarget));
+    if (place) keep.mutate(place);
+  };
+  const kept = job.project !== null && <p>It is in the cache of {nameOf(job.project)}.</p>;
+  if (!sessions || !projects) return null;
+  const hasEnded = !sessions.some(({ sid }) => sid === job.session);
+  if (hasEnded || projects.length === 0)
+    return (
+      <div class="card-body muted">
+        {kept}
+        <p>
+          {hasEnded
+            ? 'The login with which it was made has ended: it can be downloaded, and no longer be kept in a cache.'
+            : 'There is no project yet in whose cache it could be kept.'}
+        </p>
+      </div>
+    );
+  return (
+    <form class="card-body" onSubmit={send}>
+      {kept}
+      <CacheFields suggestion={suggestKey(job)} required />
+      {keep.error && <Problem error={keep.error} />}
+      <div class="dialog-end">
+        <span class="grow muted" role="status">
+          {keep.data && `Kept in the cache of ${nameOf(keep.data.project)} as ${keep.data.key}.`}
+        </span>
+        <Button type="submit" disabled={keep.isPending}>
+          {keep.isPending ? 'Keeping it …' : 'Keep it there'}
+        </Button>
+      </div>
+    </form>
+  );
+}
+
+const suggestKey = ({ name, id }: Job) =>
+  (name ?? '').replace(/[^\w.-]+/g, '-').slice(0, 100) || `video-${id.slice(-6)}`;

@@ -1,0 +1,136 @@
+import type { TargetedKeyboardEvent } from 'preact';
+import { useEffect, useRef, useState } from 'preact/hooks';
+import type { Job } from '../service/jobs.ts';
+import { apiPath } from '../service/place.ts';
+import { frameFrom, timeOf } from './frames.ts';
+import { PlayerControls, SPEEDS } from './player-controls.tsx';
+import type { VideoResult } from './result.ts';
+import { Scrubber } from './scrubber.tsx';
+import '../styles/video.css';
+
+/** How many frames the arrow keys go. */
+const MANY = 10;
+/** What a slider does with these is its own. */
+const OF_SLIDERS = ['ArrowLeft', 'ArrowRight', 'Home', 'End'];
+
+/** Plays a video of frames, and shows each of them alone. */
+export function Player({ job, result }: { job: Job; result: VideoResult }) {
+  const { frames, tiles } = result;
+  const video = useRef<HTMLVideoElement>(null);
+  const box = useRef<HTMLElement>(null);
+  const [isPlaying, setPlaying] = useState(false);
+  const [isBroken, setBroken] = useState(false);
+  const [isReady, setReady] = useState(false);
+  const [duration, setDuration] = useState(tiles?.duration ?? 0);
+  const [frame, setFrame] = useState(0);
+  const [speed, setSpeed] = useState(1);
+  const timing = { frames, duration };
+
+  useEffect(() => {
+    const element = video.current;
+    if (!element || duration === 0) return;
+    // Each frame that is shown tells its own time, which the clock of the player does not. One that is passed by on the way to
+    // another is not told.
+    let waiting = element.requestVideoFrameCallback(function tell(_now, { mediaTime }) {
+      if (!element.seeking) setFrame(frameFrom(mediaTime, { frames, duration }));
+      waiting = element.requestVideoFrameCallback(tell);
+    });
+    return () => element.cancelVideoFrameCallback(waiting);
+  }, [frames, duration]);
+
+  const show = (to: number) => {
+    const element = video.current;
+    if (!element || !isReady) return;
+    const wanted = Math.max(0, Math.min(frames - 1, to));
+    element.pause();
+    element.currentTime = timeOf(wanted, timing);
+    setFrame(wanted);
+  };
+  const toggle = () => {
+    const element = video.current;
+    if (!element || !isReady) return;
+    if (element.paused) void element.play().catch(() => setBroken(element.error !== null));
+    else element.pause();
+  };
+  const fill = () => {
+    if (document.fullscreenElement) void document.exitFullscreen();
+    else void box.current?.requestFullscreen();
+  };
+  const setRate = (next: number | undefined) => {
+    if (next === undefined) return;
+    setSpeed(next);
+    if (video.current) video.current.playbackRate = next;
+  };
+  const faster = (by: 1 | -1) => setRate(SPEEDS[SPEEDS.indexOf(speed) + by]);
+  const keys: Record<string, () => void> = {
+    ...{ ' ': toggle, k: toggle, f: fill },
+    ...{ ',': () => show(frame - 1), '.': () => show(frame + 1) },
+    ...{ ArrowLeft: () => show(frame - MANY), ArrowRight: () => show(frame + MANY) },
+    ...{ Home: () => show(0), End: () => show(frames - 1) },
+    ...{ '<': () => faster(-1), '>': () => faster(1) },
+  };
+  const onKeyDown = (event: TargetedKeyboardEvent<HTMLElement>) => {
+    const act = keys[event.key];
+    if (!act || event.ctrlKey || event.metaKey || event.altKey) return;
+    if (isTaken(event.target, event.key)) return;
+    event.preventDefault();
+    act();
+  };
+  const address = (what: string) =>
+    job.session === null
+      ? undefined
+      : apiPath(`remotes/${encodeURIComponent(job.session)}/videos/${job.id}/${what}`);
+  const sprite = address('sprite');
+  return (
+    <section class="card player" ref={box} aria-label="Video" onKeyDown={onKeyDown}>
+      <video
+        ref={video}
+        src={apiPath(`jobs/${job.id}/result`)}
+        poster={address('poster')}
+        style={tiles && { aspectRatio: `${tiles.width} / ${tiles.height}` }}
+        preload="auto"
+        muted
+        playsInline
+        tabIndex={0}
+        aria-label="The picture. Space plays it; comma and full stop show the frame before and the next."
+        onClick={toggle}
+        onPlay={() => setPlaying(true)}
+        onPause={() => setPlaying(false)}
+        onLoadedMetadata={event => {
+          const { duration: told } = event.currentTarget;
+          setDuration(before => before || told);
+          setReady(true);
+        }}
+        onError={() => setBroken(true)}
+      />
+      {isBroken && (
+        <p class="notice" data-look="error" role="alert">
+          <strong>This browser cannot play it.</strong> Download it, or make it as MP4 with H.264.
+        </p>
+      )}
+      <div class="player-controls">
+        <Scrubber
+          timing={timing}
+          frame={frame}
+          sprite={tiles && sprite !== undefined ? { address: sprite, tiles } : undefined}
+          onShow={show}
+        />
+        <PlayerControls
+          {...{ timing, frame, isPlaying, isReady, speed, toggle, fill, show }}
+          onSpeed={setRate}
+        />
+        <p class="player-keys muted">
+          <kbd>space</kbd> plays, <kbd>,</kbd> <kbd>.</kbd> one frame, <kbd>←</kbd> <kbd>→</kbd>{' '}
+          {MANY} frames, <kbd>&lt;</kbd> <kbd>&gt;</kbd> speed, <kbd>f</kbd> full screen
+        </p>
+      </div>
+    </section>
+  );
+}
+
+/** Whether a key means something to what has the focus. */
+function isTaken(target: EventTarget | null, key: string): boolean {
+  if (target instanceof HTMLSelectElement) return true;
+  if (target instanceof HTMLButtonElement) return key === ' ';
+  return target instanceof HTMLInputElement && OF_SLIDERS.includes(key);
+}

@@ -1,0 +1,55 @@
+import type { Job } from '../service/jobs.ts';
+import { apiPath } from '../service/place.ts';
+import { formatBytes } from '../ui/format-bytes.ts';
+import { DownloadIcon } from '../ui/icons.tsx';
+import { formatTime } from './frames.ts';
+import { KeepVideo } from './keep-video.tsx';
+import { Player } from './player.tsx';
+import type { VideoResult } from './result.ts';
+
+/** A video that is there: it is played, and what else can be done with it. */
+export function VideoPanel({ job, result }: { job: Job; result: VideoResult }) {
+  const { type, bytes, frames, encoded, tiles, skipped = [], skippedCount = 0 } = result;
+  const facts = [
+    type === 'video/webm' ? 'WebM' : 'MP4',
+    formatBytes(bytes),
+    `${frames.toLocaleString()} frames`,
+    ...(tiles ? [formatTime(tiles.duration)] : []),
+    `encoded ${encoded === 'host' ? `on ${job.host ?? 'the host'}` : 'by a worker'}`,
+  ];
+  return (
+    <>
+      <Player job={job} result={result} />
+      <section class="card" aria-label="Result">
+        <div class="card-head">
+          <span class="muted">{facts.join(', ')}</span>
+          <a
+            class="button"
+            data-size="small"
+            href={apiPath(`jobs/${encodeURIComponent(job.id)}/result`)}
+            download
+          >
+            <DownloadIcon />
+            Download the video
+          </a>
+        </div>
+        {skippedCount > 0 && (
+          <details class="card-body">
+            <summary>
+              {skippedCount.toLocaleString()} {skippedCount === 1 ? 'frame was' : 'frames were'}{' '}
+              left out
+            </summary>
+            <ul class="skipped">
+              {skipped.map(({ index, path, reason }) => (
+                <li key={index}>
+                  <code>{path}</code> <span class="muted">{reason}</span>
+                </li>
+              ))}
+            </ul>
+          </details>
+        )}
+        <KeepVideo job={job} />
+      </section>
+    </>
+  );
+}

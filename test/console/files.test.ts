@@ -1,0 +1,459 @@
+import { execFileSync } from 'node:child_process';
+import { randomBytes } from 'node:crypto';
+import { chmodSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import type { Page } from 'playwright-core';
+import sharp from 'sharp';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { makeAccount } from '../harness/accounts.ts';
+import {
+  type ConsolePage,
+  expectAccessible,
+  expectToFit,
+  logInToConsole,
+  openConsole,
+  useChromium,
+} from '../harness/console-page.ts';
+import { describeStack } from '../harness/forms.ts';
+import { measureTasks } from '../harness/page-tasks.ts';
+import { addHost, openSession } from '../harness/remote.ts';
+import { missingPrograms } from '../harness/skip.ts';
+import { startTestSshd } from '../harness/sshd.ts';
+import { makeTempDir } from '../harness/temp-dir.ts';
+import { useRemoteStack } from '../harness/use-stack.ts';
+
+const MANY = 100_000;
+/** Of the page's processor time: other programs of this machine do not count. */
+const OPEN_MS = 1_000;
+const FRAME_MS = 50;
+const FRAMES = 25;
+const FPS = 5;
+
+describeStack(missingPrograms('sshd', 'chromium', 'ffmpeg'), 'files in the console', form => {
+  const { stack, client, sshd } = useRemoteStack(form);
+  const browser = useChromium();
+  const desk = makeTempDir('desk');
+  afterAll(() => desk.remove());
+  let sid: string;
+  let opened: ConsolePage;
+  let page: Page;
+
+  beforeAll(async () => {
+    sid = await openSession(client, sshd);
+    opened = await openConsole(browser, stack.url, { path: 'files', acceptDownloads: true });
+    page = opened.page;
+    await logInToConsole(page, stack);
+  });
+
+  const at = (...parts: string[]) => join(sshd.home, ...parts);
+  const list = () => page.getByRole('listbox', { name: 'Files and folders' });
+  const names = () => page.locator('.file > .file-name').allTextContents();
+  const go = (path: string, query: Record<string, string> = {}) =>
+    page.goto(
+      `${stack.url}/console/files?${new URLSearchParams({ session: sid, path, ...query })}`,
+    );
+  const search = () => Object.fromEntries(new URL(page.url()).searchParams);
+  const expectUsable = async () => {
+    await expectAccessible(page);
+    await expectToFit(page);
+  };
+  /** As a person drops files and folders of their own machine. */
+  const drop = async (...files: string[]) => {
+    const box = await page.locator('.drop').boundingBox();
+    const devtools = await page.context().newCDPSession(page);
+    const send = (type: 'dragEnter' | 'dragOver' | 'drop') =>
+      devtools.send('Input.dispatchDragEvent', {
+        ...{ type, x: (box?.x ?? 0) + 50, y: (box?.y ?? 0) + 50 },
+        data: { items: [], files, dragOperationsMask: 1 },
+      });
+    await send('dragEnter');
+    await page.getByText('Drop files here to send them to').waitFor();
+    await send('dragOver');
+    await send('drop');
+  };
+  const sending = (name: string) =>
+    page
+      .getByRole('region', { name: 'Files that are sent' })
+      .getByRole('listitem')
+      .filter({
+        has: page.getByText(name, { exact: true }),
+      });
+
+  test('it begins at home, and folders are gone through by keys and by clicks', async () => {
+    mkdirSync(at('study', 'run 1 ö#?%', 'deep'), { recursive: true });
+    mkdirSync(at('study', 'run 2'));
+    writeFileSync(at('study', 'read me.txt'), 'The study.\n');
+    writeFileSync(at('study', 'run 1 ö#?%', 'notes.txt'), 'inside');
+    await page.reload();
+    await list().waitFor();
+    await page.getByRole('navigation', { name: 'Folder' }).waitFor();
+    await expectUsable();
+    await list().getByText('study', { exact: true }).click();
+    await eventually(names).toEqual(['run 1 ö#?%', 'run 2', 'read me.txt']);
+    expect(search()).toEqual({ session: sid, host: 'host', path: at('study') });
+    // What was pressed has the focus, and what comes in its place takes it.
+    await page.keyboard.press('Enter');
+    await eventually(names).toEqual(['deep', 'notes.txt']);
+    await page.keyboard.press('Backspace');
+    await eventually(names).toEqual(['run 1 ö#?%', 'run 2', 'read me.txt']);
+    await page.keyboard.press('ArrowDown');
+    await page.keyboard.press('Enter');
+    await page.getByText('An empty folder').waitFor();
+    await expectUsable();
+    await page.goBack();
+    await page.getByRole('option', { name: 'read me.txt' }).waitFor();
+    await page.keyboard.press('r');
+    await page.keyboard.press('End');
+    await page.keyboard.press('Enter');
+    await page.getByRole('region', { name: 'Text' }).getByText('The study.').waitFor();
+    await page.reload();
+    await page.getByRole('region', { name: 'Text' }).getByText('The study.').waitFor();
+    await expectUsable();
+    await page.getByRole('button', { name: 'Close' }).click();
+    await page.getByRole('region', { name: 'Text' }).waitFor({ state: 'detached' });
+    await page.getByRole('button', { name: 'Type a path' }).click();
+    await page.getByRole('textbox', { name: 'Folder' }).fill('~/study/run 1 ö#?%/deep/');
+    await page.keyboard.press('Enter');
+    await eventually(() => search().path).toBe(at('study', 'run 1 ö#?%', 'deep'));
+    await page.getByRole('button', { name: 'Home', exact: true }).click();
+    await eventually(names).toContain('study');
+  });
+
+  test('100,000 entries are there soon, and scroll, sort and filter', async () => {
+    mkdirSync(at('many'));
+    execFileSync('sh', ['-c', `seq -f 'entry %.0f' ${MANY} | tr '\\n' '\\0' | xargs -0 touch`], {
+      cwd: at('many'),
+    });
+    writeFileSync(at('many', 'entry 777'), 'the largest');
+    const opening = await measureTasks(browser, page, async () => {
+      await go(at('many'));
+      await page.getByText('100,000 entries').waitFor({ timeout: 60_000 });
+    });
+    expect(opening.reduce((sum, ms) => sum + ms)).toBeLessThan(OPEN_MS);
+    await eventually(async () => (await names()).slice(0, 3)).toEqual([
+      ...['entry 1', 'entry 2', 'entry 3'],
+    ]);
+    expect(await page.locator('.file').count()).toBeLessThan(60);
+    await list().hover();
+    const tasks = await measureTasks(browser, page, async () => {
+      for (let turn = 0; turn < 40; turn++) await page.mouse.wheel(0, 1_500);
+      await list().evaluate(element => element.scrollTo(0, element.scrollHeight / 2));
+      await eventually(names).toContain('entry 50000');
+    });
+    expect(tasks.length).toBeGreaterThan(40);
+    expect(Math.max(...tasks)).toBeLessThan(FRAME_MS);
+    await list().press('End');
+    await eventually(async () => (await names()).at(-1)).toBe('entry 100000');
+    await page.getByRole('button', { name: 'Size' }).click();
+    await page.getByRole('button', { name: 'Size' }).click();
+    await eventually(async () => (await names()).includes('entry 777')).toBe(true);
+    expect(search()).toMatchObject({ order: 'size', down: 'on' });
+    await page.getByLabel('A part of the name').fill('ENTRY 9999');
+    await page.getByText('11 of 100,000 entries').waitFor();
+    await expectUsable();
+    await page.getByLabel('A part of the name').fill('nothing has this');
+    await page.getByText('No name has that in it').waitFor();
+  });
+
+  test('text, pictures and the first rows of tables are shown', async () => {
+    mkdirSync(at('kinds'));
+    writeFileSync(at('kinds', 'a.log'), `first line\n${'x'.repeat(100_000)}`);
+    const rows = Array.from({ length: 80 }, (_, n) => `${n};"a ""b"" ${n}";1.50`);
+    writeFileSync(at('kinds', 'b.csv'), ['number;text;value', ...rows].join('\r\n'));
+    await sharp({ create: { width: 80, height: 60, channels: 4, background: '#ff000080' } })
+      .png()
+      .toFile(at('kinds', 'c.png'));
+    writeFileSync(
+      at('kinds', 'c.svg'),
+      `<svg xmlns="http://www.w3.org/2000/svg" width="80" height="60" onload="throw 1">
+        <script>throw new Error('it ran')</script><image href="http://127.0.0.2/elsewhere.png"/></svg>`,
+    );
+    writeFileSync(at('kinds', 'd.png'), 'no picture');
+    writeFileSync(at('kinds', 'e.bin'), Buffer.from([0x7f, 0, 1, 2]));
+    writeFileSync(at('kinds', 'f.txt'), '');
+    symlinkSync('/nowhere/at all', at('kinds', 'g.txt'));
+    writeFileSync(Buffer.concat([Buffer.from(at('kinds', 'h')), Buffer.from([0xff])]), 'Latin-1');
+    await go(at('kinds'));
+    const show = (name: string) => list().getByText(name, { exact: true }).click();
+    await show('a.log');
+    await page.getByRole('region', { name: 'Text' }).getByText('first line').waitFor();
+    await page.getByText('The first 64 KiB.').waitFor();
+    await show('b.csv');
+    const table = page.getByRole('region', { name: 'First rows' });
+    await table.getByRole('columnheader', { name: 'value' }).waitFor();
+    expect(await table.getByRole('row').nth(2).getByRole('cell').allTextContents()).toEqual([
+      ...['1', 'a "b" 1', '1.50'],
+    ]);
+    await page.getByText('The first 50 rows.').waitFor();
+    await expectUsable();
+    await show('c.png');
+    const picture = page.getByRole('img', { name: 'c.png' });
+    await eventually(() => picture.evaluate(readWidth)).toBe(80);
+    await expectUsable();
+    // What it holds does nothing: the last test looks for what was run or loaded.
+    await show('c.svg');
+    await eventually(() => page.getByRole('img', { name: 'c.svg' }).evaluate(readWidth)).toBe(80);
+    await show('d.png');
+    await page.getByText('It is no picture that this browser can show.').waitFor();
+    await show('e.bin');
+    await page.getByText('It is no text.').waitFor();
+    await show('f.txt');
+    await page.getByText('It is empty.').waitFor();
+    await show('g.txt');
+    await page.getByText('It may be a link that leads nowhere').waitFor();
+    await show('h\ufffd');
+    await page.getByText('Its name is not UTF-8').waitFor();
+    await expectUsable();
+  });
+
+  test('a download is the file, byte for byte', async () => {
+    const bytes = randomBytes(3 << 20);
+    writeFileSync(at('kinds', 'ä #1%.bin'), bytes);
+    await go(at('kinds'), { file: 'ä #1%.bin' });
+    const downloading = page.waitForEvent('download');
+    await page.getByRole('link', { name: 'Download' }).click();
+    const download = await downloading;
+    expect(download.suggestedFilename()).toBe('ä #1%.bin');
+    expect(readFileSync(await download.path()).equals(bytes)).toBe(true);
+  });
+
+  test('files are sent by a button and by dropping, and replace none unasked', async () => {
+    mkdirSync(at('inbox'));
+    await go(at('inbox'));
+    await page.getByText('An empty folder').waitFor();
+    await page.getByLabel('Send files').setInputFiles([
+      { name: 'one.txt', mimeType: 'text/plain', buffer: Buffer.from('one') },
+      { name: 'zwei ö.bin', mimeType: '', buffer: Buffer.from([0, 255, 1]) },
+    ]);
+    await page.getByText('2 files sent').waitFor();
+    await eventually(names).toEqual(['one.txt', 'zwei ö.bin']);
+    expect(readFileSync(at('inbox', 'zwei ö.bin'))).toEqual(Buffer.from([0, 255, 1]));
+    const own = (...parts: string[]) => join(desk.path, ...parts);
+    mkdirSync(own('run', 'deep'), { recursive: true });
+    writeFileSync(own('one.txt'), 'another one');
+    writeFileSync(own('three.txt'), 'three');
+    writeFileSync(own('late.txt'), 'later');
+    writeFileSync(own('run', 'deep', 'ü.txt'), 'far down');
+    await drop(own('one.txt'), own('three.txt'), own('run'));
+    await sending('run/deep/ü.txt').getByText('is there', { exact: false }).waitFor();
+    await eventually(names).toEqual(['run', 'one.txt', 'three.txt', 'zwei ö.bin']);
+    expect(readFileSync(at('inbox', 'run', 'deep', 'ü.txt'), 'utf8')).toBe('far down');
+    expect(readFileSync(at('inbox', 'one.txt'), 'utf8')).toBe('one');
+    await expectUsable();
+    await page.getByRole('button', { name: 'Replace it' }).click();
+    await eventually(() => readFileSync(at('inbox', 'one.txt'), 'utf8')).toBe('another one');
+    // One that came after the folder was listed: the host says that it is there.
+    writeFileSync(at('inbox', 'late.txt'), 'late');
+    await drop(own('late.txt'));
+    await page.getByRole('button', { name: 'Keep that one' }).click();
+    await sending('late.txt').waitFor({ state: 'detached' });
+    expect(readFileSync(at('inbox', 'late.txt'), 'utf8')).toBe('late');
+    await page.getByRole('button', { name: 'Clear what is over' }).click();
+    await page.getByRole('region', { name: 'Files that are sent' }).waitFor({ state: 'detached' });
+  });
+
+  test('frames are chosen by a pattern, seen, and made a video, which shows each of them', async () => {
+    const { id: project } = await client.post<{ id: string }>('/api/projects', { name: 'study' });
+    mkdirSync(at('frames'));
+    // Its red tells a frame's number.
+    for (let n = 0; n < FRAMES; n++)
+      await sharp({
+        create: { width: 64, height: 48, channels: 3, background: { r: redOf(n), g: 40, b: 40 } },
+      })
+        .png()
+        .toFile(at('frames', `frame_${String(n + 1).padStart(3, '0')}.png`));
+    await go(at('frames'));
+    await list().getByText('frame_003.png').click();
+    await page.getByRole('button', { name: 'Make a video' }).click();
+    const maker = page.getByRole('region', { name: 'Make a video' });
+    expect(await maker.getByLabel('Frames', { exact: false }).first().inputValue()).toBe(
+      'frame_%03d.png',
+    );
+    expect(search().make).toBe('frame_%03d.png');
+    const told = maker.getByRole('group', { name: 'Preview of the frames' });
+    await told.getByText('25 frames, 1 s').waitFor();
+    await maker.getByLabel('Frames a second').fill(String(FPS));
+    await told.getByText('25 frames, 5 s').waitFor();
+    await maker.getByLabel('From number').fill('20');
+    await maker.getByLabel('To number').fill('27');
+    await told.getByText('2 are missing').waitFor();
+    await maker.getByLabel('From number').fill('');
+    await maker.getByLabel('To number').fill('');
+    await maker.getByLabel('Frame of the preview').press('End');
+    await told.getByRole('img', { name: 'frame_025.png' }).waitFor();
+    await expectUsable();
+    await maker.getByLabel('Frames', { exact: false }).first().fill('nothing_*.png');
+    await told.waitFor({ state: 'detached' });
+    await maker.getByText('No file in this folder matches.').waitFor();
+    await maker.getByLabel('Frames', { exact: false }).first().fill('frame_*.png');
+    await told.getByText('25 frames').waitFor();
+    await maker.getByLabel('Keep it in the cache of').selectOption('study');
+    await maker.getByLabel('Under the key').fill('first');
+    await maker.getByText('Options').click();
+    await maker.getByLabel('Name', { exact: true }).fill('The study');
+    await maker.getByRole('button', { name: 'Make the video' }).click();
+    await page.waitForURL('**/console/jobs/*');
+    await page.getByRole('region', { name: 'Video' }).waitFor({ timeout: 60_000 });
+    const cached = async () =>
+      (await client.get<{ items: { key: string }[] }>(`/api/projects/${project}/cache`)).items.map(
+        ({ key }) => key,
+      );
+    expect(await cached()).toEqual(['first']);
+    await page.getByRole('combobox', { name: 'Keep it in the cache of' }).selectOption('study');
+    await page.getByLabel('Under the key').fill('again/second');
+    await page.getByRole('button', { name: 'Keep it there' }).click();
+    await page.getByText('Kept in the cache of study as again/second.').waitFor();
+    expect(await cached()).toEqual(['again/second', 'first']);
+  });
+
+  test('the player steps, scrubs, plays and tells which frame it shows', async () => {
+    const player = page.getByRole('region', { name: 'Video' });
+    const video = player.locator('video');
+    const place = player.locator('.player-place');
+    const expectFrame = async (frame: number) => {
+      const time = `0:${(frame / FPS).toFixed(2).padStart(5, '0')}`;
+      await eventually(async () => [await place.textContent(), await shownFrame(page)]).toEqual([
+        `Frame ${frame + 1} of ${FRAMES}${time} of 0:05.00`,
+        frame,
+      ]);
+    };
+    await player.getByRole('button', { name: 'Play' }).waitFor();
+    await expectFrame(0);
+    await expectUsable();
+    await player.getByRole('button', { name: 'The next frame' }).click();
+    await expectFrame(1);
+    await video.focus();
+    for (let n = 0; n < 5; n++) await page.keyboard.press('.');
+    await expectFrame(6);
+    await page.keyboard.press(',');
+    await expectFrame(5);
+    await page.keyboard.press('ArrowRight');
+    await expectFrame(15);
+    await page.keyboard.press('End');
+    await expectFrame(FRAMES - 1);
+    await page.keyboard.press('.');
+    await expectFrame(FRAMES - 1);
+    await page.keyboard.press('ArrowLeft');
+    await expectFrame(FRAMES - 11);
+    await page.keyboard.press('>');
+    expect(await video.evaluate(readSpeed)).toBe(2);
+    await page.keyboard.press('<');
+    await player.getByLabel('Speed').selectOption('4 ×');
+    expect(await video.evaluate(readSpeed)).toBe(4);
+
+    const slider = player.getByRole('slider', { name: 'Frame' });
+    const box = await slider.boundingBox();
+    if (!box) throw new Error('There is no slider.');
+    await page.mouse.move(box.x + box.width / 2, box.y + box.height / 2);
+    const tile = player.locator('.scrub-picture img');
+    await eventually(() => tile.evaluate(readWidth)).toBeGreaterThan(0);
+    await player.getByText('13, 0:02.40').waitFor();
+    await page.mouse.down();
+    await page.mouse.up();
+    await expectFrame(12);
+    await slider.press('ArrowRight');
+    await expectFrame(13);
+
+    await video.focus();
+    await page.keyboard.press('Home');
+    await expectFrame(0);
+    await page.keyboard.press(' ');
+    await player.getByRole('button', { name: 'Pause' }).waitFor();
+    // It ends by itself, at the last frame.
+    await player.getByRole('button', { name: 'Play' }).waitFor();
+    await expectFrame(FRAMES - 1);
+    await player.getByRole('button', { name: 'Full screen' }).click();
+    await eventually(() => page.evaluate('document.fullscreenElement?.ariaLabel')).toBe('Video');
+    await page.keyboard.press('f');
+    await eventually(() => page.evaluate('document.fullscreenElement')).toBe(null);
+  });
+
+  test('a folder that may not be read says so, and how to go on', async () => {
+    // Nothing is closed to root.
+    const account = process.getuid?.() === 0 ? await makeAccount() : undefined;
+    const host = account && (await startTestSshd({ account }));
+    try {
+      const closed = host ? '/root' : at('closed');
+      if (!host) mkdirSync(closed, { mode: 0 });
+      const name = host && (await addHost(client, host, { name: 'closed' }));
+      const own = host ? await openSession(client, host, { hostname: name }) : sid;
+      await go(host?.home ?? sshd.home, { session: own });
+      await page.getByRole('button', { name: 'Type a path' }).click();
+      await page.getByRole('textbox', { name: 'Folder' }).fill(closed);
+      await page.keyboard.press('Enter');
+      const alert = page.getByRole('alert');
+      await alert.waitFor();
+      expect(await alert.textContent()).toMatch(/may not read[\s\S]*Request [\w-]{20,}/);
+      await expectUsable();
+      await alert.getByRole('button', { name: 'Home', exact: true }).click();
+      await eventually(() => search().path).toBe(host?.home ?? sshd.home);
+      if (!host) chmodSync(closed, 0o700);
+    } finally {
+      await host?.stop();
+      await account?.remove();
+    }
+  });
+
+  test('a folder is asked for again where the service was away, which is told', async () => {
+    await go(at('study'));
+    await list().waitFor();
+    stack.kill('windlass-api');
+    await list().getByText('run 1 ö#?%').click();
+    await page.getByText('The service does not answer.').waitFor();
+    await page.getByText('Connected again.').waitFor();
+    // Each request is sent again after a pause of its own.
+    await eventually(names).toEqual(['deep', 'notes.txt']);
+  });
+
+  test('a login that ends meanwhile is told, and another one goes on there', async () => {
+    await go(at('study'));
+    await list().waitFor();
+    await client.delete(`/api/remotes/${sid}`);
+    await list().getByText('run 2').click();
+    await page.getByText('Not logged in to host').waitFor();
+    await expectUsable();
+    await page.getByRole('button', { name: 'Log in to host' }).click();
+    const dialog = page.locator('dialog');
+    await dialog.getByLabel('User name there').fill(sshd.username);
+    await dialog.getByText('Key file').click();
+    await dialog.getByLabel('Private key').setInputFiles({
+      ...{ name: 'id_ed25519', mimeType: '', buffer: Buffer.from(sshd.privateKey) },
+    });
+    await dialog.getByRole('button', { name: 'Log in' }).click();
+    await page.getByText('An empty folder').waitFor();
+    expect(search().path).toBe(at('study', 'run 2'));
+  });
+
+  test('looks at folders and files are not among the jobs, unless they are asked for', async () => {
+    await page.goto(`${stack.url}/console/jobs`);
+    const rows = page.locator('.jobs tbody tr');
+    await rows.filter({ hasText: 'The study' }).waitFor();
+    const kinds = () => rows.locator('td:nth-child(3)').allTextContents();
+    expect(await kinds()).toContain('write-file');
+    for (const look of ['browse', 'file']) expect(await kinds()).not.toContain(look);
+    await page.getByLabel('Kind').selectOption('Looks at files');
+    await rows.filter({ hasText: 'browse' }).first().waitFor();
+  });
+
+  test('no script threw, and nothing broke the policy', () => {
+    expect(opened.faults).toEqual([]);
+  });
+});
+
+/** The host is asked for most of what is awaited here, on a machine that may be busy. */
+const eventually = <T>(read: () => T | Promise<T>) => expect.poll(read, { timeout: 20_000 });
+
+/** These run in the page. */
+const readWidth = (image: unknown) => (image as { naturalWidth: number }).naturalWidth;
+const readSpeed = (video: unknown) => (video as { playbackRate: number }).playbackRate;
+const READ_RED = `(() => {
+  const context = new OffscreenCanvas(1, 1).getContext('2d');
+  context.drawImage(document.querySelector('video'), 0, 0, 1, 1);
+  return context.getImageData(0, 0, 1, 1).data[0];
+})()`;
+
+const redOf = (frame: number) => 10 + frame * 9;
+
+/** Which frame a video shows, by its colour. */
+const shownFrame = async (page: Page): Promise<number> =>
+  Math.round(((await page.evaluate<number>(READ_RED)) - 10) / 9);
