@@ -322,7 +322,7 @@ export const SETTINGS = {
     schema: whole(256 << 20),
     default: String(8 * 2 ** 30),
     meaning:
-      'memory in bytes of an ffmpeg that encodes a video; frames of 8192×8192 pixels need 2 GB in MP4 and 6 GB in WebM',
+      'memory in bytes of an ffmpeg that encodes a video; frames of 8192×8192 pixels need 2 GB',
   },
   LIMIT_VIDEO_SECONDS: {
     schema: whole(1, 2_000_000),

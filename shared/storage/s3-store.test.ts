@@ -46,6 +46,25 @@ describeUnless(missingMinio(), 'objects on MinIO', () => {
       }
     });
 
+    test('an address is good for who has it, for so long, at the name that clients know', async () => {
+      const store = openStore(minio);
+      await store.put('told/a', MIB);
+      const given = { type: 'video/webm', seconds: 60 };
+      const address = await store.addressOf('told/a', given);
+      const part = await fetch(address, { headers: { Range: 'bytes=10-19' } });
+      expect([part.status, part.headers.get('Content-Type'), await part.text()]).toEqual([
+        206,
+        'video/webm',
+        'x'.repeat(10),
+      ]);
+      expect(part.headers.get('ETag')).toBe((await store.stat('told/a'))?.tag);
+      expect((await fetch(address.replace('told/a', 'told/b'))).status).toBe(403);
+      const elsewhere = openStore(minio, { publicEndpoint: 'https://media.example' });
+      const told = new URL(await elsewhere.addressOf('told/a', given));
+      expect(told.origin).toBe('https://media.example');
+      expect(told.searchParams.get('X-Amz-SignedHeaders')).toBe('host');
+    });
+
     test('a put that fails in its third part leaves no multipart upload', async () => {
       const store = openStore(minio);
       const failing = function* () {

@@ -61,21 +61,23 @@ export async function encodeOnHost(
   { object, frames, ...encoder }: HostVideo,
 ): Promise<StoredVideo | undefined> {
   const { payload } = context;
+  const images = frames.map(({ path }) => path);
+  const size = planVideoSize(encoder.pictures, payload.width);
+  const labels = payload.label && planLabels(payload.label, frames, size);
+  const limits = videoLimits(context.worker.config);
+  // Before anything is begun that would have to be ended: it throws for what cannot be encoded.
+  const script = reportFile(hostEncodeScript({ ...payload, ...encoder, images, limits, labels }));
   const unusable = new AbortController();
   const validating = inspectFrames(context, frames).then(validator => {
     const problem = findProblem(validator);
     if (problem) unusable.abort(problem);
     return validator;
   });
-  const images = frames.map(({ path }) => path);
   const output = new HostOutput(context, images);
-  const size = planVideoSize(encoder.pictures, payload.width);
-  const labels = payload.label && planLabels(payload.label, frames, size);
-  const limits = videoLimits(context.worker.config);
   const overdue = setTimeout(() => unusable.abort(tooSlow(limits.seconds)), limits.seconds * 1_000);
   const running = runOnHost(
     context,
-    { script: reportFile(hostEncodeScript({ ...payload, ...encoder, images, limits, labels })) },
+    { script },
     {
       stored: () => ({ stdout: 0, stderr: 0 }),
       take: async (stream, bytes) => output.take(stream, bytes),

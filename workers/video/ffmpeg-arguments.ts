@@ -89,6 +89,7 @@ export interface FfmpegArguments {
  */
 export function ffmpegArguments(pictures: Pictures, settings: VideoSettings): FfmpegArguments {
   const size = planSize(pictures, settings.width);
+  checkMemory(size, settings);
   const threads = isLarge(pictures) || isLarge(size) ? 1 : (settings.threads ?? DEFAULT_THREADS);
   const fps = settings.fps ?? DEFAULT_FPS;
   const input = [
@@ -190,7 +191,24 @@ function encoderArguments(
   ];
 }
 
-/** Without pictures that wait for later ones: of 8192×8192, ffmpeg takes 1.5 GB instead of 3.6 (VP9: 5.3 instead of 7.4). */
+/**
+ * VP9 and AV1 keep some 80 bytes for each pixel, whatever they are told: of 8192×8192, libvpx took 5.1 GB and SVT-AV1 3.8 with
+ * one thread and no picture that waits; of so many pixels, 1.8. ffmpeg and the decoder are to stay below 2 GiB together.
+ */
+const MOST_PIXELS_BUT_H264 = 22_000_000;
+
+function checkMemory(
+  { width, height }: Size,
+  { type, codec = DEFAULT_CODECS[type] }: VideoSettings,
+): void {
+  if (codec === 'h264' || width * height <= MOST_PIXELS_BUT_H264) return;
+  throw new WindlassError('video_failed', {
+    detail: `Video creation failed: ${width}×${height} pixels are too many for ${codec}, which takes ${MOST_PIXELS_BUT_H264}.`,
+    hint: 'Ask for a smaller width, or for video/mp4 with h264.',
+  });
+}
+
+/** Without pictures that wait for later ones: of 8192×8192, ffmpeg takes 1.5 GB instead of 3.6. */
 const LEAN_X264 = '-preset ultrafast -bf 0 -refs 1 -rc-lookahead 0 -x264-params sync-lookahead=0';
 const LEAN_VP9 = ' -lag-in-frames 0 -auto-alt-ref 0';
 

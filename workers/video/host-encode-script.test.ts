@@ -262,6 +262,23 @@ describe('progress', () => {
   });
 });
 
+it('refuses what would take an encoder gigabytes of memory', () => {
+  const pictures = { kind: 'png', width: 8192, height: 8192 } as const;
+  const given = { images: ['/a'], ffmpeg: 'ffmpeg', limits: AMPLE, pictures };
+  for (const codec of [undefined, 'vp9', 'av1'] as const) {
+    const plan = (width?: number) => () =>
+      hostEncodeScript({ ...given, type: 'video/webm', codec, width });
+    expect(plan()).toThrow(
+      expect.objectContaining({
+        code: 'video_failed',
+        message: expect.stringMatching(/too many for (vp9|av1)/),
+      }),
+    );
+    expect(plan(4690)).not.toThrow();
+  }
+  expect(() => hostEncodeScript({ ...given, type: 'video/mp4' })).not.toThrow();
+});
+
 it('chooses the encoder of type and codec', () => {
   expect(chooseEncoder(['libx264'], { type: 'video/mp4' })).toBe('libx264');
   expect(chooseEncoder(['libx264', 'libvpx'], { type: 'video/webm' })).toBeUndefined();

@@ -21,12 +21,19 @@ const model = {
   created: CREATED,
   updated: LATER,
 };
-const entry = { key: 'runs/7.mp4', type: 'video/mp4', size: 1_234_567, created: CREATED };
+const entry = {
+  key: 'runs/7.mp4',
+  type: 'video/mp4',
+  size: 1_234_567,
+  created: CREATED,
+  used: LATER,
+};
+const cache = { bytes: 1_234_567, limit: 0, oldest: LATER };
 
 export const PROJECT_EXAMPLES = {
   NewProject: { name: 'Weather', acl: { writers: [{ user: 'grace' }] } },
   ProjectChanges: { description: 'What the station measured.' },
-  Project: { ...project, acl },
+  Project: { ...project, acl, cache },
   AllProjects: { projects: [listedProject] },
   ListedProject: listedProject,
   ProjectPage: pageOf(project),
