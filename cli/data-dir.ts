@@ -10,6 +10,7 @@ import {
   statSync,
 } from 'node:fs';
 import { basename, dirname, join, resolve } from 'node:path';
+import { isSharedFolder } from '../shared/storage/shared-folder.ts';
 import { CommandError, errnoOf } from './command-error.ts';
 import { canEnter, chooseServiceUser, type ServiceUser } from './embedded-postgres/service-user.ts';
 
@@ -110,7 +111,11 @@ const OWN = /^(lock|objects|postgres|secrets\.json)(\.|$)/;
  */
 function closeToOthers(directory: string): void {
   const names = readdirSync(directory);
-  for (const name of names.filter(one => OWN.test(one))) restrict(join(directory, name), 0o077);
+  for (const name of names.filter(one => OWN.test(one))) {
+    const path = join(directory, name);
+    // The objects may be shared with the API's account: see api-user.ts.
+    restrict(path, name === 'objects' && isSharedFolder(path) ? 0o007 : 0o077);
+  }
   // Its user must be able to enter: Postgres runs as another one where we are root.
   if (names.every(name => OWN.test(name))) restrict(directory, 0o066);
 }

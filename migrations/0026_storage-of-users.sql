@@ -24,10 +24,12 @@ CREATE INDEX CONCURRENTLY "cache_entries_stored_by" ON "cache_entries" USING btr
 CREATE INDEX CONCURRENTLY "table_views_stored_by" ON "table_views" USING btree ("stored_by") WHERE stored_by is not null;--> statement-breakpoint
 -- Whoever adds or removes what counts for a user, its bytes are written down in the same transaction. Programs have no right to
 -- write them: the triggers act with the rights of the tables' owner.
-CREATE FUNCTION "change_storage"("who" text, "more" bigint, "at" timestamp with time zone) RETURNS void LANGUAGE sql AS $$
-	INSERT INTO "public"."storage_changes" ("owner", "bytes", "due") SELECT "who", "more", "at"
-	WHERE "who" IS NOT NULL AND "more" <> 0;
-$$;--> statement-breakpoint
+CREATE FUNCTION "change_storage"("who" text, "more" bigint, "at" timestamp with time zone) RETURNS void LANGUAGE plpgsql AS $$
+BEGIN
+	IF "who" IS NOT NULL AND "more" <> 0 THEN
+		INSERT INTO "public"."storage_changes" ("owner", "bytes", "due") VALUES ("who", "more", "at");
+	END IF;
+END $$;--> statement-breakpoint
 CREATE FUNCTION "count_stored"() RETURNS trigger LANGUAGE plpgsql
 	SECURITY DEFINER SET search_path = pg_catalog, public, pg_temp AS $$
 BEGIN

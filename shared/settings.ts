@@ -120,6 +120,11 @@ export const SETTINGS = {
     schema: z.string().optional(),
     meaning: 'folder of the embedded database and the files (default: ./data)',
   },
+  API_USER: {
+    schema: z.string().optional(),
+    meaning:
+      'account, or UID:GID, that the API runs as where root runs `npm start` without a fleet (default: `windlass-api` if there is that account, else root)',
+  },
   ADMIN_USERNAME: {
     schema: z
       .string()

@@ -17,6 +17,7 @@ import {
 } from '../supervisor/process-specs.ts';
 import type { ProcessSpec } from '../supervisor/supervised-process.ts';
 import { supervise } from '../supervisor/supervisor.ts';
+import { prepareApiUser } from './api-user.ts';
 import { checkServers } from './check-servers.ts';
 import type { CommandContext } from './command-context.ts';
 import { requireFreePorts } from './free-ports.ts';
@@ -49,7 +50,9 @@ async function upEmbedded({ life, environment }: CommandContext, config: Config)
     await checkServers(config);
     await prepareDatabase(databaseUrl, config, stopping);
     const env = { ...environment, DATA_DIR: dataDir, DATABASE_URL: databaseUrl };
-    const processesWith = (keys: object) => listEmbeddedProcesses({ ...env, ...keys }, roles);
+    const apiUser = await prepareApiUser(config, dataDir);
+    const processesWith = (keys: object) =>
+      listEmbeddedProcesses({ ...env, ...keys }, { urls: roles, apiUser });
     await superviseAll(config, stopping, {
       groups: processesWith(secrets),
       renewed: { dataDir, processesWith },

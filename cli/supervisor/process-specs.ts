@@ -14,10 +14,17 @@ const EACH = 2;
 /** The name of the processes that listen on a port. */
 const API = 'api';
 
-/** The embedded form: an API and two workers of every kind. `urls`: DATABASE_URL of each, where they have roles of their own. */
+interface EmbeddedOptions {
+  /** DATABASE_URL of each, where they have roles of their own. */
+  urls?: { api: string; worker: string };
+  /** Whom the API runs as, if not as all others. */
+  apiUser?: ProcessSpec['user'];
+}
+
+/** The embedded form: an API and two workers of every kind. */
 export function listEmbeddedProcesses(
   env: Environment,
-  urls?: { api: string; worker: string },
+  { urls, apiUser }: EmbeddedOptions = {},
 ): ProcessSpec[][] {
   const withUrl = (url: string | undefined) => (url ? { ...env, DATABASE_URL: url } : env);
   const program = (path: string) => [
@@ -25,7 +32,12 @@ export function listEmbeddedProcesses(
     fileURLToPath(new URL(`../../${path}`, import.meta.url)),
   ];
   return [
-    [{ name: API, command: program('api/main.js'), ...settingsFor(API, withUrl(urls?.api)) }],
+    [
+      {
+        ...{ name: API, command: program('api/main.js'), user: apiUser },
+        ...settingsFor(API, withUrl(urls?.api)),
+      },
+    ],
     Array.from({ length: EACH }, (_unused, n) => ({
       name: `worker.${n + 1}`,
       command: program('workers/main.js'),

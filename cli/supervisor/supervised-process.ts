@@ -19,6 +19,8 @@ export interface ProcessSpec {
   /** Handed over to each process that is started, over its IPC channel. */
   secrets?: Secrets;
   cwd?: string;
+  /** Another user than this process's, who must be root. */
+  user?: { uid: number; gid: number };
   /** Whether it sends `{ type: 'ready' }` over IPC when it is ready (true). */
   readyMessage?: boolean;
 }
@@ -155,13 +157,15 @@ interface Outcome {
   error?: string;
 }
 
-function spawnProcess({ command, env, cwd }: ProcessSpec): ChildProcess | Error {
+function spawnProcess({ command, env, cwd, user }: ProcessSpec): ChildProcess | Error {
   const [program = '', ...args] = command;
   try {
     // Inherited output: no line is lost or delayed when this process dies or blocks.
     return spawn(program, args, {
       env,
       cwd,
+      uid: user?.uid,
+      gid: user?.gid,
       detached: true,
       stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
     });

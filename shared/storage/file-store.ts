@@ -2,6 +2,7 @@ import { createReadStream } from 'node:fs';
 import {
   access,
   constants,
+  lstat,
   mkdir,
   open,
   opendir,
@@ -12,10 +13,11 @@ import {
   stat,
   statfs,
 } from 'node:fs/promises';
-import { dirname, join, relative, sep } from 'node:path';
+import { basename, dirname, join, relative, sep } from 'node:path';
 import type { Readable } from 'node:stream';
 import { WindlassError } from '../errors.ts';
 import { newId } from '../ids.ts';
+import { Beneath } from './beneath.ts';
 import { assertFreeSpace } from './free-space.ts';
 import {
   assertKey,
@@ -25,21 +27,27 @@ import {
   type PutOptions,
   type StoredObject,
 } from './object-store.ts';
+import { isSharedFolder, OWN_MODES, SHARED_MODES } from './shared-folder.ts';
 import { writeAll } from './write-all.ts';
 
 /**
  * Objects as files in one folder: `objects/` by key, `incoming/` for those that are being written. What would leave less
- * than `keepFree` bytes (LIMIT_FREE_BYTES) free on the disk is refused; what did so beside others is removed again.
+ * than `keepFree` bytes (LIMIT_FREE_BYTES) free on the disk is refused; what did so beside others is removed again. In a folder
+ * that is shared with a group, the group reads and removes what is stored: see the umask in open.ts.
  */
 export class FileStore implements ObjectStore {
   readonly #objects: string;
   readonly #incoming: string;
   readonly #keepFree: number;
+  readonly #modes: typeof OWN_MODES;
+  readonly #beneath: Beneath | undefined;
 
   constructor(root: string, { keepFree = 0 }: { keepFree?: number } = {}) {
     this.#objects = join(root, 'objects');
     this.#incoming = join(root, 'incoming');
     this.#keepFree = keepFree;
+    this.#modes = isSharedFolder(root) ? SHARED_MODES : OWN_MODES;
+    if (this.#modes === SHARED_MODES) this.#beneath = new Beneath(this.#objects);
   }
 
   async put(key: string, bytes: ObjectSource, options: PutOptions = {}): Promise<number> {
@@ -51,13 +59,13 @@ export class FileStore implements ObjectStore {
     const checkSpace = (added = 0) => assertFreeSpace(this, { added, limit: this.#keepFree });
     try {
       await checkSpace(options.size ?? sizeOf(bytes));
-      await mkdir(this.#incoming, { recursive: true, mode: 0o700 });
+      await this.#make(this.#incoming);
       // Opened here: a stream that opens its file itself may do so after the cleanup below removed it.
-      const file = await open(at, 'wx', 0o600);
+      const file = await open(at, 'wx', this.#modes.file);
       try {
         const size = await writeAll(file, source, { ...options, checkSpace });
         await checkSpace();
-        await renameInto(at, path);
+        await this.#inFolder(path, { make: true }, inside => rename(at, inside));
         at = path;
         // After the rename, so that one journal commit serves both. Nobody knows the key until this returns.
         await file.sync();
@@ -68,19 +76,21 @@ export class FileStore implements ObjectStore {
       }
     } catch (error) {
       if (!Array.isArray(source)) source.destroy();
-      await rm(at, { force: true });
+      await this.#remove(at);
       throw translateDiskFull(error);
     }
   }
 
   async get(key: string, { range, signal }: GetOptions = {}): Promise<Readable> {
-    const file = await open(this.#path(key)).catch(rethrowMissing);
+    const read = (path: string) => (this.#beneath ? this.#beneath.openFile(path) : open(path));
+    const file = await this.#inFolder(this.#path(key), {}, read).catch(rethrowMissing);
     return createReadStream('', { fd: file, ...range, highWaterMark: 1 << 18, signal });
   }
 
   async stat(key: string): Promise<StoredObject | undefined> {
     try {
-      const found = await stat(this.#path(key));
+      const look = this.#beneath ? lstat : stat;
+      const found = await this.#inFolder(this.#path(key), {}, inside => look(inside));
       // A folder is a prefix of other keys.
       return found.isFile() ? { key, size: found.size, modified: found.mtime } : undefined;
     } catch (error) {
@@ -91,14 +101,18 @@ export class FileStore implements ObjectStore {
 
   async remove(key: string): Promise<void> {
     const path = this.#path(key);
-    await rm(path, { force: true });
+    await this.#remove(path);
     await this.#removeEmptyFolders(dirname(path));
+  }
+
+  async #remove(path: string): Promise<void> {
+    await this.#inFolder(path, {}, inside => rm(inside, { force: true })).catch(ignoreMissing);
   }
 
   /** Removes this folder and its parents as far as they are empty. A put that needs one creates it again. */
   async #removeEmptyFolders(folder: string): Promise<void> {
     for (let path = folder; path !== this.#objects; path = dirname(path)) {
-      const isGone = await rmdir(path).then(
+      const isGone = await this.#inFolder(path, {}, inside => rmdir(inside)).then(
         () => true,
         (error: unknown) => isMissing(error),
       );
@@ -128,7 +142,7 @@ export class FileStore implements ObjectStore {
   }
 
   async freeBytes(): Promise<number> {
-    await mkdir(this.#objects, { recursive: true, mode: 0o700 });
+    await this.#make(this.#objects);
     // Without what is reserved for root.
     const { bavail, bsize } = await statfs(this.#objects);
     return bavail * bsize;
@@ -136,7 +150,7 @@ export class FileStore implements ObjectStore {
 
   async check(): Promise<void> {
     try {
-      await mkdir(this.#objects, { recursive: true, mode: 0o700 });
+      await this.#make(this.#objects);
       await access(this.#objects, constants.W_OK);
     } catch (cause) {
       throw new WindlassError('unavailable', {
@@ -144,6 +158,36 @@ export class FileStore implements ObjectStore {
         cause,
       });
     }
+  }
+
+  /**
+   * Gives a path of an object to the work; with `make` its folder is there, also where another process removed that as empty
+   * meanwhile.
+   */
+  async #inFolder<T>(
+    path: string,
+    { make = false }: { make?: boolean },
+    work: (path: string) => Promise<T>,
+  ): Promise<T> {
+    for (let tries = 1; ; tries++) {
+      try {
+        const folder = dirname(path);
+        if (!this.#beneath) {
+          if (make && tries > 1) await this.#make(folder);
+          return await work(path);
+        }
+        const below = relative(this.#objects, folder) || '.';
+        const inside = (opened: string) => work(join(opened, basename(path)));
+        if (!make) return await this.#beneath.inFolder(below, inside);
+        return await this.#beneath.inMadeFolder(below, this.#modes.folder, inside);
+      } catch (error) {
+        if (!make || !isMissing(error) || tries === 100) throw error;
+      }
+    }
+  }
+
+  async #make(folder: string): Promise<void> {
+    await mkdir(folder, { recursive: true, mode: this.#modes.folder });
   }
 
   #path(key: string): string {
@@ -170,18 +214,6 @@ async function* walk(folder: string): AsyncGenerator<string> {
   }
 }
 
-/** Renames a file and creates the target's folder; tries again where another process removed that as empty. */
-async function renameInto(partial: string, path: string): Promise<void> {
-  for (let tries = 1; ; tries++) {
-    try {
-      if (tries > 1) await mkdir(dirname(path), { recursive: true, mode: 0o700 });
-      return await rename(partial, path);
-    } catch (error) {
-      if (!isMissing(error) || tries === 100) throw error;
-    }
-  }
-}
-
 /** A rename is durable once its directory is synced; a new directory once its parent is, whichever process created it. */
 async function syncDirectories(from: string, upTo: string): Promise<void> {
   const paths: string[] = [];
@@ -190,12 +222,16 @@ async function syncDirectories(from: string, upTo: string): Promise<void> {
 }
 
 async function syncDirectory(path: string): Promise<void> {
-  const directory = await open(path);
+  const directory = await open(path, constants.O_RDONLY | constants.O_DIRECTORY);
   try {
     await directory.sync();
   } finally {
     await directory.close();
   }
+}
+
+function ignoreMissing(error: unknown): void {
+  if (!isMissing(error)) throw error;
 }
 
 const isMissing = (error: unknown) => (error as NodeJS.ErrnoException).code === 'ENOENT';

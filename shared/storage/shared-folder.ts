@@ -1,0 +1,14 @@
+import { statSync } from 'node:fs';
+
+/** Of what one user alone uses. */
+export const OWN_MODES = { file: 0o600, folder: 0o700 };
+/** Of what two users share by a group. */
+export const SHARED_MODES = { file: 0o640, folder: 0o770 };
+/** Of the root, whose folders the group cannot replace. A folder gives its group to what is made in it (S_ISGID). */
+export const SHARED_ROOT = 0o2750;
+
+/** Whether the folder is shared with a group. */
+export function isSharedFolder(path: string): boolean {
+  const found = statSync(path, { throwIfNoEntry: false });
+  return found !== undefined && (found.mode & SHARED_ROOT) === SHARED_ROOT;
+}
