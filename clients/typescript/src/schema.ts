@@ -1841,7 +1841,8 @@ export interface components {
          *           "key": "runs/7.mp4",
          *           "type": "video/mp4",
          *           "size": 1234567,
-         *           "created": "2026-11-20T09:30:00.000Z"
+         *           "created": "2026-11-20T09:30:00.000Z",
+         *           "used": "2026-11-20T09:30:04.250Z"
          *         }
          *       ],
          *       "next": null
@@ -3118,6 +3119,11 @@ export interface components {
          *           }
          *         ],
          *         "readers": []
+         *       },
+         *       "cache": {
+         *         "bytes": 1234567,
+         *         "limit": 0,
+         *         "oldest": "2026-11-20T09:30:04.250Z"
          *       }
          *     }
          */
