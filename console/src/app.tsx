@@ -15,6 +15,8 @@ import { Shell } from './ui/shell.tsx';
 import { Wait } from './ui/wait.tsx';
 
 const FilesPage = lazy(async () => (await import('./pages/files.tsx')).FilesPage);
+const ProjectsPage = lazy(async () => (await import('./pages/projects.tsx')).ProjectsPage);
+const ProjectPage = lazy(async () => (await import('./pages/project.tsx')).ProjectPage);
 const OperatePage = lazy(async () => (await import('./pages/operate.tsx')).OperatePage);
 
 export const App = () => (
@@ -57,6 +59,12 @@ function Content() {
         </Route>
         <Route path="/files">
           <FilesPage user={user} />
+        </Route>
+        <Route path="/projects">
+          <ProjectsPage />
+        </Route>
+        <Route path="/projects/:pid/:part?">
+          {({ pid, part = '' }) => <ProjectPage key={pid} user={user} pid={pid} part={part} />}
         </Route>
         <Route path="/operate/:part?">
           {({ part = '' }) => <OperatePage user={user} part={part} />}

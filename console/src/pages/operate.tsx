@@ -1,4 +1,4 @@
-import { Link, Redirect, useLocation } from 'wouter-preact';
+import { Link, Redirect } from 'wouter-preact';
 import { Audit } from '../operate/audit.tsx';
 import { Hosts } from '../operate/hosts.tsx';
 import { Overview } from '../operate/overview.tsx';
@@ -6,6 +6,7 @@ import { Settings } from '../operate/settings.tsx';
 import { Users } from '../operate/users.tsx';
 import type { CurrentUser } from '../service/user.ts';
 import { Empty } from '../ui/empty.tsx';
+import { Parts } from '../ui/parts.tsx';
 import { useTitle } from '../ui/use-title.ts';
 import '../styles/operate.css';
 
@@ -21,7 +22,6 @@ const PARTS = [
 export function OperatePage({ user, part }: { user: CurrentUser; part: string }) {
   const found = PARTS.find(each => each.part === part);
   useTitle(found?.name ?? 'Operate');
-  const [path] = useLocation();
   if (!user.administrator)
     return (
       <div class="card">
@@ -39,17 +39,7 @@ export function OperatePage({ user, part }: { user: CurrentUser; part: string })
     <>
       <div class="page-head">
         <h1>Operate</h1>
-        <nav class="parts" aria-label="Parts">
-          {PARTS.map(each => (
-            <Link
-              key={each.part}
-              href={`/operate/${each.part}`}
-              aria-current={path === `/operate/${each.part}` ? 'page' : undefined}
-            >
-              {each.name}
-            </Link>
-          ))}
-        </nav>
+        <Parts base="/operate" parts={PARTS} />
       </div>
       <Part user={user} />
     </>

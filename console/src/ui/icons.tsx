@@ -41,6 +41,9 @@ export const ClockIcon = draw(
 export const GaugeIcon = draw(
   <path d="M2.5 11.5a5.500 5.500 0 1 1 11 0M8 11l2.500-3.500M2.500 13.500h11" />,
 );
+export const BoxIcon = draw(
+  <path d="M2.500 5L8 2l5.500 3v6L8 14l-5.500-3zM2.500 5L8 8l5.500-3M8 8v6" />,
+);
 export const FolderIcon = draw(<path d="M2 4.500h4l1.500 2H14v6.500H2z" />);
 export const FileIcon = draw(<path d="M4 2h5l3 3v9H4zM9 2v3h3" />);
 export const VideoIcon = draw(<path d="M2 4h8.500v8H2zM10.500 7l3.500-2v6l-3.500-2" />);

@@ -3,13 +3,22 @@ import { Link, useLocation } from 'wouter-preact';
 import { apiPath } from '../service/place.ts';
 import { type CurrentUser, logOut } from '../service/user.ts';
 import { Button } from './button.tsx';
-import { BookIcon, FolderIcon, GaugeIcon, LeaveIcon, ListIcon, TerminalIcon } from './icons.tsx';
+import {
+  BookIcon,
+  BoxIcon,
+  FolderIcon,
+  GaugeIcon,
+  LeaveIcon,
+  ListIcon,
+  TerminalIcon,
+} from './icons.tsx';
 import { ThemeButton } from './theme.tsx';
 
 const PAGES = [
   { path: '/run', name: 'Run', Icon: TerminalIcon },
   { path: '/jobs', name: 'Jobs', Icon: ListIcon },
   { path: '/files', name: 'Files', Icon: FolderIcon },
+  { path: '/projects', name: 'Projects', Icon: BoxIcon },
   { path: '/operate', name: 'Operate', Icon: GaugeIcon, forAdministrators: true },
 ];
 

@@ -1,0 +1,120 @@
+import { useState } from 'preact/hooks';
+import { Link } from 'wouter-preact';
+import { NewProjectDialog } from '../projects/new-project-dialog.tsx';
+import { ROLES } from '../projects/roles.ts';
+import { type ProjectSummary, useProjects } from '../service/projects.ts';
+import { Button } from '../ui/button.tsx';
+import { Empty } from '../ui/empty.tsx';
+import { PlusIcon } from '../ui/icons.tsx';
+import { Problem } from '../ui/problem.tsx';
+import { Ago } from '../ui/time.tsx';
+import { useAddress } from '../ui/use-address.ts';
+import { useTitle } from '../ui/use-title.ts';
+import { Wait } from '../ui/wait.tsx';
+import '../styles/operate.css';
+import '../styles/projects.css';
+
+/** So few are seen at once, without a search. */
+const FEW = 8;
+
+/** Projects in which the user has a part, those that were changed last first. */
+export function ProjectsPage() {
+  useTitle('Projects');
+  const { data, error, hasNextPage, fetchNextPage, isFetchingNextPage } = useProjects();
+  const [search, change] = useAddress();
+  const [isAdding, setAdding] = useState(false);
+  const find = search.get('find') ?? '';
+  const all = data?.pages.flatMap(page => page.items) ?? [];
+  const shown = all
+    .filter(({ name }) => name.toLowerCase().includes(find.toLowerCase()))
+    .sort((a, b) => b.updated.localeCompare(a.updated));
+  const add = (
+    <Button look="primary" onClick={() => setAdding(true)}>
+      <PlusIcon />
+      New project
+    </Button>
+  );
+  return (
+    <>
+      <div class="page-head">
+        <h1>Projects</h1>
+        {all.length > 0 && add}
+      </div>
+      {all.length > FEW && (
+        <div class="filters">
+          <input
+            class="input"
+            type="search"
+            aria-label="Names that contain"
+            placeholder="Names that contain …"
+            value={find}
+            onInput={event => change({ find: event.currentTarget.value })}
+          />
+        </div>
+      )}
+      {error && <Problem error={error} />}
+      {!data && !error && <Wait>Asking for your projects …</Wait>}
+      {data && (
+        <div class="card">
+          {shown.length > 0 && <ProjectTable projects={shown} />}
+          {all.length === 0 && (
+            <Empty title="No project yet">
+              <p>
+                A project holds the data of a study: models with their tables, files and parameters,
+                videos and bookmarks. Only those see it who have a part in it. Make one, and put a
+                first file into it.
+              </p>
+              {add}
+            </Empty>
+          )}
+          {all.length > 0 && shown.length === 0 && (
+            <Empty title="No name contains that">
+              <p>
+                Look for another part of it, or at <Link href="/projects">all projects</Link>.
+              </p>
+            </Empty>
+          )}
+          {hasNextPage && (
+            <div class="more">
+              <Button disabled={isFetchingNextPage} onClick={() => fetchNextPage()}>
+                {isFetchingNextPage ? 'Asking for more …' : 'More projects'}
+              </Button>
+            </div>
+          )}
+        </div>
+      )}
+      {isAdding && <NewProjectDialog onClose={() => setAdding(false)} />}
+    </>
+  );
+}
+
+const ProjectTable = ({ projects }: { projects: ProjectSummary[] }) => (
+  // biome-ignore lint/a11y/noNoninteractiveTabindex: on a narrow screen it is scrolled by keys, too.
+  <section class="table-box" aria-label="Projects" tabIndex={0}>
+    <table class="plain listing">
+      <thead>
+        <tr>
+          <th scope="col">Project</th>
+          <th scope="col">You are</th>
+          <th scope="col">Changed</th>
+        </tr>
+      </thead>
+      <tbody>
+        {projects.map(({ id, name, description, role, updated }) => (
+          <tr key={id}>
+            <th scope="row">
+              <Link class="job-link ellipsis" href={`/projects/${id}/models`} title={name}>
+                {name}
+              </Link>
+              {description !== '' && <span class="muted ellipsis below">{description}</span>}
+            </th>
+            <td>{ROLES[role].name}</td>
+            <td>
+              <Ago at={updated} />
+            </td>
+          </tr>
+        ))}
+      </tbody>
+    </table>
+  </section>
+);

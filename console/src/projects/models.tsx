@@ -1,0 +1,95 @@
+import { useState } from 'preact/hooks';
+import { Link } from 'wouter-preact';
+import { type ModelSummary, useModels } from '../service/models.ts';
+import { canWrite, type Project } from '../service/projects.ts';
+import { Button } from '../ui/button.tsx';
+import { Empty } from '../ui/empty.tsx';
+import { PlusIcon } from '../ui/icons.tsx';
+import { Problem } from '../ui/problem.tsx';
+import { Ago } from '../ui/time.tsx';
+import { Wait } from '../ui/wait.tsx';
+import { NewModelDialog } from './new-model-dialog.tsx';
+
+/** The models of a project, those that were changed last first. */
+export function Models({ project }: { project: Project }) {
+  const { data, error, hasNextPage, fetchNextPage, isFetchingNextPage } = useModels(project.id);
+  const [isAdding, setAdding] = useState(false);
+  const models = data?.pages
+    .flatMap(page => page.items)
+    .sort((a, b) => b.updated.localeCompare(a.updated));
+  const add = canWrite(project) && (
+    <Button look="primary" onClick={() => setAdding(true)}>
+      <PlusIcon />
+      New model
+    </Button>
+  );
+  return (
+    <>
+      <div class="page-head">
+        <h2>Models</h2>
+        {models && models.length > 0 && add}
+      </div>
+      {error && <Problem error={error} />}
+      {!models && !error && <Wait>Asking for its models …</Wait>}
+      {models && (
+        <div class="card">
+          {models.length > 0 && <ModelTable pid={project.id} models={models} />}
+          {models.length === 0 && (
+            <Empty title="No model yet">
+              <p>
+                A model holds what belongs together: tables, files and arrays that were uploaded,
+                and parameters. {canWrite(project) && 'Make one, and drop files into it.'}
+              </p>
+              {add}
+            </Empty>
+          )}
+          {hasNextPage && (
+            <div class="more">
+              <Button disabled={isFetchingNextPage} onClick={() => fetchNextPage()}>
+                {isFetchingNextPage ? 'Asking for more …' : 'More models'}
+              </Button>
+            </div>
+          )}
+        </div>
+      )}
+      {isAdding && <NewModelDialog pid={project.id} onClose={() => setAdding(false)} />}
+    </>
+  );
+}
+
+const ModelTable = ({ pid, models }: { pid: string; models: ModelSummary[] }) => (
+  // biome-ignore lint/a11y/noNoninteractiveTabindex: on a narrow screen it is scrolled by keys, too.
+  <section class="table-box" aria-label="Models" tabIndex={0}>
+    <table class="plain listing">
+      <thead>
+        <tr>
+          <th scope="col">Model</th>
+          <th scope="col">Type</th>
+          <th scope="col">Changed</th>
+        </tr>
+      </thead>
+      <tbody>
+        {models.map(({ id, name, description, updated, ...model }) => (
+          <tr key={id}>
+            <th scope="row">
+              <Link
+                class="job-link ellipsis"
+                href={`/projects/${pid}/models/${id}/content`}
+                title={name}
+              >
+                {name}
+              </Link>
+              {description !== '' && <span class="muted ellipsis below">{description}</span>}
+            </th>
+            <td>
+              <span class="ellipsis">{model['model-type']}</span>
+            </td>
+            <td>
+              <Ago at={updated} />
+            </td>
+          </tr>
+        ))}
+      </tbody>
+    </table>
+  </section>
+);

@@ -1,0 +1,48 @@
+import type { TargetedSubmitEvent } from 'preact';
+import { useLocation } from 'wouter-preact';
+import { useCreateModel } from '../service/models.ts';
+import { Button } from '../ui/button.tsx';
+import { Dialog } from '../ui/dialog.tsx';
+import { Problem } from '../ui/problem.tsx';
+
+export function NewModelDialog({ pid, onClose }: { pid: string; onClose: () => void }) {
+  const create = useCreateModel(pid);
+  const [, navigate] = useLocation();
+  const send = (event: TargetedSubmitEvent<HTMLFormElement>) => {
+    event.preventDefault();
+    const fields = new FormData(event.currentTarget);
+    const text = (name: string) => String(fields.get(name)).trim();
+    const body = {
+      name: text('name'),
+      'model-type': text('type'),
+      description: text('description'),
+    };
+    create.mutate(body, { onSuccess: mid => navigate(`/projects/${pid}/models/${mid}/content`) });
+  };
+  return (
+    <Dialog title="New model" onClose={onClose}>
+      <form class="form" onSubmit={send} autocomplete="off">
+        <label class="field">
+          <span>Name</span>
+          <input class="input" name="name" required autofocus />
+        </label>
+        <label class="field">
+          <span>Type</span>
+          <input class="input" name="type" required defaultValue="data" />
+          <small>A word of your own, by which your programs know what to expect in it.</small>
+        </label>
+        <label class="field">
+          <span>Description</span>
+          <textarea class="input" name="description" rows={3} />
+        </label>
+        {create.error && <Problem error={create.error} />}
+        <div class="dialog-end">
+          <Button onClick={onClose}>Cancel</Button>
+          <Button type="submit" look="primary" disabled={create.isPending}>
+            Make the model
+          </Button>
+        </div>
+      </form>
+    </Dialog>
+  );
+}

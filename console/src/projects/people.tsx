@@ -1,0 +1,139 @@
+import type { TargetedSubmitEvent } from 'preact';
+import { type Project, type Role, useChangeProject } from '../service/projects.ts';
+import type { CurrentUser } from '../service/user.ts';
+import { Button } from '../ui/button.tsx';
+import { Problem } from '../ui/problem.tsx';
+import { type Member, membersOf, ROLE_NAMES, ROLES, withRole } from './roles.ts';
+
+interface PeopleProps {
+  project: Project;
+  tag: string;
+  user: CurrentUser;
+}
+
+/** Who has a part in a project, and which. */
+export function People({ project, tag, user }: PeopleProps) {
+  const change = useChangeProject(project.id, tag);
+  const isAdministrator = project.role === 'administrator';
+  const give = (name: string, role: Role | undefined, onSuccess?: () => void) =>
+    change.mutate({ acl: withRole(project.acl, name, role) }, { onSuccess });
+  return (
+    <>
+      <h2>People</h2>
+      {change.error && <Problem error={change.error} />}
+      <div class="card">
+        {/* biome-ignore lint/a11y/noNoninteractiveTabindex: on a narrow screen it is scrolled by keys, too. */}
+        <section class="table-box" aria-label="People" tabIndex={0}>
+          <table class="plain">
+            <thead>
+              <tr>
+                <th scope="col">User</th>
+                <th scope="col">Role</th>
+                <th scope="col">
+                  <span class="visually-hidden">Actions</span>
+                </th>
+              </tr>
+            </thead>
+            <tbody>
+              {membersOf(project.acl).map(member => (
+                <PersonRow
+                  key={member.user}
+                  member={member}
+                  isSelf={member.user === user.username}
+                  canChange={isAdministrator && !change.isPending}
+                  onGive={role => give(member.user, role)}
+                />
+              ))}
+            </tbody>
+          </table>
+        </section>
+        {isAdministrator && <AddPerson isPending={change.isPending} onAdd={give} />}
+      </div>
+      <dl class="roles">
+        {ROLE_NAMES.map(role => (
+          <div key={role}>
+            <dt>{ROLES[role].name}</dt>
+            <dd class="muted">{ROLES[role].may}</dd>
+          </div>
+        ))}
+      </dl>
+    </>
+  );
+}
+
+interface PersonRowProps {
+  member: Member;
+  isSelf: boolean;
+  canChange: boolean;
+  onGive: (role: Role | undefined) => void;
+}
+
+const PersonRow = ({ member: { user, role }, isSelf, canChange, onGive }: PersonRowProps) => (
+  <tr>
+    <th scope="row" class="ellipsis" title={user}>
+      {user}
+      {isSelf && <span class="muted"> (you)</span>}
+    </th>
+    <td>
+      {canChange ? (
+        <select
+          class="input short"
+          aria-label={`Role of ${user}`}
+          value={role}
+          onChange={event => onGive(event.currentTarget.value as Role)}
+        >
+          {ROLE_NAMES.map(each => (
+            <option key={each} value={each}>
+              {ROLES[each].name}
+            </option>
+          ))}
+        </select>
+      ) : (
+        ROLES[role].name
+      )}
+    </td>
+    <td class="actions">
+      {canChange && !isSelf && (
+        <Button size="small" aria-label={`Remove ${user}`} onClick={() => onGive(undefined)}>
+          Remove
+        </Button>
+      )}
+    </td>
+  </tr>
+);
+
+interface AddPersonProps {
+  isPending: boolean;
+  onAdd: (user: string, role: Role, onSuccess: () => void) => void;
+}
+
+function AddPerson({ isPending, onAdd }: AddPersonProps) {
+  const add = (event: TargetedSubmitEvent<HTMLFormElement>) => {
+    event.preventDefault();
+    const form = event.currentTarget;
+    const fields = new FormData(form);
+    const user = String(fields.get('user')).trim();
+    onAdd(user, fields.get('role') as Role, () => form.reset());
+  };
+  return (
+    <form class="add-line" onSubmit={add} aria-label="Add somebody" autocomplete="off">
+      <label class="field">
+        <span>User name</span>
+        <input class="input" name="user" required maxLength={64} />
+      </label>
+      <label class="field">
+        <span>Role</span>
+        <select class="input" name="role" defaultValue="reader">
+          {ROLE_NAMES.map(role => (
+            <option key={role} value={role}>
+              {ROLES[role].name}
+            </option>
+          ))}
+        </select>
+      </label>
+      <Button type="submit" disabled={isPending}>
+        Add
+      </Button>
+    </form>
+  );
+}

@@ -1,0 +1,108 @@
+import type { TargetedSubmitEvent } from 'preact';
+import { useState } from 'preact/hooks';
+import { useLocation } from 'wouter-preact';
+import { useModels } from '../service/models.ts';
+import {
+  canWrite,
+  type Project,
+  useCache,
+  useChangeProject,
+  useDeleteProject,
+} from '../service/projects.ts';
+import { Button } from '../ui/button.tsx';
+import { ConfirmDialog } from '../ui/confirm-dialog.tsx';
+import { Problem } from '../ui/problem.tsx';
+import { Time } from '../ui/time.tsx';
+
+/** A project's name and description, and its end. */
+export function ProjectSettings({ project, tag }: { project: Project; tag: string }) {
+  const { id, name, description, created, role } = project;
+  const change = useChangeProject(id, tag);
+  const save = (event: TargetedSubmitEvent<HTMLFormElement>) => {
+    event.preventDefault();
+    const fields = new FormData(event.currentTarget);
+    const text = (field: string) => String(fields.get(field)).trim();
+    change.mutate({ name: text('name'), description: text('description') });
+  };
+  return (
+    <>
+      <h2>Settings</h2>
+      <form class="card card-body narrow" onSubmit={save} autocomplete="off">
+        <fieldset class="form bare" disabled={!canWrite(project)}>
+          <label class="field">
+            <span>Name</span>
+            <input class="input" name="name" required defaultValue={name} />
+          </label>
+          <label class="field">
+            <span>Description</span>
+            <textarea class="input" name="description" rows={4} defaultValue={description} />
+          </label>
+        </fieldset>
+        <p class="muted">
+          Made <Time at={created} />. Its id is <code>{id}</code>.
+        </p>
+        {change.error && <Problem error={change.error} />}
+        {canWrite(project) && (
+          <div class="row">
+            <Button type="submit" look="primary" disabled={change.isPending}>
+              Save
+            </Button>
+            <span role="status">{change.isSuccess && 'Saved.'}</span>
+          </div>
+        )}
+      </form>
+      {role === 'administrator' && <DeleteProject project={project} />}
+    </>
+  );
+}
+
+function DeleteProject({ project: { id, name } }: { project: Project }) {
+  const remove = useDeleteProject(id);
+  const models = useModels(id);
+  const videos = useCache(id);
+  const [, navigate] = useLocation();
+  const [isAsking, setAsking] = useState(false);
+  const count = (
+    { data, hasNextPage }: Pick<typeof models | typeof videos, 'hasNextPage'> & { data?: Counted },
+    [one, many]: [string, string],
+  ) => {
+    const found = data?.pages.reduce((sum, page) => sum + page.items.length, 0);
+    if (found === undefined) return `its ${many}`;
+    return `${found.toLocaleString()}${hasNextPage ? ' and more' : ''} ${found === 1 ? one : many}`;
+  };
+  return (
+    <section class="card card-body narrow" aria-label="Delete">
+      <div class="row">
+        <p class="grow">
+          Its models, tables, files, videos and bookmarks go with it, for everybody.
+        </p>
+        <Button look="danger" onClick={() => setAsking(true)}>
+          Delete the project …
+        </Button>
+      </div>
+      {isAsking && (
+        <ConfirmDialog
+          title="Delete this project?"
+          action={`Delete ${name}`}
+          isPending={remove.isPending}
+          error={remove.error}
+          onConfirm={() =>
+            remove.mutate(undefined, { onSuccess: () => navigate('/projects', { replace: true }) })
+          }
+          onClose={() => setAsking(false)}
+        >
+          <p class="break">
+            <strong>{name}</strong> goes with {count(models, ['model', 'models'])} and all that is
+            in them, {count(videos, ['video', 'videos'])} and all bookmarks, for everybody who has a
+            part in it. Uploads into it and jobs that work for it are cancelled. Nothing brings it
+            back.
+          </p>
+        </ConfirmDialog>
+      )}
+    </section>
+  );
+}
+
+interface Counted {
+  pages: { items: unknown[] }[];
+}

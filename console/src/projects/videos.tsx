@@ -1,0 +1,150 @@
+import { useState } from 'preact/hooks';
+import { apiPath } from '../service/place.ts';
+import {
+  type CacheEntry,
+  canWrite,
+  type Project,
+  useCache,
+  useRemoveCached,
+} from '../service/projects.ts';
+import { Button } from '../ui/button.tsx';
+import { ConfirmDialog } from '../ui/confirm-dialog.tsx';
+import { Empty } from '../ui/empty.tsx';
+import { formatBytes } from '../ui/format-bytes.ts';
+import { DownloadIcon, PlayIcon } from '../ui/icons.tsx';
+import { Problem } from '../ui/problem.tsx';
+import { Time } from '../ui/time.tsx';
+import { useAddress } from '../ui/use-address.ts';
+import { Wait } from '../ui/wait.tsx';
+import '../styles/video.css';
+
+/** The videos that are kept in a project. The one that is shown stands in the address. */
+export function Videos({ project }: { project: Project }) {
+  const { data, error, hasNextPage, fetchNextPage, isFetchingNextPage } = useCache(project.id);
+  const [search, change] = useAddress();
+  const [removed, setRemoved] = useState<CacheEntry>();
+  const entries = data?.pages.flatMap(page => page.items);
+  const shown = entries?.find(({ key }) => key === search.get('video'));
+  const addressOf = ({ key }: CacheEntry) =>
+    apiPath(`projects/${project.id}/cache/${encodeURIComponent(key)}`);
+  return (
+    <>
+      <h2>Videos</h2>
+      {error && <Problem error={error} />}
+      {!entries && !error && <Wait>Asking for its videos …</Wait>}
+      {shown && (
+        <section class="card player" aria-label={shown.key}>
+          {/* biome-ignore lint/a11y/useMediaCaption: frames of a simulation have no sound. */}
+          <video key={shown.key} controls autoPlay src={addressOf(shown)} />
+        </section>
+      )}
+      {entries && (
+        <div class="card">
+          {entries.length === 0 && (
+            <Empty title="No video is kept here">
+              <p>
+                A video that is made of frames on a host is kept for a day, and longer in a project:
+                name the project and a key for it where you make the video.
+              </p>
+            </Empty>
+          )}
+          {entries.length > 0 && (
+            // biome-ignore lint/a11y/noNoninteractiveTabindex: on a narrow screen it is scrolled by keys, too.
+            <section class="table-box" aria-label="Videos" tabIndex={0}>
+              <table class="plain">
+                <thead>
+                  <tr>
+                    <th scope="col">Key</th>
+                    <th scope="col">Type</th>
+                    <th scope="col">Size</th>
+                    <th scope="col">Kept since</th>
+                    <th scope="col">
+                      <span class="visually-hidden">Actions</span>
+                    </th>
+                  </tr>
+                </thead>
+                <tbody>
+                  {entries.map(entry => (
+                    <tr key={entry.key}>
+                      <th scope="row" class="ellipsis" title={entry.key}>
+                        {entry.key}
+                      </th>
+                      <td>{entry.type}</td>
+                      <td class="numbers">{formatBytes(entry.size)}</td>
+                      <td>
+                        <Time at={entry.created} />
+                      </td>
+                      <td class="actions">
+                        <Button
+                          size="small"
+                          aria-label={`Play ${entry.key}`}
+                          onClick={() => change({ video: entry.key })}
+                        >
+                          <PlayIcon />
+                          Play
+                        </Button>{' '}
+                        <a
+                          class="button"
+                          data-size="small"
+                          href={addressOf(entry)}
+                          download={entry.key.split('/').at(-1)}
+                          aria-label={`Download ${entry.key}`}
+                        >
+                          <DownloadIcon />
+                        </a>{' '}
+                        {canWrite(project) && (
+                          <Button
+                            size="small"
+                            aria-label={`Remove ${entry.key}`}
+                            onClick={() => setRemoved(entry)}
+                          >
+                            Remove
+                          </Button>
+                        )}
+                      </td>
+                    </tr>
+                  ))}
+                </tbody>
+              </table>
+            </section>
+          )}
+          {hasNextPage && (
+            <div class="more">
+              <Button disabled={isFetchingNextPage} onClick={() => fetchNextPage()}>
+                {isFetchingNextPage ? 'Asking for more …' : 'More videos'}
+              </Button>
+            </div>
+          )}
+        </div>
+      )}
+      {removed && (
+        <RemoveVideo pid={project.id} entry={removed} onClose={() => setRemoved(undefined)} />
+      )}
+    </>
+  );
+}
+
+interface RemoveVideoProps {
+  pid: string;
+  entry: CacheEntry;
+  onClose: () => void;
+}
+
+function RemoveVideo({ pid, entry: { key }, onClose }: RemoveVideoProps) {
+  const remove = useRemoveCached(pid);
+  return (
+    <ConfirmDialog
+      title="Remove this video?"
+      action="Remove the video"
+      isPending={remove.isPending}
+      error={remove.error}
+      onConfirm={() => remove.mutate(key, { onSuccess: onClose })}
+      onClose={onClose}
+    >
+      <p class="break">
+        <strong>{key}</strong> goes from the project, for everybody in it. It can be made again from
+        its frames, as long as these are on their host.
+      </p>
+    </ConfirmDialog>
+  );
+}
