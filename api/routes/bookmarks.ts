@@ -7,6 +7,7 @@ import { notFound, WindlassError } from '../../shared/errors.ts';
 import { isId, newId } from '../../shared/ids.ts';
 import { chargeStorage } from '../../shared/storage-limits.ts';
 import { refuseIfMatchTag } from '../http/conditional-requests.ts';
+import { pageOf, pageQuery, readPage } from '../http/pagination.ts';
 import { pathParameter, resource } from '../http/resource.ts';
 import { routes } from '../http/routes.ts';
 import { refuseNonJson } from '../http/validate.ts';
@@ -23,11 +24,47 @@ const clientState = z
   .looseObject({})
   .meta({ id: 'BookmarkState', description: 'Any JSON object, kept byte for byte.' });
 
+/** Postgres knows the length without reading the value. */
+const contentBytes = sql<number>`octet_length(${bookmarks.content})`;
+const ITEM = {
+  id: bookmarks.bid,
+  digest: bookmarks.hash,
+  size: contentBytes,
+  created: bookmarks.created,
+};
+const bookmarkItem = z
+  .object({
+    id: z.string(),
+    digest: z.string().describe('SHA-256 of its bytes, in hexadecimal digits.'),
+    size: z.number().int(),
+    created: z.date(),
+  })
+  .meta({ id: 'BookmarkEntry' });
+
 /** Bookmarks: saved states of a client. The same bytes in the same project are one bookmark. */
 export default routes('raw-body', (router, api) => {
   const { db } = api.database;
 
   resource(router, '/projects/:pid/bookmarks', {
+    get: operation({
+      id: 'listBookmarks',
+      topic: 'projects',
+      summary: 'List the bookmarks of a project',
+      details: 'By their digests, in no order of time. `after` is a digest.',
+      query: pageQuery,
+      answers: {
+        200: { means: 'A page of bookmarks.', json: pageOf('BookmarkPage', bookmarkItem) },
+      },
+      errors: ['not_found'],
+      handle: async ({ req, res, query }) => {
+        const pid = pathParameter(req, 'pid');
+        const { project } = await findProject(db, pid, needRole(res, 'reader'));
+        const where = eq(bookmarks.project, project.pid);
+        // The index of a project's bookmarks is by their hashes.
+        const order = { by: bookmarks.hash, key: 'digest', where } as const;
+        res.json(await readPage(db.select(ITEM).from(bookmarks), query(), order, row => row));
+      },
+    }),
     post: operation({
       id: 'storeBookmark',
       topic: 'projects',
@@ -137,9 +174,6 @@ async function insertBookmark(
     // A concurrent request inserted it; it may have been deleted again.
   }
 }
-
-/** Postgres knows the length without reading the value. */
-const contentBytes = sql<number>`octet_length(${bookmarks.content})`;
 
 async function findBookmark(
   db: Tx,

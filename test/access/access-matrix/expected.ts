@@ -115,6 +115,7 @@ DELETE /projects/{pid}                        401 404 403 403 204 403 404 401 40
 GET /projects/{pid}/cache                     401 404 200 200 200 200 404 401 200
 GET /projects/{pid}/cache/{key}               401 404 200 200 200 200 404 401 200
 DELETE /projects/{pid}/cache/{key}            401 404 403 204 204 204 404 401 403
+GET /projects/{pid}/bookmarks                 401 404 200 200 200 200 404 401 200
 POST /projects/{pid}/bookmarks                401 404 403 201 201 201 404 401 403
 GET /bookmarks/{bid}                          401 404 200 200 200 200 404 401 200
 DELETE /bookmarks/{bid}                       401 404 403 204 204 204 404 401 403

@@ -135,7 +135,7 @@ export const PROJECTS: Row[] = [
     at(
       'POST /projects/(pid)/bookmarks 201 {id}, the same id for the same bytes in the same project',
     ),
-    'POST /projects/{pid}/bookmarks, GET /bookmarks/{bid}, DELETE /bookmarks/{bid}',
+    'POST /projects/{pid}/bookmarks, GET /projects/{pid}/bookmarks, GET /bookmarks/{bid}, DELETE /bookmarks/{bid}',
     async ({ ask, make, world }) => {
       const [{ pid }, other] = [await make.place(), await make.newProject()];
       const json = { n: world.name('state') };
@@ -150,6 +150,11 @@ export const PROJECTS: Row[] = [
       expect(await store(pid, { ...json, more: 1 })).not.toBe(id);
       expect(await store(other, json)).not.toBe(id);
       expectAnswer(await ask('GET', `/bookmarks/${id}`), 200, { json });
+      const { items } = (await ask('GET', `/projects/${pid}/bookmarks`)).json<{
+        items: { id: string }[];
+      }>();
+      const size = JSON.stringify(json).length;
+      expect(items.filter(each => each.id === id)).toMatchObject([{ size }]);
       expectAnswer(await ask('DELETE', `/bookmarks/${id}`), 204);
       expectError(await ask('GET', `/bookmarks/${id}`), 404, { code: 'not_found' });
     },
