@@ -17,6 +17,7 @@ import { Wait } from './ui/wait.tsx';
 const FilesPage = lazy(async () => (await import('./pages/files.tsx')).FilesPage);
 const ProjectsPage = lazy(async () => (await import('./pages/projects.tsx')).ProjectsPage);
 const ProjectPage = lazy(async () => (await import('./pages/project.tsx')).ProjectPage);
+const ModelPage = lazy(async () => (await import('./pages/model.tsx')).ModelPage);
 const OperatePage = lazy(async () => (await import('./pages/operate.tsx')).OperatePage);
 
 export const App = () => (
@@ -62,6 +63,9 @@ function Content() {
         </Route>
         <Route path="/projects">
           <ProjectsPage />
+        </Route>
+        <Route path="/projects/:pid/models/:mid/:part?">
+          {({ pid, mid, part = '' }) => <ModelPage key={mid} pid={pid} mid={mid} part={part} />}
         </Route>
         <Route path="/projects/:pid/:part?">
           {({ pid, part = '' }) => <ProjectPage key={pid} user={user} pid={pid} part={part} />}

@@ -1,5 +1,8 @@
+import { randomBytes } from 'node:crypto';
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import type { Page } from 'playwright-core';
-import { beforeAll, expect, test } from 'vitest';
+import { afterAll, beforeAll, expect, test } from 'vitest';
 import { Client } from '../../servers/api-client.ts';
 import {
   type ConsolePage,
@@ -11,6 +14,7 @@ import {
 } from '../harness/console-page.ts';
 import { describeStack } from '../harness/forms.ts';
 import { missingPrograms } from '../harness/skip.ts';
+import { makeTempDir } from '../harness/temp-dir.ts';
 import { useStack } from '../harness/use-stack.ts';
 
 const PASSWORD = 'a long enough password';
@@ -19,16 +23,25 @@ const LONG_NAME = 'measured'.repeat(20);
 describeStack(missingPrograms('chromium'), 'projects in the console', form => {
   const { stack, client } = useStack(form);
   const browser = useChromium();
+  const temporary = makeTempDir('console-upload');
+  const folder = { path: join(temporary.path, 'roof') };
   let opened: ConsolePage;
   let page: Page;
+  let grace: Client;
 
   beforeAll(async () => {
+    mkdirSync(join(folder.path, 'deep'), { recursive: true });
+    writeFileSync(join(folder.path, 'sun.csv'), 'a;b\n1;2\n');
+    writeFileSync(join(folder.path, 'deep/rain.csv'), 'a;b\n1;2\n');
     await client.post('/api/users', { username: 'grace', password: PASSWORD });
     await client.post('/api/users', { username: 'ada', password: PASSWORD });
+    grace = new Client(stack.url, 'grace', PASSWORD);
     opened = await openConsole(browser, stack.url, { path: 'projects' });
     page = opened.page;
     await logInToConsole(page, { username: 'grace', password: PASSWORD });
   });
+
+  afterAll(() => temporary.remove());
 
   const dialog = () => page.locator('dialog');
   const show = (part: string) =>
@@ -96,6 +109,157 @@ describeStack(missingPrograms('chromium'), 'projects in the console', form => {
     await page.getByRole('button', { name: 'Remove ada' }).click();
     await rowOf('ada').waitFor({ state: 'detached' });
     expect(await listed()).toEqual([]);
+  });
+
+  test('a parameter keeps its numbers as they are written, whatever else of it is changed', async () => {
+    await show('Models');
+    await rowOf('day').getByRole('link').click();
+    await page.getByText('Nothing is in it yet').waitFor();
+    await expectUsable();
+    await page.getByRole('link', { name: 'New parameter' }).click();
+    await page.getByLabel('Name').fill('run/seed');
+    const value = page.getByLabel('Value');
+    await value.fill('{\n  "seed": 12345678901234567890,}');
+    await page.getByText('Line 2, column 32: a name in double quotes belongs here.').waitFor();
+    expect(await page.getByRole('button', { name: 'Store' }).isDisabled()).toBe(true);
+    await expectUsable();
+    await page.getByRole('button', { name: 'Go there' }).click();
+    await page.keyboard.type(' "small": -0, "far": 1e400');
+    await page.getByRole('button', { name: 'Store' }).click();
+    await page.waitForURL(/parameter\?name=run%2Fseed$/);
+    const stored = async () => (await grace.fetch(path)).text();
+    const path = `/api/models/${/models\/(\w+)/.exec(page.url())?.[1]}/parameters/run%2Fseed`;
+    expect(await stored()).toBe('{\n  "seed": 12345678901234567890, "small": -0, "far": 1e400}');
+    await page.reload();
+    await page.getByRole('button', { name: 'Format' }).click();
+    await page.getByText('Not stored yet.').waitFor();
+    await page.getByRole('button', { name: 'Store' }).click();
+    await expect
+      .poll(stored)
+      .toBe('{\n  "seed": 12345678901234567890,\n  "small": -0,\n  "far": 1e400\n}');
+    // Somebody else is not overwritten.
+    await grace.fetch(path, { method: 'PUT', body: '{"value":2}' });
+    await value.fill('3.10');
+    await page.getByRole('button', { name: 'Store' }).click();
+    expect(await page.getByRole('alert').textContent()).toMatch(
+      /Precondition failed[\s\S]*Request/,
+    );
+    expect(await stored()).toBe('2');
+    page.once('dialog', asked => asked.accept());
+    await page.goto(page.url());
+    await page.getByRole('link', { name: 'day' }).click();
+    await rowOf('run/seed').waitFor();
+    await expectUsable();
+    await page.getByRole('button', { name: 'Remove run/seed' }).click();
+    await dialog().getByRole('button', { name: 'Remove the parameter' }).click();
+    await page.getByText('Nothing is in it yet').waitFor();
+    await page.getByRole('link', { name: LONG_NAME }).click();
+  });
+
+  test('a bookmark is stored as it was typed, looked at and removed', async () => {
+    await show('Bookmarks');
+    await page.getByText('No bookmark yet').waitFor();
+    await page.getByRole('button', { name: 'New bookmark' }).click();
+    await page.getByLabel('State').fill('{"zoom": 1.50, "at": 12345678901234567890}');
+    await expectUsable();
+    await page.getByRole('button', { name: 'Store' }).click();
+    await page.waitForURL(/bookmark=\w{26}$/);
+    const shown = page.getByRole('region', { name: 'JSON' });
+    expect(await shown.textContent()).toBe('{"zoom": 1.50, "at": 12345678901234567890}');
+    await expectUsable();
+    await page.getByRole('button', { name: 'Remove' }).click();
+    await dialog().getByRole('button', { name: 'Remove the bookmark' }).click();
+    await page.getByText('No bookmark yet').waitFor();
+  });
+
+  test('files and folders are dropped and chosen, and become what is read in them', async () => {
+    await show('Models');
+    await rowOf('day').getByRole('link').click();
+    await page.getByRole('link', { name: 'Upload files' }).click();
+    await expectUsable();
+    const dropped = await page.evaluateHandle(`(() => {
+      const data = new DataTransfer();
+      data.items.add(new File(['a;b\\n1;2\\n'], 'wind.csv'));
+      data.items.add(new File(['read me'], 'notes.txt'));
+      return data;
+    })()`);
+    await page.dispatchEvent('.drop-zone', 'drop', { dataTransfer: dropped });
+    await page.getByLabel('Choose a folder').setInputFiles(folder.path);
+    const staged = page.getByRole('region', { name: 'To be uploaded' });
+    await staged.getByText('roof/sun.csv').waitFor();
+    await staged.getByRole('button', { name: 'Leave out roof/deep/rain.csv' }).waitFor();
+    await staged.getByText('How it is read').click();
+    await staged.getByLabel('delimiter').fill(';');
+    await expectUsable();
+    await staged.getByRole('button', { name: 'Upload 4 files' }).click();
+    await expect.poll(() => page.getByText('Is there').count(), { timeout: 40_000 }).toBe(2);
+    await expectUsable();
+    await show('Content');
+    for (const name of ['wind.csv', 'notes.txt', 'roof/sun.csv', 'roof/deep/rain.csv'])
+      await rowOf(name).first().waitFor();
+    expect(await rowOf('notes.txt').first().textContent()).toContain('File');
+    expect(await rowOf('roof/sun.csv').first().textContent()).toContain('Table');
+    await expectUsable();
+  });
+
+  test('an error of a file is told with its row and column, and shown in the text around it', async () => {
+    await show('Upload');
+    const rows = Array.from({ length: 5_000 }, (_, n) => `${n},${n / 2},"clear, dry"`);
+    rows[3_999] = '3999,fast,"clear, dry"';
+    const buffer = Buffer.from(['second,speed,sky', ...rows].join('\n'));
+    const file = { name: 'broken.csv', mimeType: 'text/csv', buffer };
+    await page.getByLabel('Choose files').setInputFiles(file);
+    await page.getByText('How it is read').click();
+    await page.getByLabel('types').fill('{"speed": "number"}');
+    await page.getByRole('button', { name: 'Upload the file' }).click();
+    const around = page.getByRole('region', { name: 'Lines around line 4001' });
+    await around.waitFor();
+    await page.getByText('broken.csv, line 4001, column speed:').waitFor();
+    expect(await around.locator('mark').textContent()).toBe('fast');
+    expect(await around.locator('div').count()).toBe(5);
+    expect(await around.textContent()).toContain('40003998,1999,"clear, dry"');
+    await expectUsable();
+    await show('Content');
+    const failed = page.getByRole('region', { name: 'Uploads' });
+    await failed.getByText('broken.csv, line 4001, column speed:').waitFor();
+    await expectUsable();
+  });
+
+  test('an upload goes on after a reload, and sends nothing twice', async () => {
+    await show('Upload');
+    await page.getByRole('button', { name: 'Clear broken.csv' }).click();
+    const file = join(folder.path, '../frames.bin');
+    writeFileSync(file, randomBytes(20 << 20));
+    const sent: string[] = [];
+    page.on('request', request => {
+      if (request.method() === 'PUT') sent.push(new URL(request.url()).pathname.slice(-9));
+    });
+    // The network holds the last of three parts back.
+    await page.route('**/parts/2', () => {});
+    await page.getByLabel('Choose files').setInputFiles(file);
+    await page.getByRole('button', { name: 'Upload the file' }).click();
+    await page.getByText('16.0 MiB of 20.0 MiB').waitFor();
+    await page.getByRole('button', { name: 'Pause frames.bin' }).click();
+    await page.getByText('Paused').waitFor();
+    await page.getByRole('button', { name: 'Go on with frames.bin' }).click();
+    await page.getByText('Is sent').waitFor();
+    await page.getByText('16.0 MiB of 20.0 MiB').waitFor();
+    page.once('dialog', asked => asked.accept());
+    await page.reload();
+    await page.getByText('16.0 MiB of 20.0 MiB').waitFor();
+    await expectUsable();
+    const other = { name: 'other.bin', mimeType: '', buffer: Buffer.from('x') };
+    await page.getByLabel('Choose and go on').setInputFiles(other);
+    await page.getByText('Choose these too: frames.bin.').waitFor();
+    await page.unrouteAll();
+    sent.length = 0;
+    await page.getByLabel('Choose and go on').setInputFiles(file);
+    await page.getByText('Is there').waitFor();
+    expect(sent).toEqual(['0/parts/2']);
+    const mid = /models\/(\w+)/.exec(page.url())?.[1];
+    const { bytes } = await grace.getBytes(`/api/models/${mid}/files/frames.bin`);
+    expect(bytes.equals(readFileSync(file))).toBe(true);
+    await page.getByRole('link', { name: LONG_NAME }).click();
   });
 
   test('a project is renamed, and tells what is kept in it', async () => {

@@ -1,4 +1,5 @@
 import { Link, Redirect } from 'wouter-preact';
+import { Bookmarks } from '../projects/bookmarks.tsx';
 import { Models } from '../projects/models.tsx';
 import { People } from '../projects/people.tsx';
 import { ProjectSettings } from '../projects/project-settings.tsx';
@@ -11,9 +12,11 @@ import { useTitle } from '../ui/use-title.ts';
 import { Wait } from '../ui/wait.tsx';
 import '../styles/operate.css';
 import '../styles/projects.css';
+import '../styles/model.css';
 
 const PARTS = [
   { part: 'models', name: 'Models', Part: Models },
+  { part: 'bookmarks', name: 'Bookmarks', Part: Bookmarks },
   { part: 'videos', name: 'Videos', Part: Videos },
   { part: 'people', name: 'People', Part: People },
   { part: 'settings', name: 'Settings', Part: ProjectSettings },

@@ -1,4 +1,4 @@
-import { useInfiniteQuery, useMutation } from '@tanstack/preact-query';
+import { useInfiniteQuery, useMutation, useQuery } from '@tanstack/preact-query';
 import { type components, unwrap } from '@windlass/client';
 import { queries, windlass } from './client.ts';
 
@@ -9,6 +9,8 @@ export type Artifact = Schemas['Artifact'];
 export type Parse = Schemas['Parse'];
 
 const PAGE = 1_000;
+/** The most artifacts that one answer has. */
+const MOST_ARTIFACTS = 10_000;
 
 export const useModels = (pid: string) =>
   useInfiniteQuery({
@@ -28,4 +30,87 @@ export const useCreateModel = (pid: string) =>
       return (await unwrap(windlass.api.POST('/api/projects/{pid}/models', { params, body }))).id;
     },
     onSuccess: () => queries.invalidateQueries({ queryKey: ['project', pid, 'models'] }),
+  });
+
+/** How often a model is asked for, while something is parsed and otherwise. */
+const PARSING_MS = 1_500;
+const QUIET_MS = 10_000;
+
+/** A model with its artifacts, page by page; the first page has its parses. */
+export const useModel = (mid: string) =>
+  useInfiniteQuery({
+    queryKey: ['model', mid],
+    queryFn: ({ signal, pageParam }) => {
+      const params = { path: { mid }, query: { limit: PAGE, after: pageParam } };
+      return unwrap(windlass.api.GET('/api/models/{mid}', { params, signal }));
+    },
+    initialPageParam: undefined as string | undefined,
+    getNextPageParam: page => page.next ?? undefined,
+    refetchInterval: ({ state: { data } }) =>
+      data?.pages[0]?.parses.some(({ state }) => state === 'parsing') ? PARSING_MS : QUIET_MS,
+  });
+
+export const modelChanged = (mid: string) =>
+  queries.invalidateQueries({ queryKey: ['model', mid] });
+
+/** One artifact of a model; null where there is none of that name. */
+export const useArtifact = (mid: string, aid: string) =>
+  useQuery({
+    queryKey: ['model', mid, 'artifact', aid],
+    queryFn: async ({ signal }): Promise<Artifact | null> => {
+      for (let after: string | undefined; ; ) {
+        const params = { path: { mid }, query: { limit: MOST_ARTIFACTS, after } };
+        const page = await unwrap(windlass.api.GET('/api/models/{mid}', { params, signal }));
+        const found = page.artifacts.find(artifact => artifact.aid === aid);
+        if (found || page.next === null) return found ?? null;
+        after = page.next;
+      }
+    },
+  });
+
+export const useChangeModel = ({ id: mid, project: pid }: Model) =>
+  useMutation({
+    mutationFn: (body: Schemas['ModelChanges']) =>
+      unwrap(windlass.api.PUT('/api/models/{mid}', { params: { path: { mid } }, body })),
+    onSettled: () => {
+      void queries.invalidateQueries({ queryKey: ['project', pid, 'models'] });
+      return modelChanged(mid);
+    },
+  });
+
+export const useDeleteModel = ({ id: mid, project: pid }: Model) =>
+  useMutation({
+    mutationFn: () =>
+      unwrap(windlass.api.DELETE('/api/models/{mid}', { params: { path: { mid } } })),
+    onSuccess: () => {
+      queries.removeQueries({ queryKey: ['model', mid] });
+      return queries.invalidateQueries({ queryKey: ['project', pid, 'models'] });
+    },
+  });
+
+/** Where the bytes of an artifact are, for a download. */
+export const artifactPath = (mid: string, { aid, type }: Pick<Artifact, 'aid' | 'type'>) =>
+  `models/${mid}/${type}s/${encodeURIComponent(aid)}${type === 'table' || type === 'array' ? '/data' : ''}`;
+
+/** What its file is called once it is downloaded. */
+export function downloadName({ aid, type }: Pick<Artifact, 'aid' | 'type'>): string {
+  const name = aid.replaceAll('/', '-');
+  const ending = { table: '.parquet', array: '.npy', parameter: '.json', file: '' }[type];
+  return name.endsWith(ending) ? name : `${name}${ending}`;
+}
+
+export const useRemoveArtifact = (mid: string) =>
+  useMutation({
+    mutationFn: async ({ aid, type }: Artifact) => {
+      const params = { path: { mid, aid } };
+      const { api } = windlass;
+      const remove = {
+        parameter: () => api.DELETE('/api/models/{mid}/parameters/{aid}', { params }),
+        table: () => api.DELETE('/api/models/{mid}/tables/{aid}', { params }),
+        file: () => api.DELETE('/api/models/{mid}/files/{aid}', { params }),
+        array: () => api.DELETE('/api/models/{mid}/arrays/{aid}', { params }),
+      };
+      await unwrap<unknown>(remove[type]());
+    },
+    onSettled: () => modelChanged(mid),
   });

@@ -32,6 +32,11 @@ export const WrapIcon = draw(
 );
 export const CopyIcon = draw(<path d="M6 5.5h7v8H6zM10 5.5v-3H3v8h3" />);
 export const DownloadIcon = draw(<path d="M8 2.5v7M5 7l3 3 3-3M3 13h10" />);
+export const UploadIcon = draw(<path d="M8 9.500v-7M5 5.500l3-3 3 3M3 13h10" />);
+export const HistogramIcon = draw(
+  <path d="M3 13.500V8M6.500 13.500v-10M10 13.500V6M13.500 13.500v-3" />,
+);
+export const PlotIcon = draw(<path d="M2.500 2.500v11h11M4.500 10.500l3-4 2.500 2 3.500-5" />);
 export const ClockIcon = draw(
   <>
     <circle cx="8" cy="8" r="5.5" />

@@ -1,0 +1,105 @@
+import type { ComponentType } from 'preact';
+import { Link, Redirect } from 'wouter-preact';
+import { Content } from '../projects/content.tsx';
+import { ModelSettings } from '../projects/model-settings.tsx';
+import { ParameterPart } from '../projects/parameter.tsx';
+import { type Model, useModel } from '../service/models.ts';
+import { canWrite, type Project, useProject } from '../service/projects.ts';
+import { Parts } from '../ui/parts.tsx';
+import { Problem } from '../ui/problem.tsx';
+import { useAddress } from '../ui/use-address.ts';
+import { useTitle } from '../ui/use-title.ts';
+import { Wait } from '../ui/wait.tsx';
+import { UploadPart } from '../uploads/upload-part.tsx';
+import '../styles/operate.css';
+import '../styles/projects.css';
+import '../styles/model.css';
+
+/** What a part of the page knows; `name` is that of the artifact that it shows. */
+export interface ModelPartProps {
+  project: Project;
+  model: Model;
+  name: string | undefined;
+}
+
+const PARTS = [
+  { part: 'content', name: 'Content' },
+  { part: 'upload', name: 'Upload' },
+  { part: 'settings', name: 'Settings' },
+];
+const SHOWN: Record<string, ComponentType<ModelPartProps>> = {
+  content: Content,
+  parameter: ParameterPart,
+  settings: ModelSettings,
+  upload: UploadPart,
+};
+
+interface ModelPageProps {
+  pid: string;
+  mid: string;
+  part: string;
+}
+
+/** A model of a project, or an artifact in it. */
+export function ModelPage({ pid, mid, part }: ModelPageProps) {
+  const project = useProject(pid);
+  const pages = useModel(mid);
+  const [search] = useAddress();
+  const model = pages.data?.pages[0];
+  const name = search.get('name') ?? undefined;
+  useTitle([name, model?.name ?? 'Model'].filter(Boolean).join(' · '));
+  const Part = SHOWN[part];
+  if (!Part) return <Redirect to={`/projects/${pid}/models/${mid}/content`} replace />;
+  const error = project.error ?? pages.error;
+  if (!model || !project.data)
+    return (
+      <>
+        <h1>Model</h1>
+        {error ? (
+          <Problem error={error}>
+            <Link href={`/projects/${pid}/models`}>All models of the project</Link>
+          </Problem>
+        ) : (
+          <Wait>Asking for the model …</Wait>
+        )}
+      </>
+    );
+  const { record } = project.data;
+  const base = `/projects/${pid}/models/${mid}`;
+  const isArtifact = !PARTS.some(each => each.part === part);
+  return (
+    <>
+      <nav class="crumbs" aria-label="Where you are">
+        <Link href="/projects">Projects</Link>
+        <span aria-hidden="true">/</span>
+        <Link class="ellipsis" href={`/projects/${pid}/models`}>
+          {record.name}
+        </Link>
+        {isArtifact && (
+          <>
+            <span aria-hidden="true">/</span>
+            <Link class="ellipsis" href={`${base}/content`}>
+              {model.name}
+            </Link>
+          </>
+        )}
+      </nav>
+      {!isArtifact && (
+        <>
+          <div class="page-head">
+            <h1 class="ellipsis" title={model.name}>
+              {model.name}
+            </h1>
+            <Parts
+              base={base}
+              parts={PARTS.filter(each => each.part !== 'upload' || canWrite(record))}
+            />
+          </div>
+          {model.description !== '' && <p class="description">{model.description}</p>}
+        </>
+      )}
+      {error && <Problem error={error} />}
+      <Part project={record} model={model} name={name} />
+    </>
+  );
+}

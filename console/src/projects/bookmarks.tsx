@@ -1,0 +1,197 @@
+import { useState } from 'preact/hooks';
+import {
+  type Bookmark,
+  useBookmark,
+  useBookmarks,
+  useRemoveBookmark,
+  useStoreBookmark,
+} from '../service/bookmarks.ts';
+import { canWrite, type Project } from '../service/projects.ts';
+import { Button } from '../ui/button.tsx';
+import { ConfirmDialog } from '../ui/confirm-dialog.tsx';
+import { Empty } from '../ui/empty.tsx';
+import { formatBytes } from '../ui/format-bytes.ts';
+import { PlusIcon } from '../ui/icons.tsx';
+import { Problem } from '../ui/problem.tsx';
+import { Time } from '../ui/time.tsx';
+import { useAddress } from '../ui/use-address.ts';
+import { Wait } from '../ui/wait.tsx';
+import { JsonEditor } from './json-editor.tsx';
+import { formatJson, readJson } from './json-text.ts';
+
+/** States that programs stored in a project. The one that is looked at stands in the address; `new` makes one. */
+export function Bookmarks({ project }: { project: Project }) {
+  const { data, error, hasNextPage, fetchNextPage, isFetchingNextPage } = useBookmarks(project.id);
+  const [search, change] = useAddress();
+  const [removed, setRemoved] = useState<Bookmark>();
+  const bookmarks = data?.pages
+    .flatMap(page => page.items)
+    .sort((a, b) => b.created.localeCompare(a.created));
+  const chosen = search.get('bookmark') ?? undefined;
+  const isWriter = canWrite(project);
+  const open = (bookmark: string | undefined) => change({ bookmark });
+  const add = isWriter && (
+    <Button look="primary" onClick={() => open('new')}>
+      <PlusIcon />
+      New bookmark
+    </Button>
+  );
+  return (
+    <>
+      <div class="page-head">
+        <h2>Bookmarks</h2>
+        {bookmarks && bookmarks.length > 0 && add}
+      </div>
+      {error && <Problem error={error} />}
+      {!bookmarks && !error && <Wait>Asking for its bookmarks …</Wait>}
+      {chosen === 'new' && isWriter && <NewBookmark pid={project.id} onStored={open} />}
+      {chosen !== undefined && chosen !== 'new' && <Shown key={chosen} bid={chosen} />}
+      {bookmarks && (
+        <div class="card">
+          {bookmarks.length === 0 && (
+            <Empty title="No bookmark yet">
+              <p>
+                A bookmark is a state of a program that shows the project, such as what was selected
+                and how far it was zoomed. Programs store them, and open them by their ids.
+              </p>
+              {chosen !== 'new' && add}
+            </Empty>
+          )}
+          {bookmarks.length > 0 && (
+            // biome-ignore lint/a11y/noNoninteractiveTabindex: on a narrow screen it is scrolled by keys, too.
+            <section class="table-box" aria-label="Bookmarks" tabIndex={0}>
+              <table class="plain">
+                <thead>
+                  <tr>
+                    <th scope="col">Bookmark</th>
+                    <th scope="col">Size</th>
+                    <th scope="col">Stored</th>
+                    <th scope="col">
+                      <span class="visually-hidden">Actions</span>
+                    </th>
+                  </tr>
+                </thead>
+                <tbody>
+                  {bookmarks.map(bookmark => (
+                    <tr key={bookmark.id} data-chosen={bookmark.id === chosen}>
+                      <th scope="row" class="mono">
+                        {bookmark.id}
+                      </th>
+                      <td class="numbers">{formatBytes(bookmark.size)}</td>
+                      <td>
+                        <Time at={bookmark.created} />
+                      </td>
+                      <td class="actions">
+                        <Button
+                          size="small"
+                          aria-label={`Look at ${bookmark.id}`}
+                          onClick={() => open(bookmark.id)}
+                        >
+                          Look
+                        </Button>{' '}
+                        {isWriter && (
+                          <Button
+                            size="small"
+                            aria-label={`Remove ${bookmark.id}`}
+                            onClick={() => setRemoved(bookmark)}
+                          >
+                            Remove
+                          </Button>
+                        )}
+                      </td>
+                    </tr>
+                  ))}
+                </tbody>
+              </table>
+            </section>
+          )}
+          {hasNextPage && (
+            <div class="more">
+              <Button disabled={isFetchingNextPage} onClick={() => fetchNextPage()}>
+                {isFetchingNextPage ? 'Asking for more …' : 'More bookmarks'}
+              </Button>
+            </div>
+          )}
+        </div>
+      )}
+      {removed && (
+        <RemoveBookmark
+          pid={project.id}
+          bookmark={removed}
+          onClose={() => {
+            setRemoved(undefined);
+            if (removed.id === chosen) open(undefined);
+          }}
+        />
+      )}
+    </>
+  );
+}
+
+function Shown({ bid }: { bid: string }) {
+  const { data, error } = useBookmark(bid);
+  const [isFormatted, setFormatted] = useState(false);
+  if (error) return <Problem error={error} />;
+  if (data === undefined) return <Wait>Reading the bookmark …</Wait>;
+  return (
+    <section class="card" aria-label="What is in it">
+      <div class="card-head">
+        <h3 class="mono ellipsis">{bid}</h3>
+        <Button size="small" aria-pressed={isFormatted} onClick={() => setFormatted(!isFormatted)}>
+          One member a line
+        </Button>
+      </div>
+      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: it is scrolled by keys, too. */}
+      <section class="preview-text" aria-label="JSON" tabIndex={0}>
+        <pre class="break">{isFormatted ? formatJson(data) : data}</pre>
+      </section>
+    </section>
+  );
+}
+
+function NewBookmark({ pid, onStored }: { pid: string; onStored: (bid: string) => void }) {
+  const store = useStoreBookmark(pid);
+  const [text, setText] = useState('{\n  \n}');
+  const isObject = text.trimStart().startsWith('{') && readJson(text).error === undefined;
+  return (
+    <section class="form" aria-label="New bookmark">
+      <JsonEditor label="State, a JSON object" text={text} onChange={setText} />
+      {store.error && <Problem error={store.error} />}
+      <div class="row">
+        <Button
+          look="primary"
+          disabled={!isObject || store.isPending}
+          onClick={() => store.mutate(text, { onSuccess: onStored })}
+        >
+          Store
+        </Button>
+        {!isObject && <span class="muted">A bookmark is a JSON object: it begins with {'{'}.</span>}
+      </div>
+    </section>
+  );
+}
+
+interface RemoveBookmarkProps {
+  pid: string;
+  bookmark: Bookmark;
+  onClose: () => void;
+}
+
+function RemoveBookmark({ pid, bookmark: { id }, onClose }: RemoveBookmarkProps) {
+  const remove = useRemoveBookmark(pid);
+  return (
+    <ConfirmDialog
+      title="Remove this bookmark?"
+      action="Remove the bookmark"
+      isPending={remove.isPending}
+      error={remove.error}
+      onConfirm={() => remove.mutate(id, { onSuccess: onClose })}
+      onClose={onClose}
+    >
+      <p class="break">
+        <code>{id}</code> goes, for everybody in the project: whoever has kept its id opens nothing
+        any more.
+      </p>
+    </ConfirmDialog>
+  );
+}

@@ -1,0 +1,155 @@
+import type { TargetedSubmitEvent } from 'preact';
+import { useEffect, useState } from 'preact/hooks';
+import { Link, useLocation } from 'wouter-preact';
+import type { ModelPartProps } from '../pages/model.tsx';
+import { artifactPath, downloadName, useArtifact } from '../service/models.ts';
+import { useParameter, useStoreParameter } from '../service/parameters.ts';
+import { apiPath } from '../service/place.ts';
+import { canWrite } from '../service/projects.ts';
+import { Button } from '../ui/button.tsx';
+import { Empty } from '../ui/empty.tsx';
+import { formatBytes } from '../ui/format-bytes.ts';
+import { DownloadIcon } from '../ui/icons.tsx';
+import { Problem } from '../ui/problem.tsx';
+import { Wait } from '../ui/wait.tsx';
+import { JsonEditor } from './json-editor.tsx';
+import { readJson } from './json-text.ts';
+
+/** A longer text makes a textarea slow. */
+const EDITED = 2 << 20;
+
+/** A parameter of a model, or a new one. */
+export function ParameterPart(props: ModelPartProps) {
+  return props.name === undefined ? (
+    <ParameterForm {...props} text="" isInput={true} tag={undefined} />
+  ) : (
+    <KnownParameter key={props.name} {...props} name={props.name} />
+  );
+}
+
+function KnownParameter(props: ModelPartProps & { name: string }) {
+  const { model, name } = props;
+  const artifact = useArtifact(model.id, name);
+  const value = useParameter(model.id, name);
+  const error = value.error ?? artifact.error;
+  if (!value.data || artifact.data === undefined)
+    return (
+      <>
+        <h1 class="ellipsis">{name}</h1>
+        {error ? <Problem error={error} /> : <Wait>Reading the parameter …</Wait>}
+      </>
+    );
+  const { text, tag } = value.data;
+  const isInput = artifact.data?.input ?? false;
+  return (
+    <>
+      <div class="page-head">
+        <h1 class="ellipsis" title={name}>
+          {name}
+        </h1>
+        <a
+          class="button"
+          href={apiPath(artifactPath(model.id, { aid: name, type: 'parameter' }))}
+          download={downloadName({ aid: name, type: 'parameter' })}
+        >
+          <DownloadIcon />
+          Download
+        </a>
+      </div>
+      {text.length > EDITED ? (
+        <div class="card">
+          <Empty title="Too long to be edited here">
+            <p>
+              It is {formatBytes(text.length)} of JSON. Download it, and store the changed text by a
+              program.
+            </p>
+          </Empty>
+        </div>
+      ) : (
+        <ParameterForm key={tag} {...props} text={text} isInput={isInput} tag={tag} />
+      )}
+    </>
+  );
+}
+
+interface ParameterFormProps extends ModelPartProps {
+  text: string;
+  isInput: boolean;
+  tag: string | undefined;
+}
+
+function ParameterForm({ project, model, name, text: stored, isInput, tag }: ParameterFormProps) {
+  const store = useStoreParameter(model.id);
+  const [text, setText] = useState(stored);
+  const [, navigate] = useLocation();
+  const isWriter = canWrite(project);
+  const isChanged = text !== stored;
+  const base = `/projects/${project.id}/models/${model.id}`;
+  useWarning(isChanged && !store.isPending);
+  const save = (event: TargetedSubmitEvent<HTMLFormElement>) => {
+    event.preventDefault();
+    const fields = new FormData(event.currentTarget);
+    const aid = name ?? String(fields.get('name')).trim();
+    store.mutate(
+      { aid, text, isInput: fields.has('input'), tag },
+      {
+        onSuccess: () => {
+          if (name === undefined)
+            navigate(`${base}/parameter?name=${encodeURIComponent(aid)}`, { replace: true });
+        },
+      },
+    );
+  };
+  return (
+    <form class="form" onSubmit={save} autocomplete="off">
+      {name === undefined && (
+        <>
+          <h1>New parameter</h1>
+          <label class="field narrow">
+            <span>Name</span>
+            <input class="input" name="name" required autofocus />
+          </label>
+        </>
+      )}
+      <JsonEditor label="Value" text={text} onChange={setText} isReadOnly={!isWriter} />
+      <label class="check">
+        <input type="checkbox" name="input" defaultChecked={isInput} disabled={!isWriter} />
+        <span>An input of the model, not one of its results</span>
+      </label>
+      {store.error && (
+        <Problem error={store.error}>
+          {name !== undefined && (
+            <Link href={`${base}/content`}>Back to the content, to open what is stored now</Link>
+          )}
+        </Problem>
+      )}
+      {isWriter && (
+        <div class="row">
+          <Button
+            type="submit"
+            look="primary"
+            disabled={store.isPending || readJson(text).error !== undefined}
+          >
+            Store
+          </Button>
+          {name !== undefined && isChanged && (
+            <Button onClick={() => setText(stored)}>Take it back</Button>
+          )}
+          <span role="status" class="muted">
+            {store.isPending ? 'Storing …' : isChanged && name !== undefined && 'Not stored yet.'}
+          </span>
+        </div>
+      )}
+    </form>
+  );
+}
+
+/** The browser asks before what is not stored is lost. */
+function useWarning(isOn: boolean): void {
+  useEffect(() => {
+    if (!isOn) return;
+    const ask = (event: BeforeUnloadEvent) => event.preventDefault();
+    addEventListener('beforeunload', ask);
+    return () => removeEventListener('beforeunload', ask);
+  }, [isOn]);
+}

@@ -1,0 +1,68 @@
+import { useMutation, useQuery } from '@tanstack/preact-query';
+import { unwrap, WindlassError } from '@windlass/client';
+import { queries, windlass } from './client.ts';
+import { modelChanged } from './models.ts';
+import { tagged } from './projects.ts';
+
+/** The value of a parameter: its text as it was stored, which no parser has touched. */
+export const useParameter = (mid: string, aid: string) =>
+  useQuery({
+    queryKey: ['parameter', mid, aid],
+    queryFn: async ({ signal }) => {
+      const params = { path: { mid, aid } };
+      const asked = windlass.api.GET('/api/models/{mid}/parameters/{aid}', {
+        params,
+        parseAs: 'text',
+        signal,
+      });
+      const { record, tag } = await tagged(asked);
+      return { text: String(record), tag };
+    },
+    // What is edited does not change below the user's hands; a change of others is told when it is stored.
+    staleTime: Number.POSITIVE_INFINITY,
+    gcTime: 0,
+  });
+
+interface Stored {
+  aid: string;
+  text: string;
+  isInput: boolean;
+  /** Of what is replaced; a new one has none. */
+  tag?: string;
+}
+
+/** Stores the text as the value, byte for byte. */
+export const useStoreParameter = (mid: string) =>
+  useMutation({
+    mutationFn: async ({ aid, text, isInput, tag }: Stored) => {
+      if (tag === undefined) await refuseExisting(mid, aid);
+      const params = { path: { mid, aid }, header: { 'If-Match': tag } };
+      await unwrap(
+        windlass.api.PUT('/api/models/{mid}/parameters/{aid}', {
+          params,
+          body: { value: null },
+          // JSON.stringify() would round numbers.
+          bodySerializer: () => `{"value":${text},"input":${isInput}}`,
+          parseAs: 'text',
+        }),
+      );
+    },
+    onSuccess: async (_, { aid }) => {
+      await queries.refetchQueries({ queryKey: ['parameter', mid, aid] });
+      await modelChanged(mid);
+    },
+  });
+
+async function refuseExisting(mid: string, aid: string): Promise<void> {
+  const params = { path: { mid, aid } };
+  const { response } = await windlass.api.GET('/api/models/{mid}/parameters/{aid}', {
+    params,
+    parseAs: 'text',
+  });
+  if (response.ok)
+    throw new WindlassError({
+      code: 'exists',
+      detail: `There is a parameter ${aid} already.`,
+      hint: 'Choose another name, or change that one.',
+    });
+}

@@ -1,0 +1,48 @@
+import { useMutation, useQuery } from '@tanstack/preact-query';
+import { type components, unwrap } from '@windlass/client';
+import { useEffect, useReducer } from 'preact/hooks';
+import { queries, windlass } from './client.ts';
+import { abandonUpload, getUpload, type Sending, sendings, type Upload } from './sendings.ts';
+
+export type Parser = components['schemas']['Parser'];
+export type { Sending, Upload };
+
+/** The parsers of uploads with their parameters, which change with the service alone. */
+export const useParsers = () =>
+  useQuery({
+    queryKey: ['parsers'],
+    queryFn: async ({ signal }) =>
+      (await unwrap(windlass.api.GET('/api/configuration/parsers', { signal }))).items,
+    staleTime: Number.POSITIVE_INFINITY,
+  });
+
+/** The uploads of this page into a model. */
+export function useSendings(mid: string): Sending[] {
+  const [, redraw] = useReducer((n: number) => n + 1, 0);
+  useEffect(() => sendings.subscribe(() => redraw(undefined)), []);
+  return sendings.list.filter(each => each.mid === mid);
+}
+
+/** The user's uploads into a model that were begun, here or elsewhere, and not ended. */
+export const useOpenUploads = (mid: string) =>
+  useQuery({
+    queryKey: ['uploads', mid],
+    queryFn: async ({ signal }) => {
+      const found: Upload[] = [];
+      for (let after: string | undefined; ; ) {
+        const params = { query: { limit: 1_000, after } };
+        const page = await unwrap(windlass.api.GET('/api/uploads', { params, signal }));
+        for (const { id, state, mid: into } of page.items)
+          if (state === 'open' && into === mid) found.push(await getUpload(id));
+        if (page.next === null) return found;
+        after = page.next;
+      }
+    },
+    staleTime: 5_000,
+  });
+
+export const useAbandonUpload = (mid: string) =>
+  useMutation({
+    mutationFn: abandonUpload,
+    onSettled: () => queries.invalidateQueries({ queryKey: ['uploads', mid] }),
+  });

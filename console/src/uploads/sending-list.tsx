@@ -1,0 +1,109 @@
+import { RowErrors } from '../projects/row-errors.tsx';
+import { sendings } from '../service/sendings.ts';
+import type { Sending } from '../service/uploads.ts';
+import { Button } from '../ui/button.tsx';
+import { formatBytes } from '../ui/format-bytes.ts';
+import { Problem } from '../ui/problem.tsx';
+import { TextAround } from './text-around.tsx';
+
+const WORDS: Record<Sending['state'], string> = {
+  waits: 'Waits for the others',
+  sends: 'Is sent',
+  paused: 'Paused',
+  parses: 'Is read',
+  done: 'Is there',
+  failed: 'Failed',
+};
+const STATES: Record<Sending['state'], string> = {
+  ...{ waits: 'queued', sends: 'running', paused: 'queued' },
+  ...{ parses: 'running', done: 'succeeded', failed: 'failed' },
+};
+/** Of the names of an upload so many are told. */
+const NAMES = 3;
+
+/** The uploads of this page: how far they are, and what became of them. */
+export function SendingList({ list }: { list: Sending[] }) {
+  if (list.length === 0) return null;
+  return (
+    <section class="card" aria-label="Uploads of this page">
+      <ul class="parses">
+        {list.map(sending => (
+          <SendingItem key={sending.key} sending={sending} />
+        ))}
+      </ul>
+    </section>
+  );
+}
+
+function SendingItem({ sending }: { sending: Sending }) {
+  const { key, aids, state, sent, total, error, upload } = sending;
+  const name = namesOf(aids);
+  // What could not be read is not read by sending it again.
+  const canResume = state === 'paused' || (state === 'failed' && !upload);
+  return (
+    <li>
+      <div class="row">
+        <span class="badge" data-state={STATES[state]} role="status">
+          {WORDS[state]}
+        </span>
+        <strong class="grow ellipsis" title={name}>
+          {name}
+        </strong>
+        <span class="muted numbers">
+          {sent < total ? `${formatBytes(sent)} of ${formatBytes(total)}` : formatBytes(total)}
+        </span>
+        {(state === 'sends' || state === 'waits') && (
+          <Button size="small" aria-label={`Pause ${name}`} onClick={() => sendings.pause(key)}>
+            Pause
+          </Button>
+        )}
+        {canResume && (
+          <Button
+            size="small"
+            aria-label={`Go on with ${name}`}
+            onClick={() => sendings.resume(key)}
+          >
+            Go on
+          </Button>
+        )}
+        {state !== 'parses' && (
+          <Button
+            size="small"
+            aria-label={`${state === 'done' || upload ? 'Clear' : 'Give up'} ${name}`}
+            onClick={() => sendings.remove(key)}
+          >
+            {state === 'done' || upload ? 'Clear' : 'Give up'}
+          </Button>
+        )}
+      </div>
+      {(state === 'sends' || state === 'paused') && (
+        <progress aria-label={`Sent of ${name}`} max={Math.max(1, total)} value={sent} />
+      )}
+      {upload?.error ? (
+        <RowErrors
+          message={upload.error.message}
+          errors={upload.error.errors}
+          aids={aids}
+          around={({ file = 0, row, ...rest }) => {
+            const source = sending.files[file];
+            if (!source || row === undefined) return null;
+            return (
+              <TextAround
+                file={source}
+                error={{ ...rest, file, row }}
+                parameters={sending.parameters}
+              />
+            );
+          }}
+        />
+      ) : (
+        state === 'failed' && <Problem error={error} />
+      )}
+    </li>
+  );
+}
+
+function namesOf(aids: string[]): string {
+  const rest = aids.length - NAMES;
+  return `${aids.slice(0, NAMES).join(', ')}${rest > 0 ? ` and ${rest} more` : ''}`;
+}
