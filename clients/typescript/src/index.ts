@@ -12,7 +12,7 @@ export type { ConnectionOptions } from './http.ts';
 export type { Job, WaitOptions } from './jobs.ts';
 export type { Chunk, Line, OutputStream } from './lines.ts';
 export type { Challenge, Credentials, LoginOptions } from './login.ts';
-export type { Row, RowsOptions, Value } from './rows.ts';
+export type { Row, RowsOptions, RowsPage, Value } from './rows.ts';
 export type { Result, Run } from './run.ts';
 export type { components, operations, paths } from './schema.ts';
 export type { BatchOptions, RunOptions, Session, SessionRecord } from './session.ts';

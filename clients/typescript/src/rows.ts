@@ -6,9 +6,9 @@ import { errorOfJob, waitForEnd } from './jobs.ts';
 import type { components, operations } from './schema.ts';
 
 type Query = NonNullable<operations['readRows']['parameters']['query']>;
-type Page = components['schemas']['TableRows'];
+export type RowsPage = components['schemas']['TableRows'];
 
-export type Value = Page['rows'][number][number];
+export type Value = RowsPage['rows'][number][number];
 export type Row = Record<string, Value>;
 
 export interface RowsOptions extends Query {
@@ -37,14 +37,14 @@ export async function* readRows(
 }
 
 /** A page of a view, once the view is there. */
-async function readPage(
+export async function readPage(
   connection: Connection,
   {
     query,
     signal,
     ...path
   }: { mid: string; aid: string; query: Query; signal: AbortSignal | undefined },
-): Promise<Page> {
+): Promise<RowsPage> {
   for (;;) {
     const answer = await unwrap(
       connection.api.GET('/api/models/{mid}/tables/{aid}/rows', {

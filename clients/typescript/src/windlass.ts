@@ -5,7 +5,7 @@ import type { FollowOptions } from './follow.ts';
 import { ANSWER_MS, type ConnectionOptions, Http } from './http.ts';
 import { cancelJob, type Job, type WaitOptions, waitForEnd } from './jobs.ts';
 import { LOGIN_MS, type LoginOptions, logIn } from './login.ts';
-import type { Row, RowsOptions } from './rows.ts';
+import type { Row, RowsOptions, RowsPage } from './rows.ts';
 import { Run } from './run.ts';
 import type { components, operations } from './schema.ts';
 import { Session } from './session.ts';
@@ -116,5 +116,15 @@ export class Windlass {
   async *rows(mid: string, aid: string, options: RowsOptions = {}): AsyncGenerator<Row> {
     const { readRows } = await import('./rows.ts');
     yield* readRows(this.#connection, { mid, aid }, options);
+  }
+
+  /** One answer of rows with their number in all, at most 10,000 and 100 unless `limit` says so: what a page shows of a table. */
+  async rowsPage(
+    mid: string,
+    aid: string,
+    { signal, ...query }: RowsOptions = {},
+  ): Promise<RowsPage> {
+    const { readPage } = await import('./rows.ts');
+    return readPage(this.#connection, { mid, aid, query, signal });
   }
 }
