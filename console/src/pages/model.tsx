@@ -5,6 +5,7 @@ import { ModelSettings } from '../projects/model-settings.tsx';
 import { ParameterPart } from '../projects/parameter.tsx';
 import { type Model, useModel } from '../service/models.ts';
 import { canWrite, type Project, useProject } from '../service/projects.ts';
+import { lazy } from '../ui/lazy.tsx';
 import { Parts } from '../ui/parts.tsx';
 import { Problem } from '../ui/problem.tsx';
 import { useAddress } from '../ui/use-address.ts';
@@ -14,6 +15,9 @@ import { UploadPart } from '../uploads/upload-part.tsx';
 import '../styles/operate.css';
 import '../styles/projects.css';
 import '../styles/model.css';
+
+const TablePart = lazy(async () => (await import('../tables/table-part.tsx')).TablePart);
+const ArrayPart = lazy(async () => (await import('../arrays/array-part.tsx')).ArrayPart);
 
 /** What a part of the page knows; `name` is that of the artifact that it shows. */
 export interface ModelPartProps {
@@ -28,9 +32,11 @@ const PARTS = [
   { part: 'settings', name: 'Settings' },
 ];
 const SHOWN: Record<string, ComponentType<ModelPartProps>> = {
+  array: ArrayPart,
   content: Content,
   parameter: ParameterPart,
   settings: ModelSettings,
+  table: TablePart,
   upload: UploadPart,
 };
 

@@ -19,7 +19,7 @@ export const KINDS: Record<Artifact['type'], string> = {
   ...{ table: 'Table', array: 'Array', file: 'File', parameter: 'Parameter' },
 };
 /** Of files the bytes are all there is: they are downloaded. */
-const HAS_PAGE: Artifact['type'][] = ['parameter'];
+const HAS_PAGE: Artifact['type'][] = ['parameter', 'table', 'array'];
 
 export const ArtifactTable = ({ base, mid, artifacts, onRemove }: ArtifactTableProps) => (
   // biome-ignore lint/a11y/noNoninteractiveTabindex: on a narrow screen it is scrolled by keys, too.

@@ -1,0 +1,128 @@
+import { useQuery } from '@tanstack/preact-query';
+import { type components, type RowsPage, unwrap, type Value } from '@windlass/client';
+import { windlass } from './client.ts';
+
+type Schemas = components['schemas'];
+export type Table = Schemas['Table'];
+export type Column = Table['columns'][number];
+export type Histogram = Schemas['Histogram'];
+export type Series = Schemas['TableSeries'];
+export type { RowsPage, Value };
+
+/** A table of a model. */
+export interface TableKey {
+  mid: string;
+  aid: string;
+}
+
+/** Rows in an order, and those alone that pass all filters, as the service takes them. */
+export interface View {
+  /** Names of columns, `-` before those that descend. */
+  sort: string[];
+  /** `column:op:value` each. */
+  filter: string[];
+}
+
+export interface SeriesRange {
+  x: string;
+  y: string;
+  points: number;
+  from: string | undefined;
+  to: string | undefined;
+}
+
+export const useTable = ({ mid, aid }: TableKey) =>
+  useQuery({
+    queryKey: ['table', mid, aid],
+    queryFn: ({ signal }) =>
+      unwrap(
+        windlass.api.GET('/api/models/{mid}/tables/{aid}/metadata', {
+          params: { path: { mid, aid } },
+          signal,
+        }),
+      ),
+    staleTime: 30_000,
+  });
+
+export interface RowsQuery {
+  offset: number;
+  limit: number;
+  columns?: string[];
+}
+
+/** Rows of a view, once it is made. */
+export const readRowsOf = (
+  { mid, aid }: TableKey,
+  view: View,
+  query: RowsQuery,
+  signal: AbortSignal,
+): Promise<RowsPage> => windlass.rowsPage(mid, aid, { ...query, ...view, signal });
+
+export const useHistogram = ({ mid, aid }: TableKey, column: string, bins: number) =>
+  useQuery({
+    queryKey: ['table', mid, aid, 'histogram', column, bins],
+    queryFn: ({ signal }) =>
+      unwrap(
+        windlass.api.GET('/api/models/{mid}/tables/{aid}/histogram', {
+          params: { path: { mid, aid }, query: { column, bins } },
+          signal,
+        }),
+      ),
+    staleTime: 60_000,
+  });
+
+/** The least and greatest y of each bucket of x. */
+export const useSeries = ({ mid, aid }: TableKey, range: SeriesRange) =>
+  useQuery({
+    queryKey: ['table', mid, aid, 'series', range],
+    queryFn: ({ signal }) =>
+      unwrap(
+        windlass.api.GET('/api/models/{mid}/tables/{aid}/series', {
+          params: { path: { mid, aid }, query: range },
+          signal,
+        }),
+      ),
+    staleTime: 60_000,
+    placeholderData: before => before,
+    enabled: range.points > 0,
+  });
+
+/** The most rows of one answer in CSV. */
+const CSV_ROWS = 1_000_000;
+
+/** All rows of a view as CSV, in answers of a million rows that are joined. */
+export async function readCsv(
+  { mid, aid }: TableKey,
+  view: View,
+  { onProgress, signal }: { onProgress: (rows: number) => void; signal: AbortSignal },
+): Promise<Blob> {
+  const pieces: Blob[] = [];
+  let head = 0;
+  for (let offset = 0, total = 1; offset < total; offset += CSV_ROWS) {
+    // By then the view is there, so that the answer is its rows.
+    ({ total } = await windlass.rowsPage(mid, aid, { ...view, limit: 1, signal }));
+    const query = { ...view, offset, limit: CSV_ROWS };
+    const asked = windlass.api.GET('/api/models/{mid}/tables/{aid}/rows', {
+      params: { path: { mid, aid }, query },
+      headers: { Accept: 'text/csv' },
+      parseAs: 'blob',
+      signal,
+    });
+    const piece = (await unwrap<unknown>(asked)) as Blob;
+    if (offset === 0) head = await headBytes(piece);
+    pieces.push(offset === 0 ? piece : piece.slice(head));
+    onProgress(Math.min(total, offset + CSV_ROWS));
+  }
+  return new Blob(pieces, { type: 'text/csv' });
+}
+
+/** The line of names at the beginning, whose names may hold line breaks in quotes. */
+async function headBytes(csv: Blob): Promise<number> {
+  const bytes = new Uint8Array(await csv.slice(0, 1 << 20).arrayBuffer());
+  let isQuoted = false;
+  for (const [at, byte] of bytes.entries()) {
+    if (byte === 0x22) isQuoted = !isQuoted;
+    if (byte === 0x0a && !isQuoted) return at + 1;
+  }
+  return bytes.length;
+}

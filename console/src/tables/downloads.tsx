@@ -1,0 +1,69 @@
+import { useEffect, useRef, useState } from 'preact/hooks';
+import { artifactPath, downloadName } from '../service/models.ts';
+import { apiPath } from '../service/place.ts';
+import { readCsv, type TableKey, type View } from '../service/tables.ts';
+import { Button } from '../ui/button.tsx';
+import { DownloadIcon } from '../ui/icons.tsx';
+import { Problem } from '../ui/problem.tsx';
+
+interface DownloadsProps {
+  table: TableKey;
+  view: View;
+  /** Rows of the view. */
+  total: number | undefined;
+}
+
+/** The rows that are shown as CSV, and the table as Parquet. */
+export function Downloads({ table, view, total }: DownloadsProps) {
+  const [read, setRead] = useState<number>();
+  const [error, setError] = useState<unknown>();
+  const stop = useRef<AbortController>();
+  useEffect(() => () => stop.current?.abort(), []);
+  const artifact = { aid: table.aid, type: 'table' as const };
+  const download = async () => {
+    stop.current = new AbortController();
+    const { signal } = stop.current;
+    setError(undefined);
+    setRead(0);
+    try {
+      const csv = await readCsv(table, view, { onProgress: setRead, signal });
+      saveAs(csv, downloadName(artifact).replace(/(?:\.csv)?\.parquet$/, '.csv'));
+    } catch (problem) {
+      if (!signal.aborted) setError(problem);
+    }
+    setRead(undefined);
+  };
+  return (
+    <>
+      {read === undefined ? (
+        <Button onClick={download}>
+          <DownloadIcon />
+          CSV
+        </Button>
+      ) : (
+        <Button onClick={() => stop.current?.abort()}>
+          Stop at {read.toLocaleString()} of {total?.toLocaleString() ?? '…'} rows
+        </Button>
+      )}
+      <a
+        class="button"
+        href={apiPath(artifactPath(table.mid, artifact))}
+        download={downloadName(artifact)}
+        title="The whole table, in the order of its file"
+      >
+        <DownloadIcon />
+        Parquet
+      </a>
+      {error !== undefined && <Problem error={error} />}
+    </>
+  );
+}
+
+/** Of a link that was clicked the browser reads on for a while. */
+const KEPT_MS = 60_000;
+
+function saveAs(blob: Blob, name: string): void {
+  const address = URL.createObjectURL(blob);
+  Object.assign(document.createElement('a'), { href: address, download: name }).click();
+  setTimeout(() => URL.revokeObjectURL(address), KEPT_MS);
+}

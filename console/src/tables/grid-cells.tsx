@@ -1,0 +1,76 @@
+// biome-ignore-all lint/a11y/useSemanticElements: cells stand where they are put, which those of a <table> do not.
+// biome-ignore-all lint/a11y/useFocusableInteractive: a table is read, and scrolled as a whole.
+import type { Column, Value, View } from '../service/tables.ts';
+import { DownIcon, HistogramIcon, UpIcon } from '../ui/icons.tsx';
+import { directionOf, turnSort } from './view-address.ts';
+
+/** Where a column stands. */
+type Place = { left: string; width: string };
+
+interface HeadProps {
+  column: Column;
+  index: number;
+  place: Place;
+  view: View;
+  onSort: (sort: string[]) => void;
+  onColumn: (name: string) => void;
+}
+
+export function Head({ column: { name, unit }, index, place, view, onSort, onColumn }: HeadProps) {
+  const direction = directionOf(view, name);
+  return (
+    <div
+      class="grid-cell"
+      role="columnheader"
+      aria-colindex={index + 2}
+      aria-sort={direction ?? 'none'}
+      style={place}
+    >
+      <button
+        type="button"
+        class="grid-sort ellipsis"
+        title={`Sort by ${name}; with Shift beside what it is sorted by`}
+        onClick={event => onSort(turnSort(view, name, event.shiftKey))}
+      >
+        {name}
+        {unit && <span class="muted"> {unit}</span>}
+        {direction === 'ascending' && <UpIcon />}
+        {direction === 'descending' && <DownIcon />}
+      </button>
+      <button
+        type="button"
+        class="grid-about"
+        aria-label={`About ${name}`}
+        title="Its values, and a filter by them"
+        onClick={() => onColumn(name)}
+      >
+        <HistogramIcon />
+      </button>
+    </div>
+  );
+}
+
+interface CellProps {
+  type: Column['type'];
+  index: number;
+  value: Value | undefined;
+  place: Place;
+}
+
+export function Cell({ type, index, value, place }: CellProps) {
+  const isMissing = value === null;
+  const text = value === undefined ? '…' : isMissing ? 'missing' : String(value);
+  return (
+    <div
+      class="grid-cell ellipsis"
+      role="cell"
+      aria-colindex={index + 2}
+      data-type={type}
+      data-missing={isMissing || value === undefined}
+      title={text.length > 12 ? text : undefined}
+      style={place}
+    >
+      {text}
+    </div>
+  );
+}

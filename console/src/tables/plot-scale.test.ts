@@ -1,0 +1,57 @@
+import { describe, expect, test } from 'vitest';
+import { drawSeries, nearestFilled, scaleOf } from './plot-scale.ts';
+
+const column = (type: 'integer' | 'number' | 'timestamp' | 'time' | 'date', more = {}) => ({
+  ...{ name: 'a', type, min: 0, max: 1, nulls: 0 },
+  ...more,
+});
+const series = (min: (number | null)[], max: (number | null)[]) => ({
+  ...{ x: 'x', y: 'y' },
+  buckets: {
+    from: min.map((_, n) => n),
+    to: min.map((_, n) => n + 1),
+    ...{ min, max },
+    count: min.map(value => (value === null ? 0 : 1)),
+  },
+});
+
+describe('the scale of a column', () => {
+  test('tells times apart, with and without a zone', () => {
+    const { toNumber } = scaleOf(column('timestamp'));
+    expect(toNumber('2026-05-01T00:00:01')).toBe(toNumber('2026-05-01T00:00:01Z'));
+    expect(toNumber('2026-05-01T00:00:01.250Z') - toNumber('2026-05-01T00:00:00Z')).toBe(1_250);
+    expect(scaleOf(column('time')).toNumber('00:00:02')).toBe(2_000);
+    expect(scaleOf(column('date')).toNumber('1970-01-02')).toBe(86_400_000);
+  });
+
+  test('tells integers past 2^53 apart by their distances', () => {
+    const min = '9007199254740993';
+    const { toNumber, format } = scaleOf(column('integer', { exact: true, min }));
+    expect(toNumber('9007199254740994')).toBe(1);
+    expect(format('9007199254740994')).toBe('9007199254740994');
+  });
+});
+
+describe('a line through buckets', () => {
+  const { toNumber, format } = scaleOf(column('number'));
+  const draw = (min: (number | null)[], max: (number | null)[]) =>
+    drawSeries(series(min, max), { toNumber, format });
+
+  test('goes through the least and the greatest value of each', () => {
+    const { line, least, greatest } = draw([0, 2], [1, 4]);
+    expect([least, greatest]).toEqual([0, 4]);
+    expect(line).toBe('M0.5 0.75000L0.5 1.00000L1.5 0.50000L1.5 0.00000');
+  });
+
+  test('goes on over buckets without a value, and stands in the middle where all are the same', () => {
+    expect(draw([1, null, 3], [1, null, 3]).line).toBe('M0.5 1.00000L2.5 0.00000');
+    expect(draw([7], [7])).toMatchObject({ line: 'M0.5 0.50000', dots: [{ x: 0.5, y: 0.5 }] });
+    expect(draw([], [])).toMatchObject({ line: '', dots: [] });
+  });
+
+  test('tells the value that is next', () => {
+    const some = series([null, 1, null, null, 2], [null, 1, null, null, 2]);
+    expect([0, 1, 2, 3, 4].map(at => nearestFilled(some, at))).toEqual([1, 1, 1, 4, 4]);
+    expect(nearestFilled(series([null], [null]), 0)).toBe(0);
+  });
+});

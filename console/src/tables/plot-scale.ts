@@ -1,0 +1,117 @@
+/** As the service tells values, columns and series, so that a plot is tested without it. */
+export type Value = string | number | boolean | null;
+
+export interface PlotColumn {
+  name: string;
+  type: 'boolean' | 'integer' | 'number' | 'date' | 'time' | 'timestamp' | 'text';
+  min: Value;
+  /** Integers pass 2^53: values are texts. */
+  exact?: true;
+}
+
+export interface Buckets {
+  from: Value[];
+  to: Value[];
+  min: Value[];
+  max: Value[];
+  count: number[];
+}
+
+/** How the values of a column stand along an axis. */
+export interface Scale {
+  toNumber: (value: Value | undefined) => number;
+  format: (value: Value | undefined) => string;
+}
+
+const numeric = new Intl.NumberFormat(undefined, { maximumSignificantDigits: 10 });
+const TIMES: PlotColumn['type'][] = ['date', 'time', 'timestamp'];
+
+/** Only these are plotted. */
+export const isPlottable = ({ type }: PlotColumn): boolean => type !== 'text' && type !== 'boolean';
+
+export function scaleOf({ type, exact, min }: PlotColumn): Scale {
+  if (TIMES.includes(type)) return { toNumber: timeOf, format: value => String(value ?? '') };
+  // Past 2^53 doubles tell the distances from the least value, not the values.
+  if (exact)
+    return {
+      toNumber: value => Number(BigInt(String(value ?? min)) - BigInt(String(min))),
+      format: value => String(value ?? ''),
+    };
+  return {
+    toNumber: Number,
+    format: value => (typeof value === 'number' ? numeric.format(value) : String(value ?? '')),
+  };
+}
+
+/** ms; of a time of day since midnight. What has no zone is taken as if it were UTC. */
+function timeOf(value: Value | undefined): number {
+  const text = String(value ?? '').replace(' ', 'T');
+  if (/^\d\d:/.test(text)) return Date.parse(`1970-01-01T${text}Z`);
+  return Date.parse(
+    /T.*(?:Z|[+-]\d\d:?\d\d)$/.test(text) || !text.includes('T') ? text : `${text}Z`,
+  );
+}
+
+export interface Drawing {
+  /** A path in a square of `buckets` times 1, upside down as pictures are. */
+  line: string;
+  /** Buckets that hold one value, where they are few. */
+  dots: { x: number; y: number }[];
+  least: Value | undefined;
+  greatest: Value | undefined;
+}
+
+/** More are a line. */
+const DOTS = 200;
+
+/** Through the least and the greatest value of each bucket, so that no peak is lost. */
+export function drawSeries({ buckets }: { buckets: Buckets }, { toNumber }: Scale): Drawing {
+  const { min, max, count } = buckets;
+  const filled = count.flatMap((n, at) => (n > 0 ? [at] : []));
+  const least = extreme(
+    filled.map(at => min[at]),
+    toNumber,
+    -1,
+  );
+  const greatest = extreme(
+    filled.map(at => max[at]),
+    toNumber,
+    1,
+  );
+  const bottom = toNumber(least);
+  const height = toNumber(greatest) - bottom;
+  const y = (value: Value | undefined) =>
+    height === 0 ? 0.5 : 1 - (toNumber(value) - bottom) / height;
+  let last = 0.5;
+  const steps = filled.map((at, n) => {
+    const ends = [y(min[at]), y(max[at])];
+    // The nearer end first, so that the line between two buckets is short.
+    if (Math.abs((ends[0] ?? 0) - last) > Math.abs((ends[1] ?? 0) - last)) ends.reverse();
+    last = ends[1] ?? 0;
+    const x = at + 0.5;
+    const to = ends[0] === ends[1] ? '' : `L${x} ${ends[1]?.toFixed(5)}`;
+    return `${n === 0 ? 'M' : 'L'}${x} ${ends[0]?.toFixed(5)}${to}`;
+  });
+  const dots = filled.length > DOTS ? [] : filled.map(at => ({ x: at + 0.5, y: y(max[at]) }));
+  return { line: steps.join(''), dots, least, greatest };
+}
+
+/** The bucket next to one that holds a value; the same where none does. */
+export function nearestFilled({ buckets: { count } }: { buckets: Buckets }, at: number): number {
+  for (let by = 0; by < count.length; by++) {
+    if ((count[at + by] ?? 0) > 0) return at + by;
+    if ((count[at - by] ?? 0) > 0) return at - by;
+  }
+  return at;
+}
+
+function extreme(
+  values: (Value | undefined)[],
+  toNumber: Scale['toNumber'],
+  sign: 1 | -1,
+): Value | undefined {
+  let found: Value | undefined;
+  for (const value of values)
+    if (found === undefined || sign * (toNumber(value) - toNumber(found)) > 0) found = value;
+  return found;
+}

@@ -1,0 +1,174 @@
+// biome-ignore-all lint/a11y/useSemanticElements: rows and cells stand where they are put, which those of a <table> do not.
+// biome-ignore-all lint/a11y/useFocusableInteractive: a table is read, and scrolled as a whole.
+import { useEffect, useMemo, useReducer, useRef } from 'preact/hooks';
+import { type Column, readRowsOf, type TableKey, type View } from '../service/tables.ts';
+import { Button } from '../ui/button.tsx';
+import { Empty } from '../ui/empty.tsx';
+import { Problem } from '../ui/problem.tsx';
+import { Wait } from '../ui/wait.tsx';
+import { layColumns, seenColumns } from './column-layout.ts';
+import { Cell, Head } from './grid-cells.tsx';
+import { TableRows } from './table-rows.ts';
+import { useScaledScroll } from './use-scaled-scroll.ts';
+
+interface TableGridProps {
+  table: TableKey;
+  columns: Column[];
+  /** Rows of the whole table. */
+  rows: number;
+  view: View;
+  /** The row that the address names; it is looked at first, from 0. */
+  row: number;
+  onRow: (row: number) => void;
+  onSort: (sort: string[]) => void;
+  onColumn: (name: string) => void;
+  onTotal: (total: number | undefined) => void;
+}
+
+const ROW = 30;
+const HEAD = 38;
+const NUMBERS = 96;
+/** The address tells where somebody has stopped. */
+const REST_MS = 400;
+
+/** Rows of a table, however many: those that are seen. */
+export function TableGrid(props: TableGridProps) {
+  const { table, columns, rows, view, row, onRow, onSort, onColumn, onTotal } = props;
+  const box = useRef<HTMLDivElement>(null);
+  const [, redraw] = useReducer((n: number) => n + 1, 0);
+  const starts = useMemo(() => layColumns(columns), [columns]);
+  const isPlain = view.sort.length === 0 && view.filter.length === 0;
+  const viewKey = JSON.stringify([table, view]);
+  const data = useMemo(
+    () =>
+      new TableRows(
+        columns.map(({ name }) => name),
+        (query, signal) => readRowsOf(table, view, query, signal),
+        () => redraw(undefined),
+      ),
+    [viewKey, columns],
+  );
+  useEffect(() => () => data.destroy(), [data]);
+  const total = data.total ?? (isPlain ? rows : 0);
+  const scroll = useScaledScroll(box, { rows: total, rowHeight: ROW, head: HEAD });
+  const known = data.total;
+  useEffect(() => onTotal(isPlain ? rows : known), [known, isPlain, rows, onTotal]);
+  // Where the address says, once there are so many rows.
+  const shown = useRef(-1);
+  useEffect(() => {
+    if (total === 0 || row === shown.current) return;
+    shown.current = row;
+    scroll.moveTo(row);
+  });
+  const { first, left, width } = scroll;
+  useEffect(() => {
+    if (first === shown.current || total === 0) return;
+    const timer = setTimeout(() => {
+      shown.current = first;
+      onRow(first);
+    }, REST_MS);
+    return () => clearTimeout(timer);
+  }, [first, total, onRow]);
+  const count = Math.max(0, Math.min(Math.ceil(scroll.view / ROW) + 1, total - first));
+  const seen = seenColumns(starts, left, left + width - NUMBERS);
+  useEffect(() => {
+    data.want({
+      ...{ firstRow: first, endRow: first + count },
+      ...{ firstColumn: seen.first, endColumn: seen.end },
+    });
+  }, [data, data.error, first, count, seen.first, seen.end]);
+  const whole = NUMBERS + (starts.at(-1) ?? 0);
+  const shownColumns = columns.slice(seen.first, seen.end);
+  const startOf = (n: number) => NUMBERS + (starts[seen.first + n] ?? 0);
+  const widthOf = (n: number) => (starts[seen.first + n + 1] ?? 0) - (starts[seen.first + n] ?? 0);
+  const isWaiting = data.total === undefined && data.error === undefined;
+  return (
+    <div class="card grid-card">
+      {data.error !== undefined && (
+        <Problem error={data.error}>
+          <p>
+            <Button size="small" onClick={() => data.retry()}>
+              Try again
+            </Button>
+          </p>
+        </Problem>
+      )}
+      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: it is scrolled by keys. */}
+      <section class="grid" ref={box} aria-label="Rows" tabIndex={0}>
+        <div
+          class="grid-still"
+          role="table"
+          aria-label="Rows"
+          aria-rowcount={total + 1}
+          aria-colcount={columns.length + 1}
+          style={{ width: `${whole}px` }}
+        >
+          <div class="grid-head" role="row" aria-rowindex={1} style={{ height: `${HEAD}px` }}>
+            <div class="grid-number" role="columnheader" aria-colindex={1}>
+              Row
+            </div>
+            {shownColumns.map((column, n) => (
+              <Head
+                key={column.name}
+                column={column}
+                index={seen.first + n}
+                place={{ left: `${startOf(n)}px`, width: `${widthOf(n)}px` }}
+                view={view}
+                onSort={onSort}
+                onColumn={onColumn}
+              />
+            ))}
+          </div>
+          <div
+            class="grid-rows"
+            role="rowgroup"
+            style={{ transform: `translateY(${-scroll.hidden}px)` }}
+          >
+            {Array.from({ length: count }, (_, at) => {
+              const n = first + at;
+              return (
+                <div
+                  key={at}
+                  class="grid-row"
+                  role="row"
+                  aria-rowindex={n + 2}
+                  style={{ height: `${ROW}px` }}
+                >
+                  <div class="grid-number" role="rowheader" aria-colindex={1}>
+                    {(n + 1).toLocaleString()}
+                  </div>
+                  {shownColumns.map(({ name, type }, m) => (
+                    <Cell
+                      key={name}
+                      type={type}
+                      index={seen.first + m}
+                      value={data.value(n, seen.first + m)}
+                      place={{ left: `${startOf(m)}px`, width: `${widthOf(m)}px` }}
+                    />
+                  ))}
+                </div>
+              );
+            })}
+          </div>
+        </div>
+        <div style={{ height: `${scroll.rest}px` }} />
+      </section>
+      {data.total === 0 && (
+        <div class="grid-wait">
+          <Empty title={isPlain ? 'It has no rows' : 'No row passes the filters'}>
+            <p>{isPlain ? 'Its file names columns alone.' : 'Leave out one of them, above.'}</p>
+          </Empty>
+        </div>
+      )}
+      {isWaiting && (
+        <div class="grid-wait">
+          <Wait>
+            {isPlain
+              ? 'Reading rows …'
+              : `${view.sort.length > 0 ? 'Sorting' : 'Filtering'} ${rows.toLocaleString()} rows …`}
+          </Wait>
+        </div>
+      )}
+    </div>
+  );
+}

@@ -1,0 +1,93 @@
+import type { RefObject } from 'preact';
+import { useEffect, useMemo, useReducer, useRef } from 'preact/hooks';
+import { ScrollScale } from '../log/scroll-scale.ts';
+
+interface ScaledScroll {
+  /** The first row that is seen, and how many px of it are not. */
+  first: number;
+  hidden: number;
+  /** px. */
+  left: number;
+  width: number;
+  view: number;
+  /** px below what is seen: the height of what makes the scrollbar. */
+  rest: number;
+  moveTo: (row: number) => void;
+}
+
+/**
+ * Of any number of rows those that are seen. An element ends at some million px: the scrollbar is scaled beyond, as in the
+ * log. What is above the rows, `head` px, stands still.
+ */
+export function useScaledScroll(
+  scroller: RefObject<HTMLElement>,
+  { rows, rowHeight, head }: { rows: number; rowHeight: number; head: number },
+): ScaledScroll {
+  const [, redraw] = useReducer((n: number) => n + 1, 0);
+  const scale = useMemo(() => new ScrollScale(), []);
+  // Whether the scrollbar has to follow the scale. Otherwise it is the user's, who may have moved it a moment ago.
+  const follows = useRef(false);
+  useEffect(() => {
+    const element = scroller.current;
+    if (!element) return;
+    let frame = 0;
+    const later = () => {
+      frame ||= requestAnimationFrame(() => {
+        frame = 0;
+        redraw(undefined);
+      });
+    };
+    const onScroll = () => {
+      if (Math.abs(element.scrollTop - scale.scrollTop) >= 1) {
+        scale.scrolledTo(element.scrollTop);
+        follows.current = true;
+      }
+      later();
+    };
+    const onKey = (event: KeyboardEvent) => {
+      // Browsers go to an end in many steps, the last of which are small: these would end a few rows before it.
+      if (event.target !== element || (event.key !== 'Home' && event.key !== 'End')) return;
+      event.preventDefault();
+      if (event.key === 'Home') scale.moveTo(0);
+      else scale.moveToEnd();
+      // At once: a scroll that is under way would lead back.
+      element.scrollTop = scale.scrollTop;
+      later();
+    };
+    const observer = new ResizeObserver(later);
+    observer.observe(element);
+    element.addEventListener('scroll', onScroll, { passive: true });
+    element.addEventListener('keydown', onKey);
+    return () => {
+      cancelAnimationFrame(frame);
+      observer.disconnect();
+      element.removeEventListener('scroll', onScroll);
+      element.removeEventListener('keydown', onKey);
+    };
+  }, [scroller, scale]);
+  const element = scroller.current;
+  const view = Math.max(rowHeight, (element?.clientHeight ?? 600) - head);
+  const before = scale.scrollTop;
+  scale.resize({ lines: rows, rowHeight, view });
+  if (scale.scrollTop !== before) follows.current = true;
+  // The element is high enough once it is drawn.
+  useEffect(() => {
+    if (!element || !follows.current) return;
+    follows.current = false;
+    if (Math.abs(element.scrollTop - scale.scrollTop) >= 1) element.scrollTop = scale.scrollTop;
+  });
+  const first = Math.floor(scale.top / rowHeight);
+  return {
+    first,
+    hidden: scale.top - first * rowHeight,
+    left: element?.scrollLeft ?? 0,
+    width: element?.clientWidth ?? 1_000,
+    view,
+    rest: Math.max(0, scale.height - view),
+    moveTo: row => {
+      scale.moveTo(row * rowHeight);
+      follows.current = true;
+      redraw(undefined);
+    },
+  };
+}

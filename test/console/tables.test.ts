@@ -1,0 +1,241 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { DuckDBInstance } from '@duckdb/node-api';
+import type { Page } from 'playwright-core';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import {
+  type ConsolePage,
+  expectAccessible,
+  expectToFit,
+  logInToConsole,
+  openConsole,
+  useChromium,
+} from '../harness/console-page.ts';
+import { describeStack } from '../harness/forms.ts';
+import { missingPrograms } from '../harness/skip.ts';
+import { makeArray, makeTable, parse } from '../harness/tables.ts';
+import { makeTempDir } from '../harness/temp-dir.ts';
+import { makeModel } from '../harness/uploads.ts';
+import { useStack } from '../harness/use-stack.ts';
+
+const ROWS = 10_000_000;
+/** One value that stands out: a plot that leaves rows out misses it. */
+const PEAK = 7_654_321;
+const MOST = ROWS.toLocaleString('en-US');
+
+describeStack(missingPrograms('chromium'), 'tables in the console', form => {
+  const { stack, client } = useStack(form);
+  const browser = useChromium();
+  const folder = makeTempDir('console-table');
+  let opened: ConsolePage;
+  let page: Page;
+  let base: string;
+
+  beforeAll(async () => {
+    const { pid, mid } = await makeModel(client);
+    base = `projects/${pid}/models/${mid}`;
+    const file = join(folder.path, 'big.parquet');
+    const database = await (await DuckDBInstance.create()).connect();
+    await database.run(
+      `copy (select i as n, case when i = ${PEAK} then 90 else i % 10 end as load
+       from range(${ROWS}) as t(i)) to '${file}' (format parquet, compression zstd)`,
+    );
+    database.closeSync();
+    const files = { big: [readFileSync(file)] };
+    expect((await parse(client, { mid, parser: 'parquet', files })).state).toBe('succeeded');
+    const csv = `id,"a, b",sky\n9007199254740993,1.50,clear\n9007199254740995,,"snow, rain"\n`;
+    await makeTable(client, { mid, aid: 'small/one.csv', csv });
+    const names = Array.from({ length: 60 }, (_, n) => `column ${n}`);
+    const wide = `${names.join(',')}\n${names.map((_, n) => n).join(',')}\n`;
+    await makeTable(client, { mid, aid: 'wide', csv: wide });
+    await makeArray(client, { mid, aid: 'grid' });
+    opened = await openConsole(browser, stack.url, { path: `${base}/content` });
+    page = opened.page;
+    await logInToConsole(page, stack);
+  });
+  afterAll(() => folder.remove());
+
+  const grid = () => page.getByRole('region', { name: 'Rows' });
+  /** What stands in the rows that are drawn, by their numbers. */
+  const shown = async () => {
+    const rows = await grid()
+      .locator('.grid-row')
+      .evaluateAll(all => all.map(row => [...row.children].map(cell => cell.textContent)));
+    return new Map(rows.map(([number, ...values]) => [number, values.join(' ')]));
+  };
+  const at = async (row: number) => (await shown()).get(row.toLocaleString('en-US'));
+  /** The first look at a view waits for the job that makes it. */
+  const rowIs = (row: number, values: string) =>
+    expect.poll(() => at(row), { timeout: 60_000 }).toBe(values);
+  const parameter = (name: string) => new URL(page.url()).searchParams.get(name);
+  const expectUsable = async () => {
+    await expectAccessible(page);
+    await expectToFit(page);
+  };
+
+  test('ten million rows are scrolled, to their middle and their end, and by the address', async () => {
+    await page.getByRole('link', { name: 'big', exact: true }).click();
+    await page.getByText(`${MOST} rows, 2 columns`).waitFor();
+    await rowIs(1, '0 0');
+    await expectUsable();
+    await grid().evaluate(element => {
+      element.scrollTop = (element.scrollHeight - element.clientHeight) / 2;
+    });
+    await expect.poll(() => Number(parameter('row')) / ROWS).toBeCloseTo(0.5, 2);
+    const middle = Number(parameter('row'));
+    await rowIs(middle, `${middle - 1} ${(middle - 1) % 10}`);
+    await page.reload();
+    await rowIs(middle, `${middle - 1} ${(middle - 1) % 10}`);
+    await grid().focus();
+    await page.keyboard.press('End');
+    await rowIs(ROWS, `${ROWS - 1} 9`);
+    await page.keyboard.press('PageUp');
+    await expect.poll(async () => (await shown()).has(MOST)).toBe(false);
+    await page.keyboard.press('Home');
+    await rowIs(1, '0 0');
+    await page.getByLabel('Row', { exact: true }).fill(String(PEAK + 1));
+    await page.keyboard.press('Enter');
+    await rowIs(PEAK + 1, `${PEAK} 90`);
+    expect(parameter('row')).toBe(String(PEAK + 1));
+  });
+
+  test('rows are filtered and sorted, and downloaded as they are shown', async () => {
+    await page.getByRole('button', { name: 'About load' }).click();
+    const panel = page.getByRole('region', { name: 'About load' });
+    await panel.getByLabel('Condition').selectOption('ge');
+    await panel.getByLabel('Value').fill('9');
+    await panel.getByRole('button', { name: 'Filter', exact: true }).click();
+    await page.getByText('1,000,001 of 10,000,000 rows').waitFor({ timeout: 60_000 });
+    await rowIs(1, '9 9');
+    await page.getByRole('button', { name: 'Leave out the filter load ≥ 9' }).waitFor();
+    await page.getByRole('button', { name: 'About n' }).click();
+    const other = page.getByRole('region', { name: 'About n' });
+    await other.getByLabel('Condition').selectOption('lt');
+    await other.getByLabel('Value').fill('100');
+    await other.getByRole('button', { name: 'Filter', exact: true }).click();
+    await page.getByText('10 of 10,000,000 rows').waitFor({ timeout: 60_000 });
+    await page.getByRole('button', { name: 'n', exact: true }).click();
+    await expect.poll(() => parameter('sort')).toBe('n');
+    await rowIs(1, '9 9');
+    await page.getByRole('button', { name: 'n', exact: true }).click();
+    await rowIs(1, '99 9');
+    expect(new URL(page.url()).searchParams.getAll('filter')).toEqual(['load:ge:9', 'n:lt:100']);
+    expect(parameter('sort')).toBe('-n');
+    await expectUsable();
+    const download = page.waitForEvent('download');
+    await page.getByRole('button', { name: 'CSV' }).click();
+    expect((await download).suggestedFilename()).toBe('big.csv');
+    const lines = readFileSync(await (await download).path(), 'utf8')
+      .trim()
+      .split(/\r?\n/);
+    expect(lines.slice(0, 3)).toEqual(['n,load', '99,9', '89,9']);
+    expect(lines).toHaveLength(11);
+    const whole = page.waitForEvent('download');
+    await page.getByRole('link', { name: 'Parquet' }).click();
+    expect(
+      readFileSync(await (await whole).path())
+        .subarray(0, 4)
+        .toString(),
+    ).toBe('PAR1');
+    await page.getByRole('button', { name: 'Leave out the filter load ≥ 9' }).click();
+    await page.getByRole('button', { name: 'Leave out the filter n < 100' }).waitFor();
+  });
+
+  test('a column tells how often it has which values, and is filtered by a bar', async () => {
+    await page.goto(`${stack.url}/console/${base}/table?name=big&column=load`);
+    const bars = page.locator('.bin');
+    await bars.first().waitFor();
+    expect(await bars.last().getAttribute('aria-label')).toMatch(/ to 90: 1\. Show/);
+    await expectUsable();
+    await bars.last().click();
+    await page.getByText('1 of 10,000,000 rows').waitFor({ timeout: 60_000 });
+    await rowIs(1, `${PEAK} 90`);
+  });
+
+  test('a plot shows the one peak among all rows, and zooms to it', async () => {
+    await page.goto(`${stack.url}/console/${base}/table?name=big`);
+    await page.getByRole('button', { name: 'Plot' }).click();
+    const plot = page.getByRole('slider', { name: 'load along n' });
+    const top = page.locator('.plot-top');
+    await expect.poll(() => top.textContent()).toBe('90');
+    await expectUsable();
+    const whereIs = async () => {
+      const [from, to] = [Number(last('from') ?? 0), Number(last('to') ?? ROWS)];
+      const box = await plot.boundingBox();
+      if (!box) throw new Error('there is no plot');
+      return { ...box, part: (PEAK - from) / (to - from), width: box.width };
+    };
+    const last = (name: string) => new URL(page.url()).searchParams.getAll(name).at(-1);
+    for (let zoom = 1; zoom <= 4; zoom++) {
+      const { x, y, width, height, part } = await whereIs();
+      await page.mouse.move(x + width * Math.max(0, part - 0.03), y + height / 2);
+      await page.mouse.down();
+      await page.mouse.move(x + width * Math.min(0.999, part + 0.03), y + height / 2, { steps: 4 });
+      await page.mouse.up();
+      await expect.poll(() => new URL(page.url()).searchParams.getAll('from').length).toBe(zoom);
+      await expect.poll(() => plot.getAttribute('aria-busy')).toBe('false');
+      await expect.poll(() => top.textContent()).toBe('90');
+    }
+    expect(Number(last('to')) - Number(last('from'))).toBeLessThan(1_000);
+    const { x, y, width, height, part } = await whereIs();
+    await page.mouse.move(x + width * part, y + height / 2);
+    await expect.poll(() => plot.getAttribute('aria-valuetext')).toContain(': 90 to 90 in one row');
+    await expectUsable();
+    await page.reload();
+    await expect.poll(() => top.textContent()).toBe('90');
+    await page.getByRole('button', { name: 'Zoom out' }).click();
+    expect(new URL(page.url()).searchParams.getAll('from')).toHaveLength(3);
+    await plot.focus();
+    await page.keyboard.press('ArrowRight');
+    await page.keyboard.press('Shift+PageDown');
+    await page.keyboard.press('Enter');
+    await expect.poll(() => new URL(page.url()).searchParams.getAll('from').length).toBe(4);
+    await page.getByRole('button', { name: 'All' }).click();
+    expect(last('from')).toBeUndefined();
+  });
+
+  test('what a file says is shown as it says it', async () => {
+    await page.goto(`${stack.url}/console/${base}/content`);
+    await page.getByRole('link', { name: 'small/one.csv', exact: true }).click();
+    await rowIs(1, '9007199254740993 1.5 clear');
+    expect(await at(2)).toBe('9007199254740995 missing snow, rain');
+    await page.getByRole('button', { name: 'About sky' }).click();
+    await page.getByRole('button', { name: 'snow, rain' }).click();
+    await page.getByText('1 of 2 rows').waitFor();
+    await rowIs(1, '9007199254740995 missing snow, rain');
+    await page.getByRole('button', { name: 'Leave out the filter sky = snow, rain' }).click();
+    await page.getByRole('button', { name: 'a, b', exact: true }).click();
+    await rowIs(1, '9007199254740993 1.5 clear');
+    await expectUsable();
+  });
+
+  test('of many columns those are read that are seen', async () => {
+    await page.goto(`${stack.url}/console/${base}/table?name=wide`);
+    await page.getByText('One row, 60 columns').waitFor();
+    await expect.poll(async () => (await at(1))?.startsWith('0 1 2 3')).toBe(true);
+    expect(await at(1)).not.toContain('59');
+    await grid().evaluate(element => element.scrollTo(element.scrollWidth, 0));
+    await expect.poll(async () => (await at(1))?.endsWith('57 58 59')).toBe(true);
+    await page.getByRole('button', { name: 'About column 59' }).waitFor();
+  });
+
+  test('an array shows its shape and a part of it', async () => {
+    await page.goto(`${stack.url}/console/${base}/content`);
+    await page.getByRole('link', { name: 'grid', exact: true }).click();
+    await page.getByText('2 × 3 of type integer, from 0 to 5').waitFor();
+    const cells = page.getByRole('region', { name: 'Values' }).getByRole('cell');
+    await expect.poll(() => cells.allTextContents()).toEqual(['0', '1', '2', '3', '4', '5']);
+    await page.getByLabel('Part').fill(':,1');
+    await page.getByRole('button', { name: 'Show' }).click();
+    await expect.poll(() => cells.allTextContents()).toEqual(['1', '4']);
+    expect(parameter('slice')).toBe(':,1');
+    await expectUsable();
+    await page.getByLabel('Part').fill('7');
+    await page.getByRole('button', { name: 'Show' }).click();
+    expect(await page.getByRole('alert').textContent()).toContain('slice');
+  });
+
+  test('no script threw, and nothing broke the policy', () => {
+    expect(opened.faults).toEqual([]);
+  });
+});
