@@ -237,16 +237,18 @@ describeStack(missingPrograms('chromium'), 'projects in the console', form => {
     // The network holds the last of three parts back.
     await page.route('**/parts/2', () => {});
     await page.getByLabel('Choose files').setInputFiles(file);
-    await page.getByRole('button', { name: 'Upload the file' }).click();
-    await page.getByText('16.0 MiB of 20.0 MiB').waitFor();
+    const partly = page.getByText('16.0 MiB of 20.0 MiB');
+    // Not until the page rests: it is held up by what is held back.
+    await page.getByRole('button', { name: 'Upload the file' }).click({ noWaitAfter: true });
+    await partly.waitFor({ timeout: 60_000 });
     await page.getByRole('button', { name: 'Pause frames.bin' }).click();
     await page.getByText('Paused').waitFor();
     await page.getByRole('button', { name: 'Go on with frames.bin' }).click();
     await page.getByText('Is sent').waitFor();
-    await page.getByText('16.0 MiB of 20.0 MiB').waitFor();
+    await partly.waitFor({ timeout: 60_000 });
     page.once('dialog', asked => asked.accept());
     await page.reload();
-    await page.getByText('16.0 MiB of 20.0 MiB').waitFor();
+    await partly.waitFor({ timeout: 60_000 });
     await expectUsable();
     const other = { name: 'other.bin', mimeType: '', buffer: Buffer.from('x') };
     await page.getByLabel('Choose and go on').setInputFiles(other);
@@ -254,7 +256,7 @@ describeStack(missingPrograms('chromium'), 'projects in the console', form => {
     await page.unrouteAll();
     sent.length = 0;
     await page.getByLabel('Choose and go on').setInputFiles(file);
-    await page.getByText('Is there').waitFor();
+    await page.getByText('Is there').waitFor({ timeout: 60_000 });
     expect(sent).toEqual(['0/parts/2']);
     const mid = /models\/(\w+)/.exec(page.url())?.[1];
     const { bytes } = await grace.getBytes(`/api/models/${mid}/files/frames.bin`);
