@@ -45,6 +45,12 @@ describeStack(missingPrograms('sshd', 'chromium'), 'what administrators see', fo
   });
 
   test('how jobs fared is drawn, and told step by step', async () => {
+    const makeEarlier = (by: string) => database`update jobs
+      set created = created - ${by}::interval, started = started - ${by}::interval,
+        finished = finished - ${by}::interval where finished is not null`;
+    // Other tests may have done something on this stack.
+    await makeEarlier('2 days');
+    await database`delete from job_statistics`;
     const sid = await openSession(client, sshd);
     for (const command of ['true', 'true', 'exec sleep 600']) {
       const { id } = await launchAsync(client, sid, command);
@@ -52,8 +58,7 @@ describeStack(missingPrograms('sshd', 'chromium'), 'what administrators see', fo
       await waitForEnd(client, id);
     }
     // As if it had been a while ago: a minute is counted when it is over.
-    await database`update jobs set created = created - interval '30 minutes',
-      started = started - interval '30 minutes', finished = finished - interval '30 minutes'`;
+    await makeEarlier('30 minutes');
     await database`update job_statistics_progress set ended_until = ended_until - interval '1 hour'`;
     await page.getByText('Hour', { exact: true }).click();
     expect(new URL(page.url()).search).toBe('?range=hour');
