@@ -1,0 +1,125 @@
+/** README and guide show some of these. To write them anew: WRITE_PICTURES=1 npm test -- test/console/pictures.test.ts */
+import { mkdirSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import type { Page } from 'playwright-core';
+import sharp from 'sharp';
+import { beforeAll, expect, test } from 'vitest';
+import { differenceOf, expectPicture, missingFont } from '../harness/compare-pictures.ts';
+import { logInToConsole, openConsole, useChromium } from '../harness/console-page.ts';
+import { describeStack } from '../harness/forms.ts';
+import { addHost, launchAsync, openSession, waitForEnd } from '../harness/remote.ts';
+import { missingPrograms } from '../harness/skip.ts';
+import { makeTable } from '../harness/tables.ts';
+import { useRemoteStack } from '../harness/use-stack.ts';
+
+const root = join(import.meta.dirname, '../..');
+const WINDOW = { width: 1280, height: 800 };
+const SIMULATION = `printf '\\033[1mgrid\\033[0m 512 × 512 × 128, 64 ranks\\n'
+for step in 1 2 3 4 5 6 7 8; do
+  printf 'step %d  residual %s  \\033[32mok\\033[0m\\n' $step 3.1e-0$step
+done
+echo 'warning: time step halved twice' >&2
+printf 'written to \\033[36mrun-7/frames\\033[0m\\n'`;
+
+const RESIDUALS = [
+  'step,time,residual,region',
+  ...Array.from({ length: 2_000 }, (_, step) => {
+    const residual = Math.exp(-step / 400) * (1 + 0.3 * Math.sin(step / 25));
+    return `${step},${(step * 0.005).toFixed(3)},${residual.toFixed(6)},${step % 3 ? 'inner' : 'wall'}`;
+  }),
+].join('\n');
+
+const skip = missingPrograms('sshd', 'chromium') ?? missingFont();
+describeStack(skip, 'the main pages look as in pictures', form => {
+  const { stack, client, sshd } = useRemoteStack(form, { alone: 'all jobs are in its pictures' });
+  const browser = useChromium();
+  let page: Page;
+  let sid: string;
+  let simulation: string;
+  let failed: string;
+  let folder: string;
+  let project: string;
+  let model: string;
+
+  beforeAll(async () => {
+    await addHost(client, sshd, { name: 'lab' });
+    await client.post('/api/users', { username: 'alice', password: 'a long enough password' });
+    sid = await openSession(client, sshd, { hostname: 'lab' });
+    const run = async (name: string, command: string) => {
+      const options = { sid, command, name };
+      const prefer = { Prefer: 'respond-async' };
+      const { id } = await client.post<{ id: string }>('/api/remotes/launch', options, prefer);
+      await waitForEnd(client, id);
+      return id;
+    };
+    await run('Compile', 'echo compiled');
+    failed = await run('Check the input', 'echo "mesh.h5: not found" >&2; exit 2');
+    const { id } = await launchAsync(client, sid, 'exec sleep 600');
+    await client.delete(`/api/jobs/${id}`);
+    await waitForEnd(client, id);
+    simulation = await run('Channel flow, run 7', SIMULATION);
+    folder = join(sshd.home, 'run-7');
+    mkdirSync(join(folder, 'frames'), { recursive: true });
+    for (const [name, text] of [
+      ['residuals.csv', RESIDUALS],
+      ['input.yaml', 'grid: [512, 512, 128]\n'],
+      ['solver.log', 'step 1\n'],
+    ] as const)
+      writeFileSync(join(folder, name), text);
+    const made = await client.post<{ id: string }>('/api/projects', {
+      name: 'Channel flow',
+      description: 'Turbulence near a wall, runs 1 to 7.',
+    });
+    project = made.id;
+    for (const name of ['Run 6', 'Run 7']) {
+      const given = { name, 'model-type': 'simulation', description: '512 × 512 × 128' };
+      model = (await client.post<{ id: string }>(`/api/projects/${project}/models`, given)).id;
+    }
+    await makeTable(client, { mid: model, aid: 'residuals', csv: RESIDUALS });
+    ({ page } = await openConsole(browser, stack.url, { viewport: WINDOW }));
+  });
+
+  /** What a person sees at this address, once it shows `sign`, in both themes. */
+  async function expectToLookAs(name: string, path: string, sign: string): Promise<void> {
+    if (path !== '') await page.goto(`${stack.url}/console/${path}`);
+    await page.getByText(sign).and(page.locator(':not(option)')).first().waitFor();
+    await expect.poll(() => page.locator('[aria-busy=true]').count()).toBe(0);
+    for (const colorScheme of ['light', 'dark'] as const) {
+      await page.emulateMedia({ colorScheme, reducedMotion: 'reduce' });
+      const screenshot = await page.screenshot({ animations: 'disabled', caret: 'hide' });
+      await expectPicture(screenshot, join(root, `docs/console/${name}-${colorScheme}.webp`));
+    }
+  }
+
+  test('login', async () => {
+    await expectToLookAs('login', '', 'User name');
+    await logInToConsole(page, stack);
+  });
+
+  test.each([
+    ['run', () => `run?session=${sid}&job=${simulation}`, 'written to'],
+    ['jobs', () => 'jobs', 'Channel flow'],
+    ['job', () => `jobs/${failed}`, 'mesh.h5: not found'],
+    ['files', () => `files?session=${sid}&path=${folder}&file=residuals.csv`, 'inner'],
+    ['project', () => `projects/${project}`, 'Run 7'],
+    [
+      'table',
+      () => `projects/${project}/models/${model}/table?name=residuals&x=time&y=residual`,
+      '1.00947',
+    ],
+    ['overview', () => 'operate/overview', 'Jobs over time'],
+    ['users', () => 'operate/users', 'alice'],
+    ['settings', () => 'operate/settings', 'PUBLIC_URL'],
+  ])('%s', async (name, path, sign) => {
+    await expectToLookAs(name, path(), sign);
+  });
+
+  test('a picture of another theme, or without its sidebar, is not taken for the same', async () => {
+    const path = (theme: string) => join(root, `docs/console/jobs-${theme}.webp`);
+    expect(await differenceOf(path('light'), path('light'))).toBe(0);
+    expect(await differenceOf(path('light'), path('dark'))).toBeGreaterThan(0.5);
+    const side = { left: 216, top: 0, width: WINDOW.width - 216, height: WINDOW.height };
+    const without = await sharp(path('light')).extract(side).png().toBuffer();
+    expect(await differenceOf(path('light'), without)).toBeGreaterThan(0.02);
+  });
+});
