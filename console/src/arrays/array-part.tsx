@@ -5,6 +5,7 @@ import { apiPath } from '../service/place.ts';
 import { Button } from '../ui/button.tsx';
 import { DownloadIcon } from '../ui/icons.tsx';
 import { Problem } from '../ui/problem.tsx';
+import { TableBox } from '../ui/table-box.tsx';
 import { useAddress } from '../ui/use-address.ts';
 import { Wait } from '../ui/wait.tsx';
 
@@ -92,8 +93,7 @@ function Slice({ mid, aid, slice }: { mid: string; aid: string; slice: string })
   const isCut = rows > ROWS || width > COLUMNS;
   return (
     <div class="card">
-      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: it is scrolled by keys, too. */}
-      <section class="table-box" aria-label="Values" tabIndex={0}>
+      <TableBox label="Values">
         <table class="plain">
           <tbody>
             {Array.from({ length: Math.min(rows, ROWS) }, (_, row) => (
@@ -109,7 +109,7 @@ function Slice({ mid, aid, slice }: { mid: string; aid: string; slice: string })
             ))}
           </tbody>
         </table>
-      </section>
+      </TableBox>
       {isCut && (
         <p class="card-body muted">
           These are the first of {shape.join(' × ')} values. Ask for a smaller part, or download it.

@@ -1,6 +1,6 @@
 import type { ComponentChildren } from 'preact';
 import { useEffect, useRef, useState } from 'preact/hooks';
-import { type Dropped, readDropped } from './dropped.ts';
+import { type Dropped, readDropped } from '../ui/dropped.ts';
 
 interface DropAreaProps {
   folder: string;

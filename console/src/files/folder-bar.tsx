@@ -1,6 +1,6 @@
 import { Button } from '../ui/button.tsx';
+import { type Dropped, readChosen } from '../ui/dropped.ts';
 import { VideoIcon } from '../ui/icons.tsx';
-import { type Dropped, readChosen } from './dropped.ts';
 import type { Listing } from './entries.ts';
 import { findPattern } from './frame-pattern.ts';
 import { isFrame } from './image-type.ts';

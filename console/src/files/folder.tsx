@@ -1,12 +1,12 @@
 import { useMemo, useRef } from 'preact/hooks';
 import { useHome, useListing } from '../service/files.ts';
 import type { SessionRecord } from '../service/hosts.ts';
+import type { Dropped } from '../ui/dropped.ts';
 import { Empty } from '../ui/empty.tsx';
 import { Problem } from '../ui/problem.tsx';
 import { useAddress } from '../ui/use-address.ts';
 import { Wait } from '../ui/wait.tsx';
 import { DropArea } from './drop-area.tsx';
-import type { Dropped } from './dropped.ts';
 import { type Entry, findEntries, findEntry, ORDERS, sortEntries } from './entries.ts';
 import { FileHead } from './file-head.tsx';
 import { FileList } from './file-list.tsx';

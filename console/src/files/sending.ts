@@ -2,7 +2,7 @@ import { WindlassError } from '@windlass/client';
 import { useEffect, useReducer } from 'preact/hooks';
 import { windlass } from '../service/client.ts';
 import { refreshListings } from '../service/files.ts';
-import type { Dropped } from './dropped.ts';
+import type { Dropped } from '../ui/dropped.ts';
 import { join } from './paths.ts';
 
 export interface Sending {

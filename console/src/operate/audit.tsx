@@ -5,9 +5,10 @@ import {
   type AuditFilter,
   useAudit,
 } from '../service/operations.ts';
-import { Button } from '../ui/button.tsx';
 import { Empty } from '../ui/empty.tsx';
+import { More } from '../ui/more.tsx';
 import { Problem } from '../ui/problem.tsx';
+import { TableBox } from '../ui/table-box.tsx';
 import { Time } from '../ui/time.tsx';
 import { useAddress } from '../ui/use-address.ts';
 import { Wait } from '../ui/wait.tsx';
@@ -36,7 +37,8 @@ export function Audit() {
     }),
     [user, action, days],
   );
-  const { data, error, hasNextPage, fetchNextPage, isFetchingNextPage } = useAudit(filter);
+  const list = useAudit(filter);
+  const { data, error, hasNextPage } = list;
   const entries = data?.pages.flatMap(page => page.items) ?? [];
   return (
     <>
@@ -89,13 +91,7 @@ export function Audit() {
           ) : (
             <Entries entries={entries} />
           )}
-          {hasNextPage && (
-            <div class="more">
-              <Button disabled={isFetchingNextPage} onClick={() => fetchNextPage()}>
-                {isFetchingNextPage ? 'Asking for later entries …' : 'Later entries'}
-              </Button>
-            </div>
-          )}
+          <More list={list}>Later entries</More>
         </div>
       )}
     </>
@@ -103,8 +99,7 @@ export function Audit() {
 }
 
 const Entries = ({ entries }: { entries: AuditEntry[] }) => (
-  // biome-ignore lint/a11y/noNoninteractiveTabindex: on a narrow screen it is scrolled by keys, too.
-  <section class="table-box" aria-label="Audit" tabIndex={0}>
+  <TableBox label="Audit">
     <table class="plain">
       <thead>
         <tr>
@@ -143,5 +138,5 @@ const Entries = ({ entries }: { entries: AuditEntry[] }) => (
         ))}
       </tbody>
     </table>
-  </section>
+  </TableBox>
 );

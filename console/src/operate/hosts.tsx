@@ -4,6 +4,7 @@ import { Button } from '../ui/button.tsx';
 import { Empty } from '../ui/empty.tsx';
 import { PlusIcon } from '../ui/icons.tsx';
 import { Problem } from '../ui/problem.tsx';
+import { TableBox } from '../ui/table-box.tsx';
 import { Wait } from '../ui/wait.tsx';
 import { Fingerprints } from './fingerprints.tsx';
 import { HostDialog } from './host-dialog.tsx';
@@ -47,8 +48,7 @@ export function Hosts() {
 }
 
 const HostTable = ({ hosts, onOpen }: { hosts: FullHost[]; onOpen: (name: string) => void }) => (
-  // biome-ignore lint/a11y/noNoninteractiveTabindex: on a narrow screen it is scrolled by keys, too.
-  <section class="table-box" aria-label="Hosts" tabIndex={0}>
+  <TableBox label="Hosts">
     <table class="plain">
       <thead>
         <tr>
@@ -84,5 +84,5 @@ const HostTable = ({ hosts, onOpen }: { hosts: FullHost[]; onOpen: (name: string
         ))}
       </tbody>
     </table>
-  </section>
+  </TableBox>
 );

@@ -1,5 +1,6 @@
 import { type Setting, useSettings } from '../service/operations.ts';
 import { Problem } from '../ui/problem.tsx';
+import { TableBox } from '../ui/table-box.tsx';
 import { useAddress } from '../ui/use-address.ts';
 import { Wait } from '../ui/wait.tsx';
 
@@ -48,8 +49,7 @@ const SettingTable = ({ title, settings }: { title: string; settings: Setting[] 
     <div class="card-head">
       <h3>{title}</h3>
     </div>
-    {/* biome-ignore lint/a11y/noNoninteractiveTabindex: on a narrow screen it is scrolled by keys, too. */}
-    <section class="table-box" aria-label={title} tabIndex={0}>
+    <TableBox label={title}>
       <table class="plain settings">
         <thead>
           <tr>
@@ -78,6 +78,6 @@ const SettingTable = ({ title, settings }: { title: string; settings: Setting[] 
           ))}
         </tbody>
       </table>
-    </section>
+    </TableBox>
   </div>
 );

@@ -4,7 +4,9 @@ import type { CurrentUser } from '../service/user.ts';
 import { Button } from '../ui/button.tsx';
 import { formatBytes } from '../ui/format-bytes.ts';
 import { PlusIcon } from '../ui/icons.tsx';
+import { More } from '../ui/more.tsx';
 import { Problem } from '../ui/problem.tsx';
+import { TableBox } from '../ui/table-box.tsx';
 import { Time } from '../ui/time.tsx';
 import { Wait } from '../ui/wait.tsx';
 import { AddUserDialog } from './add-user-dialog.tsx';
@@ -12,7 +14,8 @@ import { UserDialog } from './user-dialog.tsx';
 
 /** Who may log in here, and as what. */
 export function Users({ user }: { user: CurrentUser }) {
-  const { data, error, hasNextPage, fetchNextPage, isFetchingNextPage } = useUsers();
+  const list = useUsers();
+  const { data, error } = list;
   const [isAdding, setAdding] = useState(false);
   const [opened, open] = useState<string>();
   const users = data?.pages.flatMap(page => page.items);
@@ -31,13 +34,7 @@ export function Users({ user }: { user: CurrentUser }) {
       {users && (
         <div class="card">
           <UserTable users={users} onOpen={open} />
-          {hasNextPage && (
-            <div class="more">
-              <Button disabled={isFetchingNextPage} onClick={() => fetchNextPage()}>
-                {isFetchingNextPage ? 'Asking for more …' : 'More users'}
-              </Button>
-            </div>
-          )}
+          <More list={list}>More users</More>
         </div>
       )}
       {isAdding && <AddUserDialog onClose={() => setAdding(false)} />}
@@ -53,8 +50,7 @@ export function Users({ user }: { user: CurrentUser }) {
 }
 
 const UserTable = ({ users, onOpen }: { users: UserRecord[]; onOpen: (name: string) => void }) => (
-  // biome-ignore lint/a11y/noNoninteractiveTabindex: on a narrow screen it is scrolled by keys, too.
-  <section class="table-box" aria-label="Users" tabIndex={0}>
+  <TableBox label="Users">
     <table class="plain">
       <thead>
         <tr>
@@ -98,5 +94,5 @@ const UserTable = ({ users, onOpen }: { users: UserRecord[]; onOpen: (name: stri
         ))}
       </tbody>
     </table>
-  </section>
+  </TableBox>
 );

@@ -2,6 +2,7 @@ import { useDrain, type Worker } from '../service/operations.ts';
 import { Button } from '../ui/button.tsx';
 import { Empty } from '../ui/empty.tsx';
 import { Problem } from '../ui/problem.tsx';
+import { TableBox } from '../ui/table-box.tsx';
 import { Ago } from '../ui/time.tsx';
 
 /** The workers alive. */
@@ -20,12 +21,7 @@ export function Workers({ workers }: { workers: Worker[] }) {
     );
   return (
     <div class="card">
-      <section
-        class="table-box"
-        aria-label="Workers"
-        // biome-ignore lint/a11y/noNoninteractiveTabindex: on a narrow screen it is scrolled by keys, too.
-        tabIndex={0}
-      >
+      <TableBox label="Workers">
         <table class="plain">
           <thead>
             <tr>
@@ -48,7 +44,7 @@ export function Workers({ workers }: { workers: Worker[] }) {
             ))}
           </tbody>
         </table>
-      </section>
+      </TableBox>
     </div>
   );
 }

@@ -4,9 +4,10 @@ import { JobFilters, readFilter, toQuery } from '../jobs/job-filters.tsx';
 import { JobRow } from '../jobs/job-row.tsx';
 import { useJobs } from '../service/jobs.ts';
 import type { CurrentUser } from '../service/user.ts';
-import { Button } from '../ui/button.tsx';
 import { Empty } from '../ui/empty.tsx';
+import { More } from '../ui/more.tsx';
 import { Problem } from '../ui/problem.tsx';
+import { TableBox } from '../ui/table-box.tsx';
 import { useAddress } from '../ui/use-address.ts';
 import { useTitle } from '../ui/use-title.ts';
 import { Wait } from '../ui/wait.tsx';
@@ -17,7 +18,8 @@ export function JobsPage({ user }: { user: CurrentUser }) {
   const [search, change] = useAddress();
   const filter = useMemo(() => readFilter(search), [search]);
   const onChange = useCallback((changes: Partial<typeof filter>) => change(changes), [change]);
-  const { data, error, hasNextPage, fetchNextPage, isFetchingNextPage } = useJobs(toQuery(filter));
+  const list = useJobs(toQuery(filter));
+  const { data, error, hasNextPage } = list;
   const jobs = data?.pages.flatMap(page => page.items) ?? [];
   return (
     <>
@@ -33,8 +35,7 @@ export function JobsPage({ user }: { user: CurrentUser }) {
       {data && (
         <div class="card">
           {jobs.length > 0 && (
-            // biome-ignore lint/a11y/noNoninteractiveTabindex: on a narrow screen it is scrolled by keys, too.
-            <section class="table-box" aria-label="Jobs" tabIndex={0}>
+            <TableBox label="Jobs">
               <table class="jobs">
                 <thead>
                   <tr>
@@ -55,16 +56,10 @@ export function JobsPage({ user }: { user: CurrentUser }) {
                   ))}
                 </tbody>
               </table>
-            </section>
+            </TableBox>
           )}
           {jobs.length === 0 && !hasNextPage && <NoJobs isFiltered={search.size > 0} />}
-          {hasNextPage && (
-            <div class="more">
-              <Button disabled={isFetchingNextPage} onClick={() => fetchNextPage()}>
-                {isFetchingNextPage ? 'Asking for older jobs …' : 'Older jobs'}
-              </Button>
-            </div>
-          )}
+          <More list={list}>Older jobs</More>
         </div>
       )}
     </>

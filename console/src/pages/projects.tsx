@@ -13,6 +13,8 @@ import { useTitle } from '../ui/use-title.ts';
 import { Wait } from '../ui/wait.tsx';
 import '../styles/operate.css';
 import '../styles/projects.css';
+import { More } from '../ui/more.tsx';
+import { TableBox } from '../ui/table-box.tsx';
 
 /** So few are seen at once, without a search. */
 const FEW = 8;
@@ -20,7 +22,8 @@ const FEW = 8;
 /** Projects in which the user has a part, those that were changed last first. */
 export function ProjectsPage() {
   useTitle('Projects');
-  const { data, error, hasNextPage, fetchNextPage, isFetchingNextPage } = useProjects();
+  const list = useProjects();
+  const { data, error } = list;
   const [search, change] = useAddress();
   const [isAdding, setAdding] = useState(false);
   const find = search.get('find') ?? '';
@@ -74,13 +77,7 @@ export function ProjectsPage() {
               </p>
             </Empty>
           )}
-          {hasNextPage && (
-            <div class="more">
-              <Button disabled={isFetchingNextPage} onClick={() => fetchNextPage()}>
-                {isFetchingNextPage ? 'Asking for more …' : 'More projects'}
-              </Button>
-            </div>
-          )}
+          <More list={list}>More projects</More>
         </div>
       )}
       {isAdding && <NewProjectDialog onClose={() => setAdding(false)} />}
@@ -89,8 +86,7 @@ export function ProjectsPage() {
 }
 
 const ProjectTable = ({ projects }: { projects: ProjectSummary[] }) => (
-  // biome-ignore lint/a11y/noNoninteractiveTabindex: on a narrow screen it is scrolled by keys, too.
-  <section class="table-box" aria-label="Projects" tabIndex={0}>
+  <TableBox label="Projects">
     <table class="plain listing">
       <thead>
         <tr>
@@ -116,5 +112,5 @@ const ProjectTable = ({ projects }: { projects: ProjectSummary[] }) => (
         ))}
       </tbody>
     </table>
-  </section>
+  </TableBox>
 );

@@ -4,6 +4,7 @@ import { apiPath } from '../service/place.ts';
 import { Button } from '../ui/button.tsx';
 import { formatBytes } from '../ui/format-bytes.ts';
 import { DownloadIcon } from '../ui/icons.tsx';
+import { TableBox } from '../ui/table-box.tsx';
 import { Ago } from '../ui/time.tsx';
 
 interface ArtifactTableProps {
@@ -22,8 +23,7 @@ export const KINDS: Record<Artifact['type'], string> = {
 const HAS_PAGE: Artifact['type'][] = ['parameter', 'table', 'array'];
 
 export const ArtifactTable = ({ base, mid, artifacts, onRemove }: ArtifactTableProps) => (
-  // biome-ignore lint/a11y/noNoninteractiveTabindex: on a narrow screen it is scrolled by keys, too.
-  <section class="table-box" aria-label="Content" tabIndex={0}>
+  <TableBox label="Content">
     <table class="plain artifacts">
       <thead>
         <tr>
@@ -82,5 +82,5 @@ export const ArtifactTable = ({ base, mid, artifacts, onRemove }: ArtifactTableP
         })}
       </tbody>
     </table>
-  </section>
+  </TableBox>
 );

@@ -12,7 +12,9 @@ import { ConfirmDialog } from '../ui/confirm-dialog.tsx';
 import { Empty } from '../ui/empty.tsx';
 import { formatBytes } from '../ui/format-bytes.ts';
 import { PlusIcon } from '../ui/icons.tsx';
+import { More } from '../ui/more.tsx';
 import { Problem } from '../ui/problem.tsx';
+import { TableBox } from '../ui/table-box.tsx';
 import { Time } from '../ui/time.tsx';
 import { useAddress } from '../ui/use-address.ts';
 import { Wait } from '../ui/wait.tsx';
@@ -21,7 +23,8 @@ import { formatJson, readJson } from './json-text.ts';
 
 /** States that programs stored in a project. The one that is looked at stands in the address; `new` makes one. */
 export function Bookmarks({ project }: { project: Project }) {
-  const { data, error, hasNextPage, fetchNextPage, isFetchingNextPage } = useBookmarks(project.id);
+  const list = useBookmarks(project.id);
+  const { data, error } = list;
   const [search, change] = useAddress();
   const [removed, setRemoved] = useState<Bookmark>();
   const bookmarks = data?.pages
@@ -58,8 +61,7 @@ export function Bookmarks({ project }: { project: Project }) {
             </Empty>
           )}
           {bookmarks.length > 0 && (
-            // biome-ignore lint/a11y/noNoninteractiveTabindex: on a narrow screen it is scrolled by keys, too.
-            <section class="table-box" aria-label="Bookmarks" tabIndex={0}>
+            <TableBox label="Bookmarks">
               <table class="plain">
                 <thead>
                   <tr>
@@ -103,15 +105,9 @@ export function Bookmarks({ project }: { project: Project }) {
                   ))}
                 </tbody>
               </table>
-            </section>
+            </TableBox>
           )}
-          {hasNextPage && (
-            <div class="more">
-              <Button disabled={isFetchingNextPage} onClick={() => fetchNextPage()}>
-                {isFetchingNextPage ? 'Asking for more …' : 'More bookmarks'}
-              </Button>
-            </div>
-          )}
+          <More list={list}>More bookmarks</More>
         </div>
       )}
       {removed && (

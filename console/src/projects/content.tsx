@@ -3,9 +3,9 @@ import { Link } from 'wouter-preact';
 import type { ModelPartProps } from '../pages/model.tsx';
 import { type Artifact, useModel } from '../service/models.ts';
 import { canWrite } from '../service/projects.ts';
-import { Button } from '../ui/button.tsx';
 import { Empty } from '../ui/empty.tsx';
 import { PlusIcon, UploadIcon } from '../ui/icons.tsx';
+import { More } from '../ui/more.tsx';
 import { useAddress } from '../ui/use-address.ts';
 import { ArtifactTable } from './artifact-table.tsx';
 import { Parses } from './parses.tsx';
@@ -15,7 +15,8 @@ const FEW = 10;
 
 /** What is in a model, and what became of the files that were uploaded into it. */
 export function Content({ project, model }: ModelPartProps) {
-  const { data, hasNextPage, fetchNextPage, isFetchingNextPage } = useModel(model.id);
+  const list = useModel(model.id);
+  const { data } = list;
   const [search, change] = useAddress();
   const [removed, setRemoved] = useState<Artifact>();
   const all = data?.pages.flatMap(page => page.artifacts) ?? [];
@@ -75,13 +76,7 @@ export function Content({ project, model }: ModelPartProps) {
             <p>Look for another part of it.</p>
           </Empty>
         )}
-        {hasNextPage && (
-          <div class="more">
-            <Button disabled={isFetchingNextPage} onClick={() => fetchNextPage()}>
-              {isFetchingNextPage ? 'Asking for more …' : 'More of its content'}
-            </Button>
-          </div>
-        )}
+        <More list={list}>More of its content</More>
       </div>
       <Parses parses={model.parses} />
       {removed && (

@@ -5,14 +5,17 @@ import { canWrite, type Project } from '../service/projects.ts';
 import { Button } from '../ui/button.tsx';
 import { Empty } from '../ui/empty.tsx';
 import { PlusIcon } from '../ui/icons.tsx';
+import { More } from '../ui/more.tsx';
 import { Problem } from '../ui/problem.tsx';
+import { TableBox } from '../ui/table-box.tsx';
 import { Ago } from '../ui/time.tsx';
 import { Wait } from '../ui/wait.tsx';
 import { NewModelDialog } from './new-model-dialog.tsx';
 
 /** The models of a project, those that were changed last first. */
 export function Models({ project }: { project: Project }) {
-  const { data, error, hasNextPage, fetchNextPage, isFetchingNextPage } = useModels(project.id);
+  const list = useModels(project.id);
+  const { data, error } = list;
   const [isAdding, setAdding] = useState(false);
   const models = data?.pages
     .flatMap(page => page.items)
@@ -43,13 +46,7 @@ export function Models({ project }: { project: Project }) {
               {add}
             </Empty>
           )}
-          {hasNextPage && (
-            <div class="more">
-              <Button disabled={isFetchingNextPage} onClick={() => fetchNextPage()}>
-                {isFetchingNextPage ? 'Asking for more …' : 'More models'}
-              </Button>
-            </div>
-          )}
+          <More list={list}>More models</More>
         </div>
       )}
       {isAdding && <NewModelDialog pid={project.id} onClose={() => setAdding(false)} />}
@@ -58,8 +55,7 @@ export function Models({ project }: { project: Project }) {
 }
 
 const ModelTable = ({ pid, models }: { pid: string; models: ModelSummary[] }) => (
-  // biome-ignore lint/a11y/noNoninteractiveTabindex: on a narrow screen it is scrolled by keys, too.
-  <section class="table-box" aria-label="Models" tabIndex={0}>
+  <TableBox label="Models">
     <table class="plain listing">
       <thead>
         <tr>
@@ -91,5 +87,5 @@ const ModelTable = ({ pid, models }: { pid: string; models: ModelSummary[] }) =>
         ))}
       </tbody>
     </table>
-  </section>
+  </TableBox>
 );

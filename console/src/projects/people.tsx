@@ -3,6 +3,7 @@ import { type Project, type Role, useChangeProject } from '../service/projects.t
 import type { CurrentUser } from '../service/user.ts';
 import { Button } from '../ui/button.tsx';
 import { Problem } from '../ui/problem.tsx';
+import { TableBox } from '../ui/table-box.tsx';
 import { type Member, membersOf, ROLE_NAMES, ROLES, withRole } from './roles.ts';
 
 interface PeopleProps {
@@ -22,8 +23,7 @@ export function People({ project, tag, user }: PeopleProps) {
       <h2>People</h2>
       {change.error && <Problem error={change.error} />}
       <div class="card">
-        {/* biome-ignore lint/a11y/noNoninteractiveTabindex: on a narrow screen it is scrolled by keys, too. */}
-        <section class="table-box" aria-label="People" tabIndex={0}>
+        <TableBox label="People">
           <table class="plain">
             <thead>
               <tr>
@@ -46,7 +46,7 @@ export function People({ project, tag, user }: PeopleProps) {
               ))}
             </tbody>
           </table>
-        </section>
+        </TableBox>
         {isAdministrator && <AddPerson isPending={change.isPending} onAdd={give} />}
       </div>
       <dl class="roles">

@@ -17,10 +17,13 @@ import { Time } from '../ui/time.tsx';
 import { useAddress } from '../ui/use-address.ts';
 import { Wait } from '../ui/wait.tsx';
 import '../styles/video.css';
+import { More } from '../ui/more.tsx';
+import { TableBox } from '../ui/table-box.tsx';
 
 /** The videos that are kept in a project. The one that is shown stands in the address. */
 export function Videos({ project }: { project: Project }) {
-  const { data, error, hasNextPage, fetchNextPage, isFetchingNextPage } = useCache(project.id);
+  const list = useCache(project.id);
+  const { data, error } = list;
   const [search, change] = useAddress();
   const [removed, setRemoved] = useState<CacheEntry>();
   const entries = data?.pages.flatMap(page => page.items);
@@ -49,8 +52,7 @@ export function Videos({ project }: { project: Project }) {
             </Empty>
           )}
           {entries.length > 0 && (
-            // biome-ignore lint/a11y/noNoninteractiveTabindex: on a narrow screen it is scrolled by keys, too.
-            <section class="table-box" aria-label="Videos" tabIndex={0}>
+            <TableBox label="Videos">
               <table class="plain">
                 <thead>
                   <tr>
@@ -106,15 +108,9 @@ export function Videos({ project }: { project: Project }) {
                   ))}
                 </tbody>
               </table>
-            </section>
+            </TableBox>
           )}
-          {hasNextPage && (
-            <div class="more">
-              <Button disabled={isFetchingNextPage} onClick={() => fetchNextPage()}>
-                {isFetchingNextPage ? 'Asking for more …' : 'More videos'}
-              </Button>
-            </div>
-          )}
+          <More list={list}>More videos</More>
         </div>
       )}
       {removed && (
