@@ -48,8 +48,9 @@ const optionsOf = (config: Config) => ({
 /** The data directory of the service. Throws CommandError where there is none: it makes none of a mistyped name. */
 export function findDataDir(config: Config): string {
   if (hasDataDir(optionsOf(config))) return chooseDataDir(optionsOf(config)).dataDir;
+  const other = config.DATABASE_URL ? 'S3_ENDPOINT' : 'DATABASE_URL';
   throw new CommandError(`There is no data directory ${config.DATA_DIR ?? 'of this checkout'}.`, {
-    hint: 'Set DATA_DIR or DATABASE_URL to that of the service.',
+    hint: `Set DATA_DIR or ${other} to that of the service.`,
   });
 }
 

@@ -137,7 +137,10 @@ describeStack(missingPrograms('sshd'), 'a backup', form => {
     await stack.down();
     const nowhere = startProgram({
       ...{ args: [WINDLASS, 'backup', join(place.path, 'tuesday')], cwd: place.path },
-      settings: { DATABASE_URL: 'postgres://nobody@127.0.0.1:9/nowhere' },
+      settings: {
+        DATA_DIR: stack.dataDir,
+        DATABASE_URL: 'postgres://nobody@127.0.0.1:9/nowhere',
+      },
     });
     expect(await nowhere.ended).toMatchObject({
       ...{ code: 1, stdout: '' },
