@@ -114,7 +114,10 @@ export async function forgetStorageOfRemoved({
   database: { db },
   stopping,
 }: Context): Promise<void> {
-  const itsUser = db.select().from(users).where(eq(users.username, userStorage.owner));
+  const itsUser = db
+    .select({ username: users.username })
+    .from(users)
+    .where(eq(users.username, userStorage.owner));
   const removed = await db
     .select({ owner: userStorage.owner })
     .from(userStorage)
