@@ -44,6 +44,7 @@ BEYOND_SCHEMA = re.compile(
             r"^must fit the shape ",
             r"^there is no (user|column) ",
             r"^is (named|given) ",
+            r"^must be at least \d+ for this time$",
             r" is among the \w+ already$",
             r"after .* must be one of",
         ]
