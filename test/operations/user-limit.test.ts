@@ -9,7 +9,7 @@ import { launchAsync, openSession, readOutput, waitForEnd } from '../harness/rem
 import { missingPrograms } from '../harness/skip.ts';
 import { makeTable, startParse, utf8 } from '../harness/tables.ts';
 import { beginUpload, makeModel, partPath, putPart, readUpload } from '../harness/uploads.ts';
-import { useRemoteStack } from '../harness/use-stack.ts';
+import { useRemoteStack, useStackDatabase } from '../harness/use-stack.ts';
 import { addUser } from '../harness/users.ts';
 import { waitFor } from '../harness/wait-for.ts';
 
@@ -22,6 +22,7 @@ describeStack(missingPrograms('sshd', 'ffmpeg'), 'bytes of a user: LIMIT_USER_BY
   const { stack, client, sshd } = useRemoteStack(form, {
     env: { LIMIT_USER_BYTES: String(LIMIT) },
   });
+  const database = useStackDatabase(stack);
   let images: string[];
   beforeAll(async () => {
     images = await drawFrames({ folder: join(sshd.home, 'frames'), count: 3 });
@@ -166,5 +167,17 @@ describeStack(missingPrograms('sshd', 'ffmpeg'), 'bytes of a user: LIMIT_USER_BY
     expect((await user.fetch(`${table}/rows?sort=a`)).status).toBe(200);
     expect((await storageOf(user)).bytes).toBeGreaterThan(before.bytes + size);
     await user.delete(`/api/remotes/${sid}`);
+  });
+
+  test('what a removed user stored is forgotten', async () => {
+    const { username } = await makeAlmostFull(1_000);
+    const isKnown = async () =>
+      (await database`select from user_storage where owner = ${username}`).length > 0;
+    await waitFor(isKnown, { what: 'a count of what the user stores' });
+    await client.delete(`/api/users/${username}`);
+    await waitFor(async () => !(await isKnown()), {
+      what: 'the count to be forgotten',
+      timeoutMs: 60_000,
+    });
   });
 });
