@@ -86,6 +86,8 @@ class Attempt {
   readonly #began: number;
   /** The client and the dispatcher were notified of the end. */
   isEndTold = false;
+  /** An earlier try to write the end had no answer: it may have been committed, or be committed yet. */
+  #isEndUncertain = false;
 
   constructor(worker: WorkerContext, row: ClaimedRow, lease: TrackedLease) {
     const { signals, log } = lease;
@@ -136,8 +138,9 @@ class Attempt {
     const result = JOBS[job.kind as JobKind].result.parse(outcome.result);
     await this.#end({ state: 'succeeded', result }, outcome.promote).catch(
       async (error: unknown) => {
-        // A refusal was certainly rolled back. After other errors garbage collection decides.
-        if (error instanceof WindlassError) await this.#remove(outcome.stored);
+        // The first try that is refused was certainly rolled back. Else garbage collection decides.
+        const isRefused = error instanceof WindlassError && !this.#isEndUncertain;
+        if (isRefused) await this.#remove(outcome.stored);
         throw error;
       },
     );
@@ -189,17 +192,22 @@ class Attempt {
     return releaseJob(this.#worker.database.db, this.#lease, afterSeconds, set);
   }
 
-  /** A commit whose answer was lost looks like a lost lease at the next try: then the row tells whether it was done. */
+  /**
+   * A commit whose answer was lost looks like a lost lease at the next try, or like a refusal where that waited for it, such as
+   * of bytes that count by now: then the row tells whether it was done.
+   */
   async #end(ending: JobEnd, promote?: Outcome<JobKind>['promote']): Promise<void> {
     const { database, groups, notifications } = this.#worker;
     this.#progress.close();
     this.#lease.isEnding = true;
     await retry(async tries => {
+      this.#isEndUncertain = tries > 0;
       try {
         if (promote) await finishJob(database.db, this.#lease, ending, promote);
         else this.isEndTold = await groups.end({ claim: this.#lease, ending });
       } catch (error) {
-        if (tries > 0 && error instanceof LeaseLost && (await this.#hasEndedAs(ending))) return;
+        const isRefused = error instanceof LeaseLost || error instanceof WindlassError;
+        if (tries > 0 && isRefused && (await this.#hasEndedAs(ending))) return;
         throw error;
       }
     }, DATABASE);
