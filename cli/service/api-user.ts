@@ -11,6 +11,8 @@ import { shareObjects } from './share-objects.ts';
 
 /** Whom the API runs as where nothing else is said, if there is such an account. */
 const ACCOUNT = 'windlass-api';
+/** The largest number of a user or group that a process can be started with. */
+const MAX_ID = 2 ** 31 - 1;
 
 /**
  * The account that the API runs as, where root starts the embedded form: it reads neither the memory nor the files of the
@@ -41,17 +43,24 @@ export async function prepareApiUser(
 
 function findAccount(given: string): SystemUser | undefined {
   const [, uid, gid] = /^(\d+):(\d+)$/.exec(given) ?? [];
-  if (uid && gid) return { name: given, uid: Number(uid), gid: Number(gid) };
+  if (uid && gid) {
+    const user = { name: given, uid: Number(uid), gid: Number(gid) };
+    return Math.max(user.uid, user.gid) > MAX_ID ? undefined : user;
+  }
   return readSystemUsers().find(({ name }) => name === given);
 }
 
-/** A process may look into others of its user. */
-function requireOwnUser({ name, uid }: SystemUser, dataDir: string): void {
+/** A process may look into others of its user, and the group that shares the objects may read and remove them. */
+function requireOwnUser({ name, uid, gid }: SystemUser, dataDir: string): void {
   const others = [chooseServiceUser(join(dataDir, 'postgres')), findDecoderUser()];
+  const hint = 'Add an account for the API alone: useradd --system --user-group windlass-api';
   if (others.some(other => other?.uid === uid))
-    throw new CommandError(`API_USER: the database or the decoders run as ${name}, too.`, {
-      hint: 'Add an account for the API alone: useradd --system windlass-api',
-    });
+    throw new CommandError(`API_USER: the database or the decoders run as ${name}, too.`, { hint });
+  if (gid === 0 || others.some(other => other?.gid === gid))
+    throw new CommandError(
+      `API_USER: the group of ${name}, ${gid}, is that of root, the database or the decoders.`,
+      { hint },
+    );
 }
 
 function requirePort({ name }: SystemUser, port: number): void {
