@@ -1,4 +1,4 @@
-import { eq, sql } from 'drizzle-orm';
+import { eq, inArray, sql } from 'drizzle-orm';
 import { beforeAll, beforeEach, expect, test } from 'vitest';
 import type { Database, Tx } from '../../shared/database/connect.ts';
 import {
@@ -211,4 +211,25 @@ test('what a removed user left counts for nobody, and not for a later one of the
   expect(await stored()).toBe(0);
   await db.delete(models).where(eq(models.mid, mid));
   expect(await stored()).toBe(0);
+});
+
+test('one user who cannot be counted keeps no other from being counted', async () => {
+  const { db } = database;
+  const [first, second] = [`a-${newId()}`, `b-${newId()}`];
+  await db.insert(users).values([{ username: first }, { username: second }]);
+  await countStorage(context());
+  const isNamed = inArray(userStorage.owner, [first, second]);
+  await db.update(userStorage).set({ bytes: 7, counted: null }).where(isNamed);
+  await db.execute(sql`create function refuse() returns trigger language plpgsql as
+    $$ begin raise 'not this one'; end $$`);
+  await db.execute(sql`create trigger refuse before insert on user_storage for each row
+    when (new.owner = ${sql.raw(`'${first}'`)}) execute function refuse()`);
+  try {
+    await expect(countStorage(context())).rejects.toMatchObject({
+      cause: { message: 'not this one' },
+    });
+    expect([await stored(first), await stored(second)]).toEqual([7, 0]);
+  } finally {
+    await db.execute(sql`drop function refuse cascade`);
+  }
 });

@@ -1,4 +1,4 @@
-import { eq, lt, notExists, type SQL, sql } from 'drizzle-orm';
+import { and, asc, eq, gt, lt, notExists, type SQL, sql } from 'drizzle-orm';
 import type { PgTable } from 'drizzle-orm/pg-core';
 import { ADVISORY_LOCKS } from '../../shared/database/advisory-locks.ts';
 import type { Tx } from '../../shared/database/connect.ts';
@@ -51,21 +51,30 @@ export async function addStorageChanges({ database: { db }, stopping }: Context)
  * other, and each once a week.
  */
 export async function countStorage({ database: { db }, stopping }: Context): Promise<void> {
-  const next = db
-    .select({ owner: users.username })
-    .from(users)
-    .leftJoin(userStorage, eq(userStorage.owner, users.username))
-    .where(
-      sql`${userStorage.counted} is null or ${lt(userStorage.counted, sql`now() - ${RECOUNTED}`)}`,
-    )
-    .limit(1);
-  for (;;) {
-    const [user] = await next;
-    if (!user || stopping.aborted) return;
+  const isDue = sql`${userStorage.counted} is null or ${lt(userStorage.counted, sql`now() - ${RECOUNTED}`)}`;
+  const next = (after: string) =>
+    db
+      .select({ owner: users.username })
+      .from(users)
+      .leftJoin(userStorage, eq(userStorage.owner, users.username))
+      .where(and(gt(users.username, after), isDue))
+      .orderBy(asc(users.username))
+      .limit(1);
+  const failures: unknown[] = [];
+  for (let after = ''; !stopping.aborted; ) {
+    const [user] = await next(after);
+    if (!user) break;
+    after = user.owner;
     // All that it reads is of one moment, and so are the rows and the changes of any transaction.
     const count = (tx: Tx) => countUser(tx, user.owner, stopping);
-    if (!(await db.transaction(count, { isolationLevel: 'repeatable read' }))) return;
+    try {
+      if (!(await db.transaction(count, { isolationLevel: 'repeatable read' }))) return;
+    } catch (error) {
+      // The others are counted nevertheless.
+      failures.push(error);
+    }
   }
+  if (failures.length > 0) throw failures[0];
 }
 
 async function countUser(tx: Tx, owner: string, stopping: AbortSignal): Promise<boolean> {
