@@ -13,6 +13,9 @@ import { newId } from '../../shared/ids.ts';
 import { cancelJobs } from '../../shared/jobs/cancel.ts';
 import { type EndedAccess, endAccess } from './end-access.ts';
 
+/** Jobs of one statement, which may take 10 s: each has many indexes, and its bytes change hands too. */
+const BATCH = 5_000;
+
 /**
  * Removes a user: ends the sessions and cancels the open jobs (both are returned), removes the memberships and the name in
  * lists of hosts, and gives what remains an owner that nobody is, so that a later user of the same name inherits nothing. Lock
@@ -40,9 +43,22 @@ export async function removeUser(tx: Tx, username: string): Promise<EndedAccess>
     or(eq(jobs.owner, username), isAmong(jobs.project, emptied)),
   );
   // Ended sessions keep their owner: the sealed credential is bound to that name, and clean-up on the host needs it.
-  await tx.update(jobs).set({ owner: nobody }).where(eq(jobs.owner, username));
+  await disownJobs(tx, username, nobody);
   await tx.delete(idempotencyKeys).where(eq(idempotencyKeys.owner, username));
   return { jobs: [...ended.jobs, ...cancelled], sessions: ended.sessions };
+}
+
+async function disownJobs(tx: Tx, username: string, nobody: string): Promise<void> {
+  for (let after = ''; ; ) {
+    const page = sql`select id from ${jobs} where owner = ${username} and id > ${after} order by id limit ${BATCH}`;
+    // What others remove meanwhile is in it too: `last` is of what was looked at.
+    const [found] = await tx.execute<{ last: string | null }>(sql`
+      with page as materialized (${page}), changed as (
+        update ${jobs} set owner = ${nobody} where id = any(array(select id from page)) and owner = ${username}
+      ) select max(id) as last from page`);
+    if (!found?.last) return;
+    after = found.last;
+  }
 }
 
 /**
