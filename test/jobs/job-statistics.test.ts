@@ -122,6 +122,30 @@ test('a statement that fails in the middle leaves nothing counted, and the next 
   expect(await read(20, 60)).toMatchObject([{ succeeded: 1 }]);
 });
 
+test('many ends are counted in several statements, each of whole minutes', async () => {
+  const { db } = database;
+  await db.execute(sql`create table counted (ends int)`);
+  await db.execute(sql`create or replace function note_counted() returns trigger language plpgsql as
+    $$ begin insert into counted select sum(failed) from added where failed > 0; return null; end $$`);
+  await db.execute(sql`create trigger note_counted after insert on job_statistics
+    referencing new table as added for each statement execute function note_counted()`);
+  try {
+    // Of the first minute more than one statement counts otherwise.
+    for (const [n, ends] of [9, 2, 2, 0, 1, 4].entries())
+      for (let i = 0; i < ends; i++)
+        await store('command', 'failed', { finished: minute - (20 - n) * MINUTE + i });
+    await countJobs({ database, stopping: new AbortController().signal }, 5);
+    const statements = await db.execute<{ ends: number }>(
+      sql`select ends from counted where ends is not null`,
+    );
+    expect(statements.map(({ ends }) => ends)).toEqual([9, 5, 4]);
+    expect((await read(60, 60)).map(({ failed }) => failed)).toEqual([9, 2, 2, 1, 4]);
+  } finally {
+    await db.execute(sql`drop function note_counted cascade`);
+    await db.execute(sql`drop table counted`);
+  }
+});
+
 test('a month of many jobs is counted, 30 days are kept', async () => {
   const db = database.db;
   await db.execute(sql`insert into jobs (id, kind, queue, owner, payload, state, created, started, finished)

@@ -9,6 +9,8 @@ import type { WorkerContext } from '../context.ts';
 const SETTLED = sql`interval '1 minute'`;
 /** Minutes that are counted in one statement: of a database that was filled before there were statistics. */
 const SPAN = sql`interval '6 hours'`;
+/** Ends that are counted in one statement, which may take 10 s; more where they are of one minute. */
+const MOST_ENDS = 50_000;
 const KEPT = sql`interval '30 days'`;
 /** Waiting jobs that are looked at: a count of more takes long, and tells nothing else. */
 const MOST_WAITING = 100_000;
@@ -20,27 +22,45 @@ type Context = Pick<WorkerContext, 'database' | 'stopping'>;
  * Counts the jobs that ended in each minute, once, and looks each minute how many there are. One worker at a time does, by a
  * lock of the row that says how far; it is committed with what was counted.
  */
-export async function countJobs({ database: { db }, stopping }: Context): Promise<void> {
+export async function countJobs(
+  { database: { db }, stopping }: Context,
+  mostEnds = MOST_ENDS,
+): Promise<void> {
   await db.execute(sql`insert into job_statistics_progress (ended_until)
     values (${minuteOf(sql`now() - ${KEPT}`)}) on conflict do nothing`);
-  while (!stopping.aborted && (await db.transaction(countSome)));
+  while (!stopping.aborted && (await db.transaction(tx => countSome(tx, mostEnds))));
 }
 
 /** Whether there is more to be counted. */
-async function countSome(tx: Tx): Promise<boolean> {
+async function countSome(tx: Tx, mostEnds: number): Promise<boolean> {
   const [progress] = await tx.execute<{ from: string; until: string; mustLook: boolean }>(sql`
     select ended_until::text as "from",
       greatest(ended_until, least(ended_until + ${SPAN}, ${minuteOf(sql`now() - ${SETTLED}`)}))::text as until,
       (sampled is null or sampled < ${minuteOf(sql`now()`)}) as "mustLook"
     from job_statistics_progress for update skip locked`);
   if (!progress) return false;
-  const { from, until, mustLook } = progress;
+  const { from, mustLook } = progress;
   if (mustLook) await lookAtDepth(tx);
-  if (from === until) return false;
+  if (from === progress.until) return false;
+  const until = await findUntil(tx, progress, mostEnds);
   await countEnds(tx, from, until);
   await tx.execute(sql`update job_statistics_progress set ended_until = ${until}::timestamptz`);
   await tx.delete(jobStatistics).where(lt(jobStatistics.minute, sql`now() - ${KEPT}`));
   return true;
+}
+
+/** The end of the minutes from `from` on that have no more ends than that, but of one minute at least. */
+async function findUntil(
+  tx: Tx,
+  { from, until }: { from: string; until: string },
+  mostEnds: number,
+): Promise<string> {
+  const [row] = await tx.execute<{ until: string }>(sql`
+    select greatest(${minuteOf(sql`finished`)}, ${from}::timestamptz + interval '1 minute')::text as until
+    from jobs
+    where ${hasEnded} and finished >= ${from}::timestamptz and finished < ${until}::timestamptz
+    order by finished offset ${mostEnds} limit 1`);
+  return row?.until ?? until;
 }
 
 async function countEnds(tx: Tx, from: string, until: string): Promise<void> {
