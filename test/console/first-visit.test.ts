@@ -28,7 +28,7 @@ async function expectGood(page: Page): Promise<void> {
 
 describeStack(missingPrograms('sshd', 'chromium'), 'a first visit to the console', form => {
   const sshd = useStarted(() => startTestSshd());
-  const { stack, client } = useStack(form);
+  const { stack, client } = useStack(form, { alone: 'counts the jobs in its lists' });
   const browser = useChromium();
   const directory = makeTempDir('console-key');
   const key = join(directory.path, 'id_ed25519');

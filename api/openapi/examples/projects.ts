@@ -38,6 +38,12 @@ export const PROJECT_EXAMPLES = {
   ListedProject: listedProject,
   ProjectPage: pageOf(project),
   CachePage: pageOf(entry),
+  BookmarkPage: pageOf({
+    id: '01KB4TC9E3H5J7K9M1N3P5Q7R9',
+    digest: '2c26b46b68ffc68ff99b453c1d30413413422d706483bfa0f98a5e886266e7ae',
+    size: 32,
+    created: CREATED,
+  }),
   BookmarkState: { view: 'plot', zoom: [0, 3_600] },
   NewModel: { 'model-type': 'measurements', name: 'A day' },
   ModelChanges: { marking: 'public' },

@@ -1821,6 +1821,19 @@ export interface components {
             /** Format: date-time */
             created: string;
         };
+        /**
+         * @example {
+         *       "items": [
+         *         {
+         *           "id": "01KB4TC9E3H5J7K9M1N3P5Q7R9",
+         *           "digest": "2c26b46b68ffc68ff99b453c1d30413413422d706483bfa0f98a5e886266e7ae",
+         *           "size": 32,
+         *           "created": "2026-11-20T09:30:00.000Z"
+         *         }
+         *       ],
+         *       "next": null
+         *     }
+         */
         BookmarkPage: {
             items: components["schemas"]["BookmarkEntry"][];
             next: string | null;
