@@ -103,6 +103,10 @@ describeStack(missingPrograms('sshd', 'chromium'), 'a first visit to the console
     expect(await page.locator('.command > textarea').inputValue()).toBe('');
   });
 
+    await page.locator('.command > textarea').fill('half of a com');
+    await page.getByRole('link', { name: 'Jobs', exact: true }).click();
+    await page.goBack();
+    expect(await page.locator('.command > textarea').inputValue()).toBe('half of a com');
   test('what the service refuses is said in its words, with the id of the request', async () => {
     await page.getByText('Options').click();
     await page.getByLabel('Folder').fill('/no/such/folder');
@@ -201,6 +205,19 @@ describeStack(missingPrograms('sshd', 'chromium'), 'a first visit to the console
     };
     await page.goto(`${stack.url}/console/jobs`);
     await page.locator('.jobs tbody tr').first().waitFor();
+  test('a login that ends leads no command to another host', async () => {
+    const gone = await openSession(client, sshd, { hostname: 'lab' });
+    await page.goto(`${stack.url}/console/run?session=${gone}`);
+    await page.locator('.command > textarea').fill('rm -r results');
+    await client.delete(`/api/remotes/${gone}`);
+    await page.getByText('The login that was used here has ended.').waitFor();
+    expect(await page.locator('.command').count()).toBe(0);
+    await expectGood(page);
+    await page.getByLabel('Host').selectOption({ index: 1 });
+    expect(await page.locator('.command > textarea').inputValue()).toBe('rm -r results');
+    await page.locator('.command > textarea').fill('');
+  });
+
     await tabTo(page.getByRole('button', { name: 'To the content' }));
     await page.keyboard.press('Enter');
     await tabTo(page.getByRole('link', { name: 'Run a command' }));
