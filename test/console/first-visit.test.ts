@@ -260,3 +260,22 @@ describeStack(missingPrograms('sshd', 'chromium'), 'a first visit to the console
     expect(opened.faults).toEqual([]);
   });
 });
+  test('who logs in where the login of another has ended finds nothing of theirs', async () => {
+    await page.goto(`${stack.url}/console/run`);
+    await run('echo of the administrator');
+    await page.getByText('1 line', { exact: true }).waitFor();
+    await page.getByRole('link', { name: 'Jobs', exact: true }).click();
+    await page.locator('.jobs tbody tr', { hasText: 'of the administrator' }).waitFor();
+    await page.context().clearCookies();
+    await page.getByLabel('User name').waitFor();
+    const other = await addUser(client);
+    await openSession(other.client, sshd, { hostname: 'lab' });
+    await logInToConsole(page, other.login);
+    await page.getByText('Logins').waitFor({ state: 'attached' });
+    expect(await page.locator('main').textContent()).not.toContain('of the administrator');
+    await page.getByRole('link', { name: 'Run', exact: true }).click();
+    await page.locator('.command > textarea').click();
+    await page.keyboard.press('ArrowUp');
+    expect(await page.locator('.command > textarea').inputValue()).toBe('');
+  });
+
