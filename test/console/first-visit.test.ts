@@ -141,7 +141,13 @@ describeStack(missingPrograms('sshd', 'chromium'), 'a first visit to the console
       .poll(() => rows.allTextContents())
       .toEqual([expect.stringContaining('echo first')]);
     expect(new URL(page.url()).searchParams.get('search')).toBe('ECHO FIRST');
-    await rows.getByRole('link').click();
+    await page.getByLabel('A part of the label').fill('no such label');
+    await page.getByRole('link', { name: 'all jobs' }).click();
+    await expect.poll(() => rows.count()).toBeGreaterThan(1);
+    const box = page.getByLabel('A part of the label');
+    await expect.poll(() => box.inputValue()).toBe('');
+    expect(new URL(page.url()).search).toBe('');
+    await rows.filter({ hasText: 'echo first' }).getByRole('link').click();
     await page.getByRole('region', { name: 'Timeline' }).waitFor();
     await page.locator('.log-row').first().waitFor();
     await expectGood(page);
