@@ -103,12 +103,12 @@ describeStack(missingPrograms('sshd', 'chromium'), 'a first visit to the console
     expect(await page.locator('.command > textarea').inputValue()).toMatch(/^echo first;/);
     await page.keyboard.press('ArrowDown');
     expect(await page.locator('.command > textarea').inputValue()).toBe('');
-  });
-
     await page.locator('.command > textarea').fill('half of a com');
     await page.getByRole('link', { name: 'Jobs', exact: true }).click();
     await page.goBack();
     expect(await page.locator('.command > textarea').inputValue()).toBe('half of a com');
+  });
+
   test('what the service refuses is said in its words, with the id of the request', async () => {
     await page.getByText('Options').click();
     await page.getByLabel('Folder').fill('/no/such/folder');
@@ -149,6 +149,8 @@ describeStack(missingPrograms('sshd', 'chromium'), 'a first visit to the console
     expect(new URL(page.url()).search).toBe('');
     await rows.filter({ hasText: 'echo first' }).getByRole('link').click();
     await page.getByRole('region', { name: 'Timeline' }).waitFor();
+    // The link is gone: the keys go on in what came in its place.
+    expect(await page.evaluate('document.activeElement.localName')).toBe('main');
     await page.locator('.log-row').first().waitFor();
     await expectGood(page);
     await page.getByRole('button', { name: 'Run again' }).click();
@@ -203,16 +205,6 @@ describeStack(missingPrograms('sshd', 'chromium'), 'a first visit to the console
     await openSession(client, sshd, { hostname: 'lab' });
   });
 
-  test('the keyboard alone is enough', async () => {
-    const tabTo = async (element: Locator) => {
-      for (let tabs = 0; tabs < 40; tabs++) {
-        await page.keyboard.press('Tab');
-        if (await element.evaluate(it => it === it.ownerDocument.activeElement)) return;
-      }
-      throw new Error(`Tab does not lead to ${element}.`);
-    };
-    await page.goto(`${stack.url}/console/jobs`);
-    await page.locator('.jobs tbody tr').first().waitFor();
   test('a login that ends leads no command to another host', async () => {
     const gone = await openSession(client, sshd, { hostname: 'lab' });
     await page.goto(`${stack.url}/console/run?session=${gone}`);
@@ -226,6 +218,16 @@ describeStack(missingPrograms('sshd', 'chromium'), 'a first visit to the console
     await page.locator('.command > textarea').fill('');
   });
 
+  test('the keyboard alone is enough', async () => {
+    const tabTo = async (element: Locator) => {
+      for (let tabs = 0; tabs < 40; tabs++) {
+        await page.keyboard.press('Tab');
+        if (await element.evaluate(it => it === it.ownerDocument.activeElement)) return;
+      }
+      throw new Error(`Tab does not lead to ${element}.`);
+    };
+    await page.goto(`${stack.url}/console/jobs`);
+    await page.locator('.jobs tbody tr').first().waitFor();
     await tabTo(page.getByRole('button', { name: 'To the content' }));
     await page.keyboard.press('Enter');
     await tabTo(page.getByRole('link', { name: 'Run a command' }));
@@ -264,10 +266,6 @@ describeStack(missingPrograms('sshd', 'chromium'), 'a first visit to the console
     await page.locator('.jobs tbody tr', { hasText: '/no/such/folder' }).waitFor();
   });
 
-  test('no script threw, nothing broke the policy, and nothing came from elsewhere', () => {
-    expect(opened.faults).toEqual([]);
-  });
-});
   test('who logs in where the login of another has ended finds nothing of theirs', async () => {
     await page.goto(`${stack.url}/console/run`);
     await run('echo of the administrator');
@@ -287,3 +285,7 @@ describeStack(missingPrograms('sshd', 'chromium'), 'a first visit to the console
     expect(await page.locator('.command > textarea').inputValue()).toBe('');
   });
 
+  test('no script threw, nothing broke the policy, and nothing came from elsewhere', () => {
+    expect(opened.faults).toEqual([]);
+  });
+});
