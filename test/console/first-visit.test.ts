@@ -274,6 +274,10 @@ describeStack(missingPrograms('sshd', 'chromium'), 'a first visit to the console
     await page.locator('.jobs tbody tr', { hasText: 'of the administrator' }).waitFor();
     await page.context().clearCookies();
     await page.getByLabel('User name').waitFor();
+    await logInToConsole(page, stack);
+    await page.locator('.jobs tbody tr', { hasText: 'of the administrator' }).waitFor();
+    await page.context().clearCookies();
+    await page.getByLabel('User name').waitFor();
     const other = await addUser(client);
     await openSession(other.client, sshd, { hostname: 'lab' });
     await logInToConsole(page, other.login);
