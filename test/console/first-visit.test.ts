@@ -76,6 +76,8 @@ describeStack(missingPrograms('sshd', 'chromium'), 'a first visit to the console
     await page.getByRole('button', { name: 'Log in to a host' }).click();
     await dialog().getByLabel('User name there').fill(sshd.username);
     await dialog().getByText('Key file').click();
+    // As the browser tells that no file was chosen.
+    await dialog().getByLabel('Private key').dispatchEvent('cancel', { bubbles: true });
     await dialog().getByLabel('Private key').setInputFiles(key);
     await expectAccessible(page);
     await dialog().getByRole('button', { name: 'Log in' }).click();
@@ -101,6 +103,10 @@ describeStack(missingPrograms('sshd', 'chromium'), 'a first visit to the console
     expect(await page.locator('.command > textarea').inputValue()).toMatch(/^echo first;/);
     await page.keyboard.press('ArrowDown');
     expect(await page.locator('.command > textarea').inputValue()).toBe('');
+    await page.locator('.command > textarea').fill('half of a com');
+    await page.getByRole('link', { name: 'Jobs', exact: true }).click();
+    await page.goBack();
+    expect(await page.locator('.command > textarea').inputValue()).toBe('half of a com');
   });
 
   test('what the service refuses is said in its words, with the id of the request', async () => {
@@ -135,8 +141,16 @@ describeStack(missingPrograms('sshd', 'chromium'), 'a first visit to the console
       .poll(() => rows.allTextContents())
       .toEqual([expect.stringContaining('echo first')]);
     expect(new URL(page.url()).searchParams.get('search')).toBe('ECHO FIRST');
-    await rows.getByRole('link').click();
+    await page.getByLabel('A part of the label').fill('no such label');
+    await page.getByRole('link', { name: 'all jobs' }).click();
+    await expect.poll(() => rows.count()).toBeGreaterThan(1);
+    const box = page.getByLabel('A part of the label');
+    await expect.poll(() => box.inputValue()).toBe('');
+    expect(new URL(page.url()).search).toBe('');
+    await rows.filter({ hasText: 'echo first' }).getByRole('link').click();
     await page.getByRole('region', { name: 'Timeline' }).waitFor();
+    // The link is gone: the keys go on in what came in its place.
+    expect(await page.evaluate('document.activeElement.localName')).toBe('main');
     await page.locator('.log-row').first().waitFor();
     await expectGood(page);
     await page.getByRole('button', { name: 'Run again' }).click();
@@ -191,6 +205,19 @@ describeStack(missingPrograms('sshd', 'chromium'), 'a first visit to the console
     await openSession(client, sshd, { hostname: 'lab' });
   });
 
+  test('a login that ends leads no command to another host', async () => {
+    const gone = await openSession(client, sshd, { hostname: 'lab' });
+    await page.goto(`${stack.url}/console/run?session=${gone}`);
+    await page.locator('.command > textarea').fill('rm -r results');
+    await client.delete(`/api/remotes/${gone}`);
+    await page.getByText('The login that was used here has ended.').waitFor();
+    expect(await page.locator('.command').count()).toBe(0);
+    await expectGood(page);
+    await page.getByLabel('Host').selectOption({ index: 1 });
+    expect(await page.locator('.command > textarea').inputValue()).toBe('rm -r results');
+    await page.locator('.command > textarea').fill('');
+  });
+
   test('the keyboard alone is enough', async () => {
     const tabTo = async (element: Locator) => {
       for (let tabs = 0; tabs < 40; tabs++) {
@@ -237,6 +264,29 @@ describeStack(missingPrograms('sshd', 'chromium'), 'a first visit to the console
     await logInToConsole(page, stack);
     expect(page.url()).toBe(`${stack.url}/console/jobs?state=Failed`);
     await page.locator('.jobs tbody tr', { hasText: '/no/such/folder' }).waitFor();
+  });
+
+  test('who logs in where the login of another has ended finds nothing of theirs', async () => {
+    await page.goto(`${stack.url}/console/run`);
+    await run('echo of the administrator');
+    await page.getByText('1 line', { exact: true }).waitFor();
+    await page.getByRole('link', { name: 'Jobs', exact: true }).click();
+    await page.locator('.jobs tbody tr', { hasText: 'of the administrator' }).waitFor();
+    await page.context().clearCookies();
+    await page.getByLabel('User name').waitFor();
+    await logInToConsole(page, stack);
+    await page.locator('.jobs tbody tr', { hasText: 'of the administrator' }).waitFor();
+    await page.context().clearCookies();
+    await page.getByLabel('User name').waitFor();
+    const other = await addUser(client);
+    await openSession(other.client, sshd, { hostname: 'lab' });
+    await logInToConsole(page, other.login);
+    await page.getByText('Logins').waitFor({ state: 'attached' });
+    expect(await page.locator('main').textContent()).not.toContain('of the administrator');
+    await page.getByRole('link', { name: 'Run', exact: true }).click();
+    await page.locator('.command > textarea').click();
+    await page.keyboard.press('ArrowUp');
+    expect(await page.locator('.command > textarea').inputValue()).toBe('');
   });
 
   test('no script threw, nothing broke the policy, and nothing came from elsewhere', () => {

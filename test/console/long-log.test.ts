@@ -81,6 +81,10 @@ describeStack(missingPrograms('sshd', 'chromium'), 'a long log in the console', 
     await expect.poll(async () => (await seen())[0]).toBe(first + 10);
     await scroller().press('End');
     await expect.poll(async () => (await seen()).at(-1)).toBe(MILLION);
+    // A scroll that is under way does not lead back.
+    for (const key of ['PageUp', 'PageUp', 'End']) await page.keyboard.press(key);
+    await page.evaluate(SETTLED);
+    expect((await seen()).at(-1)).toBe(MILLION);
   });
 
   test('a text is found, and lines have addresses', async () => {
@@ -188,3 +192,12 @@ describeStack(missingPrograms('sshd', 'chromium'), 'a long log in the console', 
     expect(opened.faults).toEqual([]);
   });
 });
+
+/** Waits until it scrolls no more. */
+const SETTLED = `(async () => {
+  const element = document.querySelector('.log');
+  for (let at = -1, same = 0; same < 10; at = element.scrollTop) {
+    await new Promise(resolve => requestAnimationFrame(resolve));
+    same = element.scrollTop === at ? same + 1 : 0;
+  }
+})()`;

@@ -284,8 +284,18 @@ describeStack(missingPrograms('chromium'), 'projects in the console', form => {
     await expectAccessible(page);
     await page.keyboard.press('Escape');
     await dialog().waitFor({ state: 'detached' });
+    await page.getByLabel('Name').fill(LONG_NAME);
+    await page.getByRole('button', { name: 'Save' }).click();
+    await page.getByRole('heading', { name: LONG_NAME }).waitFor();
     await page.getByRole('button', { name: 'Delete the project' }).click();
-    await dialog().getByRole('button', { name: 'Delete Roof' }).click();
+    const widths = await dialog().evaluate(({ scrollWidth, clientWidth }) => [
+      scrollWidth,
+      clientWidth,
+    ]);
+    expect(widths[0]).toBe(widths[1]);
+    await dialog()
+      .getByRole('button', { name: `Delete ${LONG_NAME}` })
+      .click();
     await page.getByText('No project yet').waitFor();
   });
 

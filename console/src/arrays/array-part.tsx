@@ -59,7 +59,9 @@ export function firstSlice(shape: number[]): string {
   return shape
     .map((size, n) => {
       const limit = most[n - (shape.length - 2)];
-      return limit === undefined ? '0' : `0:${Math.min(size, limit)}`;
+      // There is no first place where there is none.
+      if (limit === undefined) return size === 0 ? ':' : '0';
+      return `0:${Math.min(size, limit)}`;
     })
     .join(',');
 }

@@ -33,8 +33,11 @@ export function TextPreview({ sid, path, entry }: { sid: string; path: string; e
   const isCut = size > data.length;
   const isTable = ['csv', 'tsv'].includes(extensionOf(name));
   const options = { separator: findSeparator(text), most: ROWS + 1, isCut };
-  const rows = isTable ? readRows(text, options) : undefined;
+  const found = isTable ? readRows(text, options) : [];
+  // Of a first line that is longer than what was read there is no row.
+  const rows = found.length > 0 ? found : undefined;
   const isPart = isCut || (rows && rows.length > ROWS);
+  const columns = rows?.[0]?.length ?? 0;
   return (
     <>
       {rows ? (
@@ -45,10 +48,11 @@ export function TextPreview({ sid, path, entry }: { sid: string; path: string; e
           <pre>{text}</pre>
         </section>
       )}
-      {isPart && (
+      {(isPart || columns > COLUMNS) && (
         <p class="preview-end muted">
-          {rows ? `The first ${rows.length - 1} rows.` : 'The first 64 KiB.'} Download it to see all
-          of it.
+          {isPart && (rows ? `The first ${rows.length - 1} rows. ` : 'The first 64 KiB. ')}
+          {columns > COLUMNS && `The first ${COLUMNS} of ${columns.toLocaleString()} columns. `}
+          Download it to see all of it.
         </p>
       )}
     </>

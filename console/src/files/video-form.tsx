@@ -51,6 +51,7 @@ export function VideoForm({ sid, listing, pattern, onPattern, onClose }: VideoFo
       ...(text('width') !== '' && { width: Number(text('width')) }),
       ...(text('encode') !== '' && { encode: text('encode') as 'host' | 'worker' }),
       'on-bad-frame': fields.has('skip') ? 'skip' : 'fail',
+      ...(text('label') !== '' && { label: text('label') as 'frame' | 'name' }),
       ...(text('name') !== '' && { name: text('name') }),
       ...readCacheFields(fields),
     };
@@ -163,6 +164,14 @@ export function VideoForm({ sid, listing, pattern, onPattern, onClose }: VideoFo
                   <option value="">on the host if it can, else here</option>
                   <option value="host">on the host</option>
                   <option value="worker">here</option>
+                </select>
+              </label>
+              <label class="field">
+                <span>Drawn into a corner</span>
+                <select class="input" name="label">
+                  <option value="">nothing</option>
+                  <option value="frame">the number of the frame</option>
+                  <option value="name">the name of its file</option>
                 </select>
               </label>
               <label class="field">

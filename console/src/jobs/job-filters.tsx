@@ -1,5 +1,5 @@
 import type { JobFilter } from '@windlass/client';
-import { useEffect, useState } from 'preact/hooks';
+import { useEffect, useRef, useState } from 'preact/hooks';
 import { useHosts } from '../service/hosts.ts';
 import type { JobState } from '../service/jobs.ts';
 import type { CurrentUser } from '../service/user.ts';
@@ -124,15 +124,24 @@ function HostSelect({
   );
 }
 
-/** Asks once the user stops typing. */
+/** Asks once the user stops typing. What the address is changed to elsewhere stands in it, too. */
 function SearchBox({ filter, onChange }: Pick<JobFiltersProps, 'filter' | 'onChange'>) {
-  const [text, setText] = useState(filter.search ?? '');
-  const { by = 'label' } = filter;
+  const { by = 'label', search = '' } = filter;
+  const [text, setText] = useState(search);
+  const known = useRef(search);
   useEffect(() => {
-    if (text === (filter.search ?? '')) return;
-    const timer = setTimeout(() => onChange({ search: text }), TYPING_MS);
+    if (search !== known.current) {
+      known.current = search;
+      setText(search);
+      return;
+    }
+    if (text === search) return;
+    const timer = setTimeout(() => {
+      known.current = text;
+      onChange({ search: text });
+    }, TYPING_MS);
     return () => clearTimeout(timer);
-  }, [text, filter.search, onChange]);
+  }, [text, search, onChange]);
   return (
     <search class="search">
       <select

@@ -1,5 +1,6 @@
 import { useState } from 'preact/hooks';
 import { Button } from '../ui/button.tsx';
+import { formatBytes } from '../ui/format-bytes.ts';
 import { CopyIcon } from '../ui/icons.tsx';
 import type { OutputLog } from './output-log.ts';
 
@@ -12,13 +13,8 @@ export function CopyButton({ log }: { log: OutputLog }) {
   const [told, setTold] = useState<string>();
   const copy = async () => {
     const { text, isAll } = gather(log);
-    const done = isAll ? 'Copied' : 'Copied the first 4 MiB';
-    setTold(
-      await navigator.clipboard?.writeText(text).then(
-        () => done,
-        () => 'The browser refused',
-      ),
-    );
+    const done = isAll ? 'Copied' : `Copied the first ${formatBytes(text.length)}`;
+    setTold(text === '' ? 'Too long: download it' : (await write(text)) ? done : REFUSED);
     setTimeout(() => setTold(undefined), TOLD_MS);
   };
   return (
@@ -29,6 +25,18 @@ export function CopyButton({ log }: { log: OutputLog }) {
   );
 }
 
+/** Where the page comes without TLS, browsers have no clipboard for it. */
+const REFUSED = 'The browser refuses: download it';
+async function write(text: string): Promise<boolean> {
+  try {
+    await navigator.clipboard.writeText(text);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/** Of a long output the beginning may not be here any more: then there is no text. */
 function gather(log: OutputLog): { text: string; isAll: boolean } {
   const pieces: string[] = [];
   let size = 0;

@@ -10,6 +10,11 @@ interface Row {
   shows: string;
 }
 
+/** So long browsers take at most for a scroll. */
+const HELD_MS = 1_000;
+/** What users scroll by. */
+const RELEASES = ['keydown', 'pointerdown', 'wheel'];
+
 export interface LogViewOptions {
   following: boolean;
   /** The user scrolled away from the end, or back to it. */
@@ -32,7 +37,11 @@ export class LogView {
   readonly #rows: Row[] = [];
   readonly #observer: ResizeObserver;
   #frame = 0;
+  /** It was sent to an end: a scroll that the browser had begun before does not lead away, what the user does next may. */
+  #heldUntil = 0;
   #rowHeight = 20;
+  /** px of what is seen. */
+  #view = 0;
   #following: boolean;
   #wraps = false;
   #query = '';
@@ -55,6 +64,7 @@ export class LogView {
     scroller.replaceChildren(still, this.#sizer);
     scroller.addEventListener('scroll', this.#onScroll, { passive: true });
     scroller.addEventListener('click', this.#onClick);
+    for (const type of RELEASES) scroller.addEventListener(type, this.#release, { passive: true });
     scroller.addEventListener('keydown', this.#onKey);
     this.#observer = new ResizeObserver(() => this.refresh());
     this.#observer.observe(scroller);
@@ -65,6 +75,7 @@ export class LogView {
     this.#observer.disconnect();
     this.#scroller.removeEventListener('scroll', this.#onScroll);
     this.#scroller.removeEventListener('click', this.#onClick);
+    for (const type of RELEASES) this.#scroller.removeEventListener(type, this.#release);
     this.#scroller.removeEventListener('keydown', this.#onKey);
   }
 
@@ -103,6 +114,7 @@ export class LogView {
     this.#measure();
     this.#scale.showLine(line);
     this.#leaveEnd();
+    this.#moveScrollbar();
     this.refresh();
   }
 
@@ -115,12 +127,17 @@ export class LogView {
   readonly #onScroll = () => {
     const { scrollTop } = this.#scroller;
     if (Math.abs(scrollTop - this.#scale.scrollTop) < 1) return;
+    if (performance.now() < this.#heldUntil) return this.#moveScrollbar();
     this.#scale.scrolledTo(scrollTop);
     if (this.#scale.isAtEnd !== this.#following) {
       this.#following = this.#scale.isAtEnd;
       this.#options.onFollow(this.#following);
     }
     this.refresh();
+  };
+
+  readonly #release = () => {
+    this.#heldUntil = 0;
   };
 
   /** Browsers go to an end in many steps, the last of which are small: these would end a few lines before it. */
@@ -132,6 +149,8 @@ export class LogView {
     else this.#scale.moveToEnd();
     this.#following = this.#scale.isAtEnd;
     this.#options.onFollow(this.#following);
+    this.#heldUntil = performance.now() + HELD_MS;
+    this.#moveScrollbar();
     this.refresh();
   };
 
@@ -144,26 +163,31 @@ export class LogView {
 
   #measure(): void {
     this.#rowHeight = Number.parseFloat(getComputedStyle(this.#scroller).lineHeight) || 20;
-    const view = this.#scroller.clientHeight;
-    this.#scale.resize({ lines: this.#log.lineCount, rowHeight: this.#rowHeight, view });
+    this.#view = this.#scroller.clientHeight;
+    const lines = this.#log.lineCount;
+    this.#scale.resize({ lines, rowHeight: this.#rowHeight, view: this.#view });
+    this.#sizer.style.height = `${Math.max(0, this.#scale.height - this.#view)}px`;
+  }
+
+  #moveScrollbar(): void {
+    if (Math.abs(this.#scroller.scrollTop - this.#scale.scrollTop) >= 1)
+      this.#scroller.scrollTop = this.#scale.scrollTop;
   }
 
   readonly #draw = () => {
     this.#frame = 0;
     this.#measure();
     if (this.#following) this.#scale.moveToEnd();
-    const view = this.#scroller.clientHeight;
+    const view = this.#view;
     const { lineCount } = this.#log;
     const first = Math.floor(this.#scale.top / this.#rowHeight);
     const count = Math.min(Math.ceil(view / this.#rowHeight) + 1, lineCount - first);
-    this.#sizer.style.height = `${Math.max(0, this.#scale.height - view)}px`;
     this.#scroller.style.setProperty('--digits', String(Math.max(3, `${lineCount}`.length)));
     this.#fitRows(Math.max(0, count));
     for (const [i, row] of this.#rows.entries()) this.#drawRow(row, first + i);
     this.#drawn = lineCount;
     this.#rowsBox.style.transform = `translateY(${this.#offset(first, view)}px)`;
-    if (Math.abs(this.#scroller.scrollTop - this.#scale.scrollTop) >= 1)
-      this.#scroller.scrollTop = this.#scale.scrollTop;
+    this.#moveScrollbar();
   };
 
   /** How far the rows begin above what is seen. Where lines wrap, the last one stands at the bottom at the end. */

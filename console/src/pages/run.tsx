@@ -1,4 +1,4 @@
-import { useState } from 'preact/hooks';
+import { useEffect, useState } from 'preact/hooks';
 import { AddHostDialog } from '../run/add-host-dialog.tsx';
 import { CommandForm } from '../run/command-form.tsx';
 import { FirstSteps } from '../run/first-steps.tsx';
@@ -22,6 +22,13 @@ export function RunPage({ user }: { user: CurrentUser }) {
   const [dialog, setDialog] = useState<'host' | 'login' | 'again'>();
   const [banner, setBanner] = useState<string>();
   const error = hosts.error ?? sessions.error;
+  const first = sessions.data?.[0]?.sid;
+  const wanted = search.get('session') ?? first;
+  // It stays in the address: a login that is made elsewhere, or ends, never leads commands to another host.
+  const isNamed = search.has('session');
+  useEffect(() => {
+    if (!isNamed && first !== undefined) change({ session: first });
+  }, [isNamed, first, change]);
   if (!hosts.data || !sessions.data)
     return (
       <>
@@ -29,8 +36,7 @@ export function RunPage({ user }: { user: CurrentUser }) {
         {error ? <Problem error={error} /> : <Wait>Asking for hosts and sessions …</Wait>}
       </>
     );
-  const wanted = search.get('session');
-  const session = sessions.data.find(({ sid }) => sid === wanted) ?? sessions.data[0];
+  const session = sessions.data.find(({ sid }) => sid === wanted);
   const job = search.get('job') ?? undefined;
   return (
     <>
@@ -57,14 +63,24 @@ export function RunPage({ user }: { user: CurrentUser }) {
           </p>
         </div>
       )}
-      {session ? (
+      {!session && sessions.data.length > 0 && (
+        <div class="notice" role="status">
+          <strong>The login that was used here has ended.</strong>
+          <p>
+            Choose another one above, or log in again: nothing runs on another host unasked. What
+            you typed is kept.
+          </p>
+        </div>
+      )}
+      {session && (
         <CommandForm
           session={session}
           onStarted={id =>
             change({ session: session.sid, job: id, line: undefined, find: undefined })
           }
         />
-      ) : (
+      )}
+      {sessions.data.length === 0 && (
         <FirstSteps
           hosts={hosts.data}
           user={user}

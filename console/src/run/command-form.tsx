@@ -1,9 +1,9 @@
 import { useMutation } from '@tanstack/preact-query';
 import type { RunOptions } from '@windlass/client';
 import type { TargetedKeyboardEvent, TargetedSubmitEvent } from 'preact';
-import { useRef, useState } from 'preact/hooks';
+import { useEffect, useRef, useState } from 'preact/hooks';
 import { queries, windlass } from '../service/client.ts';
-import { keepCommand, readCommands } from '../service/command-history.ts';
+import { keepCommand, keepDraft, readCommands, readDraft } from '../service/command-history.ts';
 import type { SessionRecord } from '../service/hosts.ts';
 import { Button } from '../ui/button.tsx';
 import { PlayIcon } from '../ui/icons.tsx';
@@ -19,7 +19,7 @@ const MOST_ROWS = 14;
 
 /** A command of one or more lines. Ctrl+Enter runs it; the arrow keys bring earlier ones back. */
 export function CommandForm({ session, onStarted }: CommandFormProps) {
-  const [command, setCommand] = useState('');
+  const [command, setCommand] = useState(readDraft);
   /** How far back in the history; -1: what is being typed. */
   const [past, setPast] = useState(-1);
   const draft = useRef('');
@@ -29,11 +29,14 @@ export function CommandForm({ session, onStarted }: CommandFormProps) {
       windlass.session(session.sid).run(text, options).job,
     onSuccess: (job, { text }) => {
       keepCommand(text);
+      keepDraft('');
       setPast(-1);
       void queries.invalidateQueries({ queryKey: ['jobs'] });
       onStarted(job);
     },
   });
+  // It is there again after a look at other pages, and after a reload.
+  useEffect(() => keepDraft(command), [command]);
   const send = (event: TargetedSubmitEvent<HTMLFormElement>) => {
     event.preventDefault();
     if (command.trim() === '' || start.isPending) return;

@@ -23,16 +23,22 @@ const STATES: Record<SessionRecord['state'], string> = {
 /** The logins on hosts that are open, of which one is used. */
 export function SessionBar({ sessions, session, onChoose, onLogIn, onAddHost }: SessionBarProps) {
   const [isLeaving, setLeaving] = useState(false);
+  const hasSessions = sessions.length > 0;
   return (
     <div class="row">
-      {session && (
+      {hasSessions && (
         <>
           <select
             class="input session"
             aria-label="Host"
-            value={session.sid}
+            value={session?.sid ?? ''}
             onChange={event => onChoose(event.currentTarget.value)}
           >
+            {!session && (
+              <option value="" disabled>
+                Choose a login …
+              </option>
+            )}
             {sessions.map(({ sid, username, hostname, state }) => (
               <option key={sid} value={sid}>
                 {username}@{hostname}
@@ -40,22 +46,24 @@ export function SessionBar({ sessions, session, onChoose, onLogIn, onAddHost }: 
               </option>
             ))}
           </select>
-          <Button
-            look="quiet"
-            title="Ends this login, and cancels its jobs"
-            onClick={() => setLeaving(true)}
-          >
-            Log out there
-          </Button>
+          {session && (
+            <Button
+              look="quiet"
+              title="Ends this login, and cancels its jobs"
+              onClick={() => setLeaving(true)}
+            >
+              Log out there
+            </Button>
+          )}
         </>
       )}
-      {session && onLogIn && (
+      {hasSessions && onLogIn && (
         <Button onClick={onLogIn}>
           <PlusIcon />
           Log in to a host
         </Button>
       )}
-      {session && onAddHost && (
+      {hasSessions && onAddHost && (
         <Button look="quiet" onClick={onAddHost}>
           Add a host
         </Button>

@@ -22,9 +22,10 @@ export const queries = new QueryClient({
   },
 });
 
-/** Whether the user is logged in is asked again where an answer says that nobody is. */
-queries.getQueryCache().subscribe(({ type, query }) => {
-  if (type === 'updated' && isSignedOut(query.state.error) && query.queryKey[0] !== 'user')
+/** Nobody is logged in any more where an answer says so. An error of before, which stays until the next answer, says nothing. */
+queries.getQueryCache().subscribe(event => {
+  if (event.type !== 'updated' || event.action.type !== 'error') return;
+  if (isSignedOut(event.action.error) && event.query.queryKey[0] !== 'user')
     queries.setQueryData(['user'], null);
 });
 

@@ -1,4 +1,6 @@
 const KEY = 'windlass.commands';
+const OWNER_KEY = 'windlass.user';
+const DRAFT_KEY = 'windlass.command';
 const MOST = 100;
 
 /** The commands of this browser's user, the latest first. They are forgotten at the logout. */
@@ -21,9 +23,38 @@ export function keepCommand(command: string): void {
   }
 }
 
+/** What is being typed on this page. */
+export function readDraft(): string {
+  try {
+    return sessionStorage.getItem(DRAFT_KEY) ?? '';
+  } catch {
+    return '';
+  }
+}
+
+export function keepDraft(command: string): void {
+  try {
+    sessionStorage.setItem(DRAFT_KEY, command);
+  } catch {
+    // It is lost with the form.
+  }
+}
+
+/** What is kept is this user's from now on: a login may end without a logout, and another user come. */
+export function keepCommandsOf(user: string): void {
+  try {
+    if (localStorage.getItem(OWNER_KEY) === user) return;
+    forgetCommands();
+    localStorage.setItem(OWNER_KEY, user);
+  } catch {
+    // Nothing is kept.
+  }
+}
+
 export function forgetCommands(): void {
   try {
-    localStorage.removeItem(KEY);
+    for (const key of [KEY, OWNER_KEY]) localStorage.removeItem(key);
+    sessionStorage.removeItem(DRAFT_KEY);
   } catch {
     // There is none.
   }

@@ -1,7 +1,7 @@
 import { useQuery } from '@tanstack/preact-query';
 import { type components, unwrap } from '@windlass/client';
 import { isSignedOut, queries, windlass } from './client.ts';
-import { forgetCommands } from './command-history.ts';
+import { forgetCommands, keepCommandsOf } from './command-history.ts';
 
 export type CurrentUser = components['schemas']['User'];
 
@@ -13,7 +13,9 @@ export const useUser = () =>
       // Scripts see when a login ends: without that cookie there is none.
       if (!document.cookie.includes('servicetimeout=')) return null;
       try {
-        return await unwrap(windlass.api.GET('/api/users/-', { signal }));
+        const user = await unwrap(windlass.api.GET('/api/users/-', { signal }));
+        forgetOthers(user.username);
+        return user;
       } catch (error) {
         if (isSignedOut(error)) return null;
         throw error;
@@ -21,6 +23,16 @@ export const useUser = () =>
     },
     staleTime: 60_000,
   });
+
+let known: string | undefined;
+
+/** A login may end without a logout, and another user come: what the page knows of the one is not shown to the other. */
+function forgetOthers(username: string): void {
+  keepCommandsOf(username);
+  const isOther = known !== undefined && known !== username;
+  known = username;
+  if (isOther) void queries.resetQueries({ predicate: ({ queryKey }) => queryKey[0] !== 'user' });
+}
 
 /** How users log in here: `password`, and `oidc` where the service has an identity provider. */
 export const useLogins = () =>

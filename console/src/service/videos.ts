@@ -32,7 +32,11 @@ export const useCacheVideo = (sid: string, vsid: string) =>
           path: { sid, vsid },
           query: { cache: 'project', ...place },
           // It is kept before the first byte is sent: no more of them is needed.
-          header: { Range: 'bytes=0-0' },
+          header: {
+            Range: 'bytes=0-0',
+            // Such a request is never sent on to the object store, from which the page may read nothing.
+            'If-Match': '*',
+          },
         },
         parseAs: 'blob',
       });

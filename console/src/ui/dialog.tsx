@@ -17,7 +17,12 @@ export function Dialog({ title, onClose, children }: DialogProps) {
     return () => element?.close();
   }, []);
   return (
-    <dialog ref={dialog} aria-labelledby={heading} onCancel={onClose}>
+    <dialog
+      ref={dialog}
+      aria-labelledby={heading}
+      // A choice of files that is given up in it is told by an event of the same name, which bubbles.
+      onCancel={event => event.target === event.currentTarget && onClose()}
+    >
       <div class="dialog-body">
         <h2 id={heading}>{title}</h2>
         {children}

@@ -1,4 +1,5 @@
 import type { ComponentChildren } from 'preact';
+import { useRef } from 'preact/hooks';
 import { Link, useLocation } from 'wouter-preact';
 import { apiPath } from '../service/place.ts';
 import { type CurrentUser, logOut } from '../service/user.ts';
@@ -13,6 +14,7 @@ import {
   TerminalIcon,
 } from './icons.tsx';
 import { ThemeButton } from './theme.tsx';
+import { useArrival } from './use-arrival.ts';
 
 const PAGES = [
   { path: '/run', name: 'Run', Icon: TerminalIcon },
@@ -25,9 +27,12 @@ const PAGES = [
 /** What stands around every page of a user who is logged in. */
 export function Shell({ user, children }: { user: CurrentUser; children: ComponentChildren }) {
   const [path] = useLocation();
+  const main = useRef<HTMLElement>(null);
+  useArrival(path, main);
   return (
     <div class="shell">
-      <button type="button" class="skip" onClick={skip}>
+      {/* No link: a fragment would be one of the address in `<base>`. */}
+      <button type="button" class="skip" onClick={() => main.current?.focus()}>
         To the content
       </button>
       <header class="sidebar">
@@ -66,14 +71,9 @@ export function Shell({ user, children }: { user: CurrentUser; children: Compone
           </Button>
         </div>
       </header>
-      <main class="main" id="main" tabIndex={-1}>
+      <main class="main" ref={main} tabIndex={-1}>
         {children}
       </main>
     </div>
   );
-}
-
-/** No link: a fragment would be one of the address in `<base>`. */
-function skip(): void {
-  document.querySelector<HTMLElement>('#main')?.focus();
 }

@@ -131,7 +131,9 @@ function groupFiles(files: NamedFile[], parsers: Parser[]): Map<string, NamedFil
   const groups = new Map<string, NamedFile[]>();
   for (const one of files) {
     const parser = parserFor(one.name, parsers);
-    groups.set(parser, [...(groups.get(parser) ?? []), one]);
+    const group = groups.get(parser);
+    if (group) group.push(one);
+    else groups.set(parser, [one]);
   }
   return groups;
 }
