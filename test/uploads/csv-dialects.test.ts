@@ -188,6 +188,37 @@ test('malformed rows are left out and listed, as many as are tolerated', async (
     await expect(read(bad, { tolerance: 10 })).rejects.toMatchObject({ name: 'TableError' });
 });
 
+test('what is irregular only in its later megabytes is read as it would be in the first', async () => {
+  // A table is begun after 4 MiB that look regular.
+  const rows = 450_000;
+  const begin = `a,b\n${Array.from({ length: rows }, (_, n) => `${n},of a row\n`).join('')}`;
+  const regular = await read(begin);
+  expect([regular.rows, regular.json[0]?.at(-1)]).toEqual([rows, String(rows - 1)]);
+  for (const [end, given] of [
+    ['7,x\r\n', {}],
+    ['7,x,\n', {}],
+    ['1,2,3\n7,x\n', { tolerance: 1 }],
+    ['# of another kind\n7,x\n', { comment: '#' }],
+    // A row group of the first ones' size would be too large of these.
+    [`7,${'x'.repeat(1 << 20)}\n`.repeat(8), {}],
+  ] as const) {
+    const { rows: found, json, columns } = await read(begin + end, given);
+    const [id, text] = json.map(column => column.at(-1) ?? '');
+    expect([id, text?.slice(0, 2)]).toEqual(['7', '"x']);
+    expect([found - rows, columns.map(({ type }) => type)]).toEqual([
+      end.length > 1_000 ? 8 : 1,
+      ['integer', 'text'],
+    ]);
+  }
+  const line = rows + 2;
+  await expect(read(`${begin}8,"x\n`)).rejects.toMatchObject({
+    problems: [{ row: line, reason: 'a quote is never closed' }],
+  });
+  await expect(read(`${begin}8.5,x\n`, { types: { a: 'integer' } })).rejects.toMatchObject({
+    problems: [{ row: line, column: 'a' }],
+  });
+});
+
 test('a thousand columns', async () => {
   const names = Array.from({ length: 1_000 }, (_, i) => `c${i}`);
   const rows = Array.from({ length: 3 }, (_, r) => names.map((_, i) => (i % 10 ? r + i : `t${i}`)));

@@ -28,9 +28,10 @@ export const convertFile =
         { db: database.db, objects },
         { upload, file, signal: job.signal },
       );
-      await writeScratch(input, bytes, job.signal);
-      reportProgress(COPIED, `Reading ${size} bytes.`);
-      const made = await runTableChild(
+      const copied = writeScratch(input, bytes, job.signal).then(() =>
+        reportProgress(COPIED, `Reading ${size} bytes.`),
+      );
+      const reading = runTableChild(
         {
           ...{ kind: 'file', parser, parameters, scratch, input, output },
           expanded: config.LIMIT_EXPANDED_BYTES,
@@ -39,10 +40,12 @@ export const convertFile =
           memory: config.LIMIT_PARSE_BYTES,
           seconds: config.LIMIT_PARSE_SECONDS,
           keepFree: config.LIMIT_FREE_BYTES,
+          input: copied,
           onProgress: share => reportProgress(COPIED + share * (CONVERTED - COPIED)),
           signal: job.signal,
         },
       );
+      const [made] = await Promise.all([reading, copied]);
       const artifacts: MadeArtifact[] = [];
       for (const { name } of made) checkName(name ? `${aid}/${name}` : aid);
       for (const { name, path, ...artifact } of made) {

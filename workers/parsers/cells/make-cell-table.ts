@@ -5,7 +5,8 @@ import { finished } from 'node:stream/promises';
 import { ALL_TYPES, setOf, type TypeSet } from '../csv/column-types.ts';
 import { MAX_COLUMNS, MAX_RECORD_BYTES, nameColumns } from '../csv/dialect.ts';
 import type { CsvTable } from '../csv/read-csv.ts';
-import { SAMPLE, writeTable } from '../csv/write-table.ts';
+import { checkRows, SAMPLE, writeTable } from '../csv/write-table.ts';
+import { openDuckdb } from '../table/duckdb.ts';
 import { type MadeTable, TableError } from '../table/protocol.ts';
 
 /** A value as its file writes it, and what kind of value the file says it is; null if it is missing. */
@@ -51,12 +52,13 @@ export async function makeCellTable(
     text: path,
     records: path,
     lineBreak: '\n',
-    count: count + 1,
-    bytes: (await stat(path)).size,
+    bytesPerRow: (await stat(path)).size / (count + 1),
     types,
   };
-  const { rows: written, columns } = await writeTable(table, { sample: SAMPLE, onProgress });
-  return { rows: written, columns };
+  const connection = await openDuckdb(files, first.length);
+  const written = await writeTable(connection, table, { sample: SAMPLE, onProgress });
+  checkRows(written, count + 1);
+  return { rows: written.rows, columns: written.columns };
 }
 
 async function writeCsv(

@@ -47,7 +47,7 @@ export async function guessColumns(
   const relation = `(SELECT * FROM ${all} LIMIT ${rows})`;
   const found = await findTypes(connection, { relation, columns: [...first.keys()], numerals });
   const empty = [...found].flatMap(([i, set]) => (set === ALL_TYPES ? [i] : []));
-  if (empty.length > 0 && table.count > rows + 1)
+  if (empty.length > 0)
     for (const [i, set] of await findTypes(connection, { relation: all, columns: empty, numerals }))
       found.set(i, set);
   const below = [...found.values()];

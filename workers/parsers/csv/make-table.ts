@@ -1,6 +1,8 @@
 import { stat } from 'node:fs/promises';
 import { join } from 'node:path';
+import type { DuckDBConnection } from '@duckdb/node-api';
 import type { CsvDialect } from '../../../shared/database/schema.ts';
+import { openDuckdb } from '../table/duckdb.ts';
 import {
   type CsvRequest,
   MAX_PROBLEMS,
@@ -11,12 +13,17 @@ import {
 import { copyRecords } from './copy-records.ts';
 import { countLines } from './count-lines.ts';
 import { detectDialect, type LineBreak } from './dialect.ts';
+import { EarlyTable } from './early-table.ts';
 import { type PreparedText, prepareText } from './prepare-text.ts';
 import { type CsvTable, nullsOf } from './read-csv.ts';
 import { readUnits, UNITS_RECORD } from './read-units.ts';
 import { type Scan, scanRecords } from './scan-records.ts';
-import { SAMPLE, writeTable } from './write-table.ts';
+import { checkRows, SAMPLE, type WrittenTable, writeTable } from './write-table.ts';
 
+/** Scanned before the table is begun, so that rows are known to be about so long. */
+const EARLY_BYTES = 4 << 20;
+/** Its row groups are too large if all rows are, on the average, so many times longer than the first ones. */
+const MUCH_LONGER = 2;
 /** Progress after the scan, as measured with 100 MB of five columns. */
 const SCANNED = 0.3;
 
@@ -69,44 +76,22 @@ interface Conversion {
   sample: typeof SAMPLE;
 }
 
-async function convert(
-  request: CsvRequest,
-  { text, onProgress, sample }: Conversion,
-): Promise<MadeTable> {
-  const { parameters, scratch } = request;
+async function convert(request: CsvRequest, conversion: Conversion): Promise<MadeTable> {
+  const { text } = conversion;
+  const { parameters } = request;
   const hasUnits = parameters.units ?? false;
   const dialect = await detectDialect(text.path, { ...parameters, delimiter: text.delimiter });
-  const { size } = await stat(text.path);
-  const scan = await scanRecords(text.path, dialect, {
-    headRecords: hasUnits ? 2 : 1,
-    wanted: new Set([UNITS_RECORD]),
-    onBytes: bytes => onProgress((bytes / size) * SCANNED),
-  });
+  const connection = await openDuckdb(request, dialect.first.length);
+  const source: Source = { request, dialect, text: text.path, size: (await stat(text.path)).size };
+  const { scan, early } = await scanText(connection, source, conversion);
   const malformed = scan.count > 0 ? await listMalformed(text.path, scan) : undefined;
   if (malformed && (scan.isFatal || malformed.count > (parameters.tolerance ?? 0)))
     throw refuseMalformed(malformed, parameters.encoding);
   const units = hasUnits ? await readUnits(text.path, { dialect, scan }) : [];
-  const isRegular = scan.isRegular && !malformed && !hasUnits;
-  const records = isRegular ? text.path : join(scratch, 'records.csv');
-  if (!isRegular)
-    await copyRecords(dialect, {
-      from: text.path,
-      to: records,
-      without: new Set(hasUnits ? [UNITS_RECORD] : []),
-    });
-  const table: CsvTable = {
-    request,
-    dialect,
-    text: text.path,
-    records,
-    lineBreak: isRegular ? dialect.lineBreak : '\n',
-    count: scan.records - (hasUnits ? 1 : 0),
-    bytes: size,
-  };
-  const { rows, columns, hasHeader } = await writeTable(table, {
-    sample,
-    onProgress: share => onProgress(SCANNED + share * (1 - SCANNED)),
-  });
+  const written =
+    (await early?.take()) ?? (await writeScanned(connection, { source, scan, conversion }));
+  checkRows(written, scan.records - (hasUnits ? 1 : 0));
+  const { rows, columns, hasHeader } = written;
   return {
     rows,
     columns: columns.map((column, i) => (units[i] ? { ...column, unit: units[i] } : column)),
@@ -124,6 +109,70 @@ async function convert(
     },
     ...(malformed && { skipped: malformed }),
   };
+}
+
+interface Source extends Pick<CsvTable, 'request' | 'dialect' | 'text'> {
+  /** Bytes. */
+  size: number;
+}
+
+/** Whether DuckDB reads the text as it is. */
+const isRegular = ({ request }: Source, { isRegular, count }: Scan) =>
+  isRegular && count === 0 && !request.parameters.units;
+
+/** Scans the text, and begins the table meanwhile if the text looks regular. */
+async function scanText(
+  connection: DuckDBConnection,
+  source: Source,
+  { sample, onProgress }: Conversion,
+): Promise<{ scan: Scan; early: EarlyTable | undefined }> {
+  const { request, dialect, text, size } = source;
+  let early: EarlyTable | undefined;
+  const scan = await scanRecords(text, dialect, {
+    headRecords: request.parameters.units ? 2 : 1,
+    wanted: new Set([UNITS_RECORD]),
+    onBytes: (bytes, soFar) => {
+      if (early) return;
+      onProgress((bytes / size) * SCANNED);
+      if (bytes < EARLY_BYTES || bytes === size || !isRegular(source, soFar)) return;
+      early = new EarlyTable(connection, asItIs(source, bytes / soFar.records), {
+        sample,
+        onProgress: share => onProgress(SCANNED + share * (1 - SCANNED)),
+      });
+    },
+  });
+  if (isRegular(source, scan) && size / scan.records <= MUCH_LONGER * (early?.bytesPerRow ?? 0))
+    return { scan, early };
+  await early?.drop();
+  return { scan, early: undefined };
+}
+
+const asItIs = ({ request, dialect, text }: Source, bytesPerRow: number): CsvTable => ({
+  ...{ request, dialect, text, bytesPerRow },
+  records: text,
+  lineBreak: dialect.lineBreak,
+});
+
+/** Writes the table of a text whose records are all known, from a copy of these where the text is not regular. */
+async function writeScanned(
+  connection: DuckDBConnection,
+  { source, scan, conversion }: { source: Source; scan: Scan; conversion: Conversion },
+): Promise<WrittenTable> {
+  const { request, dialect, text, size } = source;
+  let table = asItIs(source, size / scan.records);
+  if (!isRegular(source, scan)) {
+    const records = join(request.scratch, 'records.csv');
+    await copyRecords(dialect, {
+      from: text,
+      to: records,
+      without: new Set(request.parameters.units ? [UNITS_RECORD] : []),
+    });
+    table = { ...table, records, lineBreak: '\n' };
+  }
+  return writeTable(connection, table, {
+    sample: conversion.sample,
+    onProgress: share => conversion.onProgress(SCANNED + share * (1 - SCANNED)),
+  });
 }
 
 interface Malformed {

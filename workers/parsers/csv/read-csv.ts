@@ -13,9 +13,8 @@ export interface CsvTable {
   /** The file that DuckDB reads: the text, or the records of it that are rows, and their line break. */
   records: string;
   lineBreak: LineBreak;
-  /** The number of records. */
-  count: number;
-  bytes: number;
+  /** On the average, or among the first ones. */
+  bytesPerRow: number;
   /** By column, the types that it may get, where the file says more than texts do; then a quoted empty text is a value. */
   types?: TypeSet[];
 }

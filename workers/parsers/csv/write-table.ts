@@ -1,7 +1,7 @@
 import type { DuckDBConnection } from '@duckdb/node-api';
 import type { ColumnStatistics } from '../../../shared/database/schema.ts';
 import { computeColumnStatistics } from '../table/column-statistics.ts';
-import { countRows, openDuckdb, quoteName, readParquet, runLong } from '../table/duckdb.ts';
+import { countRows, quoteName, readParquet, runLong } from '../table/duckdb.ts';
 import { parquetStatement } from '../table/parquet-statement.ts';
 import { castTo, findTypes, holds, type Numerals } from './column-types.ts';
 import { choose, type Guess, guessColumns, type TypedColumn } from './guess-columns.ts';
@@ -14,9 +14,14 @@ const WRITTEN = 0.5;
 const WRITTEN_AGAIN = 0.7;
 
 /** Rows and values of the sample that the first guess at the types is made from. */
-export const SAMPLE = { rows: 50_000, cells: 1_000_000, least: 1_000 };
+export const SAMPLE = { rows: 50_000, cells: 500_000, least: 1_000 };
 
-interface Written {
+export interface WriteOptions {
+  sample: typeof SAMPLE;
+  onProgress(share: number): void;
+}
+
+export interface WrittenTable {
   rows: number;
   columns: ColumnStatistics[];
   hasHeader: boolean;
@@ -25,14 +30,14 @@ interface Written {
 /**
  * Writes a CSV file as Parquet: guesses the column types from the first rows, and checks while it writes that its column's
  * type holds each value exactly. Where one does not, the types of all values are looked at, and the file is written once
- * more. At last the number of rows is checked.
+ * more. Whether these are all rows is checked by checkRows().
  */
 export async function writeTable(
+  connection: DuckDBConnection,
   table: CsvTable,
-  { sample, onProgress }: { sample: typeof SAMPLE; onProgress(share: number): void },
-): Promise<Written> {
-  const { request, dialect } = table;
-  const connection = await openDuckdb(request, dialect.first.length);
+  { sample, onProgress }: WriteOptions,
+): Promise<WrittenTable> {
+  const { request } = table;
   const guess = await guessColumns(connection, { table, sample });
   const { hasHeader } = guess;
   const relation = readCsv(table, hasHeader);
@@ -42,7 +47,7 @@ export async function writeTable(
       connection,
       parquetStatement(
         { select, output: request.output },
-        { columns: columns.length, bytesPerRow: table.bytes / table.count },
+        { columns: columns.length, bytesPerRow: table.bytesPerRow },
       ),
       share => onProgress(from + share * (to - from)),
     );
@@ -57,16 +62,19 @@ export async function writeTable(
       throw isMisfit(error) ? await findTypeErrors(connection, { table, relation, final }) : error;
     });
   }
-  const rows = table.count - (hasHeader ? 1 : 0);
-  const written = await countRows(connection, readParquet(request.output));
-  // DuckDB skips some broken rows silently.
-  if (written !== rows) throw new Error(`DuckDB read ${written} of ${rows} rows`);
+  const rows = await countRows(connection, readParquet(request.output));
   const columns = await computeColumnStatistics(connection, {
     table: request.output,
     columns: final.columns,
     onProgress: share => onProgress(WRITTEN_AGAIN + share * (1 - WRITTEN_AGAIN)),
   });
   return { rows, columns, hasHeader };
+}
+
+/** DuckDB skips some broken rows silently: throws if the table has not a row for each record. */
+export function checkRows({ rows, hasHeader }: WrittenTable, records: number): void {
+  const expected = records - (hasHeader ? 1 : 0);
+  if (rows !== expected) throw new Error(`DuckDB read ${rows} of ${expected} rows`);
 }
 
 /** In the message of DuckDB's error about a value that its column's type does not hold. */

@@ -21,10 +21,15 @@ const TYPES: Record<string, ColumnStatistics['type']> = {
   VARCHAR: 'text',
 };
 
+interface Column {
+  name: string;
+  type: string;
+}
+
 interface Table {
   /** The Parquet file. */
   table: string;
-  columns: { name: string; type: string }[];
+  columns: Column[];
   onProgress(share: number): void;
 }
 
@@ -42,40 +47,92 @@ export async function computeColumnStatistics(
     MIN_CHARACTERS,
     Math.min(MAX_CHARACTERS, Math.floor(TOTAL_CHARACTERS / columns.length)),
   );
+  const ranges = await findRanges(connection, { from, columns, cut });
   const statistics: ColumnStatistics[] = [];
+  for (const column of columns) {
+    const { name, type } = column;
+    const kind = TYPES[type] ?? 'text';
+    const { min, max, nulls } = ranges.get(column) ?? { min: null, max: null, nulls: 0 };
+    statistics.push({
+      name,
+      type: kind,
+      min: parse(kind, min),
+      max: parse(kind, max),
+      nulls,
+      ...(kind === 'text' ? { top: await findTop(connection, { from, column: name, cut }) } : {}),
+    });
+    onProgress(statistics.length / columns.length);
+  }
+  return statistics;
+}
+
+interface Range {
+  /** As text. */
+  min: unknown;
+  max: unknown;
+  nulls: number;
+}
+
+interface Ranges {
+  from: string;
+  columns: Column[];
+  cut: number;
+}
+
+/**
+ * Finds the least and the greatest value of each column. DuckDB takes them from the footer of the file where a query asks
+ * for nothing else, and of no texts: so texts are asked for apart, and values are looked at only in columns with NaN or
+ * infinities at an end.
+ */
+async function findRanges(
+  connection: DuckDBConnection,
+  { from, columns, cut }: Ranges,
+): Promise<Map<Column, Range>> {
+  const isText = ({ type }: Column) => type === 'VARCHAR';
+  const find = (of: Column[], value = ({ name }: Column) => quoteName(name)) =>
+    queryRanges(connection, { from, columns: of, cut, value });
+  const ranges = await find(columns.filter(column => !isText(column)));
+  const endless = [...ranges].flatMap(([column, { min, max }]) =>
+    column.type === 'DOUBLE' && [min, max].some(isNotFinite) ? [column] : [],
+  );
+  const finite = await find(
+    endless,
+    ({ name }) => `CASE WHEN isfinite(${quoteName(name)}) THEN ${quoteName(name)} END`,
+  );
+  for (const [column, { min, max }] of finite)
+    ranges.set(column, { min, max, nulls: ranges.get(column)?.nulls ?? 0 });
+  return new Map([...ranges, ...(await find(columns.filter(isText)))]);
+}
+
+const isNotFinite = (text: unknown) => text !== null && !Number.isFinite(Number(text));
+
+async function queryRanges(
+  connection: DuckDBConnection,
+  { from, columns, cut, value }: Ranges & { value: (column: Column) => string },
+): Promise<Map<Column, Range>> {
+  const ranges = new Map<Column, Range>();
   for (let at = 0; at < columns.length; at += BATCH) {
     const batch = columns.slice(at, at + BATCH);
-    const parts = batch.map(({ name: column, type }, i) => {
-      const value =
-        type === 'DOUBLE'
-          ? `CASE WHEN isfinite(${quoteName(column)}) THEN ${quoteName(column)} END`
-          : quoteName(column);
-      return `count(*) - count(${quoteName(column)}) AS n${i}, min(${value}) AS a${i}, max(${value}) AS z${i}`;
-    });
-    const asJson = batch.map(
+    const parts = batch.map(
+      (column, i) =>
+        `count(*) - count(${quoteName(column.name)}) AS n${i}, min(${value(column)}) AS a${i}, max(${value(column)}) AS z${i}`,
+    );
+    const asText = batch.map(
       ({ type }, i) =>
         `n${i}, ${toText(`a${i}`, type, cut)} AS a${i}, ${toText(`z${i}`, type, cut)} AS z${i}`,
     );
     const [found = {}] = await query(
       connection,
-      `SELECT ${asJson.join(', ')} FROM (SELECT ${parts.join(', ')} FROM ${from})`,
+      `SELECT ${asText.join(', ')} FROM (SELECT ${parts.join(', ')} FROM ${from})`,
     );
-    for (const [i, { name: column, type }] of batch.entries()) {
-      const kind = TYPES[type] ?? 'text';
-      const read = (value: unknown) =>
-        value === null || value === undefined ? null : parse(kind, value);
-      statistics.push({
-        name: column,
-        type: kind,
-        min: read(found[`a${i}`]),
-        max: read(found[`z${i}`]),
+    for (const [i, column] of batch.entries())
+      ranges.set(column, {
+        min: found[`a${i}`],
+        max: found[`z${i}`],
         nulls: Number(found[`n${i}`]),
-        ...(kind === 'text' ? { top: await findTop(connection, { from, column, cut }) } : {}),
       });
-      onProgress(statistics.length / columns.length);
-    }
   }
-  return statistics;
+  return ranges;
 }
 
 async function findTop(
@@ -101,6 +158,7 @@ function toText(value: string, type: string, cut: number): string {
 }
 
 function parse(kind: ColumnStatistics['type'], value: unknown): unknown {
+  if (value === null || value === undefined) return null;
   if (kind === 'boolean') return value === 'true';
   if (kind === 'number') return Number(value);
   return String(value);

@@ -1,0 +1,48 @@
+import { rm } from 'node:fs/promises';
+import type { DuckDBConnection } from '@duckdb/node-api';
+import { TableError } from '../table/protocol.ts';
+import type { CsvTable } from './read-csv.ts';
+import { type WriteOptions, type WrittenTable, writeTable } from './write-table.ts';
+
+/** DuckDB forgets an interruption that comes between two statements. */
+const INTERRUPT_EVERY_MS = 50;
+
+/**
+ * A table that is written while its file is still scanned, as though that was regular. Nearly all files are, and DuckDB
+ * leaves a processor to the scan for a part of the time: 200 MB of 300 columns took 3.4 s one after the other, 2.9 s so.
+ */
+export class EarlyTable {
+  /** That its row groups were made for. */
+  readonly bytesPerRow: number;
+  readonly #connection: DuckDBConnection;
+  readonly #output: string;
+  readonly #written: Promise<WrittenTable | Error>;
+
+  constructor(connection: DuckDBConnection, table: CsvTable, options: WriteOptions) {
+    this.bytesPerRow = table.bytesPerRow;
+    this.#connection = connection;
+    this.#output = table.request.output;
+    this.#written = writeTable(connection, table, options).catch((error: unknown) =>
+      error instanceof Error ? error : new Error(String(error)),
+    );
+  }
+
+  /**
+   * The table of a file that turned out to be regular. Undefined if it could not be written, for lack of memory, say.
+   * Throws TableError for values that are not of the types asked for.
+   */
+  async take(): Promise<WrittenTable | undefined> {
+    const written = await this.#written;
+    if (written instanceof TableError) throw written;
+    return written instanceof Error ? undefined : written;
+  }
+
+  /** Leaves connection and output to another attempt. */
+  async drop(): Promise<void> {
+    const interrupt = setInterval(() => this.#connection.interrupt(), INTERRUPT_EVERY_MS);
+    this.#connection.interrupt();
+    await this.#written;
+    clearInterval(interrupt);
+    await rm(this.#output, { force: true });
+  }
+}
