@@ -1,4 +1,5 @@
 import { spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
@@ -95,10 +96,14 @@ enabled = false
         output += text;
       });
     }
-    return new Promise((resolve, reject) => {
-      child.once('error', reject);
-      child.once('close', code => resolve({ code, output }));
-    });
+    // So that what it had done is told where it does not end.
+    const deadline = setTimeout(() => child.kill('SIGKILL'), (MINUTES - 1) * 60_000);
+    try {
+      const [code] = await once(child, 'close');
+      return { code, output };
+    } finally {
+      clearTimeout(deadline);
+    }
   }
 
   test(
