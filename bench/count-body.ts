@@ -13,7 +13,11 @@ export interface CountedBody {
  * Reads a response body with a Content-Length to its end and counts its bytes. All reads use one buffer: with node:http the
  * client would need as much processor time for a gigabyte as the measured service.
  */
-export async function countBody(url: string, given: Record<string, string>): Promise<CountedBody> {
+export async function countBody(
+  url: string,
+  given: Record<string, string>,
+  status = 200,
+): Promise<CountedBody> {
   const { hostname, port, pathname, search } = new URL(url);
   const head: Buffer[] = [];
   let answer: CountedBody | undefined;
@@ -27,7 +31,7 @@ export async function countBody(url: string, given: Record<string, string>): Pro
         else {
           // The next read overwrites the buffer.
           head.push(Buffer.from(buffer.subarray(0, length)));
-          answer = readHead(Buffer.concat(head), url);
+          answer = readHead(Buffer.concat(head), { url, status });
         }
         if (answer && answer.bytes >= Number(answer.headers['content-length'])) socket.end();
         return true;
@@ -44,11 +48,14 @@ export async function countBody(url: string, given: Record<string, string>): Pro
 }
 
 /** Parses the headers and counts the bytes after them; undefined until all headers have arrived. */
-function readHead(bytes: Buffer, url: string): CountedBody | undefined {
+function readHead(
+  bytes: Buffer,
+  { url, status: expected }: { url: string; status: number },
+): CountedBody | undefined {
   const end = bytes.indexOf(HEAD_END);
   if (end === -1) return undefined;
   const [status = '', ...lines] = bytes.toString('latin1', 0, end).split('\r\n');
-  if (!status.startsWith('HTTP/1.1 200 ')) throw new Error(`${status} for ${url}`);
+  if (!status.startsWith(`HTTP/1.1 ${expected} `)) throw new Error(`${status} for ${url}`);
   const headers = lines.map(line => {
     const colon = line.indexOf(':');
     return [line.slice(0, colon).toLowerCase(), line.slice(colon + 1).trim()];

@@ -1,19 +1,21 @@
 /**
  * `npm run bench:video`: compares making a video, from the POST to `ready`, with this machine's ffmpeg on the same files.
- * Needs sshd and ffmpeg. Fails if a ratio misses its target in docs/performance.md. Arguments select parts: many, few.
+ * Needs sshd, ffmpeg and nginx. Fails if a ratio misses its target in docs/performance.md. Arguments select parts: many,
+ * few, ranges.
  */
 
 import { execFileSync } from 'node:child_process';
-import { mkdirSync, rmSync } from 'node:fs';
+import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { startSshHost } from '../servers/ssh-host.ts';
 import { startStack } from '../servers/stack.ts';
 import { compare, type Side } from './compare.ts';
 import { makeDirectories, readParts } from './prepare.ts';
+import { compareRanges } from './serve-ranges.ts';
 import { addHost, openSession } from './session.ts';
 
-const isWanted = readParts(['many', 'few']);
+const isWanted = readParts(['many', 'few', 'ranges']);
 /** What our own command gives x264, see workers/video/ffmpeg-arguments.ts. */
 const ENCODER =
   '-c:v libx264 -preset veryfast -crf 23 -pix_fmt yuv420p -g 25 -movflags +faststart'.split(' ');
@@ -39,6 +41,7 @@ try {
   const passed = [
     ...(isWanted('many') ? [await compareMany(sid)] : []),
     ...(isWanted('few') ? [await measureFew(sid)] : []),
+    ...(isWanted('ranges') ? [await measureRanges(sid)] : []),
   ];
   process.exitCode = passed.every(Boolean) ? 0 : 1;
 } finally {
@@ -75,6 +78,13 @@ async function measureFew(sid: string): Promise<boolean> {
   return passed;
 }
 
+async function measureRanges(sid: string): Promise<boolean> {
+  const path = await makeVideo(sid, drawFrames('ranges', { count: 100, size: '1920x1080' }));
+  const file = join(directory, 'ranges.mp4');
+  writeFileSync(file, (await client.getBytes(path)).bytes);
+  return (await compareRanges({ client, directory, path, file })).passed;
+}
+
 /** Moving pictures, as PNG; the pattern of their names. */
 function drawFrames(name: string, { count, size }: { count: number; size: string }): string {
   const folder = join(directory, name);
@@ -91,14 +101,16 @@ function runFfmpeg(pattern: string): void {
   execFileSync('ffmpeg', [...input, ...ENCODER, output]);
 }
 
-async function makeVideo(sid: string, pattern: string): Promise<void> {
+/** Returns the path of the video. */
+async function makeVideo(sid: string, pattern: string): Promise<string> {
   const body = { 'content-type': 'video/mp4', pattern, fps: 25 };
   const { vsid } = await client.post<{ vsid: string }>(`/api/remotes/${sid}/videos`, body);
+  const path = `/api/remotes/${sid}/videos/${vsid}`;
   for (;;) {
     const status = await client.get<{ ok: boolean; ready: boolean; message: string }>(
-      `/api/remotes/${sid}/videos/${vsid}/status`,
+      `${path}/status`,
     );
-    if (status.ready) return;
+    if (status.ready) return path;
     if (!status.ok) throw new Error(status.message);
     await delay(POLL_MS);
   }
