@@ -1,32 +1,7 @@
 import { createHash } from 'node:crypto';
+import type { AuditAction, AuditOutcome } from './audit-actions.ts';
 import type { Tx } from './database/connect.ts';
 import { auditPending } from './database/schema.ts';
-
-export const AUDIT_ACTIONS = [
-  'login',
-  'logout',
-  'password',
-  'token.create',
-  'token.delete',
-  'user.create',
-  'user.update',
-  'user.delete',
-  'host.create',
-  'host.update',
-  'host.delete',
-  'session.open',
-  'session.close',
-  'command',
-  'job.cancel',
-  'link',
-  'webhook.create',
-  'webhook.delete',
-  'project.acl',
-  'worker',
-  'restore',
-] as const;
-export type AuditAction = (typeof AUDIT_ACTIONS)[number];
-export type AuditOutcome = 'ok' | 'refused';
 
 /** Who did it, and from where. */
 export interface AuditActor {

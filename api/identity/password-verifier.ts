@@ -2,7 +2,7 @@ import { createHmac, randomBytes } from 'node:crypto';
 import { eq, sql } from 'drizzle-orm';
 import { LRUCache } from 'lru-cache';
 import { sleep } from '../../shared/abort.ts';
-import type { AuditAction } from '../../shared/audit.ts';
+import type { AuditAction } from '../../shared/audit-actions.ts';
 import { USER_COLUMNS, type UserRecord } from '../../shared/database/api-columns.ts';
 import type { Database } from '../../shared/database/connect.ts';
 import { users } from '../../shared/database/schema.ts';

@@ -53,7 +53,7 @@ export default routes('json-body', (router, api) => {
       handle: async ({ req, res, query }) => {
         const table = await findTable(api, req, res);
         const { by, aggregate, filter: given } = query();
-        const known = await api.tables.columns.find(api, table);
+        const known = await api.tables.columns.find(api.database.db, table);
         const groups = parseGroups({ by, aggregate }, known);
         const filter = parseFilter(given, known);
         if (isUnchanged(req, res, table)) return;

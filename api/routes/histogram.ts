@@ -53,7 +53,11 @@ export default routes('json-body', (router, api) => {
       handle: async ({ req, res, query }) => {
         const table = await findTable(api, req, res);
         const { column: name, bins } = query();
-        const column = findColumn('column', name, await api.tables.columns.find(api, table));
+        const column = findColumn(
+          'column',
+          name,
+          await api.tables.columns.find(api.database.db, table),
+        );
         if (isUnchanged(req, res, table)) return;
         const { nulls, type, top = [] } = column;
         const head = JSON.stringify({ column: name, nulls }).slice(0, -1);

@@ -62,7 +62,7 @@ export default routes('json-body', (router, api) => {
       handle: async ({ req, res, query }) => {
         const table = await findTable(api, req, res);
         const asked = query();
-        const request = parseSeries(asked, await api.tables.columns.find(api, table));
+        const request = parseSeries(asked, await api.tables.columns.find(api.database.db, table));
         if (isUnchanged(req, res, table)) return;
         const head = JSON.stringify({ x: asked.x, y: asked.y }).slice(0, -1);
         if (!request)

@@ -76,7 +76,7 @@ export default routes('json-body', (router, api) => {
       handle: async ({ req, res }) => {
         const table = await findTable(api, req, res);
         if (isUnchanged(req, res, table)) return;
-        const columns = await api.tables.columns.find(api, table);
+        const columns = await api.tables.columns.find(api.database.db, table);
         const bytes = Buffer.from(metadataText(table, columns));
         await api.memory.reserve(res, bytes.length);
         res.type('application/json').send(bytes);

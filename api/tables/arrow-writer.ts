@@ -17,8 +17,8 @@ import {
 } from 'apache-arrow';
 import type { SchemaElement } from 'hyparquet/src/types.js';
 import { RAW_PARSERS } from './encode-value.ts';
-import type { DecodedColumn, RowWriter } from './export-rows.ts';
 import type { Values } from './row-groups.ts';
+import type { DecodedColumn, RowWriter } from './row-writer.ts';
 
 /** Of the IPC streaming format: a continuation marker and a length of 0. */
 const END_OF_STREAM = new Uint8Array([255, 255, 255, 255, 0, 0, 0, 0]);

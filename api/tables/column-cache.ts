@@ -1,9 +1,8 @@
 import { and, eq } from 'drizzle-orm';
 import { LRUCache } from 'lru-cache';
+import type { Db } from '../../shared/database/connect.ts';
 import { artifacts, type ColumnStatistics } from '../../shared/database/schema.ts';
 import { conflict } from '../../shared/errors.ts';
-import type { ApiContext } from '../context.ts';
-import type { StoredArtifact } from './find-artifact.ts';
 
 /** Columns of all cached tables together. Those of one table may be some MB, and never change. */
 const MAX_CACHED_COLUMNS = 20_000;
@@ -16,10 +15,13 @@ export class ColumnCache {
   });
 
   /** Throws `conflict` when the table was replaced or deleted meanwhile. */
-  async find(api: ApiContext, { model, aid, object }: StoredArtifact): Promise<ColumnStatistics[]> {
+  async find(
+    db: Db,
+    { model, aid, object }: { model: string; aid: string; object: string },
+  ): Promise<ColumnStatistics[]> {
     const known = this.#columns.get(object);
     if (known) return known;
-    const [found] = await api.database.db
+    const [found] = await db
       .select({ columns: artifacts.columns })
       .from(artifacts)
       .where(and(eq(artifacts.model, model), eq(artifacts.aid, aid), eq(artifacts.object, object)));

@@ -1,6 +1,6 @@
 import type { SchemaElement } from 'hyparquet/src/types.js';
 import { EXACT_PARSERS, encoderOf } from './encode-value.ts';
-import type { DecodedColumn, RowWriter } from './export-rows.ts';
+import type { DecodedColumn, RowWriter } from './row-writer.ts';
 
 /**
  * CSV by RFC 4180, in UTF-8, with a line of names. Values are written as in JSON, without its quotes. A missing value is

@@ -2,32 +2,12 @@ import type { AsyncBuffer, FileMetaData } from 'hyparquet';
 import type { SchemaElement } from 'hyparquet/src/types.js';
 import { ArrowWriter } from './arrow-writer.ts';
 import { CsvWriter } from './csv-writer.ts';
-import { checkSize, readColumns, rowGroupsOf, type Values } from './row-groups.ts';
+import { checkSize, readColumns, rowGroupsOf } from './row-groups.ts';
+import type { RowWriter } from './row-writer.ts';
 import type { ExportRequest, TaskResult } from './thread-protocol.ts';
 
 /** A piece ends with the row that reaches this. */
 const PIECE_BYTES = 4 << 20;
-
-/** A column, as its parsers gave it, of a row group. */
-export interface DecodedColumn {
-  element: SchemaElement;
-  values: Values;
-}
-
-/** Writes rows of a table in one format. */
-export interface RowWriter {
-  /** How its values are decoded. */
-  parsers: Parameters<typeof readColumns>[2]['parsers'];
-  /** What precedes the first row. */
-  begin(columns: SchemaElement[]): Uint8Array;
-  /** Rows of one row group from `from` to `to`, or up to the one that reaches `room` bytes; and the row after the last one. */
-  write(
-    columns: DecodedColumn[],
-    rows: { from: number; to: number; room: number },
-  ): { bytes: Uint8Array; next: number };
-  /** What follows the last row. */
-  end: Uint8Array;
-}
 
 /** A piece of some rows. The pieces of successive tasks, each from the row where the one before ended, make the whole. */
 export async function exportRows(

@@ -1,9 +1,8 @@
 import type { ColumnStatistics } from '../../shared/database/schema.ts';
 import { type Axis, axisOf, isTooWide } from './axis.ts';
 import { checkFilterValue } from './filter-value.ts';
-import type { SeriesRange } from './series.ts';
 import { findColumn, invalidQuery } from './table-query.ts';
-import type { SeriesRequest } from './thread-protocol.ts';
+import type { SeriesRange, SeriesRequest } from './thread-protocol.ts';
 
 /** Doubles beyond it lack some whole numbers. */
 const MAX_SAFE = 2 ** 53;

@@ -3,7 +3,7 @@ import { LRUCache } from 'lru-cache';
 import { type Axis, axisOf } from './axis.ts';
 import { RAW_PARSERS } from './encode-value.ts';
 import { checkSize, type RowGroup, readColumns } from './row-groups.ts';
-import type { SeriesRequest } from './thread-protocol.ts';
+import type { SeriesRange, SeriesRequest } from './thread-protocol.ts';
 
 /** Doubles of recently plotted columns: 10 million rows of two columns take 160 MB. */
 const CACHED_BYTES = 192 << 20;
@@ -18,14 +18,6 @@ export interface Buckets {
   max: Float64Array;
   /** Values of y. */
   count: Float64Array;
-}
-
-/** In doubles of the axis of x. */
-export interface SeriesRange {
-  from: number;
-  to: number;
-  /** The last edge, where it is not `to`: the greatest value is in the last bucket. */
-  end?: number;
 }
 
 export function createBuckets(

@@ -1,5 +1,4 @@
 import type { ColumnStatistics } from '../../shared/database/schema.ts';
-import type { SeriesRange } from './series.ts';
 
 /** A Parquet file in the object store. */
 export interface TableFile {
@@ -28,6 +27,14 @@ export interface ExportRequest extends RowRange {
   isFirst: boolean;
 }
 export type ExportFormat = 'csv' | 'arrow';
+
+/** In doubles of the axis of x. */
+export interface SeriesRange {
+  from: number;
+  to: number;
+  /** The last edge, where it is not `to`: the greatest value is in the last bucket. */
+  end?: number;
+}
 
 export interface SeriesRequest {
   x: ColumnStatistics;

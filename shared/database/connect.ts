@@ -2,7 +2,7 @@ import { drizzle, type PostgresJsDatabase } from 'drizzle-orm/postgres-js';
 import type postgres from 'postgres';
 import { DirectConnection } from './direct-connection.ts';
 import { openPool } from './pool.ts';
-import { SESSION_SETTINGS } from './pooler.ts';
+import { SESSION_SETTINGS } from './session-settings.ts';
 import { CONNECT_TIMEOUT_MS, socketErrors } from './socket.ts';
 
 export type Db = PostgresJsDatabase;

@@ -2,19 +2,7 @@ import { sql } from 'drizzle-orm';
 import type pg from 'pg';
 import { ConfigError } from '../config.ts';
 import type { Database } from './connect.ts';
-
-/** The server ends a statement that takes longer. */
-const STATEMENT_TIMEOUT = '10s';
-
-/** Settings of each connection of the pool. */
-export const SESSION_SETTINGS: Record<string, string> = {
-  statement_timeout: STATEMENT_TIMEOUT,
-  // A process that hangs inside a transaction must not keep its locks.
-  idle_in_transaction_session_timeout: STATEMENT_TIMEOUT,
-  // The server keeps a statement's plan for as long as the connection lasts. One that was made while a table was empty
-  // reads the whole table, and goes on to do so when that has a million rows.
-  enable_seqscan: 'off',
-};
+import { SESSION_SETTINGS } from './session-settings.ts';
 
 /** For connections that a pooler opens, which passes no settings on: they begin with those of the role. */
 export async function setForRole(client: pg.Client): Promise<void> {

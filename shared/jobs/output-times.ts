@@ -1,10 +1,7 @@
 import { type SQL, sql } from 'drizzle-orm';
 import type { Db } from '../database/connect.ts';
-import { chunks, segments } from '../database/schema.ts';
+import { chunks, type StoredTimes, segments } from '../database/schema.ts';
 import { type OutputStream, streamNumber } from './output.ts';
-
-/** When bytes were stored: of each second the first, as [ms since 1970, offset in the stream], in their order. */
-export type StoredTimes = [ms: number, offset: number][];
 
 export interface OutputTime {
   /** Of the first byte that was stored in this second. */
@@ -25,16 +22,6 @@ export const storedTimes = (rows: SQL | undefined, direct: number | undefined): 
       select ${msOf(sql`now()`)}, direct from (select ${direct ?? null}::bigint as direct) given where direct is not null
     ) stored order by ms / 1000, start
   ) firsts)`;
-
-/** When the byte at an offset was stored; asked with offsets that grow. */
-export function timesFrom(times: StoredTimes | null): (offset: number) => Date | undefined {
-  let next = 0;
-  return offset => {
-    while ((times?.[next]?.[1] ?? Number.POSITIVE_INFINITY) <= offset) next++;
-    const found = times?.[next - 1];
-    return found && new Date(found[0]);
-  };
-}
 
 /** When the stored bytes of one stream were stored, in batches; what an older release stored is left out. */
 export async function* readOutputTimes(

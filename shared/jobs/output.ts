@@ -1,8 +1,7 @@
 import { and, asc, desc, eq, gt, lte, or, sql } from 'drizzle-orm';
 import type { Db } from '../database/connect.ts';
-import { chunks, segments } from '../database/schema.ts';
+import { chunks, type StoredTimes, segments } from '../database/schema.ts';
 import type { ObjectStore } from '../storage/object-store.ts';
-import { timesFrom } from './output-times.ts';
 
 export const OUTPUT_STREAMS = ['stdout', 'stderr'] as const;
 export type OutputStream = (typeof OUTPUT_STREAMS)[number];
@@ -133,4 +132,14 @@ async function* readSegments(
       at += bytes.length;
     }
   }
+}
+
+/** When the byte at an offset was stored; asked with offsets that grow. */
+function timesFrom(times: StoredTimes | null): (offset: number) => Date | undefined {
+  let next = 0;
+  return offset => {
+    while ((times?.[next]?.[1] ?? Number.POSITIVE_INFINITY) <= offset) next++;
+    const found = times?.[next - 1];
+    return found && new Date(found[0]);
+  };
 }

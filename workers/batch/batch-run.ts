@@ -9,7 +9,7 @@ import { ReleaseJob } from '../engine/release-job.ts';
 import type { OutputWriter } from '../output/output-writer.ts';
 import type { RemoteSession } from '../ssh/remote-session.ts';
 import { type Action, decide } from './decide.ts';
-import { ENGINE } from './engine.ts';
+import { ENGINE } from './engines.ts';
 import { describeFailure, exceeded, noEngine, notPrepared, refused } from './errors.ts';
 import { LoginNode } from './login-node.ts';
 import type { JobEnd, Look } from './look.ts';

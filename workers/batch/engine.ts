@@ -1,5 +1,4 @@
 import type { BatchPhase, BatchRequest } from '../../shared/jobs/batch.ts';
-import { slurm } from './slurm.ts';
 
 /** What a batch system says of a job, in its own words; null where it says nothing. */
 export interface BatchStatus {
@@ -42,5 +41,3 @@ export interface Engine {
   /** Whether an error of submit() leaves open what became of the submission, or may be gone a little later. */
   isTransient(errors: string): boolean;
 }
-
-export const ENGINE = { slurm } as const satisfies Record<string, Engine>;

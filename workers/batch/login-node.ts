@@ -5,7 +5,8 @@ import type { OutputOffsets } from '../../shared/jobs/output.ts';
 import type { RemoteExec } from '../host-agent/exec-channel.ts';
 import { quoteWord } from '../host-agent/shell-quote.ts';
 import { askHost } from './ask-host.ts';
-import { type BatchStatus, ENGINE, type Query } from './engine.ts';
+import type { BatchStatus, Query } from './engine.ts';
+import { ENGINE } from './engines.ts';
 import { type Look, parseLooks, parseSizes } from './look.ts';
 
 const read = (name: string) => readFileSync(new URL(`sh/${name}`, import.meta.url), 'utf8');

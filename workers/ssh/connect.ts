@@ -10,9 +10,10 @@ import { type Ask, Authentication, type Round } from './authentication.ts';
 import { signByCertificate } from './certified-key.ts';
 import { dial } from './dial.ts';
 import { HostWords, readable } from './host-words.ts';
+import type { Transport } from './limit-login.ts';
 import { accountUnusable, toLoginError } from './login-errors.ts';
 import { LoginTimer } from './login-timer.ts';
-import { offer, openConnection, type Transport } from './open-connection.ts';
+import { offer, openConnection } from './open-connection.ts';
 import { resolveHost } from './resolve-host.ts';
 import { showKeys } from './scan-host-keys.ts';
 

@@ -1,5 +1,8 @@
+import type { Duplex } from 'node:stream';
 import type ssh2 from 'ssh2';
-import type { Transport } from './open-connection.ts';
+
+/** What a connection goes over: a socket, or a channel of another connection. */
+export type Transport = Duplex & { readonly bytesRead: number };
 
 /** What a server may send before the login is done. ssh2 itself reads, and partly keeps, whatever comes. */
 const MAX_LOGIN_BYTES = 1_000_000;

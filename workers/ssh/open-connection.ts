@@ -1,10 +1,6 @@
-import type { Duplex } from 'node:stream';
 import type ssh2 from 'ssh2';
 import type { SshAlgorithms } from '../../shared/ssh-algorithms.ts';
-import { limitLogin } from './limit-login.ts';
-
-/** What a connection goes over: a socket, or a channel of another connection. */
-export type Transport = Duplex & { readonly bytesRead: number };
+import { limitLogin, type Transport } from './limit-login.ts';
 
 /** The algorithms for a connection, with those of the host's key. */
 export const offer = (serverHostKey: string[], algorithms: SshAlgorithms) =>

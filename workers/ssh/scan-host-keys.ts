@@ -4,8 +4,9 @@ import { WindlassError } from '../../shared/errors.ts';
 import { CURRENT_ALGORITHMS, type SshAlgorithms } from '../../shared/ssh-algorithms.ts';
 import { keyLine } from '../../shared/ssh-keys.ts';
 import { dial, unreachable } from './dial.ts';
+import type { Transport } from './limit-login.ts';
 import { toLoginError } from './login-errors.ts';
-import { offer, openConnection, type Transport } from './open-connection.ts';
+import { offer, openConnection } from './open-connection.ts';
 import { resolveHost } from './resolve-host.ts';
 
 /** For all of a scan. */

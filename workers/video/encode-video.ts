@@ -6,11 +6,11 @@ import {
   ffmpegArguments,
   type Pictures,
   planVideoSize,
-  type Size,
   type VideoSettings,
 } from './ffmpeg-arguments.ts';
 import { FfmpegProgress } from './ffmpeg-progress.ts';
 import { findEncoder, findFfmpeg } from './find-ffmpeg.ts';
+import type { Size } from './frame-info.ts';
 import { drawLabel, type Labels } from './frame-labels.ts';
 import { FrameValidator } from './frame-validator.ts';
 import { FrameNormalizer } from './normalize-frames.ts';

@@ -1,14 +1,10 @@
 import { WindlassError } from '../../shared/errors.ts';
-import { type FrameKind, findSizeProblem } from './frame-header.ts';
+import { findSizeProblem } from './frame-header.ts';
+import type { FrameKind, Size } from './frame-info.ts';
 import type { Labels } from './frame-labels.ts';
 import { DECODERS } from './packets.ts';
 
 export type VideoType = 'video/mp4' | 'video/webm';
-
-export interface Size {
-  width: number;
-  height: number;
-}
 
 /** ffmpeg's input: image files of one kind, or raw RGB of 8 bits. */
 export interface Pictures extends Size {

@@ -1,4 +1,4 @@
-import type { FrameInfo, ParsedHeader } from './frame-header.ts';
+import type { FrameInfo, ParsedHeader } from './frame-info.ts';
 
 /** Walks the marker segments up to the frame header (SOF). */
 export function parseJpeg(head: Buffer): ParsedHeader {

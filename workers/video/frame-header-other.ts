@@ -1,4 +1,4 @@
-import type { ParsedHeader } from './frame-header.ts';
+import type { ParsedHeader } from './frame-info.ts';
 
 const CUT = { problem: 'is cut short', more: true } as const;
 

@@ -1,30 +1,11 @@
 import { parseJpeg } from './frame-header-jpeg.ts';
 import { parseBmp, parseExr, parsePnm } from './frame-header-other.ts';
+import type { ParsedHeader } from './frame-info.ts';
 
 /** Pictures larger than this are refused: 8192 × 8192 pixels, 256 MiB as RGBA. */
 export const MAX_PIXELS = 2 ** 26;
 /** The longest side that H.264 and VP9 encoders take. */
 export const MAX_SIDE = 16_384;
-/** Kinds that ffmpeg reads as they are. */
-export type FrameKind = 'png' | 'jpeg' | 'bmp' | 'pnm' | 'exr';
-
-/** What a frame's first bytes contain; sides in pixels. */
-export type FrameInfo =
-  | {
-      kind: FrameKind;
-      width: number;
-      height: number;
-      /** Pixels may be transparent. */
-      alpha?: true;
-      /** Pixels are places in a list of colours. */
-      palette?: true;
-    }
-  /** Must be decoded, which also gives its size. */
-  | { kind: 'other'; format: string };
-
-/** What a parser says of a head; `more` means that it ends before the size: try again with a longer one. */
-export type ParsedHeader = FrameInfo | { problem: string; more?: true };
-
 /** The kinds that are taken, for whoever gave another one. */
 export const TAKEN_KINDS = 'JPEG, PNG, TIFF, BMP, GIF, WebP, AVIF, PPM, PGM and EXR';
 

@@ -1,5 +1,5 @@
 import { quoteWord } from '../host-agent/shell-quote.ts';
-import type { Size } from './ffmpeg-arguments.ts';
+import type { Size } from './frame-info.ts';
 import type { Place } from './frame-validator.ts';
 import { CELL, CHARACTERS, drawCharacter, PAPER } from './label-font.ts';
 import { batchWords } from './word-batches.ts';

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { WindlassError } from '../../shared/errors.ts';
-import type { FrameInfo } from './frame-header.ts';
+import type { FrameInfo } from './frame-info.ts';
 import { FrameValidator } from './frame-validator.ts';
 
 const png = { kind: 'png', width: 4, height: 2 } as const;

@@ -1,5 +1,5 @@
 import { WindlassError } from '../../shared/errors.ts';
-import type { FrameInfo, FrameKind } from './frame-header.ts';
+import type { FrameInfo, FrameKind } from './frame-info.ts';
 import { showPath } from './frame-path.ts';
 
 /** How many frames with problems the error lists. */

@@ -6,7 +6,7 @@ import {
   type Pictures,
   type VideoSettings,
 } from './ffmpeg-arguments.ts';
-import type { FrameKind } from './frame-header.ts';
+import type { FrameKind } from './frame-info.ts';
 import { type Labels, labelScript } from './frame-labels.ts';
 import { quotePath } from './frame-path.ts';
 import type { VideoLimits } from './video-limits.ts';

@@ -1,5 +1,4 @@
-import type { Size } from './ffmpeg-arguments.ts';
-import type { FrameKind } from './frame-header.ts';
+import type { FrameKind, Size } from './frame-info.ts';
 
 /**
  * Frames as packets of an AVI file (Microsoft's RIFF, without an index), so that ffmpeg decodes each one alone: where one

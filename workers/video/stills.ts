@@ -3,7 +3,8 @@ import { join } from 'node:path';
 import type { SpriteTiles } from '../../shared/jobs/catalog.ts';
 import { confine, findIsolation } from '../sandbox/confine.ts';
 import { watchMemory } from '../sandbox/watch-memory.ts';
-import { keyFrameEvery, type Size, type VideoType } from './ffmpeg-arguments.ts';
+import { keyFrameEvery, type VideoType } from './ffmpeg-arguments.ts';
+import type { Size } from './frame-info.ts';
 import type { VideoLimits } from './video-limits.ts';
 
 /** Small pictures, at most; a longer video has fewer a second. */

@@ -6,8 +6,9 @@ import { assertUserStorage } from '../../shared/user-storage.ts';
 import type { JobContext } from '../context.ts';
 import { OBJECT_STORE, retry } from '../engine/retry.ts';
 import { storeScratch } from '../sandbox/scratch-dir.ts';
-import { DEFAULT_FPS, type Size } from './ffmpeg-arguments.ts';
+import { DEFAULT_FPS } from './ffmpeg-arguments.ts';
 import { findFfmpeg } from './find-ffmpeg.ts';
+import type { Size } from './frame-info.ts';
 import { makeStills } from './stills.ts';
 import { videoLimits } from './video-limits.ts';
 

@@ -13,8 +13,10 @@ import {
 } from 'drizzle-orm/pg-core';
 import type { BatchState } from '../../jobs/batch.ts';
 import { hasEnded, IS_AWAY, isHeld, isWaiting } from '../../jobs/job-conditions.ts';
-import type { StoredTimes } from '../../jobs/output-times.ts';
 import { bytea, count, time } from './columns.ts';
+
+/** When bytes were stored: of each second the first, as [ms since 1970, offset in the stream], in their order. */
+export type StoredTimes = [ms: number, offset: number][];
 
 /** Jobs: the source of truth for all work, and the outbox of the queue. See docs/design.md. */
 export const jobs = pgTable(

@@ -4,8 +4,9 @@ import { stat } from 'node:fs/promises';
 import { finished } from 'node:stream/promises';
 import { ALL_TYPES, setOf, type TypeSet } from '../csv/column-types.ts';
 import { MAX_COLUMNS, MAX_RECORD_BYTES, nameColumns } from '../csv/dialect.ts';
+import { SAMPLE } from '../csv/guess-columns.ts';
 import type { CsvTable } from '../csv/read-csv.ts';
-import { checkRows, SAMPLE, writeTable } from '../csv/write-table.ts';
+import { checkRows, writeTable } from '../csv/write-table.ts';
 import { openDuckdb } from '../table/duckdb.ts';
 import { type MadeTable, TableError } from '../table/protocol.ts';
 

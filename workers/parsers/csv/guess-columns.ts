@@ -15,7 +15,9 @@ import {
 } from './column-types.ts';
 import { nameColumns } from './dialect.ts';
 import { type CsvTable, nullsOf, readCsv } from './read-csv.ts';
-import type { SAMPLE } from './write-table.ts';
+
+/** Rows and values of the sample that the first guess at the types is made from. */
+export const SAMPLE = { rows: 50_000, cells: 500_000, least: 1_000 };
 
 export interface TypedColumn {
   name: string;

@@ -14,11 +14,12 @@ import { copyRecords } from './copy-records.ts';
 import { countLines } from './count-lines.ts';
 import { detectDialect, type LineBreak } from './dialect.ts';
 import { EarlyTable } from './early-table.ts';
+import { SAMPLE } from './guess-columns.ts';
 import { type PreparedText, prepareText } from './prepare-text.ts';
 import { type CsvTable, nullsOf } from './read-csv.ts';
 import { readUnits, UNITS_RECORD } from './read-units.ts';
 import { type Scan, scanRecords } from './scan-records.ts';
-import { checkRows, SAMPLE, type WrittenTable, writeTable } from './write-table.ts';
+import { checkRows, type WrittenTable, writeTable } from './write-table.ts';
 
 /** Scanned before the table is begun, so that rows are known to be about so long. */
 const EARLY_BYTES = 4 << 20;

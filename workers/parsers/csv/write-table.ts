@@ -4,7 +4,13 @@ import { computeColumnStatistics } from '../table/column-statistics.ts';
 import { countRows, quoteName, readParquet, runLong } from '../table/duckdb.ts';
 import { parquetStatement } from '../table/parquet-statement.ts';
 import { castTo, findTypes, holds, type Numerals } from './column-types.ts';
-import { choose, type Guess, guessColumns, type TypedColumn } from './guess-columns.ts';
+import {
+  choose,
+  type Guess,
+  guessColumns,
+  type SAMPLE,
+  type TypedColumn,
+} from './guess-columns.ts';
 import { type CsvTable, readCsv } from './read-csv.ts';
 import { findTypeErrors } from './type-errors.ts';
 
@@ -12,9 +18,6 @@ import { findTypeErrors } from './type-errors.ts';
 const WRITTEN = 0.5;
 /** A second pass over the file is needed where a later value is of another type than the first ones. */
 const WRITTEN_AGAIN = 0.7;
-
-/** Rows and values of the sample that the first guess at the types is made from. */
-export const SAMPLE = { rows: 50_000, cells: 500_000, least: 1_000 };
 
 export interface WriteOptions {
   sample: typeof SAMPLE;

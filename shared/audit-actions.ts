@@ -1,0 +1,25 @@
+export const AUDIT_ACTIONS = [
+  'login',
+  'logout',
+  'password',
+  'token.create',
+  'token.delete',
+  'user.create',
+  'user.update',
+  'user.delete',
+  'host.create',
+  'host.update',
+  'host.delete',
+  'session.open',
+  'session.close',
+  'command',
+  'job.cancel',
+  'link',
+  'webhook.create',
+  'webhook.delete',
+  'project.acl',
+  'worker',
+  'restore',
+] as const;
+export type AuditAction = (typeof AUDIT_ACTIONS)[number];
+export type AuditOutcome = 'ok' | 'refused';

@@ -1,0 +1,25 @@
+/** Pixels. */
+export interface Size {
+  width: number;
+  height: number;
+}
+
+/** Kinds that ffmpeg reads as they are. */
+export type FrameKind = 'png' | 'jpeg' | 'bmp' | 'pnm' | 'exr';
+
+/** What a frame's first bytes contain; sides in pixels. */
+export type FrameInfo =
+  | {
+      kind: FrameKind;
+      width: number;
+      height: number;
+      /** Pixels may be transparent. */
+      alpha?: true;
+      /** Pixels are places in a list of colours. */
+      palette?: true;
+    }
+  /** Must be decoded, which also gives its size. */
+  | { kind: 'other'; format: string };
+
+/** What a parser says of a head; `more` means that it ends before the size: try again with a longer one. */
+export type ParsedHeader = FrameInfo | { problem: string; more?: true };
