@@ -1,7 +1,7 @@
 /**
  * `npm run bench:core`: compares the job core with other queues on the same PostgreSQL and Redis, in the same run. Needs
  * redis-server for one part. Fails if a ratio misses its target in docs/performance.md. Arguments select parts: pg-boss, graphile-worker,
- * fleet, warm.
+ * fleet, warm, scale, many.
  */
 import { rmSync } from 'node:fs';
 import { pino } from 'pino';
@@ -14,8 +14,10 @@ import { endChild } from '../servers/processes.ts';
 import { readConfig } from '../shared/config.ts';
 import { type ComparisonResult, compare } from './compare.ts';
 import { openBareBullmq } from './core/bare-bullmq.ts';
+import { compareScale } from './core/compare-scale.ts';
 import type { Contender, Servers } from './core/contender.ts';
 import { openGraphileWorker } from './core/graphile-worker.ts';
+import { measureManyWorkers } from './core/many-workers.ts';
 import { openPgBoss } from './core/pg-boss.ts';
 import { measureJobs, startWorkers, stopWorkers } from './core/run-jobs.ts';
 import { measureWarmCommand } from './core/warm-command.ts';
@@ -26,7 +28,7 @@ import { makeDirectories, readParts } from './prepare.ts';
 const JOBS = 2_000;
 const WORKERS = 2;
 
-const isWanted = readParts(['pg-boss', 'graphile-worker', 'fleet', 'warm']);
+const isWanted = readParts(['pg-boss', 'graphile-worker', 'fleet', 'warm', 'scale', 'many']);
 
 const { directory, dataDir } = makeDirectories();
 const log = pino({ level: 'silent' });
@@ -50,6 +52,8 @@ try {
     ...(isWanted('warm')
       ? [await measureWarmCommand({ directory, databaseUrl: database.url })]
       : []),
+    ...(isWanted('scale') ? [await compareScale(database.url)] : []),
+    ...(isWanted('many') ? [await measureManyWorkers(directory)] : []),
   ];
   process.exitCode = results.every(result => result.passed) ? 0 : 1;
 } finally {
@@ -95,7 +99,7 @@ async function compareJobs(options: {
   const { name, ours, peer, target } = options;
   const workers = [];
   for (const side of [ours, peer])
-    workers.push(...(await startWorkers(side.name, servers, WORKERS)));
+    workers.push(...(await startWorkers(side.name, servers, { processes: WORKERS })));
   try {
     return await compare({
       name,

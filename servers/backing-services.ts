@@ -7,15 +7,18 @@ import { startServerProcess } from './server-process.ts';
 
 const PATH = '/usr/local/bin:/usr/bin:/bin';
 
-/** Starts PostgreSQL on this cluster, without a supervisor. */
-export function launchPostgres(cluster: Cluster, port: number): Promise<ChildProcess> {
+/** Starts PostgreSQL on this cluster, without a supervisor. By default there is room for several stacks of ten processes. */
+export function launchPostgres(
+  cluster: Cluster,
+  port: number,
+  connections = 400,
+): Promise<ChildProcess> {
   const { directory, binaries, user } = cluster;
   const settings = {
     listen_addresses: '127.0.0.1',
     port,
     unix_socket_directories: '',
-    // Several stacks of ten processes each.
-    max_connections: 400,
+    max_connections: connections,
     // Only a crash of the machine could lose data.
     fsync: 'off',
   };

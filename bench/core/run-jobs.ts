@@ -3,6 +3,7 @@ import { once } from 'node:events';
 import { setTimeout as delay } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { type Contender, IN_FLIGHT, type Servers } from './contender.ts';
+import type { Work } from './windlass.ts';
 import type { WorkerName } from './worker.ts';
 
 const PROGRAM = fileURLToPath(new URL('./worker.js', import.meta.url));
@@ -11,10 +12,10 @@ const LOOK_MS = 10;
 export async function startWorkers(
   name: WorkerName,
   servers: Servers,
-  count: number,
+  { processes, ...work }: Work & { processes: number },
 ): Promise<ChildProcess[]> {
-  const started = Array.from({ length: count }, async () => {
-    const child = fork(PROGRAM, [name, JSON.stringify(servers)]);
+  const started = Array.from({ length: processes }, async () => {
+    const child = fork(PROGRAM, [name, JSON.stringify(servers), JSON.stringify(work)]);
     await once(child, 'message');
     return child;
   });

@@ -1,4 +1,5 @@
 import { setMaxListeners } from 'node:events';
+import { setTimeout as delay } from 'node:timers/promises';
 import { OpenJobCounts } from '../../api/jobs/requests/open-job-counts.ts';
 import { readConfig } from '../../shared/config.ts';
 import { openDatabase } from '../../shared/database/connect.ts';
@@ -68,10 +69,33 @@ export async function openWindlass({ databaseUrl, redisUrl }: Place): Promise<Co
   };
 }
 
-const noop: Handler<'command'> = async () => ({ result: { returncode: 0 } });
+/** What a process of workers does. */
+export interface Work {
+  /** In this process; default 1. */
+  workers?: number;
+  /** Of each worker; default REMOTE_SLOTS. */
+  slots?: number;
+  /** How long a command waits, as for its host; default 0. */
+  commandMs?: number;
+}
 
-/** A worker as workers/main.ts has it, whose commands do nothing. */
-export async function workForWindlass({ databaseUrl, redisUrl }: Place): Promise<void> {
+/** Workers as workers/main.ts has them, whose commands do nothing. */
+export async function workForWindlass(
+  place: Place,
+  { workers = 1, slots = config.REMOTE_SLOTS, commandMs = 0 }: Work = {},
+): Promise<void> {
+  const wait: Handler<'command'> = async () => {
+    if (commandMs > 0) await delay(commandMs);
+    return { result: { returncode: 0 } };
+  };
+  for (let n = 0; n < workers; n++) await startWorker(place, slots, wait);
+}
+
+async function startWorker(
+  { databaseUrl, redisUrl }: Place,
+  remote: number,
+  command: Handler<'command'>,
+): Promise<void> {
   const database = openDatabase(databaseUrl, { usual: 2 });
   const notifications = new Notifications(database, log);
   await notifications.listen();
@@ -90,8 +114,8 @@ export async function workForWindlass({ databaseUrl, redisUrl }: Place): Promise
     queues: new JobQueues({ databaseUrl, redisUrl, log, direct: database.direct }),
     stopping: stop.signal,
   };
-  const slots = { remote: config.REMOTE_SLOTS };
-  consumeQueues(context, slots, new Map([['command', noop as Handler<JobKind>]]));
+  const slots = { remote };
+  consumeQueues(context, slots, new Map([['command', command as Handler<JobKind>]]));
   await renewLease(database.db, id, []);
   await startHeartbeat(context, { slots, onDraining: () => {} });
   void runDispatcher(context);

@@ -1,12 +1,12 @@
-/** A worker process of one side: `worker.js NAME`, with the servers as JSON. Tells its parent when it is ready. */
+/** A worker process of one side: `worker.js NAME SERVERS WORK`, the last two as JSON. Tells its parent when it is ready. */
 import { workForBareBullmq } from './bare-bullmq.ts';
 import type { Servers } from './contender.ts';
 import { workForGraphileWorker } from './graphile-worker.ts';
 import { workForPgBoss } from './pg-boss.ts';
-import { workForWindlass } from './windlass.ts';
+import { type Work, workForWindlass } from './windlass.ts';
 
 const WORK = {
-  windlass: ({ databaseUrl }: Servers) => workForWindlass({ databaseUrl }),
+  windlass: ({ databaseUrl }: Servers, work: Work) => workForWindlass({ databaseUrl }, work),
   fleet: workForWindlass,
   'pg-boss': workForPgBoss,
   'graphile-worker': workForGraphileWorker,
@@ -14,7 +14,7 @@ const WORK = {
 };
 export type WorkerName = keyof typeof WORK;
 
-const [name = '', servers = ''] = process.argv.slice(2);
-await WORK[name as WorkerName](JSON.parse(servers) as Servers);
+const [name = '', servers = '', work = ''] = process.argv.slice(2);
+await WORK[name as WorkerName](JSON.parse(servers) as Servers, JSON.parse(work) as Work);
 process.send?.('ready');
 process.on('disconnect', () => process.exit(0));
