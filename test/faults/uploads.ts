@@ -5,7 +5,6 @@ import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterAll, beforeAll, beforeEach, describe, expect, onTestFailed, test } from 'vitest';
-import type { Client } from '../../servers/api-client.ts';
 import { isEnded, type Job } from '../harness/remote.ts';
 import {
   digestField,
@@ -15,8 +14,8 @@ import {
   sha256,
   type UploadRecord,
 } from '../harness/uploads.ts';
-import { waitFor } from '../harness/wait-for.ts';
 import { pidsNamed, type RunningStack, startFaultStack } from './fault-host.ts';
+import { insist, isServing } from './insist.ts';
 import { isFull, Random, withSeed } from './settings.ts';
 import { quoteLog } from './suite.ts';
 
@@ -173,19 +172,6 @@ const begin = ({ client }: RunningStack, mid: string, aids: string[]) =>
     client.post<{ id: string }>('/api/uploads', { mid, input: true, parser: 'blob', aids }),
   );
 
-/** Failed expectations end the wait at once: they are no failures of a server that is away. */
-async function insist<T>(what: string, step: () => Promise<T>): Promise<NonNullable<T>> {
-  const broken = new AbortController();
-  return waitFor(
-    () =>
-      step().catch((error: Error) => {
-        if (error.name === 'AssertionError') broken.abort(error);
-        throw error;
-      }),
-    { what, timeoutMs: 180_000, intervalMs: 100, signal: broken.signal },
-  );
-}
-
 /** Each time that the service works again, at a moment that the seed draws, something is killed. */
 async function killAll(
   { stack, client }: RunningStack,
@@ -201,16 +187,6 @@ async function killAll(
     if (stop.aborted) return;
     if (pidsNamed(stack, name).length > 0) stack.kill(name);
   }
-}
-
-async function isServing(client: Client, stop?: AbortSignal): Promise<void> {
-  const serves = async () =>
-    (await client.fetch('/readyz', { signal: AbortSignal.timeout(5_000) })).ok;
-  await waitFor(async () => stop?.aborted || (await serves()), {
-    what: 'the service to work again',
-    timeoutMs: 90_000,
-    intervalMs: 100,
-  });
 }
 
 async function expectArtifacts(service: RunningStack, mid: string, plans: Plan[]): Promise<void> {
