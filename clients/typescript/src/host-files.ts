@@ -54,6 +54,10 @@ export interface ReadOptions {
   start?: number;
   /** So many bytes at most; else all of them. */
   length?: number;
+  /** Throws `changed` where the file has another state than the one that onBegin told, to go on with what was read then. */
+  tag?: string;
+  /** Told the state of the file, where its host tells one, and how many bytes are to come. */
+  onBegin?: (begun: { tag: string | undefined; length: number }) => void;
   signal?: AbortSignal;
 }
 
@@ -61,14 +65,14 @@ export interface ReadOptions {
 export function readFile(
   { http }: Connection,
   { sid, path }: { sid: string; path: string },
-  { start = 0, length, signal }: ReadOptions = {},
+  { start = 0, length, ...options }: ReadOptions = {},
 ): AsyncGenerator<Uint8Array> {
   const last = length === undefined ? '' : start + length - 1;
   const ask = (at: number) => ({
     path: pathOf(sid, path),
     headers: start + at > 0 || last !== '' ? { Range: `bytes=${start + at}-${last}` } : undefined,
   });
-  return readBytes(http, ask, { signal });
+  return readBytes(http, ask, options);
 }
 
 /** Writes a file on the host: it is there whole, or as before. The same bytes twice do no harm, so they are sent again. */
