@@ -2,9 +2,12 @@ import { createHash } from 'node:crypto';
 import { realpathSync, statSync } from 'node:fs';
 import { hostname } from 'node:os';
 import { basename, posix } from 'node:path';
+import { backoff, sleep } from '../../../clients/typescript/src/backoff.ts';
 import { WindlassError } from '../../../clients/typescript/src/error.ts';
+import { isPassing } from '../../../clients/typescript/src/http.ts';
 import { type OpenedFile, openFile } from '../../../clients/typescript/src/node.ts';
 import type { Session } from '../../../clients/typescript/src/session.ts';
+import { Turns } from '../../../clients/typescript/src/turns.ts';
 import { CommandError } from '../../command-error.ts';
 import type { ProgressLine } from '../progress.ts';
 import { joinPieces, type Pieces, preparePieces } from './pieces-on-host.ts';
@@ -22,9 +25,11 @@ export interface Sending {
 }
 
 const PIECE_BYTES = 8 << 20;
-/** Above this size there are larger pieces instead of more. */
-const MOST_PIECES = 10_000;
+/** Each is a job: of a file that would have more the pieces are larger. */
+const MOST_PIECES = 1_000;
 const PARALLEL = 4;
+/** How often a piece is sent again whose connection was lost. */
+const ATTEMPTS = 10;
 
 /**
  * Copies a file to a host: it is there whole, or as before. A large one goes in pieces, which stay there until they are all
@@ -95,9 +100,10 @@ async function sendMissing(
   const underWay = new Set<Promise<void>>();
   const failed = new AbortController();
   const { signal } = failed;
+  const turns = new Turns();
   const send = async (name: string, bytes: Uint8Array) => {
-    if (stored.get(name) !== bytes.length)
-      await session.writeFile(posix.join(folder, name), bytes, { mode: 0o600, signal });
+    const path = posix.join(folder, name);
+    if (stored.get(name) !== bytes.length) await sendPiece(session, { path, bytes, turns, signal });
     sent += bytes.length;
     showSent(line, sent, total);
   };
@@ -121,6 +127,26 @@ async function sendMissing(
   }
   signal.throwIfAborted();
   return hash.digest('hex');
+}
+
+async function sendPiece(
+  session: Session,
+  {
+    path,
+    bytes,
+    turns,
+    signal,
+  }: { path: string; bytes: Uint8Array; turns: Turns; signal: AbortSignal },
+): Promise<void> {
+  for (let attempt = 0; ; attempt++) {
+    try {
+      await turns.take(() => session.writeFile(path, bytes, { mode: 0o600, attempts: 0, signal }));
+      return;
+    } catch (error) {
+      if (!isPassing(error) || attempt === ATTEMPTS) throw error;
+      await sleep(backoff(attempt), signal);
+    }
+  }
 }
 
 function showSent(line: ProgressLine, sent: number, total: number): void {

@@ -16,6 +16,8 @@ export interface WriteOptions {
   parents?: boolean;
   /** Throws `precondition_failed` where there is such a file. */
   exclusive?: boolean;
+  /** How often it is sent again where the connection is lost: 10 times. */
+  attempts?: number;
   /** Told how many bytes were sent; from the beginning again where the connection was lost. */
   onProgress?: (progress: { sent: number; total: number }) => void;
   signal?: AbortSignal;
@@ -25,8 +27,6 @@ export interface WriteOptions {
 const PIECE = 1 << 20;
 /** A large file is written to its host before the answer comes. */
 const ANSWER_MS = 3_600_000;
-/** How often a file is sent again whose connection was lost. */
-const ATTEMPTS = 10;
 
 const pathOf = (sid: string, path: string) =>
   `/api/remotes/${encodeURIComponent(sid)}/file${escapePath(path)}`;
@@ -79,7 +79,7 @@ export function readFile(
 export async function writeFile(
   { http }: Connection,
   { sid, path, bytes }: { sid: string; path: string; bytes: Source | Uint8Array | string },
-  { mode, parents, exclusive, onProgress, signal }: WriteOptions = {},
+  { mode, parents, exclusive, attempts = 10, onProgress, signal }: WriteOptions = {},
 ): Promise<WrittenFile> {
   const source = typeof bytes === 'string' || bytes instanceof Uint8Array ? blobOf(bytes) : bytes;
   const query = new URLSearchParams();
@@ -101,7 +101,7 @@ export async function writeFile(
     } catch (error) {
       const isLost = error instanceof WindlassError && (error.status === 0 || error.status >= 502);
       // A file that is there now may be the one that was sent.
-      if (!isLost || exclusive || attempt === ATTEMPTS) throw error;
+      if (!isLost || exclusive || attempt >= attempts) throw error;
       await http.pause(attempt, { error, signal });
     }
   }
