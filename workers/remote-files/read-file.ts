@@ -53,7 +53,9 @@ export async function openRemoteFile(
     const found = await readHeader(reader, mark);
     // Numbers of fifteen digits are exact, and larger than any file.
     if (!/^\d{1,15}$/.test(found)) throw toError(path, found);
-    const tag = tagOf((await reader.readUntil(Buffer.from('\n'), 256)).bytes);
+    const { bytes: state, isWhole } = await reader.readUntil(Buffer.from('\n'), 4_096);
+    if (!isWhole) throw new Error('its stat prints too much');
+    const tag = tagOf(state);
     const bytes = Readable.from(readToEnd(reader, channel, path), { objectMode: false });
     // Not in the generator's `finally`, which does not run if the stream is destroyed before the first read.
     bytes.once('close', () => {
@@ -93,10 +95,12 @@ if [ ! -r "$f" ]; then say unreadable; exit 0; fi
 set -f
 set -- $(ls -nL "$f" 2>/dev/null)
 case "$5" in ''|*[!0-9]*) say unreadable; exit 0;; esac
-say "$5"
+z=$5
+say "$z"
 s=$(stat -L -c '%i %s %y %z' "$f" 2>/dev/null) || s=$(stat -L -f '%i %z %Fm %Fc' "$f" 2>/dev/null) || s=
-printf '%s\\n' "$s"
-[ ${offset} -lt "$5" ] || exit 0
+set -- $s
+printf '%s\\n' "$*"
+[ ${offset} -lt "$z" ] || exit 0
 ${offset === 0 ? whole : from}
 `;
 }
