@@ -32,7 +32,7 @@ const FIRST_FULL = 11;
 
 /**
  * What the client is tested with: everything on the machine's own Python, or on the newest one where that is too old, and the
- * core on the oldest and on the newest there are.
+ * core on the oldest and on the newest there are; in the long form on every one.
  */
 export function listTestPythons(): TestPython[] {
   const found = listPythons();
@@ -40,7 +40,8 @@ export function listTestPythons(): TestPython[] {
   const sorted = [...found].sort((a, b) => a.minor - b.minor);
   const [oldest, newest] = [sorted[0], sorted.at(-1)];
   const full = own && own.minor >= FIRST_FULL ? own : newest;
-  const chosen = new Set([full, oldest, newest]);
+  const isLong = process.env.FAULTS === 'full';
+  const chosen = new Set(isLong ? [full, ...found] : [full, oldest, newest]);
   return [...chosen].flatMap(one => {
     if (one === undefined) return [];
     const list: List = one === full && one.minor >= FIRST_FULL ? 'full' : 'core';

@@ -12,6 +12,10 @@ interface FileHead {
   size: number;
   start: number;
   end: number;
+  /** Of the file's state; a worker of an earlier release tells none. */
+  tag?: string;
+  /** All of the file; a worker of an earlier release does not say it. */
+  whole?: boolean;
 }
 
 interface Sending {
@@ -30,11 +34,12 @@ export async function sendFile(api: ApiContext, { req, res, job, signal }: Sendi
     .set('Cache-Control', 'no-store')
     .set('Content-Security-Policy', contentPolicy('sandbox'))
     .type('application/octet-stream');
+  if (head.tag !== undefined) res.set('ETag', `"${head.tag}"`);
   if (req.method === 'HEAD') {
     await output.return(undefined);
     return void res.set('Content-Length', String(head.size)).end();
   }
-  if (readRange(req))
+  if (readRange(req) && !head.whole)
     res.status(206).set('Content-Range', `bytes ${head.start}-${head.end - 1}/${head.size}`);
   const length = head.end - head.start;
   res.set('Content-Length', String(length));

@@ -60,7 +60,7 @@ export default routes('raw-body', (router, api) => {
       id: 'fetchFile',
       topic: 'files',
       summary: 'Fetch a file of the host, or a range of it',
-      headers: ['Range'],
+      headers: ['Range', 'If-Range'],
       answers: {
         200: { means: 'All of it.', types: ['application/octet-stream'] },
         206: { means: 'The range.', types: ['application/octet-stream'] },
@@ -70,7 +70,8 @@ export default routes('raw-body', (router, api) => {
       handle: async ({ req, res }) => {
         const path = remotePath(req, 'file');
         refuseCaching(req);
-        const payload = { path, headOnly: req.method === 'HEAD', range: readRange(req) };
+        const headOnly = req.method === 'HEAD';
+        const payload = { path, headOnly, range: readRange(req), ifRange: readTag(req) };
         const request = { kind: 'file' as const, payload };
         await readFromHost(api, { req, res }, request, (job, signal) =>
           sendFile(api, { req, res, job, signal }),
@@ -194,5 +195,11 @@ function refuseCaching({ query }: Request): void {
   );
 }
 
-/** RFC 9110, 13.1.2. A file of a host has no tag, so that no other value than `*` holds anything back. */
+/** The tag of If-Range: what is no strong one, such as a date, is that of no state (RFC 9110, 13.1.5). */
+function readTag(req: Request): string | undefined {
+  const given = req.get('If-Range')?.trim();
+  return given === undefined ? undefined : (/^"([^"]*)"$/.exec(given)?.[1] ?? '');
+}
+
+/** RFC 9110, 13.1.2. The state of a file is not looked at before it is written: no other value than `*` holds anything back. */
 const isNewOnly = (req: Request): boolean => req.get('If-None-Match')?.trim() === '*';

@@ -19,6 +19,11 @@ export async function printRecords<T>(
   await write(process.stdout, formatTable(Object.keys(columns), cells, width));
 }
 
+/** What was done, of which people are told nothing. */
+export async function printDone<T>(record: T, { json }: { json?: boolean }): Promise<void> {
+  if (json) await printRecord(record, { json });
+}
+
 /** One record: as JSON, or as a sentence. */
 export async function printRecord<T>(
   record: T,

@@ -18,6 +18,7 @@ export function addServiceCommands(program: Command): void {
     program
       .command('migrate')
       .description('migrate the database at DATABASE_URL and create the first administrator')
+      .addOption(json())
       .action(withService(async () => (await import('./migrate.ts')).migrate)),
     'DATABASE_URL=postgres://windlass:…@db/windlass windlass migrate',
   );
@@ -54,6 +55,7 @@ export function addServiceCommands(program: Command): void {
     keys
       .command('new')
       .description('print new values for SECRET_KEY, SEAL_PUBLIC_KEY and SEAL_PRIVATE_KEYS')
+      .addOption(json())
       .action(withService(async () => (await import('./keys.ts')).printNewKeys)),
     'windlass keys new',
   );
@@ -61,6 +63,7 @@ export function addServiceCommands(program: Command): void {
     keys
       .command('rotate')
       .description('seal the credentials of open sessions with a new key, while the service runs')
+      .addOption(json())
       .action(withService(async () => (await import('./rotate-keys.ts')).rotateKeys)),
     'windlass keys rotate',
   );

@@ -13,33 +13,44 @@ import { migrateDatabase } from '../../shared/database/migrate.ts';
 import { MigrationError } from '../../shared/database/migrations/session.ts';
 import { requireDirect } from '../../shared/database/pooler.ts';
 import { exitWith } from '../../shared/process-lifecycle.ts';
+import { printRecord } from '../client/print-records.ts';
 import { CommandError } from '../command-error.ts';
 import { withDatabase } from '../find-database.ts';
 import type { CommandContext } from './command-context.ts';
 
 /** `windlass migrate`: migrates the schema and creates the first administrator. */
-export async function migrate({ environment, life }: CommandContext): Promise<void> {
+export async function migrate(
+  { environment, life }: CommandContext,
+  { json }: { json?: boolean },
+): Promise<void> {
   const config = readConfig(environment);
   if (!config.DATABASE_URL && !config.DATA_DIR)
     throw new CommandError('DATABASE_URL is not set.', {
       hint: 'Set it to the database to migrate, or DATA_DIR to the folder of an embedded one.',
     });
-  const work = (url: string) => prepareDatabase(url, config, life.stopping);
-  await withDatabase(config, life.stopping, work).catch((error: unknown) => {
+  // The one line of standard output is for a program.
+  const tell = json ? (line: string) => process.stderr.write(`${line}\n`) : say;
+  const work = (url: string) => prepareDatabase(url, config, life.stopping, tell);
+  const made = await withDatabase(config, life.stopping, work).catch((error: unknown) => {
     // A script that goes on after a success must not take this for one.
     if (life.stopping.aborted)
       exitWith('windlass: Stopped before the database was up to date. Migrate again.');
     throw error;
   });
-  process.stdout.write('The database is up to date.\n');
+  const sentence = 'The database is up to date.';
+  await printRecord({ migrated: true, ...(made && { administrator: made }) }, { sentence, json });
 }
 
-/** Applies the migrations and creates the first administrator; a generated password is printed once. */
+/**
+ * Applies the migrations and creates the first administrator; a generated password is told once. The administrator who was
+ * made.
+ */
 export async function prepareDatabase(
   url: string,
   config: Config,
   signal?: AbortSignal,
-): Promise<void> {
+  tell = say,
+): Promise<{ username: string; password?: string } | undefined> {
   const { DATABASE_DIRECT_URL: directUrl } = config;
   const isPooled = directUrl !== undefined;
   const server = directUrl ?? url;
@@ -47,7 +58,7 @@ export async function prepareDatabase(
   try {
     await requireDirect({ ...database, isPooled });
     await checkVersion(database, server)
-      .then(() => migrateDatabase(server, { say, signal, setsRole: isPooled }))
+      .then(() => migrateDatabase(server, { say: tell, signal, setsRole: isPooled }))
       .catch((error: unknown) => {
         throw translateError(error, server, isPooled ? 'DATABASE_DIRECT_URL' : 'DATABASE_URL');
       });
@@ -56,11 +67,12 @@ export async function prepareDatabase(
       password: config.ADMIN_PASSWORD,
     });
     if (madeUp)
-      say(`Administrator: ${config.ADMIN_USERNAME}, password: ${madeUp} (shown only now)`);
+      tell(`Administrator: ${config.ADMIN_USERNAME}, password: ${madeUp} (shown only now)`);
     if (!isMade && config.ADMIN_PASSWORD)
-      say(
+      tell(
         'ADMIN_PASSWORD is ignored: there are users already. PUT /api/users/(name) changes a password.',
       );
+    return isMade ? { username: config.ADMIN_USERNAME, password: madeUp } : undefined;
   } finally {
     await database.close();
   }

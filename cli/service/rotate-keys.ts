@@ -9,6 +9,7 @@ import { opensCredentials, QUEUES_OF, WORK } from '../../shared/jobs/catalog.ts'
 import { type Resealed, resealSessions } from '../../shared/reseal-sessions.ts';
 import { resealWebhooks } from '../../shared/reseal-webhooks.ts';
 import { generateSealKeys, keyIds, publicKeyOf } from '../../shared/secrets.ts';
+import { printRecord } from '../client/print-records.ts';
 import { CommandError } from '../command-error.ts';
 import { findDataDir, withDatabase } from '../find-database.ts';
 import { readSecrets, type StoredSecrets, writeSecrets } from '../generated-secrets.ts';
@@ -19,10 +20,13 @@ const WORKERS_HAVE_IT_MS = 60_000;
 const LOOK_MS = 500;
 
 /** `windlass keys rotate`: seals the credentials of open sessions with a new key, while the service runs. */
-export async function rotateKeys({ environment, life }: CommandContext): Promise<void> {
+export async function rotateKeys(
+  { environment, life }: CommandContext,
+  { json }: { json?: boolean },
+): Promise<void> {
   const config = readConfig(environment);
   const given = config.SEAL_PRIVATE_KEYS;
-  const lines = await withDatabase(config, life.stopping, async url => {
+  const { next, ...rotated } = await withDatabase(config, life.stopping, async url => {
     const database = openDatabase(url, { max: 1 });
     try {
       await requireAlone(database);
@@ -33,7 +37,16 @@ export async function rotateKeys({ environment, life }: CommandContext): Promise
       await database.close();
     }
   });
-  process.stdout.write(`${lines.join('\n')}\n`);
+  await printRecord(rotated, { sentence: [...tell(rotated), ...next].join('\n'), json });
+}
+
+interface Rotated extends Resealed {
+  /** The id of the key that all are sealed with. */
+  key: string | undefined;
+  publicKey: string;
+  webhooks: number;
+  /** What a person does, or knows, after that. */
+  next: string[];
 }
 
 /**
@@ -44,7 +57,7 @@ async function rotateStoredKeys(
   database: Database,
   config: Config,
   signal: AbortSignal,
-): Promise<string[]> {
+): Promise<Rotated> {
   const dataDir = findDataDir(config);
   const old = await readSecrets(dataDir);
   if (!old)
@@ -64,16 +77,14 @@ async function rotateStoredKeys(
     SEAL_PRIVATE_KEYS: all,
   };
   await writeSecrets(dataDir, used);
-  const resealed = await resealSessions(database, all);
-  const webhooks = await resealWebhooks(database, all);
+  const rotated = await reseal(database, all);
   // The key before stays: an API may be sealing with it at this moment.
   const [current, before] = all.split(',');
   await writeSecrets(dataDir, { ...used, SEAL_PRIVATE_KEYS: `${current},${before}` });
-  return [
-    describe(resealed, all),
-    `So were the keys of ${webhooks} webhooks.`,
+  const next = [
     'The key before stays second until the next rotation, for sessions that were being opened. SECRET_KEY is new, too.',
   ];
+  return { ...rotated, next };
 }
 
 /** The keys of a fleet, which its processes have in their environments: the first one is to be used. */
@@ -81,21 +92,29 @@ async function useGivenKeys(
   database: Database,
   keys: string,
   signal: AbortSignal,
-): Promise<string[]> {
+): Promise<Rotated> {
   await untilWorkersHave(database, keys, signal);
-  const resealed = await resealSessions(database, keys);
-  const webhooks = await resealWebhooks(database, keys);
-  return [
-    describe(resealed, keys),
-    `So were the keys of ${webhooks} webhooks.`,
+  const rotated = await reseal(database, keys);
+  const next = [
     'Once every API has this key, run this again; then remove the other keys from SEAL_PRIVATE_KEYS.',
-    `SEAL_PUBLIC_KEY=${publicKeyOf(keys.split(',')[0] ?? '')}`,
+    `SEAL_PUBLIC_KEY=${rotated.publicKey}`,
   ];
+  return { ...rotated, next };
 }
 
-function describe({ resealed, unreadable }: Resealed, keys: string): string {
+async function reseal(database: Database, keys: string) {
+  const sessions = await resealSessions(database, keys);
+  const webhooks = await resealWebhooks(database, keys);
+  const publicKey = publicKeyOf(keys.split(',')[0] ?? '');
+  return { key: keyIds(keys)?.[0], publicKey, ...sessions, webhooks };
+}
+
+function tell({ resealed, unreadable, key, webhooks }: Omit<Rotated, 'next'>): string[] {
   const left = unreadable > 0 ? ` ${unreadable} could not be opened, and were left.` : '';
-  return `The credentials of ${resealed} sessions were sealed with the new key, ${keyIds(keys)?.[0]}.${left}`;
+  return [
+    `The credentials of ${resealed} sessions were sealed with the new key, ${key}.${left}`,
+    `So were the keys of ${webhooks} webhooks.`,
+  ];
 }
 
 async function requireAlone({ direct }: Database): Promise<void> {

@@ -294,6 +294,8 @@ export const JOBS = {
           suffix: z.number().int().optional(),
         })
         .optional(),
+      /** The tag of the state that the range is meant for; of another one all is read. */
+      ifRange: z.string().optional(),
     }),
     result: z.object({ bytes: z.number().int() }),
     endsWithClient: true,

@@ -12,6 +12,7 @@ import { expectProblem } from '../harness/problem.ts';
 import { RedirectBrowser } from '../harness/redirect-browser.ts';
 import { connectClient } from '../harness/remote.ts';
 import { useStarted } from '../harness/use-stack.ts';
+import { waitFor } from '../harness/wait-for.ts';
 
 /** PUBLIC_URL, behind a proxy that strips the path. */
 const SITE = 'https://windlass.example/science';
@@ -367,6 +368,46 @@ describeStack(undefined, 'an identity provider', form => {
       for (const [method, path, body] of writes) {
         const answer = await bearer(token, path, { method, body: JSON.stringify(body) });
         expect((await expectProblem(answer, 403, 'forbidden')).detail).toContain('a token may not');
+      }
+    });
+
+    /** A link that is made by this token, as a request to the service itself. */
+    async function linkBy(token: string, path: string) {
+      const body = JSON.stringify({ path, seconds: 86_400 });
+      const answer = await bearer(token, '/api/links', { method: 'POST', body });
+      expect(answer.status).toBe(201);
+      const { url, expires } = (await answer.json()) as { url: string; expires: string };
+      expect(url.startsWith(`${SITE}${path}?link=`)).toBe(true);
+      return { link: `${stack.url}${url.slice(SITE.length)}`, expires: Date.parse(expires) };
+    }
+
+    test('makes links to what its user may read, that end no later than it does', async () => {
+      const { subject } = await enter();
+      const before = Math.floor(Date.now() / 1_000);
+      const lasting = { exp: before + 1_800 };
+      const token = await provider.change(await provider.accessToken(subject), lasting);
+      const { link, expires } = await linkBy(token, ME);
+      expect(expires).toBe(lasting.exp * 1_000);
+      expect(await (await fetch(link)).json()).toMatchObject({ username: subject });
+      expect((await fetch(link.replace(ME, '/api/users'))).status).toBe(401);
+      expect((await fetch(link, { method: 'PUT' })).status).toBe(401);
+      // Without an administrator's rights: it is its user's.
+      const all = await linkBy(token, '/api/users');
+      expect((await fetch(all.link)).status).toBe(403);
+      const short = await provider.change(token, { exp: Math.floor(Date.now() / 1_000) + 2 });
+      const soon = await linkBy(short, ME);
+      await waitFor(async () => (await fetch(soon.link)).status === 401, { what: 'its end' });
+      expect(Date.now()).toBeGreaterThanOrEqual(soon.expires);
+      expect((await fetch(link)).status).toBe(200);
+    });
+
+    test('makes links that end when its user is disabled, and work no more when that is enabled', async () => {
+      const { subject } = await enter();
+      const { link } = await linkBy(await provider.accessToken(subject), ME);
+      expect((await fetch(link)).status).toBe(200);
+      for (const disabled of [true, false]) {
+        expect((await change(subject, { disabled })).status).toBe(200);
+        await expectProblem(await fetch(link), 401, 'unauthorized');
       }
     });
 

@@ -24,8 +24,8 @@ describeStack(missingPrograms('sshd'), 'the command line', form => {
     expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
     return stdout;
   }
-  const printJson = async (args: string[]) =>
-    (await print([...args, '--json']))
+  const printJson = async (args: string[], input?: string) =>
+    (await print([...args, '--json'], input))
       .split('\n')
       .filter(Boolean)
       .map(text => JSON.parse(text));
@@ -185,9 +185,11 @@ describeStack(missingPrograms('sshd'), 'the command line', form => {
     await print(['user', 'disable', 'alice', '--password-stdin'], mine);
     expect(await print(['user', 'list'])).toMatch(/^alice +user +disabled/m);
     expect(await as(second)).toBe(401);
-    await print(['user', 'enable', 'alice', '--password-stdin'], mine);
+    const enable = ['user', 'enable', 'alice', '--password-stdin'];
+    expect(await printJson(enable, mine)).toMatchObject([{ username: 'alice', disabled: false }]);
     expect(await as(second)).toBe(200);
-    await print(['user', 'remove', 'alice', '--password-stdin'], mine);
+    const removing = ['user', 'remove', 'alice', '--password-stdin'];
+    expect(await printJson(removing, mine)).toEqual([{ username: 'alice', removed: true }]);
     expect(await print(['user', 'list'])).not.toContain('alice');
     const short = await windlass(['user', 'add', 'bob', '--password-stdin'], { input: mine });
     expect(short).toMatchObject({
@@ -206,7 +208,8 @@ describeStack(missingPrograms('sshd'), 'the command line', form => {
     expect(added).toMatch(/^other is 127\.0\.0\.1:\d+, with these keys; .*\n {2}SHA256:/);
     expect(await print(['host', 'list'])).toMatch(/^other +127\.0\.0\.1:\d+ +SHA256:/m);
     expect(await print(['host', 'scan', 'other', '--password-stdin'], mine)).toContain('SHA256:');
-    await print(['host', 'remove', 'other', '--password-stdin'], mine);
+    const removing = ['host', 'remove', 'other', '--password-stdin'];
+    expect(await printJson(removing, mine)).toEqual([{ name: 'other', removed: true }]);
     expect(await print(['host', 'list'])).not.toContain('other');
     expect((await windlass(['host', 'add', 'other', ...place])).stderr).toContain('--trust');
   });
@@ -220,7 +223,8 @@ describeStack(missingPrograms('sshd'), 'the command line', form => {
     expect((await use()).status).toBe(200);
     const all = await printJson(['token', 'list']);
     const { id } = all.find(({ name }) => name === 'notebook');
-    await print(['token', 'delete', id, '--password-stdin'], mine);
+    const deleting = ['token', 'delete', id, '--password-stdin'];
+    expect(await printJson(deleting, mine)).toEqual([{ id, deleted: true }]);
     expect((await use()).status).toBe(401);
   });
 
@@ -232,7 +236,8 @@ describeStack(missingPrograms('sshd'), 'the command line', form => {
     const { code, stdout } = await windlass(['doctor']);
     expect(code).toBe(1);
     expect(stdout).toContain(`it drains; end that: windlass worker resume ${id}`);
-    await print(['worker', 'resume', id, '--password-stdin'], stack.password);
+    const resume = ['worker', 'resume', id, '--password-stdin'];
+    expect(await printJson(resume, stack.password)).toMatchObject([{ id, draining: false }]);
     await waitFor(async () => (await windlass(['doctor'])).code === 0, { what: 'a good state' });
   });
 

@@ -112,6 +112,9 @@ describeStack(missingPrograms('sshd', 'script'), 'the command line', form => {
     const waiter = start(['wait', id], {});
     await waitFor(() => follower.said.stdout === 'one\n', { what: 'the first line' });
     expect(await windlass(['logs', id])).toEqual({ code: 0, stdout: 'one\n', stderr: '' });
+    expect(JSON.parse((await windlass(['logs', id, '--json'])).stdout)).toEqual({
+      ...{ stream: 'stdout', text: 'one' },
+    });
     const table = await windlass(['jobs', '--state', 'running']);
     expect(table.stdout).toMatch(/^ID +STATE +KIND +HOST +AGE +WHAT\n/);
     expect(table.stdout).toMatch(
@@ -228,8 +231,10 @@ describeStack(missingPrograms('sshd', 'script'), 'the command line', form => {
     const mine = () =>
       fetch(`${stack.url}/api/users/-`, { headers: { Authorization: `Bearer ${token}` } });
     expect((await mine()).status).toBe(200);
-    expect(await windlass(['logout', '--password-stdin'], { env, input: stack.password })).toEqual({
-      ...{ code: 0, stdout: '', stderr: '' },
+    const logout = ['logout', '--password-stdin', '--json'];
+    const { code, stdout } = await windlass(logout, { env, input: stack.password });
+    expect({ code, ...JSON.parse(stdout) }).toEqual({
+      ...{ code: 0, url, username: stack.username, loggedOut: true },
     });
     expect((await mine()).status).toBe(401);
     expect((await windlass(['jobs'], { env })).stderr).toContain('You are not logged in.');

@@ -29,6 +29,8 @@ interface Given {
 export interface CommandLine {
   home: string;
   start(args: string[], given?: Given): Started;
+  /** Another program of that user. */
+  startProgram(program: string, args: string[], given?: Given): Started;
   /** start() to its end. */
   run(args: string[], given?: Given): Promise<Ended>;
   /** On a terminal of its own, on which standard output is all that is shown. Needs the program `script`. */
@@ -51,6 +53,7 @@ export async function startCommandLine(): Promise<CommandLine> {
     spawnIn(process.execPath, [PROGRAM, ...args], given);
   return {
     ...{ home, start },
+    startProgram: (program, args, given = {}) => spawnIn(program, args, given),
     run: (args, given) => start(args, given).ended,
     startOnTerminal: line =>
       spawnIn('script', ['-qefc', `'${process.execPath}' '${PROGRAM}' ${line}`, '/dev/null'], {

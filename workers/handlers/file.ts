@@ -5,7 +5,10 @@ import { openRemoteFile } from '../remote-files/read-file.ts';
 import { withSession } from '../ssh/reconnect.ts';
 import type { RemoteSession } from '../ssh/remote-session.ts';
 
-/** Reads a file or a range of it into the job's output: `{"size", "start", "end"}` and a line break, then the bytes from start to before end. */
+/**
+ * Reads a file or a range of it into the job's output: `{"size", "start", "end", "tag", "whole"}` and a line break, then the
+ * bytes from start to before end.
+ */
 const file: Handler<'file'> = async context => {
   const { payload, signal } = context;
   const output = await context.output();
@@ -19,14 +22,11 @@ const file: Handler<'file'> = async context => {
   const copy = async (session: RemoteSession) => {
     // Files are offered where they can be browsed, though they are read over exec, which is faster.
     await session.requireSftp(signal);
-    const { offset, length } = payload.headOnly
-      ? { offset: 0, length: 0 }
-      : await placeRange(session, payload, signal);
-    const found = await openRemoteFile(session, { path: payload.path, offset, length, signal });
+    const { found, offset, length, whole } = await open(session, payload, signal);
     try {
-      if (payload.range && offset >= found.size) throw unsatisfiable(found.size);
+      if (!whole && offset >= found.size) throw unsatisfiable(found.size);
       const end = Math.min(found.size, offset + (length ?? found.size));
-      const head = { size: found.size, start: offset, end };
+      const head = { size: found.size, start: offset, end, tag: found.tag, whole };
       await output.append('stdout', Buffer.from(`${JSON.stringify(head)}\n`));
       let left = end - offset;
       for await (const piece of found.bytes) {
@@ -47,6 +47,18 @@ const file: Handler<'file'> = async context => {
 };
 
 export default file;
+
+/** The file at the range, or at its beginning where the range is meant for another state of it. */
+async function open(session: RemoteSession, payload: Payload<'file'>, signal: AbortSignal) {
+  const { path, headOnly, range, ifRange } = payload;
+  const whole = range === undefined;
+  const placed = headOnly ? { offset: 0, length: 0 } : await placeRange(session, payload, signal);
+  const found = await openRemoteFile(session, { path, ...placed, signal });
+  if (whole || ifRange === undefined || ifRange === found.tag) return { found, ...placed, whole };
+  found.bytes.destroy();
+  const all = { offset: 0, length: undefined };
+  return { found: await openRemoteFile(session, { path, signal }), ...all, whole: true };
+}
 
 /** Where the range begins and how long it is. A suffix needs the size of the file first. */
 async function placeRange(

@@ -1,4 +1,4 @@
-import { randomBytes } from 'node:crypto';
+import { createHash, randomBytes } from 'node:crypto';
 import { Readable } from 'node:stream';
 import { abortableOpen } from '../../shared/abort.ts';
 import { WindlassError } from '../../shared/errors.ts';
@@ -19,6 +19,8 @@ export interface ReadFileOptions {
 export interface RemoteFile {
   /** Of the whole file, in bytes, when it was opened; the file may change while it is read. */
   size: number;
+  /** Names the file's state then, another one after each change; undefined where the host's programs do not tell. */
+  tag: string | undefined;
   /** The requested bytes. Fails with `remote_connection_failed` if the connection is lost; destroy it to stop reading. */
   bytes: Readable;
 }
@@ -51,13 +53,16 @@ export async function openRemoteFile(
     const found = await readHeader(reader, mark);
     // Numbers of fifteen digits are exact, and larger than any file.
     if (!/^\d{1,15}$/.test(found)) throw toError(path, found);
+    const { bytes: state, isWhole } = await reader.readUntil(Buffer.from('\n'), 4_096);
+    if (!isWhole) throw new Error('its stat prints too much');
+    const tag = tagOf(state);
     const bytes = Readable.from(readToEnd(reader, channel, path), { objectMode: false });
     // Not in the generator's `finally`, which does not run if the stream is destroyed before the first read.
     bytes.once('close', () => {
       reader.close();
       channel.destroy();
     });
-    return { size: Number(found), bytes };
+    return { size: Number(found), tag, bytes };
   } catch (error) {
     reader.close();
     channel.destroy();
@@ -70,8 +75,9 @@ export async function openRemoteFile(
 const READ_COMMAND = `/bin/sh -c 'eval "$(cat)"'`;
 
 /**
- * Prints the size, then the bytes. The size comes from `ls -n`, whose fields POSIX defines, without reading the file. `dd`
- * seeks to the block of the offset, because `tail -c +N` may read the file up to there.
+ * Prints the size, the state and the bytes. The size comes from `ls -n`, whose fields POSIX defines, without reading the
+ * file; the state from `stat`, which GNU, BusyBox and BSD have: inode, size and the times of the last changes, as fine as they
+ * are kept. `dd` seeks to the block of the offset, because `tail -c +N` may read the file up to there.
  */
 function readScript(mark: string, { path, offset = 0, length }: ReadFileOptions): string {
   const blocks = Math.floor(offset / BLOCK_BYTES);
@@ -89,8 +95,12 @@ if [ ! -r "$f" ]; then say unreadable; exit 0; fi
 set -f
 set -- $(ls -nL "$f" 2>/dev/null)
 case "$5" in ''|*[!0-9]*) say unreadable; exit 0;; esac
-say "$5"
-[ ${offset} -lt "$5" ] || exit 0
+z=$5
+say "$z"
+s=$(stat -L -c '%i %s %y %z' "$f" 2>/dev/null) || s=$(stat -L -f '%i %z %Fm %Fc' "$f" 2>/dev/null) || s=
+set -- $s
+printf '%s\\n' "$*"
+[ ${offset} -lt "$z" ] || exit 0
 ${offset === 0 ? whole : from}
 `;
 }
@@ -99,6 +109,12 @@ async function readHeader(reader: ByteReader, mark: string): Promise<string> {
   const { isWhole } = await reader.readUntil(Buffer.from(`\n${mark} `), MAX_PRINTED_BYTES);
   if (!isWhole) throw new Error('the start-up files print too much');
   return (await reader.readUntil(Buffer.from('\n'), 64)).bytes.toString('latin1');
+}
+
+/** What is no state of one line is none. */
+function tagOf(state: Buffer): string | undefined {
+  if (!/^\d+ \d+ [ \d.:+-]+$/.test(state.toString('latin1'))) return undefined;
+  return createHash('sha256').update(state).digest('hex').slice(0, 32);
 }
 
 async function* readToEnd(

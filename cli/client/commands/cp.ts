@@ -1,20 +1,22 @@
 import { statSync } from 'node:fs';
 import { basename, join, posix } from 'node:path';
-import { openFile } from '../../../clients/typescript/src/node.ts';
-import type { Session } from '../../../clients/typescript/src/session.ts';
 import { CommandError } from '../../command-error.ts';
 import { connect } from '../connect.ts';
+import { fetchFile } from '../copy/fetch-file.ts';
+import { sendFile, toAbsolute } from '../copy/send-file.ts';
 import { findOrOpenSession, type LoginChoice } from '../find-session.ts';
 import { printRecord } from '../print-records.ts';
 import { ProgressLine } from '../progress.ts';
-import { saveFile } from '../save-file.ts';
 
 export interface CopyOptions extends LoginChoice {
   parents?: boolean;
   json?: boolean;
 }
 
-/** `windlass cp`: a file from a host or to one, as `HOST:PATH`; there whole, or as before. */
+/**
+ * `windlass cp`: a file from a host or to one, as `HOST:PATH`; there whole, or as before. Started again after it was killed,
+ * it goes on where it was.
+ */
 export async function copyFile(from: string, to: string, options: CopyOptions): Promise<void> {
   const source = readPlace(from);
   const target = readPlace(to);
@@ -26,8 +28,19 @@ export async function copyFile(from: string, to: string, options: CopyOptions): 
   try {
     const bytes =
       source.host !== undefined
-        ? await fetchFile(session, source.path, target.path, line)
-        : await sendFile(session, source.path, { path: target.path, line, ...options });
+        ? await fetchFile({
+            ...{ session, host: source.host, line },
+            path: await toAbsolute(session, inHome(source.path)),
+            target: isFolder(target.path)
+              ? join(target.path, posix.basename(source.path))
+              : target.path,
+          })
+        : await sendFile({
+            ...{ session, file: source.path, line, parents: options.parents ?? false },
+            target: /(^|\/)$/.test(target.path)
+              ? posix.join(inHome(target.path), basename(source.path))
+              : inHome(target.path),
+          });
     if (options.json) await printRecord({ from, to, bytes }, options);
   } finally {
     line.end();
@@ -40,55 +53,8 @@ function readPlace(text: string): { host?: string; path: string } {
   return { host, path };
 }
 
-async function fetchFile(
-  session: Session,
-  path: string,
-  given: string,
-  line: ProgressLine,
-): Promise<number> {
-  const target = isFolder(given) ? join(given, posix.basename(path)) : given;
-  const bytes = session.readFile(await toAbsolute(session, path));
-  let received = 0;
-  const counted = async function* () {
-    for await (const piece of bytes) {
-      received += piece.length;
-      line.showText(`${received} bytes received`);
-      yield piece;
-    }
-  };
-  await saveFile(target, counted());
-  return received;
-}
-
-async function sendFile(
-  session: Session,
-  file: string,
-  { path, parents, line }: { path: string; parents?: boolean; line: ProgressLine },
-): Promise<number> {
-  const source = await openFile(file).catch((cause: unknown) => {
-    throw new CommandError(`${file} cannot be read.`, { cause });
-  });
-  try {
-    const absolute = await toAbsolute(session, path);
-    const target = /(^|\/)$/.test(path) ? posix.join(absolute, basename(file)) : absolute;
-    const { mode, size } = statSync(file);
-    await session.writeFile(target, source, {
-      ...{ parents, mode: mode & 0o777 },
-      onProgress: ({ sent, total }) =>
-        line.show(total === 0 ? 1 : sent / total, `of ${total} bytes sent`),
-    });
-    return size;
-  } finally {
-    await source.close();
-  }
-}
-
-/** A path that is relative, or begins with `~/`, is one of the account's home. */
-async function toAbsolute(session: Session, path: string): Promise<string> {
-  if (path.startsWith('/')) return path;
-  const { output } = await session.run(`/bin/sh -c 'cd && pwd'`).wait();
-  return posix.join(output.replace(/\n$/, ''), path.replace(/^~(\/|$)/, ''));
-}
+/** Without the `~/` of a path of the account's home. */
+const inHome = (path: string) => path.replace(/^~(\/|$)/, '');
 
 function isFolder(path: string): boolean {
   return statSync(path, { throwIfNoEntry: false })?.isDirectory() ?? false;

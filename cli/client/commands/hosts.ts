@@ -2,7 +2,7 @@ import { unwrap } from '../../../clients/typescript/src/api.ts';
 import type { components } from '../../../clients/typescript/src/schema.ts';
 import { CommandError } from '../../command-error.ts';
 import { connect, connectByPassword, type PasswordOptions } from '../connect.ts';
-import { printRecord, printRecords } from '../print-records.ts';
+import { printDone, printRecord, printRecords } from '../print-records.ts';
 import { readPages } from '../read-pages.ts';
 
 type Host = components['schemas']['Host'];
@@ -58,9 +58,13 @@ export async function scanHost(
 }
 
 /** `windlass host remove` */
-export async function removeHost(name: string, options: PasswordOptions): Promise<void> {
+export async function removeHost(
+  name: string,
+  options: PasswordOptions & { json?: boolean },
+): Promise<void> {
   const { api } = await connectByPassword(options);
   await unwrap(api.DELETE('/api/hosts/{name}', { params: { path: { name } } }));
+  await printDone({ name, removed: true }, options);
 }
 
 function tellHost(host: Host, json: boolean | undefined): Promise<void> {

@@ -1,7 +1,8 @@
 import { hostname } from 'node:os';
 import { unwrap } from '../../../clients/typescript/src/api.ts';
 import { CommandError } from '../../command-error.ts';
-import { connectTo, normalizeUrl } from '../connect.ts';
+import { connectTo, normalizeUrl, type PasswordOptions } from '../connect.ts';
+import { printDone, printRecord } from '../print-records.ts';
 import { readProfile, removeProfile, writeProfile } from '../profile.ts';
 import { readPassword, readSecretLine } from '../secret-input.ts';
 import { ask } from '../terminal.ts';
@@ -10,6 +11,7 @@ export interface LoginOptions {
   user?: string;
   passwordStdin?: boolean;
   tokenStdin?: boolean;
+  json?: boolean;
 }
 
 const LOOPBACK = /^(localhost|127(\.\d+){3}|\[::1\])$/;
@@ -23,7 +25,8 @@ export async function logIn(given: string, options: LoginOptions): Promise<void>
   const { username, path } = await (options.tokenStdin
     ? keepToken(url)
     : keepNewToken(url, options));
-  process.stdout.write(`Logged in to ${url} as ${username}; the token is in ${path}.\n`);
+  const sentence = `Logged in to ${url} as ${username}; the token is in ${path}.`;
+  await printRecord({ url, username, path }, { sentence, json: options.json });
 }
 
 interface Kept {
@@ -39,7 +42,7 @@ async function keepToken(url: string): Promise<Kept> {
 }
 
 /** `windlass logout`: ends the token, which only the password can, and forgets it. */
-export async function logOut(options: { passwordStdin?: boolean }): Promise<void> {
+export async function logOut(options: PasswordOptions & { json?: boolean }): Promise<void> {
   const profile = await readProfile(process.env);
   if (!profile) throw new CommandError('You are not logged in.');
   const { url, username: user, tokenId } = profile;
@@ -50,6 +53,7 @@ export async function logOut(options: { passwordStdin?: boolean }): Promise<void
     await unwrap(api.DELETE('/api/users/-/tokens/{id}', { params }));
   }
   await removeProfile(process.env);
+  await printDone({ url, username: user, loggedOut: true }, options);
 }
 
 /** Makes a token, and ends the one that it takes the place of. */

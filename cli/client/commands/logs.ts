@@ -1,8 +1,9 @@
 import { unwrap } from '../../../clients/typescript/src/api.ts';
+import { type Chunk, toLines } from '../../../clients/typescript/src/lines.ts';
 import type { Windlass } from '../../../clients/typescript/src/windlass.ts';
 import { connect } from '../connect.ts';
 import { followToEnd } from '../follow-to-end.ts';
-import { write } from '../print-output.ts';
+import { printChunks, printLines } from '../print-output.ts';
 
 /** `windlass logs`: what a job has printed; what it will print too, with `follow`. */
 export async function showLogs(
@@ -16,17 +17,23 @@ export async function showLogs(
     process.exitCode = await followToEnd(windlass, Promise.resolve(id), { json });
     return;
   }
-  for (const stream of ['stdout', 'stderr'] as const) await printSoFar(windlass, id, stream);
+  for (const stream of ['stdout', 'stderr'] as const) {
+    const chunks = readSoFar(windlass, id, stream);
+    await (json ? printLines(toLines(chunks)) : printChunks(chunks));
+  }
 }
 
-async function printSoFar(
+async function* readSoFar(
   { api }: Windlass,
   id: string,
   stream: 'stdout' | 'stderr',
-): Promise<void> {
+): AsyncGenerator<Chunk> {
   const params = { path: { id }, query: { stream } };
-  const bytes = await unwrap(api.GET('/api/jobs/{id}/output', { params, parseAs: 'stream' }));
+  const pieces = await unwrap(api.GET('/api/jobs/{id}/output', { params, parseAs: 'stream' }));
+  let offset = 0;
   // Nothing has been printed yet where there is no body.
-  for await (const piece of (bytes ?? []) as AsyncIterable<Uint8Array>)
-    await write(process[stream], piece);
+  for await (const bytes of (pieces ?? []) as AsyncIterable<Uint8Array>) {
+    yield { stream, offset, bytes };
+    offset += bytes.length;
+  }
 }

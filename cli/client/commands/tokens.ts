@@ -1,6 +1,6 @@
 import { unwrap } from '../../../clients/typescript/src/api.ts';
 import { connect, connectByPassword, type PasswordOptions } from '../connect.ts';
-import { printRecord, printRecords } from '../print-records.ts';
+import { printDone, printRecord, printRecords } from '../print-records.ts';
 import { readPages } from '../read-pages.ts';
 import { formatAge } from '../table.ts';
 
@@ -40,7 +40,11 @@ export async function createToken(
 }
 
 /** `windlass token delete` */
-export async function deleteToken(id: string, options: PasswordOptions): Promise<void> {
+export async function deleteToken(
+  id: string,
+  options: PasswordOptions & { json?: boolean },
+): Promise<void> {
   const { api } = await connectByPassword(options);
   await unwrap(api.DELETE('/api/users/-/tokens/{id}', { params: { path: { id } } }));
+  await printDone({ id, deleted: true }, options);
 }

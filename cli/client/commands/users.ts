@@ -1,5 +1,4 @@
 import { unwrap } from '../../../clients/typescript/src/api.ts';
-import type { components } from '../../../clients/typescript/src/schema.ts';
 import {
   connect,
   connectByPassword,
@@ -7,7 +6,7 @@ import {
   findService,
   type PasswordOptions,
 } from '../connect.ts';
-import { printRecord, printRecords } from '../print-records.ts';
+import { printDone, printRecord, printRecords } from '../print-records.ts';
 import { readPages } from '../read-pages.ts';
 import { readNewPassword, readPassword } from '../secret-input.ts';
 
@@ -45,7 +44,7 @@ export async function addUser(
 /** `windlass user password`: one's own without a name. A reset of another's ends that user's logins. */
 export async function changePassword(
   name: string | undefined,
-  { passwordStdin }: PasswordOptions,
+  { passwordStdin, json }: Options,
 ): Promise<void> {
   const { url, token } = await findService();
   const { username: user } = await unwrap(connectTo({ url, token }).api.GET('/api/users/-'));
@@ -54,29 +53,27 @@ export async function changePassword(
   const password = await readNewPassword(username, passwordStdin);
   const body = username === user ? { password, current } : { password };
   const { api } = connectTo({ url, user, password: current });
-  await unwrap(api.PUT('/api/users/{username}', { params: { path: { username } }, body }));
+  await printDone(
+    await unwrap(api.PUT('/api/users/{username}', { params: { path: { username } }, body })),
+    { json },
+  );
 }
 
 /** `windlass user disable` and `enable` */
 export async function setDisabled(
   username: string,
   disabled: boolean,
-  options: PasswordOptions,
+  options: Options,
 ): Promise<void> {
-  await changeUser(username, { disabled }, options);
+  const { api } = await connectByPassword(options);
+  const params = { path: { username } };
+  const body = { disabled };
+  await printDone(await unwrap(api.PUT('/api/users/{username}', { params, body })), options);
 }
 
 /** `windlass user remove` */
-export async function removeUser(username: string, options: PasswordOptions): Promise<void> {
+export async function removeUser(username: string, options: Options): Promise<void> {
   const { api } = await connectByPassword(options);
   await unwrap(api.DELETE('/api/users/{username}', { params: { path: { username } } }));
-}
-
-async function changeUser(
-  username: string,
-  body: components['schemas']['UserChanges'],
-  options: PasswordOptions,
-): Promise<void> {
-  const { api } = await connectByPassword(options);
-  await unwrap(api.PUT('/api/users/{username}', { params: { path: { username } }, body }));
+  await printDone({ username, removed: true }, options);
 }

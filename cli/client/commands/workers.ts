@@ -1,6 +1,6 @@
 import { unwrap } from '../../../clients/typescript/src/api.ts';
 import { connect, connectByPassword, type PasswordOptions } from '../connect.ts';
-import { printRecords } from '../print-records.ts';
+import { printDone, printRecords } from '../print-records.ts';
 import { formatAge } from '../table.ts';
 
 /** `windlass worker list` */
@@ -25,8 +25,10 @@ export async function listWorkers({ json }: { json?: boolean }): Promise<void> {
 export async function setDraining(
   id: string,
   draining: boolean,
-  options: PasswordOptions,
+  options: PasswordOptions & { json?: boolean },
 ): Promise<void> {
   const { api } = await connectByPassword(options);
-  await unwrap(api.PUT('/api/workers/{id}', { params: { path: { id } }, body: { draining } }));
+  const params = { path: { id } };
+  const worker = await unwrap(api.PUT('/api/workers/{id}', { params, body: { draining } }));
+  await printDone(worker, options);
 }

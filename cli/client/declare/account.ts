@@ -10,6 +10,7 @@ export function addAccountCommands(program: Command): void {
       .option('--user <name>', 'your name there')
       .addOption(passwordStdin())
       .option('--token-stdin', 'keep the token on standard input')
+      .addOption(json())
       .action(async (url, options) => (await import('../commands/login.ts')).logIn(url, options)),
     'windlass login https://windlass.example.org',
   );
@@ -18,6 +19,7 @@ export function addAccountCommands(program: Command): void {
       .command('logout')
       .description('end that token, and forget it')
       .addOption(passwordStdin())
+      .addOption(json())
       .action(async options => (await import('../commands/login.ts')).logOut(options)),
     'windlass logout',
   );
@@ -49,6 +51,7 @@ export function addAccountCommands(program: Command): void {
       .description('end one')
       .argument('<id>')
       .addOption(passwordStdin())
+      .addOption(json())
       .action(async (id, options) => (await load()).deleteToken(id, options)),
     'windlass token delete ID',
   );

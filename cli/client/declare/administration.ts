@@ -43,6 +43,7 @@ function addUsers(users: Command): void {
       .description('change your password, or reset that of another user')
       .argument('[name]')
       .addOption(passwordStdin())
+      .addOption(json())
       .action(async (name, options) => (await load()).changePassword(name, options)),
     'windlass user password',
   );
@@ -56,6 +57,7 @@ function addUsers(users: Command): void {
         .description(does)
         .argument('<name>')
         .addOption(passwordStdin())
+        .addOption(json())
         .action(async (name, options) => (await load()).setDisabled(name, disabled, options)),
       `windlass user ${verb} alice`,
     );
@@ -65,6 +67,7 @@ function addUsers(users: Command): void {
       .description('remove one')
       .argument('<name>')
       .addOption(passwordStdin())
+      .addOption(json())
       .action(async (name, options) => (await load()).removeUser(name, options)),
     'windlass user remove alice',
   );
@@ -112,6 +115,7 @@ function addHosts(hosts: Command): void {
       .description('remove one')
       .argument('<name>')
       .addOption(passwordStdin())
+      .addOption(json())
       .action(async (name, options) => (await load()).removeHost(name, options)),
     'windlass host remove lab',
   );
@@ -137,6 +141,7 @@ function addWorkers(workers: Command): void {
         .description(does)
         .argument('<id>')
         .addOption(passwordStdin())
+        .addOption(json())
         .action(async (id, options) => (await load()).setDraining(id, draining, options)),
       `windlass worker ${verb} ID`,
     );

@@ -16,6 +16,8 @@ export interface WriteOptions {
   parents?: boolean;
   /** Throws `precondition_failed` where there is such a file. */
   exclusive?: boolean;
+  /** How often it is sent again where the connection is lost: 10 times. */
+  attempts?: number;
   /** Told how many bytes were sent; from the beginning again where the connection was lost. */
   onProgress?: (progress: { sent: number; total: number }) => void;
   signal?: AbortSignal;
@@ -25,8 +27,6 @@ export interface WriteOptions {
 const PIECE = 1 << 20;
 /** A large file is written to its host before the answer comes. */
 const ANSWER_MS = 3_600_000;
-/** How often a file is sent again whose connection was lost. */
-const ATTEMPTS = 10;
 
 const pathOf = (sid: string, path: string) =>
   `/api/remotes/${encodeURIComponent(sid)}/file${escapePath(path)}`;
@@ -54,6 +54,10 @@ export interface ReadOptions {
   start?: number;
   /** So many bytes at most; else all of them. */
   length?: number;
+  /** Throws `changed` where the file has another state than the one that onBegin told, to go on with what was read then. */
+  tag?: string;
+  /** Told the state of the file, where its host tells one, and how many bytes are to come. */
+  onBegin?: (begun: { tag: string | undefined; length: number }) => void;
   signal?: AbortSignal;
 }
 
@@ -61,21 +65,21 @@ export interface ReadOptions {
 export function readFile(
   { http }: Connection,
   { sid, path }: { sid: string; path: string },
-  { start = 0, length, signal }: ReadOptions = {},
+  { start = 0, length, ...options }: ReadOptions = {},
 ): AsyncGenerator<Uint8Array> {
   const last = length === undefined ? '' : start + length - 1;
   const ask = (at: number) => ({
     path: pathOf(sid, path),
     headers: start + at > 0 || last !== '' ? { Range: `bytes=${start + at}-${last}` } : undefined,
   });
-  return readBytes(http, ask, { signal });
+  return readBytes(http, ask, options);
 }
 
 /** Writes a file on the host: it is there whole, or as before. The same bytes twice do no harm, so they are sent again. */
 export async function writeFile(
   { http }: Connection,
   { sid, path, bytes }: { sid: string; path: string; bytes: Source | Uint8Array | string },
-  { mode, parents, exclusive, onProgress, signal }: WriteOptions = {},
+  { mode, parents, exclusive, attempts = 10, onProgress, signal }: WriteOptions = {},
 ): Promise<WrittenFile> {
   const source = typeof bytes === 'string' || bytes instanceof Uint8Array ? blobOf(bytes) : bytes;
   const query = new URLSearchParams();
@@ -97,7 +101,7 @@ export async function writeFile(
     } catch (error) {
       const isLost = error instanceof WindlassError && (error.status === 0 || error.status >= 502);
       // A file that is there now may be the one that was sent.
-      if (!isLost || exclusive || attempt === ATTEMPTS) throw error;
+      if (!isLost || exclusive || attempt >= attempts) throw error;
       await http.pause(attempt, { error, signal });
     }
   }

@@ -38,6 +38,11 @@ export const STARTS_WORK =
 const REFUSED = [429];
 /** Answers of a service, or of a proxy before it, that is not up to it just now. */
 const TRANSIENT = [408, 502, 503, 504];
+/** Whether that was no answer, or one of a service that is not up to it just now. */
+export const isPassing = (error: unknown): error is WindlassError =>
+  error instanceof WindlassError &&
+  (error.code === 'unreachable' || TRANSIENT.includes(error.status));
+
 /** What the service answers at once comes within so long, or its connection is dead. */
 export const ANSWER_MS = 60_000;
 

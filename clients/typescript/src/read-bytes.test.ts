@@ -3,7 +3,7 @@ import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterEach, expect, test } from 'vitest';
 import { Http } from './http.ts';
-import { readBytes } from './read-bytes.ts';
+import { type ReadBytesOptions, readBytes } from './read-bytes.ts';
 
 let server: Server;
 afterEach(() => {
@@ -11,14 +11,19 @@ afterEach(() => {
 });
 
 /** Reads what grows from answer to answer, each of which but the last is cut in its middle. */
-async function read(bodies: string[]): Promise<string> {
+async function read(
+  bodies: string[],
+  { tags = [], options }: { tags?: string[]; options?: ReadBytesOptions } = {},
+): Promise<string> {
   const cuts = bodies.length - 1;
   let answered = 0;
   server = createServer((req, res) => {
     const body = bodies[answered] ?? '';
     const [, from = '0'] = /bytes=(\d+)-/.exec(req.headers.range ?? '') ?? [];
     const rest = body.slice(Number(from));
-    res.writeHead(from === '0' ? 200 : 206, { 'Content-Length': rest.length });
+    const tag = tags[answered];
+    const headers = { 'Content-Length': rest.length, ...(tag && { ETag: tag }) };
+    res.writeHead(206, headers);
     if (answered++ < cuts) res.write(rest.slice(0, rest.length / 2), () => res.destroy());
     else res.end(rest);
   }).listen(0, '127.0.0.1');
@@ -27,7 +32,7 @@ async function read(bodies: string[]): Promise<string> {
   const http = new Http({ url: `http://127.0.0.1:${port}`, token: 'x' });
   const pieces: Uint8Array[] = [];
   const ask = (at: number) => ({ path: '/file', headers: { Range: `bytes=${at}-` } });
-  for await (const piece of readBytes(http, ask)) pieces.push(piece);
+  for await (const piece of readBytes(http, ask, options)) pieces.push(piece);
   return Buffer.concat(pieces).toString();
 }
 
@@ -40,4 +45,19 @@ test('what is cut goes on where it was cut', async () => {
 test('bytes of two states are not mixed', async () => {
   await expect(read(['abcdefghij', 'abcdefghijk'])).rejects.toMatchObject({ code: 'changed' });
   await expect(read(['abcdefghij', 'abcdefgh'])).rejects.toMatchObject({ code: 'changed' });
+  const whole = 'abcdefghij';
+  expect(await read([whole, whole], { tags: ['"1"', '"1"'] })).toBe(whole);
+  await expect(read([whole, whole], { tags: ['"1"', '"2"'] })).rejects.toMatchObject({
+    code: 'changed',
+  });
+});
+
+test('what was read before goes on where its state is still there', async () => {
+  const begun: unknown[] = [];
+  const onBegin = (told: unknown) => begun.push(told);
+  const given = { tags: ['"1"'], options: { tag: '"1"', onBegin } };
+  expect(await read(['klm'], given)).toBe('klm');
+  expect(begun).toEqual([{ tag: '"1"', length: 3 }]);
+  for (const tags of [['"2"'], []])
+    await expect(read(['klm'], { ...given, tags })).rejects.toMatchObject({ code: 'changed' });
 });

@@ -7,24 +7,47 @@ const SILENCE_MS = 60_000;
 /** A request for what stands behind so many bytes. */
 export type Ask = (at: number) => { path: string; headers?: Record<string, string> };
 
+export interface ReadBytesOptions {
+  signal?: AbortSignal;
+  /** The state that what was read before had, by the ETag of its answer. */
+  tag?: string;
+  /** Told the state of what is read, where the service names one, and how many bytes are to come; before they do. */
+  onBegin?: (begun: { tag: string | undefined; length: number }) => void;
+}
+
 /**
- * The bytes of an answer, to its end: where the connection is lost, the rest is asked for. Throws `changed` where there are
- * more or fewer bytes by then.
+ * The bytes of an answer, to its end: where the connection is lost, the rest is asked for. Throws `changed` where it is of
+ * another state by then, or has more or fewer bytes.
  */
 export async function* readBytes(
   http: Http,
   ask: Ask,
-  { signal }: { signal?: AbortSignal } = {},
+  { signal, tag, onBegin }: ReadBytesOptions = {},
 ): AsyncGenerator<Uint8Array> {
   const sending = { signal, patience: Infinity, timeoutMs: SILENCE_MS };
   let at = 0;
   let total = Infinity;
+  let state = tag;
+  let isBegun = false;
   for (let attempt = 0; at < total; attempt++) {
     const { path, headers } = ask(at);
-    const response = await http.request(path, { headers }, sending);
+    const isChecked = state !== undefined && headers?.Range !== undefined;
+    const condition = isChecked ? { 'If-Range': state } : undefined;
+    const asked = { headers: { ...headers, ...condition } };
+    const response = await http.request(path, asked, sending);
     const present = at + readLength(response);
-    if (total < Infinity && present !== total) throw changed(path);
+    const found = response.headers.get('ETag') ?? undefined;
+    // All of it, though a part was asked for: what If-Range names is not there.
+    const isWhole = isChecked && response.status === 200;
+    const isLonger = total < Infinity && present !== total;
+    if (isWhole || isLonger || (state !== undefined && isChecked && isOther(state, found))) {
+      await response.body?.cancel();
+      throw changed(path);
+    }
+    if (!isBegun) onBegin?.({ tag: found, length: present });
+    isBegun = true;
     total = present;
+    state = found;
     const reader = response.body?.getReader();
     try {
       while (reader) {
@@ -44,6 +67,10 @@ export async function* readBytes(
     }
   }
 }
+
+/** Whether these are tags of two states: what a proxy has compressed has the same one as a weak one (RFC 9110, 8.8.3). */
+const isOther = (before: string, found: string | undefined) =>
+  found?.replace(/^W\//, '') !== before.replace(/^W\//, '');
 
 /** Infinity where it is not known: what a proxy has compressed has another length than its bytes. */
 function readLength({ headers }: Response): number {

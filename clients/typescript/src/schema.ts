@@ -13622,6 +13622,8 @@ export interface operations {
             header?: {
                 /** @description One range of bytes (RFC 9110, 14.2). */
                 Range?: string;
+                /** @description Entity tag that the range is meant for (RFC 9110, 13.1.5). */
+                "If-Range"?: string;
             };
             path: {
                 /** @description Remote session. */

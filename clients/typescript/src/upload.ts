@@ -1,8 +1,9 @@
 import { unwrap } from './api.ts';
 import type { Connection } from './connection.ts';
-import { ANSWER_MS } from './http.ts';
+import { ANSWER_MS, isPassing } from './http.ts';
 import { errorOfJob, type Job, waitForEnd } from './jobs.ts';
 import type { components } from './schema.ts';
+import { Turns } from './turns.ts';
 
 type Schemas = components['schemas'];
 
@@ -109,6 +110,7 @@ async function sendAll(
   const split = files.map((file, fid) => splitFile(file, fid, partSize));
   const known = new Map(stored.map(part => [`${part.fid}/${part.pid}`, part]));
   const parts = split.flat().values();
+  const turns = new Turns();
   // The first part that cannot be sent ends the others.
   const failed = new AbortController();
   const either = signal ? AbortSignal.any([signal, failed.signal]) : failed.signal;
@@ -116,7 +118,8 @@ async function sendAll(
   onProgress?.({ sent, total });
   const sendParts = async () => {
     for (const part of parts) {
-      await sendPart(connection, { id, part, known: known.get(`${part.fid}/${part.pid}`) }, either);
+      const stored = known.get(`${part.fid}/${part.pid}`);
+      await sendPart(connection, { id, part, known: stored, turns }, either);
       sent += part.size;
       onProgress?.({ sent, total });
     }
@@ -149,7 +152,12 @@ function splitFile(file: Source, fid: number, partSize: number): Part[] {
 
 async function sendPart(
   { http }: Connection,
-  { id, part, known }: { id: string; part: Part; known: Schemas['UploadPart'] | undefined },
+  {
+    id,
+    part,
+    known,
+    turns,
+  }: { id: string; part: Part; known: Schemas['UploadPart'] | undefined; turns: Turns },
   signal: AbortSignal,
 ): Promise<void> {
   signal.throwIfAborted();
@@ -159,12 +167,20 @@ async function sendPart(
   if (known?.size === size && (digest === undefined || known.digest === digest)) return;
   const headers: Record<string, string> = { 'Content-Type': 'application/octet-stream' };
   if (digest !== undefined) headers['Content-Digest'] = `sha-256=:${digest}:`;
-  const response = await http.request(
-    `/api/uploads/${id}/files/${fid}/parts/${pid}`,
-    { method: 'PUT', headers, body },
-    { signal, isRepeatable: true, patience: Infinity, timeoutMs: ANSWER_MS + size / SLOWEST },
-  );
-  await response.body?.cancel();
+  const path = `/api/uploads/${id}/files/${fid}/parts/${pid}`;
+  // What is lost is sent again below.
+  const sending = { signal, patience: Infinity, timeoutMs: ANSWER_MS + size / SLOWEST };
+  for (let attempt = 0; ; attempt++) {
+    try {
+      const put = () => http.request(path, { method: 'PUT', headers, body }, sending);
+      await (await turns.take(put)).body?.cancel();
+      return;
+    } catch (error) {
+      signal.throwIfAborted();
+      if (!isPassing(error)) throw error;
+      await http.pause(attempt, { error, signal });
+    }
+  }
 }
 
 /** SHA-256 in base64; undefined in a page that was not loaded by https, where a browser computes none. */

@@ -291,6 +291,15 @@ export const REMOTES: Row[] = [
       const past = await ask('GET', path, { headers: { Range: 'bytes=10-' } });
       expectError(past, 416, { code: 'range_not_satisfiable' });
       expect(past.headers['content-range']).toBe('bytes */10');
+      const tag = String(whole.headers.etag);
+      expect([part.headers.etag, tag]).toEqual([tag, expect.stringMatching(/^"\w+"$/)]);
+      const ranged = { Range: 'bytes=2-4', 'If-Range': tag };
+      expectAnswer(await ask('GET', path, { headers: ranged }), 206);
+      // As long as before.
+      await make.run(`printf 9876543210 > '${folder}/digits'`);
+      const changed = await ask('GET', path, { headers: ranged });
+      expectAnswer(changed, 200);
+      expect([changed.text, changed.headers.etag === tag]).toEqual(['9876543210', false]);
     },
     'host',
   ),

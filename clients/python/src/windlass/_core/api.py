@@ -66,6 +66,7 @@ class Api:
         keyed: bool = False,
         safe: bool = False,
         renewed: bool = False,
+        lost_once: bool = False,
         timeout: float = ANSWER_SECONDS,
     ) -> httpx.Response:
         """Returns the answer, read to its end; raises `WindlassError` for an error.
@@ -73,7 +74,7 @@ class Api:
         GET, PUT and DELETE are repeated after passing failures, and so is a POST that is `keyed`: it has an
         Idempotency-Key, under which the service does it once, or `safe`: it changes nothing. What was certainly not
         accepted is always repeated. With `renewed` the service cancels the work of a client that is gone: such a
-        request is begun again under a new key.
+        request is begun again under a new key. With `lost_once` the caller repeats what had no answer.
         """
         patience = self.patience()
         repeatable = keyed or safe or method in _SAFE_METHODS
@@ -86,7 +87,7 @@ class Api:
                 response = await self._send_once(call)
             except httpx.TransportError as cause:
                 failure = self.explain(cause)
-                if not (repeatable or isinstance(cause, _NOT_SENT)) or is_certain(cause):
+                if lost_once or not (repeatable or isinstance(cause, _NOT_SENT)) or is_certain(cause):
                     raise failure from cause
                 if not self._was_reached:
                     patience.shorten(FIRST_CONTACT_SECONDS)

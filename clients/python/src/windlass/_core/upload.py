@@ -3,11 +3,11 @@ from __future__ import annotations
 import base64
 import hashlib
 import os
-from typing import IO, Any, Callable, Dict, List, Mapping, NamedTuple, Optional, Tuple, Union
+from typing import IO, Any, Awaitable, Callable, Dict, List, Mapping, NamedTuple, Optional, Tuple, Union
 
-from ..errors import WindlassError
+from ..errors import Unreachable, WindlassError
 from ..records import Upload, UploadProgress
-from .api import Api, escape
+from .api import Api, escape, is_certain
 from .jobs import wait_for_job
 
 #: A file by its path, or one that is open for reading bytes.
@@ -15,6 +15,8 @@ Source = Union[str, "os.PathLike[str]", IO[bytes]]
 
 PART_BYTES = 8 << 20
 MAX_PARTS = 100_000
+#: So many parts in a row must get through before several go at once again.
+ENOUGH = 8
 
 
 class Wanted(NamedTuple):
@@ -88,6 +90,9 @@ class _Sender:
         self._size = size
         self._stored = stored
         self._lock = api.transport.lock()
+        self._turn = api.transport.lock()
+        self._alone = 0
+        self._patience = api.patience()
         self._count = 0
         self._sent = 0
         self._is_at_end = False
@@ -136,12 +141,38 @@ class _Sender:
         digest = await self._api.transport.call(lambda: base64.b64encode(hashlib.sha256(data).digest()).decode())
         if self._stored.get(number) == (len(data), digest):
             return
-        await self._api.request(
-            "PUT",
-            f"/uploads/{escape(self._uid)}/files/0/parts/{number}",
-            content=data,
-            headers={"Content-Type": "application/octet-stream", "Content-Digest": f"sha-256=:{digest}:"},
-        )
+        headers = {"Content-Type": "application/octet-stream", "Content-Digest": f"sha-256=:{digest}:"}
+        path = f"/uploads/{escape(self._uid)}/files/0/parts/{number}"
+
+        async def put() -> None:
+            await self._api.request("PUT", path, content=data, headers=headers, lost_once=True)
+
+        while self._failure is None:
+            try:
+                await self._in_turn(put)
+                return
+            except Unreachable as failure:
+                # A part may take longer than the patience lasts: that begins with the first loss.
+                if self._alone != ENOUGH:
+                    self._patience.renew()
+                self._alone = ENOUGH
+                seconds = self._patience.pause()
+                if seconds is None or (failure.__cause__ and is_certain(failure.__cause__)):
+                    raise
+            await self._api.transport.sleep(seconds)
+
+    async def _in_turn(self, put: Callable[[], Awaitable[None]]) -> None:
+        """Several parts at the same time while the link holds; after a loss one at a time.
+
+        Where the link is cut before that much comes through, none of them would ever arrive.
+        """
+        if self._alone == 0:
+            await put()
+        else:
+            async with self._turn.hold():
+                await put()
+        self._alone = max(0, self._alone - 1)
+        self._patience.renew()
 
     async def _tell(self, count: int, progress: Optional[Callable[[UploadProgress], object]]) -> None:
         async with self._lock.hold():

@@ -1,0 +1,98 @@
+import { open, realpath, rename, rm, stat } from 'node:fs/promises';
+import { dirname } from 'node:path';
+import { pipeline } from 'node:stream/promises';
+import { WindlassError } from '../../../clients/typescript/src/error.ts';
+import type { Session } from '../../../clients/typescript/src/session.ts';
+import { ifMissing } from '../../command-error.ts';
+import type { ProgressLine } from '../progress.ts';
+import { saveFile } from '../save-file.ts';
+import { PartialFiles } from './partial-file.ts';
+import { startOver } from './start-over.ts';
+
+export interface Fetching {
+  session: Session;
+  /** Names the host for the user. */
+  host: string;
+  /** Absolute, there. */
+  path: string;
+  /** Here. */
+  target: string;
+  line: ProgressLine;
+}
+
+/**
+ * Copies a file from a host: it is there whole, or as before. What a killed process has received is gone on with, unless the
+ * file has changed since. The file's size.
+ */
+export async function fetchFile(given: Fetching): Promise<number> {
+  const present = await stat(given.target).catch(ifMissing(undefined));
+  if (present && !present.isFile()) return streamFile(given);
+  const target = present ? await realpath(given.target) : given.target;
+  return startOver(() => fetchOnce({ ...given, target }, present?.mode));
+}
+
+/** Into a pipe or a device, whose bytes cannot be taken back. */
+async function streamFile({ session, path, target, line }: Fetching): Promise<number> {
+  let received = 0;
+  const count = (length: number) => {
+    received += length;
+    line.showText(`${received} bytes received`);
+  };
+  await saveFile(target, counted(session.readFile(path), count));
+  return received;
+}
+
+async function fetchOnce(
+  { session, host, path, target, line }: Fetching,
+  mode: number | undefined,
+): Promise<number> {
+  const partials = new PartialFiles(dirname(target), [host, path, target]);
+  const kept = await partials.claim();
+  // One byte is asked for again: there is no range behind the last one.
+  const start = Math.max(0, (kept?.size ?? 0) - 1);
+  let at = start;
+  let total = 0;
+  let tag = kept?.tag;
+  const source = session.readFile(path, {
+    start,
+    tag: kept && `"${kept.tag}"`,
+    onBegin: begun => {
+      total = start + begun.length;
+      tag ??= /^"(\w{1,64})"$/.exec(begun.tag ?? '')?.[1];
+    },
+  });
+  const bytes = counted(source, length => {
+    at += length;
+    line.show(total === 0 ? 1 : at / total, `of ${total} bytes received`);
+  });
+  let temporary = kept?.path;
+  try {
+    // Until this one has come, it is not known of which state they are.
+    const first = await bytes.next();
+    temporary ??= partials.pathFor(tag);
+    const file = await open(temporary, kept ? 'r+' : 'wx', mode);
+    const all = async function* () {
+      if (!first.done) yield first.value;
+      yield* bytes;
+    };
+    await pipeline(all, file.createWriteStream({ start, flush: true }));
+    await rename(temporary, target);
+    return at;
+  } catch (error) {
+    const isKept = error instanceof WindlassError && error.code !== 'changed' && tag !== undefined;
+    if (temporary && !isKept) await rm(temporary, { force: true });
+    throw error;
+  } finally {
+    await bytes.return(undefined);
+  }
+}
+
+async function* counted(
+  bytes: AsyncIterable<Uint8Array>,
+  count: (length: number) => void,
+): AsyncGenerator<Uint8Array, void, undefined> {
+  for await (const piece of bytes) {
+    count(piece.length);
+    yield piece;
+  }
+}

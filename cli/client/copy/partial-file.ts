@@ -1,0 +1,71 @@
+import { createHash } from 'node:crypto';
+import { readdir, rename, rm, stat } from 'node:fs/promises';
+import { hostname } from 'node:os';
+import { join } from 'node:path';
+import { ifMissing } from '../../command-error.ts';
+
+/** What an earlier process received of a file before it died. */
+export interface PartialFile {
+  path: string;
+  /** Of the source's state, as hexadecimal digits. */
+  tag: string;
+  /** Bytes that are there. */
+  size: number;
+}
+
+/**
+ * The names of files that are not yet whole, beside their target: what is copied, of which state, and which process of which
+ * machine writes there. A process that is alive is never disturbed.
+ */
+export class PartialFiles {
+  readonly #folder: string;
+  readonly #prefix: string;
+
+  constructor(folder: string, what: string[]) {
+    this.#folder = folder;
+    this.#prefix = `.windlass-${shortHash(JSON.stringify(what))}-`;
+  }
+
+  /** Where this process writes; without a tag nobody can go on with it. */
+  pathFor(tag = 'none'): string {
+    return join(this.#folder, `${this.#prefix}${tag}-${MACHINE}-${process.pid}`);
+  }
+
+  /** Takes over what a dead process has left; removes what nobody can go on with. */
+  async claim(): Promise<PartialFile | undefined> {
+    let claimed: PartialFile | undefined;
+    for (const name of await readdir(this.#folder).catch(ifMissing<string[]>([]))) {
+      const tag = name.startsWith(this.#prefix) && this.#readTag(name.slice(this.#prefix.length));
+      if (!tag) continue;
+      const left = join(this.#folder, name);
+      if (claimed || tag === 'none') {
+        await rm(left, { force: true });
+        continue;
+      }
+      const path = this.pathFor(tag);
+      // Of several processes that find it one succeeds.
+      const isOurs = await rename(left, path).then(() => true, ifMissing(false));
+      if (isOurs) claimed = { path, tag, size: (await stat(path)).size };
+    }
+    return claimed;
+  }
+
+  /** The tag in a name whose process is gone. */
+  #readTag(rest: string): string | undefined {
+    const [, tag, machine, pid] = /^(\w+)-(\w+)-(\d+)$/.exec(rest) ?? [];
+    return machine === MACHINE && isGone(Number(pid)) ? tag : undefined;
+  }
+}
+
+const shortHash = (text: string) => createHash('sha256').update(text).digest('hex').slice(0, 12);
+const MACHINE = shortHash(hostname());
+
+function isGone(pid: number): boolean {
+  // In a container the next process may have the number of the last one.
+  if (pid === process.pid) return true;
+  try {
+    return !process.kill(pid, 0);
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code === 'ESRCH';
+  }
+}

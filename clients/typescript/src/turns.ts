@@ -1,0 +1,30 @@
+/** So many in a row must get through before several go at once again. */
+const ENOUGH = 8;
+
+/**
+ * Several senders share a link. While it holds they send at once; after a loss one at a time: where it is cut before that
+ * much comes through, none would ever arrive.
+ */
+export class Turns {
+  #alone = 0;
+  #last: Promise<unknown> = Promise.resolve();
+
+  /** Sends at once, or when the others have had their turns. */
+  async take<T>(send: () => Promise<T>): Promise<T> {
+    if (this.#alone === 0) return this.#tell(send());
+    const turn = this.#last.then(send);
+    this.#last = turn.catch(() => {});
+    return this.#tell(turn);
+  }
+
+  async #tell<T>(sending: Promise<T>): Promise<T> {
+    try {
+      const sent = await sending;
+      this.#alone = Math.max(0, this.#alone - 1);
+      return sent;
+    } catch (error) {
+      this.#alone = ENOUGH;
+      throw error;
+    }
+  }
+}

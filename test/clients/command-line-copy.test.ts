@@ -1,0 +1,176 @@
+import { randomBytes } from 'node:crypto';
+import {
+  chmodSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
+import { join } from 'node:path';
+import { beforeAll, beforeEach, expect, test } from 'vitest';
+import { startCommandLine } from '../harness/command-line.ts';
+import { describeStack } from '../harness/forms.ts';
+import { missingPrograms } from '../harness/skip.ts';
+import { startTcpProxy, type TcpProxy } from '../harness/tcp-proxy.ts';
+import { useRemoteStack, useStarted } from '../harness/use-stack.ts';
+import { waitFor } from '../harness/wait-for.ts';
+
+const MIB = 1 << 20;
+const SLOW = 12 * MIB;
+
+describeStack(missingPrograms('sshd'), 'windlass cp', form => {
+  const { stack, sshd } = useRemoteStack(form);
+  let link: TcpProxy;
+  useStarted(async () => {
+    const { hostname, port } = new URL(stack.url);
+    link = await startTcpProxy({ host: hostname, port: Number(port) });
+    return link;
+  });
+  const line = useStarted(startCommandLine);
+  let there: string;
+  let here: string;
+  let login: string[];
+  let tests = 0;
+
+  beforeAll(async () => {
+    const key = join(line.home, 'key');
+    writeFileSync(key, sshd.privateKey, { mode: 0o600 });
+    login = ['--user', sshd.username, '--key', key];
+    const url = `http://127.0.0.1:${link.port}`;
+    const args = ['login', url, '--user', stack.username, '--password-stdin'];
+    expect((await line.run(args, { input: stack.password })).code).toBe(0);
+    expect((await line.run(['run', 'host', ...login, '--', 'true'])).code).toBe(0);
+  });
+  beforeEach(() => {
+    tests++;
+    here = join(line.home, `here ${tests}`);
+    there = join(sshd.home, `there ${tests}`);
+    for (const folder of [here, there]) mkdirSync(folder);
+  });
+
+  /** Starts a copy over a slow link, and kills it once `isUnderWay`. */
+  async function killInTheMiddle(args: string[], isUnderWay: () => boolean): Promise<void> {
+    for (const direction of ['up', 'down'] as const) link.throttle(direction, SLOW);
+    const { child, ended } = line.start(['cp', ...login, ...args]);
+    await waitFor(isUnderWay, { what: 'some bytes', intervalMs: 5 });
+    child.kill('SIGKILL');
+    expect((await ended).code).toBe(null);
+    for (const direction of ['up', 'down'] as const) link.throttle(direction, Infinity);
+  }
+  /** Copies to the end; the bytes that passed the link in a direction. */
+  async function copy(args: string[], direction: 'up' | 'down'): Promise<number> {
+    const before = link.bytes[direction];
+    expect(await line.run(['cp', ...login, ...args])).toEqual({ code: 0, stdout: '', stderr: '' });
+    return link.bytes[direction] - before;
+  }
+  const partials = (folder: string) =>
+    readdirSync(folder)
+      .filter(name => name.startsWith('.windlass'))
+      .map(name => join(folder, name));
+  const received = () => partials(here).reduce((sum, path) => sum + statSync(path).size, 0);
+  const pieces = () =>
+    partials(there).flatMap(path => readdirSync(path).filter(name => /^\d+$/.test(name))).length;
+
+  test('a copy from a host that was killed goes on where it was', async () => {
+    const bytes = randomBytes(24 * MIB);
+    const target = join(here, 'copied');
+    writeFileSync(join(there, 'file'), bytes);
+    writeFileSync(target, 'as before', { mode: 0o604 });
+    const args = [`host:there ${tests}/file`, target];
+    await killInTheMiddle(args, () => received() > 6 * MIB);
+    const kept = received();
+    expect(readFileSync(target, 'utf8')).toBe('as before');
+    expect(await copy(args, 'down')).toBeLessThan(bytes.length - kept + MIB);
+    expect(readFileSync(target).equals(bytes)).toBe(true);
+    expect(statSync(target).mode & 0o777).toBe(0o604);
+    expect(partials(here)).toEqual([]);
+  });
+
+  test('a copy from a host begins again where the file has changed, though not in size', async () => {
+    const target = join(here, 'copied');
+    const source = join(there, 'file');
+    writeFileSync(source, randomBytes(16 * MIB));
+    const args = [`host:${source}`, target];
+    await killInTheMiddle(args, () => received() > 4 * MIB);
+    expect(existsSync(target)).toBe(false);
+    const other = randomBytes(16 * MIB);
+    writeFileSync(source, other);
+    await copy(args, 'down');
+    expect(readFileSync(target).equals(other)).toBe(true);
+    expect(partials(here)).toEqual([]);
+  });
+
+  test('a file that changes while it is copied over a link that is cut is copied as it is then', async () => {
+    const target = join(here, 'copied');
+    const source = join(there, 'file');
+    writeFileSync(source, randomBytes(16 * MIB));
+    link.throttle('down', SLOW);
+    const { ended } = line.start(['cp', ...login, `host:${source}`, target]);
+    await waitFor(() => received() > 4 * MIB, { what: 'some bytes', intervalMs: 5 });
+    const other = randomBytes(16 * MIB);
+    writeFileSync(source, other);
+    link.cut();
+    link.throttle('down', Infinity);
+    expect((await ended).code).toBe(0);
+    expect(readFileSync(target).equals(other)).toBe(true);
+    expect(partials(here)).toEqual([]);
+  });
+
+  test('a copy to a host that was killed goes on with the pieces that are there', async () => {
+    const bytes = randomBytes(40 * MIB + 1);
+    const file = join(here, 'file');
+    writeFileSync(file, bytes, { mode: 0o640 });
+    const target = join(there, `it's "here"`);
+    writeFileSync(target, 'as before');
+    const args = [file, `host:${target}`];
+    await killInTheMiddle(args, () => pieces() > 1);
+    expect(readFileSync(target, 'utf8')).toBe('as before');
+    expect(await copy(args, 'up')).toBeLessThan(bytes.length - 15 * MIB);
+    expect(readFileSync(target).equals(bytes)).toBe(true);
+    expect(statSync(target).mode & 0o777).toBe(0o640);
+    expect(partials(there)).toEqual([]);
+  });
+
+  test('a copy to a host begins again where the file has changed, and keeps nothing of before', async () => {
+    const file = join(here, 'file');
+    writeFileSync(file, randomBytes(24 * MIB));
+    const args = ['--parents', file, `host:there ${tests}/new/`];
+    const folder = join(there, 'new');
+    const sent = () => existsSync(folder) && partials(folder).length > 0;
+    await killInTheMiddle(args, () => sent() && readdirSync(partials(folder)[0] ?? '').length > 0);
+    const other = randomBytes(24 * MIB);
+    writeFileSync(file, other);
+    await copy(args, 'up');
+    expect(readFileSync(join(folder, 'file')).equals(other)).toBe(true);
+    expect(readdirSync(folder)).toEqual(['file']);
+  });
+
+  test('a piece that is not what was sent is noticed, and the copy begins again', async () => {
+    const bytes = randomBytes(24 * MIB);
+    const file = join(here, 'file');
+    writeFileSync(file, bytes);
+    const args = [file, `host:${there}/`];
+    await killInTheMiddle(args, () => pieces() > 0);
+    const folder = partials(there)[0] ?? '';
+    const [piece = ''] = readdirSync(folder).filter(name => /^\d+$/.test(name));
+    chmodSync(join(folder, piece), 0o600);
+    writeFileSync(join(folder, piece), randomBytes(8 * MIB));
+    await copy(args, 'up');
+    expect(readFileSync(join(there, 'file')).equals(bytes)).toBe(true);
+    expect(partials(there)).toEqual([]);
+  });
+
+  test('where a large file cannot go, it is said', async () => {
+    const file = join(here, 'file');
+    writeFileSync(file, randomBytes(9 * MIB));
+    const fail = async (target: string) =>
+      (await line.run(['cp', ...login, file, `host:${target}`])).stderr;
+    expect(await fail(there)).toBe(
+      `windlass: ${there} cannot be written: it is a directory. Nothing was changed there.\n`,
+    );
+    expect(await fail(join(there, 'none/file'))).toContain('add --parents to make it');
+    expect(readdirSync(there)).toEqual([]);
+  });
+});
