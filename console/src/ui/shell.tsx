@@ -13,6 +13,7 @@ import {
   ListIcon,
   TerminalIcon,
 } from './icons.tsx';
+import { PageBoundary } from './page-boundary.tsx';
 import { ThemeButton } from './theme.tsx';
 import { useArrival } from './use-arrival.ts';
 
@@ -72,7 +73,7 @@ export function Shell({ user, children }: { user: CurrentUser; children: Compone
         </div>
       </header>
       <main class="main" ref={main} tabIndex={-1}>
-        {children}
+        <PageBoundary>{children}</PageBoundary>
       </main>
     </div>
   );
