@@ -3,6 +3,7 @@ import { useRef } from 'preact/hooks';
 import { Link, useLocation } from 'wouter-preact';
 import { apiPath } from '../service/place.ts';
 import { type CurrentUser, logOut } from '../service/user.ts';
+import { AnnouncedPage } from './announced-page.tsx';
 import { Button } from './button.tsx';
 import {
   BookIcon,
@@ -72,6 +73,7 @@ export function Shell({ user, children }: { user: CurrentUser; children: Compone
           </Button>
         </div>
       </header>
+      <AnnouncedPage path={path} />
       <main class="main" ref={main} tabIndex={-1}>
         <PageBoundary>{children}</PageBoundary>
       </main>
