@@ -99,7 +99,7 @@ function Pages({ user }: { user: CurrentUser }) {
         <Route path="/operate/:part?">
           {({ part = '' }) => <OperatePage user={user} part={part} />}
         </Route>
-        <Route path="/jobs/:id">{({ id }) => <JobPage key={id} id={id} />}</Route>
+        <Route path="/jobs/:id">{({ id }) => <JobPage key={id} id={id} user={user} />}</Route>
         <Route>
           <Missing />
         </Route>

@@ -62,6 +62,19 @@ function leave(): void {
   queries.removeQueries({ predicate: ({ queryKey }) => queryKey[0] !== 'user' });
 }
 
+/** Of all users, for server administrators. */
+export const useUserNames = (isWanted: boolean) =>
+  useQuery({
+    queryKey: ['users', 'names'],
+    queryFn: async ({ signal }) => {
+      const query = { limit: 1_000 };
+      const page = await unwrap(windlass.api.GET('/api/users', { params: { query }, signal }));
+      return page.items.map(({ username }) => username);
+    },
+    staleTime: 30_000,
+    enabled: isWanted,
+  });
+
 /** How users log in here: `password`, and `oidc` where the service has an identity provider. */
 export const useLogins = () =>
   useQuery({
