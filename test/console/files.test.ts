@@ -1,6 +1,13 @@
 import { execFileSync } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
-import { chmodSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
+import {
+  chmodSync,
+  existsSync,
+  mkdirSync,
+  readFileSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { join } from 'node:path';
 import type { Page } from 'playwright-core';
 import sharp from 'sharp';
@@ -19,6 +26,7 @@ import { measureTasks } from '../harness/page-tasks.ts';
 import { addHost, openSession } from '../harness/remote.ts';
 import { missingPrograms } from '../harness/skip.ts';
 import { startTestSshd } from '../harness/sshd.ts';
+import { makeTable } from '../harness/tables.ts';
 import { makeTempDir } from '../harness/temp-dir.ts';
 import { useRemoteStack } from '../harness/use-stack.ts';
 
@@ -219,6 +227,32 @@ describeStack(missingPrograms('sshd', 'chromium', 'ffmpeg'), 'files in the conso
     await expectUsable();
   });
 
+  test('the first rows of Parquet are shown, and where other tables are', async () => {
+    const { id: pid } = await client.post<{ id: string }>('/api/projects', { name: 'tables' });
+    const given = { name: 'model', 'model-type': 'any' };
+    const models = `/api/projects/${pid}/models`;
+    const { id: mid } = await client.post<{ id: string }>(models, given);
+    const numbers = Array.from({ length: 80 }, (_, n) => `${n},name ${n}`);
+    const csv = ['number,text', ...numbers].join('\n');
+    const table = await makeTable(client, { mid, aid: 'table', csv });
+    const parquet = Buffer.from(await (await client.fetch(`${table}/data`)).arrayBuffer());
+    mkdirSync(at('packed'));
+    writeFileSync(at('packed', 'a.parquet'), parquet);
+    writeFileSync(at('packed', 'b.parquet'), parquet.subarray(0, -1));
+    writeFileSync(at('packed', 'c.xlsx'), Buffer.from('PK\x03\x04\0\0'));
+    await go(at('packed'), { file: 'a.parquet' });
+    const rows = page.getByRole('region', { name: 'First rows' }).getByRole('row');
+    await rows.nth(2).waitFor();
+    expect(await rows.nth(2).getByRole('cell').allTextContents()).toEqual(['1', 'name 1']);
+    await page.getByText('The first 50 of 80 rows, 2 columns.').waitFor();
+    await expectUsable();
+    await list().getByText('b.parquet').click();
+    await page.getByText(/It could not be read: .*invalid/).waitFor();
+    await list().getByText('c.xlsx').click();
+    await page.getByText('Files of this kind are not looked into here.').waitFor();
+    await client.delete(`/api/projects/${pid}`);
+  });
+
   test('a download is the file, byte for byte', async () => {
     const bytes = randomBytes(3 << 20);
     writeFileSync(at('kinds', 'ä #1%.bin'), bytes);
@@ -263,6 +297,40 @@ describeStack(missingPrograms('sshd', 'chromium', 'ffmpeg'), 'files in the conso
     expect(readFileSync(at('inbox', 'late.txt'), 'utf8')).toBe('late');
     await page.getByRole('button', { name: 'Clear what is over' }).click();
     await page.getByRole('region', { name: 'Files that are sent' }).waitFor({ state: 'detached' });
+  });
+
+  test('what of a drop the browser cannot read is told, and the rest is sent', async () => {
+    mkdirSync(at('half'));
+    await go(at('half'));
+    await page.getByText('An empty folder').waitFor();
+    mkdirSync(join(desk.path, 'mixed'));
+    for (const name of ['good.txt', 'bad.txt']) writeFileSync(join(desk.path, 'mixed', name), name);
+    // As the browser says it of a file that may not be read: nothing is closed to root.
+    await page.evaluate(REFUSE_BAD);
+    await drop(join(desk.path, 'mixed'));
+    const told = page.getByRole('alert');
+    await told.getByText('mixed/bad.txt').waitFor();
+    await expectUsable();
+    await page.getByText('1 file sent').waitFor();
+    await told.getByRole('button', { name: 'Close' }).click();
+    await told.waitFor({ state: 'detached' });
+    expect(readFileSync(at('half', 'mixed', 'good.txt'), 'utf8')).toBe('good.txt');
+  });
+
+  test('a file is deleted on the host, once that is meant', async () => {
+    mkdirSync(at('old', 'ö #1%'), { recursive: true });
+    writeFileSync(at('old', 'ö #1%', 'a ?.txt'), 'to go');
+    writeFileSync(at('old', 'ö #1%', 'b.txt'), 'to stay');
+    await go(at('old', 'ö #1%'), { file: 'a ?.txt' });
+    await page.getByRole('button', { name: 'Delete' }).click();
+    await expectUsable();
+    const dialog = page.locator('dialog');
+    await dialog.getByRole('button', { name: 'Keep' }).click();
+    await page.getByRole('button', { name: 'Delete' }).click();
+    await dialog.getByRole('button', { name: 'Delete it' }).click();
+    await eventually(names).toEqual(['b.txt']);
+    expect(existsSync(at('old', 'ö #1%', 'a ?.txt'))).toBe(false);
+    expect(search()).not.toHaveProperty('file');
   });
 
   test('frames are chosen by a pattern, seen, and made a video, which shows each of them', async () => {
@@ -459,6 +527,13 @@ describeStack(missingPrograms('sshd', 'chromium', 'ffmpeg'), 'files in the conso
 const eventually = <T>(read: () => T | Promise<T>) => expect.poll(read, { timeout: 20_000 });
 
 /** These run in the page. */
+const REFUSE_BAD = `(() => {
+  const read = FileSystemFileEntry.prototype.file;
+  FileSystemFileEntry.prototype.file = function (done, failed) {
+    if (this.name === 'bad.txt') failed(new DOMException('Not to be read.', 'NotReadableError'));
+    else read.call(this, done, failed);
+  };
+})()`;
 const readWidth = (image: unknown) => (image as { naturalWidth: number }).naturalWidth;
 const readSpeed = (video: unknown) => (video as { playbackRate: number }).playbackRate;
 const readRed = (top: number) => `(() => {
