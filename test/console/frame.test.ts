@@ -108,6 +108,27 @@ describeStack(missingPrograms('sshd', 'chromium'), 'what stands around all pages
     await command().fill('');
   });
 
+  test('JSON that was typed is stored after a login that was made again', async () => {
+    const { id: pid } = await client.post<{ id: string }>('/api/projects', { name: 'Drafts' });
+    const given = { name: 'model', 'model-type': 'any' };
+    const models = `/api/projects/${pid}/models`;
+    const { id: mid } = await client.post<{ id: string }>(models, given);
+    await go(`projects/${pid}/models/${mid}/parameter`);
+    await page.getByLabel('Name').fill('seed');
+    await page.getByLabel('Value').fill('{"seed": 12345678901234567890}');
+    await endLogin();
+    // It is refused, and so it is known at once that nobody is logged in.
+    await page.getByRole('button', { name: 'Store' }).click();
+    await page.getByText('Your login has ended.').waitFor();
+    await page.getByLabel('Password').fill(stack.password);
+    await page.keyboard.press('Enter');
+    await page.getByRole('button', { name: 'Store' }).click();
+    await page.getByRole('heading', { name: 'seed' }).waitFor();
+    const stored = await client.fetch(`/api/models/${mid}/parameters/seed`);
+    expect(await stored.text()).toBe('{"seed": 12345678901234567890}');
+    await client.delete(`/api/projects/${pid}`);
+  });
+
   test('a log goes on after a login that was made again', async () => {
     const { id } = await launchAsync(client, sid, 'echo before; sleep 600');
     await go(`jobs/${id}`);
