@@ -50,7 +50,9 @@ export function JobPage({ id, user }: { id: string; user: CurrentUser }) {
       </nav>
       <div class="page-head">
         <div class="job-title">
-          <StateBadge job={job} />
+          <span role="status">
+            <StateBadge job={job} />
+          </span>
           <h1 class={own?.name ? 'ellipsis' : 'ellipsis mono'} title={title}>
             {title}
           </h1>
