@@ -70,7 +70,7 @@ export function JobTimeline({ job }: { job: ListedJob }) {
           </li>
         )}
       </ol>
-      {attempts.length > 0 && <Attempts attempts={attempts} state={job.state} />}
+      {attempts.length > 0 && <Attempts attempts={attempts} end={endOf(job)} />}
       <details open={hadTrouble(events)}>
         <summary>What happened, {events.length} steps</summary>
         <ol class="events">
@@ -87,10 +87,15 @@ export function JobTimeline({ job }: { job: ListedJob }) {
   );
 }
 
+function endOf(job: ListedJob): string {
+  const code = exitStatus(job);
+  return code ? `exit status ${code}` : job.state;
+}
+
 const ENDS = { lost: 'its worker was lost', open: 'has it' };
 
 /** Which worker had it, and for how long. */
-const Attempts = ({ attempts, state }: { attempts: Attempt[]; state: ListedJob['state'] }) => (
+const Attempts = ({ attempts, end: last }: { attempts: Attempt[]; end: string }) => (
   <ol class="attempts" aria-label="Attempts">
     {attempts.map(({ worker, from, to, end }, n) => (
       <li key={from} data-end={end}>
@@ -99,7 +104,7 @@ const Attempts = ({ attempts, state }: { attempts: Attempt[]; state: ListedJob['
           {worker ?? 'a worker'}
         </span>
         <span class="muted">{formatDuration(to - from, end === 'open')}</span>
-        <span class="attempt-end">{end === 'last' ? state : ENDS[end]}</span>
+        <span class="attempt-end">{end === 'last' ? last : ENDS[end]}</span>
       </li>
     ))}
   </ol>

@@ -32,13 +32,19 @@ export function useLog(job: string): FollowedLog {
     const watching = new AbortController();
     const { signal } = watching;
     let counting: ReturnType<typeof setTimeout> | undefined;
+    let hasLines = log.lineCount > 0;
     const count = () => {
+      clearTimeout(counting);
       counting = undefined;
       recount(undefined);
     };
     const onChange = () => {
       for (const listener of listeners) listener();
-      counting ??= setTimeout(count, COUNT_MS);
+      const isFirst = !hasLines && log.lineCount > 0;
+      hasLines ||= isFirst;
+      // Where there are lines it is not said that there are none, and at the end there is no more to wait for.
+      if (isFirst || log.isWhole) count();
+      else counting ??= setTimeout(count, COUNT_MS);
     };
     const onEvent = () => void refreshJob(job);
     const feed = (turn: AbortSignal) => feedLog(job, log, { signal: turn, onChange, onEvent });
