@@ -1,13 +1,14 @@
-import { QueryClientProvider } from '@tanstack/preact-query';
+import { focusManager, QueryClientProvider } from '@tanstack/preact-query';
+import { useEffect, useRef } from 'preact/hooks';
 import { Redirect, Route, Router, Switch } from 'wouter-preact';
 import { JobPage } from './pages/job.tsx';
 import { JobsPage } from './pages/jobs.tsx';
 import { Missing } from './pages/missing.tsx';
 import { RunPage } from './pages/run.tsx';
-import { SignIn } from './pages/sign-in.tsx';
+import { SignIn, SignInAgain } from './pages/sign-in.tsx';
 import { queries } from './service/client.ts';
 import { CONSOLE_PATH } from './service/place.ts';
-import { useUser } from './service/user.ts';
+import { type CurrentUser, useUser, waitsForUser } from './service/user.ts';
 import { Connection } from './ui/connection.tsx';
 import { lazy } from './ui/lazy.tsx';
 import { Problem } from './ui/problem.tsx';
@@ -29,23 +30,48 @@ export const App = () => (
   </QueryClientProvider>
 );
 
-/** Without a login every address is the login page, and goes on to what it names. */
+/**
+ * Without a login every address is the login page, and goes on to what it names. Where a login ends while a page is used, the
+ * page waits behind it unseen, with all that was typed, for the same user alone.
+ */
 function Content() {
   const { data: user, error } = useUser();
-  if (error && user === undefined)
+  const last = useRef<CurrentUser>();
+  if (user) last.current = user;
+  if (user === null && !waitsForUser()) last.current = undefined;
+  const isOut = user === null;
+  useEffect(() => {
+    // As of a page that nobody looks at: nothing is asked for again and again.
+    focusManager.setFocused(isOut ? false : undefined);
+    if (!isOut)
+      void queries.invalidateQueries({ predicate: ({ state }) => state.status === 'error' });
+  }, [isOut]);
+  const shown = last.current;
+  if (shown)
     return (
-      <main class="main">
+      <>
+        {isOut && <SignInAgain username={shown.username} />}
+        <div key={shown.username} hidden={isOut}>
+          <Pages user={shown} />
+        </div>
+      </>
+    );
+  if (isOut) return <SignIn />;
+  return (
+    <main class="main">
+      {error ? (
         <Problem error={error} />
-      </main>
-    );
-  if (user === undefined)
-    return (
-      <main class="main">
-        <h1 class="visually-hidden">Windlass</h1>
-        <Wait>Asking the service who you are …</Wait>
-      </main>
-    );
-  if (user === null) return <SignIn />;
+      ) : (
+        <>
+          <h1 class="visually-hidden">Windlass</h1>
+          <Wait>Asking the service who you are …</Wait>
+        </>
+      )}
+    </main>
+  );
+}
+
+function Pages({ user }: { user: CurrentUser }) {
   return (
     <Shell user={user}>
       <Switch>
@@ -73,7 +99,7 @@ function Content() {
         <Route path="/operate/:part?">
           {({ part = '' }) => <OperatePage user={user} part={part} />}
         </Route>
-        <Route path="/jobs/:id">{({ id }) => <JobPage key={id} id={id} />}</Route>
+        <Route path="/jobs/:id">{({ id }) => <JobPage key={id} id={id} user={user} />}</Route>
         <Route>
           <Missing />
         </Route>

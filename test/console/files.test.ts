@@ -1,6 +1,13 @@
 import { execFileSync } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
-import { chmodSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
+import {
+  chmodSync,
+  existsSync,
+  mkdirSync,
+  readFileSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { join } from 'node:path';
 import type { Page } from 'playwright-core';
 import sharp from 'sharp';
@@ -19,6 +26,7 @@ import { measureTasks } from '../harness/page-tasks.ts';
 import { addHost, openSession } from '../harness/remote.ts';
 import { missingPrograms } from '../harness/skip.ts';
 import { startTestSshd } from '../harness/sshd.ts';
+import { makeTable } from '../harness/tables.ts';
 import { makeTempDir } from '../harness/temp-dir.ts';
 import { useRemoteStack } from '../harness/use-stack.ts';
 
@@ -115,7 +123,11 @@ describeStack(missingPrograms('sshd', 'chromium', 'ffmpeg'), 'files in the conso
     await page.getByRole('textbox', { name: 'Folder' }).fill('~/study/run 1 ö#?%/deep/');
     await page.keyboard.press('Enter');
     await eventually(() => search().path).toBe(at('study', 'run 1 ö#?%', 'deep'));
-    await page.getByRole('button', { name: 'Home', exact: true }).click();
+    // The empty folder offers it, too, once it is listed.
+    await page
+      .getByRole('navigation', { name: 'Folder' })
+      .getByRole('button', { name: 'Home', exact: true })
+      .click();
     await eventually(names).toContain('study');
   });
 
@@ -215,6 +227,32 @@ describeStack(missingPrograms('sshd', 'chromium', 'ffmpeg'), 'files in the conso
     await expectUsable();
   });
 
+  test('the first rows of Parquet are shown, and where other tables are', async () => {
+    const { id: pid } = await client.post<{ id: string }>('/api/projects', { name: 'tables' });
+    const given = { name: 'model', 'model-type': 'any' };
+    const models = `/api/projects/${pid}/models`;
+    const { id: mid } = await client.post<{ id: string }>(models, given);
+    const numbers = Array.from({ length: 80 }, (_, n) => `${n},name ${n}`);
+    const csv = ['number,text', ...numbers].join('\n');
+    const table = await makeTable(client, { mid, aid: 'table', csv });
+    const parquet = Buffer.from(await (await client.fetch(`${table}/data`)).arrayBuffer());
+    mkdirSync(at('packed'));
+    writeFileSync(at('packed', 'a.parquet'), parquet);
+    writeFileSync(at('packed', 'b.parquet'), parquet.subarray(0, -1));
+    writeFileSync(at('packed', 'c.xlsx'), Buffer.from('PK\x03\x04\0\0'));
+    await go(at('packed'), { file: 'a.parquet' });
+    const rows = page.getByRole('region', { name: 'First rows' }).getByRole('row');
+    await rows.nth(2).waitFor();
+    expect(await rows.nth(2).getByRole('cell').allTextContents()).toEqual(['1', 'name 1']);
+    await page.getByText('The first 50 of 80 rows, 2 columns.').waitFor();
+    await expectUsable();
+    await list().getByText('b.parquet').click();
+    await page.getByText(/It could not be read: .*invalid/).waitFor();
+    await list().getByText('c.xlsx').click();
+    await page.getByText('Files of this kind are not looked into here.').waitFor();
+    await client.delete(`/api/projects/${pid}`);
+  });
+
   test('a download is the file, byte for byte', async () => {
     const bytes = randomBytes(3 << 20);
     writeFileSync(at('kinds', 'ä #1%.bin'), bytes);
@@ -259,6 +297,40 @@ describeStack(missingPrograms('sshd', 'chromium', 'ffmpeg'), 'files in the conso
     expect(readFileSync(at('inbox', 'late.txt'), 'utf8')).toBe('late');
     await page.getByRole('button', { name: 'Clear what is over' }).click();
     await page.getByRole('region', { name: 'Files that are sent' }).waitFor({ state: 'detached' });
+  });
+
+  test('what of a drop the browser cannot read is told, and the rest is sent', async () => {
+    mkdirSync(at('half'));
+    await go(at('half'));
+    await page.getByText('An empty folder').waitFor();
+    mkdirSync(join(desk.path, 'closed'));
+    writeFileSync(join(desk.path, 'good.txt'), 'good');
+    // As the browser says it of a folder that may not be read: nothing is closed to root.
+    await page.evaluate(REFUSE_FOLDERS);
+    await drop(join(desk.path, 'closed'), join(desk.path, 'good.txt'));
+    const told = page.getByRole('alert');
+    await told.getByText('closed').waitFor();
+    await expectUsable();
+    await page.getByText('1 file sent').waitFor();
+    await told.getByRole('button', { name: 'Close' }).click();
+    await told.waitFor({ state: 'detached' });
+    expect(readFileSync(at('half', 'good.txt'), 'utf8')).toBe('good');
+  });
+
+  test('a file is deleted on the host, once that is meant', async () => {
+    mkdirSync(at('old', 'ö #1%'), { recursive: true });
+    writeFileSync(at('old', 'ö #1%', 'a ?.txt'), 'to go');
+    writeFileSync(at('old', 'ö #1%', 'b.txt'), 'to stay');
+    await go(at('old', 'ö #1%'), { file: 'a ?.txt' });
+    await page.getByRole('button', { name: 'Delete' }).click();
+    await expectUsable();
+    const dialog = page.locator('dialog');
+    await dialog.getByRole('button', { name: 'Keep' }).click();
+    await page.getByRole('button', { name: 'Delete' }).click();
+    await dialog.getByRole('button', { name: 'Delete it' }).click();
+    await eventually(names).toEqual(['b.txt']);
+    expect(existsSync(at('old', 'ö #1%', 'a ?.txt'))).toBe(false);
+    expect(search()).not.toHaveProperty('file');
   });
 
   test('frames are chosen by a pattern, seen, and made a video, which shows each of them', async () => {
@@ -455,6 +527,15 @@ describeStack(missingPrograms('sshd', 'chromium', 'ffmpeg'), 'files in the conso
 const eventually = <T>(read: () => T | Promise<T>) => expect.poll(read, { timeout: 20_000 });
 
 /** These run in the page. */
+const REFUSE_FOLDERS = `(() => {
+  const get = DataTransferItem.prototype.webkitGetAsEntry;
+  DataTransferItem.prototype.webkitGetAsEntry = function () {
+    const entry = get.call(this);
+    const readEntries = (_done, failed) => failed(new DOMException('', 'NotReadableError'));
+    if (entry.isDirectory) entry.createReader = () => ({ readEntries });
+    return entry;
+  };
+})()`;
 const readWidth = (image: unknown) => (image as { naturalWidth: number }).naturalWidth;
 const readSpeed = (video: unknown) => (video as { playbackRate: number }).playbackRate;
 const readRed = (top: number) => `(() => {

@@ -13,6 +13,8 @@ const MOST_BYTES = 120_000;
 /** On a laptop that is four times as slow as this machine. */
 const USABLE_MS = 1_000;
 const SLOWDOWN = 4;
+/** Other tests run on this machine: on a quiet one it takes a third. */
+const BUSY = 3;
 
 let idle: IdleApp;
 let server: Server;
@@ -114,4 +116,30 @@ describeUnless(missingPrograms('chromium'), 'the console on a slow laptop', () =
     }
     expect(Math.min(...times), times.join(', ')).toBeLessThan(USABLE_MS);
   });
+
+  test('is there soon by the clock on the wall, on a processor that is slowed down', async () => {
+    const times: number[] = [];
+    for (let attempt = 0; attempt < 5 && !times.some(ms => ms < USABLE_MS); attempt++) {
+      const { page } = await openConsole(browser, url, { path: 'licences.md' });
+      const devtools = await page.context().newCDPSession(page);
+      await devtools.send('Emulation.setCPUThrottlingRate', { rate: SLOWDOWN });
+      await page.addInitScript(WAIT_FOR_FIELD);
+      await page.goto(`${url}/console/`, { waitUntil: 'commit' });
+      await page.getByLabel('User name').waitFor();
+      const read = () => page.evaluate<number | undefined>('globalThis.usableAt');
+      await expect.poll(read, { timeout: 10_000 }).toBeGreaterThan(0);
+      times.push((await read()) ?? Number.NaN);
+      await page.context().close();
+    }
+    expect(Math.min(...times), times.join(', ')).toBeLessThan(BUSY * USABLE_MS);
+  });
 });
+
+/** In the page: when its first field can be typed into, in ms since it was gone to. */
+const WAIT_FOR_FIELD = `(() => {
+  const look = () => {
+    if (document.activeElement?.name === 'username') globalThis.usableAt = performance.now();
+    else requestAnimationFrame(look);
+  };
+  look();
+})()`;

@@ -1,6 +1,7 @@
 import type { ComponentChildren } from 'preact';
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { type Dropped, readDropped } from '../ui/dropped.ts';
+import { Unread } from '../ui/unread.tsx';
 
 interface DropAreaProps {
   folder: string;
@@ -13,6 +14,7 @@ export function DropArea({ folder, onDrop, children }: DropAreaProps) {
   // Each part that is passed is entered, and then the one before left.
   const entered = useRef(0);
   const [isOver, setOver] = useState(false);
+  const [unread, setUnread] = useState<string[]>([]);
   const hold = (by: 1 | -1) => {
     entered.current += by;
     setOver(entered.current > 0);
@@ -35,9 +37,14 @@ export function DropArea({ folder, onDrop, children }: DropAreaProps) {
         event.preventDefault();
         entered.current = 0;
         setOver(false);
-        if (event.dataTransfer) void readDropped(event.dataTransfer).then(onDrop);
+        if (!event.dataTransfer) return;
+        void readDropped(event.dataTransfer).then(({ files, unread: left }) => {
+          setUnread(left);
+          if (files.length > 0) onDrop(files);
+        });
       }}
     >
+      <Unread paths={unread} onClose={() => setUnread([])} />
       {children}
       {isOver && <p class="drop-over">Drop files here to send them to {folder}</p>}
     </div>

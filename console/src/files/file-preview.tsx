@@ -3,11 +3,15 @@ import { fileAddress } from '../service/files.ts';
 import { Button } from '../ui/button.tsx';
 import { formatBytes } from '../ui/format-bytes.ts';
 import { CloseIcon, DownloadIcon } from '../ui/icons.tsx';
+import { lazy } from '../ui/lazy.tsx';
 import { Time } from '../ui/time.tsx';
 import type { Entry } from './entries.ts';
 import { imageType, isFrame } from './image-type.ts';
+import { extensionOf } from './paths.ts';
 import { Picture } from './picture.tsx';
 import { TextPreview } from './text-preview.tsx';
+
+const ParquetPreview = lazy(async () => (await import('./parquet-preview.tsx')).ParquetPreview);
 
 interface FilePreviewProps {
   sid: string;
@@ -45,6 +49,8 @@ export function FilePreview({ sid, path, entry, onClose, children }: FilePreview
         <div class="preview-picture">
           <Picture key={`${size} ${time}`} sid={sid} path={path} entry={entry} />
         </div>
+      ) : extensionOf(name) === 'parquet' && size > 0 ? (
+        <ParquetPreview sid={sid} path={path} entry={entry} />
       ) : (
         <TextPreview sid={sid} path={path} entry={entry} />
       )}

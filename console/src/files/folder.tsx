@@ -14,6 +14,7 @@ import { FilePreview } from './file-preview.tsx';
 import { FolderBar } from './folder-bar.tsx';
 import { FolderPath } from './folder-path.tsx';
 import { cleanFolder, join, nameOf, parentOf } from './paths.ts';
+import { RemoveFile } from './remove-file.tsx';
 import { sendFiles } from './sending.ts';
 import { SendingList } from './sending-list.tsx';
 import { UpButtons } from './up-buttons.tsx';
@@ -125,7 +126,13 @@ export function Folder({ session }: { session: SessionRecord }) {
               path={join(path, entry.name)}
               entry={entry}
               onClose={() => show({})}
-            />
+            >
+              <RemoveFile
+                {...{ sid, hostname, entry }}
+                path={join(path, entry.name)}
+                onRemoved={() => change({ file: '' })}
+              />
+            </FilePreview>
           )}
         </div>
       )}

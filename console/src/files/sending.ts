@@ -2,6 +2,7 @@ import { WindlassError } from '@windlass/client';
 import { useEffect, useReducer } from 'preact/hooks';
 import { windlass } from '../service/client.ts';
 import { refreshListings } from '../service/files.ts';
+import { whenUserLeaves } from '../service/user.ts';
 import type { Dropped } from '../ui/dropped.ts';
 import { join } from './paths.ts';
 
@@ -80,6 +81,11 @@ export function clearSendings(sid: string): void {
   all = all.filter(one => one.sid !== sid || !['done', 'failed'].includes(one.state));
   changed();
 }
+
+// They are of the user that chose them, and would be sent as another one.
+whenUserLeaves(() => {
+  for (const sending of all) dropSending(sending);
+});
 
 async function work(): Promise<void> {
   if (isBusy) return;

@@ -4,14 +4,15 @@ import { useHead } from '../service/files.ts';
 import { Problem } from '../ui/problem.tsx';
 import { Wait } from '../ui/wait.tsx';
 import type { Entry } from './entries.ts';
+import { NotShown } from './not-shown.tsx';
 import { extensionOf } from './paths.ts';
 import { readRows } from './read-rows.ts';
 import { findSeparator, readText } from './read-text.ts';
+import { COLUMNS, ROWS, RowsTable } from './rows-table.tsx';
 
 const TEXT_BYTES = 64 << 10;
-const ROWS = 50;
-/** More columns are not looked at, and make the page slow. */
-const COLUMNS = 100;
+/** What the parsers of uploads read, and this page does not. */
+const TABLES = ['xlsx', 'h5', 'hdf5', 'nc', 'npy', 'npz'];
 
 /** The beginning of a file: the first rows of a table, or text. */
 export function TextPreview({ sid, path, entry }: { sid: string; path: string; entry: Entry }) {
@@ -28,6 +29,8 @@ export function TextPreview({ sid, path, entry }: { sid: string; path: string; e
       </Problem>
     );
   if (!data) return <Wait>Reading the beginning …</Wait>;
+  if (text === undefined && TABLES.includes(extensionOf(name)))
+    return <NotShown>Files of this kind are not looked into here.</NotShown>;
   if (text === undefined)
     return <p class="card-body muted">It is no text. Download it to look into it.</p>;
   const isCut = size > data.length;
@@ -41,7 +44,7 @@ export function TextPreview({ sid, path, entry }: { sid: string; path: string; e
   return (
     <>
       {rows ? (
-        <Rows rows={rows} />
+        <RowsTable head={rows[0] ?? []} rows={rows.slice(1)} />
       ) : (
         // biome-ignore lint/a11y/noNoninteractiveTabindex: it is scrolled by keys, too.
         <section class="preview-text" aria-label="Text" tabIndex={0}>
@@ -66,31 +69,3 @@ function Why({ error, name }: { error: unknown; name: string }) {
     return <p>Its name is not UTF-8: give it another one on the host, and it can be read here.</p>;
   return <p>It may be a link that leads nowhere, or be gone since it was listed.</p>;
 }
-
-const Rows = ({ rows: [head = [], ...rows] }: { rows: string[][] }) => (
-  // biome-ignore lint/a11y/noNoninteractiveTabindex: it is scrolled by keys, too.
-  <section class="table-box preview-rows" aria-label="First rows" tabIndex={0}>
-    <table>
-      <thead>
-        <tr>
-          {head.slice(0, COLUMNS).map((name, n) => (
-            <th key={n} scope="col">
-              {name}
-            </th>
-          ))}
-        </tr>
-      </thead>
-      <tbody>
-        {rows.map((row, n) => (
-          <tr key={n}>
-            {row.slice(0, COLUMNS).map((value, column) => (
-              <td key={column} class="mono">
-                {value}
-              </td>
-            ))}
-          </tr>
-        ))}
-      </tbody>
-    </table>
-  </section>
-);

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { type HistoryEvent, hadTrouble, timeIn, toSegments } from './history.ts';
+import { type HistoryEvent, hadTrouble, timeIn, toAttempts, toSegments } from './history.ts';
 
 const at = (seconds: number, event: HistoryEvent['event'], worker?: string): HistoryEvent => ({
   time: new Date(seconds * 1_000).toISOString(),
@@ -50,4 +50,21 @@ test('a job that ends before any worker had it has waited', () => {
   expect(phases([at(0, 'queued'), at(4, 'cancel_requested'), at(4, 'ended')])).toEqual([
     ['waiting', 0, 4],
   ]);
+});
+
+test('each worker that had a job is an attempt, through all times in which its host was away', () => {
+  const events = [
+    ...[at(0, 'queued'), at(1, 'claimed', 'a'), at(4, 'host_unreachable', 'a')],
+    ...[at(6, 'reconnected', 'a'), at(11, 'lease_lost', 'a'), at(12, 'claimed', 'b')],
+  ];
+  const attempts = (more: HistoryEvent[], isEnded: boolean) =>
+    toAttempts(toSegments([...events, ...more], 30_000), isEnded).map(
+      ({ worker, from, to, end }) => [worker, from / 1_000, to / 1_000, end],
+    );
+  expect(attempts([], false)).toEqual([
+    ['a', 1, 11, 'lost'],
+    ['b', 12, 30, 'open'],
+  ]);
+  expect(attempts([at(20, 'ended', 'b')], true).at(-1)).toEqual(['b', 12, 20, 'last']);
+  expect(toAttempts(toSegments([at(0, 'queued')], 9_000), false)).toEqual([]);
 });

@@ -60,6 +60,8 @@ export function toSegments(events: HistoryEvent[], now: number): Segment[] {
       if (last) last.to = at;
       return segments;
     }
+    // Of an attempt that is not the last, its loss alone names the worker.
+    if (event === 'lease_lost' && last?.phase === 'running') last.worker ??= worker;
     const phase = BEGINS[event];
     if (!phase || (last?.phase === phase && (worker === undefined || last.worker === worker)))
       continue;
@@ -74,6 +76,32 @@ export function toSegments(events: HistoryEvent[], now: number): Segment[] {
 /** How long a job was in a phase, in ms. */
 export const timeIn = (segments: Segment[], phase: Phase): number =>
   segments.filter(one => one.phase === phase).reduce((sum, { from, to }) => sum + to - from, 0);
+
+export interface Attempt {
+  worker: string | undefined;
+  /** In ms. */
+  from: number;
+  to: number;
+  /** `lost`: its worker was. */
+  end: 'lost' | 'open' | 'last';
+}
+
+/** Which workers had a job, one after the other, and for how long; its host may have been away meanwhile. */
+export function toAttempts(segments: Segment[], isEnded: boolean): Attempt[] {
+  const attempts: Attempt[] = [];
+  for (const { phase, from, to, worker } of segments) {
+    const last = attempts.at(-1);
+    if (phase === 'waiting') {
+      if (last) last.end = 'lost';
+    } else if (last && last.end !== 'lost' && (phase === 'away' || last.worker === worker))
+      last.to = to;
+    else {
+      if (last) last.end = 'lost';
+      attempts.push({ worker, from, to, end: isEnded ? 'last' : 'open' });
+    }
+  }
+  return attempts;
+}
 
 /** Something went wrong on the way, whatever came of it. */
 export const hadTrouble = (events: HistoryEvent[]): boolean =>

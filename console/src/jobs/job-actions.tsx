@@ -1,4 +1,5 @@
-import { useLocation } from 'wouter-preact';
+import { WindlassError } from '@windlass/client';
+import { Link, useLocation } from 'wouter-preact';
 import { isEnded, isOwn, type ListedJob, useCancel, useRunAgain } from '../service/jobs.ts';
 import { Button } from '../ui/button.tsx';
 import { AgainIcon, StopIcon } from '../ui/icons.tsx';
@@ -35,7 +36,13 @@ export function JobActions({ job }: { job: ListedJob }) {
           Run again
         </Button>
       )}
-      {error && <Problem error={error} />}
+      {error && (
+        <Problem error={error}>
+          {error instanceof WindlassError && error.code === 'session_not_found' && (
+            <Link href="/run">Log in there, and run it anew</Link>
+          )}
+        </Problem>
+      )}
     </div>
   );
 }

@@ -1,6 +1,10 @@
 import type { ComponentChildren } from 'preact';
 import { Link } from 'wouter-preact';
-import { exitStatus, isOwn, type ListedJob } from '../service/jobs.ts';
+import { useSessions } from '../service/hosts.ts';
+import { exitStatus, isOwn, type Job, type ListedJob } from '../service/jobs.ts';
+import { apiPath } from '../service/place.ts';
+import { useModels, useProjects } from '../service/projects-of-jobs.ts';
+import { nameOfEngine } from './engines.ts';
 
 /** What else is known of a job, with links to what belongs to it. */
 export function JobFacts({ job }: { job: ListedJob }) {
@@ -9,12 +13,22 @@ export function JobFacts({ job }: { job: ListedJob }) {
   return (
     <dl class="facts">
       <Fact name="Kind">{job.kind}</Fact>
-      {job.host && <Fact name="Host">{job.host}</Fact>}
+      {job.host && (
+        <Fact name="Host">
+          <Link href={`/jobs?host=${encodeURIComponent(job.host)}`} title="All jobs there">
+            {job.host}
+          </Link>
+        </Fact>
+      )}
+      {own?.session && <SessionFact session={own.session} />}
       <Fact name="Owner">{job.owner}</Fact>
       {code !== undefined && <Fact name="Exit status">{code}</Fact>}
+      {own?.project && <PlaceFacts job={own} project={own.project} />}
       {own?.batch && (
-        <Fact name={own.batch.engine}>
-          {[own.batch.id, own.batch.state, own.batch.reason].filter(Boolean).join(', ')}
+        <Fact name={nameOfEngine(own.batch.engine)}>
+          {[own.batch.id, own.batch.state, own.batch.reason, own.batch.nodes]
+            .filter(Boolean)
+            .join(', ')}
         </Fact>
       )}
       {own?.retryOf && (
@@ -23,9 +37,62 @@ export function JobFacts({ job }: { job: ListedJob }) {
         </Fact>
       )}
       <Fact name="Id">
-        <code>{job.id}</code>
+        <code>{job.id}</code>{' '}
+        <a
+          href={apiPath(`jobs/${encodeURIComponent(job.id)}`)}
+          title="The record as programs see it"
+        >
+          JSON
+        </a>
       </Fact>
     </dl>
+  );
+}
+
+/** The login by which it was started leads back to its host as long as it is open. */
+function SessionFact({ session }: { session: string }) {
+  const { data: sessions } = useSessions();
+  const open = sessions?.find(({ sid }) => sid === session);
+  if (!sessions) return null;
+  return (
+    <Fact name="Login">
+      {open ? (
+        <>
+          <Link href={`/run?session=${session}`}>Run more there</Link>,{' '}
+          <Link href={`/files?session=${session}`}>files</Link>
+        </>
+      ) : (
+        <>
+          has ended, <Link href={`/jobs?session=${session}`}>its jobs</Link>
+        </>
+      )}
+    </Fact>
+  );
+}
+
+/** Names where they may be seen, ids else. */
+function PlaceFacts({ job: { model, upload }, project }: { job: Job; project: string }) {
+  const { data: projects } = useProjects();
+  const { data: models } = useModels(project);
+  const nameOf = (all: { id: string; name: string }[] | undefined, id: string) =>
+    all?.find(one => one.id === id)?.name ?? id;
+  const base = `/projects/${project}`;
+  return (
+    <>
+      <Fact name="Project">
+        <Link href={`${base}/models`}>{nameOf(projects, project)}</Link>
+      </Fact>
+      {model && (
+        <Fact name="Model">
+          <Link href={`${base}/models/${model}/content`}>{nameOf(models, model)}</Link>
+        </Fact>
+      )}
+      {model && upload && (
+        <Fact name="Upload">
+          <Link href={`${base}/models/${model}/upload`}>{upload}</Link>
+        </Fact>
+      )}
+    </>
   );
 }
 

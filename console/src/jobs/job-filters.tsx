@@ -1,16 +1,13 @@
-import type { JobFilter } from '@windlass/client';
-import { useEffect, useRef, useState } from 'preact/hooks';
+import { Link } from 'wouter-preact';
 import { useHosts } from '../service/hosts.ts';
-import type { JobState } from '../service/jobs.ts';
-import type { CurrentUser } from '../service/user.ts';
+import { useModels, useProjects } from '../service/projects-of-jobs.ts';
+import { type CurrentUser, useUserNames } from '../service/user.ts';
+import { CreatedFilter } from './created-filter.tsx';
+import { type Filter, isOfOthers, STATES } from './job-filter.ts';
+import { SearchBox } from './search-box.tsx';
+import { SelectFilter } from './select-filter.tsx';
 
-const STATES: Record<string, JobState[]> = {
-  Active: ['queued', 'running'],
-  Failed: ['failed'],
-  Succeeded: ['succeeded'],
-  Cancelled: ['cancelled'],
-};
-const KINDS = {
+const KINDS = Object.entries({
   command: 'Commands',
   batch: 'Batch jobs',
   video: 'Videos',
@@ -19,32 +16,7 @@ const KINDS = {
   copy: 'Copies',
   connect: 'Logins',
   look: 'Looks at files',
-};
-/** What the page of files asks again and again: shown to who asks for it. */
-const LOOKS: JobKind[] = ['browse', 'file'];
-const WORK: JobKind[] = [
-  ...(['answer', 'batch', 'command', 'connect', 'copy', 'parse'] as const),
-  ...(['remove-file', 'scan-host', 'video', 'view', 'write-file'] as const),
-];
-type JobKind = NonNullable<JobFilter['kind']>[number];
-const TYPING_MS = 250;
-
-type Filter = Partial<Record<'state' | 'kind' | 'search' | 'by' | 'host' | 'owner', string>>;
-
-/** Filters as the address has them. */
-export const readFilter = (search: URLSearchParams): Filter => Object.fromEntries(search);
-
-/** What of it is asked of the service. */
-export function toQuery({ state, kind, search, by, host, owner }: Filter): JobFilter {
-  return {
-    state: state === undefined ? undefined : STATES[state],
-    kind: kind === 'look' ? LOOKS : WORK.filter(each => kind === undefined || each === kind),
-    label: by === 'name' ? undefined : search,
-    name: by === 'name' ? search : undefined,
-    host,
-    owner,
-  };
-}
+});
 
 interface JobFiltersProps {
   filter: Filter;
@@ -53,10 +25,14 @@ interface JobFiltersProps {
 }
 
 export function JobFilters({ filter, user, onChange }: JobFiltersProps) {
+  const { data: hosts = [] } = useHosts();
+  const { data: users = [] } = useUserNames(user.administrator);
+  const others = users.filter(name => name !== user.username);
+  const isOff = isOfOthers(filter, user.username);
   return (
     <div class="row filters">
       <div class="tabs" role="radiogroup" aria-label="State">
-        {['All', ...Object.keys(STATES)].map(name => (
+        {['All', ...STATES.keys()].map(name => (
           <label key={name}>
             <input
               type="radio"
@@ -68,99 +44,76 @@ export function JobFilters({ filter, user, onChange }: JobFiltersProps) {
           </label>
         ))}
       </div>
-      <SearchBox filter={filter} onChange={onChange} />
-      <select
-        class="input"
-        aria-label="Kind"
-        value={filter.kind ?? ''}
-        onChange={event => onChange({ kind: event.currentTarget.value })}
-      >
-        <option value="">All kinds</option>
-        {Object.entries(KINDS).map(([kind, name]) => (
-          <option key={kind} value={kind}>
-            {name}
-          </option>
-        ))}
-      </select>
-      <HostSelect host={filter.host} onChange={host => onChange({ host })} />
+      <SearchBox filter={filter} isOff={isOff} onChange={onChange} />
+      <SelectFilter
+        label="Kind"
+        all="All kinds"
+        value={filter.kind}
+        options={KINDS}
+        onChange={kind => onChange({ kind })}
+      />
+      {(hosts.length > 0 || filter.host) && (
+        <SelectFilter
+          label="Host"
+          all="All hosts"
+          value={filter.host}
+          options={hosts.map(({ name }) => [name, name] as const)}
+          onChange={host => onChange({ host })}
+        />
+      )}
+      {!isOff && <ProjectFilters filter={filter} onChange={onChange} />}
+      <CreatedFilter filter={filter} onChange={onChange} />
       {user.administrator && (
-        <select
-          class="input"
-          aria-label="Owner"
-          value={filter.owner ?? ''}
-          onChange={event => onChange({ owner: event.currentTarget.value })}
-        >
-          <option value="">My jobs</option>
-          <option value="*">Everyone's jobs</option>
-          {filter.owner && filter.owner !== '*' && <option>{filter.owner}</option>}
-        </select>
+        <SelectFilter
+          label="Owner"
+          all="My jobs"
+          value={filter.owner}
+          options={[['*', "Everyone's jobs"], ...others.map(name => [name, name] as const)]}
+          onChange={owner => onChange({ owner })}
+        />
+      )}
+      {Object.keys(filter).length > 0 && (
+        <Link class="button" data-look="quiet" href="/jobs">
+          Clear
+        </Link>
       )}
     </div>
   );
 }
 
-function HostSelect({
-  host = '',
-  onChange,
-}: {
-  host: string | undefined;
-  onChange: (host: string) => void;
-}) {
-  const { data = [] } = useHosts();
-  const names = new Set([...data.map(({ name }) => name), host].filter(Boolean));
-  if (names.size === 0) return null;
+function ProjectFilters({ filter, onChange }: Pick<JobFiltersProps, 'filter' | 'onChange'>) {
+  const { project, model, session } = filter;
+  const { data: projects = [] } = useProjects();
+  const { data: models = [] } = useModels(project);
   return (
-    <select
-      class="input"
-      aria-label="Host"
-      value={host}
-      onChange={event => onChange(event.currentTarget.value)}
-    >
-      <option value="">All hosts</option>
-      {[...names].map(name => (
-        <option key={name}>{name}</option>
-      ))}
-    </select>
-  );
-}
-
-/** Asks once the user stops typing. What the address is changed to elsewhere stands in it, too. */
-function SearchBox({ filter, onChange }: Pick<JobFiltersProps, 'filter' | 'onChange'>) {
-  const { by = 'label', search = '' } = filter;
-  const [text, setText] = useState(search);
-  const known = useRef(search);
-  useEffect(() => {
-    if (search !== known.current) {
-      known.current = search;
-      setText(search);
-      return;
-    }
-    if (text === search) return;
-    const timer = setTimeout(() => {
-      known.current = text;
-      onChange({ search: text });
-    }, TYPING_MS);
-    return () => clearTimeout(timer);
-  }, [text, search, onChange]);
-  return (
-    <search class="search">
-      <select
-        class="input"
-        aria-label="Search by"
-        value={by}
-        onChange={event => onChange({ by: event.currentTarget.value })}
-      >
-        <option value="label">Label</option>
-        <option value="name">Name</option>
-      </select>
-      <input
-        class="input"
-        type="search"
-        aria-label={by === 'name' ? 'The whole name' : 'A part of the label'}
-        placeholder={by === 'name' ? 'The whole name' : 'A part of the label'}
-        value={text}
-        onInput={event => setText(event.currentTarget.value)}
-      />
-    </search>
+    <>
+      {(projects.length > 0 || project) && (
+        <SelectFilter
+          label="Project"
+          all="All projects"
+          value={project}
+          options={projects.map(({ id, name }) => [id, name] as const)}
+          onChange={chosen => onChange({ project: chosen, model: undefined })}
+        />
+      )}
+      {(project || model) && (
+        <SelectFilter
+          label="Model"
+          all="All models"
+          value={model}
+          options={models.map(({ id, name }) => [id, name] as const)}
+          onChange={chosen => onChange({ model: chosen })}
+        />
+      )}
+      {session && (
+        <SelectFilter
+          label="Login"
+          all="All logins"
+          value={session}
+          options={[[session, 'One login']]}
+          onChange={chosen => onChange({ session: chosen })}
+        />
+      )}
+    </>
   );
 }

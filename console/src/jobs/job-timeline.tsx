@@ -1,11 +1,13 @@
 import { exitStatus, isEnded, type ListedJob, useHistory } from '../service/jobs.ts';
 import { formatDuration, Time, useNow } from '../ui/time.tsx';
 import {
+  type Attempt,
   eventsOfRecord,
   type HistoryEvent,
   hadTrouble,
   type Segment,
   timeIn,
+  toAttempts,
   toSegments,
 } from './history.ts';
 
@@ -29,6 +31,7 @@ export function JobTimeline({ job }: { job: ListedJob }) {
   const segments = toSegments(events, now);
   const isOpen = !isEnded(job);
   const away = timeIn(segments, 'away');
+  const attempts = toAttempts(segments, !isOpen);
   const state = exitStatus(job) ? 'failed' : job.state;
   return (
     <section class="card timeline" aria-label="Timeline">
@@ -54,6 +57,12 @@ export function JobTimeline({ job }: { job: ListedJob }) {
             {formatDuration(away)}
           </li>
         )}
+        {attempts.length > 0 && (
+          <li class="timeline-step">
+            <span class="timeline-what">Attempts</span>
+            {attempts.length}
+          </li>
+        )}
         {job.finished && (
           <li class="timeline-step">
             <span class="timeline-what">Ended</span>
@@ -61,6 +70,7 @@ export function JobTimeline({ job }: { job: ListedJob }) {
           </li>
         )}
       </ol>
+      {attempts.length > 0 && <Attempts attempts={attempts} end={endOf(job)} />}
       <details open={hadTrouble(events)}>
         <summary>What happened, {events.length} steps</summary>
         <ol class="events">
@@ -76,6 +86,29 @@ export function JobTimeline({ job }: { job: ListedJob }) {
     </section>
   );
 }
+
+function endOf(job: ListedJob): string {
+  const code = exitStatus(job);
+  return code ? `exit status ${code}` : job.state;
+}
+
+const ENDS = { lost: 'its worker was lost', open: 'has it' };
+
+/** Which worker had it, and for how long. */
+const Attempts = ({ attempts, end: last }: { attempts: Attempt[]; end: string }) => (
+  <ol class="attempts" aria-label="Attempts">
+    {attempts.map(({ worker, from, to, end }, n) => (
+      <li key={from} data-end={end}>
+        <span>{n + 1}.</span>
+        <span class="mono ellipsis" title={worker}>
+          {worker ?? 'a worker'}
+        </span>
+        <span class="muted">{formatDuration(to - from, end === 'open')}</span>
+        <span class="attempt-end">{end === 'last' ? last : ENDS[end]}</span>
+      </li>
+    ))}
+  </ol>
+);
 
 function Bar({ segments, state }: { segments: Segment[]; state: ListedJob['state'] }) {
   const begin = segments[0]?.from ?? 0;

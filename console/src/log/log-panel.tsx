@@ -7,8 +7,9 @@ import { Problem } from '../ui/problem.tsx';
 import { readLine, useAddress } from '../ui/use-address.ts';
 import { CopyButton } from './copy-button.tsx';
 import { FindBox } from './find-box.tsx';
+import { GoToBox } from './go-to-box.tsx';
 import { LogView } from './log-view.ts';
-import { TimeBox } from './time-box.tsx';
+import { ToldGrowth } from './told-growth.tsx';
 import { useFind } from './use-find.ts';
 import { useLog } from './use-log.ts';
 
@@ -64,6 +65,8 @@ export function LogPanel({ job }: { job: string }) {
   const goTo = (found: number) => {
     change({ line: String(found + 1) });
     show(found);
+    // From here a press of Tab is the link to the line.
+    scroller.current?.focus({ preventScroll: true });
   };
   const bytes = log.bytesOf('stdout') + log.bytesOf('stderr');
   return (
@@ -77,7 +80,7 @@ export function LogPanel({ job }: { job: string }) {
         </p>
         <div class="row">
           <FindBox find={find} onShow={show} />
-          <TimeBox log={log} onShow={goTo} />
+          <GoToBox log={log} line={line} onShow={goTo} />
           {!log.isWhole && (
             <Button
               size="small"
@@ -117,6 +120,7 @@ export function LogPanel({ job }: { job: string }) {
             ))}
         </div>
       </div>
+      <ToldGrowth log={log} />
       {error !== undefined && <Problem error={error} />}
       <div class="log-frame">
         {/* biome-ignore lint/a11y/noNoninteractiveTabindex: it is scrolled by keys, too. */}

@@ -222,6 +222,9 @@ export class LogView {
     row.number.title = describeTime(this.#log.timeOf(n));
     row.element.dataset.stream = line?.stream ?? '';
     row.element.dataset.picked = String(n === this.#picked);
+    // A stop for each line would be a long way past the log; the marked one can be followed, and copied.
+    row.number.tabIndex = n === this.#picked ? 0 : -1;
+    row.number.ariaLabel = `Line ${n + 1}`;
     if (line) drawLine(row.text, line, this.#query);
     else row.text.textContent = 'Reading …';
   }
@@ -242,7 +245,6 @@ function makeRow(): Row {
     Object.assign(document.createElement(name), { className });
   const element = make('div', 'log-row');
   const number = make('a', 'log-number');
-  number.tabIndex = -1;
   const text = make('div', 'log-text');
   element.append(number, text);
   return { element, number, text, shows: '' };

@@ -1,6 +1,7 @@
 import { useEffect, useMemo, useReducer, useState } from 'preact/hooks';
-import { queries } from '../service/client.ts';
+import { askWhoIsThere, queries } from '../service/client.ts';
 import { refreshJob } from '../service/jobs.ts';
+import { useUser } from '../service/user.ts';
 import { feedLog } from './feed-log.ts';
 import { OutputLog } from './output-log.ts';
 import { whileVisible } from './while-visible.ts';
@@ -23,17 +24,27 @@ export function useLog(job: string): FollowedLog {
   const [error, setError] = useState<unknown>();
   const [, recount] = useReducer((n: number) => n + 1, 0);
   const { log, listeners, subscribe } = useMemo(() => openLog(job), [job]);
+  // It goes on from where it is after a login that was made again.
+  const isOut = useUser().data === null;
   useEffect(() => {
+    if (isOut) return;
+    setError(undefined);
     const watching = new AbortController();
     const { signal } = watching;
     let counting: ReturnType<typeof setTimeout> | undefined;
+    let hasLines = log.lineCount > 0;
     const count = () => {
+      clearTimeout(counting);
       counting = undefined;
       recount(undefined);
     };
     const onChange = () => {
       for (const listener of listeners) listener();
-      counting ??= setTimeout(count, COUNT_MS);
+      const isFirst = !hasLines && log.lineCount > 0;
+      hasLines ||= isFirst;
+      // Where there are lines it is not said that there are none, and at the end there is no more to wait for.
+      if (isFirst || log.isWhole) count();
+      else counting ??= setTimeout(count, COUNT_MS);
     };
     const onEvent = () => void refreshJob(job);
     const feed = (turn: AbortSignal) => feedLog(job, log, { signal: turn, onChange, onEvent });
@@ -44,13 +55,15 @@ export function useLog(job: string): FollowedLog {
         void queries.invalidateQueries({ queryKey: ['jobs'] });
       })
       .catch(reason => {
-        if (!signal.aborted) setError(reason);
+        if (signal.aborted) return;
+        setError(reason);
+        askWhoIsThere(reason);
       });
     return () => {
       watching.abort(new Error('The log is not shown any more.'));
       clearTimeout(counting);
     };
-  }, [job, log, listeners]);
+  }, [job, log, listeners, isOut]);
   return { log, error, subscribe };
 }
 

@@ -4,8 +4,11 @@ import { JobEnd } from '../jobs/job-end.tsx';
 import { JobFacts } from '../jobs/job-facts.tsx';
 import { JobResult } from '../jobs/job-result.tsx';
 import { JobTimeline } from '../jobs/job-timeline.tsx';
+import { NextStep } from '../jobs/next-step.tsx';
+import { RemoveJob } from '../jobs/remove-job.tsx';
 import { LogPanel } from '../log/log-panel.tsx';
-import { isOwn, useJob } from '../service/jobs.ts';
+import { isEnded, isOwn, useJob } from '../service/jobs.ts';
+import type { CurrentUser } from '../service/user.ts';
 import { lazy } from '../ui/lazy.tsx';
 import { Problem } from '../ui/problem.tsx';
 import { StateBadge } from '../ui/state-badge.tsx';
@@ -19,7 +22,7 @@ const PRINTS = ['command', 'batch'];
 const VideoPanel = lazy(async () => (await import('../video/video-panel.tsx')).VideoPanel);
 
 /** All there is to know of one job. */
-export function JobPage({ id }: { id: string }) {
+export function JobPage({ id, user }: { id: string; user: CurrentUser }) {
   const { data: job, error } = useJob(id);
   const own = job && isOwn(job) ? job : undefined;
   const video = own && readVideo(own);
@@ -47,18 +50,26 @@ export function JobPage({ id }: { id: string }) {
       </nav>
       <div class="page-head">
         <div class="job-title">
-          <StateBadge job={job} />
+          <span role="status">
+            <StateBadge job={job} />
+          </span>
           <h1 class={own?.name ? 'ellipsis' : 'ellipsis mono'} title={title}>
             {title}
           </h1>
         </div>
-        <JobActions job={job} />
+        <div class="row">
+          <JobActions job={job} />
+          {isEnded(job) && <RemoveJob job={job} />}
+        </div>
       </div>
       {own?.name && own.label && <p class="mono muted ellipsis">{own.label}</p>}
       <JobEnd job={job} />
-      {own?.message && job.finished === null && <p class="notice">{own.message}</p>}
+      <NextStep job={job} user={user} />
       {own?.state === 'running' && own.progress !== null && (
-        <progress class="job-progress" aria-label="Progress" max={1} value={own.progress} />
+        <div class="job-progress row">
+          <progress aria-label="Progress" max={1} value={own.progress} />
+          <span>{Math.floor(own.progress * 100)} %</span>
+        </div>
       )}
       <div class="job-top">
         <JobTimeline job={job} />

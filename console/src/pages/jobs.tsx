@@ -1,13 +1,13 @@
 import { useCallback, useMemo } from 'preact/hooks';
 import { Link } from 'wouter-preact';
-import { JobFilters, readFilter, toQuery } from '../jobs/job-filters.tsx';
-import { JobRow } from '../jobs/job-row.tsx';
+import { readFilter, toQuery } from '../jobs/job-filter.ts';
+import { JobFilters } from '../jobs/job-filters.tsx';
+import { JobTable } from '../jobs/job-table.tsx';
 import { useJobs } from '../service/jobs.ts';
 import type { CurrentUser } from '../service/user.ts';
 import { Empty } from '../ui/empty.tsx';
 import { More } from '../ui/more.tsx';
 import { Problem } from '../ui/problem.tsx';
-import { TableBox } from '../ui/table-box.tsx';
 import { useAddress } from '../ui/use-address.ts';
 import { useTitle } from '../ui/use-title.ts';
 import { Wait } from '../ui/wait.tsx';
@@ -15,10 +15,13 @@ import { Wait } from '../ui/wait.tsx';
 /** Jobs as they go, the latest first. */
 export function JobsPage({ user }: { user: CurrentUser }) {
   useTitle('Jobs');
+  const me = user.username;
   const [search, change] = useAddress();
   const filter = useMemo(() => readFilter(search), [search]);
   const onChange = useCallback((changes: Partial<typeof filter>) => change(changes), [change]);
-  const list = useJobs(toQuery(filter));
+  // A period begins where the page was opened, or chosen: it is asked for again and again.
+  const query = useMemo(() => toQuery(filter, { me, now: Date.now() }), [filter, me]);
+  const list = useJobs(query);
   const { data, error, hasNextPage } = list;
   const jobs = data?.pages.flatMap(page => page.items) ?? [];
   return (
@@ -35,28 +38,7 @@ export function JobsPage({ user }: { user: CurrentUser }) {
       {data && (
         <div class="card">
           {jobs.length > 0 && (
-            <TableBox label="Jobs">
-              <table class="jobs">
-                <thead>
-                  <tr>
-                    <th scope="col">State</th>
-                    <th scope="col">Job</th>
-                    <th scope="col">Kind</th>
-                    <th scope="col">Host</th>
-                    {filter.owner && <th scope="col">Owner</th>}
-                    <th scope="col">Created</th>
-                    <th scope="col" class="numbers">
-                      Took
-                    </th>
-                  </tr>
-                </thead>
-                <tbody>
-                  {jobs.map(job => (
-                    <JobRow key={job.id} job={job} showOwner={filter.owner !== undefined} />
-                  ))}
-                </tbody>
-              </table>
-            </TableBox>
+            <JobTable jobs={jobs} label="Jobs" showOwner={filter.owner !== undefined} />
           )}
           {jobs.length === 0 && !hasNextPage && <NoJobs isFiltered={search.size > 0} />}
           <More list={list}>Older jobs</More>

@@ -12,6 +12,7 @@ import { useAddress } from '../ui/use-address.ts';
 import { useTitle } from '../ui/use-title.ts';
 import { Wait } from '../ui/wait.tsx';
 import { UploadPart } from '../uploads/upload-part.tsx';
+import { Missing } from './missing.tsx';
 import '../styles/operate.css';
 import '../styles/projects.css';
 import '../styles/model.css';
@@ -54,8 +55,10 @@ export function ModelPage({ pid, mid, part }: ModelPageProps) {
   const model = pages.data?.pages[0];
   const name = search.get('name') ?? undefined;
   useTitle([name, model?.name ?? 'Model'].filter(Boolean).join(' · '));
-  const Part = SHOWN[part];
-  if (!Part) return <Redirect to={`/projects/${pid}/models/${mid}/content`} replace />;
+  if (part === '') return <Redirect to={`/projects/${pid}/models/${mid}/content`} replace />;
+  // Of an address, and so perhaps the name of what every object has.
+  const Part = Object.hasOwn(SHOWN, part) ? SHOWN[part] : undefined;
+  if (!Part) return <Missing />;
   const error = project.error ?? pages.error;
   if (!model || !project.data)
     return (

@@ -8,6 +8,7 @@ import type { CurrentUser } from '../service/user.ts';
 import { Empty } from '../ui/empty.tsx';
 import { Parts } from '../ui/parts.tsx';
 import { useTitle } from '../ui/use-title.ts';
+import { Missing } from './missing.tsx';
 import '../styles/operate.css';
 
 const PARTS = [
@@ -33,7 +34,8 @@ export function OperatePage({ user, part }: { user: CurrentUser; part: string })
         </Empty>
       </div>
     );
-  if (!found) return <Redirect to="/operate/overview" replace />;
+  if (part === '') return <Redirect to="/operate/overview" replace />;
+  if (!found) return <Missing />;
   const { Part } = found;
   return (
     <>

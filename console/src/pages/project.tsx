@@ -10,6 +10,7 @@ import { Parts } from '../ui/parts.tsx';
 import { Problem } from '../ui/problem.tsx';
 import { useTitle } from '../ui/use-title.ts';
 import { Wait } from '../ui/wait.tsx';
+import { Missing } from './missing.tsx';
 import '../styles/operate.css';
 import '../styles/projects.css';
 import '../styles/model.css';
@@ -34,7 +35,8 @@ export function ProjectPage({ user, pid, part }: ProjectPageProps) {
   const project = data?.record;
   useTitle(project?.name ?? 'Project');
   const found = PARTS.find(each => each.part === part);
-  if (!found) return <Redirect to={`/projects/${pid}/models`} replace />;
+  if (part === '') return <Redirect to={`/projects/${pid}/models`} replace />;
+  if (!found) return <Missing />;
   if (!project)
     return (
       <>

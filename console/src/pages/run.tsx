@@ -2,6 +2,7 @@ import { useEffect, useState } from 'preact/hooks';
 import { AddHostDialog } from '../run/add-host-dialog.tsx';
 import { CommandForm } from '../run/command-form.tsx';
 import { FirstSteps } from '../run/first-steps.tsx';
+import { LatestJobs } from '../run/latest-jobs.tsx';
 import { LogInDialog } from '../run/log-in-dialog.tsx';
 import { RunOutput } from '../run/run-output.tsx';
 import { SessionBar } from '../run/session-bar.tsx';
@@ -75,6 +76,8 @@ export function RunPage({ user }: { user: CurrentUser }) {
       {session && (
         <CommandForm
           session={session}
+          isBatch={search.get('as') === 'batch'}
+          onBatch={isBatch => change({ as: isBatch ? 'batch' : undefined })}
           onStarted={id =>
             change({ session: session.sid, job: id, line: undefined, find: undefined })
           }
@@ -90,6 +93,7 @@ export function RunPage({ user }: { user: CurrentUser }) {
       )}
       {banner && <pre class="notice banner">{banner}</pre>}
       {job && <RunOutput key={job} job={job} />}
+      {!job && session && <LatestJobs session={session} />}
       {dialog === 'host' && <AddHostDialog onClose={() => setDialog(undefined)} />}
       {(dialog === 'login' || dialog === 'again') && (
         <LogInDialog

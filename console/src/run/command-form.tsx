@@ -1,47 +1,64 @@
 import { useMutation } from '@tanstack/preact-query';
-import type { RunOptions } from '@windlass/client';
 import type { TargetedKeyboardEvent, TargetedSubmitEvent } from 'preact';
-import { useEffect, useRef, useState } from 'preact/hooks';
+import { useRef, useState } from 'preact/hooks';
+import { nameOfEngine } from '../jobs/engines.ts';
 import { queries, windlass } from '../service/client.ts';
 import { keepCommand, keepDraft, readCommands, readDraft } from '../service/command-history.ts';
 import type { SessionRecord } from '../service/hosts.ts';
 import { Button } from '../ui/button.tsx';
 import { PlayIcon } from '../ui/icons.tsx';
 import { Problem } from '../ui/problem.tsx';
-import { RunOptionFields, readRunOptions } from './run-options.tsx';
+import { BatchFields, readBatch } from './batch-fields.tsx';
+import { EarlierCommands } from './earlier-commands.tsx';
+import { type Given, RunOptionFields, readRunOptions } from './run-options.tsx';
 
 interface CommandFormProps {
   session: SessionRecord;
+  /** It goes to the batch system of the host. */
+  isBatch: boolean;
+  onBatch: (isBatch: boolean) => void;
   onStarted: (job: string) => void;
 }
 
 const MOST_ROWS = 14;
 
 /** A command of one or more lines. Ctrl+Enter runs it; the arrow keys bring earlier ones back. */
-export function CommandForm({ session, onStarted }: CommandFormProps) {
-  const [command, setCommand] = useState(readDraft);
+export function CommandForm({ session, isBatch, onBatch, onStarted }: CommandFormProps) {
+  const { sid, hostname, engines } = session;
+  const [kept] = useState(readDraft);
+  const [command, setCommand] = useState(kept.command);
+  const [fields, setFields] = useState(kept.fields);
   /** How far back in the history; -1: what is being typed. */
   const [past, setPast] = useState(-1);
   const draft = useRef('');
   const form = useRef<HTMLFormElement>(null);
+  const area = useRef<HTMLTextAreaElement>(null);
   const start = useMutation({
-    mutationFn: ({ text, options }: { text: string; options: RunOptions }) =>
-      windlass.session(session.sid).run(text, options).job,
+    mutationFn: async ({ text, given }: { text: string; given: Given }) => {
+      const on = windlass.session(sid);
+      return isBatch
+        ? on.batch(readBatch(text, given)).job
+        : on.run(text, readRunOptions(given)).job;
+    },
     onSuccess: (job, { text }) => {
       keepCommand(text);
-      keepDraft('');
       setPast(-1);
+      // The form has it as long as it is there.
+      keepDraft({ command: '', fields: {} });
       void queries.invalidateQueries({ queryKey: ['jobs'] });
       onStarted(job);
     },
   });
   // It is there again after a look at other pages, and after a reload.
-  useEffect(() => keepDraft(command), [command]);
+  const change = (text: string, given = fields) => {
+    setCommand(text);
+    setFields(given);
+    keepDraft({ command: text, fields: given });
+  };
   const send = (event: TargetedSubmitEvent<HTMLFormElement>) => {
     event.preventDefault();
     if (command.trim() === '' || start.isPending) return;
-    const options = readRunOptions(new FormData(event.currentTarget));
-    start.mutate({ text: command, options });
+    start.mutate({ text: command, given: readFields(event.currentTarget) });
   };
   const recall = (step: number): boolean => {
     const commands = readCommands();
@@ -49,7 +66,7 @@ export function CommandForm({ session, onStarted }: CommandFormProps) {
     if (next < -1 || next >= commands.length) return false;
     if (past === -1) draft.current = command;
     setPast(next);
-    setCommand(next === -1 ? draft.current : (commands[next] ?? ''));
+    change(next === -1 ? draft.current : (commands[next] ?? ''));
     return true;
   };
   const onKeyDown = (event: TargetedKeyboardEvent<HTMLTextAreaElement>) => {
@@ -63,31 +80,52 @@ export function CommandForm({ session, onStarted }: CommandFormProps) {
     event.preventDefault();
   };
   const rows = Math.min(MOST_ROWS, Math.max(3, command.split('\n').length));
+  const hasBatch = isBatch || (engines ?? []).length > 0;
   return (
-    <form class="card command" ref={form} onSubmit={send}>
+    <form
+      class="card command"
+      ref={form}
+      onSubmit={send}
+      onInput={event =>
+        change(area.current?.value ?? '', { ...fields, ...readFields(event.currentTarget) })
+      }
+    >
+      {hasBatch && <How isBatch={isBatch} engine={engines?.[0] ?? 'slurm'} onBatch={onBatch} />}
       <textarea
         class="input code"
-        aria-label={`Command on ${session.hostname}`}
-        placeholder={`What ${session.hostname} should do, such as: cd study && ./simulate --steps 100`}
+        ref={area}
+        aria-label={isBatch ? `Batch job on ${hostname}` : `Command on ${hostname}`}
+        placeholder={
+          isBatch
+            ? 'A command, or a script that begins with #!/bin/bash and may have lines of #SBATCH'
+            : `What ${hostname} should do, such as: cd study && ./simulate --steps 100`
+        }
         rows={rows}
         spellcheck={false}
         autocapitalize="none"
         value={command}
-        onInput={event => {
-          setCommand(event.currentTarget.value);
-          setPast(-1);
-        }}
+        onInput={() => setPast(-1)}
         onKeyDown={onKeyDown}
       />
       <div class="command-end">
-        <RunOptionFields />
+        <details class="grow" open={isBatch || Object.values(kept.fields).some(Boolean)}>
+          <summary>Options</summary>
+          {isBatch ? <BatchFields draft={fields} /> : <RunOptionFields draft={fields} />}
+        </details>
         <div class="row command-send">
           <span class="muted hint">
             <kbd>Ctrl</kbd> <kbd>Enter</kbd> runs it, <kbd>↑</kbd> brings earlier ones back
           </span>
+          <EarlierCommands
+            onChoose={chosen => {
+              change(chosen);
+              setPast(-1);
+              area.current?.focus();
+            }}
+          />
           <Button type="submit" look="primary" disabled={start.isPending || command.trim() === ''}>
             <PlayIcon />
-            {start.isPending ? 'Starting …' : 'Run'}
+            {start.isPending ? 'Starting …' : isBatch ? 'Submit' : 'Run'}
           </Button>
         </div>
       </div>
@@ -95,3 +133,28 @@ export function CommandForm({ session, onStarted }: CommandFormProps) {
     </form>
   );
 }
+
+interface HowProps {
+  isBatch: boolean;
+  engine: string;
+  onBatch: (isBatch: boolean) => void;
+}
+
+const How = ({ isBatch, engine, onBatch }: HowProps) => (
+  <div class="command-how row">
+    <div class="tabs" role="radiogroup" aria-label="How it is run">
+      {[false, true].map(batch => (
+        <label key={String(batch)}>
+          <input type="radio" checked={isBatch === batch} onChange={() => onBatch(batch)} />
+          {batch ? 'Batch job' : 'Command'}
+        </label>
+      ))}
+    </div>
+    <span class="muted hint">
+      {isBatch ? `${nameOfEngine(engine)} runs it when there is room.` : 'It runs at once.'}
+    </span>
+  </div>
+);
+
+const readFields = (form: HTMLFormElement): Given =>
+  Object.fromEntries([...new FormData(form)].map(([name, value]) => [name, String(value)]));

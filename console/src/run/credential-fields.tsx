@@ -40,7 +40,15 @@ export const CredentialFields = ({ method, onMethod }: CredentialFieldsProps) =>
           <span>Passphrase, if it has one</span>
           <input class="input" type="password" name="passphrase" autocomplete="off" />
         </label>
+        <label class="field">
+          <span>Certificate, if the host wants one</span>
+          <input class="input" type="file" name="certificate" />
+          <small>Of that key, by OpenSSH: such as ~/.ssh/id_ed25519-cert.pub.</small>
+        </label>
       </>
+    )}
+    {method !== 'codes' && (
+      <p class="muted hint">Where the host asks for a code as well, it does so in the next step.</p>
     )}
     {method === 'codes' && (
       <p class="muted">The host asks in the next step, for a code of your app for instance.</p>

@@ -123,8 +123,12 @@ async function readCredentials(fields: FormData, method: Method) {
   if (method === 'password') return { password: String(fields.get('password')) };
   const file = fields.get('key');
   const passphrase = String(fields.get('passphrase'));
+  const certificate = fields.get('certificate');
+  // Where no file was chosen, browsers give one without a name.
+  const hasCertificate = certificate instanceof File && certificate.name !== '';
   return {
     privateKey: file instanceof File ? await file.text() : '',
     ...(passphrase === '' ? {} : { passphrase }),
+    ...(hasCertificate && { certificate: await certificate.text() }),
   };
 }

@@ -15,7 +15,9 @@ export function RunOutput({ job: id }: { job: string }) {
       {error && !job && <Problem error={error} />}
       {job && (
         <div class="run-head">
-          <StateBadge job={job} />
+          <span role="status">
+            <StateBadge job={job} />
+          </span>
           <Link class="run-label mono ellipsis" href={`/jobs/${id}`}>
             {isOwn(job) ? (job.name ?? job.label) : job.kind}
           </Link>

@@ -28,6 +28,14 @@ queries.getQueryCache().subscribe(event => {
   if (isSignedOut(event.action.error) && event.query.queryKey[0] !== 'user')
     queries.setQueryData(['user'], null);
 });
+queries.getMutationCache().subscribe(event => {
+  if (event.type === 'updated' && event.action.type === 'error') askWhoIsThere(event.action.error);
+});
+
+/** Where an answer says that nobody is logged in: it may speak of a password in the request alone. */
+export function askWhoIsThere(error: unknown): void {
+  if (isSignedOut(error)) void queries.invalidateQueries({ queryKey: ['user'] });
+}
 
 export const isSignedOut = (error: unknown): boolean =>
   error instanceof WindlassError && error.status === 401;

@@ -23,18 +23,25 @@ export function keepCommand(command: string): void {
   }
 }
 
-/** What is being typed on this page. */
-export function readDraft(): string {
+/** What is being typed on this page: the command, and the other fields beside it by their names. */
+export interface Draft {
+  command: string;
+  fields: Record<string, string>;
+}
+
+export function readDraft(): Draft {
   try {
-    return sessionStorage.getItem(DRAFT_KEY) ?? '';
+    const kept: unknown = JSON.parse(sessionStorage.getItem(DRAFT_KEY) ?? '{}');
+    const { command = '', fields = {} } = kept as Partial<Draft>;
+    return { command, fields };
   } catch {
-    return '';
+    return { command: '', fields: {} };
   }
 }
 
-export function keepDraft(command: string): void {
+export function keepDraft(draft: Draft): void {
   try {
-    sessionStorage.setItem(DRAFT_KEY, command);
+    sessionStorage.setItem(DRAFT_KEY, JSON.stringify(draft));
   } catch {
     // It is lost with the form.
   }

@@ -1,4 +1,4 @@
-import { useQuery } from '@tanstack/preact-query';
+import { useMutation, useQuery } from '@tanstack/preact-query';
 import { escapePath, unwrap, WindlassError } from '@windlass/client';
 import { queries, windlass } from './client.ts';
 import { apiPath } from './place.ts';
@@ -39,6 +39,16 @@ export const useHome = (sid: string) =>
       return homes.find(home => home !== undefined) ?? null;
     },
     staleTime: Number.POSITIVE_INFINITY,
+  });
+
+/** Removes a file on the host of a session; of a link the link. */
+export const useRemoveFile = (sid: string) =>
+  useMutation({
+    mutationFn: (path: string) => {
+      const params = { path: { sid, path } };
+      return unwrap(windlass.api.DELETE('/api/remotes/{sid}/file/{path}', { params }));
+    },
+    onSettled: () => refreshListings(sid),
   });
 
 /** Where a link downloads a file of a host from. */

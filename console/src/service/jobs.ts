@@ -73,3 +73,11 @@ export const useRunAgain = (id: string) =>
     mutationFn: async () =>
       (await unwrap(windlass.api.POST('/api/jobs/{id}/retry', { params: { path: { id } } }))).id,
   });
+
+/** Its record and its output. It is looked at no more: it is not asked for again. */
+export const useRemoveJob = (id: string) =>
+  useMutation({
+    mutationFn: () =>
+      unwrap(windlass.api.DELETE('/api/jobs/{id}/record', { params: { path: { id } } })),
+    onSuccess: () => queries.invalidateQueries({ queryKey: ['jobs'] }),
+  });

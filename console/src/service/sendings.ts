@@ -2,6 +2,7 @@ import { type components, type Job, unwrap, WindlassError } from '@windlass/clie
 import { windlass } from './client.ts';
 import { modelChanged } from './models.ts';
 import { forgetUpload, rememberUpload } from './remembered-uploads.ts';
+import { whenUserLeaves } from './user.ts';
 
 export type Upload = components['schemas']['Upload'];
 
@@ -74,6 +75,13 @@ class Sendings {
     if (sending?.uid && sending.state !== 'parses' && !isEnded)
       void abandonUpload(sending.uid).catch(() => {});
     this.#work();
+  }
+
+  /** Stops all of them, and forgets them. */
+  forget(): void {
+    for (const running of this.#running.values()) running.abort();
+    this.#list = [];
+    this.#tell();
   }
 
   #change(key: number, changes: Partial<Sending>): void {
@@ -167,3 +175,5 @@ export async function abandonUpload(uid: string): Promise<void> {
 }
 
 export const sendings = new Sendings();
+// They are of the user that chose them, and would be sent as another one. What was begun can be gone on with.
+whenUserLeaves(() => sendings.forget());

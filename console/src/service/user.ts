@@ -2,6 +2,7 @@ import { useQuery } from '@tanstack/preact-query';
 import { type components, unwrap } from '@windlass/client';
 import { isSignedOut, queries, windlass } from './client.ts';
 import { forgetCommands, keepCommandsOf } from './command-history.ts';
+import { SERVICE_PATH } from './place.ts';
 
 export type CurrentUser = components['schemas']['User'];
 
@@ -24,15 +25,55 @@ export const useUser = () =>
     staleTime: 60_000,
   });
 
+/** The last user of this page, until they leave it. */
 let known: string | undefined;
+const leaving = new Set<() => void>();
+
+/** Called where what the page keeps of its user goes: they logged out, or another one came. */
+export const whenUserLeaves = (forget: () => void) => leaving.add(forget);
+
+/** A login that ends by itself is made again over the page, which waits behind it; a logout leaves nothing. */
+export const waitsForUser = () => known !== undefined;
+
+/** The tabs of a browser have the same cookies: who logs in or out in one does so in all of them. */
+const tabs = new BroadcastChannel(`windlass ${SERVICE_PATH}`);
+tabs.onmessage = ({ data }) => {
+  if (data === 'left') leave();
+  else void queries.invalidateQueries({ queryKey: ['user'] });
+};
 
 /** A login may end without a logout, and another user come: what the page knows of the one is not shown to the other. */
 function forgetOthers(username: string): void {
   keepCommandsOf(username);
-  const isOther = known !== undefined && known !== username;
+  if (known === username) return;
+  const isOther = known !== undefined;
   known = username;
-  if (isOther) void queries.resetQueries({ predicate: ({ queryKey }) => queryKey[0] !== 'user' });
+  tabs.postMessage('came');
+  if (!isOther) return;
+  for (const forget of leaving) forget();
+  void queries.resetQueries({ predicate: ({ queryKey }) => queryKey[0] !== 'user' });
 }
+
+function leave(): void {
+  known = undefined;
+  forgetCommands();
+  for (const forget of leaving) forget();
+  queries.setQueryData(['user'], null);
+  queries.removeQueries({ predicate: ({ queryKey }) => queryKey[0] !== 'user' });
+}
+
+/** Of all users, for server administrators. */
+export const useUserNames = (isWanted: boolean) =>
+  useQuery({
+    queryKey: ['users', 'names'],
+    queryFn: async ({ signal }) => {
+      const query = { limit: 1_000 };
+      const page = await unwrap(windlass.api.GET('/api/users', { params: { query }, signal }));
+      return page.items.map(({ username }) => username);
+    },
+    staleTime: 30_000,
+    enabled: isWanted,
+  });
 
 /** How users log in here: `password`, and `oidc` where the service has an identity provider. */
 export const useLogins = () =>
@@ -44,12 +85,12 @@ export const useLogins = () =>
 
 export async function logIn(credentials: { username: string; password: string }): Promise<void> {
   await unwrap(windlass.api.POST('/api/login', { body: credentials }));
-  await queries.resetQueries({ queryKey: ['user'] });
+  tabs.postMessage('came');
+  await queries.invalidateQueries({ queryKey: ['user'] });
 }
 
 export async function logOut(): Promise<void> {
   await unwrap(windlass.api.DELETE('/api/logout'));
-  forgetCommands();
-  queries.setQueryData(['user'], null);
-  queries.removeQueries({ predicate: ({ queryKey }) => queryKey[0] !== 'user' });
+  leave();
+  tabs.postMessage('left');
 }

@@ -1,5 +1,6 @@
 import type { ComponentType } from 'preact';
 import { useEffect, useState } from 'preact/hooks';
+import { Button } from './button.tsx';
 import { Problem } from './problem.tsx';
 import { Wait } from './wait.tsx';
 
@@ -24,7 +25,10 @@ export function lazy<Props extends object>(
     if (error !== undefined)
       return (
         <Problem error="This page could not be loaded.">
-          <p>The service may have been updated meanwhile: reload the page.</p>
+          <p>The service may have been updated meanwhile, or the connection is lost.</p>
+          <p>
+            <Button onClick={() => location.reload()}>Reload the page</Button>
+          </p>
         </Problem>
       );
     return <Wait>Loading the page …</Wait>;

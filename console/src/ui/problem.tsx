@@ -6,7 +6,7 @@ export function Problem({ error, children }: { error: unknown; children?: Compon
   const known = error instanceof WindlassError ? error : undefined;
   return (
     <div class="notice" data-look="error" role="alert">
-      <strong>{known?.detail ?? String(error)}</strong>
+      <strong>{known?.detail ?? (error instanceof Error ? error.message : String(error))}</strong>
       {known?.hint && <p>{known.hint}</p>}
       {known?.requestId && (
         <small>

@@ -3,6 +3,7 @@ import { useRef } from 'preact/hooks';
 import { Link, useLocation } from 'wouter-preact';
 import { apiPath } from '../service/place.ts';
 import { type CurrentUser, logOut } from '../service/user.ts';
+import { AnnouncedPage } from './announced-page.tsx';
 import { Button } from './button.tsx';
 import {
   BookIcon,
@@ -13,6 +14,7 @@ import {
   ListIcon,
   TerminalIcon,
 } from './icons.tsx';
+import { PageBoundary } from './page-boundary.tsx';
 import { ThemeButton } from './theme.tsx';
 import { useArrival } from './use-arrival.ts';
 
@@ -71,8 +73,9 @@ export function Shell({ user, children }: { user: CurrentUser; children: Compone
           </Button>
         </div>
       </header>
+      <AnnouncedPage path={path} />
       <main class="main" ref={main} tabIndex={-1}>
-        {children}
+        <PageBoundary>{children}</PageBoundary>
       </main>
     </div>
   );

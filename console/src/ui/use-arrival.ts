@@ -2,8 +2,8 @@ import type { RefObject } from 'preact';
 import { useEffect, useRef } from 'preact/hooks';
 
 /**
- * A page that is gone to begins at its top; where one goes back the browser knows the place. It has the focus where what led
- * to it is gone, so that the keys and a screen reader go on in it.
+ * A page that is gone to begins at its top; where one goes back the browser knows the place. It takes the focus from what led
+ * to it, so that the keys and a screen reader go on in it; what is in it and has it, such as a field or a tab, keeps it.
  */
 export function useArrival(path: string, main: RefObject<HTMLElement>): void {
   const before = useRef(location.pathname);
@@ -20,6 +20,7 @@ export function useArrival(path: string, main: RefObject<HTMLElement>): void {
     before.current = location.pathname;
     if (!isBack.current) scrollTo(0, 0);
     isBack.current = false;
-    if (document.activeElement === document.body) main.current?.focus({ preventScroll: true });
+    if (!main.current?.contains(document.activeElement))
+      main.current?.focus({ preventScroll: true });
   }, [path, main]);
 }

@@ -1,5 +1,6 @@
 import type { ComponentChildren, TargetedDragEvent } from 'preact';
 import { useState } from 'preact/hooks';
+import { Unread } from '../ui/unread.tsx';
 import { chosenFiles, droppedFiles, type NamedFile } from './dropped-files.ts';
 
 interface DropZoneProps {
@@ -11,10 +12,14 @@ interface DropZoneProps {
 /** Takes files and folders: dropped on it, or chosen by its two buttons. */
 export function DropZone({ label, onFiles, children }: DropZoneProps) {
   const [isOver, setOver] = useState(false);
+  const [unread, setUnread] = useState<string[]>([]);
   const drop = async (event: TargetedDragEvent<HTMLElement>) => {
     event.preventDefault();
     setOver(false);
-    if (event.dataTransfer) onFiles(await droppedFiles(event.dataTransfer));
+    if (!event.dataTransfer) return;
+    const { files, unread: left } = await droppedFiles(event.dataTransfer);
+    setUnread(left);
+    if (files.length > 0) onFiles(files);
   };
   return (
     <section
@@ -28,6 +33,7 @@ export function DropZone({ label, onFiles, children }: DropZoneProps) {
       onDragLeave={() => setOver(false)}
       onDrop={drop}
     >
+      <Unread paths={unread} onClose={() => setUnread([])} />
       {children}
       <div class="row">
         <FileButton onFiles={onFiles}>Choose files</FileButton>

@@ -13,9 +13,13 @@ const natural = new Intl.Collator(undefined, { numeric: true });
 /** Files that were chosen, of a folder with their paths in it. */
 export const chosenFiles = (files: Iterable<File>): NamedFile[] => tidy(readChosen(files));
 
-/** Files that were dropped, with those in folders among them. To be called while the event is handled. */
-export const droppedFiles = async (data: DataTransfer): Promise<NamedFile[]> =>
-  tidy(await readDropped(data));
+/** Files that were dropped, with those in folders among them, and what could not be read. To be called while the event is handled. */
+export async function droppedFiles(
+  data: DataTransfer,
+): Promise<{ files: NamedFile[]; unread: string[] }> {
+  const { files, unread } = await readDropped(data);
+  return { files: tidy(files), unread };
+}
 
 const tidy = (files: Dropped[]): NamedFile[] =>
   files

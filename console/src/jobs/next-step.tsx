@@ -1,0 +1,44 @@
+import { Link } from 'wouter-preact';
+import { useSessions } from '../service/hosts.ts';
+import { isEnded, isOwn, type ListedJob, useHistory } from '../service/jobs.ts';
+import type { CurrentUser } from '../service/user.ts';
+import { nameOfEngine } from './engines.ts';
+import { toSegments } from './history.ts';
+
+/** What an open job waits for, and what can be done about it. */
+export function NextStep({ job, user }: { job: ListedJob; user: CurrentUser }) {
+  const { data: sessions } = useSessions();
+  const { data: events = [] } = useHistory(job);
+  if (isEnded(job)) return null;
+  const own = isOwn(job) ? job : undefined;
+  const session = sessions?.find(({ sid }) => sid === own?.session);
+  if (session?.state === 'reconnect')
+    return (
+      <p class="notice" data-look="error">
+        The connection to {session.hostname} was lost, and it asks for a new login. What runs there
+        goes on. <Link href={`/run?session=${session.sid}`}>Log in again</Link>
+      </p>
+    );
+  if (toSegments(events, Date.now()).at(-1)?.phase === 'away')
+    return (
+      <p class="notice" data-look="error">
+        {job.host} cannot be reached just now. What runs there goes on, and it is asked again and
+        again.
+      </p>
+    );
+  const message = own?.message;
+  if (job.state !== 'queued') return message ? <p class="notice">{message}</p> : null;
+  if (own?.batch)
+    return (
+      <p class="notice">
+        It waits in {nameOfEngine(own.batch.engine)} as job {own.batch.id}
+        {own.batch.reason && `: ${own.batch.reason}`}. It starts when there is room.
+      </p>
+    );
+  return (
+    <p class="notice">
+      {message ?? 'It waits until a worker is free.'}{' '}
+      {user.administrator && <Link href="/operate/overview">See the workers</Link>}
+    </p>
+  );
+}

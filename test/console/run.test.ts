@@ -1,0 +1,199 @@
+import { execFileSync } from 'node:child_process';
+import { join } from 'node:path';
+import type { Page } from 'playwright-core';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import {
+  type ConsolePage,
+  expectAccessible,
+  expectToFit,
+  logInToConsole,
+  openConsole,
+  useChromium,
+} from '../harness/console-page.ts';
+import { describeStack } from '../harness/forms.ts';
+import { addHost, launchAsync, openSession, waitForEnd } from '../harness/remote.ts';
+import { missingPrograms } from '../harness/skip.ts';
+import { startSlurm } from '../harness/slurm.ts';
+import { startTestSshd } from '../harness/sshd.ts';
+import { makeTable } from '../harness/tables.ts';
+import { makeTempDir } from '../harness/temp-dir.ts';
+import { useRemoteStack, useStarted } from '../harness/use-stack.ts';
+import { addUser } from '../harness/users.ts';
+
+const slurmPrograms = ['slurmctld', 'slurmd', 'sbatch', 'munged'] as const;
+const missing = missingPrograms('sshd', 'chromium', ...slurmPrograms);
+
+describeStack(missing, 'commands and their jobs in the console', form => {
+  const { stack, client, sshd } = useRemoteStack(form);
+  const slurm = useStarted(startSlurm);
+  const browser = useChromium();
+  const directory = makeTempDir('console-run');
+  let sid: string;
+  let opened: ConsolePage;
+  let page: Page;
+
+  beforeAll(async () => {
+    slurm.offerTo(sshd);
+    sid = await openSession(client, sshd);
+    opened = await openConsole(browser, stack.url, { path: 'run' });
+    page = opened.page;
+    await logInToConsole(page, stack);
+  });
+  afterAll(() => directory.remove());
+
+  const go = (path: string) => page.goto(`${stack.url}/console/${path}`);
+  const dialog = () => page.locator('dialog');
+  const command = () => page.locator('.command > textarea');
+  const lines = () => page.locator('.log-text').allTextContents();
+  const rows = () => page.locator('.jobs tbody tr');
+  const facts = () => page.getByRole('region', { name: 'Facts' });
+  const search = () => Object.fromEntries(new URL(page.url()).searchParams);
+  const expectUsable = async () => {
+    await expectAccessible(page);
+    await expectToFit(page);
+  };
+
+  test('a line of the environment that is no variable is told, and nothing runs', async () => {
+    await go(`run?session=${sid}`);
+    await command().fill('echo "$FIRST, $SECOND"');
+    await page.getByText('Options').click();
+    await page.getByLabel('Environment').fill('FIRST=1=1\nSECOND 2');
+    await page.getByRole('button', { name: 'Run', exact: true }).click();
+    await page.getByText('Line 2 of the environment has no "=": SECOND 2').waitFor();
+    expect(search()).not.toHaveProperty('job');
+    await page.getByLabel('Environment').fill('FIRST=1=1\nSECOND=2');
+    await page.getByRole('button', { name: 'Run', exact: true }).click();
+    await expect.poll(lines).toEqual(['1=1, 2']);
+  });
+
+  test('what is typed stays while other pages are looked at, and earlier commands are chosen', async () => {
+    await page.getByLabel('Environment').fill('THIRD=3');
+    await page.getByRole('link', { name: 'Jobs', exact: true }).click();
+    await rows().first().waitFor();
+    await page.goBack();
+    expect(await page.getByLabel('Environment').inputValue()).toBe('THIRD=3');
+    await page.getByText('History').click();
+    await expectUsable();
+    await page.getByRole('button', { name: 'echo "$FIRST, $SECOND"' }).click();
+    expect(await command().inputValue()).toBe('echo "$FIRST, $SECOND"');
+    await page.getByLabel('Environment').fill('');
+  });
+
+  test('a batch job is submitted, waited for, and read as it runs', async () => {
+    await go(`run?session=${sid}`);
+    await page.getByRole('region', { name: 'Latest on host' }).getByText('$FIRST').waitFor();
+    await page.getByText('Batch job').click();
+    expect(search()).toMatchObject({ as: 'batch' });
+    await page.getByText('Slurm runs it when there is room.').waitFor();
+    await expectUsable();
+    await command().fill('#!/bin/sh\necho never');
+    await page.getByLabel('More options').fill('--hold');
+    await page.getByLabel('Cores a task').fill('1');
+    await page.getByLabel('Time, in minutes').fill('2');
+    await page.getByLabel('Queue').fill('main');
+    await page.getByRole('button', { name: 'Submit' }).click();
+    await page.locator('.run-label').click();
+    await page.getByText(/It waits in Slurm as job \d+: JobHeldUser/).waitFor({ timeout: 60_000 });
+    await expectUsable();
+    await page.getByRole('button', { name: 'Cancel' }).click();
+    await page.locator('.badge', { hasText: 'Cancelled' }).waitFor();
+    await go(`run?session=${sid}&as=batch`);
+    await page.getByLabel('Environment').fill('WORD=batch');
+    await command().fill('echo "$WORD on $SLURM_JOB_NUM_NODES"');
+    await page.getByRole('button', { name: 'Submit' }).click();
+    await expect.poll(lines, { timeout: 60_000 }).toEqual(['batch on 1']);
+  });
+
+  test('a certificate goes with its key to a host that wants one', async () => {
+    const at = (name: string) => join(directory.path, name);
+    const keygen = (...args: string[]) => execFileSync('ssh-keygen', ['-q', ...args]);
+    for (const name of ['authority', 'key']) keygen('-t', 'ed25519', '-N', '', '-f', at(name));
+    keygen('-s', at('authority'), '-I', 'console', '-n', sshd.username, at('key.pub'));
+    const trusting = await startTestSshd({
+      lines: [`TrustedUserCAKeys "${at('authority.pub')}"`, 'AuthorizedKeysFile none'],
+    });
+    try {
+      await addHost(client, trusting, { name: 'trusting' });
+      await go('run');
+      await page.getByRole('button', { name: 'Log in to a host' }).click();
+      await dialog().locator('[name=hostname]').selectOption('trusting');
+      await dialog().getByLabel('User name there').fill(trusting.username);
+      await dialog().getByText('Key file').click();
+      await dialog().getByLabel('Private key').setInputFiles(at('key'));
+      await expectUsable();
+      await dialog().getByRole('button', { name: 'Log in' }).click();
+      await dialog().getByRole('alert').waitFor();
+      await dialog().getByLabel('Certificate').setInputFiles(at('key-cert.pub'));
+      await dialog().getByRole('button', { name: 'Log in' }).click();
+      await dialog().waitFor({ state: 'detached' });
+      await page.getByLabel('Command on trusting').waitFor();
+    } finally {
+      await trusting.stop();
+    }
+  });
+
+  test('jobs are found by project, model and time, and lead to what they belong to', async () => {
+    const { id: pid } = await client.post<{ id: string }>('/api/projects', { name: 'Weather' });
+    const model = { name: 'Summer', 'model-type': 'measurements' };
+    const path = `/api/projects/${pid}/models`;
+    const { id: mid } = await client.post<{ id: string }>(path, model);
+    await makeTable(client, { mid, aid: 'roof', csv: 'a,b\n1,2\n' });
+    await go('jobs');
+    await rows().first().waitFor();
+    expect(await rows().count()).toBeGreaterThan(1);
+    await page.getByLabel('Project').selectOption('Weather');
+    await expect.poll(() => rows().count()).toBe(1);
+    await page.getByLabel('Model').selectOption('Summer');
+    await page.getByLabel('Created').selectOption('Last hour');
+    expect(search()).toEqual({ project: pid, model: mid, within: 'hour' });
+    await expectUsable();
+    await page.getByLabel('Created').selectOption('From … to …');
+    await page.getByLabel('Created before').fill('2001-01-01T00:00');
+    await page.getByText('No job matches').waitFor();
+    expect(search().until).toMatch(/^2\d{3}-\d\d-\d\dT\d\d:\d\d:00Z$/);
+    await page.getByLabel('Created before').fill('');
+    await rows().getByRole('link').click();
+    await facts().getByRole('link', { name: 'Weather' }).waitFor();
+    await facts().getByRole('link', { name: 'Summer' }).click();
+    await page.getByRole('heading', { name: 'Summer' }).waitFor();
+    await page.goBack();
+    expect(await page.getByRole('list', { name: 'Attempts' }).textContent()).toMatch(/succeeded$/);
+    await expectUsable();
+  });
+
+  test('an administrator chooses an owner, whose work is not looked into', async () => {
+    const { username, client: other } = await addUser(client);
+    const { id } = await launchAsync(other, await openSession(other, sshd), 'echo secret');
+    await waitForEnd(other, id);
+    await go('jobs?search=echo');
+    await rows().first().waitFor();
+    await page.getByLabel('Owner').selectOption(username);
+    await rows()
+      .filter({ hasText: `command of ${username}` })
+      .waitFor();
+    expect(await page.getByLabel('A part of the label').isDisabled()).toBe(true);
+    await expectUsable();
+    await page.getByRole('link', { name: 'Clear' }).click();
+    await expect.poll(search).toEqual({});
+  });
+
+  test('a job that has ended is removed, once that is meant', async () => {
+    const { id } = await launchAsync(client, sid, 'echo to be removed');
+    await waitForEnd(client, id);
+    await go(`jobs/${id}`);
+    await facts().getByRole('link', { name: 'Run more there' }).waitFor();
+    await page.getByRole('button', { name: 'Remove' }).click();
+    await expectAccessible(page);
+    await dialog().getByRole('button', { name: 'Keep' }).click();
+    await page.getByRole('button', { name: 'Remove' }).click();
+    await dialog().getByRole('button', { name: 'Remove it' }).click();
+    await page.waitForURL('**/console/jobs');
+    await rows().first().waitFor();
+    expect(await page.locator('main').textContent()).not.toContain('to be removed');
+    expect((await client.fetch(`/api/jobs/${id}`)).status).toBe(404);
+  });
+
+  test('no script threw, and nothing broke the policy', () => {
+    expect(opened.faults).toEqual([]);
+  });
+});
