@@ -14,6 +14,7 @@ import { Problem } from './ui/problem.tsx';
 import { Shell } from './ui/shell.tsx';
 import { Wait } from './ui/wait.tsx';
 
+const AccountPage = lazy(async () => (await import('./pages/account.tsx')).AccountPage);
 const FilesPage = lazy(async () => (await import('./pages/files.tsx')).FilesPage);
 const ProjectsPage = lazy(async () => (await import('./pages/projects.tsx')).ProjectsPage);
 const ProjectPage = lazy(async () => (await import('./pages/project.tsx')).ProjectPage);
@@ -72,6 +73,9 @@ function Content() {
         </Route>
         <Route path="/operate/:part?">
           {({ part = '' }) => <OperatePage user={user} part={part} />}
+        </Route>
+        <Route path="/account/:part?">
+          {({ part = '' }) => <AccountPage user={user} part={part} />}
         </Route>
         <Route path="/jobs/:id">{({ id }) => <JobPage key={id} id={id} />}</Route>
         <Route>
