@@ -91,6 +91,11 @@ describeStack(missingPrograms('chromium'), 'tables in the console', form => {
     await rowIs(ROWS, `${ROWS - 1} 9`);
     await page.keyboard.press('PageUp');
     await expect.poll(async () => (await shown()).has(MOST)).toBe(false);
+    // A scroll that is under way does not lead back.
+    for (const key of ['PageUp', 'PageUp', 'End']) await page.keyboard.press(key);
+    await page.evaluate(SETTLED);
+    await rowIs(ROWS, `${ROWS - 1} 9`);
+    expect((await shown()).has(MOST)).toBe(true);
     await page.keyboard.press('Home');
     await rowIs(1, '0 0');
     await page.getByLabel('Row', { exact: true }).fill(String(PEAK + 1));
@@ -239,3 +244,12 @@ describeStack(missingPrograms('chromium'), 'tables in the console', form => {
     expect(opened.faults).toEqual([]);
   });
 });
+
+/** Waits until it scrolls no more. */
+const SETTLED = `(async () => {
+  const element = document.querySelector('.grid');
+  for (let at = -1, same = 0; same < 10; at = element.scrollTop) {
+    await new Promise(resolve => requestAnimationFrame(resolve));
+    same = element.scrollTop === at ? same + 1 : 0;
+  }
+})()`;
