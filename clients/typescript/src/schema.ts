@@ -7036,7 +7036,9 @@ export interface operations {
     };
     fetchJobResult: {
         parameters: {
-            query?: never;
+            query?: {
+                download?: string;
+            };
             header?: {
                 /** @description Entity tags that the client has (RFC 9110, 13.1.2). */
                 "If-None-Match"?: string;
@@ -7089,7 +7091,7 @@ export interface operations {
                 };
                 content?: never;
             };
-            /** @description `bad_request`: Bad request */
+            /** @description `bad_request`: Bad request; `invalid_input`: Invalid parameters */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -11793,7 +11795,9 @@ export interface operations {
     };
     fetchCacheEntry: {
         parameters: {
-            query?: never;
+            query?: {
+                download?: string;
+            };
             header?: {
                 /** @description One range of bytes (RFC 9110, 14.2). */
                 Range?: string;
@@ -11850,7 +11854,7 @@ export interface operations {
                 };
                 content?: never;
             };
-            /** @description `bad_request`: Bad request */
+            /** @description `bad_request`: Bad request; `invalid_input`: Invalid parameters */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -14411,6 +14415,7 @@ export interface operations {
                 cache?: string;
                 project?: string;
                 key?: string;
+                download?: string;
             };
             header?: {
                 /** @description One range of bytes (RFC 9110, 14.2). */

@@ -1,5 +1,5 @@
 import { useState } from 'preact/hooks';
-import { apiPath } from '../service/place.ts';
+import { apiPath, downloadPath } from '../service/place.ts';
 import {
   type CacheEntry,
   canWrite,
@@ -28,8 +28,7 @@ export function Videos({ project }: { project: Project }) {
   const [removed, setRemoved] = useState<CacheEntry>();
   const entries = data?.pages.flatMap(page => page.items);
   const shown = entries?.find(({ key }) => key === search.get('video'));
-  const addressOf = ({ key }: CacheEntry) =>
-    apiPath(`projects/${project.id}/cache/${encodeURIComponent(key)}`);
+  const pathOf = ({ key }: CacheEntry) => `projects/${project.id}/cache/${encodeURIComponent(key)}`;
   return (
     <>
       <h2>Videos</h2>
@@ -38,7 +37,7 @@ export function Videos({ project }: { project: Project }) {
       {shown && (
         <section class="card player" aria-label={shown.key}>
           {/* biome-ignore lint/a11y/useMediaCaption: frames of a simulation have no sound. */}
-          <video key={shown.key} controls autoPlay src={addressOf(shown)} />
+          <video key={shown.key} controls autoPlay src={apiPath(pathOf(shown))} />
         </section>
       )}
       {entries && (
@@ -88,8 +87,8 @@ export function Videos({ project }: { project: Project }) {
                         <a
                           class="button"
                           data-size="small"
-                          href={addressOf(entry)}
-                          download={entry.key.split('/').at(-1)}
+                          href={downloadPath(pathOf(entry), nameOf(entry))}
+                          download
                           aria-label={`Download ${entry.key}`}
                         >
                           <DownloadIcon />
@@ -143,4 +142,11 @@ function RemoveVideo({ pid, entry: { key }, onClose }: RemoveVideoProps) {
       </p>
     </ConfirmDialog>
   );
+}
+
+/** The last part of its key, which may end otherwise than files of its type. */
+function nameOf({ key, type }: CacheEntry): string {
+  const name = key.split('/').at(-1) || 'video';
+  const ending = type === 'video/webm' ? '.webm' : '.mp4';
+  return name.endsWith(ending) ? name : `${name}${ending}`;
 }

@@ -1,5 +1,5 @@
 import type { Job } from '../service/jobs.ts';
-import { apiPath } from '../service/place.ts';
+import { downloadPath } from '../service/place.ts';
 import { formatBytes } from '../ui/format-bytes.ts';
 import { DownloadIcon } from '../ui/icons.tsx';
 import { formatTime } from './frames.ts';
@@ -26,7 +26,7 @@ export function VideoPanel({ job, result }: { job: Job; result: VideoResult }) {
           <a
             class="button"
             data-size="small"
-            href={apiPath(`jobs/${encodeURIComponent(job.id)}/result`)}
+            href={downloadPath(`jobs/${encodeURIComponent(job.id)}/result`, nameOf(job, type))}
             download
           >
             <DownloadIcon />
@@ -53,3 +53,6 @@ export function VideoPanel({ job, result }: { job: Job; result: VideoResult }) {
     </>
   );
 }
+
+const nameOf = (job: Job, type: string) =>
+  `${job.name ?? job.id}.${type === 'video/webm' ? 'webm' : 'mp4'}`;
