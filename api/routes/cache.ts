@@ -1,7 +1,7 @@
 import { and, eq } from 'drizzle-orm';
 import type { Request } from 'express';
 import { z } from 'zod';
-import { isCacheUseDue, recordCacheUse } from '../../shared/cache-entry.ts';
+import { framesOfEntry, isCacheUseDue, recordCacheUse } from '../../shared/cache-entry.ts';
 import { cacheEntries } from '../../shared/database/schema.ts';
 import { notFound } from '../../shared/errors.ts';
 import { scheduleDeletion } from '../../shared/storage/pending-deletions.ts';
@@ -20,13 +20,14 @@ const cacheItem = z
     key: z.string(),
     type: z.string(),
     size: z.number().int(),
+    frames: z.number().int().nullable().describe('Of the video; null where it is not known.'),
     created: z.date(),
     used: z.date().describe('When it was last read, to the hour.'),
   })
   .meta({ id: 'CacheEntry' });
 
 const { key, type, size, created, used } = cacheEntries;
-const ITEM = { key, type, size, created, used };
+const ITEM = { key, type, size, frames: framesOfEntry, created, used };
 
 /** A project's cache: named references to videos, which are kept as long as they are referred to. */
 export default routes('json-body', (router, api) => {

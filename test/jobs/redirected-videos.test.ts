@@ -2,7 +2,12 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { probeVideo } from '../../demo/probe-video.ts';
-import { logInToConsole, openConsole, useChromium } from '../harness/console-page.ts';
+import {
+  expectAccessible,
+  logInToConsole,
+  openConsole,
+  useChromium,
+} from '../harness/console-page.ts';
 import { drawFrames } from '../harness/draw-frames.ts';
 import { missingMinio, startMinio } from '../harness/minio.ts';
 import { expectProblem } from '../harness/problem.ts';
@@ -155,6 +160,19 @@ describeUnless(missing, 'videos that the object store sends', () => {
     expect(await save('Download the video')).toBe(`${vsid}.mp4`);
     await page.goto(`${stack.url}/console/projects/${id}/videos`);
     expect(await save('Download runs/7')).toBe('7.mp4');
+    // It is looked through frame by frame, as on the page of its job.
+    await page.getByRole('button', { name: 'Play runs/7' }).click();
+    const player = page.getByRole('region', { name: 'Video' });
+    const frame = player.getByRole('slider', { name: 'Frame' });
+    const next = player.getByRole('button', { name: 'The next frame' });
+    await expect.poll(() => next.isEnabled()).toBe(true);
+    await player.locator('video').first().press('Home');
+    await expect.poll(() => frame.inputValue()).toBe('1');
+    for (const key of ['.', '.', '.', ',']) await page.keyboard.press(key);
+    await expect.poll(() => frame.inputValue()).toBe('3');
+    await frame.hover();
+    await player.locator('video.scrub-picture').waitFor();
+    await expectAccessible(page);
   });
 
   test('it plays in a page of ours, whose policy lets in media of that store alone', async () => {

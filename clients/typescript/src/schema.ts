@@ -1855,6 +1855,8 @@ export interface components {
             key: string;
             type: string;
             size: number;
+            /** @description Of the video; null where it is not known. */
+            frames: number | null;
             /** Format: date-time */
             created: string;
             /**
@@ -1870,6 +1872,7 @@ export interface components {
          *           "key": "runs/7.mp4",
          *           "type": "video/mp4",
          *           "size": 1234567,
+         *           "frames": 250,
          *           "created": "2026-11-20T09:30:00.000Z",
          *           "used": "2026-11-20T09:30:04.250Z"
          *         }
