@@ -214,6 +214,20 @@ describeStack(missingPrograms('chromium'), 'tables in the console', form => {
     await expectUsable();
   });
 
+  test('a table that takes the place of another is shown with its own columns', async () => {
+    const mid = base.split('/')[3] ?? '';
+    const way = page.getByRole('navigation', { name: 'Where you are' });
+    await way.getByRole('link').last().click();
+    await makeTable(client, { mid, aid: 'small/one.csv', csv: 'q\n7\n' });
+    await page.getByRole('link', { name: 'small/one.csv', exact: true }).click();
+    await page.getByText('One row, one column').waitFor();
+    await rowIs(1, '7');
+    // Another one, while it is looked at.
+    await makeTable(client, { mid, aid: 'small/one.csv', csv: 'r,s\n8,9\n' });
+    await page.getByText('One row, 2 columns').waitFor();
+    await rowIs(1, '8 9');
+  });
+
   test('of many columns those are read that are seen', async () => {
     await page.goto(`${stack.url}/console/${base}/table?name=wide`);
     await page.getByText('One row, 60 columns').waitFor();
