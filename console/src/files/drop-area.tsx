@@ -1,6 +1,7 @@
 import type { ComponentChildren } from 'preact';
 import { useEffect, useRef, useState } from 'preact/hooks';
-import { type Dropped, readDropped } from '../ui/dropped.ts';
+import { DropProblem } from '../ui/drop-problem.tsx';
+import { type Drop, type Dropped, readDropped } from '../ui/dropped.ts';
 
 interface DropAreaProps {
   folder: string;
@@ -13,6 +14,12 @@ export function DropArea({ folder, onDrop, children }: DropAreaProps) {
   // Each part that is passed is entered, and then the one before left.
   const entered = useRef(0);
   const [isOver, setOver] = useState(false);
+  const [dropped, setDropped] = useState<Drop>();
+  const read = async (data: DataTransfer) => {
+    const found = await readDropped(data);
+    setDropped(found);
+    onDrop(found.files);
+  };
   const hold = (by: 1 | -1) => {
     entered.current += by;
     setOver(entered.current > 0);
@@ -35,9 +42,10 @@ export function DropArea({ folder, onDrop, children }: DropAreaProps) {
         event.preventDefault();
         entered.current = 0;
         setOver(false);
-        if (event.dataTransfer) void readDropped(event.dataTransfer).then(onDrop);
+        if (event.dataTransfer) void read(event.dataTransfer);
       }}
     >
+      {dropped && <DropProblem {...dropped} />}
       {children}
       {isOver && <p class="drop-over">Drop files here to send them to {folder}</p>}
     </div>

@@ -1,6 +1,8 @@
 import type { ComponentChildren, TargetedDragEvent } from 'preact';
 import { useState } from 'preact/hooks';
-import { chosenFiles, droppedFiles, type NamedFile } from './dropped-files.ts';
+import { DropProblem } from '../ui/drop-problem.tsx';
+import { type Drop, readDropped } from '../ui/dropped.ts';
+import { chosenFiles, type NamedFile, tidy } from './dropped-files.ts';
 
 interface DropZoneProps {
   label: string;
@@ -11,10 +13,14 @@ interface DropZoneProps {
 /** Takes files and folders: dropped on it, or chosen by its two buttons. */
 export function DropZone({ label, onFiles, children }: DropZoneProps) {
   const [isOver, setOver] = useState(false);
+  const [dropped, setDropped] = useState<Drop>();
   const drop = async (event: TargetedDragEvent<HTMLElement>) => {
     event.preventDefault();
     setOver(false);
-    if (event.dataTransfer) onFiles(await droppedFiles(event.dataTransfer));
+    if (!event.dataTransfer) return;
+    const read = await readDropped(event.dataTransfer);
+    setDropped(read);
+    onFiles(tidy(read.files));
   };
   return (
     <section
@@ -29,6 +35,7 @@ export function DropZone({ label, onFiles, children }: DropZoneProps) {
       onDrop={drop}
     >
       {children}
+      {dropped && <DropProblem {...dropped} />}
       <div class="row">
         <FileButton onFiles={onFiles}>Choose files</FileButton>
         <FileButton isFolder onFiles={onFiles}>
