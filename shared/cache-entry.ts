@@ -26,6 +26,7 @@ export interface CacheReference {
   object: string;
   type: string;
   size: number;
+  frames: number;
   storedBy: string;
 }
 
@@ -56,7 +57,7 @@ async function replaceCacheEntry(tx: Tx, given: CacheReference): Promise<number>
   for (;;) {
     const [made] = await tx
       .insert(cacheEntries)
-      .values(given)
+      .values({ ...given, about: aboutOf(given) })
       .onConflictDoNothing()
       .returning({ key: cacheEntries.key });
     if (made) return 0;
@@ -71,12 +72,18 @@ async function replaceCacheEntry(tx: Tx, given: CacheReference): Promise<number>
     const now = sql`now()`;
     await tx
       .update(cacheEntries)
-      .set({ object, type, size, storedBy, created: now, used: now })
+      .set({ object, type, size, storedBy, about: aboutOf(given), created: now, used: now })
       .where(place);
     await scheduleDeletion(tx, [present.object]);
     return present.size;
   }
 }
+
+const aboutOf = ({ object, frames }: CacheReference) => ({ object, frames });
+
+/** Null where it is not known. */
+export const framesOfEntry = sql<number | null>`case
+  when ${cacheEntries.about} ->> 'object' = ${cacheEntries.object} then (${cacheEntries.about} ->> 'frames')::int end`;
 
 /** Whether the use of an entry is to be recorded: one write an hour for many requests. */
 export const isCacheUseDue = sql<boolean>`${cacheEntries.used} < now() - interval '1 hour'`;

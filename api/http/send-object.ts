@@ -3,8 +3,16 @@ import type { Request, Response } from 'express';
 import { notFound, WindlassError } from '../../shared/errors.ts';
 import type { ByteRange } from '../../shared/storage/object-store.ts';
 import type { ApiContext } from '../context.ts';
+import { attachment } from './attachment.ts';
 import { readRange } from './byte-range.ts';
 import { checkIfMatch, entityTag, matchesEntityTag } from './conditional-requests.ts';
+
+interface SentObject {
+  key: string;
+  type: string;
+  /** Browsers save it under this name. */
+  download?: string;
+}
 
 /**
  * Sends an object or one range of it: RFC 9110, sections 13 (conditions) and 14 (ranges). An object never changes under
@@ -14,7 +22,7 @@ export async function sendObject(
   api: Pick<ApiContext, 'objects'>,
   req: Request,
   res: Response,
-  { key, type, mayRedirect = false }: { key: string; type: string; mayRedirect?: boolean },
+  { key, type, download, mayRedirect = false }: SentObject & { mayRedirect?: boolean },
 ): Promise<void> {
   const object = await api.objects.stat(key);
   if (!object)
@@ -30,6 +38,7 @@ export async function sendObject(
     'Cache-Control': 'private, no-cache',
     'Content-Type': type,
     'X-Content-Type-Options': 'nosniff',
+    ...(download !== undefined && { 'Content-Disposition': attachment(download) }),
   };
   checkIfMatch(req, tag);
   if (isNotModified(req, { tag, modified: object.modified }))
@@ -44,7 +53,9 @@ export async function sendObject(
     });
   }
   if (mayRedirect && mayFollow(req, [tag, object.tag])) {
-    const address = await api.objects.addressOf?.(key, { type, seconds: ADDRESS_SECONDS });
+    const disposition = headers['Content-Disposition'] ?? 'inline';
+    const told = { type, disposition, seconds: ADDRESS_SECONDS };
+    const address = await api.objects.addressOf?.(key, told);
     if (address) return res.set('Cache-Control', 'no-store').redirect(302, address);
   }
   const gone = new AbortController();
@@ -79,7 +90,7 @@ export function sendVideo(
   api: Pick<ApiContext, 'objects' | 'config'>,
   req: Request,
   res: Response,
-  object: { key: string; type: string },
+  object: SentObject,
 ): Promise<void> {
   const mayRedirect = api.config.VIDEO_DELIVERY === 'redirect';
   return sendObject(api, req, res, { ...object, mayRedirect });

@@ -54,7 +54,7 @@ export async function cacheVideo(
   row: JobSummary,
   place: CacheLocation,
 ): Promise<void> {
-  const { object, type, bytes } = row.result as Result<'video'>;
+  const { object, type, bytes: size, frames } = row.result as Result<'video'>;
   await db.transaction(async tx => {
     await lockProjectForShare(tx, place.project, needRole(res, 'writer'));
     const [kept] = await tx
@@ -69,6 +69,6 @@ export async function cacheVideo(
         'Start another one, with project and key.',
       );
     const storedBy = currentUser(res).username;
-    await putCacheEntry(tx, { ...place, object, type, size: bytes, storedBy }, config);
+    await putCacheEntry(tx, { ...place, object, type, size, frames, storedBy }, config);
   });
 }

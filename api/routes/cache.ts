@@ -1,10 +1,11 @@
 import { and, eq } from 'drizzle-orm';
 import type { Request } from 'express';
 import { z } from 'zod';
-import { isCacheUseDue, recordCacheUse } from '../../shared/cache-entry.ts';
+import { framesOfEntry, isCacheUseDue, recordCacheUse } from '../../shared/cache-entry.ts';
 import { cacheEntries } from '../../shared/database/schema.ts';
 import { notFound } from '../../shared/errors.ts';
 import { scheduleDeletion } from '../../shared/storage/pending-deletions.ts';
+import { downloadQuery } from '../http/attachment.ts';
 import { checkIfMatch, entityTag } from '../http/conditional-requests.ts';
 import { pageOf, pageQueryBy, readPage } from '../http/pagination.ts';
 import { pathParameter, resource } from '../http/resource.ts';
@@ -19,13 +20,14 @@ const cacheItem = z
     key: z.string(),
     type: z.string(),
     size: z.number().int(),
+    frames: z.number().int().nullable().describe('Of the video; null where it is not known.'),
     created: z.date(),
     used: z.date().describe('When it was last read, to the hour.'),
   })
   .meta({ id: 'CacheEntry' });
 
 const { key, type, size, created, used } = cacheEntries;
-const ITEM = { key, type, size, created, used };
+const ITEM = { key, type, size, frames: framesOfEntry, created, used };
 
 /** A project's cache: named references to videos, which are kept as long as they are referred to. */
 export default routes('json-body', (router, api) => {
@@ -56,12 +58,14 @@ export default routes('json-body', (router, api) => {
       id: 'fetchCacheEntry',
       topic: 'projects',
       summary: 'Retrieve a cached object',
+      query: z.object(downloadQuery),
       headers: ['Range', 'If-Range', 'If-None-Match', 'If-Match'],
       answers: videoAnswers('The whole.'),
       errors: ['not_found', 'range_not_satisfiable'],
-      handle: async ({ req, res }) => {
+      handle: async ({ req, res, query }) => {
         const pid = pathParameter(req, 'pid');
         const { project } = await findProject(db, pid, needRole(res, 'reader'));
+        const { download } = query();
         const key = keyOf(req);
         const [entry] = await db
           .select({ object: cacheEntries.object, type, isUseDue: isCacheUseDue })
@@ -71,7 +75,7 @@ export default routes('json-body', (router, api) => {
         // The request succeeds without it.
         if (entry.isUseDue)
           await recordCacheUse(db, { project: project.pid, key }).catch(() => undefined);
-        await sendVideo(api, req, res, { key: entry.object, type: entry.type });
+        await sendVideo(api, req, res, { key: entry.object, type: entry.type, download });
       },
     }),
     delete: operation({

@@ -1,8 +1,8 @@
+import { setAttachment } from '../http/attachment.ts';
 import { resource } from '../http/resource.ts';
 import { routes } from '../http/routes.ts';
 import { sendObject } from '../http/send-object.ts';
 import { operation, rangeAnswers } from '../openapi/operation.ts';
-import { setAttachment } from '../tables/attachment.ts';
 import { findStoredArtifact } from '../tables/find-artifact.ts';
 import { removeArtifact } from '../tables/remove-artifact.ts';
 

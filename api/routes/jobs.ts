@@ -7,6 +7,7 @@ import { conflict, WindlassError } from '../../shared/errors.ts';
 import { cancelJob, publishCancelled } from '../../shared/jobs/cancel.ts';
 import { isJobKind, JOB_KINDS, jobDefinition } from '../../shared/jobs/catalog.ts';
 import { detachJobs, removeJobs } from '../../shared/jobs/remove-jobs.ts';
+import { downloadQuery } from '../http/attachment.ts';
 import { checkIfMatch, entityTag, sendRecord } from '../http/conditional-requests.ts';
 import { pageOf } from '../http/pagination.ts';
 import { pathParameter, resource } from '../http/resource.ts';
@@ -134,10 +135,12 @@ export default routes('json-body', (router, api) => {
       id: 'fetchJobResult',
       topic: 'jobs',
       summary: 'Fetch the result of a job in bytes, such as a video',
+      query: z.object(downloadQuery),
       headers: ['If-None-Match', 'If-Range', 'Range'],
       answers: videoAnswers('All of it.', 'The range.'),
       errors: ['not_found', 'conflict', 'precondition_failed', 'range_not_satisfiable'],
-      handle: async ({ req, res }) => {
+      handle: async ({ req, res, query }) => {
+        const { download } = query();
         const row = await find(req, res);
         const { object, type } = (row.result ?? {}) as { object?: string; type?: string };
         if (!row.finished)
@@ -150,7 +153,7 @@ export default routes('json-body', (router, api) => {
           throw new WindlassError('not_found', {
             detail: 'Not found: this job has no result in bytes.',
           });
-        await sendVideo(api, req, res, { key: object, type });
+        await sendVideo(api, req, res, { key: object, type, download });
       },
     }),
   });

@@ -1,11 +1,11 @@
 import { z } from 'zod';
 import type { ColumnStatistics, CsvDialect } from '../../shared/database/schema.ts';
 import { ENCODINGS } from '../../shared/parsers.ts';
+import { setAttachment } from '../http/attachment.ts';
 import { resource } from '../http/resource.ts';
 import { routes } from '../http/routes.ts';
 import { sendObject } from '../http/send-object.ts';
 import { operation, rangeAnswers } from '../openapi/operation.ts';
-import { setAttachment } from '../tables/attachment.ts';
 import { isExact } from '../tables/encode-value.ts';
 import { removeArtifact } from '../tables/remove-artifact.ts';
 import { cellValue, findTable, isUnchanged, TABLE_PATH } from '../tables/table-requests.ts';

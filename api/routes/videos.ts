@@ -13,6 +13,7 @@ import {
 import { isId } from '../../shared/ids.ts';
 import type { Result } from '../../shared/jobs/catalog.ts';
 import type { ApiContext } from '../context.ts';
+import { downloadQuery } from '../http/attachment.ts';
 import { entityTag, sendRecord } from '../http/conditional-requests.ts';
 import { pathParameter, resource } from '../http/resource.ts';
 import { routes } from '../http/routes.ts';
@@ -47,6 +48,7 @@ const videoQuery = z.object({
   cache: z.string().optional().describe('`project` stores the video in a project cache.'),
   project: z.string().optional(),
   key: z.string().optional(),
+  ...downloadQuery,
 });
 const started = z
   .object({ sid: z.string(), vsid: z.string(), job: z.string() })
@@ -177,14 +179,14 @@ export default routes('json-body', (router, api) => {
       ],
       handle: async ({ req, res, query }) => {
         const row = await findVideo(api, req, res);
-        const { cache, ...place } = query();
+        const { cache, download, ...place } = query();
         const longest = api.config.LIMIT_KEY_LENGTH;
         const wanted = cache === undefined ? undefined : parseCacheQuery(cache, place, longest);
         if (row.state !== 'succeeded') throw notReady(row);
         const { object, type } = row.result as Result<'video'>;
         // HEAD is safe (RFC 9110, 9.2.1): it caches nothing.
         if (wanted && req.method === 'GET') await cacheVideo(api, res, row, wanted);
-        await sendVideo(api, req, res, { key: object, type });
+        await sendVideo(api, req, res, { key: object, type, download });
       },
     }),
   });

@@ -15,6 +15,7 @@ import { Problem } from './ui/problem.tsx';
 import { Shell } from './ui/shell.tsx';
 import { Wait } from './ui/wait.tsx';
 
+const AccountPage = lazy(async () => (await import('./pages/account.tsx')).AccountPage);
 const FilesPage = lazy(async () => (await import('./pages/files.tsx')).FilesPage);
 const ProjectsPage = lazy(async () => (await import('./pages/projects.tsx')).ProjectsPage);
 const ProjectPage = lazy(async () => (await import('./pages/project.tsx')).ProjectPage);
@@ -98,6 +99,9 @@ function Pages({ user }: { user: CurrentUser }) {
         </Route>
         <Route path="/operate/:part?">
           {({ part = '' }) => <OperatePage user={user} part={part} />}
+        </Route>
+        <Route path="/account/:part?">
+          {({ part = '' }) => <AccountPage user={user} part={part} />}
         </Route>
         <Route path="/jobs/:id">{({ id }) => <JobPage key={id} id={id} user={user} />}</Route>
         <Route>

@@ -18,6 +18,13 @@ export interface StoredObject {
   tag?: string;
 }
 
+export interface AddressOptions {
+  type: string;
+  /** Content-Disposition of what is sent there. */
+  disposition: string;
+  seconds: number;
+}
+
 /**
  * Stores videos, output and uploads. A key is slash-separated words of [A-Za-z0-9._-]; it is written once, by one attempt,
  * and its object is visible whole or not at all. Every implementation passes test/harness/store-contract.ts.
@@ -37,7 +44,7 @@ export interface ObjectStore {
    * An address at which anybody gets the bytes, or a range of them, for so many seconds. Only where the store is a server
    * that clients reach.
    */
-  addressOf?(key: string, options: { type: string; seconds: number }): Promise<string>;
+  addressOf?(key: string, options: AddressOptions): Promise<string>;
   /** Does nothing where there is no such object. */
   remove(key: string): Promise<void>;
   list(prefix: string): AsyncIterable<StoredObject>;

@@ -49,7 +49,7 @@ describeUnless(missingMinio(), 'objects on MinIO', () => {
     test('an address is good for who has it, for so long, at the name that clients know', async () => {
       const store = openStore(minio);
       await store.put('told/a', MIB);
-      const given = { type: 'video/webm', seconds: 60 };
+      const given = { type: 'video/webm', disposition: 'inline', seconds: 60 };
       const address = await store.addressOf('told/a', given);
       const part = await fetch(address, { headers: { Range: 'bytes=10-19' } });
       expect([part.status, part.headers.get('Content-Type'), await part.text()]).toEqual([

@@ -3,6 +3,7 @@ import { pipeline, Readable } from 'node:stream';
 import { finished } from 'node:stream/promises';
 import { assertBuffersSize, enforceSize } from './declared-size.ts';
 import {
+  type AddressOptions,
   assertKey,
   type GetOptions,
   type ObjectSource,
@@ -116,11 +117,11 @@ export class S3Store implements ObjectStore {
     }
   }
 
-  addressOf(key: string, { type, seconds }: { type: string; seconds: number }): Promise<string> {
+  addressOf(key: string, { type, disposition, seconds }: AddressOptions): Promise<string> {
     assertKey(key);
     const headers = {
       'response-content-type': type,
-      'response-content-disposition': 'inline',
+      'response-content-disposition': disposition,
       'response-cache-control': 'private, no-cache',
     };
     return presignGet(this.#connections.options, { key, seconds, headers });

@@ -9,7 +9,7 @@ import {
   useChromium,
 } from '../harness/console-page.ts';
 import { describeStack } from '../harness/forms.ts';
-import { launchAsync, openSession, waitForEnd } from '../harness/remote.ts';
+import { addHost, launchAsync, openSession, waitForEnd } from '../harness/remote.ts';
 import { missingPrograms } from '../harness/skip.ts';
 import { useRemoteStack, useStackDatabase } from '../harness/use-stack.ts';
 
@@ -118,6 +118,24 @@ describeStack(missingPrograms('sshd', 'chromium'), 'what administrators see', fo
     await rowOf('lab').waitFor({ state: 'detached' });
   });
 
+  test('a host that has moved is followed, once it is said that its sessions end', async () => {
+    const gone = `localhost:${sshd.port}`;
+    await addHost(client, sshd, { name: 'moved', address: 'localhost' });
+    const sid = await openSession(client, sshd, { hostname: 'moved' });
+    await page.reload();
+    await rowOf(gone).getByRole('button', { name: 'Change' }).click();
+    const dialog = page.locator('dialog');
+    expect(await dialog.getByText('Sessions that are open on moved end').count()).toBe(0);
+    await dialog.getByLabel('Address', { exact: true }).fill(sshd.host);
+    await dialog.getByText('Sessions that are open on moved end').waitFor();
+    await expectAccessible(page);
+    await dialog.getByRole('button', { name: 'Save' }).click();
+    await dialog.waitFor({ state: 'detached' });
+    await rowOf(gone).waitFor({ state: 'detached' });
+    await expect(client.get(`/api/remotes/${sid}`)).rejects.toThrow('Host changed');
+    await openSession(client, sshd, { hostname: 'moved' });
+  });
+
   test('a user is added, disabled and enabled, and their tokens end', async () => {
     await show('Users');
     await page.getByRole('button', { name: 'Add a user' }).click();
@@ -152,6 +170,18 @@ describeStack(missingPrograms('sshd', 'chromium'), 'what administrators see', fo
     await dialog.getByRole('button', { name: 'Remove this user' }).click();
     await dialog.getByRole('button', { name: 'Remove grace' }).click();
     await rowOf('grace').waitFor({ state: 'detached' });
+  });
+
+  test('who stores the most stands first', async () => {
+    const stored = await client.post<{ id: string }>('/api/projects', { name: 'Stored' });
+    const bookmark = { text: 'x'.repeat(300_000) };
+    await client.post(`/api/projects/${stored.id}/bookmarks`, bookmark);
+    await show('Storage');
+    const first = page.getByRole('row').nth(1);
+    await expect.poll(() => first.textContent()).toContain(stack.username);
+    expect(await first.textContent()).toMatch(/29\d(\.\d)? KiB100 %No limit/);
+    await expectUsable();
+    await client.delete(`/api/projects/${stored.id}`);
   });
 
   test('the audit tells who did it, and settings where they are from', async () => {

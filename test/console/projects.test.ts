@@ -117,7 +117,10 @@ describeStack(missingPrograms('chromium'), 'projects in the console', form => {
     await page.getByText('Nothing is in it yet').waitFor();
     await expectUsable();
     await page.getByRole('link', { name: 'New parameter' }).click();
-    await page.getByLabel('Name').fill('run/seed');
+    await expect
+      .poll(() => page.getByLabel('Name').evaluate(field => field.matches(':focus')))
+      .toBe(true);
+    await page.keyboard.type('run/seed');
     const value = page.getByLabel('Value');
     await value.fill('{\n  "seed": 12345678901234567890,}');
     await page.getByText('Line 2, column 32: a name in double quotes belongs here.').waitFor();
@@ -200,6 +203,20 @@ describeStack(missingPrograms('chromium'), 'projects in the console', form => {
     expect(await rowOf('notes.txt').first().textContent()).toContain('File');
     expect(await rowOf('roof/sun.csv').first().textContent()).toContain('Table');
     await expectUsable();
+  });
+
+  test('a folder without files is told', async () => {
+    await show('Upload');
+    const empty = join(folder.path, '../empty');
+    mkdirSync(empty);
+    const { x, y } = (await page.locator('.drop-zone').boundingBox()) ?? { x: 0, y: 0 };
+    const devtools = await page.context().newCDPSession(page);
+    const data = { items: [], files: [empty], dragOperationsMask: 1 };
+    for (const type of ['dragEnter', 'dragOver', 'drop'] as const)
+      await devtools.send('Input.dispatchDragEvent', { type, x: x + 9, y: y + 9, data });
+    await page.getByText('There is no file in what you dropped.').waitFor();
+    await expectUsable();
+    await show('Content');
   });
 
   test('an error of a file is told with its row and column, and shown in the text around it', async () => {

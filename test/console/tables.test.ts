@@ -91,6 +91,11 @@ describeStack(missingPrograms('chromium'), 'tables in the console', form => {
     await rowIs(ROWS, `${ROWS - 1} 9`);
     await page.keyboard.press('PageUp');
     await expect.poll(async () => (await shown()).has(MOST)).toBe(false);
+    // A scroll that is under way does not lead back.
+    for (const key of ['PageUp', 'PageUp', 'End']) await page.keyboard.press(key);
+    await page.evaluate(SETTLED);
+    await rowIs(ROWS, `${ROWS - 1} 9`);
+    expect((await shown()).has(MOST)).toBe(true);
     await page.keyboard.press('Home');
     await rowIs(1, '0 0');
     await page.getByLabel('Row', { exact: true }).fill(String(PEAK + 1));
@@ -209,6 +214,20 @@ describeStack(missingPrograms('chromium'), 'tables in the console', form => {
     await expectUsable();
   });
 
+  test('a table that takes the place of another is shown with its own columns', async () => {
+    const mid = base.split('/')[3] ?? '';
+    const way = page.getByRole('navigation', { name: 'Where you are' });
+    await way.getByRole('link').last().click();
+    await makeTable(client, { mid, aid: 'small/one.csv', csv: 'q\n7\n' });
+    await page.getByRole('link', { name: 'small/one.csv', exact: true }).click();
+    await page.getByText('One row, one column').waitFor();
+    await rowIs(1, '7');
+    // Another one, while it is looked at.
+    await makeTable(client, { mid, aid: 'small/one.csv', csv: 'r,s\n8,9\n' });
+    await page.getByText('One row, 2 columns').waitFor();
+    await rowIs(1, '8 9');
+  });
+
   test('of many columns those are read that are seen', async () => {
     await page.goto(`${stack.url}/console/${base}/table?name=wide`);
     await page.getByText('One row, 60 columns').waitFor();
@@ -239,3 +258,12 @@ describeStack(missingPrograms('chromium'), 'tables in the console', form => {
     expect(opened.faults).toEqual([]);
   });
 });
+
+/** Waits until it scrolls no more. */
+const SETTLED = `(async () => {
+  const element = document.querySelector('.grid');
+  for (let at = -1, same = 0; same < 10; at = element.scrollTop) {
+    await new Promise(resolve => requestAnimationFrame(resolve));
+    same = element.scrollTop === at ? same + 1 : 0;
+  }
+})()`;

@@ -21,11 +21,11 @@ export const connectClient = (stack: Stack) =>
 export async function addHost(
   client: Client,
   sshd: TestSshd,
-  { name = 'host', agent = true, port = sshd.port } = {},
+  { name = 'host', address = sshd.host as string, agent = true, port = sshd.port } = {},
 ): Promise<string> {
   await client.post('/api/hosts', {
     name,
-    address: sshd.host,
+    address,
     port,
     keys: [sshd.hostKey],
     agent,

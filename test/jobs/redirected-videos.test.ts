@@ -1,9 +1,13 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { chromium } from 'playwright-core';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { probeVideo } from '../../demo/probe-video.ts';
-import { findProgram } from '../../scripts/programs.ts';
+import {
+  expectAccessible,
+  logInToConsole,
+  openConsole,
+  useChromium,
+} from '../harness/console-page.ts';
 import { drawFrames } from '../harness/draw-frames.ts';
 import { missingMinio, startMinio } from '../harness/minio.ts';
 import { expectProblem } from '../harness/problem.ts';
@@ -18,6 +22,7 @@ const missing = missingPrograms('sshd', 'ffmpeg', 'chromium') ?? missingMinio();
 describeUnless(missing, 'videos that the object store sends', () => {
   const temp = makeTempDir('redirected');
   afterAll(() => temp.remove());
+  const browser = useChromium();
   const minio = useStarted(startMinio);
   const { client, sshd, stack } = useRemoteStack({
     start: () =>
@@ -123,29 +128,68 @@ describeUnless(missing, 'videos that the object store sends', () => {
     expect(await addressOf(`/api/jobs/${vsid}/result`)).toContain(vsid);
   });
 
+  test('a video is saved under a name that the store tells', async () => {
+    const query = new URLSearchParams({ download: 'Läufe/7.mp4' });
+    for (const path of [at, `/api/jobs/${vsid}/result`]) {
+      const address = await addressOf(`${path}?${query}`);
+      const told = `attachment; filename="L_ufe_7.mp4"; filename*=UTF-8''L%C3%A4ufe_7.mp4`;
+      expect((await fetch(address)).headers.get('Content-Disposition')).toBe(told);
+      // The signature is for this name alone.
+      expect((await fetch(address.replace('_7.mp4', '_8.exe'))).status).toBe(403);
+      const head = await ask(`${path}?${query}`, {}, 'HEAD');
+      expect(head.headers.get('Content-Disposition')).toBe(told);
+    }
+    const long = await ask(`${at}?download=${'n'.repeat(256)}`);
+    await expectProblem(long, 400, 'invalid_input');
+  });
+
+  test('the console saves it, from its job and from a project', async () => {
+    const { id } = await client.post<{ id: string }>('/api/projects', { name: 'saved' });
+    const query = new URLSearchParams({ cache: 'project', project: id, key: 'runs/7' });
+    await ask(`${at}?${query}`);
+    const { page } = await openConsole(browser, stack.url, { path: `jobs/${vsid}` });
+    await logInToConsole(page, stack);
+    const save = async (link: string) => {
+      const downloading = page.waitForEvent('download');
+      await page.getByRole('link', { name: link }).click();
+      const download = await downloading;
+      expect(new URL(download.url()).origin).toBe(minio.endpoint);
+      expect(await probeVideo(await download.path())).toMatchObject({ frames: 10 });
+      return download.suggestedFilename();
+    };
+    expect(await save('Download the video')).toBe(`${vsid}.mp4`);
+    await page.goto(`${stack.url}/console/projects/${id}/videos`);
+    expect(await save('Download runs/7')).toBe('7.mp4');
+    // It is looked through frame by frame, as on the page of its job.
+    await page.getByRole('button', { name: 'Play runs/7' }).click();
+    const player = page.getByRole('region', { name: 'Video' });
+    const frame = player.getByRole('slider', { name: 'Frame' });
+    const next = player.getByRole('button', { name: 'The next frame' });
+    await expect.poll(() => next.isEnabled()).toBe(true);
+    await player.locator('video').first().press('Home');
+    await expect.poll(() => frame.inputValue()).toBe('1');
+    for (const key of ['.', '.', '.', ',']) await page.keyboard.press(key);
+    await expect.poll(() => frame.inputValue()).toBe('3');
+    await frame.hover();
+    await player.locator('video.scrub-picture').waitFor();
+    await expectAccessible(page);
+  });
+
   test('it plays in a page of ours, whose policy lets in media of that store alone', async () => {
     const { url } = await client.post<{ url: string }>('/api/links', { path: at });
-    const browser = await chromium.launch({
-      executablePath: findProgram('chromium'),
-      args: ['--no-sandbox', '--disable-background-networking', '--disable-component-update'],
-    });
-    try {
-      const page = await browser.newPage();
-      const answer = await page.goto(`${stack.url}/console/`);
-      const policy = answer?.headers()['content-security-policy'] ?? '';
-      expect(policy).toContain(`media-src 'self' ${minio.endpoint};`);
-      expect(policy.split(minio.endpoint)).toHaveLength(2);
-      const duration = await page.evaluate(
-        `new Promise((resolve, reject) => {
-          const video = document.createElement('video');
-          video.onloadeddata = () => resolve(video.duration);
-          video.onerror = () => reject(new Error(video.error.message));
-          video.src = ${JSON.stringify(url)};
-        })`,
-      );
-      expect(duration).toBeCloseTo(10 / 25, 2);
-    } finally {
-      await browser.close();
-    }
+    const page = await browser.newPage();
+    const answer = await page.goto(`${stack.url}/console/`);
+    const policy = answer?.headers()['content-security-policy'] ?? '';
+    expect(policy).toContain(`media-src 'self' ${minio.endpoint};`);
+    expect(policy.split(minio.endpoint)).toHaveLength(2);
+    const duration = await page.evaluate(
+      `new Promise((resolve, reject) => {
+        const video = document.createElement('video');
+        video.onloadeddata = () => resolve(video.duration);
+        video.onerror = () => reject(new Error(video.error.message));
+        video.src = ${JSON.stringify(url)};
+      })`,
+    );
+    expect(duration).toBeCloseTo(10 / 25, 2);
   });
 });

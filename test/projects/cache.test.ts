@@ -7,16 +7,17 @@ import { expectProblem } from '../harness/problem.ts';
 import { addUsers, makeProject, PEOPLE, type People } from '../harness/projects.ts';
 import { type Job, openSession, waitForEnd } from '../harness/remote.ts';
 import { missingPrograms } from '../harness/skip.ts';
-import { useRemoteStack } from '../harness/use-stack.ts';
+import { useRemoteStack, useStackDatabase } from '../harness/use-stack.ts';
 import { waitFor } from '../harness/wait-for.ts';
 
 interface Entries {
-  items: { key: string; type: string; size: number }[];
+  items: { key: string; type: string; size: number; frames: number | null }[];
   next: string | null;
 }
 
 describeStack(missingPrograms('sshd', 'ffmpeg'), 'project cache', form => {
   const { stack, sshd } = useRemoteStack(form);
+  const database = useStackDatabase(stack);
   let people: People;
   let sid: string;
   let images: string[];
@@ -162,7 +163,7 @@ describeStack(missingPrograms('sshd', 'ffmpeg'), 'project cache', form => {
     );
     expect(await entry()).toEqual(before);
     await read(people.owner, `${second.at}${query(pid, 'key')}`);
-    expect(await entry()).toMatchObject([{ key: 'key', size: second.bytes.length }]);
+    expect(await entry()).toMatchObject([{ key: 'key', size: second.bytes.length, frames: 10 }]);
     expect((await read(people.reader, path)).equals(second.bytes)).toBe(true);
     await Promise.all(
       [first, second, first, second].map(({ at }) =>
@@ -170,6 +171,9 @@ describeStack(missingPrograms('sshd', 'ffmpeg'), 'project cache', form => {
       ),
     );
     expect(await keysOf(pid)).toEqual(['contested', 'key']);
+    // As the release before replaces an object, which leaves what is known of the one before.
+    await database`update cache_entries set object = 'videos/other' where project = ${pid} and key = 'contested'`;
+    expect((await entry()).map(({ frames }) => frames)).toEqual([null, 10]);
 
     const remove = (client: Client) => client.fetch(path, { method: 'DELETE' });
     await expectProblem(await remove(people.reader), 403, 'forbidden');

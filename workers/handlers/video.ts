@@ -21,7 +21,8 @@ const video: Handler<'video'> = async context => {
       const { owner: user } = job;
       if (cache) {
         await lockProject(tx, cache.project);
-        const entry = { ...cache, object, type, size: made.bytes, storedBy: user };
+        const { bytes: size, frames } = made;
+        const entry = { ...cache, object, type, size, frames, storedBy: user };
         await putCacheEntry(tx, entry, worker.config);
       }
       const limit = worker.config.LIMIT_USER_BYTES;

@@ -25,6 +25,7 @@ const entry = {
   key: 'runs/7.mp4',
   type: 'video/mp4',
   size: 1_234_567,
+  frames: 250,
   created: CREATED,
   used: LATER,
 };

@@ -1855,6 +1855,8 @@ export interface components {
             key: string;
             type: string;
             size: number;
+            /** @description Of the video; null where it is not known. */
+            frames: number | null;
             /** Format: date-time */
             created: string;
             /**
@@ -1870,6 +1872,7 @@ export interface components {
          *           "key": "runs/7.mp4",
          *           "type": "video/mp4",
          *           "size": 1234567,
+         *           "frames": 250,
          *           "created": "2026-11-20T09:30:00.000Z",
          *           "used": "2026-11-20T09:30:04.250Z"
          *         }
@@ -7036,7 +7039,9 @@ export interface operations {
     };
     fetchJobResult: {
         parameters: {
-            query?: never;
+            query?: {
+                download?: string;
+            };
             header?: {
                 /** @description Entity tags that the client has (RFC 9110, 13.1.2). */
                 "If-None-Match"?: string;
@@ -7089,7 +7094,7 @@ export interface operations {
                 };
                 content?: never;
             };
-            /** @description `bad_request`: Bad request */
+            /** @description `bad_request`: Bad request; `invalid_input`: Invalid parameters */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -11793,7 +11798,9 @@ export interface operations {
     };
     fetchCacheEntry: {
         parameters: {
-            query?: never;
+            query?: {
+                download?: string;
+            };
             header?: {
                 /** @description One range of bytes (RFC 9110, 14.2). */
                 Range?: string;
@@ -11850,7 +11857,7 @@ export interface operations {
                 };
                 content?: never;
             };
-            /** @description `bad_request`: Bad request */
+            /** @description `bad_request`: Bad request; `invalid_input`: Invalid parameters */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -14413,6 +14420,7 @@ export interface operations {
                 cache?: string;
                 project?: string;
                 key?: string;
+                download?: string;
             };
             header?: {
                 /** @description One range of bytes (RFC 9110, 14.2). */

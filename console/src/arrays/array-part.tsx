@@ -1,4 +1,4 @@
-import type { ModelPartProps } from '../pages/model.tsx';
+import type { ModelPartProps } from '../projects/model-part.ts';
 import { useArray, useSlice } from '../service/arrays.ts';
 import { artifactPath, downloadName } from '../service/models.ts';
 import { apiPath } from '../service/place.ts';

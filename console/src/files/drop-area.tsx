@@ -1,7 +1,7 @@
 import type { ComponentChildren } from 'preact';
 import { useEffect, useRef, useState } from 'preact/hooks';
-import { type Dropped, readDropped } from '../ui/dropped.ts';
-import { Unread } from '../ui/unread.tsx';
+import { DropProblem } from '../ui/drop-problem.tsx';
+import { type Drop, type Dropped, readDropped } from '../ui/dropped.ts';
 
 interface DropAreaProps {
   folder: string;
@@ -14,7 +14,12 @@ export function DropArea({ folder, onDrop, children }: DropAreaProps) {
   // Each part that is passed is entered, and then the one before left.
   const entered = useRef(0);
   const [isOver, setOver] = useState(false);
-  const [unread, setUnread] = useState<string[]>([]);
+  const [dropped, setDropped] = useState<Drop>();
+  const read = async (data: DataTransfer) => {
+    const found = await readDropped(data);
+    setDropped(found);
+    onDrop(found.files);
+  };
   const hold = (by: 1 | -1) => {
     entered.current += by;
     setOver(entered.current > 0);
@@ -37,14 +42,10 @@ export function DropArea({ folder, onDrop, children }: DropAreaProps) {
         event.preventDefault();
         entered.current = 0;
         setOver(false);
-        if (!event.dataTransfer) return;
-        void readDropped(event.dataTransfer).then(({ files, unread: left }) => {
-          setUnread(left);
-          if (files.length > 0) onDrop(files);
-        });
+        if (event.dataTransfer) void read(event.dataTransfer);
       }}
     >
-      <Unread paths={unread} onClose={() => setUnread([])} />
+      {dropped && <DropProblem {...dropped} onClose={() => setDropped(undefined)} />}
       {children}
       {isOver && <p class="drop-over">Drop files here to send them to {folder}</p>}
     </div>

@@ -1,31 +1,40 @@
-import type { TargetedSubmitEvent } from 'preact';
+import type { TargetedInputEvent, TargetedSubmitEvent } from 'preact';
 import { useState } from 'preact/hooks';
-import { type FullHost, useChangeHost, useRemoveHost, useScan } from '../service/operations.ts';
+import {
+  type FullHost,
+  type HostChanges,
+  useChangeHost,
+  useRemoveHost,
+} from '../service/operations.ts';
 import { Button } from '../ui/button.tsx';
 import { Dialog } from '../ui/dialog.tsx';
 import { Problem } from '../ui/problem.tsx';
-import { Fingerprints } from './fingerprints.tsx';
+import { HostKeys } from './host-keys.tsx';
+import { PlaceFields, readPlace } from './place-fields.tsx';
 
-/** Who may use a host; whether its keys are still the pinned ones; its removal. */
+/** Where a host is and who may use it; whether its keys are still the pinned ones; its removal. */
 export function HostDialog({ host, onClose }: { host: FullHost; onClose: () => void }) {
   const change = useChangeHost(host.name);
-  const remove = useRemoveHost(host.name);
-  const [isRemoving, setRemoving] = useState(false);
+  const [isMoved, setMoved] = useState(false);
+  const look = (event: TargetedInputEvent<HTMLFormElement>) => {
+    const { address, port } = readPlace(new FormData(event.currentTarget));
+    setMoved(address !== host.address || port !== host.port);
+  };
   const send = (event: TargetedSubmitEvent<HTMLFormElement>) => {
     event.preventDefault();
-    const fields = new FormData(event.currentTarget);
-    const names = String(fields.get('users') ?? '').split(/[\s,]+/);
-    const users = names.filter(name => name !== '');
-    const isForAll = fields.get('for') === 'all';
-    change.mutate(
-      { users: isForAll ? '*' : users, agent: fields.has('agent') },
-      { onSuccess: onClose },
-    );
+    change.mutate(readChanges(new FormData(event.currentTarget)), { onSuccess: onClose });
   };
   const isForAll = host.users === '*';
   return (
     <Dialog title={host.name} onClose={onClose}>
-      <form class="form" onSubmit={send}>
+      <form class="form" onSubmit={send} onInput={look}>
+        <PlaceFields place={host} />
+        {isMoved && (
+          <p class="notice" role="status">
+            Sessions that are open on {host.name} end, and what runs in them is no longer followed.
+            The machine there must show a pinned key.
+          </p>
+        )}
         <fieldset class="field">
           <legend class="legend">Who may open sessions there</legend>
           <label class="check">
@@ -57,73 +66,46 @@ export function HostDialog({ host, onClose }: { host: FullHost; onClose: () => v
           </Button>
         </div>
       </form>
-      <Keys host={host} />
-      <section class="form danger-zone" aria-label="Remove">
-        {remove.error && <Problem error={remove.error} />}
-        {isRemoving ? (
-          <div class="row">
-            <span>Nobody can log in to {host.name} any more. Really?</span>
-            <Button
-              look="danger"
-              size="small"
-              disabled={remove.isPending}
-              onClick={() => remove.mutate(undefined, { onSuccess: onClose })}
-            >
-              Remove {host.name}
-            </Button>
-            <Button size="small" onClick={() => setRemoving(false)}>
-              Keep it
-            </Button>
-          </div>
-        ) : (
-          <Button look="danger" size="small" onClick={() => setRemoving(true)}>
-            Remove this host …
-          </Button>
-        )}
-      </section>
+      <HostKeys host={host} />
+      <Remove name={host.name} onRemoved={onClose} />
     </Dialog>
   );
 }
 
-/** The pinned keys beside those that the machine shows now. */
-function Keys({ host }: { host: FullHost }) {
-  const scan = useScan();
-  const change = useChangeHost(host.name);
-  const shown = scan.data;
-  const isSame = shown?.keys.some(key => host.keys.includes(key));
-  const { address, port } = host;
+function readChanges(fields: FormData): HostChanges {
+  const names = String(fields.get('users') ?? '').split(/[\s,]+/);
+  return {
+    ...readPlace(fields),
+    users: fields.get('for') === 'all' ? '*' : names.filter(name => name !== ''),
+    agent: fields.has('agent'),
+  };
+}
+
+function Remove({ name, onRemoved }: { name: string; onRemoved: () => void }) {
+  const remove = useRemoveHost(name);
+  const [isRemoving, setRemoving] = useState(false);
   return (
-    <section class="form" aria-label="Keys">
-      <h3>Pinned keys</h3>
-      <Fingerprints keys={host.keys} fingerprints={host.fingerprints} />
-      {shown && (
-        <>
-          <h3>What it shows now</h3>
-          <Fingerprints {...shown} />
-          <p role="status">
-            {isSame
-              ? 'The machine still has a pinned key.'
-              : 'None of them is pinned: its keys were changed, or it is another machine. Compare before you pin.'}
-          </p>
-        </>
-      )}
-      {(scan.error ?? change.error) && <Problem error={scan.error ?? change.error} />}
+    <section class="form danger-zone" aria-label="Remove">
+      {remove.error && <Problem error={remove.error} />}
       <div class="row">
-        <Button
-          size="small"
-          disabled={scan.isPending}
-          onClick={() => scan.mutate({ address, port, private: host.private })}
-        >
-          {scan.isPending ? 'Asking for its keys …' : 'See what it shows now'}
-        </Button>
-        {shown && (
-          <Button
-            size="small"
-            disabled={change.isPending}
-            title="Open sessions on this host end where a key was changed"
-            onClick={() => change.mutate({ keys: shown.keys }, { onSuccess: () => scan.reset() })}
-          >
-            Pin what it shows
+        {isRemoving ? (
+          <>
+            <span>Nobody can log in to {name} any more. Really?</span>
+            <Button
+              look="danger"
+              size="small"
+              disabled={remove.isPending}
+              onClick={() => remove.mutate(undefined, { onSuccess: onRemoved })}
+            >
+              Remove {name}
+            </Button>
+            <Button size="small" onClick={() => setRemoving(false)}>
+              Keep it
+            </Button>
+          </>
+        ) : (
+          <Button look="danger" size="small" onClick={() => setRemoving(true)}>
+            Remove this host …
           </Button>
         )}
       </div>

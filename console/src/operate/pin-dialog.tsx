@@ -5,6 +5,7 @@ import { Button } from '../ui/button.tsx';
 import { Dialog } from '../ui/dialog.tsx';
 import { Problem } from '../ui/problem.tsx';
 import { Fingerprints } from './fingerprints.tsx';
+import { PlaceFields, readPlace } from './place-fields.tsx';
 
 interface Place {
   name: string;
@@ -20,15 +21,8 @@ export function PinDialog({ onClose }: { onClose: () => void }) {
   const look = (event: TargetedSubmitEvent<HTMLFormElement>) => {
     event.preventDefault();
     const fields = new FormData(event.currentTarget);
-    const text = (name: string) => String(fields.get(name) ?? '').trim();
-    const given = {
-      name: text('name'),
-      address: text('address'),
-      port: Number(text('port')) || 22,
-      private: fields.has('private'),
-    };
-    setPlace(given);
-    const { name: _, ...at } = given;
+    const at = readPlace(fields);
+    setPlace({ ...at, name: String(fields.get('name') ?? '').trim() });
     scan.mutate(at);
   };
   return (
@@ -49,33 +43,7 @@ export function PinDialog({ onClose }: { onClose: () => void }) {
             />
             <small>What users call it here.</small>
           </label>
-          <div class="two">
-            <label class="field">
-              <span>Address</span>
-              <input
-                class="input"
-                name="address"
-                required
-                placeholder="lab.example.org"
-                defaultValue={place?.address}
-              />
-            </label>
-            <label class="field">
-              <span>Port</span>
-              <input
-                class="input"
-                name="port"
-                type="number"
-                min="1"
-                max="65535"
-                defaultValue={place?.port ?? 22}
-              />
-            </label>
-          </div>
-          <label class="check">
-            <input type="checkbox" name="private" defaultChecked={place?.private} />
-            <span>Its address is in a private network, or this machine</span>
-          </label>
+          <PlaceFields place={place} />
           {scan.error && <Problem error={scan.error} />}
           <div class="dialog-end">
             <Button onClick={onClose}>Cancel</Button>

@@ -32,6 +32,7 @@ export function TimePlot({ title, times, stepMs, series, look, format }: TimePlo
   const top = niceTop(Math.max(0, ...heights(series, look, count)));
   const y = (value: number) => HEIGHT - (HEIGHT * value) / top;
   const latest = Math.max(0, count - 1);
+  const isEmpty = series.every(({ values }) => values.every(value => !value));
   const move = (event: TargetedPointerEvent<HTMLElement>) => {
     const { left, width } = event.currentTarget.getBoundingClientRect();
     const at = Math.floor((count * (event.clientX - left)) / width);
@@ -83,7 +84,11 @@ export function TimePlot({ title, times, stepMs, series, look, format }: TimePlo
         onKeyDown={onKeyDown}
         onBlur={() => setTold(undefined)}
       >
-        <span class="plot-top">{format(top)}</span>
+        {isEmpty ? (
+          <p class="plot-empty muted">Nothing in this time</p>
+        ) : (
+          <span class="plot-top">{format(top)}</span>
+        )}
         <svg
           viewBox={`0 0 ${Math.max(1, count)} ${HEIGHT}`}
           preserveAspectRatio="none"

@@ -1,10 +1,11 @@
 import type { ComponentType } from 'preact';
 import { Link, Redirect } from 'wouter-preact';
 import { Content } from '../projects/content.tsx';
+import type { ModelPartProps } from '../projects/model-part.ts';
 import { ModelSettings } from '../projects/model-settings.tsx';
 import { ParameterPart } from '../projects/parameter.tsx';
-import { type Model, useModel } from '../service/models.ts';
-import { canWrite, type Project, useProject } from '../service/projects.ts';
+import { useModel } from '../service/models.ts';
+import { canWrite, useProject } from '../service/projects.ts';
 import { lazy } from '../ui/lazy.tsx';
 import { Parts } from '../ui/parts.tsx';
 import { Problem } from '../ui/problem.tsx';
@@ -19,13 +20,6 @@ import '../styles/model.css';
 
 const TablePart = lazy(async () => (await import('../tables/table-part.tsx')).TablePart);
 const ArrayPart = lazy(async () => (await import('../arrays/array-part.tsx')).ArrayPart);
-
-/** What a part of the page knows; `name` is that of the artifact that it shows. */
-export interface ModelPartProps {
-  project: Project;
-  model: Model;
-  name: string | undefined;
-}
 
 const PARTS = [
   { part: 'content', name: 'Content' },

@@ -3,6 +3,7 @@ import { Audit } from '../operate/audit.tsx';
 import { Hosts } from '../operate/hosts.tsx';
 import { Overview } from '../operate/overview.tsx';
 import { Settings } from '../operate/settings.tsx';
+import { Storage } from '../operate/storage.tsx';
 import { Users } from '../operate/users.tsx';
 import type { CurrentUser } from '../service/user.ts';
 import { Empty } from '../ui/empty.tsx';
@@ -15,6 +16,7 @@ const PARTS = [
   { part: 'overview', name: 'Overview', Part: Overview },
   { part: 'hosts', name: 'Hosts', Part: Hosts },
   { part: 'users', name: 'Users', Part: Users },
+  { part: 'storage', name: 'Storage', Part: Storage },
   { part: 'audit', name: 'Audit', Part: Audit },
   { part: 'settings', name: 'Settings', Part: Settings },
 ];

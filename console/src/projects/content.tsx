@@ -1,6 +1,5 @@
 import { useState } from 'preact/hooks';
 import { Link } from 'wouter-preact';
-import type { ModelPartProps } from '../pages/model.tsx';
 import { type Artifact, useModel } from '../service/models.ts';
 import { canWrite } from '../service/projects.ts';
 import { Empty } from '../ui/empty.tsx';
@@ -8,6 +7,7 @@ import { PlusIcon, UploadIcon } from '../ui/icons.tsx';
 import { More } from '../ui/more.tsx';
 import { useAddress } from '../ui/use-address.ts';
 import { ArtifactTable } from './artifact-table.tsx';
+import type { ModelPartProps } from './model-part.ts';
 import { Parses } from './parses.tsx';
 import { RemoveArtifact } from './remove-artifact.tsx';
 

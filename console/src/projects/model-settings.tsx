@@ -1,7 +1,6 @@
 import type { TargetedSubmitEvent } from 'preact';
 import { useState } from 'preact/hooks';
 import { useLocation } from 'wouter-preact';
-import type { ModelPartProps } from '../pages/model.tsx';
 import { type Model, useChangeModel, useDeleteModel } from '../service/models.ts';
 import { canWrite } from '../service/projects.ts';
 import { Button } from '../ui/button.tsx';
@@ -9,6 +8,7 @@ import { ConfirmDialog } from '../ui/confirm-dialog.tsx';
 import { formatBytes } from '../ui/format-bytes.ts';
 import { Problem } from '../ui/problem.tsx';
 import { Time } from '../ui/time.tsx';
+import type { ModelPartProps } from './model-part.ts';
 
 /** A model's name and description, and its end. */
 export function ModelSettings({ project, model }: ModelPartProps) {

@@ -1,7 +1,6 @@
 import type { TargetedSubmitEvent } from 'preact';
 import { useEffect, useState } from 'preact/hooks';
 import { Link, useLocation } from 'wouter-preact';
-import type { ModelPartProps } from '../pages/model.tsx';
 import { artifactPath, downloadName, useArtifact } from '../service/models.ts';
 import { useParameter, useStoreParameter } from '../service/parameters.ts';
 import { apiPath } from '../service/place.ts';
@@ -11,9 +10,11 @@ import { Empty } from '../ui/empty.tsx';
 import { formatBytes } from '../ui/format-bytes.ts';
 import { DownloadIcon } from '../ui/icons.tsx';
 import { Problem } from '../ui/problem.tsx';
+import { useFocus } from '../ui/use-focus.ts';
 import { Wait } from '../ui/wait.tsx';
 import { JsonEditor } from './json-editor.tsx';
 import { readJson } from './json-text.ts';
+import type { ModelPartProps } from './model-part.ts';
 
 /** A longer text makes a textarea slow. */
 const EDITED = 2 << 20;
@@ -82,6 +83,7 @@ function ParameterForm({ project, model, name, text: stored, isInput, tag }: Par
   const store = useStoreParameter(model.id);
   const [text, setText] = useState(stored);
   const [, navigate] = useLocation();
+  const first = useFocus<HTMLInputElement>();
   const isWriter = canWrite(project);
   const isChanged = text !== stored;
   const base = `/projects/${project.id}/models/${model.id}`;
@@ -107,7 +109,7 @@ function ParameterForm({ project, model, name, text: stored, isInput, tag }: Par
           <h1>New parameter</h1>
           <label class="field narrow">
             <span>Name</span>
-            <input class="input" name="name" required autofocus />
+            <input class="input" name="name" required ref={first} />
           </label>
         </>
       )}

@@ -1,5 +1,5 @@
 import { useState } from 'preact/hooks';
-import { apiPath } from '../service/place.ts';
+import { apiPath, downloadPath } from '../service/place.ts';
 import {
   type CacheEntry,
   canWrite,
@@ -12,13 +12,14 @@ import { ConfirmDialog } from '../ui/confirm-dialog.tsx';
 import { Empty } from '../ui/empty.tsx';
 import { formatBytes } from '../ui/format-bytes.ts';
 import { DownloadIcon, PlayIcon } from '../ui/icons.tsx';
+import { More } from '../ui/more.tsx';
 import { Problem } from '../ui/problem.tsx';
+import { TableBox } from '../ui/table-box.tsx';
 import { Time } from '../ui/time.tsx';
 import { useAddress } from '../ui/use-address.ts';
 import { Wait } from '../ui/wait.tsx';
+import { Player } from '../video/player.tsx';
 import '../styles/video.css';
-import { More } from '../ui/more.tsx';
-import { TableBox } from '../ui/table-box.tsx';
 
 /** The videos that are kept in a project. The one that is shown stands in the address. */
 export function Videos({ project }: { project: Project }) {
@@ -28,18 +29,17 @@ export function Videos({ project }: { project: Project }) {
   const [removed, setRemoved] = useState<CacheEntry>();
   const entries = data?.pages.flatMap(page => page.items);
   const shown = entries?.find(({ key }) => key === search.get('video'));
-  const addressOf = ({ key }: CacheEntry) =>
-    apiPath(`projects/${project.id}/cache/${encodeURIComponent(key)}`);
+  const pathOf = ({ key }: CacheEntry) => `projects/${project.id}/cache/${encodeURIComponent(key)}`;
   return (
     <>
       <h2>Videos</h2>
       {error && <Problem error={error} />}
       {!entries && !error && <Wait>Asking for its videos …</Wait>}
       {shown && (
-        <section class="card player" aria-label={shown.key}>
-          {/* biome-ignore lint/a11y/useMediaCaption: frames of a simulation have no sound. */}
-          <video key={shown.key} controls autoPlay src={addressOf(shown)} />
-        </section>
+        <>
+          <h3 class="break">{shown.key}</h3>
+          <Shown key={shown.key} address={apiPath(pathOf(shown))} frames={shown.frames} />
+        </>
       )}
       {entries && (
         <div class="card">
@@ -59,6 +59,7 @@ export function Videos({ project }: { project: Project }) {
                     <th scope="col">Key</th>
                     <th scope="col">Type</th>
                     <th scope="col">Size</th>
+                    <th scope="col">Frames</th>
                     <th scope="col">Kept since</th>
                     <th scope="col">
                       <span class="visually-hidden">Actions</span>
@@ -73,6 +74,7 @@ export function Videos({ project }: { project: Project }) {
                       </th>
                       <td>{entry.type}</td>
                       <td class="numbers">{formatBytes(entry.size)}</td>
+                      <td class="numbers">{entry.frames?.toLocaleString()}</td>
                       <td>
                         <Time at={entry.created} />
                       </td>
@@ -88,8 +90,8 @@ export function Videos({ project }: { project: Project }) {
                         <a
                           class="button"
                           data-size="small"
-                          href={addressOf(entry)}
-                          download={entry.key.split('/').at(-1)}
+                          href={downloadPath(pathOf(entry), nameOf(entry))}
+                          download
                           aria-label={`Download ${entry.key}`}
                         >
                           <DownloadIcon />
@@ -120,6 +122,17 @@ export function Videos({ project }: { project: Project }) {
   );
 }
 
+/** Frame by frame, where their number is known. */
+const Shown = ({ address, frames }: { address: string; frames: number | null }) =>
+  frames === null ? (
+    <section class="card player" aria-label="Video">
+      {/* biome-ignore lint/a11y/useMediaCaption: frames of a simulation have no sound. */}
+      <video controls autoPlay src={address} />
+    </section>
+  ) : (
+    <Player address={address} frames={frames} autoPlay />
+  );
+
 interface RemoveVideoProps {
   pid: string;
   entry: CacheEntry;
@@ -143,4 +156,11 @@ function RemoveVideo({ pid, entry: { key }, onClose }: RemoveVideoProps) {
       </p>
     </ConfirmDialog>
   );
+}
+
+/** The last part of its key, which may end otherwise than files of its type. */
+function nameOf({ key, type }: CacheEntry): string {
+  const name = key.split('/').at(-1) || 'video';
+  const ending = type === 'video/webm' ? '.webm' : '.mp4';
+  return name.endsWith(ending) ? name : `${name}${ending}`;
 }

@@ -9,6 +9,7 @@ export type Worker = Schemas['Worker'];
 export type Setting = Schemas['Setting'];
 export type Statistic = Schemas['JobStatistic'];
 export type FullHost = Schemas['Host'];
+export type HostChanges = Schemas['HostChanges'];
 export type HostKeys = Schemas['HostKeys'];
 export type HostPlace = Schemas['HostPlace'];
 export type UserRecord = Schemas['User'];
@@ -82,7 +83,7 @@ export const usePinHost = () =>
 
 export const useChangeHost = (name: string) =>
   useMutation({
-    mutationFn: (body: Schemas['HostChanges']) =>
+    mutationFn: (body: HostChanges) =>
       unwrap(windlass.api.PUT('/api/hosts/{name}', { params: { path: { name } }, body })),
     onSuccess: hostsChanged,
   });
@@ -103,6 +104,24 @@ export const useUsers = () =>
     },
     initialPageParam: undefined as string | undefined,
     getNextPageParam: page => page.next ?? undefined,
+  });
+
+/** For what is told of all of them. */
+export const useAllUsers = () =>
+  useQuery({
+    queryKey: ['users', 'all'],
+    queryFn: async ({ signal }) => {
+      const users: UserRecord[] = [];
+      let after: string | undefined;
+      do {
+        const query = { limit: 1_000, after };
+        const page = await unwrap(windlass.api.GET('/api/users', { params: { query }, signal }));
+        users.push(...page.items);
+        after = page.next ?? undefined;
+      } while (after !== undefined);
+      return users;
+    },
+    staleTime: 60_000,
   });
 
 const usersChanged = () => queries.invalidateQueries({ queryKey: ['users'] });

@@ -1,6 +1,7 @@
 import { useQuery } from '@tanstack/preact-query';
 import { type components, type RowsPage, unwrap, type Value } from '@windlass/client';
-import { windlass } from './client.ts';
+import { queries, windlass } from './client.ts';
+import { tagged } from './projects.ts';
 
 type Schemas = components['schemas'];
 export type Table = Schemas['Table'];
@@ -9,11 +10,16 @@ export type Histogram = Schemas['Histogram'];
 export type Series = Schemas['TableSeries'];
 export type { RowsPage, Value };
 
-/** A table of a model. */
+/** A table of a model, as it is until another one takes its place. */
 export interface TableKey {
   mid: string;
   aid: string;
+  /** Its validator. */
+  tag: string;
 }
+
+/** How often it is asked for whether another one is there. */
+const TABLE_MS = 10_000;
 
 /** Rows in an order, and those alone that pass all filters, as the service takes them. */
 export interface View {
@@ -31,17 +37,17 @@ export interface SeriesRange {
   to: string | undefined;
 }
 
-export const useTable = ({ mid, aid }: TableKey) =>
+export const useTable = ({ mid, aid }: Omit<TableKey, 'tag'>) =>
   useQuery({
     queryKey: ['table', mid, aid],
     queryFn: ({ signal }) =>
-      unwrap(
+      tagged(
         windlass.api.GET('/api/models/{mid}/tables/{aid}/metadata', {
           params: { path: { mid, aid } },
           signal,
         }),
       ),
-    staleTime: 30_000,
+    refetchInterval: TABLE_MS,
   });
 
 export interface RowsQuery {
@@ -49,6 +55,10 @@ export interface RowsQuery {
   limit: number;
   columns?: string[];
 }
+
+/** After an error of its rows: another table may have taken its place. */
+export const lookAgain = ({ mid, aid }: TableKey) =>
+  queries.invalidateQueries({ queryKey: ['table', mid, aid], exact: true });
 
 /** Rows of a view, once it is made. */
 export const readRowsOf = (
@@ -58,9 +68,9 @@ export const readRowsOf = (
   signal: AbortSignal,
 ): Promise<RowsPage> => windlass.rowsPage(mid, aid, { ...query, ...view, signal });
 
-export const useHistogram = ({ mid, aid }: TableKey, column: string, bins: number) =>
+export const useHistogram = ({ mid, aid, tag }: TableKey, column: string, bins: number) =>
   useQuery({
-    queryKey: ['table', mid, aid, 'histogram', column, bins],
+    queryKey: ['table', mid, aid, tag, 'histogram', column, bins],
     queryFn: ({ signal }) =>
       unwrap(
         windlass.api.GET('/api/models/{mid}/tables/{aid}/histogram', {
@@ -72,9 +82,9 @@ export const useHistogram = ({ mid, aid }: TableKey, column: string, bins: numbe
   });
 
 /** The least and greatest y of each bucket of x. */
-export const useSeries = ({ mid, aid }: TableKey, range: SeriesRange) =>
+export const useSeries = ({ mid, aid, tag }: TableKey, range: SeriesRange) =>
   useQuery({
-    queryKey: ['table', mid, aid, 'series', range],
+    queryKey: ['table', mid, aid, tag, 'series', range],
     queryFn: ({ signal }) =>
       unwrap(
         windlass.api.GET('/api/models/{mid}/tables/{aid}/series', {

@@ -1,7 +1,7 @@
 // biome-ignore-all lint/a11y/useSemanticElements: rows and cells stand where they are put, which those of a <table> do not.
 // biome-ignore-all lint/a11y/useFocusableInteractive: a table is read, and scrolled as a whole.
 import { useEffect, useMemo, useReducer, useRef } from 'preact/hooks';
-import { type Column, readRowsOf, type TableKey, type View } from '../service/tables.ts';
+import { type Column, lookAgain, readRowsOf, type TableKey, type View } from '../service/tables.ts';
 import { Button } from '../ui/button.tsx';
 import { Empty } from '../ui/empty.tsx';
 import { Problem } from '../ui/problem.tsx';
@@ -49,6 +49,10 @@ export function TableGrid(props: TableGridProps) {
     [viewKey, columns],
   );
   useEffect(() => () => data.destroy(), [data]);
+  const isBroken = data.error !== undefined;
+  useEffect(() => {
+    if (isBroken) void lookAgain(table);
+  }, [isBroken, table]);
   const total = data.total ?? (isPlain ? rows : 0);
   const scroll = useScaledScroll(box, { rows: total, rowHeight: ROW, head: HEAD });
   const known = data.total;

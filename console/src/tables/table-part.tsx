@@ -1,6 +1,6 @@
 import { useCallback, useMemo, useState } from 'preact/hooks';
 import { Link } from 'wouter-preact';
-import type { ModelPartProps } from '../pages/model.tsx';
+import type { ModelPartProps } from '../projects/model-part.ts';
 import { type Column, type Table, type TableKey, useTable } from '../service/tables.ts';
 import { Button } from '../ui/button.tsx';
 import { CloseIcon, PlotIcon } from '../ui/icons.tsx';
@@ -17,8 +17,9 @@ import '../styles/table.css';
 
 /** A table of a model: its rows, its columns, and one column along another. */
 export function TablePart({ project, model, name = '' }: ModelPartProps) {
-  const table = useMemo(() => ({ mid: model.id, aid: name }), [model.id, name]);
-  const { data, error } = useTable(table);
+  const { data, error } = useTable({ mid: model.id, aid: name });
+  const tag = data?.tag ?? '';
+  const table = useMemo(() => ({ mid: model.id, aid: name, tag }), [model.id, name, tag]);
   return (
     <>
       <h1 class="ellipsis" title={name}>
@@ -32,7 +33,7 @@ export function TablePart({ project, model, name = '' }: ModelPartProps) {
         </Problem>
       )}
       {!data && !error && <Wait>Asking for the table …</Wait>}
-      {data && <ShownTable key={name} table={table} data={data} />}
+      {data && <ShownTable key={`${name} ${tag}`} table={table} data={data.record} />}
     </>
   );
 }
@@ -60,7 +61,7 @@ function ShownTable({ table, data }: { table: TableKey; data: Table }) {
           {total === undefined
             ? `Of ${rows.toLocaleString()} rows …`
             : total === rows
-              ? `${countOf(rows, 'row')}, ${countOf(columns.length, 'column')}`
+              ? `${countOf(rows, 'row')}, ${countOf(columns.length, 'column').toLowerCase()}`
               : `${total.toLocaleString()} of ${rows.toLocaleString()} rows`}
         </span>
         <GoToRow

@@ -2,6 +2,11 @@ import type { RefObject } from 'preact';
 import { useEffect, useMemo, useReducer, useRef } from 'preact/hooks';
 import { ScrollScale } from '../log/scroll-scale.ts';
 
+/** So long browsers take at most for a scroll. */
+const HELD_MS = 1_000;
+/** What users scroll by. */
+const RELEASES = ['keydown', 'pointerdown', 'wheel'];
+
 interface ScaledScroll {
   /** The first row that is seen, and how many px of it are not. */
   first: number;
@@ -27,6 +32,8 @@ export function useScaledScroll(
   const scale = useMemo(() => new ScrollScale(), []);
   // Whether the scrollbar has to follow the scale. Otherwise it is the user's, who may have moved it a moment ago.
   const follows = useRef(false);
+  // It was sent to a row: a scroll that the browser had begun before does not lead away, what the user does next may.
+  const heldUntil = useRef(0);
   useEffect(() => {
     const element = scroller.current;
     if (!element) return;
@@ -39,10 +46,14 @@ export function useScaledScroll(
     };
     const onScroll = () => {
       if (Math.abs(element.scrollTop - scale.scrollTop) >= 1) {
-        scale.scrolledTo(element.scrollTop);
+        if (performance.now() < heldUntil.current) element.scrollTop = scale.scrollTop;
+        else scale.scrolledTo(element.scrollTop);
         follows.current = true;
       }
       later();
+    };
+    const release = () => {
+      heldUntil.current = 0;
     };
     const onKey = (event: KeyboardEvent) => {
       // Browsers go to an end in many steps, the last of which are small: these would end a few rows before it.
@@ -50,18 +61,20 @@ export function useScaledScroll(
       event.preventDefault();
       if (event.key === 'Home') scale.moveTo(0);
       else scale.moveToEnd();
-      // At once: a scroll that is under way would lead back.
+      heldUntil.current = performance.now() + HELD_MS;
       element.scrollTop = scale.scrollTop;
       later();
     };
     const observer = new ResizeObserver(later);
     observer.observe(element);
     element.addEventListener('scroll', onScroll, { passive: true });
+    for (const type of RELEASES) element.addEventListener(type, release, { passive: true });
     element.addEventListener('keydown', onKey);
     return () => {
       cancelAnimationFrame(frame);
       observer.disconnect();
       element.removeEventListener('scroll', onScroll);
+      for (const type of RELEASES) element.removeEventListener(type, release);
       element.removeEventListener('keydown', onKey);
     };
   }, [scroller, scale]);
@@ -85,7 +98,9 @@ export function useScaledScroll(
     view,
     rest: Math.max(0, scale.height - view),
     moveTo: row => {
+      const from = scale.scrollTop;
       scale.moveTo(row * rowHeight);
+      if (scale.scrollTop !== from) heldUntil.current = performance.now() + HELD_MS;
       follows.current = true;
       redraw(undefined);
     },

@@ -67,3 +67,6 @@ export const SunIcon = draw(
 export const MoonIcon = draw(<path d="M13 9.5A5.5 5.5 0 0 1 6.5 3a5.5 5.5 0 1 0 6.5 6.5z" />);
 export const LeaveIcon = draw(<path d="M6.5 2.5h-3v11h3M10 5l3 3-3 3M13 8H6.5" />);
 export const CloseIcon = draw(<path d="M4 4l8 8M12 4l-8 8" />);
+export const PersonIcon = draw(
+  <path d="M8 8.500a2.750 2.750 0 1 0 0-5.500 2.750 2.750 0 0 0 0 5.500zM3 13.500c.600-2 2.500-3 5-3s4.400 1 5 3" />,
+);

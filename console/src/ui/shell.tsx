@@ -12,6 +12,7 @@ import {
   GaugeIcon,
   LeaveIcon,
   ListIcon,
+  PersonIcon,
   TerminalIcon,
 } from './icons.tsx';
 import { PageBoundary } from './page-boundary.tsx';
@@ -61,12 +62,19 @@ export function Shell({ user, children }: { user: CurrentUser; children: Compone
           </a>
         </nav>
         <div class="sidebar-end">
-          <div class="who">
-            <strong class="ellipsis" title={user.username}>
-              {user.username}
-            </strong>
-            <small>{user.administrator ? 'Administrator' : 'User'}</small>
-          </div>
+          <Link
+            class="who"
+            href="/account"
+            title="Your account"
+            aria-current={path.startsWith('/account') ? 'page' : undefined}
+          >
+            <PersonIcon />
+            <span>
+              <span class="visually-hidden">Your account: </span>
+              <strong class="ellipsis">{user.username}</strong>
+              <small>{user.administrator ? 'Administrator' : 'User'}</small>
+            </span>
+          </Link>
           <ThemeButton />
           <Button look="quiet" size="icon" aria-label="Log out" title="Log out" onClick={logOut}>
             <LeaveIcon />

@@ -1,7 +1,8 @@
 import type { ComponentChildren, TargetedDragEvent } from 'preact';
 import { useState } from 'preact/hooks';
-import { Unread } from '../ui/unread.tsx';
-import { chosenFiles, droppedFiles, type NamedFile } from './dropped-files.ts';
+import { DropProblem } from '../ui/drop-problem.tsx';
+import { type Drop, readDropped } from '../ui/dropped.ts';
+import { chosenFiles, type NamedFile, tidy } from './dropped-files.ts';
 
 interface DropZoneProps {
   label: string;
@@ -12,14 +13,14 @@ interface DropZoneProps {
 /** Takes files and folders: dropped on it, or chosen by its two buttons. */
 export function DropZone({ label, onFiles, children }: DropZoneProps) {
   const [isOver, setOver] = useState(false);
-  const [unread, setUnread] = useState<string[]>([]);
+  const [dropped, setDropped] = useState<Drop>();
   const drop = async (event: TargetedDragEvent<HTMLElement>) => {
     event.preventDefault();
     setOver(false);
     if (!event.dataTransfer) return;
-    const { files, unread: left } = await droppedFiles(event.dataTransfer);
-    setUnread(left);
-    if (files.length > 0) onFiles(files);
+    const read = await readDropped(event.dataTransfer);
+    setDropped(read);
+    onFiles(tidy(read.files));
   };
   return (
     <section
@@ -33,8 +34,8 @@ export function DropZone({ label, onFiles, children }: DropZoneProps) {
       onDragLeave={() => setOver(false)}
       onDrop={drop}
     >
-      <Unread paths={unread} onClose={() => setUnread([])} />
       {children}
+      {dropped && <DropProblem {...dropped} onClose={() => setDropped(undefined)} />}
       <div class="row">
         <FileButton onFiles={onFiles}>Choose files</FileButton>
         <FileButton isFolder onFiles={onFiles}>

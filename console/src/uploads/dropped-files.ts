@@ -1,4 +1,4 @@
-import { type Dropped, readChosen, readDropped } from '../ui/dropped.ts';
+import { type Dropped, readChosen } from '../ui/dropped.ts';
 
 /** A file with the name that it has in the folder that was dropped or chosen. */
 export interface NamedFile {
@@ -13,15 +13,8 @@ const natural = new Intl.Collator(undefined, { numeric: true });
 /** Files that were chosen, of a folder with their paths in it. */
 export const chosenFiles = (files: Iterable<File>): NamedFile[] => tidy(readChosen(files));
 
-/** Files that were dropped, with those in folders among them, and what could not be read. To be called while the event is handled. */
-export async function droppedFiles(
-  data: DataTransfer,
-): Promise<{ files: NamedFile[]; unread: string[] }> {
-  const { files, unread } = await readDropped(data);
-  return { files: tidy(files), unread };
-}
-
-const tidy = (files: Dropped[]): NamedFile[] =>
+/** In the order of their names. */
+export const tidy = (files: Dropped[]): NamedFile[] =>
   files
     .filter(({ file }) => !LITTER.has(file.name))
     .map(({ path, file }) => ({ name: path, file }))

@@ -1,5 +1,5 @@
 import { useState } from 'preact/hooks';
-import type { ModelPartProps } from '../pages/model.tsx';
+import type { ModelPartProps } from '../projects/model-part.ts';
 import { useModel } from '../service/models.ts';
 import { canWrite } from '../service/projects.ts';
 import { useSendings } from '../service/uploads.ts';

@@ -1,11 +1,9 @@
 import type { TargetedKeyboardEvent } from 'preact';
 import { useEffect, useRef, useState } from 'preact/hooks';
-import type { Job } from '../service/jobs.ts';
-import { apiPath } from '../service/place.ts';
 import { frameFrom, timeOf } from './frames.ts';
 import { PlayerControls, SPEEDS } from './player-controls.tsx';
-import type { VideoResult } from './result.ts';
 import { Scrubber } from './scrubber.tsx';
+import type { Tiles } from './tiles.ts';
 import '../styles/video.css';
 
 /** How many frames the arrow keys go. */
@@ -13,9 +11,18 @@ const MANY = 10;
 /** What a slider does with these is its own. */
 const OF_SLIDERS = ['ArrowLeft', 'ArrowRight', 'Home', 'End'];
 
+export interface PlayerProps {
+  address: string;
+  frames: number;
+  poster?: string | undefined;
+  sprite?: string | undefined;
+  /** How the small pictures lie in the sprite. */
+  tiles?: Tiles | undefined;
+  autoPlay?: boolean;
+}
+
 /** Plays a video of frames, and shows each of them alone. */
-export function Player({ job, result }: { job: Job; result: VideoResult }) {
-  const { frames, tiles } = result;
+export function Player({ address, frames, poster, sprite, tiles, autoPlay }: PlayerProps) {
   const video = useRef<HTMLVideoElement>(null);
   const box = useRef<HTMLElement>(null);
   const [isPlaying, setPlaying] = useState(false);
@@ -76,18 +83,14 @@ export function Player({ job, result }: { job: Job; result: VideoResult }) {
     event.preventDefault();
     act();
   };
-  const address = (what: string) =>
-    job.session === null
-      ? undefined
-      : apiPath(`remotes/${encodeURIComponent(job.session)}/videos/${job.id}/${what}`);
-  const sprite = address('sprite');
   return (
     <section class="card player" ref={box} aria-label="Video" onKeyDown={onKeyDown}>
       <video
         ref={video}
-        src={apiPath(`jobs/${job.id}/result`)}
-        poster={address('poster')}
+        src={address}
+        poster={poster}
         style={tiles && { aspectRatio: `${tiles.width} / ${tiles.height}` }}
+        autoPlay={autoPlay}
         preload="auto"
         muted
         playsInline
@@ -112,6 +115,7 @@ export function Player({ job, result }: { job: Job; result: VideoResult }) {
         <Scrubber
           timing={timing}
           frame={frame}
+          address={address}
           sprite={tiles && sprite !== undefined ? { address: sprite, tiles } : undefined}
           onShow={show}
         />

@@ -1,12 +1,14 @@
 import type { TargetedPointerEvent } from 'preact';
-import { useState } from 'preact/hooks';
+import { useEffect, useRef, useState } from 'preact/hooks';
 import { formatTime, type Timing, timeOf } from './frames.ts';
 import { placeTile, type Tiles } from './tiles.ts';
 
 interface ScrubberProps {
   timing: Timing;
   frame: number;
-  /** Small pictures, and where they are; gone with the session. */
+  /** Of the video. */
+  address: string;
+  /** Small pictures, and where they are; gone with the session. Without them the video itself shows its frames. */
   sprite: { address: string; tiles: Tiles } | undefined;
   onShow: (frame: number) => void;
 }
@@ -15,7 +17,7 @@ interface ScrubberProps {
 const THUMB = 16;
 
 /** Where in a video one is. A small picture tells what is at the place that is pointed at. */
-export function Scrubber({ timing, frame, sprite, onShow }: ScrubberProps) {
+export function Scrubber({ timing, frame, address, sprite, onShow }: ScrubberProps) {
   const { frames } = timing;
   const [pointed, setPointed] = useState<{ frame: number; left: number }>();
   const [isGone, setGone] = useState(false);
@@ -30,8 +32,10 @@ export function Scrubber({ timing, frame, sprite, onShow }: ScrubberProps) {
     <div class="scrubber">
       {pointed && (
         <div class="scrub-preview" style={{ left: `${pointed.left}%` }} aria-hidden="true">
-          {sprite && !isGone && (
+          {sprite && !isGone ? (
             <Tile {...sprite} time={timeOf(pointed.frame, timing)} onGone={() => setGone(true)} />
+          ) : (
+            <Glimpse address={address} time={timeOf(pointed.frame, timing)} />
           )}
           <span>
             {(pointed.frame + 1).toLocaleString()}, {timeText(pointed.frame)}
@@ -73,5 +77,32 @@ function Tile({ address, tiles, time, onGone }: TileProps) {
         onError={onGone}
       />
     </span>
+  );
+}
+
+/** A frame of the video. One that is wanted while another is sought is sought next. */
+function Glimpse({ address, time }: { address: string; time: number }) {
+  const video = useRef<HTMLVideoElement>(null);
+  const wanted = useRef(time);
+  wanted.current = time;
+  const seek = () => {
+    const element = video.current;
+    if (!element || element.seeking || element.readyState === 0) return;
+    if (Math.abs(element.currentTime - wanted.current) > 0.001)
+      element.currentTime = wanted.current;
+  };
+  useEffect(seek, [time]);
+  return (
+    <video
+      class="scrub-picture"
+      ref={video}
+      src={address}
+      muted
+      playsInline
+      preload="auto"
+      tabIndex={-1}
+      onLoadedMetadata={seek}
+      onSeeked={seek}
+    />
   );
 }

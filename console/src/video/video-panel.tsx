@@ -1,5 +1,5 @@
 import type { Job } from '../service/jobs.ts';
-import { apiPath } from '../service/place.ts';
+import { apiPath, downloadPath } from '../service/place.ts';
 import { formatBytes } from '../ui/format-bytes.ts';
 import { DownloadIcon } from '../ui/icons.tsx';
 import { formatTime } from './frames.ts';
@@ -17,16 +17,27 @@ export function VideoPanel({ job, result }: { job: Job; result: VideoResult }) {
     ...(tiles ? [formatTime(tiles.duration)] : []),
     `encoded ${encoded === 'host' ? `on ${job.host ?? 'the host'}` : 'by a worker'}`,
   ];
+  // They are gone with the session.
+  const still = (what: 'poster' | 'sprite') =>
+    job.session === null
+      ? undefined
+      : apiPath(`remotes/${encodeURIComponent(job.session)}/videos/${job.id}/${what}`);
   return (
     <>
-      <Player job={job} result={result} />
+      <Player
+        address={apiPath(`jobs/${job.id}/result`)}
+        frames={frames}
+        tiles={tiles}
+        poster={still('poster')}
+        sprite={still('sprite')}
+      />
       <section class="card" aria-label="Result">
         <div class="card-head">
           <span class="muted">{facts.join(', ')}</span>
           <a
             class="button"
             data-size="small"
-            href={apiPath(`jobs/${encodeURIComponent(job.id)}/result`)}
+            href={downloadPath(`jobs/${encodeURIComponent(job.id)}/result`, nameOf(job, type))}
             download
           >
             <DownloadIcon />
@@ -53,3 +64,6 @@ export function VideoPanel({ job, result }: { job: Job; result: VideoResult }) {
     </>
   );
 }
+
+const nameOf = (job: Job, type: string) =>
+  `${job.name ?? job.id}.${type === 'video/webm' ? 'webm' : 'mp4'}`;

@@ -146,6 +146,8 @@ export const cacheEntries = pgTable(
     object: text().notNull(),
     type: text().notNull(),
     size: count(),
+    /** Of the object that it names: the release before puts another one in its place, and leaves this. */
+    about: jsonb().$type<{ object: string; frames: number }>(),
     storedBy: storedBy(),
     created: time().notNull().defaultNow(),
     /** When it was last read, to the hour. */

@@ -1,0 +1,55 @@
+import { type FullHost, useChangeHost, useScan } from '../service/operations.ts';
+import { Button } from '../ui/button.tsx';
+import { Problem } from '../ui/problem.tsx';
+import { Fingerprints } from './fingerprints.tsx';
+
+/** The pinned keys of a host beside those that the machine shows now. */
+export function HostKeys({ host }: { host: FullHost }) {
+  const scan = useScan();
+  const change = useChangeHost(host.name);
+  const shown = scan.data;
+  const isSame = shown?.keys.some(key => host.keys.includes(key));
+  const { address, port } = host;
+  const pin = (keys: string[]) =>
+    change.mutate({ keys: [...kept(host), ...keys] }, { onSuccess: () => scan.reset() });
+  return (
+    <section class="form" aria-label="Keys">
+      <h3>Pinned keys</h3>
+      <Fingerprints keys={host.keys} fingerprints={host.fingerprints} />
+      {shown && (
+        <>
+          <h3>What it shows now</h3>
+          <Fingerprints {...shown} />
+          <p role="status">
+            {isSame
+              ? 'The machine still has a pinned key.'
+              : 'None of them is pinned: its keys were changed, or it is another machine. Compare before you pin.'}
+          </p>
+        </>
+      )}
+      {(scan.error ?? change.error) && <Problem error={scan.error ?? change.error} />}
+      <div class="row">
+        <Button
+          size="small"
+          disabled={scan.isPending}
+          onClick={() => scan.mutate({ address, port, private: host.private })}
+        >
+          {scan.isPending ? 'Asking for its keys …' : 'See what it shows now'}
+        </Button>
+        {shown && (
+          <Button
+            size="small"
+            disabled={change.isPending}
+            title="Open sessions on this host end where a key was changed"
+            onClick={() => pin(shown.keys)}
+          >
+            Pin what it shows
+          </Button>
+        )}
+      </div>
+    </section>
+  );
+}
+
+/** Lines such as `@cert-authority …` are no keys that a machine shows: what it shows replaces none of them. */
+const kept = ({ keys }: FullHost): string[] => keys.filter(line => line.startsWith('@'));

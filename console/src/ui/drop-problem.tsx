@@ -1,0 +1,32 @@
+import { Button } from './button.tsx';
+import type { Drop } from './dropped.ts';
+
+/** Of many the first are named. */
+const NAMED = 5;
+
+/** What is wrong with what was dropped, if anything is. */
+export function DropProblem({ files, unreadable, onClose }: Drop & { onClose: () => void }) {
+  if (unreadable.length === 0 && files.length > 0) return null;
+  const more = unreadable.length - NAMED;
+  return (
+    <div class="notice" data-look="error" role="alert">
+      {unreadable.length === 0 ? (
+        <strong>There is no file in what you dropped.</strong>
+      ) : (
+        <>
+          <strong>
+            The browser cannot read {unreadable.slice(0, NAMED).join(', ')}
+            {more > 0 && ` and ${more.toLocaleString()} more`}.
+          </strong>
+          <p>
+            It is gone, or you may not read it. Look at its permissions and drop it again.
+            {files.length > 0 && ' Everything else is there.'}
+          </p>
+        </>
+      )}
+      <Button size="small" look="quiet" onClick={onClose}>
+        Close
+      </Button>
+    </div>
+  );
+}
