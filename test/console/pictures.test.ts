@@ -23,8 +23,9 @@ const SIMULATION = `printf '\\033[1mgrid\\033[0m 512 × 512 × 128, 64 ranks\\n'
 for step in 1 2 3 4 5 6 7 8; do
   printf 'step %d  residual %s  \\033[32mok\\033[0m\\n' $step 3.1e-0$step
 done
-echo 'warning: time step halved twice' >&2
-printf 'written to \\033[36mrun-7/frames\\033[0m\\n'`;
+printf 'written to \\033[36mrun-7/frames\\033[0m\\n'
+# The two streams are in order only where one is sent before the other is written.
+sleep 1; echo 'warning: time step halved twice' >&2`;
 
 const RESIDUALS = [
   'step,time,residual,region',
@@ -93,6 +94,7 @@ describeStack(skip, 'the main pages look as in pictures', form => {
     if (path !== '') await page.goto(`${stack.url}/console/${path}`);
     await page.getByText(sign).and(page.locator(':not(option)')).first().waitFor();
     await expect.poll(() => page.locator('[aria-busy=true]').count()).toBe(0);
+    if (/ lines?$/.test(sign)) await page.locator('.log-row').first().waitFor();
     for (const colorScheme of ['light', 'dark'] as const) {
       await page.emulateMedia({ colorScheme, reducedMotion: 'reduce' });
       await expectPicture(await lookAt(), join(root, `docs/console/${name}-${colorScheme}.webp`));
