@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeAll, expect, test } from 'vitest';
+import { startCommandLine } from '../harness/command-line.ts';
 import { describeStack } from '../harness/forms.ts';
 import { type Job, openSession, readOutput, waitForEnd } from '../harness/remote.ts';
 import { missingPrograms } from '../harness/skip.ts';
@@ -22,8 +23,9 @@ interface BatchJob extends Job {
 const missing = missingPrograms('sshd', 'slurmctld', 'slurmd', 'sbatch', 'munged');
 
 describeStack(missing, 'jobs of a Slurm', form => {
-  const { client, sshd } = useRemoteStack(form);
+  const { stack, client, sshd } = useRemoteStack(form);
   const slurm = useStarted(startSlurm);
+  const line = useStarted(startCommandLine);
   let sid: string;
   beforeAll(async () => {
     slurm.offerTo(sshd);
@@ -83,6 +85,27 @@ describeStack(missing, 'jobs of a Slurm', form => {
       result: { returncode: 0 },
     });
     expect(String(await readOutput(client, id))).toBe('begun 3\nend\n');
+  });
+
+  test('windlass batch submits a command or a script, and lives like the job', async () => {
+    const { url, username, password } = stack;
+    await line.run(['login', url, '--user', username, '--password-stdin'], { input: password });
+    const command = 'echo "out of $SLURM_JOB_NAME"; echo "$WORD" >&2; exit 3';
+    const options = ['--name', 'by hand', '--cpus', '2', '--time', '90', '--env', 'WORD=err'];
+    expect(await line.run(['batch', 'host', ...options, '--', command])).toEqual({
+      ...{ code: 3, stderr: 'err\n' },
+      stdout: expect.stringMatching(/^out of windlass-\S+\n$/),
+    });
+    writeFileSync(
+      join(line.home, 'job.sh'),
+      '#!/bin/sh\necho "of a script: $SLURM_CPUS_PER_TASK"\n',
+    );
+    const script = ['batch', 'host', '-d', '--script', 'job.sh', '--option=--cpus-per-task=3'];
+    const { stdout: job } = await line.run(script);
+    expect(await line.run(['logs', '-f', job.trim()])).toEqual({
+      ...{ code: 0, stdout: 'of a script: 3\n', stderr: '' },
+    });
+    expect((await line.run(['batch', 'host'])).stderr).toContain('--script FILE');
   });
 
   test('one that waits there is queued with the reason, holds no slot, and is cancelled for good', async () => {
