@@ -40,13 +40,25 @@ const EXACT = ['pattern', 'format', 'multipleOf', 'dependentRequired'];
 class Comparison {
   readonly #schemas: Schemas;
   readonly #of: 'request' | 'answer';
+  /** The pairs of names that are being compared: a schema that holds itself is compared once. */
+  readonly #begun = new Set<string>();
 
   constructor(schemas: Schemas, of: 'request' | 'answer') {
     this.#schemas = schemas;
     this.#of = of;
   }
 
-  compare({ at, ...pair }: Pair): string[] {
+  compare(pair: Pair): string[] {
+    const names = [pair.before.$ref, pair.after.$ref].join();
+    if (!pair.before.$ref || !pair.after.$ref) return this.#compareAll(pair);
+    if (this.#begun.has(names)) return [];
+    this.#begun.add(names);
+    const changes = this.#compareAll(pair);
+    this.#begun.delete(names);
+    return changes;
+  }
+
+  #compareAll({ at, ...pair }: Pair): string[] {
     const before = this.#alternatives(pair.before, 0);
     const after = this.#alternatives(pair.after, 1);
     const [one, other] = [before[0], after[0]];
