@@ -181,7 +181,7 @@ export const ERROR_MEANINGS: Record<ErrorCode, { meaning: string; remedy: string
   },
   host_changed: {
     meaning:
-      "The host's entry got another address, port or key, which ended its sessions; no credentials were sent there.",
+      'The entry of the host, or of a jump host on the way, got another address, port, key or jump host, which ended its sessions; no credentials were sent there.',
     remedy: 'Open a new session, if the change is right.',
   },
   sftp_unavailable: {

@@ -19,15 +19,12 @@ export function placeOf(hops: Hop[]): string {
   return createHash('sha256').update(JSON.stringify(parts)).digest('base64url');
 }
 
-/** The hops of a host's entry. */
-export const hopsOf = ({ address, port, keys }: Hop): Hop[] => [{ address, port, keys }];
-
 /** What `end_reason` of a session is when the entry of its host was changed; a trigger of `hosts` sets it, too. */
 export const HOST_CHANGED = 'host_changed';
 
 export function hostChanged(hostname: string): WindlassError {
   return new WindlassError('host_changed', {
-    detail: `Host changed: the entry of ${hostname} got another address, port or key, which ended the sessions opened before. Nothing was sent to the new place; what ran on the host may run on.`,
+    detail: `Host changed: the entry of ${hostname} or of a jump host on the way to it got another address, port, key or jump host, which ended the sessions opened before. Nothing was sent to the new place; what ran on the host may run on.`,
     hint: 'Open a new session with POST /api/remotes, if the change is right.',
   });
 }

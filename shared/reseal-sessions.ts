@@ -1,7 +1,8 @@
 import { and, eq, isNotNull } from 'drizzle-orm';
 import type { Database } from './database/connect.ts';
-import { hosts, sessions } from './database/schema.ts';
-import { hopsOf, placeOf } from './host-place.ts';
+import { sessions } from './database/schema.ts';
+import { readHopsTo } from './hops.ts';
+import { placeOf } from './host-place.ts';
 import { isSealedWith, publicKeyOf, seal, unseal } from './secrets.ts';
 
 export interface Resealed {
@@ -22,22 +23,19 @@ export async function resealSessions({ db }: Database, privateKeys: string): Pro
     .where(isNotNull(sessions.sealed));
   const counts = { resealed: 0, unreadable: 0 };
   for (const { sid } of sealed) {
-    const [found] = await db
-      .select({ session: sessions, host: hosts })
-      .from(sessions)
-      .innerJoin(hosts, eq(hosts.name, sessions.hostname))
-      .where(eq(sessions.sid, sid));
-    const before = found?.session.sealed;
-    if (!before || isSealedWith(publicKey, before)) continue;
-    const opened = await unseal(privateKeys, found.session, before).catch(() => undefined);
+    const [session] = await db.select().from(sessions).where(eq(sessions.sid, sid));
+    const hops = session && (await readHopsTo(db, session.hostname));
+    const before = session?.sealed;
+    if (!hops || !before || isSealedWith(publicKey, before)) continue;
+    const opened = await unseal(privateKeys, session, before).catch(() => undefined);
     if (!opened) {
       counts.unreadable++;
       continue;
     }
-    const { place = placeOf(hopsOf(found.host)), secret } = opened;
+    const { place = placeOf(hops), secret } = opened;
     const written = await db
       .update(sessions)
-      .set({ sealed: await seal(publicKey, found.session, { place, secret }) })
+      .set({ sealed: await seal(publicKey, session, { place, secret }) })
       .where(and(eq(sessions.sid, sid), eq(sessions.sealed, before)))
       .returning({ sid: sessions.sid });
     counts.resealed += written.length;

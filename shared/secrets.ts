@@ -166,4 +166,10 @@ export interface Credential {
   privateKey?: string;
   /** The line of an OpenSSH certificate of the private key. */
   certificate?: string;
+  /** For the jump host of the host that this is for; absent: the same. */
+  jump?: JumpCredential;
+}
+
+export interface JumpCredential extends Credential {
+  username: string;
 }

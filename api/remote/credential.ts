@@ -1,9 +1,16 @@
 import { z } from 'zod';
+import { type Hops, hostOf } from '../../shared/hops.ts';
 import type { Credential } from '../../shared/secrets.ts';
 import { isValidAt, parseCertificate } from '../../shared/ssh-certificates.ts';
-import { parseInput } from '../http/validate.ts';
+import { invalidInput } from '../http/validate.ts';
 import { publicKeyOf } from './private-key.ts';
 import type { ThreadedKeyParser } from './threaded-key-parser.ts';
+
+export const loginName = z
+  .string()
+  .min(1)
+  .max(256)
+  .refine(name => !/[\0\r\n\p{Surrogate}]/u.test(name), 'must be one line of Unicode');
 
 /** How a user logs in to a host: by a password or a key, or by nothing but what the host asks for. */
 export const credentialFields = {
@@ -13,6 +20,21 @@ export const credentialFields = {
   certificate: z.string().max(65_536).optional(),
   passphrase: z.string().max(4_096).optional(),
 };
+
+/** For the jump host of the host that a credential is for, and so on for the one before it. */
+const jumpCredential = z
+  .strictObject({
+    username: loginName,
+    ...credentialFields,
+    get jump(): z.ZodOptional<z.ZodType<GivenJump>> {
+      return jumpCredential.optional();
+    },
+  })
+  .superRefine(checkCredential)
+  .meta({ id: 'JumpCredential' });
+
+/** Credentials for a host, and for its jump hosts where they are not the same. */
+export const loginFields = { ...credentialFields, jump: jumpCredential.optional() };
 
 /** What belongs together of these fields. */
 export function checkCredential(given: GivenCredential, context: z.RefinementCtx): void {
@@ -30,20 +52,47 @@ interface GivenCredential {
   privateKey?: string;
   certificate?: string;
   passphrase?: string;
+  jump?: GivenJump;
+}
+type GivenJump = GivenCredential & { username: string };
+
+/** Throws `invalid_input` where there are more credentials than hosts on the way. */
+export function checkJumps(given: GivenCredential, hops: Hops): void {
+  const path: string[] = [];
+  for (let { jump } = given; jump; { jump } = jump) {
+    path.push('jump');
+    const host = hops.at(-path.length);
+    if (host?.jump == null)
+      refuse(path.join('.'), `${(host ?? hostOf(hops)).name} has no jump host`);
+  }
 }
 
-/** The credential of a request as it is sealed. Throws `invalid_input` for a key or a certificate that no host would take. */
+/**
+ * The credentials of a request as they are sealed. Throws `invalid_input` for a key or a certificate that no host would take;
+ * `at` is where in the request they are.
+ */
 export async function readCredential(
   keys: ThreadedKeyParser,
-  { owner, given }: { owner: string; given: GivenCredential },
+  { owner, given, at = '' }: { owner: string; given: GivenCredential; at?: string },
+): Promise<Credential> {
+  const { jump } = given;
+  const credential = await readOne(keys, { owner, given, at });
+  if (!jump) return credential;
+  const before = await readCredential(keys, { owner, given: jump, at: `${at}jump.` });
+  return { ...credential, jump: { username: jump.username, ...before } };
+}
+
+async function readOne(
+  keys: ThreadedKeyParser,
+  { owner, given, at }: { owner: string; given: GivenCredential; at: string },
 ): Promise<Credential> {
   const { password, privateKey, passphrase, certificate } = given;
   if (privateKey === undefined) return { password };
   const parsed = await keys.parse(owner, privateKey, passphrase);
-  if ('problem' in parsed) return refuse('privateKey', parsed.problem);
+  if ('problem' in parsed) return refuse(`${at}privateKey`, parsed.problem);
   if (certificate === undefined) return { privateKey: parsed.key };
   const problem = findProblem(certificate, parsed.key);
-  if (problem !== undefined) return refuse('certificate', problem);
+  if (problem !== undefined) return refuse(`${at}certificate`, problem);
   return { privateKey: parsed.key, certificate: certificate.trim() };
 }
 
@@ -73,5 +122,6 @@ function describeValidity({
 }
 
 /** Throws `invalid_input` for one field. */
-const refuse = (field: string, problem: string) =>
-  parseInput({}, z.object({ [field]: z.never(problem) })) as never;
+const refuse = (field: string, problem: string): never => {
+  throw invalidInput([{ field, problem }], 'Correct the named fields.');
+};

@@ -1,17 +1,23 @@
-import { and, count, eq, isNull } from 'drizzle-orm';
+import { and, count, eq, isNull, sql } from 'drizzle-orm';
 import type { Tx } from '../../shared/database/connect.ts';
 import { sessions } from '../../shared/database/schema.ts';
 import { conflict } from '../../shared/errors.ts';
 import { isActiveOrOpening } from './sessions.ts';
 
-/** The sessions that a change of the host would end: their workers are to be told. */
+/** The sessions that a change of the host would end, on it and on the hosts behind it: their workers are to be told. */
 export async function listOpenSessions(tx: Tx, hostname: string): Promise<string[]> {
   const rows = await tx
     .select({ sid: sessions.sid })
     .from(sessions)
-    .where(and(eq(sessions.hostname, hostname), isNull(sessions.ended)));
+    .where(and(sql`${sessions.hostname} in (${behind(hostname)})`, isNull(sessions.ended)));
   return rows.map(row => row.sid);
 }
+
+/** The names of a host and of all that are reached through it. */
+const behind = (hostname: string) => sql`with recursive behind(name) as (
+    select ${hostname}::text
+    union select hosts.name from hosts join behind on hosts.jump = behind.name
+  ) select name from behind`;
 
 /**
  * Throws `conflict` while sessions are open on a host that is to be removed. The caller has locked the host's row, as opening a

@@ -11,17 +11,23 @@ import { checkIfMatch, sendRecord, versionTag } from '../http/conditional-reques
 import { pageOf, pageQueryBy, readPage } from '../http/pagination.ts';
 import { pathParameter, resource } from '../http/resource.ts';
 import { routes } from '../http/routes.ts';
+import { invalidInput } from '../http/validate.ts';
 import { auditOf } from '../identity/audit.ts';
 import { currentUser, requireAdministrator } from '../identity/current-user.ts';
 import { username } from '../identity/username.ts';
 import { answerWithLocation, operation } from '../openapi/operation.ts';
 import { assertHostFor, isHostFor } from '../remote/host-access.ts';
+import { lockJump, refuseHostsBehind } from '../remote/jump-hosts.ts';
 import { type HostPlace, hostPlace, scanHost } from '../remote/scan-host.ts';
 import { listOpenSessions, refuseOpenSessions } from '../remote/sessions-of-host.ts';
 
 const keyLine = z
   .string()
   .max(4_096)
+  .refine(
+    line => !line.trimStart().startsWith('@'),
+    'must be a key of the host itself: certificates of hosts are not verified',
+  )
   .refine(
     line => !(ssh2.utils.parseKey(line) instanceof Error),
     'must be a public key such as "ssh-ed25519 AAAA…"',
@@ -31,16 +37,21 @@ const keyLine = z
 function toList(users: '*' | string[]): string[] | null {
   return users === '*' ? null : [...new Set(users)];
 }
+const name = z.string().regex(/^[\w][\w.-]{0,252}$/, 'must be 1 to 253 letters, digits, . _ -');
 const fields = {
   ...hostPlace,
   keys: z.array(keyLine).min(1).max(20),
   trust: z.literal('now'),
   agent: z.boolean(),
   users: z.union([z.literal('*'), z.array(username).max(1_000)]).transform(toList),
+  /** The host that it is reached through; null: workers connect to it themselves. */
+  jump: name.nullable(),
 };
-const name = z.string().regex(/^[\w][\w.-]{0,252}$/, 'must be 1 to 253 letters, digits, . _ -');
 const oneOf = (given: { keys?: unknown; trust?: unknown }) =>
   (given.keys === undefined) !== (given.trust === undefined);
+/** A scan logs in nowhere: it cannot go through another host. */
+const NO_LOGIN =
+  'give keys: what a host shows behind a jump host is not seen without a login there';
 const newHost = z
   .strictObject({
     name,
@@ -52,8 +63,13 @@ const newHost = z
     agent: fields.agent.default(true),
     private: fields.private.default(false),
     users: fields.users.default(null),
+    jump: fields.jump.default(null),
   })
   .refine(oneOf, { path: ['keys'], message: 'give either keys or "trust": "now"' })
+  .refine(given => !given.jump || given.trust === undefined, {
+    path: ['trust'],
+    message: NO_LOGIN,
+  })
   .meta({ id: 'NewHost' });
 const changes = z
   .strictObject(fields)
@@ -64,7 +80,14 @@ const changes = z
   })
   .meta({ id: 'HostChanges' });
 
-const hostName = z.object({ name: z.string(), agent: z.boolean() }).meta({ id: 'HostName' });
+const hostName = z
+  .object({
+    name: z.string(),
+    agent: z.boolean(),
+    /** The host that it is reached through, where there is one: a login goes there first. */
+    jump: z.string().optional(),
+  })
+  .meta({ id: 'HostName' });
 const fullHost = hostName
   .extend({
     address: z.string(),
@@ -73,6 +96,7 @@ const fullHost = hostName
     fingerprints: z.array(z.string()),
     private: z.boolean(),
     users: z.union([z.literal('*'), z.array(z.string())]),
+    jump: z.string().nullable(),
     created: z.date(),
   })
   .meta({ id: 'Host' });
@@ -99,9 +123,14 @@ const fullView = (row: HostRow): z.output<typeof fullHost> => ({
   agent: row.agent,
   private: row.private,
   users: row.users ?? '*',
+  jump: row.jump,
   created: row.created,
 });
-const shortView = ({ name, agent }: HostRow) => ({ name, agent });
+const shortView = ({ name, agent, jump }: HostRow) => ({
+  name,
+  agent,
+  ...(jump !== null && { jump }),
+});
 
 /** Hosts that sessions can be opened on, with their pinned keys. */
 export default routes('json-body', (router, api) => {
@@ -148,6 +177,7 @@ export default routes('json-body', (router, api) => {
         if (!pinned) return;
         const host = { ...at, keys: pinned.keys };
         const added = await db.transaction(async tx => {
+          await lockJump(tx, host);
           const [row] = await tx.insert(hosts).values(host).onConflictDoNothing().returning();
           if (row) await auditOf(req, res)(tx, 'host.create', row.name);
           return row;
@@ -204,7 +234,8 @@ export default routes('json-body', (router, api) => {
       id: 'changeHost',
       topic: 'sessions',
       summary: 'Change a host',
-      details: 'Another address, port or key ends the sessions that are open on it: host_changed.',
+      details:
+        'Another address, port, key or jump host ends the sessions that are open on it, and on the hosts that are reached through it: host_changed.',
       body: changes,
       headers: ['If-Match'],
       for: 'administrators',
@@ -218,12 +249,14 @@ export default routes('json-body', (router, api) => {
         const { trust, ...given } = body();
         const next = { ...row, ...given };
         const { address, port, private: isPrivate } = next;
+        if (trust && next.jump !== null) throw noLogin();
         const pinned = trust ? await scan({ address, port, private: isPrivate }, req, res) : next;
         if (!pinned) return;
         const { keys } = pinned;
         const { changed, open } = await db.transaction(async tx => {
+          if (given.jump) await lockJump(tx, { name: row.name, jump: given.jump });
           const open = await listOpenSessions(tx, row.name);
-          // A trigger of the table ends them where address, port or keys change.
+          // A trigger of the table ends them where address, port, keys or jump host change.
           const [written] = await tx
             .update(hosts)
             .set({ ...given, keys, version: sql`${hosts.version} + 1` })
@@ -245,7 +278,7 @@ export default routes('json-body', (router, api) => {
     delete: operation({
       id: 'removeHost',
       topic: 'sessions',
-      summary: 'Remove a host that no session is open on',
+      summary: 'Remove a host that no session is open on, and none is reached through',
       headers: ['If-Match'],
       for: 'administrators',
       refusesTokens: true,
@@ -258,6 +291,7 @@ export default routes('json-body', (router, api) => {
           // Opening a session locks the row too.
           const row = requireHost(name, await selectHost(tx, name).for('update'));
           checkIfMatch(req, versionTag(row));
+          await refuseHostsBehind(tx, name);
           await refuseOpenSessions(tx, { name, idleSeconds });
           await tx.delete(hosts).where(eq(hosts.name, name));
           await auditOf(req, res)(tx, 'host.delete', name);
@@ -267,6 +301,8 @@ export default routes('json-body', (router, api) => {
     }),
   });
 });
+
+const noLogin = () => invalidInput([{ field: 'trust', problem: NO_LOGIN }], 'Set "keys" instead.');
 
 const selectHost = (tx: Tx, name: string) => tx.select().from(hosts).where(eq(hosts.name, name));
 

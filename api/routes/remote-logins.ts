@@ -1,9 +1,10 @@
 import { eq } from 'drizzle-orm';
 import type { Request, Response } from 'express';
 import { z } from 'zod';
-import { hosts, sessions } from '../../shared/database/schema.ts';
+import { sessions } from '../../shared/database/schema.ts';
 import { conflict, WindlassError } from '../../shared/errors.ts';
-import { hopsOf, hostChanged, placeOf } from '../../shared/host-place.ts';
+import { readHopsTo } from '../../shared/hops.ts';
+import { hostChanged, placeOf } from '../../shared/host-place.ts';
 import { seal } from '../../shared/secrets.ts';
 import { pathParameter, resource } from '../http/resource.ts';
 import { routes } from '../http/routes.ts';
@@ -12,7 +13,7 @@ import { awaitJob } from '../jobs/requests/await-job.ts';
 import { requireWorker } from '../jobs/requests/require-worker.ts';
 import { startRequestedJob } from '../jobs/requests/start-requested-job.ts';
 import { operation } from '../openapi/operation.ts';
-import { checkCredential, credentialFields, readCredential } from '../remote/credential.ts';
+import { checkCredential, checkJumps, loginFields, readCredential } from '../remote/credential.ts';
 import { LOGIN_ANSWERS, LOGIN_ERRORS, sendLogin } from '../remote/send-login.ts';
 import { findSession, lockSession, type SessionKey } from '../remote/sessions.ts';
 import { ThreadedKeyParser } from '../remote/threaded-key-parser.ts';
@@ -24,7 +25,7 @@ const answers = z
   })
   .meta({ id: 'LoginAnswers' });
 const credential = z
-  .strictObject(credentialFields)
+  .strictObject(loginFields)
   .superRefine(checkCredential)
   .meta({ id: 'HostCredential' });
 
@@ -86,12 +87,14 @@ export default routes('json-body', (router, api) => {
       handle: async ({ req, res, body }) => {
         const key = keyOf(req, res);
         const { owner } = key;
-        const secret = await readCredential(keys, { owner, given: body() });
+        const given = body();
+        const secret = await readCredential(keys, { owner, given });
         const queue = await requireWorker(api, 'connect');
         const { hostname } = await findSession(api.database.db, key);
-        const [host] = await api.database.db.select().from(hosts).where(eq(hosts.name, hostname));
-        if (!host) throw hostChanged(hostname);
-        const place = placeOf(hopsOf(host));
+        const hops = await readHopsTo(api.database.db, hostname);
+        if (!hops) throw hostChanged(hostname);
+        checkJumps(given, hops);
+        const place = placeOf(hops);
         const sealed = await seal(
           api.config.SEAL_PUBLIC_KEY,
           { ...key, hostname },

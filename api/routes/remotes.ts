@@ -3,10 +3,11 @@ import type { Request, Response } from 'express';
 import { z } from 'zod';
 import { SESSION_COLUMNS, type SessionRecord } from '../../shared/database/api-columns.ts';
 import type { Tx } from '../../shared/database/connect.ts';
-import { hosts, jobs, sessions } from '../../shared/database/schema.ts';
+import { jobs, sessions } from '../../shared/database/schema.ts';
 import { WindlassError } from '../../shared/errors.ts';
 import { isHeld } from '../../shared/held-sessions.ts';
-import { hopsOf, hostChanged, placeOf } from '../../shared/host-place.ts';
+import { type Hops, hostOf, readHopsTo } from '../../shared/hops.ts';
+import { hostChanged, placeOf } from '../../shared/host-place.ts';
 import { newId } from '../../shared/ids.ts';
 import { ENGINES } from '../../shared/jobs/batch.ts';
 import { publishCancelled } from '../../shared/jobs/cancel.ts';
@@ -25,7 +26,13 @@ import { jobName } from '../jobs/requests/job-name.ts';
 import { requireWorker } from '../jobs/requests/require-worker.ts';
 import { startRequestedJob } from '../jobs/requests/start-requested-job.ts';
 import { operation } from '../openapi/operation.ts';
-import { checkCredential, credentialFields, readCredential } from '../remote/credential.ts';
+import {
+  checkCredential,
+  checkJumps,
+  loginFields,
+  loginName,
+  readCredential,
+} from '../remote/credential.ts';
 import { assertHostFor } from '../remote/host-access.ts';
 import { LOGIN_ANSWERS, LOGIN_ERRORS, sendLogin } from '../remote/send-login.ts';
 import {
@@ -41,12 +48,8 @@ import { ThreadedKeyParser } from '../remote/threaded-key-parser.ts';
 const newSession = z
   .strictObject({
     hostname: z.string().min(1).max(253),
-    username: z
-      .string()
-      .min(1)
-      .max(256)
-      .refine(name => !/[\0\r\n\p{Surrogate}]/u.test(name), 'must be one line of Unicode'),
-    ...credentialFields,
+    username: loginName,
+    ...loginFields,
     port: z.number().int().min(1).max(65_535).optional(),
     /** Null: not given, as clients of Slycat say it. */
     agent: z.boolean().nullish(),
@@ -123,11 +126,13 @@ export default routes('json-body', (router, api) => {
         const owner = currentUser(res).username;
         const given = body();
         const credential = await readCredential(keys, { owner, given });
-        const host = await findHost(api, given);
+        const hops = await findHost(api, given);
+        const host = hostOf(hops);
         assertHostFor(host, { username: owner });
+        checkJumps(given, hops);
         const queue = await requireWorker(api, 'connect');
         const sid = newId();
-        const place = placeOf(hopsOf(host));
+        const place = placeOf(hops);
         const sealed = await seal(
           api.config.SEAL_PUBLIC_KEY,
           { sid, owner, hostname: host.name },
@@ -249,9 +254,10 @@ function stateOf({ opened, interactive }: SessionRecord, isHeld: boolean) {
   return interactive && !isHeld ? ('reconnect' as const) : ('open' as const);
 }
 
-async function findHost({ database: { db } }: ApiContext, given: NewSession) {
-  const [host] = await db.select().from(hosts).where(eq(hosts.name, given.hostname));
-  if (!host) throw unknownHost(given.hostname);
+async function findHost({ database: { db } }: ApiContext, given: NewSession): Promise<Hops> {
+  const hops = await readHopsTo(db, given.hostname);
+  if (!hops) throw unknownHost(given.hostname);
+  const host = hostOf(hops);
   if (given.port !== undefined && given.port !== host.port) {
     throw new WindlassError('host_not_allowed', {
       detail: `Host not allowed: ${host.name} is set up for port ${host.port}.`,
@@ -264,18 +270,18 @@ async function findHost({ database: { db } }: ApiContext, given: NewSession) {
       hint: 'Leave "agent" out, or have a server administrator set "agent": true in the host\'s entry.',
     });
   }
-  return host;
+  return hops;
 }
 
-/** A concurrent change or removal of the host must find the session that is being opened, or have come before it. */
+/** A concurrent change or removal of the host, or of a jump host, must find the session that is being opened, or have come before it. */
 async function lockHost(
   tx: Tx,
   { name, place, owner }: { name: string; place: string; owner: string },
 ): Promise<void> {
-  const [found] = await tx.select().from(hosts).where(eq(hosts.name, name)).for('share');
-  if (!found) throw unknownHost(name);
-  if (placeOf(hopsOf(found)) !== place) throw hostChanged(name);
-  assertHostFor(found, { username: owner });
+  const hops = await readHopsTo(tx, name, 'share');
+  if (!hops) throw unknownHost(name);
+  if (placeOf(hops) !== place) throw hostChanged(name);
+  assertHostFor(hostOf(hops), { username: owner });
 }
 
 const unknownHost = (name: string) =>

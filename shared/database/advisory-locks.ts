@@ -17,4 +17,6 @@ export const ADVISORY_LOCKS = {
   deletions: 7_493_230,
   /** Whoever counts what users store; with the hash of a name, whoever adds to it for that user. */
   userStorage: 7_493_231,
+  /** Whoever changes which host is reached through which. */
+  jumps: 7_493_236,
 } as const;

@@ -26,6 +26,11 @@ interface Definition {
    * A job waits for a worker that understands its version.
    */
   version?: number;
+  /**
+   * The same in a session whose host has a jump host: a worker that knows none would log in to another machine, or end the
+   * session. A kind with a session has it, until the release before knows jump hosts.
+   */
+  versionBehindJumps?: number;
   result: z.ZodType;
   /**
    * The job needs a session: it `uses` the session's connection, so it goes to the worker that has one, or `opens` the
@@ -180,6 +185,7 @@ export const JOBS = {
     session: 'opens',
     /** Before 2 a worker did not ask the user. */
     version: 2,
+    versionBehindJumps: 3,
     payload: z.object({}),
     result: loginResult,
     endsWithClient: true,
@@ -188,6 +194,7 @@ export const JOBS = {
     means: 'Goes on with a login, by what the user has answered.',
     queue: 'interactive',
     session: 'opens',
+    versionBehindJumps: 2,
     payload: z.object({ challenge: z.string() }),
     result: loginResult,
     endsWithClient: true,
@@ -206,6 +213,7 @@ export const JOBS = {
     output: 'kept',
     /** Before 2 a worker knew the command alone. */
     version: 2,
+    versionBehindJumps: 3,
     payload: z.object({ command: commandText, ...launchOptions }),
     result: z.object({ returncode: z.number().int() }),
     retry: true,
@@ -215,6 +223,7 @@ export const JOBS = {
     queue: 'remote',
     session: 'uses',
     output: 'kept',
+    versionBehindJumps: 2,
     payload: batchRequest,
     result: z.object({ returncode: z.number().int() }),
     ownState: true,
@@ -225,6 +234,7 @@ export const JOBS = {
     queue: 'video',
     // 2: patterns, frames that may be left out, codecs and backgrounds. 3: labels.
     version: 3,
+    versionBehindJumps: 4,
     session: 'uses',
     parent: 'project',
     objects: 'videos',
@@ -272,6 +282,7 @@ export const JOBS = {
     session: 'uses',
     /** For each group of entries four lines of JSON, one a column. */
     output: 'streamed',
+    versionBehindJumps: 2,
     payload: z.object({ path: absolutePath }),
     result: z.object({ entries: z.number().int() }),
     endsWithClient: true,
@@ -282,6 +293,7 @@ export const JOBS = {
     session: 'uses',
     /** One line of JSON about the file, then its bytes. */
     output: 'streamed',
+    versionBehindJumps: 2,
     payload: z.object({
       path: absolutePath,
       /** No bytes, only what is said of the file. */
@@ -305,6 +317,7 @@ export const JOBS = {
     queue: 'remote',
     session: 'uses',
     objects: 'files',
+    versionBehindJumps: 2,
     payload: z.object({
       path: absolutePath,
       /** The bytes, which the request has stored. */
@@ -325,6 +338,7 @@ export const JOBS = {
     means: 'Removes a file on the host.',
     queue: 'interactive',
     session: 'uses',
+    versionBehindJumps: 2,
     payload: z.object({ path: absolutePath }),
     result: z.object({}),
     endsWithClient: true,
@@ -335,6 +349,7 @@ export const JOBS = {
     session: 'uses',
     parent: 'upload',
     objects: 'uploads',
+    versionBehindJumps: 2,
     payload: z.object({
       upload: z.string(),
       file: z.number().int(),

@@ -1,15 +1,28 @@
 import { type SQL, sql } from 'drizzle-orm';
 import type { Db } from '../database/connect.ts';
-import { JOB_KINDS, jobDefinition } from './catalog.ts';
+import { hosts } from '../database/schema.ts';
+import { JOB_KINDS, type JobKind, jobDefinition } from './catalog.ts';
 import { IS_WAITING } from './job-conditions.ts';
 import { ALIVE_SECONDS } from './lease.ts';
 
 /** By kind of job: the newest version of its payload that a program understands, and with it all versions before. */
 export type Understood = Record<string, number>;
 
+/** The versions that the jobs of a kind have, without jump hosts and behind them. */
+export function versionsOf(kind: JobKind): { direct: number; behindJumps: number } {
+  const { version: direct = 1, versionBehindJumps = direct } = jobDefinition(kind);
+  return { direct, behindJumps: versionBehindJumps };
+}
+
+/** Which of them a job in a session on this host has. */
+export function versionOn(kind: JobKind, hostname: SQL): SQL<number> {
+  const { direct, behindJumps } = versionsOf(kind);
+  return sql<number>`(case when exists (select from ${hosts} where ${hosts.name} = ${hostname} and ${hosts.jump} is not null) then ${behindJumps}::int else ${direct}::int end)`;
+}
+
 /** What this program understands. */
 export const UNDERSTOOD: Understood = Object.fromEntries(
-  JOB_KINDS.map(kind => [kind, jobDefinition(kind).version ?? 1]),
+  JOB_KINDS.map(kind => [kind, Math.max(...Object.values(versionsOf(kind)))]),
 );
 /** A worker of the release before does not say what it understands: it has the same kinds, in their first version. */
 const UNDERSTOOD_BEFORE = JSON.stringify(Object.fromEntries(JOB_KINDS.map(kind => [kind, 1])));

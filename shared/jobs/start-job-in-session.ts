@@ -4,6 +4,7 @@ import { newId } from '../ids.ts';
 import { jobDefinition, type Payload, type SessionKind } from './catalog.ts';
 import { dispatchedAtOnce } from './fair-share.ts';
 import { labelOf } from './labels.ts';
+import { versionsOf } from './payload-versions.ts';
 import { auditOf, type JobRequest } from './start-job.ts';
 
 /** A new job's columns, where its request sets no others. */
@@ -48,7 +49,8 @@ export async function startJobInSession<K extends SessionKind>(
   idleSeconds: number,
 ): Promise<JobRow | undefined> {
   const { kind, owner, session, limit, onCount, share, requestId = null, name = null } = request;
-  const { payload, version: payloadVersion = 1, output, ...definition } = jobDefinition(kind);
+  const { payload, output, ...definition } = jobDefinition(kind);
+  const { direct, behindJumps } = versionsOf(kind);
   const queue = request.queue ?? definition.queue;
   const outputStreamed = output === 'streamed';
   const given = payload.parse(request.payload);
@@ -61,10 +63,10 @@ export async function startJobInSession<K extends SessionKind>(
     : sql`select`;
   // The session is locked: a transaction that ends it waits for this one, and then cancels the new job too.
   const [row] = await sql<
-    { created: string; dispatched: string | null; open: number; host: string }[]
+    { created: string; dispatched: string | null; open: number; host: string; version: number }[]
   >`
     with session as (
-      select hostname from sessions
+      select hostname, (select jump from hosts where name = hostname) as jump from sessions
       where sid = ${session} and owner = ${owner} and opened is not null and ended is null
         and accessed > now() - interval '1 minute' and accessed > now() - make_interval(secs => ${idleSeconds})
       for share
@@ -75,13 +77,14 @@ export async function startJobInSession<K extends SessionKind>(
       from (select from jobs where owner = ${owner} and finished is null limit ${limit}::int) counted
     ), started as (
     insert into jobs (id, kind, queue, owner, session, host, label, name, request_id, payload, payload_version, output_streamed, epoch, dispatched)
-    select ${id}, ${kind}, ${queue}, ${owner}, ${session}, session.hostname, ${label}, ${name}, ${requestId}, ${JSON.stringify(given)}::jsonb, ${payloadVersion}, ${outputStreamed},
+    select ${id}, ${kind}, ${queue}, ${owner}, ${session}, session.hostname, ${label}, ${name}, ${requestId}, ${JSON.stringify(given)}::jsonb,
+      case when session.jump is null then ${direct}::int else ${behindJumps}::int end, ${outputStreamed},
       1, ${sql.unsafe(dispatchedAtOnce(queue, share))}
     from session, asked, open
     where ${limit}::int = 0 or open.n < ${limit}::int
-    returning created, dispatched, host, (select n from open) as open
+    returning created, dispatched, host, payload_version, (select n from open) as open
     ), audit as (${audit})
-    select created, dispatched, host, open from started`;
+    select created, dispatched, host, payload_version as version, open from started`;
   if (!row) return undefined;
   if (limit > 0) onCount?.(row.open);
   const created = new Date(row.created);
@@ -98,7 +101,7 @@ export async function startJobInSession<K extends SessionKind>(
     name,
     requestId,
     payload: given,
-    payloadVersion,
+    payloadVersion: row.version,
     outputStreamed,
     epoch: 1,
     created,

@@ -7,6 +7,7 @@ import { newId } from '../ids.ts';
 import { type JobKind, jobDefinition, type Payload, type QueueName } from './catalog.ts';
 import { dispatchedAtOnce } from './fair-share.ts';
 import { labelOf, oneLine } from './labels.ts';
+import { versionOn, versionsOf } from './payload-versions.ts';
 
 export interface JobRequest<K extends JobKind = JobKind> {
   kind: K;
@@ -44,7 +45,7 @@ export interface JobRequest<K extends JobKind = JobKind> {
 export async function startJob<K extends JobKind>(tx: Tx, request: JobRequest<K>): Promise<JobRow> {
   const { limit, onCount, share, address: _, ...columns } = request;
   if (limit > 0) await refuseTooMany(tx, request);
-  const { payload, version, output, ...definition } = jobDefinition(request.kind);
+  const { payload, output, ...definition } = jobDefinition(request.kind);
   const queue = columns.queue ?? definition.queue;
   const given = payload.parse(request.payload);
   const [row] = await tx
@@ -56,7 +57,9 @@ export async function startJob<K extends JobKind>(tx: Tx, request: JobRequest<K>
       payload: given,
       label: columns.label ? oneLine(columns.label) : labelOf(request.kind, given as Payload<K>),
       host: columns.session && hostOf(columns.session),
-      payloadVersion: version,
+      payloadVersion: columns.session
+        ? versionOn(request.kind, hostOf(columns.session))
+        : versionsOf(request.kind).direct,
       outputStreamed: output === 'streamed',
       epoch: 1,
       dispatched: sql`(select ${sql.raw(dispatchedAtOnce(queue, share))} from (select ${columns.owner}::text as owner) asked)`,

@@ -162,6 +162,8 @@ describeForms(missingPrograms('sshd'), 'what the logs hold at LOG_LEVEL=trace', 
       { privateKey: key },
       { privateKey: key, passphrase: secret('passphrase') },
       { privateKey: secret('no-key') },
+      { jump: { username, password: secret('jump-password') } },
+      { jump: { username, privateKey: secret('no-jump-key') } },
       { password: secret('one-of-two'), privateKey: key },
     ]) {
       const body = JSON.stringify({ hostname: 'host', username, ...login });

@@ -74,32 +74,51 @@ async function empty(stack: Stack): Promise<void> {
   const own = stack.username;
   await removeAll(stack, 'users', item => (item.username === own ? undefined : item.username));
   await removeAll(stack, 'remotes', item => item.sid);
+  // No host can be removed that another one is reached through.
+  await forEach(stack, 'hosts', async ({ name, jump }) => {
+    if (jump) await request(stack, `/api/hosts/${name}`, 'PUT', { jump: null });
+  });
   await removeAll(stack, 'hosts', item => item.name);
   await removeAll(stack, 'projects', item => item.id);
 }
 
-async function removeAll(
+const removeAll = (
   stack: Stack,
   kind: string,
   nameOf: (item: Record<string, string>) => string | undefined,
+): Promise<void> =>
+  forEach(stack, kind, async item => {
+    const name = nameOf(item);
+    if (name === undefined) return;
+    await request(stack, `/api/${kind}/${encodeURIComponent(name)}`, 'DELETE');
+  });
+
+async function forEach(
+  stack: Stack,
+  kind: string,
+  work: (item: Record<string, string>) => Promise<void>,
 ): Promise<void> {
   let next: string | null = '';
   while (next !== null) {
     const from: string = next && `&after=${encodeURIComponent(next)}`;
     const page = await request(stack, `/api/${kind}?limit=100${from}`);
     const list = (await page.json()) as { items: Record<string, string>[]; next: string | null };
-    for (const name of list.items.map(nameOf)) {
-      if (name === undefined) continue;
-      await request(stack, `/api/${kind}/${encodeURIComponent(name)}`, 'DELETE');
-    }
+    for (const item of list.items) await work(item);
     next = list.next;
   }
 }
 
 /** As the administrator, whose rate limit the tests may have used up. */
-async function request(stack: Stack, path: string, method = 'GET'): Promise<Response> {
+async function request(
+  stack: Stack,
+  path: string,
+  method = 'GET',
+  body?: object,
+): Promise<Response> {
+  const headers = { 'Content-Type': 'application/json' };
+  const content = body && { headers, body: JSON.stringify(body) };
   for (;;) {
-    const answer = await stack.api(path, { method });
+    const answer = await stack.api(path, { method, ...content });
     // Gone meanwhile, with what it belonged to or by itself.
     if (answer.ok || (method === 'DELETE' && answer.status === 404)) return answer;
     if (answer.status !== 429) {

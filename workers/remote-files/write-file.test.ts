@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { Readable } from 'node:stream';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { HostRow } from '../../shared/database/schema.ts';
+import type { Hops } from '../../shared/hops.ts';
 import { describeUnless, missingPrograms } from '../../test/harness/skip.ts';
 import { startTestSshd, type TestSshd } from '../../test/harness/sshd.ts';
 import { waitFor } from '../../test/harness/wait-for.ts';
@@ -20,7 +21,7 @@ describeUnless(missingPrograms('sshd'), 'a write that is tried again', () => {
     sshd = await startTestSshd();
     const { port, hostKey, username, privateKey } = sshd;
     const host = { name: 'one', address: '127.0.0.1', port, keys: [hostKey], private: true };
-    const login = { host: host as HostRow, username, credential: { privateKey } };
+    const login = { hops: [host as HostRow] as Hops, username, credential: { privateKey } };
     const settings = { spoolLimitBytes: 2 ** 30, shell: undefined };
     session = new RemoteSession(await connect(login, patient), settings);
   });

@@ -1,21 +1,22 @@
 import { eq, sql } from 'drizzle-orm';
 import type { Db } from '../../shared/database/connect.ts';
-import { type HostRow, type SessionRow, sessions } from '../../shared/database/schema.ts';
-import { HOST_CHANGED, hopsOf, placeOf } from '../../shared/host-place.ts';
+import { type SessionRow, sessions } from '../../shared/database/schema.ts';
+import type { Hops } from '../../shared/hops.ts';
+import { HOST_CHANGED, placeOf } from '../../shared/host-place.ts';
 
-/** A session with its host's entry as it is now, if there is one. */
+/** A session with the way to its host as it is now, if there is one. */
 export interface SessionOnHost {
   session: Pick<SessionRow, 'sid' | 'hostname' | 'ended' | 'endReason'>;
-  host: HostRow | null;
+  hops: Hops | undefined;
 }
 
 /**
- * Whether the host of an open session is no longer at `place`, or the session has ended for that. The trigger of the table ends
+ * Whether the host of an open session, with its jump hosts, is no longer at `place`, or the session has ended for that. The trigger of the table ends
  * it at once; whoever writes to the database may have left that out.
  */
-export function isHostChanged({ session, host }: SessionOnHost, place?: string): boolean {
+export function isHostChanged({ session, hops }: SessionOnHost, place?: string): boolean {
   if (session.ended) return session.endReason === HOST_CHANGED;
-  return !host || (place !== undefined && placeOf(hopsOf(host)) !== place);
+  return !hops || (place !== undefined && placeOf(hops) !== place);
 }
 
 /** Ends a session as the trigger of `hosts` does, and erases its credential. */

@@ -112,11 +112,17 @@ test('an attempt that is aborted while it waits takes no permit', async () => {
   expect(await Promise.all([first, third])).toEqual(['connected', 'connected']);
 });
 
-test('two entries of one host share a circuit breaker', () => {
+test('two entries of one host share a circuit breaker; behind another jump host its address is another machine', () => {
   const breakers = new CircuitBreakers(4);
   const host = { address: 'login.example', port: 22 };
-  expect(breakers.of(host)).toBe(breakers.of({ ...host }));
-  expect(breakers.of(host)).not.toBe(breakers.of({ ...host, port: 23 }));
+  const [gate, other] = [
+    { address: 'gate.example', port: 22 },
+    { address: 'gate.example', port: 23 },
+  ];
+  expect(breakers.of([host])).toBe(breakers.of([{ ...host }]));
+  expect(breakers.of([gate, host])).toBe(breakers.of([gate, { ...host }]));
+  const all = [[host], [{ ...host, port: 23 }], [gate, host], [other, host]];
+  expect(new Set(all.map(hops => breakers.of(hops))).size).toBe(all.length);
 });
 
 afterEach(() => {

@@ -129,7 +129,16 @@ export class CircuitBreaker {
   }
 }
 
-/** The circuit breakers of a worker, by address and port: two entries of one host share one. */
+interface At {
+  address: string;
+  port: number;
+}
+
+/** A machine by the way to it: behind two jump hosts one address may be two machines. */
+export const describeWay = (hops: At[]) =>
+  hops.map(({ address, port }) => `${address}:${port}`).join(' > ');
+
+/** The circuit breakers of a worker, by address and port of every hop: two entries of one host share one. */
 export class CircuitBreakers {
   readonly #limit: number;
   readonly #breakers = new Map<string, CircuitBreaker>();
@@ -138,8 +147,8 @@ export class CircuitBreakers {
     this.#limit = limit;
   }
 
-  of({ address, port }: { address: string; port: number }): CircuitBreaker {
-    const key = `${address}:${port}`;
+  of(hops: At[]): CircuitBreaker {
+    const key = describeWay(hops);
     const breaker = this.#breakers.get(key) ?? new CircuitBreaker(this.#limit);
     this.#breakers.set(key, breaker);
     return breaker;

@@ -4,6 +4,7 @@ import { type AddressInfo, connect as connectTcp, createServer, type Socket } fr
 import ssh2 from 'ssh2';
 import { afterEach, expect, test } from 'vitest';
 import type { HostRow } from '../../shared/database/schema.ts';
+import type { Hops } from '../../shared/hops.ts';
 import { placeOf } from '../../shared/host-place.ts';
 import { CURRENT_ALGORITHMS } from '../../shared/ssh-algorithms.ts';
 import type { Round } from './authentication.ts';
@@ -26,7 +27,7 @@ const hostAt = (port: number) =>
 
 const logIn = (port: number, credential: { password: string }, loginMs = 10_000) =>
   connect(
-    { host: hostAt(port), username: 'me', credential, limits: { ...LIMITS, loginMs } },
+    { hops: [hostAt(port)], username: 'me', credential, limits: { ...LIMITS, loginMs } },
     patient,
   );
 
@@ -105,7 +106,12 @@ test('a credential goes to the place that it was sealed for, and no byte to anot
   });
   const host = hostAt(port);
   const other = ssh2.utils.generateKeyPairSync('ed25519').public;
-  const target = { host, username: 'me', credential: { password: 'x' }, limits: LIMITS };
+  const target = {
+    hops: [host] as Hops,
+    username: 'me',
+    credential: { password: 'x' },
+    limits: LIMITS,
+  };
   const sealedFor = [
     { ...host, port: port + 1 },
     { ...host, address: 'localhost' },
@@ -127,7 +133,7 @@ test('a host that has old algorithms alone is connected to where the setting nam
   const only = { kex: [old.kex], cipher: [old.cipher], hmac: [old.hmac] };
   const algorithms = only as unknown as ssh2.Algorithms;
   const port = await serveSsh(letIn, { algorithms });
-  const target = { host: hostAt(port), username: 'me', credential: { password: 'x' } };
+  const target = { hops: [hostAt(port)] as Hops, username: 'me', credential: { password: 'x' } };
   await expect(connect(target, patient)).rejects.toMatchObject({
     code: 'remote_connection_failed',
     message: expect.stringContaining('no matching key exchange algorithm'),
@@ -173,7 +179,11 @@ test('a server that asks for the password by a dialogue is told it once, and not
     message: expect.stringContaining('asks for more'),
   });
   expect(told.splice(0)).toEqual(['sesame']);
-  const target = { host: hostAt(port), username: 'me', credential: { password: 'sesame' } };
+  const target = {
+    hops: [hostAt(port)] as Hops,
+    username: 'me',
+    credential: { password: 'sesame' },
+  };
   const ask = async ({ prompts }: Round) => prompts.map(() => 'code');
   (await connect({ ...target, ask }, patient)).client.end();
   expect(told).toEqual(['sesame', 'code']);
@@ -204,7 +214,11 @@ test('a key may be followed by a password and by a code, each sent once', async 
     asked.push(...prompts.map(({ text }) => text));
     return prompts.map(({ text }) => `for ${text}`);
   };
-  const target = { host: hostAt(port), username: 'me', credential: { privateKey: key.private } };
+  const target = {
+    hops: [hostAt(port)] as Hops,
+    username: 'me',
+    credential: { privateKey: key.private },
+  };
   (await connect({ ...target, ask }, patient)).client.end();
   expect(asked).toEqual(['Password: ', 'Code: ']);
   expect(tried).toEqual([

@@ -1,145 +1,118 @@
-import ssh2 from 'ssh2';
+import type ssh2 from 'ssh2';
 import { abortable } from '../../shared/abort.ts';
 import type { HostRow } from '../../shared/database/schema.ts';
-import { WindlassError } from '../../shared/errors.ts';
-import { hopsOf, hostChanged, placeOf } from '../../shared/host-place.ts';
+import { type Hops, hostOf } from '../../shared/hops.ts';
+import { hostChanged, placeOf } from '../../shared/host-place.ts';
 import type { Credential } from '../../shared/secrets.ts';
-import { CURRENT_ALGORITHMS, type SshAlgorithms } from '../../shared/ssh-algorithms.ts';
-import { fingerprint, keyBytes, signatureAlgorithms } from '../../shared/ssh-keys.ts';
-import { type Ask, Authentication, type Round } from './authentication.ts';
-import { signByCertificate } from './certified-key.ts';
+import type { SshAlgorithms } from '../../shared/ssh-algorithms.ts';
+import type { Ask } from './authentication.ts';
 import { dial } from './dial.ts';
-import { HostWords, readable } from './host-words.ts';
+import { dialThrough } from './dial-through.ts';
+import { namingHop } from './hop-errors.ts';
 import type { Transport } from './limit-login.ts';
-import { accountUnusable, toLoginError } from './login-errors.ts';
-import { LoginTimer } from './login-timer.ts';
-import { offer, openConnection } from './open-connection.ts';
+import { type Connection, logIn } from './log-in.ts';
 import { resolveHost } from './resolve-host.ts';
-import { showKeys } from './scan-host-keys.ts';
 
-/** For TCP, then for the key exchange and the login, for which sshd itself allows 120 s. */
+/** For TCP, then for the key exchange and the login, for which sshd itself allows 120 s; of each hop. */
 const LIMITS = { connectMs: 10_000, loginMs: 20_000 };
-/** A request that every server answers (RFC 4254, 4) is sent this often over an idle connection. */
-const KEEPALIVE_MS = 3_000;
-/** A connection that received no byte at so many checks is closed. */
-const CHECK_MS = 1_000;
-const MAX_SILENT_CHECKS = 12;
+
+/** Runs an attempt to connect to the last of these hops, when it may. */
+export type Attempt = (hops: HostRow[], attempt: () => Promise<Connection>) => Promise<Connection>;
 
 export interface Target {
-  host: HostRow;
+  hops: Hops;
   username: string;
   credential: Credential;
   /** Where the credential may be sent; undefined where it was sealed by the release before. */
   place?: string;
-  /** Answers what the host asks for besides the credential. */
+  /** Answers what a host asks for besides the credential. */
   ask?: Ask;
+  attempt?: Attempt;
   limits?: typeof LIMITS;
   algorithms?: SshAlgorithms;
 }
 
-/** A connection that is logged in. */
-export interface Connection {
-  client: ssh2.Client;
-  /** What the host said at the login. */
-  banner: string;
-}
-
 /**
- * Logs in to a host whose key is pinned. No byte of a credential is sent before the key is verified, and none to another place
- * than it was sealed for. Throws `host_changed`, `host_key_changed`, `remote_authentication_failed`, `account_unusable`,
- * `host_not_allowed`, `remote_connection_failed`.
+ * Logs in to a host, through its jump hosts one after the other. The key of each is pinned. No byte of a credential is sent before
+ * the key is verified, and none to another place than it was sealed for. Throws `host_changed`, `host_not_allowed`, and what
+ * logIn() throws; the detail names the host where there are several.
  */
 export async function connect(target: Target, signal: AbortSignal): Promise<Connection> {
-  const { limits = LIMITS } = target;
+  const { limits = LIMITS, attempt = (_, run) => run(), ask, algorithms, ...given } = target;
   // A copy: what is checked is what is connected to.
-  const host = structuredClone(target.host);
-  if (target.place !== undefined && target.place !== placeOf(hopsOf(host)))
-    throw hostChanged(host.name);
-  const address = await abortable(resolveHost(host), signal);
-  const reach = () => dial({ address, port: host.port, timeoutMs: limits.connectMs }, signal);
-  return logIn({ ...target, host, reach }, signal);
-}
-
-/** Logs in to one host over the connection that `reach` makes. */
-async function logIn(
-  target: Target & { reach: () => Promise<Transport> },
-  signal: AbortSignal,
-): Promise<Connection> {
-  const { host, username, credential, reach, ask = refuseToAnswer } = target;
-  const { limits = LIMITS, algorithms = CURRENT_ALGORITHMS } = target;
-  let shown: Buffer | undefined;
-  const pinned = host.keys.map(keyBytes);
-  const isPinned = (key: Buffer) => pinned.some(known => known.equals(key));
-  const client = new ssh2.Client();
-  const words = new HostWords(client);
-  const transport = await reach();
-  let fail = (_error: unknown) => {};
-  const timer = new LoginTimer(limits.loginMs, () => fail(tooLate()));
-  const login = {
-    ...{ username, credential },
-    ask: (round: Round) => timer.whileUserAnswers(ask(round)),
-  };
-  const authentication = new Authentication(login, words, error => fail(error));
-  client.on('change password', prompt => fail(accountUnusable(readable(prompt))));
-  const options: ssh2.ConnectConfig = {
-    username,
-    authHandler: authentication.next,
-    // The timer's, which does not count the user's time.
-    readyTimeout: 0,
-    keepaliveInterval: KEEPALIVE_MS,
-    // Answers come late behind much output: closeWhenSilent() counts any byte instead.
-    keepaliveCountMax: Number.POSITIVE_INFINITY,
-    algorithms: offer(signatureAlgorithms(host.keys), algorithms),
-    hostVerifier: (key: Buffer) => {
-      shown = key;
-      return isPinned(key);
-    },
-  };
-  const onBegun = (reject: (error: unknown) => void) => {
-    fail = reject;
-    if (credential.certificate !== undefined) signByCertificate(client);
-  };
+  const hops = structuredClone(target.hops);
+  if (given.place !== undefined && given.place !== placeOf(hops))
+    throw hostChanged(hostOf(hops).name);
+  const opened: Connection[] = [];
   try {
-    await openConnection(client, transport, { options, signal, onBegun });
+    for (const [index, login] of loginsFor(hops, given).entries()) {
+      const until = hops.slice(0, index + 1);
+      const via = opened.at(-1)?.client;
+      const run = async () => {
+        const reach = await prepare(until, { via, connectMs: limits.connectMs }, signal);
+        const asking = ask && askingAt(until, hops, ask);
+        const { loginMs } = limits;
+        return logIn({ ...login, reach, ask: asking, loginMs, algorithms }, signal);
+      };
+      const connection = await attempt(until, run).catch(namingHop(until, hops));
+      if (via) tie(via, connection.client);
+      opened.push(connection);
+    }
   } catch (error) {
-    client.destroy();
-    if (signal.aborted) throw signal.reason;
-    // Only the pinned types were offered: a host without any of them must be asked for another type to show its key.
-    const noCommonType = !shown && (error as { level?: string }).level === 'handshake';
-    if (noCommonType) shown = (await showKeys({ host, reach, algorithms }, signal).next()).value;
-    if (shown && !isPinned(shown))
-      throw new WindlassError('host_key_changed', {
-        detail: `Host key changed: ${host.name} shows ${fingerprint(shown)}, pinned is ${pinned.map(fingerprint).join(', ')}.`,
-        hint: "Somebody may be listening in. If the change is right, a server administrator sets the new key in the host's entry.",
-      });
-    throw toLoginError(error as Error & { level?: string }, { host, words });
-  } finally {
-    timer.stop();
+    for (const { client } of opened) client.destroy();
+    throw error;
   }
-  closeWhenSilent(client, transport);
-  return { client, banner: words.banner };
+  const [client] = opened.map(connection => connection.client).slice(-1) as [ssh2.Client];
+  return { client, banner: opened.flatMap(({ banner }) => banner || []).join('\n') };
 }
 
-/** Counts checks, not time: a process that was stopped meanwhile did not listen. */
-function closeWhenSilent(client: ssh2.Client, transport: Transport): void {
-  let seen = transport.bytesRead;
-  let silentChecks = 0;
-  const timer = setInterval(() => {
-    silentChecks = transport.bytesRead === seen ? silentChecks + 1 : 0;
-    seen = transport.bytesRead;
-    if (silentChecks >= MAX_SILENT_CHECKS) transport.destroy();
-  }, CHECK_MS);
-  timer.unref();
-  client.once('close', () => clearInterval(timer));
+/** How to connect to the last of these hops. Only what a worker itself connects to is resolved, and must not be private. */
+async function prepare(
+  hops: HostRow[],
+  { via, connectMs: timeoutMs }: { via: ssh2.Client | undefined; connectMs: number },
+  signal: AbortSignal,
+): Promise<() => Promise<Transport>> {
+  const [host, jump] = hops.toReversed() as [HostRow, HostRow | undefined];
+  const { port } = host;
+  if (via && jump) {
+    const at = { address: host.address, port, timeoutMs };
+    return () => dialThrough({ client: via, name: jump.name }, at, signal);
+  }
+  const address = await abortable(resolveHost(host), signal);
+  return () => dial({ address, port, timeoutMs }, signal);
 }
 
-/** As ssh2 says it of its own time-out. */
-const tooLate = () => Object.assign(new Error('timed out'), { level: 'client-timeout' });
+interface HopLogin {
+  host: HostRow;
+  username: string;
+  credential: Credential;
+}
 
-/** A host may count a wrong answer against the account: none is given in the user's place. */
-const refuseToAnswer: Ask = async () => {
-  throw new WindlassError('remote_authentication_failed', {
-    detail: 'The host asks for more than the password or key.',
-    hint: 'Open a new session.',
-  });
-};
+/** Who logs in to each hop, and how: a jump host gets its own login where there is one, else that of the host behind it. */
+function loginsFor(
+  hops: HostRow[],
+  { username, credential }: { username: string; credential: Credential },
+): HopLogin[] {
+  const logins: HopLogin[] = [];
+  let login = { username, ...credential };
+  for (const host of hops.toReversed()) {
+    const { username, jump, ...credential } = login;
+    logins.unshift({ host, username, credential });
+    login = jump ?? login;
+  }
+  return logins;
+}
+
+/** Says which of several hosts asks. */
+const askingAt =
+  (until: HostRow[], { length }: HostRow[], ask: Ask): Ask =>
+  ({ instruction, prompts }) => {
+    const asks = length > 1 ? [`${until.at(-1)?.name} asks:`] : [];
+    return ask({ instruction: [...asks, instruction].join('\n').trim(), prompts });
+  };
+
+/** The end of either connection is that of the other: a jump host serves one connection alone. */
+function tie(via: ssh2.Client, client: ssh2.Client): void {
+  via.once('close', () => client.destroy());
+  client.once('close', () => via.destroy());
+}

@@ -18,7 +18,7 @@ describeUnless(missingPrograms('sshd'), 'a server with MaxSessions 1', () => {
     const { port, hostKey, username, privateKey } = sshd;
     const host = { name: 'one', address: '127.0.0.1', port, keys: [hostKey], private: true };
     const client = await connect(
-      { host: host as HostRow, username, credential: { privateKey } },
+      { hops: [host as HostRow], username, credential: { privateKey } },
       patient,
     );
     return new RemoteSession(client, { spoolLimitBytes: 2 ** 30, shell: undefined, ...settings });

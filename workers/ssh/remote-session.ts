@@ -6,7 +6,7 @@ import { openAgent } from '../host-agent/bootstrap.ts';
 import type { AgentClient } from '../host-agent/client.ts';
 import type { RemoteExec } from '../host-agent/exec-channel.ts';
 import { channelRefused, channelRefusedBesideAgent, RefusalGrace } from './channel-refusals.ts';
-import type { Connection } from './connect.ts';
+import type { Connection } from './log-in.ts';
 import { type SshChannel, toExecChannel } from './ssh-channel.ts';
 
 /** Channels of one connection; sshd's MaxSessions is 10 by default. A refusal lowers the limit for a while. */

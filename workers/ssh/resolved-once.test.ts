@@ -4,6 +4,7 @@ import { syncBuiltinESMExports } from 'node:module';
 import { type AddressInfo, createServer } from 'node:net';
 import { afterEach, expect, test } from 'vitest';
 import type { HostRow } from '../../shared/database/schema.ts';
+import type { Hops } from '../../shared/hops.ts';
 import { connect } from './connect.ts';
 import { scanHostKeys } from './scan-host-keys.ts';
 
@@ -63,13 +64,15 @@ async function listen(addresses: string[]): Promise<{ port: number; met: string[
 }
 
 const target = (port: number, granted: boolean) => ({
-  host: {
-    name: 'host',
-    address: 'rebound.example',
-    port,
-    keys: ['ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIBvYQZ8pUyVQ3cKk4Gd3cSg8QzTt9Ks6oG0n0w1mV7qX'],
-    private: granted,
-  } as HostRow,
+  hops: [
+    {
+      name: 'host',
+      address: 'rebound.example',
+      port,
+      keys: ['ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIBvYQZ8pUyVQ3cKk4Gd3cSg8QzTt9Ks6oG0n0w1mV7qX'],
+      private: granted,
+    } as HostRow,
+  ] as Hops,
   username: 'me',
   credential: { password: 'x' },
   limits: { connectMs: 300, loginMs: 300 },
@@ -101,7 +104,7 @@ test('a name that turns to an inner address once it was checked reaches nothing 
 test('the scan of a host that is trusted on sight asks for its name once, for all types of key', async () => {
   const { port, met } = await listen(['127.0.0.1', '127.0.0.2']);
   const server = rebind(['127.0.0.1', '127.0.0.2']);
-  const { host } = target(port, true);
+  const [host] = target(port, true).hops;
   await expect(scanHostKeys(host, patient)).rejects.toMatchObject({
     code: 'remote_connection_failed',
   });

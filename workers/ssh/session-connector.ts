@@ -2,16 +2,18 @@ import { eq } from 'drizzle-orm';
 import { LRUCache } from 'lru-cache';
 import type { Config } from '../../shared/config.ts';
 import type { Database } from '../../shared/database/connect.ts';
-import { type HostRow, hosts, type SessionRow, sessions } from '../../shared/database/schema.ts';
+import { type SessionRow, sessions } from '../../shared/database/schema.ts';
 import { WindlassError } from '../../shared/errors.ts';
+import { type Hops, hostOf, readHopsTo } from '../../shared/hops.ts';
 import { hostChanged } from '../../shared/host-place.ts';
 import type { Logger } from '../../shared/log.ts';
 import { type Credential, type Sealed, unseal } from '../../shared/secrets.ts';
 import { endForChangedHost, isHostChanged } from './changed-hosts.ts';
-import { CircuitBreakers } from './circuit-breaker.ts';
-import { type Connection, connect } from './connect.ts';
+import { CircuitBreakers, describeWay } from './circuit-breaker.ts';
+import { type Attempt, connect } from './connect.ts';
 import { unreachable } from './dial.ts';
 import { releaseSession, requireReconnect } from './held-sessions.ts';
+import type { Connection } from './log-in.ts';
 import { type LoginDialogue, reconnectRequired } from './login-dialogue.ts';
 import { RefusedLogins } from './refused-logins.ts';
 import { RemoteSession } from './remote-session.ts';
@@ -30,10 +32,10 @@ export interface ConnectorContext {
   log: Logger;
 }
 
-/** A session and its host's entry. */
+/** A session and the way to its host. */
 export interface SessionOfHost {
   session: SessionRow;
-  host: HostRow;
+  hops: Hops;
 }
 
 /** Logs in for sessions, with the credentials that were sealed for them. */
@@ -57,14 +59,13 @@ export class SessionConnector {
 
   /** Throws `session_not_found`, and `host_changed` where the session was opened for another place. */
   async read(sid: string): Promise<SessionOfHost> {
-    const [found] = await this.#context.database.db
-      .select({ session: sessions, host: hosts })
-      .from(sessions)
-      .leftJoin(hosts, eq(hosts.name, sessions.hostname))
-      .where(eq(sessions.sid, sid));
-    if (found && isHostChanged(found)) throw await this.endForChangedHost(found.session);
-    if (!found?.host || !found.session.sealed) throw new WindlassError('session_not_found');
-    return { session: found.session, host: found.host };
+    const { db } = this.#context.database;
+    const [session] = await db.select().from(sessions).where(eq(sessions.sid, sid));
+    if (!session) throw new WindlassError('session_not_found');
+    const hops = await readHopsTo(db, session.hostname);
+    if (isHostChanged({ session, hops })) throw await this.endForChangedHost(session);
+    if (!hops || !session.sealed) throw new WindlassError('session_not_found');
+    return { session, hops };
   }
 
   /**
@@ -72,7 +73,7 @@ export class SessionConnector {
    * and what connect() throws.
    */
   async connect(
-    { session, host }: SessionOfHost,
+    { session, hops }: SessionOfHost,
     dialogue: LoginDialogue | undefined,
   ): Promise<RemoteSession> {
     const { sid, username } = session;
@@ -85,18 +86,19 @@ export class SessionConnector {
       // What its user asks for is tried.
       dialogue ? undefined : this.#refused.throwIfRefused(sid),
     ]);
-    const target = { host, username, credential, place, ask, algorithms };
-    const connection = await this.#breakers
-      .of(host)
-      .execute(() => begin(connect(target, signal), dialogue), signal)
-      .then(({ connecting }) => connecting)
-      .catch(async (error: unknown) => {
-        this.#refused.record(sid, error);
-        if (isHostChangedError(error)) throw await this.endForChangedHost(session);
-        if (!signal.aborted) throw error;
-        throw unreachable(host, `no connection within ${CONNECT_MS / 1_000} s.`, error);
-      });
-    const account = `${username}@${host.address}:${host.port}`;
+    const attempt: Attempt = (until, run) =>
+      this.#breakers
+        .of(until)
+        .execute(() => begin(run(), dialogue), signal)
+        .then(({ connecting }) => connecting);
+    const target = { hops, username, credential, place, ask, attempt, algorithms };
+    const connection = await connect(target, signal).catch(async (error: unknown) => {
+      this.#refused.record(sid, error);
+      if (isHostChangedError(error)) throw await this.endForChangedHost(session);
+      if (!signal.aborted) throw error;
+      throw unreachable(hostOf(hops), `no connection within ${CONNECT_MS / 1_000} s.`, error);
+    });
+    const account = `${username}@${describeWay(hops)}`;
     const remote = new RemoteSession(connection, {
       spoolLimitBytes: this.#context.config.LIMIT_SPOOL_BYTES,
       shell: session.shell ?? this.#shells.get(account),

@@ -1,9 +1,10 @@
 import { eq, inArray } from 'drizzle-orm';
 import { abortable } from '../../shared/abort.ts';
 import type { Notifications } from '../../shared/database/notifications.ts';
-import { hosts, type JobRow, type SessionRow, sessions } from '../../shared/database/schema.ts';
+import { type JobRow, type SessionRow, sessions } from '../../shared/database/schema.ts';
 import type { WindlassError } from '../../shared/errors.ts';
-import { hopsOf, hostChanged, placeOf } from '../../shared/host-place.ts';
+import { type Hops, readHops } from '../../shared/hops.ts';
+import { hostChanged, placeOf } from '../../shared/host-place.ts';
 import { unseal } from '../../shared/secrets.ts';
 import { FinishedRunRemover } from '../runs/finished-run-remover.ts';
 import { isHostChanged } from './changed-hosts.ts';
@@ -38,9 +39,9 @@ interface Pooled {
   users: number;
   /** performance.now() when the last of them ended. */
   usedAt: number;
-  /** The host's entry that it was made for, once that is read: its version, and the place that it names. */
-  entry?: { version: number; place: string };
-  /** The entry names another place now: nobody may use the connection any more. */
+  /** The entries of the way that it was made for, once they are read: their versions, and the place that they name. */
+  entry?: { versions: string; place: string };
+  /** The entries name another place now: nobody may use the connection any more. */
   hostChanged?: WindlassError;
   /** Takes no new users, and is closed when the last one leaves. */
   isRetired?: boolean;
@@ -205,8 +206,8 @@ export class SessionPool {
     }, forget);
     pooled.hasAgent.catch(() => {});
     pooled.shared.catch(() => {});
-    const setEntry = ({ host }: SessionOfHost) => {
-      pooled.entry = { version: host.version, place: placeOf(hopsOf(host)) };
+    const setEntry = ({ hops }: SessionOfHost) => {
+      pooled.entry = { versions: versionsOf(hops), place: placeOf(hops) };
     };
     found.then(setEntry, () => {});
     return pooled;
@@ -232,12 +233,15 @@ export class SessionPool {
   async #closeUnused(): Promise<void> {
     const sids = [...this.#pooled.keys()];
     if (sids.length === 0) return;
-    const rows = await this.#context.database.db
-      .select({ session: sessions, host: hosts })
-      .from(sessions)
-      .leftJoin(hosts, eq(hosts.name, sessions.hostname))
-      .where(inArray(sessions.sid, sids));
-    const found = new Map(rows.map(row => [row.session.sid, row]));
+    const { db } = this.#context.database;
+    const rows = await db.select().from(sessions).where(inArray(sessions.sid, sids));
+    const ways = await readHops(
+      db,
+      rows.map(({ hostname }) => hostname),
+    );
+    const found = new Map(
+      rows.map(session => [session.sid, { session, hops: ways.get(session.hostname) }]),
+    );
     const ended: SessionRow[] = [];
     for (const [sid, pooled] of this.#pooled) {
       const row = found.get(sid);
@@ -257,7 +261,8 @@ export class SessionPool {
         isAlive &&
         !livesWithConnection &&
         entry !== undefined &&
-        entry.version !== row.host?.version;
+        row.hops !== undefined &&
+        entry.versions !== versionsOf(row.hops);
       const isNeeded = pooled.users > 0 || this.#remover.hasGathered(sid) || (isAlive && !idle);
       if ((isNeeded && !pooled.isRetired) || !sids.includes(sid)) continue;
       this.#pooled.delete(sid);
@@ -266,6 +271,8 @@ export class SessionPool {
     for (const session of ended) await this.#connector.endForChangedHost(session);
   }
 }
+
+const versionsOf = (hops: Hops) => hops.map(({ version }) => version).join();
 
 /** A connection, or the login of the same job; not the login of an earlier job, which has other credentials. */
 async function isUsable(pooled: Pooled, job: string): Promise<boolean> {

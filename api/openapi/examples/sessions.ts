@@ -10,6 +10,7 @@ const host = {
   fingerprints: ['SHA256:Rj2P7rHkq0b1vS6bqVt2l3nVfX5v0wQn0oYb8m4c1dE'],
   private: false,
   users: '*',
+  jump: 'gate',
   created: CREATED,
 };
 const session = {
@@ -32,8 +33,8 @@ export const SESSION_EXAMPLES = {
   HostPlace: { address: 'lab.example.org' },
   HostKeys: { keys: host.keys, fingerprints: host.fingerprints },
   Host: host,
-  HostName: { name: 'lab', agent: true },
-  HostPage: pageOf({ name: 'lab', agent: true }),
+  HostName: { name: 'lab', agent: true, jump: 'gate' },
+  HostPage: pageOf({ name: 'lab', agent: true, jump: 'gate' }),
   NewSession: { hostname: 'lab', username: 'ada', password: 'her password on the host' },
   OpenedSession: { sid: SESSION },
   LoginChallenge: {
@@ -44,6 +45,7 @@ export const SESSION_EXAMPLES = {
     expires: EXPIRES,
   },
   LoginAnswers: { challenge: '01KB4T6Q9Q1R3S5T7V9W1X3Y5Z', answers: ['123456'] },
+  JumpCredential: { username: 'ada', password: 'her password on the jump host' },
   HostCredential: { password: 'her password on the host' },
   Session: session,
   SessionPage: pageOf(session),

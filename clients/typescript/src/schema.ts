@@ -259,11 +259,11 @@ export interface paths {
         get: operations["getHost"];
         /**
          * Change a host
-         * @description Another address, port or key ends the sessions that are open on it: host_changed.
+         * @description Another address, port, key or jump host ends the sessions that are open on it, and on the hosts that are reached through it: host_changed.
          */
         put: operations["changeHost"];
         post?: never;
-        /** Remove a host that no session is open on */
+        /** Remove a host that no session is open on, and none is reached through */
         delete: operations["removeHost"];
         options?: never;
         head?: never;
@@ -2080,12 +2080,14 @@ export interface components {
          *       ],
          *       "private": false,
          *       "users": "*",
+         *       "jump": "gate",
          *       "created": "2026-11-20T09:30:00.000Z"
          *     }
          */
         Host: {
             name: string;
             agent: boolean;
+            jump: string | null;
             address: string;
             port: number;
             keys: string[];
@@ -2112,6 +2114,7 @@ export interface components {
             trust?: "now";
             agent?: boolean;
             users?: "*" | string[];
+            jump?: string | null;
         };
         /**
          * @example {
@@ -2123,6 +2126,7 @@ export interface components {
             privateKey?: string;
             certificate?: string;
             passphrase?: string;
+            jump?: components["schemas"]["JumpCredential"];
         };
         /**
          * @example {
@@ -2141,19 +2145,22 @@ export interface components {
         /**
          * @example {
          *       "name": "lab",
-         *       "agent": true
+         *       "agent": true,
+         *       "jump": "gate"
          *     }
          */
         HostName: {
             name: string;
             agent: boolean;
+            jump?: string;
         };
         /**
          * @example {
          *       "items": [
          *         {
          *           "name": "lab",
-         *           "agent": true
+         *           "agent": true,
+         *           "jump": "gate"
          *         }
          *       ],
          *       "next": null
@@ -2519,6 +2526,20 @@ export interface components {
         };
         /**
          * @example {
+         *       "username": "ada",
+         *       "password": "her password on the jump host"
+         *     }
+         */
+        JumpCredential: {
+            username: string;
+            password?: string;
+            privateKey?: string;
+            certificate?: string;
+            passphrase?: string;
+            jump?: components["schemas"]["JumpCredential"];
+        };
+        /**
+         * @example {
          *       "_id": "01KB4T9X4E6F8G0H2J4K6M8P0R",
          *       "name": "Weather",
          *       "description": "",
@@ -2810,6 +2831,8 @@ export interface components {
             /** @default true */
             agent?: boolean;
             users?: "*" | string[];
+            /** @default null */
+            jump?: string | null;
         };
         /**
          * @example {
@@ -2886,6 +2909,7 @@ export interface components {
             privateKey?: string;
             certificate?: string;
             passphrase?: string;
+            jump?: components["schemas"]["JumpCredential"];
             port?: number;
             agent?: boolean | null;
             /** @description The job's name, for lists. */

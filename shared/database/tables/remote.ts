@@ -1,5 +1,5 @@
 import { sql } from 'drizzle-orm';
-import { boolean, index, integer, pgTable, text } from 'drizzle-orm/pg-core';
+import { type AnyPgColumn, boolean, index, integer, pgTable, text } from 'drizzle-orm/pg-core';
 import type { EngineName } from '../../jobs/batch.ts';
 import { bytea, time } from './columns.ts';
 
@@ -13,6 +13,8 @@ export const hosts = pgTable('hosts', {
   private: boolean().notNull().default(false),
   /** Who may open sessions there; null: everyone. */
   users: text().array(),
+  /** The entry of the host that this one is reached through; null: workers connect to it themselves. */
+  jump: text().references((): AnyPgColumn => hosts.name),
   version: integer().notNull().default(1),
   created: time().notNull().defaultNow(),
 });
@@ -20,7 +22,8 @@ export const hosts = pgTable('hosts', {
 /**
  * Remote sessions. `opened` is null until the connect job has logged in; DELETE and the time-out set `ended`; `sealed` is
  * the encrypted credential, erased when the session's jobs are stopped and cleaned up on the host. A trigger of `hosts` ends
- * the sessions of a host that gets another address, port or key, or is removed: see migration 0010.
+ * the sessions of a host that gets another address, port, key or jump host, or is removed, and those of the hosts behind it: see
+ * migration 0028.
  */
 export const sessions = pgTable(
   'sessions',

@@ -40,6 +40,29 @@ export const ACCOUNTS: Row[] = [
     'administrator',
   ),
   row(
+    "decisions-more, Remote sessions: a host's entry adds jump, another host here, which is kept while it is needed",
+    'POST /hosts, PUT /hosts/{name}, DELETE /hosts/{name}, POST /remotes',
+    async ({ ask, world }) => {
+      const [gate, node] = [world.name('gate'), world.name('node')];
+      const json = { address: '192.0.2.1', keys: [HOST_KEY] };
+      const added = await ask('POST', '/hosts', { json: { ...json, name: gate } });
+      expect(added.json()).toMatchObject({ jump: null });
+      const behind = { ...json, name: node, jump: gate };
+      expect((await ask('POST', '/hosts', { json: behind })).json()).toMatchObject({ jump: gate });
+      for (const [method, path, wrong] of [
+        ['POST', '/hosts', { ...behind, name: world.name('other'), jump: world.name('none') }],
+        ['POST', '/hosts', { name: world.name('other'), jump: gate, trust: 'now' }],
+        ['PUT', `/hosts/${gate}`, { jump: node }],
+        ['POST', '/remotes', { hostname: gate, username: 'u', jump: { username: 'u' } }],
+        ['POST', '/remotes', { hostname: node, username: 'u', jump: { password: 'p' } }],
+      ] as const)
+        expectError(await ask(method, path, { json: wrong }), 400, { code: 'invalid_input' });
+      expectError(await ask('DELETE', `/hosts/${gate}`), 409, { code: 'conflict' });
+      for (const name of [node, gate]) expectAnswer(await ask('DELETE', `/hosts/${name}`), 204);
+    },
+    'administrator',
+  ),
+  row(
     at('keys, or trust: "now", one of the two; agent is true, private false unless given'),
     'POST /hosts, DELETE /hosts/{name}',
     async ({ ask, world }) => {

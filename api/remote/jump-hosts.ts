@@ -1,0 +1,76 @@
+import { eq, isNotNull, or, sql } from 'drizzle-orm';
+import { ADVISORY_LOCKS } from '../../shared/database/advisory-locks.ts';
+import type { Tx } from '../../shared/database/connect.ts';
+import { hosts, workers } from '../../shared/database/schema.ts';
+import { conflict, type WindlassError } from '../../shared/errors.ts';
+import { MAX_JUMPS } from '../../shared/hops.ts';
+import { ALIVE_SECONDS } from '../../shared/jobs/lease.ts';
+import { versionsOf } from '../../shared/jobs/payload-versions.ts';
+import { invalidInput } from '../http/validate.ts';
+
+/**
+ * Holds the ways to all hosts as they are until the end of the transaction, in which a host gets this jump host. Throws
+ * `invalid_input` where there is no such host, or where a way would lead back or be too long; also of a host behind this one.
+ */
+export async function lockJump(
+  tx: Tx,
+  { name, jump }: { name: string; jump: string | null },
+): Promise<void> {
+  if (jump === null) return;
+  await refuseOlderWorkers(tx);
+  await tx.execute(sql`select pg_advisory_xact_lock(${ADVISORY_LOCKS.jumps})`);
+  const rows = await tx
+    .select({ name: hosts.name, jump: hosts.jump })
+    .from(hosts)
+    .where(or(isNotNull(hosts.jump), eq(hosts.name, jump)))
+    .for('key share');
+  const jumps = new Map(rows.map(row => [row.name, row.jump]));
+  if (!jumps.has(jump) && jump !== name) throw refuse(`there is no host ${jump}`);
+  jumps.set(name, jump);
+  for (const host of jumps.keys()) {
+    const way = [host];
+    for (let next = jumps.get(host); next; next = jumps.get(next)) {
+      if (way.includes(next)) throw refuse(`leads back: ${[...way, next].join(', through ')}`);
+      way.push(next);
+      if (way.length > MAX_JUMPS + 1)
+        throw refuse(
+          `at most ${MAX_JUMPS} jump hosts are on the way to a host: ${way.join(', through ')}`,
+        );
+    }
+  }
+}
+
+/** Throws `conflict` where hosts are reached through one that is to be removed. The caller has locked its row. */
+export async function refuseHostsBehind(tx: Tx, name: string): Promise<void> {
+  const behind = await tx
+    .select({ name: hosts.name })
+    .from(hosts)
+    .where(eq(hosts.jump, name))
+    .orderBy(hosts.name)
+    .limit(MAX_NAMED + 1);
+  if (behind.length === 0) return;
+  const named = behind.slice(0, MAX_NAMED).map(host => host.name);
+  const more = behind.length > MAX_NAMED ? ' and others' : '';
+  throw conflict(
+    `${name} is the jump host of ${named.join(', ')}${more}.`,
+    'Give them another jump host, or "jump": null, or remove them before.',
+  );
+}
+
+/** A worker that knows no jump hosts would end the sessions behind them. */
+async function refuseOlderWorkers(tx: Tx): Promise<void> {
+  const needed = versionsOf('connect').behindJumps;
+  const [older] = await tx.execute<{ id: string }>(sql`select id from ${workers}
+    where seen > now() - interval '${sql.raw(String(ALIVE_SECONDS))} seconds'
+      and coalesce((understands ->> 'connect')::int, 1) < ${needed} limit 1`);
+  if (older)
+    throw conflict(
+      `the worker ${older.id} is of a release that knows no jump hosts.`,
+      'Replace all workers before a host gets a jump host.',
+    );
+}
+
+const MAX_NAMED = 10;
+
+const refuse = (problem: string): WindlassError =>
+  invalidInput([{ field: 'jump', problem }], 'Name another host of GET /api/hosts, or none: null.');

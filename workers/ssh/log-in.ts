@@ -1,0 +1,126 @@
+import ssh2 from 'ssh2';
+import type { HostRow } from '../../shared/database/schema.ts';
+import { WindlassError } from '../../shared/errors.ts';
+import type { Credential } from '../../shared/secrets.ts';
+import { CURRENT_ALGORITHMS, type SshAlgorithms } from '../../shared/ssh-algorithms.ts';
+import { fingerprint, keyBytes, signatureAlgorithms } from '../../shared/ssh-keys.ts';
+import { type Ask, Authentication, type Round } from './authentication.ts';
+import { signByCertificate } from './certified-key.ts';
+import { HostWords, readable } from './host-words.ts';
+import type { Transport } from './limit-login.ts';
+import { accountUnusable, toLoginError } from './login-errors.ts';
+import { LoginTimer } from './login-timer.ts';
+import { offer, openConnection } from './open-connection.ts';
+import { showKeys } from './scan-host-keys.ts';
+
+/** A request that every server answers (RFC 4254, 4) is sent this often over an idle connection. */
+const KEEPALIVE_MS = 3_000;
+/** A connection that received no byte at so many checks is closed. */
+const CHECK_MS = 1_000;
+const MAX_SILENT_CHECKS = 12;
+
+export interface Login {
+  host: HostRow;
+  username: string;
+  credential: Credential;
+  /** Makes the connection that it goes over; again where the host has to show another key. */
+  reach(): Promise<Transport>;
+  /** Answers what the host asks for besides the credential. */
+  ask?: Ask;
+  /** For the key exchange and the login. */
+  loginMs: number;
+  algorithms?: SshAlgorithms;
+}
+
+/** A connection that is logged in. */
+export interface Connection {
+  client: ssh2.Client;
+  /** What the host said at the login. */
+  banner: string;
+}
+
+/**
+ * Logs in to a host whose key is pinned, over the connection that `reach` makes. No byte of a credential is sent before the key is
+ * verified. Throws `host_key_changed`, `remote_authentication_failed`, `account_unusable`, `remote_connection_failed`.
+ */
+export async function logIn(
+  { host, username, credential, reach, loginMs, ...given }: Login,
+  signal: AbortSignal,
+): Promise<Connection> {
+  const { ask = refuseToAnswer, algorithms = CURRENT_ALGORITHMS } = given;
+  let shown: Buffer | undefined;
+  const pinned = host.keys.map(keyBytes);
+  const isPinned = (key: Buffer) => pinned.some(known => known.equals(key));
+  const client = new ssh2.Client();
+  const words = new HostWords(client);
+  const transport = await reach();
+  let fail = (_error: unknown) => {};
+  const timer = new LoginTimer(loginMs, () => fail(tooLate()));
+  const login = {
+    ...{ username, credential },
+    ask: (round: Round) => timer.whileUserAnswers(ask(round)),
+  };
+  const authentication = new Authentication(login, words, error => fail(error));
+  client.on('change password', prompt => fail(accountUnusable(readable(prompt))));
+  const options: ssh2.ConnectConfig = {
+    username,
+    authHandler: authentication.next,
+    // The timer's, which does not count the user's time.
+    readyTimeout: 0,
+    keepaliveInterval: KEEPALIVE_MS,
+    // Answers come late behind much output: closeWhenSilent() counts any byte instead.
+    keepaliveCountMax: Number.POSITIVE_INFINITY,
+    algorithms: offer(signatureAlgorithms(host.keys), algorithms),
+    hostVerifier: (key: Buffer) => {
+      shown = key;
+      return isPinned(key);
+    },
+  };
+  const onBegun = (reject: (error: unknown) => void) => {
+    fail = reject;
+    if (credential.certificate !== undefined) signByCertificate(client);
+  };
+  try {
+    await openConnection(client, transport, { options, signal, onBegun });
+  } catch (error) {
+    client.destroy();
+    if (signal.aborted) throw signal.reason;
+    // Only the pinned types were offered: a host without any of them must be asked for another type to show its key.
+    const noCommonType = !shown && (error as { level?: string }).level === 'handshake';
+    if (noCommonType) shown = (await showKeys({ host, reach, algorithms }, signal).next()).value;
+    if (shown && !isPinned(shown))
+      throw new WindlassError('host_key_changed', {
+        detail: `Host key changed: ${host.name} shows ${fingerprint(shown)}, pinned is ${pinned.map(fingerprint).join(', ')}.`,
+        hint: "Somebody may be listening in. If the change is right, a server administrator sets the new key in the host's entry.",
+      });
+    throw toLoginError(error as Error & { level?: string }, { host, words });
+  } finally {
+    timer.stop();
+  }
+  closeWhenSilent(client, transport);
+  return { client, banner: words.banner };
+}
+
+/** Counts checks, not time: a process that was stopped meanwhile did not listen. */
+function closeWhenSilent(client: ssh2.Client, transport: Transport): void {
+  let seen = transport.bytesRead;
+  let silentChecks = 0;
+  const timer = setInterval(() => {
+    silentChecks = transport.bytesRead === seen ? silentChecks + 1 : 0;
+    seen = transport.bytesRead;
+    if (silentChecks >= MAX_SILENT_CHECKS) transport.destroy();
+  }, CHECK_MS);
+  timer.unref();
+  client.once('close', () => clearInterval(timer));
+}
+
+/** As ssh2 says it of its own time-out. */
+const tooLate = () => Object.assign(new Error('timed out'), { level: 'client-timeout' });
+
+/** A host may count a wrong answer against the account: none is given in the user's place. */
+const refuseToAnswer: Ask = async () => {
+  throw new WindlassError('remote_authentication_failed', {
+    detail: 'The host asks for more than the password or key.',
+    hint: 'Open a new session.',
+  });
+};
