@@ -118,6 +118,38 @@ describeStack(missingPrograms('sshd', 'chromium'), 'what administrators see', fo
     await rowOf('lab').waitFor({ state: 'detached' });
   });
 
+  test('a host behind another one is added with its keys, and its way is changed', async () => {
+    await show('Hosts');
+    await page.getByRole('button', { name: 'Add a host' }).click();
+    const dialog = page.locator('dialog');
+    await dialog.getByLabel('Name').fill('node');
+    await dialog.getByLabel('Address', { exact: true }).fill('node1.cluster');
+    await dialog.getByLabel('Reached through').selectOption('host');
+    await dialog.getByLabel('Its keys').fill('no key');
+    await dialog.getByRole('button', { name: 'Add the host' }).click();
+    await dialog.getByRole('alert').waitFor();
+    await dialog.getByLabel('Its keys').fill(`${sshd.hostKey} root@node1\n`);
+    await expectAccessible(page);
+    await dialog.getByRole('button', { name: 'Add the host' }).click();
+    await dialog.waitFor({ state: 'detached' });
+    expect(await rowOf('node').textContent()).toContain('node1.cluster:22 through host');
+    expect(await client.get('/api/hosts/node')).toMatchObject({
+      jump: 'host',
+      keys: [sshd.hostKey],
+    });
+    await rowOf('node').getByRole('button', { name: 'Change' }).click();
+    expect(await dialog.getByRole('button', { name: 'See what it shows now' }).isVisible()).toBe(
+      false,
+    );
+    await expectAccessible(page);
+    await dialog.getByLabel('Reached through').selectOption('');
+    await dialog.getByText('Sessions that are open on node end').waitFor();
+    await dialog.getByRole('button', { name: 'Save' }).click();
+    await dialog.waitFor({ state: 'detached' });
+    await expect.poll(() => rowOf('node').textContent()).not.toContain('through');
+    await client.delete('/api/hosts/node');
+  });
+
   test('a host that has moved is followed, once it is said that its sessions end', async () => {
     const gone = `localhost:${sshd.port}`;
     await addHost(client, sshd, { name: 'moved', address: 'localhost' });

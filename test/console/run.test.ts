@@ -132,6 +132,40 @@ describeStack(missing, 'commands and their jobs in the console', form => {
     }
   });
 
+  test('a host behind a jump host is logged in to with another key there', async () => {
+    const gate = await startTestSshd();
+    try {
+      await addHost(client, gate, { name: 'gate' });
+      const { port, hostKey } = sshd;
+      const node = { name: 'node', address: 'localhost', port, keys: [hostKey], jump: 'gate' };
+      await client.post('/api/hosts', node);
+      const keyFile = (privateKey: string) => ({
+        name: 'key',
+        mimeType: 'text/plain',
+        buffer: Buffer.from(privateKey),
+      });
+      await go('run');
+      await page.getByRole('button', { name: 'Log in to a host' }).click();
+      await dialog().locator('[name=hostname]').selectOption('node');
+      await dialog().getByLabel('User name there').fill(sshd.username);
+      await dialog().getByText('Key file').click();
+      await dialog().getByLabel('Private key').setInputFiles(keyFile(sshd.privateKey));
+      await dialog().getByRole('button', { name: 'Log in' }).click();
+      expect(await dialog().getByRole('alert').textContent()).toContain('at the jump host gate');
+      await dialog().getByText('The way leads through gate').click();
+      const other = dialog().getByRole('group', { name: 'Login to gate' });
+      await other.getByLabel('User name on gate').fill(gate.username);
+      await other.getByText('Key file').click();
+      await other.getByLabel('Private key').setInputFiles(keyFile(gate.privateKey));
+      await expectUsable();
+      await dialog().getByRole('button', { name: 'Log in' }).click();
+      await dialog().waitFor({ state: 'detached' });
+      await page.getByLabel('Command on node').waitFor();
+    } finally {
+      await gate.stop();
+    }
+  });
+
   test('jobs are found by project, model and time, and lead to what they belong to', async () => {
     const { id: pid } = await client.post<{ id: string }>('/api/projects', { name: 'Weather' });
     const model = { name: 'Summer', 'model-type': 'measurements' };

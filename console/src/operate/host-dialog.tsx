@@ -10,15 +10,24 @@ import { Button } from '../ui/button.tsx';
 import { Dialog } from '../ui/dialog.tsx';
 import { Problem } from '../ui/problem.tsx';
 import { HostKeys } from './host-keys.tsx';
+import { JumpField, readJump } from './jump-field.tsx';
 import { PlaceFields, readPlace } from './place-fields.tsx';
 
+interface HostDialogProps {
+  host: FullHost;
+  /** All of them, itself included. */
+  hosts: FullHost[];
+  onClose: () => void;
+}
+
 /** Where a host is and who may use it; whether its keys are still the pinned ones; its removal. */
-export function HostDialog({ host, onClose }: { host: FullHost; onClose: () => void }) {
+export function HostDialog({ host, hosts, onClose }: HostDialogProps) {
   const change = useChangeHost(host.name);
   const [isMoved, setMoved] = useState(false);
   const look = (event: TargetedInputEvent<HTMLFormElement>) => {
-    const { address, port } = readPlace(new FormData(event.currentTarget));
-    setMoved(address !== host.address || port !== host.port);
+    const fields = new FormData(event.currentTarget);
+    const { address, port } = readPlace(fields);
+    setMoved(address !== host.address || port !== host.port || readJump(fields) !== host.jump);
   };
   const send = (event: TargetedSubmitEvent<HTMLFormElement>) => {
     event.preventDefault();
@@ -29,10 +38,14 @@ export function HostDialog({ host, onClose }: { host: FullHost; onClose: () => v
     <Dialog title={host.name} onClose={onClose}>
       <form class="form" onSubmit={send} onInput={look}>
         <PlaceFields place={host} />
+        <JumpField
+          hosts={hosts.map(({ name }) => name).filter(name => name !== host.name)}
+          jump={host.jump}
+        />
         {isMoved && (
           <p class="notice" role="status">
-            Sessions that are open on {host.name} end, and what runs in them is no longer followed.
-            The machine there must show a pinned key.
+            Sessions that are open on {host.name} end, as do those on hosts behind it, and what runs
+            in them is no longer followed. The machine there must show a pinned key.
           </p>
         )}
         <fieldset class="field">
@@ -76,6 +89,7 @@ function readChanges(fields: FormData): HostChanges {
   const names = String(fields.get('users') ?? '').split(/[\s,]+/);
   return {
     ...readPlace(fields),
+    jump: readJump(fields),
     users: fields.get('for') === 'all' ? '*' : names.filter(name => name !== ''),
     agent: fields.has('agent'),
   };

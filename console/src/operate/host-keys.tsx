@@ -28,7 +28,13 @@ export function HostKeys({ host }: { host: FullHost }) {
         </>
       )}
       {(scan.error ?? change.error) && <Problem error={scan.error ?? change.error} />}
-      <div class="row">
+      {host.jump !== null && (
+        <p class="muted">
+          What it shows now is not seen from here: the way leads through {host.jump}, and takes a
+          login there. Other keys are pinned with PUT /api/hosts/{host.name}.
+        </p>
+      )}
+      <div class="row" hidden={host.jump !== null}>
         <Button
           size="small"
           disabled={scan.isPending}

@@ -41,8 +41,10 @@ export function Hosts() {
           )}
         </div>
       )}
-      {isAdding && <PinDialog onClose={() => setAdding(false)} />}
-      {changed && <HostDialog host={changed} onClose={() => open(undefined)} />}
+      {isAdding && <PinDialog hosts={data ?? []} onClose={() => setAdding(false)} />}
+      {data && changed && (
+        <HostDialog host={changed} hosts={data} onClose={() => open(undefined)} />
+      )}
     </>
   );
 }
@@ -70,6 +72,7 @@ const HostTable = ({ hosts, onOpen }: { hosts: FullHost[]; onOpen: (name: string
             <td class="mono">
               {host.address}:{host.port}
               {host.private && <span class="muted"> private</span>}
+              {host.jump && <span class="muted"> through {host.jump}</span>}
             </td>
             <td>
               <Fingerprints {...host} />

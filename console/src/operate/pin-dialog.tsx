@@ -1,10 +1,11 @@
 import type { TargetedSubmitEvent } from 'preact';
 import { useState } from 'preact/hooks';
-import { type HostKeys, usePinHost, useScan } from '../service/operations.ts';
+import { type FullHost, type HostKeys, usePinHost, useScan } from '../service/operations.ts';
 import { Button } from '../ui/button.tsx';
 import { Dialog } from '../ui/dialog.tsx';
 import { Problem } from '../ui/problem.tsx';
 import { Fingerprints } from './fingerprints.tsx';
+import { JumpField } from './jump-field.tsx';
 import { PlaceFields, readPlace } from './place-fields.tsx';
 
 interface Place {
@@ -14,15 +15,29 @@ interface Place {
   private: boolean;
 }
 
-/** Adds a host in two steps: what a machine shows is compared by eye before it is pinned. */
-export function PinDialog({ onClose }: { onClose: () => void }) {
+interface PinDialogProps {
+  /** Those that there are. */
+  hosts: FullHost[];
+  onClose: () => void;
+}
+
+/**
+ * Adds a host in two steps: what a machine shows is compared by eye before it is pinned. Of one behind a jump host the keys are
+ * typed in: only a login there would let anyone see what it shows.
+ */
+export function PinDialog({ hosts, onClose }: PinDialogProps) {
   const scan = useScan();
+  const pin = usePinHost();
+  const [jump, setJump] = useState<string | null>(null);
   const [place, setPlace] = useState<Place>();
   const look = (event: TargetedSubmitEvent<HTMLFormElement>) => {
     event.preventDefault();
     const fields = new FormData(event.currentTarget);
     const at = readPlace(fields);
-    setPlace({ ...at, name: String(fields.get('name') ?? '').trim() });
+    const name = String(fields.get('name') ?? '').trim();
+    if (jump !== null)
+      return pin.mutate({ ...at, name, jump, keys: readLines(fields) }, { onSuccess: onClose });
+    setPlace({ ...at, name });
     scan.mutate(at);
   };
   return (
@@ -44,11 +59,25 @@ export function PinDialog({ onClose }: { onClose: () => void }) {
             <small>What users call it here.</small>
           </label>
           <PlaceFields place={place} />
-          {scan.error && <Problem error={scan.error} />}
+          <JumpField hosts={hosts.map(({ name }) => name)} jump={jump} onJump={setJump} />
+          {jump !== null && (
+            <label class="field">
+              <span>Its keys, one a line</span>
+              <textarea
+                class="input mono"
+                name="keys"
+                rows={3}
+                required
+                placeholder="ssh-ed25519 AAAA…"
+              />
+              <small>The machine has them in /etc/ssh/ssh_host_…_key.pub.</small>
+            </label>
+          )}
+          {(scan.error ?? pin.error) && <Problem error={scan.error ?? pin.error} />}
           <div class="dialog-end">
             <Button onClick={onClose}>Cancel</Button>
-            <Button type="submit" look="primary" disabled={scan.isPending}>
-              {scan.isPending ? 'Asking for its keys …' : 'See its keys'}
+            <Button type="submit" look="primary" disabled={scan.isPending || pin.isPending}>
+              {labelOf(scan.isPending, jump)}
             </Button>
           </div>
         </form>
@@ -56,6 +85,17 @@ export function PinDialog({ onClose }: { onClose: () => void }) {
     </Dialog>
   );
 }
+
+function labelOf(isAsking: boolean, jump: string | null): string {
+  if (isAsking) return 'Asking for its keys …';
+  return jump === null ? 'See its keys' : 'Add the host';
+}
+
+const readLines = (fields: FormData): string[] =>
+  String(fields.get('keys') ?? '')
+    .split('\n')
+    .map(line => line.trim())
+    .filter(line => line !== '');
 
 function Compare({
   place,

@@ -6,7 +6,8 @@ import { Button } from '../ui/button.tsx';
 import { Dialog } from '../ui/dialog.tsx';
 import { Problem } from '../ui/problem.tsx';
 import { ChallengeForm } from './challenge-form.tsx';
-import { CredentialFields, type Method } from './credential-fields.tsx';
+import { CredentialFields, type Method, readCredentials } from './credential-fields.tsx';
+import { JumpFields, readJumpCredentials } from './jump-fields.tsx';
 
 interface LogInDialogProps {
   hosts: Host[];
@@ -27,6 +28,9 @@ interface Asked {
 export function LogInDialog({ hosts, again, user, onClose, onOpened }: LogInDialogProps) {
   const open = useOpenSession();
   const [method, setMethod] = useState<Method>('password');
+  const [hostname, setHostname] = useState(again?.hostname ?? hosts[0]?.name);
+  const [jumpMethod, setJumpMethod] = useState<Method>();
+  const jump = hosts.find(({ name }) => name === hostname)?.jump;
   const [asked, setAsked] = useState<Asked>();
   const watching = useRef(new AbortController());
   // Closing the dialog ends a login that waits for answers.
@@ -54,6 +58,7 @@ export function LogInDialog({ hosts, again, user, onClose, onOpened }: LogInDial
         hostname: again?.hostname ?? String(fields.get('hostname')),
         username: again?.username ?? String(fields.get('username')),
         ...given,
+        ...(jump && jumpMethod && { jump: await readJumpCredentials(fields, jumpMethod) }),
         answer,
         signal: watching.current.signal,
       },
@@ -77,8 +82,16 @@ export function LogInDialog({ hosts, again, user, onClose, onOpened }: LogInDial
       {/* What was typed is still there where an answer is refused. */}
       <div hidden={asked !== undefined}>
         <form class="form" onSubmit={send}>
-          {!again && <AccountFields hosts={hosts} username={user.username} />}
+          {!again && <AccountFields hosts={hosts} username={user.username} onHost={setHostname} />}
           <CredentialFields method={method} onMethod={setMethod} />
+          {jump && (
+            <JumpFields
+              jump={jump}
+              username={again?.username ?? user.username}
+              method={jumpMethod}
+              onMethod={setJumpMethod}
+            />
+          )}
           {open.error && <Problem error={open.error} />}
           <div class="dialog-end">
             <Button onClick={onClose}>Cancel</Button>
@@ -92,11 +105,22 @@ export function LogInDialog({ hosts, again, user, onClose, onOpened }: LogInDial
   );
 }
 
-const AccountFields = ({ hosts, username }: { hosts: Host[]; username: string }) => (
+interface AccountFieldsProps {
+  hosts: Host[];
+  username: string;
+  onHost: (name: string) => void;
+}
+
+const AccountFields = ({ hosts, username, onHost }: AccountFieldsProps) => (
   <div class="two">
     <label class="field">
       <span>Host</span>
-      <select class="input" name="hostname" required>
+      <select
+        class="input"
+        name="hostname"
+        required
+        onChange={event => onHost(event.currentTarget.value)}
+      >
         {hosts.map(({ name }) => (
           <option key={name}>{name}</option>
         ))}
@@ -117,18 +141,3 @@ const AccountFields = ({ hosts, username }: { hosts: Host[]; username: string })
     </label>
   </div>
 );
-
-async function readCredentials(fields: FormData, method: Method) {
-  if (method === 'codes') return {};
-  if (method === 'password') return { password: String(fields.get('password')) };
-  const file = fields.get('key');
-  const passphrase = String(fields.get('passphrase'));
-  const certificate = fields.get('certificate');
-  // Where no file was chosen, browsers give one without a name.
-  const hasCertificate = certificate instanceof File && certificate.name !== '';
-  return {
-    privateKey: file instanceof File ? await file.text() : '',
-    ...(passphrase === '' ? {} : { passphrase }),
-    ...(hasCertificate && { certificate: await certificate.text() }),
-  };
-}
