@@ -14,6 +14,9 @@ export interface LoginChoice {
   user?: string;
   /** A file with a private key. */
   key?: string;
+  /** The same on the jump host, where there is one and it takes another login. */
+  jumpUser?: string;
+  jumpKey?: string;
 }
 
 /**
@@ -23,7 +26,7 @@ export interface LoginChoice {
 export async function findOrOpenSession(
   windlass: Windlass,
   host: string,
-  { user, key }: LoginChoice,
+  { user, key, jumpUser, jumpKey }: LoginChoice,
 ): Promise<Session> {
   const open = await listSessions(windlass);
   const suitable = open.filter(
@@ -32,7 +35,10 @@ export async function findOrOpenSession(
   const [present] = suitable.sort(bestFirst);
   if (present?.state === 'open') return windlass.session(present.sid);
   const username = present?.username ?? user ?? userInfo().username;
-  const credential = await readCredential({ host, username, key });
+  const credential = {
+    ...(await readCredential({ host, username, key })),
+    ...((jumpUser ?? jumpKey) && { jump: await readJump({ host, username, jumpUser, jumpKey }) }),
+  };
   const answer = (challenge: Challenge) => answerPrompts(challenge);
   if (present?.state === 'reconnect') {
     // Its queued jobs wait for this.
@@ -52,24 +58,38 @@ const STATES = ['open', 'reconnect', 'challenge'];
 const bestFirst = (a: SessionRecord, b: SessionRecord) =>
   STATES.indexOf(a.state) - STATES.indexOf(b.state) || b.accessed.localeCompare(a.accessed);
 
+/** For the jump host: as the same user, where no other is given. */
+async function readJump(at: {
+  host: string;
+  username: string;
+  jumpUser?: string;
+  jumpKey?: string;
+}) {
+  const { jumpUser: username = at.username, jumpKey: key } = at;
+  const host = `the jump host of ${at.host}`;
+  return { username, ...(await readCredential({ host, username, key, option: '--jump-key' })) };
+}
+
 async function readCredential({
   host,
   username,
   key,
+  option = '--key',
 }: {
   host: string;
   username: string;
   key: string | undefined;
+  option?: string;
 }): Promise<{ password?: string; privateKey?: string; passphrase?: string }> {
   if (key === undefined) {
     const password = await ask(`Password of ${username} on ${host} (none: just Enter): `, {
       echo: false,
-      instead: 'Give --key FILE, or open the session in a terminal first.',
+      instead: `Give ${option} FILE, or open the session in a terminal first.`,
     });
     return password ? { password } : {};
   }
   const privateKey = await readFile(key, 'utf8').catch((cause: unknown) => {
-    throw new CommandError(`The key ${key} cannot be read.`, { hint: 'Check --key.', cause });
+    throw new CommandError(`The key ${key} cannot be read.`, { hint: `Check ${option}.`, cause });
   });
   if (!isEncrypted(privateKey)) return { privateKey };
   const passphrase = await ask(`Passphrase of ${key}: `, {

@@ -9,6 +9,7 @@ import { drawFrames } from '../harness/draw-frames.ts';
 import { describeStack } from '../harness/forms.ts';
 import { readLabels } from '../harness/read-labels.ts';
 import { describeUnless, missingPrograms } from '../harness/skip.ts';
+import { startTestSshd } from '../harness/sshd.ts';
 import { useRemoteStack, useStarted } from '../harness/use-stack.ts';
 import { waitFor } from '../harness/wait-for.ts';
 
@@ -212,6 +213,28 @@ describeStack(missingPrograms('sshd'), 'the command line', form => {
     expect(await printJson(removing, mine)).toEqual([{ name: 'other', removed: true }]);
     expect(await print(['host', 'list'])).not.toContain('other');
     expect((await windlass(['host', 'add', 'other', ...place])).stderr).toContain('--trust');
+  });
+
+  test('a host behind another one is added with its keys, and logged in to with a key for each', async () => {
+    const node = await startTestSshd();
+    try {
+      const mine = stack.password;
+      const place = ['--address', 'localhost', '--port', String(node.port), '--jump', 'host'];
+      const add = ['host', 'add', 'node', ...place, '--password-stdin'];
+      expect((await windlass([...add, '--trust'], { input: mine })).stderr).toContain('--key');
+      expect(await print([...add, '--key', node.hostKey], mine)).toContain(' through host, ');
+      expect(await print(['host', 'list'])).toMatch(/^node +localhost:\d+ through host +SHA256:/m);
+      const nodeKey = join(line.home, 'node_key');
+      writeFileSync(nodeKey, node.privateKey, { mode: 0o600 });
+      const keys = ['--user', node.username, '--key', nodeKey];
+      const refused = await windlass(['run', 'node', ...keys, '--', 'true']);
+      expect(refused.stderr).toContain('at the jump host host: ');
+      expect(await print(['run', 'node', ...keys, '--jump-key', key, '--', 'echo there'])).toBe(
+        'there\n',
+      );
+    } finally {
+      await node.stop();
+    }
   });
 
   test('a token is made, works and is deleted', async () => {

@@ -27,7 +27,18 @@ export interface BatchOptions extends LoginChoice {
 export async function submitBatch(
   host: string,
   words: string[],
-  { script: file, detach, env, option: options, json, user, key, ...given }: BatchOptions,
+  {
+    script: file,
+    detach,
+    env,
+    option: options,
+    json,
+    user,
+    key,
+    jumpUser,
+    jumpKey,
+    ...given
+  }: BatchOptions,
 ): Promise<void> {
   if ((file === undefined) === (words.length === 0))
     throw new CommandError('A batch job is a command or a script.', {
@@ -36,7 +47,7 @@ export async function submitBatch(
   const windlass = await connect();
   const work =
     file === undefined ? { command: words.join(' ') } : { script: await readScript(file) };
-  const session = await findOrOpenSession(windlass, host, { user, key });
+  const session = await findOrOpenSession(windlass, host, { user, key, jumpUser, jumpKey });
   const asked = session.batch({ ...given, ...work, env: readEnvironment(env), options });
   if (detach) {
     const job = await asked.job;

@@ -13,6 +13,7 @@ export interface NewHostOptions extends PasswordOptions {
   key?: string[];
   trust?: boolean;
   private?: boolean;
+  jump?: string;
   agent: boolean;
   json?: boolean;
 }
@@ -24,7 +25,7 @@ export async function listHosts({ json }: { json?: boolean }): Promise<void> {
   await printRecords(hosts, {
     columns: {
       NAME: ({ name }) => name,
-      ADDRESS: host => ('address' in host ? `${host.address}:${host.port}` : ''),
+      ADDRESS: host => ('address' in host ? addressOf(host) : ''),
       FINGERPRINTS: host => ('fingerprints' in host ? host.fingerprints.join(' ') : ''),
     },
     json,
@@ -33,14 +34,19 @@ export async function listHosts({ json }: { json?: boolean }): Promise<void> {
 
 /** `windlass host add`: with its keys, or with those that it shows now. */
 export async function addHost(name: string, options: NewHostOptions): Promise<void> {
-  const { address, port, key: keys, trust, agent, private: isPrivate, json } = options;
+  const { address, port, key: keys, trust, agent, private: isPrivate, jump, json } = options;
   if ((keys === undefined) === (trust === undefined))
     throw new CommandError('A host is known by its keys.', {
       hint: 'Give each as --key "ssh-ed25519 AAAA…", or --trust for those that it shows now.',
     });
+  if (jump !== undefined && trust)
+    throw new CommandError('What a host shows behind a jump host is not seen without a login.', {
+      hint: 'Give each of its keys as --key "ssh-ed25519 AAAA…".',
+    });
   const { api } = await connectByPassword(options);
   const body = {
     ...{ name, address: address ?? name, port: port ?? 22, agent, private: isPrivate ?? false },
+    ...(jump === undefined ? {} : { jump }),
     ...(keys ? { keys } : { trust: 'now' as const }),
   };
   await tellHost(await unwrap(api.POST('/api/hosts', { body })), json);
@@ -67,10 +73,13 @@ export async function removeHost(
   await printDone({ name, removed: true }, options);
 }
 
+const addressOf = ({ address, port, jump }: Host) =>
+  `${address}:${port}${jump === null ? '' : ` through ${jump}`}`;
+
 function tellHost(host: Host, json: boolean | undefined): Promise<void> {
-  const { name, address, port, fingerprints } = host;
+  const { name, fingerprints } = host;
   const sentence = [
-    `${name} is ${address}:${port}, with these keys; compare them with those that its administrator tells you:`,
+    `${name} is ${addressOf(host)}, with these keys; compare them with those that its administrator tells you:`,
     ...fingerprints,
   ].join('\n  ');
   return printRecord(host, { sentence, json });

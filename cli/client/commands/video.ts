@@ -20,11 +20,11 @@ export interface VideoOptions extends LoginChoice {
 export async function makeVideo(
   host: string,
   words: string[],
-  { output, user, key, json, ...options }: VideoOptions,
+  { output, user, key, jumpUser, jumpKey, json, ...options }: VideoOptions,
 ): Promise<void> {
   const contentType = typeOf(output);
   const windlass = await connect();
-  const session = await findOrOpenSession(windlass, host, { user, key });
+  const session = await findOrOpenSession(windlass, host, { user, key, jumpUser, jumpKey });
   const images = await expandOnHost(session, words);
   const video = await session.video({ images, contentType, ...options });
   const line = new ProgressLine();

@@ -93,6 +93,7 @@ function addHosts(hosts: Command): void {
       .option('--key <key>', 'a key of the host, as in known_hosts; may be repeated', collect)
       .option('--trust', 'trust the keys that it shows now')
       .option('--private', 'its address may be one such as 127.0.0.1 or 10.0.0.1')
+      .option('--jump <host>', 'the host that it is reached through')
       .option('--no-agent', 'run commands without the agent')
       .addOption(passwordStdin())
       .addOption(json())

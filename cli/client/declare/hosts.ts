@@ -5,6 +5,8 @@ import {
   decimalNumber,
   environment,
   json,
+  jumpKey,
+  jumpUser,
   key,
   wholeNumber,
   withExample,
@@ -27,6 +29,8 @@ function addRun(program: Command): void {
       .argument('<command...>', 'as the shell there is to have it')
       .addOption(account())
       .addOption(key())
+      .addOption(jumpUser())
+      .addOption(jumpKey())
       .option('-d, --detach', 'print the id of the job and leave')
       .option('--cwd <folder>', 'where it runs, on the host')
       .addOption(environment())
@@ -52,6 +56,8 @@ function addBatch(program: Command): void {
       .argument('[command...]', 'as the shell there is to have it')
       .addOption(account())
       .addOption(key())
+      .addOption(jumpUser())
+      .addOption(jumpKey())
       .option('--script <file>', 'a script of this machine, instead of a command')
       .option('-d, --detach', 'print the id of the job and leave')
       .option('--cwd <folder>', 'where it runs, on the host')
@@ -84,6 +90,8 @@ function addVideo(program: Command): void {
       .requiredOption('-o, --output <file>', 'the file to write here: .mp4 or .webm')
       .addOption(account())
       .addOption(key())
+      .addOption(jumpUser())
+      .addOption(jumpKey())
       .option('--fps <number>', 'frames a second', decimalNumber)
       .option('--width <pixels>', '', wholeNumber)
       .option('--quality <number>', 'from 0 to 1', decimalNumber)
@@ -111,6 +119,8 @@ function addCopy(program: Command): void {
       .argument('<to>', 'likewise; a path that ends in / is a folder')
       .addOption(account())
       .addOption(key())
+      .addOption(jumpUser())
+      .addOption(jumpKey())
       .option('--parents', 'make the folders that are missing on the host')
       .addOption(json())
       .action(async (from, to, options) =>

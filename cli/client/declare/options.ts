@@ -6,6 +6,13 @@ export const passwordStdin = () =>
 export const account = () => new Option('--user <name>', 'the account on the host');
 export const key = () =>
   new Option('--key <file>', 'a private key for it; else its password is asked for');
+export const jumpUser = () =>
+  new Option('--jump-user <name>', 'the account on its jump host; the same by default');
+export const jumpKey = () =>
+  new Option(
+    '--jump-key <file>',
+    'a private key for that; with --jump-user alone, its password is asked for',
+  );
 export const environment = () =>
   new Option('--env <name=value>', 'for its environment; may be repeated').argParser(collect);
 
