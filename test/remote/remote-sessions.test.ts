@@ -95,10 +95,12 @@ describeStack(missingPrograms('sshd'), 'remote sessions', form => {
       expect([kind, (await waitForEnd(client, id, LEFT_MS)).state]).toEqual([kind, 'cancelled']);
     };
     await leave('file', `/api/remotes/${sid}/file${file}`, {});
-    // A host that says nothing must not keep it any longer.
+    // A host that says nothing must not keep it any longer, neither where it was asked before nor at the first time.
+    const fresh = await openSession(client, sshd);
     proxy.blackhole();
     try {
       await leave('file', `/api/remotes/${sid}/file${file}`, {});
+      await leave('file', `/api/remotes/${fresh}/file${file}`, {});
       await leave('browse', `/api/remotes/${sid}/browse${sshd.home}`, { method: 'POST' });
       await leave('connect', '/api/remotes', { method: 'POST', body: JSON.stringify(login()) });
     } finally {

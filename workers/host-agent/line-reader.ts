@@ -2,6 +2,7 @@ import { WindlassError } from '../../shared/errors.ts';
 import type { ExecChannel } from './exec-channel.ts';
 
 const MAX_LINE = 65_536;
+const NEWLINE = 10;
 
 /**
  * Reads a channel's first lines and leaves every byte after them in its standard output for the next reader. Hand-made,
@@ -37,17 +38,24 @@ export class LineReader {
     const parts: Buffer[] = [];
     let length = 0;
     for (;;) {
-      const chunk = await this.#read();
-      if (!chunk) return length > 0 ? Buffer.concat(parts).toString() : undefined;
-      const newline = chunk.indexOf(10);
-      parts.push(newline < 0 ? chunk : chunk.subarray(0, newline));
-      length += chunk.length;
-      if (newline < 0 && length < MAX_LINE) continue;
-      if (newline >= 0 && newline + 1 < chunk.length) {
-        this.#channel.stdout.unshift(chunk.subarray(newline + 1));
-      }
-      return Buffer.concat(parts).toString();
+      const piece = await this.#read();
+      if (!piece) return length > 0 ? Buffer.concat(parts).toString() : undefined;
+      const isEnd = piece.at(-1) === NEWLINE;
+      parts.push(isEnd ? piece.subarray(0, -1) : piece);
+      length += piece.length;
+      if (isEnd || length >= MAX_LINE) return Buffer.concat(parts).toString();
     }
+  }
+
+  /**
+   * The chunk up to its first line break; what follows goes back. Now, and not when it is asked for: in the next tick a stream
+   * whose end has come, and which is empty then, takes nothing back.
+   */
+  #keepRest(chunk: Buffer): Buffer {
+    const end = chunk.indexOf(NEWLINE) + 1;
+    if (end === 0 || end === chunk.length) return chunk;
+    this.#channel.stdout.unshift(chunk.subarray(end));
+    return chunk.subarray(0, end);
   }
 
   /** Releases the channel. Call it before another reader takes over, or before the channel is destroyed. */
@@ -55,7 +63,7 @@ export class LineReader {
     this.#channel.stderr.off('data', this.#onError);
   }
 
-  /** A chunk, or undefined at the end. */
+  /** A chunk up to its first line break, or undefined at the end. */
   #read(): Promise<Buffer | undefined> {
     const { stdout } = this.#channel;
     const signal = this.#signal;
@@ -69,7 +77,7 @@ export class LineReader {
       };
       const onReadable = () => {
         const chunk: unknown = stdout.read();
-        if (Buffer.isBuffer(chunk)) settle(() => resolve(chunk));
+        if (Buffer.isBuffer(chunk)) settle(() => resolve(this.#keepRest(chunk)));
         else if (stdout.readableEnded) settle(() => resolve(undefined));
       };
       const onClose = () => {

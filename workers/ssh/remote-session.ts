@@ -1,6 +1,7 @@
 import type { Socket } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
 import type ssh2 from 'ssh2';
+import { abortableOpen } from '../../shared/abort.ts';
 import { WindlassError } from '../../shared/errors.ts';
 import { openAgent } from '../host-agent/bootstrap.ts';
 import type { AgentClient } from '../host-agent/client.ts';
@@ -136,9 +137,9 @@ export class RemoteSession implements RemoteExec {
   }
 
   /** Throws `sftp_unavailable` where the host has no SFTP for the account. Asks once a connection. */
-  async requireSftp(signal?: AbortSignal): Promise<void> {
+  async requireSftp(signal: AbortSignal): Promise<void> {
     if (this.#hasSftp) return;
-    (await this.sftp(signal)).end();
+    (await abortableOpen(this.sftp(signal), signal, late => late.end())).end();
     this.#hasSftp = true;
   }
 

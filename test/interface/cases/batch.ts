@@ -54,8 +54,8 @@ export const BATCH: Row[] = [
       expectAnswer(answer, 202, { json: expect.objectContaining({ kind: 'batch', batch: null }) });
       const { id } = answer.json<{ id: string }>();
       expect(answer.headers.location).toBe(`/api/jobs/${id}`);
-      // A batch system that is there in name only has refused it by now.
-      expect([202, 409]).toContain((await ask('DELETE', `/jobs/${id}`)).status);
+      // A batch system that is there in name only may have refused it by now: not asked to be compared.
+      expect([202, 409]).toContain((await look('DELETE', `/jobs/${id}`)).status);
       expect((await ended(id)).state).toMatch(/^(cancelled|failed)$/);
     },
     'host',
