@@ -65,7 +65,7 @@ export default routes('raw-body', (router, api) => {
         200: { means: 'All of it.', types: ['application/octet-stream'] },
         206: { means: 'The range.', types: ['application/octet-stream'] },
       },
-      errors: [...HOST_FILE_ERRORS, 'range_not_satisfiable'],
+      errors: [...HOST_FILE_ERRORS, 'conflict', 'range_not_satisfiable'],
       reachesHost: true,
       handle: async ({ req, res }) => {
         const path = remotePath(req, 'file');

@@ -28,15 +28,8 @@ const file: Handler<'file'> = async context => {
       const end = Math.min(found.size, offset + (length ?? found.size));
       const head = { size: found.size, start: offset, end, tag: found.tag, whole };
       await output.append('stdout', Buffer.from(`${JSON.stringify(head)}\n`));
-      let left = end - offset;
-      for await (const piece of found.bytes) {
-        const part = (piece as Buffer).subarray(0, left);
-        left -= part.length;
-        if (part.length > 0) await output.append('stdout', part);
-        // Bytes written to the file after it was opened are beyond the announced length.
-        if (left === 0) break;
-      }
-      return end - offset - left;
+      for await (const piece of found.bytes) await output.append('stdout', piece as Buffer);
+      return end - offset;
     } finally {
       found.bytes.destroy();
     }

@@ -1,6 +1,14 @@
-import { mkdirSync, utimesSync, writeFileSync } from 'node:fs';
+import {
+  appendFileSync,
+  mkdirSync,
+  readFileSync,
+  renameSync,
+  truncateSync,
+  utimesSync,
+  writeFileSync,
+} from 'node:fs';
 import { join } from 'node:path';
-import { text } from 'node:stream/consumers';
+import { buffer, text } from 'node:stream/consumers';
 import { afterAll, expect, test } from 'vitest';
 import { AgentHarness } from '../../test/harness/agent-harness.ts';
 import { openRemoteFile } from './read-file.ts';
@@ -58,3 +66,73 @@ test.each(['exit 1', 'echo unknown option', 'echo two; echo lines'])(
     expect([tag, await text(bytes)]).toEqual([undefined, 'text']);
   },
 );
+
+/** More than a pipe and the reader take in before it is read. */
+const LARGE = 4 << 20;
+
+test.each<[string, (path: string) => void, object]>([
+  [
+    'is written over in its place',
+    path => writeFileSync(path, Buffer.alloc(LARGE, 'b'), { flag: 'r+' }),
+    { code: 'conflict', message: expect.stringContaining('was changed while it was read') },
+  ],
+  ['becomes shorter', path => truncateSync(path, LARGE / 2), { code: 'conflict' }],
+])('of a file that %s while it is read the last byte never comes', async (_, change, error) => {
+  const host = harness.makeHost('/bin/sh');
+  const path = join(host.account.home, 'file');
+  writeFileSync(path, Buffer.alloc(LARGE, 'a'));
+  const { bytes } = await openRemoteFile(host, { path });
+  change(path);
+  let length = 0;
+  const read = async () => {
+    for await (const piece of bytes) length += (piece as Buffer).length;
+  };
+  await expect(read()).rejects.toMatchObject(error);
+  expect(length).toBeLessThan(LARGE);
+});
+
+test.each<[string, (path: string) => void]>([
+  ['becomes longer', path => appendFileSync(path, 'b')],
+  [
+    'is replaced',
+    path => {
+      writeFileSync(`${path}.new`, 'b');
+      renameSync(`${path}.new`, path);
+    },
+  ],
+])('a file that %s while it is read is read as it was', async (_, change) => {
+  const host = harness.makeHost('/bin/sh');
+  const path = join(host.account.home, 'file');
+  const content = Buffer.alloc(LARGE, 'a');
+  writeFileSync(path, content);
+  const { size, bytes } = await openRemoteFile(host, { path });
+  change(path);
+  expect([size, (await buffer(bytes)).equals(content)]).toEqual([LARGE, true]);
+});
+
+test('a file that a kernel makes up, of no size or of one that is too large, is read to its end', async () => {
+  const host = harness.makeHost('/bin/sh');
+  for (const path of ['/proc/version', '/sys/devices/system/cpu/online']) {
+    const content = readFileSync(path);
+    const { size, bytes } = await openRemoteFile(host, { path });
+    expect([size, await buffer(bytes)]).toEqual([content.length, content]);
+    const part = await openRemoteFile(host, { path, offset: 1, length: 2 });
+    expect(await buffer(part.bytes)).toEqual(content.subarray(1, 3));
+  }
+  await expect(
+    openRemoteFile(host, { path: '/sys/devices/system/cpu/online', offset: 100 }),
+  ).rejects.toMatchObject({ code: 'conflict' });
+});
+
+test('a file of which the host does not tell a size is read up to a mebibyte', async () => {
+  const host = harness.makeHost('/bin/sh');
+  const programs = join(host.account.home, 'bin');
+  mkdirSync(programs);
+  writeFileSync(join(programs, 'ls'), '#!/bin/sh\necho - 1 0 0 0 x\n', { mode: 0o755 });
+  const path = join(host.account.home, 'file');
+  host.account.env = { ...host.account.env, PATH: `${programs}:${host.account.env.PATH}` };
+  writeFileSync(path, Buffer.alloc(1 << 20, 'a'));
+  expect((await openRemoteFile(host, { path })).size).toBe(1 << 20);
+  appendFileSync(path, 'a');
+  await expect(openRemoteFile(host, { path })).rejects.toMatchObject({ code: 'invalid_input' });
+});

@@ -1,38 +1,45 @@
-import { createHash, randomBytes } from 'node:crypto';
+import { randomBytes } from 'node:crypto';
 import { Readable } from 'node:stream';
 import { abortableOpen } from '../../shared/abort.ts';
-import { WindlassError } from '../../shared/errors.ts';
+import { conflict, WindlassError } from '../../shared/errors.ts';
 import type { ExecChannel, RemoteExec } from '../host-agent/exec-channel.ts';
-import { quoteWord } from '../host-agent/shell-quote.ts';
 import { ByteReader } from './byte-reader.ts';
+import {
+  type FileRange,
+  type FileState,
+  isChanged,
+  MAX_UNSIZED_BYTES,
+  READ_COMMAND,
+  readScript,
+  readState,
+  tagOf,
+} from './read-script.ts';
 
-export interface ReadFileOptions {
-  /** Absolute. */
-  path: string;
-  /** Of the first byte; past the end of the file there are no bytes. */
-  offset?: number;
-  /** Bytes at most. */
-  length?: number;
+export interface ReadFileOptions extends FileRange {
   signal?: AbortSignal;
 }
 
 export interface RemoteFile {
-  /** Of the whole file, in bytes, when it was opened; the file may change while it is read. */
+  /** Of the whole file, in bytes, when it was opened; what is appended later is not read. */
   size: number;
   /** Names the file's state then, another one after each change; undefined where the host's programs do not tell. */
   tag: string | undefined;
-  /** The requested bytes. Fails with `remote_connection_failed` if the connection is lost; destroy it to stop reading. */
+  /**
+   * The requested bytes. Fails with `remote_connection_failed` if the connection is lost, and before the last byte with
+   * `conflict` if they are not all of one state; destroy it to stop reading.
+   */
   bytes: Readable;
 }
 
 /** Of what start-up files may print before the stream. */
 const MAX_PRINTED_BYTES = 1 << 20;
-const BLOCK_BYTES = 65_536;
+/** Read before the size is told, which a short file may belie. */
+const AHEAD_BYTES = 65_536;
 
 /**
  * Opens a file on the session's host and streams it over an exec channel, without the agent. Throws `not_found`,
- * `invalid_input` if it is not a regular file, `forbidden` if the account may not read it, and
- * `remote_connection_failed`; each error names the path.
+ * `invalid_input` if it is no regular file or its host does not tell its size, `forbidden` if the account may not read it,
+ * `conflict` if it is changed meanwhile or shorter than its host tells, and `remote_connection_failed`; each error names the path.
  */
 export async function openRemoteFile(
   session: RemoteExec,
@@ -44,8 +51,7 @@ export async function openRemoteFile(
   const channel = signal
     ? await abortableOpen(opening, signal, late => late.destroy())
     : await opening;
-  // Errors show in the exit status.
-  channel.stderr.resume();
+  const ending = awaitEnding(channel, mark);
   channel.stdin.on('error', () => {});
   channel.stdin.end(readScript(mark, options));
   const reader = new ByteReader(channel.stdout, signal);
@@ -55,14 +61,16 @@ export async function openRemoteFile(
     if (!/^\d{1,15}$/.test(found)) throw toError(path, found);
     const { bytes: state, isWhole } = await reader.readUntil(Buffer.from('\n'), 4_096);
     if (!isWhole) throw new Error('its stat prints too much');
-    const tag = tagOf(state);
-    const bytes = Readable.from(readToEnd(reader, channel, path), { objectMode: false });
+    const before = readState(state.toString('latin1'));
+    const opened = { path, said: Number(found), before, reader, ending };
+    const { size, pieces } = await readSized(opened, options);
+    const bytes = Readable.from(pieces, { objectMode: false });
     // Not in the generator's `finally`, which does not run if the stream is destroyed before the first read.
     bytes.once('close', () => {
       reader.close();
       channel.destroy();
     });
-    return { size: Number(found), tag, bytes };
+    return { size, tag: tagOf(before), bytes };
   } catch (error) {
     reader.close();
     channel.destroy();
@@ -71,67 +79,120 @@ export async function openRemoteFile(
   }
 }
 
-/** Runs a script from standard input; sh, csh and fish parse it alike. */
-const READ_COMMAND = `/bin/sh -c 'eval "$(cat)"'`;
+interface OpenedFile {
+  path: string;
+  /** Its size, as the host tells it. */
+  said: number;
+  /** Its state when it was opened, where the host tells it. */
+  before: FileState | undefined;
+  reader: ByteReader;
+  ending: Promise<Ending>;
+}
+
+interface Ending {
+  /** Of the script; null where the connection was lost. */
+  code: number | null;
+  /** The file's state after the last byte, where the host tells it. */
+  after: FileState | undefined;
+}
+
+/** How the script ended, and what it printed to standard error at last. */
+async function awaitEnding({ stderr, closed }: ExecChannel, mark: string): Promise<Ending> {
+  let printed: Buffer = Buffer.alloc(0);
+  stderr.on('error', () => {});
+  stderr.on('data', (bytes: Buffer) => {
+    printed = Buffer.concat([printed, bytes]).subarray(-4_096);
+  });
+  const { code } = await closed;
+  const [, state = ''] = printed.toString('latin1').split(`\n${mark} `);
+  return { code, after: readState(state.trimEnd()) };
+}
 
 /**
- * Prints the size, the state and the bytes. The size comes from `ls -n`, whose fields POSIX defines, without reading the
- * file; the state from `stat`, which GNU, BusyBox and BSD have: inode, size and the times of the last changes, as fine as they
- * are kept. `dd` seeks to the block of the offset, because `tail -c +N` may read the file up to there.
+ * The file's size and the bytes that were asked for. A host may say more than a file has, or that it has none, as of those
+ * that a kernel makes up: a short one is read before its size is told.
  */
-function readScript(mark: string, { path, offset = 0, length }: ReadFileOptions): string {
-  const blocks = Math.floor(offset / BLOCK_BYTES);
-  const rest = offset % BLOCK_BYTES;
-  const limit = length === undefined ? '' : ` | head -c ${length}`;
-  const from = `dd bs=${BLOCK_BYTES} skip=${blocks} 2>/dev/null <"$f" | tail -c +${rest + 1}${limit}`;
-  const whole = length === undefined ? 'cat <"$f"' : `head -c ${length} <"$f"`;
-  return `LC_ALL=C; export LC_ALL
-f=${quoteWord(path)}
-say() { printf '\\n%s %s\\n' ${mark} "$1"; }
-if [ -d "$f" ]; then say directory; exit 0; fi
-if [ ! -e "$f" ]; then say missing; exit 0; fi
-if [ ! -f "$f" ]; then say special; exit 0; fi
-if [ ! -r "$f" ]; then say unreadable; exit 0; fi
-set -f
-set -- $(ls -nL "$f" 2>/dev/null)
-case "$5" in ''|*[!0-9]*) say unreadable; exit 0;; esac
-z=$5
-say "$z"
-s=$(stat -L -c '%i %s %y %z' "$f" 2>/dev/null) || s=$(stat -L -f '%i %z %Fm %Fc' "$f" 2>/dev/null) || s=
-set -- $s
-printf '%s\\n' "$*"
-[ ${offset} -lt "$z" ] || exit 0
-${offset === 0 ? whole : from}
-`;
+async function readSized(
+  file: OpenedFile,
+  { offset = 0, length = Infinity }: ReadFileOptions,
+): Promise<{ size: number; pieces: AsyncGenerator<Buffer> }> {
+  const { said } = file;
+  const isUnsized = said === 0;
+  const asked = isUnsized ? Infinity : Math.max(0, Math.min(length, said - offset));
+  const limit = isUnsized ? MAX_UNSIZED_BYTES + 1 : Math.min(asked, AHEAD_BYTES);
+  const { bytes, isEnd } = await readAhead(file.reader, limit);
+  if (!isEnd && isUnsized) throw unsized(file);
+  if (!isEnd) return { size: said, pieces: readWhole(file, bytes, asked) };
+  await assertUnchanged(file);
+  if (isUnsized) {
+    const range = bytes.subarray(offset, offset + length);
+    return { size: bytes.length, pieces: readWhole(file, range, range.length) };
+  }
+  // Where it begins is behind its end, which is not known.
+  if (bytes.length === 0 && offset > 0) throw belied(file);
+  return { size: offset + bytes.length, pieces: readWhole(file, bytes, bytes.length) };
+}
+
+/** At least so many bytes, or all that come. */
+async function readAhead(
+  reader: ByteReader,
+  limit: number,
+): Promise<{ bytes: Buffer; isEnd: boolean }> {
+  const read: Buffer[] = [];
+  let length = 0;
+  while (length < limit) {
+    const bytes = await reader.read();
+    if (!bytes) return { bytes: Buffer.concat(read), isEnd: true };
+    read.push(bytes);
+    length += bytes.length;
+  }
+  return { bytes: Buffer.concat(read), isEnd: false };
+}
+
+/** Exactly so many bytes, of which some were read. The last one comes when it is known that all of them were of one state. */
+async function* readWhole(
+  file: OpenedFile,
+  ahead: Buffer,
+  length: number,
+): AsyncGenerator<Buffer, void, undefined> {
+  const { path, reader } = file;
+  let left = length;
+  try {
+    for (let bytes: Buffer | undefined = ahead; left > 0; bytes = await reader.read()) {
+      if (!bytes) {
+        await assertUnchanged(file);
+        throw belied(file);
+      }
+      if (bytes.length >= left) {
+        const isLonger = bytes.length > left || (await reader.read()) !== undefined;
+        if (!isLonger) await assertUnchanged(file);
+      }
+      const wanted = bytes.subarray(0, left);
+      left -= wanted.length;
+      if (wanted.length > 0) yield wanted;
+    }
+  } catch (error) {
+    const isAborted = error instanceof Error && error.name === 'AbortError';
+    throw error instanceof WindlassError || isAborted ? error : connectionLost(path, error);
+  }
+}
+
+/** Waits until the script has ended. Only its exit status distinguishes the end of the file from a lost connection. */
+async function assertUnchanged({ path, before, ending }: OpenedFile): Promise<void> {
+  const { code, after } = await ending;
+  if (code === null) throw connectionLost(path);
+  if (code !== 0) throw toError(path, 'broken');
+  if (isChanged(before, after))
+    throw conflict(
+      `${path} was changed while it was read.`,
+      'Read it again when nothing writes to it.',
+    );
 }
 
 async function readHeader(reader: ByteReader, mark: string): Promise<string> {
   const { isWhole } = await reader.readUntil(Buffer.from(`\n${mark} `), MAX_PRINTED_BYTES);
   if (!isWhole) throw new Error('the start-up files print too much');
   return (await reader.readUntil(Buffer.from('\n'), 64)).bytes.toString('latin1');
-}
-
-/** What is no state of one line is none. */
-function tagOf(state: Buffer): string | undefined {
-  if (!/^\d+ \d+ [ \d.:+-]+$/.test(state.toString('latin1'))) return undefined;
-  return createHash('sha256').update(state).digest('hex').slice(0, 32);
-}
-
-async function* readToEnd(
-  reader: ByteReader,
-  channel: ExecChannel,
-  path: string,
-): AsyncGenerator<Buffer> {
-  try {
-    for (let bytes = await reader.read(); bytes; bytes = await reader.read()) yield bytes;
-    // Only the exit status distinguishes the end of the file from a lost connection.
-    const { code } = await channel.closed;
-    if (code === null) throw connectionLost(path);
-    if (code !== 0) throw toError(path, 'broken');
-  } catch (error) {
-    const isAborted = error instanceof Error && error.name === 'AbortError';
-    throw error instanceof WindlassError || isAborted ? error : connectionLost(path, error);
-  }
 }
 
 function toError(path: string, found: string): WindlassError {
@@ -159,6 +220,18 @@ function toError(path: string, found: string): WindlassError {
       });
   }
 }
+
+const unsized = ({ path }: OpenedFile) =>
+  new WindlassError('invalid_input', {
+    detail: `Invalid parameters: the host does not tell how long ${path} is.`,
+    hint: 'Read it by a command, such as cat.',
+  });
+
+const belied = ({ path, said }: OpenedFile) =>
+  conflict(
+    `${path} has fewer bytes than the ${said} that its host tells.`,
+    'Read it by a command, such as cat.',
+  );
 
 function connectionLost(path: string, cause?: unknown): WindlassError {
   return new WindlassError('remote_connection_failed', {

@@ -13729,7 +13729,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `host_changed`: Host changed.; `host_key_changed`: Host key changed.; `cancelled`: Cancelled.; `sftp_unavailable`: SFTP unavailable. */
+            /** @description `host_changed`: Host changed.; `host_key_changed`: Host key changed.; `cancelled`: Cancelled.; `sftp_unavailable`: SFTP unavailable.; `conflict`: Conflict */
             409: {
                 headers: {
                     [name: string]: unknown;

@@ -1,0 +1,90 @@
+import { createHash } from 'node:crypto';
+import { quoteWord } from '../host-agent/shell-quote.ts';
+
+export interface FileRange {
+  /** Absolute. */
+  path: string;
+  /** Of the first byte; past the end of the file there are no bytes. */
+  offset?: number;
+  /** Bytes at most. */
+  length?: number;
+}
+
+const BLOCK_BYTES = 65_536;
+/** Of a file of which the host tells no size, as of those that a kernel makes up: it is read to its end first. */
+export const MAX_UNSIZED_BYTES = 1 << 20;
+
+/** Runs a script from standard input; sh, csh and fish parse it alike. */
+export const READ_COMMAND = `/bin/sh -c 'eval "$(cat)"'`;
+
+/**
+ * Prints the size, the state and the bytes, and the state after them to standard error. The size comes from `ls -n`, whose
+ * fields POSIX defines, without reading the file; the state from `stat`, which GNU, BusyBox and BSD have: inode, size and the
+ * times of the last changes, as fine as they are kept. Both are of the file that was opened: where another one has taken its
+ * place meanwhile, it looks again. `dd` seeks to the block of the offset, because `tail -c +N` may read the file up to there.
+ */
+export function readScript(mark: string, { path, offset = 0, length }: FileRange): string {
+  const blocks = Math.floor(offset / BLOCK_BYTES);
+  const rest = offset % BLOCK_BYTES;
+  const limit = length === undefined ? '' : ` | head -c ${length}`;
+  const from = `dd bs=${BLOCK_BYTES} skip=${blocks} 2>/dev/null <&3 | tail -c +${rest + 1}${limit}`;
+  const whole = length === undefined ? 'cat <&3' : `head -c ${length} <&3`;
+  return `LC_ALL=C; export LC_ALL
+f=${quoteWord(path)}
+say() { printf '\\n%s %s\\n' ${mark} "$1"; }
+state() { stat -L -c '%i %s %y %z' "$f" 2>/dev/null || stat -L -f '%i %z %Fm %Fc' "$f" 2>/dev/null; }
+look() {
+  if [ -d "$f" ]; then say directory; exit 0; fi
+  if [ ! -e "$f" ]; then say missing; exit 0; fi
+  if [ ! -f "$f" ]; then say special; exit 0; fi
+  if [ ! -r "$f" ]; then say unreadable; exit 0; fi
+  s=$(state)
+  set -- $(ls -nL "$f" 2>/dev/null)
+  case "$5" in ''|*[!0-9]*) say unreadable; exit 0;; esac
+  z=$5
+  exec 3<"$f"
+  set -- $(state)
+  [ "$1" = "\${s%% *}" ]
+}
+set -f
+look || look || look
+say "$z"
+set -- $s
+printf '%s\\n' "$*"
+if [ "$z" -eq 0 ]; then head -c ${MAX_UNSIZED_BYTES + 1} <&3
+elif [ ${offset} -lt "$z" ]; then ${offset === 0 ? whole : from}
+fi
+e=$?
+set -- $(state)
+printf '\\n%s %s\\n' ${mark} "$*" >&2
+exit $e
+`;
+}
+
+/** A file's state, as the script prints it: its inode, its size, and more. */
+export interface FileState {
+  inode: string;
+  size: number;
+  text: string;
+}
+
+/** What is no state of one line is none. */
+export function readState(text: string): FileState | undefined {
+  const [, inode = '', size] = /^(\d+) (\d+) [ \d.:+-]+$/.exec(text) ?? [];
+  return size === undefined ? undefined : { inode, size: Number(size), text };
+}
+
+/** Names a state, another one after each change. */
+export const tagOf = (state: FileState | undefined): string | undefined =>
+  state && createHash('sha256').update(state.text).digest('hex').slice(0, 32);
+
+/**
+ * Whether a file was changed where it stands. One that has only become longer was appended to: what was read is its
+ * beginning. One whose place another has taken was left as it was.
+ */
+export const isChanged = (before: FileState | undefined, after: FileState | undefined): boolean =>
+  before !== undefined &&
+  after !== undefined &&
+  before.inode === after.inode &&
+  before.text !== after.text &&
+  before.size >= after.size;
