@@ -2,7 +2,7 @@ import { type Command, CommanderError } from 'commander';
 import { WindlassError } from '../clients/typescript/src/error.ts';
 import { describeError } from './client/describe-error.ts';
 import { printable } from './client/printable.ts';
-import { CommandError } from './command-error.ts';
+import { CommandError, errnoOf } from './command-error.ts';
 import { failureStatus } from './exit-status.ts';
 
 /** Runs a program with the words that follow its name. Says in one line what it cannot do, and ends then. */
@@ -23,5 +23,8 @@ export async function runProgram(program: Command, words: string[]): Promise<voi
 function describe(error: unknown): string | undefined {
   if (error instanceof WindlassError) return describeError(error);
   if (error instanceof CommandError) return [error.message, error.hint].filter(Boolean).join(' ');
+  // Such as `EACCES: permission denied, open '/etc/copied'`.
+  if (errnoOf(error) !== undefined && error instanceof Error && 'syscall' in error)
+    return `${error.message}.`;
   return undefined;
 }

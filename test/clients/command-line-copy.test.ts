@@ -5,10 +5,12 @@ import {
   mkdirSync,
   readdirSync,
   readFileSync,
+  rmSync,
   statSync,
+  truncateSync,
   writeFileSync,
 } from 'node:fs';
-import { join } from 'node:path';
+import { basename, join } from 'node:path';
 import { beforeAll, beforeEach, expect, test } from 'vitest';
 import { startCommandLine } from '../harness/command-line.ts';
 import { describeStack } from '../harness/forms.ts';
@@ -162,15 +164,89 @@ describeStack(missingPrograms('sshd'), 'windlass cp', form => {
     expect(partials(there)).toEqual([]);
   });
 
-  test('where a large file cannot go, it is said', async () => {
+  test('two copies of a file to one place at once both arrive', async () => {
+    const bytes = randomBytes(24 * MIB);
+    const file = join(here, 'file');
+    writeFileSync(file, bytes);
+    const target = join(there, 'copied');
+    const both = [1, 2].map(() => line.run(['cp', ...login, file, `host:${target}`]));
+    for (const ended of await Promise.all(both))
+      expect(ended).toEqual({ code: 0, stdout: '', stderr: '' });
+    expect(readFileSync(target).equals(bytes)).toBe(true);
+    // What the slower one still writes, its end removes.
+    expect(partials(there)).toEqual([]);
+  });
+
+  test('a copy from a host that is empty by now is empty', async () => {
+    const source = join(there, 'file');
+    writeFileSync(source, randomBytes(4 * MIB));
+    const target = join(here, 'copied');
+    const args = [`host:${source}`, target];
+    await killInTheMiddle(args, () => received() > 0);
+    truncateSync(partials(here)[0] ?? '', 1);
+    writeFileSync(source, '');
+    await copy(args, 'down');
+    expect(readFileSync(target, 'utf8')).toBe('');
+    expect(partials(here)).toEqual([]);
+  });
+
+  test('a file that is written over while it is copied is copied as it is then', async () => {
+    const source = join(there, 'file');
+    const [before, after] = ['a', 'b'].map(letter => Buffer.alloc(16 * MIB, letter));
+    writeFileSync(source, before ?? '');
+    const target = join(here, 'copied');
+    link.throttle('down', SLOW);
+    const { ended } = line.start(['cp', ...login, `host:${source}`, target]);
+    await waitFor(() => received() > 4 * MIB, { what: 'some bytes', intervalMs: 5 });
+    writeFileSync(source, after ?? '', { flag: 'r+' });
+    link.throttle('down', Infinity);
+    expect(await ended).toMatchObject({ code: 0, stderr: '' });
+    const found = readFileSync(target);
+    expect(found.equals(before ?? found) || found.equals(after ?? found)).toBe(true);
+  });
+
+  test('a file that the kernel makes up is copied', async () => {
+    await copy(['host:/proc/version', `${here}/`], 'down');
+    expect(readFileSync(join(here, 'version'), 'utf8')).toBe(readFileSync('/proc/version', 'utf8'));
+  });
+
+  test('a file keeps its name in a folder, and its permissions', async () => {
+    const file = join(here, 'file');
+    writeFileSync(file, 'small', { mode: 0o640 });
+    const home = basename(there);
+    for (const target of [there, home, `~/${home}`, `${home}/`]) {
+      await copy([file, `host:${target}`], 'up');
+      expect(statSync(join(there, 'file')).mode & 0o777).toBe(0o640);
+      rmSync(join(there, 'file'));
+    }
+    for (const mode of [0o600, 0o755]) {
+      writeFileSync(join(there, 'back'), 'small');
+      chmodSync(join(there, 'back'), mode);
+      await copy([`host:${home}/back`, here], 'down');
+      expect(statSync(join(here, 'back')).mode & 0o777).toBe(mode);
+      rmSync(join(here, 'back'));
+    }
+  });
+
+  test('where a file cannot go, it is said', async () => {
     const file = join(here, 'file');
     writeFileSync(file, randomBytes(9 * MIB));
-    const fail = async (target: string) =>
-      (await line.run(['cp', ...login, file, `host:${target}`])).stderr;
-    expect(await fail(there)).toBe(
-      `windlass: ${there} cannot be written: it is a directory. Nothing was changed there.\n`,
+    const fail = async (...args: string[]) =>
+      (await line.run(['cp', ...login, ...args])).stderr.replace(/^windlass: /, '');
+    expect(await fail(file, `host:${join(there, 'none/file')}`)).toContain('add --parents');
+    mkdirSync(join(there, 'taken/file'), { recursive: true });
+    expect(await fail(file, `host:${join(there, 'taken')}`)).toBe(
+      `${join(there, 'taken/file')} cannot be written: it is a directory. Nothing was changed there.\n`,
     );
-    expect(await fail(join(there, 'none/file'))).toContain('add --parents to make it');
-    expect(readdirSync(there)).toEqual([]);
+    expect(readdirSync(there)).toEqual(['taken']);
+    for (const folder of [join(here, 'none'), file])
+      expect(await fail('host:/proc/version', `${folder}/`)).toBe(
+        `There is no folder ${folder} here. Make it, or add --parents.\n`,
+      );
+    expect(await fail('host:/proc/version', '/proc/none')).toContain(
+      "ENOENT: no such file or directory, open '/proc/",
+    );
+    const args = ['--parents', 'host:/proc/version', join(here, 'new/folder/file')];
+    await copy(args, 'down');
   });
 });

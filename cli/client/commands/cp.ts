@@ -3,7 +3,8 @@ import { basename, join, posix } from 'node:path';
 import { CommandError } from '../../command-error.ts';
 import { connect } from '../connect.ts';
 import { fetchFile } from '../copy/fetch-file.ts';
-import { sendFile, toAbsolute } from '../copy/send-file.ts';
+import { findOnHost, targetOnHost } from '../copy/place-on-host.ts';
+import { sendFile } from '../copy/send-file.ts';
 import { findOrOpenSession, type LoginChoice } from '../find-session.ts';
 import { printRecord } from '../print-records.ts';
 import { ProgressLine } from '../progress.ts';
@@ -25,21 +26,18 @@ export async function copyFile(from: string, to: string, options: CopyOptions): 
   const windlass = await connect();
   const session = await findOrOpenSession(windlass, source.host ?? target.host ?? '', options);
   const line = new ProgressLine();
+  const parents = options.parents ?? false;
   try {
     const bytes =
       source.host !== undefined
         ? await fetchFile({
-            ...{ session, host: source.host, line },
-            path: await toAbsolute(session, inHome(source.path)),
-            target: isFolder(target.path)
-              ? join(target.path, posix.basename(source.path))
-              : target.path,
+            ...{ session, host: source.host, line, parents },
+            source: await findOnHost(session, inHome(source.path)),
+            target: targetHere(target.path, posix.basename(source.path)),
           })
         : await sendFile({
-            ...{ session, file: source.path, line, parents: options.parents ?? false },
-            target: /(^|\/)$/.test(target.path)
-              ? posix.join(inHome(target.path), basename(source.path))
-              : inHome(target.path),
+            ...{ session, file: source.path, line, parents },
+            target: await targetOnHost(session, inHome(target.path), basename(source.path)),
           });
     if (options.json) await printRecord({ from, to, bytes }, options);
   } finally {
@@ -55,6 +53,10 @@ function readPlace(text: string): { host?: string; path: string } {
 
 /** Without the `~/` of a path of the account's home. */
 const inHome = (path: string) => path.replace(/^~(\/|$)/, '');
+
+/** As of cp, a file keeps its name in a folder. */
+const targetHere = (path: string, name: string) =>
+  /\/$/.test(path) || isFolder(path) ? join(path, name) : path;
 
 function isFolder(path: string): boolean {
   return statSync(path, { throwIfNoEntry: false })?.isDirectory() ?? false;

@@ -1,22 +1,25 @@
-import { open, realpath, rename, rm, stat } from 'node:fs/promises';
+import { mkdir, open, realpath, rename, rm, stat } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import { WindlassError } from '../../../clients/typescript/src/error.ts';
 import type { Session } from '../../../clients/typescript/src/session.ts';
-import { ifMissing } from '../../command-error.ts';
+import { CommandError, ifMissing } from '../../command-error.ts';
 import type { ProgressLine } from '../progress.ts';
 import { saveFile } from '../save-file.ts';
 import { PartialFiles } from './partial-file.ts';
+import type { Place } from './place-on-host.ts';
 import { startOver } from './start-over.ts';
 
 export interface Fetching {
   session: Session;
   /** Names the host for the user. */
   host: string;
-  /** Absolute, there. */
-  path: string;
+  /** There. */
+  source: Place;
   /** Here. */
   target: string;
+  /** Makes the folders that are missing. */
+  parents: boolean;
   line: ProgressLine;
 }
 
@@ -25,25 +28,37 @@ export interface Fetching {
  * file has changed since. The file's size.
  */
 export async function fetchFile(given: Fetching): Promise<number> {
+  await requireFolder(dirname(given.target), given.parents);
   const present = await stat(given.target).catch(ifMissing(undefined));
   if (present && !present.isFile()) return streamFile(given);
   const target = present ? await realpath(given.target) : given.target;
-  return startOver(() => fetchOnce({ ...given, target }, present?.mode));
+  const mode = present?.mode ?? given.source.mode;
+  return startOver(() => fetchOnce({ ...given, target }, mode));
+}
+
+async function requireFolder(path: string, isMade: boolean): Promise<void> {
+  const found = isMade
+    ? await mkdir(path, { recursive: true }).then(() => stat(path))
+    : await stat(path).catch(ifMissing(undefined));
+  if (!found?.isDirectory())
+    throw new CommandError(`There is no folder ${path} here.`, {
+      hint: 'Make it, or add --parents.',
+    });
 }
 
 /** Into a pipe or a device, whose bytes cannot be taken back. */
-async function streamFile({ session, path, target, line }: Fetching): Promise<number> {
+async function streamFile({ session, source, target, line }: Fetching): Promise<number> {
   let received = 0;
   const count = (length: number) => {
     received += length;
     line.showText(`${received} bytes received`);
   };
-  await saveFile(target, counted(session.readFile(path), count));
+  await saveFile(target, counted(session.readFile(source.path), count));
   return received;
 }
 
 async function fetchOnce(
-  { session, host, path, target, line }: Fetching,
+  { session, host, source: { path }, target, line }: Fetching,
   mode: number | undefined,
 ): Promise<number> {
   const partials = new PartialFiles(dirname(target), [host, path, target]);

@@ -45,7 +45,11 @@ export class PartialFiles {
       const path = this.pathFor(tag);
       // Of several processes that find it one succeeds.
       const isOurs = await rename(left, path).then(() => true, ifMissing(false));
-      if (isOurs) claimed = { path, tag, size: (await stat(path)).size };
+      if (!isOurs) continue;
+      const { size } = await stat(path);
+      // Its only byte would be asked for again, and nothing would show that the file is empty by now.
+      if (size > 1) claimed = { path, tag, size };
+      else await rm(path, { force: true });
     }
     return claimed;
   }

@@ -1,6 +1,6 @@
 import type { Session } from '../../../clients/typescript/src/session.ts';
 import { quoteWord } from '../../../workers/host-agent/shell-quote.ts';
-import { CommandError } from '../../command-error.ts';
+import { runScript } from './script-on-host.ts';
 
 /** Where the pieces of a file are on its host. */
 export interface Pieces {
@@ -58,7 +58,8 @@ printf '=%s' "$t"
 
 /**
  * Puts the whole file in its place, and removes the pieces. False where they are not the file that was meant; they are gone
- * then. The digest is looked at where the host has a program for it.
+ * then. The digest is looked at where the host has a program for it. Another copy of the file may have been faster and have
+ * removed the pieces: then the file is there already.
  */
 export async function joinPieces(
   session: Session,
@@ -69,30 +70,28 @@ export async function joinPieces(
     session,
     `p=${quoteWord(folder)}
 t=${quoteWord(target)}
-cd "$p" || refuse 'another copy of it has removed the pieces'
+w=$p/whole-$$
+is_meant() {
+  [ -f "$1" ] && [ "$(wc -c <"$1")" -eq ${size} ] || return 1
+  set -- $(sha256sum <"$1" 2>/dev/null || shasum -a 256 <"$1" 2>/dev/null || echo "$2")
+  [ "$1" = ${digest} ]
+}
+end() { rm -rf "$p" 2>/dev/null; echo "$1"; exit 0; }
 umask 077
-w=whole-$$
-cat [0-9]* >"$w" || { rm -f "$w"; refuse 'there is no room for it'; }
-set -- $(sha256sum "$w" 2>/dev/null || shasum -a 256 "$w" 2>/dev/null || echo ${digest})
-if [ "$(wc -c <"$w")" -ne ${size} ] || [ "$1" != ${digest} ]; then cd /; rm -rf "$p"; echo other; exit 0; fi
-chmod ${mode.toString(8).padStart(4, '0')} "$w" && [ ! -d "$t" ] || refuse 'it cannot be replaced'
-sync "$w" 2>/dev/null
-mv -f "$w" "$t" || refuse 'it cannot be replaced'
-cd /
-rm -rf "$p"
-echo whole
+copied= meant=
+{ cat "$p"/[0-9]* >"$w"; } 2>/dev/null && copied=1
+[ "$copied" ] && is_meant "$w" ${digest} && meant=1
+if [ "$meant" ]; then
+  chmod ${mode.toString(8).padStart(4, '0')} "$w" 2>/dev/null
+  sync "$w" 2>/dev/null
+  [ ! -d "$t" ] && mv -f "$w" "$t" 2>/dev/null && end whole
+fi
+rm -f "$w"
+is_meant "$t" '' && end whole
+[ -z "$meant" ] || refuse 'it cannot be replaced'
+[ "$copied" ] || [ "$(cat "$p"/[0-9]* 2>/dev/null | wc -c)" -ne ${size} ] || refuse 'there is no room for it'
+end other
 `,
   );
   return output === 'whole\n';
-}
-
-/** Runs a script of POSIX sh, which names its target `t` and says why it does not go on by `refuse`. */
-async function runScript(session: Session, script: string) {
-  const stdin = `LC_ALL=C; export LC_ALL
-refuse() { printf '%s cannot be written: %s' "$t" "$1" >&2; exit 9; }
-${script}`;
-  const ended = await session.run('/bin/sh', { stdin, name: 'windlass cp' }).wait();
-  if (ended.returncode === 0) return ended;
-  const said = ended.errors.trim() || `the host's shell ended with ${ended.returncode}`;
-  throw new CommandError(`${said}.`, { hint: 'Nothing was changed there.' });
 }

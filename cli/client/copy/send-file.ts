@@ -17,7 +17,7 @@ export interface Sending {
   session: Session;
   /** Here. */
   file: string;
-  /** There; a relative one is in the account's home. */
+  /** Absolute, there. */
   target: string;
   /** Makes the folders that are missing. */
   parents: boolean;
@@ -54,17 +54,10 @@ async function sendAtOnce(
   source: OpenedFile,
   { session, file, target, parents, line }: Sending,
 ): Promise<void> {
-  await session.writeFile(await toAbsolute(session, target), source, {
+  await session.writeFile(target, source, {
     ...{ parents, mode: statSync(file).mode & 0o777 },
     onProgress: ({ sent, total }) => showSent(line, sent, total),
   });
-}
-
-/** A path that is relative is one of the account's home. */
-export async function toAbsolute(session: Session, path: string): Promise<string> {
-  if (path.startsWith('/')) return path;
-  const { output } = await session.run(`/bin/sh -c 'cd && pwd'`).wait();
-  return posix.join(output.replace(/\n$/, ''), path);
 }
 
 async function sendInPieces(source: OpenedFile, given: Sending): Promise<void> {
@@ -91,7 +84,7 @@ function stateOf(file: string): string {
 async function sendMissing(
   source: OpenedFile,
   { folder, stored }: Pieces,
-  { session, line }: Sending,
+  { session, file, line }: Sending,
 ): Promise<string> {
   const { size: total } = source;
   const length = Math.max(PIECE_BYTES, Math.ceil(total / MOST_PIECES));
@@ -103,7 +96,11 @@ async function sendMissing(
   const turns = new Turns();
   const send = async (name: string, bytes: Uint8Array) => {
     const path = posix.join(folder, name);
-    if (stored.get(name) !== bytes.length) await sendPiece(session, { path, bytes, turns, signal });
+    if (stored.get(name) !== bytes.length)
+      await sendPiece(session, { path, bytes, turns, signal }).catch(error => {
+        // Another copy of the file that was through has removed the folder.
+        throw error.code === 'not_found' ? changed(file) : error;
+      });
     sent += bytes.length;
     showSent(line, sent, total);
   };
@@ -138,9 +135,11 @@ async function sendPiece(
     signal,
   }: { path: string; bytes: Uint8Array; turns: Turns; signal: AbortSignal },
 ): Promise<void> {
+  // Most often the folder that another copy removed can be made again.
+  const options = { mode: 0o600, parents: true, attempts: 0, signal };
   for (let attempt = 0; ; attempt++) {
     try {
-      await turns.take(() => session.writeFile(path, bytes, { mode: 0o600, attempts: 0, signal }));
+      await turns.take(() => session.writeFile(path, bytes, options));
       return;
     } catch (error) {
       if (!isPassing(error) || attempt === ATTEMPTS) throw error;

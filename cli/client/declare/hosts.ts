@@ -116,12 +116,12 @@ function addCopy(program: Command): void {
       .command('cp')
       .description('copy a file from a host or to one')
       .argument('<from>', 'a file here, or HOST:PATH')
-      .argument('<to>', 'likewise; a path that ends in / is a folder')
+      .argument('<to>', 'likewise; in a folder a file keeps its name')
       .addOption(account())
       .addOption(key())
       .addOption(jumpUser())
       .addOption(jumpKey())
-      .option('--parents', 'make the folders that are missing on the host')
+      .option('--parents', 'make the folders that are missing')
       .addOption(json())
       .action(async (from, to, options) =>
         (await import('../commands/cp.ts')).copyFile(from, to, options),

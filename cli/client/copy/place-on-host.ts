@@ -1,0 +1,50 @@
+import { posix } from 'node:path';
+import type { Session } from '../../../clients/typescript/src/session.ts';
+import { quoteWord } from '../../../workers/host-agent/shell-quote.ts';
+import { runScript } from './script-on-host.ts';
+
+/** What a path names on a host. */
+export interface Place {
+  /** Absolute. */
+  path: string;
+  isFolder: boolean;
+  /** Permissions, where there is something. */
+  mode: number | undefined;
+}
+
+/** Looks what is at a path; a relative one is in the account's home. */
+export async function findOnHost(session: Session, path: string): Promise<Place> {
+  const { output } = await runScript(
+    session,
+    `cd || exit 1
+t=${quoteWord(path)}
+case $t in /*) ;; *) t=$PWD/$t ;; esac
+k=file
+[ ! -d "$t" ] || k=folder
+set -f
+set -- $(ls -ndL "$t" 2>/dev/null)
+printf '%s %s %s' "$k" "\${1:--}" "$t"
+`,
+  );
+  const [, kind, permissions = '', found = ''] = /^(\w+) (\S+) (.*)$/s.exec(output) ?? [];
+  return {
+    path: found,
+    isFolder: kind === 'folder',
+    mode: readMode(permissions),
+  };
+}
+
+/** The path of a file that is to be put there: as of cp, in a folder it keeps its name. */
+export async function targetOnHost(session: Session, path: string, name: string): Promise<string> {
+  const asked = /(^|\/)$/.test(path) ? posix.join(path, name) : path;
+  const place = await findOnHost(session, asked);
+  return place.isFolder ? posix.join(place.path, name) : place.path;
+}
+
+/** As `ls -l` prints them, such as `-rw-r--r--`; the letters of set-user-id and sticky are not taken. */
+function readMode(permissions: string): number | undefined {
+  const letters = /^.([-r][-w].[-r][-w].[-r][-w].)/.exec(permissions)?.[1];
+  if (letters === undefined) return undefined;
+  const bits = [...letters].map(letter => (/[rwxst]/.test(letter) ? '1' : '0'));
+  return Number.parseInt(bits.join(''), 2);
+}
