@@ -3,11 +3,9 @@ import { Link } from 'wouter-preact';
 import { type SessionRecord, useCloseSession, useSessions } from '../service/hosts.ts';
 import { Button } from '../ui/button.tsx';
 import { ConfirmDialog } from '../ui/confirm-dialog.tsx';
-import { Empty } from '../ui/empty.tsx';
-import { Problem } from '../ui/problem.tsx';
+import { ListSection } from '../ui/list-section.tsx';
 import { TableBox } from '../ui/table-box.tsx';
 import { Ago, Time } from '../ui/time.tsx';
-import { Wait } from '../ui/wait.tsx';
 
 /** By its tone and its word. */
 const STATES = {
@@ -22,23 +20,23 @@ export function HostLogins() {
   const [ended, setEnded] = useState<SessionRecord>();
   return (
     <>
-      <h2>Logins on hosts</h2>
-      {error && <Problem error={error} />}
-      {!data && !error && <Wait>Asking for your logins …</Wait>}
-      {data && (
-        <div class="card">
-          {data.length === 0 ? (
-            <Empty title="No login on a host">
-              <p>
-                Commands run, and files are read, by a login on a host. You open one under{' '}
-                <Link href="/run">Run</Link>; those of your programs stand here as well.
-              </p>
-            </Empty>
-          ) : (
-            <LoginTable sessions={data} onEnd={setEnded} />
-          )}
-        </div>
-      )}
+      <ListSection
+        title="Logins on hosts"
+        what="your logins"
+        items={data}
+        error={error}
+        empty={{
+          title: 'No login on a host',
+          words: (
+            <>
+              Commands run, and files are read, by a login on a host. You open one under{' '}
+              <Link href="/run">Run</Link>; those of your programs stand here as well.
+            </>
+          ),
+        }}
+      >
+        {sessions => <LoginTable sessions={sessions} onEnd={setEnded} />}
+      </ListSection>
       {ended && <EndLogin session={ended} onClose={() => setEnded(undefined)} />}
     </>
   );

@@ -2,12 +2,10 @@ import { useState } from 'preact/hooks';
 import { type Token, useEndOwnToken, useTokens } from '../service/account.ts';
 import { Button } from '../ui/button.tsx';
 import { ConfirmDialog } from '../ui/confirm-dialog.tsx';
-import { Empty } from '../ui/empty.tsx';
 import { PlusIcon } from '../ui/icons.tsx';
-import { Problem } from '../ui/problem.tsx';
+import { ListSection } from '../ui/list-section.tsx';
 import { TableBox } from '../ui/table-box.tsx';
 import { Ago, Time } from '../ui/time.tsx';
-import { Wait } from '../ui/wait.tsx';
 import { NewTokenDialog } from './new-token-dialog.tsx';
 
 /** How the user's programs log in. */
@@ -23,27 +21,20 @@ export function Tokens() {
   );
   return (
     <>
-      <div class="page-head">
-        <h2>Tokens</h2>
-        {data && data.length > 0 && add}
-      </div>
-      {error && <Problem error={error} />}
-      {!data && !error && <Wait>Asking for your tokens …</Wait>}
-      {data && (
-        <div class="card">
-          {data.length === 0 ? (
-            <Empty title="No token yet">
-              <p>
-                A notebook, a script or the command line logs in by a token instead of your
-                password. Make one for each, so that you can end it alone.
-              </p>
-              {add}
-            </Empty>
-          ) : (
-            <TokenTable tokens={data} onEnd={setEnded} />
-          )}
-        </div>
-      )}
+      <ListSection
+        title="Tokens"
+        what="your tokens"
+        items={data}
+        error={error}
+        add={add}
+        empty={{
+          title: 'No token yet',
+          words:
+            'A notebook, a script or the command line logs in by a token instead of your password. Make one for each, so that you can end it alone.',
+        }}
+      >
+        {tokens => <TokenTable tokens={tokens} onEnd={setEnded} />}
+      </ListSection>
       {isMaking && <NewTokenDialog onClose={() => setMaking(false)} />}
       {ended && <EndToken token={ended} onClose={() => setEnded(undefined)} />}
     </>

@@ -2,13 +2,11 @@ import { useState } from 'preact/hooks';
 import { useRemoveWebhook, useWebhooks, type Webhook } from '../service/account.ts';
 import { Button } from '../ui/button.tsx';
 import { ConfirmDialog } from '../ui/confirm-dialog.tsx';
-import { Empty } from '../ui/empty.tsx';
 import { PlusIcon } from '../ui/icons.tsx';
-import { Problem } from '../ui/problem.tsx';
+import { ListSection } from '../ui/list-section.tsx';
 import { TableBox } from '../ui/table-box.tsx';
 import { Ago, Time } from '../ui/time.tsx';
 import { useAddress } from '../ui/use-address.ts';
-import { Wait } from '../ui/wait.tsx';
 import { Deliveries } from './deliveries.tsx';
 import { NewWebhookDialog } from './new-webhook-dialog.tsx';
 
@@ -27,32 +25,27 @@ export function Webhooks() {
   );
   return (
     <>
-      <div class="page-head">
-        <h2>Webhooks</h2>
-        {data && data.length > 0 && add}
-      </div>
-      {error && <Problem error={error} />}
-      {!data && !error && <Wait>Asking for your webhooks …</Wait>}
-      {data && (
-        <div class="card">
-          {data.length === 0 ? (
-            <Empty title="No webhook yet">
-              <p>
-                A webhook tells a server of yours when a job of yours has ended, so that nothing has
-                to ask for it again and again.
-              </p>
-              {add}
-            </Empty>
-          ) : (
-            <WebhookTable
-              webhooks={data}
-              looked={looked}
-              onLook={id => change({ webhook: id })}
-              onRemove={setRemoved}
-            />
-          )}
-        </div>
-      )}
+      <ListSection
+        title="Webhooks"
+        what="your webhooks"
+        items={data}
+        error={error}
+        add={add}
+        empty={{
+          title: 'No webhook yet',
+          words:
+            'A webhook tells a server of yours when a job of yours has ended, so that nothing has to ask for it again and again.',
+        }}
+      >
+        {webhooks => (
+          <WebhookTable
+            webhooks={webhooks}
+            looked={looked}
+            onLook={id => change({ webhook: id })}
+            onRemove={setRemoved}
+          />
+        )}
+      </ListSection>
       {looked && (
         <Deliveries key={looked.id} webhook={looked} onClose={() => change({ webhook: '' })} />
       )}

@@ -28,31 +28,32 @@ export function HostKeys({ host }: { host: FullHost }) {
         </>
       )}
       {(scan.error ?? change.error) && <Problem error={scan.error ?? change.error} />}
-      {host.jump !== null && (
+      {host.jump === null ? (
+        <div class="row">
+          <Button
+            size="small"
+            disabled={scan.isPending}
+            onClick={() => scan.mutate({ address, port, private: host.private })}
+          >
+            {scan.isPending ? 'Asking for its keys …' : 'See what it shows now'}
+          </Button>
+          {shown && (
+            <Button
+              size="small"
+              disabled={change.isPending}
+              title="Open sessions on this host end where a key was changed"
+              onClick={() => pin(shown.keys)}
+            >
+              Pin what it shows
+            </Button>
+          )}
+        </div>
+      ) : (
         <p class="muted">
           What it shows now is not seen from here: the way leads through {host.jump}, and takes a
           login there. Other keys are pinned with PUT /api/hosts/{host.name}.
         </p>
       )}
-      <div class="row" hidden={host.jump !== null}>
-        <Button
-          size="small"
-          disabled={scan.isPending}
-          onClick={() => scan.mutate({ address, port, private: host.private })}
-        >
-          {scan.isPending ? 'Asking for its keys …' : 'See what it shows now'}
-        </Button>
-        {shown && (
-          <Button
-            size="small"
-            disabled={change.isPending}
-            title="Open sessions on this host end where a key was changed"
-            onClick={() => pin(shown.keys)}
-          >
-            Pin what it shows
-          </Button>
-        )}
-      </div>
     </section>
   );
 }

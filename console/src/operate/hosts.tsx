@@ -1,11 +1,9 @@
 import { useState } from 'preact/hooks';
 import { type FullHost, useFullHosts } from '../service/operations.ts';
 import { Button } from '../ui/button.tsx';
-import { Empty } from '../ui/empty.tsx';
 import { PlusIcon } from '../ui/icons.tsx';
-import { Problem } from '../ui/problem.tsx';
+import { ListSection } from '../ui/list-section.tsx';
 import { TableBox } from '../ui/table-box.tsx';
-import { Wait } from '../ui/wait.tsx';
 import { Fingerprints } from './fingerprints.tsx';
 import { HostDialog } from './host-dialog.tsx';
 import { PinDialog } from './pin-dialog.tsx';
@@ -18,29 +16,25 @@ export function Hosts() {
   const changed = data?.find(({ name }) => name === opened);
   return (
     <>
-      <div class="page-head">
-        <h2>Hosts</h2>
-        <Button look="primary" onClick={() => setAdding(true)}>
-          <PlusIcon />
-          Add a host
-        </Button>
-      </div>
-      {error && <Problem error={error} />}
-      {!data && !error && <Wait>Asking for hosts …</Wait>}
-      {data && (
-        <div class="card">
-          {data.length === 0 ? (
-            <Empty title="No hosts yet">
-              <p>
-                Users log in to the hosts that stand here, and to no others. Add the first one: you
-                see its keys, compare them, and pin them.
-              </p>
-            </Empty>
-          ) : (
-            <HostTable hosts={data} onOpen={open} />
-          )}
-        </div>
-      )}
+      <ListSection
+        title="Hosts"
+        what="hosts"
+        items={data}
+        error={error}
+        add={
+          <Button look="primary" onClick={() => setAdding(true)}>
+            <PlusIcon />
+            Add a host
+          </Button>
+        }
+        empty={{
+          title: 'No hosts yet',
+          words:
+            'Users log in to the hosts that stand here, and to no others. Add the first one: you see its keys, compare them, and pin them.',
+        }}
+      >
+        {hosts => <HostTable hosts={hosts} onOpen={open} />}
+      </ListSection>
       {isAdding && <PinDialog hosts={data ?? []} onClose={() => setAdding(false)} />}
       {data && changed && (
         <HostDialog host={changed} hosts={data} onClose={() => open(undefined)} />

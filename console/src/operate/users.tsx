@@ -4,11 +4,10 @@ import type { CurrentUser } from '../service/user.ts';
 import { Button } from '../ui/button.tsx';
 import { formatBytes } from '../ui/format-bytes.ts';
 import { PlusIcon } from '../ui/icons.tsx';
+import { ListSection } from '../ui/list-section.tsx';
 import { More } from '../ui/more.tsx';
-import { Problem } from '../ui/problem.tsx';
 import { TableBox } from '../ui/table-box.tsx';
 import { Time } from '../ui/time.tsx';
-import { Wait } from '../ui/wait.tsx';
 import { AddUserDialog } from './add-user-dialog.tsx';
 import { UserDialog } from './user-dialog.tsx';
 
@@ -22,21 +21,25 @@ export function Users({ user }: { user: CurrentUser }) {
   const changed = users?.find(({ username }) => username === opened);
   return (
     <>
-      <div class="page-head">
-        <h2>Users</h2>
-        <Button look="primary" onClick={() => setAdding(true)}>
-          <PlusIcon />
-          Add a user
-        </Button>
-      </div>
-      {error && <Problem error={error} />}
-      {!users && !error && <Wait>Asking for users …</Wait>}
-      {users && (
-        <div class="card">
-          <UserTable users={users} onOpen={open} />
-          <More list={list}>More users</More>
-        </div>
-      )}
+      <ListSection
+        title="Users"
+        what="users"
+        items={users}
+        error={error}
+        add={
+          <Button look="primary" onClick={() => setAdding(true)}>
+            <PlusIcon />
+            Add a user
+          </Button>
+        }
+      >
+        {present => (
+          <>
+            <UserTable users={present} onOpen={open} />
+            <More list={list}>More users</More>
+          </>
+        )}
+      </ListSection>
       {isAdding && <AddUserDialog onClose={() => setAdding(false)} />}
       {changed && (
         <UserDialog

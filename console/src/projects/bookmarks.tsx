@@ -9,9 +9,9 @@ import {
 import { canWrite, type Project } from '../service/projects.ts';
 import { Button } from '../ui/button.tsx';
 import { ConfirmDialog } from '../ui/confirm-dialog.tsx';
-import { Empty } from '../ui/empty.tsx';
 import { formatBytes } from '../ui/format-bytes.ts';
 import { PlusIcon } from '../ui/icons.tsx';
+import { ListSection } from '../ui/list-section.tsx';
 import { More } from '../ui/more.tsx';
 import { Problem } from '../ui/problem.tsx';
 import { TableBox } from '../ui/table-box.tsx';
@@ -41,75 +41,36 @@ export function Bookmarks({ project }: { project: Project }) {
   );
   return (
     <>
-      <div class="page-head">
-        <h2>Bookmarks</h2>
-        {bookmarks && bookmarks.length > 0 && add}
-      </div>
-      {error && <Problem error={error} />}
-      {!bookmarks && !error && <Wait>Asking for its bookmarks …</Wait>}
-      {chosen === 'new' && isWriter && <NewBookmark pid={project.id} onStored={open} />}
-      {chosen !== undefined && chosen !== 'new' && <Shown key={chosen} bid={chosen} />}
-      {bookmarks && (
-        <div class="card">
-          {bookmarks.length === 0 && (
-            <Empty title="No bookmark yet">
-              <p>
-                A bookmark is a state of a program that shows the project, such as what was selected
-                and how far it was zoomed. Programs store them, and open them by their ids.
-              </p>
-              {chosen !== 'new' && add}
-            </Empty>
-          )}
-          {bookmarks.length > 0 && (
-            <TableBox label="Bookmarks">
-              <table class="plain">
-                <thead>
-                  <tr>
-                    <th scope="col">Bookmark</th>
-                    <th scope="col">Size</th>
-                    <th scope="col">Stored</th>
-                    <th scope="col">
-                      <span class="visually-hidden">Actions</span>
-                    </th>
-                  </tr>
-                </thead>
-                <tbody>
-                  {bookmarks.map(bookmark => (
-                    <tr key={bookmark.id} data-chosen={bookmark.id === chosen}>
-                      <th scope="row" class="mono">
-                        {bookmark.id}
-                      </th>
-                      <td class="numbers">{formatBytes(bookmark.size)}</td>
-                      <td>
-                        <Time at={bookmark.created} />
-                      </td>
-                      <td class="actions">
-                        <Button
-                          size="small"
-                          aria-label={`Look at ${bookmark.id}`}
-                          onClick={() => open(bookmark.id)}
-                        >
-                          Look
-                        </Button>{' '}
-                        {isWriter && (
-                          <Button
-                            size="small"
-                            aria-label={`Remove ${bookmark.id}`}
-                            onClick={() => setRemoved(bookmark)}
-                          >
-                            Remove
-                          </Button>
-                        )}
-                      </td>
-                    </tr>
-                  ))}
-                </tbody>
-              </table>
-            </TableBox>
-          )}
-          <More list={list}>More bookmarks</More>
-        </div>
-      )}
+      <ListSection
+        title="Bookmarks"
+        what="its bookmarks"
+        items={bookmarks}
+        error={error}
+        add={chosen !== 'new' && add}
+        empty={{
+          title: 'No bookmark yet',
+          words:
+            'A bookmark is a state of a program that shows the project, such as what was selected and how far it was zoomed. Programs store them, and open them by their ids.',
+        }}
+        shown={
+          <>
+            {chosen === 'new' && isWriter && <NewBookmark pid={project.id} onStored={open} />}
+            {chosen !== undefined && chosen !== 'new' && <Shown key={chosen} bid={chosen} />}
+          </>
+        }
+      >
+        {present => (
+          <>
+            <BookmarkTable
+              bookmarks={present}
+              chosen={chosen}
+              onOpen={open}
+              onRemove={isWriter ? setRemoved : undefined}
+            />
+            <More list={list}>More bookmarks</More>
+          </>
+        )}
+      </ListSection>
       {removed && (
         <RemoveBookmark
           pid={project.id}
@@ -123,6 +84,63 @@ export function Bookmarks({ project }: { project: Project }) {
     </>
   );
 }
+
+interface BookmarkTableProps {
+  bookmarks: Bookmark[];
+  /** The id of the one that is looked at. */
+  chosen: string | undefined;
+  onOpen: (bid: string) => void;
+  /** Undefined for who may not. */
+  onRemove: ((bookmark: Bookmark) => void) | undefined;
+}
+
+const BookmarkTable = ({ bookmarks, chosen, onOpen, onRemove }: BookmarkTableProps) => (
+  <TableBox label="Bookmarks">
+    <table class="plain">
+      <thead>
+        <tr>
+          <th scope="col">Bookmark</th>
+          <th scope="col">Size</th>
+          <th scope="col">Stored</th>
+          <th scope="col">
+            <span class="visually-hidden">Actions</span>
+          </th>
+        </tr>
+      </thead>
+      <tbody>
+        {bookmarks.map(bookmark => (
+          <tr key={bookmark.id} data-chosen={bookmark.id === chosen}>
+            <th scope="row" class="mono">
+              {bookmark.id}
+            </th>
+            <td class="numbers">{formatBytes(bookmark.size)}</td>
+            <td>
+              <Time at={bookmark.created} />
+            </td>
+            <td class="actions">
+              <Button
+                size="small"
+                aria-label={`Look at ${bookmark.id}`}
+                onClick={() => onOpen(bookmark.id)}
+              >
+                Look
+              </Button>{' '}
+              {onRemove && (
+                <Button
+                  size="small"
+                  aria-label={`Remove ${bookmark.id}`}
+                  onClick={() => onRemove(bookmark)}
+                >
+                  Remove
+                </Button>
+              )}
+            </td>
+          </tr>
+        ))}
+      </tbody>
+    </table>
+  </TableBox>
+);
 
 function Shown({ bid }: { bid: string }) {
   const { data, error } = useBookmark(bid);

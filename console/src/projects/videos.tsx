@@ -9,15 +9,13 @@ import {
 } from '../service/projects.ts';
 import { Button } from '../ui/button.tsx';
 import { ConfirmDialog } from '../ui/confirm-dialog.tsx';
-import { Empty } from '../ui/empty.tsx';
 import { formatBytes } from '../ui/format-bytes.ts';
 import { DownloadIcon, PlayIcon } from '../ui/icons.tsx';
+import { ListSection } from '../ui/list-section.tsx';
 import { More } from '../ui/more.tsx';
-import { Problem } from '../ui/problem.tsx';
 import { TableBox } from '../ui/table-box.tsx';
 import { Time } from '../ui/time.tsx';
 import { useAddress } from '../ui/use-address.ts';
-import { Wait } from '../ui/wait.tsx';
 import { Player } from '../video/player.tsx';
 import '../styles/video.css';
 
@@ -32,95 +30,114 @@ export function Videos({ project }: { project: Project }) {
   const pathOf = ({ key }: CacheEntry) => `projects/${project.id}/cache/${encodeURIComponent(key)}`;
   return (
     <>
-      <h2>Videos</h2>
-      {error && <Problem error={error} />}
-      {!entries && !error && <Wait>Asking for its videos …</Wait>}
-      {shown && (
-        <>
-          <h3 class="break">{shown.key}</h3>
-          <Shown key={shown.key} address={apiPath(pathOf(shown))} frames={shown.frames} />
-        </>
-      )}
-      {entries && (
-        <div class="card">
-          {entries.length === 0 && (
-            <Empty title="No video is kept here">
-              <p>
-                A video that is made of frames on a host is kept for a day, and longer in a project:
-                name the project and a key for it where you make the video.
-              </p>
-            </Empty>
-          )}
-          {entries.length > 0 && (
-            <TableBox label="Videos">
-              <table class="plain">
-                <thead>
-                  <tr>
-                    <th scope="col">Key</th>
-                    <th scope="col">Type</th>
-                    <th scope="col">Size</th>
-                    <th scope="col">Frames</th>
-                    <th scope="col">Kept since</th>
-                    <th scope="col">
-                      <span class="visually-hidden">Actions</span>
-                    </th>
-                  </tr>
-                </thead>
-                <tbody>
-                  {entries.map(entry => (
-                    <tr key={entry.key}>
-                      <th scope="row" class="ellipsis" title={entry.key}>
-                        {entry.key}
-                      </th>
-                      <td>{entry.type}</td>
-                      <td class="numbers">{formatBytes(entry.size)}</td>
-                      <td class="numbers">{entry.frames?.toLocaleString()}</td>
-                      <td>
-                        <Time at={entry.created} />
-                      </td>
-                      <td class="actions">
-                        <Button
-                          size="small"
-                          aria-label={`Play ${entry.key}`}
-                          onClick={() => change({ video: entry.key })}
-                        >
-                          <PlayIcon />
-                          Play
-                        </Button>{' '}
-                        <a
-                          class="button"
-                          data-size="small"
-                          href={downloadPath(pathOf(entry), nameOf(entry))}
-                          download
-                          aria-label={`Download ${entry.key}`}
-                        >
-                          <DownloadIcon />
-                        </a>{' '}
-                        {canWrite(project) && (
-                          <Button
-                            size="small"
-                            aria-label={`Remove ${entry.key}`}
-                            onClick={() => setRemoved(entry)}
-                          >
-                            Remove
-                          </Button>
-                        )}
-                      </td>
-                    </tr>
-                  ))}
-                </tbody>
-              </table>
-            </TableBox>
-          )}
-          <More list={list}>More videos</More>
-        </div>
-      )}
+      <ListSection
+        title="Videos"
+        what="its videos"
+        items={entries}
+        error={error}
+        empty={{
+          title: 'No video is kept here',
+          words:
+            'A video that is made of frames on a host is kept for a day, and longer in a project: name the project and a key for it where you make the video.',
+        }}
+        shown={
+          shown && (
+            <>
+              <h3 class="break">{shown.key}</h3>
+              <Shown key={shown.key} address={apiPath(pathOf(shown))} frames={shown.frames} />
+            </>
+          )
+        }
+      >
+        {present => (
+          <>
+            <VideoTable
+              entries={present}
+              pathOf={pathOf}
+              onPlay={key => change({ video: key })}
+              onRemove={canWrite(project) ? setRemoved : undefined}
+            />
+            <More list={list}>More videos</More>
+          </>
+        )}
+      </ListSection>
       {removed && (
         <RemoveVideo pid={project.id} entry={removed} onClose={() => setRemoved(undefined)} />
       )}
     </>
   );
 }
+
+interface VideoTableProps {
+  entries: CacheEntry[];
+  /** Of its bytes. */
+  pathOf: (entry: CacheEntry) => string;
+  onPlay: (key: string) => void;
+  /** Undefined for who may not. */
+  onRemove: ((entry: CacheEntry) => void) | undefined;
+}
+
+const VideoTable = ({ entries, pathOf, onPlay, onRemove }: VideoTableProps) => (
+  <TableBox label="Videos">
+    <table class="plain">
+      <thead>
+        <tr>
+          <th scope="col">Key</th>
+          <th scope="col">Type</th>
+          <th scope="col">Size</th>
+          <th scope="col">Frames</th>
+          <th scope="col">Kept since</th>
+          <th scope="col">
+            <span class="visually-hidden">Actions</span>
+          </th>
+        </tr>
+      </thead>
+      <tbody>
+        {entries.map(entry => (
+          <tr key={entry.key}>
+            <th scope="row" class="ellipsis" title={entry.key}>
+              {entry.key}
+            </th>
+            <td>{entry.type}</td>
+            <td class="numbers">{formatBytes(entry.size)}</td>
+            <td class="numbers">{entry.frames?.toLocaleString()}</td>
+            <td>
+              <Time at={entry.created} />
+            </td>
+            <td class="actions">
+              <Button
+                size="small"
+                aria-label={`Play ${entry.key}`}
+                onClick={() => onPlay(entry.key)}
+              >
+                <PlayIcon />
+                Play
+              </Button>{' '}
+              <a
+                class="button"
+                data-size="small"
+                href={downloadPath(pathOf(entry), nameOf(entry))}
+                download
+                aria-label={`Download ${entry.key}`}
+              >
+                <DownloadIcon />
+              </a>{' '}
+              {onRemove && (
+                <Button
+                  size="small"
+                  aria-label={`Remove ${entry.key}`}
+                  onClick={() => onRemove(entry)}
+                >
+                  Remove
+                </Button>
+              )}
+            </td>
+          </tr>
+        ))}
+      </tbody>
+    </table>
+  </TableBox>
+);
 
 /** Frame by frame, where their number is known. */
 const Shown = ({ address, frames }: { address: string; frames: number | null }) =>
