@@ -42,6 +42,26 @@ const SHELLS = FAMILY.map(name => findProgram(name)).filter(path => path !== und
 const DASH = findProgram('dash') ?? '/bin/sh';
 
 describe.each(SHELLS)('runs under %s', shell => {
+  test('a command whose run is removed while its spool is full goes on to its end', async () => {
+    const host = harness.makeHost(shell);
+    const client = await harness.connect(host, { spoolLimitBytes: 2 * MiB });
+    const name = { id: harness.newName(), token: harness.newName() };
+    const events = client.run({
+      ...name,
+      command: `head -c ${12 * MiB} /dev/zero; touch done`,
+    });
+    expect(await events.next()).toMatchObject({ value: { type: 'running' } });
+    const waits = () =>
+      processesOf(host).some(line =>
+        /pipe_write|sock_alloc_send/.test(readProc(line.split(' ')[0] ?? '', 'wchan')),
+      );
+    await waitFor(waits, { what: 'a full spool' });
+    await harness.close();
+    rmSync(join(host.account.home, '.windlass'), { recursive: true });
+    await waitFor(() => processesOf(host).length === 0, { what: 'the end of all processes' });
+    expect(existsSync(join(host.account.home, 'done'))).toBe(true);
+  });
+
   test('a run whose supervisor was killed goes on, also while nobody follows it', async () => {
     const host = harness.makeHost(shell);
     const command =

@@ -102,6 +102,7 @@ spool_streams() {
     fi
     if [ -n "$pending" ]; then
       sleep_fraction 1
+      if [ ! -d "$dir" ]; then spool=full; fi # nobody can read the run any more, nor make room
       drain_notes # a full fifo would block who writes to it
     else
       read -r line <&3 || exit 1
