@@ -16,7 +16,7 @@ import { limitBodyTime } from './middleware/limit-body-time.ts';
 import { limitRequests } from './middleware/limit-requests.ts';
 import { logRequests } from './middleware/log-requests.ts';
 import { nameContentType } from './middleware/name-content-type.ts';
-import { readJson } from './middleware/read-json.ts';
+import { readBodies } from './middleware/read-bodies.ts';
 import { overrideMethod } from './tus/override-method.ts';
 
 /** The HTTP service. Long work becomes a job. */
@@ -66,7 +66,7 @@ export function createApp(api: ApiContext, files: RouteFile[]): Express {
   operations.use(routers.login);
   operations.use(identify);
   operations.use(routers['raw-body']);
-  operations.use(readJson(api.config));
+  operations.use(readBodies(api.config));
   operations.use(routers['json-body']);
   app.use('/api', operations);
   app.use(operations);

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { checkIfMatch } from '../http/conditional-requests.ts';
 import { queryInteger } from '../http/query-integer.ts';
 import { resource } from '../http/resource.ts';
 import { routes } from '../http/routes.ts';
@@ -19,6 +20,7 @@ import {
   readFor,
   sendParts,
   TABLE_PATH,
+  tagOf,
 } from '../tables/table-requests.ts';
 
 /** The most rows, and values, of one page of JSON. */
@@ -52,9 +54,9 @@ export default routes('json-body', (router, api) => {
       topic: 'tables',
       summary: 'Read rows of a table',
       details:
-        'By `Accept` as JSON (at most 10,000 rows), as CSV (RFC 4180) or as a stream of Apache Arrow (at most 1,000,000 rows); an answer of these that ends early is cut, so check that it is whole. In the order of the file, or of `sort`, where equal rows keep that of the file and missing values come last. Integers are exact; in a column that is `exact` they are texts, since JSON numbers beyond 2^53 are rounded by most clients; dates and times are ISO 8601; NaN and the infinities are texts. The first request of a sorted or filtered view waits for the job that makes it, as a launch does; a missing value passes no filter but `null`.',
+        'By `Accept` as JSON (at most 10,000 rows), as CSV (RFC 4180) or as a stream of Apache Arrow (at most 1,000,000 rows); an answer of these that ends early is cut, so check that it is whole. In the order of the file, or of `sort`, where equal rows keep that of the file and missing values come last. Who reads page after page sends the ETag of the first one as `If-Match`: 412 once another table has taken its place. Integers are exact; in a column that is `exact` they are texts, since JSON numbers beyond 2^53 are rounded by most clients; dates and times are ISO 8601; NaN and the infinities are texts. The first request of a sorted or filtered view waits for the job that makes it, as a launch does; a missing value passes no filter but `null`.',
       query: rowsQuery,
-      headers: ['If-None-Match', 'Prefer'],
+      headers: ['If-None-Match', 'If-Match', 'Prefer'],
       answers: {
         200: {
           means: 'The rows; as CSV with a line of names, a missing value as nothing at all.',
@@ -64,7 +66,7 @@ export default routes('json-body', (router, api) => {
         202: viewPending,
         304: 'Unchanged.',
       },
-      errors: VIEW_ERRORS,
+      errors: [...VIEW_ERRORS, 'precondition_failed'],
       handle: async ({ req, res, query }) => {
         const table = await findTable(api, req, res);
         const { offset, limit, ...given } = query();
@@ -74,6 +76,7 @@ export default routes('json-body', (router, api) => {
         const filter = parseFilter(given.filter, known);
         const format = negotiateFormat(req, res);
         if (format === 'json') checkPageSize(limit, columns);
+        checkIfMatch(req, tagOf(table, format));
         if (isUnchanged(req, res, table, format)) return;
         const isPlain = sort.length === 0 && filter.length === 0;
         const view = isPlain

@@ -23,6 +23,10 @@ export const readFor = (api: ApiContext, res: Response): ReadRequest => ({
   reserveMemory: bytes => api.memory.reserve(res, bytes),
 });
 
+/** The table's validator, of the answer in this form (RFC 9110, 8.8.3). */
+export const tagOf = (table: StoredArtifact, format: 'json' | ExportFormat): string =>
+  format === 'json' ? table.tag : entityTag({ key: table.object, format });
+
 /** All responses about a table depend on its bytes alone: 304 is answered before any are read. */
 export function isUnchanged(
   req: Request,
@@ -30,7 +34,7 @@ export function isUnchanged(
   table: StoredArtifact,
   format: 'json' | ExportFormat = 'json',
 ): boolean {
-  const tag = format === 'json' ? table.tag : entityTag({ key: table.object, format });
+  const tag = tagOf(table, format);
   res.set('ETag', tag).set('Cache-Control', 'private, no-cache');
   if (!matchesEntityTag(req.get('If-None-Match'), tag)) return false;
   res.status(304).end();

@@ -98,7 +98,7 @@ export const commandText = z
   .refine(text => !/\p{Surrogate}/u.test(text), 'must be well-formed Unicode');
 
 const VARIABLE_BYTES = 65_536;
-const INPUT_BYTES = 1_048_576;
+export const INPUT_BYTES = 1_048_576;
 const noNul = (text: string) => !text.includes('\0');
 const wellFormed = (text: string) => !/\p{Surrogate}/u.test(text);
 

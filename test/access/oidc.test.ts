@@ -398,6 +398,8 @@ describeStack(undefined, 'an identity provider', form => {
       const soon = await linkBy(short, ME);
       await waitFor(async () => (await fetch(soon.link)).status === 401, { what: 'its end' });
       expect(Date.now()).toBeGreaterThanOrEqual(soon.expires);
+      const late = await provider.change(token, { exp: Math.floor(Date.now() / 1_000) - 2 });
+      expect((await fetch((await linkBy(late, ME)).link)).status).toBe(200);
       expect((await fetch(link)).status).toBe(200);
     });
 

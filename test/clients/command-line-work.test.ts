@@ -264,6 +264,18 @@ describeStack(missingPrograms('sshd'), 'the command line', form => {
     await waitFor(async () => (await windlass(['doctor'])).code === 0, { what: 'a good state' });
   });
 
+  test('the doctor says that no worker is alive', async () => {
+    stack.kill('windlass-worker', 'SIGSTOP');
+    try {
+      const isSilent = async () => (await windlass(['doctor'])).code === 1;
+      await waitFor(isSilent, { what: 'silence of the workers' });
+      expect((await windlass(['doctor'])).stdout).toMatch(/^BAD {2}workers are alive: none is/m);
+    } finally {
+      stack.kill('windlass-worker', 'SIGCONT');
+    }
+    await waitFor(async () => (await windlass(['doctor'])).code === 0, { what: 'a good state' });
+  });
+
   test('the doctor says that the service is away, and that a login is not good', async () => {
     const away = { WINDLASS_URL: 'http://127.0.0.1:1', WINDLASS_TOKEN: 'any' };
     const none = await windlass(['doctor'], { env: away });

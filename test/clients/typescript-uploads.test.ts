@@ -112,6 +112,18 @@ describeStack(undefined, '@windlass/client uploads', form => {
     ]);
   });
 
+  test('rows of a table whose place another one takes are no mixture', async () => {
+    const store = (of: number) =>
+      windlass.upload(new File(['a\n', `${of}\n`.repeat(15_000)], 'twice'), {
+        ...{ mid, parser: 'csv', aids: ['twice'], delimiter: ',' },
+      });
+    await store(1);
+    const rows = windlass.rows(mid, 'twice');
+    expect((await rows.next()).value).toEqual({ a: 1 });
+    await store(2);
+    await expect(gather(rows)).rejects.toMatchObject({ code: 'changed' });
+  });
+
   test('what cannot be parsed fails with what the parser says', async () => {
     const table = new File(['a,b\n1,2\n1,2,3\n'], 'broken');
     await expect(windlass.upload(table, { mid, parser: 'csv' })).rejects.toMatchObject({

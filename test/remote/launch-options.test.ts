@@ -49,6 +49,13 @@ describeStack(missingPrograms('sshd'), 'how a command is run', form => {
       expect((await run({ sid, command: 'cat | cksum; cat', stdin: long })).output).toBe(
         (await run({ sid, command: `printf '%s' "$(cat)" | cksum`, stdin: long })).output,
       );
+      // Each byte of it takes six in the request.
+      const most = '\u0001'.repeat(1 << 20);
+      expect(
+        await run({ sid, command: `tr -d '\\001' | wc -c; echo end`, stdin: most }),
+      ).toMatchObject({
+        output: '0\nend\n',
+      });
       // A command that reads nothing of it is no error.
       expect(await run({ sid, command: 'true', stdin: long })).toMatchObject({
         ...{ output: '', errors: '', returncode: 0 },

@@ -176,7 +176,13 @@ describeStack(undefined, 'tables and files over HTTP', form => {
       const again = await client.fetch(`${path}/${what}`, { headers: { 'If-None-Match': tag } });
       expect([what, again.status]).toEqual([what, 304]);
     }
+    const read = (more: string, headers: Record<string, string>) =>
+      client.fetch(`${path}/rows?offset=1${more}`, { headers: { 'If-Match': tag, ...headers } });
+    expect((await read('&sort=a', {})).status).toBe(200);
     await makeTable(client, { mid, aid: 'tagged', csv: 'a\n3\n1\n' });
+    for (const sort of ['', '&sort=-a'])
+      await expectProblem(await read(sort, {}), 412, 'precondition_failed');
+    await expectProblem(await read('', { Accept: 'text/csv' }), 412, 'precondition_failed');
     const changed = await client.fetch(`${path}/rows?sort=a`, {
       headers: { 'If-None-Match': tag },
     });

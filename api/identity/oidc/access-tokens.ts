@@ -4,7 +4,7 @@ import type { Db } from '../../../shared/database/connect.ts';
 import { users } from '../../../shared/database/schema.ts';
 import type { User } from '../password-verifier.ts';
 import { type ClaimRule, meetsRule } from './claims.ts';
-import type { IdentityProvider } from './identity-provider.ts';
+import { CLOCK_SECONDS, type IdentityProvider } from './identity-provider.ts';
 import { badToken } from './provider-errors.ts';
 
 /** The compact form of a signed JWT (RFC 7515, 7.1); an API token has no dots. */
@@ -28,6 +28,8 @@ export async function findTokenUser(
   const { username, version } = row;
   // A login may be long ago: rights that the provider gives must be in the token, too.
   const administrator = row.administrator && (!administrators || meetsRule(claims, administrators));
-  const tokenEnds = new Date(Number(claims.exp) * 1_000);
+  const ends = Number(claims.exp) * 1_000;
+  // One that has ended is still taken for a while: a link by it is not over from the start.
+  const tokenEnds = new Date(ends > Date.now() ? ends : ends + CLOCK_SECONDS * 1_000);
   return { user: { username, administrator, version }, tokenEnds };
 }

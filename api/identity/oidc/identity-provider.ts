@@ -11,7 +11,7 @@ import {
 } from './provider-errors.ts';
 
 /** Clocks may differ by so much. */
-const CLOCK_SECONDS = 60;
+export const CLOCK_SECONDS = 60;
 const TIMEOUT_SECONDS = 10;
 /** Signatures alone: with an HMAC whoever verifies could also sign (RFC 8725, 3.2). */
 const ALGORITHMS = [

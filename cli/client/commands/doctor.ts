@@ -12,9 +12,6 @@ interface Finding {
   problem?: string;
 }
 
-/** A worker that was not heard of for so long is gone, or its machine is. */
-const SILENT_MS = 60_000;
-
 /** `windlass doctor`: what is wrong, and the next step. Ends with status 1 if something is. */
 export async function examine({ json }: { json?: boolean }): Promise<void> {
   const service = await findService();
@@ -56,16 +53,19 @@ async function* examineReadiness({ api }: Windlass): AsyncGenerator<Finding> {
   for (const [name, problem] of Object.entries(readiness.checks))
     yield { what: `${name} is ready`, problem: problem ?? undefined };
   for (const problem of readiness.degraded) yield { what: 'all goes well', problem };
+  const { workers } = readiness;
+  if (workers === 0)
+    yield {
+      what: 'workers are alive',
+      problem: 'none is, so that jobs wait; start one, or see the log of those that there are.',
+    };
 }
 
 async function* examineWorkers({ api }: Windlass): AsyncGenerator<Finding> {
   const { items } = await unwrap(api.GET('/api/workers'));
-  for (const { id, host, kinds, seen, draining } of items) {
+  for (const { id, host, kinds, draining } of items) {
     const what = `worker ${id} on ${host} works (${kinds.join(', ')})`;
-    const silent = Date.now() - Date.parse(seen);
-    if (silent > SILENT_MS)
-      yield { what, problem: `not heard of for ${Math.round(silent / 1_000)} s; is it up?` };
-    else if (draining) yield { what, problem: `it drains; end that: windlass worker resume ${id}` };
+    if (draining) yield { what, problem: `it drains; end that: windlass worker resume ${id}` };
     else yield { what };
   }
 }

@@ -138,3 +138,14 @@ def test_an_orderly_end_of_a_stream_is_none_of_the_job() -> None:
     assert [one.headers.get("Last-Event-ID") for one in seen] == [None, "3-0", "3-0"]
     with server(first, (204, {}, b"")) as (url, _seen), Client(url, token="t") as client:
         assert [line.text for line in client.follow("j1")] == ["a", "b"]
+
+
+def test_what_is_not_the_service_is_named() -> None:
+    page = (200, {"Content-Type": "text/html"}, b"<title>Log in</title>")
+    with server(page, page) as (url, seen), Client(url, token="t") as client:
+        with pytest.raises(windlass.WindlassError, match="is not Windlass") as followed:
+            list(client.follow("j1"))
+        with pytest.raises(windlass.WindlassError, match="is not Windlass"):
+            client.job("j1")
+        assert followed.value.code == "not_the_service"
+        assert len(seen) == 2

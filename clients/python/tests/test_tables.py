@@ -66,6 +66,39 @@ def test_to_pandas_of_a_part(table: Table, monkeypatch: pytest.MonkeyPatch) -> N
     testing.assert_frame_equal(frame, chosen[["count", "share"]].reset_index(drop=True))
 
 
+def test_to_pandas_keeps_integers_where_some_are_missing(client: Client, table: Table) -> None:
+    pytest.importorskip("pandas")
+    content = b"a,b\n9007199254740993,1\n,2\n9007199254740995,3\n"
+    client.upload(io.BytesIO(content), table.model, "gaps", parser="csv")
+    frame = client.table(table.model, "gaps").to_pandas()
+    assert frame["a"].dropna().tolist() == [9007199254740993, 9007199254740995]
+    assert (str(frame["a"].dtype), str(frame["b"].dtype)) == ("Int64", "int64")
+
+
+def test_to_pandas_of_a_table_whose_place_another_takes(
+    client: Client, table: Table, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("pyarrow")
+    import windlass._core.table as pages
+
+    def store(value: int) -> None:
+        content = io.BytesIO(b"a\n" + b"%d\n" % value * 900)
+        client.upload(content, table.model, "twice", parser="csv", delimiter=",")
+
+    read = pages._read_arrow
+
+    def read_and_store(content: bytes) -> object:
+        store(2)
+        return read(content)
+
+    store(1)
+    monkeypatch.setattr(pages, "PAGE_ROWS", 700)
+    monkeypatch.setattr(pages, "_read_arrow", read_and_store)
+    with pytest.raises(windlass.WindlassError) as failed:
+        client.table(table.model, "twice").to_arrow(columns=["a"])
+    assert failed.value.code == "changed"
+
+
 def test_without_pyarrow(table: Table, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(__import__("sys").modules, "pyarrow", None)
     with pytest.raises(windlass.WindlassError, match=r"windlass\[pandas\]"):

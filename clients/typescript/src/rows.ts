@@ -1,6 +1,7 @@
 import { unwrap } from './api.ts';
 import { sleep } from './backoff.ts';
 import type { Connection } from './connection.ts';
+import { WindlassError } from './error.ts';
 import { ANSWER_MS } from './http.ts';
 import { errorOfJob, waitForEnd } from './jobs.ts';
 import type { components, operations } from './schema.ts';
@@ -20,15 +21,21 @@ const PAGE = 10_000;
 /** How long to wait for a view that another user's job makes. */
 const LOOK_AGAIN_MS = 500;
 
-/** Rows of a table, each by the names of its columns: from `offset` on, `limit` of them or all. */
+/**
+ * Rows of a table, each by the names of its columns: from `offset` on, `limit` of them or all. Throws `changed` where
+ * another table takes its place meanwhile.
+ */
 export async function* readRows(
   connection: Connection,
   table: { mid: string; aid: string },
   { signal, offset = 0, limit = Infinity, ...view }: RowsOptions,
 ): AsyncGenerator<Row> {
+  let tag: string | undefined;
   for (let at = offset, end = offset + limit; at < end; ) {
     const query = { ...view, offset: at, limit: Math.min(PAGE, end - at) };
-    const { columns, rows, total } = await readPage(connection, { ...table, query, signal });
+    const page = await readPage(connection, { ...table, query, signal, tag });
+    const { columns, rows, total } = page;
+    tag = page.tag;
     for (const row of rows)
       yield Object.fromEntries(columns.map((column, n) => [column, row[n] ?? null]));
     at += rows.length;
@@ -36,24 +43,31 @@ export async function* readRows(
   }
 }
 
-/** A page of a view, once the view is there. */
+interface Reading {
+  mid: string;
+  aid: string;
+  query: Query;
+  signal: AbortSignal | undefined;
+  /** Of the page before: throws `changed` where it was of another table. */
+  tag?: string | undefined;
+}
+
+/** A page of a view, once the view is there; `tag` names the table that it is of. */
 export async function readPage(
   connection: Connection,
-  {
-    query,
-    signal,
-    ...path
-  }: { mid: string; aid: string; query: Query; signal: AbortSignal | undefined },
-): Promise<RowsPage> {
+  { query, signal, tag, ...path }: Reading,
+): Promise<RowsPage & { tag: string | undefined }> {
   for (;;) {
-    const answer = await unwrap(
-      connection.api.GET('/api/models/{mid}/tables/{aid}/rows', {
-        params: { path, query, header: { Prefer: 'wait=25' } },
-        signal,
-        timeoutMs: ANSWER_MS,
-      }),
-    );
-    if ('rows' in answer) return answer;
+    const asked = connection.api.GET('/api/models/{mid}/tables/{aid}/rows', {
+      params: { path, query, header: { Prefer: 'wait=25', 'If-Match': tag } },
+      signal,
+      timeoutMs: ANSWER_MS,
+    });
+    const answer = await unwrap(asked).catch(error => {
+      throw error instanceof WindlassError && error.status === 412 ? changed(path.aid) : error;
+    });
+    if ('rows' in answer)
+      return { ...answer, tag: strongTag((await asked).response.headers.get('ETag')) };
     if (!('id' in answer)) {
       await sleep(LOOK_AGAIN_MS, signal);
       continue;
@@ -62,3 +76,13 @@ export async function readPage(
     if (job.state !== 'succeeded') throw errorOfJob(job);
   }
 }
+
+/** What a proxy has compressed has a weak one, which If-Match never matches (RFC 9110, 13.1.1). */
+const strongTag = (tag: string | null) => (tag?.startsWith('"') ? tag : undefined);
+
+const changed = (aid: string) =>
+  new WindlassError({
+    code: 'changed',
+    detail: `Another table has taken the place of ${aid} while it was read.`,
+    hint: 'Read it again from its beginning.',
+  });

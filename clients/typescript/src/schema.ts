@@ -753,7 +753,7 @@ export interface paths {
         };
         /**
          * Read rows of a table
-         * @description By `Accept` as JSON (at most 10,000 rows), as CSV (RFC 4180) or as a stream of Apache Arrow (at most 1,000,000 rows); an answer of these that ends early is cut, so check that it is whole. In the order of the file, or of `sort`, where equal rows keep that of the file and missing values come last. Integers are exact; in a column that is `exact` they are texts, since JSON numbers beyond 2^53 are rounded by most clients; dates and times are ISO 8601; NaN and the infinities are texts. The first request of a sorted or filtered view waits for the job that makes it, as a launch does; a missing value passes no filter but `null`.
+         * @description By `Accept` as JSON (at most 10,000 rows), as CSV (RFC 4180) or as a stream of Apache Arrow (at most 1,000,000 rows); an answer of these that ends early is cut, so check that it is whole. In the order of the file, or of `sort`, where equal rows keep that of the file and missing values come last. Who reads page after page sends the ETag of the first one as `If-Match`: 412 once another table has taken its place. Integers are exact; in a column that is `exact` they are texts, since JSON numbers beyond 2^53 are rounded by most clients; dates and times are ISO 8601; NaN and the infinities are texts. The first request of a sorted or filtered view waits for the job that makes it, as a launch does; a missing value passes no filter but `null`.
          */
         get: operations["readRows"];
         put?: never;
@@ -10408,6 +10408,8 @@ export interface operations {
             header?: {
                 /** @description Entity tags that the client has (RFC 9110, 13.1.2). */
                 "If-None-Match"?: string;
+                /** @description Entity tag of the record that the change is meant for (RFC 9110, 13.1.1). */
+                "If-Match"?: string;
                 /** @description respond-async, or wait=SECONDS (RFC 7240): where a job is looked at, 300 at most. */
                 Prefer?: string;
             };
@@ -10488,6 +10490,15 @@ export interface operations {
             };
             /** @description `conflict`: Conflict */
             409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `precondition_failed`: Precondition failed */
+            412: {
                 headers: {
                     [name: string]: unknown;
                 };

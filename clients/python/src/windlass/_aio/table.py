@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Optional, Sequence
 
 from .._core import table
@@ -55,4 +56,4 @@ class AsyncTable:
         where: Sequence[str] = (),
     ) -> pandas.DataFrame:
         found = await self.to_arrow(columns=columns, sort=sort, where=where)
-        return await self._api.transport.call(found.to_pandas)
+        return await self._api.transport.call(partial(table.to_frame, found))

@@ -109,7 +109,10 @@ class Api:
     async def json(self, method: str, path: str, **options: Any) -> Any:
         """The answer's JSON; None where it is empty."""
         response = await self.request(method, path, **options)
-        return json.loads(response.content) if response.content else None
+        try:
+            return json.loads(response.content) if response.content else None
+        except ValueError as cause:
+            raise self.not_the_service() from cause
 
     @asynccontextmanager
     async def stream(
@@ -139,6 +142,14 @@ class Api:
         )
         failure.__cause__ = cause
         return failure
+
+    def not_the_service(self) -> WindlassError:
+        """Something else has answered, such as the login page of a proxy."""
+        return WindlassError(
+            f"What answers at {self.url} is not Windlass.",
+            code="not_the_service",
+            hint="Is this its address, and does a proxy let programs through?",
+        )
 
     async def _send_once(self, call: _Call) -> httpx.Response:
         response = await self.transport.send(self._build(call))

@@ -35,6 +35,8 @@ async def follow_events(api: Api, job: str) -> AsyncGenerator[Event, None]:
                     failure = to_error(response)
                     if not is_passing(response):
                         raise failure
+                elif not response.headers.get("Content-Type", "").startswith("text/event-stream"):
+                    raise api.not_the_service()
                 decoder = EventDecoder()
                 chunks = api.transport.chunks(response)
                 try:

@@ -13,6 +13,7 @@ from .jobs import POLL_SECONDS
 
 if TYPE_CHECKING:
     import httpx
+    import pandas
     import pyarrow
 
 #: The most rows of one answer of Arrow.
@@ -43,11 +44,25 @@ async def fetch_table(
     import pyarrow
 
     pages: List[pyarrow.Table] = []
+    tag: Optional[str] = None
     while not pages or pages[-1].num_rows == PAGE_ROWS:
         query = {**to_query(columns, sort, where), "offset": len(pages) * PAGE_ROWS, "limit": PAGE_ROWS}
-        response = await _get_rows(api, path, query, _ARROW)
+        response = await _get_rows(api, path, query, _ARROW, tag)
+        tag = _strong_tag(response)
         pages.append(await api.transport.call(partial(_read_arrow, response.content)))
     return pyarrow.concat_tables(pages)
+
+
+def to_frame(found: pyarrow.Table) -> pandas.DataFrame:
+    """Integers with missing values as pandas' Int64: as doubles, which they are else, those beyond 2^53 are others."""
+    import pandas
+    import pyarrow
+
+    frame: pandas.DataFrame = found.to_pandas()
+    for name, column in zip(found.column_names, found.columns):
+        if pyarrow.types.is_integer(column.type) and column.null_count:
+            frame[name] = column.to_pandas(types_mapper=lambda _: pandas.Int64Dtype())
+    return frame
 
 
 def _read_arrow(content: bytes) -> pyarrow.Table:
@@ -64,16 +79,33 @@ def to_query(columns: Optional[Sequence[str]], sort: Optional[Sequence[str]], wh
     }
 
 
-async def _get_rows(api: Api, path: str, query: Dict[str, Any], accept: str) -> httpx.Response:
-    """A view that is made first takes its time: each request waits some of it."""
-    headers = {"Accept": accept, "Prefer": f"wait={POLL_SECONDS}"}
+async def _get_rows(
+    api: Api, path: str, query: Dict[str, Any], accept: str, tag: Optional[str] = None
+) -> httpx.Response:
+    """A view that is made first takes its time: each request waits some of it. `tag` is that of the page before."""
+    headers = {"Accept": accept, "Prefer": f"wait={POLL_SECONDS}", **({"If-Match": tag} if tag else {})}
     while True:
-        response = await api.request(
-            "GET", f"{path}/rows", params=query, headers=headers, timeout=ANSWER_SECONDS + POLL_SECONDS
-        )
+        try:
+            response = await api.request(
+                "GET", f"{path}/rows", params=query, headers=headers, timeout=ANSWER_SECONDS + POLL_SECONDS
+            )
+        except WindlassError as error:
+            if error.status == 412:
+                raise WindlassError(
+                    "Another table has taken its place while it was read.",
+                    code="changed",
+                    hint="Read it again from its beginning.",
+                ) from error
+            raise
         if response.status_code != 202:
             return response
         await api.transport.sleep(0.2)
+
+
+def _strong_tag(response: httpx.Response) -> Optional[str]:
+    """What a proxy has compressed has a weak one, which If-Match never matches (RFC 9110, 13.1.1)."""
+    tag = response.headers.get("ETag", "")
+    return tag if tag.startswith('"') else None
 
 
 async def _fetch_parquet(api: Api, path: str) -> pyarrow.Table:

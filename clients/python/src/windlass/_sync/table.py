@@ -59,5 +59,4 @@ class Table:
         where: Sequence[str] = (),
     ) -> pandas.DataFrame:
         """`to_arrow()` as a DataFrame. Needs pandas and pyarrow: `pip install "windlass[pandas]"`."""
-        frame: pandas.DataFrame = self.to_arrow(columns=columns, sort=sort, where=where).to_pandas()
-        return frame
+        return table.to_frame(self.to_arrow(columns=columns, sort=sort, where=where))

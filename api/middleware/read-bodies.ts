@@ -1,0 +1,17 @@
+import type { RequestHandler } from 'express';
+import type { Config } from '../../shared/config.ts';
+import { INPUT_BYTES } from '../../shared/jobs/catalog.ts';
+import { readJson } from './read-json.ts';
+
+/** What takes a command's standard input: POST /remotes/launch and /remotes/(sid)/batch. */
+const COMMANDS = /^\/remotes\/(launch|[^/]+\/batch)\/?$/;
+/** A character below U+0020 is one byte, and six in JSON (RFC 8259, 7). */
+const ESCAPED = 6;
+
+/** Parses JSON bodies within LIMIT_BODY_BYTES, and a command's standard input beside them. */
+export function readBodies(config: Config): RequestHandler {
+  const read = readJson(config);
+  const most = config.LIMIT_BODY_BYTES + ESCAPED * INPUT_BYTES;
+  const readCommand = readJson({ ...config, LIMIT_BODY_BYTES: most });
+  return (req, res, next) => (COMMANDS.test(req.path) ? readCommand : read)(req, res, next);
+}
