@@ -35,6 +35,8 @@ BEYOND_SCHEMA = re.compile(
             r"^needs pattern$",
             r"^must have at most \d+ bytes in UTF-8$",
             r"^must be at most 131,000 bytes long$",
+            r"^must be at most 10000 as JSON; ",
+            r"^\d+ rows of \d+ columns are more than ",
             r"^must not hold a NUL character$",
             r"^must be one line of Unicode$",
             r"well-formed Unicode",
