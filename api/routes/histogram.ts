@@ -4,7 +4,8 @@ import { queryInteger } from '../http/query-integer.ts';
 import { resource } from '../http/resource.ts';
 import { routes } from '../http/routes.ts';
 import { operation } from '../openapi/operation.ts';
-import { findColumn } from '../tables/table-query.ts';
+import { findRows, VIEW_ERRORS, viewPending } from '../tables/materialize-view.ts';
+import { filterQuery, findColumn, parseFilter } from '../tables/table-query.ts';
 import {
   cellValue,
   findTable,
@@ -20,6 +21,7 @@ const CACHED_HISTOGRAMS = 8 << 20;
 const histogramQuery = z.strictObject({
   column: z.string(),
   bins: queryInteger({ min: 1, max: 1_000, default: 20 }),
+  filter: filterQuery,
 });
 const bin = z
   .object({ from: cellValue, to: cellValue, count: z.number().int() })
@@ -45,36 +47,36 @@ export default routes('json-body', (router, api) => {
       topic: 'tables',
       summary: 'Count the values of a column',
       details:
-        'Bins of equal width between the least and the greatest value, for numbers and times; each value is counted in the bin that begins with or below it. For texts the 20 commonest values, cut at 200 characters.',
+        'Bins of equal width between the least and the greatest value, for numbers and times; each value is counted in the bin that begins with or below it. For texts the 20 commonest values, cut at 200 characters. With `filter`, of the rows that pass all, in the bins of the whole table; the first request waits for the job that finds them, as one of rows does.',
       query: histogramQuery,
-      headers: ['If-None-Match'],
-      answers: { 200: { means: 'The counts.', json: histogramRecord }, 304: 'Unchanged.' },
-      errors: ['invalid_input', 'not_found', 'conflict'],
+      headers: ['If-None-Match', 'Prefer'],
+      answers: {
+        200: { means: 'The counts.', json: histogramRecord },
+        202: viewPending,
+        304: 'Unchanged.',
+      },
+      errors: VIEW_ERRORS,
       handle: async ({ req, res, query }) => {
         const table = await findTable(api, req, res);
-        const { column: name, bins } = query();
-        const column = findColumn(
-          'column',
-          name,
-          await api.tables.columns.find(api.database.db, table),
-        );
+        const { column: name, bins, filter: given } = query();
+        const known = await api.tables.columns.find(api.database.db, table);
+        const column = findColumn('column', name, known);
+        const filter = parseFilter(given, known);
         if (isUnchanged(req, res, table)) return;
         const { nulls, type, top = [] } = column;
-        const head = JSON.stringify({ column: name, nulls }).slice(0, -1);
-        if (type === 'text') return sendParts(res, [`${head},"values":`, JSON.stringify(top), '}']);
-        const key = JSON.stringify([table.object, name, type === 'boolean' ? 0 : bins]);
-        const file = { key: table.object, size: table.size };
+        const head = `{"column":${JSON.stringify(name)},`;
+        // Counted when the table was made.
+        if (type === 'text' && filter.length === 0)
+          return sendParts(res, [head, JSON.stringify({ nulls, values: top }).slice(1)]);
+        const rows = await findRows(api, { req, res, table, filter });
+        if (!rows) return;
+        const key = JSON.stringify([rows.key, name, type === 'boolean' ? 0 : bins]);
+        const task = { kind: 'histogram' as const, column, bins };
         const counts =
           histograms.get(key) ??
-          (
-            await api.tables.reader.read(
-              file,
-              { kind: 'histogram', column, bins },
-              readFor(api, res),
-            )
-          ).bytes;
+          (await api.tables.reader.read(rows, task, readFor(api, res))).bytes.subarray(1);
         histograms.set(key, counts, { size: counts.length + key.length });
-        sendParts(res, [`${head},"${type === 'boolean' ? 'values' : 'bins'}":`, counts, '}']);
+        sendParts(res, [head, counts]);
       },
     }),
   });

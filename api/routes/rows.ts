@@ -5,14 +5,22 @@ import { resource } from '../http/resource.ts';
 import { routes } from '../http/routes.ts';
 import { operation } from '../openapi/operation.ts';
 import { isExact } from '../tables/encode-value.ts';
-import { materializeView, VIEW_ERRORS, viewPending } from '../tables/materialize-view.ts';
+import { findRows, VIEW_ERRORS, viewPending } from '../tables/materialize-view.ts';
 import {
   MAX_EXPORTED_ROWS,
   negotiateFormat,
   ROW_TYPES,
   sendExport,
 } from '../tables/send-export.ts';
-import { invalidQuery, parseColumns, parseFilter, parseSort } from '../tables/table-query.ts';
+import {
+  columnNames,
+  filterQuery,
+  invalidQuery,
+  parseColumns,
+  parseFilter,
+  parseSort,
+  sortQuery,
+} from '../tables/table-query.ts';
 import {
   cellValue,
   findTable,
@@ -27,15 +35,16 @@ import {
 const MAX_PAGE_ROWS = 10_000;
 const MAX_CELLS = 1_000_000;
 
-const texts = z.union([z.string(), z.array(z.string()).max(5_000)]).optional();
 const rowsQuery = z.strictObject({
   offset: queryInteger({ min: 0, max: Number.MAX_SAFE_INTEGER, default: 0 }),
   limit: queryInteger({ min: 1, max: MAX_EXPORTED_ROWS, default: 100 }).describe(
     `At most ${MAX_PAGE_ROWS} as JSON.`,
   ),
-  columns: texts.describe('Names, separated by commas; repeatable, for names that hold a comma.'),
-  sort: texts.describe('Names, separated by commas, `-` before one for descending; repeatable.'),
-  filter: texts.describe('column:op:value; repeatable: rows pass all. op: eq ne lt le gt ge null.'),
+  columns: columnNames.describe(
+    'Names, separated by commas; repeatable, for names that hold a comma.',
+  ),
+  sort: sortQuery,
+  filter: filterQuery,
 });
 const rowsPage = z
   .object({
@@ -78,10 +87,7 @@ export default routes('json-body', (router, api) => {
         if (format === 'json') checkPageSize(limit, columns);
         checkIfMatch(req, tagOf(table, format));
         if (isUnchanged(req, res, table, format)) return;
-        const isPlain = sort.length === 0 && filter.length === 0;
-        const view = isPlain
-          ? { key: table.object, size: table.size, rows: table.rows }
-          : await materializeView(api, { req, res, table, view: { sort, filter } });
+        const view = await findRows(api, { req, res, table, sort, filter });
         if (!view) return;
         const end = Math.min(view.rows, offset + limit);
         if (format !== 'json') {

@@ -4,7 +4,9 @@ import { queryInteger } from '../http/query-integer.ts';
 import { resource } from '../http/resource.ts';
 import { routes } from '../http/routes.ts';
 import { operation } from '../openapi/operation.ts';
+import { findRows, VIEW_ERRORS, viewPending } from '../tables/materialize-view.ts';
 import { parseSeries } from '../tables/series-query.ts';
+import { filterQuery, parseFilter } from '../tables/table-query.ts';
 import {
   findTable,
   isUnchanged,
@@ -22,6 +24,7 @@ const seriesQuery = z.strictObject({
   points: queryInteger({ min: 1, max: 10_000, default: 2_000 }),
   from: z.string().optional().describe('A value of x; the least one by default.'),
   to: z.string().optional().describe('A value of x; the one after the greatest by default.'),
+  filter: filterQuery,
 });
 const edges = z.array(z.union([z.string(), z.number()]));
 const values = z.array(z.union([z.string(), z.number(), z.null()]));
@@ -51,18 +54,21 @@ export default routes('json-body', (router, api) => {
       topic: 'tables',
       summary: 'Read the least and greatest value of a column along another',
       details:
-        'So that a plot of any number of rows is true at any zoom: `points` buckets of equal width of x, each with `from` and without `to`, and in each the least, the greatest and the number of the values of y; a bucket without any has count 0, and null. Rows where either is missing, NaN or infinite count nowhere. Edges between days or microseconds, or between integers that are texts, are rounded up to the next one, which changes no bucket. A column of one value has one bucket, and there is none where a column has no value.',
+        'So that a plot of any number of rows is true at any zoom: `points` buckets of equal width of x, each with `from` and without `to`, and in each the least, the greatest and the number of the values of y; a bucket without any has count 0, and null. Rows where either is missing, NaN or infinite count nowhere. Edges between days or microseconds, or between integers that are texts, are rounded up to the next one, which changes no bucket. A column of one value has one bucket, and there is none where a column has no value. With `filter`, of the rows that pass all; the first request waits for the job that finds them, as one of rows does.',
       query: seriesQuery,
-      headers: ['If-None-Match'],
+      headers: ['If-None-Match', 'Prefer'],
       answers: {
         200: { means: 'The buckets, in columns side by side.', json: seriesRecord },
+        202: viewPending,
         304: 'Unchanged.',
       },
-      errors: ['invalid_input', 'not_found', 'payload_too_large', 'conflict'],
+      errors: VIEW_ERRORS,
       handle: async ({ req, res, query }) => {
         const table = await findTable(api, req, res);
         const asked = query();
-        const request = parseSeries(asked, await api.tables.columns.find(api.database.db, table));
+        const known = await api.tables.columns.find(api.database.db, table);
+        const request = parseSeries(asked, known);
+        const filter = parseFilter(asked.filter, known);
         if (isUnchanged(req, res, table)) return;
         const head = JSON.stringify({ x: asked.x, y: asked.y }).slice(0, -1);
         if (!request)
@@ -70,8 +76,9 @@ export default routes('json-body', (router, api) => {
             `${head},"buckets":{"from":[],"to":[],"min":[],"max":[],"count":[]}}`,
           ]);
         const { points, range } = request;
-        const key = JSON.stringify([table.object, asked.x, asked.y, points, range]);
-        const file = { key: table.object, size: table.size };
+        const file = await findRows(api, { req, res, table, filter });
+        if (!file) return;
+        const key = JSON.stringify([file.key, asked.x, asked.y, points, range]);
         const buckets =
           answers.get(key) ??
           (await api.tables.reader.read(file, { kind: 'series', ...request }, readFor(api, res)))

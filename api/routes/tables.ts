@@ -7,7 +7,9 @@ import { routes } from '../http/routes.ts';
 import { sendObject } from '../http/send-object.ts';
 import { operation, rangeAnswers } from '../openapi/operation.ts';
 import { isExact } from '../tables/encode-value.ts';
+import { findRows, VIEW_ERRORS, viewPending } from '../tables/materialize-view.ts';
 import { removeArtifact } from '../tables/remove-artifact.ts';
+import { filterQuery, parseFilter, parseSort, sortQuery } from '../tables/table-query.ts';
 import { cellValue, findTable, isUnchanged, TABLE_PATH } from '../tables/table-requests.ts';
 
 const columnItem = z
@@ -38,6 +40,8 @@ const dialectRecord = z
     nulls: z.array(z.string()),
   })
   .meta({ id: 'CsvDialect', description: 'What a CSV file is like, as found or asked for.' });
+const viewQuery = z.strictObject({ sort: sortQuery, filter: filterQuery });
+
 /** Table artifacts: metadata, and the Parquet file. */
 export default routes('json-body', (router, api) => {
   resource(router, TABLE_PATH, {
@@ -89,13 +93,25 @@ export default routes('json-body', (router, api) => {
       id: 'fetchTableFile',
       topic: 'tables',
       summary: 'Retrieve a table as Parquet',
-      headers: ['Range', 'If-Range', 'If-None-Match', 'If-Match'],
-      answers: rangeAnswers(['application/vnd.apache.parquet'], 'The whole file.'),
-      errors: ['not_found', 'range_not_satisfiable', 'precondition_failed'],
-      handle: async ({ req, res }) => {
-        const { aid, object } = await findTable(api, req, res);
-        setAttachment(res, `${aid}.parquet`);
-        await sendObject(api, req, res, { key: object, type: 'application/vnd.apache.parquet' });
+      details:
+        'All of it, or the rows of a view, in its order. The first request of a view waits for the job that makes it, as one of its rows does.',
+      query: viewQuery,
+      headers: ['Range', 'If-Range', 'If-None-Match', 'If-Match', 'Prefer'],
+      answers: {
+        ...rangeAnswers(['application/vnd.apache.parquet'], 'The whole file.'),
+        202: viewPending,
+      },
+      errors: [...VIEW_ERRORS, 'range_not_satisfiable', 'precondition_failed'],
+      handle: async ({ req, res, query }) => {
+        const table = await findTable(api, req, res);
+        const asked = query();
+        const known = await api.tables.columns.find(api.database.db, table);
+        const sort = parseSort(asked.sort, known);
+        const filter = parseFilter(asked.filter, known);
+        const view = await findRows(api, { req, res, table, sort, filter });
+        if (!view) return;
+        setAttachment(res, `${table.aid}.parquet`);
+        await sendObject(api, req, res, { key: view.key, type: 'application/vnd.apache.parquet' });
       },
     }),
   });

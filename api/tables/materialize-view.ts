@@ -44,6 +44,16 @@ export interface StoredView extends TableFile {
   rows: number;
 }
 
+/** The rows of a table that pass all filters, in this order: the table itself where that is all of them as they are. */
+export async function findRows(
+  api: ApiContext,
+  { req, res, table, sort = [], filter }: RowsRequest,
+): Promise<StoredView | undefined> {
+  if (sort.length === 0 && filter.length === 0)
+    return { key: table.object, size: table.size, rows: table.rows };
+  return materializeView(api, { req, res, table, view: { sort, filter } });
+}
+
 /**
  * The view of a table, made by a job when it does not exist. Waits for that job as a launch does; sends 202 and returns
  * undefined when it takes longer. Views are shared by all who may read the table.
@@ -88,10 +98,17 @@ class Joined extends Error {
   }
 }
 
-interface ViewRequest {
+interface TableRequest {
   req: Request;
   res: Response;
   table: StoredArtifact;
+}
+
+interface RowsRequest extends TableRequest, Pick<ViewDefinition, 'filter'> {
+  sort?: ViewDefinition['sort'];
+}
+
+interface ViewRequest extends TableRequest {
   view: ViewDefinition;
   id: string;
 }

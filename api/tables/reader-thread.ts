@@ -6,7 +6,7 @@ import { parentPort } from 'node:worker_threads';
 import { type AsyncBuffer, type FileMetaData, parquetMetadataAsync } from 'hyparquet';
 import { LRUCache } from 'lru-cache';
 import { exportRows } from './export-rows.ts';
-import { countBooleans, makeHistogram } from './histogram.ts';
+import { countValues, makeHistogram } from './histogram.ts';
 import { readPage } from './read-page.ts';
 import { SeriesReader } from './series.ts';
 import {
@@ -68,8 +68,9 @@ function makeJson(
   const { file, metadata } = table;
   if (task.kind === 'rows') return readPage(file, metadata, task);
   if (task.kind === 'series') return series.read(table, task);
-  return task.column.type === 'boolean'
-    ? countBooleans(file, metadata, task.column.name)
+  const { column } = task;
+  return column.type === 'boolean' || column.type === 'text'
+    ? countValues(file, metadata, column.name)
     : makeHistogram(file, metadata, task);
 }
 

@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import { z } from 'zod';
 import type { ColumnStatistics } from '../../shared/database/schema.ts';
 import type { WindlassError } from '../../shared/errors.ts';
 import {
@@ -28,6 +29,15 @@ const MAX_BY = 20;
 const MAX_AGGREGATES = 100;
 const OPERATORS = tableFilter.shape.op.options;
 const AGGREGATES = tableGroups.shape.aggregates.element.shape.op.options;
+
+const texts = z.union([z.string(), z.array(z.string()).max(5_000)]).optional();
+export const columnNames = texts;
+export const sortQuery = texts.describe(
+  'Names, separated by commas, `-` before one for descending; repeatable.',
+);
+export const filterQuery = texts.describe(
+  'column:op:value; repeatable: rows pass all. op: eq ne lt le gt ge null.',
+);
 
 type Given = string | string[] | undefined;
 const listed = (given: Given): string[] =>

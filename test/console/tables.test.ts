@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { DuckDBInstance } from '@duckdb/node-api';
+import { asyncBufferFromFile, parquetReadObjects } from 'hyparquet';
 import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import {
@@ -142,6 +143,12 @@ describeStack(missingPrograms('chromium'), 'tables in the console', form => {
         .subarray(0, 4)
         .toString(),
     ).toBe('PAR1');
+    const rows = await parquetReadObjects({
+      file: await asyncBufferFromFile(await (await whole).path()),
+    });
+    expect(rows.map(({ n }) => Number(n))).toEqual([99, 89, 79, 69, 59, 49, 39, 29, 19, 9]);
+    // The filters leave ten rows, one to a bin or none.
+    await expect.poll(() => other.locator('.bin[aria-label*=": 10."]').count()).toBe(1);
     await page.getByRole('button', { name: 'Leave out the filter load ≥ 9' }).click();
     await page.getByRole('button', { name: 'Leave out the filter n < 100' }).waitFor();
   });

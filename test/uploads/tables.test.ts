@@ -1,3 +1,4 @@
+import { parquetReadObjects } from 'hyparquet';
 import { beforeAll, expect, test } from 'vitest';
 import { pidOfWorker } from '../../shared/jobs/worker-id.ts';
 import { describeStack } from '../harness/forms.ts';
@@ -15,6 +16,12 @@ import {
 import { makeModel, readUpload, someBytes } from '../harness/uploads.ts';
 import { useStack } from '../harness/use-stack.ts';
 import { waitFor } from '../harness/wait-for.ts';
+
+interface Counts {
+  nulls: number;
+  bins: { from: unknown; to: unknown; count: number }[];
+  values?: { value: unknown; count: number }[];
+}
 
 describeStack(undefined, 'tables and files over HTTP', form => {
   const { stack, client } = useStack(form);
@@ -236,10 +243,6 @@ describeStack(undefined, 'tables and files over HTTP', form => {
       aid: 'counted',
       csv: `x,s,day,flag\n${csv.join('\n')}\n`,
     });
-    interface Counts {
-      nulls: number;
-      bins: { from: unknown; to: unknown; count: number }[];
-    }
     const { nulls, bins } = await client.get<Counts>(`${path}/histogram?column=x&bins=7`);
     const kept = values.filter((_, i) => i % 100 !== 0);
     expect([nulls, bins.length, bins[0]?.from, bins.at(-1)?.to]).toEqual([
@@ -275,6 +278,58 @@ describeStack(undefined, 'tables and files over HTTP', form => {
     await expectProblem(await client.fetch(`${path}/histogram?column=y`), 400, 'invalid_input');
     const parquet = await client.fetch(`${path}/data`, { headers: { Range: 'bytes=0-3' } });
     expect([parquet.status, await parquet.text()]).toEqual([206, 'PAR1']);
+  });
+
+  test('what a filter lets pass is counted, plotted and downloaded', async () => {
+    const csv = Array.from({ length: 3_000 }, (_, n) => {
+      const sky = n % 3 === 0 ? '' : `sky ${n % 5}`;
+      return `${n},${n % 4 === 0},${sky},${n % 7 === 0 ? '' : n / 10}`;
+    });
+    const lines = ['n,even,sky,part', ...csv, ''].join('\n');
+    const path = await makeTable(client, { mid, aid: 'passing', csv: lines });
+    const filter = 'filter=n:ge:1000&filter=n:lt:2000';
+    const kept = csv.slice(1_000, 2_000).map(line => line.split(','));
+    const count = (column: number, value: string) =>
+      kept.filter(cells => cells[column] === value).length;
+    const counts = (column: string) => client.get<Counts>(`${path}/histogram?${column}&${filter}`);
+    const { nulls, bins } = await counts('column=part&bins=3');
+    expect(nulls).toBe(count(3, ''));
+    // Of the whole table, so that both are compared.
+    expect([bins[0]?.from, bins[2]?.to]).toEqual([0.1, 299.9]);
+    expect(bins.map(bin => bin.count)).toEqual([1, 999 - count(3, ''), 0]);
+    expect(await counts('column=even')).toMatchObject({
+      nulls: 0,
+      values: [
+        { value: false, count: count(1, 'false') },
+        { value: true, count: count(1, 'true') },
+      ],
+    });
+    const sky = await counts('column=sky');
+    expect(sky).toMatchObject({ column: 'sky', nulls: count(2, '') });
+    expect(
+      Object.fromEntries((sky.values ?? []).map(({ value, count }) => [value, count])),
+    ).toEqual(Object.fromEntries([0, 1, 2, 3, 4].map(n => [`sky ${n}`, count(2, `sky ${n}`)])));
+    const series = await client.get<{ buckets: Record<string, unknown[]> }>(
+      `${path}/series?x=n&y=n&points=3&${filter}`,
+    );
+    expect(series.buckets).toMatchObject({
+      min: [null, 1_000, null],
+      max: [null, 1_999, null],
+      count: [0, 1_000, 0],
+    });
+    const data = await client.fetch(`${path}/data?${filter}&sort=-n`);
+    expect(data.status).toBe(200);
+    const bytes = await data.arrayBuffer();
+    const rows = await parquetReadObjects({ file: bytes, columns: ['n', 'sky'] });
+    expect([rows.length, Number(rows[0]?.n), Number(rows.at(-1)?.n)]).toEqual([
+      1_000, 1_999, 1_000,
+    ]);
+    const tag = data.headers.get('ETag') ?? '';
+    const range = await client.fetch(`${path}/data?${filter}&sort=-n`, {
+      headers: { Range: 'bytes=0-3', 'If-Range': tag },
+    });
+    expect([range.status, await range.text()]).toEqual([206, 'PAR1']);
+    await expectProblem(await client.fetch(`${path}/data?filter=x:eq:1`), 400, 'invalid_input');
   });
 
   test('what is wrong with a file is named by file, row and column', async () => {

@@ -677,7 +677,10 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Retrieve a table as Parquet */
+        /**
+         * Retrieve a table as Parquet
+         * @description All of it, or the rows of a view, in its order. The first request of a view waits for the job that makes it, as one of its rows does.
+         */
         get: operations["fetchTableFile"];
         put?: never;
         post?: never;
@@ -716,7 +719,7 @@ export interface paths {
         };
         /**
          * Count the values of a column
-         * @description Bins of equal width between the least and the greatest value, for numbers and times; each value is counted in the bin that begins with or below it. For texts the 20 commonest values, cut at 200 characters.
+         * @description Bins of equal width between the least and the greatest value, for numbers and times; each value is counted in the bin that begins with or below it. For texts the 20 commonest values, cut at 200 characters. With `filter`, of the rows that pass all, in the bins of the whole table; the first request waits for the job that finds them, as one of rows does.
          */
         get: operations["countValues"];
         put?: never;
@@ -773,7 +776,7 @@ export interface paths {
         };
         /**
          * Read the least and greatest value of a column along another
-         * @description So that a plot of any number of rows is true at any zoom: `points` buckets of equal width of x, each with `from` and without `to`, and in each the least, the greatest and the number of the values of y; a bucket without any has count 0, and null. Rows where either is missing, NaN or infinite count nowhere. Edges between days or microseconds, or between integers that are texts, are rounded up to the next one, which changes no bucket. A column of one value has one bucket, and there is none where a column has no value.
+         * @description So that a plot of any number of rows is true at any zoom: `points` buckets of equal width of x, each with `from` and without `to`, and in each the least, the greatest and the number of the values of y; a bucket without any has count 0, and null. Rows where either is missing, NaN or infinite count nowhere. Edges between days or microseconds, or between integers that are texts, are rounded up to the next one, which changes no bucket. A column of one value has one bucket, and there is none where a column has no value. With `filter`, of the rows that pass all; the first request waits for the job that finds them, as one of rows does.
          */
         get: operations["readSeries"];
         put?: never;
@@ -9809,7 +9812,10 @@ export interface operations {
     };
     fetchTableFile: {
         parameters: {
-            query?: never;
+            query?: {
+                sort?: string | string[];
+                filter?: string | string[];
+            };
             header?: {
                 /** @description One range of bytes (RFC 9110, 14.2). */
                 Range?: string;
@@ -9819,6 +9825,8 @@ export interface operations {
                 "If-None-Match"?: string;
                 /** @description Entity tag of the record that the change is meant for (RFC 9110, 13.1.1). */
                 "If-Match"?: string;
+                /** @description respond-async, or wait=SECONDS (RFC 7240): where a job is looked at, 300 at most. */
+                Prefer?: string;
             };
             path: {
                 /** @description Model. */
@@ -9839,6 +9847,17 @@ export interface operations {
                     "application/vnd.apache.parquet": unknown;
                 };
             };
+            /** @description The view is still being made; ask again. */
+            202: {
+                headers: {
+                    /** @description The job, where it is yours. */
+                    Location?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Job"] | components["schemas"]["ViewProgress"];
+                };
+            };
             /** @description The range asked for. */
             206: {
                 headers: {
@@ -9855,7 +9874,7 @@ export interface operations {
                 };
                 content?: never;
             };
-            /** @description `bad_request`: Bad request */
+            /** @description `bad_request`: Bad request; `invalid_input`: Invalid parameters */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -9891,8 +9910,26 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
+            /** @description `conflict`: Conflict */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
             /** @description `precondition_failed`: Precondition failed */
             412: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `payload_too_large`: Payload too large */
+            413: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -10130,10 +10167,13 @@ export interface operations {
             query: {
                 column: string;
                 bins?: number;
+                filter?: string | string[];
             };
             header?: {
                 /** @description Entity tags that the client has (RFC 9110, 13.1.2). */
                 "If-None-Match"?: string;
+                /** @description respond-async, or wait=SECONDS (RFC 7240): where a job is looked at, 300 at most. */
+                Prefer?: string;
             };
             path: {
                 /** @description Model. */
@@ -10152,6 +10192,17 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Histogram"];
+                };
+            };
+            /** @description The view is still being made; ask again. */
+            202: {
+                headers: {
+                    /** @description The job, where it is yours. */
+                    Location?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Job"] | components["schemas"]["ViewProgress"];
                 };
             };
             /** @description Unchanged. */
@@ -10199,6 +10250,15 @@ export interface operations {
             };
             /** @description `conflict`: Conflict */
             409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `payload_too_large`: Payload too large */
+            413: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -10579,10 +10639,13 @@ export interface operations {
                 points?: number;
                 from?: string;
                 to?: string;
+                filter?: string | string[];
             };
             header?: {
                 /** @description Entity tags that the client has (RFC 9110, 13.1.2). */
                 "If-None-Match"?: string;
+                /** @description respond-async, or wait=SECONDS (RFC 7240): where a job is looked at, 300 at most. */
+                Prefer?: string;
             };
             path: {
                 /** @description Model. */
@@ -10601,6 +10664,17 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["TableSeries"];
+                };
+            };
+            /** @description The view is still being made; ask again. */
+            202: {
+                headers: {
+                    /** @description The job, where it is yours. */
+                    Location?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Job"] | components["schemas"]["ViewProgress"];
                 };
             };
             /** @description Unchanged. */

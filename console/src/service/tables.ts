@@ -30,6 +30,7 @@ export interface View {
 }
 
 export interface SeriesRange {
+  filter: string[];
   x: string;
   y: string;
   points: number;
@@ -68,25 +69,53 @@ export const readRowsOf = (
   signal: AbortSignal,
 ): Promise<RowsPage> => windlass.rowsPage(mid, aid, { ...query, ...view, signal });
 
-export const useHistogram = ({ mid, aid, tag }: TableKey, column: string, bins: number) =>
+/** What is in a column, of the rows that pass all filters. */
+export const useHistogram = (
+  { mid, aid, tag }: TableKey,
+  query: { column: string; bins: number; filter: string[] },
+) =>
   useQuery({
-    queryKey: ['table', mid, aid, tag, 'histogram', column, bins],
+    queryKey: ['table', mid, aid, tag, 'histogram', query],
     queryFn: ({ signal }) =>
-      unwrap(
+      ofView({ mid, aid, filter: query.filter, signal }, () =>
         windlass.api.GET('/api/models/{mid}/tables/{aid}/histogram', {
-          params: { path: { mid, aid }, query: { column, bins } },
+          params: { path: { mid, aid }, query },
           signal,
         }),
       ),
     staleTime: 60_000,
   });
 
-/** The least and greatest y of each bucket of x. */
+/** The answer about a view, which is made first: the job of its rows is waited for. */
+async function ofView<Data>(
+  {
+    signal,
+    ...view
+  }: { mid: string; aid: string; sort?: string[]; filter: string[]; signal?: AbortSignal },
+  ask: () => Promise<{ data?: Data; error?: unknown; response: Response }>,
+): Promise<Extract<Data, { column: string } | { buckets: object }>> {
+  if (view.filter.length > 0) await makeView(view, signal);
+  const answer = await unwrap<Data>(ask());
+  // It was removed just now, and is made again.
+  if (typeof answer === 'object' && answer !== null && 'state' in answer)
+    return ofView({ ...view, signal }, ask);
+  return answer as Extract<Data, { column: string } | { buckets: object }>;
+}
+
+/** Returns once there are rows of the view. */
+export async function makeView(
+  { mid, aid, ...view }: { mid: string; aid: string; sort?: string[]; filter: string[] },
+  signal?: AbortSignal,
+): Promise<void> {
+  await windlass.rowsPage(mid, aid, { ...view, limit: 1, signal });
+}
+
+/** The least and greatest y of each bucket of x, of the rows that pass all filters. */
 export const useSeries = ({ mid, aid, tag }: TableKey, range: SeriesRange) =>
   useQuery({
     queryKey: ['table', mid, aid, tag, 'series', range],
     queryFn: ({ signal }) =>
-      unwrap(
+      ofView({ mid, aid, filter: range.filter, signal }, () =>
         windlass.api.GET('/api/models/{mid}/tables/{aid}/series', {
           params: { path: { mid, aid }, query: range },
           signal,

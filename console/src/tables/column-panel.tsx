@@ -9,13 +9,16 @@ import { OPS, type Op } from './view-address.ts';
 interface ColumnPanelProps {
   table: TableKey;
   column: Column;
+  /** Of all rows, those of the table. */
   rows: number;
+  /** Of the rows that are counted. */
+  filter: string[];
   onFilter: (filters: string[]) => void;
   onClose: () => void;
 }
 
 /** A column: what is in it, and a filter by it. */
-export function ColumnPanel({ table, column, rows, onFilter, onClose }: ColumnPanelProps) {
+export function ColumnPanel({ table, column, rows, filter, onFilter, onClose }: ColumnPanelProps) {
   const { name, type, unit, min, max, nulls } = column;
   return (
     <section class="card column-panel" aria-label={`About ${name}`}>
@@ -37,7 +40,7 @@ export function ColumnPanel({ table, column, rows, onFilter, onClose }: ColumnPa
             {nulls === 0 ? 'none' : `${nulls.toLocaleString()} of ${rows.toLocaleString()}`}
           </Fact>
         </dl>
-        <ColumnHistogram table={table} column={column} onFilter={onFilter} />
+        <ColumnHistogram table={table} column={column} filter={filter} onFilter={onFilter} />
         <FilterForm key={name} name={name} onFilter={onFilter} />
       </div>
     </section>

@@ -1,7 +1,7 @@
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { artifactPath, downloadName } from '../service/models.ts';
 import { apiPath } from '../service/place.ts';
-import { readCsv, type TableKey, type View } from '../service/tables.ts';
+import { makeView, readCsv, type TableKey, type View } from '../service/tables.ts';
 import { Button } from '../ui/button.tsx';
 import { DownloadIcon } from '../ui/icons.tsx';
 import { Problem } from '../ui/problem.tsx';
@@ -13,7 +13,7 @@ interface DownloadsProps {
   total: number | undefined;
 }
 
-/** The rows that are shown as CSV, and the table as Parquet. */
+/** The rows that are shown, as CSV and as Parquet. */
 export function Downloads({ table, view, total }: DownloadsProps) {
   const [read, setRead] = useState<number>();
   const [error, setError] = useState<unknown>();
@@ -33,6 +33,24 @@ export function Downloads({ table, view, total }: DownloadsProps) {
     }
     setRead(undefined);
   };
+  const asked = new URLSearchParams([
+    ...view.sort.map(each => ['sort', each]),
+    ...view.filter.map(each => ['filter', each]),
+  ]);
+  const address = apiPath(artifactPath(table.mid, artifact)) + (asked.size > 0 ? `?${asked}` : '');
+  /** Of a view that is not there yet, a job would be saved. */
+  const saveView = async (link: HTMLAnchorElement) => {
+    setError(undefined);
+    try {
+      await makeView({ mid: table.mid, aid: table.aid, ...view });
+      Object.assign(document.createElement('a'), {
+        href: address,
+        download: link.download,
+      }).click();
+    } catch (problem) {
+      setError(problem);
+    }
+  };
   return (
     <>
       {read === undefined ? (
@@ -47,9 +65,13 @@ export function Downloads({ table, view, total }: DownloadsProps) {
       )}
       <a
         class="button"
-        href={apiPath(artifactPath(table.mid, artifact))}
+        href={address}
         download={downloadName(artifact)}
-        title="The whole table, in the order of its file"
+        onClick={event => {
+          if (asked.size === 0) return;
+          event.preventDefault();
+          saveView(event.currentTarget);
+        }}
       >
         <DownloadIcon />
         Parquet

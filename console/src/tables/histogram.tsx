@@ -8,13 +8,15 @@ const HEIGHT = 60;
 interface ColumnHistogramProps {
   table: TableKey;
   column: Column;
+  /** Of the rows that are counted. */
+  filter: string[];
   /** Filters by what was chosen in it. */
   onFilter: (filters: string[]) => void;
 }
 
 /** How often a column has which values. A bar filters the rows by what it counts. */
-export function ColumnHistogram({ table, column, onFilter }: ColumnHistogramProps) {
-  const { data, error } = useHistogram(table, column.name, BINS);
+export function ColumnHistogram({ table, column, filter, onFilter }: ColumnHistogramProps) {
+  const { data, error } = useHistogram(table, { column: column.name, bins: BINS, filter });
   if (error) return <Problem error={error} />;
   if (!data) return <Wait>Counting its values …</Wait>;
   const { name } = column;

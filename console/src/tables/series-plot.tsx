@@ -11,6 +11,8 @@ export type Zoom = { from: string; to: string }[];
 
 interface SeriesPlotProps {
   table: TableKey;
+  /** Of the rows that are plotted. */
+  filter: string[];
   x: Column;
   y: Column;
   zoom: Zoom;
@@ -25,11 +27,11 @@ const MOST = 2_000;
  * A column along another. Each zoom asks for its own buckets, and begins and ends at edges of the last ones, so that it is
  * exact however deep. A range is drawn with the pointer, or with Shift and the arrow keys, and Enter.
  */
-export function SeriesPlot({ table, x, y, zoom, onZoom }: SeriesPlotProps) {
+export function SeriesPlot({ table, filter, x, y, zoom, onZoom }: SeriesPlotProps) {
   const area = useRef<HTMLDivElement>(null);
   const points = usePoints(area);
   const { from, to } = zoom.at(-1) ?? {};
-  const range = { x: x.name, y: y.name, points, from, to };
+  const range = { filter, x: x.name, y: y.name, points, from, to };
   const { data, error, isPlaceholderData } = useSeries(table, range);
   const [told, setTold] = useState<number>();
   const [anchor, setAnchor] = useState<number>();

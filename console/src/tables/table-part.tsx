@@ -91,11 +91,18 @@ function ShownTable({ table, data }: { table: TableKey; data: Table }) {
               </li>
             );
           })}
-          <li class="muted">Plots and histograms are of all rows.</li>
         </ul>
       )}
       {x && (
-        <Plot table={table} columns={columns} x={x} y={y ?? x} search={search} onChange={change} />
+        <Plot
+          table={table}
+          filter={view.filter}
+          columns={columns}
+          x={x}
+          y={y ?? x}
+          search={search}
+          onChange={change}
+        />
       )}
       <div class="table-view" data-two={about !== undefined}>
         {about && (
@@ -103,6 +110,7 @@ function ShownTable({ table, data }: { table: TableKey; data: Table }) {
             table={table}
             column={about}
             rows={rows}
+            filter={view.filter}
             onFilter={added => filter([...new Set([...view.filter, ...added])])}
             onClose={() => change({ column: undefined })}
           />
@@ -142,6 +150,8 @@ function PlotButton({ columns, onPlot }: { columns: Column[]; onPlot: Change }) 
 
 interface PlotProps {
   table: TableKey;
+  /** Of the rows that are plotted. */
+  filter: string[];
   columns: Column[];
   x: Column;
   y: Column;
@@ -149,7 +159,7 @@ interface PlotProps {
   onChange: Change;
 }
 
-function Plot({ table, columns, x, y, search, onChange }: PlotProps) {
+function Plot({ table, filter, columns, x, y, search, onChange }: PlotProps) {
   const tos = search.getAll('to');
   const zoom: Zoom = search
     .getAll('from')
@@ -184,6 +194,7 @@ function Plot({ table, columns, x, y, search, onChange }: PlotProps) {
       </div>
       <SeriesPlot
         table={table}
+        filter={filter}
         x={x}
         y={y}
         zoom={zoom}
