@@ -7,6 +7,15 @@ export interface Size {
 /** Kinds that ffmpeg reads as they are. */
 export type FrameKind = 'png' | 'jpeg' | 'bmp' | 'pnm' | 'exr';
 
+/** ffmpeg's input: image files of one kind, or raw RGB of 8 bits. */
+export interface Pictures extends Size {
+  kind: FrameKind | 'raw';
+  /** Some may be transparent: they are laid on the background. */
+  alpha?: true;
+  /** Colours are listed: they are looked up before anything else. */
+  palette?: true;
+}
+
 /** What a frame's first bytes contain; sides in pixels. */
 export type FrameInfo =
   | {
