@@ -2,7 +2,7 @@ import { WindlassError } from '../../shared/errors.ts';
 import type { SpriteTiles } from '../../shared/jobs/catalog.ts';
 import { filterArguments, makeEven } from './filter-graph.ts';
 import { findSizeProblem } from './frame-header.ts';
-import type { Pictures, Size } from './frame-info.ts';
+import { isLarge, type Pictures, type Size } from './frame-info.ts';
 import type { Labels } from './frame-labels.ts';
 import { DECODERS } from './packets.ts';
 import { keyFrameEvery, planTiles, STILL_OUTPUTS } from './plan-stills.ts';
@@ -125,9 +125,6 @@ function demuxerArguments(
   const decoders = labels ? `-c:v:0 ${DECODERS[kind]} -c:v:1 rawvideo` : `-c:v ${DECODERS[kind]}`;
   return words(`-fflags noparse -f avi ${decoders}${curve}`);
 }
-
-/** Pictures above 4096×4096 pixels: each copy that a program keeps of one is counted in hundreds of megabytes. */
-export const isLarge = ({ width, height }: Size) => width * height > 2 ** 24;
 
 /**
  * Constant quality. H.264: crf 40 (0) … 14 (1), 23 by default. VP9: crf 56 … 16, 30 by default.

@@ -4,6 +4,9 @@ export interface Size {
   height: number;
 }
 
+/** Pictures above 4096×4096 pixels: each copy that a program keeps of one is counted in hundreds of megabytes. */
+export const isLarge = ({ width, height }: Size) => width * height > 2 ** 24;
+
 /** Kinds that ffmpeg reads as they are. */
 export type FrameKind = 'png' | 'jpeg' | 'bmp' | 'pnm' | 'exr';
 
