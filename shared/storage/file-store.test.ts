@@ -63,6 +63,11 @@ test('a file that is read in pieces stays open in between, and is closed soon af
   expect(await store.stat('a/1')).toBeUndefined();
   await expect(read('a/1', 0, 1)).rejects.toMatchObject({ code: 'not_found' });
   expect(await read('a/2', 0, 3)).toBe('abc');
+  // Another process removes it.
+  await new FileStore(root).remove('a/2');
+  expect(await store.stat('a/2')).toBeUndefined();
+  await store.put('a/2', Buffer.from('abc'));
+  expect(await read('a/2', 0, 3)).toBe('abc');
   await waitFor(() => countOpen() === 0, { what: 'the files to be closed' });
   expect(await read('a/2', 1, 2)).toBe('bc');
 });

@@ -90,23 +90,17 @@ export class FileStore implements ObjectStore {
   }
 
   read(key: string, into: Buffer, start: number): Promise<void> {
-    const open = async () => {
-      const file = await this.#open(key);
-      try {
-        const { size, mtime: modified } = await file.stat();
-        return { file, size, modified };
-      } catch (error) {
-        await file.close();
-        throw error;
-      }
-    };
-    return this.#openFiles.use(key, open, async ({ file }) => {
-      for (let at = 0; at < into.length; ) {
-        const { bytesRead } = await file.read(into, at, into.length - at, start + at);
-        if (bytesRead === 0) throw new Error(`the object ${key} ends too early`);
-        at += bytesRead;
-      }
-    });
+    return this.#openFiles.use(
+      key,
+      () => this.#open(key),
+      async file => {
+        for (let at = 0; at < into.length; ) {
+          const { bytesRead } = await file.read(into, at, into.length - at, start + at);
+          if (bytesRead === 0) throw new Error(`the object ${key} ends too early`);
+          at += bytesRead;
+        }
+      },
+    );
   }
 
   #open(key: string): Promise<FileHandle> {
@@ -115,9 +109,10 @@ export class FileStore implements ObjectStore {
   }
 
   async stat(key: string): Promise<StoredObject | undefined> {
-    const opened = await this.#openFiles.find(key);
-    if (opened) return { key, size: opened.size, modified: opened.modified };
     try {
+      const opened = await this.#openFiles.useOpen(key, file => file.stat());
+      if (opened?.nlink) return { key, size: opened.size, modified: opened.mtime };
+      if (opened) this.#openFiles.forget(key);
       const look = this.#beneath ? lstat : stat;
       const found = await this.#inFolder(this.#path(key), {}, inside => look(inside));
       // A folder is a prefix of other keys.

@@ -4,39 +4,36 @@ const IDLE_MS = 2_000;
 /** Of files that nobody reads at the moment. */
 const MOST_IDLE = 64;
 
-/** A file and what was known of it when it was opened. */
-export interface OpenFile {
-  file: FileHandle;
-  size: number;
-  modified: Date;
-}
-
 interface Entry {
-  opened: Promise<OpenFile>;
+  opened: Promise<FileHandle>;
   readers: number;
   timer?: NodeJS.Timeout;
 }
 
 /**
  * Files that are read in pieces, one soon after the other, such as a video that plays: they stay open in between. Only for
- * files that never change; one that is removed can be read for so long.
+ * files that never change. One that is removed meanwhile has no link: `nlink` is 0.
  */
 export class OpenFiles {
   readonly #entries = new Map<string, Entry>();
   #idle = 0;
 
-  /** The file of this name, if it is open. */
-  async find(name: string): Promise<OpenFile | undefined> {
-    return this.#entries.get(name)?.opened.catch(() => undefined);
+  /** Lends the file to the work. */
+  use<T>(
+    name: string,
+    open: () => Promise<FileHandle>,
+    work: (file: FileHandle) => Promise<T>,
+  ): Promise<T> {
+    return this.#lend(name, this.#entries.get(name) ?? this.#open(name, open), work);
   }
 
-  /** Lends the file to the work. */
-  async use<T>(
-    name: string,
-    open: () => Promise<OpenFile>,
-    work: (file: OpenFile) => Promise<T>,
-  ): Promise<T> {
-    const entry = this.#entries.get(name) ?? this.#open(name, open);
+  /** The same where it is open; undefined where it is not. */
+  async useOpen<T>(name: string, work: (file: FileHandle) => Promise<T>): Promise<T | undefined> {
+    const entry = this.#entries.get(name);
+    return entry && this.#lend(name, entry, work);
+  }
+
+  async #lend<T>(name: string, entry: Entry, work: (file: FileHandle) => Promise<T>): Promise<T> {
     if (entry.timer) this.#wake(entry);
     entry.readers++;
     try {
@@ -56,7 +53,7 @@ export class OpenFiles {
     close(entry);
   }
 
-  #open(name: string, open: () => Promise<OpenFile>): Entry {
+  #open(name: string, open: () => Promise<FileHandle>): Entry {
     const entry: Entry = { opened: open(), readers: 0 };
     this.#entries.set(name, entry);
     // The next one tries again.
@@ -86,5 +83,5 @@ export class OpenFiles {
 
 /** One that could not be opened has nothing to close. */
 function close({ opened }: Entry): void {
-  opened.then(({ file }) => file.close()).catch(() => undefined);
+  opened.then(file => file.close()).catch(() => undefined);
 }
