@@ -8,6 +8,7 @@ import type { FreeSpace } from '../shared/storage/free-space.ts';
 import type { ObjectStore } from '../shared/storage/object-store.ts';
 import type { ResponseQuota } from './concurrency/response-quota.ts';
 import type { RequestMemory } from './http/request-memory.ts';
+import type { SendBuffers } from './http/send-buffers.ts';
 import type { CredentialCache } from './identity/credential-cache.ts';
 import type { Oidc } from './identity/oidc/oidc.ts';
 import type { PasswordVerifier } from './identity/password-verifier.ts';
@@ -41,6 +42,7 @@ export interface ApiContext {
   credentialCache: CredentialCache;
   rawJson: RawJsonBodies;
   memory: RequestMemory;
+  sendBuffers: SendBuffers;
   tables: { columns: ColumnCache; reader: TableReader };
   metrics: ApiMetrics;
   /** Aborted when the process is asked to stop: requests that wait are answered at once. */

@@ -24,6 +24,7 @@ import { answerClientErrors } from './http/client-errors.ts';
 import { handleExpectContinue } from './http/expect-continue.ts';
 import { createMessageClasses } from './http/message-classes.ts';
 import { RequestMemory } from './http/request-memory.ts';
+import { SendBuffers } from './http/send-buffers.ts';
 import { CredentialCache } from './identity/credential-cache.ts';
 import { openOidc } from './identity/oidc/oidc.ts';
 import { PasswordVerifier } from './identity/password-verifier.ts';
@@ -85,6 +86,7 @@ async function main(): Promise<void> {
     openJobs: new OpenJobCounts(config.LIMIT_OPEN_JOBS),
     longPolls: new ResponseQuota('long-poll', config.LIMIT_STREAMS),
     memory,
+    sendBuffers: new SendBuffers(),
     tables: { columns: new ColumnCache(), reader: new TableReader(objects) },
     rawJson: new RawJsonBodies(config, memory),
     passwords: new PasswordVerifier(database, {

@@ -9,20 +9,23 @@ import { FileStore } from '../../shared/storage/file-store.ts';
 import { makeTempDir } from '../../test/harness/temp-dir.ts';
 import { waitFor } from '../../test/harness/wait-for.ts';
 import { answerErrors } from '../middleware/errors.ts';
+import { SendBuffers } from './send-buffers.ts';
 import { sendObject } from './send-object.ts';
 
 const directory = makeTempDir('send');
 const objects = new FileStore(directory.path);
+const sendBuffers = new SendBuffers();
 let server: Server;
 let port: number;
 
 beforeAll(async () => {
   await objects.put('empty', Buffer.alloc(0));
   await objects.put('large', Buffer.alloc(64 << 20));
+  await objects.put('mixed', mixed);
   await objects.put('ten', Buffer.from('0123456789'));
   const app = express();
   app.get('/:key', (req, res) =>
-    sendObject({ objects }, req, res, { key: req.params.key, type: 'video/mp4' }),
+    sendObject({ objects, sendBuffers }, req, res, { key: req.params.key, type: 'video/mp4' }),
   );
   app.use(answerErrors(createLog({ level: 'silent', name: 'test' })));
   server = app.listen(0, '127.0.0.1');
@@ -33,6 +36,9 @@ afterAll(() => {
   server?.close();
   directory.remove();
 });
+
+const PIECE = 1 << 20;
+const mixed = Buffer.from(Array.from({ length: 3 * PIECE }, (_, i) => (i * i) >> 7));
 
 const ask = async (key: string, headers: Record<string, string> = {}) => {
   const response = await fetch(`http://127.0.0.1:${port}/${key}`, { headers });
@@ -51,6 +57,28 @@ test('ranges', async () => {
   expect(await ask('ten', { Range: 'bytes=8-' })).toEqual([206, 'bytes 8-9/10', '89']);
   expect(await ask('ten', { Range: 'bytes=4-2' })).toEqual([200, null, '0123456789']);
 });
+
+test('pieces for more clients at once than there are buffers, of whom some read nothing', async () => {
+  const askFor = (start: number) => ({ Range: `bytes=${start}-${start + PIECE - 1}` });
+  const silent = await Promise.all(Array.from({ length: 40 }, () => askAndStop(askFor(5))));
+  const read = async (start: number) => {
+    const response = await fetch(`http://127.0.0.1:${port}/mixed`, { headers: askFor(start) });
+    const bytes = Buffer.from(await response.arrayBuffer());
+    expect(bytes.equals(mixed.subarray(start, start + PIECE))).toBe(true);
+  };
+  await Promise.all(Array.from({ length: 8 }, (_, i) => read(i * 99_999)));
+  for (const socket of silent) socket.destroy();
+  for (let i = 0; i < 40; i++) await read(i * 50_000);
+});
+
+/** Asks for a piece and reads nothing of the answer but its first bytes. */
+async function askAndStop(headers: Record<string, string>) {
+  const socket = connect(port, '127.0.0.1');
+  const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}\r\n`);
+  socket.write(`GET /mixed HTTP/1.1\r\nHost: x\r\n${lines.join('')}\r\n`);
+  await once(socket, 'data');
+  return socket.pause();
+}
 
 test('an object that was deleted is 404', async () => {
   expect((await ask('none'))[0]).toBe(404);

@@ -6,6 +6,7 @@ import type { ApiContext } from '../context.ts';
 import { attachment } from './attachment.ts';
 import { readRange } from './byte-range.ts';
 import { checkIfMatch, entityTag, matchesEntityTag } from './conditional-requests.ts';
+import { SEND_BUFFER_BYTES } from './send-buffers.ts';
 
 interface SentObject {
   key: string;
@@ -19,7 +20,7 @@ interface SentObject {
  * its key, so the key is its validator.
  */
 export async function sendObject(
-  api: Pick<ApiContext, 'objects'>,
+  api: Pick<ApiContext, 'objects' | 'sendBuffers'>,
   req: Request,
   res: Response,
   { key, type, download, mayRedirect = false }: SentObject & { mayRedirect?: boolean },
@@ -58,18 +59,37 @@ export async function sendObject(
     const address = await api.objects.addressOf?.(key, told);
     if (address) return res.set('Cache-Control', 'no-store').redirect(302, address);
   }
+  const place = { key, start: range?.start ?? 0, end: range?.end ?? object.size - 1 };
   const gone = new AbortController();
-  res.once('close', () => gone.abort());
+  res.once('close', () => {
+    if (!res.writableFinished) gone.abort();
+  });
   // Before the headers are set: an error answer must not have those of the object.
   const bytes =
-    req.method === 'HEAD' ? undefined : await api.objects.get(key, { range, signal: gone.signal });
-  res.set(headers).set('Content-Length', String(range ? range.end - range.start + 1 : object.size));
+    req.method === 'HEAD'
+      ? undefined
+      : ((await readAtOnce(api, res, place)) ??
+        (await api.objects.get(key, { range, signal: gone.signal })));
+  res.set(headers).set('Content-Length', String(place.end - place.start + 1));
   if (range)
     res.status(206).set('Content-Range', `bytes ${range.start}-${range.end}/${object.size}`);
-  if (!bytes) return void res.end();
+  if (!bytes || Buffer.isBuffer(bytes)) return void res.end(bytes);
   await pipeline(bytes, res).catch((error: unknown) => {
     if (!gone.signal.aborted) throw error;
   });
+}
+
+/** The pieces that players ask for: a stream of one would take most of the processor time of its answer. */
+async function readAtOnce(
+  { objects, sendBuffers }: Pick<ApiContext, 'objects' | 'sendBuffers'>,
+  res: Response,
+  { key, start, end }: ByteRange & { key: string },
+): Promise<Buffer | undefined> {
+  const length = end - start + 1;
+  if (!objects.read || length > SEND_BUFFER_BYTES) return undefined;
+  const into = sendBuffers.lend(res)?.subarray(0, length);
+  if (into) await objects.read(key, into, start);
+  return into;
 }
 
 /** An address is good for an hour, as a link is: players ask for ranges of it while a video plays. */
@@ -87,7 +107,7 @@ function mayFollow(req: Request, tags: (string | undefined)[]): boolean {
 
 /** Videos, which are sent by the store itself where VIDEO_DELIVERY says so. */
 export function sendVideo(
-  api: Pick<ApiContext, 'objects' | 'config'>,
+  api: Pick<ApiContext, 'objects' | 'sendBuffers' | 'config'>,
   req: Request,
   res: Response,
   object: SentObject,

@@ -51,7 +51,7 @@ export function parseCacheLocation(
 export async function cacheVideo(
   { config, database: { db } }: ApiContext,
   res: Response,
-  row: JobSummary,
+  row: Pick<JobSummary, 'id' | 'result'>,
   place: CacheLocation,
 ): Promise<void> {
   const { object, type, bytes: size, frames } = row.result as Result<'video'>;

@@ -71,9 +71,8 @@ export default routes('json-body', (router, api) => {
     return changed === row ? row : findVideo(api, req, res);
   }
 
-  /** findVideo(), optimized for frequent polls. */
-  async function pollVideo(req: Request, res: Response): Promise<PolledVideo> {
-    if (req.headers.prefer !== undefined) return awaitVideo(req, res);
+  /** findVideo(), optimized for polls and for players, which ask for one range after the other. */
+  async function lookUpVideo(req: Request, res: Response): Promise<PolledVideo> {
     const [sid, vsid] = [pathParameter(req, 'sid'), pathParameter(req, 'vsid')];
     const owner = currentUser(res).username;
     const known = isId(sid) && isId(vsid) ? await findState({ sid, vsid, owner }) : undefined;
@@ -147,7 +146,8 @@ export default routes('json-body', (router, api) => {
       answers: { 200: { means: 'Its status.', json: statusRecord }, 304: 'Unchanged.' },
       errors: ['session_not_found', 'host_changed', 'not_found', 'agent_required'],
       handle: async ({ req, res }) => {
-        const row = await pollVideo(req, res);
+        const waits = req.headers.prefer !== undefined;
+        const row = await (waits ? awaitVideo(req, res) : lookUpVideo(req, res));
         sendRecord(req, res, { tag: entityTag(row.version), record: () => videoStatus(row) });
       },
     }),
@@ -178,14 +178,15 @@ export default routes('json-body', (router, api) => {
         'insufficient_storage',
       ],
       handle: async ({ req, res, query }) => {
-        const row = await findVideo(api, req, res);
+        const { state, result } = await lookUpVideo(req, res);
         const { cache, download, ...place } = query();
         const longest = api.config.LIMIT_KEY_LENGTH;
         const wanted = cache === undefined ? undefined : parseCacheQuery(cache, place, longest);
-        if (row.state !== 'succeeded') throw notReady(row);
-        const { object, type } = row.result as Result<'video'>;
+        if (state !== 'succeeded') throw notReady(await findVideo(api, req, res));
+        const { object, type } = result as Result<'video'>;
         // HEAD is safe (RFC 9110, 9.2.1): it caches nothing.
-        if (wanted && req.method === 'GET') await cacheVideo(api, res, row, wanted);
+        if (wanted && req.method === 'GET')
+          await cacheVideo(api, res, { id: pathParameter(req, 'vsid'), result }, wanted);
         await sendVideo(api, req, res, { key: object, type, download });
       },
     }),

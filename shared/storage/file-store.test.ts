@@ -1,11 +1,12 @@
 import { execFileSync } from 'node:child_process';
-import { readdirSync, rmSync, utimesSync, writeFileSync } from 'node:fs';
+import { readdirSync, readlinkSync, rmSync, utimesSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Readable } from 'node:stream';
 import { afterAll, expect, test } from 'vitest';
 import { describeUnless, missingRoot } from '../../test/harness/skip.ts';
 import { describeObjectStore } from '../../test/harness/store-contract.ts';
 import { makeTempDir } from '../../test/harness/temp-dir.ts';
+import { waitFor } from '../../test/harness/wait-for.ts';
 import { FileStore } from './file-store.ts';
 
 const directory = makeTempDir('store');
@@ -40,6 +41,61 @@ test('a failed put leaves no file behind', async () => {
   await expect(store.put('a', Readable.from(failing()))).rejects.toThrow();
   expect(readdirSync(join(root, 'incoming'))).toEqual([]);
 });
+
+test('a file that is read in pieces stays open in between, and is closed soon after', async () => {
+  const root = join(directory.path, 'pieces');
+  const store = new FileStore(root);
+  const countOpen = () => readdirSync('/proc/self/fd').filter(isBelow(root)).length;
+  await expect(store.read('a/1', Buffer.alloc(1), 0)).rejects.toMatchObject({ code: 'not_found' });
+  await store.put('a/1', Buffer.from('0123456789'));
+  await store.put('a/2', Buffer.from('abc'));
+  const read = async (key: string, start: number, length: number) => {
+    const into = Buffer.alloc(length);
+    await store.read(key, into, start);
+    return String(into);
+  };
+  const reads = Array.from({ length: 9 }, (_, start) => read('a/1', start, 2));
+  expect(await Promise.all(reads)).toEqual('01 12 23 34 45 56 67 78 89'.split(' '));
+  expect(countOpen()).toBe(1);
+  expect(await store.stat('a/1')).toMatchObject({ size: 10, modified: expect.any(Date) });
+  await expect(read('a/1', 8, 3)).rejects.toThrow('ends too early');
+  await store.remove('a/1');
+  expect(await store.stat('a/1')).toBeUndefined();
+  await expect(read('a/1', 0, 1)).rejects.toMatchObject({ code: 'not_found' });
+  expect(await read('a/2', 0, 3)).toBe('abc');
+  // Another process removes it.
+  await new FileStore(root).remove('a/2');
+  expect(await store.stat('a/2')).toBeUndefined();
+  await store.put('a/2', Buffer.from('abc'));
+  expect(await read('a/2', 0, 3)).toBe('abc');
+  await waitFor(() => countOpen() === 0, { what: 'the files to be closed' });
+  expect(await read('a/2', 1, 2)).toBe('bc');
+});
+
+test('few files stay open that nobody reads, however many were read', async () => {
+  const root = join(directory.path, 'many');
+  const store = new FileStore(root);
+  const keys = Array.from({ length: 100 }, (_, i) => `a/${i}`);
+  for (const key of keys) await store.put(key, Buffer.from(key));
+  await Promise.all(
+    keys.map(async key => {
+      const into = Buffer.alloc(key.length);
+      await store.read(key, into, 0);
+      expect(String(into)).toBe(key);
+    }),
+  );
+  const countOpen = () => readdirSync('/proc/self/fd').filter(isBelow(root)).length;
+  await waitFor(() => countOpen() <= 64, { what: 'most files to be closed', timeoutMs: 1_500 });
+});
+
+/** Whether a descriptor of this process is of something in the folder. */
+const isBelow = (folder: string) => (fd: string) => {
+  try {
+    return readlinkSync(`/proc/self/fd/${fd}`).startsWith(folder);
+  } catch {
+    return false;
+  }
+};
 
 test('removes what killed writers left, and nothing that is being written', async () => {
   const root = join(directory.path, 'abandoned');

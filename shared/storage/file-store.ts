@@ -2,6 +2,7 @@ import { createReadStream } from 'node:fs';
 import {
   access,
   constants,
+  type FileHandle,
   lstat,
   mkdir,
   open,
@@ -27,6 +28,7 @@ import {
   type PutOptions,
   type StoredObject,
 } from './object-store.ts';
+import { OpenFiles } from './open-files.ts';
 import { isSharedFolder, OWN_MODES, SHARED_MODES } from './shared-folder.ts';
 import { writeAll } from './write-all.ts';
 
@@ -41,6 +43,7 @@ export class FileStore implements ObjectStore {
   readonly #keepFree: number;
   readonly #modes: typeof OWN_MODES;
   readonly #beneath: Beneath | undefined;
+  readonly #openFiles = new OpenFiles();
 
   constructor(root: string, { keepFree = 0 }: { keepFree?: number } = {}) {
     this.#objects = join(root, 'objects');
@@ -82,13 +85,34 @@ export class FileStore implements ObjectStore {
   }
 
   async get(key: string, { range, signal }: GetOptions = {}): Promise<Readable> {
-    const read = (path: string) => (this.#beneath ? this.#beneath.openFile(path) : open(path));
-    const file = await this.#inFolder(this.#path(key), {}, read).catch(rethrowMissing);
+    const file = await this.#open(key);
     return createReadStream('', { fd: file, ...range, highWaterMark: 1 << 18, signal });
+  }
+
+  read(key: string, into: Buffer, start: number): Promise<void> {
+    return this.#openFiles.use(
+      key,
+      () => this.#open(key),
+      async file => {
+        for (let at = 0; at < into.length; ) {
+          const { bytesRead } = await file.read(into, at, into.length - at, start + at);
+          if (bytesRead === 0) throw new Error(`the object ${key} ends too early`);
+          at += bytesRead;
+        }
+      },
+    );
+  }
+
+  #open(key: string): Promise<FileHandle> {
+    const read = (path: string) => (this.#beneath ? this.#beneath.openFile(path) : open(path));
+    return this.#inFolder(this.#path(key), {}, read).catch(rethrowMissing);
   }
 
   async stat(key: string): Promise<StoredObject | undefined> {
     try {
+      const opened = await this.#openFiles.useOpen(key, file => file.stat());
+      if (opened?.nlink) return { key, size: opened.size, modified: opened.mtime };
+      if (opened) this.#openFiles.forget(key);
       const look = this.#beneath ? lstat : stat;
       const found = await this.#inFolder(this.#path(key), {}, inside => look(inside));
       // A folder is a prefix of other keys.
@@ -101,6 +125,7 @@ export class FileStore implements ObjectStore {
 
   async remove(key: string): Promise<void> {
     const path = this.#path(key);
+    this.#openFiles.forget(key);
     await this.#remove(path);
     await this.#removeEmptyFolders(dirname(path));
   }

@@ -38,6 +38,11 @@ export interface ObjectStore {
   put(key: string, bytes: ObjectSource, options?: PutOptions): Promise<number>;
   /** Returns the bytes, or those of the range. Throws WindlassError `not_found` before the first byte. */
   get(key: string, options?: GetOptions): Promise<Readable>;
+  /**
+   * Fills the buffer with the object's bytes from there on. Only where that takes less than a stream of them. Throws as get()
+   * does, and where the object has fewer.
+   */
+  read?(key: string, into: Buffer, start: number): Promise<void>;
   /** Undefined where there is no such object. */
   stat(key: string): Promise<StoredObject | undefined>;
   /**

@@ -1,6 +1,7 @@
 import type { IncomingMessage } from 'node:http';
 import { pipeline, Readable } from 'node:stream';
 import { finished } from 'node:stream/promises';
+import { LRUCache } from 'lru-cache';
 import { assertBuffersSize, enforceSize } from './declared-size.ts';
 import {
   type AddressOptions,
@@ -37,6 +38,9 @@ const SLOW_STALL_MS = 60_000;
 /** S3's own limit for one PUT. */
 const MAX_PUT = 5 * 2 ** 30;
 const PAGE = 1_000;
+/** A player asks for one range of a video after the other, and its object never changes: it is not looked up for each. */
+const KNOWN_MS = 2_000;
+const MOST_KNOWN = 1_000;
 
 /**
  * Objects in a bucket of MinIO or another S3 server, through the `minio` package. Memory does not grow with an object's
@@ -46,6 +50,7 @@ const PAGE = 1_000;
 export class S3Store implements ObjectStore {
   readonly #connections: S3Connections;
   readonly #bucket: string;
+  readonly #known = new LRUCache<string, StoredObject>({ max: MOST_KNOWN, ttl: KNOWN_MS });
   #bucketReady: Promise<void> | undefined;
 
   constructor(options: S3Options) {
@@ -107,10 +112,14 @@ export class S3Store implements ObjectStore {
 
   async stat(key: string): Promise<StoredObject | undefined> {
     assertKey(key);
+    const known = this.#known.get(key);
+    if (known) return known;
     try {
       const found = await this.#control(({ client }) => client.statObject(this.#bucket, key));
       const { size, lastModified: modified, etag } = found;
-      return { key, size, modified, tag: `"${etag}"` };
+      const object = { key, size, modified, tag: `"${etag}"` };
+      this.#known.set(key, object);
+      return object;
     } catch (error) {
       if (isMissing((error as Error).cause ?? error)) return undefined;
       throw error;
@@ -129,6 +138,7 @@ export class S3Store implements ObjectStore {
 
   async remove(key: string): Promise<void> {
     assertKey(key);
+    this.#known.delete(key);
     await this.#control(({ client }) => client.removeObject(this.#bucket, key)).catch(
       (error: unknown) => {
         if (!isMissing((error as Error).cause)) throw error;

@@ -3,6 +3,7 @@ import { createApp } from '../../api/app.ts';
 import { ResponseQuota } from '../../api/concurrency/response-quota.ts';
 import type { ApiContext } from '../../api/context.ts';
 import { RequestMemory } from '../../api/http/request-memory.ts';
+import { SendBuffers } from '../../api/http/send-buffers.ts';
 import { CredentialCache } from '../../api/identity/credential-cache.ts';
 import { PasswordVerifier } from '../../api/identity/password-verifier.ts';
 import { OpenJobCounts } from '../../api/jobs/requests/open-job-counts.ts';
@@ -61,6 +62,7 @@ export async function openIdleApp(): Promise<IdleApp> {
     openJobs: new OpenJobCounts(config.LIMIT_OPEN_JOBS),
     longPolls: new ResponseQuota('long-poll', config.LIMIT_STREAMS),
     memory,
+    sendBuffers: new SendBuffers(),
     tables: { columns: new ColumnCache(), reader: new TableReader(objects) },
     rawJson: new RawJsonBodies(config, memory),
     oidc: undefined,

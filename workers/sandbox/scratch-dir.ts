@@ -41,6 +41,13 @@ export async function writeScratch(
   await giveToDecoder(path);
 }
 
+/** A file in the scratch folder, or a part of one. */
+export interface ScratchFile {
+  path: string;
+  /** Default: all of it. */
+  part?: { start: number; bytes: number };
+}
+
 /**
  * Stores a file of the scratch folder as an object; returns its size in bytes. A confined program made it, so that it may
  * be a link to a file that only this process may read: links are not followed.
@@ -48,15 +55,17 @@ export async function writeScratch(
 export async function storeScratch(
   objects: ObjectStore,
   key: string,
-  { path, signal }: { path: string; signal: AbortSignal },
+  { path, part, signal }: ScratchFile & { signal: AbortSignal },
 ): Promise<number> {
   const file = await open(path, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK);
   try {
     const found = await file.stat();
     if (!found.isFile() || found.nlink !== 1)
       throw new Error('a confined program left something else than a file');
-    const bytes = file.createReadStream({ autoClose: false });
-    return await objects.put(key, bytes, { size: found.size, signal });
+    const { start, bytes: size } = part ?? { start: 0, bytes: found.size };
+    const end = start + size - 1;
+    const bytes = file.createReadStream({ autoClose: false, start, ...(part && { end }) });
+    return await objects.put(key, bytes, { size, signal });
   } finally {
     await file.close();
   }

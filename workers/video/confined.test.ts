@@ -16,6 +16,7 @@ import { giveToDecoder, storeScratch } from '../sandbox/scratch-dir.ts';
 import { Decoder } from './decoder.ts';
 import { encodeVideo } from './encode-video.ts';
 import { findFfmpeg } from './find-ffmpeg.ts';
+import type { Frame } from './read-frames.ts';
 import type { VideoLimits } from './video-limits.ts';
 
 const temp = makeTempDir('confined');
@@ -159,22 +160,37 @@ test('frames of 8192×8192 stay under 2 GiB, in ffmpeg and decoder together', as
     channels: 4,
     background: { r: 200, g: 10, b: 10, alpha: 0.5 },
   } as const;
-  const transparent = join(temp.path, 'huge.png');
-  writeFileSync(transparent, await sharp({ create }).png({ compressionLevel: 1 }).toBuffer());
-  const plain = join(temp.path, 'huge-plain.png');
-  writeFileSync(
-    plain,
-    await sharp(transparent).removeAlpha().png({ compressionLevel: 1 }).toBuffer(),
-  );
-  for (const [path, memory] of [
-    [plain, 2 * 2 ** 30],
+  const transparent = sharp({ create });
+  const plain = sharp(await transparent.clone().removeAlpha().raw().toBuffer(), {
+    raw: { ...size, channels: 3 },
+  });
+  const bitmap = Buffer.alloc(54 + 3 * size.width * size.height, 0x55);
+  bitmap.write('BM', 'latin1');
+  bitmap.fill(0, 2, 54);
+  // BITMAPFILEHEADER says where the pixels are; BITMAPINFOHEADER its own length, both sides, planes and bits a pixel.
+  bitmap.writeUInt32LE(bitmap.length, 2);
+  bitmap.writeUInt32LE(54, 10);
+  bitmap.writeUInt32LE(40, 14);
+  bitmap.writeInt32LE(size.width, 18);
+  bitmap.writeInt32LE(size.height, 22);
+  bitmap.writeUInt16LE(1, 26);
+  bitmap.writeUInt16LE(24, 28);
+  for (const [frame, memory] of [
+    [await plain.clone().png({ compressionLevel: 1 }).toBuffer(), 2 * 2 ** 30],
+    [bitmap, 2 * 2 ** 30],
     // The decoder has the rest.
-    [transparent, 2 * 2 ** 30 - 15 * 2 ** 26],
+    [await transparent.clone().png({ compressionLevel: 1 }).toBuffer(), 2 * 2 ** 30 - 15 * 2 ** 26],
+    [await plain.clone().webp({ effort: 0 }).toBuffer(), 2 * 2 ** 30 - 15 * 2 ** 26],
   ] as const) {
     const { outputPath } = await makeScratch('');
-    const frames = readLocalFrames([path, path]);
+    const frames = repeat(frame, 2);
     const limits = { ...AMPLE, memory };
     const made = await encodeVideo({ frames, total: 2, type: 'video/mp4', limits, outputPath });
     expect(made).toMatchObject({ frames: 2, ...size });
   }
 });
+
+async function* repeat(bytes: Buffer, times: number): AsyncGenerator<Frame> {
+  for (let index = 0; index < times; index++)
+    yield { index, path: `${index}`, size: bytes.length, bytes };
+}

@@ -73,6 +73,8 @@ export class Decoder {
     };
     const [program, ...args] = confine([process.execPath, PROGRAM, this.#background], limits, {
       isolation,
+      // libvips would put large pictures into files, which it may not write.
+      env: { VIPS_DISC_THRESHOLD: `${MAX_MEMORY}` },
     });
     const child = spawn(program, args, { stdio: ['pipe', 'pipe', 'ignore'], cwd: '/' });
     // readAnswer() fails when this pipe ends.

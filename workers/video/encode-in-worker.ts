@@ -18,13 +18,18 @@ export function encodeInWorker(
   const { payload, worker, signal } = context;
   return withScratch('video', async directory => {
     const outputPath = join(directory, 'video');
-    const size = await withSession(context, async session => {
+    const stillPaths = {
+      poster: join(directory, 'poster.jpg'),
+      sprite: join(directory, 'sprite.jpg'),
+    };
+    const { tiles, ...size } = await withSession(context, async session => {
       const stdout = await openFrameStream(session, frameStreamScript({ frames }), signal);
       return encodeVideo({
         ...payload,
         frames: readFrames(stdout, { frames, signal }),
         total: frames.length,
         outputPath,
+        stillPaths,
         limits: videoLimits(worker.config),
         onProgress: share => context.progress(share * 0.98, describeEncoding(share, frames)),
         signal,
@@ -32,7 +37,15 @@ export function encodeInWorker(
         labelsFor: size => payload.label && planLabels(payload.label, frames, size),
       });
     });
-    return storeVideo(context, { path: outputPath, object, frames: frames.length, size });
+    return storeVideo(context, {
+      video: { path: outputPath },
+      stills: tiles && {
+        poster: { path: stillPaths.poster },
+        sprite: { path: stillPaths.sprite },
+        tiles,
+      },
+      ...{ object, frames: frames.length, size },
+    });
   });
 }
 

@@ -9,13 +9,14 @@ import type { RunEnd } from '../runs/run-state.ts';
 import { withScratch, writeScratch } from '../sandbox/scratch-dir.ts';
 import { withSession } from '../ssh/reconnect.ts';
 import { describeEncoding } from './encode-in-worker.ts';
-import { chooseEncoder, type Pictures, planVideoSize } from './ffmpeg-arguments.ts';
+import { chooseEncoder, DEFAULT_FPS, planVideoSize } from './ffmpeg-arguments.ts';
 import { FfmpegProgress } from './ffmpeg-progress.ts';
-import type { Size } from './frame-info.ts';
+import type { Pictures, Size } from './frame-info.ts';
 import { planLabels } from './frame-labels.ts';
 import type { FrameValidator, Place } from './frame-validator.ts';
-import { HOST_VIDEO, type HostKind, hostEncodeScript } from './host-encode-script.ts';
+import { HOST_STILLS, HOST_VIDEO, type HostKind, hostEncodeScript } from './host-encode-script.ts';
 import { inspectFrames } from './inspect-frames.ts';
+import { planTiles } from './plan-stills.ts';
 import { type StoredVideo, storeVideo } from './store-video.ts';
 import { toHostVideoError } from './video-error.ts';
 import { tooSlow, videoLimits } from './video-limits.ts';
@@ -94,13 +95,7 @@ export async function encodeOnHost(
   if (ran.status === 'rejected') throw ran.reason;
   const failure = output.failureOf(ran.value);
   if (failure) throw failure;
-  return fetchVideo(context, {
-    object,
-    directory: output.directory,
-    bytes: output.size,
-    frames: frames.length,
-    size,
-  });
+  return fetchVideo(context, { object, output, frames: frames.length, size });
 }
 
 function findProblem(validator: FrameValidator): WindlassError | undefined {
@@ -110,7 +105,7 @@ function findProblem(validator: FrameValidator): WindlassError | undefined {
 }
 
 /**
- * Wraps the script to print first the run's directory and last the video's size. Only the end of standard error is kept:
+ * Wraps the script to print first the run's directory and last the sizes of what is there. Only the end of standard error is kept:
  * there may be one line for each frame, and the agent blocks a run whose output is not acknowledged. sh has no pipefail,
  * so the exit status comes on a descriptor of its own.
  */
@@ -122,7 +117,10 @@ ${script}
 ) 2>&1 >&5 5>&- 6>&-; echo "$?" >&6; } | tail -c ${MAX_STDERR_BYTES} >&2 5>&- 6>&-; } 6>&1)
 exec 5>&-
 [ "$code" = 0 ] || exit "\${code:-1}"
-echo "size=$(($(wc -c <"$WINDLASS_RUN/${HOST_VIDEO}")))"
+size_of() { echo "$(($(wc -c <"$WINDLASS_RUN/$1")))"; }
+[ ! -s "$WINDLASS_RUN/${HOST_STILLS.sprite}" ] ||
+  echo "stills=$(size_of ${HOST_STILLS.poster}) $(size_of ${HOST_STILLS.sprite})"
+echo "size=$(size_of ${HOST_VIDEO})"
 `;
 }
 
@@ -165,6 +163,13 @@ class HostOutput {
     return Number(/^size=(\d+)$/m.exec(this.#stdout)?.[1]);
   }
 
+  /** Sizes of poster and sprite; undefined where they were not made. */
+  get stills(): [number, number] | undefined {
+    const [, poster, sprite] = /^stills=(\d+) (\d+)$/m.exec(this.#stdout) ?? [];
+    const sizes: [number, number] = [Number(poster), Number(sprite)];
+    return sizes.every(size => size > 0) ? sizes : undefined;
+  }
+
   failureOf({ code }: RunEnd): WindlassError | undefined {
     if (code === 0 && this.size > 0) return undefined;
     const stderr = Buffer.from(this.#stderr, 'latin1').toString('utf8');
@@ -172,19 +177,29 @@ class HostOutput {
   }
 }
 
-/** Copies the finished file from the run's directory, again after a lost connection, and stores it. */
+/** Copies what was made from the run's directory, again after a lost connection, and stores it. */
 function fetchVideo(
   context: VideoContext,
-  video: { object: string; directory: string; bytes: number; frames: number; size: Size },
+  {
+    object,
+    output,
+    frames,
+    size,
+  }: { object: string; output: HostOutput; frames: number; size: Size },
 ): Promise<StoredVideo> {
-  const { signal } = context;
+  const { payload, signal } = context;
   context.progress(0.96, 'storing the video: fetching it from the host');
+  const { tiles } = planTiles(size, { frames, fps: payload.fps ?? DEFAULT_FPS });
+  const stills = output.stills;
+  const names = [HOST_VIDEO, ...(stills ? [HOST_STILLS.poster, HOST_STILLS.sprite] : [])];
+  const sizes = [output.size, ...(stills ?? [])];
+  const total = sizes.reduce((sum, bytes) => sum + bytes, 0);
   return withScratch('video', async directory => {
     const path = join(directory, 'video');
     await withSession(context, async session => {
       await rm(path, { force: true });
-      const command = `cat ${quoteWord(`${video.directory}/${HOST_VIDEO}`)}`;
-      const channel = await session.exec(command, signal);
+      const paths = names.map(name => quoteWord(`${output.directory}/${name}`));
+      const channel = await session.exec(`cat ${paths.join(' ')}`, signal);
       channel.stdin.end();
       try {
         await writeScratch(path, channel.stdout, signal);
@@ -192,11 +207,22 @@ function fetchVideo(
         channel.destroy();
       }
       const { size: arrived } = await stat(path);
-      if (arrived === video.bytes) return;
+      if (arrived === total) return;
       throw new WindlassError('remote_connection_failed', {
-        detail: `Only ${arrived} of the video's ${video.bytes} bytes arrived.`,
+        detail: `Only ${arrived} of the video's ${total} bytes arrived.`,
       });
     });
-    return storeVideo(context, { ...video, path });
+    if (!stills) return storeVideo(context, { video: { path }, object, frames, size });
+    const [poster, sprite] = stills;
+    const partOf = (start: number, bytes: number) => ({ path, part: { start, bytes } });
+    return storeVideo(context, {
+      video: partOf(0, output.size),
+      stills: {
+        poster: partOf(output.size, poster),
+        sprite: partOf(output.size + poster, sprite),
+        tiles,
+      },
+      ...{ object, frames, size },
+    });
   });
 }

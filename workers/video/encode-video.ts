@@ -1,16 +1,16 @@
 import { rm, stat } from 'node:fs/promises';
 import { availableParallelism } from 'node:os';
 import { Readable } from 'node:stream';
+import type { SpriteTiles } from '../../shared/jobs/catalog.ts';
 import {
   DEFAULT_FPS,
   ffmpegArguments,
-  type Pictures,
   planVideoSize,
   type VideoSettings,
 } from './ffmpeg-arguments.ts';
 import { FfmpegProgress } from './ffmpeg-progress.ts';
 import { findEncoder, findFfmpeg } from './find-ffmpeg.ts';
-import type { Size } from './frame-info.ts';
+import type { Pictures, Size } from './frame-info.ts';
 import { drawLabel, type Labels } from './frame-labels.ts';
 import { FrameValidator } from './frame-validator.ts';
 import { FrameNormalizer } from './normalize-frames.ts';
@@ -20,13 +20,15 @@ import { type FfmpegEnd, runFfmpeg } from './run-ffmpeg.ts';
 import { toVideoError } from './video-error.ts';
 import type { VideoLimits } from './video-limits.ts';
 
-export interface EncodeVideoOptions extends Omit<VideoSettings, 'labels'> {
+export interface EncodeVideoOptions extends Omit<VideoSettings, 'labels' | 'frames'> {
   /** In order, of any kinds, all of one size; the first that cannot be used ends it with `bad_frames`. */
   frames: AsyncIterable<Frame | FrameFailure>;
   /** The number of frames. */
   total: number;
   /** Overwritten; removed if the encoding fails. Its folder belongs to the user of findIsolation(). */
   outputPath: string;
+  /** Where stills go, which are made unless the pictures are large. */
+  stillPaths?: { poster: string; sprite: string };
   limits: VideoLimits;
   /** 0…1, never decreasing. */
   onProgress?(share: number): void;
@@ -41,6 +43,8 @@ export interface EncodeVideoOptions extends Omit<VideoSettings, 'labels'> {
 
 export interface EncodedVideo {
   bytes: number;
+  /** Of the sprite, where stills were made. */
+  tiles?: SpriteTiles;
   frames: number;
   width: number;
   height: number;
@@ -52,7 +56,8 @@ export interface EncodedVideo {
  * the signal's reason. If this process dies, ffmpeg and the decoder end with their input and leave an incomplete file.
  */
 export async function encodeVideo(options: EncodeVideoOptions): Promise<EncodedVideo> {
-  const { frames, total, outputPath, limits, onProgress, signal, ...settings } = options;
+  const { frames, total, outputPath, stillPaths, limits, onProgress, signal, ...settings } =
+    options;
   const source = new FrameNormalizer(frames, new FrameValidator(), options);
   const progress = new FfmpegProgress();
   const close = () => source.close();
@@ -65,14 +70,22 @@ export async function encodeVideo(options: EncodeVideoOptions): Promise<EncodedV
     const encoder = settings.codec && (await findEncoder(ffmpeg, settings));
     const labels = options.labelsFor?.(planVideoSize(pictures, settings.width));
     const given = labels ? asPackets(pictures) : pictures;
-    const { size, ...args } = ffmpegArguments(given, { ...settings, threads, encoder, labels });
+    const { input, output, stills, size } = ffmpegArguments(given, {
+      ...{ ...settings, threads, encoder, labels },
+      frames: stillPaths && total,
+    });
+    const outputs = [{ path: outputPath, options: output }];
+    if (stills && stillPaths) {
+      outputs.push({ path: stillPaths.poster, options: stills.poster });
+      outputs.push({ path: stillPaths.sprite, options: stills.sprite });
+    }
     const end = await runFfmpeg({
       ffmpeg,
-      arguments: args,
+      inputOptions: input,
       input: Readable.from(frame(source.read(), { pictures, fps: settings.fps, labels }), {
         objectMode: false,
       }),
-      outputPath,
+      outputs,
       limits,
       onStdout: piece => {
         if (progress.add(piece)) onProgress?.(Math.min(1, progress.frames / total));
@@ -80,7 +93,8 @@ export async function encodeVideo(options: EncodeVideoOptions): Promise<EncodedV
       signal,
     });
     assertComplete(end, progress.frames, total);
-    return { bytes: (await stat(outputPath)).size, frames: progress.frames, ...size };
+    const { size: bytes } = await stat(outputPath);
+    return { bytes, frames: progress.frames, tiles: stills?.tiles, ...size };
   } catch (error) {
     await rm(outputPath, { force: true });
     signal?.throwIfAborted();

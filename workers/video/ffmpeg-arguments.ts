@@ -1,19 +1,13 @@
 import { WindlassError } from '../../shared/errors.ts';
+import type { SpriteTiles } from '../../shared/jobs/catalog.ts';
+import { filterArguments, makeEven } from './filter-graph.ts';
 import { findSizeProblem } from './frame-header.ts';
-import type { FrameKind, Size } from './frame-info.ts';
+import { isLarge, type Pictures, type Size } from './frame-info.ts';
 import type { Labels } from './frame-labels.ts';
 import { DECODERS } from './packets.ts';
+import { keyFrameEvery, planTiles, STILL_OUTPUTS } from './plan-stills.ts';
 
 export type VideoType = 'video/mp4' | 'video/webm';
-
-/** ffmpeg's input: image files of one kind, or raw RGB of 8 bits. */
-export interface Pictures extends Size {
-  kind: FrameKind | 'raw';
-  /** Some may be transparent: they are laid on the background. */
-  alpha?: true;
-  /** Colours are listed: they are looked up before anything else. */
-  palette?: true;
-}
 
 export interface VideoSettings {
   type: VideoType;
@@ -34,10 +28,9 @@ export interface VideoSettings {
   encoder?: string;
   /** Pictures for a corner of each frame: among the packets, or on a pipe of their own beside files. */
   labels?: Pick<Labels, 'size' | 'scale'>;
+  /** How many there are, to make stills of them beside the video. Of large ones, whose copies take memory, it makes none. */
+  frames?: number;
 }
-
-/** The descriptor from which ffmpeg reads labels beside files. */
-export const LABELS_PIPE = 3;
 
 export const CODECS = ['h264', 'vp9', 'av1'] as const;
 export type Codec = (typeof CODECS)[number];
@@ -74,6 +67,8 @@ export interface FfmpegArguments {
   output: string[];
   /** Of the video, always even. */
   size: Size;
+  /** Before the files of stills, which are made beside it. */
+  stills?: { poster: string[]; sprite: string[]; tiles: SpriteTiles };
 }
 
 /**
@@ -94,11 +89,11 @@ export function ffmpegArguments(pictures: Pictures, settings: VideoSettings): Ff
     ...words(`-threads ${threads} -filter_threads ${threads}`),
     ...demuxerArguments(pictures, { ...settings, fps }),
   ];
-  const filters = filterChain(pictures, size, settings.background);
+  const { frames } = settings;
+  const stills =
+    frames === undefined || isLarge(size) ? undefined : planTiles(makeEven(size), { frames, fps });
   const output = [
-    ...(settings.labels
-      ? layLabels(filters, { ...settings, labels: settings.labels, fps, threads })
-      : ['-map', '0:v:0', '-vf', filters]),
+    ...filterArguments(pictures, { ...settings, size, fps, threads, stills }),
     ...words('-an -pix_fmt yuv420p'),
     ...words('-color_range tv -colorspace bt709 -color_primaries bt709 -color_trc bt709'),
     ...encoderArguments({ ...settings, threads }, isLarge(size)),
@@ -106,11 +101,13 @@ export function ffmpegArguments(pictures: Pictures, settings: VideoSettings): Ff
     ...words(`-g ${keyFrameEvery(fps)} -keyint_min ${keyFrameEvery(fps)} -sc_threshold 0`),
     ...words(`-f ${FORMATS[settings.type]}`),
   ];
-  return { input, output, size: makeEven(size) };
+  return {
+    input,
+    output,
+    size: makeEven(size),
+    ...(stills && { stills: { ...STILL_OUTPUTS, tiles: stills.tiles } }),
+  };
 }
-
-/** Frames from one key frame to the next: a second, or one frame where that is longer. */
-export const keyFrameEvery = (fps: number) => Math.max(1, Math.floor(fps));
 
 const words = (text: string) => text.split(' ');
 
@@ -128,36 +125,6 @@ function demuxerArguments(
   const decoders = labels ? `-c:v:0 ${DECODERS[kind]} -c:v:1 rawvideo` : `-c:v ${DECODERS[kind]}`;
   return words(`-fflags noparse -f avi ${decoders}${curve}`);
 }
-
-/** Lays a label over each frame. Its rows and columns come exchanged; see drawCharacter(). */
-function layLabels(
-  filters: string,
-  {
-    framing,
-    fps,
-    threads,
-    labels: { size, scale },
-  }: Pick<VideoSettings, 'framing'> & {
-    fps: number;
-    threads: number;
-    labels: NonNullable<VideoSettings['labels']>;
-  },
-): string[] {
-  const { width, height } = size;
-  const turned = `w=${height * scale}:h=${width * scale}`;
-  const label = `transpose=0,scale=${turned}:flags=neighbor:out_range=tv,format=yuv420p`;
-  const isApart = framing === 'files';
-  const source = `-protocol_whitelist pipe -framerate ${fps} -f rawvideo -pixel_format gray -video_size ${width}x${height}`;
-  return [
-    ...(isApart ? words(`${source} -i pipe:${LABELS_PIPE}`) : []),
-    ...words(`-filter_complex_threads ${threads} -filter_complex`),
-    `[0:v:0]${filters}[video];[${isApart ? '1:v:0' : '0:v:1'}]${label}[label];[video][label]overlay[labelled]`,
-    ...words('-map [labelled]'),
-  ];
-}
-
-/** Pictures above 4096×4096 pixels: each copy that a program keeps of one is counted in hundreds of megabytes. */
-export const isLarge = ({ width, height }: Size) => width * height > 2 ** 24;
 
 /**
  * Constant quality. H.264: crf 40 (0) … 14 (1), 23 by default. VP9: crf 56 … 16, 30 by default.
@@ -225,39 +192,3 @@ function planSize(pictures: Size, width: number | undefined): Size {
 /** The size of the video, which is always even. */
 export const planVideoSize = (pictures: Size, width?: number) =>
   makeEven(planSize(pictures, width));
-
-function makeEven({ width, height }: Size): Size {
-  return { width: width + (width % 2), height: height + (height % 2) };
-}
-
-/**
- * Pads odd sides by repeating the last row or column, before chroma is subsampled: in 4:2:0 the pad filter would drop the
- * odd column, and a black one would darken its neighbour.
- */
-function filterChain(pictures: Pictures, size: Size, background = '#000000'): string {
-  const even = makeEven(size);
-  const isOdd = even.width !== size.width || even.height !== size.height;
-  const repeatEdges = `fillborders=right=${even.width - size.width}:bottom=${even.height - size.height}:mode=smear`;
-  const isSame = pictures.width === size.width && pictures.height === size.height;
-  return [
-    ...toPlainColours(pictures, background),
-    `scale=${isSame ? '' : `w=${size.width}:h=${size.height}:flags=bicubic:`}out_color_matrix=bt709:out_range=tv`,
-    ...(isOdd ? ['format=yuv444p', `pad=${even.width}:${even.height}`, repeatEdges] : []),
-    'format=yuv420p',
-  ].join(',');
-}
-
-/**
- * Lays transparent pictures on the background, which is made of a copy of each: a source of its own would have a clock of
- * its own. `drawbox` would do as well, but crashes ffmpeg 5.1 here. Listed colours are looked up before `scale`, which
- * would round them to what subsampling leaves.
- */
-function toPlainColours({ alpha, palette }: Pictures, background: string): string[] {
-  if (!alpha) return palette ? ['format=rgb24'] : [];
-  const [r, g, b] = [1, 3, 5].map(at => Number.parseInt(background.slice(at, at + 2), 16));
-  return [
-    'format=rgba',
-    `split[over][copy];[copy]lutrgb=r=${r}:g=${g}:b=${b}:a=255[under];[under][over]overlay=format=rgb`,
-    'format=rgb24',
-  ];
-}

@@ -1,4 +1,4 @@
-import type { ParsedHeader } from './frame-info.ts';
+import { isLarge, type ParsedHeader } from './frame-info.ts';
 
 const CUT = { problem: 'is cut short', more: true } as const;
 
@@ -16,7 +16,10 @@ export function parseBmp(head: Buffer): ParsedHeader {
   if (head.length < 30) return CUT;
   // A negative height: the rows go from top to bottom.
   const [width, height] = [head.readInt32LE(18), Math.abs(head.readInt32LE(22))];
-  // Any may hold listed or transparent colours: the masks of its channels say so.
+  // Large ones of 24 bits a pixel are not blended, for the memory.
+  if (head.readUInt16LE(28) === 24 && isLarge({ width, height }))
+    return { kind: 'bmp', width, height };
+  // Any other may hold listed or transparent colours: the masks of its channels say so.
   return { kind: 'bmp', width, height, alpha: true };
 }
 

@@ -4,8 +4,20 @@ export interface Size {
   height: number;
 }
 
+/** Pictures above 4096×4096 pixels: each copy that a program keeps of one is counted in hundreds of megabytes. */
+export const isLarge = ({ width, height }: Size) => width * height > 2 ** 24;
+
 /** Kinds that ffmpeg reads as they are. */
 export type FrameKind = 'png' | 'jpeg' | 'bmp' | 'pnm' | 'exr';
+
+/** ffmpeg's input: image files of one kind, or raw RGB of 8 bits. */
+export interface Pictures extends Size {
+  kind: FrameKind | 'raw';
+  /** Some may be transparent: they are laid on the background. */
+  alpha?: true;
+  /** Colours are listed: they are looked up before anything else. */
+  palette?: true;
+}
 
 /** What a frame's first bytes contain; sides in pixels. */
 export type FrameInfo =

@@ -1,6 +1,7 @@
 import { execFileSync, spawn } from 'node:child_process';
 import { mkdirSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
+import sharp from 'sharp';
 import { afterAll, describe, expect, it } from 'vitest';
 import { countFrames, probeVideo } from '../../demo/probe-video.ts';
 import { drawFrame, drawFrames } from '../../test/harness/draw-frames.ts';
@@ -63,7 +64,12 @@ describe('hostEncodeScript', () => {
   ] as const)('makes $type of $kind frames, padded to even sides', async ({ type, kind }) => {
     const images = await drawFrames({ folder: at(kind), count: 7, width: 63, height: 41, kind });
     const result = await runScript({ images, type, pictures: { kind, width: 63, height: 41 } });
-    expect(result).toMatchObject({ code: 0, stderr: '', files: ['script', 'video'] });
+    const files = ['poster.jpg', 'script', 'sprite.jpg', 'video'];
+    expect(result).toMatchObject({ code: 0, stderr: '', files });
+    for (const still of ['poster.jpg', 'sprite.jpg']) {
+      const { format, width, height } = await sharp(join(dirname(result.video), still)).metadata();
+      expect([format, width, height]).toEqual(['jpeg', 64, 42]);
+    }
     expect(await probeVideo(result.video)).toEqual({ frames: 7, width: 64, height: 42 });
     expect(framesSaid(result.stdout)).toBe(7);
     expect(result.stdout).toMatch(/^((frame|progress)=.*\n)+$/);

@@ -1,12 +1,8 @@
 import { quoteWord } from '../host-agent/shell-quote.ts';
 import { limitScript } from '../sandbox/confine.ts';
-import {
-  ffmpegArguments,
-  LABELS_PIPE,
-  type Pictures,
-  type VideoSettings,
-} from './ffmpeg-arguments.ts';
-import type { FrameKind } from './frame-info.ts';
+import { ffmpegArguments, type VideoSettings } from './ffmpeg-arguments.ts';
+import { LABELS_PIPE } from './filter-graph.ts';
+import type { FrameKind, Pictures } from './frame-info.ts';
 import { type Labels, labelScript } from './frame-labels.ts';
 import { quotePath } from './frame-path.ts';
 import type { VideoLimits } from './video-limits.ts';
@@ -17,6 +13,9 @@ export type HostKind = Extract<FrameKind, 'png' | 'jpeg'>;
 
 /** The finished video in the run's directory: complete, or absent. */
 export const HOST_VIDEO = 'video';
+
+/** Beside it, unless its pictures are large; see ffmpegArguments(). */
+export const HOST_STILLS = { poster: 'poster.jpg', sprite: 'sprite.jpg' };
 
 /** The most progress lines: a run may print no more than its host spools. */
 const MAX_PROGRESS_LINES = 200;
@@ -46,12 +45,21 @@ export interface HostEncodeOptions extends VideoSettings {
 export function hostEncodeScript(options: HostEncodeOptions): string {
   const { images, pictures, ffmpeg, limits, ...settings } = options;
   const { labels } = settings;
-  const { input, output } = ffmpegArguments(pictures, { ...settings, framing: 'files' });
+  const { input, output, stills } = ffmpegArguments(pictures, {
+    ...settings,
+    framing: 'files',
+    frames: images.length,
+  });
   const processorSeconds = limits.seconds * MAX_PROCESSORS;
-  const words = [ffmpeg, ...input, '-i', 'pipe:0', ...output, '-y'].map(quoteWord).join(' ');
+  const quote = (words: readonly string[]) => words.map(quoteWord).join(' ');
+  const encoding = [
+    `${quote([ffmpeg, ...input, '-i', 'pipe:0', ...output, '-y'])} "$part"`,
+    ...(stills ? [`${quote(stills.poster)} "$poster" ${quote(stills.sprite)} "$sprite"`] : []),
+  ].join(' ');
   // sh has no pipefail, so both exit statuses are sent on the pipe that carries progress.
   return `LC_ALL=C; export LC_ALL
 part=\${WINDLASS_RUN:?}/${HOST_VIDEO}.part
+poster=$WINDLASS_RUN/${HOST_STILLS.poster} sprite=$WINDLASS_RUN/${HOST_STILLS.sprite}
 alone=''
 unshare --user --net true 2>/dev/null && alone=yes
 confined() (
@@ -66,7 +74,7 @@ ${batchWords(images.map(quotePath))
   .join('\n')}
 }
 encode() {
-  { feed; echo "fed=$?" >&4; } | confined ${words} "$part" 4>&-
+  { feed; echo "fed=$?" >&4; } | confined ${encoding} 4>&-
 }
 {
   ${labels ? `{ ${labelScript(labels)}; echo "labelled=$?" >&4; } | encode ${LABELS_PIPE}<&0` : 'encode'}
@@ -83,7 +91,7 @@ encode() {
         [ "$((frames))" -lt "$next" ] || { echo "$line"; next=$((frames + ${Math.ceil(images.length / MAX_PROGRESS_LINES)})); } ;;
     esac
   done
-  fail() { rm -f "$part"; exit "$1"; }
+  fail() { rm -f "$part" "$poster" "$sprite"; exit "$1"; }
   [ "$encoded" = 0 ] || fail "\${encoded:-1}"
   [ "$fed" = 0 ] || fail "\${fed:-1}"
   [ "$labelled" = 0 ] || fail "\${labelled:-1}"

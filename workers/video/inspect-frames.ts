@@ -1,7 +1,7 @@
 import type { JobContext } from '../context.ts';
 import { withSession } from '../ssh/reconnect.ts';
 import { Decoder } from './decoder.ts';
-import { isLarge, type Pictures } from './ffmpeg-arguments.ts';
+import { isLarge, type Pictures } from './frame-info.ts';
 import { frameStreamScript, openFrameStream } from './frame-stream.ts';
 import { FrameValidator, type Place } from './frame-validator.ts';
 import type { HostKind } from './host-encode-script.ts';

@@ -1,8 +1,7 @@
 import { Decoder } from './decoder.ts';
-import { isLarge, type Pictures } from './ffmpeg-arguments.ts';
 import { findDamage } from './find-damage.ts';
 import { parseFrameHeader } from './frame-header.ts';
-import type { FrameInfo } from './frame-info.ts';
+import { type FrameInfo, isLarge, type Pictures } from './frame-info.ts';
 import type { FrameValidator } from './frame-validator.ts';
 import type { Frame, FrameFailure } from './read-frames.ts';
 

@@ -6,7 +6,6 @@ import { signalNumber } from '../runs/signal-number.ts';
 import { confine, findIsolation, type Isolation } from '../sandbox/confine.ts';
 import { diskFull, watchScratch } from '../sandbox/scratch-dir.ts';
 import { watchMemory } from '../sandbox/watch-memory.ts';
-import type { FfmpegArguments } from './ffmpeg-arguments.ts';
 import { tooLarge, tooSlow, type VideoLimits } from './video-limits.ts';
 
 /** Of the end of standard error. */
@@ -14,14 +13,20 @@ const MAX_STDERR_LENGTH = 8192;
 
 export interface RunFfmpegOptions {
   ffmpeg: string;
-  arguments: Pick<FfmpegArguments, 'input' | 'output'>;
+  /** Before the input. */
+  inputOptions: readonly string[];
   /** Piped to standard input with backpressure, then destroyed. Its error ends ffmpeg. */
   input: Readable;
-  outputPath: string;
+  outputs: readonly FfmpegOutput[];
   limits: VideoLimits;
   /** Receives ffmpeg's standard output in pieces. */
   onStdout(piece: string): void;
   signal?: AbortSignal;
+}
+
+export interface FfmpegOutput {
+  options: readonly string[];
+  path: string;
 }
 
 export interface FfmpegEnd {
@@ -73,8 +78,7 @@ async function runCommand(
     end,
   }: { isolation: Isolation; running: Running; end(reason: unknown): void },
 ): Promise<FfmpegEnd> {
-  const { limits } = options;
-  const { input, output } = options.arguments;
+  const { limits, inputOptions, outputs } = options;
   const [program, ...words] = confine(
     [options.ffmpeg],
     {
@@ -85,13 +89,14 @@ async function runCommand(
   );
   // In its types `cwd` is missing; as another user ffmpeg might not reach this process's folder.
   const spawning = { source: options.input, stdoutLines: 1, cwd: '/' };
-  const command = createCommand(spawning)
-    .inputOptions(...words, ...input)
-    .outputOptions(...output)
-    .output(options.outputPath);
+  const command = createCommand(spawning).inputOptions(...words, ...inputOptions);
+  for (const output of outputs) command.output(output.path).outputOptions(...output.options);
   // The program that sets the limits, the same one for all. It answers no questions about formats and encoders.
   command.setFfmpegPath(program);
-  Object.assign(command, withoutQuestions([...input, ...output]));
+  Object.assign(
+    command,
+    withoutQuestions([...inputOptions, ...outputs.flatMap(({ options }) => options)]),
+  );
   return new Promise(resolve => {
     const fail = (error: Error) => resolve({ returncode: -1, stderr: error.message });
     // Without a child it could not be started; with one its input has failed.

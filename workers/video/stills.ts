@@ -3,15 +3,11 @@ import { join } from 'node:path';
 import type { SpriteTiles } from '../../shared/jobs/catalog.ts';
 import { confine, findIsolation } from '../sandbox/confine.ts';
 import { watchMemory } from '../sandbox/watch-memory.ts';
-import { keyFrameEvery, type VideoType } from './ffmpeg-arguments.ts';
+import type { VideoType } from './ffmpeg-arguments.ts';
 import type { Size } from './frame-info.ts';
+import { planTiles, STILL_OUTPUTS, stillsGraph } from './plan-stills.ts';
 import type { VideoLimits } from './video-limits.ts';
 
-/** Small pictures, at most; a longer video has fewer a second. */
-const MAX_TILES = 100;
-const COLUMNS = 10;
-/** The longer side of one. */
-const TILE_SIDE = 160;
 const MAX_SECONDS = 120;
 const MAX_FILE_BYTES = 2 ** 28;
 
@@ -21,24 +17,6 @@ export interface Stills {
   poster: string;
   sprite: string;
   tiles: SpriteTiles;
-}
-
-/** How the key frames of a video, or every so many of them, lie in its sprite. */
-export function planTiles(size: Size, { frames, fps }: { frames: number; fps: number }) {
-  const every = keyFrameEvery(fps);
-  const keys = Math.ceil(frames / every);
-  const step = Math.ceil(keys / MAX_TILES);
-  const count = Math.ceil(keys / step);
-  const scale = Math.min(1, TILE_SIDE / Math.max(size.width, size.height));
-  const tiles: SpriteTiles = {
-    count,
-    columns: Math.min(COLUMNS, count),
-    width: Math.max(2, Math.round(size.width * scale)),
-    height: Math.max(2, Math.round(size.height * scale)),
-    every: (every * step) / fps,
-    duration: frames / fps,
-  };
-  return { step, tiles };
 }
 
 /**
@@ -59,20 +37,15 @@ export async function makeStills(options: {
   signal: AbortSignal;
 }): Promise<Stills | undefined> {
   const { ffmpeg, directory, name, type, size, limits, signal } = options;
-  const { step, tiles } = planTiles(size, options);
-  const { columns, count, width, height } = tiles;
+  const plan = planTiles(size, options);
   const poster = join(directory, 'poster.jpg');
   const sprite = join(directory, 'sprite.jpg');
-  const colours = 'in_color_matrix=bt709:out_color_matrix=bt601:out_range=pc';
-  const rows = Math.ceil(count / columns);
-  const small = `select=not(mod(n\\,${step})),scale=${width}:${height}:flags=area:${colours},format=yuvj420p`;
+  const graph = ['[0:v:0]split[first][all]', ...stillsGraph(plan, 'keyFrames')];
   const words = [
     ...['-hide_banner', '-loglevel', 'error', '-nostdin', '-y', '-skip_frame', 'nokey'],
     ...['-protocol_whitelist', 'file', '-threads', '1', '-f', DEMUXERS[type], '-i', name],
-    ...['-map', '0:v:0', '-vf', `scale=${colours},format=yuvj420p`, '-frames:v', '1'],
-    ...['-c:v', 'mjpeg', '-q:v', '3', '-f', 'image2pipe', poster],
-    ...['-map', '0:v:0', '-vf', `${small},tile=${columns}x${rows}`, '-frames:v', '1'],
-    ...['-c:v', 'mjpeg', '-q:v', '4', '-f', 'image2pipe', sprite],
+    ...['-filter_complex', graph.join(';')],
+    ...[...STILL_OUTPUTS.poster, poster, ...STILL_OUTPUTS.sprite, sprite],
   ];
   const confinement = {
     memory: limits.memory,
@@ -96,5 +69,5 @@ export async function makeStills(options: {
   clearInterval(watch);
   signal.removeEventListener('abort', end);
   signal.throwIfAborted();
-  return code === 0 ? { poster, sprite, tiles } : undefined;
+  return code === 0 ? { poster, sprite, tiles: plan.tiles } : undefined;
 }

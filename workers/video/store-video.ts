@@ -5,7 +5,7 @@ import { newObjectKey } from '../../shared/jobs/object-keys.ts';
 import { assertUserStorage } from '../../shared/user-storage.ts';
 import type { JobContext } from '../context.ts';
 import { OBJECT_STORE, retry } from '../engine/retry.ts';
-import { storeScratch } from '../sandbox/scratch-dir.ts';
+import { type ScratchFile, storeScratch } from '../sandbox/scratch-dir.ts';
 import { DEFAULT_FPS } from './ffmpeg-arguments.ts';
 import { findFfmpeg } from './find-ffmpeg.ts';
 import type { Size } from './frame-info.ts';
@@ -20,45 +20,65 @@ export interface StoredVideo {
   tiles?: SpriteTiles;
 }
 
-/** Stores a finished video of the scratch folder under the key `object`, and stills of it, which are made meanwhile. */
+/** A finished video in the scratch folder. */
+export interface ScratchVideo {
+  video: ScratchFile;
+  /** Where they were made with the video. */
+  stills?: { poster: ScratchFile; sprite: ScratchFile; tiles: SpriteTiles };
+  frames: number;
+  size: Size;
+}
+
+/** Stores a video under the key `object`, and stills of it, which are made meanwhile where they are not there. */
 export async function storeVideo(
   context: JobContext<'video'>,
-  { path, object, frames, size }: { path: string; object: string; frames: number; size: Size },
+  { object, video, stills: made, frames, size }: ScratchVideo & { object: string },
 ): Promise<StoredVideo> {
-  const { worker, payload, job, signal } = context;
+  const { worker, job, signal } = context;
   context.progress(0.99, 'storing the video');
-  const { size: bytes } = await stat(path);
+  const bytes = video.part?.bytes ?? (await stat(video.path)).size;
   const limit = worker.config.LIMIT_USER_BYTES;
   await assertUserStorage(worker.database.db, { user: job.owner, added: bytes, limit });
-  const store = (key: string, file: string) =>
-    retry(() => storeScratch(worker.objects, key, { path: file, signal }), {
+  const store = (key: string, file: ScratchFile) =>
+    retry(() => storeScratch(worker.objects, key, { ...file, signal }), {
       ...OBJECT_STORE,
       signal,
       onWait: () => context.progress(0.99, 'storing the video: waiting for the object store'),
     });
   const storeStills = async () => {
-    const stills = await makeStills({
-      ffmpeg: await findFfmpeg(),
-      directory: dirname(path),
-      name: basename(path),
-      type: payload.type,
-      size,
-      frames,
-      fps: payload.fps ?? DEFAULT_FPS,
-      limits: videoLimits(worker.config),
-      signal,
-    });
-    if (!stills) {
-      context.log.warn('no stills of the video: ffmpeg could not read it');
-      return {};
-    }
+    const stills = made ?? (await makeMissing(context, { path: video.path, frames, size }));
+    if (!stills) return {};
     const poster = newObjectKey('videos', job.id);
     const sprite = newObjectKey('videos', job.id);
     await Promise.all([store(poster, stills.poster), store(sprite, stills.sprite)]);
     return { poster, sprite, tiles: stills.tiles };
   };
-  const [stored, stills] = await Promise.allSettled([store(object, path), storeStills()]);
+  const [stored, stills] = await Promise.allSettled([store(object, video), storeStills()]);
   if (stored.status === 'rejected') throw stored.reason;
   if (stills.status === 'rejected') throw stills.reason;
   return { bytes, ...stills.value };
+}
+
+async function makeMissing(
+  context: JobContext<'video'>,
+  { path, frames, size }: { path: string; frames: number; size: Size },
+): Promise<ScratchVideo['stills']> {
+  const { worker, payload, signal } = context;
+  const stills = await makeStills({
+    ffmpeg: await findFfmpeg(),
+    directory: dirname(path),
+    name: basename(path),
+    type: payload.type,
+    size,
+    frames,
+    fps: payload.fps ?? DEFAULT_FPS,
+    limits: videoLimits(worker.config),
+    signal,
+  });
+  if (!stills) {
+    context.log.warn('no stills of the video: ffmpeg could not read it');
+    return undefined;
+  }
+  const { poster, sprite, tiles } = stills;
+  return { poster: { path: poster }, sprite: { path: sprite }, tiles };
 }

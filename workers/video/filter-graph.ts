@@ -1,0 +1,90 @@
+import type { Pictures, Size } from './frame-info.ts';
+import type { Labels } from './frame-labels.ts';
+import { stillsGraph, type TilePlan } from './plan-stills.ts';
+
+/** The descriptor from which ffmpeg reads labels beside files. */
+export const LABELS_PIPE = 3;
+
+interface FilterSettings {
+  /** Of the scaled pictures, before they are padded to even sides. */
+  size: Size;
+  background?: string;
+  labels?: LabelSize;
+  framing?: 'files' | 'packets';
+  fps: number;
+  threads: number;
+  stills: TilePlan | undefined;
+}
+
+type LabelSize = Pick<Labels, 'size' | 'scale'>;
+
+/**
+ * What is done with the pictures before the encoder: colours, size, a label over each. Stills are made of the same pictures
+ * meanwhile: to decode the video again for them takes a tenth of the time of encoding it.
+ */
+export function filterArguments(pictures: Pictures, settings: FilterSettings): string[] {
+  const { size, background, labels, framing, fps, threads, stills } = settings;
+  const filters = filterChain(pictures, size, background);
+  if (!labels && !stills) return ['-map', '0:v:0', '-vf', filters];
+  const made = labels ? layLabels(`[0:v:0]${filters}`, { labels, framing }) : `[0:v:0]${filters}`;
+  const graph = stills
+    ? [`${made},split=3[video][first][all]`, ...stillsGraph(stills, 'frames')]
+    : [`${made}[video]`];
+  return [
+    ...(labels && framing === 'files' ? labelInput(labels, fps) : []),
+    ...['-filter_complex_threads', String(threads), '-filter_complex', graph.join(';')],
+    ...['-map', '[video]'],
+  ];
+}
+
+function labelInput({ size: { width, height } }: LabelSize, fps: number): string[] {
+  const source = `-protocol_whitelist pipe -framerate ${fps} -f rawvideo -pixel_format gray -video_size ${width}x${height}`;
+  return `${source} -i pipe:${LABELS_PIPE}`.split(' ');
+}
+
+/** Lays a label over each frame. Its rows and columns come exchanged; see drawCharacter(). */
+function layLabels(
+  pictures: string,
+  { labels: { size, scale }, framing }: { labels: LabelSize; framing: FilterSettings['framing'] },
+): string {
+  const turned = `w=${size.height * scale}:h=${size.width * scale}`;
+  const label = `transpose=0,scale=${turned}:flags=neighbor:out_range=tv,format=yuv420p`;
+  const source = framing === 'files' ? '1:v:0' : '0:v:1';
+  return `${pictures}[plain];[${source}]${label}[label];[plain][label]overlay`;
+}
+
+export function makeEven({ width, height }: Size): Size {
+  return { width: width + (width % 2), height: height + (height % 2) };
+}
+
+/**
+ * Pads odd sides by repeating the last row or column, before chroma is subsampled: in 4:2:0 the pad filter would drop the
+ * odd column, and a black one would darken its neighbour.
+ */
+function filterChain(pictures: Pictures, size: Size, background = '#000000'): string {
+  const even = makeEven(size);
+  const isOdd = even.width !== size.width || even.height !== size.height;
+  const repeatEdges = `fillborders=right=${even.width - size.width}:bottom=${even.height - size.height}:mode=smear`;
+  const isSame = pictures.width === size.width && pictures.height === size.height;
+  return [
+    ...toPlainColours(pictures, background),
+    `scale=${isSame ? '' : `w=${size.width}:h=${size.height}:flags=bicubic:`}out_color_matrix=bt709:out_range=tv`,
+    ...(isOdd ? ['format=yuv444p', `pad=${even.width}:${even.height}`, repeatEdges] : []),
+    'format=yuv420p',
+  ].join(',');
+}
+
+/**
+ * Lays transparent pictures on the background, which is made of a copy of each: a source of its own would have a clock of
+ * its own. `drawbox` would do as well, but crashes ffmpeg 5.1 here. Listed colours are looked up before `scale`, which
+ * would round them to what subsampling leaves.
+ */
+function toPlainColours({ alpha, palette }: Pictures, background: string): string[] {
+  if (!alpha) return palette ? ['format=rgb24'] : [];
+  const [r, g, b] = [1, 3, 5].map(at => Number.parseInt(background.slice(at, at + 2), 16));
+  return [
+    'format=rgba',
+    `split[over][copy];[copy]lutrgb=r=${r}:g=${g}:b=${b}:a=255[under];[under][over]overlay=format=rgb`,
+    'format=rgb24',
+  ];
+}

@@ -1,0 +1,66 @@
+import type { SpriteTiles } from '../../shared/jobs/catalog.ts';
+import type { Size } from './frame-info.ts';
+
+/** Small pictures, at most; a longer video has fewer a second. */
+const MAX_TILES = 100;
+const COLUMNS = 10;
+/** The longer side of one. */
+const TILE_SIDE = 160;
+
+/** Frames from one key frame to the next: a second, or one frame where that is longer. */
+export const keyFrameEvery = (fps: number) => Math.max(1, Math.floor(fps));
+
+export interface TilePlan {
+  /** One small picture for so many frames, and so many key frames. */
+  frames: number;
+  keyFrames: number;
+  tiles: SpriteTiles;
+}
+
+/** How the key frames of a video, or every so many of them, lie in its sprite. */
+export function planTiles(size: Size, { frames, fps }: { frames: number; fps: number }): TilePlan {
+  const every = keyFrameEvery(fps);
+  const keys = Math.ceil(frames / every);
+  const keyFrames = Math.ceil(keys / MAX_TILES);
+  const count = Math.ceil(keys / keyFrames);
+  const scale = Math.min(1, TILE_SIDE / Math.max(size.width, size.height));
+  const tiles: SpriteTiles = {
+    count,
+    columns: Math.min(COLUMNS, count),
+    width: Math.max(2, Math.round(size.width * scale)),
+    height: Math.max(2, Math.round(size.height * scale)),
+    every: (every * keyFrames) / fps,
+    duration: frames / fps,
+  };
+  return { frames: every * keyFrames, keyFrames, tiles };
+}
+
+/** JPEG's colours are of another matrix and range than the video's. */
+const COLOURS = 'in_range=tv:in_color_matrix=bt709:out_color_matrix=bt601:out_range=pc';
+
+/**
+ * A filter graph from all of a video's pictures, or its key frames alone, as `[first]` and `[all]`, to `[poster]` and
+ * `[sprite]`. The sprite begins with an empty picture: ffmpeg tells no progress before each of its outputs has begun.
+ */
+export function stillsGraph(plan: TilePlan, of: 'frames' | 'keyFrames'): string[] {
+  const { count, columns, width, height } = plan.tiles;
+  const rows = Math.ceil(count / columns);
+  const jpeg = 'format=yuvj420p,setsar=1';
+  const tiles = [
+    `select=not(mod(n\\,${plan[of]}))`,
+    `scale=${width}:${height}:flags=area:${COLOURS}`,
+    `format=yuvj420p,tile=${columns}x${rows},setsar=1`,
+  ].join(',');
+  return [
+    `[first]select=eq(n\\,0),scale=${COLOURS},${jpeg}[poster]`,
+    `[all]${tiles}[tiles]`,
+    `color=s=${columns * width}x${rows * height}:r=25:d=0.04,${jpeg}[none]`,
+    '[none][tiles]concat[sprite]',
+  ];
+}
+
+/** Before the files of the stills. Of the sprite's two pictures the last one stays. */
+export const STILL_OUTPUTS = {
+  poster: '-map [poster] -frames:v 1 -c:v mjpeg -threads 1 -q:v 3 -f image2pipe'.split(' '),
+  sprite: '-map [sprite] -c:v mjpeg -threads 1 -q:v 4 -f image2 -update 1'.split(' '),
+};
