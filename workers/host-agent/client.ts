@@ -18,6 +18,8 @@ export interface RunRequest {
   command?: string;
   /** For /bin/sh, from a file; of any length. */
   script?: string;
+  /** The script is run as if the account had just logged in: before its start-up files. Needs an agent of `startup` `each`. */
+  atLogin?: boolean;
 }
 
 interface Follow {
@@ -95,7 +97,7 @@ export class AgentClient {
    */
   run(request: RunRequest): AsyncIterableIterator<RunEvent> {
     const text = request.command ?? request.script ?? '';
-    const mode = request.command === undefined ? 's' : 'c';
+    const mode = request.command !== undefined ? 'c' : request.atLogin ? 'l' : 's';
     const id = checkName(request.id);
     const line = `${id} ${checkName(request.token)} ${mode} ${quoteLine(text)}`;
     return this.#startFollow({ id }, handle => `run ${handle} ${line}`);

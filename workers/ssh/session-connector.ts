@@ -7,7 +7,13 @@ import { WindlassError } from '../../shared/errors.ts';
 import { type Hops, hostOf, readHopsTo } from '../../shared/hops.ts';
 import { hostChanged } from '../../shared/host-place.ts';
 import type { Logger } from '../../shared/log.ts';
-import { type Credential, type Sealed, unseal } from '../../shared/secrets.ts';
+import {
+  type Credential,
+  type EnvContext,
+  type SealContext,
+  type Sealed,
+  unseal,
+} from '../../shared/secrets.ts';
 import { endForChangedHost, isHostChanged } from './changed-hosts.ts';
 import { CircuitBreakers, describeWay } from './circuit-breaker.ts';
 import { type Attempt, connect } from './connect.ts';
@@ -81,8 +87,9 @@ export class SessionConnector {
     const ask = dialogue?.ask ?? (() => this.#requireReconnect(session));
     const signal = AbortSignal.timeout(dialogue ? DIALOGUE_CONNECT_MS : CONNECT_MS);
     const { SSH_ALGORITHMS: algorithms } = this.#context.config;
-    const [{ secret: credential, place }] = await Promise.all([
-      this.#openCredential(session),
+    const [{ secret: credential, place }, env] = await Promise.all([
+      this.#open<Credential>(session, { sealed: session.sealed, context: session }),
+      this.#openEnv(session),
       // What its user asks for is tried.
       dialogue ? undefined : this.#refused.throwIfRefused(sid),
     ]);
@@ -101,6 +108,8 @@ export class SessionConnector {
     const account = `${username}@${describeWay(hops)}`;
     const remote = new RemoteSession(connection, {
       spoolLimitBytes: this.#context.config.LIMIT_SPOOL_BYTES,
+      startup: session.startup,
+      env,
       shell: session.shell ?? this.#shells.get(account),
       onShell: found => this.#shells.set(account, found),
     });
@@ -122,16 +131,25 @@ export class SessionConnector {
     });
   }
 
+  async #openEnv(session: SessionRow): Promise<Record<string, string>> {
+    const { sealedEnv: sealed } = session;
+    if (!sealed) return {};
+    const context: EnvContext = { ...session, of: 'env' };
+    return (await this.#open<Record<string, string>>(session, { sealed, context })).secret;
+  }
+
   /** Bytes that do not open for this session and host name were put there by somebody: they are good for nothing. */
-  async #openCredential(session: SessionRow): Promise<Sealed<Credential>> {
+  async #open<T>(
+    session: SessionRow,
+    { sealed, context }: { sealed: Buffer | null; context: SealContext | EnvContext },
+  ): Promise<Sealed<T>> {
     const { SEAL_PRIVATE_KEYS } = this.#context.config;
-    if (!SEAL_PRIVATE_KEYS || !session.sealed)
-      throw new Error('this worker has no SEAL_PRIVATE_KEYS');
+    if (!SEAL_PRIVATE_KEYS || !sealed) throw new Error('this worker has no SEAL_PRIVATE_KEYS');
     try {
-      return await unseal<Credential>(SEAL_PRIVATE_KEYS, session, session.sealed);
+      return await unseal<T>(SEAL_PRIVATE_KEYS, context, sealed);
     } catch (error) {
       if (error instanceof WindlassError) throw error;
-      this.#context.log.warn({ err: error, sid: session.sid }, 'a credential does not open');
+      this.#context.log.warn({ err: error, sid: session.sid }, 'what was sealed does not open');
       throw await this.endForChangedHost(session);
     }
   }

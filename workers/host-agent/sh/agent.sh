@@ -10,7 +10,7 @@
 #                     spare.exit. Once requested: claim, cmd, script, o.* and e.* (spool of stdout and stderr), exit.*
 #                     (status of the command), stopped, end.*; after one of our processes was killed heir.*, cut.* and, in
 #                     the place of end.*, unsure.*
-#   serve/NAME/       one serve process: fifo (lines to its emitter), ticks, born (its node), alive, environment,
+#   serve/NAME/       one serve process: fifo (lines to its emitter), ticks, born (its node), alive, environment, login,
 #                     agent-*.sh (the agent file in use), stamp.*, heartbeat, seen.*
 #
 # NAME is BOOT-PID-START of the serve and ATTEMPT is NAME-NUMBER, so each name tells whether its owner is alive.

@@ -237,9 +237,22 @@ identify_fences() {
   fences=${1:--}.${label:-$own}
 }
 
-# serve LIMIT SHELL [FLAG]: answers the requests of one client, line by line, until its standard input ends.
+# keep_login: keeps what the login shell was started with, before its start-up files, as text for sh. It is empty on a full disk.
+keep_login() {
+  if ! { true <"/proc/$$/environ"; } 2>/dev/null; then
+    rm -rf "$serve_dir"
+    lack '/proc/PID/environ, without which start-up files cannot be read by each command'
+  fi
+  file=$base/login.$boot-$$
+  # What a shell makes read-only is not exported again.
+  (export LC_ALL=C && tr '\n\000' '\001\n' <"$file" | sed -n "/^E*UID=/d; /^PPID=/d; /^SHELLOPTS=/d; /^BASHOPTS=/d
+    s/'/'\\\\''/g; s/^\([A-Za-z_][A-Za-z0-9_]*\)=\(.*\)\$/export \1='\2'/p" | tr '\001' '\n' >"$serve_dir/login")
+  rm -f "$file"
+}
+
+# serve LIMIT STARTUP SHELL [FLAG]: answers the requests of one client, line by line, until its standard input ends.
 serve() {
-  limit=$1 interp=$2 flag=$3
+  limit=$1 startup=$2 interp=$3 flag=$4
   exec 2>/dev/null
   mask=$(umask)
   umask 077
@@ -268,6 +281,7 @@ serve() {
     exit 1
   fi
   printf '%s\n' "$environment" >"$serve_dir/environment"
+  if [ "$startup" = each ]; then keep_login; fi
   count_cores
   identify_fences
   set -f
