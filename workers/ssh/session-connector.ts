@@ -4,7 +4,7 @@ import type { Config } from '../../shared/config.ts';
 import type { Database } from '../../shared/database/connect.ts';
 import { type SessionRow, sessions } from '../../shared/database/schema.ts';
 import { WindlassError } from '../../shared/errors.ts';
-import { type Hops, hostOf, readHopsTo } from '../../shared/hops.ts';
+import { type Hops, readHopsTo } from '../../shared/hops.ts';
 import { hostChanged } from '../../shared/host-place.ts';
 import type { Logger } from '../../shared/log.ts';
 import {
@@ -16,8 +16,7 @@ import {
 } from '../../shared/secrets.ts';
 import { endForChangedHost, isHostChanged } from './changed-hosts.ts';
 import { CircuitBreakers, describeWay } from './circuit-breaker.ts';
-import { type Attempt, connect } from './connect.ts';
-import { unreachable } from './dial.ts';
+import { connectWithin } from './connect-within.ts';
 import { releaseSession, requireReconnect } from './held-sessions.ts';
 import type { Connection } from './log-in.ts';
 import { type LoginDialogue, reconnectRequired } from './login-dialogue.ts';
@@ -85,7 +84,6 @@ export class SessionConnector {
     const { sid, username } = session;
     if (session.interactive && !dialogue) throw reconnectRequired(session.hostname);
     const ask = dialogue?.ask ?? (() => this.#requireReconnect(session));
-    const signal = AbortSignal.timeout(dialogue ? DIALOGUE_CONNECT_MS : CONNECT_MS);
     const { SSH_ALGORITHMS: algorithms } = this.#context.config;
     const [{ secret: credential, place }, env] = await Promise.all([
       this.#open<Credential>(session, { sealed: session.sealed, context: session }),
@@ -93,17 +91,18 @@ export class SessionConnector {
       // What its user asks for is tried.
       dialogue ? undefined : this.#refused.throwIfRefused(sid),
     ]);
-    const attempt: Attempt = (until, run) =>
-      this.#breakers
-        .of(until)
-        .execute(() => begin(run(), dialogue), signal)
-        .then(({ connecting }) => connecting);
-    const target = { hops, username, credential, place, ask, attempt, algorithms };
-    const connection = await connect(target, signal).catch(async (error: unknown) => {
+    const connection = await connectWithin(
+      dialogue ? DIALOGUE_CONNECT_MS : CONNECT_MS,
+      { hops, username, credential, place, ask, algorithms },
+      (until, run, signal) =>
+        this.#breakers
+          .of(until)
+          .execute(() => begin(run(), dialogue), signal)
+          .then(({ connecting }) => connecting),
+    ).catch(async (error: unknown) => {
       this.#refused.record(sid, error);
       if (isHostChangedError(error)) throw await this.endForChangedHost(session);
-      if (!signal.aborted) throw error;
-      throw unreachable(hostOf(hops), `no connection within ${CONNECT_MS / 1_000} s.`, error);
+      throw error;
     });
     const account = `${username}@${describeWay(hops)}`;
     const remote = new RemoteSession(connection, {
