@@ -148,9 +148,9 @@ async function measureLines(): Promise<{ passed: boolean }> {
   }
   if (delays.length !== LINES) throw new Error(`${delays.length} of ${LINES} lines came`);
   const median = delays.toSorted((a, b) => a - b)[LINES / 2] ?? Number.NaN;
-  const passed = median <= 100;
+  const passed = median <= 15;
   console.log(
-    `${passed ? 'ok  ' : 'MISS'} a line from the host to the event stream: ${Math.round(median)} ms at the median (at most 100)`,
+    `${passed ? 'ok  ' : 'MISS'} a line from the host to the event stream: ${Math.round(median)} ms at the median (at most 15)`,
   );
   return { passed };
 }

@@ -46,8 +46,9 @@ describeStack(missingPrograms('sshd'), 'the command line', form => {
       expect(await print(['run', 'host', ...login(), '--startup', 'each', ...show])).toBe(
         `${sshd.home}\n`,
       );
-    const sessions = await client.get<{ items: { startup: string }[] }>('/api/remotes');
-    expect(sessions.items.map(({ startup }) => startup).sort()).toEqual(['each', 'once']);
+    const sessions = await printJson(['sessions']);
+    expect(sessions.map(({ startup }) => startup).sort()).toEqual(['each', 'once']);
+    await print(['close', ...sessions.map(({ sid }) => sid)]);
     const { code, stderr } = await windlass(['run', 'host', '--startup', 'never', ...show]);
     expect(code).not.toBe(0);
     expect(stderr).toContain('once, each');

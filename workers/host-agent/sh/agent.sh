@@ -18,7 +18,7 @@
 # a leading zero, which arithmetic would read as octal.
 #
 # A fork costs milliseconds: there is none between a request and its command, and one at the end of a run that printed.
-# shellcheck shell=sh disable=SC2013,SC2034,SC2046,SC2086,SC2153,SC2154,SC3013,SC3044
+# shellcheck shell=sh disable=SC2013,SC2016,SC2034,SC2046,SC2086,SC2153,SC2154,SC3013,SC3044
 # Unquoted variables are split on purpose, numbered variables are accessed by eval, and all these shells have -nt.
 
 if [ -n "${ZSH_VERSION:-}" ]; then emulate sh; fi

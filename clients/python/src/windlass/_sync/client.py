@@ -81,8 +81,8 @@ class Client:
 
         `private_key` is the text of a key, or its file; `jump` is for the host's jump host, where that takes another
         login. `env` is for all commands. With `startup="each"` each command reads the account's start-up files, as over
-        plain ssh, and so sees aliases and functions that these do not export. `answer` is called for each thing that the host asks, such
-        as a one-time code, with a `Prompt`; without it the terminal or the notebook is asked.
+        plain ssh, and so sees aliases and functions that these do not export. `answer` is called for each thing that
+        the host asks, such as a one-time code, with a `Prompt`; without it the terminal or the notebook is asked.
         """
         credential = login.to_credential(password, private_key, passphrase, certificate, jump)
         body = login.to_login(host, username, credential, agent=agent, env=env, startup=startup, name=name)
