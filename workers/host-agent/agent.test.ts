@@ -267,3 +267,22 @@ test('what is printed after a pause is sent at once where there is Perl, and not
   expect(printed).toBe('1\n2\n3\n');
   expect(await client.stop(id)).toEqual({ result: 'killed' });
 });
+
+test('while runs follow one another more attempts are ready, and after a pause one and nothing of the others', async () => {
+  const host = harness.makeHost(findProgram('dash') ?? '/bin/sh');
+  const client = await harness.connect(host);
+  const ready = () => filesOf(host).filter(file => /^runs\/.*\/ready$/.test(file)).length;
+  const idle = processesOf(host).length;
+  const ids: string[] = [];
+  for (let run = 0; run < 6; run++) ids.push((await harness.run(client, 'true')).id);
+  await client.forgetAll(ids);
+  await waitFor(() => ready() > 1, { what: 'more than one attempt', intervalMs: 5 });
+  const isAlone = async () => {
+    // On a busy host an attempt may be ready only later, and is then given up with a ping.
+    await client.ping();
+    return ready() === 1;
+  };
+  await waitFor(isAlone, { what: 'one attempt' });
+  await waitFor(() => processesOf(host).length <= Math.max(idle, 6), { what: 'an idle agent' });
+  expect((await harness.run(client, 'echo still')).stdout.toString()).toBe('still\n');
+});

@@ -140,6 +140,19 @@ has_live_runs() {
   return 1
 }
 
+# discard_attempts: gives up what is prepared beyond $ahead: an attempt that is claimed here never starts.
+discard_attempts() {
+  while [ $last_prepared -gt $((last_used + ahead)) ]; do
+    dir=$base/runs/$name-$((last_used + 1)) origin=this_boot
+    if [ ! -e "$dir/ready" ]; then return 0; fi # until the next ping
+    last_used=$((last_used + 1))
+    if create_exclusive "$dir/claim" -; then
+      end_child
+      rm -rf "$dir"
+    fi
+  done
+}
+
 # prepare_attempts NUMBER: prepares until so many are ahead, where the account may have their processes beside those of a run.
 prepare_attempts() {
   while [ $last_prepared -lt $((last_used + $1)) ] && has_places $((PLACES / 2)); do prepare_attempt; done
@@ -176,7 +189,7 @@ start_run() {
   # The emitter must know the run before the child can notify it.
   echo "run $1 $2 $3 ${dir##*/}" >&9
   echo "$1 $2 $3 $4" 1<>"$dir/go"
-  prepare_attempts $PREPARED
+  prepare_attempts $ahead
 }
 
 refuse() {
@@ -295,7 +308,7 @@ serve() {
   if [ $((available * 512)) -lt "$limit" ]; then limit=$((available * 512)); fi
   if [ "$limit" -lt 1048576 ]; then limit=1048576; fi
   # The first command may come at once. One attempt is ready sooner than two, which would share the host's cores.
-  last_prepared=1000000 last_used=1000000
+  last_prepared=1000000 last_used=1000000 ahead=$PREPARED
   prepare_attempt
   mkfifo "$serve_dir/fifo" "$serve_dir/ticks" || exit 1
   exec 9<>"$serve_dir/fifo"
@@ -316,9 +329,15 @@ serve() {
     forget) (exec >/dev/null 9>"$serve_dir/fifo" && forget $first $second $third $fourth $rest) & ;;
     list) (exec >/dev/null 9>"$serve_dir/fifo" && list_runs "$first" "$second") & ;;
     ffmpeg) (exec >/dev/null 9>"$serve_dir/fifo" && probe_ffmpeg "$first") & ;;
+    ahead)
+      ahead=$first
+      prepare_attempts $ahead
+      discard_attempts
+      ;;
     ping)
       if [ ! -d "$serve_dir" ]; then break; fi # cleaned up by another serve
       true >"$serve_dir/alive" # for other nodes; the client pings every 30 s
+      discard_attempts
       answer "pong $first"
       ;;
     esac
