@@ -144,12 +144,11 @@ has_live_runs() {
 discard_attempts() {
   while [ $last_prepared -gt $((last_used + ahead)) ]; do
     dir=$base/runs/$name-$((last_used + 1)) origin=this_boot
-    if [ ! -e "$dir/ready" ]; then return 0; fi # until the next ping
+    # One that is not ready, or cannot be claimed on a full disk, waits for the next ping.
+    if [ ! -e "$dir/ready" ] || ! create_exclusive "$dir/claim" -; then return 0; fi
     last_used=$((last_used + 1))
-    if create_exclusive "$dir/claim" -; then
-      end_child
-      rm -rf "$dir"
-    fi
+    end_child
+    rm -rf "$dir"
   done
 }
 
