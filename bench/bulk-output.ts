@@ -94,7 +94,7 @@ async function measureOurs({ host, directory }: Options, agent: boolean): Promis
   });
   try {
     await addHost(client, 'host', host);
-    const sid = await openSession(client, 'host', host, agent);
+    const sid = await openSession(client, 'host', host, { agent });
     await runAndFetch(client, sid, write(FIRST_BYTES));
     return await measureRate(BYTES, () => runAndFetch(client, sid, write(BYTES)));
   } finally {

@@ -1,5 +1,6 @@
 import type { Client } from '../servers/api-client.ts';
 import type { SshHost } from '../servers/ssh-host.ts';
+import type { Startup } from '../shared/startup.ts';
 
 /** Registers a local host under this name. */
 export async function addHost(client: Client, name: string, host: SshHost): Promise<void> {
@@ -18,8 +19,8 @@ export async function openSession(
   client: Client,
   hostname: string,
   { username, privateKey }: SshHost,
-  agent = true,
+  { agent = true, startup }: { agent?: boolean; startup?: Startup } = {},
 ): Promise<string> {
-  const login = { hostname, username, privateKey, agent };
+  const login = { hostname, username, privateKey, agent, startup };
   return (await client.post<{ sid: string }>('/api/remotes', login)).sid;
 }

@@ -1,6 +1,6 @@
 import { and, eq, isNotNull } from 'drizzle-orm';
 import type { Database } from './database/connect.ts';
-import { sessions } from './database/schema.ts';
+import { type SessionRow, sessions } from './database/schema.ts';
 import { readHopsTo } from './hops.ts';
 import { placeOf } from './host-place.ts';
 import { isSealedWith, publicKeyOf, seal, unseal } from './secrets.ts';
@@ -26,7 +26,11 @@ export async function resealSessions({ db }: Database, privateKeys: string): Pro
     const [session] = await db.select().from(sessions).where(eq(sessions.sid, sid));
     const hops = session && (await readHopsTo(db, session.hostname));
     const before = session?.sealed;
-    if (!hops || !before || isSealedWith(publicKey, before)) continue;
+    if (!hops || !before) continue;
+    const isDone = [before, session.sealedEnv].every(
+      bytes => bytes === null || isSealedWith(publicKey, bytes),
+    );
+    if (isDone) continue;
     const opened = await unseal(privateKeys, session, before).catch(() => undefined);
     if (!opened) {
       counts.unreadable++;
@@ -35,10 +39,27 @@ export async function resealSessions({ db }: Database, privateKeys: string): Pro
     const { place = placeOf(hops), secret } = opened;
     const written = await db
       .update(sessions)
-      .set({ sealed: await seal(publicKey, session, { place, secret }) })
+      .set({
+        sealed: await seal(publicKey, session, { place, secret }),
+        ...(await resealEnv(privateKeys, session)),
+      })
       .where(and(eq(sessions.sid, sid), eq(sessions.sealed, before)))
       .returning({ sid: sessions.sid });
     counts.resealed += written.length;
   }
   return counts;
+}
+
+/** Variables that do not open are left as they are: a worker tells. */
+async function resealEnv(
+  privateKeys: string,
+  session: SessionRow,
+): Promise<Pick<SessionRow, 'sealedEnv'> | undefined> {
+  if (!session.sealedEnv) return undefined;
+  const context = { ...session, of: 'env' } as const;
+  const opened = await unseal(privateKeys, context, session.sealedEnv).catch(() => undefined);
+  if (!opened) return undefined;
+  const publicKey = publicKeyOf(privateKeys.split(',')[0] ?? '');
+  const { place = '', secret } = opened;
+  return { sealedEnv: await seal(publicKey, context, { place, secret }) };
 }

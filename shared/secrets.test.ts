@@ -16,6 +16,18 @@ test('a sealed credential opens only for its session, user and host', async () =
   await expect(unseal(privateKey, shifted, sealed)).rejects.toThrow();
 });
 
+test('variables of a session are no credential of it, and its credential is none of them', async () => {
+  const { publicKey, privateKey } = await generateSealKeys();
+  const ofEnv = { ...context, of: 'env' } as const;
+  const [credential, env] = [
+    await seal(publicKey, context, secret),
+    await seal(publicKey, ofEnv, { place: '', secret: { LANG: 'C' } }),
+  ];
+  expect((await unseal(privateKey, ofEnv, env)).secret).toEqual({ LANG: 'C' });
+  await expect(unseal(privateKey, ofEnv, credential)).rejects.toThrow();
+  await expect(unseal(privateKey, context, env)).rejects.toThrow();
+});
+
 test('detects any changed byte, and shows nothing of the secret', async () => {
   const { publicKey, privateKey } = await generateSealKeys();
   const sealed = await seal(publicKey, context, secret);

@@ -70,6 +70,9 @@ export interface SealContext {
   hostname: string;
 }
 
+/** The same for the variables of a session's commands, which is no credential, and whose credential is no variable. */
+export type EnvContext = SealContext & { of: 'env' };
+
 /** What the key of a webhook's signatures belongs to. */
 export interface WebhookContext {
   webhook: string;
@@ -83,22 +86,23 @@ export interface Sealed<T> {
 }
 
 // Differs by version: bytes of one version cannot be passed off as another's.
-const info = (version: Version, context: SealContext | WebhookContext) => {
+const info = (version: Version, context: SealContext | EnvContext | WebhookContext) => {
   const words = 'webhook' in context ? wordsOfWebhook(context) : wordsOfSession(version, context);
   return new TextEncoder().encode(JSON.stringify(words));
 };
 const wordsOfWebhook = ({ webhook, owner }: WebhookContext) => ['windlass webhook', webhook, owner];
-const wordsOfSession = (version: Version, { sid, owner, hostname }: SealContext) => [
+const wordsOfSession = (version: Version, context: SealContext | EnvContext) => [
   version === 1 ? 'windlass session' : `windlass session ${version}`,
-  sid,
-  owner,
-  hostname,
+  context.sid,
+  context.owner,
+  context.hostname,
+  ...('of' in context ? [context.of] : []),
 ];
 
 /** Encrypts a credential, and where it may be sent, so that only a holder of the private key can read it. */
 export async function seal(
   publicKey: string,
-  context: SealContext | WebhookContext,
+  context: SealContext | EnvContext | WebhookContext,
   given: Required<Sealed<unknown>>,
 ): Promise<Buffer> {
   const key = parseKey(publicKey, 'SEAL_PUBLIC_KEY');
@@ -121,7 +125,7 @@ export async function seal(
  */
 export async function unseal<T>(
   privateKeys: string,
-  context: SealContext | WebhookContext,
+  context: SealContext | EnvContext | WebhookContext,
   sealed: Buffer,
 ): Promise<Sealed<T>> {
   const [version] = sealed;

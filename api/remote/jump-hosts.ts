@@ -59,7 +59,7 @@ export async function refuseHostsBehind(tx: Tx, name: string): Promise<void> {
 
 /** A worker that knows no jump hosts would end the sessions behind them. */
 async function refuseOlderWorkers(tx: Tx): Promise<void> {
-  const needed = versionsOf('connect').behindJumps;
+  const needed = versionsOf('connect').newer;
   const [older] = await tx.execute<{ id: string }>(sql`select id from ${workers}
     where seen > now() - interval '${sql.raw(String(ALIVE_SECONDS))} seconds'
       and coalesce((understands ->> 'connect')::int, 1) < ${needed} limit 1`);

@@ -1,19 +1,18 @@
-import { and, count, eq, sql } from 'drizzle-orm';
+import { and, count, eq } from 'drizzle-orm';
 import type { Request, Response } from 'express';
 import { z } from 'zod';
-import { SESSION_COLUMNS, type SessionRecord } from '../../shared/database/api-columns.ts';
+import { SESSION_COLUMNS } from '../../shared/database/api-columns.ts';
 import type { Tx } from '../../shared/database/connect.ts';
-import { jobs, sessions } from '../../shared/database/schema.ts';
+import { sessions } from '../../shared/database/schema.ts';
 import { WindlassError } from '../../shared/errors.ts';
 import { isHeld } from '../../shared/held-sessions.ts';
 import { type Hops, hostOf, readHopsTo } from '../../shared/hops.ts';
 import { hostChanged, placeOf } from '../../shared/host-place.ts';
 import { newId } from '../../shared/ids.ts';
-import { ENGINES } from '../../shared/jobs/batch.ts';
 import { publishCancelled } from '../../shared/jobs/cancel.ts';
 import { seal } from '../../shared/secrets.ts';
 import type { ApiContext } from '../context.ts';
-import { checkIfMatch, entityTag, sendRecord } from '../http/conditional-requests.ts';
+import { checkIfMatch, sendRecord } from '../http/conditional-requests.ts';
 import { pageOf, pageQuery, readPage } from '../http/pagination.ts';
 import { publicPath } from '../http/public-url.ts';
 import { pathParameter, resource } from '../http/resource.ts';
@@ -35,6 +34,8 @@ import {
 } from '../remote/credential.ts';
 import { assertHostFor } from '../remote/host-access.ts';
 import { LOGIN_ANSWERS, LOGIN_ERRORS, sendLogin } from '../remote/send-login.ts';
+import { checkStartup, sealEnv, sessionOptions, startupOf } from '../remote/session-env.ts';
+import { lastEnd, sessionRecord, tagOf, viewSession } from '../remote/session-view.ts';
 import {
   endSession,
   findSession,
@@ -53,27 +54,12 @@ const newSession = z
     port: z.number().int().min(1).max(65_535).optional(),
     /** Null: not given, as clients of Slycat say it. */
     agent: z.boolean().nullish(),
+    ...sessionOptions,
     name: jobName,
   })
   .superRefine(checkCredential)
   .meta({ id: 'NewSession' });
 type NewSession = z.output<typeof newSession>;
-
-const sessionRecord = z
-  .object({
-    sid: z.string(),
-    hostname: z.string(),
-    username: z.string(),
-    agent: z.boolean(),
-    /** `challenge`: the host waits for answers; `reconnect`: its connection is lost, and only its user can log in again. */
-    state: z.enum(['open', 'challenge', 'reconnect']),
-    /** Null: not known. */
-    engines: z.array(z.enum(ENGINES)).nullable(),
-    created: z.date(),
-    accessed: z.date(),
-    expires: z.date(),
-  })
-  .meta({ id: 'Session' });
 
 /** Remote sessions: opened here, ended by DELETE or by being idle. */
 export default routes('json-body', (router, api) => {
@@ -90,7 +76,10 @@ export default routes('json-body', (router, api) => {
       .select({ lastEnd, isHeld })
       .from(sessions)
       .where(eq(sessions.sid, row.sid));
-    return view(api, row, { lastEnd: more?.lastEnd ?? null, isHeld: more?.isHeld ?? false });
+    return viewSession(api.config, row, {
+      lastEnd: more?.lastEnd ?? null,
+      isHeld: more?.isHeld ?? false,
+    });
   };
 
   resource(router, '/remotes', {
@@ -107,7 +96,7 @@ export default routes('json-body', (router, api) => {
         const where = and(eq(sessions.owner, owner), isActive(db, api.config.SESSION_IDLE_TIMEOUT));
         const rows = db.select({ session: SESSION_COLUMNS, lastEnd, isHeld }).from(sessions);
         const page = await readPage(rows, query(), { by: sessions.sid, key: 'sid', where }, row =>
-          view(api, row.session, row),
+          viewSession(api.config, row.session, row),
         );
         res.json(page);
       },
@@ -133,11 +122,12 @@ export default routes('json-body', (router, api) => {
         const queue = await requireWorker(api, 'connect');
         const sid = newId();
         const place = placeOf(hops);
-        const sealed = await seal(
-          api.config.SEAL_PUBLIC_KEY,
-          { sid, owner, hostname: host.name },
-          { place, secret: credential },
-        );
+        const context = { sid, owner, hostname: host.name };
+        const key = api.config.SEAL_PUBLIC_KEY;
+        const sealed = await seal(key, context, { place, secret: credential });
+        const agent = given.agent ?? host.agent;
+        checkStartup(given, agent);
+        const env = await sealEnv(key, context, given);
         const job = await startRequestedJob(api, req, res, async tx => {
           await lockUser(tx, owner);
           await lockHost(tx, { name: host.name, place, owner });
@@ -147,8 +137,10 @@ export default routes('json-body', (router, api) => {
             owner,
             hostname: host.name,
             username: given.username,
-            agent: given.agent ?? host.agent,
+            agent,
+            startup: startupOf(given, agent),
             sealed,
+            ...env,
           });
           const label = `${given.username}@${host.name}`;
           return { kind: 'connect', queue, payload: {}, session: sid, label, name: given.name };
@@ -216,43 +208,6 @@ export default routes('json-body', (router, api) => {
     }),
   });
 });
-
-const ofSession = sql`from ${jobs} where ${jobs.session} = ${sessions.sid}`;
-/**
- * When the session's last job ended, since when it is idle at the earliest; null while a job is open. Two subqueries, each of
- * which reads one index entry, however many jobs there are.
- */
-const lastEnd = sql<
-  string | null
->`case when exists (select ${ofSession} and ${jobs.finished} is null) then null else (select max(${jobs.finished}) ${ofSession}) end`;
-
-/** The entity tag covers all of a session that can change. */
-const tagOf = ({ accessed, expires, state }: { accessed: Date; expires: Date; state: string }) =>
-  entityTag(`${accessed.getTime().toString(36)}-${expires.getTime().toString(36)}-${state}`);
-
-function view(
-  { config }: ApiContext,
-  row: SessionRecord,
-  { lastEnd, isHeld }: { lastEnd: string | null; isHeld: boolean },
-) {
-  const idleSince = Math.max(row.accessed.getTime(), lastEnd ? new Date(lastEnd).getTime() : 0);
-  return {
-    sid: row.sid,
-    hostname: row.hostname,
-    username: row.username,
-    agent: row.agent,
-    state: stateOf(row, isHeld),
-    engines: row.engines,
-    created: row.created,
-    accessed: row.accessed,
-    expires: new Date(idleSince + config.SESSION_IDLE_TIMEOUT * 1_000),
-  };
-}
-
-function stateOf({ opened, interactive }: SessionRecord, isHeld: boolean) {
-  if (!opened) return 'challenge' as const;
-  return interactive && !isHeld ? ('reconnect' as const) : ('open' as const);
-}
 
 async function findHost({ database: { db } }: ApiContext, given: NewSession): Promise<Hops> {
   const hops = await readHopsTo(db, given.hostname);

@@ -17,6 +17,8 @@ export interface LoginChoice {
   /** The same on the jump host, where there is one and it takes another login. */
   jumpUser?: string;
   jumpKey?: string;
+  /** When start-up files are read there. */
+  startup?: SessionRecord['startup'];
 }
 
 /**
@@ -26,11 +28,14 @@ export interface LoginChoice {
 export async function findOrOpenSession(
   windlass: Windlass,
   host: string,
-  { user, key, jumpUser, jumpKey }: LoginChoice,
+  { user, key, jumpUser, jumpKey, startup }: LoginChoice,
 ): Promise<Session> {
   const open = await listSessions(windlass);
   const suitable = open.filter(
-    ({ hostname, username }) => hostname === host && (user === undefined || username === user),
+    session =>
+      session.hostname === host &&
+      (user === undefined || session.username === user) &&
+      (startup === undefined || session.startup === startup),
   );
   const [present] = suitable.sort(bestFirst);
   if (present?.state === 'open') return windlass.session(present.sid);
@@ -46,7 +51,7 @@ export async function findOrOpenSession(
     await session.login({ ...credential, answer });
     return session;
   }
-  return windlass.open(host, { username, ...credential, answer });
+  return windlass.open(host, { username, ...credential, startup, answer });
 }
 
 /** The user's open sessions. */

@@ -9,9 +9,14 @@ import {
 } from './schema.ts';
 
 /** What the API's role may read of a session, and so selects: nothing that it sealed for workers. */
-const { sealed: _sealed, answers: _answers, ...sessionColumns } = getTableColumns(sessions);
+const {
+  sealed: _sealed,
+  sealedEnv: _sealedEnv,
+  answers: _answers,
+  ...sessionColumns
+} = getTableColumns(sessions);
 export const SESSION_COLUMNS = sessionColumns;
-export type SessionRecord = Omit<SessionRow, 'sealed' | 'answers'>;
+export type SessionRecord = Omit<SessionRow, 'sealed' | 'sealedEnv' | 'answers'>;
 
 /** What it may read of a user: all but the password's hash, which password_hash_of() gives for one name. */
 const { passwordHash: _passwordHash, ...userColumns } = getTableColumns(users);

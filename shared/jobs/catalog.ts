@@ -27,10 +27,10 @@ interface Definition {
    */
   version?: number;
   /**
-   * The same in a session whose host has a jump host: a worker that knows none would log in to another machine, or end the
-   * session. A kind with a session has it, until the release before knows jump hosts.
+   * The same in a session that the release before would use wrongly: its host has a jump host, its commands have variables of the
+   * session's own, or read the start-up files each. A kind with a session has it, until the release before knows all of these.
    */
-  versionBehindJumps?: number;
+  versionInNewerSessions?: number;
   result: z.ZodType;
   /**
    * The job needs a session: it `uses` the session's connection, so it goes to the worker that has one, or `opens` the
@@ -185,7 +185,7 @@ export const JOBS = {
     session: 'opens',
     /** Before 2 a worker did not ask the user. */
     version: 2,
-    versionBehindJumps: 3,
+    versionInNewerSessions: 3,
     payload: z.object({}),
     result: loginResult,
     endsWithClient: true,
@@ -194,7 +194,7 @@ export const JOBS = {
     means: 'Goes on with a login, by what the user has answered.',
     queue: 'interactive',
     session: 'opens',
-    versionBehindJumps: 2,
+    versionInNewerSessions: 2,
     payload: z.object({ challenge: z.string() }),
     result: loginResult,
     endsWithClient: true,
@@ -213,7 +213,7 @@ export const JOBS = {
     output: 'kept',
     /** Before 2 a worker knew the command alone. */
     version: 2,
-    versionBehindJumps: 3,
+    versionInNewerSessions: 3,
     payload: z.object({ command: commandText, ...launchOptions }),
     result: z.object({ returncode: z.number().int() }),
     retry: true,
@@ -223,7 +223,7 @@ export const JOBS = {
     queue: 'remote',
     session: 'uses',
     output: 'kept',
-    versionBehindJumps: 2,
+    versionInNewerSessions: 2,
     payload: batchRequest,
     result: z.object({ returncode: z.number().int() }),
     ownState: true,
@@ -234,7 +234,7 @@ export const JOBS = {
     queue: 'video',
     // 2: patterns, frames that may be left out, codecs and backgrounds. 3: labels.
     version: 3,
-    versionBehindJumps: 4,
+    versionInNewerSessions: 4,
     session: 'uses',
     parent: 'project',
     objects: 'videos',
@@ -282,7 +282,7 @@ export const JOBS = {
     session: 'uses',
     /** For each group of entries four lines of JSON, one a column. */
     output: 'streamed',
-    versionBehindJumps: 2,
+    versionInNewerSessions: 2,
     payload: z.object({ path: absolutePath }),
     result: z.object({ entries: z.number().int() }),
     endsWithClient: true,
@@ -293,7 +293,7 @@ export const JOBS = {
     session: 'uses',
     /** One line of JSON about the file, then its bytes. */
     output: 'streamed',
-    versionBehindJumps: 2,
+    versionInNewerSessions: 2,
     payload: z.object({
       path: absolutePath,
       /** No bytes, only what is said of the file. */
@@ -317,7 +317,7 @@ export const JOBS = {
     queue: 'remote',
     session: 'uses',
     objects: 'files',
-    versionBehindJumps: 2,
+    versionInNewerSessions: 2,
     payload: z.object({
       path: absolutePath,
       /** The bytes, which the request has stored. */
@@ -338,7 +338,7 @@ export const JOBS = {
     means: 'Removes a file on the host.',
     queue: 'interactive',
     session: 'uses',
-    versionBehindJumps: 2,
+    versionInNewerSessions: 2,
     payload: z.object({ path: absolutePath }),
     result: z.object({}),
     endsWithClient: true,
@@ -349,7 +349,7 @@ export const JOBS = {
     session: 'uses',
     parent: 'upload',
     objects: 'uploads',
-    versionBehindJumps: 2,
+    versionInNewerSessions: 2,
     payload: z.object({
       upload: z.string(),
       file: z.number().int(),

@@ -1,6 +1,6 @@
 import { type SQL, sql } from 'drizzle-orm';
 import type { Db } from '../database/connect.ts';
-import { hosts } from '../database/schema.ts';
+import { hosts, sessions } from '../database/schema.ts';
 import { JOB_KINDS, type JobKind, jobDefinition } from './catalog.ts';
 import { IS_WAITING } from './job-conditions.ts';
 import { ALIVE_SECONDS } from './lease.ts';
@@ -8,16 +8,20 @@ import { ALIVE_SECONDS } from './lease.ts';
 /** By kind of job: the newest version of its payload that a program understands, and with it all versions before. */
 export type Understood = Record<string, number>;
 
-/** The versions that the jobs of a kind have, without jump hosts and behind them. */
-export function versionsOf(kind: JobKind): { direct: number; behindJumps: number } {
-  const { version: direct = 1, versionBehindJumps = direct } = jobDefinition(kind);
-  return { direct, behindJumps: versionBehindJumps };
+/** The versions that the jobs of a kind have: usually, and in a session that the release before would use wrongly. */
+export function versionsOf(kind: JobKind): { usual: number; newer: number } {
+  const { version: usual = 1, versionInNewerSessions: newer = usual } = jobDefinition(kind);
+  return { usual, newer };
 }
 
-/** Which of them a job in a session on this host has. */
-export function versionOn(kind: JobKind, hostname: SQL): SQL<number> {
-  const { direct, behindJumps } = versionsOf(kind);
-  return sql<number>`(case when exists (select from ${hosts} where ${hosts.name} = ${hostname} and ${hosts.jump} is not null) then ${behindJumps}::int else ${direct}::int end)`;
+/** Whether the release before would use a session wrongly: a condition on a row of `sessions`. */
+export const isNewerSession = sql`(${sessions.startup} <> 'once' or ${sessions.envNames} is not null
+  or exists (select from ${hosts} where ${hosts.name} = ${sessions.hostname} and ${hosts.jump} is not null))`;
+
+/** Which of them a job in this session has. */
+export function versionIn(kind: JobKind, sid: string): SQL<number> {
+  const { usual, newer } = versionsOf(kind);
+  return sql<number>`(case when exists (select from ${sessions} where ${sessions.sid} = ${sid} and ${isNewerSession}) then ${newer}::int else ${usual}::int end)`;
 }
 
 /** What this program understands. */

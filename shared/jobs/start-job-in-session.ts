@@ -50,7 +50,7 @@ export async function startJobInSession<K extends SessionKind>(
 ): Promise<JobRow | undefined> {
   const { kind, owner, session, limit, onCount, share, requestId = null, name = null } = request;
   const { payload, output, ...definition } = jobDefinition(kind);
-  const { direct, behindJumps } = versionsOf(kind);
+  const { usual, newer } = versionsOf(kind);
   const queue = request.queue ?? definition.queue;
   const outputStreamed = output === 'streamed';
   const given = payload.parse(request.payload);
@@ -66,7 +66,9 @@ export async function startJobInSession<K extends SessionKind>(
     { created: string; dispatched: string | null; open: number; host: string; version: number }[]
   >`
     with session as (
-      select hostname, (select jump from hosts where name = hostname) as jump from sessions
+      select hostname, startup <> 'once' or env_names is not null
+        or exists (select from hosts where name = hostname and jump is not null) as is_newer
+      from sessions
       where sid = ${session} and owner = ${owner} and opened is not null and ended is null
         and accessed > now() - interval '1 minute' and accessed > now() - make_interval(secs => ${idleSeconds})
       for share
@@ -78,7 +80,7 @@ export async function startJobInSession<K extends SessionKind>(
     ), started as (
     insert into jobs (id, kind, queue, owner, session, host, label, name, request_id, payload, payload_version, output_streamed, epoch, dispatched)
     select ${id}, ${kind}, ${queue}, ${owner}, ${session}, session.hostname, ${label}, ${name}, ${requestId}, ${JSON.stringify(given)}::jsonb,
-      case when session.jump is null then ${direct}::int else ${behindJumps}::int end, ${outputStreamed},
+      case when session.is_newer then ${newer}::int else ${usual}::int end, ${outputStreamed},
       1, ${sql.unsafe(dispatchedAtOnce(queue, share))}
     from session, asked, open
     where ${limit}::int = 0 or open.n < ${limit}::int

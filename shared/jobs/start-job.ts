@@ -7,7 +7,7 @@ import { newId } from '../ids.ts';
 import { type JobKind, jobDefinition, type Payload, type QueueName } from './catalog.ts';
 import { dispatchedAtOnce } from './fair-share.ts';
 import { labelOf, oneLine } from './labels.ts';
-import { versionOn, versionsOf } from './payload-versions.ts';
+import { versionIn, versionsOf } from './payload-versions.ts';
 
 export interface JobRequest<K extends JobKind = JobKind> {
   kind: K;
@@ -58,8 +58,8 @@ export async function startJob<K extends JobKind>(tx: Tx, request: JobRequest<K>
       label: columns.label ? oneLine(columns.label) : labelOf(request.kind, given as Payload<K>),
       host: columns.session && hostOf(columns.session),
       payloadVersion: columns.session
-        ? versionOn(request.kind, hostOf(columns.session))
-        : versionsOf(request.kind).direct,
+        ? versionIn(request.kind, columns.session)
+        : versionsOf(request.kind).usual,
       outputStreamed: output === 'streamed',
       epoch: 1,
       dispatched: sql`(select ${sql.raw(dispatchedAtOnce(queue, share))} from (select ${columns.owner}::text as owner) asked)`,

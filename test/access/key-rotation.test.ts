@@ -27,7 +27,7 @@ describeUnless(missingPrograms('sshd'), 'keys rotate', () => {
 
   beforeAll(async () => {
     sql = openStackDatabase(stack);
-    sid = await openSession(client, sshd);
+    sid = await openSession(client, sshd, { env: { WORD: 'sealed' } });
     receiver = await startReceiver();
     const given = { url: receiver.url, kinds: ['command'] };
     const made = await client.post<{ secret: string }>('/api/webhooks', given);
@@ -103,7 +103,7 @@ describeUnless(missingPrograms('sshd'), 'keys rotate', () => {
     const after = keyIds(readStored().SEAL_PRIVATE_KEYS);
     expect(after).toEqual([expect.any(String), before?.[0]]);
     await restartWorkers();
-    expect((await launch('echo still')).output).toBe('still\n');
+    expect((await launch('echo still $WORD')).output).toBe('still sealed\n');
     // A link lives as long as the key that made it is one of the two.
     await waitFor(async () => (await fetch(link)).status === 401, { what: 'the link to end' });
   });

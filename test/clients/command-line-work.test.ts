@@ -39,6 +39,21 @@ describeStack(missingPrograms('sshd'), 'the command line', form => {
   });
   const login = () => ['--user', sshd.username, '--key', key];
 
+  test('a command that is to read the start-up files has a session in which each does', async () => {
+    const show = ['--', 'echo "$HOME"'];
+    await print(['run', 'host', ...login(), ...show]);
+    for (const _ of [1, 2])
+      expect(await print(['run', 'host', ...login(), '--startup', 'each', ...show])).toBe(
+        `${sshd.home}\n`,
+      );
+    const sessions = await printJson(['sessions']);
+    expect(sessions.map(({ startup }) => startup).sort()).toEqual(['each', 'once']);
+    await print(['close', ...sessions.map(({ sid }) => sid)]);
+    const { code, stderr } = await windlass(['run', 'host', '--startup', 'never', ...show]);
+    expect(code).not.toBe(0);
+    expect(stderr).toContain('once, each');
+  });
+
   test('a table is uploaded into a new model, and read as a table, as JSON and as CSV', async () => {
     const project = (await print(['project', 'create', 'Weather'])).trim();
     const model = (await print(['model', 'create', project, 'A day'])).trim();

@@ -157,10 +157,13 @@ describeStack(missing, 'commands and their jobs in the console', form => {
       await other.getByLabel('User name on gate').fill(gate.username);
       await other.getByText('Key file').click();
       await other.getByLabel('Private key').setInputFiles(keyFile(gate.privateKey));
+      await dialog().getByLabel('Each command reads the start-up files').check();
       await expectUsable();
       await dialog().getByRole('button', { name: 'Log in' }).click();
       await dialog().waitFor({ state: 'detached' });
       await page.getByLabel('Command on node').waitFor();
+      const { items } = await client.get<{ items: { hostname: string }[] }>('/api/remotes');
+      expect(items.find(({ hostname }) => hostname === 'node')).toMatchObject({ startup: 'each' });
     } finally {
       await gate.stop();
     }

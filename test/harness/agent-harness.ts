@@ -1,7 +1,7 @@
 import { mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { openAgent } from '../../workers/host-agent/bootstrap.ts';
+import { type OpenAgentOptions, openAgent } from '../../workers/host-agent/bootstrap.ts';
 import type { AgentClient } from '../../workers/host-agent/client.ts';
 import type { RunEvent } from '../../workers/host-agent/protocol/run-event.ts';
 import type { ListedRun } from '../../workers/host-agent/protocol/run-lists.ts';
@@ -50,10 +50,7 @@ export class AgentHarness {
     return folder;
   }
 
-  async connect(
-    host: LocalExec,
-    options: { spoolLimitBytes?: number; shell?: string } = {},
-  ): Promise<AgentClient> {
+  async connect(host: LocalExec, options: Partial<OpenAgentOptions> = {}): Promise<AgentClient> {
     const client = await openAgent(host, {
       timeoutMs: 20_000,
       spoolLimitBytes: 2 ** 30,

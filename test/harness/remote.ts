@@ -34,16 +34,23 @@ export async function addHost(
   return name;
 }
 
+interface SessionOptions {
+  hostname?: string;
+  agent?: boolean;
+  env?: Record<string, string>;
+}
+
 export async function openSession(
   client: Client,
   sshd: TestSshd,
-  { hostname = 'host', agent = true } = {},
+  { hostname = 'host', agent = true, ...more }: SessionOptions = {},
 ): Promise<string> {
   const { sid } = await client.post<{ sid: string }>('/api/remotes', {
     hostname,
     username: sshd.username,
     privateKey: sshd.privateKey,
     agent,
+    ...more,
   });
   return sid;
 }

@@ -65,6 +65,17 @@ describeStack(missing, 'jobs of a Slurm', form => {
     expect(String(await readOutput(client, id, 'stderr'))).toBe("it's\n");
   });
 
+  test('it has the variables of its session, but for its own', async () => {
+    const env = { WORD: 'of the session', OTHER: "it's" };
+    const own = await openSession(client, sshd, { env });
+    const { id } = await client.post<BatchJob>(`/api/remotes/${own}/batch`, {
+      command: 'echo "$WORD $OTHER"',
+      env: { WORD: 'own' },
+    });
+    expect(await waitForEnd(client, id)).toMatchObject({ state: 'succeeded' });
+    expect(String(await readOutput(client, id))).toBe("own it's\n");
+  });
+
   test('a script with its own options runs; output is followed while it runs', async () => {
     const stop = join(sshd.home, `stop-${randomUUID()}`);
     const { id } = await submit({

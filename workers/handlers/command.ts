@@ -36,7 +36,7 @@ const command: Handler<'command'> = async context => {
   };
   try {
     const returncode = usesAgent
-      ? await runOnHost(context, shell => runRequest(payload, job.id, shell), sink).then(end => {
+      ? await runOnHost(context, on => runRequest(payload, job.id, on), sink).then(end => {
           limits.assertKept();
           return checkWhole(output, end);
         })

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, afterEach, expect, test } from 'vitest';
 import { findProgram } from '../../scripts/programs.ts';
@@ -15,6 +15,7 @@ import {
 } from '../../test/harness/agent-harness.ts';
 import { describeUnless, missingPrograms } from '../../test/harness/skip.ts';
 import { waitFor } from '../../test/harness/wait-for.ts';
+import { loadAgentFile } from './agent-file.ts';
 
 const MiB = 1024 * 1024;
 const harness = new AgentHarness();
@@ -243,3 +244,45 @@ for (const name of FAMILY) {
     });
   });
 }
+
+test('what is printed after a pause is sent at once where there is Perl, and not with the next tick', async () => {
+  const host = harness.makeHost(findProgram('dash') ?? '/bin/sh');
+  const { name, content } = loadAgentFile();
+  // The next tick is in five minutes.
+  const patient = content.toString().replace('$steps = 10 }', '$steps = 60_000 }');
+  expect(patient).not.toBe(content.toString());
+  mkdirSync(join(host.account.home, '.windlass'));
+  writeFileSync(join(host.account.home, '.windlass', name), patient);
+  const client = await harness.connect(host, { shell: host.account.shell });
+  const watches = () => processesOf(host).some(line => line.includes('perl -e my'));
+  await waitFor(watches, { what: 'Perl to watch' });
+  const id = harness.newName();
+  const command = 'for n in 1 2 3; do sleep 0.2; echo $n; done; sleep 300';
+  let printed = '';
+  for await (const event of client.run({ id, token: harness.newName(), command })) {
+    if (event.type !== 'output') continue;
+    printed += event.bytes;
+    if (printed.endsWith('3\n')) break;
+  }
+  expect(printed).toBe('1\n2\n3\n');
+  expect(await client.stop(id)).toEqual({ result: 'killed' });
+});
+
+test('while runs follow one another more attempts are ready, and after a pause one and nothing of the others', async () => {
+  const host = harness.makeHost(findProgram('dash') ?? '/bin/sh');
+  const client = await harness.connect(host);
+  const ready = () => filesOf(host).filter(file => /^runs\/.*\/ready$/.test(file)).length;
+  const idle = processesOf(host).length;
+  const ids: string[] = [];
+  for (let run = 0; run < 6; run++) ids.push((await harness.run(client, 'true')).id);
+  await client.forgetAll(ids);
+  await waitFor(() => ready() > 1, { what: 'more than one attempt', intervalMs: 5 });
+  const isAlone = async () => {
+    // On a busy host an attempt may be ready only later, and is then given up with a ping.
+    await client.ping();
+    return ready() === 1;
+  };
+  await waitFor(isAlone, { what: 'one attempt' });
+  await waitFor(() => processesOf(host).length <= Math.max(idle, 6), { what: 'an idle agent' });
+  expect((await harness.run(client, 'echo still')).stdout.toString()).toBe('still\n');
+});

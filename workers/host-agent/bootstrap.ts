@@ -1,4 +1,5 @@
 import { WindlassError } from '../../shared/errors.ts';
+import type { Startup } from '../../shared/startup.ts';
 import { type AgentFile, loadAgentFile } from './agent-file.ts';
 import { AgentClient } from './client.ts';
 import type { RemoteExec } from './exec-channel.ts';
@@ -18,6 +19,8 @@ export interface OpenAgentOptions {
   timeoutMs: number;
   /** The most unacknowledged output of one run on the host, in bytes; half the free space if that is less. */
   spoolLimitBytes: number;
+  /** `each` keeps the environment of the login for runs that begin with it. Default: `once`. */
+  startup?: Startup;
   /** `hello.shell` of an earlier opening for this account: saves the probe while the agent's file exists. */
   shell?: string;
 }
@@ -88,7 +91,7 @@ async function installAgent(
 /** Undefined if the agent's file is missing: the shell ended without a hello. */
 async function startServe(
   remote: RemoteExec,
-  options: { shell: string; signal: AbortSignal; spoolLimitBytes: number; foreign: Foreign },
+  options: OpenAgentOptions & { shell: string; signal: AbortSignal; foreign: Foreign },
 ): Promise<AgentClient | undefined> {
   const file = loadAgentFile();
   const channel = await remote.exec(serveCommand(file, options), options.signal);
@@ -168,10 +171,22 @@ function check(checksum: number, size: number): string {
  */
 function serveCommand(
   { name }: AgentFile,
-  { shell, spoolLimitBytes }: { shell: string; spoolLimitBytes: number },
+  { shell, spoolLimitBytes, startup = 'once' }: OpenAgentOptions & { shell: string },
 ): string {
   const family = /^\/[\w./+-]*\/(?:sh|dash|ash|bash|ksh|ksh93|mksh|zsh)$/;
   const interpreter = family.test(shell) ? shell : '/bin/sh';
   const flag = interpreter.endsWith('/zsh') ? ' -f' : '';
-  return `exec ${interpreter}${flag} "$HOME/.windlass/${name}" serve ${spoolLimitBytes} ${interpreter}${flag}`;
+  const keep = startup === 'each' ? `${KEEP_LOGIN}; ` : '';
+  return `${keep}exec ${interpreter}${flag} "$HOME/.windlass/${name}" serve ${spoolLimitBytes} ${startup} ${interpreter}${flag}`;
 }
+
+/**
+ * What a process was started with, its start-up files have not changed in /proc. The agent, which takes the place of the login
+ * shell and so has its PID, finds it by that.
+ */
+const KEEP_LOGIN = `/bin/sh -c '${[
+  'umask 077',
+  'exec 2>/dev/null',
+  'read -r B </proc/sys/kernel/random/boot_id',
+  'cat <"/proc/$PPID/environ" >"$HOME/.windlass/login.$B-$PPID"',
+].join('; ')}'`;

@@ -1,6 +1,7 @@
 import { WindlassError } from '../../shared/errors.ts';
 import { EventQueue } from './event-queue.ts';
 import type { ExecChannel } from './exec-channel.ts';
+import { Demand } from './protocol/demand.ts';
 import { FlowWindow } from './protocol/flow-window.ts';
 import { FrameParser } from './protocol/framing.ts';
 import type { Hello } from './protocol/hello.ts';
@@ -18,6 +19,8 @@ export interface RunRequest {
   command?: string;
   /** For /bin/sh, from a file; of any length. */
   script?: string;
+  /** The script is run as if the account had just logged in: before its start-up files. Needs an agent of `startup` `each`. */
+  atLogin?: boolean;
 }
 
 interface Follow {
@@ -51,6 +54,7 @@ export class AgentClient {
   readonly #requests: PendingRequests;
   readonly #window = new FlowWindow();
   readonly #lists = new RunLists();
+  readonly #demand = new Demand(ahead => this.#write(`ahead ${ahead}`));
   #heardAt = performance.now();
   /** Numbers requests and followed runs alike, so that no two have the same. */
   #lastNumber = 0;
@@ -95,10 +99,12 @@ export class AgentClient {
    */
   run(request: RunRequest): AsyncIterableIterator<RunEvent> {
     const text = request.command ?? request.script ?? '';
-    const mode = request.command === undefined ? 's' : 'c';
+    const mode = request.command !== undefined ? 'c' : request.atLogin ? 'l' : 's';
     const id = checkName(request.id);
     const line = `${id} ${checkName(request.token)} ${mode} ${quoteLine(text)}`;
-    return this.#startFollow({ id }, handle => `run ${handle} ${line}`);
+    const events = this.#startFollow({ id }, handle => `run ${handle} ${line}`);
+    this.#demand.add();
+    return events;
   }
 
   /** Follows a run from these byte offsets, the ends of what is stored; its events are those of run(). */
@@ -262,6 +268,7 @@ export class AgentClient {
     for (const { queue } of this.#follows.values()) queue.fail(this.#failure);
     this.#requests.failAll(this.#failure);
     clearTimeout(this.#ackTimer);
+    this.#demand.close();
     this.#follows.clear();
     if (cause !== undefined) this.#channel.destroy();
   }

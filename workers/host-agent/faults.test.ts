@@ -254,8 +254,10 @@ describe.each(SHELLS)('runs under %s', shell => {
       const client = await harness.connect(host);
       const script = [
         'trap : TERM PIPE',
-        'echo before',
-        'while ! [ -s "$WINDLASS_RUN/o.1000000000000000" ]; do sleep 0.02; done',
+        'echo before; echo warned >&2',
+        'for stream in o e; do',
+        '  while ! [ -s "$WINDLASS_RUN/$stream.1000000000000000" ]; do sleep 0.02; done',
+        'done',
         'head -c 16000000 /dev/zero >filling',
         'head -c 2000000 /dev/zero',
         'sleep 300',
@@ -268,7 +270,11 @@ describe.each(SHELLS)('runs under %s', shell => {
       });
       const stdoutBytes = result.stdout.length;
       expect(result.stdout.toString()).toMatch(/^before\n\0*$/);
-      expect(result.last).toMatchObject({ type: 'ended', code: -1, stdoutBytes, diskFull: true });
+      const stderrBytes = result.stderr.length;
+      // A stream whose own bytes were stored before the other filled the disk is as long as it was.
+      expect(result.stderr.toString()).toMatch(/^warned\n/);
+      const sizes = { stdoutBytes, stderrBytes };
+      expect(result.last).toMatchObject({ type: 'ended', code: -1, ...sizes, diskFull: true });
       expect(processesOf(host).filter(line => line.includes('sleep 300'))).toEqual([]);
       const refused = client.run({ id: 'refused', token: 'one', command: 'true' });
       await expect(refused.next()).rejects.toMatchObject({ code: 'remote_disk_full' });

@@ -1,7 +1,7 @@
 import { execFileSync } from 'node:child_process';
 import { afterAll, afterEach, expect, test } from 'vitest';
 import { findMarked, makeMark } from '../../test/faults/stubborn-processes.ts';
-import { AgentHarness, collect, listRuns } from '../../test/harness/agent-harness.ts';
+import { AgentHarness, collect, filesOf, listRuns } from '../../test/harness/agent-harness.ts';
 import { hideProc, missingHiddenProc } from '../../test/harness/hidden-proc.ts';
 import type { LocalExec } from '../../test/harness/local-exec.ts';
 import { skipTest } from '../../test/harness/skip.ts';
@@ -25,6 +25,12 @@ test('without /proc a run is reported as running, and its process group is kille
   const missing = missingHiddenProc();
   if (missing) skipTest(context, missing);
   const host = makeHostWithoutProc();
+  const refused = harness.connect(host, { startup: 'each' });
+  await expect(refused).rejects.toMatchObject({
+    code: 'host_unsupported',
+    message: expect.stringContaining('the agent needs /proc/PID/environ'),
+  });
+  expect(filesOf(host).filter(file => !/^agent-/.test(file))).toEqual([]);
   const client = await harness.connect(host);
   expect((await harness.run(client, 'test -e /proc/version')).last).toMatchObject({ code: 1 });
   const [inside, outside] = [makeMark(), makeMark()];

@@ -1,6 +1,8 @@
 import { WindlassError } from '../../shared/errors.ts';
 import type { Payload } from '../../shared/jobs/catalog.ts';
+import type { Startup } from '../../shared/startup.ts';
 import { quoteWord } from '../host-agent/shell-quote.ts';
+import { type Manner, withSessionEnv } from './manner.ts';
 import type { RunRequest } from './run-on-host.ts';
 
 /** Shells that read the script below. Run by the account's own shell, it keeps the functions that bash exports. */
@@ -18,17 +20,19 @@ export const isPlain = ({ cwd, env, stdin }: Launch) =>
 
 /**
  * A script of sh that runs the command by the account's shell in its folder, with its variables and its standard input, which
- * the agent knows nothing of.
+ * the agent knows nothing of. `startup` is `once` where the start-up files were read before, and the shell must not read them.
  */
-export function launchScript(launch: Launch, id: string): string {
+export function launchScript(launch: Launch, id: string, startup: Startup): string {
   const { command, cwd, env = {}, stdin } = launch;
   const lines: string[] = [];
+  // Under SSH, Debian's bash reads .bashrc for each `-c`.
+  if (startup === 'once') lines.push('case $SHELL in */bash) set -- --norc ;; esac');
   if (cwd !== undefined)
     lines.push(
       `CDPATH= cd -- ${quoteWord(cwd)} 2>/dev/null || { echo ${quoteWord(noFolderLine(id))} >&2; exit ${NO_FOLDER}; }`,
     );
   const variables = Object.entries(env).map(([name, value]) => quoteWord(`${name}=${value}`));
-  const words = [...(variables.length > 0 ? ['env', ...variables] : []), '"$SHELL"'];
+  const words = [...(variables.length > 0 ? ['env', ...variables] : []), '"$SHELL" "$@"'];
   const run = `exec ${words.join(' ')} -c ${quoteWord(command)}`;
   lines.push(
     stdin === undefined
@@ -39,10 +43,20 @@ export function launchScript(launch: Launch, id: string): string {
   return lines.join('\n');
 }
 
+/** Where sshd starts a command. The variable is none of the login's. */
+const AT_HOME = 'CDPATH= cd 2>/dev/null || cd /\nunset OLDPWD\n';
+
 /** What an agent is asked to run. `shell` is the account's. */
-export function runRequest(launch: Launch, id: string, shell: string): RunRequest {
+export function runRequest(
+  given: Launch,
+  id: string,
+  { shell, manner }: { shell: string; manner: Manner },
+): RunRequest {
+  const launch = withSessionEnv(given, manner);
+  if (manner.startup === 'each')
+    return { script: `${AT_HOME}${launchScript(launch, id, 'each')}`, atLogin: true };
   if (isPlain(launch)) return { command: launch.command };
-  const script = launchScript(launch, id);
+  const script = launchScript(launch, id, 'once');
   const fits = Buffer.byteLength(script) <= MAX_ARGUMENT_BYTES;
   return fits && READS_SCRIPT.test(shell) ? { command: script } : { script };
 }

@@ -56,6 +56,7 @@ function begin(given: { exec?: Exec; job?: Partial<JobRow> } = {}) {
   };
   const { exec = open } = given;
   const session = {
+    manner: { startup: 'once', env: {} },
     exec: (_command: string, _signal: AbortSignal, before: () => Promise<void>) => exec(before),
   };
   const job = { session: 's', queue: 'remote', runAt: null, runRemoved: false, ...given.job };

@@ -9,6 +9,7 @@ import { withSession } from '../ssh/reconnect.ts';
 import { mayHaveBeenSent, type RemoteSession } from '../ssh/remote-session.ts';
 import type { SshChannel } from '../ssh/ssh-channel.ts';
 import { isPlain, launchScript } from './launch-script.ts';
+import { withSessionEnv } from './manner.ts';
 import { readAll } from './read-all.ts';
 import { signalNumber } from './signal-number.ts';
 
@@ -44,15 +45,17 @@ export async function runPlainExec(context: JobContext<'command'>, sink: Sink): 
       await recordIntent();
       await context.assertLeased(session.connectedAt);
     };
+    const launch = withSessionEnv(payload, session.manner);
     const channel = await session
-      .exec(isPlain(payload) ? payload.command : 'exec /bin/sh', context.signal, beforeExec)
+      .exec(isPlain(launch) ? launch.command : 'exec /bin/sh', context.signal, beforeExec)
       .catch(async (error: unknown) => {
         if (job.runAt && mayHaveBeenSent(error)) throw outcomeLost(error);
         if (job.runAt) await withdrawIntent();
         throw error;
       });
     // The shell reads the script to its end before it runs anything of it.
-    channel.stdin.end(isPlain(payload) ? undefined : `{\n${launchScript(payload, job.id)}\n}\n`);
+    const script = () => `{\n${launchScript(launch, job.id, 'each')}\n}\n`;
+    channel.stdin.end(isPlain(launch) ? undefined : script());
     return readToEnd(context, sink, channel).finally(() => channel.destroy());
   };
   if (job.runAt) throw outcomeLost();

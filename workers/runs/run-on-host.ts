@@ -11,6 +11,7 @@ import type { AgentClient } from '../host-agent/client.ts';
 import type { RunEvent } from '../host-agent/protocol/run-event.ts';
 import { withSession } from '../ssh/reconnect.ts';
 import type { RemoteSession } from '../ssh/remote-session.ts';
+import type { Manner } from './manner.ts';
 import { explainAccessDenied, isUnreachable, toError } from './run-errors.ts';
 import {
   beginRun,
@@ -35,10 +36,12 @@ export interface RunRequest {
   command?: string;
   /** For /bin/sh, of any length. */
   script?: string;
+  /** The script is run as if the account had just logged in: see AgentClient. */
+  atLogin?: boolean;
 }
 
-/** Given by the account's shell where that matters. */
-type Requested = RunRequest | ((shell: string) => RunRequest);
+/** Given by the account's shell, and how the session's commands are run, where these matter. */
+type Requested = RunRequest | ((on: { shell: string; manner: Manner }) => RunRequest);
 
 /** Where a run's output goes. */
 export interface RunSink {
@@ -212,7 +215,9 @@ class Run {
         // The host keeps a fence for as long as an older connection could deliver a late request. Whether this connection is
         // newer than that only the row knows.
         await this.#context.assertLeased(connection.session.connectedAt);
-        return read(() => agent.run({ id: job.id, token, ...this.#requestFor(agent) }));
+        return read(() =>
+          agent.run({ id: job.id, token, ...this.#requestFor(agent, connection.session) }),
+        );
       case 'following': {
         const stored = await connection.deadline.exclude(() => this.#sink.stored());
         return read(() => agent.follow({ id: job.id, ...stored }));
@@ -222,8 +227,9 @@ class Run {
     }
   }
 
-  #requestFor({ hello }: AgentClient): RunRequest {
-    return typeof this.#request === 'function' ? this.#request(hello.shell) : this.#request;
+  #requestFor(agent: AgentClient, { manner }: RemoteSession): RunRequest {
+    const { shell } = agent.hello;
+    return typeof this.#request === 'function' ? this.#request({ shell, manner }) : this.#request;
   }
 
   /** Reads the run's events until the phase changes. */

@@ -1,8 +1,9 @@
 import { once } from 'node:events';
-import { type AddressInfo, connect as connectTcp } from 'node:net';
+import { type AddressInfo, connect as connectTcp, createServer } from 'node:net';
 import { text } from 'node:stream/consumers';
 import ssh2 from 'ssh2';
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
+import { abortable } from '../../shared/abort.ts';
 import type { HostRow } from '../../shared/database/schema.ts';
 import type { Hops } from '../../shared/hops.ts';
 import { placeOf } from '../../shared/host-place.ts';
@@ -12,6 +13,8 @@ import { startTestSshd, type TestSshd } from '../../test/harness/sshd.ts';
 import { waitFor } from '../../test/harness/wait-for.ts';
 import type { Round } from './authentication.ts';
 import { connect, type Target } from './connect.ts';
+import { connectWithin } from './connect-within.ts';
+import type { Connection } from './log-in.ts';
 import { RemoteSession } from './remote-session.ts';
 
 const patient = new AbortController().signal;
@@ -180,12 +183,18 @@ describeUnless(missingPrograms('sshd'), 'jump hosts', () => {
   });
 });
 
+/** ssh2 makes a key in 256 that it cannot read itself. */
+function makeKey(): ReturnType<typeof ssh2.utils.generateKeyPairSync> {
+  const key = ssh2.utils.generateKeyPairSync('ed25519');
+  return ssh2.utils.parseKey(key.private) instanceof Error ? makeKey() : key;
+}
+
 /** A jump host of this process, that does with the connections that it is asked for what the test says. */
 async function serveJump(
   onTcpip: (accept: () => ssh2.ServerChannel) => void,
   onLogin = (login: ssh2.AuthContext) => login.accept(),
 ) {
-  const key = ssh2.utils.generateKeyPairSync('ed25519');
+  const key = makeKey();
   const server = new ssh2.Server({ hostKeys: [key.private] }, client => {
     client.on('error', () => {});
     client.on('authentication', onLogin);
@@ -257,6 +266,36 @@ test('a jump host that does not say whether it connects is given up, and an abor
   await isAsked;
   leaving.abort(new Error('left'));
   await expect(connecting).rejects.toThrow('left');
+});
+
+test('where the time for all hops is over, the one that it ended at is named', async () => {
+  const limits = { connectMs: 10_000, loginMs: 10_000 };
+  const node = { name: 'node', address: 'node', port: 22, keys: [stranger.public] } as HostRow;
+  const way = (gate: HostRow) => ({ hops: [gate, node] as Hops, username: 'me', limits });
+  const late = (gate: HostRow) =>
+    connectWithin(300, { ...way(gate), credential: { password: 'x' } }, (_, run) => run());
+  const mute = createServer(() => {});
+  ended.push(() => mute.close());
+  await once(mute.listen(0, '127.0.0.1'), 'listening');
+  const { port } = mute.address() as AddressInfo;
+  const silent = { ...(await serveJump(() => {})), port };
+  await expect(late(silent)).rejects.toMatchObject({
+    code: 'remote_connection_failed',
+    message: expect.stringContaining(
+      `at the jump host gate: 127.0.0.1:${port}: no connection within 0.3 s.`,
+    ),
+  });
+  await expect(late(await serveJump(() => {}))).rejects.toMatchObject({
+    code: 'remote_connection_failed',
+    message: expect.stringContaining('at node: node:22: no connection within 0.3 s.'),
+  });
+  // So is the one whose circuit breaker lets nobody try.
+  const target = { ...way(await serveJump(() => {})), credential: { password: 'x' } };
+  const hold = (until: HostRow[], run: () => Promise<Connection>, signal: AbortSignal) =>
+    until.length === 1 ? run() : abortable(new Promise<never>(() => {}), signal);
+  await expect(connectWithin(300, target, hold)).rejects.toMatchObject({
+    message: expect.stringContaining('at node: node:22: no connection within 0.3 s.'),
+  });
 });
 
 test('each host on the way may ask its user, who is told which one asks', async () => {

@@ -3,7 +3,7 @@ import type { HostRow } from '../../shared/database/schema.ts';
 import { describeUnless, missingPrograms } from '../../test/harness/skip.ts';
 import { startTestSshd, type TestSshd } from '../../test/harness/sshd.ts';
 import { connect } from './connect.ts';
-import { type AgentSettings, RemoteSession } from './remote-session.ts';
+import { RemoteSession, type SessionSettings } from './remote-session.ts';
 
 const patient = new AbortController().signal;
 
@@ -14,7 +14,7 @@ describeUnless(missingPrograms('sshd'), 'a server with MaxSessions 1', () => {
   });
   afterAll(() => sshd?.stop());
 
-  async function open(settings: Partial<AgentSettings> = {}): Promise<RemoteSession> {
+  async function open(settings: Partial<SessionSettings> = {}): Promise<RemoteSession> {
     const { port, hostKey, username, privateKey } = sshd;
     const host = { name: 'one', address: '127.0.0.1', port, keys: [hostKey], private: true };
     const client = await connect(

@@ -3,9 +3,11 @@ import { setTimeout as delay } from 'node:timers/promises';
 import type ssh2 from 'ssh2';
 import { abortableOpen } from '../../shared/abort.ts';
 import { WindlassError } from '../../shared/errors.ts';
+import type { Startup } from '../../shared/startup.ts';
 import { openAgent } from '../host-agent/bootstrap.ts';
 import type { AgentClient } from '../host-agent/client.ts';
 import type { RemoteExec } from '../host-agent/exec-channel.ts';
+import type { Manner } from '../runs/manner.ts';
 import { channelRefused, channelRefusedBesideAgent, RefusalGrace } from './channel-refusals.ts';
 import type { Connection } from './log-in.ts';
 import { type SshChannel, toExecChannel } from './ssh-channel.ts';
@@ -26,10 +28,14 @@ const AGENT_START_MS = 25_000;
 /** An agent that sends nothing for so long, not even the answer to a ping, is dead; its connection is closed. */
 const PING_MS = 30_000;
 
-export interface AgentSettings {
+export interface SessionSettings {
   spoolLimitBytes: number;
   /** The account's shell, if an earlier connection has found it. */
   shell: string | undefined;
+  /** How commands are run: `once` by default. */
+  startup?: Startup;
+  /** The variables of all commands. Default: none. */
+  env?: Record<string, string>;
   /** Called with the account's shell when the agent has started. */
   onShell?(shell: string): void;
   /** How long the server may take to open a channel. Default 20,000. */
@@ -41,7 +47,7 @@ export interface AgentSettings {
 /** One SSH connection of a session: plain exec channels, and the agent's control channel where the session has one. */
 export class RemoteSession implements RemoteExec {
   readonly #client: ssh2.Client;
-  readonly #settings: AgentSettings;
+  readonly #settings: SessionSettings;
   readonly closed: Promise<void>;
   #agent: Promise<AgentClient> | undefined;
   #channelLimit = MAX_CHANNELS;
@@ -60,7 +66,7 @@ export class RemoteSession implements RemoteExec {
   /** What the host said at the login. */
   readonly banner: string;
 
-  constructor({ client, banner }: Connection, settings: AgentSettings) {
+  constructor({ client, banner }: Connection, settings: SessionSettings) {
     this.#client = client;
     this.banner = banner;
     this.#settings = settings;
@@ -73,6 +79,12 @@ export class RemoteSession implements RemoteExec {
       });
     });
     client.on('error', () => client.destroy());
+  }
+
+  /** How its commands are run. */
+  get manner(): Manner {
+    const { startup = 'once', env = {} } = this.#settings;
+    return { startup, env };
   }
 
   get isClosed(): boolean {

@@ -4,14 +4,19 @@ import type { Config } from '../../shared/config.ts';
 import type { Database } from '../../shared/database/connect.ts';
 import { type SessionRow, sessions } from '../../shared/database/schema.ts';
 import { WindlassError } from '../../shared/errors.ts';
-import { type Hops, hostOf, readHopsTo } from '../../shared/hops.ts';
+import { type Hops, readHopsTo } from '../../shared/hops.ts';
 import { hostChanged } from '../../shared/host-place.ts';
 import type { Logger } from '../../shared/log.ts';
-import { type Credential, type Sealed, unseal } from '../../shared/secrets.ts';
+import {
+  type Credential,
+  type EnvContext,
+  type SealContext,
+  type Sealed,
+  unseal,
+} from '../../shared/secrets.ts';
 import { endForChangedHost, isHostChanged } from './changed-hosts.ts';
 import { CircuitBreakers, describeWay } from './circuit-breaker.ts';
-import { type Attempt, connect } from './connect.ts';
-import { unreachable } from './dial.ts';
+import { connectWithin } from './connect-within.ts';
 import { releaseSession, requireReconnect } from './held-sessions.ts';
 import type { Connection } from './log-in.ts';
 import { type LoginDialogue, reconnectRequired } from './login-dialogue.ts';
@@ -79,28 +84,31 @@ export class SessionConnector {
     const { sid, username } = session;
     if (session.interactive && !dialogue) throw reconnectRequired(session.hostname);
     const ask = dialogue?.ask ?? (() => this.#requireReconnect(session));
-    const signal = AbortSignal.timeout(dialogue ? DIALOGUE_CONNECT_MS : CONNECT_MS);
     const { SSH_ALGORITHMS: algorithms } = this.#context.config;
-    const [{ secret: credential, place }] = await Promise.all([
-      this.#openCredential(session),
+    const [{ secret: credential, place }, env] = await Promise.all([
+      this.#open<Credential>(session, { sealed: session.sealed, context: session }),
+      this.#openEnv(session),
       // What its user asks for is tried.
       dialogue ? undefined : this.#refused.throwIfRefused(sid),
     ]);
-    const attempt: Attempt = (until, run) =>
-      this.#breakers
-        .of(until)
-        .execute(() => begin(run(), dialogue), signal)
-        .then(({ connecting }) => connecting);
-    const target = { hops, username, credential, place, ask, attempt, algorithms };
-    const connection = await connect(target, signal).catch(async (error: unknown) => {
+    const connection = await connectWithin(
+      dialogue ? DIALOGUE_CONNECT_MS : CONNECT_MS,
+      { hops, username, credential, place, ask, algorithms },
+      (until, run, signal) =>
+        this.#breakers
+          .of(until)
+          .execute(() => begin(run(), dialogue), signal)
+          .then(({ connecting }) => connecting),
+    ).catch(async (error: unknown) => {
       this.#refused.record(sid, error);
       if (isHostChangedError(error)) throw await this.endForChangedHost(session);
-      if (!signal.aborted) throw error;
-      throw unreachable(hostOf(hops), `no connection within ${CONNECT_MS / 1_000} s.`, error);
+      throw error;
     });
     const account = `${username}@${describeWay(hops)}`;
     const remote = new RemoteSession(connection, {
       spoolLimitBytes: this.#context.config.LIMIT_SPOOL_BYTES,
+      startup: session.startup,
+      env,
       shell: session.shell ?? this.#shells.get(account),
       onShell: found => this.#shells.set(account, found),
     });
@@ -122,16 +130,25 @@ export class SessionConnector {
     });
   }
 
+  async #openEnv(session: SessionRow): Promise<Record<string, string>> {
+    const { sealedEnv: sealed } = session;
+    if (!sealed) return {};
+    const context: EnvContext = { ...session, of: 'env' };
+    return (await this.#open<Record<string, string>>(session, { sealed, context })).secret;
+  }
+
   /** Bytes that do not open for this session and host name were put there by somebody: they are good for nothing. */
-  async #openCredential(session: SessionRow): Promise<Sealed<Credential>> {
+  async #open<T>(
+    session: SessionRow,
+    { sealed, context }: { sealed: Buffer | null; context: SealContext | EnvContext },
+  ): Promise<Sealed<T>> {
     const { SEAL_PRIVATE_KEYS } = this.#context.config;
-    if (!SEAL_PRIVATE_KEYS || !session.sealed)
-      throw new Error('this worker has no SEAL_PRIVATE_KEYS');
+    if (!SEAL_PRIVATE_KEYS || !sealed) throw new Error('this worker has no SEAL_PRIVATE_KEYS');
     try {
-      return await unseal<Credential>(SEAL_PRIVATE_KEYS, session, session.sealed);
+      return await unseal<T>(SEAL_PRIVATE_KEYS, context, sealed);
     } catch (error) {
       if (error instanceof WindlassError) throw error;
-      this.#context.log.warn({ err: error, sid: session.sid }, 'a credential does not open');
+      this.#context.log.warn({ err: error, sid: session.sid }, 'what was sealed does not open');
       throw await this.endForChangedHost(session);
     }
   }

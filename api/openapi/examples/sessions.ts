@@ -18,6 +18,8 @@ const session = {
   hostname: 'lab',
   username: 'ada',
   agent: true,
+  startup: 'once',
+  env: ['LANG'],
   state: 'open',
   engines: ['slurm'],
   created: CREATED,
@@ -35,7 +37,12 @@ export const SESSION_EXAMPLES = {
   Host: host,
   HostName: { name: 'lab', agent: true, jump: 'gate' },
   HostPage: pageOf({ name: 'lab', agent: true, jump: 'gate' }),
-  NewSession: { hostname: 'lab', username: 'ada', password: 'her password on the host' },
+  NewSession: {
+    hostname: 'lab',
+    username: 'ada',
+    password: 'her password on the host',
+    env: { LANG: 'en_GB.UTF-8' },
+  },
   OpenedSession: { sid: SESSION },
   LoginChallenge: {
     sid: SESSION,

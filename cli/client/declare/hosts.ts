@@ -34,6 +34,12 @@ function addRun(program: Command): void {
       .option('-d, --detach', 'print the id of the job and leave')
       .option('--cwd <folder>', 'where it runs, on the host')
       .addOption(environment())
+      .addOption(
+        new Option(
+          '--startup <when>',
+          "the account's start-up files are read once a connection, or by each command as over ssh",
+        ).choices(['once', 'each'] as const),
+      )
       .option('--timeout <seconds>', 'its time limit', wholeNumber)
       .option('--name <name>', 'a name for the job')
       .option('-n, --no-stdin', 'do not read standard input')

@@ -26,6 +26,26 @@ def test_a_session_ends_with_its_block(service: Service, client: Client) -> None
     session.close()
 
 
+def test_a_login_says_how_commands_are_run(service: Service, client: Client) -> None:
+    with client.open(
+        service.host, service.account, private_key=service.key, env={"WORD": "mine"}, startup="each"
+    ) as session:
+        info = session.info()
+        assert (info.startup, info.env) == ("each", ["WORD"])
+        assert session.run("echo $WORD").wait().output == "mine\n"
+        assert session.run("echo $WORD", env={"WORD": "own"}).wait().output == "own\n"
+
+
+def test_a_login_on_jump_hosts_is_sent_and_not_shown(service: Service, client: Client) -> None:
+    first = windlass.Jump("grace", private_key=service.key.read_text())
+    jump = windlass.Jump("ada", "secret", jump=first)
+    assert repr(jump) == "Jump(username='ada', jump=Jump(username='grace', jump=None))"
+    with pytest.raises(windlass.WindlassError) as raised:
+        client.open(service.host, service.account, private_key=service.key, jump=jump)
+    # The host here has none.
+    assert raised.value.fields[0]["field"] == "jump"
+
+
 def test_user_and_password_instead_of_a_token(service: Service) -> None:
     with Client(service.url + "/", user=service.user, password=service.password) as client:
         assert client.request("GET", "/users/-")["username"] == service.user

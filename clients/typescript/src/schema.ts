@@ -2902,7 +2902,10 @@ export interface components {
          * @example {
          *       "hostname": "lab",
          *       "username": "ada",
-         *       "password": "her password on the host"
+         *       "password": "her password on the host",
+         *       "env": {
+         *         "LANG": "en_GB.UTF-8"
+         *       }
          *     }
          */
         NewSession: {
@@ -2915,6 +2918,15 @@ export interface components {
             jump?: components["schemas"]["JumpCredential"];
             port?: number;
             agent?: boolean | null;
+            /** @description Variables of all its commands, and of its batch jobs; a command's own come first. */
+            env?: {
+                [key: string]: string;
+            };
+            /**
+             * @description When the account's start-up files are read: `once` a connection, the default with an agent, or by `each` command, as over plain ssh and always without an agent.
+             * @enum {string}
+             */
+            startup?: "once" | "each";
             /** @description The job's name, for lists. */
             name?: string;
         };
@@ -3333,6 +3345,10 @@ export interface components {
          *       "hostname": "lab",
          *       "username": "ada",
          *       "agent": true,
+         *       "startup": "once",
+         *       "env": [
+         *         "LANG"
+         *       ],
          *       "state": "open",
          *       "engines": [
          *         "slurm"
@@ -3347,6 +3363,10 @@ export interface components {
             hostname: string;
             username: string;
             agent: boolean;
+            /** @enum {string} */
+            startup: "once" | "each";
+            /** @description The names of its variables: the first 100 at most, and 4 KiB of them. */
+            env: string[];
             /** @enum {string} */
             state: "open" | "challenge" | "reconnect";
             engines: "slurm"[] | null;
@@ -3365,6 +3385,10 @@ export interface components {
          *           "hostname": "lab",
          *           "username": "ada",
          *           "agent": true,
+         *           "startup": "once",
+         *           "env": [
+         *             "LANG"
+         *           ],
          *           "state": "open",
          *           "engines": [
          *             "slurm"

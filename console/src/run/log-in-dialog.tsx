@@ -30,7 +30,8 @@ export function LogInDialog({ hosts, again, user, onClose, onOpened }: LogInDial
   const [method, setMethod] = useState<Method>('password');
   const [hostname, setHostname] = useState(again?.hostname ?? hosts[0]?.name);
   const [jumpMethod, setJumpMethod] = useState<Method>();
-  const jump = hosts.find(({ name }) => name === hostname)?.jump;
+  const host = hosts.find(({ name }) => name === hostname);
+  const jump = host?.jump;
   const [asked, setAsked] = useState<Asked>();
   const watching = useRef(new AbortController());
   // Closing the dialog ends a login that waits for answers.
@@ -58,6 +59,7 @@ export function LogInDialog({ hosts, again, user, onClose, onOpened }: LogInDial
         hostname: again?.hostname ?? String(fields.get('hostname')),
         username: again?.username ?? String(fields.get('username')),
         ...given,
+        ...(fields.has('startup') && { startup: 'each' as const }),
         ...(jump && jumpMethod && { jump: await readJumpCredentials(fields, jumpMethod) }),
         answer,
         signal: watching.current.signal,
@@ -91,6 +93,17 @@ export function LogInDialog({ hosts, again, user, onClose, onOpened }: LogInDial
               method={jumpMethod}
               onMethod={setJumpMethod}
             />
+          )}
+          {!again && host?.agent && (
+            <label class="check">
+              <input type="checkbox" name="startup" />
+              <span>
+                Each command reads the start-up files
+                <small>
+                  As over plain ssh: their aliases and functions are there, and it begins later.
+                </small>
+              </span>
+            </label>
           )}
           {open.error && <Problem error={open.error} />}
           <div class="dialog-end">

@@ -1,6 +1,7 @@
 import { sql } from 'drizzle-orm';
 import { type AnyPgColumn, boolean, index, integer, pgTable, text } from 'drizzle-orm/pg-core';
 import type { EngineName } from '../../jobs/batch.ts';
+import type { Startup } from '../../startup.ts';
 import { bytea, time } from './columns.ts';
 
 /** The allow-list of remote hosts; `keys` are the pinned host keys, `ssh-ed25519 AAAA…`. */
@@ -34,6 +35,12 @@ export const sessions = pgTable(
     username: text().notNull(),
     agent: boolean().notNull(),
     sealed: bytea(),
+    /** The variables of all its commands, sealed; a trigger erases them with the credential: see migration 0029. */
+    sealedEnv: bytea(),
+    /** The names of these that are shown. */
+    envNames: text().array(),
+    /** When the account's start-up files are read: once a connection, or by each command. */
+    startup: text().$type<Startup>().notNull().default('once'),
     /** Its login took answers of its user: nobody else can repeat it. Such a session lives with its connection. */
     interactive: boolean().notNull().default(false),
     /** The worker that has the connection of such a session, or its login under way. */

@@ -189,6 +189,8 @@ export const REMOTES: Row[] = [
         hostname,
         username,
         agent: true,
+        startup: 'once',
+        env: [],
         state: 'open',
         engines: expect.any(Array),
         created: expect.any(String),

@@ -10,7 +10,7 @@
 #                     spare.exit. Once requested: claim, cmd, script, o.* and e.* (spool of stdout and stderr), exit.*
 #                     (status of the command), stopped, end.*; after one of our processes was killed heir.*, cut.* and, in
 #                     the place of end.*, unsure.*
-#   serve/NAME/       one serve process: fifo (lines to its emitter), ticks, born (its node), alive, environment,
+#   serve/NAME/       one serve process: fifo (lines to its emitter), ticks, born (its node), alive, environment, login,
 #                     agent-*.sh (the agent file in use), stamp.*, heartbeat, seen.*
 #
 # NAME is BOOT-PID-START of the serve and ATTEMPT is NAME-NUMBER, so each name tells whether its owner is alive.
@@ -18,7 +18,7 @@
 # a leading zero, which arithmetic would read as octal.
 #
 # A fork costs milliseconds: there is none between a request and its command, and one at the end of a run that printed.
-# shellcheck shell=sh disable=SC2013,SC2034,SC2046,SC2086,SC2153,SC2154,SC3013,SC3044
+# shellcheck shell=sh disable=SC2013,SC2016,SC2034,SC2046,SC2086,SC2153,SC2154,SC3013,SC3044
 # Unquoted variables are split on purpose, numbered variables are accessed by eval, and all these shells have -nt.
 
 if [ -n "${ZSH_VERSION:-}" ]; then emulate sh; fi

@@ -90,7 +90,8 @@ await_copies() {
   done
 }
 
-# child ATTEMPT UMASK: waits for "HANDLE ID TOKEN MODE", claims its attempt, creates the fence and becomes the command.
+# child ATTEMPT UMASK: waits for "HANDLE ID TOKEN MODE", claims its attempt, creates the fence and becomes the command. MODE is
+# c for a command of the account's shell, s for a script of sh, l for one that begins with the environment of the login.
 child() {
   attempt=$1 dir=$base/runs/$1 fifo=$base/serve/${1%-*}/fifo
   exec 0<>"$dir/go"
@@ -101,13 +102,21 @@ child() {
   if [ ! -d "${fifo%/*}" ] || [ ! -s "$dir/child" ]; then exit 1; fi
   environment=$(cat "${fifo%/*}/environment")
   if [ -z "$environment" ]; then exit 1; fi
+  login=''
+  if [ -e "${fifo%/*}/login" ]; then
+    login=$(cat "${fifo%/*}/login")
+    if [ -z "$login" ]; then exit 1; fi
+  fi
   true >"$dir/ready"
   read -r handle id token mode || exit 1
   create_exclusive "$dir/claim" "$id" || exit 1
   echo "s $handle $id" >&3
   # shellcheck source=/dev/null
   . "$dir/cmd"
-  if [ "$mode" = s ] && ! printf '%s' "$text" >"$dir/script"; then
+  if ! case $mode in
+  s) printf '%s' "$text" >"$dir/script" ;;
+  l) printf '%s\n%s' "$login" "$text" >"$dir/script" ;;
+  esac; then
     notify_emitter "failed $handle full"
     exit 1
   fi
@@ -122,6 +131,9 @@ child() {
   fi
   notify_emitter "started $handle"
   umask "$2"
+  if [ "$mode" = l ]; then
+    exec env -i WINDLASS_RUN="$dir" /bin/sh "$dir/script" </dev/null >&4 2>&5 3>&- 4>&- 5>&-
+  fi
   # Restores all variables of the account, also those that this script has overwritten. $1 to $4 survive that.
   set -- "$dir" "$mode" "$text" "$environment"
   eval "$4"

@@ -133,12 +133,12 @@ is_attempt_in_use() {
   { read -r pid its_start <"$dir/child"; } 2>/dev/null && is_alive "$pid" "$its_start"
 }
 
-# sweep_old: removes what is older than a day: partly installed files, unused agents of other versions, and attempts that
+# sweep_old: removes what is older than a day: partly installed files, environments that no serve took, unused agents of other versions, and attempts that
 # died before they created a fence. A run that has a fence is kept at any age, until its client forgets it.
 sweep_old() {
   cd "$base" || return
   touch -c "$agent" # it is in use, however old
-  find . ! -name . -prune -type f \( -name 'agent-*.sh' -o -name 'new.*' \) -mtime +0 | while IFS= read -r file; do
+  find . ! -name . -prune -type f \( -name 'agent-*.sh' -o -name 'new.*' -o -name 'login.*' \) -mtime +0 | while IFS= read -r file; do
     is_agent_in_use "${file#./}" || rm -f "$file"
   done
   find runs ! -name runs -prune -type d -mtime +0 | while IFS= read -r file; do

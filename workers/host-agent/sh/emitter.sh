@@ -1,5 +1,5 @@
 # Part of agent.sh: the emitter, the only process that writes to the client.
-# shellcheck shell=sh disable=SC2013,SC2034,SC2046,SC2086,SC2154,SC3013,SC3044
+# shellcheck shell=sh disable=SC2013,SC2016,SC2034,SC2046,SC2086,SC2154,SC3013,SC3044
 #
 # It keeps the state of each followed run H in variables that end in _H: id, dir, tok (token), st (w waiting, r running,
 # e ended), own (prepared by this serve), and of stdout and stderr the offsets so and se (sent), ao and ae (acknowledged),
@@ -24,12 +24,29 @@ end_follow() {
 
 is_followed() { case "$followed " in *" $1 "*) ;; *) return 1 ;; esac }
 
-# request_tick: the ticker sleeps 50 ms and then sends `t`. At most one tick is pending.
+# request_tick: the ticker waits 50 ms and then sends `t`, or sooner for a spool that it watches. At most one tick is pending.
 request_tick() {
   if [ -z "$tick_requested" ]; then
     tick_requested=y
     echo t >&7
   fi
+}
+
+# watch_spools: tells the ticker how much of each spool is known, of few runs: each is one that it looks at.
+watch_spools() {
+  set -- w
+  for h in $followed; do
+    eval "state=\$st_$h dir=\$dir_$h ko=\$ko_$h ke=\$ke_$h"
+    if [ "$state" != r ]; then continue; fi
+    for side in o e; do
+      find_segments $side
+      eval "size=\$((k$side - newest))"
+      if [ "$size" -lt 0 ]; then size=0; fi
+      set -- "$@" "${dir##*/}/$side.$((BASE + newest))" "$size"
+    done
+    if [ $# -gt 32 ]; then break; fi
+  done
+  echo "$*" >&7
 }
 
 # measure_spool H: finds how much of the run's output is spooled. A segment that is older than the last tick's stamp has
@@ -111,7 +128,7 @@ finish_run() {
 }
 
 on_tick() {
-  tick_requested='' before=$stamp ticks=$((ticks + 1))
+  tick_requested='' watched='' before=$stamp ticks=$((ticks + 1))
   if [ $stamp = a ]; then stamp=b; else stamp=a; fi
   true >"$serve_dir/stamp.$stamp"
   if [ $((ticks % 100)) -eq 0 ]; then start_heartbeat "$name" "$serve_dir"; fi
@@ -128,6 +145,7 @@ on_tick() {
       send_output "$h"
     fi
   done
+  if [ -n "$watches" ]; then watch_spools; fi
 }
 
 # follow H ID OUT ERR
@@ -206,7 +224,7 @@ delete_segments() {
 }
 
 emit() {
-  followed='' tick_requested='' stamp=a before=b ticks=0 dd_bytes=''
+  followed='' tick_requested='' watches='' watched='' stamp=a before=b ticks=0 dd_bytes=''
   sent=0 credit=$LINK blocked=''
   while IFS= read -r line; do
     case $line in
@@ -218,6 +236,7 @@ emit() {
     set -- $line
     case $1 in
     t) on_tick ;;
+    watches) watches=y ;;
     credit) share_credit "$2" "$3" ;;
     run) begin_follow "$2" "$3" "$base/runs/$5" w y "$4" 0 0 ;;
     follow) follow "$2" "$3" "$4" "$5" ;;
@@ -229,6 +248,11 @@ emit() {
         before=none
         measure_spool "$2"
         send_output "$2"
+        # Once between two ticks: who does not read yet must not be written to without limit.
+        if [ "$watches$watched" = y ]; then
+          watched=y
+          watch_spools
+        fi
         ;;
       done) finish_run "$2" "$3" "$4" "$5" ;;
       taken) on_taken "$2" ;;
@@ -254,8 +278,38 @@ emit() {
   fi
 }
 
+# WATCH FIFO PID: the ticker in Perl, which looks every 5 ms whether a spool has grown, without a process for each look. What
+# comes after a pause of 50 ms is told at once; otherwise there is a tick in 50 ms, as without Perl.
+WATCH='my ($fifo, $serve) = @ARGV;
+my ($input, $steps, $quiet, %known) = ("", 0, 0);
+for (;;) {
+  vec(my $ready = "", 0, 1) = 1;
+  my $count = select($ready, undef, undef, $steps ? 0.005 : undef);
+  next if $count < 0;
+  if ($count) {
+    sysread(STDIN, $input, 65536, length $input) or last;
+    while ($input =~ s/^(\w) ?(.*)\n//) {
+      if ($1 eq "t") { $steps = 10 } else { %known = split / /, $2 }
+    }
+    next;
+  }
+  $steps--;
+  next if $quiet++ < 10 && $steps;
+  my $grown = grep { (-s $_ || 0) > $known{$_} } keys %known;
+  next if $steps && !$grown;
+  $quiet = 0 if $grown;
+  $steps = 0;
+  open(my $emitter, "+<", $fifo) or last;
+  syswrite $emitter, "t\n";
+}
+kill "TERM", $serve'
+
 # tick: the ticker. It ends the serve when the emitter is gone, or when another serve has cleaned up its directory.
 tick() {
+  if [ "$(PERL5OPT='' perl -e 'print 1')" = 1 ] && cd "$base/runs"; then
+    echo watches 1<>"$serve_dir/fifo"
+    PERL5OPT='' exec perl -e "$WATCH" "$serve_dir/fifo" $$
+  fi
   while read -r line; do
     sleep_fraction 05
     echo t 1<>"$serve_dir/fifo" || break

@@ -140,6 +140,18 @@ has_live_runs() {
   return 1
 }
 
+# discard_attempts: gives up what is prepared beyond $ahead: an attempt that is claimed here never starts.
+discard_attempts() {
+  while [ $last_prepared -gt $((last_used + ahead)) ]; do
+    dir=$base/runs/$name-$((last_used + 1)) origin=this_boot
+    # One that is not ready, or cannot be claimed on a full disk, waits for the next ping.
+    if [ ! -e "$dir/ready" ] || ! create_exclusive "$dir/claim" -; then return 0; fi
+    last_used=$((last_used + 1))
+    end_child
+    rm -rf "$dir"
+  done
+}
+
 # prepare_attempts NUMBER: prepares until so many are ahead, where the account may have their processes beside those of a run.
 prepare_attempts() {
   while [ $last_prepared -lt $((last_used + $1)) ] && has_places $((PLACES / 2)); do prepare_attempt; done
@@ -176,7 +188,7 @@ start_run() {
   # The emitter must know the run before the child can notify it.
   echo "run $1 $2 $3 ${dir##*/}" >&9
   echo "$1 $2 $3 $4" 1<>"$dir/go"
-  prepare_attempts $PREPARED
+  prepare_attempts $ahead
 }
 
 refuse() {
@@ -237,9 +249,22 @@ identify_fences() {
   fences=${1:--}.${label:-$own}
 }
 
-# serve LIMIT SHELL [FLAG]: answers the requests of one client, line by line, until its standard input ends.
+# keep_login: keeps what the login shell was started with, before its start-up files, as text for sh. It is empty on a full disk.
+keep_login() {
+  if ! { true <"/proc/$$/environ"; } 2>/dev/null; then
+    rm -rf "$serve_dir"
+    lack '/proc/PID/environ, without which start-up files cannot be read by each command'
+  fi
+  file=$base/login.$boot-$$
+  # What a shell makes read-only is not exported again.
+  (export LC_ALL=C && tr '\n\000' '\001\n' <"$file" | sed -n "/^E*UID=/d; /^PPID=/d; /^SHELLOPTS=/d; /^BASHOPTS=/d
+    s/'/'\\\\''/g; s/^\([A-Za-z_][A-Za-z0-9_]*\)=\(.*\)\$/export \1='\2'/p" | tr '\001' '\n' >"$serve_dir/login")
+  rm -f "$file"
+}
+
+# serve LIMIT STARTUP SHELL [FLAG]: answers the requests of one client, line by line, until its standard input ends.
 serve() {
-  limit=$1 interp=$2 flag=$3
+  limit=$1 startup=$2 interp=$3 flag=$4
   exec 2>/dev/null
   mask=$(umask)
   umask 077
@@ -268,6 +293,7 @@ serve() {
     exit 1
   fi
   printf '%s\n' "$environment" >"$serve_dir/environment"
+  if [ "$startup" = each ]; then keep_login; fi
   count_cores
   identify_fences
   set -f
@@ -281,7 +307,7 @@ serve() {
   if [ $((available * 512)) -lt "$limit" ]; then limit=$((available * 512)); fi
   if [ "$limit" -lt 1048576 ]; then limit=1048576; fi
   # The first command may come at once. One attempt is ready sooner than two, which would share the host's cores.
-  last_prepared=1000000 last_used=1000000
+  last_prepared=1000000 last_used=1000000 ahead=$PREPARED
   prepare_attempt
   mkfifo "$serve_dir/fifo" "$serve_dir/ticks" || exit 1
   exec 9<>"$serve_dir/fifo"
@@ -302,9 +328,15 @@ serve() {
     forget) (exec >/dev/null 9>"$serve_dir/fifo" && forget $first $second $third $fourth $rest) & ;;
     list) (exec >/dev/null 9>"$serve_dir/fifo" && list_runs "$first" "$second") & ;;
     ffmpeg) (exec >/dev/null 9>"$serve_dir/fifo" && probe_ffmpeg "$first") & ;;
+    ahead)
+      ahead=$first
+      prepare_attempts $ahead
+      discard_attempts
+      ;;
     ping)
       if [ ! -d "$serve_dir" ]; then break; fi # cleaned up by another serve
       true >"$serve_dir/alive" # for other nodes; the client pings every 30 s
+      discard_attempts
       answer "pong $first"
       ;;
     esac

@@ -2,9 +2,9 @@
 # shellcheck shell=sh disable=SC2013,SC2034,SC2046,SC2086,SC2154,SC3013,SC3044
 #
 # Of each stream S (o, e): dd_S, the process that copies it; at_S, the offset of its segment; count_S, the most reads of it;
-# over_S, set once the stream has ended. A dd prints a line on descriptor 3 when it ends, which wakes the supervisor. It
-# wakes, too, for `s HANDLE ID` (the child has claimed the attempt), `c` (the child has ended) and `x` (look whether a dd
-# was killed).
+# over_S, set once the stream has ended; drops_S, set where its dd drops what it reads. A dd prints a line on descriptor 3 when
+# it ends, which wakes the supervisor. It wakes, too, for `s HANDLE ID` (the child has claimed the attempt), `c` (the child has
+# ended) and `x` (look whether a dd was killed).
 
 # begin_spool: no segment exceeds the account's `ulimit -f`, which does not hold for the pipe that the command writes to,
 # nor an eighth of the spool.
@@ -22,9 +22,12 @@ begin_spool() {
 
 # start_dd STREAM: once the disk is full, the rest is read and dropped.
 start_dd() {
-  eval "at=\$at_$1 count=\$count_$1"
+  eval "at=\$at_$1 count=\$count_$1 drops_$1=''"
   segment=$dir/$1.$((BASE + at)) reads=count=$count
-  if [ $spool = full ]; then segment=/dev/null reads=bs=$block; fi
+  if [ $spool = full ]; then
+    segment=/dev/null reads=bs=$block
+    eval "drops_$1=y"
+  fi
   if [ "$1" = o ]; then
     LC_ALL=C dd bs=$block $reads of="$segment" <&8 >/dev/null 2>&3 3>&- 8<&- 9<&- &
   else
@@ -36,11 +39,11 @@ start_dd() {
 # end_dd STREAM: the dd of this stream has ended. Each read that it counts has a byte at least: fewer bytes than reads are
 # the end of the stream.
 end_dd() {
-  eval "pid=\$dd_$1 at=\$at_$1 count=\$count_$1 dd_$1=''"
+  eval "pid=\$dd_$1 at=\$at_$1 count=\$count_$1 drops=\$drops_$1 dd_$1=''"
   wait "$pid"
   result=$? segment=$dir/$1.$((BASE + at)) bytes=0
   if [ $result -le 128 ]; then ends=$((ends + 1)); fi
-  if [ $spool = full ] && [ $result -eq 0 ]; then
+  if [ -n "$drops" ] && [ $result -eq 0 ]; then
     eval "over_$1=y"
     return
   fi

@@ -9,6 +9,7 @@ from ._aio.run import AsyncRun
 from ._aio.session import AsyncSession
 from ._aio.table import AsyncTable
 from ._aio.video import AsyncVideo
+from ._core.login import Jump
 from ._sync.client import Client
 from ._sync.run import Run
 from ._sync.session import Session
@@ -52,6 +53,7 @@ __all__ = [
     "Job",
     "JobError",
     "JobFailed",
+    "Jump",
     "Line",
     "OutputEvent",
     "ProgressEvent",

@@ -136,6 +136,10 @@ class SessionInfo:
     hostname: str
     username: str
     agent: bool
+    #: When start-up files are read: `once` a connection, or by `each` command.
+    startup: str
+    #: The names of its variables.
+    env: List[str]
     #: `open`, `challenge` or `reconnect`.
     state: str
     engines: Optional[List[str]]
@@ -150,6 +154,8 @@ class SessionInfo:
             hostname=data["hostname"],
             username=data["username"],
             agent=data["agent"],
+            startup=data.get("startup", "once"),
+            env=data.get("env", []),
             state=data.get("state", "open"),
             engines=data.get("engines"),
             created=read_time(data["created"]),

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from types import TracebackType
-from typing import Any, AsyncGenerator, Callable, List, Optional, Type
+from typing import Any, AsyncGenerator, Callable, List, Mapping, Optional, Type
 
 import httpx
 
@@ -63,13 +63,15 @@ class AsyncClient:
         private_key: Optional[login.PrivateKey] = None,
         passphrase: Optional[str] = None,
         certificate: Optional[str] = None,
+        jump: Optional[login.Jump] = None,
         agent: Optional[bool] = None,
+        env: Optional[Mapping[str, str]] = None,
+        startup: Optional[str] = None,
         name: Optional[str] = None,
         answer: Optional[login.Answer] = None,
     ) -> AsyncSession:
-        body = login.to_login(
-            host, username, login.to_credential(password, private_key, passphrase, certificate), agent, name
-        )
+        credential = login.to_credential(password, private_key, passphrase, certificate, jump)
+        body = login.to_login(host, username, credential, agent=agent, env=env, startup=startup, name=name)
         sid, banner = await login.log_in(self._api, "/remotes", body, answer)
         return AsyncSession(self._api, sid, banner=banner)
 

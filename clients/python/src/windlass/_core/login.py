@@ -5,6 +5,7 @@ import inspect
 import json
 import os
 import sys
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Awaitable, Callable, Dict, List, Mapping, Optional, Tuple, Union
 
@@ -21,14 +22,38 @@ PrivateKey = Union[str, "os.PathLike[str]"]
 LOGIN_SECONDS = 180.0
 
 
+@dataclass(frozen=True)
+class Jump:
+    """A login on the jump host of a host; `jump` is for the one before that."""
+
+    username: str
+    password: Optional[str] = field(default=None, repr=False)
+    private_key: Optional[PrivateKey] = field(default=None, repr=False)
+    passphrase: Optional[str] = field(default=None, repr=False)
+    certificate: Optional[str] = field(default=None, repr=False)
+    jump: Optional[Jump] = None
+
+
 def to_credential(
     password: Optional[str],
     private_key: Optional[PrivateKey],
     passphrase: Optional[str],
     certificate: Optional[str],
-) -> Dict[str, Optional[str]]:
-    key = None if private_key is None else read_private_key(private_key)
-    return {"password": password, "privateKey": key, "passphrase": passphrase, "certificate": certificate}
+    jump: Optional[Jump],
+) -> Dict[str, Any]:
+    given = {
+        "password": password,
+        "privateKey": None if private_key is None else read_private_key(private_key),
+        "passphrase": passphrase,
+        "certificate": certificate,
+        "jump": None if jump is None else _to_jump(jump),
+    }
+    return {name: value for name, value in given.items() if value is not None}
+
+
+def _to_jump(jump: Jump) -> Dict[str, Any]:
+    credential = to_credential(jump.password, jump.private_key, jump.passphrase, jump.certificate, jump.jump)
+    return {"username": jump.username, **credential}
 
 
 def read_private_key(key: PrivateKey) -> str:
@@ -100,8 +125,7 @@ def to_login(
     host: str,
     username: Optional[str],
     credential: Mapping[str, Any],
-    agent: Optional[bool],
-    name: Optional[str],
+    **options: Any,
 ) -> Dict[str, Any]:
     user = getpass.getuser() if username is None else username
-    return {"hostname": host, "username": user, **credential, "agent": agent, "name": name}
+    return {"hostname": host, "username": user, **credential, **options}

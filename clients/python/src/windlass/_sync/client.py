@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from types import TracebackType
-from typing import Any, Callable, Iterator, List, Optional, Type
+from typing import Any, Callable, Iterator, List, Mapping, Optional, Type
 
 import httpx
 
@@ -70,18 +70,22 @@ class Client:
         private_key: Optional[login.PrivateKey] = None,
         passphrase: Optional[str] = None,
         certificate: Optional[str] = None,
+        jump: Optional[login.Jump] = None,
         agent: Optional[bool] = None,
+        env: Optional[Mapping[str, str]] = None,
+        startup: Optional[str] = None,
         name: Optional[str] = None,
         answer: Optional[login.Answer] = None,
     ) -> Session:
         """Logs in to a host of the service, as `username` (the name of the local account).
 
-        `private_key` is the text of a key, or its file. `answer` is called for each thing that the host asks, such
-        as a one-time code, with a `Prompt`; without it the terminal or the notebook is asked.
+        `private_key` is the text of a key, or its file; `jump` is for the host's jump host, where that takes another
+        login. `env` is for all commands. With `startup="each"` each command reads the account's start-up files, as over
+        plain ssh, and so sees aliases and functions that these do not export. `answer` is called for each thing that
+        the host asks, such as a one-time code, with a `Prompt`; without it the terminal or the notebook is asked.
         """
-        body = login.to_login(
-            host, username, login.to_credential(password, private_key, passphrase, certificate), agent, name
-        )
+        credential = login.to_credential(password, private_key, passphrase, certificate, jump)
+        body = login.to_login(host, username, credential, agent=agent, env=env, startup=startup, name=name)
         sid, banner = drive(login.log_in(self._api, "/remotes", body, answer))
         return Session(self._api, sid, banner=banner)
 

@@ -5,7 +5,7 @@ from typing import Any, Dict, List, Mapping, Optional, Sequence, Type, Union
 
 from .._core import sessions, video
 from .._core.api import Api
-from .._core.login import Answer, PrivateKey, close_session, log_in, to_credential
+from .._core.login import Answer, Jump, PrivateKey, close_session, log_in, to_credential
 from .._core.transport import drive
 from ..records import Entry, SessionInfo, WrittenFile
 from .run import Run
@@ -75,10 +75,11 @@ class Session:
         private_key: Optional[PrivateKey] = None,
         passphrase: Optional[str] = None,
         certificate: Optional[str] = None,
+        jump: Optional[Jump] = None,
         answer: Optional[Answer] = None,
     ) -> None:
         """Logs in again where `state` is `reconnect`: a host that asks for one-time codes has lost the connection."""
-        body = to_credential(password, private_key, passphrase, certificate)
+        body = to_credential(password, private_key, passphrase, certificate, jump)
         drive(log_in(self._api, f"/remotes/{self.sid}/login", body, answer))
 
     def video(

@@ -1,0 +1,16 @@
+import type { Startup } from '../../shared/startup.ts';
+
+/** How the commands of a session are run. */
+export interface Manner {
+  startup: Startup;
+  /** Variables of all of them. */
+  env: Record<string, string>;
+}
+
+/** What a request has of its own comes first. */
+export function withSessionEnv<T extends { env?: Record<string, string> }>(
+  request: T,
+  { env }: Manner,
+): T {
+  return { ...request, env: { ...env, ...request.env } };
+}
