@@ -166,6 +166,16 @@ describeStack(missingPrograms('sshd'), 'the command line', form => {
     expect(job).toMatchObject({ state: 'succeeded', label: '12 frames, video/mp4' });
     const none = await windlass(['video', 'host', '-o', file, ...login(), '/nowhere/*.png']);
     expect(none.stderr).toContain('The host has no file like /nowhere/*.png.');
+    const nowhere = ['video', 'host', '-o', join(line.home, 'no/study.mp4'), `${folder}/*.dat`];
+    expect(await windlass(nowhere)).toMatchObject({
+      code: 1,
+      stderr: expect.stringMatching(/^windlass: ENOENT: .*\.\n$/),
+    });
+    const full = `ulimit -f 1; windlass video host -o full.mp4 '${folder}/*.dat'`;
+    expect(await line.runInShell(full)).toEqual({
+      ...{ code: 1, stdout: '', stderr: 'windlass: EFBIG: file too large, write.\n' },
+    });
+    expect(readdirSync(line.home).filter(name => name.includes('full.mp4'))).toEqual([]);
   });
 
   test('files are copied to a host and from it, whole, with their mode', async () => {

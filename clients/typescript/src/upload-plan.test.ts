@@ -85,6 +85,11 @@ test.each([
   for (const [pid, at] of given) expect(parts[pid]?.start).toBe(at);
 });
 
+test('the end of a file alone tells no size', () => {
+  const stored = [{ fid: 0, pid: 2, size: 4 * MB, digest: 'any' }];
+  expect(sizesOf(drain(new UploadPlan([20 * MB], { stored })))).toEqual([8, 8, 4].map(n => n * MB));
+});
+
 test('whatever is stored, all bytes are sent, in no fewer parts', () => {
   let seed = 17;
   const random = (below: number) => {

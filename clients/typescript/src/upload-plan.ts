@@ -132,11 +132,10 @@ function cutLike(
   const parts: Part[] = [];
   let start = 0;
   let last = Number.POSITIVE_INFINITY;
-  const end = Math.max(-1, ...stored.keys());
+  const end = lastOf(stored);
   for (let pid = 0; start < size; pid++) {
     const given = stored.get(pid) ?? 0;
-    // Parts only ever get smaller; one that is larger than that before it is left from an earlier plan.
-    // Those after it need bytes, too.
+    // Parts only get smaller: one that is larger than that before it is left from an earlier plan. Those after it need bytes.
     const rest = size - start - given;
     if (given <= 0 || given > last || rest < Math.max(0, end - pid)) break;
     const isTold = given >= LEAST || given === last || given === stored.get(pid + 1);
@@ -163,15 +162,20 @@ function sizeAfter(
   stored: Map<number, number>,
   { left, last, partSize }: { left: number; last: number; partSize: number },
 ): number {
+  const usual = last < Number.POSITIVE_INFINITY ? last : partSize;
   const later = [...stored].filter(([n, size]) => n >= pid && size <= last);
-  const largest = Math.max(0, ...later.map(([, size]) => size));
-  // The end of a file alone says nothing.
-  const isTold = largest >= LEAST || later.filter(([, size]) => size === largest).length > 1;
-  const told = isTold && largest > 0 ? largest : last < Number.POSITIVE_INFINITY ? last : partSize;
-  const size = Math.max(told, Math.ceil(left / MOST_PARTS));
-  const count = Math.max(0, ...stored.keys()) + 1 - pid;
+  const largest = later.reduce((most, [, size]) => Math.max(most, size), 0);
+  const alike = later.filter(([, size]) => size === largest).length;
+  // A single one that is small may be the end of the file.
+  const told = largest >= usual || alike > 1 ? largest : usual;
+  const size = Math.max(1, told, Math.ceil(left / MOST_PARTS));
+  const count = lastOf(stored) + 1 - pid;
   return sizeFor(left, { size, count });
 }
+
+/** The highest number; -1 where there is none. */
+const lastOf = (stored: Map<number, number>): number =>
+  [...stored.keys()].reduce((highest, pid) => Math.max(highest, pid), -1);
 
 /** That size, or a smaller one where there would be fewer parts. */
 const sizeFor = (left: number, { size, count }: { size: number; count: number }): number =>
